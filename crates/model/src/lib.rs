@@ -1,1 +1,35 @@
-//! Placeholder.
+//! The vocabulary of Stemmata: what every other crate talks about.
+//!
+//! Pure types and canonical encodings. Nothing here reads a file, a clock, the environment or a source
+//! of randomness, and nothing knows a runtime's transcript format.
+
+mod base32;
+mod canonical;
+mod commit;
+mod entry;
+mod group;
+mod ids;
+mod names;
+mod note;
+mod quantity;
+mod sighting;
+mod time;
+mod tokens;
+
+pub use canonical::{CanonicalEncoder, artifact_id};
+pub use commit::{Closure, Commit, CommitCore, CommitType, Counts, Granularity, ParseGranularityError};
+pub use entry::{Body, Entry, EntryKind, EntryMeta, ImageSource, NativeSpan, Part, Role, Usage, Visibility};
+pub use group::{ToolGroup, Turn, group_tools, turns};
+pub use ids::{
+    ArtifactId, ArtifactPrefix, CommitId, CommitPrefix, IdKind, PREFIX_CHARS_MIN, ParseIdError, RulesHash,
+    SHORT_CHARS_MIN, shortest_unique,
+};
+pub use names::{
+    EntryId, FormatId, MachineId, NAME_BYTES_MAX, NameError, Principal, SessionId, Template, ThreadId,
+    TicketId,
+};
+pub use note::{Note, NoteCode};
+pub use quantity::{Bytes, Chars, Tokens};
+pub use sighting::{Sighting, Source, SummarySource, Trigger};
+pub use time::{ParseTimestampError, Timestamp};
+pub use tokens::{Calibrated, Estimate, IMAGE_TOKENS, Margin, TokenCounter};

@@ -1,0 +1,163 @@
+//! Names given from outside: opaque strings with a bound, as newtypes.
+//!
+//! Nothing here is computed from content; ids that are, are in `ids`.
+
+use std::fmt;
+
+/// The most bytes a name may have: names are keys of indexes and columns of listings.
+pub const NAME_BYTES_MAX: usize = 512;
+
+/// Why a text cannot be a name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// The text is empty.
+    #[error("{what} is empty")]
+    Empty {
+        /// The kind of name.
+        what: &'static str,
+    },
+    /// The text is longer than [`NAME_BYTES_MAX`].
+    #[error("{what} has {bytes} bytes, more than {NAME_BYTES_MAX}")]
+    TooLong {
+        /// The kind of name.
+        what: &'static str,
+        /// The bytes it has.
+        bytes: usize,
+    },
+    /// The text holds a control character, which would break listings and logs.
+    #[error("{what} holds a control character at byte {offset}")]
+    Control {
+        /// The kind of name.
+        what: &'static str,
+        /// Where the first one is.
+        offset: usize,
+    },
+}
+
+fn check(what: &'static str, text: &str) -> Result<(), NameError> {
+    if text.is_empty() {
+        return Err(NameError::Empty { what });
+    }
+    if text.len() > NAME_BYTES_MAX {
+        return Err(NameError::TooLong {
+            what,
+            bytes: text.len(),
+        });
+    }
+    match text.char_indices().find(|(_, character)| character.is_control()) {
+        Some((offset, _)) => Err(NameError::Control { what, offset }),
+        None => Ok(()),
+    }
+}
+
+macro_rules! name {
+    ($(#[$doc:meta])* $name:ident, $what:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(Box<str>);
+
+        impl $name {
+            /// Accepts 1 to [`NAME_BYTES_MAX`] bytes without control characters.
+            ///
+            /// # Errors
+            /// `NameError` says what is wrong with the text.
+            pub fn new(text: impl Into<Box<str>>) -> Result<Self, NameError> {
+                let text = text.into();
+                check($what, &text)?;
+                Ok(Self(text))
+            }
+
+            /// Returns the text as given.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(formatter, "{:?}", &self.0)
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = NameError;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                Self::new(text)
+            }
+        }
+
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
+                &self.0
+            }
+        }
+    };
+}
+
+name!(
+    /// A delta encoding of a runtime, with its version: `claude-code-v1`.
+    FormatId, "format"
+);
+name!(
+    /// What kind of agent a commit came from: `claude-code/main`, or a configured name.
+    Template, "template"
+);
+name!(
+    /// Who ran the agent, and where: `<user>@<machine>/<runtime>` for imports.
+    Principal, "principal"
+);
+name!(
+    /// A machine: a random 128-bit number in hex, created once in a data directory.
+    MachineId, "machine"
+);
+name!(
+    /// A runtime's own session id, or one that a caller made up.
+    SessionId, "session"
+);
+name!(
+    /// A ticket in somebody's tracker.
+    TicketId, "ticket"
+);
+name!(
+    /// A thread of a discussion.
+    ThreadId, "thread"
+);
+name!(
+    /// A runtime's own id of an entry, or one derived from position and content.
+    EntryId, "entry"
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_have_bounds() {
+        assert_eq!(SessionId::new(""), Err(NameError::Empty { what: "session" }));
+        assert_eq!(
+            SessionId::new("a\nb"),
+            Err(NameError::Control {
+                what: "session",
+                offset: 1
+            })
+        );
+        assert_eq!(
+            SessionId::new("x".repeat(513)),
+            Err(NameError::TooLong {
+                what: "session",
+                bytes: 513
+            })
+        );
+        assert_eq!(
+            SessionId::new("7f").map(|name| name.to_string()),
+            Ok("7f".to_owned())
+        );
+    }
+}

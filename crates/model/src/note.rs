@@ -1,0 +1,101 @@
+//! Notes: what a degraded or repaired path did, so that it reaches the user.
+
+use std::fmt;
+
+/// What kind of thing a note tells; stable, for scripts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum NoteCode {
+    /// A line could not be parsed; its bytes are kept.
+    UnparsableLine,
+    /// The last line has no newline or is cut; its bytes are kept.
+    TornTail,
+    /// A record type that this version does not know; carried as it is.
+    UnknownRecord,
+    /// A parent id names a record that is not there; the nearest earlier one stands in.
+    MissingParent,
+    /// A compaction names records to preserve that could not be found.
+    MissingPreserved,
+    /// Records were left out because they are on an abandoned branch.
+    AbandonedBranch,
+    /// A record got another parent, because the one it had is not part of the result.
+    Reparented,
+    /// A tool call without a result got a marked, made-up one.
+    SyntheticResult,
+    /// A tool result without its call.
+    OrphanResult,
+    /// Given counts were wrong and were corrected.
+    CountsCorrected,
+    /// The file was rewritten or shrank since it was last read.
+    Rewritten,
+    /// Secrets were replaced.
+    Redacted,
+    /// The same id with other content exists; kept apart.
+    Conflict,
+    /// Something was left out for its size.
+    TooLarge,
+    /// Anything else that degraded a result.
+    Degraded,
+}
+
+impl NoteCode {
+    /// Returns the stable name used in JSON output.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::UnparsableLine => "unparsable_line",
+            Self::TornTail => "torn_tail",
+            Self::UnknownRecord => "unknown_record",
+            Self::MissingParent => "missing_parent",
+            Self::MissingPreserved => "missing_preserved",
+            Self::AbandonedBranch => "abandoned_branch",
+            Self::Reparented => "reparented",
+            Self::SyntheticResult => "synthetic_result",
+            Self::OrphanResult => "orphan_result",
+            Self::CountsCorrected => "counts_corrected",
+            Self::Rewritten => "rewritten",
+            Self::Redacted => "redacted",
+            Self::Conflict => "conflict",
+            Self::TooLarge => "too_large",
+            Self::Degraded => "degraded",
+        }
+    }
+}
+
+/// One thing the user should know about a result that is good but not plain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// The kind, for scripts.
+    pub code: NoteCode,
+    /// One sentence without a final stop, for people.
+    pub message: String,
+    /// Line of the transcript (1 = first) that it is about, where it is about one.
+    pub line: Option<u64>,
+}
+
+impl Note {
+    /// Makes a note that is not about one line.
+    pub fn new(code: NoteCode, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            line: None,
+        }
+    }
+
+    /// Makes a note about a line of the transcript (1 = first).
+    pub fn at_line(code: NoteCode, line: u64, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            line: Some(line),
+        }
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(formatter, "line {line}: {}", self.message),
+            None => formatter.write_str(&self.message),
+        }
+    }
+}
