@@ -1,1 +1,7 @@
-//! Placeholder.
+//! Runtime transcript formats, as pure functions over byte slices; one folder per runtime.
+//!
+//! What needs I/O (finding homes, writing files, watching) is the engine's.
+
+pub mod adapter;
+
+pub use adapter::Adapter;

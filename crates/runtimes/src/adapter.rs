@@ -1,0 +1,318 @@
+//! The seam between the engine and a runtime's transcript format.
+//!
+//! An adapter is a set of pure functions over bytes. It never opens a file and never keeps a session: the
+//! engine feeds it lines and contents, and does what the returned plans say.
+
+use stemmata_model::{
+    CommitType, Entry, EntryId, FormatId, Granularity, Note, SessionId, Template, Timestamp,
+};
+
+/// How sure an adapter is that bytes are of its format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Confidence {
+    /// The shape fits, and another format's could too.
+    Possible,
+    /// Marks of this format only.
+    Certain,
+}
+
+/// What `detect` found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Detection {
+    /// The format of the bytes.
+    pub format: FormatId,
+    /// The version of the runtime that wrote them, where they say so.
+    pub version: Option<String>,
+    /// How sure the adapter is.
+    pub confidence: Confidence,
+}
+
+/// Where closed boundaries lie around one complete line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Cut {
+    /// The bytes before this line close as a commit of this type.
+    pub before: Option<CommitType>,
+    /// The bytes up to and with this line close as a commit of this type.
+    pub after: Option<CommitType>,
+}
+
+/// What a session's own bytes say about it; grows as lines are read.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SessionFacts {
+    /// The runtime's session id, as the first line that has one says.
+    pub session: Option<SessionId>,
+    /// For a subagent: its own id within the session.
+    pub agent: Option<String>,
+    /// The kind of agent, hashed into commits: from the first record that tells.
+    pub template: Option<Template>,
+    /// The last working directory.
+    pub cwd: Option<String>,
+    /// The last git branch.
+    pub git_branch: Option<String>,
+    /// The last version of the runtime that wrote to it.
+    pub version: Option<String>,
+    /// A title: the runtime's or the user's own, else the first prompt, cut to 200 characters.
+    pub title: Option<String>,
+    /// The greatest record timestamp so far.
+    pub last_timestamp: Option<Timestamp>,
+    /// The smallest record timestamp so far.
+    pub first_timestamp: Option<Timestamp>,
+}
+
+/// Reads a transcript line by line and says where commits end.
+///
+/// Deterministic and monotone: what it says of a line depends on that line and the ones before it only, so a
+/// transcript that grows never moves a boundary.
+pub trait Splitter: Send {
+    /// Takes the next complete line, without its newline, after secrets were replaced.
+    ///
+    /// Never fails: a line that cannot be read is part of whatever commit it stands in, and gives a note.
+    fn line(&mut self, line: &[u8], notes: &mut Vec<Note>) -> Cut;
+
+    /// Returns what is known about the session so far.
+    fn facts(&self) -> &SessionFacts;
+
+    /// Returns the template to hash into commits; the runtime's main agent until a record tells.
+    fn template(&self) -> Template;
+
+    /// Returns the greatest record timestamp since the last closed boundary, for the commit that is open.
+    fn open_timestamp(&self) -> Option<Timestamp>;
+
+    /// Returns everything that decides future cuts, at the last closed boundary. Bounded: at most 4 KiB.
+    fn state(&self) -> Vec<u8>;
+}
+
+/// A piece of an output: bytes of one segment of a chain, with replacements inside them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    /// Which segment, as the source numbers them (0 = the segment asked for first, the newest).
+    pub segment: usize,
+    /// Bytes from the start of that segment's bytes.
+    pub offset: u64,
+    /// Bytes to take, newline included.
+    pub length: u64,
+    /// Replacements, ascending by offset, in bytes of this piece.
+    pub edits: Vec<Edit>,
+}
+
+/// A replacement of some bytes of a piece.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edit {
+    /// Bytes from the start of the piece.
+    pub offset: u64,
+    /// Bytes to leave out.
+    pub length: u64,
+    /// Bytes to put there.
+    pub with: Vec<u8>,
+}
+
+/// One commit of a chain, as a planner sees it.
+#[derive(Debug, Clone)]
+pub struct Segment {
+    /// The commit's type.
+    pub commit_type: CommitType,
+    /// The transcript's own bytes of this commit.
+    pub native: Vec<u8>,
+    /// For a compaction or a snapshot: the artifact that stands for everything before.
+    pub prefix: Option<Vec<u8>>,
+    /// Whether materializing ends here when the caller asked for this ancestor.
+    pub is_stop: bool,
+}
+
+/// Which bytes of a segment a piece is of: `Piece::segment` counts these.
+///
+/// Segment `n` of the source has number `2 n` for its native bytes and `2 n + 1` for its prefix.
+pub const fn segment_number(position: usize, prefix: bool) -> usize {
+    position * 2 + if prefix { 1 } else { 0 }
+}
+
+/// Why a segment could not be had; carried through a planner unchanged.
+pub type SourceError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A chain, newest commit first.
+pub trait Segments {
+    /// Returns the next older commit, none after the root.
+    ///
+    /// # Errors
+    /// Whatever the chain's storage says.
+    fn next(&mut self) -> Result<Option<Segment>, SourceError>;
+}
+
+/// Where a materialization stops, as a planner needs it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlanStop {
+    /// At the nearest compaction or snapshot on the active path.
+    Compaction,
+    /// At the beginning: all real entries, compactions skipped.
+    Root,
+    /// At the segment that is marked `is_stop`, inclusive.
+    Ancestor,
+}
+
+/// How to make a context from a chain, with reasons.
+#[derive(Debug, Clone, Default)]
+pub struct ContextPlan {
+    /// What to emit, in order.
+    pub pieces: Vec<Piece>,
+    /// Entries that were left out because they are on abandoned branches.
+    pub abandoned_entries: u64,
+    /// Entries that got another parent: (entry, new parent).
+    pub reparented: Vec<(EntryId, Option<EntryId>)>,
+    /// Entries whose parent is missing from the transcript and was made up for.
+    pub recovered: u64,
+    /// Compactions that were skipped.
+    pub skipped_compactions: u64,
+    /// Segments that were looked at.
+    pub segments_read: usize,
+    /// What else the user should know.
+    pub notes: Vec<Note>,
+}
+
+/// What a decode gives: entries in the order of the bytes, and what was odd.
+#[derive(Debug, Clone, Default)]
+pub struct Decoded {
+    /// The entries. Their spans cover every byte of every line that is not blank.
+    pub entries: Vec<Entry>,
+    /// What was odd, with line numbers.
+    pub notes: Vec<Note>,
+}
+
+/// The records of a compaction that a runtime wrote, as ranges.
+#[derive(Debug, Clone, Default)]
+pub struct CompactionPlan {
+    /// What the compaction's artifact is made of: its own boundary and summary (segment number 0, native),
+    /// then preserved records of earlier segments.
+    pub pieces: Vec<Piece>,
+    /// What could not be found.
+    pub notes: Vec<Note>,
+}
+
+/// What `place` needs to know of the place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlaceRequest {
+    /// The new session id: never one that exists.
+    pub session: SessionId,
+    /// The directory that the agent will work in, absolute.
+    pub cwd: String,
+    /// The home directory of the session's origin, where it is known: paths below it are mapped to `home`.
+    pub origin_cwd: Option<String>,
+    /// The version of the client that will load it, where it is known.
+    pub client_version: Option<String>,
+    /// Made up ids are derived from this, so that placing is a pure function.
+    pub seed: [u8; 32],
+}
+
+/// Rewrites the structural fields of a transcript, line by line.
+pub trait Placer: Send {
+    /// Takes one line with or without its newline, and appends what to write.
+    fn line(&mut self, line: &[u8], out: &mut Vec<u8>);
+
+    /// Appends what closes the transcript: a missing newline, marked results for open calls.
+    fn finish(&mut self, out: &mut Vec<u8>) -> Vec<Note>;
+}
+
+/// Where a client looks for a session, relative to its own configuration directory, and how to start it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientPlace {
+    /// Path components below the client's configuration directory.
+    pub relative_path: Vec<String>,
+    /// The client's own command line that resumes the session, program first.
+    pub resume_command: Vec<String>,
+}
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The loader copes; nothing is lost.
+    Info,
+    /// Something is lost or made up, and the rest arrives.
+    Warning,
+    /// The loader would refuse, or silently lose history.
+    Fatal,
+}
+
+/// One thing that a runtime's loader would stumble over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// How bad it is.
+    pub severity: Severity,
+    /// Stable name of the check.
+    pub check: &'static str,
+    /// Line of the transcript (1 = first), where it is about one.
+    pub line: Option<u64>,
+    /// One sentence without a final stop.
+    pub message: String,
+}
+
+/// What a loader would make of a transcript.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Validation {
+    /// What it would stumble over, in the order of the lines.
+    pub findings: Vec<Finding>,
+    /// Messages that the loader would send to the model.
+    pub messages_sent: u64,
+    /// Messages that are in the transcript.
+    pub messages_present: u64,
+}
+
+impl Validation {
+    /// Returns whether the loader would take it with nothing lost.
+    pub fn is_accepted(&self) -> bool {
+        self.findings.iter().all(|finding| finding.severity < Severity::Fatal)
+    }
+}
+
+/// Checks a transcript as the runtime's loader would read it.
+pub trait Validator: Send {
+    /// Takes the next line, with or without its newline.
+    fn line(&mut self, line: &[u8]);
+
+    /// Returns the verdict.
+    fn finish(&mut self) -> Validation;
+}
+
+/// One runtime's transcript format. Stateless, shared between threads.
+pub trait Adapter: Send + Sync {
+    /// Returns the format that this adapter writes.
+    fn format(&self) -> FormatId;
+
+    /// Looks at the first bytes of a file (at most [`DETECT_BYTES_MAX`]) and says whether they are its own.
+    fn detect(&self, head: &[u8]) -> Option<Detection>;
+
+    /// Starts reading a transcript from its beginning, or from a closed boundary with the state left there.
+    /// A state that cannot be read is treated as none.
+    fn splitter(&self, granularity: Granularity, state: Option<&[u8]>) -> Box<dyn Splitter>;
+
+    /// Turns bytes into entries. Never panics, never loses a byte: what it does not know becomes `Opaque`.
+    fn decode(&self, bytes: &[u8]) -> Decoded;
+
+    /// Turns entries into bytes that the runtime's loader accepts.
+    fn encode(&self, entries: &[Entry]) -> Vec<u8>;
+
+    /// Finds the records that a compaction of the runtime's own keeps; `earlier` starts at its parent.
+    ///
+    /// # Errors
+    /// What the chain's storage says.
+    fn plan_compaction(&self, native: &[u8], earlier: &mut dyn Segments) -> Result<CompactionPlan, SourceError>;
+
+    /// Encodes a summary as the runtime's own compaction record, to follow `last` on a chain.
+    fn encode_compaction(&self, summary: &str, last: &Decoded, at: Timestamp) -> Vec<u8>;
+
+    /// Plans a context: the active path from the newest segment's last entry down to the stop.
+    ///
+    /// # Errors
+    /// What the chain's storage says.
+    fn plan_context(&self, chain: &mut dyn Segments, stop: PlanStop) -> Result<ContextPlan, SourceError>;
+
+    /// Starts rewriting structural fields for a new place.
+    fn placer(&self, request: &PlaceRequest) -> Box<dyn Placer>;
+
+    /// Says where the client looks for that session and how to start it.
+    fn client_place(&self, request: &PlaceRequest) -> ClientPlace;
+
+    /// Starts checking a transcript for a version of the client (newest known where none is given).
+    fn validator(&self, client_version: Option<&str>) -> Box<dyn Validator>;
+}
+
+/// Bytes at the start of a file that `detect` is given at most: enough for the first records of every format.
+pub const DETECT_BYTES_MAX: usize = 64 * 1024;
