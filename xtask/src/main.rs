@@ -1,2 +1,58 @@
-//! Tasks.
-fn main() {}
+//! `cargo xtask`: the chores of this repository, each in a module of its own.
+//! Not part of the product: nothing here is linked into `stemma`.
+
+mod bench;
+mod check;
+mod clients;
+mod dictionary;
+mod generate;
+mod process;
+mod test;
+mod tidy;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use process::say;
+
+const USAGE: &str = "\
+usage: cargo xtask <task> [arguments]
+
+  check [--skip-tests]  everything a change must pass: format, clippy, docs, tidy, generated files, tests
+  test                  the tests: tidy, documentation examples, unit and integration tests
+  tidy                  the repository's own rules: crate edges, sizes, names, documents, links
+  generate [--check]    write docs/reference from the built `stemma`, or say what is stale
+  dictionary [--check]  train the store's compression dictionary, or say whether it is reproducible
+  bench [arguments]     build and run the benchmarks in release mode
+  clients <name>        run the optional tests against a real client";
+
+/// What the user asked for, with the arguments that belong to it.
+fn run(root: &Path, task: &str, arguments: &[String]) -> anyhow::Result<()> {
+    match task {
+        "check" => check::run(root, arguments),
+        "test" => test::run(root, arguments),
+        "tidy" => tidy::run(root, arguments),
+        "generate" => generate::run(root, arguments),
+        "dictionary" => dictionary::run(root, arguments),
+        "bench" => bench::run(root, arguments),
+        "clients" => clients::run(root, arguments),
+        "help" | "-h" | "--help" => {
+            say(USAGE);
+            Ok(())
+        }
+        other => anyhow::bail!("unknown task `{other}`\n\n{USAGE}"),
+    }
+}
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let task = arguments.next().unwrap_or_else(|| "help".to_owned());
+    let rest: Vec<String> = arguments.collect();
+    match run(&process::repository(), &task, &rest) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}

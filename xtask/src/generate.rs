@@ -1,0 +1,146 @@
+//! `cargo xtask generate`: the pages of `docs/reference` that the built `stemma` writes about itself.
+//! Not a place for prose: a page written by hand is in `HAND_WRITTEN`, every other one must be generated.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use crate::process::{cargo, execute, flag, say};
+
+/// Pages in `docs/reference` that people write.
+const HAND_WRITTEN: &[&str] = &["README.md", "seeds.md"];
+
+/// File name to bytes, of one flat folder.
+type Pages = BTreeMap<String, Vec<u8>>;
+
+/// Writes the pages, or with `--check` fails when one is stale.
+pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
+    if flag("generate", "--check", arguments)? {
+        return verify(root);
+    }
+    let fresh = build(root)?;
+    let folder = reference(root);
+    for line in differences(&fresh, &load(&folder)?) {
+        say(&line);
+    }
+    for name in load(&folder)?.keys().filter(|name| !fresh.contains_key(*name)) {
+        fs::remove_file(folder.join(name)).with_context(|| format!("removing `{name}`"))?;
+    }
+    for (name, bytes) in &fresh {
+        write(&folder.join(name), bytes)?;
+    }
+    Ok(())
+}
+
+/// Fails when a page differs from what the built `stemma` says now.
+pub(crate) fn verify(root: &Path) -> anyhow::Result<()> {
+    let stale = differences(&build(root)?, &load(&reference(root))?);
+    anyhow::ensure!(
+        stale.is_empty(),
+        "docs/reference is stale:\n  {}\nhint: `cargo xtask generate` writes it anew",
+        stale.join("\n  ")
+    );
+    Ok(())
+}
+
+fn reference(root: &Path) -> PathBuf {
+    root.join("docs").join("reference")
+}
+
+/// Has `stemma` write its pages into an empty folder and reads them.
+fn build(root: &Path) -> anyhow::Result<Pages> {
+    let folder = tempfile::tempdir().context("creating a folder for the generated pages")?;
+    let mut command = cargo(
+        root,
+        &["run", "--quiet", "--package", "stemmata", "--bin", "stemma", "--"],
+    );
+    execute(command.arg("generate-reference").arg(folder.path()))?;
+    let pages = load(folder.path())?;
+    anyhow::ensure!(!pages.is_empty(), "`stemma generate-reference` wrote no page");
+    Ok(pages)
+}
+
+/// Reads the generated pages of a folder: all files but those that people write.
+fn load(folder: &Path) -> anyhow::Result<Pages> {
+    let mut pages = Pages::new();
+    let entries = fs::read_dir(folder).with_context(|| format!("listing `{}`", folder.display()))?;
+    for entry in entries {
+        let path = entry
+            .with_context(|| format!("listing `{}`", folder.display()))?
+            .path();
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        if path.is_file() && !HAND_WRITTEN.contains(&name.as_str()) {
+            let bytes = fs::read(&path).with_context(|| format!("reading `{}`", path.display()))?;
+            pages.insert(name, bytes);
+        }
+    }
+    Ok(pages)
+}
+
+/// Says per page how the committed folder differs from the fresh one.
+fn differences(fresh: &Pages, committed: &Pages) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (name, bytes) in fresh {
+        match committed.get(name) {
+            None => lines.push(format!("{name}: missing")),
+            Some(old) if old != bytes => lines.push(format!("{name}: out of date")),
+            Some(_) => {}
+        }
+    }
+    let gone = committed.keys().filter(|name| !fresh.contains_key(*name));
+    lines.extend(gone.map(|name| format!("{name}: nothing generates it")));
+    lines
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a page in a git checkout needs neither atomicity nor a private mode"
+)]
+fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    fs::write(path, bytes).with_context(|| format!("writing `{}`", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pages(list: &[(&str, &str)]) -> Pages {
+        list.iter()
+            .map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec()))
+            .collect()
+    }
+
+    #[test]
+    fn a_page_is_stale_when_it_is_missing_changed_or_no_longer_generated() {
+        let fresh = pages(&[("cli.md", "new"), ("exit-codes.md", "same"), ("json.md", "added")]);
+        let committed = pages(&[
+            ("cli.md", "old"),
+            ("exit-codes.md", "same"),
+            ("gone.md", "left over"),
+        ]);
+        assert_eq!(
+            differences(&fresh, &committed),
+            [
+                "cli.md: out of date",
+                "json.md: missing",
+                "gone.md: nothing generates it"
+            ]
+        );
+        assert_eq!(differences(&fresh, &fresh), Vec::<String>::new());
+    }
+
+    #[test]
+    fn pages_that_people_write_are_not_generated_ones() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["seeds.md", "README.md", "cli.md"] {
+            write(&folder.path().join(name), b"text").unwrap();
+        }
+        assert_eq!(load(folder.path()).unwrap(), pages(&[("cli.md", "text")]));
+    }
+}

@@ -1,0 +1,262 @@
+//! A Rust file told apart into code, comments and literals, so that a rule about code is not fooled by
+//! a word in a string. Not a parser: it knows tokens and braces, which is all the rules need.
+
+use std::ops::Range;
+
+/// What a byte of a Rust file belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Code,
+    Comment,
+    Literal,
+}
+
+/// One Rust file. `code`, `production` and `comments` have the text's length and line breaks; all that
+/// is not theirs is blank, so that an offset in one is an offset in all.
+#[derive(Debug)]
+pub(super) struct Source<'a> {
+    /// Path in the repository.
+    pub(super) path: &'a str,
+    /// The file as it is.
+    pub(super) text: &'a str,
+    /// Code without comments and literals.
+    pub(super) code: String,
+    /// `code` without what only tests compile.
+    pub(super) production: String,
+    /// Comments only.
+    pub(super) comments: String,
+    tests: Vec<Range<usize>>,
+}
+
+impl<'a> Source<'a> {
+    pub(super) fn new(path: &'a str, text: &'a str) -> Self {
+        let classes = classify(text);
+        let code = only(text, &classes, Class::Code);
+        let tests = if is_test(path) {
+            std::iter::once(0..code.len()).collect()
+        } else {
+            test_items(&code)
+        };
+        let production = tests.iter().fold(code.clone(), |code, range| blank(&code, range));
+        Self {
+            path,
+            text,
+            code,
+            production,
+            comments: only(text, &classes, Class::Comment),
+            tests,
+        }
+    }
+
+    /// Returns whether only tests compile what stands at an offset.
+    pub(super) fn in_tests(&self, offset: usize) -> bool {
+        self.tests.iter().any(|range| range.contains(&offset))
+    }
+
+    /// Returns the line of an offset, counted from 1.
+    pub(super) fn line(&self, offset: usize) -> usize {
+        let before = self.text.as_bytes().iter().take(offset);
+        1 + before.filter(|byte| **byte == b'\n').count()
+    }
+}
+
+/// Returns whether a path is test code by its name: `tests.rs`, `*_tests.rs`, or below a `tests` folder.
+pub(super) fn is_test(path: &str) -> bool {
+    let stem = path.strip_suffix(".rs").unwrap_or(path);
+    stem.ends_with("/tests") || stem.ends_with("_tests") || path.contains("/tests/")
+}
+
+/// Returns the offsets where `needle` stands as whole words: no letter, digit or `_` joins its ends.
+pub(super) fn words(haystack: &str, needle: &str) -> Vec<usize> {
+    let bytes = haystack.as_bytes();
+    let joined = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(|byte| is_word(*byte));
+    let starts_open = needle.as_bytes().first().is_none_or(|byte| !is_word(*byte));
+    let ends_open = needle.as_bytes().last().is_none_or(|byte| !is_word(*byte));
+    let hits = haystack.match_indices(needle).map(|(at, _)| at);
+    hits.filter(|at| {
+        (starts_open || !joined(at.checked_sub(1))) && (ends_open || !joined(Some(at + needle.len())))
+    })
+    .collect()
+}
+
+/// Returns the offset just behind the brace that closes the one at `open`, or the end of the code.
+pub(super) fn closing(code: &str, open: usize) -> usize {
+    let mut depth = 0_usize;
+    for (at, byte) in code.bytes().enumerate().skip(open) {
+        match byte {
+            b'{' => depth += 1,
+            b'}' if depth <= 1 => return at + 1,
+            b'}' => depth -= 1,
+            _ => {}
+        }
+    }
+    code.len()
+}
+
+/// Returns the offset of the `{` or `;` that ends an item's head, outside of any parentheses.
+pub(super) fn head_end(code: &str, start: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (at, byte) in code.bytes().enumerate().skip(start) {
+        match byte {
+            b'(' | b'[' => depth += 1,
+            b')' | b']' => depth = depth.saturating_sub(1),
+            b'{' | b';' if depth == 0 => return Some(at),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn is_word(byte: u8) -> bool {
+    byte == b'_' || byte.is_ascii_alphanumeric()
+}
+
+/// Returns where the items under `#[cfg(test)]` or `#[cfg(all(test, …))]` stand.
+fn test_items(code: &str) -> Vec<Range<usize>> {
+    let marks = ["#[cfg(test)]", "#[cfg(all(test"]
+        .into_iter()
+        .flat_map(|mark| code.match_indices(mark));
+    let items = marks.map(|(start, _)| {
+        let after = code
+            .get(start..)
+            .and_then(|tail| tail.find(']'))
+            .map_or(code.len(), |at| start + at + 1);
+        match head_end(code, after) {
+            Some(at) if code.as_bytes().get(at) == Some(&b'{') => start..closing(code, at),
+            Some(at) => start..at + 1,
+            None => start..code.len(),
+        }
+    });
+    items.collect()
+}
+
+/// Returns the text with spaces in a range; line breaks stay.
+fn blank(text: &str, range: &Range<usize>) -> String {
+    let bytes = text.bytes().enumerate();
+    let kept = bytes.map(|(at, byte)| {
+        if range.contains(&at) && byte != b'\n' {
+            b' '
+        } else {
+            byte
+        }
+    });
+    String::from_utf8_lossy(&kept.collect::<Vec<u8>>()).into_owned()
+}
+
+fn only(text: &str, classes: &[Class], class: Class) -> String {
+    let bytes = text.bytes().zip(classes);
+    let kept = bytes.map(|(byte, of)| if *of == class || byte == b'\n' { byte } else { b' ' });
+    String::from_utf8_lossy(&kept.collect::<Vec<u8>>()).into_owned()
+}
+
+/// Says of every byte what it belongs to. A text that is no Rust gives some answer of the right length.
+fn classify(text: &str) -> Vec<Class> {
+    let mut classes = Vec::with_capacity(text.len());
+    let mut joined = false;
+    while let Some(rest) = text.get(classes.len()..).filter(|rest| !rest.is_empty()) {
+        let (length, class) = token(rest, joined);
+        joined = rest.as_bytes().get(length - 1).is_some_and(|byte| is_word(*byte)) && class == Class::Code;
+        classes.extend(std::iter::repeat_n(class, length));
+    }
+    classes
+}
+
+/// Returns the length, at least 1 and on a character's border, and the class of what a text starts with.
+/// `joined` says that the byte before it is part of a word, so that no literal's prefix starts here.
+fn token(rest: &str, joined: bool) -> (usize, Class) {
+    if rest.starts_with("//") {
+        return (rest.find('\n').unwrap_or(rest.len()), Class::Comment);
+    }
+    if rest.starts_with("/*") {
+        return (block_comment(rest), Class::Comment);
+    }
+    let prefix = if joined { 0 } else { literal_prefix(rest) };
+    let body = rest.get(prefix..).unwrap_or_default();
+    let literal = match body.as_bytes().first() {
+        Some(b'"') if rest.get(..prefix).is_some_and(|mark| mark.contains('r')) => raw_string(body),
+        Some(b'#') if prefix > 0 => raw_string(body),
+        Some(b'"') => Some(quoted(body)),
+        Some(b'\'') => character(body),
+        _ => None,
+    };
+    match literal {
+        Some(length) => (prefix + length, Class::Literal),
+        None => (rest.chars().next().map_or(1, char::len_utf8), Class::Code),
+    }
+}
+
+/// Returns the length of `b`, `c`, `r`, `br` or `cr` before a quote or a `#`.
+fn literal_prefix(rest: &str) -> usize {
+    let fits = |prefix: &str| {
+        let next = rest.strip_prefix(prefix).and_then(|tail| tail.bytes().next());
+        let raw = next == Some(b'#') && prefix.ends_with('r');
+        raw || next == Some(b'"') || (next == Some(b'\'') && prefix == "b")
+    };
+    let prefixes = ["br", "cr", "b", "c", "r"].into_iter();
+    prefixes
+        .filter(|prefix| fits(prefix))
+        .map(str::len)
+        .next()
+        .unwrap_or(0)
+}
+
+/// Returns the length of a block comment; they nest.
+fn block_comment(rest: &str) -> usize {
+    let mut depth = 0_usize;
+    let mut at = 0;
+    while let Some(tail) = rest.get(at..).filter(|tail| !tail.is_empty()) {
+        if tail.starts_with("/*") {
+            depth += 1;
+            at += 2;
+        } else if tail.starts_with("*/") {
+            depth -= 1;
+            at += 2;
+            if depth == 0 {
+                return at;
+            }
+        } else {
+            at += tail.chars().next().map_or(1, char::len_utf8);
+        }
+    }
+    rest.len()
+}
+
+/// Returns the length of a string literal from its quote on.
+fn quoted(body: &str) -> usize {
+    let mut escaped = false;
+    for (at, byte) in body.bytes().enumerate().skip(1) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => return at + 1,
+            _ => {}
+        }
+    }
+    body.len()
+}
+
+/// Returns the length of a raw string from its first `#` or quote on; a raw identifier is none.
+fn raw_string(body: &str) -> Option<usize> {
+    let hashes = body.bytes().take_while(|byte| *byte == b'#').count();
+    let content = body.get(hashes..)?.strip_prefix('"')?;
+    let end = format!("\"{}", "#".repeat(hashes));
+    Some(
+        content
+            .find(&end)
+            .map_or(body.len(), |at| hashes + 1 + at + end.len()),
+    )
+}
+
+/// Returns the length of a character literal; a lifetime is none.
+fn character(body: &str) -> Option<usize> {
+    let mut characters = body.char_indices().skip(1);
+    let (_, first) = characters.next()?;
+    let (second_at, second) = characters.next()?;
+    if first != '\\' {
+        return (second == '\'').then_some(second_at + 1);
+    }
+    // Behind the backslash stands the escaped character itself, which may be a quote.
+    characters
+        .find(|(_, character)| *character == '\'')
+        .map(|(at, _)| at + 1)
+}
