@@ -1,1 +1,17 @@
-//! Placeholder.
+//! The context store: one transactional seam, content verified on read, and its backends.
+//!
+//! Blocking by design. What commits mean, and when they are made, is the engine's.
+
+mod error;
+mod seam;
+mod write;
+
+pub use error::{StoreError, StoreErrorKind};
+pub use seam::{
+    BATCH_WRITES_MAX, BatchOutcome, CURSOR_BYTES_MAX, DEPTH_MAX, Damage, PAGE_ROWS_MAX, PART_BYTES_MAX,
+    PARTS_MAX, Page, ResolveScope, SessionFilter, Sink, Store, StoreIdentity, TipFilter, Usage, Verified,
+};
+pub use write::{
+    Annotation, Annotations, AuditRecord, ContentPart, Link, LinkKind, NewCommit, NewContent, Placement,
+    Session, SessionKey, SessionOrigin, Write,
+};

@@ -1,0 +1,245 @@
+//! The one seam to storage: a transactional write and a handful of reads.
+//!
+//! Everything a backend must promise stands on [`Store`]; what callers do with it is the engine's.
+
+use std::ops::Range;
+
+use stemmata_model::{
+    ArtifactId, ArtifactPrefix, Commit, CommitId, CommitPrefix, MachineId, Principal, SessionId, Sighting,
+    Timestamp,
+};
+
+use crate::error::StoreError;
+use crate::write::{Annotations, AuditRecord, Link, Placement, Session, SessionKey, Write};
+
+/// Bytes of one literal part at most: a read verifies a whole part before it hands out any of it, so this
+/// bounds the memory of reading a content of any size.
+pub const PART_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Parts of one content at most; with [`PART_BYTES_MAX`] that is 256 GiB.
+pub const PARTS_MAX: usize = 65_536;
+
+/// Writes in one batch at most, so that a transaction stays short.
+pub const BATCH_WRITES_MAX: usize = 16_384;
+
+/// Commits in one chain at most.
+pub const DEPTH_MAX: u64 = 100_000;
+
+/// Rows that one page of a listing holds at most.
+pub const PAGE_ROWS_MAX: usize = 10_000;
+
+/// Bytes of an engine's cursor at most.
+pub const CURSOR_BYTES_MAX: usize = 64 * 1024;
+
+/// What a batch changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct BatchOutcome {
+    /// Contents that were not there before.
+    pub new_contents: u64,
+    /// Commits that were not there before.
+    pub new_commits: u64,
+    /// Bytes that the new contents' literal parts have, uncompressed.
+    pub new_bytes: u64,
+    /// Bytes that they take in storage.
+    pub stored_bytes: u64,
+}
+
+/// Which commits a listing of tips holds.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TipFilter {
+    /// Only tips seen in this session.
+    pub session: Option<SessionId>,
+    /// Only tips seen for this ticket.
+    pub ticket: Option<String>,
+    /// Only tips seen in this thread.
+    pub thread: Option<String>,
+}
+
+/// Which sessions a listing holds.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SessionFilter {
+    /// Only those whose working directory is this one or below it.
+    pub project: Option<String>,
+    /// Only those whose session id starts so.
+    pub session_prefix: Option<String>,
+    /// Only those that are no subagents.
+    pub main_only: bool,
+}
+
+/// Where `resolve` looks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ResolveScope {
+    /// Checkpoints of one principal.
+    Principal(Principal),
+    /// Checkpoints of one session.
+    Session(SessionId),
+    /// Checkpoints of sessions that worked in this directory or below it.
+    Project(String),
+}
+
+/// A page of a listing: skip so many rows, return at most so many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Page {
+    /// Rows to skip.
+    pub skip: u64,
+    /// Rows to return at most; at most [`PAGE_ROWS_MAX`].
+    pub rows_max: usize,
+}
+
+/// What makes this store different from every other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoreIdentity {
+    /// A random id, made with the store.
+    pub store_id: [u8; 16],
+    /// A random key for hashes of raw bytes: never shown, never leaves the store.
+    pub secret: [u8; 32],
+}
+
+/// How much there is, and what it takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// Commits.
+    pub commits: u64,
+    /// Sessions.
+    pub sessions: u64,
+    /// Distinct contents.
+    pub contents: u64,
+    /// Native bytes of all commits, each counted once: what was captured.
+    pub logical_bytes: u64,
+    /// Bytes of all literal parts, uncompressed: what is distinct.
+    pub distinct_bytes: u64,
+    /// Bytes that the literal parts take, compressed.
+    pub content_bytes: u64,
+    /// Bytes of all files of the store.
+    pub physical_bytes: u64,
+}
+
+/// One thing that `verify` found wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damage {
+    /// Stable name of the check.
+    pub check: &'static str,
+    /// The commit or artifact it is about, as text.
+    pub object: String,
+    /// What is wrong, one sentence without a final stop.
+    pub message: String,
+}
+
+/// What `verify` looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Verified {
+    /// Contents whose hash was recomputed.
+    pub contents: u64,
+    /// Commits whose id, parent, depth and length were recomputed.
+    pub commits: u64,
+    /// Sightings, timelines and links whose ends were looked up.
+    pub references: u64,
+}
+
+/// Takes bytes of a content in order; an error stops the read and comes back as `StoreError::Sink`.
+pub type Sink<'a> = dyn FnMut(&[u8]) -> std::io::Result<()> + 'a;
+
+/// A context store.
+///
+/// - **Atomic and durable**: `commit_batch` applies all of a batch or none of it, and when it returns the
+///   batch survives a power cut (memory backends excepted, which say so).
+/// - **Idempotent**: repeating a batch changes nothing.
+/// - **Ordered**: a batch sees everything that batches acknowledged before it wrote.
+/// - **Concurrent**: every method may be called from any thread and, for backends with files, any process.
+/// - **Verified**: content is checked against its hash before a byte of it is handed out.
+/// - **Bounded**: listings take a page, walks a limit, parts and batches have the bounds named above.
+pub trait Store: Send + Sync {
+    /// Applies writes in order as one transaction.
+    ///
+    /// # Errors
+    /// `ParentMissing`, `ContentMissing`, `Conflict`, `Bound` for a batch that cannot be applied; `Locked`,
+    /// `Full`, `ReadOnly`, `Backend` where the storage refuses. Nothing of the batch is there then.
+    fn commit_batch(&self, batch: Vec<Write>) -> Result<BatchOutcome, StoreError>;
+
+    /// Returns a commit.
+    ///
+    /// # Errors
+    /// `Backend` where the storage fails, as for every read below.
+    fn commit(&self, id: CommitId) -> Result<Option<Commit>, StoreError>;
+
+    /// Returns ids that start so, ascending.
+    fn commits_in(&self, prefix: CommitPrefix, limit: usize) -> Result<Vec<CommitId>, StoreError>;
+
+    /// Returns the commit and its ancestors towards the root, at most `limit`.
+    ///
+    /// # Errors
+    /// `CommitMissing` when `from` is not there.
+    fn ancestors(&self, from: CommitId, limit: usize) -> Result<Vec<Commit>, StoreError>;
+
+    /// Returns commits whose parent is this one, in the order they were stored.
+    fn children(&self, of: CommitId, limit: usize) -> Result<Vec<Commit>, StoreError>;
+
+    /// Returns commits without children that are not covered, newest `created_at` first.
+    fn tips(&self, filter: &TipFilter, page: Page) -> Result<Vec<Commit>, StoreError>;
+
+    /// Returns all commits in the order of their ids, after one of them: for walks over the whole store.
+    fn commits_after(&self, after: Option<CommitId>, limit: usize) -> Result<Vec<Commit>, StoreError>;
+
+    /// Returns the length of a content in bytes.
+    fn content_length(&self, id: ArtifactId) -> Result<Option<u64>, StoreError>;
+
+    /// Returns artifact ids that start so, ascending.
+    fn artifacts_in(&self, prefix: ArtifactPrefix, limit: usize) -> Result<Vec<ArtifactId>, StoreError>;
+
+    /// Hands a range of a content (all of it for `None`) to `sink`, in pieces of at most [`PART_BYTES_MAX`].
+    /// Each part is verified before it is handed out; a whole read also verifies the whole hash.
+    ///
+    /// # Errors
+    /// `ContentMissing`, `Corrupt` (names the artifact), `Sink` (the sink's own error), `Bound` for a range
+    /// beyond the end.
+    fn read_content(
+        &self,
+        id: ArtifactId,
+        range: Option<Range<u64>>,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), StoreError>;
+
+    /// Returns a commit's sightings, the first (smallest `observed_at`, then machine) first.
+    fn sightings(&self, commit: CommitId, limit: usize) -> Result<Vec<Sighting>, StoreError>;
+
+    /// Returns sessions, the one with the latest activity first.
+    fn sessions(&self, filter: &SessionFilter, page: Page) -> Result<Vec<Session>, StoreError>;
+
+    /// Returns one session.
+    fn session(&self, key: &SessionKey) -> Result<Option<Session>, StoreError>;
+
+    /// Returns the nearest checkpoints at or before a point in time by `created_at`: all that share that
+    /// time, none when the first is later.
+    fn resolve(&self, scope: &ResolveScope, at: Timestamp, limit: usize)
+    -> Result<Vec<CommitId>, StoreError>;
+
+    /// Returns summary, tags, notes and pin of a commit.
+    fn annotations(&self, commit: CommitId) -> Result<Annotations, StoreError>;
+
+    /// Returns commits that carry a tag, in the order of their ids.
+    fn tagged(&self, tag: &str, limit: usize) -> Result<Vec<CommitId>, StoreError>;
+
+    /// Returns the changes of a commit's annotations, oldest first.
+    fn audit(&self, commit: CommitId, limit: usize) -> Result<Vec<AuditRecord>, StoreError>;
+
+    /// Returns links that start or end at a commit.
+    fn links(&self, commit: CommitId, limit: usize) -> Result<Vec<Link>, StoreError>;
+
+    /// Returns an engine's cursor of a session.
+    fn cursor(&self, key: &SessionKey) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Returns the latest placement at a path of a machine.
+    fn placement(&self, machine: &MachineId, path: &str) -> Result<Option<Placement>, StoreError>;
+
+    /// Returns what makes this store different from every other.
+    fn identity(&self) -> Result<StoreIdentity, StoreError>;
+
+    /// Returns how much there is.
+    fn usage(&self) -> Result<Usage, StoreError>;
+
+    /// Recomputes everything that can be recomputed and reports each damage to `found`; goes on after one.
+    ///
+    /// # Errors
+    /// Only where the storage cannot be read at all.
+    fn verify(&self, found: &mut dyn FnMut(Damage)) -> Result<Verified, StoreError>;
+}

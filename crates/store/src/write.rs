@@ -1,0 +1,271 @@
+//! What can be written: the items of a batch, and the records they carry.
+
+use stemmata_model::{
+    ArtifactId, Closure, CommitCore, CommitId, Counts, EntryId, FormatId, Granularity, MachineId, Principal,
+    RulesHash, SessionId, Sighting, SummarySource, Template, Timestamp, artifact_id,
+};
+
+/// A part of a content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ContentPart {
+    /// Bytes, at most `PART_BYTES_MAX`.
+    Bytes(Vec<u8>),
+    /// Bytes of another content, which must be stored or stand earlier in the same batch.
+    Slice {
+        /// The other content.
+        of: ArtifactId,
+        /// Bytes from its start.
+        offset: u64,
+        /// Bytes of the range.
+        length: u64,
+    },
+}
+
+/// A content to store: an id and the parts whose concatenation has that hash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewContent {
+    id: ArtifactId,
+    parts: Vec<ContentPart>,
+}
+
+impl NewContent {
+    /// Names and takes bytes that are kept in one part. At most `PART_BYTES_MAX`.
+    pub fn literal(bytes: Vec<u8>) -> Self {
+        Self {
+            id: artifact_id(&bytes),
+            parts: vec![ContentPart::Bytes(bytes)],
+        }
+    }
+
+    /// Takes parts whose concatenation has the hash `id`; reads and `verify` hold the caller to it.
+    pub fn composed(id: ArtifactId, parts: Vec<ContentPart>) -> Self {
+        Self { id, parts }
+    }
+
+    /// Returns the id.
+    pub const fn id(&self) -> ArtifactId {
+        self.id
+    }
+
+    /// Returns the parts, in order.
+    pub fn parts(&self) -> &[ContentPart] {
+        &self.parts
+    }
+
+    /// Gives the parts up, in order.
+    pub fn into_parts(self) -> Vec<ContentPart> {
+        self.parts
+    }
+}
+
+/// A commit to store. Its id, depth and lengths are computed by the backend.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewCommit {
+    /// What is hashed. Artifacts and the parent must be stored or stand earlier in the batch.
+    pub core: CommitCore,
+    /// The redaction rules that the bytes went through.
+    pub rules: RulesHash,
+    /// `Closed` or `Provisional`. Storing a provisional commit again as closed closes it; a closed or covered
+    /// one never opens again.
+    pub closure: Closure,
+    /// Derived counts.
+    pub counts: Counts,
+}
+
+/// Where a session lives: one transcript on one machine.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SessionKey {
+    /// The machine.
+    pub machine: MachineId,
+    /// The transcript's absolute path, or `api:<session>` for a session without a file. At most 4,096 bytes.
+    pub path: String,
+}
+
+/// How a session came to be known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SessionOrigin {
+    /// Read from a transcript.
+    Imported,
+    /// Placed by us from this commit.
+    Placed(CommitId),
+    /// Made by checkpoints of a program.
+    Api,
+}
+
+/// What a listing shows of a session. Upserted whole; derived from commits and so rebuildable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    /// Where it lives.
+    pub key: SessionKey,
+    /// The runtime's own id.
+    pub session: SessionId,
+    /// For a subagent: the session that it belongs to.
+    pub parent_session: Option<SessionId>,
+    /// The format of its transcript.
+    pub format: FormatId,
+    /// The kind of agent.
+    pub template: Template,
+    /// Who ran it.
+    pub principal: Principal,
+    /// How often closed commits are made.
+    pub granularity: Granularity,
+    /// How it came to be known.
+    pub origin: SessionOrigin,
+    /// A title, at most 200 characters.
+    pub title: Option<String>,
+    /// The working directory.
+    pub cwd: Option<String>,
+    /// The git branch.
+    pub git_branch: Option<String>,
+    /// The version of the runtime that wrote it last.
+    pub version: Option<String>,
+    /// The earliest record.
+    pub started_at: Option<Timestamp>,
+    /// The latest record.
+    pub last_at: Option<Timestamp>,
+    /// The newest commit.
+    pub tip: Option<CommitId>,
+    /// Commits of the chain from the root to the tip.
+    pub commits: u64,
+    /// Messages in the chain.
+    pub messages: u64,
+    /// Bytes of the chain.
+    pub bytes: u64,
+}
+
+/// A transcript that we wrote where a client looks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placement {
+    /// The machine.
+    pub machine: MachineId,
+    /// The file's absolute path.
+    pub path: String,
+    /// The session id that it was placed under.
+    pub session: SessionId,
+    /// The commit that it was placed from.
+    pub ctx: CommitId,
+    /// Bytes of the file that came from the commit; what follows is new.
+    pub taken_bytes: u64,
+    /// Bytes of the whole file as placed.
+    pub placed_bytes: u64,
+    /// Hash of the whole file as placed, keyed with the store's secret.
+    pub keyed_hash: [u8; 32],
+    /// When it was placed.
+    pub placed_at: Timestamp,
+}
+
+/// Why two commits belong together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum LinkKind {
+    /// `from` was copied, forked or translated from `to` by an outside program.
+    DerivedFrom,
+    /// `from` is the root of a subagent that an entry of `to` started.
+    Subagent,
+}
+
+/// A link between commits that is no parent link. Merges as a set.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Link {
+    /// The commit that depends.
+    pub from: CommitId,
+    /// Why.
+    pub kind: LinkKind,
+    /// The commit that it depends on.
+    pub to: CommitId,
+    /// The entry of `to` that it is about.
+    pub entry: Option<EntryId>,
+}
+
+/// One change of a commit's mutable metadata.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Annotation {
+    /// Replaces the summary (at most 64 KiB), or removes it.
+    Summary {
+        /// The text; none removes it.
+        text: Option<String>,
+        /// Who wrote it. A less trusted source never replaces a more trusted one.
+        source: SummarySource,
+    },
+    /// Adds a tag (1 to 128 bytes).
+    AddTag(String),
+    /// Removes a tag.
+    RemoveTag(String),
+    /// Adds a note (at most 64 KiB).
+    AddNote(String),
+    /// Protects from collection.
+    Pin,
+    /// Ends the protection.
+    Unpin,
+}
+
+/// A commit's mutable metadata as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Annotations {
+    /// The summary and who wrote it.
+    pub summary: Option<(String, SummarySource)>,
+    /// Tags, ascending.
+    pub tags: Vec<String>,
+    /// Notes, oldest first.
+    pub notes: Vec<String>,
+    /// Whether it is protected.
+    pub pinned: bool,
+}
+
+/// Who changed what of a commit's metadata, and when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditRecord {
+    /// When.
+    pub at: Timestamp,
+    /// Who.
+    pub by: Principal,
+    /// What.
+    pub change: Annotation,
+}
+
+/// One write of a batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Write {
+    /// Stores a content. Already there: nothing happens.
+    Content(NewContent),
+    /// Stores a commit. Already there: closes it where it was provisional, else nothing happens.
+    Commit(NewCommit),
+    /// Marks a provisional commit as covered by others of the same transcript, and, where parts are given,
+    /// keeps its native content as those ranges from now on. A closed commit is left alone.
+    Cover {
+        /// The provisional commit.
+        commit: CommitId,
+        /// What its native content is made of now; empty leaves it as it is.
+        parts: Vec<ContentPart>,
+    },
+    /// Records where a commit was captured. Merges as a set by (machine, session, path).
+    Sighting {
+        /// The commit.
+        commit: CommitId,
+        /// Where it was captured.
+        sighting: Box<Sighting>,
+    },
+    /// Records or updates a session.
+    Session(Box<Session>),
+    /// Keeps an engine's cursor of a session.
+    Cursor {
+        /// The session.
+        key: SessionKey,
+        /// At most `CURSOR_BYTES_MAX`, meaning the engine's own.
+        value: Vec<u8>,
+    },
+    /// Records a placement; the latest at a path counts.
+    Placement(Box<Placement>),
+    /// Changes mutable metadata and leaves an audit record; a change that changes nothing leaves none.
+    Annotate {
+        /// The commit.
+        commit: CommitId,
+        /// The change.
+        change: Annotation,
+        /// When.
+        at: Timestamp,
+        /// Who.
+        by: Principal,
+    },
+    /// Links two commits.
+    Link(Link),
+}
