@@ -2,7 +2,7 @@
 //! Not their content, and no link to another host: a check must not need the network.
 
 use super::Finding;
-use super::tree::Tree;
+use super::tree::{Tree, extension};
 
 /// Files that a reader of a repository expects at its root.
 const REQUIRED: &[&str] = &[
@@ -26,7 +26,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     findings.extend(architecture(tree));
     findings.extend(changelog(tree));
     findings.extend(unlisted_decisions(tree));
-    for (path, text) in tree.texts().filter(|(path, _)| path.ends_with(".md")) {
+    for (path, text) in tree.texts().filter(|(path, _)| extension(path) == Some("md")) {
         findings.extend(broken_links(tree, path, text));
     }
     findings
@@ -97,7 +97,7 @@ fn broken_links(tree: &Tree, path: &str, text: &str) -> Vec<Finding> {
         };
         let page = tree
             .text(&file)
-            .filter(|_| file.ends_with(".md") && !anchor.is_empty());
+            .filter(|_| extension(&file) == Some("md") && !anchor.is_empty());
         if page.is_some_and(|page| !headings(page).iter().any(|heading| heading == anchor)) {
             findings.push(Finding::at(
                 path,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::Finding;
 use super::source::{Source, head_end, is_test, words};
-use super::tree::Tree;
+use super::tree::{Tree, extension};
 
 /// Folders of a crate whose files cargo takes as roots by itself.
 const ROOT_FOLDERS: &[&str] = &["src/bin", "tests", "examples", "benches", "fuzz_targets"];
@@ -16,7 +16,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
         let prefix = format!("{folder}/");
         let files: BTreeSet<&str> = tree
             .paths()
-            .filter(|path| path.starts_with(&prefix) && path.ends_with(".rs"))
+            .filter(|path| path.starts_with(&prefix) && extension(path) == Some("rs"))
             .collect();
         let roots: Vec<&str> = files
             .iter()

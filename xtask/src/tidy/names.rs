@@ -2,14 +2,14 @@
 //! Not the names inside a file.
 
 use super::Finding;
-use super::tree::Tree;
+use super::tree::{Tree, extension};
 
 /// Names that say nothing about what is inside, so that everything ends up there.
 const EMPTY_NAMES: &[&str] = &["common", "helper", "helpers", "manager", "misc", "util", "utils"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (path, text) in tree.texts().filter(|(path, _)| path.ends_with(".rs")) {
+    for (path, text) in tree.texts().filter(|(path, _)| extension(path) == Some("rs")) {
         if !text.starts_with("//! ") {
             findings.push(Finding::at(
                 path,

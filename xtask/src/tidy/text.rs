@@ -3,7 +3,7 @@
 
 use super::Finding;
 use super::source::{Source, words};
-use super::tree::Tree;
+use super::tree::{Tree, extension};
 
 /// Marks of unfinished work. What is to come is in an issue, not in the text.
 const UNFINISHED: &[&str] = &["TODO", "FIXME", "XXX"];
@@ -25,7 +25,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
         if let Some(at) = text.find("\r\n") {
             findings.push(Finding::at(path, line(text, at), "a line ends with CRLF"));
         }
-        if path.ends_with(".rs") {
+        if extension(path) == Some("rs") {
             findings.extend(in_rust(&Source::new(path, text)));
         } else if is_written(path) {
             findings.extend(unfinished(path, text));
@@ -40,15 +40,11 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
 fn is_fixture(path: &str) -> bool {
     path.split('/')
         .any(|part| ["examples", "fixtures", "golden"].contains(&part))
-        && !path.ends_with(".rs")
+        && extension(path) != Some("rs")
 }
 
 fn is_written(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    match name.rsplit_once('.') {
-        Some(("", _)) | None => true,
-        Some((_, extension)) => WRITTEN.contains(&extension),
-    }
+    extension(path).is_none_or(|extension| WRITTEN.contains(&extension))
 }
 
 /// A literal in a test may hold any made-up path; comments and code may not.

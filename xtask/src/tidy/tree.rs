@@ -90,7 +90,7 @@ impl Tree {
     /// Returns every Rust file in order.
     pub(super) fn sources(&self) -> impl Iterator<Item = Source<'_>> {
         self.texts()
-            .filter(|(path, _)| path.ends_with(".rs"))
+            .filter(|(path, _)| extension(path) == Some("rs"))
             .map(|(path, text)| Source::new(path, text))
     }
 
@@ -101,6 +101,14 @@ impl Tree {
             .filter_map(|(path, text)| Some((path.strip_suffix("/Cargo.toml")?, text)));
         manifests.filter(|(folder, _)| folder.starts_with("crates/") || !folder.contains('/'))
     }
+}
+
+/// Returns what stands behind the last dot of a file's name; none for a name like `run` or `.gitignore`.
+pub(super) fn extension(path: &str) -> Option<&str> {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.rsplit_once('.')
+        .filter(|(stem, _)| !stem.is_empty())
+        .map(|(_, extension)| extension)
 }
 
 /// Reads a file as text; a large or binary one gives none.
