@@ -258,7 +258,9 @@ pub struct Validation {
 impl Validation {
     /// Returns whether the loader would take it with nothing lost.
     pub fn is_accepted(&self) -> bool {
-        self.findings.iter().all(|finding| finding.severity < Severity::Fatal)
+        self.findings
+            .iter()
+            .all(|finding| finding.severity < Severity::Fatal)
     }
 }
 
@@ -293,7 +295,11 @@ pub trait Adapter: Send + Sync {
     ///
     /// # Errors
     /// What the chain's storage says.
-    fn plan_compaction(&self, native: &[u8], earlier: &mut dyn Segments) -> Result<CompactionPlan, SourceError>;
+    fn plan_compaction(
+        &self,
+        native: &[u8],
+        earlier: &mut dyn Segments,
+    ) -> Result<CompactionPlan, SourceError>;
 
     /// Encodes a summary as the runtime's own compaction record, to follow `last` on a chain.
     fn encode_compaction(&self, summary: &str, last: &Decoded, at: Timestamp) -> Vec<u8>;

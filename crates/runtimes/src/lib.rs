@@ -3,5 +3,6 @@
 //! What needs I/O (finding homes, writing files, watching) is the engine's.
 
 pub mod adapter;
+pub mod claude_code;
 
 pub use adapter::Adapter;

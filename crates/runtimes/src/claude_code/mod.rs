@@ -1,0 +1,6 @@
+//! Claude Code transcripts, versions 1.0 to 2.1: `claude-code-v1`.
+//!
+//! Not its stream of events on standard output, which is another format.
+
+pub mod message;
+pub mod record;
