@@ -4,7 +4,7 @@
 //! engine feeds it lines and contents, and does what the returned plans say.
 
 use stemmata_model::{
-    CommitType, Entry, EntryId, FormatId, Granularity, Note, SessionId, Template, Timestamp,
+    CommitType, Counts, Entry, EntryId, FormatId, Granularity, Note, SessionId, Template, Timestamp,
 };
 
 /// How sure an adapter is that bytes are of its format.
@@ -27,13 +27,25 @@ pub struct Detection {
     pub confidence: Confidence,
 }
 
+/// What is known about a segment: the bytes between two closed boundaries, or after the last one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SegmentFacts {
+    /// The type of the commit that the segment is.
+    pub commit_type: CommitType,
+    /// The greatest record timestamp in it.
+    pub timestamp: Option<Timestamp>,
+    /// Entries (lines that are not blank), messages (user, assistant and tool-result records that a model sees)
+    /// and estimated tokens (characters of what a model sees, divided by four; images by `IMAGE_TOKENS`).
+    pub counts: Counts,
+}
+
 /// Where closed boundaries lie around one complete line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cut {
-    /// The bytes before this line close as a commit of this type.
-    pub before: Option<CommitType>,
-    /// The bytes up to and with this line close as a commit of this type.
-    pub after: Option<CommitType>,
+    /// The bytes before this line close as this segment.
+    pub before: Option<SegmentFacts>,
+    /// The bytes up to and with this line close as this segment.
+    pub after: Option<SegmentFacts>,
 }
 
 /// What a session's own bytes say about it; grows as lines are read.
@@ -75,8 +87,9 @@ pub trait Splitter: Send {
     /// Returns the template to hash into commits; the runtime's main agent until a record tells.
     fn template(&self) -> Template;
 
-    /// Returns the greatest record timestamp since the last closed boundary, for the commit that is open.
-    fn open_timestamp(&self) -> Option<Timestamp>;
+    /// Returns what is known about the bytes since the last closed boundary: what a provisional commit there
+    /// would be. A compaction that is not complete is a delta.
+    fn open(&self) -> SegmentFacts;
 
     /// Returns everything that decides future cuts, at the last closed boundary. Bounded: at most 4 KiB.
     fn state(&self) -> Vec<u8>;
