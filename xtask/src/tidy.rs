@@ -8,6 +8,7 @@ mod layers;
 mod modules;
 mod names;
 mod purity;
+mod seeds;
 mod sizes;
 mod source;
 mod text;
@@ -64,6 +65,7 @@ const RULES: &[Rule] = &[
     modules::check,
     names::check,
     purity::check,
+    seeds::check,
     sizes::check,
     text::check,
 ];

@@ -1,4 +1,4 @@
-//! Names and first lines of files: a module is one noun, and its first line says what it is.
+//! Names and first lines of files: a file is named after the one thing in it, and opens with a line about it.
 //! Not the names inside a file.
 
 use super::Finding;

@@ -5,7 +5,7 @@ use super::Finding;
 use super::source::{Source, words};
 use super::tree::Tree;
 
-/// Crates that do no I/O and know no clock, environment, randomness or async.
+/// Crates that only compute: the same arguments give the same result, on any machine and at any time.
 const PURE: &[&str] = &["api", "model", "prompt", "redact", "runtimes"];
 
 /// Parts of the standard library that a pure crate does not name.

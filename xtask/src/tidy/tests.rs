@@ -499,6 +499,28 @@ fn a_decision_that_the_index_forgets_is_found() {
 }
 
 #[test]
+fn a_seed_row_that_names_no_real_test_is_found() {
+    let page = "docs/reference/seeds.md";
+    let test = (
+        "crates/store/tests/laws.rs",
+        "//! Laws.\nfn a_batch_is_atomic() {}\nfn a_flip_is_found() {}\n",
+    );
+    let row = |id: &str, cell: &str| format!("| {id} | a | `not_this` | {cell} |\n");
+    let good = row("1.01", "`store::a_batch_is_atomic`, `a_flip_is_found`")
+        + &row("1.02", "`cargo xtask bench`; to come: packs");
+    assert_eq!(said(seeds::check, &[(page, &good), test]), Vec::<String>::new());
+    let bad = good + &row("1.02", "`store::a_batch_was_atomic`") + &row("1.03", "");
+    assert_eq!(
+        said(seeds::check, &[(page, &bad), test]),
+        [
+            "docs/reference/seeds.md:3: a second row 1.02",
+            "docs/reference/seeds.md:3: 1.02 is held by `a_batch_was_atomic`, which does not exist",
+            "docs/reference/seeds.md:4: nothing holds 1.03",
+        ]
+    );
+}
+
+#[test]
 fn code_is_told_from_comments_and_literals() {
     let rows = [
         ("a /* b /* c */ d */ e", "a", "e"),
