@@ -48,7 +48,7 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let task = arguments.next().unwrap_or_else(|| "help".to_owned());
     let rest: Vec<String> = arguments.collect();
-    match run(&process::repository(), &task, &rest) {
+    match process::repository().and_then(|root| run(&root, &task, &rest)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             say(&format!("error: {error:#}"));

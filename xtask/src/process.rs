@@ -7,11 +7,23 @@ use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
 
-/// Returns the repository's root: the folder above this crate, fixed when `xtask` is built, so that a
-/// task does the same from every folder below it.
-pub(crate) fn repository() -> PathBuf {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
-    manifest.parent().unwrap_or(manifest).to_path_buf()
+/// Returns the repository's root: the folder above this crate, so that a task does the same from every
+/// folder below it. Cargo says where that is when it runs the program. The path that was known when it was
+/// built will not do: checkouts that share a target folder share the built program too.
+///
+/// # Errors
+/// When the program was not started by cargo.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the edge: the one variable that cargo passes"
+)]
+pub(crate) fn repository() -> anyhow::Result<PathBuf> {
+    let manifest =
+        std::env::var_os("CARGO_MANIFEST_DIR").context("not started by cargo: run `cargo xtask`")?;
+    let root = Path::new(&manifest)
+        .parent()
+        .context("the crate `xtask` has no folder above it")?;
+    Ok(root.to_path_buf())
 }
 
 /// Prints a line about the task itself to stderr: stdout belongs to the program that the task runs.

@@ -559,7 +559,7 @@ proptest! {
 
 #[test]
 fn the_real_tree_is_tidy() {
-    let tree = Tree::load(&crate::process::repository()).unwrap();
+    let tree = Tree::load(&crate::process::repository().unwrap()).unwrap();
     let findings: Vec<String> = findings(&tree).iter().map(Finding::to_string).collect();
     assert!(findings.is_empty(), "\n{}", findings.join("\n"));
 }
