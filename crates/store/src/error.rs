@@ -42,6 +42,12 @@ pub enum StoreError {
         /// The bound.
         bound: u64,
     },
+    /// Something that must not be empty is.
+    #[error("{what} is empty")]
+    Empty {
+        /// What it is.
+        what: &'static str,
+    },
     /// Another process holds the store.
     #[error("the store is locked by another process (waited {waited_ms} ms)")]
     Locked {
@@ -125,7 +131,9 @@ impl StoreError {
     pub const fn kind(&self) -> StoreErrorKind {
         match self {
             Self::CommitMissing(_) | Self::ContentMissing(_) => StoreErrorKind::NotFound,
-            Self::ParentMissing { .. } | Self::Conflict(_) | Self::Bound { .. } => StoreErrorKind::Rejected,
+            Self::ParentMissing { .. } | Self::Conflict(_) | Self::Bound { .. } | Self::Empty { .. } => {
+                StoreErrorKind::Rejected
+            }
             Self::Corrupt { .. } => StoreErrorKind::Corrupt,
             Self::Locked { .. } => StoreErrorKind::Locked,
             Self::Full { .. } => StoreErrorKind::Full,

@@ -2,11 +2,15 @@
 //!
 //! Blocking by design. What commits mean, and when they are made, is the engine's.
 
+mod bounds;
 mod error;
+mod memory;
+mod project;
 mod seam;
 mod write;
 
 pub use error::{StoreError, StoreErrorKind};
+pub use memory::MemoryStore;
 pub use seam::{
     BATCH_WRITES_MAX, BatchOutcome, CURSOR_BYTES_MAX, DEPTH_MAX, Damage, PAGE_ROWS_MAX, PART_BYTES_MAX,
     PARTS_MAX, Page, ResolveScope, SessionFilter, Sink, Store, StoreIdentity, TipFilter, Usage, Verified,

@@ -38,13 +38,13 @@ pub struct BatchOutcome {
     pub new_contents: u64,
     /// Commits that were not there before.
     pub new_commits: u64,
-    /// Bytes that the new contents' literal parts have, uncompressed.
+    /// Bytes that literal parts have that were not there before, uncompressed.
     pub new_bytes: u64,
     /// Bytes that they take in storage.
     pub stored_bytes: u64,
 }
 
-/// Which commits a listing of tips holds.
+/// Which commits a listing of tips holds: one sighting of the tip must have all that is given.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TipFilter {
     /// Only tips seen in this session.
@@ -152,7 +152,8 @@ pub trait Store: Send + Sync {
     /// Applies writes in order as one transaction.
     ///
     /// # Errors
-    /// `ParentMissing`, `ContentMissing`, `Conflict`, `Bound` for a batch that cannot be applied; `Locked`,
+    /// `ParentMissing`, `CommitMissing` (sightings, sessions, links and annotations need their commits),
+    /// `ContentMissing`, `Conflict`, `Bound`, `Empty` for a batch that cannot be applied; `Locked`,
     /// `Full`, `ReadOnly`, `Backend` where the storage refuses. Nothing of the batch is there then.
     fn commit_batch(&self, batch: Vec<Write>) -> Result<BatchOutcome, StoreError>;
 
@@ -171,7 +172,7 @@ pub trait Store: Send + Sync {
     /// `CommitMissing` when `from` is not there.
     fn ancestors(&self, from: CommitId, limit: usize) -> Result<Vec<Commit>, StoreError>;
 
-    /// Returns commits whose parent is this one, in the order they were stored.
+    /// Returns commits whose parent is this one, in the order they were stored; none where it is not there.
     fn children(&self, of: CommitId, limit: usize) -> Result<Vec<Commit>, StoreError>;
 
     /// Returns commits without children that are not covered, newest `created_at` first.

@@ -225,19 +225,22 @@ pub struct AuditRecord {
 /// One write of a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Write {
-    /// Stores a content. Already there: nothing happens.
+    /// Stores a content; each literal part becomes a content of its own. Already there: nothing happens.
     Content(NewContent),
     /// Stores a commit. Already there: closes it where it was provisional, else nothing happens.
     Commit(NewCommit),
     /// Marks a provisional commit as covered by others of the same transcript, and, where parts are given,
-    /// keeps its native content as those ranges from now on. A closed commit is left alone.
+    /// keeps its native content as those ranges from now on, unless other contents refer to its own bytes.
+    /// A closed commit is left alone. Parts with another hash than the content are refused as `Corrupt`.
     Cover {
         /// The provisional commit.
         commit: CommitId,
         /// What its native content is made of now; empty leaves it as it is.
         parts: Vec<ContentPart>,
     },
-    /// Records where a commit was captured. Merges as a set by (machine, session, path).
+    /// Records where a commit was captured. Merges as a set: two that differ only in trigger, time and range
+    /// are the same one, of which the earlier stays. (Ticket and thread tell sightings apart, so that a
+    /// second ticket on one commit is not lost.)
     Sighting {
         /// The commit.
         commit: CommitId,
@@ -255,7 +258,8 @@ pub enum Write {
     },
     /// Records a placement; the latest at a path counts.
     Placement(Box<Placement>),
-    /// Changes mutable metadata and leaves an audit record; a change that changes nothing leaves none.
+    /// Changes mutable metadata and leaves an audit record; a change that changes nothing leaves none, and a
+    /// record that is there already is not written twice.
     Annotate {
         /// The commit.
         commit: CommitId,

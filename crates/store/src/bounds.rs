@@ -1,0 +1,117 @@
+//! The bounds that every backend holds writes and pages to, checked before anything is applied.
+//!
+//! What needs a look into the store (parents, ranges of slices) is each backend's own.
+
+use stemmata_model::Sighting;
+
+use crate::error::StoreError;
+use crate::seam::{BATCH_WRITES_MAX, CURSOR_BYTES_MAX, PAGE_ROWS_MAX, PART_BYTES_MAX, PARTS_MAX, Page};
+use crate::write::{Annotation, ContentPart, Session, Write};
+
+/// Bytes of a path at most: what Linux and macOS allow, so that no real path is refused.
+const PATH_BYTES_MAX: usize = 4096;
+
+/// Characters of a session's title at most: a title is one line of a listing.
+const TITLE_CHARS_MAX: usize = 200;
+
+/// Bytes of a summary or a note at most: more is content, not metadata.
+const TEXT_BYTES_MAX: usize = 64 * 1024;
+
+/// Bytes of a tag at most: a tag is a name that people type.
+const TAG_BYTES_MAX: usize = 128;
+
+pub(crate) fn check_batch(batch: &[Write]) -> Result<(), StoreError> {
+    at_most("writes of a batch", batch.len(), BATCH_WRITES_MAX)?;
+    batch.iter().try_for_each(check_write)
+}
+
+pub(crate) fn check_page(page: Page) -> Result<(), StoreError> {
+    at_most("rows of a page", page.rows_max, PAGE_ROWS_MAX)
+}
+
+/// Returns the end of a range that lies within a content of `length` bytes.
+pub(crate) fn check_range(offset: u64, length: u64, whole: u64) -> Result<u64, StoreError> {
+    let end = offset.saturating_add(length);
+    if end <= whole {
+        return Ok(end);
+    }
+    Err(StoreError::Bound {
+        what: "end of a range of a content in bytes",
+        value: end,
+        bound: whole,
+    })
+}
+
+fn check_write(write: &Write) -> Result<(), StoreError> {
+    match write {
+        Write::Content(content) => check_parts(content.parts()),
+        Write::Commit(_) | Write::Link(_) => Ok(()),
+        Write::Cover { parts, .. } => check_parts(parts),
+        Write::Sighting { sighting, .. } => check_sighting(sighting),
+        Write::Session(session) => check_session(session),
+        Write::Cursor { key, value } => {
+            check_path(&key.path)?;
+            at_most("bytes of a cursor", value.len(), CURSOR_BYTES_MAX)
+        }
+        Write::Placement(placement) => check_path(&placement.path),
+        Write::Annotate { change, .. } => check_annotation(change),
+    }
+}
+
+fn check_parts(parts: &[ContentPart]) -> Result<(), StoreError> {
+    at_most("parts of a content", parts.len(), PARTS_MAX)?;
+    parts.iter().try_for_each(|part| match part {
+        ContentPart::Bytes(bytes) => at_most("bytes of a part", bytes.len(), PART_BYTES_MAX),
+        ContentPart::Slice { .. } => Ok(()),
+    })
+}
+
+fn check_sighting(sighting: &Sighting) -> Result<(), StoreError> {
+    match &sighting.source {
+        Some(source) => check_path(&source.path),
+        None => Ok(()),
+    }
+}
+
+fn check_session(session: &Session) -> Result<(), StoreError> {
+    check_path(&session.key.path)?;
+    let title_chars = session.title.as_ref().map_or(0, |title| title.chars().count());
+    at_most("characters of a session's title", title_chars, TITLE_CHARS_MAX)?;
+    [&session.cwd, &session.git_branch, &session.version]
+        .into_iter()
+        .flatten()
+        .try_for_each(|text| check_path(text))
+}
+
+fn check_annotation(change: &Annotation) -> Result<(), StoreError> {
+    match change {
+        Annotation::Summary { text, .. } => at_most(
+            "bytes of a summary",
+            text.as_ref().map_or(0, String::len),
+            TEXT_BYTES_MAX,
+        ),
+        Annotation::AddTag(tag) | Annotation::RemoveTag(tag) => {
+            if tag.is_empty() {
+                return Err(StoreError::Empty { what: "a tag" });
+            }
+            at_most("bytes of a tag", tag.len(), TAG_BYTES_MAX)
+        }
+        Annotation::AddNote(text) => at_most("bytes of a note", text.len(), TEXT_BYTES_MAX),
+        Annotation::Pin | Annotation::Unpin => Ok(()),
+    }
+}
+
+fn check_path(path: &str) -> Result<(), StoreError> {
+    at_most("bytes of a path or a session's text", path.len(), PATH_BYTES_MAX)
+}
+
+fn at_most(what: &'static str, value: usize, bound: usize) -> Result<(), StoreError> {
+    if value <= bound {
+        return Ok(());
+    }
+    Err(StoreError::Bound {
+        what,
+        value: u64::try_from(value).unwrap_or(u64::MAX),
+        bound: u64::try_from(bound).unwrap_or(u64::MAX),
+    })
+}

@@ -1,0 +1,246 @@
+//! Applying one write to the tables in memory.
+//!
+//! Transactions and reads are the parent's.
+
+use stemmata_model::{Closure, Commit, CommitId, Sighting, SummarySource};
+
+use super::content::{self, Content};
+use super::{Note, SightingKey, State};
+use crate::error::StoreError;
+use crate::seam::{BatchOutcome, DEPTH_MAX};
+use crate::write::{
+    Annotation, Annotations, AuditRecord, ContentPart, Link, NewCommit, Placement, Session, SessionOrigin,
+    Write,
+};
+
+pub(super) fn apply(state: &mut State, write: Write, outcome: &mut BatchOutcome) -> Result<(), StoreError> {
+    match write {
+        Write::Content(new) => {
+            let id = new.id();
+            content::store(&mut state.contents, id, new.into_parts(), outcome)
+        }
+        Write::Commit(new) => commit(state, new, outcome),
+        Write::Cover { commit, parts } => cover(state, commit, parts, outcome),
+        Write::Sighting { commit, sighting } => see(state, commit, *sighting),
+        Write::Session(session) => upsert_session(state, *session),
+        Write::Cursor { key, value } => {
+            state.cursors.put(key, value);
+            Ok(())
+        }
+        Write::Placement(placement) => place(state, *placement),
+        Write::Annotate {
+            commit,
+            change,
+            at,
+            by,
+        } => annotate(state, commit, AuditRecord { at, by, change }),
+        Write::Link(link) => add_link(state, link),
+    }
+}
+
+fn commit(state: &mut State, new: NewCommit, outcome: &mut BatchOutcome) -> Result<(), StoreError> {
+    let id = new.core.id();
+    if let Some(stored) = state.commits.get(&id) {
+        let mut stored = stored.clone();
+        if stored.core != new.core {
+            return Err(StoreError::Conflict(id));
+        }
+        if stored.closure == Closure::Provisional && new.closure == Closure::Closed {
+            stored.closure = Closure::Closed;
+            state.commits.put(id, stored);
+        }
+        return Ok(());
+    }
+    let (depth, before_bytes) = match new.core.parent {
+        None => (0, 0),
+        Some(parent) => match state.commits.get(&parent) {
+            Some(commit) => (commit.depth + 1, commit.cumulative_bytes),
+            None => return Err(StoreError::ParentMissing { commit: id, parent }),
+        },
+    };
+    if depth >= DEPTH_MAX {
+        return Err(StoreError::Bound {
+            what: "commits of a chain",
+            value: depth + 1,
+            bound: DEPTH_MAX,
+        });
+    }
+    if !state.contents.contains(&new.core.artifact) {
+        return Err(StoreError::ContentMissing(new.core.artifact));
+    }
+    let native = new.core.native_artifact();
+    let native_bytes = state
+        .contents
+        .get(&native)
+        .map(Content::length)
+        .ok_or(StoreError::ContentMissing(native))?;
+    let order = u64::try_from(state.commits.len()).expect("a length fits 64 bits");
+    if let Some(parent) = new.core.parent {
+        state.children.put((parent, order), id);
+    }
+    let commit = Commit {
+        id,
+        core: new.core,
+        rules: new.rules,
+        closure: new.closure,
+        counts: new.counts,
+        native_bytes,
+        depth,
+        cumulative_bytes: before_bytes.saturating_add(native_bytes),
+    };
+    state.commits.put(id, commit);
+    outcome.new_commits += 1;
+    Ok(())
+}
+
+fn cover(
+    state: &mut State,
+    id: CommitId,
+    parts: Vec<ContentPart>,
+    outcome: &mut BatchOutcome,
+) -> Result<(), StoreError> {
+    let mut stored = state
+        .commits
+        .get(&id)
+        .ok_or(StoreError::CommitMissing(id))?
+        .clone();
+    match stored.closure {
+        Closure::Closed => return Ok(()),
+        Closure::Covered => {}
+        Closure::Provisional => {
+            stored.closure = Closure::Covered;
+            state.commits.put(id, stored.clone());
+        }
+    }
+    if parts.is_empty() {
+        return Ok(());
+    }
+    let native = stored.core.native_artifact();
+    content::replace(&mut state.contents, native, parts, outcome)
+}
+
+fn see(state: &mut State, id: CommitId, sighting: Sighting) -> Result<(), StoreError> {
+    need(state, id)?;
+    let key = (id, SightingKey::of(&sighting));
+    let earlier = state
+        .sightings
+        .get(&key)
+        .is_some_and(|stored| moment(stored) <= moment(&sighting));
+    if !earlier {
+        state.sightings.put(key, sighting);
+    }
+    Ok(())
+}
+
+/// What orders two sightings of the same key: the smaller one stays, so that merging needs no order.
+fn moment(sighting: &Sighting) -> impl Ord + use<> {
+    let range = sighting
+        .source
+        .as_ref()
+        .map(|source| (source.offset, source.length));
+    (sighting.observed_at, sighting.trigger, range)
+}
+
+fn upsert_session(state: &mut State, session: Session) -> Result<(), StoreError> {
+    if let SessionOrigin::Placed(ctx) = session.origin {
+        need(state, ctx)?;
+    }
+    if let Some(tip) = session.tip {
+        need(state, tip)?;
+    }
+    state.sessions.put(session.key.clone(), session);
+    Ok(())
+}
+
+fn place(state: &mut State, placement: Placement) -> Result<(), StoreError> {
+    need(state, placement.ctx)?;
+    let key = (placement.machine.clone(), placement.path.clone());
+    let newer = state
+        .placements
+        .get(&key)
+        .is_some_and(|stored| stored.placed_at > placement.placed_at);
+    if !newer {
+        state.placements.put(key, placement);
+    }
+    Ok(())
+}
+
+fn add_link(state: &mut State, link: Link) -> Result<(), StoreError> {
+    need(state, link.from)?;
+    need(state, link.to)?;
+    state.links.put(link, ());
+    Ok(())
+}
+
+fn need(state: &State, id: CommitId) -> Result<(), StoreError> {
+    if state.commits.contains(&id) {
+        Ok(())
+    } else {
+        Err(StoreError::CommitMissing(id))
+    }
+}
+
+fn annotate(state: &mut State, id: CommitId, record: AuditRecord) -> Result<(), StoreError> {
+    need(state, id)?;
+    let mut now = state.annotations.get(&id).cloned().unwrap_or_default();
+    let changed = if let Annotation::AddNote(text) = &record.change {
+        let note = Note {
+            commit: id,
+            at: record.at,
+            by: record.by.clone(),
+            text: text.clone(),
+        };
+        let new = !state.notes.contains(&note);
+        if new {
+            let order = u64::try_from(state.notes.len()).expect("a length fits 64 bits");
+            state.notes.put(note, order);
+        }
+        new
+    } else {
+        change(&mut now, &record.change)
+    };
+    if !changed {
+        return Ok(());
+    }
+    state.annotations.put(id, now);
+    let mut audit = state.audit.get(&id).cloned().unwrap_or_default();
+    if !audit.contains(&record) {
+        audit.push(record);
+        audit.sort_by_key(|record| record.at);
+        state.audit.put(id, audit);
+    }
+    Ok(())
+}
+
+/// Applies a change of anything but notes, and says whether it changed something.
+fn change(now: &mut Annotations, change: &Annotation) -> bool {
+    match change {
+        Annotation::Summary { text, source } => {
+            let stored: Option<&(String, SummarySource)> = now.summary.as_ref();
+            let wanted = text.clone().map(|text| (text, *source));
+            let trusted = stored.is_none_or(|(_, stored)| source <= stored);
+            if !trusted || now.summary == wanted {
+                return false;
+            }
+            now.summary = wanted;
+            true
+        }
+        Annotation::AddTag(tag) => match now.tags.binary_search(tag) {
+            Ok(_) => false,
+            Err(place) => {
+                now.tags.insert(place, tag.clone());
+                true
+            }
+        },
+        Annotation::RemoveTag(tag) => match now.tags.binary_search(tag) {
+            Ok(place) => {
+                now.tags.remove(place);
+                true
+            }
+            Err(_) => false,
+        },
+        Annotation::AddNote(_) => false,
+        Annotation::Pin => !std::mem::replace(&mut now.pinned, true),
+        Annotation::Unpin => std::mem::replace(&mut now.pinned, false),
+    }
+}

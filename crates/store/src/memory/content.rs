@@ -1,0 +1,286 @@
+//! Contents in memory: literal bytes, and lists of ranges of them.
+//!
+//! Bytes are kept as given; nothing is compressed here.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use stemmata_model::{ArtifactId, artifact_id};
+
+use super::table::Table;
+use crate::bounds::check_range;
+use crate::error::StoreError;
+use crate::seam::{BatchOutcome, PART_BYTES_MAX, PARTS_MAX, Sink};
+use crate::write::ContentPart;
+
+/// A range of a literal content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) of: ArtifactId,
+    pub(super) offset: u64,
+    pub(super) length: u64,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Content {
+    /// Bytes, and whether a composed content refers to them.
+    Literal { bytes: Arc<[u8]>, referred: bool },
+    /// Ranges of literal contents, and the sum of their lengths.
+    Composed { pieces: Vec<Piece>, length: u64 },
+}
+
+impl Content {
+    pub(super) fn length(&self) -> u64 {
+        match self {
+            Self::Literal { bytes, .. } => length_of(bytes),
+            Self::Composed { length, .. } => *length,
+        }
+    }
+}
+
+pub(super) type Contents = Table<ArtifactId, Content>;
+
+/// Stores a content; its literal parts become contents of their own.
+pub(super) fn store(
+    contents: &mut Contents,
+    id: ArtifactId,
+    parts: Vec<ContentPart>,
+    outcome: &mut BatchOutcome,
+) -> Result<(), StoreError> {
+    if contents.contains(&id) {
+        return Ok(());
+    }
+    let composed = compose(contents, parts, outcome)?;
+    // A single literal part has the very id that was asked for: there is nothing to compose.
+    if !contents.contains(&id) {
+        refer(contents, &composed);
+        contents.put(id, composed);
+        outcome.new_contents += 1;
+    }
+    Ok(())
+}
+
+/// Keeps a content as ranges of others from now on, unless others refer to its own bytes.
+pub(super) fn replace(
+    contents: &mut Contents,
+    id: ArtifactId,
+    parts: Vec<ContentPart>,
+    outcome: &mut BatchOutcome,
+) -> Result<(), StoreError> {
+    let Some(Content::Literal { referred: false, .. }) = contents.get(&id) else {
+        return Ok(());
+    };
+    let composed = compose(contents, parts, outcome)?;
+    let own = |piece: &Piece| piece.of == id;
+    if let Content::Composed { pieces, .. } = &composed
+        && pieces.iter().any(own)
+    {
+        return Ok(());
+    }
+    let mut hasher = blake3::Hasher::new();
+    read_pieces(contents, id, &composed, None, &mut |bytes| {
+        hasher.update(bytes);
+        Ok(())
+    })?;
+    if hasher.finalize().as_bytes() != id.as_bytes() {
+        return Err(StoreError::Corrupt {
+            artifact: id,
+            reason: "the parts that should replace it have another hash".to_owned(),
+        });
+    }
+    refer(contents, &composed);
+    contents.put(id, composed);
+    Ok(())
+}
+
+/// Hands a range of a content to `sink`.
+pub(super) fn read(
+    contents: &Contents,
+    id: ArtifactId,
+    range: Option<Range<u64>>,
+    sink: &mut Sink<'_>,
+) -> Result<(), StoreError> {
+    let content = contents.get(&id).ok_or(StoreError::ContentMissing(id))?;
+    let whole = content.length();
+    if let Some(range) = &range {
+        check_range(range.start, range.end.saturating_sub(range.start), whole)?;
+    }
+    let Some(range) = range else {
+        let mut hasher = blake3::Hasher::new();
+        read_pieces(contents, id, content, None, &mut |bytes| {
+            hasher.update(bytes);
+            sink(bytes)
+        })?;
+        return if hasher.finalize().as_bytes() == id.as_bytes() {
+            Ok(())
+        } else {
+            Err(StoreError::Corrupt {
+                artifact: id,
+                reason: "its parts together have another hash".to_owned(),
+            })
+        };
+    };
+    read_pieces(contents, id, content, Some(range), sink)
+}
+
+fn read_pieces(
+    contents: &Contents,
+    id: ArtifactId,
+    content: &Content,
+    range: Option<Range<u64>>,
+    sink: &mut Sink<'_>,
+) -> Result<(), StoreError> {
+    let range = range.unwrap_or(0..content.length());
+    let pieces = match content {
+        Content::Literal { bytes, .. } => &[Piece {
+            of: id,
+            offset: 0,
+            length: length_of(bytes),
+        }][..],
+        Content::Composed { pieces, .. } => pieces,
+    };
+    let mut start = 0;
+    for piece in pieces {
+        let from = range.start.clamp(start, start + piece.length) - start;
+        let to = range.end.clamp(start, start + piece.length) - start;
+        start += piece.length;
+        if from >= to {
+            continue;
+        }
+        let Some(Content::Literal { bytes, .. }) = contents.get(&piece.of) else {
+            return Err(StoreError::ContentMissing(piece.of));
+        };
+        if artifact_id(bytes) != piece.of {
+            return Err(StoreError::Corrupt {
+                artifact: id,
+                reason: format!("its part {} has another hash", piece.of),
+            });
+        }
+        let bounds = index(piece.offset + from)..index(piece.offset + to);
+        let slice = bytes.get(bounds).unwrap_or_default();
+        debug_assert!(slice.len() <= PART_BYTES_MAX);
+        sink(slice).map_err(StoreError::Sink)?;
+    }
+    Ok(())
+}
+
+fn compose(
+    contents: &mut Contents,
+    parts: Vec<ContentPart>,
+    outcome: &mut BatchOutcome,
+) -> Result<Content, StoreError> {
+    let mut pieces: Vec<Piece> = Vec::new();
+    let mut length = 0_u64;
+    for part in parts {
+        let (of, offset, part_length) = match part {
+            ContentPart::Bytes(bytes) => {
+                let part_length = length_of(&bytes);
+                (store_literal(contents, bytes, outcome), 0, part_length)
+            }
+            ContentPart::Slice { of, offset, length } => (of, offset, length),
+        };
+        length = length.checked_add(part_length).ok_or(StoreError::Bound {
+            what: "bytes of a content",
+            value: u64::MAX,
+            bound: u64::MAX - 1,
+        })?;
+        flatten(
+            contents,
+            of,
+            offset..offset.saturating_add(part_length),
+            &mut pieces,
+        )?;
+        if pieces.len() > PARTS_MAX {
+            return Err(StoreError::Bound {
+                what: "parts of a content",
+                value: u64::try_from(pieces.len()).unwrap_or(u64::MAX),
+                bound: u64::try_from(PARTS_MAX).unwrap_or(u64::MAX),
+            });
+        }
+    }
+    Ok(Content::Composed { pieces, length })
+}
+
+fn store_literal(contents: &mut Contents, bytes: Vec<u8>, outcome: &mut BatchOutcome) -> ArtifactId {
+    let id = artifact_id(&bytes);
+    if !contents.contains(&id) {
+        let length = length_of(&bytes);
+        outcome.new_contents += 1;
+        outcome.new_bytes += length;
+        outcome.stored_bytes += length;
+        let literal = Content::Literal {
+            bytes: bytes.into(),
+            referred: false,
+        };
+        contents.put(id, literal);
+    }
+    id
+}
+
+/// Adds the literal ranges that a range of a content stands for.
+fn flatten(
+    contents: &Contents,
+    of: ArtifactId,
+    range: Range<u64>,
+    pieces: &mut Vec<Piece>,
+) -> Result<(), StoreError> {
+    let content = contents.get(&of).ok_or(StoreError::ContentMissing(of))?;
+    check_range(range.start, range.end - range.start, content.length())?;
+    let Content::Composed { pieces: inner, .. } = content else {
+        push(pieces, of, range.start, range.end - range.start);
+        return Ok(());
+    };
+    let mut start = 0;
+    for piece in inner {
+        let from = range.start.clamp(start, start + piece.length) - start;
+        let to = range.end.clamp(start, start + piece.length) - start;
+        start += piece.length;
+        push(pieces, piece.of, piece.offset + from, to.saturating_sub(from));
+    }
+    Ok(())
+}
+
+/// Adds a range, to the one before where it goes on from there.
+fn push(pieces: &mut Vec<Piece>, of: ArtifactId, offset: u64, length: u64) {
+    if length == 0 {
+        return;
+    }
+    if let Some(last) = pieces.last_mut()
+        && last.of == of
+        && last.offset + last.length == offset
+    {
+        last.length += length;
+        return;
+    }
+    pieces.push(Piece { of, offset, length });
+}
+
+fn refer(contents: &mut Contents, composed: &Content) {
+    let Content::Composed { pieces, .. } = composed else {
+        return;
+    };
+    for piece in pieces {
+        if let Some(Content::Literal {
+            bytes,
+            referred: false,
+        }) = contents.get(&piece.of)
+        {
+            let bytes = Arc::clone(bytes);
+            contents.put(
+                piece.of,
+                Content::Literal {
+                    bytes,
+                    referred: true,
+                },
+            );
+        }
+    }
+}
+
+fn length_of(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).expect("a slice's length fits 64 bits")
+}
+
+fn index(offset: u64) -> usize {
+    usize::try_from(offset).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,433 @@
+//! A store in memory: a plain model of the seam, for tests and for trying things out.
+//!
+//! Nothing is durable: what is in it is gone with it. Every batch takes one lock, and many reads look at
+//! every row.
+
+mod apply;
+mod content;
+mod table;
+mod verify;
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use stemmata_model::{
+    ArtifactId, ArtifactPrefix, Closure, Commit, CommitId, CommitPrefix, MachineId, Principal, SessionId,
+    Sighting, Template, ThreadId, TicketId, Timestamp,
+};
+
+use self::content::{Content, Contents};
+use self::table::Table;
+use crate::bounds::{check_batch, check_page};
+use crate::error::StoreError;
+use crate::project;
+use crate::seam::{
+    BatchOutcome, Damage, Page, ResolveScope, SessionFilter, Sink, Store, StoreIdentity, TipFilter, Usage,
+    Verified,
+};
+use crate::write::{Annotations, AuditRecord, Link, Placement, Session, SessionKey, Write};
+
+/// A [`Store`] that keeps everything in memory and nothing beyond its own life.
+#[derive(Debug)]
+pub struct MemoryStore {
+    identity: StoreIdentity,
+    state: Mutex<State>,
+}
+
+/// What makes two sightings of a commit the same one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct SightingKey {
+    machine: MachineId,
+    session: SessionId,
+    path: Option<String>,
+    principal: Principal,
+    ticket: Option<TicketId>,
+    thread: Option<ThreadId>,
+    template_alias: Option<Template>,
+}
+
+impl SightingKey {
+    fn of(sighting: &Sighting) -> Self {
+        Self {
+            machine: sighting.machine.clone(),
+            session: sighting.session.clone(),
+            path: sighting.source.as_ref().map(|source| source.path.clone()),
+            principal: sighting.principal.clone(),
+            ticket: sighting.ticket.clone(),
+            thread: sighting.thread.clone(),
+            template_alias: sighting.template_alias.clone(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Note {
+    commit: CommitId,
+    at: Timestamp,
+    by: Principal,
+    text: String,
+}
+
+#[derive(Debug)]
+struct State {
+    contents: Contents,
+    commits: Table<CommitId, Commit>,
+    /// By parent and by the order of storing.
+    children: Table<(CommitId, u64), CommitId>,
+    sightings: Table<(CommitId, SightingKey), Sighting>,
+    sessions: Table<SessionKey, Session>,
+    cursors: Table<SessionKey, Vec<u8>>,
+    placements: Table<(MachineId, String), Placement>,
+    annotations: Table<CommitId, Annotations>,
+    /// With the order of storing, which tells notes of one moment apart.
+    notes: Table<Note, u64>,
+    audit: Table<CommitId, Vec<AuditRecord>>,
+    links: Table<Link, ()>,
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::new(StoreIdentity {
+            store_id: *b"a store in memry",
+            secret: *b"what is in memory is no secret. ",
+        })
+    }
+}
+
+impl MemoryStore {
+    /// Makes an empty store with the identity given; `default` has a fixed one, alike for all.
+    pub fn new(identity: StoreIdentity) -> Self {
+        Self {
+            identity,
+            state: Mutex::new(State {
+                contents: Table::new(),
+                commits: Table::new(),
+                children: Table::new(),
+                sightings: Table::new(),
+                sessions: Table::new(),
+                cursors: Table::new(),
+                placements: Table::new(),
+                annotations: Table::new(),
+                notes: Table::new(),
+                audit: Table::new(),
+                links: Table::new(),
+            }),
+        }
+    }
+
+    /// A thread that panicked in a test must not hide the store from the others; the next batch begins with a
+    /// rollback, so that nothing half applied is ever kept.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn commit(&mut self) {
+        self.contents.commit();
+        self.commits.commit();
+        self.children.commit();
+        self.sightings.commit();
+        self.sessions.commit();
+        self.cursors.commit();
+        self.placements.commit();
+        self.annotations.commit();
+        self.notes.commit();
+        self.audit.commit();
+        self.links.commit();
+    }
+
+    fn roll_back(&mut self) {
+        self.contents.roll_back();
+        self.commits.roll_back();
+        self.children.roll_back();
+        self.sightings.roll_back();
+        self.sessions.roll_back();
+        self.cursors.roll_back();
+        self.placements.roll_back();
+        self.annotations.roll_back();
+        self.notes.roll_back();
+        self.audit.roll_back();
+        self.links.roll_back();
+    }
+
+    fn sightings_of(&self, commit: CommitId) -> impl Iterator<Item = &Sighting> {
+        self.sightings
+            .iter()
+            .filter(move |((of, _), _)| *of == commit)
+            .map(|(_, sighting)| sighting)
+    }
+
+    fn is_tip(&self, commit: &Commit, filter: &TipFilter) -> bool {
+        let id = commit.id;
+        let childless = self.children.range((id, 0)..=(id, u64::MAX)).next().is_none();
+        let wanted = |sighting: &Sighting| {
+            let session = filter
+                .session
+                .as_ref()
+                .is_none_or(|name| *name == sighting.session);
+            let ticket = filter.ticket.as_deref();
+            let thread = filter.thread.as_deref();
+            session
+                && ticket.is_none_or(|name| sighting.ticket.as_ref().is_some_and(|own| own.as_str() == name))
+                && thread.is_none_or(|name| sighting.thread.as_ref().is_some_and(|own| own.as_str() == name))
+        };
+        childless
+            && commit.closure != Closure::Covered
+            && (*filter == TipFilter::default() || self.sightings_of(id).any(wanted))
+    }
+
+    fn in_scope(&self, scope: &ResolveScope) -> BTreeSet<CommitId> {
+        let places: BTreeSet<(&MachineId, &SessionId)> = match scope {
+            ResolveScope::Project(project) => self
+                .sessions
+                .iter()
+                .filter(|(_, session)| project::holds(project, session.cwd.as_deref()))
+                .map(|(key, session)| (&key.machine, &session.session))
+                .collect(),
+            ResolveScope::Principal(_) | ResolveScope::Session(_) => BTreeSet::new(),
+        };
+        let wanted = |sighting: &Sighting| match scope {
+            ResolveScope::Principal(principal) => *principal == sighting.principal,
+            ResolveScope::Session(session) => *session == sighting.session,
+            ResolveScope::Project(_) => places.contains(&(&sighting.machine, &sighting.session)),
+        };
+        self.sightings
+            .iter()
+            .filter(|(_, sighting)| wanted(sighting))
+            .map(|((commit, _), _)| *commit)
+            .collect()
+    }
+}
+
+impl Store for MemoryStore {
+    fn commit_batch(&self, batch: Vec<Write>) -> Result<BatchOutcome, StoreError> {
+        check_batch(&batch)?;
+        let mut state = self.lock();
+        state.roll_back();
+        let mut outcome = BatchOutcome::default();
+        for write in batch {
+            if let Err(error) = apply::apply(&mut state, write, &mut outcome) {
+                state.roll_back();
+                return Err(error);
+            }
+        }
+        state.commit();
+        Ok(outcome)
+    }
+
+    fn commit(&self, id: CommitId) -> Result<Option<Commit>, StoreError> {
+        Ok(self.lock().commits.get(&id).cloned())
+    }
+
+    fn commits_in(&self, prefix: CommitPrefix, limit: usize) -> Result<Vec<CommitId>, StoreError> {
+        let state = self.lock();
+        let found = state.commits.range(prefix.low..=prefix.high);
+        Ok(found.map(|(id, _)| *id).take(limit).collect())
+    }
+
+    fn ancestors(&self, from: CommitId, limit: usize) -> Result<Vec<Commit>, StoreError> {
+        let state = self.lock();
+        let mut next = Some(from);
+        let mut chain = Vec::new();
+        if !state.commits.contains(&from) {
+            return Err(StoreError::CommitMissing(from));
+        }
+        while let Some(id) = next
+            && chain.len() < limit
+        {
+            let commit = state.commits.get(&id).ok_or(StoreError::CommitMissing(id))?;
+            next = commit.core.parent;
+            chain.push(commit.clone());
+        }
+        Ok(chain)
+    }
+
+    fn children(&self, of: CommitId, limit: usize) -> Result<Vec<Commit>, StoreError> {
+        let state = self.lock();
+        let ids = state.children.range((of, 0)..=(of, u64::MAX)).map(|(_, id)| id);
+        let found = ids.filter_map(|id| state.commits.get(id));
+        Ok(found.take(limit).cloned().collect())
+    }
+
+    fn tips(&self, filter: &TipFilter, page: Page) -> Result<Vec<Commit>, StoreError> {
+        check_page(page)?;
+        let state = self.lock();
+        let mut tips: Vec<Commit> = state
+            .commits
+            .iter()
+            .filter(|(_, commit)| state.is_tip(commit, filter))
+            .map(|(_, commit)| commit.clone())
+            .collect();
+        tips.sort_by_key(|commit| (std::cmp::Reverse(commit.core.created_at), commit.id));
+        Ok(cut(tips, page))
+    }
+
+    fn commits_after(&self, after: Option<CommitId>, limit: usize) -> Result<Vec<Commit>, StoreError> {
+        let state = self.lock();
+        let all = state.commits.iter().map(|(_, commit)| commit);
+        let rest = all.filter(|commit| after.is_none_or(|after| commit.id > after));
+        Ok(rest.take(limit).cloned().collect())
+    }
+
+    fn content_length(&self, id: ArtifactId) -> Result<Option<u64>, StoreError> {
+        Ok(self.lock().contents.get(&id).map(Content::length))
+    }
+
+    fn artifacts_in(&self, prefix: ArtifactPrefix, limit: usize) -> Result<Vec<ArtifactId>, StoreError> {
+        let (low, high) = prefix.range();
+        let state = self.lock();
+        Ok(state
+            .contents
+            .range(low..=high)
+            .map(|(id, _)| *id)
+            .take(limit)
+            .collect())
+    }
+
+    fn read_content(
+        &self,
+        id: ArtifactId,
+        range: Option<Range<u64>>,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), StoreError> {
+        content::read(&self.lock().contents, id, range, sink)
+    }
+
+    fn sightings(&self, commit: CommitId, limit: usize) -> Result<Vec<Sighting>, StoreError> {
+        let state = self.lock();
+        let mut found: Vec<Sighting> = state.sightings_of(commit).cloned().collect();
+        found.sort_by_cached_key(|sighting| {
+            (
+                sighting.observed_at,
+                sighting.machine.clone(),
+                SightingKey::of(sighting),
+            )
+        });
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    fn sessions(&self, filter: &SessionFilter, page: Page) -> Result<Vec<Session>, StoreError> {
+        check_page(page)?;
+        let wanted = |session: &Session| {
+            let prefix = filter.session_prefix.as_deref().unwrap_or_default();
+            let project = filter.project.as_deref();
+            session.session.as_str().starts_with(prefix)
+                && project.is_none_or(|project| project::holds(project, session.cwd.as_deref()))
+                && !(filter.main_only && session.parent_session.is_some())
+        };
+        let state = self.lock();
+        let all = state.sessions.iter().map(|(_, session)| session);
+        let mut found: Vec<Session> = all.filter(|session| wanted(session)).cloned().collect();
+        found.sort_by_cached_key(|session| {
+            let key = session.key.clone();
+            (std::cmp::Reverse(session.last_at), key.path, key.machine)
+        });
+        Ok(cut(found, page))
+    }
+
+    fn session(&self, key: &SessionKey) -> Result<Option<Session>, StoreError> {
+        Ok(self.lock().sessions.get(key).cloned())
+    }
+
+    fn resolve(
+        &self,
+        scope: &ResolveScope,
+        at: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<CommitId>, StoreError> {
+        let state = self.lock();
+        let time_of = |id: &CommitId| state.commits.get(id).map(|commit| commit.core.created_at);
+        let ids = state.in_scope(scope);
+        let nearest = ids.iter().filter_map(time_of).filter(|time| *time <= at).max();
+        let Some(nearest) = nearest else {
+            return Ok(Vec::new());
+        };
+        let tied = ids.iter().filter(|id| time_of(id) == Some(nearest));
+        Ok(tied.copied().take(limit).collect())
+    }
+
+    fn annotations(&self, commit: CommitId) -> Result<Annotations, StoreError> {
+        let state = self.lock();
+        let mut found = state.annotations.get(&commit).cloned().unwrap_or_default();
+        let mut notes: Vec<(&Note, &u64)> = state
+            .notes
+            .iter()
+            .filter(|(note, _)| note.commit == commit)
+            .collect();
+        notes.sort_by_key(|(note, order)| (note.at, **order));
+        found.notes = notes.into_iter().map(|(note, _)| note.text.clone()).collect();
+        Ok(found)
+    }
+
+    fn tagged(&self, tag: &str, limit: usize) -> Result<Vec<CommitId>, StoreError> {
+        let state = self.lock();
+        let carriers = state
+            .annotations
+            .iter()
+            .filter(|(_, own)| own.tags.iter().any(|name| name == tag));
+        Ok(carriers.map(|(id, _)| *id).take(limit).collect())
+    }
+
+    fn audit(&self, commit: CommitId, limit: usize) -> Result<Vec<AuditRecord>, StoreError> {
+        let mut found = self.lock().audit.get(&commit).cloned().unwrap_or_default();
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    fn links(&self, commit: CommitId, limit: usize) -> Result<Vec<Link>, StoreError> {
+        let state = self.lock();
+        let found = state.links.iter().map(|(link, ())| link);
+        let ends = found.filter(|link| link.from == commit || link.to == commit);
+        Ok(ends.take(limit).cloned().collect())
+    }
+
+    fn cursor(&self, key: &SessionKey) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.lock().cursors.get(key).cloned())
+    }
+
+    fn placement(&self, machine: &MachineId, path: &str) -> Result<Option<Placement>, StoreError> {
+        let key = (machine.clone(), path.to_owned());
+        Ok(self.lock().placements.get(&key).cloned())
+    }
+
+    fn identity(&self) -> Result<StoreIdentity, StoreError> {
+        Ok(self.identity.clone())
+    }
+
+    fn usage(&self) -> Result<Usage, StoreError> {
+        let state = self.lock();
+        let mut usage = Usage {
+            commits: count(state.commits.len()),
+            sessions: count(state.sessions.len()),
+            contents: count(state.contents.len()),
+            ..Usage::default()
+        };
+        for (_, commit) in state.commits.iter() {
+            usage.logical_bytes = usage.logical_bytes.saturating_add(commit.native_bytes);
+        }
+        for (_, content) in state.contents.iter() {
+            if let Content::Literal { bytes, .. } = content {
+                usage.distinct_bytes += count(bytes.len());
+            }
+        }
+        usage.content_bytes = usage.distinct_bytes;
+        usage.physical_bytes = usage.distinct_bytes;
+        Ok(usage)
+    }
+
+    fn verify(&self, found: &mut dyn FnMut(Damage)) -> Result<Verified, StoreError> {
+        Ok(verify::verify(&self.lock(), found))
+    }
+}
+
+fn cut<T>(rows: Vec<T>, page: Page) -> Vec<T> {
+    let skip = usize::try_from(page.skip).unwrap_or(usize::MAX);
+    rows.into_iter().skip(skip).take(page.rows_max).collect()
+}
+
+fn count(length: usize) -> u64 {
+    u64::try_from(length).expect("a length fits 64 bits")
+}
