@@ -7,7 +7,7 @@ use std::fmt;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::record::{Field, Record, borrowed_object, is_string};
+use super::record::{Field, Record, borrowed_object, is_string, is_true};
 
 borrowed_object! {
     /// The fields of an API message that somebody here looks at.
@@ -63,6 +63,36 @@ borrowed_object! {
     }
 }
 
+borrowed_object! {
+    /// The tokens that a provider reported.
+    pub struct Tokens {
+        /// Sent uncached.
+        input = "input_tokens",
+        /// Came back.
+        output = "output_tokens",
+        /// Read from the cache.
+        cache_read = "cache_read_input_tokens",
+        /// Written to the cache.
+        cache_write = "cache_creation_input_tokens",
+    }
+}
+
+impl<'a> Tokens<'a> {
+    /// Looks into a `usage` value; none where it is no object.
+    pub fn of(field: Field<'a>) -> Option<Self> {
+        Self::read(field).ok()
+    }
+}
+
+/// An element of a content list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Element<'a> {
+    /// All of it.
+    pub whole: Field<'a>,
+    /// Its fields, where it is an object.
+    pub block: Option<Block<'a>>,
+}
+
 /// A message's or a tool result's content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content<'a> {
@@ -70,8 +100,8 @@ pub enum Content<'a> {
     Absent,
     /// One string.
     Text(Field<'a>),
-    /// A list: each element's whole value.
-    List(Vec<Field<'a>>),
+    /// A list of blocks.
+    List(Vec<Element<'a>>),
     /// Anything else.
     Other(Field<'a>),
 }
@@ -84,16 +114,120 @@ impl<'a> Content<'a> {
         };
         match field.raw().as_bytes().first() {
             Some(b'"') => Self::Text(field),
-            Some(b'[') => {
-                serde_json::from_str::<Vec<&RawValue>>(field.raw()).map_or(Self::Other(field), |elements| {
-                    let fields = elements.iter().map(|element| Field::within(field, element.get()));
-                    Self::List(fields.collect())
-                })
-            }
+            Some(b'[') => match serde_json::from_str::<Vec<&RawValue>>(field.raw()) {
+                Ok(elements) => Self::List(
+                    elements
+                        .into_iter()
+                        .map(|element| Element::of(Field::within(field, element.get())))
+                        .collect(),
+                ),
+                Err(_) => Self::Other(field),
+            },
             _ if field.is_null() => Self::Absent,
             _ => Self::Other(field),
         }
     }
+}
+
+impl<'a> Element<'a> {
+    fn of(whole: Field<'a>) -> Self {
+        Self {
+            whole,
+            block: Block::of(whole),
+        }
+    }
+
+    /// Returns what the element is, with the fields that make it so.
+    pub fn shape(&self) -> Shape<'a> {
+        self.block.as_ref().and_then(Shape::of).unwrap_or(Shape::Other)
+    }
+}
+
+/// A block of a type that the canonical model has a place for, with all that it needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape<'a> {
+    /// `text`.
+    Text(Field<'a>),
+    /// `thinking`: text and signature.
+    Thinking(Field<'a>, Option<Field<'a>>),
+    /// `redacted_thinking`: what only the provider can read.
+    Redacted(Field<'a>),
+    /// `tool_use`.
+    Call {
+        /// The call's id.
+        id: Field<'a>,
+        /// The tool's name.
+        name: Field<'a>,
+        /// The arguments; a call without any has no such field.
+        input: Option<Field<'a>>,
+    },
+    /// `tool_result`.
+    Result {
+        /// The call that it answers.
+        call: Field<'a>,
+        /// Whether the tool failed.
+        is_error: bool,
+        /// What it returned.
+        content: Option<Field<'a>>,
+    },
+    /// `image` with base64 text and its media type.
+    Image(Field<'a>, Field<'a>),
+    /// `image` at an address.
+    ImageUrl(Field<'a>),
+    /// `document` with base64 or plain text.
+    Document {
+        /// Its title.
+        title: Option<Field<'a>>,
+        /// What its bytes are.
+        media_type: Field<'a>,
+        /// The bytes.
+        data: Field<'a>,
+    },
+    /// Anything else, and blocks of these types that lack what makes them so.
+    Other,
+}
+
+impl<'a> Shape<'a> {
+    fn of(block: &Block<'a>) -> Option<Self> {
+        let kind = block.block_type?.text()?;
+        match kind.as_ref() {
+            "text" => Some(Self::Text(string(block.text)?)),
+            "thinking" => Some(Self::Thinking(string(block.thinking)?, string(block.signature))),
+            "redacted_thinking" => Some(Self::Redacted(string(block.data)?)),
+            "tool_use" => Some(Self::Call {
+                id: string(block.id)?,
+                name: string(block.name)?,
+                input: block.input,
+            }),
+            "tool_result" => Some(Self::Result {
+                call: string(block.tool_use_id)?,
+                is_error: is_true(block.is_error),
+                content: block.content,
+            }),
+            "image" => {
+                let source = Block::of(block.source?)?;
+                if source.is_type("url") {
+                    return Some(Self::ImageUrl(string(source.url)?));
+                }
+                let data = source.is_type("base64").then(|| string(source.data)).flatten()?;
+                Some(Self::Image(data, string(source.media_type)?))
+            }
+            "document" => {
+                let source = Block::of(block.source?)?;
+                let is_data = source.is_type("base64") || source.is_type("text");
+                Some(Self::Document {
+                    title: string(block.title),
+                    media_type: string(source.media_type)?,
+                    data: is_data.then(|| string(source.data)).flatten()?,
+                })
+            }
+            _ => None,
+        }
+    }
+}
+
+fn string(field: Option<Field<'_>>) -> Option<Field<'_>> {
+    field.filter(|field| field.raw().starts_with('"'))
 }
 
 impl<'a> Message<'a> {
@@ -124,7 +258,7 @@ impl<'a> Record<'a> {
     /// Returns the blocks of `message.content` that are objects; none for a string.
     pub fn blocks(&self) -> Vec<Block<'a>> {
         match Content::of(self.message_fields().and_then(|message| message.content)) {
-            Content::List(elements) => elements.into_iter().filter_map(Block::of).collect(),
+            Content::List(elements) => elements.iter().filter_map(|element| element.block).collect(),
             Content::Absent | Content::Text(_) | Content::Other(_) => Vec::new(),
         }
     }
@@ -139,8 +273,8 @@ impl<'a> Record<'a> {
     /// transcript is one.
     pub fn is_real_user(&self, in_subagent_file: bool) -> bool {
         self.is_type("user")
-            && !super::record::is_true(self.is_meta)
-            && !super::record::is_true(self.is_compact_summary)
+            && !is_true(self.is_meta)
+            && !is_true(self.is_compact_summary)
             && (in_subagent_file || !self.is_sidechain_record())
             && !self.has_tool_result()
     }

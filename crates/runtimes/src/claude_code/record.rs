@@ -247,6 +247,10 @@ borrowed_object! {
         summary = "summary",
         /// The record that a metadata record is about.
         leaf_uuid = "leafUuid",
+        /// Whether a `last-prompt` record is the user's own choice of where the session goes on.
+        explicit = "explicit",
+        /// Of a `last-prompt` record after a rewind: the record that was cut off.
+        cut_uuid = "cutUuid",
         /// The record that a file history record is about.
         message_id = "messageId",
         /// A title that the user gave.

@@ -1,0 +1,245 @@
+//! What a record is in the canonical model: who speaks, what it is for, who sees it.
+//!
+//! The one place that decides it, for decoding and counting alike; where commits end is `split`'s own.
+
+use std::borrow::Cow;
+
+use stemmata_model::{EntryKind, Role, Visibility};
+
+use super::message::{Block, Content, Message};
+use super::record::{Field, Record, is_true, text};
+
+/// Attachments that the client keeps for itself: it sends nothing of them to the model.
+///
+/// Newer versions write `rendered` beside what they send; this list is for those that do not, and
+/// what it does not name is taken as sent.
+const UNSENT_ATTACHMENTS: [&str; 13] = [
+    "already_read_file",
+    "command_permissions",
+    "edited_image_file",
+    "hook_cancelled",
+    "hook_error_during_execution",
+    "hook_non_blocking_error",
+    "hook_permission_decision",
+    "hook_success",
+    "hook_system_message",
+    "prompt_snapshot",
+    "session_context",
+    "structured_output",
+    "dynamic_skill",
+];
+
+/// What a record says, as far as the canonical model has a place for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Said<'a> {
+    /// The content of an API message.
+    Content(Content<'a>),
+    /// Plain text outside an API message.
+    Texts(Vec<Cow<'a, str>>),
+    /// An attachment whose text the client made when it sent it, and did not write down.
+    Attachment {
+        /// Its type.
+        kind: Cow<'a, str>,
+        /// Its JSON.
+        value: Field<'a>,
+    },
+    /// Nothing that a model sees: the whole line is carried.
+    Nothing,
+}
+
+/// A record's place in the canonical model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Class<'a> {
+    pub(super) role: Role,
+    pub(super) kind: EntryKind,
+    pub(super) visibility: Visibility,
+    pub(super) said: Said<'a>,
+    pub(super) message: Option<Message<'a>>,
+}
+
+impl<'a> Class<'a> {
+    /// Classifies a record by itself alone: no other line changes what it is.
+    pub(super) fn of(record: &Record<'a>) -> Self {
+        match record.type_text().as_ref() {
+            "user" => Self::user(record),
+            "assistant" => Self::assistant(record),
+            "attachment" => Self::attachment(record),
+            "system" => Self::system(record),
+            _ => Self::metadata(false),
+        }
+    }
+
+    fn user(record: &Record<'a>) -> Self {
+        let Some(message) = record.message_fields() else {
+            return Self::metadata(false);
+        };
+        let content = Content::of(message.content);
+        let (role, kind, agent, user) = if holds_tool_result(&content) {
+            (Role::Tool, EntryKind::ToolResult, true, true)
+        } else if is_true(record.is_compact_summary) {
+            (Role::User, EntryKind::CompactionSummary, true, true)
+        } else if is_true(record.is_meta) {
+            (Role::User, EntryKind::Instruction, true, false)
+        } else {
+            let sent = !is_true(record.is_visible_in_transcript_only);
+            (Role::User, EntryKind::Message, sent, true)
+        };
+        Self {
+            role,
+            kind,
+            visibility: Visibility { agent, user },
+            said: Said::Content(content),
+            message: Some(message),
+        }
+    }
+
+    fn assistant(record: &Record<'a>) -> Self {
+        let Some(message) = record.message_fields() else {
+            return Self::metadata(false);
+        };
+        Self {
+            role: Role::Assistant,
+            kind: EntryKind::Message,
+            visibility: Visibility {
+                // An error of the API in the guise of an answer: shown, never sent back.
+                agent: !is_true(record.is_api_error_message),
+                user: true,
+            },
+            said: Said::Content(Content::of(message.content)),
+            message: Some(message),
+        }
+    }
+
+    fn attachment(record: &Record<'a>) -> Self {
+        if let Some(rendered) = record.rendered {
+            return Self::instruction(Said::Texts(rendered_texts(rendered)));
+        }
+        let Some(value) = record.attachment else {
+            return Self::metadata(false);
+        };
+        let kind = Block::of(value)
+            .and_then(|block| text(block.block_type))
+            .unwrap_or_default();
+        if UNSENT_ATTACHMENTS.contains(&kind.as_ref()) {
+            return Self::metadata(false);
+        }
+        Self::instruction(Said::Attachment { kind, value })
+    }
+
+    fn system(record: &Record<'a>) -> Self {
+        if record.is_compact_boundary() {
+            return Self {
+                kind: EntryKind::CompactionBoundary,
+                ..Self::metadata(true)
+            };
+        }
+        if record.is_system("local_command")
+            && let Some(content) = text(record.content)
+        {
+            // The client sends the output of its own commands as a user's text.
+            return Self::instruction(Said::Texts(vec![content]));
+        }
+        Self::metadata(true)
+    }
+
+    const fn instruction(said: Said<'a>) -> Self {
+        Self {
+            role: Role::System,
+            kind: EntryKind::Instruction,
+            visibility: Visibility {
+                agent: true,
+                user: false,
+            },
+            said,
+            message: None,
+        }
+    }
+
+    const fn metadata(user: bool) -> Self {
+        Self {
+            role: Role::System,
+            kind: EntryKind::Metadata,
+            visibility: Visibility { agent: false, user },
+            said: Said::Nothing,
+            message: None,
+        }
+    }
+}
+
+fn holds_tool_result(content: &Content<'_>) -> bool {
+    match content {
+        Content::List(elements) => elements
+            .iter()
+            .filter_map(|element| element.block)
+            .any(|block| block.is_type("tool_result")),
+        Content::Absent | Content::Text(_) | Content::Other(_) => false,
+    }
+}
+
+/// Returns the texts of `rendered`: a string, or a list of strings, messages and blocks.
+fn rendered_texts(rendered: Field<'_>) -> Vec<Cow<'_, str>> {
+    let Content::List(elements) = Content::of(Some(rendered)) else {
+        return vec![rendered.text().unwrap_or(Cow::Borrowed(rendered.raw()))];
+    };
+    let mut texts = Vec::new();
+    for element in elements {
+        let content = element.block.map(|block| block.content.or(block.text));
+        match Content::of(content.unwrap_or(Some(element.whole))) {
+            Content::Text(field) => texts.extend(field.text()),
+            Content::List(parts) => {
+                texts.extend(parts.into_iter().filter_map(|part| text(part.block?.text)));
+            }
+            Content::Absent => {}
+            Content::Other(field) => texts.push(Cow::Borrowed(field.raw())),
+        }
+    }
+    texts
+}
+
+/// Returns whether a type of record is one that this version knows; others are carried with a note.
+pub(super) fn is_known_type(name: &str) -> bool {
+    KNOWN_TYPES.contains(&name)
+}
+
+/// All types of records seen or described, 1.0 to 2.1.330.
+const KNOWN_TYPES: [&str; 39] = [
+    "agent-color",
+    "agent-name",
+    "agent-setting",
+    "ai-title",
+    "api-request",
+    "api-request-blob",
+    "api-request-shape",
+    "assistant",
+    "atis-latch",
+    "attachment",
+    "attribution-snapshot",
+    "bridge-session",
+    "checkpoint",
+    "content-replacement",
+    "cost-state",
+    "custom-title",
+    "data-flow-incomplete",
+    "data-flow-records",
+    "derived-from",
+    "file-history-delta",
+    "file-history-snapshot",
+    "history-suppression",
+    "hybrid-organization",
+    "last-prompt",
+    "memory-mode",
+    "mode",
+    "permission-mode",
+    "pr-link",
+    "progress",
+    "queue-operation",
+    "relocated",
+    "repl-mode",
+    "speculation-accept",
+    "summary",
+    "system",
+    "tag",
+    "tools-used",
+    "user",
+    "worktree-state",
+];
