@@ -3,6 +3,7 @@
 //! Blocking by design. What commits mean, and when they are made, is the engine's.
 
 mod bounds;
+pub mod conformance;
 mod error;
 mod memory;
 mod project;

@@ -1,0 +1,157 @@
+//! Small commits, sightings and sessions for the checks.
+//!
+//! Nothing here looks like a real transcript: stores do not read what they keep.
+
+use stemmata_model::{
+    ArtifactId, Closure, CommitCore, CommitId, CommitType, Counts, FormatId, Granularity, MachineId,
+    Principal, RulesHash, SessionId, Sighting, Source, Template, Timestamp, Trigger,
+};
+
+use crate::error::StoreError;
+use crate::seam::{BatchOutcome, Page, Store};
+use crate::write::{NewCommit, NewContent, Session, SessionKey, SessionOrigin, Write};
+
+pub(super) const ALL: Page = Page {
+    skip: 0,
+    rows_max: 100,
+};
+
+pub(super) fn at(micros: i64) -> Timestamp {
+    Timestamp::from_micros(micros)
+}
+
+pub(super) fn machine(name: &str) -> MachineId {
+    MachineId::new(name).expect("a short name")
+}
+
+pub(super) fn principal(name: &str) -> Principal {
+    Principal::new(name).expect("a short name")
+}
+
+pub(super) fn session_id(name: &str) -> SessionId {
+    SessionId::new(name).expect("a short name")
+}
+
+pub(super) fn commit(parent: Option<CommitId>, artifact: ArtifactId, micros: i64) -> NewCommit {
+    NewCommit {
+        core: CommitCore {
+            parent,
+            commit_type: CommitType::Delta,
+            artifact,
+            native: None,
+            format: FormatId::new("claude-code-v1").expect("a short name"),
+            template: Template::new("claude-code/main").expect("a short name"),
+            created_at: at(micros),
+        },
+        rules: RulesHash([7; 32]),
+        closure: Closure::Closed,
+        counts: Counts {
+            messages: 2,
+            entries: 5,
+            tokens: 300,
+        },
+    }
+}
+
+/// The writes of a commit with its own content, and the commit's id.
+pub(super) fn checkpoint(parent: Option<CommitId>, bytes: &str, micros: i64) -> (CommitId, Vec<Write>) {
+    let content = NewContent::literal(bytes.as_bytes().to_vec());
+    let commit = commit(parent, content.id(), micros);
+    let id = commit.core.id();
+    (id, vec![Write::Content(content), Write::Commit(commit)])
+}
+
+/// Stores a commit with its own content.
+pub(super) fn put(store: &dyn Store, parent: Option<CommitId>, bytes: &str, micros: i64) -> CommitId {
+    let (id, writes) = checkpoint(parent, bytes, micros);
+    write(store, writes);
+    id
+}
+
+/// Stores a chain from the root and returns its ids from the root.
+pub(super) fn chain(store: &dyn Store, name: &str, length: usize) -> Vec<CommitId> {
+    let mut ids: Vec<CommitId> = Vec::new();
+    for step in 0..length {
+        let micros = i64::try_from(step).expect("a short chain") * 10;
+        let id = put(store, ids.last().copied(), &format!("{name} {step}\n"), micros);
+        ids.push(id);
+    }
+    ids
+}
+
+pub(super) fn write(store: &dyn Store, batch: Vec<Write>) -> BatchOutcome {
+    store.commit_batch(batch).expect("a batch that can be applied")
+}
+
+pub(super) fn refused(store: &dyn Store, batch: Vec<Write>) -> StoreError {
+    store
+        .commit_batch(batch)
+        .expect_err("a batch that cannot be applied")
+}
+
+pub(super) fn sighting(session: &str, observed: i64) -> Sighting {
+    Sighting {
+        principal: principal("ann@box/claude-code"),
+        machine: machine("m1"),
+        session: session_id(session),
+        trigger: Trigger::TurnBoundary,
+        ticket: None,
+        thread: None,
+        template_alias: None,
+        observed_at: at(observed),
+        source: Some(Source {
+            path: format!("/home/ann/{session}.jsonl"),
+            offset: 10,
+            length: 20,
+        }),
+    }
+}
+
+pub(super) fn see(commit: CommitId, sighting: Sighting) -> Write {
+    Write::Sighting {
+        commit,
+        sighting: Box::new(sighting),
+    }
+}
+
+pub(super) fn key(name: &str) -> SessionKey {
+    SessionKey {
+        machine: machine("m1"),
+        path: format!("/home/ann/{name}.jsonl"),
+    }
+}
+
+pub(super) fn session(name: &str, cwd: &str, last: Option<i64>) -> Session {
+    Session {
+        key: key(name),
+        session: session_id(name),
+        parent_session: None,
+        format: FormatId::new("claude-code-v1").expect("a short name"),
+        template: Template::new("claude-code/main").expect("a short name"),
+        principal: principal("ann@box/claude-code"),
+        granularity: Granularity::Every(3),
+        origin: SessionOrigin::Imported,
+        title: Some("fix the törtchen".to_owned()),
+        cwd: Some(cwd.to_owned()),
+        git_branch: Some("main".to_owned()),
+        version: Some("2.1.330".to_owned()),
+        started_at: Some(at(5)),
+        last_at: last.map(at),
+        tip: None,
+        commits: 3,
+        messages: 9,
+        bytes: 1234,
+    }
+}
+
+/// Reads a content whole.
+pub(super) fn bytes_of(store: &dyn Store, id: ArtifactId) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    store
+        .read_content(id, None, &mut |piece| {
+            bytes.extend_from_slice(piece);
+            Ok(())
+        })
+        .expect("a content that is there");
+    bytes
+}

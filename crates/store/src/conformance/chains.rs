@@ -1,0 +1,262 @@
+//! Chains: parents, depth, children, tips, and what closes or covers a commit.
+//!
+//! When commits are made is the engine's.
+
+use stemmata_model::{Closure, Commit, CommitId, CommitType, ThreadId, TicketId, artifact_id};
+
+use super::Make;
+use super::builders::{ALL, at, bytes_of, chain, commit, put, refused, see, session_id, sighting, write};
+use super::transactions::verify_is_clean;
+use crate::error::StoreError;
+use crate::seam::{Page, Store, TipFilter};
+use crate::write::{ContentPart, NewContent, Write};
+
+fn load(store: &dyn Store, id: CommitId) -> Commit {
+    store.commit(id).expect("a read").expect("it is there")
+}
+
+fn ids(commits: &[Commit]) -> Vec<CommitId> {
+    commits.iter().map(|commit| commit.id).collect()
+}
+
+/// A commit comes back as it was given, with depth and lengths counted from the root.
+///
+/// # Panics
+/// Where a field differs.
+pub fn check_depth_and_lengths(make: Make<'_>) {
+    let store = make();
+    let root = put(&*store, None, "12345", -7);
+    let native = NewContent::literal(b"its own ten".to_vec());
+    let summary = NewContent::literal(b"a summary".to_vec());
+    let mut new = commit(Some(root), summary.id(), i64::MAX);
+    new.core.native = Some(native.id());
+    new.core.commit_type = CommitType::Compaction;
+    let compaction = new.core.id();
+    let whole = NewContent::literal(b"everything".to_vec());
+    let mut snapshot = commit(Some(compaction), whole.id(), i64::MAX);
+    snapshot.core.commit_type = CommitType::Snapshot {
+        restated_entries: u64::MAX,
+    };
+    snapshot.closure = Closure::Provisional;
+    snapshot.counts.tokens = u64::MAX;
+    let id = snapshot.core.id();
+    // Content may come after what does not need it yet, and everything in one batch.
+    let writes = vec![
+        Write::Content(summary),
+        Write::Content(native),
+        Write::Commit(new.clone()),
+        Write::Content(whole),
+        Write::Commit(snapshot.clone()),
+    ];
+    write(&*store, writes);
+    let stored = |new: crate::write::NewCommit, id, native_bytes, depth, cumulative_bytes| Commit {
+        id,
+        core: new.core,
+        rules: new.rules,
+        closure: new.closure,
+        counts: new.counts,
+        native_bytes,
+        depth,
+        cumulative_bytes,
+    };
+    assert_eq!(load(&*store, compaction), stored(new, compaction, 11, 1, 16));
+    assert_eq!(load(&*store, id), stored(snapshot, id, 10, 2, 26));
+    assert_eq!(load(&*store, root).core.created_at, at(-7));
+    verify_is_clean(&*store);
+}
+
+/// Ancestors are the commit, its parent and so on, up to a limit.
+///
+/// # Panics
+/// Where the walk differs.
+pub fn check_ancestors(make: Make<'_>) {
+    let store = make();
+    let mut expected = chain(&*store, "turn", 12);
+    chain(&*store, "beside", 3);
+    expected.reverse();
+    let tip = *expected.first().expect("twelve commits");
+    assert_eq!(ids(&store.ancestors(tip, 100).expect("a read")), expected);
+    assert_eq!(ids(&store.ancestors(tip, 4).expect("a read")), expected[..4]);
+    assert_eq!(store.ancestors(tip, 0).expect("a read"), []);
+    let middle = expected[6];
+    assert_eq!(ids(&store.ancestors(middle, 100).expect("a read")), expected[6..]);
+    let absent = CommitId::from_bytes([9; 16]);
+    let error = store.ancestors(absent, 5).expect_err("it is not there");
+    assert!(
+        matches!(error, StoreError::CommitMissing(named) if named == absent),
+        "{error}"
+    );
+}
+
+/// Children are listed in the order they were stored.
+///
+/// # Panics
+/// Where the list differs.
+pub fn check_children(make: Make<'_>) {
+    let store = make();
+    let root = put(&*store, None, "root", 1);
+    let children: Vec<CommitId> = (0..9)
+        .map(|step| put(&*store, Some(root), &format!("child {step}"), 50 - step))
+        .collect();
+    let grandchild = put(&*store, Some(children[0]), "grandchild", 2);
+    assert_eq!(ids(&store.children(root, 100).expect("a read")), children);
+    assert_eq!(ids(&store.children(root, 2).expect("a read")), children[..2]);
+    assert_eq!(store.children(grandchild, 5).expect("a read"), []);
+    assert_eq!(
+        store.children(CommitId::from_bytes([9; 16]), 5).expect("a read"),
+        []
+    );
+}
+
+/// Tips are commits without children, newest first, by session, ticket and thread.
+///
+/// # Panics
+/// Where the list differs.
+pub fn check_tips(make: Make<'_>) {
+    let store = make();
+    let root = put(&*store, None, "root", 1);
+    let early = put(&*store, Some(root), "early", 10);
+    let late = put(&*store, Some(root), "late", 30);
+    let middle = put(&*store, Some(root), "middle", 20);
+    let mut on_ticket = sighting("s1", 1);
+    on_ticket.ticket = TicketId::new("T-1").ok();
+    let mut on_both = sighting("s1", 1);
+    on_both.ticket = TicketId::new("T-1").ok();
+    on_both.thread = ThreadId::new("th").ok();
+    let seen = vec![
+        see(root, on_ticket.clone()),
+        see(early, on_ticket),
+        see(early, sighting("s2", 5)),
+        see(late, on_both),
+    ];
+    write(&*store, seen);
+    let tips = |filter: TipFilter| ids(&store.tips(&filter, ALL).expect("a read"));
+    assert_eq!(tips(TipFilter::default()), [late, middle, early]);
+    let by = |session: Option<&str>, ticket: Option<&str>, thread: Option<&str>| TipFilter {
+        session: session.map(session_id),
+        ticket: ticket.map(str::to_owned),
+        thread: thread.map(str::to_owned),
+    };
+    assert_eq!(tips(by(Some("s1"), None, None)), [late, early]);
+    assert_eq!(tips(by(None, Some("T-1"), None)), [late, early]);
+    assert_eq!(tips(by(None, Some("T-1"), Some("th"))), [late]);
+    assert_eq!(
+        tips(by(Some("s2"), Some("T-1"), None)),
+        [],
+        "one sighting has all, or it is no match"
+    );
+    assert_eq!(tips(by(Some("s9"), None, None)), []);
+    let page = Page { skip: 1, rows_max: 1 };
+    assert_eq!(
+        ids(&store.tips(&TipFilter::default(), page).expect("a read")),
+        [middle]
+    );
+    let page = Page { skip: 9, rows_max: 9 };
+    assert_eq!(store.tips(&TipFilter::default(), page).expect("a read"), []);
+    let grown = put(&*store, Some(late), "grown", 25);
+    assert_eq!(tips(TipFilter::default()), [grown, middle, early]);
+    let mut same_time = vec![
+        put(&*store, None, "a", 5),
+        put(&*store, None, "b", 5),
+        put(&*store, None, "c", 5),
+    ];
+    same_time.sort();
+    assert_eq!(
+        tips(TipFilter::default())[3..],
+        same_time,
+        "by id where the times are equal"
+    );
+}
+
+/// A provisional commit closes; a closed or covered one never opens again.
+///
+/// # Panics
+/// Where a closure is another one.
+pub fn check_closures(make: Make<'_>) {
+    let store = make();
+    let content = NewContent::literal(b"open".to_vec());
+    let closed = commit(None, content.id(), 1);
+    let mut provisional = closed.clone();
+    provisional.closure = Closure::Provisional;
+    let id = closed.core.id();
+    write(
+        &*store,
+        vec![Write::Content(content), Write::Commit(provisional.clone())],
+    );
+    assert_eq!(load(&*store, id).closure, Closure::Provisional);
+    write(&*store, vec![Write::Commit(closed.clone())]);
+    assert_eq!(load(&*store, id).closure, Closure::Closed);
+    let cover = Write::Cover {
+        commit: id,
+        parts: Vec::new(),
+    };
+    write(&*store, vec![Write::Commit(provisional.clone()), cover.clone()]);
+    assert_eq!(
+        load(&*store, id).closure,
+        Closure::Closed,
+        "a closed commit is left alone"
+    );
+
+    let mut other = provisional;
+    other.core.created_at = at(2);
+    let covered = other.core.id();
+    let cover = Write::Cover {
+        commit: covered,
+        parts: Vec::new(),
+    };
+    write(&*store, vec![Write::Commit(other.clone()), cover]);
+    other.closure = Closure::Closed;
+    write(&*store, vec![Write::Commit(other)]);
+    assert_eq!(load(&*store, covered).closure, Closure::Covered);
+    let tips = store.tips(&TipFilter::default(), ALL).expect("a read");
+    assert_eq!(ids(&tips), [id], "what is covered is no tip");
+}
+
+/// A covered commit's content is a range of the closed ones, and still itself.
+///
+/// # Panics
+/// Where bytes differ, space is not given back, or a wrong cover is taken.
+pub fn check_covers(make: Make<'_>) {
+    let store = make();
+    let root = put(&*store, None, "root", 1);
+    let open = NewContent::literal(b"an open turn".to_vec());
+    let open_id = open.id();
+    let mut provisional = commit(Some(root), open_id, 2);
+    provisional.closure = Closure::Provisional;
+    let covered = provisional.core.id();
+    write(&*store, vec![Write::Content(open), Write::Commit(provisional)]);
+    let whole = b"an open turn that closed";
+    let closing = NewContent::literal(whole.to_vec());
+    let cover = |length| Write::Cover {
+        commit: covered,
+        parts: vec![ContentPart::Slice {
+            of: artifact_id(whole),
+            offset: 0,
+            length,
+        }],
+    };
+    let closed = commit(Some(root), closing.id(), 3);
+    let writes = vec![Write::Content(closing), Write::Commit(closed)];
+    let error = refused(&*store, [writes.clone(), vec![cover(11)]].concat());
+    assert!(
+        matches!(&error, StoreError::Corrupt { artifact, .. } if *artifact == open_id),
+        "{error}"
+    );
+    assert_eq!(load(&*store, covered).closure, Closure::Provisional);
+
+    let batch = [writes, vec![cover(12)]].concat();
+    write(&*store, batch.clone());
+    write(&*store, batch);
+    assert_eq!(load(&*store, covered).closure, Closure::Covered);
+    assert_eq!(bytes_of(&*store, open_id), b"an open turn");
+    assert_eq!(
+        store.usage().expect("a read").distinct_bytes,
+        4 + 24,
+        "its own bytes are given back"
+    );
+    let again = NewContent::literal(b"an open turn".to_vec());
+    assert_eq!(write(&*store, vec![Write::Content(again)]).new_contents, 0);
+    let child = put(&*store, Some(covered), "somebody resumed it", 9);
+    assert_eq!(load(&*store, child).depth, 2);
+    verify_is_clean(&*store);
+}

@@ -1,0 +1,246 @@
+//! Mutable metadata and its audit trail, links, cursors and placements.
+//!
+//! Nothing here is hashed.
+
+use stemmata_model::{CommitId, EntryId, SummarySource};
+
+use super::Make;
+use super::builders::{at, chain, key, machine, principal, put, write};
+use super::transactions::placement;
+use crate::seam::Store;
+use crate::write::{Annotation, AuditRecord, Link, LinkKind, Write};
+
+fn annotate(store: &dyn Store, commit: CommitId, change: Annotation, micros: i64) {
+    let annotate = Write::Annotate {
+        commit,
+        change,
+        at: at(micros),
+        by: principal("ann"),
+    };
+    write(store, vec![annotate]);
+}
+
+fn summary(text: Option<&str>, source: SummarySource) -> Annotation {
+    Annotation::Summary {
+        text: text.map(str::to_owned),
+        source,
+    }
+}
+
+/// Summaries obey trust; tags, notes and pins are sets.
+///
+/// # Panics
+/// Where the metadata differs.
+pub fn check_annotations(make: Make<'_>) {
+    let store = make();
+    let id = put(&*store, None, "noted", 1);
+    assert_eq!(
+        store.annotations(id).expect("a read"),
+        crate::write::Annotations::default()
+    );
+    let steps = [
+        (
+            summary(Some("by rule"), SummarySource::Heuristic),
+            Some(("by rule", SummarySource::Heuristic)),
+        ),
+        (
+            summary(Some("by model"), SummarySource::Model),
+            Some(("by model", SummarySource::Model)),
+        ),
+        (
+            summary(Some("by rule"), SummarySource::Heuristic),
+            Some(("by model", SummarySource::Model)),
+        ),
+        (
+            summary(None, SummarySource::Heuristic),
+            Some(("by model", SummarySource::Model)),
+        ),
+        (
+            summary(Some("better"), SummarySource::Model),
+            Some(("better", SummarySource::Model)),
+        ),
+        (
+            summary(Some("said"), SummarySource::Given),
+            Some(("said", SummarySource::Given)),
+        ),
+        (
+            summary(Some("by model"), SummarySource::Model),
+            Some(("said", SummarySource::Given)),
+        ),
+        (summary(None, SummarySource::Given), None),
+        (
+            summary(Some("by rule"), SummarySource::Heuristic),
+            Some(("by rule", SummarySource::Heuristic)),
+        ),
+    ];
+    for (step, (change, expected)) in (1..).zip(steps) {
+        annotate(&*store, id, change, step);
+        let expected = expected.map(|(text, source)| (text.to_owned(), source));
+        assert_eq!(
+            store.annotations(id).expect("a read").summary,
+            expected,
+            "step {step}"
+        );
+    }
+    annotate(&*store, id, Annotation::AddNote("second".to_owned()), 20);
+    annotate(&*store, id, Annotation::AddNote("first".to_owned()), 10);
+    annotate(&*store, id, Annotation::AddNote("second".to_owned()), 20);
+    annotate(&*store, id, Annotation::AddNote("second".to_owned()), 30);
+    for tag in ["b", "a", "b"] {
+        annotate(&*store, id, Annotation::AddTag(tag.to_owned()), 40);
+    }
+    annotate(&*store, id, Annotation::Pin, 41);
+    let now = store.annotations(id).expect("a read");
+    assert_eq!(now.notes, ["first", "second", "second"]);
+    assert_eq!(now.tags, ["a", "b"]);
+    assert!(now.pinned);
+    annotate(&*store, id, Annotation::RemoveTag("b".to_owned()), 42);
+    annotate(&*store, id, Annotation::Unpin, 43);
+    let now = store.annotations(id).expect("a read");
+    assert_eq!((now.tags, now.pinned), (vec!["a".to_owned()], false));
+}
+
+/// Each change that changes something leaves one record, oldest first.
+///
+/// # Panics
+/// Where the trail differs.
+pub fn check_audit(make: Make<'_>) {
+    let store = make();
+    let id = put(&*store, None, "noted", 1);
+    let changes = [
+        (Annotation::AddTag("a".to_owned()), true),
+        (Annotation::AddTag("a".to_owned()), false),
+        (Annotation::RemoveTag("x".to_owned()), false),
+        (summary(Some("said"), SummarySource::Given), true),
+        (summary(Some("said"), SummarySource::Given), false),
+        (summary(Some("by rule"), SummarySource::Heuristic), false),
+        (Annotation::AddNote("n".to_owned()), true),
+        (Annotation::Unpin, false),
+        (Annotation::Pin, true),
+        (Annotation::Pin, false),
+        (Annotation::Unpin, true),
+        (summary(None, SummarySource::Given), true),
+        (Annotation::RemoveTag("a".to_owned()), true),
+    ];
+    let mut expected: Vec<AuditRecord> = Vec::new();
+    for (step, (change, counts)) in (1..).zip(changes) {
+        annotate(&*store, id, change.clone(), step);
+        if counts {
+            expected.push(AuditRecord {
+                at: at(step),
+                by: principal("ann"),
+                change,
+            });
+        }
+        assert_eq!(store.audit(id, 100).expect("a read"), expected, "step {step}");
+    }
+    assert_eq!(store.audit(id, 2).expect("a read"), expected[..2]);
+    annotate(&*store, id, Annotation::AddTag("early".to_owned()), 0);
+    assert_eq!(
+        store
+            .audit(id, 1)
+            .expect("a read")
+            .first()
+            .map(|record| record.at),
+        Some(at(0))
+    );
+    assert_eq!(store.audit(CommitId::from_bytes([9; 16]), 5).expect("a read"), []);
+}
+
+/// Commits are found by tag, in the order of their ids.
+///
+/// # Panics
+/// Where another list is found.
+pub fn check_tags(make: Make<'_>) {
+    let store = make();
+    let mut ids = chain(&*store, "turn", 6);
+    for id in &ids[..4] {
+        annotate(&*store, *id, Annotation::AddTag("good".to_owned()), 1);
+    }
+    annotate(&*store, ids[5], Annotation::AddTag("goo".to_owned()), 1);
+    annotate(&*store, ids[0], Annotation::RemoveTag("good".to_owned()), 2);
+    let mut expected = ids.drain(1..4).collect::<Vec<_>>();
+    expected.sort();
+    assert_eq!(store.tagged("good", 10).expect("a read"), expected);
+    assert_eq!(store.tagged("good", 2).expect("a read"), expected[..2]);
+    assert_eq!(store.tagged("g", 10).expect("a read"), []);
+}
+
+/// Links are a set and are found from both ends.
+///
+/// # Panics
+/// Where another list is found.
+pub fn check_links(make: Make<'_>) {
+    let store = make();
+    let ids = chain(&*store, "turn", 4);
+    let link = |from: usize, kind, to: usize, entry: Option<&str>| Link {
+        from: ids[from],
+        kind,
+        to: ids[to],
+        entry: entry.and_then(|name| EntryId::new(name).ok()),
+    };
+    let mut links = vec![
+        link(0, LinkKind::DerivedFrom, 1, None),
+        link(0, LinkKind::DerivedFrom, 1, Some("e1")),
+        link(0, LinkKind::Subagent, 1, None),
+        link(2, LinkKind::Subagent, 0, Some("e2")),
+    ];
+    let beside = link(2, LinkKind::DerivedFrom, 3, None);
+    for _ in 0..2 {
+        let batch = links.iter().chain([&beside]).cloned().map(Write::Link).collect();
+        write(&*store, batch);
+    }
+    links.sort();
+    assert_eq!(store.links(ids[0], 10).expect("a read"), links);
+    assert_eq!(store.links(ids[0], 2).expect("a read"), links[..2]);
+    assert_eq!(store.links(ids[3], 10).expect("a read"), [beside]);
+    assert_eq!(
+        store.links(CommitId::from_bytes([9; 16]), 10).expect("a read"),
+        []
+    );
+}
+
+/// Cursors are kept as they are, one for a session.
+///
+/// # Panics
+/// Where a cursor differs.
+pub fn check_cursors(make: Make<'_>) {
+    let store = make();
+    for value in [vec![], vec![0, 255, 1], vec![7; 1000]] {
+        let cursor = Write::Cursor {
+            key: key("s1"),
+            value: value.clone(),
+        };
+        write(&*store, vec![cursor]);
+        assert_eq!(store.cursor(&key("s1")).expect("a read"), Some(value));
+    }
+    assert_eq!(store.cursor(&key("s2")).expect("a read"), None);
+    assert_eq!(
+        store.session(&key("s1")).expect("a read"),
+        None,
+        "a cursor makes no session"
+    );
+}
+
+/// The latest placement at a path counts.
+///
+/// # Panics
+/// Where another one is found.
+pub fn check_placements(make: Make<'_>) {
+    let store = make();
+    let ids = chain(&*store, "turn", 2);
+    let path = "/home/ann/placed.jsonl";
+    let newer = placement(ids[1], 20);
+    for placed in [placement(ids[0], 10), newer.clone(), placement(ids[0], 15)] {
+        write(&*store, vec![Write::Placement(Box::new(placed))]);
+    }
+    assert_eq!(
+        store.placement(&machine("m1"), path).expect("a read"),
+        Some(newer)
+    );
+    assert_eq!(store.placement(&machine("m2"), path).expect("a read"), None);
+    assert_eq!(
+        store.placement(&machine("m1"), "/home/ann").expect("a read"),
+        None
+    );
+}

@@ -1,0 +1,75 @@
+//! What every store must do, as checks that panic where one does not.
+//!
+//! Each check makes its own empty store. Crashes, damage and full disks are each backend's own tests.
+
+mod builders;
+mod chains;
+mod concurrency;
+mod contents;
+mod lookups;
+mod metadata;
+mod sessions;
+mod transactions;
+
+pub use chains::{
+    check_ancestors, check_children, check_closures, check_covers, check_depth_and_lengths, check_tips,
+};
+pub use concurrency::{check_readers_beside_a_writer, check_writers_at_once};
+pub use contents::{check_contents, check_ranges, check_sinks, check_slices, check_slices_of_slices};
+pub use lookups::{check_prefixes, check_resolve, check_walks};
+pub use metadata::{
+    check_annotations, check_audit, check_cursors, check_links, check_placements, check_tags,
+};
+pub use sessions::{check_session_listings, check_sessions, check_sightings};
+pub use transactions::{
+    check_bounds, check_missing, check_repeats, check_restart, check_transactions, check_usage,
+};
+
+use crate::seam::Store;
+
+/// Makes an empty store.
+pub type Make<'a> = &'a mut dyn FnMut() -> Box<dyn Store>;
+
+/// Closes a store and opens it again.
+pub type Reopen<'a> = &'a mut dyn FnMut(Box<dyn Store>) -> Box<dyn Store>;
+
+/// Runs all checks but [`check_restart`], which needs a store that outlives itself.
+///
+/// # Panics
+/// Where the store breaks a promise of [`Store`].
+pub fn run(make: Make<'_>) {
+    let checks: [fn(Make<'_>); 26] = [
+        check_transactions,
+        check_repeats,
+        check_missing,
+        check_bounds,
+        check_usage,
+        check_contents,
+        check_slices,
+        check_slices_of_slices,
+        check_ranges,
+        check_sinks,
+        check_depth_and_lengths,
+        check_ancestors,
+        check_children,
+        check_tips,
+        check_closures,
+        check_covers,
+        check_prefixes,
+        check_walks,
+        check_resolve,
+        check_sightings,
+        check_sessions,
+        check_session_listings,
+        check_annotations,
+        check_audit,
+        check_writers_at_once,
+        check_readers_beside_a_writer,
+    ];
+    for check in checks {
+        check(make);
+    }
+    for check in [check_tags, check_links, check_cursors, check_placements] {
+        check(make);
+    }
+}

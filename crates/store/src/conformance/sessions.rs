@@ -1,0 +1,150 @@
+//! Sightings and sessions: sets, upserts, filters and orders.
+//!
+//! Finding commits through them by time is in `lookups`.
+
+use stemmata_model::{Granularity, Sighting, TicketId, Trigger};
+
+use super::Make;
+use super::builders::{
+    ALL, at, chain, key, machine, principal, put, see, session, session_id, sighting, write,
+};
+use crate::seam::{Page, SessionFilter};
+use crate::write::{Session, SessionOrigin, Write};
+
+/// Sightings are a set; the first in time is the first in the list, whatever the order of storing.
+///
+/// # Panics
+/// Where the list differs.
+pub fn check_sightings(make: Make<'_>) {
+    let first = sighting("s1", 10);
+    let mut second_machine = sighting("s1", 10);
+    second_machine.machine = machine("m2");
+    let mut without_source = sighting("s2", 20);
+    without_source.source = None;
+    without_source.trigger = Trigger::Explicit;
+    let mut on_ticket = sighting("s1", 30);
+    on_ticket.ticket = TicketId::new("T-1").ok();
+    let expected: Vec<Sighting> = vec![first.clone(), second_machine, without_source, on_ticket];
+    let mut later = first;
+    later.observed_at = at(99);
+    later.trigger = Trigger::SessionEnd;
+    let mut given = expected.clone();
+    given.push(later);
+    for turn in 0..given.len() {
+        let store = make();
+        let id = put(&*store, None, "seen", 1);
+        given.rotate_left(1);
+        for sighting in &given {
+            write(&*store, vec![see(id, sighting.clone())]);
+        }
+        assert_eq!(store.sightings(id, 100).expect("a read"), expected, "turn {turn}");
+        assert_eq!(store.sightings(id, 2).expect("a read"), expected[..2]);
+    }
+}
+
+/// A session is replaced whole.
+///
+/// # Panics
+/// Where a field differs.
+pub fn check_sessions(make: Make<'_>) {
+    let store = make();
+    assert_eq!(store.session(&key("s1")).expect("a read"), None);
+    let tip = put(&*store, None, "tip", 1);
+    let bare = Session {
+        parent_session: Some(session_id("parent")),
+        origin: SessionOrigin::Placed(tip),
+        granularity: Granularity::Message,
+        title: None,
+        cwd: None,
+        git_branch: None,
+        version: None,
+        started_at: None,
+        last_at: None,
+        tip: Some(tip),
+        commits: u64::from(u32::MAX),
+        ..session("s1", "", None)
+    };
+    let mut other = session("s1", "/w", Some(7));
+    other.granularity = Granularity::Turn;
+    other.origin = SessionOrigin::Api;
+    other.principal = principal("bob");
+    for listed in [session("s1", "/w", Some(4)), bare, other] {
+        write(&*store, vec![Write::Session(Box::new(listed.clone()))]);
+        assert_eq!(store.session(&key("s1")).expect("a read"), Some(listed.clone()));
+        assert_eq!(
+            store.sessions(&SessionFilter::default(), ALL).expect("a read"),
+            [listed]
+        );
+    }
+}
+
+/// Sessions are listed by latest activity, by project and by prefix, in pages.
+///
+/// # Panics
+/// Where the list differs.
+pub fn check_session_listings(make: Make<'_>) {
+    let store = make();
+    chain(&*store, "turn", 2);
+    let mut subagent = session("sub", "/work/app", Some(25));
+    subagent.parent_session = Some(session_id("aa"));
+    let mut nowhere = session("nowhere", "", None);
+    nowhere.cwd = None;
+    let listed = vec![
+        session("aa", "/work/app", Some(10)),
+        session("ab", "/work/app/src", Some(30)),
+        session("b%", "/work/app_2", Some(20)),
+        session("bb", "/work", None),
+        nowhere,
+        subagent,
+    ];
+    let batch = listed
+        .into_iter()
+        .map(|session| Write::Session(Box::new(session)))
+        .collect();
+    write(&*store, batch);
+    let list = |project: Option<&str>, prefix: Option<&str>, main_only| {
+        let filter = SessionFilter {
+            project: project.map(str::to_owned),
+            session_prefix: prefix.map(str::to_owned),
+            main_only,
+        };
+        let found = store.sessions(&filter, ALL).expect("a read");
+        found
+            .into_iter()
+            .map(|session| session.session.to_string())
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    assert_eq!(list(None, None, false), "ab sub b% aa bb nowhere");
+    assert_eq!(list(None, None, true), "ab b% aa bb nowhere");
+    assert_eq!(list(Some("/work/app"), None, false), "ab sub aa");
+    assert_eq!(list(Some("/work/app/"), None, true), "ab aa");
+    assert_eq!(list(Some("/work/app/sr"), None, false), "");
+    assert_eq!(list(Some("/"), None, true), "ab b% aa bb");
+    assert_eq!(list(None, Some("a"), false), "ab aa");
+    assert_eq!(
+        list(None, Some("b%"), false),
+        "b%",
+        "a prefix is text, not a pattern"
+    );
+    assert_eq!(list(Some("/work/app"), Some("ab"), true), "ab");
+    let page = |skip, rows_max| {
+        let page = Page { skip, rows_max };
+        let found = store.sessions(&SessionFilter::default(), page).expect("a read");
+        found
+            .into_iter()
+            .map(|session| session.session.to_string())
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    assert_eq!(page(0, 2), "ab sub");
+    assert_eq!(page(2, 2), "b% aa");
+    assert_eq!(page(4, 9), "bb nowhere");
+    assert_eq!(page(u64::MAX, 9), "");
+    write(
+        &*store,
+        vec![Write::Session(Box::new(session("aa", "/elsewhere", Some(99))))],
+    );
+    assert_eq!(list(None, None, true), "aa ab b% bb nowhere");
+    assert_eq!(list(Some("/work/app"), None, true), "ab");
+}
