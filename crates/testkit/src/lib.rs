@@ -1,1 +1,10 @@
-//! Placeholder.
+//! Builders, fakes and made-up sessions for Stemmata's own tests and examples.
+//!
+//! Nothing here is recorded from anybody, reads a clock, or draws true randomness: the same seed gives the
+//! same bytes on every machine.
+
+pub mod claude;
+pub mod clock;
+pub mod json;
+pub mod rng;
+pub mod text;
