@@ -1,1 +1,30 @@
-//! Placeholder.
+//! The secret scrubber: replaces what is a secret by our rules, byte by byte the same on every machine.
+//! Not a store of secrets and not a scanner of files: pure functions over bytes that the caller holds.
+//!
+//! What is replaced, by what, and in which order is normative: `docs/format/redaction.md`.
+//!
+//! ```
+//! let scrubber = stemmata_redact::Scrubber::builtin();
+//! let line = format!("{{\"text\":\"export GH={}{}\"}}\n", "ghp_", "x7Kq2mWv9LpR4tYb8NcZ1sDf6GhJ3aEu5QoT");
+//! let scrubbed = scrubber.scrub_line(line.as_bytes());
+//! assert_eq!(scrubbed.bytes.as_ref(), b"{\"text\":\"export GH=[REDACTED:github-token]\"}\n");
+//! assert_eq!(scrubbed.findings[0].len, 40);
+//! ```
+
+mod assignment;
+mod automaton;
+mod bounds;
+mod edits;
+mod escape;
+mod fields;
+mod hash;
+mod json;
+mod pem;
+mod rules;
+mod scan;
+mod scrubber;
+mod url;
+mod value;
+mod walk;
+
+pub use scrubber::{Finding, Scrubbed, ScrubbedText, Scrubber};

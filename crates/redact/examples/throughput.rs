@@ -1,0 +1,64 @@
+//! Measures how fast transcripts are scrubbed, on one core.
+//! Not a benchmark suite: `cargo run --release -p stemmata-redact --example throughput -- PATH… [--list]`.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use stemmata_redact::Scrubber;
+
+/// Rounds over the corpus; the best one counts, the others warm caches and compile expressions.
+const ROUNDS: usize = 5;
+const PREVIEW_BYTES: usize = 60;
+
+fn main() -> std::io::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let mut files = Vec::new();
+    for path in arguments.iter().filter(|argument| !argument.starts_with("--")) {
+        collect(Path::new(path), &mut files)?;
+    }
+    let texts: Vec<(PathBuf, Vec<u8>)> =
+        files.into_iter().map(|path| Ok((path.clone(), std::fs::read(path)?))).collect::<std::io::Result<_>>()?;
+    let bytes: usize = texts.iter().map(|(_, text)| text.len()).sum();
+
+    let started = Instant::now();
+    let scrubber = Scrubber::builtin();
+    let construction = started.elapsed();
+
+    let mut out = std::io::stdout().lock();
+    let mut best = Duration::MAX;
+    let mut findings = 0;
+    for round in 0..ROUNDS {
+        let started = Instant::now();
+        findings = 0;
+        for (path, text) in &texts {
+            for (number, line) in text.split_inclusive(|&byte| byte == b'\n').enumerate() {
+                let scrubbed = scrubber.scrub_line(line);
+                findings += scrubbed.findings.len();
+                if round == 0 && arguments.iter().any(|argument| argument == "--list") {
+                    for finding in &scrubbed.findings {
+                        let from = finding.offset.saturating_sub(PREVIEW_BYTES);
+                        let to = line.len().min(finding.offset + finding.len + PREVIEW_BYTES / 2);
+                        let around = String::from_utf8_lossy(line.get(from..to).unwrap_or_default());
+                        writeln!(out, "{}:{}: {}: {around}", path.display(), number + 1, finding.kind)?;
+                    }
+                }
+            }
+        }
+        best = best.min(started.elapsed());
+    }
+    writeln!(out, "construction {construction:?}")?;
+    writeln!(out, "{} files, {bytes} bytes, {findings} findings", texts.len())?;
+    writeln!(out, "{:.0} MB/s", bytes as f64 / 1e6 / best.as_secs_f64())
+}
+
+fn collect(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    if path.is_file() {
+        files.push(path.to_owned());
+        return Ok(());
+    }
+    for entry in std::fs::read_dir(path)? {
+        collect(&entry?.path(), files)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,343 @@
+//! Assignments: a name that says "secret", a sign, a value that could be one.
+//! Reads `NAME=value`, `"name": "value"`, `--name value`, `<name>value<` and their escaped spellings, and nothing
+//! that computes its value.
+
+use crate::rules::{Name, Rules, ValueTest};
+use crate::value::Values;
+
+/// Longest part of a name on either side of the word.
+const NAME_BYTES_MAX: usize = 64;
+/// Longest value looked at: cloud session tokens reach 2 KiB.
+const VALUE_BYTES_MAX: usize = 4096;
+/// Most quotes, escapes and blanks between a name and its value. JSON written by people aligns columns.
+pub(crate) const GAP_BYTES_MAX: usize = 64;
+/// Longest type between a name and its value, as in `token: Option<&'static str> = "…"`.
+const TYPE_BYTES_MAX: usize = 40;
+
+/// Whether a match must be exact, or may be unsure because the text is still escaped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Certainty {
+    Exact,
+    Possible,
+}
+
+/// A keyword's place in a text.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Hit {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
+
+/// A name around a keyword, found secret-like.
+#[derive(Debug, Clone, Copy)]
+struct Whole {
+    start: usize,
+    end: usize,
+}
+
+/// Decides about assignments under one rule set.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Assignments<'a> {
+    pub(crate) rules: &'a Rules,
+}
+
+impl Assignments<'_> {
+    /// Finds the value assigned to the name around `hit`.
+    pub(crate) fn value(
+        self,
+        text: &[u8],
+        hit: Hit,
+        name: &Name,
+        certainty: Certainty,
+    ) -> Option<(usize, usize)> {
+        let whole = self.whole_name(text, hit)?;
+        let at = sign(text, whole)?;
+        let value = read_value(text, at, certainty)?;
+        let found = text.get(value.start..value.end)?;
+        let hides_more = || match value.quoted {
+            true => found.contains(&b'\\'),
+            false => has_escaped_slash(text.get(value.end..).unwrap_or_default()),
+        };
+        if certainty == Certainty::Possible && hides_more() {
+            return Some((value.start, value.end));
+        }
+        let passes = self.passes(text.get(whole.start..whole.end)?, name, found);
+        // An escape in a value is resolved in the next view; here its letter would be part of a wrong value.
+        (passes && !has_escape(found)).then_some((value.start, value.end))
+    }
+
+    /// Decides about a field of a JSON object: the name must reach from `hit` to the end of the key.
+    pub(crate) fn field(self, key: &[u8], hit: Hit, name: &Name, value: &[u8]) -> bool {
+        self.whole_name(key, hit)
+            .is_some_and(|whole| whole.end == key.len())
+            && value.len() <= VALUE_BYTES_MAX
+            && self.passes(key, name, value)
+    }
+
+    fn passes(self, whole: &[u8], name: &Name, value: &[u8]) -> bool {
+        let values = Values {
+            placeholders: &self.rules.placeholders,
+        };
+        // A bare `token` that holds a UUID names a thing more often than it opens one.
+        let is_bare = whole.eq_ignore_ascii_case(b"token") && name.spec.value == ValueTest::Random;
+        values.passes(name.spec.value, value) && !(is_bare && is_uuid(value))
+    }
+
+    fn whole_name(self, text: &[u8], hit: Hit) -> Option<Whole> {
+        let after = text.get(hit.end..)?;
+        let tail = after
+            .iter()
+            .take(NAME_BYTES_MAX)
+            .take_while(|byte| is_name_byte(**byte))
+            .count();
+        if !self.is_tail(after.get(..tail)?) {
+            return None;
+        }
+        let before = text.get(..hit.start)?;
+        let head = before
+            .iter()
+            .rev()
+            .take(NAME_BYTES_MAX)
+            .take_while(|byte| is_name_byte(**byte))
+            .count();
+        let start = hit.start - head;
+        (!self.is_excluded(text.get(start..hit.start)?)).then_some(Whole {
+            start,
+            end: hit.end + tail,
+        })
+    }
+
+    fn is_tail(self, tail: &[u8]) -> bool {
+        let letters = || {
+            tail.iter()
+                .filter(|byte| !matches!(byte, b'_' | b'-'))
+                .map(u8::to_ascii_lowercase)
+        };
+        tail.is_empty() || self.rules.tails.iter().any(|known| letters().eq(known.bytes()))
+    }
+
+    /// Tells whether the part before the word makes it another thing: `csrf_token`, `nextPageToken`.
+    fn is_excluded(self, head: &[u8]) -> bool {
+        let bare = head
+            .iter()
+            .rposition(|byte| byte.is_ascii_alphanumeric())
+            .map_or(0, |last| last + 1);
+        let bare = head.get(..bare).unwrap_or_default();
+        let has_lower = bare.last().is_some_and(u8::is_ascii_lowercase);
+        let starts_part =
+            |byte: &u8| !byte.is_ascii_alphanumeric() || (has_lower && byte.is_ascii_uppercase());
+        let from = bare.iter().rposition(starts_part).unwrap_or(0);
+        let part = bare.get(from..).unwrap_or_default();
+        let part = part
+            .strip_prefix(b"_")
+            .or_else(|| part.strip_prefix(b"-"))
+            .unwrap_or(part);
+        self.rules
+            .not_after
+            .iter()
+            .any(|word| part.eq_ignore_ascii_case(word.as_bytes()))
+    }
+}
+
+fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
+}
+
+fn is_uuid(value: &[u8]) -> bool {
+    let dashes = [8, 13, 18, 23];
+    value.len() == 36
+        && value.iter().enumerate().all(|(at, byte)| {
+            if dashes.contains(&at) {
+                *byte == b'-'
+            } else {
+                byte.is_ascii_hexdigit()
+            }
+        })
+}
+
+/// An escape that the next view resolves. A backslash before another letter is a backslash.
+fn has_escape(value: &[u8]) -> bool {
+    value
+        .windows(2)
+        .any(|pair| matches!(pair, [b'\\', b'n' | b'r' | b't' | b'u' | b'"' | b'\\' | b'/']))
+}
+
+/// The value goes on behind an escaped slash.
+fn has_escaped_slash(after: &[u8]) -> bool {
+    let escapes = after
+        .iter()
+        .take(GAP_BYTES_MAX)
+        .take_while(|byte| **byte == b'\\')
+        .count();
+    escapes > 0 && after.get(escapes) == Some(&b'/')
+}
+
+/// Counts quotes, their escapes and blanks at the beginning; says whether a quote was among them.
+fn gap(text: &[u8], is_part: impl Fn(u8) -> bool) -> (usize, bool) {
+    let (mut len, mut quoted) = (0, false);
+    while len < GAP_BYTES_MAX {
+        match text.get(len..).unwrap_or_default() {
+            [b'\\', b't', ..] => len += 2,
+            [b'\\', b'"' | b'\'' | b'\\' | b'`', ..] | [b' ' | b'\t', ..] => len += 1,
+            [byte, ..] if is_part(*byte) => {
+                quoted = true;
+                len += 1;
+            }
+            _ => break,
+        }
+    }
+    (len, quoted)
+}
+
+/// Reads the sign after a name; returns where its value begins, quotes included.
+fn sign(text: &[u8], name: Whole) -> Option<usize> {
+    let rest = text.get(name.end..)?;
+    let (len, quoted) = gap(rest, |byte| matches!(byte, b'"' | b'\'' | b'`' | b']'));
+    let signs = rest.get(len..)?;
+    let before = text.get(..name.start).unwrap_or_default().last();
+    let taken = match signs {
+        [b':', b':', b'=', ..] => 3,
+        [b':', b':', b':', b'=', ..] => 4,
+        [b':', b'=', ..] | [b'=', b'>', ..] | [b'?', b'=', ..] | [b'|', b'|', ..] | [b'?', b'?', ..] => 2,
+        [b'=', b'=' | b'~', ..] | [b':', b':', ..] => return None,
+        [b':', ..] => 1 + annotation(signs.get(1..)?),
+        [b'=', ..] => 1,
+        [b',', ..] if quoted => 1,
+        [b'>', ..] if before == Some(&b'<') && !quoted => 1,
+        // `--token value`: the dashes are part of the name.
+        _ if !quoted && len > 0 && text.get(name.start..)?.starts_with(b"--") => 0,
+        _ => return None,
+    };
+    let at = name.end + len + taken;
+    let blanks = text
+        .get(at..)?
+        .iter()
+        .take(GAP_BYTES_MAX)
+        .take_while(|byte| matches!(byte, b' ' | b'\t'))
+        .count();
+    Some(at + blanks)
+}
+
+/// Returns the length of a type and the `=` after it, where a quoted value follows; else 0.
+fn annotation(rest: &[u8]) -> usize {
+    let is_type = |byte: &&u8| byte.is_ascii_alphanumeric() || b" &'<>[]?|_.".contains(byte);
+    let len = rest.iter().take(TYPE_BYTES_MAX).take_while(is_type).count();
+    match rest.get(len..) {
+        Some([b'=', after @ ..]) if rest.first() == Some(&b' ') => match after {
+            [b' ', b'"' | b'\'', ..] | [b'"' | b'\'', ..] | [b' ', b'\\', ..] | [b'\\', ..] => len + 1,
+            _ => 0,
+        },
+        _ => 0,
+    }
+}
+
+struct Value {
+    start: usize,
+    end: usize,
+    quoted: bool,
+}
+
+fn read_value(text: &[u8], at: usize, certainty: Certainty) -> Option<Value> {
+    let rest = text.get(at..)?;
+    // b"…", r"…", f"…": the letter belongs to the quote.
+    let prefix = usize::from(matches!(
+        rest,
+        [b'b' | b'r' | b'f' | b'u' | b'@' | b'L', b'"' | b'\'' | b'\\', ..]
+    ));
+    let rest = rest.get(prefix..)?;
+    let escapes = rest
+        .iter()
+        .take(GAP_BYTES_MAX)
+        .take_while(|byte| **byte == b'\\')
+        .count();
+    match rest.get(escapes) {
+        Some(&quote @ (b'"' | b'\'' | b'`')) => {
+            let start = at + prefix + escapes + 1;
+            // A bare quote ends the JSON string around a value that is itself quoted otherwise.
+            let outer = if certainty == Certainty::Possible {
+                b'"'
+            } else {
+                quote
+            };
+            let len = quoted_len(text.get(start..)?, [quote, outer], escapes)?;
+            Some(Value {
+                start,
+                end: start + len,
+                quoted: true,
+            })
+        }
+        _ if prefix == 0 && escapes == 0 => {
+            let len = bare_len(rest)?;
+            Some(Value {
+                start: at,
+                end: at + len,
+                quoted: false,
+            })
+        }
+        _ => None,
+    }
+}
+
+/// Measures a quoted value. The closing quote has as many backslashes as the opening one; fewer mean that the
+/// string around it ends first. No blank may stand inside: that would be a sentence.
+fn quoted_len(text: &[u8], [quote, outer]: [u8; 2], escapes: usize) -> Option<usize> {
+    let mut before = 0;
+    for (at, &byte) in text.iter().take(VALUE_BYTES_MAX).enumerate() {
+        match byte {
+            b'\\' => before += 1,
+            _ if byte == quote && before <= escapes => return Some(at - before),
+            _ if byte == outer && before == 0 => return Some(at),
+            b'"' if before < escapes => return Some(at - before),
+            b' ' | b'\t' | b'\n' | b'\r' => return None,
+            _ => before = 0,
+        }
+    }
+    // The text ends inside the value: a torn line.
+    (text.len() < VALUE_BYTES_MAX).then_some(text.len())
+}
+
+/// Measures an unquoted value, and refuses what goes on as code.
+fn bare_len(text: &[u8]) -> Option<usize> {
+    let window = text.get(..VALUE_BYTES_MAX.min(text.len()))?;
+    let mut at = 0;
+    while let Some(rest @ [byte, ..]) = window.get(at..) {
+        match byte {
+            b'(' | b'[' | b'{' => return None,
+            b'$' if at == 0 => return None,
+            b'=' if !rest.iter().all(|byte| *byte == b'=') && !ends_after_padding(rest) => return None,
+            b'&' | b';' if is_separator(rest) => break,
+            b',' if rest
+                .get(1)
+                .is_none_or(|next| next.is_ascii_whitespace() || b"\"'\\".contains(next)) =>
+            {
+                break;
+            }
+            b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\' | b')' | b']' | b'}' | b'|' => break,
+            _ if byte.is_ascii_whitespace() || byte.is_ascii_control() => break,
+            _ => at += 1,
+        }
+    }
+    (at > 0 && at < VALUE_BYTES_MAX).then_some(at)
+}
+
+/// `a=1&b=2`, `a=1;B=2`, `a=1; command`: the value ends. Elsewhere the byte is part of a password.
+fn is_separator(rest: &[u8]) -> bool {
+    let after = rest.get(1..).unwrap_or_default();
+    let name = after
+        .iter()
+        .take(NAME_BYTES_MAX)
+        .take_while(|byte| is_name_byte(**byte) || **byte == b' ')
+        .count();
+    after.first().is_none_or(u8::is_ascii_whitespace)
+        || matches!(after.get(name), Some(b'='))
+        || after.starts_with(b"\\")
+}
+
+/// Base64 padding at the end of a value.
+fn ends_after_padding(rest: &[u8]) -> bool {
+    let padding = rest.iter().take(3).take_while(|byte| **byte == b'=').count();
+    padding <= 2
+        && rest
+            .get(padding)
+            .is_none_or(|next| next.is_ascii_whitespace() || b"\"'`<\\),;&}]|".contains(next))
+}

@@ -1,0 +1,159 @@
+//! Text with its escapes resolved, and the way back: which bytes of the source a stretch of it came from.
+//! Not a validator: what is no escape stays as it is, so that torn and foreign text can be looked at too.
+
+/// One resolved escape.
+#[derive(Debug, Clone, Copy)]
+struct Unit {
+    at: usize,
+    len: usize,
+    source_at: usize,
+    source_len: usize,
+}
+
+/// A text with one level of JSON escapes resolved.
+#[derive(Debug)]
+pub(crate) struct View {
+    pub(crate) text: Vec<u8>,
+    units: Vec<Unit>,
+}
+
+impl View {
+    /// Resolves one level of escapes. `None` when there is none.
+    pub(crate) fn of(source: &[u8]) -> Option<View> {
+        memchr::memchr(b'\\', source)?;
+        let mut view = View {
+            text: Vec::with_capacity(source.len()),
+            units: Vec::new(),
+        };
+        let mut rest = source;
+        while let Some(found) = memchr::memchr(b'\\', rest) {
+            let (plain, escape) = rest.split_at(found);
+            view.text.extend_from_slice(plain);
+            let mut utf8 = [0; 4];
+            let (resolved, source_len) = resolve(escape, &mut utf8);
+            view.units.push(Unit {
+                at: view.text.len(),
+                len: resolved.len(),
+                source_at: source.len() - escape.len(),
+                source_len,
+            });
+            view.text.extend_from_slice(resolved);
+            rest = escape.get(source_len..).unwrap_or_default();
+        }
+        view.text.extend_from_slice(rest);
+        Some(view)
+    }
+
+    /// Returns the source position where the text at `at` begins; an escape counts as a whole.
+    pub(crate) fn source_start(&self, at: usize) -> usize {
+        let known = self.units.partition_point(|unit| unit.at <= at);
+        match known.checked_sub(1).and_then(|index| self.units.get(index)) {
+            None => at,
+            Some(unit) if at < unit.at + unit.len => unit.source_at,
+            Some(unit) => unit.source_at + unit.source_len + (at - unit.at - unit.len),
+        }
+    }
+
+    /// Returns the source position where the text before `end` ends; an escape counts as a whole.
+    pub(crate) fn source_end(&self, end: usize) -> usize {
+        let known = self.units.partition_point(|unit| unit.at < end);
+        match known.checked_sub(1).and_then(|index| self.units.get(index)) {
+            None => end,
+            Some(unit) if end < unit.at + unit.len => unit.source_at + unit.source_len,
+            Some(unit) => unit.source_at + unit.source_len + (end - unit.at - unit.len),
+        }
+    }
+}
+
+/// Resolves the escape at the beginning of `escape`: its bytes, and how many source bytes it takes.
+fn resolve<'a>(escape: &'a [u8], utf8: &'a mut [u8; 4]) -> (&'a [u8], usize) {
+    let simple: &[u8] = match escape.get(1) {
+        Some(b'n') => b"\n",
+        Some(b't') => b"\t",
+        Some(b'r') => b"\r",
+        Some(b'b') => b"\x08",
+        Some(b'f') => b"\x0c",
+        Some(b'"') => b"\"",
+        Some(b'\\') => b"\\",
+        Some(b'/') => b"/",
+        Some(b'u') => return resolve_unicode(escape, utf8),
+        // A lone backslash is text.
+        _ => return (b"\\", 1),
+    };
+    (simple, 2)
+}
+
+fn resolve_unicode<'a>(escape: &[u8], utf8: &'a mut [u8; 4]) -> (&'a [u8], usize) {
+    let Some(first) = code_unit(escape) else {
+        return (b"\\", 1);
+    };
+    let second = escape.get(6..).and_then(code_unit);
+    let (scalar, len) = match (first, second) {
+        (0xd800..=0xdbff, Some(low @ 0xdc00..=0xdfff)) => {
+            (0x1_0000 + ((first - 0xd800) << 10) + (low - 0xdc00), 12)
+        }
+        _ => (first, 6),
+    };
+    let resolved = char::from_u32(scalar)
+        .unwrap_or(char::REPLACEMENT_CHARACTER)
+        .encode_utf8(utf8);
+    (resolved.as_bytes(), len)
+}
+
+fn code_unit(escape: &[u8]) -> Option<u32> {
+    let hex = escape.strip_prefix(b"\\u")?.get(..4)?;
+    hex.iter().try_fold(0, |value, &digit| {
+        Some(value << 4 | char::from(digit).to_digit(16)?)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::View;
+
+    #[test]
+    fn resolves_as_a_json_parser_does() {
+        for json in [
+            r#""a\nb""#,
+            r#""\u00e9\u20ac \ud83d\ude00""#,
+            r#""\\\"\/\b\f\r\t""#,
+            r#""\u0041KIA""#,
+        ] {
+            let expected: String = serde_json::from_str(json).unwrap();
+            let view = View::of(json[1..json.len() - 1].as_bytes()).unwrap();
+            assert_eq!(view.text, expected.as_bytes(), "{json}");
+        }
+    }
+
+    #[test]
+    fn foreign_escapes_stay() {
+        for (source, expected) in [
+            (r"\q\", r"\q\"),
+            (r"\u12", r"\u12"),
+            (r"\ud800x", "\u{fffd}x"),
+            (r"\\\", r"\\"),
+        ] {
+            assert_eq!(
+                View::of(source.as_bytes()).unwrap().text,
+                expected.as_bytes(),
+                "{source}"
+            );
+        }
+        assert!(View::of(b"plain").is_none());
+    }
+
+    #[test]
+    fn positions_lead_back_to_whole_escapes() {
+        let source = r"ab\ncd\u00e9ef";
+        let view = View::of(source.as_bytes()).unwrap();
+        assert_eq!(view.text, "ab\ncd\u{e9}ef".as_bytes());
+        let back = |start, end| &source[view.source_start(start)..view.source_end(end)];
+        assert_eq!(back(0, 2), "ab");
+        assert_eq!(back(2, 3), r"\n");
+        assert_eq!(back(3, 5), "cd");
+        assert_eq!(back(5, 6), r"\u00e9");
+        assert_eq!(back(6, 7), r"\u00e9");
+        assert_eq!(back(0, 9), source);
+        assert_eq!(back(7, 9), "ef");
+    }
+}

@@ -1,0 +1,74 @@
+//! The rule-set hash: a canonical encoding of everything that decides what is replaced.
+//! Not a hash of the TOML file: comments and layout do not count.
+
+use crate::rules::{Engine, Fields, Placeholders, Rule, Rules};
+
+/// Version of what is code and not data: engines, value tests, unescaping, replacement. Part of the hash;
+/// raise it whenever the same rules could give other bytes.
+pub(crate) const ENGINE_VERSION: u64 = 1;
+
+const CONTEXT: &str = "stemmata redaction rule set v1";
+
+/// Returns the hash by which a commit says under which rules its bytes were scrubbed.
+pub(crate) fn rules_hash(rules: &Rules) -> [u8; 32] {
+    let mut encoder = Encoder(blake3::Hasher::new_derive_key(CONTEXT));
+    encoder.number(ENGINE_VERSION);
+    encoder.text(&rules.version);
+    encoder.list(&rules.rules, rule);
+    encoder.list(&rules.names, |encoder, name| {
+        encoder.text(&name.spec.word);
+        encoder.text(&name.kind);
+        encoder.text(name.spec.value.as_str());
+    });
+    encoder.list(&rules.tails, |encoder, tail| encoder.text(tail));
+    encoder.list(&rules.not_after, |encoder, word| encoder.text(word));
+    let Placeholders { words, whole } = &rules.placeholders;
+    encoder.list(words, |encoder, word| encoder.text(word));
+    encoder.list(whole, |encoder, word| encoder.text(word));
+    let Fields {
+        opaque_types,
+        free,
+        skip,
+    } = &rules.fields;
+    encoder.list(opaque_types, |encoder, word| encoder.text(word));
+    encoder.list(free, |encoder, word| encoder.text(word));
+    encoder.list(skip, |encoder, field| {
+        encoder.text(&field.key);
+        encoder.text(field.shape.as_str());
+    });
+    *encoder.0.finalize().as_bytes()
+}
+
+fn rule(encoder: &mut Encoder, rule: &Rule) {
+    let spec = &rule.spec;
+    encoder.text(&spec.kind);
+    encoder.list(&spec.keys, |encoder, key| encoder.text(key));
+    encoder.text(spec.re.as_deref().unwrap_or_default());
+    encoder.text(spec.engine.map(Engine::as_str).unwrap_or_default());
+    for number in [spec.back, spec.run, spec.max, spec.digits, spec.distinct] {
+        encoder.number(number as u64);
+    }
+    encoder.text(spec.bound.as_str());
+    encoder.text(spec.left.unwrap_or(spec.bound).as_str());
+    encoder.text(spec.value.as_str());
+}
+
+struct Encoder(blake3::Hasher);
+
+impl Encoder {
+    fn number(&mut self, number: u64) {
+        self.0.update(&number.to_le_bytes());
+    }
+
+    fn text(&mut self, text: &str) {
+        self.number(text.len() as u64);
+        self.0.update(text.as_bytes());
+    }
+
+    fn list<T>(&mut self, items: &[T], each: impl Fn(&mut Encoder, &T)) {
+        self.number(items.len() as u64);
+        for item in items {
+            each(self, item);
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! The rule set: what the TOML says, checked once and ready to be tried.
+//! Does no matching (`scan`) and knows no line (`walk`).
+
+use std::sync::{Arc, OnceLock};
+
+use regex::bytes::{Regex, RegexBuilder};
+use serde::Deserialize;
+
+use crate::bounds::Bound;
+
+/// Longest match of a rule that names no `max`. Bounds what one keyword can cost.
+const MATCH_BYTES_MAX: usize = 512;
+
+/// Why a rule set cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RulesError {
+    /// The text is no TOML of our shape.
+    #[error("rule set does not parse: {0}")]
+    Parse(#[from] toml::de::Error),
+    /// A rule has an expression and an engine, or neither.
+    #[error("rule {kind}: needs either an expression or an engine")]
+    Method { kind: String },
+    /// A keyword that a JSON escape could hide, or none at all.
+    #[error("rule {kind}: keyword {keyword:?} is empty or can be escaped")]
+    Keyword { kind: String, keyword: String },
+    /// A name that could not stand in a placeholder.
+    #[error("kind {kind:?} is not made of a-z, 0-9 and -")]
+    Kind { kind: String },
+}
+
+/// How the value of a finding must look, beside the rule's expression.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ValueTest {
+    /// No placeholder, enough distinct bytes and digits.
+    #[default]
+    Token,
+    /// Mixed like something a machine drew.
+    Random,
+    /// Something a person could have set as a password.
+    Password,
+    /// `user:password`, the password as above.
+    Login,
+    /// Base64 of printable `user:password`.
+    Basic,
+}
+
+impl ValueTest {
+    /// Returns the name as it stands in the TOML and in the rule-set hash.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            ValueTest::Token => "token",
+            ValueTest::Random => "random",
+            ValueTest::Password => "password",
+            ValueTest::Login => "login",
+            ValueTest::Basic => "basic",
+        }
+    }
+}
+
+/// Matchers written by hand, where an expression could not be bounded or exact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Engine {
+    Pem,
+    Url,
+    Assignment,
+}
+
+impl Engine {
+    /// Returns the name as it stands in the TOML and in the rule-set hash.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Engine::Pem => "pem",
+            Engine::Url => "url",
+            Engine::Assignment => "assignment",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Shape {
+    Any,
+    Typed,
+    Base64,
+}
+
+impl Shape {
+    /// Returns the name as it stands in the TOML and in the rule-set hash.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Shape::Any => "any",
+            Shape::Typed => "typed",
+            Shape::Base64 => "base64",
+        }
+    }
+}
+
+/// The TOML file, as written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Document {
+    pub(crate) version: String,
+    pub(crate) rules: Vec<RuleSpec>,
+    pub(crate) assignment: AssignmentSpec,
+    pub(crate) placeholders: Placeholders,
+    pub(crate) fields: Fields,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RuleSpec {
+    pub(crate) kind: String,
+    pub(crate) keys: Vec<String>,
+    pub(crate) re: Option<String>,
+    pub(crate) engine: Option<Engine>,
+    #[serde(default)]
+    pub(crate) back: usize,
+    #[serde(default = "run_default")]
+    pub(crate) run: usize,
+    #[serde(default = "max_default")]
+    pub(crate) max: usize,
+    #[serde(default = "bound_default")]
+    pub(crate) bound: Bound,
+    pub(crate) left: Option<Bound>,
+    #[serde(default)]
+    pub(crate) digits: usize,
+    #[serde(default = "distinct_default")]
+    pub(crate) distinct: usize,
+    #[serde(default)]
+    pub(crate) value: ValueTest,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AssignmentSpec {
+    pub(crate) names: Vec<NameSpec>,
+    pub(crate) tails: Vec<String>,
+    pub(crate) not_after: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NameSpec {
+    pub(crate) word: String,
+    pub(crate) kind: String,
+    pub(crate) value: ValueTest,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Placeholders {
+    pub(crate) words: Vec<String>,
+    pub(crate) whole: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Fields {
+    pub(crate) opaque_types: Vec<String>,
+    pub(crate) free: Vec<String>,
+    pub(crate) skip: Vec<SkipSpec>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SkipSpec {
+    pub(crate) key: String,
+    pub(crate) shape: Shape,
+}
+
+fn run_default() -> usize {
+    8
+}
+
+fn max_default() -> usize {
+    MATCH_BYTES_MAX
+}
+
+fn bound_default() -> Bound {
+    Bound::Word
+}
+
+fn distinct_default() -> usize {
+    6
+}
+
+/// An expression that is compiled when its keyword is first seen.
+#[derive(Debug)]
+pub(crate) struct LazyRegex {
+    source: String,
+    compiled: OnceLock<Regex>,
+}
+
+impl LazyRegex {
+    pub(crate) fn get(&self) -> &Regex {
+        self.compiled.get_or_init(|| {
+            RegexBuilder::new(&self.source)
+                .unicode(false)
+                .build()
+                .expect("a test compiles every shipped expression")
+        })
+    }
+}
+
+/// How a rule decides.
+#[derive(Debug)]
+pub(crate) enum Method {
+    Regex(LazyRegex),
+    Engine(Engine),
+}
+
+/// One rule, ready to be tried where one of its keywords stands.
+#[derive(Debug)]
+pub(crate) struct Rule {
+    pub(crate) spec: RuleSpec,
+    pub(crate) kind: Arc<str>,
+    pub(crate) method: Method,
+}
+
+/// One name whose assigned value is a secret.
+#[derive(Debug)]
+pub(crate) struct Name {
+    pub(crate) kind: Arc<str>,
+    pub(crate) spec: NameSpec,
+}
+
+/// The whole rule set.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    pub(crate) version: String,
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) names: Vec<Name>,
+    /// Normalised: lower case, no separators.
+    pub(crate) tails: Vec<String>,
+    pub(crate) not_after: Vec<String>,
+    pub(crate) placeholders: Placeholders,
+    pub(crate) fields: Fields,
+}
+
+impl Rules {
+    /// Reads a rule set and checks what can be checked without compiling an expression.
+    pub(crate) fn parse(text: &str) -> Result<Rules, RulesError> {
+        let document: Document = toml::from_str(text)?;
+        let rules = document
+            .rules
+            .into_iter()
+            .map(rule)
+            .collect::<Result<Vec<_>, _>>()?;
+        let names = document
+            .assignment
+            .names
+            .into_iter()
+            .map(name)
+            .collect::<Result<Vec<_>, _>>()?;
+        let tails = document
+            .assignment
+            .tails
+            .iter()
+            .map(|tail| tail.replace(' ', ""))
+            .collect();
+        Ok(Rules {
+            version: document.version,
+            rules,
+            names,
+            tails,
+            not_after: document.assignment.not_after,
+            placeholders: document.placeholders,
+            fields: document.fields,
+        })
+    }
+
+    /// Returns the kind of a finding by the order of what found it: rules first, then names.
+    pub(crate) fn kind(&self, order: usize) -> Option<&Arc<str>> {
+        let name = || {
+            self.names
+                .get(order.checked_sub(self.rules.len())?)
+                .map(|name| &name.kind)
+        };
+        self.rules.get(order).map(|rule| &rule.kind).or_else(name)
+    }
+}
+
+fn rule(spec: RuleSpec) -> Result<Rule, RulesError> {
+    let kind = kind(&spec.kind)?;
+    // Engines know what escapes do to their keywords; an expression's keyword must survive them.
+    let escapable = |keyword: &&String| {
+        keyword
+            .bytes()
+            .any(|byte| matches!(byte, b'/' | b'"' | b'\\') || byte < 0x20)
+    };
+    if let Some(keyword) = spec
+        .keys
+        .iter()
+        .find(|key| key.is_empty() || (spec.re.is_some() && escapable(key)))
+    {
+        return Err(RulesError::Keyword {
+            kind: spec.kind.clone(),
+            keyword: keyword.clone(),
+        });
+    }
+    let method = match (&spec.re, spec.engine) {
+        (Some(re), None) => {
+            // Without room before the keyword the match begins where the keyword does.
+            let source = if spec.back == 0 {
+                format!(r"\A(?:{re})")
+            } else {
+                re.clone()
+            };
+            Method::Regex(LazyRegex {
+                source,
+                compiled: OnceLock::new(),
+            })
+        }
+        (None, Some(engine)) => Method::Engine(engine),
+        _ => return Err(RulesError::Method { kind: spec.kind }),
+    };
+    Ok(Rule { spec, kind, method })
+}
+
+fn name(spec: NameSpec) -> Result<Name, RulesError> {
+    Ok(Name {
+        kind: kind(&spec.kind)?,
+        spec,
+    })
+}
+
+fn kind(kind: &str) -> Result<Arc<str>, RulesError> {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    if kind.is_empty() || !kind.bytes().all(plain) {
+        return Err(RulesError::Kind {
+            kind: kind.to_owned(),
+        });
+    }
+    Ok(Arc::from(kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Method, Rules, RulesError};
+    use crate::scrubber::BUILTIN;
+
+    #[test]
+    fn every_expression_compiles_and_is_ascii() {
+        for rule in &Rules::parse(BUILTIN).unwrap().rules {
+            if let Method::Regex(regex) = &rule.method {
+                assert!(regex.source.is_ascii(), "{}", rule.kind);
+                assert!(regex.get().captures_len() <= 2, "{}", rule.kind);
+            }
+        }
+    }
+
+    #[test]
+    fn a_bad_rule_set_is_refused() {
+        let with = |rule: &str| {
+            let text = format!(
+                "version = 'x'\nrules = [{rule}]\n[assignment]\nnames = []\ntails = []\nnot_after = []\n\
+                 [placeholders]\nwords = []\nwhole = []\n[fields]\nopaque_types = []\nfree = []\nskip = []\n"
+            );
+            Rules::parse(&text)
+        };
+        assert!(with("{ kind = 'a', keys = ['k'], re = 'k' }").is_ok());
+        assert!(matches!(
+            with("{ kind = 'a', keys = ['k'] }"),
+            Err(RulesError::Method { .. })
+        ));
+        assert!(matches!(
+            with("{ kind = 'a', keys = ['a/b'], re = 'k' }"),
+            Err(RulesError::Keyword { .. })
+        ));
+        assert!(matches!(
+            with("{ kind = 'a', keys = [''], re = 'k' }"),
+            Err(RulesError::Keyword { .. })
+        ));
+        assert!(matches!(
+            with("{ kind = 'A b', keys = ['k'], re = 'k' }"),
+            Err(RulesError::Kind { .. })
+        ));
+        assert!(matches!(
+            with("{ kind = 'a', colour = 1 }"),
+            Err(RulesError::Parse(_))
+        ));
+    }
+}

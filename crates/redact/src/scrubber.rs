@@ -1,0 +1,182 @@
+//! The scrubber: what callers see. Passes over a line until nothing more is found.
+//! How secrets are found is `walk` and `scan`; how they are replaced is `edits`.
+
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
+
+use crate::edits::{self, Edit, THINKING_KIND, What};
+use crate::hash::rules_hash;
+use crate::rules::Rules;
+use crate::scan::Scanner;
+use crate::walk;
+
+/// The shipped rule set.
+pub(crate) const BUILTIN: &str = include_str!("../rules/structured.toml");
+
+/// Passes after which whole strings are replaced instead of their parts. A placeholder is an edge that can make a
+/// neighbour a token; honest text is done after the first look, made-up text after two.
+const NARROW_PASSES_MAX: usize = 4;
+/// Passes in all. A string that was replaced whole holds nothing more.
+const PASSES_MAX: usize = 8;
+
+/// Replaces secrets by one rule set. Cheap to clone and to share between threads.
+#[derive(Debug, Clone)]
+pub struct Scrubber {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    scanner: Scanner,
+    hash: [u8; 32],
+}
+
+/// A line without its secrets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scrubbed<'a> {
+    /// Borrowed when nothing was found.
+    pub bytes: Cow<'a, [u8]>,
+    /// What was replaced, in the order of the line.
+    pub findings: Vec<Finding>,
+}
+
+/// A text without its secrets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScrubbedText<'a> {
+    /// Borrowed when nothing was found.
+    pub text: Cow<'a, str>,
+    /// What was replaced, in the order of the text.
+    pub findings: Vec<Finding>,
+}
+
+/// One replaced stretch. Holds no byte of the secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The kind that the placeholder names, as in `github-token`.
+    pub kind: Arc<str>,
+    /// Where it began in the input, in bytes.
+    pub offset: usize,
+    /// How long it was in the input, in bytes, escapes included.
+    pub len: usize,
+}
+
+impl Scrubber {
+    /// Returns the scrubber with the shipped rules. They are read once in a process; expressions are compiled when
+    /// their keyword is first seen.
+    pub fn builtin() -> Scrubber {
+        static BUILTIN_SCRUBBER: OnceLock<Scrubber> = OnceLock::new();
+        BUILTIN_SCRUBBER
+            .get_or_init(|| Scrubber::from_rules(BUILTIN))
+            .clone()
+    }
+
+    fn from_rules(text: &str) -> Scrubber {
+        let rules = Rules::parse(text).expect("a test reads the shipped rules");
+        let hash = rules_hash(&rules);
+        Scrubber {
+            shared: Arc::new(Shared {
+                scanner: Scanner::of(rules),
+                hash,
+            }),
+        }
+    }
+
+    /// Returns the hash of everything that decides what is replaced. Two scrubbers with the same hash give the same
+    /// bytes.
+    pub fn rules_hash(&self) -> [u8; 32] {
+        self.shared.hash
+    }
+
+    /// Returns the readable name of the rule set, as in `structured-1`.
+    pub fn rules_version(&self) -> &str {
+        &self.shared.scanner.rules.version
+    }
+
+    /// Scrubs one line of a transcript, with or without its newline, which survives.
+    ///
+    /// A line of JSON stays one: only string contents change. A line that ends inside JSON is read as far as it
+    /// goes; any other line is text. Scrubbing the result again borrows it.
+    pub fn scrub_line<'a>(&self, line: &'a [u8]) -> Scrubbed<'a> {
+        let body = line.strip_suffix(b"\n").unwrap_or(line);
+        let body = body.strip_suffix(b"\r").unwrap_or(body);
+        let edits = self.edits(body, walk::edits_of);
+        if edits.is_empty() {
+            return Scrubbed {
+                bytes: Cow::Borrowed(line),
+                findings: Vec::new(),
+            };
+        }
+        let bytes = edits::apply(line, &edits, |order| self.kind(order));
+        Scrubbed {
+            bytes: Cow::Owned(bytes),
+            findings: self.findings(&edits),
+        }
+    }
+
+    /// Scrubs plain text: a summary, a note, a title. It may have any number of lines.
+    pub fn scrub_text<'a>(&self, text: &'a str) -> ScrubbedText<'a> {
+        let mut edits = self.edits(text.as_bytes(), walk::text_edits);
+        for edit in &mut edits {
+            edit.start = text.floor_char_boundary(edit.start);
+            edit.end = text.ceil_char_boundary(edit.end);
+        }
+        let edits = edits::settle(edits);
+        if edits.is_empty() {
+            return ScrubbedText {
+                text: Cow::Borrowed(text),
+                findings: Vec::new(),
+            };
+        }
+        let bytes = edits::apply(text.as_bytes(), &edits, |order| self.kind(order));
+        // Edits lie on character boundaries and placeholders are ASCII: nothing is lost here.
+        let scrubbed = String::from_utf8_lossy(&bytes).into_owned();
+        ScrubbedText {
+            text: Cow::Owned(scrubbed),
+            findings: self.findings(&edits),
+        }
+    }
+
+    /// Looks until nothing more is found: what one pass leaves can be a secret only beside a placeholder.
+    fn edits(&self, line: &[u8], find: impl Fn(&Scanner, &[u8], bool) -> Vec<Edit>) -> Vec<Edit> {
+        let scanner = &self.shared.scanner;
+        let mut made: Vec<Edit> = Vec::new();
+        let mut current = Cow::Borrowed(line);
+        for pass in 0..PASSES_MAX {
+            if !scanner.is_suspect(&current) {
+                break;
+            }
+            let later = edits::settle(find(scanner, &current, pass >= NARROW_PASSES_MAX));
+            if later.is_empty() {
+                break;
+            }
+            made = edits::compose(&made, &later, |order| self.kind(order));
+            current = Cow::Owned(edits::apply(line, &made, |order| self.kind(order)));
+        }
+        made
+    }
+
+    fn findings(&self, edits: &[Edit]) -> Vec<Finding> {
+        let kind = |what| match what {
+            What::Secret(order) => self.shared.scanner.rules.kind(order).cloned(),
+            What::Thinking => Some(Arc::from(THINKING_KIND)),
+        };
+        edits
+            .iter()
+            .filter_map(|edit| {
+                Some(Finding {
+                    kind: kind(edit.what)?,
+                    offset: edit.start,
+                    len: edit.end - edit.start,
+                })
+            })
+            .collect()
+    }
+
+    fn kind(&self, order: usize) -> &str {
+        self.shared
+            .scanner
+            .rules
+            .kind(order)
+            .map_or("secret", |kind| kind)
+    }
+}

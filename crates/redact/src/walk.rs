@@ -1,0 +1,225 @@
+//! Finds the secrets of one line: field by field where it is JSON (torn or whole), else as text.
+//! Replaces nothing.
+
+use crate::edits::{Edit, What};
+use crate::escape::View;
+use crate::fields::{Field, Verdict};
+use crate::json::{NotJson, Token, Tokens};
+use crate::pem;
+use crate::scan::{Scanner, Span, VIEWS_MAX};
+
+/// Longest key whose name is looked at.
+const KEY_BYTES_MAX: usize = 256;
+/// Shortest string that could hold a secret.
+const TEXT_BYTES_MIN: usize = 8;
+/// Most strings after one that opens a private key which are taken for its lines.
+const KEY_LINES_MAX: usize = 300;
+
+/// Finds the edits that a line needs; with `wide`, whole strings are taken instead of their secrets.
+pub(crate) fn edits_of(scanner: &Scanner, line: &[u8], wide: bool) -> Vec<Edit> {
+    let mut walk = Walk {
+        scanner,
+        line,
+        wide,
+        edits: Vec::new(),
+        frames: Vec::new(),
+    };
+    if walk.json().is_ok() {
+        return walk.edits;
+    }
+    text_edits(scanner, line, wide)
+}
+
+/// Finds the edits that a text needs.
+pub(crate) fn text_edits(scanner: &Scanner, text: &[u8], wide: bool) -> Vec<Edit> {
+    let mut spans = Vec::new();
+    scanner.collect(text, VIEWS_MAX, &mut spans);
+    if spans.is_empty() {
+        return Vec::new();
+    }
+    let protected = scanner.rules.fields.protected(text);
+    spans.retain(|span| {
+        !protected
+            .iter()
+            .any(|(start, end)| span.start < *end && *start < span.end)
+    });
+    widen(&mut spans, 0..text.len(), wide);
+    spans.into_iter().map(Edit::from).collect()
+}
+
+fn widen(spans: &mut [Span], whole: std::ops::Range<usize>, wide: bool) {
+    for span in spans.iter_mut().filter(|_| wide) {
+        (span.start, span.end) = (whole.start, whole.end);
+    }
+}
+
+/// An open object or array.
+#[derive(Debug, Default)]
+struct Frame {
+    start: usize,
+    object: bool,
+    /// Inside what a tool was given or gave back.
+    free: bool,
+    /// The current field's name, resolved.
+    key: Vec<u8>,
+    opaque: bool,
+    thinking: bool,
+    signed: bool,
+    /// Edits of a field that count only if the object has no opaque type.
+    if_plain: Vec<Edit>,
+    /// Edits of the text of a thinking block.
+    in_thinking: Vec<Edit>,
+    /// Strings that may still be lines of a private key.
+    key_lines: usize,
+}
+
+struct Walk<'a> {
+    scanner: &'a Scanner,
+    line: &'a [u8],
+    wide: bool,
+    edits: Vec<Edit>,
+    frames: Vec<Frame>,
+}
+
+impl Walk<'_> {
+    fn json(&mut self) -> Result<(), NotJson> {
+        for token in Tokens::of(self.line) {
+            match token? {
+                Token::Open { at, object } => {
+                    let parent = self.frames.last();
+                    let free = parent
+                        .is_some_and(|frame| frame.free || self.scanner.rules.fields.is_free(&frame.key));
+                    self.frames.push(Frame {
+                        start: at,
+                        object,
+                        free,
+                        ..Frame::default()
+                    });
+                }
+                Token::Close { end } => self.close(Some(end)),
+                Token::Key { start, end } => {
+                    self.text(start, end, false);
+                    let raw = self
+                        .line
+                        .get(start..end.min(start + KEY_BYTES_MAX))
+                        .unwrap_or_default();
+                    let key = View::of(raw).map_or_else(|| raw.to_vec(), |view| view.text);
+                    if let Some(frame) = self.frames.last_mut() {
+                        frame.key = key;
+                    }
+                }
+                Token::Text { start, end } => self.value(start, end),
+                Token::Scalar => {}
+            }
+        }
+        while !self.frames.is_empty() {
+            self.close(None);
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, end: Option<usize>) {
+        let Some(frame) = self.frames.pop() else { return };
+        if !frame.opaque {
+            self.edits.extend(frame.if_plain);
+        }
+        let replaceable = frame.thinking && frame.signed && !frame.in_thinking.is_empty() && !frame.free;
+        match end {
+            Some(end) if replaceable => self.edits.push(Edit {
+                start: frame.start,
+                end,
+                what: What::Thinking,
+            }),
+            _ => self.edits.extend(frame.in_thinking),
+        }
+    }
+
+    fn value(&mut self, start: usize, end: usize) {
+        let raw = self.line.get(start..end).unwrap_or_default();
+        let fields = &self.scanner.rules.fields;
+        let verdict = match self.frames.last_mut() {
+            Some(frame) if frame.object => {
+                match frame.key.as_slice() {
+                    b"type" => {
+                        frame.opaque = fields.is_opaque_type(raw);
+                        frame.thinking = raw == b"thinking";
+                    }
+                    b"signature" => frame.signed = !raw.is_empty(),
+                    _ => {}
+                }
+                fields.verdict(Field {
+                    key: &frame.key,
+                    value: raw,
+                    free: frame.free,
+                })
+            }
+            Some(_) | None => Verdict::Look,
+        };
+        let first = self.edits.len();
+        if verdict != Verdict::Skip {
+            self.text(start, end, true);
+        }
+        let Some(frame) = self.frames.last_mut().filter(|frame| frame.object) else {
+            return;
+        };
+        if verdict == Verdict::SkipIfTyped {
+            frame.if_plain.extend(self.edits.drain(first..));
+        } else if frame.key == b"thinking" {
+            frame.in_thinking.extend(self.edits.drain(first..));
+        }
+    }
+
+    /// Looks at one string, given by its raw content.
+    fn text(&mut self, start: usize, end: usize, is_value: bool) {
+        let raw = self.line.get(start..end).unwrap_or_default();
+        if raw.len() < TEXT_BYTES_MIN {
+            return;
+        }
+        let view = View::of(raw);
+        let text = view.as_ref().map_or(raw, |view| view.text.as_slice());
+        let mut spans = Vec::new();
+        self.scanner.collect(text, VIEWS_MAX - 1, &mut spans);
+        if is_value {
+            spans.extend(self.as_field(text));
+            spans.extend(self.as_key_line(text));
+        }
+        for span in &mut spans {
+            if let Some(view) = &view {
+                (span.start, span.end) = (view.source_start(span.start), view.source_end(span.end));
+            }
+            (span.start, span.end) = (start + span.start, start + span.end);
+        }
+        widen(&mut spans, start..end, self.wide);
+        self.edits.extend(spans.into_iter().map(Edit::from));
+    }
+
+    fn as_field(&self, text: &[u8]) -> Option<Span> {
+        let frame = self.frames.last().filter(|frame| frame.object)?;
+        let order = self.scanner.field(&frame.key, text)?;
+        Some(Span {
+            start: 0,
+            end: text.len(),
+            order,
+        })
+    }
+
+    /// A client that shows a file's lines as an array splits a private key over its strings.
+    fn as_key_line(&mut self, text: &[u8]) -> Vec<Span> {
+        let Some(frame) = self.frames.last_mut().filter(|frame| !frame.object) else {
+            return Vec::new();
+        };
+        if pem::is_left_open(text) {
+            frame.key_lines = KEY_LINES_MAX;
+            return Vec::new();
+        }
+        if frame.key_lines == 0 {
+            return Vec::new();
+        }
+        frame.key_lines = if pem::closes(text) { 0 } else { frame.key_lines - 1 };
+        let order = self.scanner.pem_order();
+        pem::lines(text)
+            .into_iter()
+            .map(|(start, end)| Span { start, end, order })
+            .collect()
+    }
+}
