@@ -1,1 +1,30 @@
-//! Placeholder.
+//! The use cases of Stemmata: capture transcripts, walk chains, give conversations back.
+//!
+//! Blocking. Decides with the pure crates, acts through the store and the file system; knows no command
+//! line and no wire format.
+
+mod capture;
+mod chain;
+mod engine;
+mod error;
+mod ports;
+mod verbs;
+
+pub use capture::homes::{FILES_MAX, HomeHints, RuntimeHome};
+pub use capture::import::{ImportFailure, ImportProgress, ImportReport, ImportedSession};
+pub use capture::lines::LINE_BYTES_MAX;
+pub use capture::transcript::{CaptureOptions, Captured};
+pub use engine::{Engine, Identity};
+pub use error::{Candidate, EngineError, ErrorKind, Result};
+pub use ports::{Clock, NewIds, RandomIds, SystemClock};
+pub use verbs::annotate::Update;
+pub use verbs::checkpoint::{CheckpointContent, CheckpointRequest, Checkpointed};
+pub use verbs::compact::Compacted;
+pub use verbs::diff::{CompactionDiff, LostEntry};
+pub use verbs::find::CANDIDATES_MAX;
+pub use verbs::history::HistoryRow;
+pub use verbs::materialize::{Materialized, Stop, Tier};
+pub use verbs::place::{PlaceOptions, Placed};
+pub use verbs::show::{SHOWN_MAX, Shown};
+pub use verbs::summary::SummaryText;
+pub use verbs::tree::{TREE_COMMITS_MAX, Tree, TreeNode};

@@ -1,0 +1,10 @@
+//! Capture: from transcripts on disk to commits. Finding homes, reading lines, cursors, import.
+
+pub(crate) mod cursor;
+pub(crate) mod homes;
+pub(crate) mod import;
+pub(crate) mod ingest;
+pub(crate) mod lines;
+pub(crate) mod segment;
+pub(crate) mod subagents;
+pub(crate) mod transcript;

@@ -1,0 +1,115 @@
+//! Imports many transcripts: in parallel, incrementally, one failure at a time.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::capture::homes::{FoundFile, find};
+use crate::capture::transcript::{CaptureOptions, Captured};
+use crate::engine::Engine;
+use crate::error::{EngineError, ErrorKind, Result};
+
+/// Threads that read transcripts at most: the store has one writer, which more readers would only queue at.
+const THREADS_MAX: usize = 8;
+
+/// Told after each file.
+pub struct ImportProgress<'a> {
+    /// The file.
+    pub path: &'a Path,
+    /// Files done, this one included.
+    pub done: usize,
+    /// Files in all.
+    pub files: usize,
+    /// Bytes of this file.
+    pub bytes: u64,
+}
+
+/// A file that could not be imported.
+#[derive(Debug)]
+pub struct ImportFailure {
+    /// The file.
+    pub path: PathBuf,
+    /// Why.
+    pub error: EngineError,
+}
+
+/// A session that was imported.
+#[derive(Debug)]
+pub struct ImportedSession {
+    /// The file.
+    pub path: PathBuf,
+    /// What was found and done.
+    pub captured: Captured,
+}
+
+/// What an import did.
+#[derive(Debug, Default)]
+pub struct ImportReport {
+    /// Sessions, in the order of their paths.
+    pub sessions: Vec<ImportedSession>,
+    /// Files below named folders that are no transcripts.
+    pub skipped: Vec<PathBuf>,
+    /// Files that could not be imported.
+    pub failures: Vec<ImportFailure>,
+}
+
+impl Engine {
+    /// Imports files, and `.jsonl` files below folders. Goes on after a file that fails.
+    ///
+    /// # Errors
+    /// `Io` when a named path cannot be looked at; everything about single files is in the report.
+    pub fn import(
+        &self,
+        paths: &[PathBuf],
+        options: &CaptureOptions,
+        threads: usize,
+        progress: &(dyn Fn(&ImportProgress<'_>) + Sync),
+    ) -> Result<ImportReport> {
+        let mut files = find(paths)?;
+        // The largest first, so that no thread is left alone with it at the end.
+        files.sort_by_key(|file| std::cmp::Reverse(file.bytes));
+        let next = AtomicUsize::new(0);
+        let done = AtomicUsize::new(0);
+        let report = Mutex::new(ImportReport::default());
+        std::thread::scope(|scope| {
+            for _ in 0..threads.clamp(1, THREADS_MAX).min(files.len().max(1)) {
+                scope.spawn(|| {
+                    while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let result = self.capture(&file.path, options);
+                        let number = done.fetch_add(1, Ordering::Relaxed) + 1;
+                        progress(&ImportProgress {
+                            path: &file.path,
+                            done: number,
+                            files: files.len(),
+                            bytes: file.bytes,
+                        });
+                        if let Ok(mut report) = report.lock() {
+                            report.add(file, result);
+                        }
+                    }
+                });
+            }
+        });
+        let mut report = report.into_inner().unwrap_or_default();
+        report.sessions.sort_by(|left, right| left.path.cmp(&right.path));
+        report.skipped.sort();
+        report.failures.sort_by(|left, right| left.path.cmp(&right.path));
+        self.link_subagents(&report)?;
+        Ok(report)
+    }
+}
+
+impl ImportReport {
+    fn add(&mut self, file: &FoundFile, result: Result<Captured>) {
+        match result {
+            Ok(captured) => self.sessions.push(ImportedSession { path: file.path.clone(), captured }),
+            Err(EngineError::NotATranscript { .. }) if !file.is_named => self.skipped.push(file.path.clone()),
+            Err(error) => self.failures.push(ImportFailure { path: file.path.clone(), error }),
+        }
+    }
+
+    /// Returns the worst kind of failure, none when all went well.
+    pub fn worst(&self) -> Option<ErrorKind> {
+        self.failures.first().map(|failure| failure.error.kind())
+    }
+}

@@ -1,0 +1,79 @@
+//! Reads a transcript line by line from an offset, in constant memory.
+//!
+//! Knows nothing of formats: a line is what ends with a newline, or what the file ends with.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use crate::error::{EngineError, Result};
+
+/// Bytes of one line at most. The longest seen in the wild had 7 MB; this is the memory a line may take.
+pub const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Bytes read at once: large enough that system calls do not count.
+const BUFFER_BYTES: usize = 256 * 1024;
+
+/// One line of a file.
+#[derive(Debug)]
+pub(crate) struct Line<'a> {
+    /// The bytes, newline included where there is one.
+    pub bytes: &'a [u8],
+    /// Whether it ends with a newline.
+    pub complete: bool,
+}
+
+/// Lines of one file between an offset and the length that it had when reading began.
+pub(crate) struct Lines {
+    path: PathBuf,
+    reader: BufReader<std::io::Take<File>>,
+    buffer: Vec<u8>,
+    offset: u64,
+    end: u64,
+    line: u64,
+}
+
+impl Lines {
+    /// Starts at `offset`, which is the start of line `line` (1 = first), and goes to `end`.
+    pub(crate) fn open(path: &Path, offset: u64, line: u64, end: u64) -> Result<Self> {
+        let mut file = File::open(path).map_err(EngineError::io("open", path))?;
+        file.seek(SeekFrom::Start(offset)).map_err(EngineError::io("seek in", path))?;
+        let reader = BufReader::with_capacity(BUFFER_BYTES, file.take(end.saturating_sub(offset)));
+        Ok(Self { path: path.to_owned(), reader, buffer: Vec::new(), offset, end, line })
+    }
+
+    /// Returns the number (1 = first) of the line that comes next.
+    pub(crate) const fn next_number(&self) -> u64 {
+        self.line
+    }
+
+    /// Returns the next line, none at the end.
+    pub(crate) fn next(&mut self) -> Result<Option<Line<'_>>> {
+        self.buffer.clear();
+        let bound = u64::try_from(LINE_BYTES_MAX).expect("the bound fits") + 1;
+        let mut limited = (&mut self.reader).take(bound);
+        let count = limited.read_until(b'\n', &mut self.buffer).map_err(EngineError::io("read", &self.path))?;
+        if count > LINE_BYTES_MAX && self.buffer.last() != Some(&b'\n') {
+            return Err(EngineError::LineTooLong {
+                path: self.path.clone(),
+                line: self.line,
+                offset: self.offset,
+                bound_bytes: LINE_BYTES_MAX,
+            });
+        }
+        if count == 0 {
+            if self.offset < self.end {
+                return Err(EngineError::Shrank {
+                    path: self.path.clone(),
+                    expected: self.end,
+                    found: self.offset,
+                });
+            }
+            return Ok(None);
+        }
+        let complete = self.buffer.last() == Some(&b'\n');
+        self.offset += u64::try_from(count).expect("a length fits 64 bits");
+        self.line += 1;
+        Ok(Some(Line { bytes: &self.buffer, complete }))
+    }
+}

@@ -1,0 +1,4 @@
+//! Chains: walking from a commit towards the root, and reading what its commits hold.
+
+pub(crate) mod segments;
+pub(crate) mod walk;

@@ -1,0 +1,148 @@
+//! A chain as a planner sees it: the bytes of each commit, newest first, kept for the emission that follows.
+
+use std::io;
+use std::sync::Arc;
+
+use stemmata_model::{ArtifactId, Commit, CommitId, CommitType};
+use stemmata_runtimes::adapter::{Segment, Segments, SourceError};
+
+use crate::chain::walk::Walk;
+use crate::engine::Engine;
+use crate::error::{EngineError, Result};
+
+/// Bytes of one commit that a planner is given at most: planning needs one whole segment in memory.
+pub(crate) const SEGMENT_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+
+/// Bytes of segments that are kept in memory between planning and emitting; beyond this they are read again.
+const KEPT_BYTES_MAX: u64 = 128 * 1024 * 1024;
+
+struct Known {
+    id: ArtifactId,
+    bytes: Option<Arc<Vec<u8>>>,
+}
+
+/// Cuts the newest segment: a context that ends within a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct HeadCut {
+    /// Bytes of the newest commit's native content that are kept.
+    pub keep_bytes: u64,
+}
+
+/// The commits of a chain, newest first, with their bytes.
+pub(crate) struct ChainSegments<'e> {
+    engine: &'e Engine,
+    walk: Walk<'e>,
+    stop: Option<CommitId>,
+    cut: Option<HeadCut>,
+    commits: Vec<Commit>,
+    known: Vec<Known>,
+    kept_bytes: u64,
+}
+
+impl<'e> ChainSegments<'e> {
+    /// Starts at `from`; the commit `stop` is marked where it is met.
+    pub(crate) fn new(engine: &'e Engine, from: Option<CommitId>, stop: Option<CommitId>) -> Self {
+        Self {
+            engine,
+            walk: Walk::new(engine.store.as_ref(), from),
+            stop,
+            cut: None,
+            commits: Vec::new(),
+            known: Vec::new(),
+            kept_bytes: 0,
+        }
+    }
+
+    /// Shows the newest commit's content only up to a byte.
+    pub(crate) fn cut_head(mut self, cut: Option<HeadCut>) -> Self {
+        self.cut = cut;
+        self
+    }
+
+    /// Returns the commits that were handed out, newest first.
+    pub(crate) fn commits(&self) -> &[Commit] {
+        &self.commits
+    }
+
+    /// Returns the id, and the bytes where they are still in memory, of a numbered content
+    /// (`adapter::segment_number`).
+    pub(crate) fn content(&self, number: usize) -> (ArtifactId, Option<&[u8]>) {
+        match self.known.get(number) {
+            Some(known) => (known.id, known.bytes.as_ref().map(|bytes| bytes.as_slice())),
+            None => (stemmata_model::artifact_id(b""), None),
+        }
+    }
+
+    /// Returns the bytes of a numbered content, read again where they were not kept.
+    pub(crate) fn load(&self, number: usize) -> Result<Option<Arc<Vec<u8>>>> {
+        match self.known.get(number) {
+            None => Ok(None),
+            Some(Known { bytes: Some(bytes), .. }) => Ok(Some(Arc::clone(bytes))),
+            Some(Known { id, bytes: None }) => Ok(Some(Arc::new(read_whole(self.engine, *id)?))),
+        }
+    }
+
+    fn keep(&mut self, id: ArtifactId, bytes: &[u8]) {
+        let length = u64::try_from(bytes.len()).expect("a length fits 64 bits");
+        let fits = self.kept_bytes.saturating_add(length) <= KEPT_BYTES_MAX;
+        if fits {
+            self.kept_bytes += length;
+        }
+        self.known.push(Known { id, bytes: fits.then(|| Arc::new(bytes.to_vec())) });
+    }
+
+    fn advance(&mut self) -> Result<Option<Segment>> {
+        let Some(commit) = self.walk.next()? else { return Ok(None) };
+        let native_id = commit.core.native_artifact();
+        let mut native = read_whole(self.engine, native_id)?;
+        if self.commits.is_empty()
+            && let Some(cut) = self.cut
+        {
+            native.truncate(usize::try_from(cut.keep_bytes).unwrap_or(usize::MAX));
+        }
+        self.keep(native_id, &native);
+        let prefix = match commit.core.commit_type {
+            CommitType::Delta => None,
+            CommitType::Compaction | CommitType::Snapshot { .. } if commit.core.native.is_none() => {
+                Some(native.clone())
+            }
+            CommitType::Compaction | CommitType::Snapshot { .. } => {
+                Some(read_whole(self.engine, commit.core.artifact)?)
+            }
+        };
+        self.keep(commit.core.artifact, prefix.as_deref().unwrap_or_default());
+        let segment = Segment {
+            commit_type: commit.core.commit_type,
+            native,
+            prefix,
+            is_stop: self.stop == Some(commit.id),
+        };
+        self.commits.push(commit);
+        Ok(Some(segment))
+    }
+}
+
+impl Segments for ChainSegments<'_> {
+    fn next(&mut self) -> Result<Option<Segment>, SourceError> {
+        self.advance().map_err(|error| Box::new(error) as SourceError)
+    }
+}
+
+/// Reads a content that a planner needs in one piece.
+pub(crate) fn read_whole(engine: &Engine, id: ArtifactId) -> Result<Vec<u8>> {
+    let length = engine.store.content_length(id)?.unwrap_or(0);
+    if length > SEGMENT_BYTES_MAX {
+        let bound = stemmata_store::StoreError::Bound {
+            what: "a commit's content in bytes",
+            value: length,
+            bound: SEGMENT_BYTES_MAX,
+        };
+        return Err(EngineError::Store(bound));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
+    engine.store.read_content(id, None, &mut |piece: &[u8]| -> io::Result<()> {
+        bytes.extend_from_slice(piece);
+        Ok(())
+    })?;
+    Ok(bytes)
+}

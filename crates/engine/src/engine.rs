@@ -1,0 +1,85 @@
+//! The engine: a store, the scrubber, and who we are. Use cases are methods, one file a verb.
+
+use std::sync::Arc;
+
+use stemmata_model::{FormatId, MachineId, Principal, RulesHash};
+use stemmata_redact::Scrubber;
+use stemmata_runtimes::adapter::Adapter;
+use stemmata_runtimes::registry;
+use stemmata_store::Store;
+
+use crate::error::{EngineError, Result};
+use crate::ports::{Clock, NewIds};
+
+/// Who runs the engine, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The machine: created once in the data directory.
+    pub machine: MachineId,
+    /// A readable name of the machine.
+    pub machine_label: String,
+    /// The user's name.
+    pub user: String,
+}
+
+impl Identity {
+    /// Returns the principal of what `runtime` wrote for this user on this machine.
+    ///
+    /// # Errors
+    /// `Name` when the parts make no name together.
+    pub fn principal(&self, runtime: &str) -> Result<Principal> {
+        Ok(Principal::new(format!("{}@{}/{runtime}", self.user, self.machine_label))?)
+    }
+}
+
+/// A context engine over one store. Cheap to clone; every method may be called from any thread.
+#[derive(Clone)]
+pub struct Engine {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) scrubber: Arc<Scrubber>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) ids: Arc<dyn NewIds>,
+    pub(crate) identity: Arc<Identity>,
+}
+
+impl Engine {
+    /// Puts an engine together.
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, ids: Arc<dyn NewIds>, identity: Identity) -> Self {
+        Self { store, scrubber: Arc::new(Scrubber::builtin()), clock, ids, identity: Arc::new(identity) }
+    }
+
+    /// Returns the store, for reads that need no rule.
+    pub fn store(&self) -> &dyn Store {
+        self.store.as_ref()
+    }
+
+    /// Returns who runs the engine.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// Returns the redaction rules in force: their hash and readable version.
+    pub fn rules(&self) -> (RulesHash, &str) {
+        (RulesHash(self.scrubber.rules_hash()), self.scrubber.rules_version())
+    }
+
+    /// Returns the adapter that reads and writes a format.
+    pub(crate) fn adapter(format: &FormatId, operation: &'static str) -> Result<&'static dyn Adapter> {
+        registry::by_format(format).ok_or_else(|| EngineError::Format {
+            format: format.clone(),
+            operation,
+            known: known_formats(),
+        })
+    }
+}
+
+/// Returns the formats that this version knows, for messages.
+pub(crate) fn known_formats() -> String {
+    let names: Vec<String> = registry::adapters().iter().map(|adapter| format!("`{}`", adapter.format())).collect();
+    names.join(", ")
+}
+
+/// Returns the runtime of a format: `claude-code` of `claude-code-v1`.
+pub(crate) fn runtime_of(format: &FormatId) -> &str {
+    format.as_str().rsplit_once("-v").map_or(format.as_str(), |(runtime, _)| runtime)
+}

@@ -1,0 +1,167 @@
+//! What can go wrong in a use case, by kind, with the next step.
+
+use std::path::PathBuf;
+
+use stemmata_model::{CommitId, FormatId, NameError};
+use stemmata_store::{StoreError, StoreErrorKind};
+
+/// A candidate for something that was named ambiguously.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its id.
+    pub id: String,
+    /// What it is about.
+    pub summary: String,
+}
+
+/// An engine's error.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A file operation failed.
+    #[error("{operation} {} failed", path.display())]
+    Io {
+        /// What was being done.
+        operation: &'static str,
+        /// To what.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A file is no transcript of a runtime that is known.
+    #[error("{} is no transcript: {reason}", path.display())]
+    NotATranscript {
+        /// The file.
+        path: PathBuf,
+        /// What was found instead.
+        reason: String,
+    },
+    /// A line is longer than anything that a runtime writes.
+    #[error("line {line} of {} (at byte {offset}) is longer than {bound_bytes} bytes", path.display())]
+    LineTooLong {
+        /// The file.
+        path: PathBuf,
+        /// The line, 1 = first.
+        line: u64,
+        /// Where it starts.
+        offset: u64,
+        /// The bound.
+        bound_bytes: usize,
+    },
+    /// A file shrank while it was read.
+    #[error("{} shrank while it was read: {expected} bytes were there, then {found}", path.display())]
+    Shrank {
+        /// The file.
+        path: PathBuf,
+        /// Its length when reading began.
+        expected: u64,
+        /// Where reading ended.
+        found: u64,
+    },
+    /// Nothing goes by that name.
+    #[error("no {what} goes by `{text}`")]
+    NotFound {
+        /// What was looked for.
+        what: &'static str,
+        /// The name that was given.
+        text: String,
+    },
+    /// Several things go by that name.
+    #[error("`{text}` could be {} things", candidates.len())]
+    Ambiguous {
+        /// The name that was given.
+        text: String,
+        /// Up to ten of them.
+        candidates: Vec<Candidate>,
+    },
+    /// A stop that is not on the way to the root.
+    #[error("{stop} is no ancestor of {ctx}: {looked} commits were looked at, down to the root")]
+    NoAncestor {
+        /// The commit that was materialized.
+        ctx: CommitId,
+        /// The stop that was asked for.
+        stop: CommitId,
+        /// How many commits were looked at.
+        looked: u64,
+    },
+    /// A format that this version cannot read or write.
+    #[error("format `{format}` cannot be {operation} by this version; it knows {known}")]
+    Format {
+        /// The format.
+        format: FormatId,
+        /// `read` or `written`.
+        operation: &'static str,
+        /// What it knows.
+        known: String,
+    },
+    /// What was asked for would do harm or make no sense.
+    #[error("{what} is refused: {}", reasons.join("; "))]
+    Refused {
+        /// What was asked for.
+        what: &'static str,
+        /// Why.
+        reasons: Vec<String>,
+    },
+    /// A name that is none.
+    #[error(transparent)]
+    Name(#[from] NameError),
+}
+
+/// The kinds of [`EngineError`], stable, for scripts and exit codes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// Something that was asked for is not there.
+    NotFound,
+    /// Something was named ambiguously.
+    Ambiguous,
+    /// What was given is bad.
+    BadInput,
+    /// What was asked for is refused.
+    Refused,
+    /// Stored bytes are damaged.
+    Corrupt,
+    /// Try again later.
+    Locked,
+    /// Make room.
+    Full,
+    /// A store of another version.
+    Incompatible,
+    /// The system failed.
+    System,
+}
+
+impl EngineError {
+    /// Returns the kind.
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Store(error) => match error.kind() {
+                StoreErrorKind::NotFound => ErrorKind::NotFound,
+                StoreErrorKind::Rejected => ErrorKind::BadInput,
+                StoreErrorKind::Corrupt => ErrorKind::Corrupt,
+                StoreErrorKind::Locked => ErrorKind::Locked,
+                StoreErrorKind::Full => ErrorKind::Full,
+                StoreErrorKind::Incompatible => ErrorKind::Incompatible,
+                StoreErrorKind::System => ErrorKind::System,
+            },
+            Self::Io { .. } | Self::Shrank { .. } => ErrorKind::System,
+            Self::NotATranscript { .. } | Self::LineTooLong { .. } | Self::Format { .. } | Self::Name(_) => {
+                ErrorKind::BadInput
+            }
+            Self::NotFound { .. } | Self::NoAncestor { .. } => ErrorKind::NotFound,
+            Self::Ambiguous { .. } => ErrorKind::Ambiguous,
+            Self::Refused { .. } => ErrorKind::Refused,
+        }
+    }
+
+    /// Wraps a failed file operation.
+    pub fn io(operation: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io { operation, path, source }
+    }
+}
+
+/// A use case's result.
+pub type Result<T, E = EngineError> = std::result::Result<T, E>;

@@ -1,0 +1,17 @@
+//! The use cases, one file a verb.
+
+pub(crate) mod annotate;
+pub(crate) mod at;
+pub(crate) mod checkpoint;
+pub(crate) mod compact;
+pub(crate) mod current;
+pub(crate) mod diff;
+pub(crate) mod find;
+pub(crate) mod history;
+pub(crate) mod materialize;
+pub(crate) mod native;
+pub(crate) mod place;
+pub(crate) mod show;
+pub(crate) mod snapshot;
+pub(crate) mod summary;
+pub(crate) mod tree;

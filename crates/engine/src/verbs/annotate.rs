@@ -1,0 +1,51 @@
+//! `update`, `tag`, `pin`: a commit's mutable metadata, with an audit trail.
+
+use stemmata_model::{CommitId, Principal, SummarySource};
+use stemmata_store::{Annotation, Write};
+
+use crate::engine::Engine;
+use crate::error::Result;
+
+/// Changes of a commit's mutable metadata. Empty changes nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Update {
+    /// A new summary; an empty one removes it.
+    pub summary: Option<String>,
+    /// Tags to add.
+    pub add_tags: Vec<String>,
+    /// Tags to remove.
+    pub remove_tags: Vec<String>,
+    /// Notes to add.
+    pub notes: Vec<String>,
+    /// Whether to pin (`true`) or unpin (`false`).
+    pub pin: Option<bool>,
+}
+
+impl Engine {
+    /// Changes mutable metadata; secrets in the texts are replaced first. The commit itself never changes.
+    ///
+    /// # Errors
+    /// `CommitMissing`, `Bound` for a text or tag that is too long, store errors.
+    pub fn update(&self, ctx: CommitId, update: Update, by: &Principal) -> Result<()> {
+        if self.store.commit(ctx)?.is_none() {
+            return Err(stemmata_store::StoreError::CommitMissing(ctx).into());
+        }
+        let clean = |text: String| self.scrubber.scrub_text(&text).text.into_owned();
+        let mut changes = Vec::new();
+        if let Some(text) = update.summary {
+            let text = Some(clean(text)).filter(|text| !text.trim().is_empty());
+            changes.push(Annotation::Summary { text, source: SummarySource::Given });
+        }
+        changes.extend(update.add_tags.into_iter().map(clean).map(Annotation::AddTag));
+        changes.extend(update.remove_tags.into_iter().map(Annotation::RemoveTag));
+        changes.extend(update.notes.into_iter().map(clean).map(Annotation::AddNote));
+        changes.extend(update.pin.map(|pin| if pin { Annotation::Pin } else { Annotation::Unpin }));
+        let at = self.clock.now();
+        let writes = changes.into_iter().map(|change| Write::Annotate { commit: ctx, change, at, by: by.clone() });
+        let batch: Vec<Write> = writes.collect();
+        if !batch.is_empty() {
+            self.store.commit_batch(batch)?;
+        }
+        Ok(())
+    }
+}

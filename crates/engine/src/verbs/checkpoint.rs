@@ -1,0 +1,262 @@
+//! `checkpoint`: a commit made by a program, with every field of its own choosing.
+
+use stemmata_model::{
+    ArtifactId, Closure, CommitCore, CommitId, CommitType, Counts, FormatId, Granularity, MachineId, Note, NoteCode,
+    Principal, RulesHash, SessionId, Sighting, SummarySource, Template, ThreadId, TicketId, Timestamp, Trigger,
+    artifact_id,
+};
+use stemmata_store::{Annotation, NewCommit, Session, SessionKey, SessionOrigin, StoreError, Write};
+
+use crate::chain::segments::read_whole;
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::verbs::snapshot::contents;
+
+/// What a checkpoint stores.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CheckpointContent {
+    /// Bytes; secrets in them are replaced first.
+    Bytes(Vec<u8>),
+    /// A content that is stored already.
+    Stored(ArtifactId),
+}
+
+/// A request for a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckpointRequest {
+    /// The commit before; none for a root.
+    pub parent: Option<CommitId>,
+    /// What the content is.
+    pub commit_type: CommitType,
+    /// The content.
+    pub content: CheckpointContent,
+    /// How it is encoded.
+    pub format: FormatId,
+    /// The kind of agent.
+    pub template: Template,
+    /// Who ran it; the engine's own user where none is given.
+    pub principal: Option<Principal>,
+    /// Where it ran; this machine where none is given.
+    pub machine: Option<MachineId>,
+    /// The session.
+    pub session: SessionId,
+    /// What made it happen.
+    pub trigger: Trigger,
+    /// The ticket being worked on.
+    pub ticket: Option<TicketId>,
+    /// The discussion thread.
+    pub thread: Option<ThreadId>,
+    /// A summary.
+    pub summary: Option<String>,
+    /// Messages, as the caller counts them; corrected with a note where they are wrong.
+    pub messages: Option<u64>,
+    /// Tokens, as the caller counts them. Kept where the caller has a better counter than the estimate.
+    pub tokens: Option<u64>,
+    /// When; the present where none is given. A retry that must give the same commit passes the same time or
+    /// the same key.
+    pub created_at: Option<Timestamp>,
+    /// A retry with the same key in the same session gives the same commit.
+    pub idempotency_key: Option<String>,
+}
+
+/// A commit that was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkpointed {
+    /// Its id.
+    pub id: CommitId,
+    /// Whether it was there before.
+    pub existed: bool,
+    /// What the user should know.
+    pub notes: Vec<Note>,
+}
+
+impl Engine {
+    /// Stores content and commit in one durable act; the id can be used at once.
+    ///
+    /// # Errors
+    /// `ParentMissing`, `ContentMissing`, `Bound`, `Format` for a format that cannot be counted, store errors.
+    pub fn checkpoint(&self, request: CheckpointRequest) -> Result<Checkpointed> {
+        let key = SessionKey {
+            machine: request.machine.clone().unwrap_or_else(|| self.identity.machine.clone()),
+            path: format!("api:{}", request.session),
+        };
+        let retry = request.idempotency_key.as_ref().map(|own| SessionKey {
+            machine: key.machine.clone(),
+            path: format!("{}#{own}", key.path),
+        });
+        if let Some(id) = retry.as_ref().map(|retry| self.earlier_try(retry)).transpose()?.flatten() {
+            return Ok(Checkpointed { id, existed: true, notes: Vec::new() });
+        }
+        let mut notes = Vec::new();
+        let (artifact, mut batch, bytes) = self.content_of(&request, &mut notes)?;
+        let counts = counted(&request, &bytes, &mut notes)?;
+        let parent = self.parent_of(&request)?;
+        let floor = parent.as_ref().map_or(Timestamp::EPOCH, |known| known.core.created_at);
+        let core = CommitCore {
+            parent: request.parent,
+            commit_type: request.commit_type,
+            artifact,
+            native: None,
+            format: request.format.clone(),
+            template: request.template.clone(),
+            created_at: request.created_at.unwrap_or_else(|| self.clock.now()).max(floor),
+        };
+        let id = core.id();
+        let existed = self.store.commit(id)?.is_some();
+        batch.push(Write::Commit(NewCommit { core, rules: self.rules().0, closure: Closure::Closed, counts }));
+        let sighting = self.given_sighting(&request, &key)?;
+        let by = sighting.principal.clone();
+        batch.push(Write::Session(Box::new(self.api_session(&request, &sighting, &key, id)?)));
+        batch.push(Write::Sighting { commit: id, sighting: Box::new(sighting) });
+        if let Some(text) = &request.summary {
+            let text = Some(self.scrubber.scrub_text(text).text.into_owned());
+            let change = Annotation::Summary { text, source: SummarySource::Given };
+            batch.push(Write::Annotate { commit: id, change, at: self.clock.now(), by });
+        }
+        batch.extend(retry.map(|key| Write::Cursor { key, value: id.to_string().into_bytes() }));
+        self.store.commit_batch(batch)?;
+        Ok(Checkpointed { id, existed, notes })
+    }
+
+    fn earlier_try(&self, key: &SessionKey) -> Result<Option<CommitId>> {
+        let stored = self.store.cursor(key)?;
+        Ok(stored.and_then(|bytes| String::from_utf8(bytes).ok()).and_then(|text| text.parse().ok()))
+    }
+
+    fn parent_of(&self, request: &CheckpointRequest) -> Result<Option<stemmata_model::Commit>> {
+        let Some(parent) = request.parent else { return Ok(None) };
+        Ok(Some(self.store.commit(parent)?.ok_or(StoreError::CommitMissing(parent))?))
+    }
+
+    fn content_of(
+        &self,
+        request: &CheckpointRequest,
+        notes: &mut Vec<Note>,
+    ) -> Result<(ArtifactId, Vec<Write>, Vec<u8>)> {
+        match &request.content {
+            CheckpointContent::Stored(id) => {
+                if self.store.content_length(*id)?.is_none() {
+                    return Err(StoreError::ContentMissing(*id).into());
+                }
+                Ok((*id, Vec::new(), read_whole(self, *id)?))
+            }
+            CheckpointContent::Bytes(bytes) => {
+                let mut clean = Vec::with_capacity(bytes.len());
+                let mut replaced = 0;
+                for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+                    let scrubbed = self.scrubber.scrub_line(line);
+                    replaced += scrubbed.findings.len();
+                    clean.extend_from_slice(&scrubbed.bytes);
+                }
+                if replaced > 0 {
+                    notes.push(Note::new(NoteCode::Redacted, format!("{replaced} secrets were replaced")));
+                }
+                let artifact = artifact_id(&clean);
+                Ok((artifact, contents(artifact, &clean), clean))
+            }
+        }
+    }
+
+    fn given_sighting(&self, request: &CheckpointRequest, key: &SessionKey) -> Result<Sighting> {
+        let runtime = crate::engine::runtime_of(&request.format);
+        Ok(Sighting {
+            principal: match &request.principal {
+                Some(principal) => principal.clone(),
+                None => self.identity.principal(runtime)?,
+            },
+            machine: key.machine.clone(),
+            session: request.session.clone(),
+            trigger: request.trigger,
+            ticket: request.ticket.clone(),
+            thread: request.thread.clone(),
+            template_alias: None,
+            observed_at: self.clock.now(),
+            source: None,
+        })
+    }
+
+    /// Returns the sighting of a commit that the engine itself makes below another one.
+    pub(crate) fn own_sighting(&self, commit: CommitId, below: CommitId) -> Result<Write> {
+        let first = self.store.sightings(below, 1)?.into_iter().next();
+        let session = match &first {
+            Some(sighting) => sighting.session.clone(),
+            None => SessionId::new(below.to_string())?,
+        };
+        let sighting = Sighting {
+            principal: self.identity.principal("stemma")?,
+            machine: self.identity.machine.clone(),
+            session,
+            trigger: Trigger::Explicit,
+            ticket: first.as_ref().and_then(|known| known.ticket.clone()),
+            thread: first.as_ref().and_then(|known| known.thread.clone()),
+            template_alias: None,
+            observed_at: self.clock.now(),
+            source: None,
+        };
+        Ok(Write::Sighting { commit, sighting: Box::new(sighting) })
+    }
+
+    fn api_session(
+        &self,
+        request: &CheckpointRequest,
+        sighting: &Sighting,
+        key: &SessionKey,
+        id: CommitId,
+    ) -> Result<Session> {
+        let known = self.store.session(key)?;
+        let parent = self.parent_of(request)?;
+        let now = self.clock.now();
+        Ok(Session {
+            key: key.clone(),
+            session: request.session.clone(),
+            parent_session: None,
+            format: request.format.clone(),
+            template: request.template.clone(),
+            principal: sighting.principal.clone(),
+            granularity: Granularity::Turn,
+            origin: SessionOrigin::Api,
+            title: request.summary.clone().or_else(|| known.as_ref().and_then(|known| known.title.clone())),
+            cwd: None,
+            git_branch: None,
+            version: None,
+            started_at: known.as_ref().map_or(Some(now), |known| known.started_at),
+            last_at: Some(now),
+            tip: Some(id),
+            commits: parent.as_ref().map_or(1, |parent| parent.depth + 2),
+            messages: known.map_or(0, |known| known.messages) + request.messages.unwrap_or(0),
+            bytes: parent.map_or(0, |parent| parent.cumulative_bytes),
+        })
+    }
+}
+
+/// Counts a content by its format's rule; a caller's other number is corrected with a note. A format that is
+/// not known is stored all the same, with the caller's counts.
+fn counted(request: &CheckpointRequest, bytes: &[u8], notes: &mut Vec<Note>) -> Result<Counts> {
+    let given = Counts {
+        messages: request.messages.unwrap_or(0),
+        entries: request.messages.unwrap_or(0),
+        tokens: request.tokens.unwrap_or(0),
+    };
+    let Ok(adapter) = Engine::adapter(&request.format, "counted") else {
+        notes.push(Note::new(
+            NoteCode::Degraded,
+            format!("format `{}` is not known: counts are as given, and only `native` gives it back", request.format),
+        ));
+        return Ok(given);
+    };
+    let mut splitter = adapter.splitter(Granularity::Every(u32::MAX), None);
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        splitter.line(line.strip_suffix(b"\n").unwrap_or(line), notes);
+    }
+    let counts = splitter.open().counts;
+    if request.messages.is_some_and(|messages| messages != counts.messages) {
+        let message = format!("{} messages were given, {} were found", given.messages, counts.messages);
+        notes.push(Note::new(NoteCode::CountsCorrected, message));
+    }
+    Ok(Counts { tokens: request.tokens.unwrap_or(counts.tokens), ..counts })
+}
+
+/// The rules of content that the engine makes itself from content that was scrubbed before.
+pub(crate) const fn rules_of(commit: &stemmata_model::Commit) -> RulesHash {
+    commit.rules
+}

@@ -1,0 +1,136 @@
+//! `compact` and `uncompact`: a summary that stands for a chain, and the way back.
+
+use stemmata_model::{
+    Bytes, Closure, CommitCore, CommitId, CommitType, Counts, Estimate, FormatId, Granularity, TokenCounter, artifact_id,
+};
+use stemmata_store::{NewCommit, StoreError, Write};
+
+use crate::chain::segments::read_whole;
+use crate::chain::walk::Walk;
+use crate::engine::Engine;
+use crate::error::{EngineError, Result};
+use crate::verbs::materialize::{Materialized, Stop};
+use crate::verbs::snapshot::contents;
+
+/// A compaction that was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compacted {
+    /// The compaction commit.
+    pub id: CommitId,
+    /// Estimated tokens of the context before.
+    pub tokens_before: u64,
+    /// Estimated tokens of the context after.
+    pub tokens_after: u64,
+    /// The format of both.
+    pub format: FormatId,
+    /// Bytes of the summary record.
+    pub bytes: Bytes,
+}
+
+impl Engine {
+    /// Puts a summary in the place of everything before it, on a branch below `ctx`. Nothing is deleted.
+    ///
+    /// # Errors
+    /// `Refused` for an empty summary, and for one that is not smaller than what it replaces.
+    pub fn compact(&self, ctx: CommitId, summary: &str) -> Result<Compacted> {
+        let summary = self.scrubber.scrub_text(summary).text.into_owned();
+        if summary.trim().is_empty() {
+            return Err(refused("the summary is empty"));
+        }
+        let commit = self.store.commit(ctx)?.ok_or(StoreError::CommitMissing(ctx))?;
+        let adapter = Self::adapter(&commit.core.format, "compacted")?;
+        let before = self.materialize(Some(ctx), None, Stop::Compaction, &mut std::io::sink())?;
+        let tokens_after = Estimate.count(&summary).0;
+        if tokens_after >= before.counts.tokens {
+            return Err(refused(&format!(
+                "the summary has about {tokens_after} tokens, and what it replaces has about {}",
+                before.counts.tokens
+            )));
+        }
+        let created_at = self.clock.now().max(commit.core.created_at);
+        let last = self.last_entries(ctx)?;
+        let record = adapter.encode_compaction(&summary, &last, created_at);
+        let artifact = artifact_id(&record);
+        let core = CommitCore {
+            parent: Some(ctx),
+            commit_type: CommitType::Compaction,
+            artifact,
+            native: None,
+            format: commit.core.format.clone(),
+            template: commit.core.template.clone(),
+            created_at,
+        };
+        let id = core.id();
+        let counts = Counts { tokens: tokens_after, ..count(adapter, &record) };
+        let mut batch = contents(artifact, &record);
+        batch.push(Write::Commit(NewCommit { core, rules: self.rules().0, closure: Closure::Closed, counts }));
+        batch.push(self.own_sighting(id, ctx)?);
+        self.store.commit_batch(batch)?;
+        Ok(Compacted {
+            id,
+            tokens_before: before.counts.tokens,
+            tokens_after,
+            format: commit.core.format,
+            bytes: Bytes::of(&record),
+        })
+    }
+
+    /// Returns the entries of the newest commit that has some, for what follows them.
+    fn last_entries(&self, ctx: CommitId) -> Result<stemmata_runtimes::adapter::Decoded> {
+        let mut walk = Walk::new(self.store.as_ref(), Some(ctx));
+        while let Some(commit) = walk.next()? {
+            let bytes = read_whole(self, commit.core.native_artifact())?;
+            let decoded = Self::adapter(&commit.core.format, "read")?.decode(&bytes);
+            if decoded.entries.iter().any(|entry| entry.meta.visibility.agent) {
+                return Ok(decoded);
+            }
+        }
+        Ok(stemmata_runtimes::adapter::Decoded::default())
+    }
+
+    /// Finds the nearest compaction at or above `ctx` and returns it with the commit just before it.
+    ///
+    /// # Errors
+    /// `NotFound` when nothing on the way to the root is a compaction.
+    pub fn before_compaction(&self, ctx: CommitId) -> Result<(CommitId, CommitId)> {
+        let mut walk = Walk::new(self.store.as_ref(), Some(ctx));
+        while let Some(commit) = walk.next()? {
+            if let (CommitType::Compaction, Some(parent)) = (commit.core.commit_type, commit.core.parent) {
+                return Ok((commit.id, parent));
+            }
+        }
+        Err(EngineError::NotFound { what: "compaction at or before", text: ctx.to_string() })
+    }
+
+    /// Undoes the nearest compaction: names the commit just before it and writes that commit's context.
+    ///
+    /// # Errors
+    /// `NotFound` when nothing was compacted; as `materialize`.
+    pub fn uncompact(&self, ctx: CommitId, out: &mut dyn std::io::Write) -> Result<(CommitId, Materialized)> {
+        let (_, before) = self.before_compaction(ctx)?;
+        let made = self.materialize(Some(before), None, Stop::Compaction, out)?;
+        Ok((before, made))
+    }
+}
+
+fn refused(reason: &str) -> EngineError {
+    EngineError::Refused { what: "the compaction", reasons: vec![reason.to_owned()] }
+}
+
+fn count(adapter: &'static dyn stemmata_runtimes::adapter::Adapter, bytes: &[u8]) -> Counts {
+    let mut splitter = adapter.splitter(Granularity::Every(u32::MAX), None);
+    let mut counts = Counts::default();
+    let mut add = |more: Counts| {
+        counts.messages += more.messages;
+        counts.entries += more.entries;
+        counts.tokens += more.tokens;
+    };
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let cut = splitter.line(line.strip_suffix(b"\n").unwrap_or(line), &mut Vec::new());
+        for facts in [cut.before, cut.after].into_iter().flatten() {
+            add(facts.counts);
+        }
+    }
+    add(splitter.open().counts);
+    counts
+}

@@ -1,0 +1,145 @@
+//! `diff`: what a compaction lost.
+
+use std::collections::{BTreeSet, HashSet};
+
+use stemmata_model::{CommitId, Entry, EntryKind, Part, Role};
+
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::verbs::at::{one_line, text_of};
+use crate::verbs::materialize::Stop;
+
+/// Characters of an entry's text that a diff shows.
+const TEXT_CHARS_MAX: usize = 120;
+
+/// An entry that the context after a compaction no longer has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LostEntry {
+    /// Its id.
+    pub id: String,
+    /// Who spoke.
+    pub role: Role,
+    /// What it was for.
+    pub kind: String,
+    /// Its text, or the tools that it called, on one line.
+    pub text: String,
+}
+
+/// What a compaction lost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompactionDiff {
+    /// The compaction.
+    pub compaction: CommitId,
+    /// The commit just before it.
+    pub before: CommitId,
+    /// Messages and tool results that are gone, oldest first.
+    pub lost_entries: Vec<LostEntry>,
+    /// Entries that were kept.
+    pub kept_entries: u64,
+    /// Files that tools worked on, and that the context after does not name, ascending.
+    pub lost_files: Vec<String>,
+    /// Files that the context after still names, ascending.
+    pub kept_files: Vec<String>,
+    /// Commands that were run, and that the context after does not name, in order.
+    pub lost_commands: Vec<String>,
+}
+
+impl Engine {
+    /// Compares the context before the nearest compaction with the one after it.
+    ///
+    /// # Errors
+    /// `NotFound` when nothing was compacted; as `materialize`.
+    pub fn diff(&self, ctx: CommitId) -> Result<CompactionDiff> {
+        let (compaction, before) = self.before_compaction(ctx)?;
+        let (_, old) = self.entries_of(before)?;
+        let (bytes, new) = self.entries_of(compaction)?;
+        let text = String::from_utf8_lossy(&bytes);
+        let kept: HashSet<&str> = new.iter().map(|entry| entry.id.as_str()).collect();
+        let (stayed, gone): (Vec<&Entry>, Vec<&Entry>) =
+            old.iter().filter(|entry| is_said(entry)).partition(|entry| kept.contains(entry.id.as_str()));
+        let worked = Worked::of(&old);
+        let (kept_files, lost_files): (Vec<String>, Vec<String>) =
+            worked.files.into_iter().partition(|file| names_file(&text, file));
+        let lost_commands =
+            worked.commands.into_iter().filter(|command| !text.contains(command.as_str())).collect();
+        Ok(CompactionDiff {
+            compaction,
+            before,
+            kept_entries: u64::try_from(stayed.len()).expect("a length fits 64 bits"),
+            lost_entries: gone.into_iter().map(lost).collect(),
+            lost_files,
+            kept_files,
+            lost_commands,
+        })
+    }
+
+    fn entries_of(&self, ctx: CommitId) -> Result<(Vec<u8>, Vec<Entry>)> {
+        let mut bytes = Vec::new();
+        let made = self.materialize(Some(ctx), None, Stop::Compaction, &mut bytes)?;
+        let entries = Self::adapter(&made.format, "read")?.decode(&bytes).entries;
+        Ok((bytes, entries))
+    }
+}
+
+fn is_said(entry: &Entry) -> bool {
+    matches!(entry.kind, EntryKind::Message | EntryKind::ToolResult) && entry.meta.visibility.agent
+}
+
+/// A file counts as named by its whole path or by its name.
+fn names_file(text: &str, file: &str) -> bool {
+    let name = file.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(file);
+    text.contains(file) || text.contains(name)
+}
+
+fn lost(entry: &Entry) -> LostEntry {
+    let text = text_of(entry);
+    let text = if text.trim().is_empty() { describe(entry) } else { text };
+    LostEntry {
+        id: entry.id.to_string(),
+        role: entry.role,
+        kind: entry.kind.as_str().to_owned(),
+        text: one_line(&text, TEXT_CHARS_MAX),
+    }
+}
+
+fn describe(entry: &Entry) -> String {
+    let parts = entry.parts.iter().map(|part| match part {
+        Part::ToolCall { name, arguments, .. } => format!("{name} {arguments}"),
+        Part::ToolResult { parts, is_error, .. } => {
+            let text: Vec<&str> = parts
+                .iter()
+                .filter_map(|part| if let Part::Text(text) = part { Some(text.as_str()) } else { None })
+                .collect();
+            format!("{}{}", if *is_error { "error: " } else { "" }, text.join(" "))
+        }
+        Part::Thinking { .. } => "(thinking)".to_owned(),
+        Part::Image { media_type, .. } => format!("({media_type})"),
+        Part::File { name, .. } => format!("({name})"),
+        Part::Text(text) | Part::Summary { text, .. } => text.clone(),
+        Part::Opaque { kind, .. } => format!("({kind})"),
+    });
+    parts.collect::<Vec<_>>().join(" ")
+}
+
+/// Files and commands that tool calls name.
+#[derive(Default)]
+struct Worked {
+    files: BTreeSet<String>,
+    commands: Vec<String>,
+}
+
+impl Worked {
+    fn of(entries: &[Entry]) -> Self {
+        let mut worked = Self::default();
+        for part in entries.iter().flat_map(|entry| &entry.parts) {
+            if let Part::ToolCall { arguments, .. } = part
+                && let Ok(serde_json::Value::Object(fields)) = serde_json::from_str(arguments)
+            {
+                let text = |key: &str| fields.get(key).and_then(|value| value.as_str()).map(str::to_owned);
+                worked.files.extend(["file_path", "notebook_path", "path"].into_iter().filter_map(text));
+                worked.commands.extend(text("command"));
+            }
+        }
+        worked
+    }
+}

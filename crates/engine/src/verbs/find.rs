@@ -1,0 +1,85 @@
+//! Finds the commit that a person means: by id, prefix, session, tag or transcript.
+
+use std::path::Path;
+
+use stemmata_model::{CommitId, CommitPrefix, IdKind, PREFIX_CHARS_MIN};
+use stemmata_store::{Page, Session, SessionFilter};
+
+use crate::engine::Engine;
+use crate::error::{Candidate, EngineError, Result};
+
+/// Candidates that an ambiguous name lists at most.
+pub const CANDIDATES_MAX: usize = 10;
+
+impl Engine {
+    /// Finds a commit by `ctx-…` or a prefix of it (with or without the tag), by the id of a session or a prefix
+    /// of it (its newest commit), by a tag, or by the path of an imported transcript.
+    ///
+    /// # Errors
+    /// `NotFound` when nothing goes by the name, `Ambiguous` with up to ten candidates when several things do.
+    pub fn find(&self, text: &str) -> Result<CommitId> {
+        if text.starts_with(IdKind::Commit.tag()) {
+            let prefix: CommitPrefix = text
+                .parse()
+                .map_err(|_| EngineError::NotFound { what: "commit", text: text.to_owned() })?;
+            return self.only(text, self.store.commits_in(prefix, CANDIDATES_MAX + 1)?);
+        }
+        let tagged = self.store.tagged(text, CANDIDATES_MAX + 1)?;
+        if !tagged.is_empty() {
+            return self.only(text, tagged);
+        }
+        if let Some(session) = self.find_session(text)? {
+            return session.tip.ok_or_else(|| EngineError::NotFound { what: "commit of session", text: text.to_owned() });
+        }
+        if let Ok(prefix) = format!("{}{text}", IdKind::Commit.tag()).parse::<CommitPrefix>() {
+            let commits = self.store.commits_in(prefix, CANDIDATES_MAX + 1)?;
+            if !commits.is_empty() {
+                return self.only(text, commits);
+            }
+        }
+        Err(EngineError::NotFound { what: "commit, session or tag", text: text.to_owned() })
+    }
+
+    /// Finds a session by its id, a prefix of it (at least four characters) or the path of its transcript.
+    ///
+    /// # Errors
+    /// `Ambiguous` when several sessions go by the name.
+    pub fn find_session(&self, text: &str) -> Result<Option<Session>> {
+        if let Some(session) = self.store.session(&self.session_key(Path::new(text)))? {
+            return Ok(Some(session));
+        }
+        if text.len() < PREFIX_CHARS_MIN {
+            return Ok(None);
+        }
+        let filter = SessionFilter { session_prefix: Some(text.to_owned()), ..SessionFilter::default() };
+        let page = Page { skip: 0, rows_max: CANDIDATES_MAX + 1 };
+        let mut sessions = self.store.sessions(&filter, page)?;
+        if sessions.iter().any(|session| session.session.as_str() == text) {
+            sessions.retain(|session| session.session.as_str() == text);
+        }
+        // The same session under several paths with one tip is one thing to the user.
+        sessions.dedup_by(|left, right| left.session == right.session && left.tip == right.tip);
+        if sessions.len() > 1 {
+            let candidates = sessions.iter().take(CANDIDATES_MAX).map(|session| Candidate {
+                id: session.tip.map_or_else(|| session.session.to_string(), |tip| tip.to_string()),
+                summary: format!("{} ({})", session.title.as_deref().unwrap_or("untitled"), session.key.path),
+            });
+            return Err(EngineError::Ambiguous { text: text.to_owned(), candidates: candidates.collect() });
+        }
+        Ok(sessions.pop())
+    }
+
+    fn only(&self, text: &str, commits: Vec<CommitId>) -> Result<CommitId> {
+        match commits.as_slice() {
+            [] => Err(EngineError::NotFound { what: "commit", text: text.to_owned() }),
+            [only] => Ok(*only),
+            several => {
+                let mut candidates = Vec::new();
+                for id in several.iter().take(CANDIDATES_MAX) {
+                    candidates.push(Candidate { id: id.to_string(), summary: self.summary_of(*id)?.text });
+                }
+                Err(EngineError::Ambiguous { text: text.to_owned(), candidates })
+            }
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! `materialize`: the conversation as an agent should know it.
+
+use std::io::{self, Write};
+
+use stemmata_model::{Bytes, CommitId, Counts, EntryId, FormatId, Granularity, Note, NoteCode};
+use stemmata_runtimes::adapter::{Adapter, ContextPlan, Piece, PlanStop, Splitter};
+
+use crate::capture::ingest::source_error;
+use crate::chain::segments::{ChainSegments, HeadCut};
+use crate::engine::Engine;
+use crate::error::{EngineError, Result};
+
+/// Where a materialization stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Stop {
+    /// At the nearest compaction or snapshot.
+    #[default]
+    Compaction,
+    /// At the root: all real entries, compaction summaries skipped.
+    Root,
+    /// At this ancestor, inclusive.
+    Ancestor(CommitId),
+}
+
+/// How well a materialization keeps what it was made from; the first is the best.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tier {
+    /// The stored format is the one that was asked for.
+    Native,
+}
+
+impl Tier {
+    /// Returns the name used in JSON output.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+        }
+    }
+}
+
+/// What a materialization is, beside its bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Materialized {
+    /// The format of the bytes.
+    pub format: FormatId,
+    /// Bytes written.
+    pub bytes: Bytes,
+    /// Entries, messages and estimated tokens of the result.
+    pub counts: Counts,
+    /// How well it keeps what it was made from.
+    pub tier: Tier,
+    /// Commits that were read.
+    pub commits_read: u64,
+    /// Entries left out because they are on abandoned branches.
+    pub abandoned_entries: u64,
+    /// Compactions that were skipped.
+    pub skipped_compactions: u64,
+    /// Entries that got another parent: (entry, new parent).
+    pub reparented: Vec<(EntryId, Option<EntryId>)>,
+    /// What the user should know.
+    pub notes: Vec<Note>,
+}
+
+/// A context to write: a plan and the chain that it points into.
+pub(crate) struct PlannedContext<'e> {
+    pub plan: ContextPlan,
+    pub chain: ChainSegments<'e>,
+    pub adapter: &'static dyn Adapter,
+}
+
+impl Engine {
+    /// Writes the context of a commit (none: the empty context) up to a stop, in a format (none: the stored one).
+    /// Pure: the same commit and parameters give the same bytes.
+    ///
+    /// # Errors
+    /// `NoAncestor` for a stop that is not on the way to the root, `Format` for a translation that this version
+    /// does not have, store errors.
+    pub fn materialize(
+        &self,
+        ctx: Option<CommitId>,
+        format: Option<&FormatId>,
+        stop: Stop,
+        out: &mut dyn Write,
+    ) -> Result<Materialized> {
+        let Some(ctx) = ctx else { return Ok(Self::empty(format)) };
+        let mut context = self.plan_context(ctx, format, stop, None)?;
+        let (bytes, counts) = context.write(&mut |piece: &[u8]| out.write_all(piece))?;
+        Ok(context.finish(bytes, counts))
+    }
+
+    fn empty(format: Option<&FormatId>) -> Materialized {
+        let own = FormatId::new("stemmata-v1").expect("a constant name is a name");
+        Materialized {
+            format: format.cloned().unwrap_or(own),
+            bytes: Bytes(0),
+            counts: Counts::default(),
+            tier: Tier::Native,
+            commits_read: 0,
+            abandoned_entries: 0,
+            skipped_compactions: 0,
+            reparented: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// Plans a context; `cut` ends it within the newest commit.
+    pub(crate) fn plan_context(
+        &self,
+        ctx: CommitId,
+        format: Option<&FormatId>,
+        stop: Stop,
+        cut: Option<HeadCut>,
+    ) -> Result<PlannedContext<'_>> {
+        let commit = self.store.commit(ctx)?.ok_or(stemmata_store::StoreError::CommitMissing(ctx))?;
+        let adapter = Self::adapter(&commit.core.format, "read")?;
+        if let Some(wanted) = format.filter(|wanted| **wanted != commit.core.format) {
+            return Err(EngineError::Format {
+                format: wanted.clone(),
+                operation: "written from this chain",
+                known: format!("`{}`", commit.core.format),
+            });
+        }
+        let (plan_stop, marked) = match stop {
+            Stop::Compaction => (PlanStop::Compaction, None),
+            Stop::Root => (PlanStop::Root, None),
+            Stop::Ancestor(ancestor) => {
+                self.check_ancestor(ancestor, ctx)?;
+                (PlanStop::Ancestor, Some(ancestor))
+            }
+        };
+        let mut chain = ChainSegments::new(self, Some(ctx), marked).cut_head(cut);
+        let plan = adapter.plan_context(&mut chain, plan_stop).map_err(source_error)?;
+        Ok(PlannedContext { plan, chain, adapter })
+    }
+
+    fn check_ancestor(&self, stop: CommitId, ctx: CommitId) -> Result<()> {
+        let mut walk = crate::chain::walk::Walk::new(self.store.as_ref(), Some(ctx));
+        let mut looked = 0;
+        while let Some(commit) = walk.next()? {
+            looked += 1;
+            if commit.id == stop {
+                return Ok(());
+            }
+        }
+        Err(EngineError::NoAncestor { ctx, stop, looked })
+    }
+}
+
+impl PlannedContext<'_> {
+    /// Hands the context's bytes to `sink`, and counts what is in them.
+    pub(crate) fn write(
+        &mut self,
+        sink: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+    ) -> Result<(Bytes, Counts)> {
+        let mut counter = LineCounter::new(self.adapter);
+        let mut bytes = Bytes(0);
+        let mut ends_with_newline = true;
+        for piece in &self.plan.pieces {
+            let Some(content) = self.chain.load(piece.segment)? else { continue };
+            // Two records must never share a line: a cut tail is closed before what follows it.
+            let join: &[u8] = if ends_with_newline { b"" } else { b"\n" };
+            for run in std::iter::once(join).chain(piece_runs(piece, &content)?) {
+                if run.is_empty() {
+                    continue;
+                }
+                sink(run).map_err(write_failed)?;
+                counter.bytes(run);
+                bytes += Bytes::of(run);
+                ends_with_newline = run.last() == Some(&b'\n');
+            }
+        }
+        Ok((bytes, counter.finish()))
+    }
+
+    pub(crate) fn finish(self, bytes: Bytes, counts: Counts) -> Materialized {
+        let mut notes = self.plan.notes;
+        if self.plan.abandoned_entries > 0 {
+            notes.push(Note::new(
+                NoteCode::AbandonedBranch,
+                format!("{} entries of abandoned branches were left out", self.plan.abandoned_entries),
+            ));
+        }
+        if self.plan.recovered > 0 {
+            notes.push(Note::new(
+                NoteCode::MissingParent,
+                format!("{} entries name a parent that is not there; the one before stands in", self.plan.recovered),
+            ));
+        }
+        Materialized {
+            format: self.adapter.format(),
+            bytes,
+            counts,
+            tier: Tier::Native,
+            commits_read: u64::try_from(self.chain.commits().len()).expect("a length fits 64 bits"),
+            abandoned_entries: self.plan.abandoned_entries,
+            skipped_compactions: self.plan.skipped_compactions,
+            reparented: self.plan.reparented,
+            notes,
+        }
+    }
+}
+
+fn write_failed(source: io::Error) -> EngineError {
+    EngineError::Store(stemmata_store::StoreError::Sink(source))
+}
+
+/// Splits a piece into runs of bytes: kept ranges of the content, and replacements between them.
+fn piece_runs<'a>(piece: &'a Piece, content: &'a [u8]) -> Result<Vec<&'a [u8]>> {
+    let outside = || EngineError::Refused {
+        what: "a context",
+        reasons: vec!["its plan points outside the chain's bytes".to_owned()],
+    };
+    let start = usize::try_from(piece.offset).map_err(|_| outside())?;
+    let length = usize::try_from(piece.length).map_err(|_| outside())?;
+    let whole = content.get(start..).and_then(|rest| rest.get(..length)).ok_or_else(outside)?;
+    let mut runs = Vec::with_capacity(piece.edits.len() * 2 + 1);
+    let mut at = 0;
+    for edit in &piece.edits {
+        let from = usize::try_from(edit.offset).map_err(|_| outside())?;
+        let to = from.saturating_add(usize::try_from(edit.length).map_err(|_| outside())?);
+        runs.push(whole.get(at..from).ok_or_else(outside)?);
+        runs.push(&edit.with);
+        at = to;
+    }
+    runs.push(whole.get(at..).ok_or_else(outside)?);
+    Ok(runs)
+}
+
+/// Counts entries of a stream of bytes by lines, through the adapter's splitter.
+struct LineCounter {
+    splitter: Box<dyn Splitter>,
+    line: Vec<u8>,
+    closed: Counts,
+}
+
+impl LineCounter {
+    fn new(adapter: &'static dyn Adapter) -> Self {
+        Self { splitter: adapter.splitter(Granularity::Turn, None), line: Vec::new(), closed: Counts::default() }
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            if let Some(end) = part.strip_suffix(b"\n") {
+                if self.line.is_empty() {
+                    self.count(end);
+                } else {
+                    self.line.extend_from_slice(end);
+                    let line = std::mem::take(&mut self.line);
+                    self.count(&line);
+                }
+            } else {
+                self.line.extend_from_slice(part);
+            }
+        }
+    }
+
+    fn count(&mut self, line: &[u8]) {
+        let cut = self.splitter.line(line, &mut Vec::new());
+        for facts in [cut.before, cut.after].into_iter().flatten() {
+            add(&mut self.closed, facts.counts);
+        }
+    }
+
+    fn finish(mut self) -> Counts {
+        add(&mut self.closed, self.splitter.open().counts);
+        self.closed
+    }
+}
+
+fn add(total: &mut Counts, more: Counts) {
+    total.messages += more.messages;
+    total.entries += more.entries;
+    total.tokens += more.tokens;
+}

@@ -1,0 +1,35 @@
+//! `native`: the transcript as it was, byte for byte, up to a commit.
+
+use std::io::{self, Write};
+
+use stemmata_model::{Bytes, CommitId, CommitType};
+
+use crate::chain::walk::Walk;
+use crate::engine::Engine;
+use crate::error::Result;
+
+impl Engine {
+    /// Writes the native bytes of a chain up to and with `ctx`: nothing added, dropped or reordered. Starts at
+    /// the nearest snapshot, which holds a whole context of its own. Pure and streaming.
+    ///
+    /// # Errors
+    /// `CommitMissing`, `Corrupt` (verified before bytes are handed out), or the output's own error.
+    pub fn native(&self, ctx: CommitId, out: &mut dyn Write) -> Result<Bytes> {
+        let mut walk = Walk::new(self.store.as_ref(), Some(ctx));
+        let mut contents = Vec::new();
+        while let Some(commit) = walk.next()? {
+            contents.push(commit.core.native_artifact());
+            if matches!(commit.core.commit_type, CommitType::Snapshot { .. }) {
+                break;
+            }
+        }
+        let mut written = Bytes(0);
+        for content in contents.into_iter().rev() {
+            self.store.read_content(content, None, &mut |piece: &[u8]| -> io::Result<()> {
+                written += Bytes::of(piece);
+                out.write_all(piece)
+            })?;
+        }
+        Ok(written)
+    }
+}

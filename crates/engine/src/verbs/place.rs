@@ -1,0 +1,343 @@
+//! `resume` and `fork`: writes a context where a client looks, under a new session id.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use stemmata_model::{CommitId, FormatId, Granularity, Note, SessionId};
+use stemmata_runtimes::adapter::{ClientPlace, Finding, PlaceRequest, Placer, Severity, Validation, Validator};
+use stemmata_store::{Placement, Session, SessionKey, SessionOrigin, Write};
+
+use crate::capture::cursor::{Cursor, FileStamp, windows};
+use crate::capture::ingest::ChainTotals;
+use crate::engine::{Engine, runtime_of};
+use crate::error::{EngineError, Result};
+use crate::verbs::materialize::{PlannedContext, Stop};
+
+/// Where and how to place a context.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlaceOptions {
+    /// The client's configuration directory.
+    pub config_dir: PathBuf,
+    /// The directory that the agent will work in, absolute.
+    pub cwd: PathBuf,
+    /// Where the context begins.
+    pub stop: Stop,
+    /// End at this entry: an assistant's is the last one, a user's is left out and its text returned.
+    pub at_entry: Option<String>,
+    /// The version of the client that will load it.
+    pub client_version: Option<String>,
+}
+
+/// A session that was placed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placed {
+    /// The commit that it continues.
+    pub ctx: CommitId,
+    /// The new session id.
+    pub session: SessionId,
+    /// The file that was written.
+    pub path: PathBuf,
+    /// Its format.
+    pub format: FormatId,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Messages that the client will send.
+    pub messages: u64,
+    /// The client's own command line that resumes it, program first.
+    pub resume_command: Vec<String>,
+    /// The directory to run it in.
+    pub cwd: PathBuf,
+    /// The text of the user entry that was cut off, to edit and send again.
+    pub prompt: Option<String>,
+    /// What the user should know.
+    pub notes: Vec<Note>,
+}
+
+struct Written {
+    file: tempfile::NamedTempFile,
+    hash: [u8; 32],
+    taken_bytes: u64,
+    placed_bytes: u64,
+    validation: Validation,
+    notes: Vec<Note>,
+}
+
+impl Engine {
+    /// Materializes a commit, checks the result as the client's loader would, and writes it under a new session
+    /// id. Never touches a file that exists. Records the placement, so that what the client appends becomes a
+    /// child of the commit.
+    ///
+    /// # Errors
+    /// `Refused` with reasons when the loader would not take it whole; `Io`; store errors.
+    pub fn place(&self, ctx: CommitId, options: &PlaceOptions) -> Result<Placed> {
+        let head = self.head(ctx, options.at_entry.as_deref())?;
+        let commit = self.store.commit(head.ctx)?.ok_or(stemmata_store::StoreError::CommitMissing(head.ctx))?;
+        let context = self.plan_context(head.ctx, None, options.stop, None)?;
+        let request = PlaceRequest {
+            session: self.ids.session(),
+            cwd: options.cwd.to_string_lossy().into_owned(),
+            origin_cwd: self.origin_cwd(ctx)?,
+            client_version: options.client_version.clone(),
+            seed: blake3::derive_key("stemmata.place.v1", &head.ctx.to_bytes()),
+        };
+        let place = context.adapter.client_place(&request);
+        let path = destination(&options.config_dir, &place)?;
+        let written = self.write_placed(context, &request, &path)?;
+        refuse_fatal(&written.validation)?;
+        let placed = Placed {
+            ctx: head.ctx,
+            session: request.session.clone(),
+            path: path.clone(),
+            format: commit.core.format.clone(),
+            bytes: written.placed_bytes,
+            messages: written.validation.messages_sent,
+            resume_command: place.resume_command,
+            cwd: options.cwd.clone(),
+            prompt: head.prompt,
+            notes: written.notes.clone(),
+        };
+        self.persist(written, &placed, &commit)?;
+        Ok(placed)
+    }
+
+    /// Returns where the session of a commit worked, so that paths can be mapped.
+    fn origin_cwd(&self, ctx: CommitId) -> Result<Option<String>> {
+        let first = self.store.sightings(ctx, 1)?.into_iter().next();
+        let Some(source) = first.as_ref().and_then(|sighting| sighting.source.as_ref()) else { return Ok(None) };
+        let machine = first.as_ref().map(|sighting| sighting.machine.clone());
+        let key = machine.map(|machine| SessionKey { machine, path: source.path.clone() });
+        let session = key.map(|key| self.store.session(&key)).transpose()?.flatten();
+        Ok(session.and_then(|session| session.cwd))
+    }
+
+    fn write_placed(&self, mut context: PlannedContext<'_>, request: &PlaceRequest, path: &Path) -> Result<Written> {
+        let folder = path.parent().unwrap_or(Path::new("/"));
+        let file = owner_only_temp(folder)?;
+        let adapter = context.adapter;
+        let mut output = Output {
+            file: BufWriter::with_capacity(256 * 1024, file),
+            placer: adapter.placer(request),
+            validator: adapter.validator(request.client_version.as_deref()),
+            hasher: blake3::Hasher::new_keyed(&self.store.identity()?.secret),
+            line: Vec::new(),
+            out: Vec::new(),
+            written: 0,
+        };
+        let (bytes, counts) = context.write(&mut |piece: &[u8]| output.bytes(piece))?;
+        output.end_line().map_err(EngineError::io("write", path))?;
+        let taken_bytes = output.written;
+        let mut notes = context.finish(bytes, counts).notes;
+        notes.extend(output.finish().map_err(EngineError::io("write", path))?);
+        let validation = output.validator.finish();
+        let placed_bytes = output.written;
+        let hash = *output.hasher.finalize().as_bytes();
+        let file = output.file.into_inner().map_err(|error| EngineError::io("write", path)(error.into_error()))?;
+        Ok(Written { file, hash, taken_bytes, placed_bytes, validation, notes })
+    }
+
+    /// Makes the file appear under its name, durable and never over another, and records it.
+    fn persist(&self, written: Written, placed: &Placed, commit: &stemmata_model::Commit) -> Result<()> {
+        let path = &placed.path;
+        written.file.as_file().sync_all().map_err(EngineError::io("sync", path))?;
+        written.file.persist_noclobber(path).map_err(|error| EngineError::io("create", path)(error.error))?;
+        if let Some(folder) = path.parent() {
+            File::open(folder).and_then(|folder| folder.sync_all()).map_err(EngineError::io("sync", folder))?;
+        }
+        let metadata = std::fs::metadata(path).map_err(EngineError::io("read", path))?;
+        let key = self.session_key(path);
+        let placement = Placement {
+            machine: self.identity.machine.clone(),
+            path: key.path.clone(),
+            session: placed.session.clone(),
+            ctx: placed.ctx,
+            taken_bytes: written.taken_bytes,
+            placed_bytes: written.placed_bytes,
+            keyed_hash: written.hash,
+            placed_at: self.clock.now(),
+        };
+        let cursor = self.placed_cursor(path, &placement, FileStamp::of(&metadata), commit)?;
+        let session = self.placed_session(key.clone(), placed, commit)?;
+        self.store.commit_batch(vec![
+            Write::Placement(Box::new(placement)),
+            Write::Session(Box::new(session)),
+            Write::Cursor { key, value: cursor.encode() },
+        ])?;
+        Ok(())
+    }
+
+    fn placed_cursor(
+        &self,
+        path: &Path,
+        placement: &Placement,
+        stamp: FileStamp,
+        commit: &stemmata_model::Commit,
+    ) -> Result<Cursor> {
+        let (head, tail) = windows(path, placement.placed_bytes, &self.store.identity()?.secret)?;
+        let lines = count_lines(path, placement.taken_bytes)?;
+        let adapter = Self::adapter(&commit.core.format, "read")?;
+        Ok(Cursor {
+            format: commit.core.format.to_string(),
+            rules: self.rules().0,
+            granularity: Granularity::Turn,
+            closed_bytes: placement.taken_bytes,
+            closed_line: lines + 1,
+            tip: Some(placement.ctx),
+            splitter: adapter.splitter(Granularity::Turn, None).state(),
+            seen_bytes: placement.placed_bytes,
+            provisional: Vec::new(),
+            stamp,
+            head,
+            tail,
+            redacted_bytes: 0,
+            totals: ChainTotals {
+                commits: commit.depth + 1,
+                messages: 0,
+                entries: 0,
+                bytes: commit.cumulative_bytes,
+            },
+            seen_entries: 0,
+            seen_redacted_bytes: 0,
+        })
+    }
+
+    fn placed_session(&self, key: SessionKey, placed: &Placed, commit: &stemmata_model::Commit) -> Result<Session> {
+        let title = self.title_of(placed.ctx)?;
+        Ok(Session {
+            key,
+            session: placed.session.clone(),
+            parent_session: None,
+            format: placed.format.clone(),
+            template: commit.core.template.clone(),
+            principal: self.identity.principal(runtime_of(&placed.format))?,
+            granularity: Granularity::Turn,
+            origin: SessionOrigin::Placed(placed.ctx),
+            title,
+            cwd: Some(placed.cwd.to_string_lossy().into_owned()),
+            git_branch: None,
+            version: None,
+            started_at: Some(self.clock.now()),
+            last_at: Some(self.clock.now()),
+            tip: Some(placed.ctx),
+            commits: commit.depth + 1,
+            messages: placed.messages,
+            bytes: commit.cumulative_bytes,
+        })
+    }
+}
+
+/// Rewrites, checks, hashes and writes, line by line.
+struct Output {
+    file: BufWriter<tempfile::NamedTempFile>,
+    placer: Box<dyn Placer>,
+    validator: Box<dyn Validator>,
+    hasher: blake3::Hasher,
+    line: Vec<u8>,
+    out: Vec<u8>,
+    written: u64,
+}
+
+impl Output {
+    fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            if self.line.is_empty() && part.ends_with(b"\n") {
+                self.placer.line(part, &mut self.out);
+                self.emit()?;
+            } else {
+                self.line.extend_from_slice(part);
+                if part.ends_with(b"\n") {
+                    self.end_line()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn end_line(&mut self) -> io::Result<()> {
+        if !self.line.is_empty() {
+            let line = std::mem::take(&mut self.line);
+            self.placer.line(&line, &mut self.out);
+            self.emit()?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<Vec<Note>> {
+        let notes = self.placer.finish(&mut self.out);
+        self.emit()?;
+        self.file.flush()?;
+        Ok(notes)
+    }
+
+    fn emit(&mut self) -> io::Result<()> {
+        for line in self.out.split_inclusive(|byte| *byte == b'\n') {
+            self.validator.line(line);
+        }
+        self.hasher.update(&self.out);
+        self.file.write_all(&self.out)?;
+        self.written += u64::try_from(self.out.len()).expect("a length fits 64 bits");
+        self.out.clear();
+        Ok(())
+    }
+}
+
+fn refuse_fatal(validation: &Validation) -> Result<()> {
+    if validation.is_accepted() {
+        return Ok(());
+    }
+    let describe = |finding: &Finding| match finding.line {
+        Some(line) => format!("line {line}: {}", finding.message),
+        None => finding.message.clone(),
+    };
+    let fatal = validation.findings.iter().filter(|finding| finding.severity == Severity::Fatal);
+    Err(EngineError::Refused {
+        what: "placing the session",
+        reasons: fatal.map(describe).take(10).collect(),
+    })
+}
+
+/// Returns where to write, with folders made; refuses a place that is taken or that leaves the client's home.
+fn destination(config_dir: &Path, place: &ClientPlace) -> Result<PathBuf> {
+    let is_plain = |part: &String| !part.is_empty() && part != "." && part != ".." && !part.contains('/');
+    if !place.relative_path.iter().all(is_plain) {
+        return Err(EngineError::Refused {
+            what: "placing the session",
+            reasons: vec!["the path would leave the client's home".to_owned()],
+        });
+    }
+    let path = place.relative_path.iter().fold(config_dir.to_owned(), |path, part| path.join(part));
+    if path.exists() {
+        return Err(EngineError::Refused {
+            what: "placing the session",
+            reasons: vec![format!("{} exists already", path.display())],
+        });
+    }
+    if let Some(folder) = path.parent() {
+        create_private_dirs(folder)?;
+    }
+    Ok(path)
+}
+
+fn create_private_dirs(folder: &Path) -> Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .map_err(EngineError::io("create", folder))
+}
+
+fn owner_only_temp(folder: &Path) -> Result<tempfile::NamedTempFile> {
+    // The builder's default mode is 0600, which is what clients use too.
+    tempfile::Builder::new()
+        .prefix(".stemma-")
+        .suffix(".tmp")
+        .tempfile_in(folder)
+        .map_err(EngineError::io("create a file in", folder))
+}
+
+fn count_lines(path: &Path, bytes: u64) -> Result<u64> {
+    let mut lines = crate::capture::lines::Lines::open(path, 0, 1, bytes)?;
+    while lines.next()?.is_some() {}
+    Ok(lines.next_number() - 1)
+}

@@ -1,0 +1,117 @@
+//! Summaries: what was given, else one derived from the entries by rule.
+
+use std::collections::BTreeMap;
+
+use stemmata_model::{Commit, CommitId, CommitType, Entry, EntryKind, Part, Role, SummarySource};
+
+use crate::chain::segments::read_whole;
+use crate::chain::walk::Walk;
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::verbs::at::{one_line, text_of};
+
+/// Characters of a derived summary's text at most.
+const TEXT_CHARS_MAX: usize = 100;
+
+/// Tools that a derived summary names at most.
+const TOOLS_MAX: usize = 4;
+
+/// Bytes of a commit that are read to derive a summary; a larger one is described by its counts.
+const READ_BYTES_MAX: u64 = 8 * 1024 * 1024;
+
+/// Commits that are walked to find a title.
+const TITLE_COMMITS_MAX: usize = 10_000;
+
+/// A summary and who wrote it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SummaryText {
+    /// The text.
+    pub text: String,
+    /// Who wrote it.
+    pub source: SummarySource,
+}
+
+impl Engine {
+    /// Returns a commit's summary. Always there: without a given one it is derived from the entries, and the
+    /// same entries give the same text.
+    ///
+    /// # Errors
+    /// `CommitMissing`, and whatever reading the content says.
+    pub fn summary_of(&self, id: CommitId) -> Result<SummaryText> {
+        let commit = self.store.commit(id)?.ok_or(stemmata_store::StoreError::CommitMissing(id))?;
+        self.summary(&commit)
+    }
+
+    /// Returns a commit's summary, for a commit that was loaded already.
+    ///
+    /// # Errors
+    /// As `summary_of`.
+    pub fn summary(&self, commit: &Commit) -> Result<SummaryText> {
+        if let Some((text, source)) = self.store.annotations(commit.id)?.summary {
+            return Ok(SummaryText { text, source });
+        }
+        let text = if commit.native_bytes > READ_BYTES_MAX {
+            format!("{} messages", commit.counts.messages)
+        } else {
+            let bytes = read_whole(self, commit.core.native_artifact())?;
+            derive(commit.core.commit_type, &Self::adapter(&commit.core.format, "read")?.decode(&bytes).entries)
+        };
+        Ok(SummaryText { text, source: SummarySource::Heuristic })
+    }
+
+    /// Returns the title of the session that a commit was captured in.
+    pub(crate) fn title_of(&self, ctx: CommitId) -> Result<Option<String>> {
+        let mut walk = Walk::new(self.store.as_ref(), Some(ctx));
+        for _ in 0..TITLE_COMMITS_MAX {
+            let Some(commit) = walk.next()? else { break };
+            for sighting in self.store.sightings(commit.id, 4)? {
+                let Some(source) = sighting.source else { continue };
+                let key = stemmata_store::SessionKey { machine: sighting.machine, path: source.path };
+                if let Some(title) = self.store.session(&key)?.and_then(|session| session.title) {
+                    return Ok(Some(title));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Derives a summary: what was asked (else what was said), and which tools worked on it.
+fn derive(commit_type: CommitType, entries: &[Entry]) -> String {
+    let first = |wanted: &dyn Fn(&Entry) -> bool| {
+        let mut texts = entries.iter().filter(|entry| wanted(entry)).map(text_of);
+        texts.find(|text| !text.trim().is_empty()).map(|text| one_line(&text, TEXT_CHARS_MAX))
+    };
+    let summary = |entry: &Entry| entry.kind == EntryKind::CompactionSummary;
+    let said = match commit_type {
+        CommitType::Compaction => first(&summary).map(|text| format!("compaction: {text}")),
+        CommitType::Delta | CommitType::Snapshot { .. } => None,
+    };
+    let said = said
+        .or_else(|| first(&|entry| entry.is_prompt()))
+        .or_else(|| first(&|entry| entry.role == Role::Assistant))
+        .unwrap_or_else(|| format!("{} entries", entries.len()));
+    let tools = tools(entries);
+    if tools.is_empty() { said } else { format!("{said} [{tools}]") }
+}
+
+fn tools(entries: &[Entry]) -> String {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for part in entries.iter().flat_map(|entry| &entry.parts) {
+        if let Part::ToolCall { name, .. } = part {
+            *counts.entry(name).or_default() += 1;
+        }
+    }
+    let mut ranked: Vec<(&str, u64)> = counts.into_iter().collect();
+    ranked.sort_by_key(|(name, count)| (std::cmp::Reverse(*count), *name));
+    let beyond = ranked.len().saturating_sub(TOOLS_MAX);
+    let mut shown: Vec<String> = ranked
+        .iter()
+        .take(TOOLS_MAX)
+        .map(|(name, count)| if *count == 1 { (*name).to_owned() } else { format!("{name} ×{count}") })
+        .collect();
+    if beyond > 0 {
+        shown.push(format!("{beyond} more"));
+    }
+    shown.join(", ")
+}
