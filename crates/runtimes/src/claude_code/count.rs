@@ -155,7 +155,7 @@ mod tests {
                 1,
             ),
             (
-                r#"{"type":"assistant","isApiErrorMessage":true,"message":{"content":"overloaded"}}"#,
+                r#"{"type":"assistant","isApiErrorMessage":true,"message":{"model":"<synthetic>","content":"overloaded"}}"#,
                 0,
                 0,
             ),

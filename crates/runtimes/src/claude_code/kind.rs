@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use stemmata_model::{EntryKind, Role, Visibility};
 
 use super::message::{Block, Content, Message};
-use super::record::{Field, Record, is_true, text};
+use super::record::{Field, Record, is_string, is_true, text};
 
 /// Attachments that the client keeps for itself: it sends nothing of them to the model.
 ///
@@ -28,6 +28,9 @@ const UNSENT_ATTACHMENTS: [&str; 13] = [
     "structured_output",
     "dynamic_skill",
 ];
+
+/// The model of answers that the client made up itself.
+const SYNTHETIC_MODEL: &str = "<synthetic>";
 
 /// What a record says, as far as the canonical model has a place for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,20 +77,19 @@ impl<'a> Class<'a> {
             return Self::metadata(false);
         };
         let content = Content::of(message.content);
-        let (role, kind, agent, user) = if holds_tool_result(&content) {
-            (Role::Tool, EntryKind::ToolResult, true, true)
+        let (role, kind, user) = if holds_tool_result(&content) {
+            (Role::Tool, EntryKind::ToolResult, true)
         } else if is_true(record.is_compact_summary) {
-            (Role::User, EntryKind::CompactionSummary, true, true)
+            (Role::User, EntryKind::CompactionSummary, true)
         } else if is_true(record.is_meta) {
-            (Role::User, EntryKind::Instruction, true, false)
+            (Role::User, EntryKind::Instruction, false)
         } else {
-            let sent = !is_true(record.is_visible_in_transcript_only);
-            (Role::User, EntryKind::Message, sent, true)
+            (Role::User, EntryKind::Message, true)
         };
         Self {
             role,
             kind,
-            visibility: Visibility { agent, user },
+            visibility: Visibility { agent: true, user },
             said: Said::Content(content),
             message: Some(message),
         }
@@ -97,12 +99,16 @@ impl<'a> Class<'a> {
         let Some(message) = record.message_fields() else {
             return Self::metadata(false);
         };
+        // An error of the API in the guise of an answer: shown, never sent back.
+        let is_error = is_true(record.is_api_error_message)
+            && message
+                .model
+                .is_some_and(|model| is_string(model, SYNTHETIC_MODEL));
         Self {
             role: Role::Assistant,
             kind: EntryKind::Message,
             visibility: Visibility {
-                // An error of the API in the guise of an answer: shown, never sent back.
-                agent: !is_true(record.is_api_error_message),
+                agent: !is_error,
                 user: true,
             },
             said: Said::Content(Content::of(message.content)),

@@ -140,11 +140,11 @@ fn each_kind_of_line_has_its_place() {
             r#"{"type":"user","isVisibleInTranscriptOnly":true,"message":{"content":"hi"}}"#,
             Role::User,
             EntryKind::Message,
-            shown,
+            seen,
         ),
         (r#"{"type":"user"}"#, Role::System, EntryKind::Metadata, hidden()),
         (
-            r#"{"type":"assistant","isApiErrorMessage":true,"message":{"content":[]}}"#,
+            r#"{"type":"assistant","isApiErrorMessage":true,"message":{"model":"<synthetic>","content":[]}}"#,
             Role::Assistant,
             EntryKind::Message,
             shown,
