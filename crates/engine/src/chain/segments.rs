@@ -77,7 +77,9 @@ impl<'e> ChainSegments<'e> {
     pub(crate) fn load(&self, number: usize) -> Result<Option<Arc<Vec<u8>>>> {
         match self.known.get(number) {
             None => Ok(None),
-            Some(Known { bytes: Some(bytes), .. }) => Ok(Some(Arc::clone(bytes))),
+            Some(Known {
+                bytes: Some(bytes), ..
+            }) => Ok(Some(Arc::clone(bytes))),
             Some(Known { id, bytes: None }) => Ok(Some(Arc::new(read_whole(self.engine, *id)?))),
         }
     }
@@ -88,11 +90,16 @@ impl<'e> ChainSegments<'e> {
         if fits {
             self.kept_bytes += length;
         }
-        self.known.push(Known { id, bytes: fits.then(|| Arc::new(bytes.to_vec())) });
+        self.known.push(Known {
+            id,
+            bytes: fits.then(|| Arc::new(bytes.to_vec())),
+        });
     }
 
     fn advance(&mut self) -> Result<Option<Segment>> {
-        let Some(commit) = self.walk.next()? else { return Ok(None) };
+        let Some(commit) = self.walk.next()? else {
+            return Ok(None);
+        };
         let native_id = commit.core.native_artifact();
         let mut native = read_whole(self.engine, native_id)?;
         if self.commits.is_empty()
@@ -140,9 +147,11 @@ pub(crate) fn read_whole(engine: &Engine, id: ArtifactId) -> Result<Vec<u8>> {
         return Err(EngineError::Store(bound));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
-    engine.store.read_content(id, None, &mut |piece: &[u8]| -> io::Result<()> {
-        bytes.extend_from_slice(piece);
-        Ok(())
-    })?;
+    engine
+        .store
+        .read_content(id, None, &mut |piece: &[u8]| -> io::Result<()> {
+            bytes.extend_from_slice(piece);
+            Ok(())
+        })?;
     Ok(bytes)
 }

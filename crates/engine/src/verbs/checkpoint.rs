@@ -1,9 +1,9 @@
 //! `checkpoint`: a commit made by a program, with every field of its own choosing.
 
 use stemmata_model::{
-    ArtifactId, Closure, CommitCore, CommitId, CommitType, Counts, FormatId, Granularity, MachineId, Note, NoteCode,
-    Principal, RulesHash, SessionId, Sighting, SummarySource, Template, ThreadId, TicketId, Timestamp, Trigger,
-    artifact_id,
+    ArtifactId, Closure, Commit, CommitCore, CommitId, CommitType, Counts, FormatId, Granularity, MachineId,
+    Note, NoteCode, Principal, SessionId, Sighting, SummarySource, Template, ThreadId, TicketId, Timestamp,
+    Trigger, artifact_id,
 };
 use stemmata_store::{Annotation, NewCommit, Session, SessionKey, SessionOrigin, StoreError, Write};
 
@@ -75,24 +75,78 @@ impl Engine {
     ///
     /// # Errors
     /// `ParentMissing`, `ContentMissing`, `Bound`, `Format` for a format that cannot be counted, store errors.
-    pub fn checkpoint(&self, request: CheckpointRequest) -> Result<Checkpointed> {
+    pub fn checkpoint(&self, request: &CheckpointRequest) -> Result<Checkpointed> {
         let key = SessionKey {
-            machine: request.machine.clone().unwrap_or_else(|| self.identity.machine.clone()),
+            machine: request
+                .machine
+                .clone()
+                .unwrap_or_else(|| self.identity.machine.clone()),
             path: format!("api:{}", request.session),
         };
-        let retry = request.idempotency_key.as_ref().map(|own| SessionKey {
-            machine: key.machine.clone(),
-            path: format!("{}#{own}", key.path),
-        });
-        if let Some(id) = retry.as_ref().map(|retry| self.earlier_try(retry)).transpose()?.flatten() {
-            return Ok(Checkpointed { id, existed: true, notes: Vec::new() });
+        let retry = retry_key(request, &key);
+        if let Some(id) = retry
+            .as_ref()
+            .map(|retry| self.earlier_try(retry))
+            .transpose()?
+            .flatten()
+        {
+            return Ok(Checkpointed {
+                id,
+                existed: true,
+                notes: Vec::new(),
+            });
         }
         let mut notes = Vec::new();
-        let (artifact, mut batch, bytes) = self.content_of(&request, &mut notes)?;
-        let counts = counted(&request, &bytes, &mut notes)?;
-        let parent = self.parent_of(&request)?;
-        let floor = parent.as_ref().map_or(Timestamp::EPOCH, |known| known.core.created_at);
-        let core = CommitCore {
+        let (artifact, mut batch, bytes) = self.content_of(request, &mut notes)?;
+        let counts = counted(request, &bytes, &mut notes);
+        let parent = self.parent_of(request)?;
+        let core = self.core_of(request, artifact, parent.as_ref());
+        let id = core.id();
+        let existed = self.store.commit(id)?.is_some();
+        batch.push(Write::Commit(NewCommit {
+            core,
+            rules: self.rules().0,
+            closure: Closure::Closed,
+            counts,
+        }));
+        let sighting = self.given_sighting(request, &key)?;
+        batch.push(Write::Session(Box::new(
+            self.api_session(request, &sighting, key, id)?,
+        )));
+        if let Some(text) = &request.summary {
+            let text = Some(self.scrubber.scrub_text(text).text.into_owned());
+            let change = Annotation::Summary {
+                text,
+                source: SummarySource::Given,
+            };
+            let by = sighting.principal.clone();
+            batch.push(Write::Annotate {
+                commit: id,
+                change,
+                at: self.clock.now(),
+                by,
+            });
+        }
+        batch.push(Write::Sighting {
+            commit: id,
+            sighting: Box::new(sighting),
+        });
+        batch.extend(retry.map(|key| Write::Cursor {
+            key,
+            value: id.to_string().into_bytes(),
+        }));
+        self.store.commit_batch(batch)?;
+        Ok(Checkpointed { id, existed, notes })
+    }
+
+    fn core_of(
+        &self,
+        request: &CheckpointRequest,
+        artifact: ArtifactId,
+        parent: Option<&Commit>,
+    ) -> CommitCore {
+        let floor = parent.map_or(Timestamp::EPOCH, |known| known.core.created_at);
+        CommitCore {
             parent: request.parent,
             commit_type: request.commit_type,
             artifact,
@@ -100,32 +154,25 @@ impl Engine {
             format: request.format.clone(),
             template: request.template.clone(),
             created_at: request.created_at.unwrap_or_else(|| self.clock.now()).max(floor),
-        };
-        let id = core.id();
-        let existed = self.store.commit(id)?.is_some();
-        batch.push(Write::Commit(NewCommit { core, rules: self.rules().0, closure: Closure::Closed, counts }));
-        let sighting = self.given_sighting(&request, &key)?;
-        let by = sighting.principal.clone();
-        batch.push(Write::Session(Box::new(self.api_session(&request, &sighting, &key, id)?)));
-        batch.push(Write::Sighting { commit: id, sighting: Box::new(sighting) });
-        if let Some(text) = &request.summary {
-            let text = Some(self.scrubber.scrub_text(text).text.into_owned());
-            let change = Annotation::Summary { text, source: SummarySource::Given };
-            batch.push(Write::Annotate { commit: id, change, at: self.clock.now(), by });
         }
-        batch.extend(retry.map(|key| Write::Cursor { key, value: id.to_string().into_bytes() }));
-        self.store.commit_batch(batch)?;
-        Ok(Checkpointed { id, existed, notes })
     }
 
     fn earlier_try(&self, key: &SessionKey) -> Result<Option<CommitId>> {
         let stored = self.store.cursor(key)?;
-        Ok(stored.and_then(|bytes| String::from_utf8(bytes).ok()).and_then(|text| text.parse().ok()))
+        Ok(stored
+            .and_then(|bytes| String::from_utf8(bytes).ok())
+            .and_then(|text| text.parse().ok()))
     }
 
-    fn parent_of(&self, request: &CheckpointRequest) -> Result<Option<stemmata_model::Commit>> {
-        let Some(parent) = request.parent else { return Ok(None) };
-        Ok(Some(self.store.commit(parent)?.ok_or(StoreError::CommitMissing(parent))?))
+    fn parent_of(&self, request: &CheckpointRequest) -> Result<Option<Commit>> {
+        let Some(parent) = request.parent else {
+            return Ok(None);
+        };
+        Ok(Some(
+            self.store
+                .commit(parent)?
+                .ok_or(StoreError::CommitMissing(parent))?,
+        ))
     }
 
     fn content_of(
@@ -149,7 +196,10 @@ impl Engine {
                     clean.extend_from_slice(&scrubbed.bytes);
                 }
                 if replaced > 0 {
-                    notes.push(Note::new(NoteCode::Redacted, format!("{replaced} secrets were replaced")));
+                    notes.push(Note::new(
+                        NoteCode::Redacted,
+                        format!("{replaced} secrets were replaced"),
+                    ));
                 }
                 let artifact = artifact_id(&clean);
                 Ok((artifact, contents(artifact, &clean), clean))
@@ -193,21 +243,24 @@ impl Engine {
             observed_at: self.clock.now(),
             source: None,
         };
-        Ok(Write::Sighting { commit, sighting: Box::new(sighting) })
+        Ok(Write::Sighting {
+            commit,
+            sighting: Box::new(sighting),
+        })
     }
 
     fn api_session(
         &self,
         request: &CheckpointRequest,
         sighting: &Sighting,
-        key: &SessionKey,
+        key: SessionKey,
         id: CommitId,
     ) -> Result<Session> {
-        let known = self.store.session(key)?;
+        let known = self.store.session(&key)?;
         let parent = self.parent_of(request)?;
         let now = self.clock.now();
         Ok(Session {
-            key: key.clone(),
+            key,
             session: request.session.clone(),
             parent_session: None,
             format: request.format.clone(),
@@ -215,7 +268,10 @@ impl Engine {
             principal: sighting.principal.clone(),
             granularity: Granularity::Turn,
             origin: SessionOrigin::Api,
-            title: request.summary.clone().or_else(|| known.as_ref().and_then(|known| known.title.clone())),
+            title: request
+                .summary
+                .clone()
+                .or_else(|| known.as_ref().and_then(|known| known.title.clone())),
             cwd: None,
             git_branch: None,
             version: None,
@@ -229,9 +285,18 @@ impl Engine {
     }
 }
 
+/// Names the try of a caller that may try again.
+fn retry_key(request: &CheckpointRequest, key: &SessionKey) -> Option<SessionKey> {
+    let own = request.idempotency_key.as_ref()?;
+    Some(SessionKey {
+        machine: key.machine.clone(),
+        path: format!("{}#{own}", key.path),
+    })
+}
+
 /// Counts a content by its format's rule; a caller's other number is corrected with a note. A format that is
 /// not known is stored all the same, with the caller's counts.
-fn counted(request: &CheckpointRequest, bytes: &[u8], notes: &mut Vec<Note>) -> Result<Counts> {
+fn counted(request: &CheckpointRequest, bytes: &[u8], notes: &mut Vec<Note>) -> Counts {
     let given = Counts {
         messages: request.messages.unwrap_or(0),
         entries: request.messages.unwrap_or(0),
@@ -240,23 +305,30 @@ fn counted(request: &CheckpointRequest, bytes: &[u8], notes: &mut Vec<Note>) -> 
     let Ok(adapter) = Engine::adapter(&request.format, "counted") else {
         notes.push(Note::new(
             NoteCode::Degraded,
-            format!("format `{}` is not known: counts are as given, and only `native` gives it back", request.format),
+            format!(
+                "format `{}` is not known: counts are as given, and only `native` gives it back",
+                request.format
+            ),
         ));
-        return Ok(given);
+        return given;
     };
     let mut splitter = adapter.splitter(Granularity::Every(u32::MAX), None);
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
         splitter.line(line.strip_suffix(b"\n").unwrap_or(line), notes);
     }
     let counts = splitter.open().counts;
-    if request.messages.is_some_and(|messages| messages != counts.messages) {
-        let message = format!("{} messages were given, {} were found", given.messages, counts.messages);
+    if request
+        .messages
+        .is_some_and(|messages| messages != counts.messages)
+    {
+        let message = format!(
+            "{} messages were given, {} were found",
+            given.messages, counts.messages
+        );
         notes.push(Note::new(NoteCode::CountsCorrected, message));
     }
-    Ok(Counts { tokens: request.tokens.unwrap_or(counts.tokens), ..counts })
-}
-
-/// The rules of content that the engine makes itself from content that was scrubbed before.
-pub(crate) const fn rules_of(commit: &stemmata_model::Commit) -> RulesHash {
-    commit.rules
+    Ok(Counts {
+        tokens: request.tokens.unwrap_or(counts.tokens),
+        ..counts
+    })
 }

@@ -1,7 +1,8 @@
 //! `compact` and `uncompact`: a summary that stands for a chain, and the way back.
 
 use stemmata_model::{
-    Bytes, Closure, CommitCore, CommitId, CommitType, Counts, Estimate, FormatId, Granularity, TokenCounter, artifact_id,
+    Bytes, Closure, CommitCore, CommitId, CommitType, Counts, Estimate, FormatId, Granularity, TokenCounter,
+    artifact_id,
 };
 use stemmata_store::{NewCommit, StoreError, Write};
 
@@ -61,9 +62,17 @@ impl Engine {
             created_at,
         };
         let id = core.id();
-        let counts = Counts { tokens: tokens_after, ..count(adapter, &record) };
+        let counts = Counts {
+            tokens: tokens_after,
+            ..count(adapter, &record)
+        };
         let mut batch = contents(artifact, &record);
-        batch.push(Write::Commit(NewCommit { core, rules: self.rules().0, closure: Closure::Closed, counts }));
+        batch.push(Write::Commit(NewCommit {
+            core,
+            rules: self.rules().0,
+            closure: Closure::Closed,
+            counts,
+        }));
         batch.push(self.own_sighting(id, ctx)?);
         self.store.commit_batch(batch)?;
         Ok(Compacted {
@@ -99,7 +108,10 @@ impl Engine {
                 return Ok((commit.id, parent));
             }
         }
-        Err(EngineError::NotFound { what: "compaction at or before", text: ctx.to_string() })
+        Err(EngineError::NotFound {
+            what: "compaction at or before",
+            text: ctx.to_string(),
+        })
     }
 
     /// Undoes the nearest compaction: names the commit just before it and writes that commit's context.
@@ -114,7 +126,10 @@ impl Engine {
 }
 
 fn refused(reason: &str) -> EngineError {
-    EngineError::Refused { what: "the compaction", reasons: vec![reason.to_owned()] }
+    EngineError::Refused {
+        what: "the compaction",
+        reasons: vec![reason.to_owned()],
+    }
 }
 
 fn count(adapter: &'static dyn stemmata_runtimes::adapter::Adapter, bytes: &[u8]) -> Counts {

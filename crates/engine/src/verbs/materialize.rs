@@ -82,7 +82,9 @@ impl Engine {
         stop: Stop,
         out: &mut dyn Write,
     ) -> Result<Materialized> {
-        let Some(ctx) = ctx else { return Ok(Self::empty(format)) };
+        let Some(ctx) = ctx else {
+            return Ok(Self::empty(format));
+        };
         let mut context = self.plan_context(ctx, format, stop, None)?;
         let (bytes, counts) = context.write(&mut |piece: &[u8]| out.write_all(piece))?;
         Ok(context.finish(bytes, counts))
@@ -111,7 +113,10 @@ impl Engine {
         stop: Stop,
         cut: Option<HeadCut>,
     ) -> Result<PlannedContext<'_>> {
-        let commit = self.store.commit(ctx)?.ok_or(stemmata_store::StoreError::CommitMissing(ctx))?;
+        let commit = self
+            .store
+            .commit(ctx)?
+            .ok_or(stemmata_store::StoreError::CommitMissing(ctx))?;
         let adapter = Self::adapter(&commit.core.format, "read")?;
         if let Some(wanted) = format.filter(|wanted| **wanted != commit.core.format) {
             return Err(EngineError::Format {
@@ -129,7 +134,9 @@ impl Engine {
             }
         };
         let mut chain = ChainSegments::new(self, Some(ctx), marked).cut_head(cut);
-        let plan = adapter.plan_context(&mut chain, plan_stop).map_err(source_error)?;
+        let plan = adapter
+            .plan_context(&mut chain, plan_stop)
+            .map_err(source_error)?;
         Ok(PlannedContext { plan, chain, adapter })
     }
 
@@ -148,15 +155,14 @@ impl Engine {
 
 impl PlannedContext<'_> {
     /// Hands the context's bytes to `sink`, and counts what is in them.
-    pub(crate) fn write(
-        &mut self,
-        sink: &mut dyn FnMut(&[u8]) -> io::Result<()>,
-    ) -> Result<(Bytes, Counts)> {
+    pub(crate) fn write(&mut self, sink: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> Result<(Bytes, Counts)> {
         let mut counter = LineCounter::new(self.adapter);
         let mut bytes = Bytes(0);
         let mut ends_with_newline = true;
         for piece in &self.plan.pieces {
-            let Some(content) = self.chain.load(piece.segment)? else { continue };
+            let Some(content) = self.chain.load(piece.segment)? else {
+                continue;
+            };
             // Two records must never share a line: a cut tail is closed before what follows it.
             let join: &[u8] = if ends_with_newline { b"" } else { b"\n" };
             for run in std::iter::once(join).chain(piece_runs(piece, &content)?) {
@@ -177,13 +183,19 @@ impl PlannedContext<'_> {
         if self.plan.abandoned_entries > 0 {
             notes.push(Note::new(
                 NoteCode::AbandonedBranch,
-                format!("{} entries of abandoned branches were left out", self.plan.abandoned_entries),
+                format!(
+                    "{} entries of abandoned branches were left out",
+                    self.plan.abandoned_entries
+                ),
             ));
         }
         if self.plan.recovered > 0 {
             notes.push(Note::new(
                 NoteCode::MissingParent,
-                format!("{} entries name a parent that is not there; the one before stands in", self.plan.recovered),
+                format!(
+                    "{} entries name a parent that is not there; the one before stands in",
+                    self.plan.recovered
+                ),
             ));
         }
         Materialized {
@@ -212,7 +224,10 @@ fn piece_runs<'a>(piece: &'a Piece, content: &'a [u8]) -> Result<Vec<&'a [u8]>> 
     };
     let start = usize::try_from(piece.offset).map_err(|_| outside())?;
     let length = usize::try_from(piece.length).map_err(|_| outside())?;
-    let whole = content.get(start..).and_then(|rest| rest.get(..length)).ok_or_else(outside)?;
+    let whole = content
+        .get(start..)
+        .and_then(|rest| rest.get(..length))
+        .ok_or_else(outside)?;
     let mut runs = Vec::with_capacity(piece.edits.len() * 2 + 1);
     let mut at = 0;
     for edit in &piece.edits {
@@ -235,7 +250,11 @@ struct LineCounter {
 
 impl LineCounter {
     fn new(adapter: &'static dyn Adapter) -> Self {
-        Self { splitter: adapter.splitter(Granularity::Turn, None), line: Vec::new(), closed: Counts::default() }
+        Self {
+            splitter: adapter.splitter(Granularity::Turn, None),
+            line: Vec::new(),
+            closed: Counts::default(),
+        }
     }
 
     fn bytes(&mut self, bytes: &[u8]) {

@@ -5,7 +5,9 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use stemmata_model::{CommitId, FormatId, Granularity, Note, SessionId};
-use stemmata_runtimes::adapter::{ClientPlace, Finding, PlaceRequest, Placer, Severity, Validation, Validator};
+use stemmata_runtimes::adapter::{
+    ClientPlace, Finding, PlaceRequest, Placer, Severity, Validation, Validator,
+};
 use stemmata_store::{Placement, Session, SessionKey, SessionOrigin, Write};
 
 use crate::capture::cursor::{Cursor, FileStamp, windows};
@@ -72,7 +74,10 @@ impl Engine {
     /// `Refused` with reasons when the loader would not take it whole; `Io`; store errors.
     pub fn place(&self, ctx: CommitId, options: &PlaceOptions) -> Result<Placed> {
         let head = self.head(ctx, options.at_entry.as_deref())?;
-        let commit = self.store.commit(head.ctx)?.ok_or(stemmata_store::StoreError::CommitMissing(head.ctx))?;
+        let commit = self
+            .store
+            .commit(head.ctx)?
+            .ok_or(stemmata_store::StoreError::CommitMissing(head.ctx))?;
         let context = self.plan_context(head.ctx, None, options.stop, None)?;
         let request = PlaceRequest {
             session: self.ids.session(),
@@ -104,14 +109,24 @@ impl Engine {
     /// Returns where the session of a commit worked, so that paths can be mapped.
     fn origin_cwd(&self, ctx: CommitId) -> Result<Option<String>> {
         let first = self.store.sightings(ctx, 1)?.into_iter().next();
-        let Some(source) = first.as_ref().and_then(|sighting| sighting.source.as_ref()) else { return Ok(None) };
+        let Some(source) = first.as_ref().and_then(|sighting| sighting.source.as_ref()) else {
+            return Ok(None);
+        };
         let machine = first.as_ref().map(|sighting| sighting.machine.clone());
-        let key = machine.map(|machine| SessionKey { machine, path: source.path.clone() });
+        let key = machine.map(|machine| SessionKey {
+            machine,
+            path: source.path.clone(),
+        });
         let session = key.map(|key| self.store.session(&key)).transpose()?.flatten();
         Ok(session.and_then(|session| session.cwd))
     }
 
-    fn write_placed(&self, mut context: PlannedContext<'_>, request: &PlaceRequest, path: &Path) -> Result<Written> {
+    fn write_placed(
+        &self,
+        mut context: PlannedContext<'_>,
+        request: &PlaceRequest,
+        path: &Path,
+    ) -> Result<Written> {
         let folder = path.parent().unwrap_or(Path::new("/"));
         let file = owner_only_temp(folder)?;
         let adapter = context.adapter;
@@ -132,17 +147,36 @@ impl Engine {
         let validation = output.validator.finish();
         let placed_bytes = output.written;
         let hash = *output.hasher.finalize().as_bytes();
-        let file = output.file.into_inner().map_err(|error| EngineError::io("write", path)(error.into_error()))?;
-        Ok(Written { file, hash, taken_bytes, placed_bytes, validation, notes })
+        let file = output
+            .file
+            .into_inner()
+            .map_err(|error| EngineError::io("write", path)(error.into_error()))?;
+        Ok(Written {
+            file,
+            hash,
+            taken_bytes,
+            placed_bytes,
+            validation,
+            notes,
+        })
     }
 
     /// Makes the file appear under its name, durable and never over another, and records it.
     fn persist(&self, written: Written, placed: &Placed, commit: &stemmata_model::Commit) -> Result<()> {
         let path = &placed.path;
-        written.file.as_file().sync_all().map_err(EngineError::io("sync", path))?;
-        written.file.persist_noclobber(path).map_err(|error| EngineError::io("create", path)(error.error))?;
+        written
+            .file
+            .as_file()
+            .sync_all()
+            .map_err(EngineError::io("sync", path))?;
+        written
+            .file
+            .persist_noclobber(path)
+            .map_err(|error| EngineError::io("create", path)(error.error))?;
         if let Some(folder) = path.parent() {
-            File::open(folder).and_then(|folder| folder.sync_all()).map_err(EngineError::io("sync", folder))?;
+            File::open(folder)
+                .and_then(|folder| folder.sync_all())
+                .map_err(EngineError::io("sync", folder))?;
         }
         let metadata = std::fs::metadata(path).map_err(EngineError::io("read", path))?;
         let key = self.session_key(path);
@@ -161,7 +195,10 @@ impl Engine {
         self.store.commit_batch(vec![
             Write::Placement(Box::new(placement)),
             Write::Session(Box::new(session)),
-            Write::Cursor { key, value: cursor.encode() },
+            Write::Cursor {
+                key,
+                value: cursor.encode(),
+            },
         ])?;
         Ok(())
     }
@@ -201,7 +238,12 @@ impl Engine {
         })
     }
 
-    fn placed_session(&self, key: SessionKey, placed: &Placed, commit: &stemmata_model::Commit) -> Result<Session> {
+    fn placed_session(
+        &self,
+        key: SessionKey,
+        placed: &Placed,
+        commit: &stemmata_model::Commit,
+    ) -> Result<Session> {
         let title = self.title_of(placed.ctx)?;
         Ok(Session {
             key,
@@ -289,7 +331,10 @@ fn refuse_fatal(validation: &Validation) -> Result<()> {
         Some(line) => format!("line {line}: {}", finding.message),
         None => finding.message.clone(),
     };
-    let fatal = validation.findings.iter().filter(|finding| finding.severity == Severity::Fatal);
+    let fatal = validation
+        .findings
+        .iter()
+        .filter(|finding| finding.severity == Severity::Fatal);
     Err(EngineError::Refused {
         what: "placing the session",
         reasons: fatal.map(describe).take(10).collect(),
@@ -305,7 +350,10 @@ fn destination(config_dir: &Path, place: &ClientPlace) -> Result<PathBuf> {
             reasons: vec!["the path would leave the client's home".to_owned()],
         });
     }
-    let path = place.relative_path.iter().fold(config_dir.to_owned(), |path, part| path.join(part));
+    let path = place
+        .relative_path
+        .iter()
+        .fold(config_dir.to_owned(), |path, part| path.join(part));
     if path.exists() {
         return Err(EngineError::Refused {
             what: "placing the session",
