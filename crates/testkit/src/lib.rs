@@ -7,4 +7,5 @@ pub mod claude;
 pub mod clock;
 pub mod json;
 pub mod rng;
+pub mod shapes;
 pub mod text;

@@ -1,0 +1,204 @@
+//! Trains the dictionary that small content is compressed with, from made-up text with fixed seeds.
+//! Not part of the product: a released dictionary never changes, since stored bytes need it for ever.
+//!
+//! `train_dictionary` writes `dict/v1.dict`; `--check` compares instead of writing; `--measure FOLDER` says
+//! what the dictionary gains on real transcripts.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use stemmata_testkit::claude::{ClaudeSession, Dialect};
+use stemmata_testkit::shapes;
+
+/// The dictionary's size: past this, training on made-up text gains nothing on real text.
+const DICTIONARY_BYTES_MAX: usize = 112_640;
+
+/// Bytes of a line that are trained on: more would let long file contents drown the envelopes.
+const SAMPLE_BYTES_MAX: usize = 4096;
+
+/// How many seeds each shape is made with.
+const SEEDS: u64 = 24;
+
+/// The compression level that measurements use, the store's own.
+const LEVEL: i32 = 3;
+
+fn main() -> anyhow::Result<()> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("dict/v1.dict");
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments.as_slice() {
+        [] => {
+            let dictionary = train()?;
+            write(&path, &dictionary)?;
+            say(&format!("{}: {}", path.display(), describe(&dictionary)))
+        }
+        ["--check"] => check(&path),
+        ["--measure", folder] => measure(&path, Path::new(folder)),
+        _ => bail!("use `train_dictionary`, `train_dictionary --check` or `train_dictionary --measure FOLDER`"),
+    }
+}
+
+fn train() -> anyhow::Result<Vec<u8>> {
+    let samples = samples();
+    zstd::dict::from_samples(&samples, DICTIONARY_BYTES_MAX).context("zstd cannot train on the samples")
+}
+
+fn samples() -> Vec<Vec<u8>> {
+    let mut samples = Vec::new();
+    for seed in 0..SEEDS {
+        for version in Dialect::versions() {
+            let session = ClaudeSession::new(seed).version(version).turns(12).tool_calls(6);
+            let session = session.compactions(1).subagents(1).rewinds(1);
+            let transcript = session.build();
+            samples.extend(transcript.lines);
+            samples.extend(transcript.subagents.into_iter().flat_map(|file| file.lines));
+        }
+        samples.extend(shapes::pi(seed, 150));
+        samples.extend(shapes::pi_v1(seed, 150));
+        samples.extend(shapes::codex(seed, 150));
+        samples.extend(shapes::gemini(seed, 40));
+        samples.extend(shapes::opencode(seed, 60));
+        samples.extend(shapes::openai_messages(seed, 40));
+        samples.extend(shapes::anthropic_messages(seed, 40));
+    }
+    samples
+        .into_iter()
+        .map(|line| {
+            let mut line = line.into_bytes();
+            line.push(b'\n');
+            line.truncate(SAMPLE_BYTES_MAX);
+            line
+        })
+        .collect()
+}
+
+fn check(path: &Path) -> anyhow::Result<()> {
+    let shipped = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let trained = train()?;
+    if shipped != trained {
+        bail!(
+            "training gives other bytes than {}: {} instead of {}",
+            path.display(),
+            describe(&trained),
+            describe(&shipped)
+        );
+    }
+    say(&format!("{} is what training gives: {}", path.display(), describe(&shipped)))
+}
+
+fn describe(dictionary: &[u8]) -> String {
+    format!("{} bytes, BLAKE3 {}", dictionary.len(), blake3::hash(dictionary))
+}
+
+fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let folder = path.parent().context("the dictionary lies in a folder")?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(bytes)?;
+    file.persist(path)?;
+    Ok(())
+}
+
+fn say(text: &str) -> anyhow::Result<()> {
+    writeln!(std::io::stdout(), "{text}")?;
+    Ok(())
+}
+
+/// Bytes before and after compression.
+#[derive(Default)]
+struct Sums {
+    raw: usize,
+    bare: usize,
+    with_dictionary: usize,
+}
+
+impl Sums {
+    fn add(&mut self, raw: &[u8], compressors: &mut Compressors) -> anyhow::Result<()> {
+        self.raw += raw.len();
+        self.bare += compressors.bare.compress(raw)?.len();
+        self.with_dictionary += compressors.with_dictionary.compress(raw)?.len();
+        Ok(())
+    }
+
+    fn say(&self, what: &str) -> anyhow::Result<()> {
+        if self.raw == 0 {
+            return Ok(());
+        }
+        say(&format!(
+            "  {what:<22} {:>10} bytes  zstd-{LEVEL} {}  with dictionary {}  of logical {}",
+            self.raw,
+            ratio(self.raw, self.bare),
+            ratio(self.raw, self.with_dictionary),
+            ratio(self.with_dictionary, self.raw)
+        ))
+    }
+}
+
+/// Returns a ratio with two digits, without floating point.
+fn ratio(whole: usize, part: usize) -> String {
+    let hundredths = (whole * 100 + part / 2) / part.max(1);
+    format!("{}.{:02}", hundredths / 100, hundredths % 100)
+}
+
+struct Compressors {
+    bare: zstd::bulk::Compressor<'static>,
+    with_dictionary: zstd::bulk::Compressor<'static>,
+}
+
+fn measure(path: &Path, folder: &Path) -> anyhow::Result<()> {
+    let dictionary = std::fs::read(path)?;
+    let mut compressors = Compressors {
+        bare: zstd::bulk::Compressor::new(LEVEL)?,
+        with_dictionary: zstd::bulk::Compressor::with_dictionary(LEVEL, &dictionary)?,
+    };
+    for file in transcripts(folder)? {
+        let bytes = std::fs::read(&file)?;
+        let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+        let (mut short, mut all, mut turns) = (Sums::default(), Sums::default(), Sums::default());
+        let mut turn = Vec::new();
+        for line in &lines {
+            if line.len() <= 4096 {
+                short.add(line, &mut compressors)?;
+            }
+            all.add(line, &mut compressors)?;
+            if starts_turn(line) && !turn.is_empty() {
+                turns.add(&std::mem::take(&mut turn), &mut compressors)?;
+            }
+            turn.extend_from_slice(line);
+        }
+        turns.add(&turn, &mut compressors)?;
+        say(&format!("{} ({} lines)", file.display(), lines.len()))?;
+        short.say("lines up to 4 KB")?;
+        all.say("lines")?;
+        turns.say("turns")?;
+    }
+    Ok(())
+}
+
+/// Says whether a line is a prompt, for the formats that have one.
+fn starts_turn(line: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(line);
+    [
+        "\"role\":\"user\",\"content\":\"",
+        "\"role\":\"user\",\"content\":[{\"type\":\"text\"",
+    ]
+    .iter()
+    .any(|mark| text.contains(mark))
+        || text.contains("\"type\":\"user_message\"")
+}
+
+fn transcripts(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut open = vec![folder.to_path_buf()];
+    while let Some(next) = open.pop() {
+        if next.is_dir() {
+            for entry in std::fs::read_dir(&next)? {
+                open.push(entry?.path());
+            }
+        } else if next.extension().is_some_and(|extension| extension == "jsonl") {
+            found.push(next);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
