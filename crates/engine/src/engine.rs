@@ -28,10 +28,7 @@ impl Identity {
     /// # Errors
     /// `Name` when the parts make no name together.
     pub fn principal(&self, runtime: &str) -> Result<Principal> {
-        Ok(Principal::new(format!(
-            "{}@{}/{runtime}",
-            self.user, self.machine_label
-        ))?)
+        Ok(Principal::new(format!("{}@{}/{runtime}", self.user, self.machine_label))?)
     }
 }
 
@@ -53,13 +50,7 @@ impl Engine {
         ids: Arc<dyn NewIds>,
         identity: Identity,
     ) -> Self {
-        Self {
-            store,
-            scrubber: Arc::new(Scrubber::builtin()),
-            clock,
-            ids,
-            identity: Arc::new(identity),
-        }
+        Self { store, scrubber: Arc::new(Scrubber::builtin()), clock, ids, identity: Arc::new(identity) }
     }
 
     /// Returns the store, for reads that need no rule.
@@ -74,10 +65,7 @@ impl Engine {
 
     /// Returns the redaction rules in force: their hash and readable version.
     pub fn rules(&self) -> (RulesHash, &str) {
-        (
-            RulesHash(self.scrubber.rules_hash()),
-            self.scrubber.rules_version(),
-        )
+        (RulesHash(self.scrubber.rules_hash()), self.scrubber.rules_version())
     }
 
     /// Returns the adapter that reads and writes a format.
@@ -92,17 +80,12 @@ impl Engine {
 
 /// Returns the formats that this version knows, for messages.
 pub(crate) fn known_formats() -> String {
-    let names: Vec<String> = registry::adapters()
-        .iter()
-        .map(|adapter| format!("`{}`", adapter.format()))
-        .collect();
+    let names: Vec<String> =
+        registry::adapters().iter().map(|adapter| format!("`{}`", adapter.format())).collect();
     names.join(", ")
 }
 
 /// Returns the runtime of a format: `claude-code` of `claude-code-v1`.
 pub(crate) fn runtime_of(format: &FormatId) -> &str {
-    format
-        .as_str()
-        .rsplit_once("-v")
-        .map_or(format.as_str(), |(runtime, _)| runtime)
+    format.as_str().rsplit_once("-v").map_or(format.as_str(), |(runtime, _)| runtime)
 }

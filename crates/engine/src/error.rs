@@ -159,11 +159,7 @@ impl EngineError {
     /// Wraps a failed file operation.
     pub fn io(operation: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
-        move |source| Self::Io {
-            operation,
-            path,
-            source,
-        }
+        move |source| Self::Io { operation, path, source }
     }
 }
 

@@ -22,9 +22,7 @@ impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
         #[expect(clippy::disallowed_methods, reason = "this is the port's one implementation")]
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        let micros = since.map_or(0, |elapsed| {
-            i64::try_from(elapsed.as_micros()).unwrap_or(i64::MAX)
-        });
+        let micros = since.map_or(0, |elapsed| i64::try_from(elapsed.as_micros()).unwrap_or(i64::MAX));
         Timestamp::from_micros(micros)
     }
 }

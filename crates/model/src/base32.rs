@@ -37,11 +37,7 @@ pub(crate) fn decode_range(text: &str) -> Option<(u128, u128)> {
         }
     }
     let known_bits = (5 * text.chars().count()).min(128);
-    let rest = if known_bits == 128 {
-        0
-    } else {
-        u128::MAX >> known_bits
-    };
+    let rest = if known_bits == 128 { 0 } else { u128::MAX >> known_bits };
     Some((low, low | rest))
 }
 
@@ -53,10 +49,7 @@ fn digit(character: char) -> Option<u8> {
         other => other,
     };
     let byte = u8::try_from(canonical).ok()?;
-    ALPHABET
-        .iter()
-        .position(|&known| known == byte)
-        .and_then(|index| u8::try_from(index).ok())
+    ALPHABET.iter().position(|&known| known == byte).and_then(|index| u8::try_from(index).ok())
 }
 
 #[cfg(test)]
@@ -95,10 +88,6 @@ mod tests {
     fn look_alikes_and_stray_bits() {
         assert_eq!(decode_range("O1"), decode_range("0l"));
         assert_eq!(decode_range("u"), None, "`u` is no digit");
-        assert_eq!(
-            decode_range(&format!("{}z", "0".repeat(25))),
-            None,
-            "the last character has three bits"
-        );
+        assert_eq!(decode_range(&format!("{}z", "0".repeat(25))), None, "the last character has three bits");
     }
 }

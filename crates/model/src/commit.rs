@@ -216,42 +216,15 @@ mod tests {
         let base = core();
         let other_parent = CommitId::from_bytes([7; 16]);
         let variants = [
-            CommitCore {
-                parent: Some(other_parent),
-                ..base.clone()
-            },
-            CommitCore {
-                commit_type: CommitType::Compaction,
-                ..base.clone()
-            },
-            CommitCore {
-                commit_type: CommitType::Snapshot { restated_entries: 0 },
-                ..base.clone()
-            },
-            CommitCore {
-                commit_type: CommitType::Snapshot { restated_entries: 3 },
-                ..base.clone()
-            },
-            CommitCore {
-                artifact: artifact_id(b"hello"),
-                ..base.clone()
-            },
-            CommitCore {
-                native: Some(base.artifact),
-                ..base.clone()
-            },
-            CommitCore {
-                format: FormatId::new("pi-v3").expect("a name"),
-                ..base.clone()
-            },
-            CommitCore {
-                template: Template::new("claude-code/subagent").expect("a name"),
-                ..base.clone()
-            },
-            CommitCore {
-                created_at: Timestamp::from_micros(1_700_000_000_000_001),
-                ..base.clone()
-            },
+            CommitCore { parent: Some(other_parent), ..base.clone() },
+            CommitCore { commit_type: CommitType::Compaction, ..base.clone() },
+            CommitCore { commit_type: CommitType::Snapshot { restated_entries: 0 }, ..base.clone() },
+            CommitCore { commit_type: CommitType::Snapshot { restated_entries: 3 }, ..base.clone() },
+            CommitCore { artifact: artifact_id(b"hello"), ..base.clone() },
+            CommitCore { native: Some(base.artifact), ..base.clone() },
+            CommitCore { format: FormatId::new("pi-v3").expect("a name"), ..base.clone() },
+            CommitCore { template: Template::new("claude-code/subagent").expect("a name"), ..base.clone() },
+            CommitCore { created_at: Timestamp::from_micros(1_700_000_000_000_001), ..base.clone() },
         ];
         let mut ids: Vec<CommitId> = variants.iter().map(CommitCore::id).collect();
         ids.push(base.id());
@@ -267,10 +240,7 @@ mod tests {
             assert_eq!(granularity.to_string().parse(), Ok(granularity));
         }
         for bad in ["", "every:", "every:0", "every:-1", "turns", "every:99999999"] {
-            assert_eq!(
-                bad.parse::<Granularity>(),
-                Err(ParseGranularityError(bad.to_owned()))
-            );
+            assert_eq!(bad.parse::<Granularity>(), Err(ParseGranularityError(bad.to_owned())));
         }
     }
 }

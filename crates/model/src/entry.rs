@@ -171,10 +171,7 @@ pub struct Visibility {
 
 impl Default for Visibility {
     fn default() -> Self {
-        Self {
-            agent: true,
-            user: true,
-        }
+        Self { agent: true, user: true }
     }
 }
 

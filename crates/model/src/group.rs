@@ -35,18 +35,10 @@ pub fn group_tools(entries: &[Entry]) -> Vec<ToolGroup> {
     for (position, entry) in entries.iter().enumerate() {
         let mut calls = entry.calls().peekable();
         if calls.peek().is_some() {
-            let known = entry
-                .meta
-                .message_id
-                .as_deref()
-                .and_then(|id| by_message.get(id).copied());
+            let known = entry.meta.message_id.as_deref().and_then(|id| by_message.get(id).copied());
             let index = known.unwrap_or(groups.len());
             if index == groups.len() {
-                groups.push(ToolGroup {
-                    calls: Vec::new(),
-                    results: Vec::new(),
-                    open: Vec::new(),
-                });
+                groups.push(ToolGroup { calls: Vec::new(), results: Vec::new(), open: Vec::new() });
             }
             if let Some(id) = entry.meta.message_id.as_deref() {
                 by_message.insert(id, index);
@@ -86,12 +78,7 @@ pub fn turns(entries: &[Entry]) -> Vec<Turn> {
         None => starts.push(0),
     }
     let ends = starts.iter().skip(1).copied().chain([entries.len()]);
-    starts
-        .iter()
-        .copied()
-        .zip(ends)
-        .map(|(start, end)| Turn { entries: start..end })
-        .collect()
+    starts.iter().copied().zip(ends).map(|(start, end)| Turn { entries: start..end }).collect()
 }
 
 #[cfg(test)]
@@ -102,11 +89,7 @@ mod tests {
     use crate::{Body, EntryId, EntryKind, EntryMeta, NativeSpan, Part, Role};
 
     fn entry(role: Role, message_id: Option<&str>, parts: Vec<Part>) -> Entry {
-        let kind = if role == Role::Tool {
-            EntryKind::ToolResult
-        } else {
-            EntryKind::Message
-        };
+        let kind = if role == Role::Tool { EntryKind::ToolResult } else { EntryKind::Message };
         Entry {
             id: EntryId::new("e").expect("a name"),
             parent: None,
@@ -115,28 +98,17 @@ mod tests {
             kind,
             body: Body::Blocks,
             parts,
-            meta: EntryMeta {
-                message_id: message_id.map(str::to_owned),
-                ..EntryMeta::default()
-            },
+            meta: EntryMeta { message_id: message_id.map(str::to_owned), ..EntryMeta::default() },
             native: NativeSpan { offset: 0, length: 0 },
         }
     }
 
     fn call(id: &str) -> Part {
-        Part::ToolCall {
-            call_id: id.to_owned(),
-            name: "Bash".to_owned(),
-            arguments: "{}".to_owned(),
-        }
+        Part::ToolCall { call_id: id.to_owned(), name: "Bash".to_owned(), arguments: "{}".to_owned() }
     }
 
     fn result(id: &str) -> Part {
-        Part::ToolResult {
-            call_id: id.to_owned(),
-            is_error: false,
-            parts: Vec::new(),
-        }
+        Part::ToolResult { call_id: id.to_owned(), is_error: false, parts: Vec::new() }
     }
 
     #[test]
@@ -153,16 +125,8 @@ mod tests {
         assert_eq!(
             groups,
             [
-                ToolGroup {
-                    calls: vec![1, 2],
-                    results: vec![3],
-                    open: vec!["a".to_owned()]
-                },
-                ToolGroup {
-                    calls: vec![5],
-                    results: vec![],
-                    open: vec!["c".to_owned()]
-                },
+                ToolGroup { calls: vec![1, 2], results: vec![3], open: vec!["a".to_owned()] },
+                ToolGroup { calls: vec![5], results: vec![], open: vec!["c".to_owned()] },
             ]
         );
     }

@@ -127,9 +127,7 @@ impl CommitId {
     /// Returns how many leading characters (after the tag) two ids share.
     pub fn shared_chars(&self, other: &Self) -> usize {
         let bits = (self.0 ^ other.0).leading_zeros();
-        usize::try_from(bits / 5)
-            .expect("at most 25 characters")
-            .min(base32::ENCODED_CHARS)
+        usize::try_from(bits / 5).expect("at most 25 characters").min(base32::ENCODED_CHARS)
     }
 }
 
@@ -221,11 +219,7 @@ pub fn shortest_unique(ids: &[CommitId]) -> usize {
     let mut sorted = ids.to_vec();
     sorted.sort_unstable();
     sorted.dedup();
-    let shared = sorted
-        .windows(2)
-        .map(|pair| pair[0].shared_chars(&pair[1]) + 1)
-        .max()
-        .unwrap_or(0);
+    let shared = sorted.windows(2).map(|pair| pair[0].shared_chars(&pair[1]) + 1).max().unwrap_or(0);
     shared.clamp(SHORT_CHARS_MIN, base32::ENCODED_CHARS)
 }
 
@@ -234,10 +228,8 @@ fn write_hex(formatter: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
 }
 
 fn strip_tag(text: &str, kind: IdKind, chars_min: usize) -> Result<&str, ParseIdError> {
-    let digits = text.strip_prefix(kind.tag()).ok_or_else(|| ParseIdError::Tag {
-        text: text.to_owned(),
-        kind,
-    })?;
+    let digits =
+        text.strip_prefix(kind.tag()).ok_or_else(|| ParseIdError::Tag { text: text.to_owned(), kind })?;
     if (chars_min..=kind.chars()).contains(&digits.len()) {
         Ok(digits)
     } else {
@@ -246,30 +238,19 @@ fn strip_tag(text: &str, kind: IdKind, chars_min: usize) -> Result<&str, ParseId
 }
 
 fn digits_error(text: &str, kind: IdKind, chars_min: usize) -> ParseIdError {
-    ParseIdError::Digits {
-        text: text.to_owned(),
-        kind,
-        min: chars_min,
-        max: kind.chars(),
-    }
+    ParseIdError::Digits { text: text.to_owned(), kind, min: chars_min, max: kind.chars() }
 }
 
 fn parse_commit(text: &str, chars_min: usize) -> Result<CommitPrefix, ParseIdError> {
     let digits = strip_tag(text, IdKind::Commit, chars_min)?;
     let (low, high) =
         base32::decode_range(digits).ok_or_else(|| digits_error(text, IdKind::Commit, chars_min))?;
-    Ok(CommitPrefix {
-        low: CommitId(low),
-        high: CommitId(high),
-    })
+    Ok(CommitPrefix { low: CommitId(low), high: CommitId(high) })
 }
 
 fn parse_artifact(text: &str, chars_min: usize) -> Result<ArtifactPrefix, ParseIdError> {
     let digits = strip_tag(text, IdKind::Artifact, chars_min)?;
-    let mut prefix = ArtifactPrefix {
-        low: [0; 32],
-        high: [0xff; 32],
-    };
+    let mut prefix = ArtifactPrefix { low: [0; 32], high: [0xff; 32] };
     for (position, character) in digits.chars().enumerate() {
         let nibble = character
             .to_digit(16)
@@ -329,9 +310,7 @@ mod tests {
 
     #[test]
     fn errors_say_what_was_expected() {
-        let short = "ctx-abc"
-            .parse::<CommitPrefix>()
-            .expect_err("three characters are too few");
+        let short = "ctx-abc".parse::<CommitPrefix>().expect_err("three characters are too few");
         assert_eq!(
             short.to_string(),
             "`ctx-abc` is no id: `ctx-` wants 4 to 26 characters of its alphabet after the tag"

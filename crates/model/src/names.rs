@@ -39,10 +39,7 @@ fn check(what: &'static str, text: &str) -> Result<(), NameError> {
         return Err(NameError::Empty { what });
     }
     if text.len() > NAME_BYTES_MAX {
-        return Err(NameError::TooLong {
-            what,
-            bytes: text.len(),
-        });
+        return Err(NameError::TooLong { what, bytes: text.len() });
     }
     match text.char_indices().find(|(_, character)| character.is_control()) {
         Some((offset, _)) => Err(NameError::Control { what, offset }),
@@ -141,23 +138,8 @@ mod tests {
     #[test]
     fn names_have_bounds() {
         assert_eq!(SessionId::new(""), Err(NameError::Empty { what: "session" }));
-        assert_eq!(
-            SessionId::new("a\nb"),
-            Err(NameError::Control {
-                what: "session",
-                offset: 1
-            })
-        );
-        assert_eq!(
-            SessionId::new("x".repeat(513)),
-            Err(NameError::TooLong {
-                what: "session",
-                bytes: 513
-            })
-        );
-        assert_eq!(
-            SessionId::new("7f").map(|name| name.to_string()),
-            Ok("7f".to_owned())
-        );
+        assert_eq!(SessionId::new("a\nb"), Err(NameError::Control { what: "session", offset: 1 }));
+        assert_eq!(SessionId::new("x".repeat(513)), Err(NameError::TooLong { what: "session", bytes: 513 }));
+        assert_eq!(SessionId::new("7f").map(|name| name.to_string()), Ok("7f".to_owned()));
     }
 }

@@ -74,20 +74,12 @@ pub struct Note {
 impl Note {
     /// Makes a note that is not about one line.
     pub fn new(code: NoteCode, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            message: message.into(),
-            line: None,
-        }
+        Self { code, message: message.into(), line: None }
     }
 
     /// Makes a note about a line of the transcript (1 = first).
     pub fn at_line(code: NoteCode, line: u64, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            message: message.into(),
-            line: Some(line),
-        }
+        Self { code, message: message.into(), line: Some(line) }
     }
 }
 

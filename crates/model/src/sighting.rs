@@ -21,13 +21,8 @@ pub enum Trigger {
 
 impl Trigger {
     /// All triggers, in the order of their stored numbers.
-    pub const ALL: [Self; 5] = [
-        Self::TurnBoundary,
-        Self::ToolCall,
-        Self::Compaction,
-        Self::SessionEnd,
-        Self::Explicit,
-    ];
+    pub const ALL: [Self; 5] =
+        [Self::TurnBoundary, Self::ToolCall, Self::Compaction, Self::SessionEnd, Self::Explicit];
 
     /// Returns the name used in JSON output and on the command line.
     pub const fn as_str(self) -> &'static str {

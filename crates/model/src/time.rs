@@ -38,9 +38,7 @@ impl Timestamp {
     pub fn parse(text: &str) -> Result<Self, ParseTimestampError> {
         text.parse::<jiff::Timestamp>()
             .map(|parsed| Self(parsed.as_microsecond()))
-            .map_err(|_| ParseTimestampError {
-                text: text.chars().take(64).collect(),
-            })
+            .map_err(|_| ParseTimestampError { text: text.chars().take(64).collect() })
     }
 }
 

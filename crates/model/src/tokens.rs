@@ -50,10 +50,7 @@ pub struct Calibrated {
 
 impl Default for Calibrated {
     fn default() -> Self {
-        Self {
-            chars_per_token: 4.0,
-            observations: 0,
-        }
+        Self { chars_per_token: 4.0, observations: 0 }
     }
 }
 
@@ -64,11 +61,8 @@ impl Calibrated {
             return;
         }
         let observed = as_float(chars.0) / as_float(tokens.0);
-        self.chars_per_token = if self.observations == 0 {
-            observed
-        } else {
-            0.3 * observed + 0.7 * self.chars_per_token
-        };
+        self.chars_per_token =
+            if self.observations == 0 { observed } else { 0.3 * observed + 0.7 * self.chars_per_token };
         self.observations += 1;
     }
 
@@ -92,18 +86,11 @@ impl TokenCounter for Calibrated {
 
     /// 10 % once something was observed; before that it is the estimate.
     fn margin(&self) -> Margin {
-        if self.observations == 0 {
-            Estimate.margin()
-        } else {
-            Margin { permille: 100 }
-        }
+        if self.observations == 0 { Estimate.margin() } else { Margin { permille: 100 } }
     }
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "a ratio of counts; 52 bits are more than it means"
-)]
+#[expect(clippy::cast_precision_loss, reason = "a ratio of counts; 52 bits are more than it means")]
 const fn as_float(count: u64) -> f64 {
     count as f64
 }
@@ -119,16 +106,8 @@ mod tests {
         assert_eq!(Estimate.count(""), Tokens(0));
         assert_eq!(Estimate.count("abcd"), Tokens(1));
         assert_eq!(Estimate.count("abcde"), Tokens(2));
-        assert_eq!(
-            Estimate.count("日本語だ"),
-            Tokens(1),
-            "four scalar values, twelve bytes"
-        );
-        assert_eq!(
-            Estimate.count("😀😀😀😀"),
-            Tokens(1),
-            "four scalar values, eight UTF-16 units"
-        );
+        assert_eq!(Estimate.count("日本語だ"), Tokens(1), "four scalar values, twelve bytes");
+        assert_eq!(Estimate.count("😀😀😀😀"), Tokens(1), "four scalar values, eight UTF-16 units");
     }
 
     #[test]
@@ -140,10 +119,7 @@ mod tests {
         assert!((counter.chars_per_token() - 3.6).abs() < 1e-9);
         counter.observe(Chars(500), Tokens(0));
         counter.observe(Chars(0), Tokens(7));
-        assert!(
-            (counter.chars_per_token() - 3.6).abs() < 1e-9,
-            "zero usage is ignored"
-        );
+        assert!((counter.chars_per_token() - 3.6).abs() < 1e-9, "zero usage is ignored");
     }
 
     proptest! {

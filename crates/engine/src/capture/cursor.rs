@@ -129,11 +129,7 @@ pub(crate) fn relate(path: &Path, stamp: FileStamp, cursor: &Cursor, secret: &[u
         return Ok(Relation::Rewritten);
     }
     let (head, tail) = windows(path, cursor.seen_bytes, secret)?;
-    Ok(if head == cursor.head && tail == cursor.tail {
-        Relation::Grown
-    } else {
-        Relation::Rewritten
-    })
+    Ok(if head == cursor.head && tail == cursor.tail { Relation::Grown } else { Relation::Rewritten })
 }
 
 /// Returns the keyed hashes of the first and the last window of a file's first `length` bytes.
@@ -141,13 +137,9 @@ pub(crate) fn windows(path: &Path, length: u64, secret: &[u8; 32]) -> Result<([u
     let mut file = File::open(path).map_err(EngineError::io("open", path))?;
     let span = length.min(WINDOW_BYTES);
     let mut hash_at = |offset: u64| -> Result<[u8; 32]> {
-        file.seek(SeekFrom::Start(offset))
-            .map_err(EngineError::io("seek in", path))?;
+        file.seek(SeekFrom::Start(offset)).map_err(EngineError::io("seek in", path))?;
         let mut bytes = Vec::new();
-        (&mut file)
-            .take(span)
-            .read_to_end(&mut bytes)
-            .map_err(EngineError::io("read", path))?;
+        (&mut file).take(span).read_to_end(&mut bytes).map_err(EngineError::io("read", path))?;
         Ok(*blake3::keyed_hash(secret, &bytes).as_bytes())
     };
     Ok((hash_at(0)?, hash_at(length - span)?))

@@ -35,9 +35,7 @@ pub struct HomeHints {
 impl HomeHints {
     /// Returns Claude Code's configuration directory, whether it exists or not.
     pub fn claude(&self) -> Option<PathBuf> {
-        self.claude_config_dir
-            .clone()
-            .or_else(|| self.home.as_ref().map(|home| home.join(".claude")))
+        self.claude_config_dir.clone().or_else(|| self.home.as_ref().map(|home| home.join(".claude")))
     }
 
     /// Returns the homes that exist.
@@ -47,10 +45,7 @@ impl HomeHints {
             transcripts: config_dir.join("projects"),
             config_dir,
         });
-        claude
-            .into_iter()
-            .filter(|home| home.transcripts.is_dir())
-            .collect()
+        claude.into_iter().filter(|home| home.transcripts.is_dir()).collect()
     }
 }
 
@@ -71,11 +66,7 @@ pub(crate) fn find(paths: &[PathBuf]) -> Result<Vec<FoundFile>> {
         if metadata.is_dir() {
             scan(path, 0, &mut found)?;
         } else {
-            found.push(FoundFile {
-                path: path.clone(),
-                is_named: true,
-                bytes: metadata.len(),
-            });
+            found.push(FoundFile { path: path.clone(), is_named: true, bytes: metadata.len() });
         }
     }
     found.sort_by(|left, right| left.path.cmp(&right.path));
@@ -93,18 +84,9 @@ fn scan(folder: &Path, depth: usize, found: &mut Vec<FoundFile>) -> Result<()> {
         let kind = entry.file_type().map_err(EngineError::io("read", entry.path()))?;
         if kind.is_dir() {
             scan(&entry.path(), depth + 1, found)?;
-        } else if kind.is_file()
-            && entry
-                .path()
-                .extension()
-                .is_some_and(|extension| extension == "jsonl")
-        {
+        } else if kind.is_file() && entry.path().extension().is_some_and(|extension| extension == "jsonl") {
             let bytes = entry.metadata().map_or(0, |metadata| metadata.len());
-            found.push(FoundFile {
-                path: entry.path(),
-                is_named: false,
-                bytes,
-            });
+            found.push(FoundFile { path: entry.path(), is_named: false, bytes });
         }
     }
     Ok(())

@@ -102,15 +102,9 @@ impl Engine {
 impl ImportReport {
     fn add(&mut self, file: &FoundFile, result: Result<Captured>) {
         match result {
-            Ok(captured) => self.sessions.push(ImportedSession {
-                path: file.path.clone(),
-                captured,
-            }),
+            Ok(captured) => self.sessions.push(ImportedSession { path: file.path.clone(), captured }),
             Err(EngineError::NotATranscript { .. }) if !file.is_named => self.skipped.push(file.path.clone()),
-            Err(error) => self.failures.push(ImportFailure {
-                path: file.path.clone(),
-                error,
-            }),
+            Err(error) => self.failures.push(ImportFailure { path: file.path.clone(), error }),
         }
     }
 

@@ -129,10 +129,7 @@ impl<'e> Ingest<'e> {
 
     /// Returns whether the chain of an earlier reading is not continued by this one.
     pub(crate) fn left_behind(&self) -> Option<CommitId> {
-        self.earlier
-            .as_ref()
-            .filter(|earlier| !earlier.met)
-            .and_then(|earlier| earlier.tip)
+        self.earlier.as_ref().filter(|earlier| !earlier.met).and_then(|earlier| earlier.tip)
     }
 
     /// Takes one complete line with its newline.
@@ -146,10 +143,7 @@ impl<'e> Ingest<'e> {
             self.close(facts)?;
         }
         for note in notes {
-            self.note(Note {
-                line: Some(number),
-                ..note
-            });
+            self.note(Note { line: Some(number), ..note });
         }
         let replaced = scrubbed.findings.iter().map(|finding| length(finding.len)).sum();
         self.add(&scrubbed.bytes, raw.len(), replaced)?;
@@ -192,19 +186,13 @@ impl<'e> Ingest<'e> {
             (facts.commit_type == CommitType::Compaction).then(|| segment.in_memory().map(<[u8]>::to_vec));
         let native = segment.finish();
         let bytes = native.bytes;
-        let made = Made {
-            native,
-            compaction: in_memory.flatten(),
-            facts,
-            closure: Closure::Closed,
-            raw_bytes,
-        };
+        let made =
+            Made { native, compaction: in_memory.flatten(), facts, closure: Closure::Closed, raw_bytes };
         let id = self.push_commit(made)?;
-        self.pending
-            .extend(covered.into_iter().filter_map(|write| match write {
-                Write::Cover { commit, .. } if commit == id => None,
-                other => Some(other),
-            }));
+        self.pending.extend(covered.into_iter().filter_map(|write| match write {
+            Write::Cover { commit, .. } if commit == id => None,
+            other => Some(other),
+        }));
         let totals = &mut self.start.totals;
         totals.commits += 1;
         totals.bytes += bytes;
@@ -221,44 +209,22 @@ impl<'e> Ingest<'e> {
     fn covers(&mut self, segment: &OpenSegment) -> Vec<Write> {
         let known = std::mem::take(&mut self.start.provisional);
         // Newest first, so that a range is never taken of a content that is itself being replaced.
-        known
-            .into_iter()
-            .rev()
-            .map(|provisional| self.cover(&provisional, segment))
-            .collect()
+        known.into_iter().rev().map(|provisional| self.cover(&provisional, segment)).collect()
     }
 
     fn cover(&self, provisional: &Provisional, segment: &OpenSegment) -> Write {
         let stored = self.engine.store.commit(provisional.commit).ok().flatten();
         let is_head =
             stored.is_some_and(|commit| segment.starts_with(commit.core.artifact, provisional.bytes));
-        let whole = segment
-            .in_memory()
-            .filter(|_| is_head)
-            .map(stemmata_model::artifact_id);
+        let whole = segment.in_memory().filter(|_| is_head).map(stemmata_model::artifact_id);
         let parts = whole
-            .map(|of| {
-                vec![ContentPart::Slice {
-                    of,
-                    offset: 0,
-                    length: provisional.bytes,
-                }]
-            })
+            .map(|of| vec![ContentPart::Slice { of, offset: 0, length: provisional.bytes }])
             .unwrap_or_default();
-        Write::Cover {
-            commit: provisional.commit,
-            parts,
-        }
+        Write::Cover { commit: provisional.commit, parts }
     }
 
     fn push_commit(&mut self, made: Made) -> Result<CommitId> {
-        let Made {
-            native,
-            compaction,
-            facts,
-            closure,
-            raw_bytes,
-        } = made;
+        let Made { native, compaction, facts, closure, raw_bytes } = made;
         let native_id = native.artifact;
         self.pending_bytes += native.bytes;
         self.pending.push(native.write);
@@ -298,10 +264,7 @@ impl<'e> Ingest<'e> {
             closure,
             counts: facts.counts,
         }));
-        self.pending.push(Write::Sighting {
-            commit: id,
-            sighting: Box::new(sighting),
-        });
+        self.pending.push(Write::Sighting { commit: id, sighting: Box::new(sighting) });
         Ok(id)
     }
 
@@ -310,10 +273,7 @@ impl<'e> Ingest<'e> {
         self.flush(Vec::new())?;
         let parent = self.start.parent.map(|(id, _)| id);
         let mut earlier = ChainSegments::new(self.engine, parent, None);
-        let plan = self
-            .adapter
-            .plan_compaction(native, &mut earlier)
-            .map_err(source_error)?;
+        let plan = self.adapter.plan_compaction(native, &mut earlier).map_err(source_error)?;
         for note in plan.notes {
             self.note(note);
         }
@@ -325,18 +285,15 @@ impl<'e> Ingest<'e> {
                 None => (native_id, Some(native)),
                 Some(number) => earlier.content(number),
             };
-            let range = whole
-                .and_then(|whole| slice(whole, piece.offset, piece.length))
-                .ok_or_else(|| EngineError::Refused {
-                    what: "a compaction",
-                    reasons: vec!["it points outside its chain".to_owned()],
+            let range =
+                whole.and_then(|whole| slice(whole, piece.offset, piece.length)).ok_or_else(|| {
+                    EngineError::Refused {
+                        what: "a compaction",
+                        reasons: vec!["it points outside its chain".to_owned()],
+                    }
                 })?;
             bytes.extend_from_slice(range);
-            parts.push(ContentPart::Slice {
-                of,
-                offset: piece.offset,
-                length: piece.length,
-            });
+            parts.push(ContentPart::Slice { of, offset: piece.offset, length: piece.length });
         }
         let id = stemmata_model::artifact_id(&bytes);
         if id != native_id {
@@ -355,21 +312,13 @@ impl<'e> Ingest<'e> {
         let finished = self.segment.snapshot();
         let bytes = finished.bytes;
         let raw_bytes = self.segment.raw_bytes;
-        let made = Made {
-            native: finished,
-            compaction: None,
-            facts,
-            closure: Closure::Provisional,
-            raw_bytes,
-        };
+        let made =
+            Made { native: finished, compaction: None, facts, closure: Closure::Provisional, raw_bytes };
         let id = self.push_commit(made)?;
         let known = std::mem::take(&mut self.start.provisional);
         for older in &known {
             if older.commit != id && older.bytes < bytes && self.is_head(older) {
-                self.pending.push(Write::Cover {
-                    commit: older.commit,
-                    parts: Vec::new(),
-                });
+                self.pending.push(Write::Cover { commit: older.commit, parts: Vec::new() });
             }
         }
         self.start.provisional = known.into_iter().filter(|older| older.commit != id).collect();
@@ -417,17 +366,11 @@ impl<'e> Ingest<'e> {
     /// Returns the notes, with one more for each kind that had too many.
     pub(crate) fn take_notes(&mut self) -> Vec<Note> {
         let mut notes = std::mem::take(&mut self.notes);
-        let mut beyond: Vec<_> = self
-            .note_counts
-            .iter()
-            .filter(|(_, count)| **count > NOTES_PER_KIND_MAX)
-            .collect();
+        let mut beyond: Vec<_> =
+            self.note_counts.iter().filter(|(_, count)| **count > NOTES_PER_KIND_MAX).collect();
         beyond.sort();
         for (code, count) in beyond {
-            notes.push(Note::new(
-                *code,
-                format!("{} more like this", count - NOTES_PER_KIND_MAX),
-            ));
+            notes.push(Note::new(*code, format!("{} more like this", count - NOTES_PER_KIND_MAX)));
         }
         notes
     }
@@ -494,9 +437,6 @@ fn length(bytes: usize) -> u64 {
 pub(crate) fn source_error(error: stemmata_runtimes::adapter::SourceError) -> EngineError {
     match error.downcast::<EngineError>() {
         Ok(own) => *own,
-        Err(other) => EngineError::Refused {
-            what: "reading the chain",
-            reasons: vec![other.to_string()],
-        },
+        Err(other) => EngineError::Refused { what: "reading the chain", reasons: vec![other.to_string()] },
     }
 }

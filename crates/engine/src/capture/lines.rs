@@ -37,17 +37,9 @@ impl Lines {
     /// Starts at `offset`, which is the start of line `line` (1 = first), and goes to `end`.
     pub(crate) fn open(path: &Path, offset: u64, line: u64, end: u64) -> Result<Self> {
         let mut file = File::open(path).map_err(EngineError::io("open", path))?;
-        file.seek(SeekFrom::Start(offset))
-            .map_err(EngineError::io("seek in", path))?;
+        file.seek(SeekFrom::Start(offset)).map_err(EngineError::io("seek in", path))?;
         let reader = BufReader::with_capacity(BUFFER_BYTES, file.take(end.saturating_sub(offset)));
-        Ok(Self {
-            path: path.to_owned(),
-            reader,
-            buffer: Vec::new(),
-            offset,
-            end,
-            line,
-        })
+        Ok(Self { path: path.to_owned(), reader, buffer: Vec::new(), offset, end, line })
     }
 
     /// Returns the number (1 = first) of the line that comes next.
@@ -60,9 +52,8 @@ impl Lines {
         self.buffer.clear();
         let bound = u64::try_from(LINE_BYTES_MAX).expect("the bound fits") + 1;
         let mut limited = (&mut self.reader).take(bound);
-        let count = limited
-            .read_until(b'\n', &mut self.buffer)
-            .map_err(EngineError::io("read", &self.path))?;
+        let count =
+            limited.read_until(b'\n', &mut self.buffer).map_err(EngineError::io("read", &self.path))?;
         if count > LINE_BYTES_MAX && self.buffer.last() != Some(&b'\n') {
             return Err(EngineError::LineTooLong {
                 path: self.path.clone(),
@@ -84,9 +75,6 @@ impl Lines {
         let complete = self.buffer.last() == Some(&b'\n');
         self.offset += u64::try_from(count).expect("a length fits 64 bits");
         self.line += 1;
-        Ok(Some(Line {
-            bytes: &self.buffer,
-            complete,
-        }))
+        Ok(Some(Line { bytes: &self.buffer, complete }))
     }
 }

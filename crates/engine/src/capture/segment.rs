@@ -64,11 +64,7 @@ impl OpenSegment {
         self.spilled_bytes += length(&part);
         let content = NewContent::literal(part);
         let bytes = content.parts().iter().map(part_bytes).sum();
-        self.spilled.push(ContentPart::Slice {
-            of: content.id(),
-            offset: 0,
-            length: bytes,
-        });
+        self.spilled.push(ContentPart::Slice { of: content.id(), offset: 0, length: bytes });
         Write::Content(content)
     }
 
@@ -99,18 +95,13 @@ impl OpenSegment {
                 NewContent::composed(id, parts)
             }
         };
-        FinishedSegment {
-            artifact: content.id(),
-            bytes,
-            write: Write::Content(content),
-        }
+        FinishedSegment { artifact: content.id(), bytes, write: Write::Content(content) }
     }
 
     /// Returns whether the first `bytes` bytes are the content `artifact`; unknown counts as no.
     pub(crate) fn starts_with(&self, artifact: ArtifactId, bytes: u64) -> bool {
-        let head = usize::try_from(bytes)
-            .ok()
-            .and_then(|end| self.in_memory().and_then(|all| all.get(..end)));
+        let head =
+            usize::try_from(bytes).ok().and_then(|end| self.in_memory().and_then(|all| all.get(..end)));
         head.is_some_and(|head| artifact_id(head) == artifact)
     }
 }
@@ -132,9 +123,8 @@ mod tests {
 
     #[test]
     fn a_segment_larger_than_a_part_is_spilled_and_keeps_its_hash() {
-        let whole: Vec<u8> = (0..PART_BYTES_MAX * 2 + 7)
-            .map(|n| u8::try_from(n % 251).expect("small"))
-            .collect();
+        let whole: Vec<u8> =
+            (0..PART_BYTES_MAX * 2 + 7).map(|n| u8::try_from(n % 251).expect("small")).collect();
         let mut segment = OpenSegment::default();
         let mut spilled = 0;
         for piece in whole.chunks(1_000_003) {

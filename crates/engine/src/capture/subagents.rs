@@ -40,17 +40,9 @@ impl Engine {
             main_only: true,
             ..SessionFilter::default()
         };
-        let candidates = self.store.sessions(
-            &filter,
-            Page {
-                skip: 0,
-                rows_max: 16,
-            },
-        )?;
-        let Some(parent_tip) = candidates
-            .iter()
-            .find(|known| &known.session == parent)
-            .and_then(|known| known.tip)
+        let candidates = self.store.sessions(&filter, Page { skip: 0, rows_max: 16 })?;
+        let Some(parent_tip) =
+            candidates.iter().find(|known| &known.session == parent).and_then(|known| known.tip)
         else {
             return Ok(None);
         };
@@ -59,12 +51,7 @@ impl Engine {
         };
         let agent = session.session.as_str().trim_start_matches("agent-").to_owned();
         let (to, entry) = self.starter(parent_tip, started, &agent)?;
-        Ok(Some(Link {
-            from,
-            kind: LinkKind::Subagent,
-            to,
-            entry,
-        }))
+        Ok(Some(Link { from, kind: LinkKind::Subagent, to, entry }))
     }
 
     /// Finds the commit and the entry of a parent chain that names a subagent, else the commit that was open

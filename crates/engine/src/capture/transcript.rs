@@ -54,11 +54,7 @@ impl CaptureOptions {
 
     /// Returns what a hook does: complete lines only.
     pub fn live(trigger: Trigger) -> Self {
-        Self {
-            torn_tail: false,
-            trigger,
-            ..Self::import()
-        }
+        Self { torn_tail: false, trigger, ..Self::import() }
     }
 }
 
@@ -126,20 +122,11 @@ impl Engine {
             }
             _ => detect(path)?,
         };
-        Ok(Prepared {
-            adapter,
-            key,
-            stamp,
-            cursor: usable,
-            relation,
-            previous,
-        })
+        Ok(Prepared { adapter, key, stamp, cursor: usable, relation, previous })
     }
 
     fn read(&self, path: &Path, options: &CaptureOptions, prepared: Prepared) -> Result<Captured> {
-        let goes_on = (prepared.relation == Some(Relation::Grown))
-            .then(|| prepared.cursor.clone())
-            .flatten();
+        let goes_on = (prepared.relation == Some(Relation::Grown)).then(|| prepared.cursor.clone()).flatten();
         let granularity = match (&goes_on, options.full, &prepared.previous) {
             (Some(cursor), ..) => cursor.granularity,
             (None, false, Some(previous)) => previous.granularity,
@@ -149,30 +136,18 @@ impl Engine {
         let splitter = prepared.adapter.splitter(granularity, state.as_deref());
         let start = match &goes_on {
             Some(cursor) => self.start_from(cursor)?,
-            None => Start {
-                line: 1,
-                ..Start::default()
-            },
+            None => Start { line: 1, ..Start::default() },
         };
         let mut lines = Lines::open(path, start.raw_bytes, start.line, prepared.stamp.length)?;
         let sighting = self.sighting(path, options, &prepared)?;
-        let left = if goes_on.is_none() {
-            prepared.cursor.as_ref()
-        } else {
-            None
-        };
+        let left = if goes_on.is_none() { prepared.cursor.as_ref() } else { None };
         let earlier = left.map(|cursor| Earlier {
             tip: cursor.tip,
             provisional: cursor.provisional.clone(),
             met: false,
         });
         let ingest = Ingest::new(self, prepared.adapter, splitter, sighting, start).expect(earlier);
-        let mut run = Run {
-            ingest,
-            prepared,
-            granularity,
-            goes_on: goes_on.is_some(),
-        };
+        let mut run = Run { ingest, prepared, granularity, goes_on: goes_on.is_some() };
         let mut batch_number = 0_u32;
         while let Some(line) = lines.next()? {
             if line.complete {
@@ -208,10 +183,7 @@ impl Engine {
         let session = self
             .store
             .session(&run.prepared.key)?
-            .ok_or_else(|| EngineError::NotFound {
-                what: "session",
-                text: run.prepared.key.path.clone(),
-            })?;
+            .ok_or_else(|| EngineError::NotFound { what: "session", text: run.prepared.key.path.clone() })?;
         let outcome = run.ingest.outcome();
         Ok(Captured {
             session,
@@ -233,22 +205,14 @@ impl Engine {
                 return Ok(None);
             }
         }
-        Ok(Some(Link {
-            from: root,
-            kind: LinkKind::DerivedFrom,
-            to: old,
-            entry: None,
-        }))
+        Ok(Some(Link { from: root, kind: LinkKind::DerivedFrom, to: old, entry: None }))
     }
 
     fn start_from(&self, cursor: &Cursor) -> Result<Start> {
         let parent = match cursor.tip {
             None => None,
             Some(tip) => {
-                let commit = self
-                    .store
-                    .commit(tip)?
-                    .ok_or(stemmata_store::StoreError::CommitMissing(tip))?;
+                let commit = self.store.commit(tip)?.ok_or(stemmata_store::StoreError::CommitMissing(tip))?;
                 Some((tip, commit.core.created_at))
             }
         };
@@ -277,21 +241,14 @@ impl Engine {
             thread: options.thread.clone(),
             template_alias: options.template_alias.clone(),
             observed_at: self.clock.now(),
-            source: Some(Source {
-                path,
-                offset: 0,
-                length: 0,
-            }),
+            source: Some(Source { path, offset: 0, length: 0 }),
         })
     }
 
     /// Returns the key of the session that a transcript on this machine is.
     pub(crate) fn session_key(&self, path: &Path) -> SessionKey {
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        SessionKey {
-            machine: self.identity.machine.clone(),
-            path: absolute.to_string_lossy().into_owned(),
-        }
+        SessionKey { machine: self.identity.machine.clone(), path: absolute.to_string_lossy().into_owned() }
     }
 }
 
@@ -313,11 +270,7 @@ impl Run<'_> {
     ) -> Result<Vec<Write>> {
         let closed = self.ingest.closed();
         let tip = leaf.map(|(id, _)| id).or(closed.parent.map(|(id, _)| id));
-        let seen = if leaf.is_some() {
-            self.ingest.seen_bytes()
-        } else {
-            closed.raw_bytes
-        };
+        let seen = if leaf.is_some() { self.ingest.seen_bytes() } else { closed.raw_bytes };
         let (head, tail) = windows(path, seen, &engine.store.identity()?.secret)?;
         let cursor = Cursor {
             format: self.ingest.adapter().format().to_string(),
@@ -340,10 +293,7 @@ impl Run<'_> {
         let session = self.session(tip, leaf.map(|(_, facts)| facts));
         Ok(vec![
             Write::Session(Box::new(session)),
-            Write::Cursor {
-                key: self.prepared.key.clone(),
-                value: cursor.encode(),
-            },
+            Write::Cursor { key: self.prepared.key.clone(), value: cursor.encode() },
         ])
     }
 
@@ -367,18 +317,12 @@ impl Run<'_> {
             granularity: self.granularity,
             origin: previous.map_or(SessionOrigin::Imported, |known| known.origin),
             title: self.title(facts.title.as_ref()),
-            cwd: facts
-                .cwd
-                .clone()
-                .or_else(|| previous.and_then(|known| known.cwd.clone())),
+            cwd: facts.cwd.clone().or_else(|| previous.and_then(|known| known.cwd.clone())),
             git_branch: facts
                 .git_branch
                 .clone()
                 .or_else(|| previous.and_then(|known| known.git_branch.clone())),
-            version: facts
-                .version
-                .clone()
-                .or_else(|| previous.and_then(|known| known.version.clone())),
+            version: facts.version.clone().or_else(|| previous.and_then(|known| known.version.clone())),
             started_at: earliest(previous.and_then(|known| known.started_at), facts.first_timestamp),
             last_at: facts.last_timestamp.max(previous.and_then(|known| known.last_at)),
             tip,
@@ -392,16 +336,8 @@ impl Run<'_> {
 impl Run<'_> {
     /// A session that goes on keeps its title: what was read now may not have held the first prompt.
     fn title(&self, now: Option<&String>) -> Option<String> {
-        let before = self
-            .prepared
-            .previous
-            .as_ref()
-            .and_then(|known| known.title.as_ref());
-        if self.goes_on {
-            before.or(now).cloned()
-        } else {
-            now.or(before).cloned()
-        }
+        let before = self.prepared.previous.as_ref().and_then(|known| known.title.as_ref());
+        if self.goes_on { before.or(now).cloned() } else { now.or(before).cloned() }
     }
 }
 
@@ -443,37 +379,23 @@ fn head(path: &Path) -> Result<Vec<u8>> {
 fn detect(path: &Path) -> Result<&'static dyn Adapter> {
     let head = head(path)?;
     if head.is_empty() {
-        return Err(EngineError::NotATranscript {
-            path: path.to_owned(),
-            reason: "it is empty".to_owned(),
-        });
+        return Err(EngineError::NotATranscript { path: path.to_owned(), reason: "it is empty".to_owned() });
     }
-    registry::detect(&head)
-        .map(|(adapter, _)| adapter)
-        .ok_or_else(|| EngineError::NotATranscript {
-            path: path.to_owned(),
-            reason: format!(
-                "its beginning fits none of the known formats ({})",
-                known_formats()
-            ),
-        })
+    registry::detect(&head).map(|(adapter, _)| adapter).ok_or_else(|| EngineError::NotATranscript {
+        path: path.to_owned(),
+        reason: format!("its beginning fits none of the known formats ({})", known_formats()),
+    })
 }
 
 /// Names a session: clients go by the file's name where it is shaped like an id, else the records tell.
 fn session_name(path: &Path, adapter: &'static dyn Adapter) -> Result<SessionId> {
-    let stem = path
-        .file_stem()
-        .map(|stem| stem.to_string_lossy().into_owned())
-        .unwrap_or_default();
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let is_id = stem.len() == 36 && stem.split('-').map(str::len).eq([8, 4, 4, 4, 12]);
     if is_id || stem.starts_with("agent-") {
         return Ok(SessionId::new(stem)?);
     }
     let mut splitter = adapter.splitter(Granularity::Turn, None);
-    for line in head(path)?
-        .split_inclusive(|byte| *byte == b'\n')
-        .filter(|line| line.ends_with(b"\n"))
-    {
+    for line in head(path)?.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")) {
         splitter.line(line.strip_suffix(b"\n").unwrap_or(line), &mut Vec::new());
         if let Some(session) = &splitter.facts().session {
             return Ok(session.clone());

@@ -77,9 +77,7 @@ impl<'e> ChainSegments<'e> {
     pub(crate) fn load(&self, number: usize) -> Result<Option<Arc<Vec<u8>>>> {
         match self.known.get(number) {
             None => Ok(None),
-            Some(Known {
-                bytes: Some(bytes), ..
-            }) => Ok(Some(Arc::clone(bytes))),
+            Some(Known { bytes: Some(bytes), .. }) => Ok(Some(Arc::clone(bytes))),
             Some(Known { id, bytes: None }) => Ok(Some(Arc::new(read_whole(self.engine, *id)?))),
         }
     }
@@ -90,10 +88,7 @@ impl<'e> ChainSegments<'e> {
         if fits {
             self.kept_bytes += length;
         }
-        self.known.push(Known {
-            id,
-            bytes: fits.then(|| Arc::new(bytes.to_vec())),
-        });
+        self.known.push(Known { id, bytes: fits.then(|| Arc::new(bytes.to_vec())) });
     }
 
     fn advance(&mut self) -> Result<Option<Segment>> {
@@ -147,11 +142,9 @@ pub(crate) fn read_whole(engine: &Engine, id: ArtifactId) -> Result<Vec<u8>> {
         return Err(EngineError::Store(bound));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
-    engine
-        .store
-        .read_content(id, None, &mut |piece: &[u8]| -> io::Result<()> {
-            bytes.extend_from_slice(piece);
-            Ok(())
-        })?;
+    engine.store.read_content(id, None, &mut |piece: &[u8]| -> io::Result<()> {
+        bytes.extend_from_slice(piece);
+        Ok(())
+    })?;
     Ok(bytes)
 }

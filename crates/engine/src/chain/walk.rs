@@ -21,12 +21,7 @@ pub(crate) struct Walk<'s> {
 
 impl<'s> Walk<'s> {
     pub(crate) fn new(store: &'s dyn Store, from: Option<CommitId>) -> Self {
-        Self {
-            store,
-            page: VecDeque::new(),
-            next: from,
-            page_commits: FIRST_PAGE_COMMITS,
-        }
+        Self { store, page: VecDeque::new(), next: from, page_commits: FIRST_PAGE_COMMITS }
     }
 
     /// Returns the next commit towards the root, none after the root.

@@ -34,26 +34,15 @@ impl Engine {
         let mut changes = Vec::new();
         if let Some(text) = update.summary {
             let text = Some(clean(text)).filter(|text| !text.trim().is_empty());
-            changes.push(Annotation::Summary {
-                text,
-                source: SummarySource::Given,
-            });
+            changes.push(Annotation::Summary { text, source: SummarySource::Given });
         }
         changes.extend(update.add_tags.into_iter().map(clean).map(Annotation::AddTag));
         changes.extend(update.remove_tags.into_iter().map(Annotation::RemoveTag));
         changes.extend(update.notes.into_iter().map(clean).map(Annotation::AddNote));
-        changes.extend(
-            update
-                .pin
-                .map(|pin| if pin { Annotation::Pin } else { Annotation::Unpin }),
-        );
+        changes.extend(update.pin.map(|pin| if pin { Annotation::Pin } else { Annotation::Unpin }));
         let at = self.clock.now();
-        let writes = changes.into_iter().map(|change| Write::Annotate {
-            commit: ctx,
-            change,
-            at,
-            by: by.clone(),
-        });
+        let writes =
+            changes.into_iter().map(|change| Write::Annotate { commit: ctx, change, at, by: by.clone() });
         let batch: Vec<Write> = writes.collect();
         if !batch.is_empty() {
             self.store.commit_batch(batch)?;

@@ -35,11 +35,7 @@ impl Engine {
         };
         let found = self.find_entry(ctx, at)?;
         let is_prompt = found.entry.role == Role::User && found.entry.answers().next().is_none();
-        let keep = if is_prompt {
-            found.entry.native.offset
-        } else {
-            end_of_line(&found)
-        };
+        let keep = if is_prompt { found.entry.native.offset } else { end_of_line(&found) };
         let prompt = is_prompt.then(|| text_of(&found.entry));
         let whole = u64::try_from(found.native.len()).expect("a length fits 64 bits");
         let ctx = match (keep, found.commit.core.parent) {
@@ -57,10 +53,7 @@ impl Engine {
     }
 
     fn find_entry(&self, ctx: CommitId, at: &str) -> Result<Found> {
-        let not_found = || EngineError::NotFound {
-            what: "entry of this chain",
-            text: at.to_owned(),
-        };
+        let not_found = || EngineError::NotFound { what: "entry of this chain", text: at.to_owned() };
         if at.len() < ENTRY_CHARS_MIN {
             return Err(not_found());
         }
@@ -68,25 +61,12 @@ impl Engine {
         let mut found: Vec<Found> = Vec::new();
         while let Some(commit) = walk.next()? {
             let native = read_whole(self, commit.core.native_artifact())?;
-            let entries = Self::adapter(&commit.core.format, "read")?
-                .decode(&native)
-                .entries;
-            for entry in entries
-                .into_iter()
-                .filter(|entry| entry.id.as_str().starts_with(at))
-            {
+            let entries = Self::adapter(&commit.core.format, "read")?.decode(&native).entries;
+            for entry in entries.into_iter().filter(|entry| entry.id.as_str().starts_with(at)) {
                 if entry.id.as_str() == at {
-                    return Ok(Found {
-                        commit,
-                        native,
-                        entry,
-                    });
+                    return Ok(Found { commit, native, entry });
                 }
-                found.push(Found {
-                    commit: commit.clone(),
-                    native: native.clone(),
-                    entry,
-                });
+                found.push(Found { commit: commit.clone(), native: native.clone(), entry });
             }
         }
         if found.len() > 1 {
@@ -94,19 +74,14 @@ impl Engine {
                 id: known.entry.id.to_string(),
                 summary: one_line(&text_of(&known.entry), 80),
             });
-            return Err(EngineError::Ambiguous {
-                text: at.to_owned(),
-                candidates: candidates.collect(),
-            });
+            return Err(EngineError::Ambiguous { text: at.to_owned(), candidates: candidates.collect() });
         }
         found.pop().ok_or_else(not_found)
     }
 
     /// Makes a commit of the first bytes of another one, as a range of its content.
     fn cut_commit(&self, found: &Found, keep: u64) -> Result<CommitId> {
-        let end = usize::try_from(keep)
-            .unwrap_or(usize::MAX)
-            .min(found.native.len());
+        let end = usize::try_from(keep).unwrap_or(usize::MAX).min(found.native.len());
         let head = found.native.get(..end).unwrap_or_default();
         let adapter = Self::adapter(&found.commit.core.format, "read")?;
         let mut splitter = adapter.splitter(Granularity::Every(u32::MAX), None);
@@ -115,10 +90,9 @@ impl Engine {
         }
         let facts = splitter.open();
         let floor = match found.commit.core.parent {
-            Some(parent) => self
-                .store
-                .commit(parent)?
-                .map_or(Timestamp::EPOCH, |known| known.core.created_at),
+            Some(parent) => {
+                self.store.commit(parent)?.map_or(Timestamp::EPOCH, |known| known.core.created_at)
+            }
             None => Timestamp::EPOCH,
         };
         let artifact = artifact_id(head);
@@ -132,11 +106,7 @@ impl Engine {
             created_at: facts.timestamp.unwrap_or(floor).max(floor),
         };
         let id = core.id();
-        let slice = ContentPart::Slice {
-            of: found.commit.core.native_artifact(),
-            offset: 0,
-            length: keep,
-        };
+        let slice = ContentPart::Slice { of: found.commit.core.native_artifact(), offset: 0, length: keep };
         self.store.commit_batch(vec![
             Write::Content(NewContent::composed(artifact, vec![slice])),
             Write::Commit(NewCommit {
@@ -145,10 +115,7 @@ impl Engine {
                 closure: Closure::Provisional,
                 counts: facts.counts,
             }),
-            Write::Cover {
-                commit: id,
-                parts: Vec::new(),
-            },
+            Write::Cover { commit: id, parts: Vec::new() },
         ])?;
         Ok(id)
     }
@@ -156,14 +123,8 @@ impl Engine {
 
 fn end_of_line(found: &Found) -> u64 {
     let end = found.entry.native.offset + found.entry.native.length;
-    let next = usize::try_from(end)
-        .ok()
-        .and_then(|end| found.native.get(end..))
-        .unwrap_or_default();
-    let newline = next
-        .iter()
-        .position(|byte| *byte == b'\n')
-        .map_or(next.len(), |position| position + 1);
+    let next = usize::try_from(end).ok().and_then(|end| found.native.get(end..)).unwrap_or_default();
+    let newline = next.iter().position(|byte| *byte == b'\n').map_or(next.len(), |position| position + 1);
     end + u64::try_from(newline).expect("a length fits 64 bits")
 }
 

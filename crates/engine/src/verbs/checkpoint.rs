@@ -77,24 +77,12 @@ impl Engine {
     /// `ParentMissing`, `ContentMissing`, `Bound`, `Format` for a format that cannot be counted, store errors.
     pub fn checkpoint(&self, request: &CheckpointRequest) -> Result<Checkpointed> {
         let key = SessionKey {
-            machine: request
-                .machine
-                .clone()
-                .unwrap_or_else(|| self.identity.machine.clone()),
+            machine: request.machine.clone().unwrap_or_else(|| self.identity.machine.clone()),
             path: format!("api:{}", request.session),
         };
         let retry = retry_key(request, &key);
-        if let Some(id) = retry
-            .as_ref()
-            .map(|retry| self.earlier_try(retry))
-            .transpose()?
-            .flatten()
-        {
-            return Ok(Checkpointed {
-                id,
-                existed: true,
-                notes: Vec::new(),
-            });
+        if let Some(id) = retry.as_ref().map(|retry| self.earlier_try(retry)).transpose()?.flatten() {
+            return Ok(Checkpointed { id, existed: true, notes: Vec::new() });
         }
         let mut notes = Vec::new();
         let (artifact, mut batch, bytes) = self.content_of(request, &mut notes)?;
@@ -110,31 +98,15 @@ impl Engine {
             counts,
         }));
         let sighting = self.given_sighting(request, &key)?;
-        batch.push(Write::Session(Box::new(
-            self.api_session(request, &sighting, key, id)?,
-        )));
+        batch.push(Write::Session(Box::new(self.api_session(request, &sighting, key, id)?)));
         if let Some(text) = &request.summary {
             let text = Some(self.scrubber.scrub_text(text).text.into_owned());
-            let change = Annotation::Summary {
-                text,
-                source: SummarySource::Given,
-            };
+            let change = Annotation::Summary { text, source: SummarySource::Given };
             let by = sighting.principal.clone();
-            batch.push(Write::Annotate {
-                commit: id,
-                change,
-                at: self.clock.now(),
-                by,
-            });
+            batch.push(Write::Annotate { commit: id, change, at: self.clock.now(), by });
         }
-        batch.push(Write::Sighting {
-            commit: id,
-            sighting: Box::new(sighting),
-        });
-        batch.extend(retry.map(|key| Write::Cursor {
-            key,
-            value: id.to_string().into_bytes(),
-        }));
+        batch.push(Write::Sighting { commit: id, sighting: Box::new(sighting) });
+        batch.extend(retry.map(|key| Write::Cursor { key, value: id.to_string().into_bytes() }));
         self.store.commit_batch(batch)?;
         Ok(Checkpointed { id, existed, notes })
     }
@@ -159,20 +131,14 @@ impl Engine {
 
     fn earlier_try(&self, key: &SessionKey) -> Result<Option<CommitId>> {
         let stored = self.store.cursor(key)?;
-        Ok(stored
-            .and_then(|bytes| String::from_utf8(bytes).ok())
-            .and_then(|text| text.parse().ok()))
+        Ok(stored.and_then(|bytes| String::from_utf8(bytes).ok()).and_then(|text| text.parse().ok()))
     }
 
     fn parent_of(&self, request: &CheckpointRequest) -> Result<Option<Commit>> {
         let Some(parent) = request.parent else {
             return Ok(None);
         };
-        Ok(Some(
-            self.store
-                .commit(parent)?
-                .ok_or(StoreError::CommitMissing(parent))?,
-        ))
+        Ok(Some(self.store.commit(parent)?.ok_or(StoreError::CommitMissing(parent))?))
     }
 
     fn content_of(
@@ -196,10 +162,7 @@ impl Engine {
                     clean.extend_from_slice(&scrubbed.bytes);
                 }
                 if replaced > 0 {
-                    notes.push(Note::new(
-                        NoteCode::Redacted,
-                        format!("{replaced} secrets were replaced"),
-                    ));
+                    notes.push(Note::new(NoteCode::Redacted, format!("{replaced} secrets were replaced")));
                 }
                 let artifact = artifact_id(&clean);
                 Ok((artifact, contents(artifact, &clean), clean))
@@ -243,10 +206,7 @@ impl Engine {
             observed_at: self.clock.now(),
             source: None,
         };
-        Ok(Write::Sighting {
-            commit,
-            sighting: Box::new(sighting),
-        })
+        Ok(Write::Sighting { commit, sighting: Box::new(sighting) })
     }
 
     fn api_session(
@@ -268,10 +228,7 @@ impl Engine {
             principal: sighting.principal.clone(),
             granularity: Granularity::Turn,
             origin: SessionOrigin::Api,
-            title: request
-                .summary
-                .clone()
-                .or_else(|| known.as_ref().and_then(|known| known.title.clone())),
+            title: request.summary.clone().or_else(|| known.as_ref().and_then(|known| known.title.clone())),
             cwd: None,
             git_branch: None,
             version: None,
@@ -288,10 +245,7 @@ impl Engine {
 /// Names the try of a caller that may try again.
 fn retry_key(request: &CheckpointRequest, key: &SessionKey) -> Option<SessionKey> {
     let own = request.idempotency_key.as_ref()?;
-    Some(SessionKey {
-        machine: key.machine.clone(),
-        path: format!("{}#{own}", key.path),
-    })
+    Some(SessionKey { machine: key.machine.clone(), path: format!("{}#{own}", key.path) })
 }
 
 /// Counts a content by its format's rule; a caller's other number is corrected with a note. A format that is
@@ -317,18 +271,9 @@ fn counted(request: &CheckpointRequest, bytes: &[u8], notes: &mut Vec<Note>) -> 
         splitter.line(line.strip_suffix(b"\n").unwrap_or(line), notes);
     }
     let counts = splitter.open().counts;
-    if request
-        .messages
-        .is_some_and(|messages| messages != counts.messages)
-    {
-        let message = format!(
-            "{} messages were given, {} were found",
-            given.messages, counts.messages
-        );
+    if request.messages.is_some_and(|messages| messages != counts.messages) {
+        let message = format!("{} messages were given, {} were found", given.messages, counts.messages);
         notes.push(Note::new(NoteCode::CountsCorrected, message));
     }
-    Ok(Counts {
-        tokens: request.tokens.unwrap_or(counts.tokens),
-        ..counts
-    })
+    Counts { tokens: request.tokens.unwrap_or(counts.tokens), ..counts }
 }

@@ -62,10 +62,7 @@ impl Engine {
             created_at,
         };
         let id = core.id();
-        let counts = Counts {
-            tokens: tokens_after,
-            ..count(adapter, &record)
-        };
+        let counts = Counts { tokens: tokens_after, ..count(adapter, &record) };
         let mut batch = contents(artifact, &record);
         batch.push(Write::Commit(NewCommit {
             core,
@@ -108,10 +105,7 @@ impl Engine {
                 return Ok((commit.id, parent));
             }
         }
-        Err(EngineError::NotFound {
-            what: "compaction at or before",
-            text: ctx.to_string(),
-        })
+        Err(EngineError::NotFound { what: "compaction at or before", text: ctx.to_string() })
     }
 
     /// Undoes the nearest compaction: names the commit just before it and writes that commit's context.
@@ -126,10 +120,7 @@ impl Engine {
 }
 
 fn refused(reason: &str) -> EngineError {
-    EngineError::Refused {
-        what: "the compaction",
-        reasons: vec![reason.to_owned()],
-    }
+    EngineError::Refused { what: "the compaction", reasons: vec![reason.to_owned()] }
 }
 
 fn count(adapter: &'static dyn stemmata_runtimes::adapter::Adapter, bytes: &[u8]) -> Counts {

@@ -28,11 +28,8 @@ impl Engine {
     /// # Errors
     /// `NotFound` when none worked there.
     pub fn latest_session(&self, cwd: Option<&str>) -> Result<Session> {
-        let filter = SessionFilter {
-            project: cwd.map(str::to_owned),
-            main_only: true,
-            ..SessionFilter::default()
-        };
+        let filter =
+            SessionFilter { project: cwd.map(str::to_owned), main_only: true, ..SessionFilter::default() };
         let sessions = self.store.sessions(&filter, Page { skip: 0, rows_max: 1 })?;
         sessions.into_iter().next().ok_or_else(|| EngineError::NotFound {
             what: "session",
@@ -42,8 +39,7 @@ impl Engine {
 }
 
 fn tip(session: &Session) -> Result<CommitId> {
-    session.tip.ok_or_else(|| EngineError::NotFound {
-        what: "commit of session",
-        text: session.session.to_string(),
-    })
+    session
+        .tip
+        .ok_or_else(|| EngineError::NotFound { what: "commit of session", text: session.session.to_string() })
 }

@@ -55,18 +55,13 @@ impl Engine {
         let (bytes, new) = self.entries_of(compaction)?;
         let text = String::from_utf8_lossy(&bytes);
         let kept: HashSet<&str> = new.iter().map(|entry| entry.id.as_str()).collect();
-        let (stayed, gone): (Vec<&Entry>, Vec<&Entry>) = old
-            .iter()
-            .filter(|entry| is_said(entry))
-            .partition(|entry| kept.contains(entry.id.as_str()));
+        let (stayed, gone): (Vec<&Entry>, Vec<&Entry>) =
+            old.iter().filter(|entry| is_said(entry)).partition(|entry| kept.contains(entry.id.as_str()));
         let worked = Worked::of(&old);
         let (kept_files, lost_files): (Vec<String>, Vec<String>) =
             worked.files.into_iter().partition(|file| names_file(&text, file));
-        let lost_commands = worked
-            .commands
-            .into_iter()
-            .filter(|command| !text.contains(command.as_str()))
-            .collect();
+        let lost_commands =
+            worked.commands.into_iter().filter(|command| !text.contains(command.as_str())).collect();
         Ok(CompactionDiff {
             compaction,
             before,
@@ -92,21 +87,13 @@ fn is_said(entry: &Entry) -> bool {
 
 /// A file counts as named by its whole path or by its name.
 fn names_file(text: &str, file: &str) -> bool {
-    let name = file
-        .rsplit('/')
-        .next()
-        .filter(|name| !name.is_empty())
-        .unwrap_or(file);
+    let name = file.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(file);
     text.contains(file) || text.contains(name)
 }
 
 fn lost(entry: &Entry) -> LostEntry {
     let text = text_of(entry);
-    let text = if text.trim().is_empty() {
-        describe(entry)
-    } else {
-        text
-    };
+    let text = if text.trim().is_empty() { describe(entry) } else { text };
     LostEntry {
         id: entry.id.to_string(),
         role: entry.role,
@@ -121,13 +108,7 @@ fn describe(entry: &Entry) -> String {
         Part::ToolResult { parts, is_error, .. } => {
             let text: Vec<&str> = parts
                 .iter()
-                .filter_map(|part| {
-                    if let Part::Text(text) = part {
-                        Some(text.as_str())
-                    } else {
-                        None
-                    }
-                })
+                .filter_map(|part| if let Part::Text(text) = part { Some(text.as_str()) } else { None })
                 .collect();
             format!("{}{}", if *is_error { "error: " } else { "" }, text.join(" "))
         }
@@ -154,17 +135,8 @@ impl Worked {
             if let Part::ToolCall { arguments, .. } = part
                 && let Ok(serde_json::Value::Object(fields)) = serde_json::from_str(arguments)
             {
-                let text = |key: &str| {
-                    fields
-                        .get(key)
-                        .and_then(|value| value.as_str())
-                        .map(str::to_owned)
-                };
-                worked.files.extend(
-                    ["file_path", "notebook_path", "path"]
-                        .into_iter()
-                        .filter_map(text),
-                );
+                let text = |key: &str| fields.get(key).and_then(|value| value.as_str()).map(str::to_owned);
+                worked.files.extend(["file_path", "notebook_path", "path"].into_iter().filter_map(text));
                 worked.commands.extend(text("command"));
             }
         }

@@ -19,10 +19,8 @@ impl Engine {
     /// `NotFound` when nothing goes by the name, `Ambiguous` with up to ten candidates when several things do.
     pub fn find(&self, text: &str) -> Result<CommitId> {
         if text.starts_with(IdKind::Commit.tag()) {
-            let prefix: CommitPrefix = text.parse().map_err(|_| EngineError::NotFound {
-                what: "commit",
-                text: text.to_owned(),
-            })?;
+            let prefix: CommitPrefix =
+                text.parse().map_err(|_| EngineError::NotFound { what: "commit", text: text.to_owned() })?;
             return self.only(text, &self.store.commits_in(prefix, CANDIDATES_MAX + 1)?);
         }
         let tagged = self.store.tagged(text, CANDIDATES_MAX + 1)?;
@@ -30,10 +28,9 @@ impl Engine {
             return self.only(text, &tagged);
         }
         if let Some(session) = self.find_session(text)? {
-            return session.tip.ok_or_else(|| EngineError::NotFound {
-                what: "commit of session",
-                text: text.to_owned(),
-            });
+            return session
+                .tip
+                .ok_or_else(|| EngineError::NotFound { what: "commit of session", text: text.to_owned() });
         }
         if let Ok(prefix) = format!("{}{text}", IdKind::Commit.tag()).parse::<CommitPrefix>() {
             let commits = self.store.commits_in(prefix, CANDIDATES_MAX + 1)?;
@@ -41,10 +38,7 @@ impl Engine {
                 return self.only(text, &commits);
             }
         }
-        Err(EngineError::NotFound {
-            what: "commit, session or tag",
-            text: text.to_owned(),
-        })
+        Err(EngineError::NotFound { what: "commit, session or tag", text: text.to_owned() })
     }
 
     /// Finds a session by its id, a prefix of it (at least four characters) or the path of its transcript.
@@ -58,14 +52,8 @@ impl Engine {
         if text.len() < PREFIX_CHARS_MIN {
             return Ok(None);
         }
-        let filter = SessionFilter {
-            session_prefix: Some(text.to_owned()),
-            ..SessionFilter::default()
-        };
-        let page = Page {
-            skip: 0,
-            rows_max: CANDIDATES_MAX + 1,
-        };
+        let filter = SessionFilter { session_prefix: Some(text.to_owned()), ..SessionFilter::default() };
+        let page = Page { skip: 0, rows_max: CANDIDATES_MAX + 1 };
         let mut sessions = self.store.sessions(&filter, page)?;
         if sessions.iter().any(|session| session.session.as_str() == text) {
             sessions.retain(|session| session.session.as_str() == text);
@@ -74,42 +62,24 @@ impl Engine {
         sessions.dedup_by(|left, right| left.session == right.session && left.tip == right.tip);
         if sessions.len() > 1 {
             let candidates = sessions.iter().take(CANDIDATES_MAX).map(|session| Candidate {
-                id: session
-                    .tip
-                    .map_or_else(|| session.session.to_string(), |tip| tip.to_string()),
-                summary: format!(
-                    "{} ({})",
-                    session.title.as_deref().unwrap_or("untitled"),
-                    session.key.path
-                ),
+                id: session.tip.map_or_else(|| session.session.to_string(), |tip| tip.to_string()),
+                summary: format!("{} ({})", session.title.as_deref().unwrap_or("untitled"), session.key.path),
             });
-            return Err(EngineError::Ambiguous {
-                text: text.to_owned(),
-                candidates: candidates.collect(),
-            });
+            return Err(EngineError::Ambiguous { text: text.to_owned(), candidates: candidates.collect() });
         }
         Ok(sessions.pop())
     }
 
     fn only(&self, text: &str, commits: &[CommitId]) -> Result<CommitId> {
         match commits {
-            [] => Err(EngineError::NotFound {
-                what: "commit",
-                text: text.to_owned(),
-            }),
+            [] => Err(EngineError::NotFound { what: "commit", text: text.to_owned() }),
             [only] => Ok(*only),
             several => {
                 let mut candidates = Vec::new();
                 for id in several.iter().take(CANDIDATES_MAX) {
-                    candidates.push(Candidate {
-                        id: id.to_string(),
-                        summary: self.summary_of(*id)?.text,
-                    });
+                    candidates.push(Candidate { id: id.to_string(), summary: self.summary_of(*id)?.text });
                 }
-                Err(EngineError::Ambiguous {
-                    text: text.to_owned(),
-                    candidates,
-                })
+                Err(EngineError::Ambiguous { text: text.to_owned(), candidates })
             }
         }
     }

@@ -31,10 +31,7 @@ impl Engine {
             && let Some(commit) = walk.next()?
         {
             if position >= skip {
-                rows.push(HistoryRow {
-                    summary: self.summary(&commit)?,
-                    commit,
-                });
+                rows.push(HistoryRow { summary: self.summary(&commit)?, commit });
             }
             position += 1;
         }
@@ -53,15 +50,9 @@ impl Engine {
             let parent = self.store.commit(*id)?.and_then(|commit| commit.core.parent);
             superseded.extend(parent);
         }
-        let nearest: Vec<CommitId> = candidates
-            .into_iter()
-            .filter(|id| !superseded.contains(id))
-            .collect();
+        let nearest: Vec<CommitId> = candidates.into_iter().filter(|id| !superseded.contains(id)).collect();
         if nearest.is_empty() {
-            return Err(EngineError::NotFound {
-                what: "checkpoint at or before",
-                text: at.to_string(),
-            });
+            return Err(EngineError::NotFound { what: "checkpoint at or before", text: at.to_string() });
         }
         Ok(nearest)
     }

@@ -113,10 +113,7 @@ impl Engine {
         stop: Stop,
         cut: Option<HeadCut>,
     ) -> Result<PlannedContext<'_>> {
-        let commit = self
-            .store
-            .commit(ctx)?
-            .ok_or(stemmata_store::StoreError::CommitMissing(ctx))?;
+        let commit = self.store.commit(ctx)?.ok_or(stemmata_store::StoreError::CommitMissing(ctx))?;
         let adapter = Self::adapter(&commit.core.format, "read")?;
         if let Some(wanted) = format.filter(|wanted| **wanted != commit.core.format) {
             return Err(EngineError::Format {
@@ -134,9 +131,7 @@ impl Engine {
             }
         };
         let mut chain = ChainSegments::new(self, Some(ctx), marked).cut_head(cut);
-        let plan = adapter
-            .plan_context(&mut chain, plan_stop)
-            .map_err(source_error)?;
+        let plan = adapter.plan_context(&mut chain, plan_stop).map_err(source_error)?;
         Ok(PlannedContext { plan, chain, adapter })
     }
 
@@ -183,10 +178,7 @@ impl PlannedContext<'_> {
         if self.plan.abandoned_entries > 0 {
             notes.push(Note::new(
                 NoteCode::AbandonedBranch,
-                format!(
-                    "{} entries of abandoned branches were left out",
-                    self.plan.abandoned_entries
-                ),
+                format!("{} entries of abandoned branches were left out", self.plan.abandoned_entries),
             ));
         }
         if self.plan.recovered > 0 {
@@ -224,10 +216,7 @@ fn piece_runs<'a>(piece: &'a Piece, content: &'a [u8]) -> Result<Vec<&'a [u8]>> 
     };
     let start = usize::try_from(piece.offset).map_err(|_| outside())?;
     let length = usize::try_from(piece.length).map_err(|_| outside())?;
-    let whole = content
-        .get(start..)
-        .and_then(|rest| rest.get(..length))
-        .ok_or_else(outside)?;
+    let whole = content.get(start..).and_then(|rest| rest.get(..length)).ok_or_else(outside)?;
     let mut runs = Vec::with_capacity(piece.edits.len() * 2 + 1);
     let mut at = 0;
     for edit in &piece.edits {

@@ -25,11 +25,10 @@ impl Engine {
         }
         let mut written = Bytes(0);
         for content in contents.into_iter().rev() {
-            self.store
-                .read_content(content, None, &mut |piece: &[u8]| -> io::Result<()> {
-                    written += Bytes::of(piece);
-                    out.write_all(piece)
-                })?;
+            self.store.read_content(content, None, &mut |piece: &[u8]| -> io::Result<()> {
+                written += Bytes::of(piece);
+                out.write_all(piece)
+            })?;
         }
         Ok(written)
     }

@@ -74,10 +74,8 @@ impl Engine {
     /// `Refused` with reasons when the loader would not take it whole; `Io`; store errors.
     pub fn place(&self, ctx: CommitId, options: &PlaceOptions) -> Result<Placed> {
         let head = self.head(ctx, options.at_entry.as_deref())?;
-        let commit = self
-            .store
-            .commit(head.ctx)?
-            .ok_or(stemmata_store::StoreError::CommitMissing(head.ctx))?;
+        let commit =
+            self.store.commit(head.ctx)?.ok_or(stemmata_store::StoreError::CommitMissing(head.ctx))?;
         let context = self.plan_context(head.ctx, None, options.stop, None)?;
         let request = PlaceRequest {
             session: self.ids.session(),
@@ -113,10 +111,7 @@ impl Engine {
             return Ok(None);
         };
         let machine = first.as_ref().map(|sighting| sighting.machine.clone());
-        let key = machine.map(|machine| SessionKey {
-            machine,
-            path: source.path.clone(),
-        });
+        let key = machine.map(|machine| SessionKey { machine, path: source.path.clone() });
         let session = key.map(|key| self.store.session(&key)).transpose()?.flatten();
         Ok(session.and_then(|session| session.cwd))
     }
@@ -147,32 +142,16 @@ impl Engine {
         let validation = output.validator.finish();
         let placed_bytes = output.written;
         let hash = *output.hasher.finalize().as_bytes();
-        let file = output
-            .file
-            .into_inner()
-            .map_err(|error| EngineError::io("write", path)(error.into_error()))?;
-        Ok(Written {
-            file,
-            hash,
-            taken_bytes,
-            placed_bytes,
-            validation,
-            notes,
-        })
+        let file =
+            output.file.into_inner().map_err(|error| EngineError::io("write", path)(error.into_error()))?;
+        Ok(Written { file, hash, taken_bytes, placed_bytes, validation, notes })
     }
 
     /// Makes the file appear under its name, durable and never over another, and records it.
     fn persist(&self, written: Written, placed: &Placed, commit: &stemmata_model::Commit) -> Result<()> {
         let path = &placed.path;
-        written
-            .file
-            .as_file()
-            .sync_all()
-            .map_err(EngineError::io("sync", path))?;
-        written
-            .file
-            .persist_noclobber(path)
-            .map_err(|error| EngineError::io("create", path)(error.error))?;
+        written.file.as_file().sync_all().map_err(EngineError::io("sync", path))?;
+        written.file.persist_noclobber(path).map_err(|error| EngineError::io("create", path)(error.error))?;
         if let Some(folder) = path.parent() {
             File::open(folder)
                 .and_then(|folder| folder.sync_all())
@@ -195,10 +174,7 @@ impl Engine {
         self.store.commit_batch(vec![
             Write::Placement(Box::new(placement)),
             Write::Session(Box::new(session)),
-            Write::Cursor {
-                key,
-                value: cursor.encode(),
-            },
+            Write::Cursor { key, value: cursor.encode() },
         ])?;
         Ok(())
     }
@@ -331,14 +307,8 @@ fn refuse_fatal(validation: &Validation) -> Result<()> {
         Some(line) => format!("line {line}: {}", finding.message),
         None => finding.message.clone(),
     };
-    let fatal = validation
-        .findings
-        .iter()
-        .filter(|finding| finding.severity == Severity::Fatal);
-    Err(EngineError::Refused {
-        what: "placing the session",
-        reasons: fatal.map(describe).take(10).collect(),
-    })
+    let fatal = validation.findings.iter().filter(|finding| finding.severity == Severity::Fatal);
+    Err(EngineError::Refused { what: "placing the session", reasons: fatal.map(describe).take(10).collect() })
 }
 
 /// Returns where to write, with folders made; refuses a place that is taken or that leaves the client's home.
@@ -350,10 +320,7 @@ fn destination(config_dir: &Path, place: &ClientPlace) -> Result<PathBuf> {
             reasons: vec!["the path would leave the client's home".to_owned()],
         });
     }
-    let path = place
-        .relative_path
-        .iter()
-        .fold(config_dir.to_owned(), |path, part| path.join(part));
+    let path = place.relative_path.iter().fold(config_dir.to_owned(), |path, part| path.join(part));
     if path.exists() {
         return Err(EngineError::Refused {
             what: "placing the session",

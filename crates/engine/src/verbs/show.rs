@@ -35,22 +35,14 @@ impl Engine {
     /// # Errors
     /// `CommitMissing`, store errors.
     pub fn show(&self, id: CommitId) -> Result<Shown> {
-        let commit = self
-            .store
-            .commit(id)?
-            .ok_or(stemmata_store::StoreError::CommitMissing(id))?;
+        let commit = self.store.commit(id)?.ok_or(stemmata_store::StoreError::CommitMissing(id))?;
         Ok(Shown {
             summary: self.summary(&commit)?,
             sightings: self.store.sightings(id, SHOWN_MAX)?,
             annotations: self.store.annotations(id)?,
             audit: self.store.audit(id, SHOWN_MAX)?,
             links: self.store.links(id, SHOWN_MAX)?,
-            children: self
-                .store
-                .children(id, SHOWN_MAX)?
-                .into_iter()
-                .map(|child| child.id)
-                .collect(),
+            children: self.store.children(id, SHOWN_MAX)?.into_iter().map(|child| child.id).collect(),
             commit,
         })
     }

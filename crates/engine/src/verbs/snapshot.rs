@@ -20,9 +20,7 @@ impl Engine {
         let artifact = artifact_id(&bytes);
         let core = CommitCore {
             parent: Some(ctx),
-            commit_type: CommitType::Snapshot {
-                restated_entries: made.counts.entries,
-            },
+            commit_type: CommitType::Snapshot { restated_entries: made.counts.entries },
             artifact,
             native: None,
             format: commit.core.format,
@@ -48,9 +46,6 @@ pub(crate) fn contents(artifact: stemmata_model::ArtifactId, bytes: &[u8]) -> Ve
     if bytes.len() <= PART_BYTES_MAX {
         return vec![Write::Content(NewContent::literal(bytes.to_vec()))];
     }
-    let parts = bytes
-        .chunks(PART_BYTES_MAX)
-        .map(|part| ContentPart::Bytes(part.to_vec()))
-        .collect();
+    let parts = bytes.chunks(PART_BYTES_MAX).map(|part| ContentPart::Bytes(part.to_vec())).collect();
     vec![Write::Content(NewContent::composed(artifact, parts))]
 }

@@ -38,10 +38,7 @@ impl Engine {
     /// # Errors
     /// `CommitMissing`, and whatever reading the content says.
     pub fn summary_of(&self, id: CommitId) -> Result<SummaryText> {
-        let commit = self
-            .store
-            .commit(id)?
-            .ok_or(stemmata_store::StoreError::CommitMissing(id))?;
+        let commit = self.store.commit(id)?.ok_or(stemmata_store::StoreError::CommitMissing(id))?;
         self.summary(&commit)
     }
 
@@ -62,10 +59,7 @@ impl Engine {
                 &Self::adapter(&commit.core.format, "read")?.decode(&bytes).entries,
             )
         };
-        Ok(SummaryText {
-            text,
-            source: SummarySource::Heuristic,
-        })
+        Ok(SummaryText { text, source: SummarySource::Heuristic })
     }
 
     /// Returns the title of the session that a commit was captured in.
@@ -75,10 +69,7 @@ impl Engine {
             let Some(commit) = walk.next()? else { break };
             for sighting in self.store.sightings(commit.id, 4)? {
                 let Some(source) = sighting.source else { continue };
-                let key = stemmata_store::SessionKey {
-                    machine: sighting.machine,
-                    path: source.path,
-                };
+                let key = stemmata_store::SessionKey { machine: sighting.machine, path: source.path };
                 if let Some(title) = self.store.session(&key)?.and_then(|session| session.title) {
                     return Ok(Some(title));
                 }
@@ -92,9 +83,7 @@ impl Engine {
 fn derive(commit_type: CommitType, entries: &[Entry]) -> String {
     let first = |wanted: &dyn Fn(&Entry) -> bool| {
         let mut texts = entries.iter().filter(|entry| wanted(entry)).map(text_of);
-        texts
-            .find(|text| !text.trim().is_empty())
-            .map(|text| one_line(&text, TEXT_CHARS_MAX))
+        texts.find(|text| !text.trim().is_empty()).map(|text| one_line(&text, TEXT_CHARS_MAX))
     };
     let summary = |entry: &Entry| entry.kind == EntryKind::CompactionSummary;
     let said = match commit_type {
@@ -106,11 +95,7 @@ fn derive(commit_type: CommitType, entries: &[Entry]) -> String {
         .or_else(|| first(&|entry| entry.role == Role::Assistant))
         .unwrap_or_else(|| format!("{} entries", entries.len()));
     let tools = tools(entries);
-    if tools.is_empty() {
-        said
-    } else {
-        format!("{said} [{tools}]")
-    }
+    if tools.is_empty() { said } else { format!("{said} [{tools}]") }
 }
 
 fn tools(entries: &[Entry]) -> String {
@@ -126,13 +111,7 @@ fn tools(entries: &[Entry]) -> String {
     let mut shown: Vec<String> = ranked
         .iter()
         .take(TOOLS_MAX)
-        .map(|(name, count)| {
-            if *count == 1 {
-                (*name).to_owned()
-            } else {
-                format!("{name} ×{count}")
-            }
-        })
+        .map(|(name, count)| if *count == 1 { (*name).to_owned() } else { format!("{name} ×{count}") })
         .collect();
     if beyond > 0 {
         shown.push(format!("{beyond} more"));

@@ -52,22 +52,11 @@ impl Engine {
                 tree.is_cut = true;
                 break;
             }
-            let commit = self
-                .store
-                .commit(id)?
-                .ok_or(stemmata_store::StoreError::CommitMissing(id))?;
-            let children: Vec<CommitId> = self
-                .store
-                .children(id, CHILDREN_MAX)?
-                .into_iter()
-                .map(|child| child.id)
-                .collect();
+            let commit = self.store.commit(id)?.ok_or(stemmata_store::StoreError::CommitMissing(id))?;
+            let children: Vec<CommitId> =
+                self.store.children(id, CHILDREN_MAX)?.into_iter().map(|child| child.id).collect();
             open.extend(children.iter().rev());
-            tree.nodes.push(TreeNode {
-                commit,
-                children,
-                links: self.store.links(id, CHILDREN_MAX)?,
-            });
+            tree.nodes.push(TreeNode { commit, children, links: self.store.links(id, CHILDREN_MAX)? });
         }
         Ok(tree)
     }

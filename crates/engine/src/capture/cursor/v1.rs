@@ -50,11 +50,7 @@ pub(super) fn encode(cursor: &Cursor) -> Vec<u8> {
         tip: cursor.tip.map(|id| id.to_string()),
         splitter: cursor.splitter.clone(),
         seen_bytes: cursor.seen_bytes,
-        provisional: cursor
-            .provisional
-            .iter()
-            .map(|known| (known.commit.to_string(), known.bytes))
-            .collect(),
+        provisional: cursor.provisional.iter().map(|known| (known.commit.to_string(), known.bytes)).collect(),
         device: cursor.stamp.device,
         inode: cursor.stamp.inode,
         length: cursor.stamp.length,
@@ -81,12 +77,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Cursor> {
     let provisional = stored
         .provisional
         .iter()
-        .map(|(commit, bytes)| {
-            Some(Provisional {
-                commit: commit.parse().ok()?,
-                bytes: *bytes,
-            })
-        })
+        .map(|(commit, bytes)| Some(Provisional { commit: commit.parse().ok()?, bytes: *bytes }))
         .collect::<Option<Vec<_>>>()?;
     Some(Cursor {
         format: stored.format,
