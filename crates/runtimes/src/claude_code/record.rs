@@ -221,6 +221,8 @@ borrowed_object! {
         agent_id = "agentId",
         /// The working directory.
         cwd = "cwd",
+        /// Of a `relocated` record: the directory that the session moved to.
+        relocated_cwd = "relocatedCwd",
         /// The version of the client.
         version = "version",
         /// The git branch.

@@ -1,0 +1,49 @@
+//! Turns decisions about lines into pieces of bytes.
+//!
+//! Lines that follow each other become one piece, so that a plan without losses is one piece a segment.
+
+use super::super::tree::Tree;
+use super::fate::Fates;
+use super::{Relink, id_text};
+use crate::adapter::{Edit, Piece};
+
+/// Lists what to emit.
+pub(super) fn pieces(tree: &Tree, fates: &Fates, edits: &[Relink]) -> Vec<Piece> {
+    let mut pieces: Vec<Piece> = Vec::new();
+    let mut edits = edits.iter().peekable();
+    for (position, row) in tree.rows.iter().enumerate() {
+        let edit = edits.next_if(|edit| edit.row == position);
+        if !fates.is_kept(position) {
+            continue;
+        }
+        let follows = |piece: &Piece| piece.segment == row.segment && piece.offset + piece.length == row.offset;
+        if !pieces.last().is_some_and(follows) {
+            pieces.push(Piece {
+                segment: row.segment,
+                offset: row.offset,
+                length: 0,
+                edits: Vec::new(),
+            });
+        }
+        let Some(piece) = pieces.last_mut() else {
+            continue;
+        };
+        if let (Some(edit), Some((offset, length))) = (edit, row.parent_span) {
+            piece.edits.push(Edit {
+                offset: piece.length + offset as u64,
+                length: length as u64,
+                with: parent_value(tree, edit.parent),
+            });
+        }
+        piece.length += row.length;
+    }
+    pieces
+}
+
+fn parent_value(tree: &Tree, parent: Option<usize>) -> Vec<u8> {
+    let key = parent.and_then(|parent| tree.row(parent).key);
+    key.map_or_else(
+        || b"null".to_vec(),
+        |key| serde_json::Value::String(id_text(tree, key)).to_string().into_bytes(),
+    )
+}

@@ -1,0 +1,260 @@
+//! Reads a chain from its newest segment back, as far as the asked context needs, into an index of lines.
+//!
+//! It follows single links only, to know when to stop; the path is found when all lines are there.
+
+use std::collections::{HashMap, HashSet};
+
+use stemmata_model::CommitType;
+
+use super::super::row::{Key, Kind, Link, Names, Place, Row};
+use crate::adapter::{PlanStop, Segment, Segments, SourceError, segment_number};
+
+/// What was read of a chain, newest segment first.
+#[derive(Debug, Default)]
+pub(super) struct Loaded {
+    segments: Vec<Lines>,
+    /// Ids that are no UUIDs.
+    pub(super) names: Names,
+    side: Option<bool>,
+    /// The segment that the caller asked to stop at, if it is a compaction.
+    pub(super) stop: Option<usize>,
+}
+
+/// The lines of one segment.
+#[derive(Debug, Default)]
+struct Lines {
+    rows: Vec<Row>,
+    /// What stands for everything before, where the segment is a compaction.
+    artifact: Option<Vec<u8>>,
+}
+
+/// Reads as much of a chain as a context with this stop needs.
+///
+/// # Errors
+/// What the chain's storage says.
+pub(super) fn load(chain: &mut dyn Segments, stop: PlanStop) -> Result<Loaded, SourceError> {
+    let mut loaded = Loaded::default();
+    let mut trace = Trace::default();
+    while let Some(segment) = chain.next()? {
+        let position = loaded.segments.len();
+        let ends_here = match stop {
+            PlanStop::Root => false,
+            PlanStop::Ancestor => segment.is_stop,
+            PlanStop::Compaction => segment.commit_type == CommitType::Snapshot { restated_entries: 0 },
+        };
+        if ends_here && segment.commit_type == CommitType::Compaction {
+            loaded.stop = Some(position);
+        }
+        loaded.take(position, segment);
+        if ends_here || (stop == PlanStop::Compaction && trace.follow(&mut loaded)) {
+            break;
+        }
+    }
+    Ok(loaded)
+}
+
+impl Loaded {
+    /// Returns how many segments were read.
+    pub(super) fn segments_read(&self) -> usize {
+        self.segments.len()
+    }
+
+    /// Returns whether the conversation is a subagent's: all its lines are marked as a sidechain.
+    pub(super) fn side(&self) -> bool {
+        self.side.unwrap_or_else(|| {
+            let mut messages = self.segments.iter().flat_map(|lines| &lines.rows).filter(|row| row.kind.is_message());
+            messages.clone().next().is_some() && messages.all(|row| row.sidechain)
+        })
+    }
+
+    /// Takes the lines out, in the order of the file.
+    pub(super) fn take_rows(&mut self) -> Vec<Row> {
+        let newest_first = self.segments.iter_mut().rev();
+        newest_first.flat_map(|lines| std::mem::take(&mut lines.rows)).collect()
+    }
+
+    /// Puts a compaction's artifact in the place of everything before it and of its own lines.
+    ///
+    /// Lines of the compaction's own segment that are in the tree and not in the artifact stay behind it.
+    pub(super) fn replace(&mut self, rows: Vec<Row>, position: usize) -> Vec<Row> {
+        let Some(artifact) = self.segments.get_mut(position).and_then(|lines| lines.artifact.take()) else {
+            return rows;
+        };
+        let mut replaced = read_lines(&artifact, segment_number(position, true), &mut self.names);
+        let known: HashSet<Key> = replaced.iter().filter_map(|row| row.key).collect();
+        let own = segment_number(position, false);
+        replaced.extend(rows.into_iter().filter(|row| {
+            let is_new = row.key.is_some_and(|key| !known.contains(&key));
+            row.segment < own || (row.segment == own && is_new)
+        }));
+        replaced
+    }
+
+    fn take(&mut self, position: usize, segment: Segment) {
+        let lines = match segment.commit_type {
+            CommitType::Delta => Lines {
+                rows: read_lines(&segment.native, segment_number(position, false), &mut self.names),
+                artifact: None,
+            },
+            CommitType::Compaction => Lines {
+                rows: read_lines(&segment.native, segment_number(position, false), &mut self.names),
+                artifact: segment.prefix,
+            },
+            CommitType::Snapshot { restated_entries } => {
+                let number = segment_number(position, segment.prefix.is_some());
+                let whole = segment.prefix.unwrap_or(segment.native);
+                let mut rows = read_lines(&whole, number, &mut self.names);
+                let entries = rows.iter_mut().filter(|row| row.kind != Kind::Blank);
+                let restated = usize::try_from(restated_entries).unwrap_or(usize::MAX);
+                entries.take(restated).for_each(|row| row.kind = Kind::Restated);
+                Lines { rows, artifact: None }
+            }
+        };
+        self.segments.push(lines);
+    }
+
+    fn row(&self, (segment, row): (usize, usize)) -> Option<&Row> {
+        self.segments.get(segment)?.rows.get(row)
+    }
+}
+
+fn read_lines(bytes: &[u8], segment: usize, names: &mut Names) -> Vec<Row> {
+    let mut offset = 0;
+    let lines = bytes.split_inclusive(|&byte| byte == b'\n');
+    let rows = lines.map(|line| {
+        let row = Row::read(line, Place { segment, offset }, names);
+        offset += row.length;
+        row
+    });
+    rows.collect()
+}
+
+/// Follows the way back while a chain is read.
+#[derive(Debug, Default)]
+struct Trace {
+    links: HashMap<Key, (usize, usize)>,
+    /// Records that a compaction keeps: what hangs on them hangs on the compaction.
+    kept: HashSet<Key>,
+    next: Next,
+    /// Segments whose lines are in `links`.
+    indexed: usize,
+    steps: usize,
+    ends_with_prompt: bool,
+}
+
+/// Where the way back stands.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// No message of the conversation was seen yet.
+    #[default]
+    Unknown,
+    /// It leads on to this record.
+    To(Key),
+    /// It is at this line.
+    At(usize, usize),
+    /// It ends here.
+    End,
+    /// It is broken, so that only the order of all lines tells.
+    Lost,
+}
+
+impl Trace {
+    /// Goes on with a newly read segment; returns whether no older one is needed.
+    fn follow(&mut self, loaded: &mut Loaded) -> bool {
+        self.index(loaded);
+        loop {
+            self.next = match self.next {
+                Next::Unknown => match self.start(loaded) {
+                    Next::Unknown => return false,
+                    next => next,
+                },
+                Next::To(key) if self.kept.contains(&key) && !self.links.contains_key(&key) => Next::End,
+                Next::To(key) => match self.links.get(&key) {
+                    Some(&(segment, row)) => Next::At(segment, row),
+                    None => return false,
+                },
+                Next::At(segment, row) => self.step(loaded, (segment, row)),
+                Next::End => return true,
+                Next::Lost => return false,
+            };
+        }
+    }
+
+    fn index(&mut self, loaded: &Loaded) {
+        for (segment, lines) in loaded.segments.iter().enumerate().skip(self.indexed) {
+            // The last line with an id counts, so lines are taken from the end, newest segment first.
+            for (position, row) in lines.rows.iter().enumerate().rev() {
+                self.kept.extend(row.preserved.iter());
+                if let Some(key) = row.key {
+                    self.links.entry(key).or_insert((segment, position));
+                }
+            }
+        }
+        self.indexed = loaded.segments.len();
+    }
+
+    fn start(&mut self, loaded: &mut Loaded) -> Next {
+        let Some(segment) = loaded.segments.len().checked_sub(1) else {
+            return Next::Unknown;
+        };
+        let rows = loaded.segments.get(segment).map_or(&[][..], |lines| &lines.rows);
+        let Some(side) = loaded.side.or_else(|| side_of(rows)) else {
+            return Next::Unknown;
+        };
+        let mut is_last = true;
+        let mut next = Next::Unknown;
+        for (position, row) in rows.iter().enumerate().rev() {
+            if let (Kind::Checkpoint, true, true, Link::Of(key)) = (row.kind, row.explicit, is_last, row.parent) {
+                next = Next::To(key);
+                break;
+            }
+            if row.kind.is_message() && row.sidechain == side {
+                next = Next::At(segment, position);
+                break;
+            }
+            is_last &= !row.kind.is_node() || row.sidechain != side || row.kind == Kind::Progress;
+        }
+        loaded.side = Some(side);
+        next
+    }
+
+    fn step(&mut self, loaded: &Loaded, at: (usize, usize)) -> Next {
+        let Some(row) = loaded.row(at) else {
+            return Next::Lost;
+        };
+        // No way is longer than the lines that are there, unless it is a circle.
+        self.steps += 1;
+        if self.steps > self.links.len() + 1 {
+            return Next::Lost;
+        }
+        match row.kind {
+            Kind::Boundary if is_complete(loaded, at) => return Next::End,
+            Kind::Boundary => return row.other.map_or(Next::Lost, Next::To),
+            Kind::Prompt | Kind::Summary => self.ends_with_prompt = true,
+            Kind::Assistant | Kind::Result => self.ends_with_prompt = false,
+            _ => {}
+        }
+        match row.parent {
+            Link::Of(key) => Next::To(key),
+            Link::Root | Link::Absent if self.ends_with_prompt => Next::End,
+            Link::Root | Link::Absent => Next::Lost,
+        }
+    }
+}
+
+/// Returns whether the messages of a segment are a conversation's own or a subagent's, where they tell.
+fn side_of(rows: &[Row]) -> Option<bool> {
+    let mut messages = rows.iter().filter(|row| row.kind.is_message()).peekable();
+    messages.peek()?;
+    if messages.clone().any(|row| !row.sidechain) {
+        return Some(false);
+    }
+    // The files of subagents name the agent in every line; inside a conversation's own file they do not.
+    messages.all(|row| row.has_agent).then_some(true)
+}
+
+fn is_complete(loaded: &Loaded, (segment, boundary): (usize, usize)) -> bool {
+    let rows = loaded.segments.get(segment).map_or(&[][..], |lines| &lines.rows);
+    let mut after = rows.iter().skip(boundary + 1);
+    after.find(|row| row.kind.is_message()).is_some_and(|row| row.kind == Kind::Summary)
+}

@@ -1,0 +1,200 @@
+//! What a client's loader makes of a transcript: which messages would reach the model.
+//!
+//! Facts about the clients, tried with the real ones (docs/reference/claude-code-loader.md); no code of theirs.
+
+use std::collections::HashSet;
+
+use super::row::{Kind, Link};
+use super::tree::Tree;
+
+/// Which loader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Loader {
+    /// Reads over progress, finds parallel calls again, bridges short gaps, needs no timestamps.
+    Recovering,
+    /// Walks parents and nothing else.
+    Walking,
+}
+
+/// The oldest version that was seen to recover what a walk loses.
+const RECOVERING_SINCE: (u64, u64, u64) = (2, 1, 330);
+
+/// How far back in time the recovering loader looks for a record in the place of a missing parent.
+const GAP_MICROS_MAX: i64 = 5_000_000;
+
+impl Loader {
+    /// Returns the loader of a version; of the newest known one where none is given or it cannot be read.
+    pub(super) fn of(version: Option<&str>) -> Self {
+        let Some(version) = version else {
+            return Self::Recovering;
+        };
+        let mut numbers = version.split(['.', '-', '+']).map(|number| number.parse().unwrap_or(u64::MAX));
+        let mut next = || numbers.next().unwrap_or_default();
+        if (next(), next(), next()) >= RECOVERING_SINCE {
+            Self::Recovering
+        } else {
+            Self::Walking
+        }
+    }
+
+    /// Returns the lines of the tree that this loader puts into the conversation.
+    pub(super) fn reached(self, tree: &Tree) -> HashSet<usize> {
+        let load = Load {
+            tree,
+            pruned: match self {
+                Self::Recovering => pruned(tree),
+                Self::Walking => HashSet::new(),
+            },
+        };
+        let Some(leaf) = load.leaf(self) else {
+            return HashSet::new();
+        };
+        match self {
+            Self::Recovering => load.recovering(leaf),
+            Self::Walking => load.walking(leaf),
+        }
+    }
+}
+
+/// A transcript that is being loaded.
+struct Load<'a> {
+    tree: &'a Tree,
+    /// Lines that the last compaction put away.
+    pruned: HashSet<usize>,
+}
+
+/// With kept records listed anywhere, everything before the last boundary goes, but for what that boundary
+/// keeps; if a record that it keeps is missing, nothing goes.
+fn pruned(tree: &Tree) -> HashSet<usize> {
+    let boundaries = || tree.rows.iter().enumerate().filter(|(_, row)| row.kind == Kind::Boundary);
+    let Some((last, row)) = boundaries().last() else {
+        return HashSet::new();
+    };
+    let any_kept = boundaries().any(|(_, row)| !row.preserved.is_empty());
+    if !any_kept || row.preserved.iter().any(|&key| tree.find(key).is_none()) {
+        return HashSet::new();
+    }
+    let kept: HashSet<usize> = row.preserved.iter().filter_map(|&key| tree.find(key)).collect();
+    (0..last).filter(|position| !kept.contains(position)).collect()
+}
+
+impl Load<'_> {
+    fn is_there(&self, position: usize) -> bool {
+        let row = self.tree.row(position);
+        row.kind.is_node() && row.kind != Kind::Progress && !self.pruned.contains(&position)
+    }
+
+    /// Returns the parent as it is written, read over progress.
+    fn parent(&self, position: usize) -> Option<usize> {
+        if self.tree.is_made_up(position) {
+            return None;
+        }
+        let parent = self.tree.parent(position)?;
+        if !self.pruned.contains(&parent) {
+            return Some(parent);
+        }
+        // What hangs on a record that a compaction put away hangs on the last one it kept.
+        let boundary = self.tree.rows.iter().rposition(|row| row.kind == Kind::Boundary)?;
+        let kept = self.tree.row(boundary).preserved.last().and_then(|&key| self.tree.find(key));
+        kept.filter(|_| self.tree.row(position).kind.is_message())
+    }
+
+    /// The last line of the tree ends the conversation, unless a checkpoint names a record above which, or
+    /// beside which, it hangs; a checkpoint of the user's own choice always counts.
+    fn leaf(&self, loader: Loader) -> Option<usize> {
+        let own = |&position: &usize| self.is_there(position) && self.tree.is_own(position);
+        let last = (0..self.tree.rows.len()).rev().find(own)?;
+        if loader == Loader::Walking {
+            return Some(last);
+        }
+        let (checkpoint, explicit) = self.checkpoint(last);
+        match checkpoint {
+            Some(checkpoint) if explicit => Some(checkpoint),
+            Some(checkpoint) if !self.descends(last, checkpoint) => Some(checkpoint),
+            Some(_) => Some(last),
+            None => Some(self.newest_below(last)),
+        }
+    }
+
+    /// A boundary makes earlier checkpoints void.
+    fn checkpoint(&self, last: usize) -> (Option<usize>, bool) {
+        let since = self.tree.rows.iter().rposition(|row| row.kind == Kind::Boundary).unwrap_or_default();
+        let after = self.tree.rows.iter().enumerate().skip(since);
+        let mut checkpoints = after.filter_map(|(position, row)| match (row.kind, row.parent) {
+            (Kind::Checkpoint, Link::Of(key)) => Some((position, self.tree.find(key), row.explicit)),
+            _ => None,
+        });
+        let Some((position, named, explicit)) = checkpoints.next_back() else {
+            return (None, false);
+        };
+        (named.filter(|&named| self.is_there(named)), explicit && position > last)
+    }
+
+    /// Calls of one message and their results count as one: any of them may be the checkpoint.
+    fn descends(&self, below: usize, above: usize) -> bool {
+        let unit = self.tree.unit(above);
+        let mut seen = HashSet::new();
+        let mut next = Some(below);
+        while let Some(position) = next.filter(|&position| seen.insert(position)) {
+            if position == above || (self.tree.unit(position) == unit && self.is_call_group(unit)) {
+                return true;
+            }
+            next = self.parent(position);
+        }
+        false
+    }
+
+    fn is_call_group(&self, unit: usize) -> bool {
+        !self.tree.row(unit).calls.is_empty() || self.tree.row(unit).message.is_some()
+    }
+
+    /// Without checkpoints, a record written earlier than its parent still counts as after it.
+    fn newest_below(&self, last: usize) -> usize {
+        let newest = (0..self.tree.rows.len()).filter(|&position| self.is_there(position) && self.tree.is_own(position));
+        let newest = newest.max_by_key(|&position| (self.tree.row(position).time, position));
+        let newest = newest.filter(|&newest| newest < last && self.tree.row(newest).time > self.tree.row(last).time);
+        newest.filter(|&newest| self.descends(newest, last)).unwrap_or(last)
+    }
+
+    fn recovering(&self, leaf: usize) -> HashSet<usize> {
+        let mut reached = HashSet::new();
+        let mut units = HashSet::new();
+        let mut next = Some(leaf);
+        while let Some(position) = next.filter(|&position| reached.insert(position)) {
+            units.insert(self.tree.unit(position));
+            let row = self.tree.row(position);
+            let has_parent = matches!(row.parent, Link::Of(_));
+            next = self.parent(position).or_else(|| has_parent.then(|| self.in_time(position, &reached)).flatten());
+        }
+        let beside = (0..self.tree.rows.len()).filter(|&position| {
+            self.is_there(position) && units.contains(&self.tree.unit(position)) && self.tree.is_own(position)
+        });
+        reached.extend(beside);
+        reached
+    }
+
+    /// Finds what stands in for a missing parent: the newest record not after this one, if it is near enough.
+    fn in_time(&self, position: usize, reached: &HashSet<usize>) -> Option<usize> {
+        let time = self.tree.row(position).time?;
+        let own = |&other: &usize| {
+            self.is_there(other) && self.tree.is_own(other) == self.tree.is_own(position) && !reached.contains(&other)
+        };
+        let earlier = (0..self.tree.rows.len()).filter(own).filter_map(|other| Some((self.tree.row(other).time?, other)));
+        let (found, other) = earlier.filter(|&(other, _)| other <= time).max()?;
+        (time - found <= GAP_MICROS_MAX).then_some(other)
+    }
+
+    /// Progress is a record like any other here; a record without a timestamp ends the walk.
+    fn walking(&self, leaf: usize) -> HashSet<usize> {
+        let mut reached = HashSet::new();
+        let mut next = Some(leaf);
+        while let Some(position) = next.filter(|&position| reached.insert(position)) {
+            let row = self.tree.row(position);
+            next = match row.parent {
+                Link::Of(key) => self.tree.find(key).filter(|&parent| self.tree.row(parent).time.is_some()),
+                Link::Absent | Link::Root => None,
+            };
+        }
+        reached
+    }
+}

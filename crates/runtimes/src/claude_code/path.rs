@@ -1,0 +1,205 @@
+//! The active path: from a conversation's last entry back to where it starts.
+//!
+//! It names units and links only; which other lines stay with them is decided in `context`.
+
+use std::collections::HashSet;
+
+use super::row::{Kind, Link};
+use super::tree::Tree;
+
+/// How far back a path goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// To the nearest compaction.
+    Compaction,
+    /// To the beginning of what is there, over compactions, unless they are in these bytes.
+    Beginning {
+        /// Number of bytes, as `Piece::segment` counts them.
+        stop: Option<usize>,
+    },
+}
+
+impl Reach {
+    fn ends_at(self, tree: &Tree, boundary: usize) -> bool {
+        match self {
+            Self::Compaction => true,
+            Self::Beginning { stop } => stop == Some(tree.row(boundary).segment),
+        }
+    }
+}
+
+/// A unit of the path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Step {
+    /// The unit.
+    pub(super) unit: usize,
+    /// The line of it on which the newer step hangs.
+    pub(super) landing: usize,
+}
+
+/// The active path, newest first.
+#[derive(Debug, Default)]
+pub(super) struct Path {
+    /// The steps that are kept.
+    pub(super) steps: Vec<Step>,
+    /// The units of the steps.
+    pub(super) units: HashSet<usize>,
+    /// The boundary of the compaction where it ends, if it ends at one.
+    pub(super) start: Option<usize>,
+    /// Lines of compactions that it goes over.
+    pub(super) skipped: HashSet<usize>,
+    /// Complete compactions that it goes over.
+    pub(super) skipped_compactions: u64,
+    /// Boundaries without a summary that it goes over.
+    pub(super) incomplete: u64,
+    /// Lines of the path whose parent was made up.
+    pub(super) recovered: HashSet<usize>,
+    /// Whether it goes through branches that hang beside it because a parent was written wrongly.
+    pub(super) spliced: u64,
+}
+
+/// Finds the line with which the conversation ends: what the user chose last, else the last message, and
+/// if that is a late result of a tool, the last message that followed from the call.
+pub(super) fn leaf(tree: &Tree) -> Option<usize> {
+    let own = |position: usize| tree.is_own(position) && tree.row(position).kind != Kind::Restated;
+    let mut positions = (0..tree.rows.len()).rev();
+    let last = positions.find(|&position| {
+        let row = tree.row(position);
+        match row.kind {
+            Kind::Checkpoint => row.explicit && chosen(tree, position).is_some(),
+            Kind::Progress => false,
+            kind => kind.is_node() && own(position),
+        }
+    })?;
+    if tree.row(last).kind == Kind::Checkpoint {
+        return chosen(tree, last);
+    }
+    let is_message = |position: &usize| own(*position) && tree.row(*position).kind.is_message();
+    let message = (0..=last).rev().find(is_message)?;
+    if tree.row(message).kind != Kind::Result {
+        return Some(message);
+    }
+    let branch = tree.branch(tree.unit(message), message);
+    let goes_on = |last: &usize| tree.unit(*last) != tree.unit(message);
+    branch.last.filter(goes_on).or(Some(message))
+}
+
+fn chosen(tree: &Tree, checkpoint: usize) -> Option<usize> {
+    match tree.row(checkpoint).parent {
+        Link::Of(key) => tree.find(key).filter(|&position| tree.is_own(position)),
+        Link::Absent | Link::Root => None,
+    }
+}
+
+/// Walks from a leaf back.
+pub(super) fn walk(tree: &Tree, leaf: usize, reach: Reach) -> Path {
+    let mut path = Path::default();
+    let mut next = Some(leaf);
+    // What follows the step in hand: the kind of the nearest newer message that is not the runtime's own.
+    let mut below = None;
+    let mut seen = HashSet::new();
+    while let Some(landing) = next {
+        let unit = tree.unit(landing);
+        if !seen.insert(unit) {
+            // A circle: what was reached so far is all there is.
+            break;
+        }
+        match tree.row(unit).kind {
+            Kind::Boundary if tree.is_complete(unit) && reach.ends_at(tree, unit) => {
+                path.keep(Step { unit, landing });
+                path.start = Some(unit);
+                return path;
+            }
+            Kind::Boundary => {
+                next = path.pass_boundary(tree, unit);
+                continue;
+            }
+            Kind::Summary if tree.boundary_of(unit).is_some_and(|boundary| !reach.ends_at(tree, boundary)) => {
+                path.skipped.insert(unit);
+                next = tree.parent(unit).or_else(|| tree.nearest(unit));
+                continue;
+            }
+            kind @ (Kind::Prompt | Kind::Assistant | Kind::Result | Kind::Summary) => below = Some(kind),
+            _ => {}
+        }
+        path.keep(Step { unit, landing });
+        next = path.older(tree, unit, below);
+    }
+    path
+}
+
+impl Path {
+    fn keep(&mut self, step: Step) {
+        self.units.insert(step.unit);
+        self.steps.push(step);
+    }
+
+    /// Goes over a compaction, or over a boundary whose summary was never written.
+    fn pass_boundary(&mut self, tree: &Tree, boundary: usize) -> Option<usize> {
+        self.skipped.insert(boundary);
+        if tree.is_complete(boundary) {
+            self.skipped_compactions += 1;
+            self.skipped.extend(tree.summary_of(boundary));
+        } else {
+            self.incomplete += 1;
+        }
+        let logical = tree.row(boundary).other.and_then(|key| tree.find(key));
+        logical.filter(|&logical| logical < boundary).or_else(|| tree.nearest(boundary))
+    }
+
+    /// Returns the line on which a unit hangs.
+    fn older(&mut self, tree: &Tree, unit: usize, below: Option<Kind>) -> Option<usize> {
+        let head = tree.head(unit);
+        let parent = tree.parent(head);
+        if tree.is_made_up(head) {
+            self.recovered.insert(head);
+        }
+        let Some(parent) = parent else {
+            return self.before_root(tree, head, below);
+        };
+        if let Some(boundary) = crossed(tree, parent, head) {
+            return Some(boundary);
+        }
+        let side = side_branch(tree, tree.unit(parent), head, below);
+        self.spliced += u64::from(side.is_some());
+        Some(side.unwrap_or(parent))
+    }
+
+    /// A conversation starts with a prompt. Anything else that hangs on nothing lost its parent.
+    fn before_root(&mut self, tree: &Tree, head: usize, below: Option<Kind>) -> Option<usize> {
+        if !matches!(below, Some(Kind::Assistant | Kind::Result)) {
+            return None;
+        }
+        let nearest = tree.nearest(head)?;
+        self.recovered.insert(head);
+        Some(nearest)
+    }
+}
+
+/// A record that a compaction keeps stands before its boundary, and what follows the compaction hangs on it:
+/// the way back leads through the compaction.
+fn crossed(tree: &Tree, parent: usize, child: usize) -> Option<usize> {
+    let key = tree.row(parent).key?;
+    let boundary = tree.preserved_by(key)?;
+    (parent < boundary && boundary < child).then_some(boundary)
+}
+
+/// Finds the end of a branch that hangs beside the path and belongs to it.
+///
+/// Where a user goes back and writes another prompt, the branch beside it starts with a prompt too, and is
+/// abandoned. A branch that starts with an answer was the conversation: clients have hung the next record on
+/// an old one by mistake, most often on the progress of a tool. Two answers to one message are a try and its
+/// repetition; the first is part of the conversation only if tools ran in it.
+fn side_branch(tree: &Tree, unit: usize, child: usize, below: Option<Kind>) -> Option<usize> {
+    let beside = tree.children(unit).filter(|&other| other != child && other < child && tree.is_own(other));
+    let ends = beside.filter_map(|other| {
+        let branch = tree.branch(tree.unit(other), child);
+        let is_answer = matches!(branch.first, Some(Kind::Assistant | Kind::Result));
+        let is_mistake = match below {
+            Some(Kind::Prompt) => is_answer,
+            _ => is_answer && branch.has_results,
+        };
+        branch.last.filter(|_| is_mistake)
+    });
+    ends.max()
+}

@@ -1,0 +1,331 @@
+//! One line as a node of the conversation's tree: ids, parent, what kind of record, which calls.
+//!
+//! Not the line itself: an index of a transcript of a gigabyte keeps some hundred bytes a line.
+
+use serde::Deserialize;
+
+use super::message::{Content, Message};
+use super::record::{Field, ParentLink, Record, is_blank, is_true, text};
+
+/// Stands for an id of a record: the 16 bytes of a UUID, or a hash of a text that is none.
+///
+/// Ids that are no UUIDs are hashed to 128 bits: chance makes two of them equal less often than a disk lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Key([u8; 16]);
+
+impl Key {
+    /// Returns the key of an id, and whether the text can be had back from it.
+    pub(super) fn of(id: &str) -> (Self, bool) {
+        Self::of_uuid(id).map_or_else(|| (Self::hashed(id), false), |key| (key, true))
+    }
+
+    fn hashed(id: &str) -> Self {
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(blake3::hash(id.as_bytes()).as_bytes().split_at(16).0);
+        Self(bytes)
+    }
+
+    /// Lower case only: another spelling of the same number is another id to the client.
+    fn of_uuid(id: &str) -> Option<Self> {
+        if id.len() != 36 {
+            return None;
+        }
+        let mut bytes = [0; 16];
+        let mut digits = 0_usize;
+        for (position, character) in id.bytes().enumerate() {
+            let value = match (position, character) {
+                (8 | 13 | 18 | 23, b'-') => continue,
+                (8 | 13 | 18 | 23, _) => return None,
+                (_, b'0'..=b'9') => character - b'0',
+                (_, b'a'..=b'f') => character - b'a' + 10,
+                _ => return None,
+            };
+            let byte = bytes.get_mut(digits / 2)?;
+            *byte = *byte << 4 | value;
+            digits += 1;
+        }
+        Some(Self(bytes))
+    }
+
+    /// Returns the UUID's text; only right for a key that was made from one.
+    pub(super) fn uuid_text(self) -> String {
+        uuid_text(self.0)
+    }
+}
+
+/// Returns the text of a UUID.
+pub(super) fn uuid_text(bytes: [u8; 16]) -> String {
+    use std::fmt::Write as _;
+    let mut text = String::with_capacity(36);
+    for (position, byte) in bytes.iter().enumerate() {
+        if matches!(position, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        // Writing to a string cannot fail.
+        drop(write!(text, "{byte:02x}"));
+    }
+    text
+}
+
+/// What a line is to the conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A user's own prompt: where a turn starts.
+    Prompt,
+    /// A user message that the runtime wrote.
+    Meta,
+    /// A user message that holds results of tools.
+    Result,
+    /// A part of an assistant's message.
+    Assistant,
+    /// A note of the runtime: durations, hooks, errors.
+    System,
+    /// What the runtime attached for the model.
+    Attachment,
+    /// Progress of a tool or hook: newer clients read over it.
+    Progress,
+    /// The start of a compaction.
+    Boundary,
+    /// The summary that a compaction left.
+    Summary,
+    /// A line about the session, outside the tree.
+    Metadata,
+    /// `last-prompt`: where the session goes on.
+    Checkpoint,
+    /// A line that is no record.
+    Unreadable,
+    /// A line of white space.
+    Blank,
+    /// A leading entry of a snapshot that says again what the chain before it says.
+    Restated,
+}
+
+impl Kind {
+    /// Returns whether it is a message of the conversation.
+    pub(super) const fn is_message(self) -> bool {
+        matches!(self, Self::Prompt | Self::Meta | Self::Result | Self::Assistant | Self::Summary)
+    }
+
+    /// Returns whether it stands in the tree.
+    pub(super) const fn is_node(self) -> bool {
+        !matches!(self, Self::Metadata | Self::Checkpoint | Self::Unreadable | Self::Blank)
+    }
+
+    /// Returns whether it only hangs on a message: nothing is lost to the conversation's shape without it.
+    pub(super) const fn is_hanging(self) -> bool {
+        matches!(self, Self::System | Self::Attachment | Self::Progress | Self::Meta)
+    }
+}
+
+/// What `parentUuid` says, or for a line outside the tree, which record it speaks of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Link {
+    /// Nothing.
+    Absent,
+    /// `null`.
+    Root,
+    /// This record.
+    Of(Key),
+}
+
+/// A line as a node.
+#[derive(Debug, Clone)]
+pub(super) struct Row {
+    /// Which bytes it is in, as `Piece::segment` counts them.
+    pub(super) segment: usize,
+    /// Bytes from their start.
+    pub(super) offset: u64,
+    /// Bytes, newline included.
+    pub(super) length: u64,
+    /// What it is.
+    pub(super) kind: Kind,
+    /// Its own id.
+    pub(super) key: Option<Key>,
+    /// Its parent; for a line outside the tree, what it speaks of.
+    pub(super) parent: Link,
+    /// For a boundary: `logicalParentUuid`; for a checkpoint: what was cut off.
+    pub(super) other: Option<Key>,
+    /// Where the value of `parentUuid` stands in the line: offset and length.
+    pub(super) parent_span: Option<(usize, usize)>,
+    /// Stands for the API message's id; lines that share it are one message.
+    pub(super) message: Option<u64>,
+    /// Whether it belongs to a subagent.
+    pub(super) sidechain: bool,
+    /// Whether it names a subagent, as the files of subagents do in every line.
+    pub(super) has_agent: bool,
+    /// For a checkpoint: whether the user chose it.
+    pub(super) explicit: bool,
+    /// When it was written: microseconds since 1970.
+    pub(super) time: Option<i64>,
+    /// Calls it makes, hashed.
+    pub(super) calls: Box<[u64]>,
+    /// Calls it answers, hashed.
+    pub(super) answers: Box<[u64]>,
+    /// For a boundary: the records that its compaction keeps, oldest first.
+    pub(super) preserved: Box<[Key]>,
+}
+
+/// Ids of a line that are no UUIDs, with their keys: only such texts must be remembered.
+pub(super) type Names = Vec<(Key, Box<str>)>;
+
+/// Hashes a short id to 64 bits: calls and messages of one transcript are thousands, not billions.
+pub(super) fn short(id: &str) -> u64 {
+    let mut head = [0; 8];
+    head.copy_from_slice(blake3::hash(id.as_bytes()).as_bytes().split_at(8).0);
+    u64::from_le_bytes(head)
+}
+
+/// Which records a compaction keeps, as its boundary says.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct CompactMetadata {
+    preserved_messages: Option<PreservedMessages>,
+    preserved_segment: Option<PreservedSegment>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct PreservedMessages {
+    uuids: Vec<String>,
+    all_uuids: Vec<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct PreservedSegment {
+    head_uuid: String,
+    tail_uuid: String,
+}
+
+/// Where a line is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    /// Which bytes, as `Piece::segment` counts them.
+    pub(super) segment: usize,
+    /// Bytes from their start.
+    pub(super) offset: u64,
+}
+
+impl Row {
+    /// Looks at one line, with its newline if it has one. Never fails: what cannot be read is `Unreadable`.
+    pub(super) fn read(line: &[u8], place: Place, names: &mut Names) -> Self {
+        let mut row = Self {
+            segment: place.segment,
+            offset: place.offset,
+            length: line.len() as u64,
+            kind: Kind::Unreadable,
+            key: None,
+            parent: Link::Absent,
+            other: None,
+            parent_span: None,
+            message: None,
+            sidechain: false,
+            has_agent: false,
+            explicit: false,
+            time: None,
+            calls: Box::default(),
+            answers: Box::default(),
+            preserved: Box::default(),
+        };
+        if is_blank(line) {
+            row.kind = Kind::Blank;
+        } else if let Ok(record) = Record::parse(line) {
+            row.fill(&record, names);
+        }
+        row
+    }
+
+    fn fill(&mut self, record: &Record<'_>, names: &mut Names) {
+        self.kind = kind_of(record);
+        self.sidechain = record.is_sidechain_record();
+        self.has_agent = record.agent_id.is_some();
+        self.time = record.time().map(|time| time.as_micros());
+        if !self.kind.is_node() {
+            let about = record.leaf_uuid.or(record.message_id);
+            self.parent = key_of(about, names).map_or(Link::Absent, Link::Of);
+            self.other = key_of(record.cut_uuid, names);
+            self.explicit = is_true(record.explicit);
+            return;
+        }
+        self.key = key_of(record.uuid, names);
+        self.parent = match record.parent() {
+            ParentLink::Absent => Link::Absent,
+            ParentLink::Root => Link::Root,
+            ParentLink::Of(_) => key_of(record.parent_uuid, names).map_or(Link::Absent, Link::Of),
+        };
+        self.parent_span = record.parent_uuid.map(|field| (field.span().start, field.span().len()));
+        if self.kind == Kind::Boundary {
+            self.other = key_of(record.logical_parent_uuid, names);
+            self.preserved = preserved(record, names);
+        }
+        if let Some(message) = record.message_fields() {
+            self.read_message(message);
+        }
+    }
+
+    fn read_message(&mut self, message: Message<'_>) {
+        if self.kind == Kind::Assistant {
+            self.message = text(message.id).map(|id| short(&id));
+        }
+        let Content::List(elements) = Content::of(message.content) else {
+            return;
+        };
+        let (mut calls, mut answers) = (Vec::new(), Vec::new());
+        for block in elements.iter().filter_map(|element| element.block) {
+            if block.is_type("tool_use") && self.kind == Kind::Assistant {
+                calls.extend(text(block.id).map(|id| short(&id)));
+            } else if block.is_type("tool_result") {
+                answers.extend(text(block.tool_use_id).map(|id| short(&id)));
+                if matches!(self.kind, Kind::Prompt | Kind::Meta) {
+                    self.kind = Kind::Result;
+                }
+            }
+        }
+        self.calls = calls.into_boxed_slice();
+        self.answers = answers.into_boxed_slice();
+    }
+}
+
+fn kind_of(record: &Record<'_>) -> Kind {
+    let kind = match &*record.type_text() {
+        "user" if record.is_compaction_summary() => Kind::Summary,
+        "user" if is_true(record.is_meta) => Kind::Meta,
+        "user" => Kind::Prompt,
+        "assistant" => Kind::Assistant,
+        "system" if record.is_compact_boundary() => Kind::Boundary,
+        "system" => Kind::System,
+        "attachment" => Kind::Attachment,
+        "progress" => Kind::Progress,
+        "last-prompt" => return Kind::Checkpoint,
+        _ => return Kind::Metadata,
+    };
+    // Without an id of its own nothing can hang on it, and it hangs on nothing: the loader reads over it.
+    if record.uuid_text().is_some() { kind } else { Kind::Metadata }
+}
+
+fn key_of(field: Option<Field<'_>>, names: &mut Names) -> Option<Key> {
+    let id = text(field)?;
+    Some(named(&id, names))
+}
+
+fn named(id: &str, names: &mut Names) -> Key {
+    let (key, is_uuid) = Key::of(id);
+    if !is_uuid {
+        names.push((key, id.into()));
+    }
+    key
+}
+
+fn preserved(record: &Record<'_>, names: &mut Names) -> Box<[Key]> {
+    let Some(field) = record.compact_metadata else {
+        return Box::default();
+    };
+    let metadata: CompactMetadata = serde_json::from_str(field.raw()).unwrap_or_default();
+    if let Some(messages) = metadata.preserved_messages {
+        let listed = messages.uuids.iter().chain(&messages.all_uuids);
+        return listed.map(|id| named(id, names)).collect();
+    }
+    let segment = metadata.preserved_segment.unwrap_or_default();
+    let ends = [segment.head_uuid, segment.tail_uuid];
+    ends.iter().filter(|id| !id.is_empty()).map(|id| named(id, names)).collect()
+}

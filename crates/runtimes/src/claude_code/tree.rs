@@ -1,0 +1,305 @@
+//! The tree that a transcript's lines make: who hangs under whom, and which lines are one message.
+//!
+//! It decides nothing: which branch is the conversation is in `path`, what is kept is in `context`.
+
+use std::collections::{HashMap, HashSet};
+
+use super::row::{Key, Kind, Link, Names, Row};
+
+/// Lines in the order of the file, and how they hang together.
+#[derive(Debug)]
+pub(super) struct Tree {
+    /// The lines.
+    pub(super) rows: Vec<Row>,
+    /// The ids that are no UUIDs.
+    pub(super) names: HashMap<Key, Box<str>>,
+    /// Whether the conversation is a subagent's: then its own lines are the ones marked as sidechain.
+    pub(super) side: bool,
+    by_key: HashMap<Key, usize>,
+    parents: Vec<Option<usize>>,
+    made_up: Vec<bool>,
+    units: Vec<usize>,
+    heads: Vec<usize>,
+    /// (unit, head of a unit that hangs on it), sorted.
+    children: Vec<(usize, usize)>,
+    /// Kept record → boundary that keeps it; the latest one.
+    preserved: HashMap<Key, usize>,
+}
+
+impl Tree {
+    /// Hangs lines, given in the order of the file, under each other.
+    pub(super) fn new(rows: Vec<Row>, names: Names, side: bool) -> Self {
+        let mut tree = Self {
+            by_key: index(&rows),
+            preserved: preserved(&rows),
+            names: names.into_iter().collect(),
+            parents: vec![None; rows.len()],
+            made_up: vec![false; rows.len()],
+            units: Vec::new(),
+            heads: Vec::new(),
+            children: Vec::new(),
+            side,
+            rows,
+        };
+        for position in 0..tree.rows.len() {
+            let (parent, made_up) = tree.find_parent(position);
+            if let Some(slot) = tree.parents.get_mut(position) {
+                *slot = parent;
+            }
+            if let Some(slot) = tree.made_up.get_mut(position) {
+                *slot = made_up;
+            }
+        }
+        tree.units = group(&tree.rows);
+        tree.find_heads();
+        tree
+    }
+
+    /// Returns a line; `position` comes from this tree.
+    pub(super) fn row(&self, position: usize) -> &Row {
+        self.rows.get(position).expect("positions come from this tree")
+    }
+
+    /// Returns the line with an id: the last one, where several have it.
+    pub(super) fn find(&self, key: Key) -> Option<usize> {
+        self.by_key.get(&key).copied()
+    }
+
+    /// Returns the line that a line hangs under, read over progress, made up where it is missing.
+    pub(super) fn parent(&self, position: usize) -> Option<usize> {
+        self.parents.get(position).copied().flatten()
+    }
+
+    /// Returns whether the parent of a line is not in the transcript, and another stands in.
+    pub(super) fn is_made_up(&self, position: usize) -> bool {
+        self.made_up.get(position).copied().unwrap_or_default()
+    }
+
+    /// Returns the unit of a line: the first line of the same API message and its results, else itself.
+    pub(super) fn unit(&self, position: usize) -> usize {
+        self.units.get(position).copied().unwrap_or(position)
+    }
+
+    /// Returns the line of a unit through which it hangs on what was before.
+    pub(super) fn head(&self, unit: usize) -> usize {
+        self.heads.get(unit).copied().filter(|&head| head != usize::MAX).unwrap_or(unit)
+    }
+
+    /// Returns the heads of the units that hang on a unit, in the order of the file.
+    pub(super) fn children(&self, unit: usize) -> impl Iterator<Item = usize> {
+        let from = self.children.partition_point(|&(parent, _)| parent < unit);
+        let rest = self.children.get(from..).unwrap_or_default();
+        rest.iter().take_while(move |&&(parent, _)| parent == unit).map(|&(_, child)| child)
+    }
+
+    /// Returns the boundary whose compaction keeps a record.
+    pub(super) fn preserved_by(&self, key: Key) -> Option<usize> {
+        self.preserved.get(&key).copied()
+    }
+
+    /// Returns whether a line is of the conversation, and not of a subagent's inside it.
+    pub(super) fn is_own(&self, position: usize) -> bool {
+        self.row(position).sidechain == self.side
+    }
+
+    /// Returns whether a compaction is complete: the next message after its boundary is its summary.
+    pub(super) fn is_complete(&self, boundary: usize) -> bool {
+        let after = self.rows.get(boundary + 1..).unwrap_or_default();
+        let next = after.iter().find(|row| row.kind.is_message() && row.sidechain == self.side);
+        next.is_some_and(|row| row.kind == Kind::Summary)
+    }
+
+    /// Returns the nearest line before a position that a message could hang under.
+    ///
+    /// The nearest message, or what hangs on it: a late note of the runtime that hangs somewhere else would
+    /// lead back past it.
+    pub(super) fn nearest(&self, position: usize) -> Option<usize> {
+        let before = self.rows.get(..position)?;
+        let own = |row: &Row| row.sidechain == self.side && row.kind != Kind::Progress;
+        let message = before.iter().rposition(|row| own(row) && row.kind.is_message())?;
+        let hanging = before.iter().enumerate().skip(message + 1);
+        let mut nearest = message;
+        for (position, row) in hanging {
+            if own(row) && row.kind.is_hanging() && self.parent(position) == Some(nearest) {
+                nearest = position;
+            }
+        }
+        Some(nearest)
+    }
+
+    /// Looks at the subtree of a unit, up to a position.
+    pub(super) fn branch(&self, unit: usize, before: usize) -> Branch {
+        let mut branch = Branch::default();
+        let mut open = vec![unit];
+        let mut seen = HashSet::new();
+        while let Some(unit) = open.pop() {
+            if !seen.insert(unit) {
+                continue;
+            }
+            open.extend(self.children(unit).filter(|&child| child < before).map(|child| self.unit(child)));
+        }
+        for (position, row) in self.members(&seen, before) {
+            branch.take(position, row);
+        }
+        branch
+    }
+
+    /// Returns the messages of some units, up to a position, in the order of the file.
+    fn members<'a>(
+        &'a self,
+        units: &'a HashSet<usize>,
+        before: usize,
+    ) -> impl Iterator<Item = (usize, &'a Row)> {
+        let first = units.iter().copied().min().unwrap_or(before);
+        let rows = self.rows.iter().enumerate().take(before).skip(first);
+        rows.filter(move |&(position, row)| {
+            row.kind.is_message() && row.sidechain == self.side && units.contains(&self.unit(position))
+        })
+    }
+
+    /// Finds the parent of a line. Parents stand before their children, as a rule; one that stands after is
+    /// found too, one behind progress that stands after is not, as in the client.
+    fn find_parent(&self, position: usize) -> (Option<usize>, bool) {
+        let row = self.row(position);
+        if let Some(kept) = self.kept_parent(position) {
+            return (kept, false);
+        }
+        let Link::Of(key) = row.parent else {
+            return (None, false);
+        };
+        if !row.kind.is_node() {
+            return (None, false);
+        }
+        match self.find(key) {
+            Some(parent) if parent == position => (None, false),
+            Some(parent) => match self.row(parent).kind {
+                Kind::Progress => {
+                    let made_up = self.is_made_up(parent) && !matches!(row.kind, Kind::Progress);
+                    (self.parent(parent), made_up)
+                }
+                Kind::Restated => (self.nearest(parent), false),
+                _ => (Some(parent), false),
+            },
+            None => self.missing_parent(position, key),
+        }
+    }
+
+    /// A record that is not there may be one that a compaction keeps, and then its place is behind the summary.
+    fn missing_parent(&self, position: usize, key: Key) -> (Option<usize>, bool) {
+        let boundary = self.preserved_by(key).filter(|&boundary| boundary < position);
+        match boundary {
+            Some(boundary) => (self.summary_of(boundary).or(Some(boundary)), false),
+            None => (self.nearest(position), true),
+        }
+    }
+
+    /// A record that stands behind the boundary which keeps it hangs on the one kept before it, as the client
+    /// hangs it when it loads the file.
+    fn kept_parent(&self, position: usize) -> Option<Option<usize>> {
+        let key = self.row(position).key?;
+        let boundary = self.preserved_by(key).filter(|&boundary| boundary < position)?;
+        let listed = &self.row(boundary).preserved;
+        let place = listed.iter().position(|&kept| kept == key)?;
+        let before = listed.iter().take(place).rev().filter_map(|&kept| self.find(kept));
+        let mut before = before.filter(|&kept| boundary < kept && kept < position);
+        Some(before.next().or_else(|| self.summary_of(boundary)))
+    }
+
+    /// Returns the summary of a compaction.
+    pub(super) fn summary_of(&self, boundary: usize) -> Option<usize> {
+        let after = self.rows.iter().enumerate().skip(boundary + 1);
+        let mut after = after.take_while(|(_, row)| row.kind != Kind::Boundary);
+        after.find(|(_, row)| row.kind == Kind::Summary).map(|(position, _)| position)
+    }
+
+    /// Returns the boundary of the compaction that left a summary: the nearest one before it.
+    pub(super) fn boundary_of(&self, summary: usize) -> Option<usize> {
+        let before = self.rows.get(..summary)?;
+        before.iter().rposition(|row| row.kind == Kind::Boundary)
+    }
+
+    fn find_heads(&mut self) {
+        self.heads = vec![usize::MAX; self.rows.len()];
+        for position in 0..self.rows.len() {
+            let unit = self.unit(position);
+            let outside = self.parent(position).is_none_or(|parent| self.unit(parent) != unit);
+            if let Some(head) = self.heads.get_mut(unit).filter(|head| outside && **head == usize::MAX) {
+                *head = position;
+            }
+        }
+        let mut children = Vec::new();
+        for position in 0..self.rows.len() {
+            let row = self.row(position);
+            let is_head = self.head(self.unit(position)) == position;
+            if let Some(parent) = self.parent(position).filter(|_| is_head && row.kind != Kind::Progress) {
+                children.push((self.unit(parent), position));
+            }
+        }
+        children.sort_unstable();
+        self.children = children;
+    }
+}
+
+/// What hangs together below a unit.
+#[derive(Debug, Default)]
+pub(super) struct Branch {
+    /// Its first prompt, answer or result.
+    pub(super) first: Option<Kind>,
+    /// Its last message.
+    pub(super) last: Option<usize>,
+    /// Whether tools were called in it and answered.
+    pub(super) has_results: bool,
+}
+
+impl Branch {
+    fn take(&mut self, position: usize, row: &Row) {
+        self.last = Some(position);
+        self.has_results |= row.kind == Kind::Result;
+        if row.kind != Kind::Meta && self.first.is_none() {
+            self.first = Some(row.kind);
+        }
+    }
+}
+
+/// The last line with an id counts, as in the client; a restated one only where there is no other.
+fn index(rows: &[Row]) -> HashMap<Key, usize> {
+    let mut by_key = HashMap::with_capacity(rows.len());
+    for restated in [true, false] {
+        for (position, row) in rows.iter().enumerate() {
+            if let Some(key) = row.key.filter(|_| (row.kind == Kind::Restated) == restated) {
+                by_key.insert(key, position);
+            }
+        }
+    }
+    by_key
+}
+
+fn preserved(rows: &[Row]) -> HashMap<Key, usize> {
+    let boundaries = rows.iter().enumerate();
+    boundaries.flat_map(|(position, row)| row.preserved.iter().map(move |&key| (key, position))).collect()
+}
+
+/// Finds the lines that are one: those of an API message, and the results of its calls.
+fn group(rows: &[Row]) -> Vec<usize> {
+    let mut messages: HashMap<(u64, bool), usize> = HashMap::new();
+    let mut calls: HashMap<(u64, bool), usize> = HashMap::new();
+    let mut units = Vec::with_capacity(rows.len());
+    for (position, row) in rows.iter().enumerate() {
+        let side = row.sidechain;
+        let unit = match row.kind {
+            Kind::Assistant => {
+                let message = row.message.map(|message| (message, side));
+                let unit = message.map_or(position, |message| *messages.entry(message).or_insert(position));
+                calls.extend(row.calls.iter().map(|&call| ((call, side), unit)));
+                unit
+            }
+            Kind::Result => {
+                let mut answered = row.answers.iter().filter_map(|&call| calls.get(&(call, side)));
+                answered.next().copied().unwrap_or(position)
+            }
+            _ => position,
+        };
+        units.push(unit);
+    }
+    units
+}

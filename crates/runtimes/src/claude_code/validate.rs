@@ -1,0 +1,242 @@
+//! Checks a transcript as Claude Code would load it, and counts what would reach the model.
+//!
+//! It repairs nothing. The failure it looks for is a loader that says nothing and sends half the history.
+
+use std::collections::{HashMap, HashSet};
+
+use super::loader::Loader;
+use super::message::Message;
+use super::path::{Path, Reach, leaf, walk};
+use super::record::{ParentLink, Record, is_blank};
+use super::row::{Kind, Names, Place, Row};
+use super::tree::Tree;
+use crate::adapter::{Finding, Severity, Validation, Validator};
+
+/// The most findings of one check that are listed: a broken file breaks the same way in every line.
+const FINDINGS_OF_A_CHECK_MAX: usize = 20;
+
+/// Checks a transcript line by line.
+pub(super) struct LineValidator {
+    loader: Loader,
+    rows: Vec<Row>,
+    names: Names,
+    offset: u64,
+    findings: Vec<Finding>,
+    counts: HashMap<&'static str, usize>,
+    has_newline: bool,
+}
+
+impl LineValidator {
+    /// Starts with an empty transcript.
+    pub(super) fn new(client_version: Option<&str>) -> Self {
+        Self {
+            loader: Loader::of(client_version),
+            rows: Vec::new(),
+            names: Names::new(),
+            offset: 0,
+            findings: Vec::new(),
+            counts: HashMap::new(),
+            has_newline: true,
+        }
+    }
+
+    fn find(&mut self, severity: Severity, check: &'static str, line: Option<usize>, message: String) {
+        let count = self.counts.entry(check).or_default();
+        *count += 1;
+        if *count <= FINDINGS_OF_A_CHECK_MAX {
+            self.findings.push(Finding {
+                severity,
+                check,
+                line: line.map(|line| line as u64),
+                message,
+            });
+        }
+    }
+
+    /// Checks the fields that a loader needs in every message.
+    fn check_fields(&mut self, line: usize, record: &Record<'_>) {
+        if record.record_type.is_none() {
+            let message = "record has no `type`, so that the loader reads over it".to_owned();
+            return self.find(Severity::Warning, "missing_type", Some(line), message);
+        }
+        let kind = record.type_text();
+        if !matches!(&*kind, "user" | "assistant") {
+            return;
+        }
+        let mut missing = |field: &str, severity: Severity, check: &'static str, what: &str| {
+            self.find(severity, check, Some(line), format!("{kind} record has no `{field}`: {what}"));
+        };
+        if record.message.and_then(Message::of).is_none() {
+            missing("message", Severity::Fatal, "missing_message", "the loader drops it or fails");
+        }
+        if record.uuid_text().is_none() {
+            missing("uuid", Severity::Fatal, "missing_uuid", "the loader drops it and what is before it");
+        }
+        if record.parent() == ParentLink::Absent {
+            missing("parentUuid", Severity::Fatal, "missing_parent_uuid", "the loader drops what is before it");
+        }
+        if record.time().is_none() {
+            let severity = match self.loader {
+                Loader::Recovering => Severity::Info,
+                Loader::Walking => Severity::Fatal,
+            };
+            let mut missing = |what: &str| {
+                self.find(severity, "missing_timestamp", Some(line), format!("{kind} record has no `timestamp`: {what}"));
+            };
+            missing("older loaders drop what is before it");
+        }
+    }
+
+    fn check_tail(&mut self) {
+        let line = self.rows.len();
+        let is_torn = self.rows.last().is_some_and(|row| row.kind == Kind::Unreadable);
+        if !self.has_newline && is_torn {
+            let message = "last line is cut; the loader reads over it".to_owned();
+            self.find(Severity::Info, "torn_tail", Some(line), message);
+        } else if !self.has_newline {
+            let message = "last line has no newline".to_owned();
+            self.find(Severity::Info, "missing_newline", Some(line), message);
+        }
+        let unreadable = |&(position, row): &(usize, &Row)| {
+            row.kind == Kind::Unreadable && (self.has_newline || position + 1 < line)
+        };
+        let lines: Vec<usize> = self.rows.iter().enumerate().filter(unreadable).map(|(position, _)| position).collect();
+        for position in lines {
+            let message = "line is no JSON object; the loader reads over it".to_owned();
+            self.find(Severity::Warning, "unparsable_line", Some(position + 1), message);
+        }
+    }
+
+    fn check_compactions(&mut self, tree: &Tree, conversation: &Conversation) {
+        for (position, row) in tree.rows.iter().enumerate().filter(|(_, row)| row.kind == Kind::Boundary) {
+            let line = Some(position + 1);
+            let is_last = tree.rows.iter().skip(position + 1).all(|row| row.kind != Kind::Boundary);
+            if !tree.is_complete(position) {
+                let severity = if is_last { Severity::Fatal } else { Severity::Warning };
+                let message = "compaction has no summary, and hides what is before it".to_owned();
+                self.find(severity, "boundary_without_summary", line, message);
+            }
+            let missing = row.preserved.iter().filter(|&&key| tree.find(key).is_none()).count();
+            if missing > 0 && conversation.path.start == Some(position) {
+                let message = format!("{missing} records that the compaction keeps are missing; the loader keeps none");
+                self.find(Severity::Warning, "preserved_missing", line, message);
+            }
+        }
+    }
+
+    /// Checks that calls and results of the conversation pair up.
+    fn check_pairs(&mut self, tree: &Tree, conversation: &Conversation) {
+        let rows = || conversation.messages.iter().map(|&position| (position, tree.row(position)));
+        let made: HashSet<u64> = rows().flat_map(|(_, row)| row.calls.iter().copied()).collect();
+        let answered: HashSet<u64> = rows().flat_map(|(_, row)| row.answers.iter().copied()).collect();
+        let mut seen = HashSet::new();
+        for (position, row) in rows() {
+            let line = Some(position + 1);
+            if row.calls.iter().any(|call| !answered.contains(call)) {
+                let message = "tool call has no result; the loader drops it".to_owned();
+                self.find(Severity::Warning, "open_call", line, message);
+            }
+            if row.answers.iter().any(|answer| !made.contains(answer)) {
+                let message = "tool result has no call; the loader drops it".to_owned();
+                self.find(Severity::Warning, "orphan_result", line, message);
+            }
+            if row.answers.iter().any(|&answer| made.contains(&answer) && !seen.insert(answer)) {
+                let message = "tool call has more than one result".to_owned();
+                self.find(Severity::Warning, "duplicate_result", line, message);
+            }
+        }
+    }
+
+    /// Compares the conversation with what the loader would find of it.
+    fn check_reach(&mut self, tree: &Tree, conversation: &Conversation, reached: &HashSet<usize>) {
+        for &head in &conversation.path.recovered {
+            let message = "parent is not in the transcript; the nearest earlier record stands in".to_owned();
+            self.find(Severity::Warning, "dangling_parent", Some(head + 1), message);
+        }
+        let units: HashSet<usize> = reached.iter().map(|&position| tree.unit(position)).collect();
+        let lost = conversation.messages.iter().filter(|position| !reached.contains(position));
+        let (beside, lost): (Vec<usize>, Vec<usize>) = lost.partition(|&&position| units.contains(&tree.unit(position)));
+        if let Some(&first) = beside.first() {
+            let message = format!("{} parallel calls or results do not reach the model with this client", beside.len());
+            self.find(Severity::Warning, "sibling_lost", Some(first + 1), message);
+        }
+        if let Some(&last) = lost.last() {
+            let all = conversation.messages.len();
+            let message = format!("the loader would silently drop {} of {all} messages, up to this one", lost.len());
+            self.find(Severity::Fatal, "history_lost", Some(last + 1), message);
+        }
+        if conversation.messages.is_empty() {
+            let message = "transcript holds no message; the client would not find a conversation".to_owned();
+            self.find(Severity::Fatal, "no_messages", None, message);
+        }
+    }
+}
+
+/// What the conversation is, whatever a loader makes of it.
+struct Conversation {
+    path: Path,
+    /// Its messages, since its last compaction, in the order of the file.
+    messages: Vec<usize>,
+}
+
+impl Conversation {
+    fn of(tree: &Tree) -> Self {
+        let path = leaf(tree).map_or_else(Path::default, |leaf| walk(tree, leaf, Reach::Compaction));
+        let kept: HashSet<usize> = path.start.map_or_else(HashSet::new, |start| {
+            tree.row(start).preserved.iter().filter_map(|&key| tree.find(key)).collect()
+        });
+        let is_of = |&position: &usize| {
+            let is_own = tree.is_own(position) && tree.row(position).kind.is_message();
+            is_own && (path.units.contains(&tree.unit(position)) || kept.contains(&position))
+        };
+        let messages = (0..tree.rows.len()).filter(is_of).collect();
+        Self { path, messages }
+    }
+}
+
+/// Returns whether all messages are a subagent's.
+fn side_of(rows: &[Row]) -> bool {
+    let mut messages = rows.iter().filter(|row| row.kind.is_message()).peekable();
+    messages.peek().is_some() && messages.all(|row| row.sidechain)
+}
+
+impl Validator for LineValidator {
+    fn line(&mut self, line: &[u8]) {
+        let place = Place {
+            segment: 0,
+            offset: self.offset,
+        };
+        let row = Row::read(line, place, &mut self.names);
+        self.offset += row.length;
+        self.rows.push(row);
+        self.has_newline = line.ends_with(b"\n");
+        if !is_blank(line)
+            && let Ok(record) = Record::parse(line)
+        {
+            self.check_fields(self.rows.len(), &record);
+        }
+    }
+
+    fn finish(&mut self) -> Validation {
+        self.check_tail();
+        let rows = std::mem::take(&mut self.rows);
+        let side = side_of(&rows);
+        let tree = Tree::new(rows, std::mem::take(&mut self.names), side);
+        let conversation = Conversation::of(&tree);
+        let reached = self.loader.reached(&tree);
+        self.check_compactions(&tree, &conversation);
+        self.check_pairs(&tree, &conversation);
+        self.check_reach(&tree, &conversation, &reached);
+        let mut findings = std::mem::take(&mut self.findings);
+        findings.sort_by_key(|finding| finding.line);
+        let is_sent = |position: &&usize| reached.contains(*position);
+        Validation {
+            findings,
+            messages_sent: conversation.messages.iter().filter(is_sent).count() as u64,
+            messages_present: conversation.messages.len() as u64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
