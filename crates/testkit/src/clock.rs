@@ -15,9 +15,7 @@ pub struct Clock {
 impl Clock {
     /// Starts at a point in time.
     pub const fn at(start: Timestamp) -> Self {
-        Self {
-            millis: start.as_micros().div_euclid(1000),
-        }
+        Self { millis: start.as_micros().div_euclid(1000) }
     }
 
     /// Starts at `START`.
@@ -44,9 +42,7 @@ impl Clock {
     pub fn iso(self) -> String {
         let micros = self.now().to_string();
         // The model prints microseconds; the last three digits are zero here.
-        micros
-            .strip_suffix("000Z")
-            .map_or(micros.clone(), |millis| format!("{millis}Z"))
+        micros.strip_suffix("000Z").map_or(micros.clone(), |millis| format!("{millis}Z"))
     }
 }
 

@@ -5,6 +5,8 @@
 
 pub mod claude;
 pub mod clock;
+pub mod commits;
+pub mod home;
 pub mod json;
 pub mod rng;
 pub mod shapes;

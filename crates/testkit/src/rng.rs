@@ -91,9 +91,7 @@ impl Rng {
     }
 
     fn digits(&mut self, alphabet: &[u8], count: usize) -> String {
-        (0..count)
-            .map(|_| char::from(alphabet[self.index(alphabet.len())]))
-            .collect()
+        (0..count).map(|_| char::from(alphabet[self.index(alphabet.len())])).collect()
     }
 }
 
@@ -106,14 +104,7 @@ mod tests {
         let mut rng = Rng::new(7);
         let first: Vec<u64> = (0..3).map(|_| rng.next_u64()).collect();
         // The published first outputs of splitmix64 for seed 7.
-        assert_eq!(
-            first,
-            [
-                7_191_089_600_892_374_487,
-                309_689_372_594_955_804,
-                16_616_101_746_815_609_346
-            ]
-        );
+        assert_eq!(first, [7_191_089_600_892_374_487, 309_689_372_594_955_804, 16_616_101_746_815_609_346]);
     }
 
     #[test]

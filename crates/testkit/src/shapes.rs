@@ -32,12 +32,7 @@ impl Source {
         let tools = crate::claude::Toolbox::new(rng.fork(1), &cwd);
         let mut clock = Clock::start();
         clock.advance_ms(rng.range(0, 30_000_000_000));
-        Self {
-            rng,
-            clock,
-            cwd,
-            tools,
-        }
+        Self { rng, clock, cwd, tools }
     }
 
     fn time(&mut self) -> String {
@@ -72,15 +67,7 @@ mod tests {
     #[test]
     fn every_shape_is_lines_of_json_and_the_same_for_ever() {
         for seed in 0..8 {
-            for make in [
-                pi,
-                pi_v1,
-                codex,
-                gemini,
-                opencode,
-                openai_messages,
-                anthropic_messages,
-            ] {
+            for make in [pi, pi_v1, codex, gemini, opencode, openai_messages, anthropic_messages] {
                 let lines = make(seed, 40);
                 assert!(lines.len() >= 40, "{}", lines.len());
                 assert_eq!(lines, make(seed, 40));

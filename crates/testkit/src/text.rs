@@ -24,10 +24,7 @@ const DEPTH_MAX: u32 = 12;
 
 /// Fills the slots of a template.
 pub fn expand(rng: &mut Rng, template: &str) -> String {
-    let mut expansion = Expansion {
-        rng,
-        remembered: BTreeMap::new(),
-    };
+    let mut expansion = Expansion { rng, remembered: BTreeMap::new() };
     expansion.fill(template, 0)
 }
 
@@ -53,11 +50,7 @@ impl Expansion<'_> {
 
     fn slot(&mut self, slot: &str, depth: u32) -> String {
         let (name, case) = slot.split_once('|').unwrap_or((slot, ""));
-        let word = if name.contains('#') {
-            self.remember(name, depth)
-        } else {
-            self.draw(name, depth)
-        };
+        let word = if name.contains('#') { self.remember(name, depth) } else { self.draw(name, depth) };
         cases::apply(case, &word)
     }
 
@@ -75,14 +68,8 @@ impl Expansion<'_> {
         assert!(depth < DEPTH_MAX, "the grammar nests without end at `{symbol}`");
         let mut parts = symbol.split(':');
         let name = parts.next().unwrap_or_default();
-        let first = parts
-            .next()
-            .and_then(|text| text.parse::<u64>().ok())
-            .unwrap_or(0);
-        let second = parts
-            .next()
-            .and_then(|text| text.parse::<u64>().ok())
-            .unwrap_or(0);
+        let first = parts.next().and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+        let second = parts.next().and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
         let count = usize::try_from(first).unwrap_or(0);
         match name {
             "int" => self.rng.range(first, second).to_string(),
@@ -131,10 +118,7 @@ mod tests {
             for language in Language::ALL {
                 let file = source_file(&mut rng, language, 60);
                 assert!(!file.text.contains('‹'), "{}", file.text);
-                assert!(
-                    file.text.contains(&edit(&mut rng, &file).0),
-                    "an edit changes what is there"
-                );
+                assert!(file.text.contains(&edit(&mut rng, &file).0), "an edit changes what is there");
             }
             let line = command(&mut rng, Language::Rust);
             assert!(!command_output(&mut rng, &line, Language::Rust).contains('‹'));

@@ -20,9 +20,7 @@ pub(super) const VERSIONS: [&str; 4] = ["1.0.60", "2.0.76", "2.1.39", "2.1.330"]
 impl Dialect {
     /// Returns the dialect of a version such as `2.1.39`; the newest where it is none.
     pub fn of(version: &str) -> Self {
-        let mut parts = version
-            .split('.')
-            .map(|part| part.parse::<u64>().unwrap_or(u64::MAX));
+        let mut parts = version.split('.').map(|part| part.parse::<u64>().unwrap_or(u64::MAX));
         let mut next = || parts.next().unwrap_or(0);
         match (next(), next(), next()) {
             (0 | 1, _, _) => Self::V1_0,

@@ -19,11 +19,7 @@ pub struct At {
 impl At {
     /// Names a place.
     pub fn new(uuid: &str, parent: Option<&str>, timestamp: &str) -> Self {
-        Self {
-            uuid: uuid.to_owned(),
-            parent: parent.map(str::to_owned),
-            timestamp: timestamp.to_owned(),
-        }
+        Self { uuid: uuid.to_owned(), parent: parent.map(str::to_owned), timestamp: timestamp.to_owned() }
     }
 }
 
@@ -160,9 +156,7 @@ impl Lines {
             }
             Dialect::V2_1 => {
                 let thinking = Object::new().number("maxThinkingTokens", 31_999);
-                line.object("thinkingMetadata", thinking)
-                    .raw("todos", "[]")
-                    .text("permissionMode", "default")
+                line.object("thinkingMetadata", thinking).raw("todos", "[]").text("permissionMode", "default")
             }
             Dialect::V2_1_330 => line
                 .text("permissionMode", "default")
@@ -209,23 +203,17 @@ impl Lines {
         } else {
             let block = Object::new().text("tool_use_id", &result.tool_use_id);
             let block = block.text("type", "tool_result").text("content", &result.content);
-            if result.structured.starts_with("{\"stdout\"") {
-                block.flag("is_error", false)
-            } else {
-                block
-            }
+            if result.structured.starts_with("{\"stdout\"") { block.flag("is_error", false) } else { block }
         };
-        let message = Object::new()
-            .text("role", "user")
-            .list("content", &[block.finish()]);
+        let message = Object::new().text("role", "user").list("content", &[block.finish()]);
         let line = stamped(Object::new().text("type", "user").object("message", message), at);
         let line = line.raw("toolUseResult", &result.structured);
         let line = match self.dialect() {
             Dialect::V1_0 | Dialect::V2_0 => line,
             Dialect::V2_1 => line.text("sourceToolAssistantUUID", &result.assistant_uuid),
-            Dialect::V2_1_330 => line
-                .flag("sandboxed", false)
-                .text("sourceToolAssistantUUID", &result.assistant_uuid),
+            Dialect::V2_1_330 => {
+                line.flag("sandboxed", false).text("sourceToolAssistantUUID", &result.assistant_uuid)
+            }
         };
         self.wrap(at, None, &line)
     }
@@ -233,14 +221,8 @@ impl Lines {
     /// Returns the boundary that a compaction leaves; `previous` is the last line before it.
     pub fn compact_boundary(&self, at: &At, previous: &str, kept: &Kept, pre_tokens: u64) -> String {
         let newest = self.dialect() == Dialect::V2_1_330;
-        let metadata = Object::new()
-            .text("trigger", "auto")
-            .number("preTokens", pre_tokens);
-        let metadata = if newest {
-            metadata.number("durationMs", 21_480)
-        } else {
-            metadata
-        };
+        let metadata = Object::new().text("trigger", "auto").number("preTokens", pre_tokens);
+        let metadata = if newest { metadata.number("durationMs", 21_480) } else { metadata };
         let metadata = match kept {
             Kept::Nothing => metadata,
             Kept::Segment { head, anchor, tail } => {
@@ -252,10 +234,7 @@ impl Lines {
                 let messages = Object::new().text("anchorUuid", anchor);
                 metadata
                     .object("preservedSegment", segment(head, anchor, tail))
-                    .object(
-                        "preservedMessages",
-                        messages.texts("uuids", uuids).texts("allUuids", uuids),
-                    )
+                    .object("preservedMessages", messages.texts("uuids", uuids).texts("allUuids", uuids))
             }
         };
         let metadata = if newest {
@@ -265,9 +244,7 @@ impl Lines {
         } else {
             metadata
         };
-        let line = Object::new()
-            .text("type", "system")
-            .text("subtype", "compact_boundary");
+        let line = Object::new().text("type", "system").text("subtype", "compact_boundary");
         let line = line
             .text("content", "Conversation compacted")
             .flag("isMeta", false)
@@ -282,24 +259,16 @@ impl Lines {
     pub fn compact_summary(&self, at: &At, text: &str) -> String {
         let message = Object::new().text("role", "user").text("content", text);
         let line = Object::new().text("type", "user").object("message", message);
-        let line = line
-            .flag("isVisibleInTranscriptOnly", true)
-            .flag("isCompactSummary", true);
+        let line = line.flag("isVisibleInTranscriptOnly", true).flag("isCompactSummary", true);
         self.wrap(at, None, &stamped(line, at))
     }
 
     /// Returns a `microcompact_boundary`, which cleared the results of the calls.
     pub fn microcompact_boundary(&self, at: &At, cleared: &[String]) -> String {
-        let metadata = Object::new()
-            .text("trigger", "auto")
-            .number("preTokens", 65_120)
-            .number("tokensSaved", 41_300);
-        let metadata = metadata
-            .texts("compactedToolIds", cleared)
-            .raw("clearedAttachmentUUIDs", "[]");
-        let line = Object::new()
-            .text("type", "system")
-            .text("subtype", "microcompact_boundary");
+        let metadata =
+            Object::new().text("trigger", "auto").number("preTokens", 65_120).number("tokensSaved", 41_300);
+        let metadata = metadata.texts("compactedToolIds", cleared).raw("clearedAttachmentUUIDs", "[]");
+        let line = Object::new().text("type", "system").text("subtype", "microcompact_boundary");
         let line = line
             .text("content", "Context microcompacted")
             .flag("isMeta", false)
@@ -312,9 +281,7 @@ impl Lines {
 
     /// Returns how long a turn took.
     pub fn turn_duration(&self, at: &At, duration_ms: u64) -> String {
-        let line = Object::new()
-            .text("type", "system")
-            .text("subtype", "turn_duration");
+        let line = Object::new().text("type", "system").text("subtype", "turn_duration");
         let line = line
             .number("durationMs", duration_ms)
             .text("timestamp", &at.timestamp)
@@ -326,13 +293,8 @@ impl Lines {
     /// Returns what the hooks at the end of a turn did.
     pub fn stop_hook_summary(&self, at: &At, command: &str, tool_use_id: &str) -> String {
         let info = Object::new().text("command", command).finish();
-        let line = Object::new()
-            .text("type", "system")
-            .text("subtype", "stop_hook_summary");
-        let line = line
-            .number("hookCount", 1)
-            .list("hookInfos", &[info])
-            .raw("hookErrors", "[]");
+        let line = Object::new().text("type", "system").text("subtype", "stop_hook_summary");
+        let line = line.number("hookCount", 1).list("hookInfos", &[info]).raw("hookErrors", "[]");
         let line = line
             .flag("preventedContinuation", false)
             .text("stopReason", "")
@@ -346,14 +308,10 @@ impl Lines {
 
     /// Returns a line about a running hook; `hook` is its event and its full name.
     pub fn hook_progress(&self, at: &At, hook: (&str, &str), command: &str, tool_use_id: &str) -> String {
-        let data = Object::new()
-            .text("type", "hook_progress")
-            .text("hookEvent", hook.0);
+        let data = Object::new().text("type", "hook_progress").text("hookEvent", hook.0);
         let data = data.text("hookName", hook.1).text("command", command);
         let line = Object::new().text("type", "progress").object("data", data);
-        let line = line
-            .text("parentToolUseID", tool_use_id)
-            .text("toolUseID", tool_use_id);
+        let line = line.text("parentToolUseID", tool_use_id).text("toolUseID", tool_use_id);
         let line = line.text("timestamp", &at.timestamp).text("uuid", &at.uuid);
         self.wrap(at, None, &line)
     }
@@ -367,9 +325,7 @@ impl Lines {
 
     /// Returns an attachment; `attachment` starts with its `type`, `rendered` is what the model sees.
     pub fn attachment(&self, at: &At, attachment: Object, rendered: Option<&str>) -> String {
-        let line = Object::new()
-            .object("attachment", attachment)
-            .text("type", "attachment");
+        let line = Object::new().object("attachment", attachment).text("type", "attachment");
         let line = stamped(line, at);
         let line = match rendered {
             Some(text) => {
@@ -385,9 +341,7 @@ impl Lines {
         let dialect = self.dialect();
         let content = json::list(&[block.finish()]);
         let message = if matches!(dialect, Dialect::V2_0 | Dialect::V2_1) {
-            let message = Object::new()
-                .text("model", &api.model)
-                .text("id", &api.message_id);
+            let message = Object::new().text("model", &api.model).text("id", &api.message_id);
             message.text("type", "message").text("role", "assistant")
         } else {
             let message = Object::new().text("id", &api.message_id).text("type", "message");
@@ -421,11 +375,7 @@ impl Lines {
 
     /// Puts the envelope around a line's own fields, where the version has it.
     fn wrap(&self, at: &At, logical_parent: Option<&str>, body: &Object) -> String {
-        let parent = if logical_parent.is_some() {
-            None
-        } else {
-            at.parent.as_deref()
-        };
+        let parent = if logical_parent.is_some() { None } else { at.parent.as_deref() };
         let head = Object::new()
             .text_or_null("parentUuid", parent)
             .some_text("logicalParentUuid", logical_parent)
@@ -484,17 +434,12 @@ fn usage(dialect: Dialect, api: &Api) -> Object {
             .text("service_tier", "standard")
             .text("inference_geo", "not_available"),
         Dialect::V2_1_330 => {
-            let searches = Object::new()
-                .number("web_search_requests", 0)
-                .number("web_fetch_requests", 0);
+            let searches = Object::new().number("web_search_requests", 0).number("web_fetch_requests", 0);
             let tiers = Object::new()
                 .number("ephemeral_1h_input_tokens", 0)
                 .number("ephemeral_5m_input_tokens", api.cache_creation_tokens);
             base.number("output_tokens", api.output_tokens)
-                .object(
-                    "output_tokens_details",
-                    Object::new().number("thinking_tokens", 0),
-                )
+                .object("output_tokens_details", Object::new().number("thinking_tokens", 0))
                 .object("server_tool_use", searches)
                 .text("service_tier", "standard")
                 .object("cache_creation", tiers)

@@ -36,20 +36,14 @@ fn about(kind: &str, key: &str, value: &str, session_id: &str) -> String {
 
 /// Returns a `last-prompt` line.
 pub fn last_prompt(prompt: &str, leaf_uuid: &str, session_id: &str) -> String {
-    let line = Object::new()
-        .text("type", "last-prompt")
-        .text("lastPrompt", prompt);
-    line.text("leafUuid", leaf_uuid)
-        .text("sessionId", session_id)
-        .finish()
+    let line = Object::new().text("type", "last-prompt").text("lastPrompt", prompt);
+    line.text("leafUuid", leaf_uuid).text("sessionId", session_id).finish()
 }
 
 /// Returns a `pr-link` line.
 pub fn pr_link(number: u64, repository: &str, timestamp: &str, session_id: &str) -> String {
     let url = format!("https://github.com/{repository}/pull/{number}");
-    let line = Object::new()
-        .text("type", "pr-link")
-        .text("sessionId", session_id);
+    let line = Object::new().text("type", "pr-link").text("sessionId", session_id);
     line.number("prNumber", number)
         .text("prUrl", &url)
         .text("prRepository", repository)
@@ -59,13 +53,8 @@ pub fn pr_link(number: u64, repository: &str, timestamp: &str, session_id: &str)
 
 /// Returns a `queue-operation` line: `enqueue`, `dequeue`, `remove` or `popAll`.
 pub fn queue_operation(operation: &str, content: Option<&str>, timestamp: &str, session_id: &str) -> String {
-    let line = Object::new()
-        .text("type", "queue-operation")
-        .text("operation", operation);
-    line.text("timestamp", timestamp)
-        .text("sessionId", session_id)
-        .some_text("content", content)
-        .finish()
+    let line = Object::new().text("type", "queue-operation").text("operation", operation);
+    line.text("timestamp", timestamp).text("sessionId", session_id).some_text("content", content).finish()
 }
 
 /// Returns a `file-history-snapshot` line with the backups of files: path, backup's name, version.
@@ -87,10 +76,6 @@ pub fn file_history_snapshot(
         .text("messageId", message_id)
         .object("trackedFileBackups", tracked)
         .text("timestamp", timestamp);
-    let line = Object::new()
-        .text("type", "file-history-snapshot")
-        .text("messageId", message_id);
-    line.object("snapshot", snapshot)
-        .flag("isSnapshotUpdate", update)
-        .finish()
+    let line = Object::new().text("type", "file-history-snapshot").text("messageId", message_id);
+    line.object("snapshot", snapshot).flag("isSnapshotUpdate", update).finish()
 }

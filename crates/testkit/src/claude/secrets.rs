@@ -28,15 +28,8 @@ pub enum Secret {
 
 impl Secret {
     /// All kinds.
-    pub const ALL: [Self; 7] = [
-        Self::ApiKey,
-        Self::GitHubToken,
-        Self::AwsKeyId,
-        Self::Pem,
-        Self::Jwt,
-        Self::Url,
-        Self::Assignment,
-    ];
+    pub const ALL: [Self; 7] =
+        [Self::ApiKey, Self::GitHubToken, Self::AwsKeyId, Self::Pem, Self::Jwt, Self::Url, Self::Assignment];
 
     /// Returns a made-up secret and the part of it that must not be stored.
     pub fn draw(self, rng: &mut Rng) -> (String, String) {
@@ -59,10 +52,7 @@ impl Secret {
             }
             Self::Url => {
                 let password = rng.id(20);
-                (
-                    format!("postgres://app:{password}@db.example.com:5432/app"),
-                    password,
-                )
+                (format!("postgres://app:{password}@db.example.com:5432/app"), password)
             }
             Self::Assignment => {
                 let value = rng.id(40);

@@ -203,12 +203,7 @@ impl ClaudeSession {
             lines.push(line);
             subagents.append(&mut stream.take_side_files());
         }
-        Transcript {
-            session_id,
-            cwd,
-            lines,
-            subagents,
-        }
+        Transcript { session_id, cwd, lines, subagents }
     }
 
     /// Writes the session's own lines, each with its line end, and returns the bytes written.

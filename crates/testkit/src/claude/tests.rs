@@ -98,10 +98,7 @@ fn a_session_has_what_was_asked_for() {
         let files = transcript.subagents.len();
         assert_eq!(inline + files, 2, "subagents");
         let again: usize = prompt_parents.values().map(|count| count - 1).sum();
-        assert!(
-            again >= 2,
-            "two rewinds start a second branch: {prompt_parents:?}"
-        );
+        assert!(again >= 2, "two rewinds start a second branch: {prompt_parents:?}");
     }
 }
 
@@ -112,16 +109,12 @@ fn kept_messages_exist_and_hold_whole_pairs() {
     let lines = parsed(&transcript.lines);
     let mut kept_count = 0;
     for line in &lines {
-        let Some(uuids) = line
-            .pointer("/compactMetadata/preservedMessages/uuids")
-            .and_then(Value::as_array)
+        let Some(uuids) = line.pointer("/compactMetadata/preservedMessages/uuids").and_then(Value::as_array)
         else {
             continue;
         };
-        let kept: Vec<&Value> = lines
-            .iter()
-            .filter(|line| line["uuid"].is_string() && uuids.contains(&line["uuid"]))
-            .collect();
+        let kept: Vec<&Value> =
+            lines.iter().filter(|line| line["uuid"].is_string() && uuids.contains(&line["uuid"])).collect();
         assert_eq!(kept.len(), uuids.len());
         let answered = kept.iter().flat_map(|line| blocks(line));
         let open = answered.fold(0, |open, block| {
@@ -159,10 +152,7 @@ fn sessions_grow_to_the_asked_size() {
     for bytes in [50_000, 500_000, 3_000_000] {
         let session = ClaudeSession::new(5).approx_bytes(bytes).compactions(3);
         let written = session.write_to(&mut std::io::sink()).expect("a sink");
-        assert!(
-            written >= bytes && written < bytes + 400_000,
-            "{written} for {bytes}"
-        );
+        assert!(written >= bytes && written < bytes + 400_000, "{written} for {bytes}");
     }
 }
 
@@ -191,8 +181,5 @@ fn every_version_has_its_own_key_order() {
         let at_cwd = value.find("cwd:").expect("a folder");
         (at_cwd < at_message, value.contains("message:{model"))
     });
-    assert_eq!(
-        starts,
-        [(true, false), (true, true), (true, true), (false, false)]
-    );
+    assert_eq!(starts, [(true, false), (true, true), (true, true), (false, false)]);
 }

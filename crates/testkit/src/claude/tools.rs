@@ -37,12 +37,7 @@ impl Toolbox {
     /// Starts a project in a directory.
     pub fn new(mut rng: Rng, root: &str) -> Self {
         let language = Language::draw(&mut rng);
-        Self {
-            rng,
-            root: root.to_owned(),
-            language,
-            files: Vec::new(),
-        }
+        Self { rng, root: root.to_owned(), language, files: Vec::new() }
     }
 
     /// Draws a call; calls of one round do not depend on each other.
@@ -64,20 +59,12 @@ impl Toolbox {
         let command = text::command(&mut self.rng, self.language);
         let output = text::command_output(&mut self.rng, &command, self.language);
         let purpose = text::expand(&mut self.rng, "‹check|cap›");
-        let input = Object::new()
-            .text("command", &command)
-            .text("description", &purpose);
+        let input = Object::new().text("command", &command).text("description", &purpose);
         let failed = self.rng.chance(12);
         if failed {
             let content = format!("Exit code 1\n{output}");
             let structured = crate::json::string(&format!("Error: {content}"));
-            return ToolCall {
-                name: "Bash",
-                input: input.finish(),
-                content,
-                structured,
-                is_error: true,
-            };
+            return ToolCall { name: "Bash", input: input.finish(), content, structured, is_error: true };
         }
         let structured = Object::new().text("stdout", &output).text("stderr", "");
         let structured = structured.flag("interrupted", false).flag("isImage", false);
@@ -94,16 +81,10 @@ impl Toolbox {
         let file = self.file();
         let path = format!("{}/{}", self.root, file.path);
         let total = file.text.lines().count();
-        let start = if self.rng.chance(35) {
-            self.rng.index(total)
-        } else {
-            0
-        };
+        let start = if self.rng.chance(35) { self.rng.index(total) } else { 0 };
         let input = Object::new().text("file_path", &path);
         let input = if start > 0 {
-            input
-                .number("offset", count(start + 1))
-                .number("limit", count(total))
+            input.number("offset", count(start + 1)).number("limit", count(total))
         } else {
             input
         };
@@ -132,15 +113,9 @@ impl Toolbox {
             .text("file_path", &path)
             .text("old_string", &old)
             .text("new_string", &new);
-        let start = file
-            .text
-            .find(&old)
-            .map_or(1, |offset| file.text[..offset].lines().count() + 1);
+        let start = file.text.find(&old).map_or(1, |offset| file.text[..offset].lines().count() + 1);
         let new_lines: Vec<&str> = new.lines().collect();
-        let content = format!(
-            "Edited {path}. The passage is now:\n{}",
-            numbered(&new_lines, start)
-        );
+        let content = format!("Edited {path}. The passage is now:\n{}", numbered(&new_lines, start));
         let structured = Object::new()
             .text("filePath", &path)
             .text("oldString", &old)
@@ -149,10 +124,7 @@ impl Toolbox {
             .list("structuredPatch", &[hunk(&old, &new, start)])
             .flag("userModified", false)
             .flag("replaceAll", false);
-        self.remember(SourceFile {
-            text: file.text.replacen(&old, &new, 1),
-            ..file
-        });
+        self.remember(SourceFile { text: file.text.replacen(&old, &new, 1), ..file });
         ToolCall {
             name: "Edit",
             input: input.finish(),
@@ -168,10 +140,8 @@ impl Toolbox {
         let path = format!("{}/{}", self.root, file.path);
         let input = Object::new().text("file_path", &path).text("content", &file.text);
         let structured = Object::new().text("type", "create").text("filePath", &path);
-        let structured = structured
-            .text("content", &file.text)
-            .raw("structuredPatch", "[]")
-            .null("originalFile");
+        let structured =
+            structured.text("content", &file.text).raw("structuredPatch", "[]").null("originalFile");
         self.remember(file);
         ToolCall {
             name: "Write",
@@ -242,10 +212,7 @@ impl Toolbox {
     }
 
     fn fetch(&mut self) -> ToolCall {
-        let url = text::expand(
-            &mut self.rng,
-            "https://docs.example.com/‹noun|kebab›/‹noun|kebab›.html",
-        );
+        let url = text::expand(&mut self.rng, "https://docs.example.com/‹noun|kebab›/‹noun|kebab›.html");
         let question = text::expand(&mut self.rng, "How is ‹thing› ‹done›?");
         let answer = text::answer(&mut self.rng);
         let input = Object::new().text("url", &url).text("prompt", &question);
@@ -270,11 +237,7 @@ impl Toolbox {
             let index = self.rng.index(self.files.len());
             return self.files[index].clone();
         }
-        let language = if self.rng.chance(75) {
-            self.language
-        } else {
-            Language::draw(&mut self.rng)
-        };
+        let language = if self.rng.chance(75) { self.language } else { Language::draw(&mut self.rng) };
         let lines = match self.rng.range(0, 9) {
             0..=5 => 8 + self.rng.index(40),
             6..=8 => 40 + self.rng.index(120),

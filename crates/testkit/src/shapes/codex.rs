@@ -31,9 +31,7 @@ fn line(source: &mut Source, kind: &str, payload: Object) -> String {
 
 fn meta(source: &mut Source) -> String {
     let id = source.rng.uuid();
-    let git = Object::new()
-        .text("commit_hash", &source.rng.hex(40))
-        .text("branch", "main");
+    let git = Object::new().text("commit_hash", &source.rng.hex(40)).text("branch", "main");
     let payload = Object::new()
         .text("session_id", &id)
         .text("id", &id)
@@ -81,10 +79,7 @@ fn prompt(source: &mut Source, turn: &str, out: &mut Vec<String>) {
         .object("internal_chat_message_metadata_passthrough", passed(turn));
     out.push(line(source, "response_item", item));
     let event = Object::new().text("type", "user_message").text("message", &prompt);
-    let event = event
-        .raw("images", "[]")
-        .raw("local_images", "[]")
-        .raw("text_elements", "[]");
+    let event = event.raw("images", "[]").raw("local_images", "[]").raw("text_elements", "[]");
     out.push(line(source, "event_msg", event));
 }
 
@@ -155,11 +150,8 @@ fn call(source: &mut Source, turn: &str, out: &mut Vec<String>) {
 }
 
 fn message(source: &mut Source, turn: &str, out: &mut Vec<String>) {
-    let said = if source.rng.chance(60) {
-        text::narration(&mut source.rng)
-    } else {
-        text::answer(&mut source.rng)
-    };
+    let said =
+        if source.rng.chance(60) { text::narration(&mut source.rng) } else { text::answer(&mut source.rng) };
     let event = Object::new()
         .text("type", "agent_message")
         .text("message", &said)

@@ -67,10 +67,7 @@ fn tool_call(source: &mut Source, time: &str) -> String {
     let call = source.tools.bash();
     let id = format!("run_shell_command_{}_0", source.millis());
     let response = Object::new().text("output", &format!("Output: {}", call.content));
-    let answer = Object::new()
-        .text("id", &id)
-        .text("name", "run_shell_command")
-        .object("response", response);
+    let answer = Object::new().text("id", &id).text("name", "run_shell_command").object("response", response);
     let part = Object::new().object("functionResponse", answer).finish();
     Object::new()
         .text("id", &id)

@@ -16,13 +16,9 @@ pub fn openai_messages(seed: u64, count: usize) -> Vec<String> {
         for _ in 0..source.rng.range(1, 6) {
             let call = source.tools.call();
             let id = format!("call_{}", source.rng.id(24));
-            let function = Object::new()
-                .text("name", &call.name.to_lowercase())
-                .text("arguments", &call.input);
-            let made = Object::new()
-                .text("id", &id)
-                .text("type", "function")
-                .object("function", function);
+            let function =
+                Object::new().text("name", &call.name.to_lowercase()).text("arguments", &call.input);
+            let made = Object::new().text("id", &id).text("type", "function").object("function", function);
             let said = source.rng.chance(40).then(|| text::narration(&mut source.rng));
             let line = message("assistant").text_or_null("content", said.as_deref());
             out.push(line.list("tool_calls", &[made.finish()]).finish());
@@ -30,12 +26,7 @@ pub fn openai_messages(seed: u64, count: usize) -> Vec<String> {
             out.push(line.text("content", &call.content).finish());
         }
         let answer = text::answer(&mut source.rng);
-        out.push(
-            message("assistant")
-                .text("content", &answer)
-                .null("refusal")
-                .finish(),
-        );
+        out.push(message("assistant").text("content", &answer).null("refusal").finish());
     }
     out
 }

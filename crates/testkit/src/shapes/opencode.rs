@@ -22,9 +22,7 @@ fn exchange(source: &mut Source, session: &str, out: &mut Vec<String>) {
     let start = source.millis();
     source.time();
     let end = source.millis();
-    let model = Object::new()
-        .text("providerID", "anthropic")
-        .text("modelID", "claude-opus-4-5");
+    let model = Object::new().text("providerID", "anthropic").text("modelID", "claude-opus-4-5");
     if source.rng.chance(25) {
         let info = Object::new()
             .text("role", "user")
@@ -33,16 +31,13 @@ fn exchange(source: &mut Source, session: &str, out: &mut Vec<String>) {
             .object("model", model)
             .object("summary", Object::new().raw("diffs", "[]"));
         out.push(owned(info, &message, session, None));
-        let part = Object::new()
-            .text("type", "text")
-            .text("text", &text::prompt(&mut source.rng));
+        let part = Object::new().text("type", "text").text("text", &text::prompt(&mut source.rng));
         let id = format!("prt_{}", source.rng.id(26));
         out.push(owned(part, &id, session, Some(&message)));
         return;
     }
-    let cache = Object::new()
-        .number("write", source.rng.range(0, 4000))
-        .number("read", source.rng.range(0, 90_000));
+    let cache =
+        Object::new().number("write", source.rng.range(0, 4000)).number("read", source.rng.range(0, 90_000));
     let tokens = Object::new()
         .number("total", source.rng.range(900, 90_000))
         .number("input", source.rng.range(1, 900))
@@ -73,14 +68,8 @@ fn exchange(source: &mut Source, session: &str, out: &mut Vec<String>) {
         .number("cost", 0);
     let parts = [
         Object::new().text("type", "step-start"),
-        Object::new()
-            .text("type", "reasoning")
-            .text("text", &thought)
-            .object("time", time()),
-        Object::new()
-            .text("type", "text")
-            .text("text", &said)
-            .object("time", time()),
+        Object::new().text("type", "reasoning").text("text", &thought).object("time", time()),
+        Object::new().text("type", "text").text("text", &said).object("time", time()),
         tool(source, &time()),
         finish,
     ];
@@ -109,9 +98,5 @@ fn tool(source: &mut Source, time: &Object) -> Object {
 }
 
 fn owned(object: Object, id: &str, session: &str, message: Option<&str>) -> String {
-    object
-        .text("id", id)
-        .text("sessionID", session)
-        .some_text("messageID", message)
-        .finish()
+    object.text("id", id).text("sessionID", session).some_text("messageID", message).finish()
 }

@@ -32,10 +32,7 @@ fn lines(seed: u64, count: usize, with_ids: bool) -> Vec<String> {
 fn header(source: &mut Source, with_ids: bool) -> String {
     let line = Object::new().text("type", "session");
     let line = if with_ids { line.number("version", 3) } else { line };
-    let line = line
-        .text("id", &source.rng.uuid())
-        .text("timestamp", &source.time())
-        .text("cwd", &source.cwd);
+    let line = line.text("id", &source.rng.uuid()).text("timestamp", &source.time()).text("cwd", &source.cwd);
     if with_ids {
         return line.finish();
     }

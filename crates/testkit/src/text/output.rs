@@ -16,11 +16,7 @@ pub fn command(rng: &mut Rng, language: Language) -> String {
         Language::Elixir => ELIXIR_COMMANDS,
         Language::Shell | Language::Markdown | Language::Config => COMMANDS,
     };
-    let template = if rng.chance(50) {
-        rng.pick(own)
-    } else {
-        rng.pick(COMMANDS)
-    };
+    let template = if rng.chance(50) { rng.pick(own) } else { rng.pick(COMMANDS) };
     expand(rng, template)
 }
 

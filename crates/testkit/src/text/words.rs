@@ -481,9 +481,7 @@ const CRATES: &[&str] = &[
     "once_cell",
 ];
 
-const EXTENSIONS: &[&str] = &[
-    "rs", "go", "ts", "tsx", "py", "ex", "js", "md", "toml", "json", "yaml", "sh",
-];
+const EXTENSIONS: &[&str] = &["rs", "go", "ts", "tsx", "py", "ex", "js", "md", "toml", "json", "yaml", "sh"];
 
 const PATHS: &[&str] = &[
     "src/‹noun|snake›.rs",
@@ -611,13 +609,5 @@ const WHENS: &[&str] = &[
     "on a clean checkout",
 ];
 
-const TYPES: &[&str] = &[
-    "String",
-    "u64",
-    "usize",
-    "bool",
-    "Vec<String>",
-    "Option<String>",
-    "PathBuf",
-    "&str",
-];
+const TYPES: &[&str] =
+    &["String", "u64", "usize", "bool", "Vec<String>", "Option<String>", "PathBuf", "&str"];

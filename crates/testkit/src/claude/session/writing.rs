@@ -126,11 +126,7 @@ impl SessionLines {
         let step = self.rng.range(40, 2600);
         self.clock.advance_ms(step);
         let uuid = self.rng.uuid();
-        let at = At {
-            parent: self.leaf.replace(uuid.clone()),
-            uuid,
-            timestamp: self.clock.iso(),
-        };
+        let at = At { parent: self.leaf.replace(uuid.clone()), uuid, timestamp: self.clock.iso() };
         self.tail.push(at.uuid.clone());
         at
     }
@@ -178,9 +174,7 @@ impl SessionLines {
             let id = self.rng.uuid();
             let at = self.at();
             let hook = ("SessionStart", "SessionStart:startup");
-            let line = self
-                .lines
-                .hook_progress(&at, hook, "~/.claude/hooks/session-start.sh", &id);
+            let line = self.lines.hook_progress(&at, hook, "~/.claude/hooks/session-start.sh", &id);
             self.push(line);
         }
         if dialect == Dialect::V2_1_330 {
@@ -198,12 +192,7 @@ impl SessionLines {
         }
         if self.lines.dialect() >= Dialect::V2_0 && self.rng.chance(15) {
             let (time, session) = (self.clock.iso(), self.lines.session_id.clone());
-            self.push(metadata::queue_operation(
-                "enqueue",
-                Some(&prompt),
-                &time,
-                &session,
-            ));
+            self.push(metadata::queue_operation("enqueue", Some(&prompt), &time, &session));
             self.push(metadata::queue_operation("dequeue", None, &time, &session));
         }
         self.tail.clear();
@@ -225,16 +214,10 @@ impl SessionLines {
     fn write_attachments(&mut self) {
         let at = self.at();
         if self.turn == 0 {
-            let snapshot = Object::new()
-                .text("workingDirectory", &self.lines.cwd)
-                .flag("isWorktree", false);
-            let snapshot = snapshot
-                .flag("isGitRepo", true)
-                .raw("additionalWorkingDirectories", "[]");
+            let snapshot = Object::new().text("workingDirectory", &self.lines.cwd).flag("isWorktree", false);
+            let snapshot = snapshot.flag("isGitRepo", true).raw("additionalWorkingDirectories", "[]");
             let snapshot = snapshot.text("platform", "linux").text("shell", "bash");
-            let attachment = Object::new()
-                .text("type", "environment")
-                .object("snapshot", snapshot);
+            let attachment = Object::new().text("type", "environment").object("snapshot", snapshot);
             let rendered = format!(
                 "<system-reminder>\nWorking directory: {}\nGit repository: yes\n</system-reminder>",
                 self.lines.cwd
@@ -243,9 +226,7 @@ impl SessionLines {
             self.push(line);
         } else {
             let note = text::expand(&mut self.rng, "‹path› was changed outside: ‹fact›");
-            let attachment = Object::new()
-                .text("type", "edited_text_file")
-                .text("snippet", &note);
+            let attachment = Object::new().text("type", "edited_text_file").text("snippet", &note);
             let rendered = format!("<system-reminder>\n{note}\n</system-reminder>");
             let line = self.lines.attachment(&at, attachment, Some(&rendered));
             self.push(line);
@@ -294,11 +275,7 @@ impl SessionLines {
 
     fn write_round(&mut self, round: u64) {
         self.tail.clear();
-        let width = if round.is_multiple_of(3) {
-            self.settings.parallel.max(1)
-        } else {
-            1
-        };
+        let width = if round.is_multiple_of(3) { self.settings.parallel.max(1) } else { 1 };
         let calls: Vec<ToolCall> = (0..width).map(|_| self.tools.call()).collect();
         let mut api = self.api();
         self.write_preamble(&mut api);
@@ -338,9 +315,7 @@ impl SessionLines {
     fn write_hook(&mut self, event: &str, tool: &str, tool_use_id: &str) {
         let name = format!("{event}:{tool}");
         let at = self.at();
-        let line = self
-            .lines
-            .hook_progress(&at, (event, &name), "callback", tool_use_id);
+        let line = self.lines.hook_progress(&at, (event, &name), "callback", tool_use_id);
         self.push(line);
     }
 
@@ -349,10 +324,7 @@ impl SessionLines {
         if self.lines.dialect() == Dialect::V2_1 && self.settings.progress && self.rng.chance(50) {
             self.write_hook("PostToolUse", call.name, &id);
         }
-        let at = At {
-            parent: Some(assistant.clone()),
-            ..self.at()
-        };
+        let at = At { parent: Some(assistant.clone()), ..self.at() };
         let line = self.lines.tool_result(
             &at,
             &ToolResult {
@@ -417,16 +389,11 @@ impl SessionLines {
         let boundary = At { parent: None, ..at };
         let summary_at = self.at();
         let kept = if keeps && !uuids.is_empty() {
-            Kept::Messages {
-                anchor: summary_at.uuid.clone(),
-                uuids,
-            }
+            Kept::Messages { anchor: summary_at.uuid.clone(), uuids }
         } else {
             Kept::Nothing
         };
-        let line = self
-            .lines
-            .compact_boundary(&boundary, &previous, &kept, self.context_tokens);
+        let line = self.lines.compact_boundary(&boundary, &previous, &kept, self.context_tokens);
         self.push(line);
         let summary = text::compaction_summary(&mut self.rng, 5);
         let line = self.lines.compact_summary(&summary_at, &summary);

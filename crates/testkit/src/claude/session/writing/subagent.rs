@@ -49,11 +49,8 @@ impl SessionLines {
     /// Writes the side conversation: a prompt, three calls, an answer.
     fn write_conversation(&mut self, agent_id: &str, prompt: &str, answer: &str) {
         let inline = self.lines.dialect() <= Dialect::V2_0;
-        let side = Lines {
-            sidechain: true,
-            agent_id: (!inline).then(|| agent_id.to_owned()),
-            ..self.lines.clone()
-        };
+        let side =
+            Lines { sidechain: true, agent_id: (!inline).then(|| agent_id.to_owned()), ..self.lines.clone() };
         let main_lines = std::mem::replace(&mut self.lines, side);
         let main_leaf = self.leaf.take();
         let main_tail = std::mem::take(&mut self.tail);
@@ -88,10 +85,7 @@ impl SessionLines {
         let call = self.tools.call();
         let api = self.api();
         let (id, assistant, call) = self.write_call(&api, call);
-        let at = At {
-            parent: Some(assistant.clone()),
-            ..self.at()
-        };
+        let at = At { parent: Some(assistant.clone()), ..self.at() };
         let result = ToolResult {
             tool_use_id: id,
             content: call.content,
