@@ -271,9 +271,7 @@ pub struct Validation {
 impl Validation {
     /// Returns whether the loader would take it with nothing lost.
     pub fn is_accepted(&self) -> bool {
-        self.findings
-            .iter()
-            .all(|finding| finding.severity < Severity::Fatal)
+        self.findings.iter().all(|finding| finding.severity < Severity::Fatal)
     }
 }
 

@@ -3,7 +3,8 @@
 //! What needs I/O (finding homes, writing files, watching) is the engine's.
 
 pub mod adapter;
-pub mod registry;
 pub mod claude_code;
+pub mod conformance;
+pub mod registry;
 
 pub use adapter::Adapter;

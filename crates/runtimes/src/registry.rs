@@ -1,12 +1,15 @@
-//! All adapters, and which of them reads given bytes.
+//! All adapters of this build.
+//!
+//! A list and look-ups; which files there are, and where runtimes keep them, is the engine's to know.
 
 use stemmata_model::FormatId;
 
 use crate::adapter::{Adapter, Detection};
+use crate::claude_code::ClaudeCode;
 
-/// Returns every adapter of this version.
+/// Returns all adapters, in the order in which they are asked.
 pub fn adapters() -> &'static [&'static dyn Adapter] {
-    &[]
+    &[&ClaudeCode]
 }
 
 /// Returns the adapter of a format.
@@ -14,15 +17,49 @@ pub fn by_format(format: &FormatId) -> Option<&'static dyn Adapter> {
     adapters().iter().copied().find(|adapter| adapter.format() == *format)
 }
 
-/// Returns the adapter that knows the first bytes of a file best; the first of equals.
+/// Returns the adapter that is surest that these first bytes of a file are its own; of several equally sure
+/// ones, the first in the list.
+///
+/// It is given at most [`DETECT_BYTES_MAX`](crate::adapter::DETECT_BYTES_MAX) bytes.
 pub fn detect(head: &[u8]) -> Option<(&'static dyn Adapter, Detection)> {
-    let mut best: Option<(&'static dyn Adapter, Detection)> = None;
-    for adapter in adapters().iter().copied() {
-        if let Some(found) = adapter.detect(head)
-            && best.as_ref().is_none_or(|(_, known)| found.confidence > known.confidence)
+    let mut surest: Option<(&'static dyn Adapter, Detection)> = None;
+    for adapter in adapters() {
+        if let Some(detection) = adapter.detect(head)
+            && surest.as_ref().is_none_or(|(_, found)| found.confidence < detection.confidence)
         {
-            best = Some((adapter, found));
+            surest = Some((*adapter, detection));
         }
     }
-    best
+    surest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::claude_code::samples::{other_corpus_files, transcript};
+
+    #[test]
+    fn every_adapter_is_found_by_its_format() {
+        for adapter in adapters() {
+            let found = by_format(&adapter.format()).map(Adapter::format);
+            assert_eq!(found, Some(adapter.format()));
+        }
+        assert!(by_format(&FormatId::new("clay-tablet-v1").expect("a name")).is_none());
+    }
+
+    #[test]
+    fn bytes_find_their_adapter() {
+        let found =
+            detect(&transcript("UA")).map(|(adapter, detection)| (adapter.format(), detection.format));
+        let claude = FormatId::new("claude-code-v1").expect("a name");
+        assert_eq!(found, Some((claude.clone(), claude)));
+        assert!(detect(b"dear diary\n").is_none());
+    }
+
+    #[test]
+    fn files_of_other_formats_are_not_claimed() {
+        for (name, head) in other_corpus_files() {
+            assert!(detect(&head).is_none(), "{name}");
+        }
+    }
 }

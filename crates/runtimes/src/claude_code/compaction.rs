@@ -21,6 +21,10 @@ const WALK_SEGMENTS_MAX: usize = 4_096;
 /// Bytes that are searched for preserved records: more than any context window holds.
 const WALK_BYTES_MAX: usize = 256 * 1024 * 1024;
 
+/// Commits that are searched further for the other halves of what was found: they lie next to it, and
+/// a result whose call is nowhere must not cost a walk through the whole chain.
+const COMPLETION_SEGMENTS_MAX: usize = 64;
+
 /// Plans a compaction's artifact (see `Adapter::plan_compaction`).
 ///
 /// Preserved records are the ones that the boundary names, and with them all lines of their messages, the
@@ -190,6 +194,8 @@ struct Search {
     /// Calls that kept results answer and that were not found yet.
     open_calls: HashSet<String>,
     found: usize,
+    /// Segments that were read when all records had been found.
+    further: usize,
 }
 
 impl Search {
@@ -205,11 +211,13 @@ impl Search {
             by_uuid: HashMap::new(),
             open_calls: HashSet::new(),
             found: 0,
+            further: 0,
         }
     }
 
     fn is_done(&self) -> bool {
-        self.missing.is_empty() && self.open_calls.is_empty() && self.begins_whole()
+        let is_complete = || self.open_calls.is_empty() && self.begins_whole();
+        self.missing.is_empty() && (self.further > COMPLETION_SEGMENTS_MAX || is_complete())
     }
 
     /// Returns whether the oldest kept message surely has no lines further back: an older one was seen.
@@ -235,6 +243,7 @@ impl Search {
         }
         self.find();
         if self.missing.is_empty() {
+            self.further += 1;
             self.complete();
         }
     }

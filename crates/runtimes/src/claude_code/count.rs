@@ -13,11 +13,7 @@ use super::record::{Field, Record};
 pub(super) const NESTING_MAX: usize = 2;
 
 /// The counts of a line that is no record: an entry that no model sees.
-pub(super) const UNSEEN: Counts = Counts {
-    messages: 0,
-    entries: 1,
-    tokens: 0,
-};
+pub(super) const UNSEEN: Counts = Counts { messages: 0, entries: 1, tokens: 0 };
 
 /// Characters and images that a model sees of one record.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -89,10 +85,7 @@ fn chars(text: &str) -> u64 {
 /// Counts the characters of a JSON string without decoding it.
 fn json_chars(field: Field<'_>) -> u64 {
     let raw = field.raw();
-    let inner = raw
-        .strip_prefix('"')
-        .and_then(|rest| rest.strip_suffix('"'))
-        .unwrap_or(raw);
+    let inner = raw.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(raw);
     let bytes = inner.as_bytes();
     let mut surplus = 0;
     let mut at = 0;
@@ -134,11 +127,7 @@ mod tests {
     fn what_a_model_sees_counts() {
         for (line, messages, tokens) in [
             (r#"{"type":"user","message":{"content":"12345"}}"#, 1, 2),
-            (
-                r#"{"type":"user","isMeta":true,"message":{"content":"1234"}}"#,
-                1,
-                1,
-            ),
+            (r#"{"type":"user","isMeta":true,"message":{"content":"1234"}}"#, 1, 1),
             (
                 r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"é\n\ud83d\ude00\""},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}]}]}}"#,
                 1,
@@ -159,28 +148,12 @@ mod tests {
                 0,
                 0,
             ),
-            (
-                r#"{"type":"attachment","attachment":{"type":"date"},"rendered":[{"content":"abcd"}]}"#,
-                0,
-                1,
-            ),
-            (
-                r#"{"type":"attachment","attachment":{"type":"hook_success","content":"abcd"}}"#,
-                0,
-                0,
-            ),
-            (
-                r#"{"type":"progress","data":{"message":{"content":"abcd"}}}"#,
-                0,
-                0,
-            ),
+            (r#"{"type":"attachment","attachment":{"type":"date"},"rendered":[{"content":"abcd"}]}"#, 0, 1),
+            (r#"{"type":"attachment","attachment":{"type":"hook_success","content":"abcd"}}"#, 0, 0),
+            (r#"{"type":"progress","data":{"message":{"content":"abcd"}}}"#, 0, 0),
             (r#"{"type":"user"}"#, 0, 0),
         ] {
-            let expected = Counts {
-                messages,
-                entries: 1,
-                tokens,
-            };
+            let expected = Counts { messages, entries: 1, tokens };
             assert_eq!(count(line), expected, "{line}");
         }
     }

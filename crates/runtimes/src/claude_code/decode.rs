@@ -66,10 +66,7 @@ impl Decoder {
             return;
         }
         self.carriage_returns += u64::from(line.ends_with(b"\r"));
-        let native = NativeSpan {
-            offset: to_u64(offset),
-            length: to_u64(line.len()),
-        };
+        let native = NativeSpan { offset: to_u64(offset), length: to_u64(line.len()) };
         let entry = match Record::parse(line) {
             Ok(record) => {
                 if !is_complete {
@@ -110,10 +107,7 @@ impl Decoder {
         let bytes = line.len();
         let nul = if line.contains(&0) { " with NUL bytes" } else { "" };
         if is_complete {
-            self.note(
-                NoteCode::UnparsableLine,
-                format!("{error}: {bytes} bytes{nul} kept as they are"),
-            );
+            self.note(NoteCode::UnparsableLine, format!("{error}: {bytes} bytes{nul} kept as they are"));
         } else {
             self.note(
                 NoteCode::TornTail,
@@ -133,18 +127,12 @@ impl Decoder {
     fn finish(mut self) -> Decoded {
         if self.line_notes > LINE_NOTES_MAX {
             let more = self.line_notes - LINE_NOTES_MAX;
-            let note = Note::new(
-                NoteCode::Degraded,
-                format!("{more} more notes about lines are not listed"),
-            );
+            let note = Note::new(NoteCode::Degraded, format!("{more} more notes about lines are not listed"));
             self.decoded.notes.push(note);
         }
         if self.carriage_returns > 0 {
             let lines = self.carriage_returns;
-            let note = Note::new(
-                NoteCode::Degraded,
-                format!("{lines} lines end in CR LF, kept as they are"),
-            );
+            let note = Note::new(NoteCode::Degraded, format!("{lines} lines end in CR LF, kept as they are"));
             self.decoded.notes.push(note);
         }
         self.decoded
@@ -167,17 +155,8 @@ fn unreadable(line: &[u8], native: NativeSpan) -> Entry {
         role: Role::System,
         kind: EntryKind::Unreadable,
         body: Body::Blocks,
-        parts: vec![opaque(
-            OPAQUE_UNREADABLE,
-            serde_json::Value::from(text).to_string(),
-        )],
-        meta: EntryMeta {
-            visibility: Visibility {
-                agent: false,
-                user: false,
-            },
-            ..EntryMeta::default()
-        },
+        parts: vec![opaque(OPAQUE_UNREADABLE, serde_json::Value::from(text).to_string())],
+        meta: EntryMeta { visibility: Visibility { agent: false, user: false }, ..EntryMeta::default() },
         native,
     }
 }
@@ -239,10 +218,7 @@ fn parts(class: &Class<'_>, record: &Record<'_>, line: &[u8]) -> Vec<Part> {
     match &class.said {
         Said::Content(content) if class.kind == EntryKind::CompactionSummary => summary_parts(content),
         Said::Content(content) => content_parts(content, NESTING_MAX),
-        Said::Texts(texts) => texts
-            .iter()
-            .map(|text| Part::Text(text.clone().into_owned()))
-            .collect(),
+        Said::Texts(texts) => texts.iter().map(|text| Part::Text(text.clone().into_owned())).collect(),
         Said::Attachment { kind, value } => vec![opaque(kind, value.raw().to_owned())],
         Said::Nothing => {
             let name = match (record.type_text(), text(record.subtype)) {
@@ -262,10 +238,7 @@ fn summary_parts(content: &Content<'_>) -> Vec<Part> {
         && let Part::Text(text) = part
     {
         let text = std::mem::take(text);
-        *part = Part::Summary {
-            text,
-            covers: Vec::new(),
-        };
+        *part = Part::Summary { text, covers: Vec::new() };
     }
     parts
 }
@@ -282,53 +255,36 @@ fn content_parts(content: &Content<'_>, depth: usize) -> Vec<Part> {
 fn part(element: &Element<'_>, depth: usize) -> Part {
     match element.shape() {
         Shape::Text(text) => Part::Text(owned(text)),
-        Shape::Thinking(text, signature) => Part::Thinking {
-            text: owned(text),
-            signature: signature.map(owned),
-            encrypted: None,
-        },
-        Shape::Redacted(data) => Part::Thinking {
-            text: String::new(),
-            signature: None,
-            encrypted: Some(owned(data)),
-        },
+        Shape::Thinking(text, signature) => {
+            Part::Thinking { text: owned(text), signature: signature.map(owned), encrypted: None }
+        }
+        Shape::Redacted(data) => {
+            Part::Thinking { text: String::new(), signature: None, encrypted: Some(owned(data)) }
+        }
         Shape::Call { id, name, input } => Part::ToolCall {
             call_id: owned(id),
             name: owned(name),
             arguments: input.map_or_else(|| "{}".to_owned(), |input| input.raw().to_owned()),
         },
-        Shape::Result {
-            call,
-            is_error,
-            content,
-        } if depth > 0 => Part::ToolResult {
+        Shape::Result { call, is_error, content } if depth > 0 => Part::ToolResult {
             call_id: owned(call),
             is_error,
             parts: content_parts(&Content::of(content), depth - 1),
         },
-        Shape::Image(data, media_type) => Part::Image {
-            media_type: owned(media_type),
-            source: ImageSource::Base64(owned(data)),
-        },
-        Shape::ImageUrl(url) => Part::Image {
-            media_type: String::new(),
-            source: ImageSource::Url(owned(url)),
-        },
-        Shape::Document {
-            title,
-            media_type,
-            data,
-        } => Part::File {
+        Shape::Image(data, media_type) => {
+            Part::Image { media_type: owned(media_type), source: ImageSource::Base64(owned(data)) }
+        }
+        Shape::ImageUrl(url) => {
+            Part::Image { media_type: String::new(), source: ImageSource::Url(owned(url)) }
+        }
+        Shape::Document { title, media_type, data } => Part::File {
             name: title.map_or_else(|| UNTITLED.to_owned(), owned),
             media_type: Some(owned(media_type)),
             data: Some(owned(data)),
         },
         Shape::Result { .. } | Shape::Other => {
             let kind = element.block.and_then(|block| text(block.block_type));
-            opaque(
-                &kind.unwrap_or(Cow::Borrowed("value")),
-                element.whole.raw().to_owned(),
-            )
+            opaque(&kind.unwrap_or(Cow::Borrowed("value")), element.whole.raw().to_owned())
         }
     }
 }
@@ -338,11 +294,7 @@ fn owned(field: Field<'_>) -> String {
 }
 
 fn opaque(kind: &str, json: String) -> Part {
-    Part::Opaque {
-        runtime: RUNTIME.to_owned(),
-        kind: kind.to_owned(),
-        json,
-    }
+    Part::Opaque { runtime: RUNTIME.to_owned(), kind: kind.to_owned(), json }
 }
 
 fn to_u64(value: usize) -> u64 {

@@ -63,20 +63,14 @@ impl Envelope<'_> {
     }
 
     fn end(&self, object: Object, out: &mut Vec<u8>) {
-        let line = object
-            .text("uuid", self.uuid)
-            .text("timestamp", &iso(self.at))
-            .finish();
+        let line = object.text("uuid", self.uuid).text("timestamp", &iso(self.at)).finish();
         out.extend_from_slice(line.as_bytes());
         out.push(b'\n');
     }
 
     /// Appends a compaction's boundary; `logical_parent` is what its parent would be.
     pub(super) fn push_boundary(&self, logical_parent: Option<&str>, pre_tokens: u64, out: &mut Vec<u8>) {
-        let metadata = Object::new()
-            .text("trigger", "manual")
-            .number("preTokens", pre_tokens)
-            .finish();
+        let metadata = Object::new().text("trigger", "manual").number("preTokens", pre_tokens).finish();
         let object = self
             .start()
             .optional("logicalParentUuid", logical_parent)
@@ -101,24 +95,14 @@ impl Envelope<'_> {
     }
 
     fn push_user(&self, content: &str, is_meta: bool, out: &mut Vec<u8>) {
-        let object = self
-            .start()
-            .text("type", "user")
-            .raw("message", &user_message(content));
-        let object = if is_meta {
-            object.flag("isMeta", true)
-        } else {
-            object
-        };
+        let object = self.start().text("type", "user").raw("message", &user_message(content));
+        let object = if is_meta { object.flag("isMeta", true) } else { object };
         self.end(object, out);
     }
 }
 
 fn user_message(content: &str) -> String {
-    Object::new()
-        .text("role", "user")
-        .raw("content", content)
-        .finish()
+    Object::new().text("role", "user").raw("content", content).finish()
 }
 
 #[derive(Default)]
@@ -201,21 +185,11 @@ impl Encoder {
         let meta = &entry.meta;
         let boundary = boundary.unwrap_or_else(|| {
             let made_up = derive_uuid("boundary", entry.id.as_str());
-            let envelope = Envelope {
-                uuid: &made_up,
-                parent: None,
-                meta,
-                at,
-            };
+            let envelope = Envelope { uuid: &made_up, parent: None, meta, at };
             envelope.push_boundary(parent, 0, &mut self.out);
             made_up
         });
-        let envelope = Envelope {
-            uuid: &uuid_of(&entry.id),
-            parent: Some(&boundary),
-            meta,
-            at,
-        };
+        let envelope = Envelope { uuid: &uuid_of(&entry.id), parent: Some(&boundary), meta, at };
         envelope.push_summary(&content(entry), &mut self.out);
     }
 
@@ -224,18 +198,11 @@ impl Encoder {
         if !entry.meta.visibility.agent || !has_words {
             return false;
         }
-        let envelope = Envelope {
-            uuid: &uuid_of(&entry.id),
-            parent,
-            meta: &entry.meta,
-            at: self.time(entry),
-        };
+        let envelope =
+            Envelope { uuid: &uuid_of(&entry.id), parent, meta: &entry.meta, at: self.time(entry) };
         match entry.role {
             Role::Assistant => {
-                let object = envelope
-                    .start()
-                    .raw("message", &answer(entry))
-                    .text("type", "assistant");
+                let object = envelope.start().raw("message", &answer(entry)).text("type", "assistant");
                 envelope.end(object, &mut self.out);
             }
             // What is not from a person must not begin a turn.
@@ -255,12 +222,8 @@ fn answer(entry: &Entry) -> String {
     let meta = &entry.meta;
     // Loaders merge the lines of one message by its id, and drop thinking of lines without one.
     let id = meta.message_id.clone();
-    let id = id.unwrap_or_else(|| {
-        format!(
-            "msg_{}",
-            derive_uuid("message", entry.id.as_str()).replace('-', "")
-        )
-    });
+    let id =
+        id.unwrap_or_else(|| format!("msg_{}", derive_uuid("message", entry.id.as_str()).replace('-', "")));
     let usage = meta.usage.unwrap_or_default();
     let usage = Object::new()
         .number("input_tokens", usage.input_tokens)
@@ -297,10 +260,7 @@ fn block(part: &Part) -> Option<String> {
     let typed = |name: &str| Object::new().text("type", name);
     let object = match part {
         Part::Text(text) | Part::Summary { text, .. } => typed("text").text("text", text),
-        Part::Thinking {
-            encrypted: Some(data),
-            ..
-        } => typed("redacted_thinking").text("data", data),
+        Part::Thinking { encrypted: Some(data), .. } => typed("redacted_thinking").text("data", data),
         Part::Thinking { text, signature, .. } => {
             let object = typed("thinking").text("thinking", text);
             match signature {
@@ -308,19 +268,10 @@ fn block(part: &Part) -> Option<String> {
                 None => object,
             }
         }
-        Part::ToolCall {
-            call_id,
-            name,
-            arguments,
-        } => typed("tool_use")
-            .text("id", call_id)
-            .text("name", name)
-            .raw("input", &input(arguments)),
-        Part::ToolResult {
-            call_id,
-            is_error,
-            parts,
-        } => {
+        Part::ToolCall { call_id, name, arguments } => {
+            typed("tool_use").text("id", call_id).text("name", name).raw("input", &input(arguments))
+        }
+        Part::ToolResult { call_id, is_error, parts } => {
             let content = match parts.as_slice() {
                 [Part::Text(text)] => quote(text),
                 parts => blocks(parts),
@@ -341,11 +292,7 @@ fn block(part: &Part) -> Option<String> {
             };
             typed("image").raw("source", &source.finish())
         }
-        Part::File {
-            name,
-            media_type,
-            data,
-        } => file(name, media_type.as_deref(), data.as_deref()?),
+        Part::File { name, media_type, data } => file(name, media_type.as_deref(), data.as_deref()?),
         Part::Opaque { runtime, json, .. } if runtime == RUNTIME => return one_line(json),
         Part::Opaque { .. } => return None,
     };
@@ -356,17 +303,9 @@ fn file(name: &str, media_type: Option<&str>, data: &str) -> Object {
     const PLAIN: &str = "text/plain";
     let media_type = media_type.unwrap_or(PLAIN);
     let kind = if media_type == PLAIN { "text" } else { "base64" };
-    let source = Object::new()
-        .text("type", kind)
-        .text("media_type", media_type)
-        .text("data", data)
-        .finish();
+    let source = Object::new().text("type", kind).text("media_type", media_type).text("data", data).finish();
     let object = Object::new().text("type", "document").raw("source", &source);
-    if name == UNTITLED {
-        object
-    } else {
-        object.text("title", name)
-    }
+    if name == UNTITLED { object } else { object.text("title", name) }
 }
 
 /// Returns arguments as the object that the API demands, byte for byte where they are one.
@@ -380,11 +319,7 @@ fn input(arguments: &str) -> String {
 
 /// Returns an entry's id as the uuid of a line: itself where it is one.
 pub(super) fn uuid_of(id: &EntryId) -> String {
-    if is_uuid(id.as_str()) {
-        id.as_str().to_owned()
-    } else {
-        derive_uuid("entry", id.as_str())
-    }
+    if is_uuid(id.as_str()) { id.as_str().to_owned() } else { derive_uuid("entry", id.as_str()) }
 }
 
 /// Returns whether a text is 32 hex digits with hyphens where a uuid has them.
@@ -401,30 +336,16 @@ pub(super) fn is_uuid(text: &str) -> bool {
 /// It says version 4, random, although it is a hash: some readers of transcripts accept no other.
 pub(super) fn derive_uuid(purpose: &str, name: &str) -> String {
     let mut hasher = blake3::Hasher::new_derive_key(UUID_CONTEXT);
-    hasher
-        .update(purpose.as_bytes())
-        .update(&[0])
-        .update(name.as_bytes());
+    hasher.update(purpose.as_bytes()).update(&[0]).update(name.as_bytes());
     let hex = hasher.finalize().to_hex();
     let digits = |range| hex.get(range).unwrap_or_default();
-    format!(
-        "{}-{}-4{}-8{}-{}",
-        digits(0..8),
-        digits(8..12),
-        digits(13..16),
-        digits(17..20),
-        digits(20..32)
-    )
+    format!("{}-{}-4{}-8{}-{}", digits(0..8), digits(8..12), digits(13..16), digits(17..20), digits(20..32))
 }
 
 /// Returns a timestamp as clients write it: to the millisecond, or finer where it is.
 fn iso(at: Timestamp) -> String {
     let shown = at.to_string();
-    let shown = if Timestamp::parse(&shown).is_ok() {
-        shown
-    } else {
-        Timestamp::EPOCH.to_string()
-    };
+    let shown = if Timestamp::parse(&shown).is_ok() { shown } else { Timestamp::EPOCH.to_string() };
     match shown.strip_suffix("000Z") {
         Some(millis) => format!("{millis}Z"),
         None => shown,

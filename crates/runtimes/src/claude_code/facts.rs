@@ -59,10 +59,7 @@ impl FactKeeper {
 
     /// Returns whether the transcript is a subagent's, as far as known.
     pub(super) fn is_subagent(&self) -> bool {
-        self.facts
-            .template
-            .as_ref()
-            .is_some_and(|template| template.as_str() == TEMPLATE_SUBAGENT)
+        self.facts.template.as_ref().is_some_and(|template| template.as_str() == TEMPLATE_SUBAGENT)
     }
 
     /// Returns whether the transcript is a subagent's, when this record is the next: the first one that has an
@@ -125,9 +122,7 @@ impl FactKeeper {
     /// Returns the facts as JSON of bounded size; what is too long is left out.
     pub(super) fn to_json(&self) -> Value {
         let bounded = |fact: &Option<String>| {
-            fact.as_ref()
-                .filter(|fact| json!(fact).to_string().len() <= STATE_FACT_BYTES_MAX)
-                .cloned()
+            fact.as_ref().filter(|fact| json!(fact).to_string().len() <= STATE_FACT_BYTES_MAX).cloned()
         };
         json!({
             "session": self.facts.session.as_ref().map(SessionId::as_str),
@@ -176,11 +171,7 @@ impl FactKeeper {
 
 /// Returns the template of a main conversation or a subagent's.
 pub(super) fn template(is_subagent: bool) -> Template {
-    let name = if is_subagent {
-        TEMPLATE_SUBAGENT
-    } else {
-        TEMPLATE_MAIN
-    };
+    let name = if is_subagent { TEMPLATE_SUBAGENT } else { TEMPLATE_MAIN };
     Template::new(name).expect("both names are short and plain")
 }
 
@@ -200,9 +191,7 @@ fn prompt_text<'a>(record: &Record<'a>) -> Option<Cow<'a, str>> {
         Content::Text(field) => field.text(),
         Content::List(elements) => {
             let mut blocks = elements.into_iter().filter_map(|element| element.block);
-            blocks
-                .find(|block| block.is_type("text"))
-                .and_then(|block| text(block.text))
+            blocks.find(|block| block.is_type("text")).and_then(|block| text(block.text))
         }
         Content::Absent | Content::Other(_) => None,
     }

@@ -101,16 +101,11 @@ impl<'a> Class<'a> {
         };
         // An error of the API in the guise of an answer: shown, never sent back.
         let is_error = is_true(record.is_api_error_message)
-            && message
-                .model
-                .is_some_and(|model| is_string(model, SYNTHETIC_MODEL));
+            && message.model.is_some_and(|model| is_string(model, SYNTHETIC_MODEL));
         Self {
             role: Role::Assistant,
             kind: EntryKind::Message,
-            visibility: Visibility {
-                agent: !is_error,
-                user: true,
-            },
+            visibility: Visibility { agent: !is_error, user: true },
             said: Said::Content(Content::of(message.content)),
             message: Some(message),
         }
@@ -123,9 +118,7 @@ impl<'a> Class<'a> {
         let Some(value) = record.attachment else {
             return Self::metadata(false);
         };
-        let kind = Block::of(value)
-            .and_then(|block| text(block.block_type))
-            .unwrap_or_default();
+        let kind = Block::of(value).and_then(|block| text(block.block_type)).unwrap_or_default();
         if UNSENT_ATTACHMENTS.contains(&kind.as_ref()) {
             return Self::metadata(false);
         }
@@ -134,10 +127,7 @@ impl<'a> Class<'a> {
 
     fn system(record: &Record<'a>) -> Self {
         if record.is_compact_boundary() {
-            return Self {
-                kind: EntryKind::CompactionBoundary,
-                ..Self::metadata(true)
-            };
+            return Self { kind: EntryKind::CompactionBoundary, ..Self::metadata(true) };
         }
         if record.is_system("local_command")
             && let Some(content) = text(record.content)
@@ -152,10 +142,7 @@ impl<'a> Class<'a> {
         Self {
             role: Role::System,
             kind: EntryKind::Instruction,
-            visibility: Visibility {
-                agent: true,
-                user: false,
-            },
+            visibility: Visibility { agent: true, user: false },
             said,
             message: None,
         }
@@ -174,10 +161,9 @@ impl<'a> Class<'a> {
 
 fn holds_tool_result(content: &Content<'_>) -> bool {
     match content {
-        Content::List(elements) => elements
-            .iter()
-            .filter_map(|element| element.block)
-            .any(|block| block.is_type("tool_result")),
+        Content::List(elements) => {
+            elements.iter().filter_map(|element| element.block).any(|block| block.is_type("tool_result"))
+        }
         Content::Absent | Content::Text(_) | Content::Other(_) => false,
     }
 }

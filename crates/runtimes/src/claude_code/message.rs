@@ -131,10 +131,7 @@ impl<'a> Content<'a> {
 
 impl<'a> Element<'a> {
     fn of(whole: Field<'a>) -> Self {
-        Self {
-            whole,
-            block: Block::of(whole),
-        }
+        Self { whole, block: Block::of(whole) }
     }
 
     /// Returns what the element is, with the fields that make it so.
@@ -194,11 +191,9 @@ impl<'a> Shape<'a> {
             "text" => Some(Self::Text(string(block.text)?)),
             "thinking" => Some(Self::Thinking(string(block.thinking)?, string(block.signature))),
             "redacted_thinking" => Some(Self::Redacted(string(block.data)?)),
-            "tool_use" => Some(Self::Call {
-                id: string(block.id)?,
-                name: string(block.name)?,
-                input: block.input,
-            }),
+            "tool_use" => {
+                Some(Self::Call { id: string(block.id)?, name: string(block.name)?, input: block.input })
+            }
             "tool_result" => Some(Self::Result {
                 call: string(block.tool_use_id)?,
                 is_error: is_true(block.is_error),

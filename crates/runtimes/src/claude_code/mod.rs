@@ -2,10 +2,13 @@
 //!
 //! Not its stream of events on standard output, which is another format.
 
+#[cfg(test)]
+pub(crate) mod chain;
 mod compaction;
 mod context;
 mod count;
 mod decode;
+mod detect;
 mod encode;
 mod facts;
 mod json;
@@ -21,3 +24,71 @@ pub(crate) mod samples;
 mod split;
 mod tree;
 mod validate;
+
+use stemmata_model::{Entry, FormatId, Granularity, Timestamp};
+
+use crate::adapter::{
+    Adapter, ClientPlace, CompactionPlan, ContextPlan, Decoded, Detection, PlaceRequest, Placer, PlanStop,
+    Segments, SourceError, Splitter, Validator,
+};
+
+pub use decode::{OPAQUE_UNREADABLE, RUNTIME};
+pub use encode::{ENCODED_VERSION, UNPLACED_SESSION};
+pub use facts::{TEMPLATE_MAIN, TEMPLATE_SUBAGENT, TITLE_CHARS_MAX};
+
+/// The name of the format.
+pub const FORMAT: &str = "claude-code-v1";
+
+/// The adapter of Claude Code's transcripts, subagents' files included.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ClaudeCode;
+
+impl Adapter for ClaudeCode {
+    fn format(&self) -> FormatId {
+        FormatId::new(FORMAT).expect("the name is short and plain")
+    }
+
+    fn detect(&self, head: &[u8]) -> Option<Detection> {
+        detect::detect(head, self.format())
+    }
+
+    fn splitter(&self, granularity: Granularity, state: Option<&[u8]>) -> Box<dyn Splitter> {
+        Box::new(split::LineSplitter::new(granularity, state))
+    }
+
+    fn decode(&self, bytes: &[u8]) -> Decoded {
+        decode::decode(bytes)
+    }
+
+    fn encode(&self, entries: &[Entry]) -> Vec<u8> {
+        encode::encode(entries)
+    }
+
+    fn plan_compaction(
+        &self,
+        native: &[u8],
+        earlier: &mut dyn Segments,
+    ) -> Result<CompactionPlan, SourceError> {
+        compaction::plan(native, earlier)
+    }
+
+    fn encode_compaction(&self, summary: &str, last: &Decoded, at: Timestamp) -> Vec<u8> {
+        compaction::encode(summary, last, at)
+    }
+
+    fn plan_context(&self, chain: &mut dyn Segments, stop: PlanStop) -> Result<ContextPlan, SourceError> {
+        context::plan(chain, stop)
+    }
+
+    fn placer(&self, request: &PlaceRequest) -> Box<dyn Placer> {
+        Box::new(place::LinePlacer::new(request))
+    }
+
+    fn client_place(&self, request: &PlaceRequest) -> ClientPlace {
+        place::client_place(request)
+    }
+
+    fn validator(&self, client_version: Option<&str>) -> Box<dyn Validator> {
+        Box::new(validate::LineValidator::new(client_version))
+    }
+}

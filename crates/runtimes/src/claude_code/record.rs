@@ -24,10 +24,7 @@ impl<'a> Field<'a> {
     /// The place is pointer arithmetic: `raw` is a part of `outer`, so its address is not smaller.
     pub(super) fn within(outer: Field<'_>, raw: &'a str) -> Self {
         let distance = raw.as_ptr().addr().saturating_sub(outer.raw.as_ptr().addr());
-        Self {
-            raw,
-            offset: outer.offset + distance,
-        }
+        Self { raw, offset: outer.offset + distance }
     }
 
     /// Wraps a whole line's text.
@@ -283,15 +280,10 @@ impl<'a> Record<'a> {
     /// # Errors
     /// `RecordError` says what the line is instead.
     pub fn parse(line: &'a [u8]) -> Result<Self, RecordError> {
-        let text = std::str::from_utf8(line).map_err(|error| RecordError::NotUtf8 {
-            offset: error.valid_up_to(),
-        })?;
+        let text = std::str::from_utf8(line)
+            .map_err(|error| RecordError::NotUtf8 { offset: error.valid_up_to() })?;
         Self::read(Field::whole(text)).map_err(|error| {
-            if error.is_data() {
-                RecordError::NotObject
-            } else {
-                RecordError::NotJson(error)
-            }
+            if error.is_data() { RecordError::NotObject } else { RecordError::NotJson(error) }
         })
     }
 
@@ -357,10 +349,7 @@ pub fn is_true(field: Option<Field<'_>>) -> bool {
 
 /// Returns whether a field is this string; the texts compared here need no escapes.
 pub(super) fn is_string(field: Field<'_>, text: &str) -> bool {
-    let inner = field
-        .raw()
-        .strip_prefix('"')
-        .and_then(|rest| rest.strip_suffix('"'));
+    let inner = field.raw().strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
     inner == Some(text) || (field.raw().contains('\\') && field.text().is_some_and(|decoded| decoded == text))
 }
 

@@ -79,11 +79,7 @@ pub(crate) fn line(letter: char, index: usize) -> Vec<u8> {
 
 /// A transcript, line by line, each the child of the one before.
 pub(crate) fn session(letters: &str) -> Vec<Vec<u8>> {
-    letters
-        .chars()
-        .enumerate()
-        .map(|(index, letter)| line(letter, index))
-        .collect()
+    letters.chars().enumerate().map(|(index, letter)| line(letter, index)).collect()
 }
 
 /// A transcript as bytes, with newlines.
@@ -99,35 +95,46 @@ pub(crate) fn transcript(letters: &str) -> Vec<u8> {
 
 /// Name and bytes of every real transcript below `$STEMMATA_CORPUS/claude-code`; says so where there is none.
 pub(crate) fn corpus_files() -> Vec<(String, Vec<u8>)> {
+    files_below(&["claude-code"], |name| name.ends_with(".jsonl") && !is_stream(name))
+}
+
+/// Name and first bytes of every file of the corpus that is a session in another format.
+pub(crate) fn other_corpus_files() -> Vec<(String, Vec<u8>)> {
+    let others = ["aider", "claude-code", "codex", "gemini", "opencode", "openhands", "pi", "swe-agent"];
+    let mut files = files_below(&others, |name| !name.starts_with("claude-code") || is_stream(name));
+    for (_, bytes) in &mut files {
+        bytes.truncate(crate::adapter::DETECT_BYTES_MAX);
+    }
+    files
+}
+
+fn is_stream(name: &str) -> bool {
+    name.ends_with(".stream.jsonl")
+}
+
+fn files_below(folders: &[&str], is_wanted: impl Fn(&str) -> bool) -> Vec<(String, Vec<u8>)> {
     #[expect(
         clippy::disallowed_methods,
-        reason = "the corpus is no part of the project, a test may run without it"
+        reason = "the corpus is no part of the project: tests may run without"
     )]
-    let Some(root) = std::env::var_os("STEMMATA_CORPUS") else {
+    let Some(root) = std::env::var_os("STEMMATA_CORPUS").map(std::path::PathBuf::from) else {
         println!("skipped: STEMMATA_CORPUS is not set");
         return Vec::new();
     };
-    let root = std::path::PathBuf::from(root).join("claude-code");
-    let mut folders = vec![root.clone()];
+    let mut folders: Vec<_> = folders.iter().map(|folder| root.join(folder)).collect();
     let mut files = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).expect("a folder of the corpus") {
             let path = entry.expect("an entry of the corpus").path();
+            let name = path.strip_prefix(&root).expect("below the root").display().to_string();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "jsonl") {
-                let name = path
-                    .strip_prefix(&root)
-                    .expect("below the root")
-                    .display()
-                    .to_string();
-                if !name.ends_with(".stream.jsonl") {
-                    files.push((name, std::fs::read(&path).expect("a file of the corpus")));
-                }
+            } else if is_wanted(&name) {
+                files.push((name, std::fs::read(&path).expect("a file of the corpus")));
             }
         }
     }
     files.sort();
-    assert!(!files.is_empty(), "no transcript below {}", root.display());
+    assert!(!files.is_empty(), "no session below {}", root.display());
     files
 }

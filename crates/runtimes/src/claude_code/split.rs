@@ -66,13 +66,7 @@ impl LineSplitter {
     /// Starts at the beginning, or where `state` was left; a state that cannot be read is none.
     pub(super) fn new(granularity: Granularity, state: Option<&[u8]>) -> Self {
         let ground = state.and_then(Ground::read).unwrap_or_default();
-        Self {
-            granularity,
-            closed: ground.clone(),
-            ground,
-            open: Open::default(),
-            unreadable: 0,
-        }
+        Self { granularity, closed: ground.clone(), ground, open: Open::default(), unreadable: 0 }
     }
 
     fn note_unreadable(&mut self, line: &[u8], error: &dyn std::fmt::Display, notes: &mut Vec<Note>) {
@@ -121,11 +115,7 @@ impl Open {
     }
 
     const fn facts(&self, commit_type: CommitType) -> SegmentFacts {
-        SegmentFacts {
-            commit_type,
-            timestamp: self.timestamp,
-            counts: self.counts,
-        }
+        SegmentFacts { commit_type, timestamp: self.timestamp, counts: self.counts }
     }
 }
 

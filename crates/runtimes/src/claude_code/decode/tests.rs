@@ -15,10 +15,7 @@ fn one(line: &str) -> Entry {
 }
 
 fn hidden() -> Visibility {
-    Visibility {
-        agent: false,
-        user: false,
-    }
+    Visibility { agent: false, user: false }
 }
 
 #[test]
@@ -27,16 +24,8 @@ fn an_answer_over_lines_keeps_thinking_calls_and_their_message() {
         r#"{"parentUuid":"p","isSidechain":true,"agentId":"a1","cwd":"/w","gitBranch":"main","type":"assistant","uuid":"u","timestamp":"2026-01-01T00:00:00.001Z","message":{"id":"msg_1","role":"assistant","model":"m","stop_reason":"tool_use","content":[{"type":"thinking","thinking":"hm\n","signature":"c2ln"},{"type":"redacted_thinking","data":"ZW5j"},{"type":"text","text":"so"},{"type":"tool_use","id":"t1","name":"Bash","input":{"b": 1.0, "a":"\u0041"},"caller":{"type":"direct"}},{"type":"server_tool_use","id":"s","name":"web_search","input":{}}],"usage":{"input_tokens":1,"output_tokens":2,"cache_read_input_tokens":3,"cache_creation_input_tokens":4}}}"#,
     );
     let expected = vec![
-        Part::Thinking {
-            text: "hm\n".to_owned(),
-            signature: Some("c2ln".to_owned()),
-            encrypted: None,
-        },
-        Part::Thinking {
-            text: String::new(),
-            signature: None,
-            encrypted: Some("ZW5j".to_owned()),
-        },
+        Part::Thinking { text: "hm\n".to_owned(), signature: Some("c2ln".to_owned()), encrypted: None },
+        Part::Thinking { text: String::new(), signature: None, encrypted: Some("ZW5j".to_owned()) },
         Part::Text("so".to_owned()),
         Part::ToolCall {
             call_id: "t1".to_owned(),
@@ -49,22 +38,14 @@ fn an_answer_over_lines_keeps_thinking_calls_and_their_message() {
         ),
     ];
     assert_eq!(entry.parts, expected);
-    assert_eq!(
-        (entry.role, entry.kind, entry.body),
-        (Role::Assistant, EntryKind::Message, Body::Blocks)
-    );
+    assert_eq!((entry.role, entry.kind, entry.body), (Role::Assistant, EntryKind::Message, Body::Blocks));
     assert_eq!(entry.id.as_str(), "u");
     assert_eq!(entry.parent.as_ref().map(EntryId::as_str), Some("p"));
     let meta = EntryMeta {
         visibility: Visibility::default(),
         model: Some("m".to_owned()),
         message_id: Some("msg_1".to_owned()),
-        usage: Some(Usage {
-            input_tokens: 1,
-            output_tokens: 2,
-            cache_read_tokens: 3,
-            cache_write_tokens: 4,
-        }),
+        usage: Some(Usage { input_tokens: 1, output_tokens: 2, cache_read_tokens: 3, cache_write_tokens: 4 }),
         stop_reason: Some("tool_use".to_owned()),
         cwd: Some("/w".to_owned()),
         git_branch: Some("main".to_owned()),
@@ -78,11 +59,7 @@ fn results_hold_their_parts() {
     let entry = one(
         r#"{"type":"user","uuid":"u","isMeta":true,"toolUseResult":"Error: x","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","is_error":true,"content":[{"type":"text","text":"no"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}},{"type":"tool_reference","tool_name":"X"}]},{"type":"tool_result","tool_use_id":"t2","content":"plain"},{"type":"tool_result","tool_use_id":"t3"}]}}"#,
     );
-    let result = |call: &str, is_error, parts| Part::ToolResult {
-        call_id: call.to_owned(),
-        is_error,
-        parts,
-    };
+    let result = |call: &str, is_error, parts| Part::ToolResult { call_id: call.to_owned(), is_error, parts };
     let expected = vec![
         result(
             "t1",
@@ -93,10 +70,7 @@ fn results_hold_their_parts() {
                     media_type: "image/png".to_owned(),
                     source: ImageSource::Base64("AAAA".to_owned()),
                 },
-                opaque(
-                    "tool_reference",
-                    r#"{"type":"tool_reference","tool_name":"X"}"#.to_owned(),
-                ),
+                opaque("tool_reference", r#"{"type":"tool_reference","tool_name":"X"}"#.to_owned()),
             ],
         ),
         result("t2", false, vec![Part::Text("plain".to_owned())]),
@@ -109,21 +83,10 @@ fn results_hold_their_parts() {
 #[test]
 fn each_kind_of_line_has_its_place() {
     let seen = Visibility::default();
-    let not_shown = Visibility {
-        agent: true,
-        user: false,
-    };
-    let shown = Visibility {
-        agent: false,
-        user: true,
-    };
+    let not_shown = Visibility { agent: true, user: false };
+    let shown = Visibility { agent: false, user: true };
     for (line, role, kind, visibility) in [
-        (
-            r#"{"type":"user","message":{"content":"hi"}}"#,
-            Role::User,
-            EntryKind::Message,
-            seen,
-        ),
+        (r#"{"type":"user","message":{"content":"hi"}}"#, Role::User, EntryKind::Message, seen),
         (
             r#"{"type":"user","isMeta":true,"message":{"content":"hi"}}"#,
             Role::User,
@@ -161,12 +124,7 @@ fn each_kind_of_line_has_its_place() {
             EntryKind::Instruction,
             not_shown,
         ),
-        (
-            r#"{"type":"system","subtype":"turn_duration"}"#,
-            Role::System,
-            EntryKind::Metadata,
-            shown,
-        ),
+        (r#"{"type":"system","subtype":"turn_duration"}"#, Role::System, EntryKind::Metadata, shown),
         (
             r#"{"type":"attachment","attachment":{"type":"file"}}"#,
             Role::System,
@@ -179,34 +137,17 @@ fn each_kind_of_line_has_its_place() {
             EntryKind::Metadata,
             hidden(),
         ),
-        (
-            r#"{"type":"progress","uuid":"u"}"#,
-            Role::System,
-            EntryKind::Metadata,
-            hidden(),
-        ),
-        (
-            r#"{"type":"brand-new"}"#,
-            Role::System,
-            EntryKind::Metadata,
-            hidden(),
-        ),
+        (r#"{"type":"progress","uuid":"u"}"#, Role::System, EntryKind::Metadata, hidden()),
+        (r#"{"type":"brand-new"}"#, Role::System, EntryKind::Metadata, hidden()),
         (r#"{"no":"type"}"#, Role::System, EntryKind::Metadata, hidden()),
         ("[1]", Role::System, EntryKind::Unreadable, hidden()),
     ] {
         let entry = one(line);
-        assert_eq!(
-            (entry.role, entry.kind, entry.meta.visibility),
-            (role, kind, visibility),
-            "{line}"
-        );
+        assert_eq!((entry.role, entry.kind, entry.meta.visibility), (role, kind, visibility), "{line}");
     }
     assert_eq!(
         one(r#"{"type":"user","isCompactSummary":true,"message":{"content":"all of it"}}"#).parts,
-        [Part::Summary {
-            text: "all of it".to_owned(),
-            covers: Vec::new()
-        }]
+        [Part::Summary { text: "all of it".to_owned(), covers: Vec::new() }]
     );
     assert_eq!(
         one(r#"{"type":"attachment","attachment":{"type":"date"},"rendered":[{"content":"a"},"b",{"content":[{"type":"text","text":"c"}]}]}"#).parts,
@@ -218,14 +159,8 @@ fn each_kind_of_line_has_its_place() {
 fn odd_lines_are_kept_and_noted() {
     let bytes = b"\n{\"type\":\"mode\"}\r\n\0\0\0\n \t\n{\"type\":\"brand-new\"}\n{\"type\":\"brand-new\"}\n\xff\n{\"type\":\"us";
     let decoded = decode(bytes);
-    let spans = decoded
-        .entries
-        .iter()
-        .map(|entry| (entry.native.offset, entry.native.length));
-    assert_eq!(
-        spans.collect::<Vec<_>>(),
-        [(1, 16), (18, 3), (25, 20), (46, 20), (67, 1), (69, 11)]
-    );
+    let spans = decoded.entries.iter().map(|entry| (entry.native.offset, entry.native.length));
+    assert_eq!(spans.collect::<Vec<_>>(), [(1, 16), (18, 3), (25, 20), (46, 20), (67, 1), (69, 11)]);
     let notes: Vec<_> = decoded.notes.iter().map(|note| (note.code, note.line)).collect();
     assert_eq!(
         notes,
@@ -237,15 +172,8 @@ fn odd_lines_are_kept_and_noted() {
             (NoteCode::Degraded, None),
         ]
     );
-    assert!(
-        decoded.notes[0].message.contains("3 bytes with NUL bytes"),
-        "{}",
-        decoded.notes[0]
-    );
-    assert_eq!(
-        decoded.entries[1].parts,
-        [opaque("unreadable", "\"\\u0000\\u0000\\u0000\"".to_owned())]
-    );
+    assert!(decoded.notes[0].message.contains("3 bytes with NUL bytes"), "{}", decoded.notes[0]);
+    assert_eq!(decoded.entries[1].parts, [opaque("unreadable", "\"\\u0000\\u0000\\u0000\"".to_owned())]);
     let garbage = "garbage\n".repeat(1000);
     assert_eq!(decode(garbage.as_bytes()).notes.len(), LINE_NOTES_MAX + 1);
     assert_eq!(decode(b"{\"type\":\"mode\"}").notes[0].code, NoteCode::TornTail);
@@ -315,9 +243,7 @@ fn naive(lines: &[Value]) -> BTreeMap<String, usize> {
         }
         let content = &line["message"]["content"];
         for block in content.as_array().into_iter().flatten() {
-            *found
-                .entry(block["type"].as_str().unwrap_or("?").to_owned())
-                .or_default() += 1;
+            *found.entry(block["type"].as_str().unwrap_or("?").to_owned()).or_default() += 1;
         }
         if content.is_string() {
             *found.entry("string".to_owned()).or_default() += 1;
@@ -369,18 +295,10 @@ fn nothing_of_the_corpus_is_lost() {
         for (entry, line) in decoded.entries.iter().zip(&lines) {
             if let Some(uuid) = line["uuid"].as_str() {
                 assert_eq!(entry.id.as_str(), uuid, "{name}");
-                assert_eq!(
-                    entry.parent.as_ref().map(EntryId::as_str),
-                    line["parentUuid"].as_str(),
-                    "{name}"
-                );
+                assert_eq!(entry.parent.as_ref().map(EntryId::as_str), line["parentUuid"].as_str(), "{name}");
             }
         }
-        let notes: Vec<_> = decoded
-            .notes
-            .iter()
-            .filter(|note| note.code != NoteCode::TornTail)
-            .collect();
+        let notes: Vec<_> = decoded.notes.iter().filter(|note| note.code != NoteCode::TornTail).collect();
         assert!(notes.is_empty(), "{name}: {notes:?}");
         let set = name.rsplit_once('/').map_or("", |(set, _)| set).to_owned();
         let total = sets.entry(set).or_default();
@@ -391,9 +309,6 @@ fn nothing_of_the_corpus_is_lost() {
         }
     }
     for (set, (lines, counts, blocks)) in sets {
-        println!(
-            "{set}: {lines} lines, {} messages, {} tokens, {blocks:?}",
-            counts.messages, counts.tokens
-        );
+        println!("{set}: {lines} lines, {} messages, {} tokens, {blocks:?}", counts.messages, counts.tokens);
     }
 }

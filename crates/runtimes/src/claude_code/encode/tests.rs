@@ -12,33 +12,19 @@ use crate::claude_code::samples::{corpus_files, transcript, uuid};
 fn leaf() -> impl Strategy<Value = Part> {
     prop_oneof![
         any::<String>().prop_map(Part::Text),
-        ("[a-z]{1,5}/[a-z]{1,5}", "[A-Za-z0-9+/]{0,9}").prop_map(|(media_type, data)| Part::Image {
-            media_type,
-            source: ImageSource::Base64(data)
-        }),
-        "https://[a-z]{1,9}".prop_map(|url| Part::Image {
-            media_type: String::new(),
-            source: ImageSource::Url(url)
-        }),
-        (
-            any::<String>(),
-            prop_oneof!["text/plain", "application/pdf"],
-            any::<String>()
-        )
-            .prop_map(|(name, media_type, data)| Part::File {
-                name,
-                media_type: Some(media_type),
-                data: Some(data)
-            }),
+        ("[a-z]{1,5}/[a-z]{1,5}", "[A-Za-z0-9+/]{0,9}")
+            .prop_map(|(media_type, data)| Part::Image { media_type, source: ImageSource::Base64(data) }),
+        "https://[a-z]{1,9}"
+            .prop_map(|url| Part::Image { media_type: String::new(), source: ImageSource::Url(url) }),
+        (any::<String>(), prop_oneof!["text/plain", "application/pdf"], any::<String>()).prop_map(
+            |(name, media_type, data)| Part::File { name, media_type: Some(media_type), data: Some(data) }
+        ),
     ]
 }
 
 fn spoken() -> impl Strategy<Value = Part> {
-    let arguments = prop_oneof![
-        Just("{}"),
-        Just("{ \"b\":1.0,\t\"a\":[\"\\u0041\",9e-06]}"),
-        Just("{\"a\":null}")
-    ];
+    let arguments =
+        prop_oneof![Just("{}"), Just("{ \"b\":1.0,\t\"a\":[\"\\u0041\",9e-06]}"), Just("{\"a\":null}")];
     prop_oneof![
         any::<String>().prop_map(Part::Text),
         (any::<String>(), option::of(any::<String>())).prop_map(|(text, signature)| Part::Thinking {
@@ -52,23 +38,14 @@ fn spoken() -> impl Strategy<Value = Part> {
             encrypted: Some(data)
         }),
         ("[a-z0-9_]{1,9}", any::<String>(), arguments).prop_map(|(call_id, name, arguments)| {
-            Part::ToolCall {
-                call_id,
-                name,
-                arguments: arguments.to_owned(),
-            }
+            Part::ToolCall { call_id, name, arguments: arguments.to_owned() }
         }),
     ]
 }
 
 fn result() -> impl Strategy<Value = Part> {
-    ("[a-z0-9_]{1,9}", any::<bool>(), vec(leaf(), 0..3)).prop_map(|(call_id, is_error, parts)| {
-        Part::ToolResult {
-            call_id,
-            is_error,
-            parts,
-        }
-    })
+    ("[a-z0-9_]{1,9}", any::<bool>(), vec(leaf(), 0..3))
+        .prop_map(|(call_id, is_error, parts)| Part::ToolResult { call_id, is_error, parts })
 }
 
 fn meta() -> impl Strategy<Value = EntryMeta> {
@@ -105,13 +82,8 @@ fn entry() -> impl Strategy<Value = Entry> {
         vec(spoken(), 1..5).prop_map(|parts| (Role::Assistant, EntryKind::Message, parts)),
         vec(result(), 1..3).prop_map(|parts| (Role::Tool, EntryKind::ToolResult, parts)),
     ];
-    (
-        spoken,
-        meta(),
-        option::of(0..4_000_000_000_000_000_i64),
-        any::<bool>(),
-    )
-        .prop_map(|((role, kind, parts), meta, micros, as_string)| Entry {
+    (spoken, meta(), option::of(0..4_000_000_000_000_000_i64), any::<bool>()).prop_map(
+        |((role, kind, parts), meta, micros, as_string)| Entry {
             id: EntryId::new("unset").expect("a name"),
             parent: None,
             timestamp: micros.map(Timestamp::from_micros),
@@ -125,7 +97,8 @@ fn entry() -> impl Strategy<Value = Entry> {
             parts,
             meta,
             native: NativeSpan { offset: 0, length: 0 },
-        })
+        },
+    )
 }
 
 /// Entries with uuids or other ids, each the child of an earlier one or of none.
@@ -133,12 +106,8 @@ fn conversation() -> impl Strategy<Value = Vec<Entry>> {
     vec((entry(), any::<bool>(), any::<prop::sample::Index>()), 1..12).prop_map(|drawn| {
         let mut entries: Vec<Entry> = Vec::new();
         for (index, (mut entry, has_uuid, parent)) in drawn.into_iter().enumerate() {
-            entry.id = EntryId::new(if has_uuid {
-                uuid(index)
-            } else {
-                format!("e{index}")
-            })
-            .expect("a name");
+            entry.id =
+                EntryId::new(if has_uuid { uuid(index) } else { format!("e{index}") }).expect("a name");
             entry.parent =
                 (index > 0 && parent.index(4) > 0).then(|| entries[parent.index(entries.len())].id.clone());
             entries.push(entry);
@@ -185,13 +154,7 @@ fn every_line_has_the_fields_that_loaders_need() {
         assert_ne!(record.parent(), ParentLink::Absent);
         assert!(record.time().is_some());
         assert!(record.is_compact_boundary() || record.message_fields().is_some());
-        for field in [
-            record.session_id,
-            record.cwd,
-            record.version,
-            record.git_branch,
-            record.is_sidechain,
-        ] {
+        for field in [record.session_id, record.cwd, record.version, record.git_branch, record.is_sidechain] {
             assert!(field.is_some());
         }
     }
@@ -205,12 +168,7 @@ fn a_summary_is_a_boundary_and_its_summary() {
     let kinds: Vec<_> = decoded.iter().map(|entry| entry.kind.clone()).collect();
     assert_eq!(
         kinds,
-        [
-            EntryKind::Message,
-            EntryKind::Message,
-            EntryKind::CompactionBoundary,
-            EntryKind::CompactionSummary
-        ]
+        [EntryKind::Message, EntryKind::Message, EntryKind::CompactionBoundary, EntryKind::CompactionSummary]
     );
     assert_eq!(decoded[2].parent, None);
     assert_eq!(decoded[3].parent.as_ref(), Some(&decoded[2].id));
@@ -218,13 +176,7 @@ fn a_summary_is_a_boundary_and_its_summary() {
     let boundary = encode(&entries);
     let boundary = boundary.split(|byte| *byte == b'\n').nth(2).expect("three lines");
     let record = Record::parse(boundary).expect("a record");
-    assert_eq!(
-        record
-            .logical_parent_uuid
-            .and_then(|field| field.text())
-            .as_deref(),
-        Some(uuid(1).as_str())
-    );
+    assert_eq!(record.logical_parent_uuid.and_then(|field| field.text()).as_deref(), Some(uuid(1).as_str()));
 }
 
 #[test]
@@ -238,10 +190,7 @@ fn what_has_no_line_gives_its_children_to_its_parent() {
     entries[2].meta.visibility.agent = false;
     let decoded = decode(&encode(&entries)).entries;
     assert_eq!(decoded.len(), 2);
-    assert_eq!(
-        decoded[1].parent.as_ref().map(EntryId::as_str),
-        Some(uuid(0).as_str())
-    );
+    assert_eq!(decoded[1].parent.as_ref().map(EntryId::as_str), Some(uuid(0).as_str()));
 }
 
 #[test]
@@ -286,13 +235,10 @@ fn the_corpus_comes_back_from_its_entries() {
             assert!(same, "{name}: {}", was.id);
         }
         let ids: HashSet<_> = again.iter().map(|entry| &entry.id).collect();
-        let dangling = again
-            .iter()
-            .filter(|entry| entry.parent.as_ref().is_some_and(|id| !ids.contains(id)));
+        let dangling = again.iter().filter(|entry| entry.parent.as_ref().is_some_and(|id| !ids.contains(id)));
         let before: HashSet<_> = entries.iter().map(|entry| &entry.id).collect();
-        let dangled = entries
-            .iter()
-            .filter(|entry| entry.parent.as_ref().is_some_and(|id| !before.contains(id)));
+        let dangled =
+            entries.iter().filter(|entry| entry.parent.as_ref().is_some_and(|id| !before.contains(id)));
         assert_eq!(dangling.count(), dangled.count(), "{name}");
     }
 }

@@ -12,10 +12,7 @@ fn a_record_knows_its_fields_and_where_they_are() {
     assert_eq!(record.parent(), ParentLink::Root);
     assert_eq!(record.uuid_text().as_deref(), Some("u-1"));
     assert_eq!(text(record.cwd).as_deref(), Some("/tmp/a\"b"));
-    assert_eq!(
-        record.time().map(|time| time.to_string()).as_deref(),
-        Some("2026-01-02T03:04:05.678000Z")
-    );
+    assert_eq!(record.time().map(|time| time.to_string()).as_deref(), Some("2026-01-02T03:04:05.678000Z"));
     let session = record.session_id.expect("a session");
     assert_eq!(LINE.get(session.span()), Some("\"s-1\""));
     assert!(record.has_tool_result());
@@ -46,27 +43,17 @@ fn what_is_no_record_says_why() {
     assert!(matches!(Record::parse(b"[1]"), Err(RecordError::NotObject)));
     assert!(matches!(Record::parse(b"7"), Err(RecordError::NotObject)));
     assert!(matches!(Record::parse(b""), Err(RecordError::NotJson(_))));
-    assert!(matches!(
-        Record::parse(b"{\"a\":1} x"),
-        Err(RecordError::NotJson(_))
-    ));
+    assert!(matches!(Record::parse(b"{\"a\":1} x"), Err(RecordError::NotJson(_))));
     assert!(matches!(Record::parse(b"{\"a\":1"), Err(RecordError::NotJson(_))));
     assert!(matches!(Record::parse(b"\0\0"), Err(RecordError::NotJson(_))));
-    assert!(matches!(
-        Record::parse(b"{\"a\":\"\xff\"}"),
-        Err(RecordError::NotUtf8 { offset: 6 })
-    ));
+    assert!(matches!(Record::parse(b"{\"a\":\"\xff\"}"), Err(RecordError::NotUtf8 { offset: 6 })));
     assert!(Record::parse(b"{}\r\n").is_ok());
 }
 
 #[test]
 fn deep_nesting_costs_no_stack() {
     let depth = 200_000;
-    let line = format!(
-        "{{\"type\":\"user\",\"x\":{}{}}}",
-        "[".repeat(depth),
-        "]".repeat(depth)
-    );
+    let line = format!("{{\"type\":\"user\",\"x\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
     assert!(Record::parse(line.as_bytes()).is_ok_and(|record| record.is_type("user")));
 }
 

@@ -18,10 +18,8 @@ fn all_cuts(granularity: Granularity, lines: &[Vec<u8>]) -> Cuts {
 fn places(cuts: &[Cut]) -> Vec<usize> {
     let before = cuts.iter().enumerate().filter(|(_, cut)| cut.before.is_some());
     let after = cuts.iter().enumerate().filter(|(_, cut)| cut.after.is_some());
-    let mut places: Vec<usize> = before
-        .map(|(line, _)| line)
-        .chain(after.map(|(line, _)| line + 1))
-        .collect();
+    let mut places: Vec<usize> =
+        before.map(|(line, _)| line).chain(after.map(|(line, _)| line + 1)).collect();
     places.sort_unstable();
     places.dedup();
     places
@@ -33,21 +31,17 @@ fn spell(granularity: Granularity, letters: &str) -> String {
     let cuts = all_cuts(granularity, &lines);
     let mut spelled = String::new();
     for (letter, cut) in letters.chars().zip(cuts) {
-        spelled.extend(cut.before.map(|segment| {
-            if segment.commit_type == CommitType::Delta {
-                '|'
-            } else {
-                '?'
-            }
-        }));
+        spelled.extend(cut.before.map(
+            |segment| {
+                if segment.commit_type == CommitType::Delta { '|' } else { '?' }
+            },
+        ));
         spelled.push(letter);
-        spelled.extend(cut.after.map(|segment| {
-            if segment.commit_type == CommitType::Compaction {
-                '!'
-            } else {
-                '?'
-            }
-        }));
+        spelled.extend(cut.after.map(
+            |segment| {
+                if segment.commit_type == CommitType::Compaction { '!' } else { '?' }
+            },
+        ));
     }
     spelled
 }
@@ -87,18 +81,14 @@ fn turns_close_where_the_rule_says() {
 
 #[test]
 fn messages_and_every_n_close_where_the_rule_says() {
-    for (letters, expected) in [
-        ("mUAATRRZ", "mU|AAT|R|R|Z"),
-        ("UAmRATU", "U|Am|RAT|U"),
-        ("UABCA", "U|A|BC!A"),
-    ] {
+    for (letters, expected) in
+        [("mUAATRRZ", "mU|AAT|R|R|Z"), ("UAmRATU", "U|Am|RAT|U"), ("UABCA", "U|A|BC!A")]
+    {
         assert_eq!(spell(Granularity::Message, letters), expected);
     }
-    for (letters, expected) in [
-        ("UAUAUAUAUA", "UAUA|UAUA|UA"),
-        ("UAUAUABCUAUAU", "UAUA|UA|BC!UAUA|U"),
-        ("UAUBC", "UAU|BC!"),
-    ] {
+    for (letters, expected) in
+        [("UAUAUAUAUA", "UAUA|UAUA|UA"), ("UAUAUABCUAUAU", "UAUA|UA|BC!UAUA|U"), ("UAUBC", "UAU|BC!")]
+    {
         assert_eq!(spell(Granularity::Every(2), letters), expected);
     }
 }
@@ -127,13 +117,8 @@ fn a_segment_knows_its_time_and_counts() {
     }
     closed.push(splitter.open());
     let seconds = |segment: &SegmentFacts| segment.timestamp.map(|time| time.as_micros() / 1_000_000 % 60);
-    assert_eq!(
-        closed.iter().map(seconds).collect::<Vec<_>>(),
-        [Some(3), Some(5), Some(7)]
-    );
-    let counts = closed
-        .iter()
-        .map(|segment| (segment.counts.entries, segment.counts.messages));
+    assert_eq!(closed.iter().map(seconds).collect::<Vec<_>>(), [Some(3), Some(5), Some(7)]);
+    let counts = closed.iter().map(|segment| (segment.counts.entries, segment.counts.messages));
     assert_eq!(counts.collect::<Vec<_>>(), [(4, 3), (2, 1), (2, 1)]);
 }
 
@@ -144,9 +129,7 @@ fn counts_add_up_whatever_the_granularity() {
         let mut splitter = LineSplitter::new(granularity, None);
         let cuts = cuts(&mut splitter, &lines);
         let segments = cuts.iter().flat_map(|cut| [cut.before, cut.after]).flatten();
-        segments
-            .chain([splitter.open()])
-            .fold(Counts::default(), |sum, segment| add(sum, segment.counts))
+        segments.chain([splitter.open()]).fold(Counts::default(), |sum, segment| add(sum, segment.counts))
     };
     assert_eq!(total(Granularity::Turn), total(Granularity::Message));
     assert_eq!(total(Granularity::Turn), total(Granularity::Every(9)));
@@ -195,11 +178,7 @@ fn check_monotone(granularity: Granularity, lines: &[Vec<u8>], resumes_max: usiz
             // That boundary is closed already.
             first.before = None;
         }
-        assert_eq!(
-            cuts(&mut resumed, &lines[from..]),
-            expected,
-            "resumed at line {from}"
-        );
+        assert_eq!(cuts(&mut resumed, &lines[from..]), expected, "resumed at line {from}");
         assert_eq!(resumed.facts().title, splitter.facts().title);
         assert_eq!(resumed.template(), splitter.template());
         assert_eq!(resumed.state(), splitter.state());
