@@ -17,8 +17,10 @@ fn main() -> std::io::Result<()> {
     for path in arguments.iter().filter(|argument| !argument.starts_with("--")) {
         collect(Path::new(path), &mut files)?;
     }
-    let texts: Vec<(PathBuf, Vec<u8>)> =
-        files.into_iter().map(|path| Ok((path.clone(), std::fs::read(path)?))).collect::<std::io::Result<_>>()?;
+    let texts: Vec<(PathBuf, Vec<u8>)> = files
+        .into_iter()
+        .map(|path| Ok((path.clone(), std::fs::read(path)?)))
+        .collect::<std::io::Result<_>>()?;
     let bytes: usize = texts.iter().map(|(_, text)| text.len()).sum();
 
     let started = Instant::now();
@@ -33,10 +35,10 @@ fn main() -> std::io::Result<()> {
         findings = 0;
         for (path, text) in &texts {
             for (number, line) in text.split_inclusive(|&byte| byte == b'\n').enumerate() {
-                let scrubbed = scrubber.scrub_line(line);
-                findings += scrubbed.findings.len();
+                let result = scrubber.scrub_line(line);
+                findings += result.findings.len();
                 if round == 0 && arguments.iter().any(|argument| argument == "--list") {
-                    for finding in &scrubbed.findings {
+                    for finding in &result.findings {
                         let from = finding.offset.saturating_sub(PREVIEW_BYTES);
                         let to = line.len().min(finding.offset + finding.len + PREVIEW_BYTES / 2);
                         let around = String::from_utf8_lossy(line.get(from..to).unwrap_or_default());
@@ -49,7 +51,8 @@ fn main() -> std::io::Result<()> {
     }
     writeln!(out, "construction {construction:?}")?;
     writeln!(out, "{} files, {bytes} bytes, {findings} findings", texts.len())?;
-    writeln!(out, "{:.0} MB/s", bytes as f64 / 1e6 / best.as_secs_f64())
+    // Bytes per microsecond are megabytes per second.
+    writeln!(out, "{} MB/s", bytes as u128 / best.as_micros().max(1))
 }
 
 fn collect(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {

@@ -50,14 +50,16 @@ impl Assignments<'_> {
         name: &Name,
         certainty: Certainty,
     ) -> Option<(usize, usize)> {
-        let whole = self.whole_name(text, hit)?;
+        let whole = self.whole_name(text, hit, name)?;
         let at = sign(text, whole)?;
         let value = read_value(text, at, certainty)?;
+        // `PASS: Test7` is a report; `PASS=…` and `pass: "…"` set something.
+        if name.spec.alone && !value.quoted && !follows_equals(text.get(..at)?) {
+            return None;
+        }
         let found = text.get(value.start..value.end)?;
-        let hides_more = || match value.quoted {
-            true => found.contains(&b'\\'),
-            false => has_escaped_slash(text.get(value.end..).unwrap_or_default()),
-        };
+        let after = text.get(value.end..).unwrap_or_default();
+        let hides_more = || if value.quoted { found.contains(&b'\\') } else { has_escaped_slash(after) };
         if certainty == Certainty::Possible && hides_more() {
             return Some((value.start, value.end));
         }
@@ -68,75 +70,60 @@ impl Assignments<'_> {
 
     /// Decides about a field of a JSON object: the name must reach from `hit` to the end of the key.
     pub(crate) fn field(self, key: &[u8], hit: Hit, name: &Name, value: &[u8]) -> bool {
-        self.whole_name(key, hit)
-            .is_some_and(|whole| whole.end == key.len())
+        self.whole_name(key, hit, name).is_some_and(|whole| whole.end == key.len())
             && value.len() <= VALUE_BYTES_MAX
             && self.passes(key, name, value)
     }
 
     fn passes(self, whole: &[u8], name: &Name, value: &[u8]) -> bool {
-        let values = Values {
-            placeholders: &self.rules.placeholders,
-        };
+        let values = Values { placeholders: &self.rules.placeholders };
         // A bare `token` that holds a UUID names a thing more often than it opens one.
         let is_bare = whole.eq_ignore_ascii_case(b"token") && name.spec.value == ValueTest::Random;
         values.passes(name.spec.value, value) && !(is_bare && is_uuid(value))
     }
 
-    fn whole_name(self, text: &[u8], hit: Hit) -> Option<Whole> {
+    fn whole_name(self, text: &[u8], hit: Hit, name: &Name) -> Option<Whole> {
         let after = text.get(hit.end..)?;
-        let tail = after
-            .iter()
-            .take(NAME_BYTES_MAX)
-            .take_while(|byte| is_name_byte(**byte))
-            .count();
+        let tail = after.iter().take(NAME_BYTES_MAX).take_while(|byte| is_name_byte(**byte)).count();
         if !self.is_tail(after.get(..tail)?) {
             return None;
         }
         let before = text.get(..hit.start)?;
-        let head = before
-            .iter()
-            .rev()
-            .take(NAME_BYTES_MAX)
-            .take_while(|byte| is_name_byte(**byte))
-            .count();
+        if name.spec.alone && !stands_alone(before.last(), text.get(hit.start)) {
+            return None;
+        }
+        let head = before.iter().rev().take(NAME_BYTES_MAX).take_while(|byte| is_name_byte(**byte)).count();
         let start = hit.start - head;
-        (!self.is_excluded(text.get(start..hit.start)?)).then_some(Whole {
-            start,
-            end: hit.end + tail,
-        })
+        (!self.is_excluded(text.get(start..hit.start)?)).then_some(Whole { start, end: hit.end + tail })
     }
 
     fn is_tail(self, tail: &[u8]) -> bool {
-        let letters = || {
-            tail.iter()
-                .filter(|byte| !matches!(byte, b'_' | b'-'))
-                .map(u8::to_ascii_lowercase)
-        };
+        let letters = || tail.iter().filter(|byte| !matches!(byte, b'_' | b'-')).map(u8::to_ascii_lowercase);
         tail.is_empty() || self.rules.tails.iter().any(|known| letters().eq(known.bytes()))
     }
 
     /// Tells whether the part before the word makes it another thing: `csrf_token`, `nextPageToken`.
     fn is_excluded(self, head: &[u8]) -> bool {
-        let bare = head
-            .iter()
-            .rposition(|byte| byte.is_ascii_alphanumeric())
-            .map_or(0, |last| last + 1);
+        let bare = head.iter().rposition(u8::is_ascii_alphanumeric).map_or(0, |last| last + 1);
         let bare = head.get(..bare).unwrap_or_default();
         let has_lower = bare.last().is_some_and(u8::is_ascii_lowercase);
         let starts_part =
             |byte: &u8| !byte.is_ascii_alphanumeric() || (has_lower && byte.is_ascii_uppercase());
         let from = bare.iter().rposition(starts_part).unwrap_or(0);
         let part = bare.get(from..).unwrap_or_default();
-        let part = part
-            .strip_prefix(b"_")
-            .or_else(|| part.strip_prefix(b"-"))
-            .unwrap_or(part);
-        self.rules
-            .not_after
-            .iter()
-            .any(|word| part.eq_ignore_ascii_case(word.as_bytes()))
+        let part = part.strip_prefix(b"_").or_else(|| part.strip_prefix(b"-")).unwrap_or(part);
+        self.rules.not_after.iter().any(|word| part.eq_ignore_ascii_case(word.as_bytes()))
     }
+}
+
+/// `bypass` is one word; `smtpPass`, `SMTP_PASS` and `pass` hold the word itself.
+fn stands_alone(before: Option<&u8>, first: Option<&u8>) -> bool {
+    let Some(before) = before else { return true };
+    !before.is_ascii_alphabetic() || before.is_ascii_lowercase() != first.is_some_and(u8::is_ascii_lowercase)
+}
+
+fn follows_equals(before: &[u8]) -> bool {
+    before.iter().rev().take(GAP_BYTES_MAX).find(|byte| !matches!(byte, b' ' | b'\t')) == Some(&b'=')
 }
 
 fn is_name_byte(byte: u8) -> bool {
@@ -146,29 +133,20 @@ fn is_name_byte(byte: u8) -> bool {
 fn is_uuid(value: &[u8]) -> bool {
     let dashes = [8, 13, 18, 23];
     value.len() == 36
-        && value.iter().enumerate().all(|(at, byte)| {
-            if dashes.contains(&at) {
-                *byte == b'-'
-            } else {
-                byte.is_ascii_hexdigit()
-            }
-        })
+        && value
+            .iter()
+            .enumerate()
+            .all(|(at, byte)| if dashes.contains(&at) { *byte == b'-' } else { byte.is_ascii_hexdigit() })
 }
 
 /// An escape that the next view resolves. A backslash before another letter is a backslash.
 fn has_escape(value: &[u8]) -> bool {
-    value
-        .windows(2)
-        .any(|pair| matches!(pair, [b'\\', b'n' | b'r' | b't' | b'u' | b'"' | b'\\' | b'/']))
+    value.windows(2).any(|pair| matches!(pair, [b'\\', b'n' | b'r' | b't' | b'u' | b'"' | b'\\' | b'/']))
 }
 
 /// The value goes on behind an escaped slash.
 fn has_escaped_slash(after: &[u8]) -> bool {
-    let escapes = after
-        .iter()
-        .take(GAP_BYTES_MAX)
-        .take_while(|byte| **byte == b'\\')
-        .count();
+    let escapes = after.iter().take(GAP_BYTES_MAX).take_while(|byte| **byte == b'\\').count();
     escapes > 0 && after.get(escapes) == Some(&b'/')
 }
 
@@ -198,7 +176,7 @@ fn sign(text: &[u8], name: Whole) -> Option<usize> {
     let taken = match signs {
         [b':', b':', b'=', ..] => 3,
         [b':', b':', b':', b'=', ..] => 4,
-        [b':', b'=', ..] | [b'=', b'>', ..] | [b'?', b'=', ..] | [b'|', b'|', ..] | [b'?', b'?', ..] => 2,
+        [b':', b'=', ..] | [b'=', b'>', ..] | [b'?', b'=' | b'?', ..] | [b'|', b'|', ..] => 2,
         [b'=', b'=' | b'~', ..] | [b':', b':', ..] => return None,
         [b':', ..] => 1 + annotation(signs.get(1..)?),
         [b'=', ..] => 1,
@@ -209,12 +187,8 @@ fn sign(text: &[u8], name: Whole) -> Option<usize> {
         _ => return None,
     };
     let at = name.end + len + taken;
-    let blanks = text
-        .get(at..)?
-        .iter()
-        .take(GAP_BYTES_MAX)
-        .take_while(|byte| matches!(byte, b' ' | b'\t'))
-        .count();
+    let blanks =
+        text.get(at..)?.iter().take(GAP_BYTES_MAX).take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     Some(at + blanks)
 }
 
@@ -223,10 +197,11 @@ fn annotation(rest: &[u8]) -> usize {
     let is_type = |byte: &&u8| byte.is_ascii_alphanumeric() || b" &'<>[]?|_.".contains(byte);
     let len = rest.iter().take(TYPE_BYTES_MAX).take_while(is_type).count();
     match rest.get(len..) {
-        Some([b'=', after @ ..]) if rest.first() == Some(&b' ') => match after {
-            [b' ', b'"' | b'\'', ..] | [b'"' | b'\'', ..] | [b' ', b'\\', ..] | [b'\\', ..] => len + 1,
-            _ => 0,
-        },
+        Some([b'=', b' ', b'"' | b'\'' | b'\\', ..] | [b'=', b'"' | b'\'' | b'\\', ..])
+            if rest.starts_with(b" ") =>
+        {
+            len + 1
+        }
         _ => 0,
     }
 }
@@ -240,39 +215,21 @@ struct Value {
 fn read_value(text: &[u8], at: usize, certainty: Certainty) -> Option<Value> {
     let rest = text.get(at..)?;
     // b"…", r"…", f"…": the letter belongs to the quote.
-    let prefix = usize::from(matches!(
-        rest,
-        [b'b' | b'r' | b'f' | b'u' | b'@' | b'L', b'"' | b'\'' | b'\\', ..]
-    ));
+    let prefix =
+        usize::from(matches!(rest, [b'b' | b'r' | b'f' | b'u' | b'@' | b'L', b'"' | b'\'' | b'\\', ..]));
     let rest = rest.get(prefix..)?;
-    let escapes = rest
-        .iter()
-        .take(GAP_BYTES_MAX)
-        .take_while(|byte| **byte == b'\\')
-        .count();
+    let escapes = rest.iter().take(GAP_BYTES_MAX).take_while(|byte| **byte == b'\\').count();
     match rest.get(escapes) {
         Some(&quote @ (b'"' | b'\'' | b'`')) => {
             let start = at + prefix + escapes + 1;
             // A bare quote ends the JSON string around a value that is itself quoted otherwise.
-            let outer = if certainty == Certainty::Possible {
-                b'"'
-            } else {
-                quote
-            };
+            let outer = if certainty == Certainty::Possible { b'"' } else { quote };
             let len = quoted_len(text.get(start..)?, [quote, outer], escapes)?;
-            Some(Value {
-                start,
-                end: start + len,
-                quoted: true,
-            })
+            Some(Value { start, end: start + len, quoted: true })
         }
         _ if prefix == 0 && escapes == 0 => {
             let len = bare_len(rest)?;
-            Some(Value {
-                start: at,
-                end: at + len,
-                quoted: false,
-            })
+            Some(Value { start: at, end: at + len, quoted: false })
         }
         _ => None,
     }
@@ -306,10 +263,7 @@ fn bare_len(text: &[u8]) -> Option<usize> {
             b'$' if at == 0 => return None,
             b'=' if !rest.iter().all(|byte| *byte == b'=') && !ends_after_padding(rest) => return None,
             b'&' | b';' if is_separator(rest) => break,
-            b',' if rest
-                .get(1)
-                .is_none_or(|next| next.is_ascii_whitespace() || b"\"'\\".contains(next)) =>
-            {
+            b',' if rest.get(1).is_none_or(|next| next.is_ascii_whitespace() || b"\"'\\".contains(next)) => {
                 break;
             }
             b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\' | b')' | b']' | b'}' | b'|' => break,
@@ -323,11 +277,8 @@ fn bare_len(text: &[u8]) -> Option<usize> {
 /// `a=1&b=2`, `a=1;B=2`, `a=1; command`: the value ends. Elsewhere the byte is part of a password.
 fn is_separator(rest: &[u8]) -> bool {
     let after = rest.get(1..).unwrap_or_default();
-    let name = after
-        .iter()
-        .take(NAME_BYTES_MAX)
-        .take_while(|byte| is_name_byte(**byte) || **byte == b' ')
-        .count();
+    let name =
+        after.iter().take(NAME_BYTES_MAX).take_while(|byte| is_name_byte(**byte) || **byte == b' ').count();
     after.first().is_none_or(u8::is_ascii_whitespace)
         || matches!(after.get(name), Some(b'='))
         || after.starts_with(b"\\")
@@ -337,7 +288,5 @@ fn is_separator(rest: &[u8]) -> bool {
 fn ends_after_padding(rest: &[u8]) -> bool {
     let padding = rest.iter().take(3).take_while(|byte| **byte == b'=').count();
     padding <= 2
-        && rest
-            .get(padding)
-            .is_none_or(|next| next.is_ascii_whitespace() || b"\"'`<\\),;&}]|".contains(next))
+        && rest.get(padding).is_none_or(|next| next.is_ascii_whitespace() || b"\"'`<\\),;&}]|".contains(next))
 }

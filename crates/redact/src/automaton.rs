@@ -42,7 +42,7 @@ impl Automaton {
                 list.push(target);
             }
         };
-        for (index, rule) in rules.rules.iter().enumerate() {
+        for (index, rule) in rules.list.iter().enumerate() {
             if !matches!(rule.method, Method::Engine(Engine::Assignment)) {
                 for keyword in &rule.spec.keys {
                     add(keyword.clone(), Target::Rule(index));
@@ -60,7 +60,7 @@ impl Automaton {
         let search = AhoCorasick::builder()
             .match_kind(MatchKind::Standard)
             .start_kind(StartKind::Unanchored)
-            .kind(Some(AhoCorasickKind::ContiguousNFA))
+            .kind(Some(AhoCorasickKind::DFA))
             .build(&keywords)
             .expect("a few hundred short keywords fit any automaton");
         Automaton { search, targets }
@@ -70,13 +70,8 @@ impl Automaton {
     /// Stops when `visit` returns `true`, and says so.
     pub(crate) fn any(&self, text: &[u8], mut visit: impl FnMut(usize, usize, Target) -> bool) -> bool {
         self.search.find_overlapping_iter(text).any(|found| {
-            let targets = self
-                .targets
-                .get(found.pattern().as_usize())
-                .map_or(&[][..], Vec::as_slice);
-            targets
-                .iter()
-                .any(|&target| visit(found.start(), found.end(), target))
+            let targets = self.targets.get(found.pattern().as_usize()).map_or(&[][..], Vec::as_slice);
+            targets.iter().any(|&target| visit(found.start(), found.end(), target))
         })
     }
 }
@@ -88,14 +83,16 @@ fn spellings(word: &str) -> Vec<String> {
     if !word.starts_with('_') {
         let parts: Vec<&str> = word.split('_').collect();
         let capitalised: Vec<String> = parts.iter().map(|part| capitalise(part)).collect();
-        let camel = parts
-            .iter()
-            .take(1)
-            .copied()
-            .chain(capitalised.iter().skip(1).map(String::as_str));
+        let camel = parts.iter().take(1).copied().chain(capitalised.iter().skip(1).map(String::as_str));
         all.push(camel.collect());
+        // `X-API-Key`, `APIKey`.
+        let mut acronym = capitalised.clone();
+        if let Some(first) = acronym.first_mut() {
+            *first = first.to_uppercase();
+        }
         for separator in ["", "_", "-"] {
             all.push(capitalised.join(separator));
+            all.push(acronym.join(separator));
             all.push(parts.join(separator));
             all.push(parts.join(separator).to_uppercase());
         }
@@ -120,7 +117,8 @@ mod tests {
         assert_eq!(spellings("_pass"), ["_PASS", "_pass"]);
         let all = spellings("api_key");
         for spelling in [
-            "api_key", "apikey", "api-key", "apiKey", "ApiKey", "Api-Key", "API_KEY", "APIKEY", "API-KEY",
+            "api_key", "apikey", "api-key", "apiKey", "ApiKey", "Api-Key", "API-Key", "API_KEY", "APIKEY",
+            "API-KEY",
         ] {
             assert!(all.iter().any(|known| known == spelling), "{spelling}");
         }

@@ -66,13 +66,8 @@ impl Bound {
 fn ends_with_escape(before: &[u8]) -> bool {
     let is_hex = |bytes: &[u8]| bytes.iter().all(u8::is_ascii_hexdigit);
     match before {
-        [
-            ..,
-            b'\\',
-            b'n' | b'r' | b't' | b'b' | b'f' | b'v' | b'a' | b'e' | b'0',
-        ] => true,
-        [.., b'%', a, b] => is_hex(&[*a, *b]),
-        [.., b'\\', b'x', a, b] => is_hex(&[*a, *b]),
+        [.., b'\\', byte] => byte.is_ascii_alphanumeric(),
+        [.., b'%', a, b] | [.., b'\\', b'x', a, b] => is_hex(&[*a, *b]),
         [.., b'\\', b'u', a, b, c, d] => is_hex(&[*a, *b, *c, *d]),
         _ => false,
     }
@@ -110,11 +105,7 @@ mod tests {
             ("\\x1btok", 4, true),
             ("31mtok", 3, false),
         ] {
-            assert_eq!(
-                Bound::Word.allows_start(text.as_bytes(), start),
-                expected,
-                "{text}"
-            );
+            assert_eq!(Bound::Word.allows_start(text.as_bytes(), start), expected, "{text}");
         }
         assert!(!Bound::Dash.allows_start(b"-tok", 1));
         assert!(Bound::Base64.allows_start(b"/tok", 1));

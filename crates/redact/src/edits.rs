@@ -38,11 +38,7 @@ pub(crate) struct Edit {
 
 impl From<Span> for Edit {
     fn from(span: Span) -> Edit {
-        Edit {
-            start: span.start,
-            end: span.end,
-            what: What::Secret(span.order),
-        }
+        Edit { start: span.start, end: span.end, what: What::Secret(span.order) }
     }
 }
 
@@ -115,11 +111,7 @@ pub(crate) fn compose<'k>(made: &[Edit], later: &[Edit], kind: impl Fn(usize) ->
             Some((_, end, made)) => made.end + (edit.end - end),
             None => edit.end,
         };
-        Edit {
-            start,
-            end,
-            what: edit.what,
-        }
+        Edit { start, end, what: edit.what }
     });
     settle(made.iter().copied().chain(back).collect())
 }
@@ -135,11 +127,7 @@ mod tests {
     }
 
     fn edit(start: usize, end: usize, order: usize) -> Edit {
-        Edit {
-            start,
-            end,
-            what: What::Secret(order),
-        }
+        Edit { start, end, what: What::Secret(order) }
     }
 
     #[test]
@@ -147,15 +135,8 @@ mod tests {
         assert_eq!(settle(vec![edit(5, 9, 0), edit(2, 6, 2)]), [edit(2, 9, 2)]);
         assert_eq!(settle(vec![edit(2, 6, 2), edit(2, 6, 1)]), [edit(2, 6, 1)]);
         assert_eq!(settle(vec![edit(2, 6, 0), edit(2, 8, 1)]), [edit(2, 8, 1)]);
-        assert_eq!(
-            settle(vec![edit(2, 6, 0), edit(6, 8, 1)]),
-            [edit(2, 6, 0), edit(6, 8, 1)]
-        );
-        let block = Edit {
-            start: 0,
-            end: 20,
-            what: What::Thinking,
-        };
+        assert_eq!(settle(vec![edit(2, 6, 0), edit(6, 8, 1)]), [edit(2, 6, 0), edit(6, 8, 1)]);
+        let block = Edit { start: 0, end: 20, what: What::Thinking };
         assert_eq!(settle(vec![edit(2, 6, 0), block]), [block]);
     }
 
@@ -169,9 +150,6 @@ mod tests {
         let later = vec![edit(32, 34, 2), edit(19, 22, 2)];
         let all = compose(&made, &later, kind);
         assert_eq!(all, [edit(2, 4, 0), edit(9, 15, 2), edit(15, 17, 2)]);
-        assert_eq!(
-            apply(line, &all, kind),
-            b"01[REDACTED:a]45678[REDACTED:c][REDACTED:c]hij"
-        );
+        assert_eq!(apply(line, &all, kind), b"01[REDACTED:a]45678[REDACTED:c][REDACTED:c]hij");
     }
 }

@@ -21,10 +21,7 @@ impl View {
     /// Resolves one level of escapes. `None` when there is none.
     pub(crate) fn of(source: &[u8]) -> Option<View> {
         memchr::memchr(b'\\', source)?;
-        let mut view = View {
-            text: Vec::with_capacity(source.len()),
-            units: Vec::new(),
-        };
+        let mut view = View { text: Vec::with_capacity(source.len()), units: Vec::new() };
         let mut rest = source;
         while let Some(found) = memchr::memchr(b'\\', rest) {
             let (plain, escape) = rest.split_at(found);
@@ -94,17 +91,13 @@ fn resolve_unicode<'a>(escape: &[u8], utf8: &'a mut [u8; 4]) -> (&'a [u8], usize
         }
         _ => (first, 6),
     };
-    let resolved = char::from_u32(scalar)
-        .unwrap_or(char::REPLACEMENT_CHARACTER)
-        .encode_utf8(utf8);
+    let resolved = char::from_u32(scalar).unwrap_or(char::REPLACEMENT_CHARACTER).encode_utf8(utf8);
     (resolved.as_bytes(), len)
 }
 
 fn code_unit(escape: &[u8]) -> Option<u32> {
     let hex = escape.strip_prefix(b"\\u")?.get(..4)?;
-    hex.iter().try_fold(0, |value, &digit| {
-        Some(value << 4 | char::from(digit).to_digit(16)?)
-    })
+    hex.iter().try_fold(0, |value, &digit| Some(value << 4 | char::from(digit).to_digit(16)?))
 }
 
 #[cfg(test)]
@@ -113,31 +106,19 @@ mod tests {
 
     #[test]
     fn resolves_as_a_json_parser_does() {
-        for json in [
-            r#""a\nb""#,
-            r#""\u00e9\u20ac \ud83d\ude00""#,
-            r#""\\\"\/\b\f\r\t""#,
-            r#""\u0041KIA""#,
-        ] {
+        for json in [r#""a\nb""#, r#""\u00e9\u20ac \ud83d\ude00""#, r#""\\\"\/\b\f\r\t""#, r#""\u0041KIA""#] {
             let expected: String = serde_json::from_str(json).unwrap();
-            let view = View::of(json[1..json.len() - 1].as_bytes()).unwrap();
+            let view = View::of(&json.as_bytes()[1..json.len() - 1]).unwrap();
             assert_eq!(view.text, expected.as_bytes(), "{json}");
         }
     }
 
     #[test]
     fn foreign_escapes_stay() {
-        for (source, expected) in [
-            (r"\q\", r"\q\"),
-            (r"\u12", r"\u12"),
-            (r"\ud800x", "\u{fffd}x"),
-            (r"\\\", r"\\"),
-        ] {
-            assert_eq!(
-                View::of(source.as_bytes()).unwrap().text,
-                expected.as_bytes(),
-                "{source}"
-            );
+        for (source, expected) in
+            [(r"\q\", r"\q\"), (r"\u12", r"\u12"), (r"\ud800x", "\u{fffd}x"), (r"\\\", r"\\")]
+        {
+            assert_eq!(View::of(source.as_bytes()).unwrap().text, expected.as_bytes(), "{source}");
         }
         assert!(View::of(b"plain").is_none());
     }

@@ -79,9 +79,9 @@ impl Fields {
 /// One run of base64, bare or in a data URL.
 fn is_opaque(value: &[u8]) -> bool {
     let body = match value.strip_prefix(b"data:") {
-        Some(url) => memchr::memmem::find(url, b";base64,")
-            .and_then(|at| url.get(at + 8..))
-            .unwrap_or_default(),
+        Some(url) => {
+            memchr::memmem::find(url, b";base64,").and_then(|at| url.get(at + 8..)).unwrap_or_default()
+        }
         None => value,
     };
     body.len() >= OPAQUE_BYTES_MIN

@@ -14,22 +14,19 @@ pub(crate) fn rules_hash(rules: &Rules) -> [u8; 32] {
     let mut encoder = Encoder(blake3::Hasher::new_derive_key(CONTEXT));
     encoder.number(ENGINE_VERSION);
     encoder.text(&rules.version);
-    encoder.list(&rules.rules, rule);
+    encoder.list(&rules.list, rule);
     encoder.list(&rules.names, |encoder, name| {
         encoder.text(&name.spec.word);
         encoder.text(&name.kind);
         encoder.text(name.spec.value.as_str());
+        encoder.number(u64::from(name.spec.alone));
     });
     encoder.list(&rules.tails, |encoder, tail| encoder.text(tail));
     encoder.list(&rules.not_after, |encoder, word| encoder.text(word));
     let Placeholders { words, whole } = &rules.placeholders;
     encoder.list(words, |encoder, word| encoder.text(word));
     encoder.list(whole, |encoder, word| encoder.text(word));
-    let Fields {
-        opaque_types,
-        free,
-        skip,
-    } = &rules.fields;
+    let Fields { opaque_types, free, skip } = &rules.fields;
     encoder.list(opaque_types, |encoder, word| encoder.text(word));
     encoder.list(free, |encoder, word| encoder.text(word));
     encoder.list(skip, |encoder, field| {

@@ -49,13 +49,7 @@ pub(crate) struct Tokens<'a> {
 
 impl<'a> Tokens<'a> {
     pub(crate) fn of(line: &'a [u8]) -> Tokens<'a> {
-        Tokens {
-            line,
-            at: 0,
-            expect: Expect::Value,
-            objects: Vec::new(),
-            failed: false,
-        }
+        Tokens { line, at: 0, expect: Expect::Value, objects: Vec::new(), failed: false }
     }
 
     fn step(&mut self) -> Result<Option<Token>, NotJson> {
@@ -66,11 +60,7 @@ impl<'a> Tokens<'a> {
             match (self.expect, byte) {
                 (Expect::Colon, b':') => self.advance(Expect::Value),
                 (Expect::Next, b',') if !self.objects.is_empty() => {
-                    let next = if self.objects.last() == Some(&true) {
-                        Expect::Key
-                    } else {
-                        Expect::Value
-                    };
+                    let next = if self.objects.last() == Some(&true) { Expect::Key } else { Expect::Value };
                     self.advance(next);
                 }
                 (Expect::Next, b'}') if self.objects.last() == Some(&true) => return Ok(Some(self.close())),
@@ -99,10 +89,7 @@ impl<'a> Tokens<'a> {
 
     fn skip_blanks(&mut self) -> Option<u8> {
         let rest = self.line.get(self.at..)?;
-        let blanks = rest
-            .iter()
-            .take_while(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
-            .count();
+        let blanks = rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')).count();
         self.at += blanks;
         rest.get(blanks).copied()
     }
@@ -118,11 +105,7 @@ impl<'a> Tokens<'a> {
         }
         let (at, object) = (self.at, byte == b'{');
         self.objects.push(object);
-        self.advance(if object {
-            Expect::FirstKey
-        } else {
-            Expect::FirstElement
-        });
+        self.advance(if object { Expect::FirstKey } else { Expect::FirstElement });
         Ok(Token::Open { at, object })
     }
 
@@ -163,9 +146,8 @@ impl<'a> Tokens<'a> {
         let known = [&b"true"[..], b"false", b"null"]
             .iter()
             .any(|name| word == *name || (torn && name.starts_with(word)));
-        let number = word
-            .iter()
-            .all(|byte| byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.' | b'e' | b'E'));
+        let number =
+            word.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.' | b'e' | b'E'));
         if !known && !number {
             return Err(NotJson);
         }
@@ -201,10 +183,7 @@ mod tests {
     fn every_beginning_of_json_is_read() {
         let line = r#" {"a":[1,-2.5e3,true,null,"x\"y\\"],"b":{},"c":[],"d":"é"} "#;
         for end in 0..=line.len() {
-            assert!(
-                Tokens::of(&line.as_bytes()[..end]).all(|token| token.is_ok()),
-                "{end}"
-            );
+            assert!(Tokens::of(&line.as_bytes()[..end]).all(|token| token.is_ok()), "{end}");
         }
         assert!(is_json(r#"{"a":1}{"b":2}"#));
     }

@@ -35,7 +35,7 @@ pub(crate) fn closes(text: &[u8]) -> bool {
 /// Finds the key whose armour begins at `at`: to the end of its last line, or of its base64 where that is missing.
 pub(crate) fn key(text: &[u8], at: usize) -> Option<(usize, usize)> {
     let body = header(text, at)?;
-    let (mut pos, mut total, mut end) = (body, 0, body);
+    let (mut pos, mut total, mut end, mut on_new_line) = (body, 0, body, false);
     let limit = text.len().min(at + PEM_BYTES_MAX);
     while pos < limit {
         let rest = text.get(pos..limit)?;
@@ -45,12 +45,15 @@ pub(crate) fn key(text: &[u8], at: usize) -> Option<(usize, usize)> {
         let run = base64_run(rest);
         if run > 0 {
             pos += run;
-            // The last line of a key is short: it counts when it follows long ones.
-            if run >= RUN_BYTES_MIN || (total >= KEY_BYTES_MIN && closes_key(rest.get(run..)?)) {
+            // The last line of a key is short: it counts when it follows long ones and nothing follows it.
+            if run >= RUN_BYTES_MIN || (on_new_line && total >= KEY_BYTES_MIN && closes_key(rest.get(run..)?))
+            {
                 total += run;
                 end = pos;
             }
+            on_new_line = false;
         } else if rest.first().is_some_and(|byte| is_decoration(*byte)) {
+            on_new_line |= matches!(rest.first(), Some(b'\n' | b'\\'));
             pos += 1;
         } else {
             break;
@@ -85,28 +88,20 @@ fn armour(text: &[u8], at: usize, start: &[u8]) -> Option<usize> {
         .iter()
         .take_while(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || **byte == b' ')
         .count();
-    let label = line
-        .get(..len)?
-        .strip_suffix(b" BLOCK")
-        .unwrap_or(line.get(..len)?);
+    let label = line.get(..len)?.strip_suffix(b" BLOCK").unwrap_or(line.get(..len)?);
     (label.ends_with(b"PRIVATE KEY") && line.get(len..)?.starts_with(DASHES))
         .then_some(at + start.len() + len + DASHES.len())
 }
 
 fn closes_key(rest: &[u8]) -> bool {
-    let decoration = rest
-        .iter()
-        .take_while(|byte| is_decoration(**byte) && **byte != b'-')
-        .count();
+    let decoration = rest.iter().take_while(|byte| is_decoration(**byte) && **byte != b'-').count();
     rest.get(decoration..)
         .is_none_or(|rest| rest.is_empty() || rest.starts_with(DASHES) || matches!(rest, [b'n' | b'r', ..]))
 }
 
 /// Counts the base64 at the beginning; the letter of a `\n` before it is not part of it.
 fn base64_run(text: &[u8]) -> usize {
-    text.iter()
-        .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='))
-        .count()
+    text.iter().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')).count()
 }
 
 /// What may stand between the lines of a key: blanks, quotes, escapes, line numbers and their arrows, diff marks.

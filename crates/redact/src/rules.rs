@@ -146,6 +146,9 @@ pub(crate) struct NameSpec {
     pub(crate) word: String,
     pub(crate) kind: String,
     pub(crate) value: ValueTest,
+    /// The word counts only where it is no part of a longer one.
+    #[serde(default)]
+    pub(crate) alone: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -230,7 +233,7 @@ pub(crate) struct Name {
 #[derive(Debug)]
 pub(crate) struct Rules {
     pub(crate) version: String,
-    pub(crate) rules: Vec<Rule>,
+    pub(crate) list: Vec<Rule>,
     pub(crate) names: Vec<Name>,
     /// Normalised: lower case, no separators.
     pub(crate) tails: Vec<String>,
@@ -243,26 +246,12 @@ impl Rules {
     /// Reads a rule set and checks what can be checked without compiling an expression.
     pub(crate) fn parse(text: &str) -> Result<Rules, RulesError> {
         let document: Document = toml::from_str(text)?;
-        let rules = document
-            .rules
-            .into_iter()
-            .map(rule)
-            .collect::<Result<Vec<_>, _>>()?;
-        let names = document
-            .assignment
-            .names
-            .into_iter()
-            .map(name)
-            .collect::<Result<Vec<_>, _>>()?;
-        let tails = document
-            .assignment
-            .tails
-            .iter()
-            .map(|tail| tail.replace(' ', ""))
-            .collect();
+        let rules = document.rules.into_iter().map(rule).collect::<Result<Vec<_>, _>>()?;
+        let names = document.assignment.names.into_iter().map(name).collect::<Result<Vec<_>, _>>()?;
+        let tails = document.assignment.tails.iter().map(|tail| tail.replace(' ', "")).collect();
         Ok(Rules {
             version: document.version,
-            rules,
+            list: rules,
             names,
             tails,
             not_after: document.assignment.not_after,
@@ -273,45 +262,26 @@ impl Rules {
 
     /// Returns the kind of a finding by the order of what found it: rules first, then names.
     pub(crate) fn kind(&self, order: usize) -> Option<&Arc<str>> {
-        let name = || {
-            self.names
-                .get(order.checked_sub(self.rules.len())?)
-                .map(|name| &name.kind)
-        };
-        self.rules.get(order).map(|rule| &rule.kind).or_else(name)
+        let name = || self.names.get(order.checked_sub(self.list.len())?).map(|name| &name.kind);
+        self.list.get(order).map(|rule| &rule.kind).or_else(name)
     }
 }
 
 fn rule(spec: RuleSpec) -> Result<Rule, RulesError> {
     let kind = kind(&spec.kind)?;
     // Engines know what escapes do to their keywords; an expression's keyword must survive them.
-    let escapable = |keyword: &&String| {
-        keyword
-            .bytes()
-            .any(|byte| matches!(byte, b'/' | b'"' | b'\\') || byte < 0x20)
-    };
-    if let Some(keyword) = spec
-        .keys
-        .iter()
-        .find(|key| key.is_empty() || (spec.re.is_some() && escapable(key)))
+    let escapable =
+        |keyword: &&String| keyword.bytes().any(|byte| matches!(byte, b'/' | b'"' | b'\\') || byte < 0x20);
+    if let Some(keyword) =
+        spec.keys.iter().find(|key| key.is_empty() || (spec.re.is_some() && escapable(key)))
     {
-        return Err(RulesError::Keyword {
-            kind: spec.kind.clone(),
-            keyword: keyword.clone(),
-        });
+        return Err(RulesError::Keyword { kind: spec.kind.clone(), keyword: keyword.clone() });
     }
     let method = match (&spec.re, spec.engine) {
         (Some(re), None) => {
             // Without room before the keyword the match begins where the keyword does.
-            let source = if spec.back == 0 {
-                format!(r"\A(?:{re})")
-            } else {
-                re.clone()
-            };
-            Method::Regex(LazyRegex {
-                source,
-                compiled: OnceLock::new(),
-            })
+            let source = if spec.back == 0 { format!(r"\A(?:{re})") } else { re.clone() };
+            Method::Regex(LazyRegex { source, compiled: OnceLock::new() })
         }
         (None, Some(engine)) => Method::Engine(engine),
         _ => return Err(RulesError::Method { kind: spec.kind }),
@@ -320,18 +290,13 @@ fn rule(spec: RuleSpec) -> Result<Rule, RulesError> {
 }
 
 fn name(spec: NameSpec) -> Result<Name, RulesError> {
-    Ok(Name {
-        kind: kind(&spec.kind)?,
-        spec,
-    })
+    Ok(Name { kind: kind(&spec.kind)?, spec })
 }
 
 fn kind(kind: &str) -> Result<Arc<str>, RulesError> {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     if kind.is_empty() || !kind.bytes().all(plain) {
-        return Err(RulesError::Kind {
-            kind: kind.to_owned(),
-        });
+        return Err(RulesError::Kind { kind: kind.to_owned() });
     }
     Ok(Arc::from(kind))
 }
@@ -343,7 +308,7 @@ mod tests {
 
     #[test]
     fn every_expression_compiles_and_is_ascii() {
-        for rule in &Rules::parse(BUILTIN).unwrap().rules {
+        for rule in &Rules::parse(BUILTIN).unwrap().list {
             if let Method::Regex(regex) = &rule.method {
                 assert!(regex.source.is_ascii(), "{}", rule.kind);
                 assert!(regex.get().captures_len() <= 2, "{}", rule.kind);
@@ -361,25 +326,10 @@ mod tests {
             Rules::parse(&text)
         };
         assert!(with("{ kind = 'a', keys = ['k'], re = 'k' }").is_ok());
-        assert!(matches!(
-            with("{ kind = 'a', keys = ['k'] }"),
-            Err(RulesError::Method { .. })
-        ));
-        assert!(matches!(
-            with("{ kind = 'a', keys = ['a/b'], re = 'k' }"),
-            Err(RulesError::Keyword { .. })
-        ));
-        assert!(matches!(
-            with("{ kind = 'a', keys = [''], re = 'k' }"),
-            Err(RulesError::Keyword { .. })
-        ));
-        assert!(matches!(
-            with("{ kind = 'A b', keys = ['k'], re = 'k' }"),
-            Err(RulesError::Kind { .. })
-        ));
-        assert!(matches!(
-            with("{ kind = 'a', colour = 1 }"),
-            Err(RulesError::Parse(_))
-        ));
+        assert!(matches!(with("{ kind = 'a', keys = ['k'] }"), Err(RulesError::Method { .. })));
+        assert!(matches!(with("{ kind = 'a', keys = ['a/b'], re = 'k' }"), Err(RulesError::Keyword { .. })));
+        assert!(matches!(with("{ kind = 'a', keys = [''], re = 'k' }"), Err(RulesError::Keyword { .. })));
+        assert!(matches!(with("{ kind = 'A b', keys = ['k'], re = 'k' }"), Err(RulesError::Kind { .. })));
+        assert!(matches!(with("{ kind = 'a', colour = 1 }"), Err(RulesError::Parse(_))));
     }
 }

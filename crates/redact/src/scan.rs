@@ -1,6 +1,8 @@
 //! Finds secrets in one text: keywords first, then the rules they lead to, in each unescaped view of the text.
 //! Knows nothing of lines, fields or replacement.
 
+use std::sync::OnceLock;
+
 use crate::assignment::{Assignments, Certainty, Hit};
 use crate::automaton::{Automaton, Target};
 use crate::escape::View;
@@ -24,26 +26,28 @@ pub(crate) struct Span {
 #[derive(Debug)]
 pub(crate) struct Scanner {
     pub(crate) rules: Rules,
-    pub(crate) automaton: Automaton,
+    /// Built when the first text comes: a command that scrubs nothing must not pay its millisecond.
+    automaton: OnceLock<Automaton>,
 }
 
 impl Scanner {
     pub(crate) fn of(rules: Rules) -> Scanner {
-        let automaton = Automaton::of(&rules);
-        Scanner { rules, automaton }
+        Scanner { rules, automaton: OnceLock::new() }
+    }
+
+    fn automaton(&self) -> &Automaton {
+        self.automaton.get_or_init(|| Automaton::of(&self.rules))
     }
 
     /// Tells whether a raw line could hold a secret in any field at any depth of escaping. Errs on the side of yes.
     pub(crate) fn is_suspect(&self, raw: &[u8]) -> bool {
-        self.automaton.any(raw, |start, end, target| {
+        self.automaton().any(raw, |start, end, target| {
             let hit = Hit { start, end };
             match target {
                 Target::Escape => true,
-                Target::Rule(index) => self
-                    .rules
-                    .rules
-                    .get(index)
-                    .is_some_and(|rule| self.is_suspect_at(rule, raw, hit)),
+                Target::Rule(index) => {
+                    self.rules.list.get(index).is_some_and(|rule| self.is_suspect_at(rule, raw, hit))
+                }
                 Target::Name(index) => self.assigned(raw, hit, index, Certainty::Possible).is_some(),
             }
         })
@@ -79,24 +83,19 @@ impl Scanner {
     fn collect_plain(&self, text: &[u8], found: &mut Vec<Span>) {
         // A rule need not look again inside what it has just found.
         let mut last: Option<Span> = None;
-        self.automaton.any(text, |start, end, target| {
+        self.automaton().any(text, |start, end, target| {
             let hit = Hit { start, end };
             let (order, place) = match target {
                 Target::Escape => return false,
                 Target::Rule(index) if last.is_some_and(|span| span.order == index && start < span.end) => {
                     return false;
                 }
-                Target::Rule(index) => (
-                    index,
-                    self.rules
-                        .rules
-                        .get(index)
-                        .and_then(|rule| self.find(rule, text, hit)),
-                ),
-                Target::Name(index) => (
-                    self.rules.rules.len() + index,
-                    self.assigned(text, hit, index, Certainty::Exact),
-                ),
+                Target::Rule(index) => {
+                    (index, self.rules.list.get(index).and_then(|rule| self.find(rule, text, hit)))
+                }
+                Target::Name(index) => {
+                    (self.rules.list.len() + index, self.assigned(text, hit, index, Certainty::Exact))
+                }
             };
             if let Some((start, end)) = place {
                 let span = Span { start, end, order };
@@ -110,12 +109,12 @@ impl Scanner {
     /// Decides about a field of a JSON object by its name; returns the order of the name that makes it a secret.
     pub(crate) fn field(&self, key: &[u8], value: &[u8]) -> Option<usize> {
         let mut found = None;
-        self.automaton.any(key, |start, end, target| {
+        self.automaton().any(key, |start, end, target| {
             if let Target::Name(index) = target {
                 let assignments = Assignments { rules: &self.rules };
                 let name = self.rules.names.get(index);
                 if name.is_some_and(|name| assignments.field(key, Hit { start, end }, name, value)) {
-                    found = Some(self.rules.rules.len() + index);
+                    found = Some(self.rules.list.len() + index);
                 }
             }
             found.is_some()
@@ -126,7 +125,7 @@ impl Scanner {
     /// Returns the order of the rule for private keys.
     pub(crate) fn pem_order(&self) -> usize {
         let is_pem = |rule: &Rule| matches!(rule.method, Method::Engine(Engine::Pem));
-        self.rules.rules.iter().position(is_pem).unwrap_or_default()
+        self.rules.list.iter().position(is_pem).unwrap_or_default()
     }
 
     fn assigned(&self, text: &[u8], hit: Hit, name: usize, certainty: Certainty) -> Option<(usize, usize)> {
@@ -136,9 +135,7 @@ impl Scanner {
 
     /// Tries one rule at a keyword.
     fn find(&self, rule: &Rule, text: &[u8], hit: Hit) -> Option<(usize, usize)> {
-        let values = Values {
-            placeholders: &self.rules.placeholders,
-        };
+        let values = Values { placeholders: &self.rules.placeholders };
         match &rule.method {
             Method::Engine(Engine::Pem) => pem::key(text, hit.start),
             Method::Engine(Engine::Url) => url::password(text, hit.start, values),
@@ -172,8 +169,7 @@ impl Scanner {
 /// Tells whether enough bytes that could be a token's follow the keyword; cheaper than trying the expression.
 fn has_run(text: &[u8], at: usize, run: usize) -> bool {
     let is_run = |byte: &u8| *byte > b' ' && !b"\"'`<>(){}[],;|".contains(byte);
-    text.get(at..at + run)
-        .is_some_and(|bytes| bytes.iter().all(is_run))
+    text.get(at..at + run).is_some_and(|bytes| bytes.iter().all(is_run))
 }
 
 /// Base64 holds slashes, and JSON may write them `\/`: such a line is looked at unescaped.

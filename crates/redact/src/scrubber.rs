@@ -65,20 +65,13 @@ impl Scrubber {
     /// their keyword is first seen.
     pub fn builtin() -> Scrubber {
         static BUILTIN_SCRUBBER: OnceLock<Scrubber> = OnceLock::new();
-        BUILTIN_SCRUBBER
-            .get_or_init(|| Scrubber::from_rules(BUILTIN))
-            .clone()
+        BUILTIN_SCRUBBER.get_or_init(|| Scrubber::from_rules(BUILTIN)).clone()
     }
 
     fn from_rules(text: &str) -> Scrubber {
         let rules = Rules::parse(text).expect("a test reads the shipped rules");
         let hash = rules_hash(&rules);
-        Scrubber {
-            shared: Arc::new(Shared {
-                scanner: Scanner::of(rules),
-                hash,
-            }),
-        }
+        Scrubber { shared: Arc::new(Shared { scanner: Scanner::of(rules), hash }) }
     }
 
     /// Returns the hash of everything that decides what is replaced. Two scrubbers with the same hash give the same
@@ -101,16 +94,10 @@ impl Scrubber {
         let body = body.strip_suffix(b"\r").unwrap_or(body);
         let edits = self.edits(body, walk::edits_of);
         if edits.is_empty() {
-            return Scrubbed {
-                bytes: Cow::Borrowed(line),
-                findings: Vec::new(),
-            };
+            return Scrubbed { bytes: Cow::Borrowed(line), findings: Vec::new() };
         }
         let bytes = edits::apply(line, &edits, |order| self.kind(order));
-        Scrubbed {
-            bytes: Cow::Owned(bytes),
-            findings: self.findings(&edits),
-        }
+        Scrubbed { bytes: Cow::Owned(bytes), findings: self.findings(&edits) }
     }
 
     /// Scrubs plain text: a summary, a note, a title. It may have any number of lines.
@@ -122,18 +109,12 @@ impl Scrubber {
         }
         let edits = edits::settle(edits);
         if edits.is_empty() {
-            return ScrubbedText {
-                text: Cow::Borrowed(text),
-                findings: Vec::new(),
-            };
+            return ScrubbedText { text: Cow::Borrowed(text), findings: Vec::new() };
         }
         let bytes = edits::apply(text.as_bytes(), &edits, |order| self.kind(order));
         // Edits lie on character boundaries and placeholders are ASCII: nothing is lost here.
         let scrubbed = String::from_utf8_lossy(&bytes).into_owned();
-        ScrubbedText {
-            text: Cow::Owned(scrubbed),
-            findings: self.findings(&edits),
-        }
+        ScrubbedText { text: Cow::Owned(scrubbed), findings: self.findings(&edits) }
     }
 
     /// Looks until nothing more is found: what one pass leaves can be a secret only beside a placeholder.
@@ -163,20 +144,12 @@ impl Scrubber {
         edits
             .iter()
             .filter_map(|edit| {
-                Some(Finding {
-                    kind: kind(edit.what)?,
-                    offset: edit.start,
-                    len: edit.end - edit.start,
-                })
+                Some(Finding { kind: kind(edit.what)?, offset: edit.start, len: edit.end - edit.start })
             })
             .collect()
     }
 
     fn kind(&self, order: usize) -> &str {
-        self.shared
-            .scanner
-            .rules
-            .kind(order)
-            .map_or("secret", |kind| kind)
+        self.shared.scanner.rules.kind(order).map_or("secret", |kind| kind)
     }
 }

@@ -13,14 +13,7 @@ const SCHEME_BYTES_MIN: usize = 2;
 pub(crate) fn password(text: &[u8], colon: usize, values: Values<'_>) -> Option<(usize, usize)> {
     let before = text.get(..colon)?;
     let is_scheme = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
-    if before
-        .iter()
-        .rev()
-        .take(SCHEME_BYTES_MIN)
-        .take_while(is_scheme)
-        .count()
-        < SCHEME_BYTES_MIN
-    {
+    if before.iter().rev().take(SCHEME_BYTES_MIN).take_while(is_scheme).count() < SCHEME_BYTES_MIN {
         return None;
     }
     let start = after_slash(text, after_slash(text, colon + 1)?)?;
@@ -34,22 +27,15 @@ pub(crate) fn password(text: &[u8], colon: usize, values: Values<'_>) -> Option<
     let from = memchr::memchr(b':', userinfo)? + 1;
     let password = userinfo.get(from..)?;
     // Something must follow the `@`, or it is a text that ends in one.
-    let has_host = rest
-        .get(userinfo.len() + 1)
-        .is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'[');
-    let templated = userinfo
-        .iter()
-        .any(|byte| matches!(byte, b'$' | b'{' | b'}' | b'*'));
+    let has_host =
+        rest.get(userinfo.len() + 1).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'[');
+    let templated = userinfo.iter().any(|byte| matches!(byte, b'$' | b'{' | b'}' | b'*'));
     (has_host && !templated && values.is_placed_password(password))
         .then(|| (start + from, start + userinfo.len()))
 }
 
 fn after_slash(text: &[u8], at: usize) -> Option<usize> {
     let rest = text.get(at..)?;
-    let escapes = rest
-        .iter()
-        .take(ESCAPES_MAX)
-        .take_while(|byte| **byte == b'\\')
-        .count();
+    let escapes = rest.iter().take(ESCAPES_MAX).take_while(|byte| **byte == b'\\').count();
     (rest.get(escapes) == Some(&b'/')).then_some(at + escapes + 1)
 }

@@ -42,22 +42,12 @@ impl Values<'_> {
     /// Tells whether the value says that a secret would stand here.
     pub(crate) fn is_placeholder(self, value: &[u8]) -> bool {
         let head = value.get(..PLACEHOLDER_BYTES).unwrap_or(value);
-        self.placeholders
-            .words
-            .iter()
-            .any(|word| contains_ignoring_case(head, word.as_bytes()))
+        self.placeholders.words.iter().any(|word| contains_ignoring_case(head, word.as_bytes()))
     }
 
     fn is_whole_placeholder(self, value: &[u8]) -> bool {
-        let letters: Vec<u8> = value
-            .iter()
-            .filter(|byte| byte.is_ascii_alphabetic())
-            .copied()
-            .collect();
-        self.placeholders
-            .whole
-            .iter()
-            .any(|word| letters.eq_ignore_ascii_case(word.as_bytes()))
+        let letters: Vec<u8> = value.iter().filter(|byte| byte.is_ascii_alphabetic()).copied().collect();
+        self.placeholders.whole.iter().any(|word| letters.eq_ignore_ascii_case(word.as_bytes()))
             && letters.len() * 2 > value.len()
     }
 
@@ -76,9 +66,7 @@ impl Values<'_> {
     fn is_password(self, value: &[u8]) -> bool {
         let is_strong = |byte: &u8| byte.is_ascii_digit() || b"!@#$%^&*+?~".contains(byte);
         (PASSWORD_BYTES_MIN..=PASSWORD_BYTES_MAX).contains(&value.len())
-            && value
-                .iter()
-                .all(|byte| !byte.is_ascii_whitespace() && !byte.is_ascii_control())
+            && value.iter().all(|byte| !byte.is_ascii_whitespace() && !byte.is_ascii_control())
             && value.iter().any(u8::is_ascii_alphabetic)
             && value.iter().any(is_strong)
             && distinct(value) >= PASSWORD_DISTINCT_MIN
@@ -100,10 +88,7 @@ impl Values<'_> {
     }
 
     fn is_basic(self, value: &[u8]) -> bool {
-        let Some(plain) = value
-            .get(..BASIC_BYTES_MAX.min(value.len()))
-            .and_then(decode_base64)
-        else {
+        let Some(plain) = value.get(..BASIC_BYTES_MAX.min(value.len())).and_then(decode_base64) else {
             return false;
         };
         let printable = plain.iter().all(|byte| matches!(byte, 0x20..=0x7e | 0x80..));
@@ -147,9 +132,8 @@ fn changes(value: &[u8]) -> usize {
 
 /// Paths, links and digests with a name in front say what they are.
 fn is_address(value: &[u8]) -> bool {
-    let starts: [&[u8]; 8] = [
-        b"/home/", b"/Users/", b"/tmp/", b"/var/", b"./", b"../", b"sha256:", b"sha512-",
-    ];
+    let starts: [&[u8]; 8] =
+        [b"/home/", b"/Users/", b"/tmp/", b"/var/", b"./", b"../", b"sha256:", b"sha512-"];
     starts.iter().any(|start| value.starts_with(start)) || memchr::memmem::find(value, b"://").is_some()
 }
 
@@ -161,9 +145,7 @@ fn is_code(value: &[u8]) -> bool {
         || (has(b'{') && has(b'}'))
         || (has(b'<') && has(b'>'))
         || (value.first() == Some(&b'$')
-            && value
-                .get(1)
-                .is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'{'))
+            && value.get(1).is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'{'))
         || (value.first() == Some(&b'%') && value.last() == Some(&b'%'))
         || value.first() == Some(&b'/')
         || memchr::memmem::find(value, b"=>").is_some()
@@ -175,10 +157,7 @@ fn after_colon(value: &[u8]) -> Option<&[u8]> {
 }
 
 fn contains_ignoring_case(text: &[u8], word: &[u8]) -> bool {
-    !word.is_empty()
-        && text
-            .windows(word.len())
-            .any(|window| window.eq_ignore_ascii_case(word))
+    !word.is_empty() && text.windows(word.len()).any(|window| window.eq_ignore_ascii_case(word))
 }
 
 /// Decodes padded or bare base64; backslashes of an escaped `/` are passed over.
@@ -211,9 +190,7 @@ mod tests {
 
     fn check(test: ValueTest, rows: &[(&str, bool)]) {
         let rules = Rules::parse(BUILTIN).unwrap();
-        let values = Values {
-            placeholders: &rules.placeholders,
-        };
+        let values = Values { placeholders: &rules.placeholders };
         for (value, expected) in rows {
             assert_eq!(values.passes(test, value.as_bytes()), *expected, "{value}");
         }
@@ -265,20 +242,11 @@ mod tests {
     fn logins() {
         check(
             ValueTest::Login,
-            &[
-                ("me:s3cr3t-Pw", true),
-                ("me:$PASS", false),
-                ("user:password", false),
-                ("me", false),
-            ],
+            &[("me:s3cr3t-Pw", true), ("me:$PASS", false), ("user:password", false), ("me", false)],
         );
         check(
             ValueTest::Basic,
-            &[
-                ("bWU6czNjcjN0LVB3", true),
-                ("Authentication", false),
-                ("dXNlcjpwYXNz", false),
-            ],
+            &[("bWU6czNjcjN0LVB3", true), ("Authentication", false), ("dXNlcjpwYXNz", false)],
         );
     }
 }

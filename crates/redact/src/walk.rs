@@ -17,13 +17,7 @@ const KEY_LINES_MAX: usize = 300;
 
 /// Finds the edits that a line needs; with `wide`, whole strings are taken instead of their secrets.
 pub(crate) fn edits_of(scanner: &Scanner, line: &[u8], wide: bool) -> Vec<Edit> {
-    let mut walk = Walk {
-        scanner,
-        line,
-        wide,
-        edits: Vec::new(),
-        frames: Vec::new(),
-    };
+    let mut walk = Walk { scanner, line, wide, edits: Vec::new(), frames: Vec::new() };
     if walk.json().is_ok() {
         return walk.edits;
     }
@@ -38,11 +32,7 @@ pub(crate) fn text_edits(scanner: &Scanner, text: &[u8], wide: bool) -> Vec<Edit
         return Vec::new();
     }
     let protected = scanner.rules.fields.protected(text);
-    spans.retain(|span| {
-        !protected
-            .iter()
-            .any(|(start, end)| span.start < *end && *start < span.end)
-    });
+    spans.retain(|span| !protected.iter().any(|(start, end)| span.start < *end && *start < span.end));
     widen(&mut spans, 0..text.len(), wide);
     spans.into_iter().map(Edit::from).collect()
 }
@@ -51,6 +41,15 @@ fn widen(spans: &mut [Span], whole: std::ops::Range<usize>, wide: bool) {
     for span in spans.iter_mut().filter(|_| wide) {
         (span.start, span.end) = (whole.start, whole.end);
     }
+}
+
+/// What the `type` of an object says about its other fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Its data is ciphertext or an image.
+    Opaque,
+    /// Its text is signed.
+    Thinking,
 }
 
 /// An open object or array.
@@ -62,8 +61,7 @@ struct Frame {
     free: bool,
     /// The current field's name, resolved.
     key: Vec<u8>,
-    opaque: bool,
-    thinking: bool,
+    kind: Option<Kind>,
     signed: bool,
     /// Edits of a field that count only if the object has no opaque type.
     if_plain: Vec<Edit>,
@@ -89,20 +87,12 @@ impl Walk<'_> {
                     let parent = self.frames.last();
                     let free = parent
                         .is_some_and(|frame| frame.free || self.scanner.rules.fields.is_free(&frame.key));
-                    self.frames.push(Frame {
-                        start: at,
-                        object,
-                        free,
-                        ..Frame::default()
-                    });
+                    self.frames.push(Frame { start: at, object, free, ..Frame::default() });
                 }
                 Token::Close { end } => self.close(Some(end)),
                 Token::Key { start, end } => {
                     self.text(start, end, false);
-                    let raw = self
-                        .line
-                        .get(start..end.min(start + KEY_BYTES_MAX))
-                        .unwrap_or_default();
+                    let raw = self.line.get(start..end.min(start + KEY_BYTES_MAX)).unwrap_or_default();
                     let key = View::of(raw).map_or_else(|| raw.to_vec(), |view| view.text);
                     if let Some(frame) = self.frames.last_mut() {
                         frame.key = key;
@@ -120,16 +110,15 @@ impl Walk<'_> {
 
     fn close(&mut self, end: Option<usize>) {
         let Some(frame) = self.frames.pop() else { return };
-        if !frame.opaque {
+        if frame.kind != Some(Kind::Opaque) {
             self.edits.extend(frame.if_plain);
         }
-        let replaceable = frame.thinking && frame.signed && !frame.in_thinking.is_empty() && !frame.free;
+        let is_signed = frame.kind == Some(Kind::Thinking) && frame.signed;
+        let replaceable = is_signed && !frame.in_thinking.is_empty() && !frame.free;
         match end {
-            Some(end) if replaceable => self.edits.push(Edit {
-                start: frame.start,
-                end,
-                what: What::Thinking,
-            }),
+            Some(end) if replaceable => {
+                self.edits.push(Edit { start: frame.start, end, what: What::Thinking });
+            }
             _ => self.edits.extend(frame.in_thinking),
         }
     }
@@ -140,18 +129,12 @@ impl Walk<'_> {
         let verdict = match self.frames.last_mut() {
             Some(frame) if frame.object => {
                 match frame.key.as_slice() {
-                    b"type" => {
-                        frame.opaque = fields.is_opaque_type(raw);
-                        frame.thinking = raw == b"thinking";
-                    }
+                    b"type" if raw == b"thinking" => frame.kind = Some(Kind::Thinking),
+                    b"type" => frame.kind = fields.is_opaque_type(raw).then_some(Kind::Opaque),
                     b"signature" => frame.signed = !raw.is_empty(),
                     _ => {}
                 }
-                fields.verdict(Field {
-                    key: &frame.key,
-                    value: raw,
-                    free: frame.free,
-                })
+                fields.verdict(Field { key: &frame.key, value: raw, free: frame.free })
             }
             Some(_) | None => Verdict::Look,
         };
@@ -196,11 +179,7 @@ impl Walk<'_> {
     fn as_field(&self, text: &[u8]) -> Option<Span> {
         let frame = self.frames.last().filter(|frame| frame.object)?;
         let order = self.scanner.field(&frame.key, text)?;
-        Some(Span {
-            start: 0,
-            end: text.len(),
-            order,
-        })
+        Some(Span { start: 0, end: text.len(), order })
     }
 
     /// A client that shows a file's lines as an array splits a private key over its strings.
@@ -217,9 +196,6 @@ impl Walk<'_> {
         }
         frame.key_lines = if pem::closes(text) { 0 } else { frame.key_lines - 1 };
         let order = self.scanner.pem_order();
-        pem::lines(text)
-            .into_iter()
-            .map(|(start, end)| Span { start, end, order })
-            .collect()
+        pem::lines(text).into_iter().map(|(start, end)| Span { start, end, order }).collect()
     }
 }
