@@ -1,0 +1,85 @@
+//! Live equals imported: whatever the cuts, the closed commits are those of one import of the whole file.
+
+use proptest::prelude::*;
+use stemmata_engine::CaptureOptions;
+use stemmata_model::{Closure, Trigger};
+use stemmata_testkit::claude::ClaudeSession;
+
+use crate::support::{Folder, bytes_of, chain, closed, engine, import, native};
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn invariant_06_live_equals_imported(
+        seed in 0..10_000_u64,
+        mut cuts in proptest::collection::vec((0.0..1.0_f64, any::<bool>()), 1..12),
+        granularity in prop_oneof![Just("turn"), Just("message"), Just("every:2")],
+    ) {
+        let bytes = bytes_of(&ClaudeSession::new(seed).turns(4).compactions(seed % 2).build());
+        let granularity = granularity.parse().expect("a granularity");
+        let folder = Folder::new();
+        let whole = engine();
+        let options = CaptureOptions { granularity, ..CaptureOptions::import() };
+        let imported = whole.capture(&folder.write("whole.jsonl", &bytes), &options).expect("imported");
+
+        // Cuts anywhere: between records, within them, with hooks that fire early (no torn tail) or an import
+        // that takes what is there.
+        cuts.sort_by(|left, right| left.0.total_cmp(&right.0));
+        let live = engine();
+        let mut written = 0;
+        let mut tip = None;
+        for (at, is_import) in cuts.into_iter().chain([(1.0, true)]) {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a share of a small length")]
+            let end = ((bytes.len() as f64 * at) as usize).max(written);
+            folder.append("live.jsonl", &bytes[written..end]);
+            written = end;
+            let how = if is_import { CaptureOptions::import() } else { CaptureOptions::live(Trigger::ToolCall) };
+            match live.capture(&folder.path().join("live.jsonl"), &CaptureOptions { granularity, ..how }) {
+                Ok(captured) => {
+                    if is_import {
+                        let ctx = captured.session.tip.expect("a tip");
+                        prop_assert_eq!(native(&live, ctx), &bytes[..written]);
+                    }
+                    tip = captured.session.tip;
+                }
+                // Too little to be told from any other file: nothing is kept, and the next look takes it.
+                Err(error) => prop_assert_eq!(error.kind(), stemmata_engine::ErrorKind::BadInput),
+            }
+        }
+        let (left, right) = (imported.session.tip.expect("a tip"), tip.expect("a tip"));
+        prop_assert_eq!(closed(&whole, left), closed(&live, right));
+        prop_assert_eq!(left, right, "the leaf at the end is the same too");
+        for commit in live.store().commits_after(None, 10_000).expect("commits") {
+            if commit.closure != Closure::Closed {
+                prop_assert!(bytes.starts_with(&native(&live, commit.id)), "provisional commits stay readable");
+            }
+        }
+    }
+}
+
+#[test]
+fn provisional_commits_are_kept_as_ranges_once_closed_ones_cover_them() {
+    let folder = Folder::new();
+    let engine = engine();
+    let lines = ClaudeSession::new(3).turns(3).tool_calls(6).build().lines;
+    for line in &lines {
+        folder.append("live.jsonl", format!("{line}\n").as_bytes());
+        let _early =
+            engine.capture(&folder.path().join("live.jsonl"), &CaptureOptions::live(Trigger::ToolCall));
+    }
+    let captured = import(&engine, &folder.path().join("live.jsonl"));
+    let tip = captured.session.tip.expect("a tip");
+    let all = engine.store().commits_after(None, 10_000).expect("commits");
+    let covered = all.iter().filter(|commit| commit.closure == Closure::Covered).count();
+    assert!(covered > 5, "only {covered} commits are covered");
+    let open: Vec<_> =
+        all.iter().filter(|commit| commit.closure == Closure::Provisional).map(|commit| commit.id).collect();
+    assert_eq!(open, [tip], "only the newest leaf is open");
+    let tips = engine
+        .store()
+        .tips(&stemmata_store::TipFilter::default(), stemmata_store::Page { skip: 0, rows_max: 100 })
+        .expect("tips");
+    assert_eq!(tips.iter().map(|commit| commit.id).collect::<Vec<_>>(), [tip]);
+    assert_eq!(chain(&engine, tip).len(), 3);
+}

@@ -1,0 +1,10 @@
+//! The laws of DESIGN.md that the engine keeps, each named after its invariant.
+
+mod bounds;
+//mod faults;
+mod identity;
+mod live;
+mod materialized;
+mod placed;
+mod secrets;
+mod support;

@@ -1,0 +1,140 @@
+//! Invariant 9 and the way back: what is placed passes the validator, and what a client appends is a child.
+
+use std::path::PathBuf;
+
+use stemmata_engine::{Engine, PlaceOptions, Placed, Stop};
+use stemmata_model::CommitId;
+use stemmata_testkit::claude::ClaudeSession;
+
+use crate::support::{Folder, bytes_of, chain, closed, corpus, engine, import, jsonl_below, native};
+
+fn options(folder: &Folder) -> PlaceOptions {
+    PlaceOptions {
+        config_dir: folder.path().join("client"),
+        cwd: PathBuf::from("/new/place"),
+        stop: Stop::Compaction,
+        at_entry: None,
+        client_version: None,
+    }
+}
+
+fn place(engine: &Engine, ctx: CommitId, folder: &Folder) -> Placed {
+    engine.place(ctx, &options(folder)).expect("placed")
+}
+
+#[test]
+fn invariant_09_every_commit_of_every_corpus_session_can_be_placed() {
+    let Some(corpus) = corpus("invariant_09_every_commit_of_every_corpus_session_can_be_placed") else {
+        return;
+    };
+    let engine = engine();
+    let folder = Folder::new();
+    let mut placed = 0;
+    for path in jsonl_below(&corpus.join("claude-code")) {
+        if path.to_string_lossy().ends_with(".stream.jsonl") {
+            continue;
+        }
+        let tip = import(&engine, &path).session.tip.expect("a tip");
+        // Every commit would write gigabytes: the ends, and some between.
+        let ids: Vec<CommitId> = chain(&engine, tip).iter().map(|commit| commit.id).collect();
+        let step = (ids.len() / 4).max(1);
+        for ctx in ids.iter().step_by(step).chain([&tip]) {
+            let done = engine.place(*ctx, &options(&folder));
+            let done = done.unwrap_or_else(|error| panic!("{ctx} of {}: {error}", path.display()));
+            assert!(done.path.exists() && done.messages > 0, "{ctx} of {}", path.display());
+            std::fs::remove_file(&done.path).expect("removed");
+            placed += 1;
+        }
+    }
+    println!("placed {placed} contexts");
+    assert!(placed > 100);
+}
+
+#[test]
+fn what_a_client_appends_to_a_placed_session_is_a_child_of_the_commit() {
+    let folder = Folder::new();
+    let engine = engine();
+    let session = ClaudeSession::new(31).turns(4).build();
+    let tip = import(&engine, &folder.write("s.jsonl", &bytes_of(&session))).session.tip.expect("a tip");
+    let ctx = closed(&engine, tip)[1];
+    let done = place(&engine, ctx, &folder);
+    assert_eq!(done.ctx, ctx);
+    let text = std::fs::read_to_string(&done.path).expect("a file");
+    assert!(text.lines().all(|line| !line.contains(&session.session_id)), "the old session id is gone");
+    assert!(text.contains("/new/place"), "paths are mapped");
+
+    let unchanged = import(&engine, &done.path);
+    assert_eq!(
+        (unchanged.new_commits, unchanged.session.tip),
+        (0, Some(ctx)),
+        "placing alone captures nothing"
+    );
+
+    let more = format!(
+        "{}\n",
+        r#"{"parentUuid":null,"isSidechain":false,"type":"user","message":{"role":"user","content":"go on"},"uuid":"cccccccc-0000-4000-8000-000000000001","timestamp":"2027-01-01T00:00:00.000Z","sessionId":"n","cwd":"/new/place","version":"2.1.39"}"#
+    );
+    let mut file = std::fs::OpenOptions::new().append(true).open(&done.path).expect("a file");
+    std::io::Write::write_all(&mut file, more.as_bytes()).expect("appended");
+    let child = import(&engine, &done.path).session.tip.expect("a tip");
+    assert_eq!(chain(&engine, child).iter().rev().nth(1).map(|commit| commit.id), Some(ctx));
+    assert!(native(&engine, child).ends_with(more.as_bytes()));
+    assert!(
+        native(&engine, child).starts_with(&native(&engine, ctx)),
+        "a child's bytes start with its parent's"
+    );
+
+    let again = place(&engine, child, &folder);
+    assert_ne!(again.path, done.path, "never an existing file");
+}
+
+#[test]
+fn a_fork_at_an_entry_includes_an_answer_and_gives_a_prompt_back() {
+    let folder = Folder::new();
+    let engine = engine();
+    let session = ClaudeSession::new(41).turns(3).compactions(0).build();
+    let tip = import(&engine, &folder.write("s.jsonl", &bytes_of(&session))).session.tip.expect("a tip");
+    let before = engine.store().usage().expect("usage");
+    let field = |line: &str, key: &str| {
+        let rest = line.split(&format!("\"{key}\":\"")).nth(1)?;
+        rest.split('"').next().map(str::to_owned)
+    };
+    let prompt = session
+        .lines
+        .iter()
+        .rfind(|line| {
+            line.contains("\"role\":\"user\"")
+                && !line.contains("tool_result")
+                && !line.contains("isMeta\":true")
+        })
+        .expect("a prompt");
+    let uuid = field(prompt, "uuid").expect("an id");
+    let done = engine
+        .place(tip, &PlaceOptions { at_entry: Some(uuid.clone()), ..options(&folder) })
+        .expect("placed");
+    assert!(done.prompt.is_some_and(|text| !text.is_empty()), "the prompt comes back for editing");
+    assert!(!std::fs::read_to_string(&done.path).expect("a file").contains(&format!("\"uuid\":\"{uuid}\"")));
+
+    let answer =
+        session.lines.iter().find(|line| line.contains("\"type\":\"assistant\"")).expect("an answer");
+    let uuid = field(answer, "uuid").expect("an id");
+    let done = engine
+        .place(tip, &PlaceOptions { at_entry: Some(uuid.clone()), ..options(&folder) })
+        .expect("placed");
+    assert!(done.prompt.is_none());
+    assert!(std::fs::read_to_string(&done.path).expect("a file").contains(&uuid));
+    assert_eq!(
+        engine.store().usage().expect("usage").distinct_bytes,
+        before.distinct_bytes,
+        "a fork stores no content"
+    );
+
+    let first = session
+        .lines
+        .iter()
+        .find(|line| line.contains("\"role\":\"user\"") && !line.contains("isMeta\":true"))
+        .expect("a prompt");
+    let uuid = field(first, "uuid").expect("an id");
+    let refused = engine.place(tip, &PlaceOptions { at_entry: Some(uuid), ..options(&folder) });
+    assert!(refused.is_err_and(|error| error.kind() == stemmata_engine::ErrorKind::Refused));
+}

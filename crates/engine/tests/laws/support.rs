@@ -1,0 +1,142 @@
+//! An engine over a store in memory, with a clock that stands still and ids that count.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use stemmata_engine::{CaptureOptions, Captured, Clock, Engine, Identity, NewIds};
+use stemmata_model::{Commit, CommitId, MachineId, SessionId, Timestamp};
+use stemmata_store::{MemoryStore, Store, StoreIdentity};
+use stemmata_testkit::claude::Transcript;
+use tempfile::TempDir;
+
+/// A clock that stands still.
+pub struct FixedClock;
+
+impl Clock for FixedClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_micros(1_800_000_000_000_000)
+    }
+}
+
+/// Ids that count.
+#[derive(Default)]
+pub struct CountingIds(AtomicU64);
+
+impl NewIds for CountingIds {
+    fn session(&self) -> SessionId {
+        let number = self.0.fetch_add(1, Ordering::Relaxed);
+        SessionId::new(format!("00000000-0000-4000-8000-{number:012x}")).expect("a name")
+    }
+}
+
+/// Makes an engine of a machine over a store.
+pub fn engine_on(machine: &str, store: Arc<dyn Store>) -> Engine {
+    let identity = Identity {
+        machine: MachineId::new(machine).expect("a name"),
+        machine_label: machine.to_owned(),
+        user: "ada".to_owned(),
+    };
+    Engine::new(store, Arc::new(FixedClock), Arc::new(CountingIds::default()), identity)
+}
+
+/// Makes an empty store in memory.
+pub fn memory() -> Arc<MemoryStore> {
+    Arc::new(MemoryStore::new(StoreIdentity { store_id: [1; 16], secret: [2; 32] }))
+}
+
+/// Makes an engine over an empty store in memory.
+pub fn engine() -> Engine {
+    engine_on("m1", memory())
+}
+
+/// A folder with transcripts in it.
+pub struct Folder {
+    dir: TempDir,
+}
+
+impl Folder {
+    pub fn new() -> Self {
+        Self { dir: tempfile::tempdir().expect("a folder") }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Writes bytes as a file of that name.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.dir.path().join(name);
+        let mut file = std::fs::File::create(&path).expect("a file");
+        file.write_all(bytes).expect("written");
+        path
+    }
+
+    /// Appends bytes to a file of that name.
+    pub fn append(&self, name: &str, bytes: &[u8]) {
+        let path = self.dir.path().join(name);
+        let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path).expect("a file");
+        file.write_all(bytes).expect("written");
+    }
+}
+
+/// Returns the bytes of a made-up transcript.
+pub fn bytes_of(transcript: &Transcript) -> Vec<u8> {
+    let mut bytes = transcript.lines.join("\n").into_bytes();
+    bytes.push(b'\n');
+    bytes
+}
+
+/// Imports one file.
+pub fn import(engine: &Engine, path: &Path) -> Captured {
+    engine.capture(path, &CaptureOptions::import()).expect("imported")
+}
+
+/// Returns the chain of a commit, root first.
+pub fn chain(engine: &Engine, tip: CommitId) -> Vec<Commit> {
+    let mut chain = engine.store().ancestors(tip, 100_000).expect("a chain");
+    chain.reverse();
+    chain
+}
+
+/// Returns the ids of a chain's closed commits, root first.
+pub fn closed(engine: &Engine, tip: CommitId) -> Vec<CommitId> {
+    chain(engine, tip)
+        .into_iter()
+        .filter(|commit| commit.closure == stemmata_model::Closure::Closed)
+        .map(|commit| commit.id)
+        .collect()
+}
+
+/// Returns the native bytes of a commit.
+pub fn native(engine: &Engine, ctx: CommitId) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    engine.native(ctx, &mut bytes).expect("native");
+    bytes
+}
+
+/// Returns the corpus, or says that the test was skipped.
+pub fn corpus(test: &str) -> Option<PathBuf> {
+    #[expect(clippy::disallowed_methods, reason = "the corpus is named by the environment")]
+    let path = std::env::var_os("STEMMATA_CORPUS").map(PathBuf::from);
+    if path.is_none() {
+        println!("skipped {test}: STEMMATA_CORPUS is not set");
+    }
+    path
+}
+
+/// Returns all `.jsonl` files below a folder.
+pub fn jsonl_below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(jsonl_below(&path));
+        } else if path.extension().is_some_and(|extension| extension == "jsonl") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
