@@ -95,7 +95,7 @@ pub(crate) fn transcript(letters: &str) -> Vec<u8> {
 
 /// Name and bytes of every real transcript below `$STEMMATA_CORPUS/claude-code`; says so where there is none.
 pub(crate) fn corpus_files() -> Vec<(String, Vec<u8>)> {
-    files_below(&["claude-code"], |name| name.ends_with(".jsonl") && !is_stream(name))
+    files_below(&["claude-code"], |name| !is_stream(name))
 }
 
 /// Name and first bytes of every file of the corpus that is a session in another format.

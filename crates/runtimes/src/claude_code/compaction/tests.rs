@@ -50,7 +50,7 @@ fn planned(metadata: &Value, chain: &[Vec<u8>]) -> (Vec<usize>, Vec<Note>) {
         let start = usize::try_from(piece.offset).expect("small");
         let end = start + usize::try_from(piece.length).expect("small");
         let bytes = &sources[piece.segment / 2][start..end];
-        assert!(bytes.ends_with(b"\n") && bytes.iter().filter(|byte| **byte == b'\n').count() == 1);
+        assert!(bytes.ends_with(b"\n") && memchr::memchr_iter(b'\n', bytes).count() == 1);
         let id = Record::parse(bytes).expect("a record").uuid_text().expect("an id").into_owned();
         usize::from_str_radix(&id[24..], 16).expect("a number")
     });
@@ -116,10 +116,8 @@ fn the_last_boundary_and_summary_of_the_conversation_count() {
         .pieces
         .iter()
         .map(|piece| {
-            native[..usize::try_from(piece.offset).expect("small")]
-                .iter()
-                .filter(|byte| **byte == b'\n')
-                .count()
+            let before = &native[..usize::try_from(piece.offset).expect("small")];
+            memchr::memchr_iter(b'\n', before).count()
         })
         .collect();
     assert_eq!(offsets, [2, 6]);

@@ -145,6 +145,10 @@ fn each_kind_of_line_has_its_place() {
         let entry = one(line);
         assert_eq!((entry.role, entry.kind, entry.meta.visibility), (role, kind, visibility), "{line}");
     }
+}
+
+#[test]
+fn summaries_and_attachments_have_their_texts() {
     assert_eq!(
         one(r#"{"type":"user","isCompactSummary":true,"message":{"content":"all of it"}}"#).parts,
         [Part::Summary { text: "all of it".to_owned(), covers: Vec::new() }]
@@ -228,7 +232,7 @@ proptest! {
         let cut = cut % bytes.len();
         let whole = decode(&bytes);
         let torn = decode(&bytes[..cut]);
-        let complete = bytes[..cut].iter().filter(|byte| **byte == b'\n').count();
+        let complete = memchr::memchr_iter(b'\n', &bytes[..cut]).count();
         prop_assert_eq!(&torn.entries[..complete], &whole.entries[..complete]);
         prop_assert!(torn.entries.len() <= complete + 1);
     }
