@@ -1,6 +1,7 @@
 //! The laws of DESIGN.md that the engine keeps, each named after its invariant.
 
 mod bounds;
+mod checkpoints;
 //mod faults;
 mod identity;
 mod live;
