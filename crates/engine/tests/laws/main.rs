@@ -8,4 +8,5 @@ mod live;
 mod materialized;
 mod placed;
 mod secrets;
+mod subagents;
 mod support;
