@@ -10,11 +10,11 @@ use crate::adapter::{Adapter, Cut, DETECT_BYTES_MAX, Decoded, SegmentFacts, Spli
 /// Bytes that a splitter's state may have: it is kept with each cursor.
 const STATE_BYTES_MAX: usize = 4 * 1024;
 
-/// Line boundaries at which the concat law is tried in one sample, evenly spread: each costs a decode.
-const CONCAT_CUTS_MAX: usize = 24;
+/// Places at which one sample is cut in two or a splitter resumed, evenly spread: each costs a whole reading.
+const PLACES_MAX: usize = 32;
 
-/// Closed boundaries at which a splitter is resumed in one sample, evenly spread: each costs a split.
-const RESUMES_MAX: usize = 12;
+/// Bytes that are read again for one law, so that samples of megabytes are tried at fewer places.
+const READ_AGAIN_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// Bytes of a sample that is torn at each byte and mutated; the work grows with their square.
 pub const SMALL_SAMPLE_BYTES_MAX: usize = 32 * 1024;
@@ -155,7 +155,7 @@ impl Suite<'_> {
 
     fn concat(&self, bytes: &[u8], whole: &Decoded) -> Result<(), Violation> {
         let cuts: Vec<usize> = memchr::memchr_iter(b'\n', bytes).map(|newline| newline + 1).collect();
-        for cut in spread(&cuts, CONCAT_CUTS_MAX) {
+        for cut in spread(&cuts, places_max(bytes)) {
             let (head, tail) = bytes.split_at(*cut);
             let mut entries = self.adapter.decode(head).entries;
             let shift = to_u64(*cut);
@@ -195,7 +195,7 @@ impl Suite<'_> {
         }
         let again = run(&mut *self.adapter.splitter(granularity, None), &lines);
         self.hold("monotone", again == cuts, || format!("two runs at `{granularity}` differ"))?;
-        for (line, state) in spread(&states, RESUMES_MAX) {
+        for (line, state) in spread(&states, places_max(bytes)) {
             let bytes = state.len();
             self.hold("state", bytes <= STATE_BYTES_MAX, || {
                 format!("{bytes} bytes before line {}", line + 1)
@@ -253,6 +253,11 @@ fn span(entry: &Entry) -> (usize, usize) {
     let narrow = |value| usize::try_from(value).unwrap_or(usize::MAX);
     let start = narrow(entry.native.offset);
     (start, start.saturating_add(narrow(entry.native.length)))
+}
+
+/// Returns at how many places a sample is tried: at two at least.
+fn places_max(sample: &[u8]) -> usize {
+    (READ_AGAIN_BYTES_MAX / sample.len().max(1)).clamp(2, PLACES_MAX)
 }
 
 /// Returns at most `count` items, evenly spread, the first among them.

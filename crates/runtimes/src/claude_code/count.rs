@@ -7,7 +7,7 @@ use stemmata_model::{Counts, IMAGE_TOKENS, Role};
 
 use super::kind::{Class, Said};
 use super::message::{Content, Element, Shape};
-use super::record::{Field, Record};
+use super::record::Field;
 
 /// Tool results inside tool results that are looked into; the API nests none.
 pub(super) const NESTING_MAX: usize = 2;
@@ -23,8 +23,7 @@ struct Seen {
 }
 
 /// Counts one readable record.
-pub(super) fn counts(record: &Record<'_>) -> Counts {
-    let class = Class::of(record);
+pub(super) fn counts(class: &Class<'_>) -> Counts {
     if !class.visibility.agent {
         return UNSEEN;
     }
@@ -120,9 +119,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::claude_code::record::Record;
 
     fn count(line: &str) -> Counts {
-        counts(&Record::parse(line.as_bytes()).expect("a record"))
+        counts(&Class::of(&Record::parse(line.as_bytes()).expect("a record")))
     }
 
     #[test]

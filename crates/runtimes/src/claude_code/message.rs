@@ -267,10 +267,15 @@ impl<'a> Record<'a> {
     /// (`isMeta`), not a compaction's summary, no result of a tool, and not a subagent's unless the whole
     /// transcript is one.
     pub fn is_real_user(&self, in_subagent_file: bool) -> bool {
+        self.is_user_besides_results(in_subagent_file) && !self.has_tool_result()
+    }
+
+    /// Returns whether this is a user's own prompt, provided that it holds no result of a tool: the part of
+    /// the question that top-level fields answer.
+    pub(super) fn is_user_besides_results(&self, in_subagent_file: bool) -> bool {
         self.is_type("user")
             && !is_true(self.is_meta)
             && !is_true(self.is_compact_summary)
             && (in_subagent_file || !self.is_sidechain_record())
-            && !self.has_tool_result()
     }
 }

@@ -15,10 +15,11 @@
 //! - In a main transcript, records of subagents neither open turns nor compact.
 
 use serde_json::{Value, json};
-use stemmata_model::{CommitType, Counts, Granularity, Note, NoteCode, Template, Timestamp};
+use stemmata_model::{CommitType, Counts, EntryKind, Granularity, Note, NoteCode, Template, Timestamp};
 
 use super::count::{UNSEEN, add, counts};
 use super::facts::{FactKeeper, template};
+use super::kind::Class;
 use super::record::{Record, is_blank, text};
 use crate::adapter::{Cut, SegmentFacts, SessionFacts, Splitter};
 
@@ -120,8 +121,8 @@ impl Open {
 }
 
 /// Returns the hash of a record's `message.id`.
-fn message_hash(record: &Record<'_>) -> Option<String> {
-    let id = text(record.message_fields()?.id)?;
+fn message_hash(class: &Class<'_>) -> Option<String> {
+    let id = text(class.message?.id)?;
     Some(blake3::hash(id.as_bytes()).to_hex().to_string())
 }
 
@@ -140,13 +141,13 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(record: &Record<'_>, in_subagent_file: bool) -> Self {
+    fn of(record: &Record<'_>, class: &Class<'_>, in_subagent_file: bool) -> Self {
         let is_own = in_subagent_file || !record.is_sidechain_record();
         if is_own && record.is_compact_boundary() {
             Self::Boundary
         } else if is_own && record.is_compaction_summary() {
             Self::Summary
-        } else if record.is_real_user(in_subagent_file) {
+        } else if record.is_user_besides_results(in_subagent_file) && class.kind != EntryKind::ToolResult {
             Self::Prompt
         } else if record.is_type("user") || record.is_type("assistant") {
             Self::Conversation
@@ -171,10 +172,11 @@ impl Splitter for LineSplitter {
                 return Cut::default();
             }
         };
-        let kind = Kind::of(&record, self.ground.keeper.is_subagent_with(&record));
+        let class = Class::of(&record);
+        let kind = Kind::of(&record, &class, self.ground.keeper.is_subagent_with(&record));
         // Only `message` needs the second look into every answer.
         let message = (self.granularity == Granularity::Message && record.is_type("assistant"))
-            .then(|| message_hash(&record));
+            .then(|| message_hash(&class));
         let begins_message = match &message {
             Some(id) => id.is_none() || *id != self.ground.message,
             None => self.granularity == Granularity::Message,
@@ -192,7 +194,7 @@ impl Splitter for LineSplitter {
             self.ground.message = id;
         }
         self.open.timestamp = self.open.timestamp.max(time);
-        self.open.counts = add(self.open.counts, counts(&record));
+        self.open.counts = add(self.open.counts, counts(&class));
         match kind {
             Kind::Prompt => {
                 self.open.has_conversation = true;
