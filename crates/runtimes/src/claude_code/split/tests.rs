@@ -81,9 +81,12 @@ fn turns_close_where_the_rule_says() {
 
 #[test]
 fn messages_and_every_n_close_where_the_rule_says() {
-    for (letters, expected) in
-        [("mUAATRRZ", "mU|AAT|R|R|Z"), ("UAmRATU", "U|Am|RAT|U"), ("UABCA", "U|A|BC!A")]
-    {
+    for (letters, expected) in [
+        ("mUAATRRZ", "mU|AAT|R|R|Z"),
+        ("UAmRATU", "U|Am|RAT|U"),
+        ("UABCA", "U|A|BC!A"),
+        ("UABAZmCZ", "U|A|BAZmC!Z"),
+    ] {
         assert_eq!(spell(Granularity::Message, letters), expected);
     }
     for (letters, expected) in
