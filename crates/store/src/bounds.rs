@@ -35,11 +35,7 @@ pub(crate) fn check_range(offset: u64, length: u64, whole: u64) -> Result<u64, S
     if end <= whole {
         return Ok(end);
     }
-    Err(StoreError::Bound {
-        what: "end of a range of a content in bytes",
-        value: end,
-        bound: whole,
-    })
+    Err(StoreError::Bound { what: "end of a range of a content in bytes", value: end, bound: whole })
 }
 
 fn check_write(write: &Write) -> Result<(), StoreError> {
@@ -85,11 +81,9 @@ fn check_session(session: &Session) -> Result<(), StoreError> {
 
 fn check_annotation(change: &Annotation) -> Result<(), StoreError> {
     match change {
-        Annotation::Summary { text, .. } => at_most(
-            "bytes of a summary",
-            text.as_ref().map_or(0, String::len),
-            TEXT_BYTES_MAX,
-        ),
+        Annotation::Summary { text, .. } => {
+            at_most("bytes of a summary", text.as_ref().map_or(0, String::len), TEXT_BYTES_MAX)
+        }
         Annotation::AddTag(tag) | Annotation::RemoveTag(tag) => {
             if tag.is_empty() {
                 return Err(StoreError::Empty { what: "a tag" });

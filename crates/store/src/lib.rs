@@ -8,6 +8,7 @@ mod error;
 mod memory;
 mod project;
 mod seam;
+mod sqlite;
 mod write;
 
 pub use error::{StoreError, StoreErrorKind};
@@ -16,6 +17,7 @@ pub use seam::{
     BATCH_WRITES_MAX, BatchOutcome, CURSOR_BYTES_MAX, DEPTH_MAX, Damage, PAGE_ROWS_MAX, PART_BYTES_MAX,
     PARTS_MAX, Page, ResolveScope, SessionFilter, Sink, Store, StoreIdentity, TipFilter, Usage, Verified,
 };
+pub use sqlite::{SqliteOptions, SqliteStore};
 pub use write::{
     Annotation, Annotations, AuditRecord, ContentPart, Link, LinkKind, NewCommit, NewContent, Placement,
     Session, SessionKey, SessionOrigin, Write,

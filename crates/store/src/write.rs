@@ -31,10 +31,7 @@ pub struct NewContent {
 impl NewContent {
     /// Names and takes bytes that are kept in one part. At most `PART_BYTES_MAX`.
     pub fn literal(bytes: Vec<u8>) -> Self {
-        Self {
-            id: artifact_id(&bytes),
-            parts: vec![ContentPart::Bytes(bytes)],
-        }
+        Self { id: artifact_id(&bytes), parts: vec![ContentPart::Bytes(bytes)] }
     }
 
     /// Takes parts whose concatenation has the hash `id`; reads and `verify` hold the caller to it.

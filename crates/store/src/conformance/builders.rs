@@ -11,10 +11,7 @@ use crate::error::StoreError;
 use crate::seam::{BatchOutcome, Page, Store};
 use crate::write::{NewCommit, NewContent, Session, SessionKey, SessionOrigin, Write};
 
-pub(super) const ALL: Page = Page {
-    skip: 0,
-    rows_max: 100,
-};
+pub(super) const ALL: Page = Page { skip: 0, rows_max: 100 };
 
 pub(super) fn at(micros: i64) -> Timestamp {
     Timestamp::from_micros(micros)
@@ -45,11 +42,7 @@ pub(super) fn commit(parent: Option<CommitId>, artifact: ArtifactId, micros: i64
         },
         rules: RulesHash([7; 32]),
         closure: Closure::Closed,
-        counts: Counts {
-            messages: 2,
-            entries: 5,
-            tokens: 300,
-        },
+        counts: Counts { messages: 2, entries: 5, tokens: 300 },
     }
 }
 
@@ -84,9 +77,7 @@ pub(super) fn write(store: &dyn Store, batch: Vec<Write>) -> BatchOutcome {
 }
 
 pub(super) fn refused(store: &dyn Store, batch: Vec<Write>) -> StoreError {
-    store
-        .commit_batch(batch)
-        .expect_err("a batch that cannot be applied")
+    store.commit_batch(batch).expect_err("a batch that cannot be applied")
 }
 
 pub(super) fn sighting(session: &str, observed: i64) -> Sighting {
@@ -99,26 +90,16 @@ pub(super) fn sighting(session: &str, observed: i64) -> Sighting {
         thread: None,
         template_alias: None,
         observed_at: at(observed),
-        source: Some(Source {
-            path: format!("/home/ann/{session}.jsonl"),
-            offset: 10,
-            length: 20,
-        }),
+        source: Some(Source { path: format!("/home/ann/{session}.jsonl"), offset: 10, length: 20 }),
     }
 }
 
 pub(super) fn see(commit: CommitId, sighting: Sighting) -> Write {
-    Write::Sighting {
-        commit,
-        sighting: Box::new(sighting),
-    }
+    Write::Sighting { commit, sighting: Box::new(sighting) }
 }
 
 pub(super) fn key(name: &str) -> SessionKey {
-    SessionKey {
-        machine: machine("m1"),
-        path: format!("/home/ann/{name}.jsonl"),
-    }
+    SessionKey { machine: machine("m1"), path: format!("/home/ann/{name}.jsonl") }
 }
 
 pub(super) fn session(name: &str, cwd: &str, last: Option<i64>) -> Session {

@@ -34,9 +34,7 @@ pub fn check_depth_and_lengths(make: Make<'_>) {
     let compaction = new.core.id();
     let whole = NewContent::literal(b"everything".to_vec());
     let mut snapshot = commit(Some(compaction), whole.id(), i64::MAX);
-    snapshot.core.commit_type = CommitType::Snapshot {
-        restated_entries: u64::MAX,
-    };
+    snapshot.core.commit_type = CommitType::Snapshot { restated_entries: u64::MAX };
     snapshot.closure = Closure::Provisional;
     snapshot.counts.tokens = u64::MAX;
     let id = snapshot.core.id();
@@ -82,10 +80,7 @@ pub fn check_ancestors(make: Make<'_>) {
     assert_eq!(ids(&store.ancestors(middle, 100).expect("a read")), expected[6..]);
     let absent = CommitId::from_bytes([9; 16]);
     let error = store.ancestors(absent, 5).expect_err("it is not there");
-    assert!(
-        matches!(error, StoreError::CommitMissing(named) if named == absent),
-        "{error}"
-    );
+    assert!(matches!(error, StoreError::CommitMissing(named) if named == absent), "{error}");
 }
 
 /// Children are listed in the order they were stored.
@@ -95,17 +90,13 @@ pub fn check_ancestors(make: Make<'_>) {
 pub fn check_children(make: Make<'_>) {
     let store = make();
     let root = put(&*store, None, "root", 1);
-    let children: Vec<CommitId> = (0..9)
-        .map(|step| put(&*store, Some(root), &format!("child {step}"), 50 - step))
-        .collect();
+    let children: Vec<CommitId> =
+        (0..9).map(|step| put(&*store, Some(root), &format!("child {step}"), 50 - step)).collect();
     let grandchild = put(&*store, Some(children[0]), "grandchild", 2);
     assert_eq!(ids(&store.children(root, 100).expect("a read")), children);
     assert_eq!(ids(&store.children(root, 2).expect("a read")), children[..2]);
     assert_eq!(store.children(grandchild, 5).expect("a read"), []);
-    assert_eq!(
-        store.children(CommitId::from_bytes([9; 16]), 5).expect("a read"),
-        []
-    );
+    assert_eq!(store.children(CommitId::from_bytes([9; 16]), 5).expect("a read"), []);
 }
 
 /// Tips are commits without children, newest first, by session, ticket and thread.
@@ -140,32 +131,18 @@ pub fn check_tips(make: Make<'_>) {
     assert_eq!(tips(by(Some("s1"), None, None)), [late, early]);
     assert_eq!(tips(by(None, Some("T-1"), None)), [late, early]);
     assert_eq!(tips(by(None, Some("T-1"), Some("th"))), [late]);
-    assert_eq!(
-        tips(by(Some("s2"), Some("T-1"), None)),
-        [],
-        "one sighting has all, or it is no match"
-    );
+    assert_eq!(tips(by(Some("s2"), Some("T-1"), None)), [], "one sighting has all, or it is no match");
     assert_eq!(tips(by(Some("s9"), None, None)), []);
     let page = Page { skip: 1, rows_max: 1 };
-    assert_eq!(
-        ids(&store.tips(&TipFilter::default(), page).expect("a read")),
-        [middle]
-    );
+    assert_eq!(ids(&store.tips(&TipFilter::default(), page).expect("a read")), [middle]);
     let page = Page { skip: 9, rows_max: 9 };
     assert_eq!(store.tips(&TipFilter::default(), page).expect("a read"), []);
     let grown = put(&*store, Some(late), "grown", 25);
     assert_eq!(tips(TipFilter::default()), [grown, middle, early]);
-    let mut same_time = vec![
-        put(&*store, None, "a", 5),
-        put(&*store, None, "b", 5),
-        put(&*store, None, "c", 5),
-    ];
+    let mut same_time =
+        vec![put(&*store, None, "a", 5), put(&*store, None, "b", 5), put(&*store, None, "c", 5)];
     same_time.sort();
-    assert_eq!(
-        tips(TipFilter::default())[3..],
-        same_time,
-        "by id where the times are equal"
-    );
+    assert_eq!(tips(TipFilter::default())[3..], same_time, "by id where the times are equal");
 }
 
 /// A provisional commit closes; a closed or covered one never opens again.
@@ -179,31 +156,18 @@ pub fn check_closures(make: Make<'_>) {
     let mut provisional = closed.clone();
     provisional.closure = Closure::Provisional;
     let id = closed.core.id();
-    write(
-        &*store,
-        vec![Write::Content(content), Write::Commit(provisional.clone())],
-    );
+    write(&*store, vec![Write::Content(content), Write::Commit(provisional.clone())]);
     assert_eq!(load(&*store, id).closure, Closure::Provisional);
     write(&*store, vec![Write::Commit(closed.clone())]);
     assert_eq!(load(&*store, id).closure, Closure::Closed);
-    let cover = Write::Cover {
-        commit: id,
-        parts: Vec::new(),
-    };
+    let cover = Write::Cover { commit: id, parts: Vec::new() };
     write(&*store, vec![Write::Commit(provisional.clone()), cover.clone()]);
-    assert_eq!(
-        load(&*store, id).closure,
-        Closure::Closed,
-        "a closed commit is left alone"
-    );
+    assert_eq!(load(&*store, id).closure, Closure::Closed, "a closed commit is left alone");
 
     let mut other = provisional;
     other.core.created_at = at(2);
     let covered = other.core.id();
-    let cover = Write::Cover {
-        commit: covered,
-        parts: Vec::new(),
-    };
+    let cover = Write::Cover { commit: covered, parts: Vec::new() };
     write(&*store, vec![Write::Commit(other.clone()), cover]);
     other.closure = Closure::Closed;
     write(&*store, vec![Write::Commit(other)]);
@@ -229,19 +193,12 @@ pub fn check_covers(make: Make<'_>) {
     let closing = NewContent::literal(whole.to_vec());
     let cover = |length| Write::Cover {
         commit: covered,
-        parts: vec![ContentPart::Slice {
-            of: artifact_id(whole),
-            offset: 0,
-            length,
-        }],
+        parts: vec![ContentPart::Slice { of: artifact_id(whole), offset: 0, length }],
     };
     let closed = commit(Some(root), closing.id(), 3);
     let writes = vec![Write::Content(closing), Write::Commit(closed)];
     let error = refused(&*store, [writes.clone(), vec![cover(11)]].concat());
-    assert!(
-        matches!(&error, StoreError::Corrupt { artifact, .. } if *artifact == open_id),
-        "{error}"
-    );
+    assert!(matches!(&error, StoreError::Corrupt { artifact, .. } if *artifact == open_id), "{error}");
     assert_eq!(load(&*store, covered).closure, Closure::Provisional);
 
     let batch = [writes, vec![cover(12)]].concat();
@@ -249,11 +206,7 @@ pub fn check_covers(make: Make<'_>) {
     write(&*store, batch);
     assert_eq!(load(&*store, covered).closure, Closure::Covered);
     assert_eq!(bytes_of(&*store, open_id), b"an open turn");
-    assert_eq!(
-        store.usage().expect("a read").distinct_bytes,
-        4 + 24,
-        "its own bytes are given back"
-    );
+    assert_eq!(store.usage().expect("a read").distinct_bytes, 4 + 24, "its own bytes are given back");
     let again = NewContent::literal(b"an open turn".to_vec());
     assert_eq!(write(&*store, vec![Write::Content(again)]).new_contents, 0);
     let child = put(&*store, Some(covered), "somebody resumed it", 9);

@@ -28,13 +28,9 @@ pub fn check_writers_at_once(make: Make<'_>) {
     let root = put(&*store, None, "root", 0);
     let store = &*store;
     let tips: Vec<CommitId> = thread::scope(|scope| {
-        let writers: Vec<_> = (0..WRITERS)
-            .map(|writer| scope.spawn(move || write_chain(store, root, writer)))
-            .collect();
-        writers
-            .into_iter()
-            .map(|writer| writer.join().expect("a writer that did not panic"))
-            .collect()
+        let writers: Vec<_> =
+            (0..WRITERS).map(|writer| scope.spawn(move || write_chain(store, root, writer))).collect();
+        writers.into_iter().map(|writer| writer.join().expect("a writer that did not panic")).collect()
     });
     for (writer, tip) in tips.into_iter().enumerate() {
         let chain = store.ancestors(tip, 1000).expect("a read");
@@ -46,10 +42,7 @@ pub fn check_writers_at_once(make: Make<'_>) {
         }
     }
     let commits = store.usage().expect("a read").commits;
-    assert_eq!(
-        commits,
-        u64::try_from(WRITERS * BATCHES + 1).expect("a small number")
-    );
+    assert_eq!(commits, u64::try_from(WRITERS * BATCHES + 1).expect("a small number"));
     verify_is_clean(store);
 }
 
@@ -66,10 +59,7 @@ fn write_chain(store: &dyn Store, root: CommitId, writer: usize) -> CommitId {
         }
         let outcome = write(store, batch);
         assert_eq!((outcome.new_commits, outcome.new_contents), (1, 1));
-        assert!(
-            store.commit(id).expect("a read").is_some(),
-            "a write is seen when it returns"
-        );
+        assert!(store.commit(id).expect("a read").is_some(), "a write is seen when it returns");
         tip = id;
     }
     tip

@@ -15,11 +15,7 @@ use crate::seam::{PART_BYTES_MAX, Store};
 use crate::write::{ContentPart, NewContent, Write};
 
 fn slice(of: ArtifactId, range: Range<u64>) -> ContentPart {
-    ContentPart::Slice {
-        of,
-        offset: range.start,
-        length: range.end - range.start,
-    }
+    ContentPart::Slice { of, offset: range.start, length: range.end - range.start }
 }
 
 fn compose(whole: &[u8], parts: Vec<ContentPart>) -> Write {
@@ -41,19 +37,15 @@ fn range_of(store: &dyn Store, id: ArtifactId, range: Range<u64>) -> Result<Vec<
 /// Where bytes differ.
 pub fn check_contents(make: Make<'_>) {
     let store = make();
-    let noise: Vec<u8> = (0..70_000_u32)
-        .flat_map(|step| step.wrapping_mul(2_654_435_761).to_le_bytes())
-        .collect();
+    let noise: Vec<u8> =
+        (0..70_000_u32).flat_map(|step| step.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
     let long = vec![b'a'; 1_000_000];
     let bodies: [&[u8]; 6] = [b"", b"x", b"{\"type\":\"user\"}\n", &[0; 5000], &noise, &long];
     for body in bodies {
         let content = NewContent::literal(body.to_vec());
         let id = content.id();
         assert_eq!(store.content_length(id).expect("a read"), None);
-        let outcome = write(
-            &*store,
-            vec![Write::Content(content.clone()), Write::Content(content.clone())],
-        );
+        let outcome = write(&*store, vec![Write::Content(content.clone()), Write::Content(content.clone())]);
         let length = u64::try_from(body.len()).expect("a short body");
         assert_eq!((outcome.new_contents, outcome.new_bytes), (1, length));
         assert_eq!(write(&*store, vec![Write::Content(content)]).new_contents, 0);
@@ -61,13 +53,8 @@ pub fn check_contents(make: Make<'_>) {
         assert!(bytes_of(&*store, id) == body, "{length} bytes come back");
     }
     let absent = ArtifactId::from_bytes([1; 32]);
-    let error = store
-        .read_content(absent, None, &mut |_| Ok(()))
-        .expect_err("it is not there");
-    assert!(
-        matches!(error, StoreError::ContentMissing(named) if named == absent),
-        "{error}"
-    );
+    let error = store.read_content(absent, None, &mut |_| Ok(())).expect_err("it is not there");
+    assert!(matches!(error, StoreError::ContentMissing(named) if named == absent), "{error}");
     assert_eq!(error.kind(), StoreErrorKind::NotFound);
     verify_is_clean(&*store);
 }
@@ -91,31 +78,18 @@ pub fn check_slices(make: Make<'_>) {
     let outcome = write(&*store, vec![Write::Content(base), compose(whole, parts.clone())]);
     assert_eq!(outcome.new_bytes, 13);
     assert_eq!(bytes_of(&*store, artifact_id(whole)), whole);
-    assert_eq!(
-        bytes_of(&*store, artifact_id(b"abc")),
-        b"abc",
-        "a literal part is a content of its own"
-    );
+    assert_eq!(bytes_of(&*store, artifact_id(b"abc")), b"abc", "a literal part is a content of its own");
     assert_eq!(write(&*store, vec![compose(whole, parts)]).new_contents, 0);
     write(&*store, vec![compose(b"", Vec::new())]);
     assert_eq!(store.content_length(artifact_id(b"")).expect("a read"), Some(0));
     // The part is the whole: it is stored as a literal, with the id that was asked for.
-    write(
-        &*store,
-        vec![compose(
-            b"one part",
-            vec![ContentPart::Bytes(b"one part".to_vec())],
-        )],
-    );
+    write(&*store, vec![compose(b"one part", vec![ContentPart::Bytes(b"one part".to_vec())])]);
     assert_eq!(bytes_of(&*store, artifact_id(b"one part")), b"one part");
     verify_is_clean(&*store);
 
     let absent = ArtifactId::from_bytes([1; 32]);
     let error = refused(&*store, vec![compose(b"y", vec![slice(absent, 0..1)])]);
-    assert!(
-        matches!(error, StoreError::ContentMissing(named) if named == absent),
-        "{error}"
-    );
+    assert!(matches!(error, StoreError::ContentMissing(named) if named == absent), "{error}");
     for range in [9..11, 10..11, 11..11, u64::MAX - 1..u64::MAX] {
         let error = refused(&*store, vec![compose(b"y", vec![slice(base_id, range)])]);
         assert!(matches!(error, StoreError::Bound { bound: 10, .. }), "{error}");
@@ -124,19 +98,11 @@ pub fn check_slices(make: Make<'_>) {
     let lie = ArtifactId::from_bytes([2; 32]);
     let parts = vec![slice(base_id, 0..3), slice(base_id, 5..9)];
     write(&*store, vec![Write::Content(NewContent::composed(lie, parts))]);
-    let error = store
-        .read_content(lie, None, &mut |_| Ok(()))
-        .expect_err("it has another hash");
-    assert!(
-        matches!(&error, StoreError::Corrupt { artifact, .. } if *artifact == lie),
-        "{error}"
-    );
+    let error = store.read_content(lie, None, &mut |_| Ok(())).expect_err("it has another hash");
+    assert!(matches!(&error, StoreError::Corrupt { artifact, .. } if *artifact == lie), "{error}");
     let mut found = 0;
     store.verify(&mut |_| found += 1).expect("a readable store");
-    assert_eq!(
-        found, 1,
-        "verify finds the composed content that is not what it claims"
-    );
+    assert_eq!(found, 1, "verify finds the composed content that is not what it claims");
 }
 
 /// Slices of composed contents stand for the ranges below them, however deep.
@@ -164,12 +130,7 @@ pub fn check_slices_of_slices(make: Make<'_>) {
     let length = u64::try_from(bytes.len()).expect("a short content");
     write(&*store, vec![compose(&twice, vec![slice(last, 0..length); 2])]);
     assert!(bytes_of(&*store, artifact_id(&twice)) == twice);
-    assert_eq!(
-        range_of(&*store, artifact_id(&twice), length..length + 9)
-            .ok()
-            .as_deref(),
-        bytes.get(..9)
-    );
+    assert_eq!(range_of(&*store, artifact_id(&twice), length..length + 9).ok().as_deref(), bytes.get(..9));
     verify_is_clean(&*store);
 }
 
@@ -179,9 +140,7 @@ pub fn check_slices_of_slices(make: Make<'_>) {
 /// Where bytes differ or a range beyond the end is read.
 pub fn check_ranges(make: Make<'_>) {
     let store = make();
-    let parts: Vec<Vec<u8>> = (0..5_u8)
-        .map(|step| vec![b'a' + step; usize::from(step) + 3])
-        .collect();
+    let parts: Vec<Vec<u8>> = (0..5_u8).map(|step| vec![b'a' + step; usize::from(step) + 3]).collect();
     let whole = parts.concat();
     let id = artifact_id(&whole);
     let composed = parts.into_iter().map(ContentPart::Bytes).collect();
@@ -191,18 +150,12 @@ pub fn check_ranges(make: Make<'_>) {
         for end in start..=length {
             let from = usize::try_from(start).expect("a short content");
             let to = usize::try_from(end).expect("a short content");
-            assert_eq!(
-                range_of(&*store, id, start..end).ok().as_deref(),
-                whole.get(from..to)
-            );
+            assert_eq!(range_of(&*store, id, start..end).ok().as_deref(), whole.get(from..to));
         }
     }
     for range in [0..length + 1, length + 1..length + 1, 5..u64::MAX] {
         let error = range_of(&*store, id, range).expect_err("it goes beyond the end");
-        assert!(
-            matches!(error, StoreError::Bound { bound, .. } if bound == length),
-            "{error}"
-        );
+        assert!(matches!(error, StoreError::Bound { bound, .. } if bound == length), "{error}");
     }
 }
 
@@ -212,9 +165,8 @@ pub fn check_ranges(make: Make<'_>) {
 /// Where a piece is too long or an error is lost.
 pub fn check_sinks(make: Make<'_>) {
     let store = make();
-    let part: Vec<u8> = (0..PART_BYTES_MAX / 4)
-        .flat_map(|step| step.to_le_bytes().into_iter().take(4))
-        .collect();
+    let part: Vec<u8> =
+        (0..PART_BYTES_MAX / 4).flat_map(|step| step.to_le_bytes().into_iter().take(4)).collect();
     let whole = [part.as_slice(), b"and more"].concat();
     let id = artifact_id(&whole);
     let parts = vec![ContentPart::Bytes(part), ContentPart::Bytes(b"and more".to_vec())];
@@ -226,9 +178,7 @@ pub fn check_sinks(make: Make<'_>) {
         hasher_input.extend_from_slice(piece);
         Ok(())
     };
-    store
-        .read_content(id, None, take)
-        .expect("a content that is there");
+    store.read_content(id, None, take).expect("a content that is there");
     assert!(hasher_input == whole && longest <= PART_BYTES_MAX);
 
     let mut calls = 0;

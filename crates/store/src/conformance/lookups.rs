@@ -19,31 +19,20 @@ pub fn check_prefixes(make: Make<'_>) {
     commits.sort();
     let mut artifacts: Vec<ArtifactId> = commits
         .iter()
-        .map(|id| {
-            store
-                .commit(*id)
-                .expect("a read")
-                .expect("it is there")
-                .core
-                .artifact
-        })
+        .map(|id| store.commit(*id).expect("a read").expect("it is there").core.artifact)
         .collect();
     artifacts.sort();
     for (commit, artifact) in commits.iter().zip(&artifacts) {
         let (commit, artifact) = (commit.to_string(), artifact.to_string());
         for chars in [8, 9, 12, 17, 20, 21, 25, 30] {
             let start = &commit[..chars];
-            let found = store
-                .commits_in(start.parse().expect("a prefix"), 100)
-                .expect("a read");
+            let found = store.commits_in(start.parse().expect("a prefix"), 100).expect("a read");
             let expected = commits.iter().filter(|id| id.to_string().starts_with(start));
             assert_eq!(found, expected.copied().collect::<Vec<CommitId>>());
         }
         for chars in [8, 9, 19, 20, 21, 68] {
             let start = &artifact[..chars];
-            let found = store
-                .artifacts_in(start.parse().expect("a prefix"), 100)
-                .expect("a read");
+            let found = store.artifacts_in(start.parse().expect("a prefix"), 100).expect("a read");
             let expected = artifacts.iter().filter(|id| id.to_string().starts_with(start));
             assert_eq!(found, expected.copied().collect::<Vec<ArtifactId>>());
         }
@@ -83,10 +72,7 @@ pub fn check_resolve(make: Make<'_>) {
     let store = make();
     let late = put(&*store, None, "late", 300);
     let early = put(&*store, None, "early", 100);
-    let mut tied = [
-        put(&*store, Some(early), "a", 200),
-        put(&*store, Some(early), "b", 200),
-    ];
+    let mut tied = [put(&*store, Some(early), "a", 200), put(&*store, Some(early), "b", 200)];
     tied.sort();
     let elsewhere = put(&*store, None, "elsewhere", 250);
     let unseen = put(&*store, None, "unseen", 299);
@@ -116,26 +102,15 @@ pub fn check_resolve(make: Make<'_>) {
         assert_eq!(resolve(scope, 100), [early]);
         assert_eq!(resolve(scope, 199), [early]);
         assert_eq!(resolve(scope, 200), tied);
-        assert_eq!(
-            resolve(scope, 299),
-            tied,
-            "other sessions and unseen commits are not looked at"
-        );
-        assert_eq!(
-            resolve(scope, i64::MAX),
-            [late],
-            "one commit with two sightings is one candidate"
-        );
+        assert_eq!(resolve(scope, 299), tied, "other sessions and unseen commits are not looked at");
+        assert_eq!(resolve(scope, i64::MAX), [late], "one commit with two sightings is one candidate");
     }
     assert_eq!(store.resolve(&ann, at(250), 1).expect("a read"), tied[..1]);
     assert_eq!(resolve(&project("/work"), 250), [elsewhere]);
     assert_eq!(resolve(&project("/work/app/src/deep"), 250), []);
     assert_eq!(resolve(&ResolveScope::Session(session_id("s9")), 250), []);
     assert_eq!(resolve(&ResolveScope::Principal(principal("eve")), 250), []);
-    assert_eq!(
-        store.commit(unseen).expect("a read").map(|commit| commit.id),
-        Some(unseen)
-    );
+    assert_eq!(store.commit(unseen).expect("a read").map(|commit| commit.id), Some(unseen));
 
     let between = put(&*store, None, "between", 150);
     write(&*store, vec![see(between, sighting("s1", 9))]);

@@ -11,20 +11,12 @@ use crate::seam::Store;
 use crate::write::{Annotation, AuditRecord, Link, LinkKind, Write};
 
 fn annotate(store: &dyn Store, commit: CommitId, change: Annotation, micros: i64) {
-    let annotate = Write::Annotate {
-        commit,
-        change,
-        at: at(micros),
-        by: principal("ann"),
-    };
+    let annotate = Write::Annotate { commit, change, at: at(micros), by: principal("ann") };
     write(store, vec![annotate]);
 }
 
 fn summary(text: Option<&str>, source: SummarySource) -> Annotation {
-    Annotation::Summary {
-        text: text.map(str::to_owned),
-        source,
-    }
+    Annotation::Summary { text: text.map(str::to_owned), source }
 }
 
 /// Summaries obey trust; tags, notes and pins are sets.
@@ -34,53 +26,22 @@ fn summary(text: Option<&str>, source: SummarySource) -> Annotation {
 pub fn check_annotations(make: Make<'_>) {
     let store = make();
     let id = put(&*store, None, "noted", 1);
-    assert_eq!(
-        store.annotations(id).expect("a read"),
-        crate::write::Annotations::default()
-    );
+    assert_eq!(store.annotations(id).expect("a read"), crate::write::Annotations::default());
     let steps = [
-        (
-            summary(Some("by rule"), SummarySource::Heuristic),
-            Some(("by rule", SummarySource::Heuristic)),
-        ),
-        (
-            summary(Some("by model"), SummarySource::Model),
-            Some(("by model", SummarySource::Model)),
-        ),
-        (
-            summary(Some("by rule"), SummarySource::Heuristic),
-            Some(("by model", SummarySource::Model)),
-        ),
-        (
-            summary(None, SummarySource::Heuristic),
-            Some(("by model", SummarySource::Model)),
-        ),
-        (
-            summary(Some("better"), SummarySource::Model),
-            Some(("better", SummarySource::Model)),
-        ),
-        (
-            summary(Some("said"), SummarySource::Given),
-            Some(("said", SummarySource::Given)),
-        ),
-        (
-            summary(Some("by model"), SummarySource::Model),
-            Some(("said", SummarySource::Given)),
-        ),
+        (summary(Some("by rule"), SummarySource::Heuristic), Some(("by rule", SummarySource::Heuristic))),
+        (summary(Some("by model"), SummarySource::Model), Some(("by model", SummarySource::Model))),
+        (summary(Some("by rule"), SummarySource::Heuristic), Some(("by model", SummarySource::Model))),
+        (summary(None, SummarySource::Heuristic), Some(("by model", SummarySource::Model))),
+        (summary(Some("better"), SummarySource::Model), Some(("better", SummarySource::Model))),
+        (summary(Some("said"), SummarySource::Given), Some(("said", SummarySource::Given))),
+        (summary(Some("by model"), SummarySource::Model), Some(("said", SummarySource::Given))),
         (summary(None, SummarySource::Given), None),
-        (
-            summary(Some("by rule"), SummarySource::Heuristic),
-            Some(("by rule", SummarySource::Heuristic)),
-        ),
+        (summary(Some("by rule"), SummarySource::Heuristic), Some(("by rule", SummarySource::Heuristic))),
     ];
     for (step, (change, expected)) in (1..).zip(steps) {
         annotate(&*store, id, change, step);
         let expected = expected.map(|(text, source)| (text.to_owned(), source));
-        assert_eq!(
-            store.annotations(id).expect("a read").summary,
-            expected,
-            "step {step}"
-        );
+        assert_eq!(store.annotations(id).expect("a read").summary, expected, "step {step}");
     }
     annotate(&*store, id, Annotation::AddNote("second".to_owned()), 20);
     annotate(&*store, id, Annotation::AddNote("first".to_owned()), 10);
@@ -126,24 +87,13 @@ pub fn check_audit(make: Make<'_>) {
     for (step, (change, counts)) in (1..).zip(changes) {
         annotate(&*store, id, change.clone(), step);
         if counts {
-            expected.push(AuditRecord {
-                at: at(step),
-                by: principal("ann"),
-                change,
-            });
+            expected.push(AuditRecord { at: at(step), by: principal("ann"), change });
         }
         assert_eq!(store.audit(id, 100).expect("a read"), expected, "step {step}");
     }
     assert_eq!(store.audit(id, 2).expect("a read"), expected[..2]);
     annotate(&*store, id, Annotation::AddTag("early".to_owned()), 0);
-    assert_eq!(
-        store
-            .audit(id, 1)
-            .expect("a read")
-            .first()
-            .map(|record| record.at),
-        Some(at(0))
-    );
+    assert_eq!(store.audit(id, 1).expect("a read").first().map(|record| record.at), Some(at(0)));
     assert_eq!(store.audit(CommitId::from_bytes([9; 16]), 5).expect("a read"), []);
 }
 
@@ -194,10 +144,7 @@ pub fn check_links(make: Make<'_>) {
     assert_eq!(store.links(ids[0], 10).expect("a read"), links);
     assert_eq!(store.links(ids[0], 2).expect("a read"), links[..2]);
     assert_eq!(store.links(ids[3], 10).expect("a read"), [beside]);
-    assert_eq!(
-        store.links(CommitId::from_bytes([9; 16]), 10).expect("a read"),
-        []
-    );
+    assert_eq!(store.links(CommitId::from_bytes([9; 16]), 10).expect("a read"), []);
 }
 
 /// Cursors are kept as they are, one for a session.
@@ -207,19 +154,12 @@ pub fn check_links(make: Make<'_>) {
 pub fn check_cursors(make: Make<'_>) {
     let store = make();
     for value in [vec![], vec![0, 255, 1], vec![7; 1000]] {
-        let cursor = Write::Cursor {
-            key: key("s1"),
-            value: value.clone(),
-        };
+        let cursor = Write::Cursor { key: key("s1"), value: value.clone() };
         write(&*store, vec![cursor]);
         assert_eq!(store.cursor(&key("s1")).expect("a read"), Some(value));
     }
     assert_eq!(store.cursor(&key("s2")).expect("a read"), None);
-    assert_eq!(
-        store.session(&key("s1")).expect("a read"),
-        None,
-        "a cursor makes no session"
-    );
+    assert_eq!(store.session(&key("s1")).expect("a read"), None, "a cursor makes no session");
 }
 
 /// The latest placement at a path counts.
@@ -234,13 +174,7 @@ pub fn check_placements(make: Make<'_>) {
     for placed in [placement(ids[0], 10), newer.clone(), placement(ids[0], 15)] {
         write(&*store, vec![Write::Placement(Box::new(placed))]);
     }
-    assert_eq!(
-        store.placement(&machine("m1"), path).expect("a read"),
-        Some(newer)
-    );
+    assert_eq!(store.placement(&machine("m1"), path).expect("a read"), Some(newer));
     assert_eq!(store.placement(&machine("m2"), path).expect("a read"), None);
-    assert_eq!(
-        store.placement(&machine("m1"), "/home/ann").expect("a read"),
-        None
-    );
+    assert_eq!(store.placement(&machine("m1"), "/home/ann").expect("a read"), None);
 }

@@ -71,10 +71,7 @@ pub fn check_sessions(make: Make<'_>) {
     for listed in [session("s1", "/w", Some(4)), bare, other] {
         write(&*store, vec![Write::Session(Box::new(listed.clone()))]);
         assert_eq!(store.session(&key("s1")).expect("a read"), Some(listed.clone()));
-        assert_eq!(
-            store.sessions(&SessionFilter::default(), ALL).expect("a read"),
-            [listed]
-        );
+        assert_eq!(store.sessions(&SessionFilter::default(), ALL).expect("a read"), [listed]);
     }
 }
 
@@ -97,10 +94,7 @@ pub fn check_session_listings(make: Make<'_>) {
         nowhere,
         subagent,
     ];
-    let batch = listed
-        .into_iter()
-        .map(|session| Write::Session(Box::new(session)))
-        .collect();
+    let batch = listed.into_iter().map(|session| Write::Session(Box::new(session))).collect();
     write(&*store, batch);
     let list = |project: Option<&str>, prefix: Option<&str>, main_only| {
         let filter = SessionFilter {
@@ -109,11 +103,7 @@ pub fn check_session_listings(make: Make<'_>) {
             main_only,
         };
         let found = store.sessions(&filter, ALL).expect("a read");
-        found
-            .into_iter()
-            .map(|session| session.session.to_string())
-            .collect::<Vec<_>>()
-            .join(" ")
+        found.into_iter().map(|session| session.session.to_string()).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(list(None, None, false), "ab sub b% aa bb nowhere");
     assert_eq!(list(None, None, true), "ab b% aa bb nowhere");
@@ -122,29 +112,18 @@ pub fn check_session_listings(make: Make<'_>) {
     assert_eq!(list(Some("/work/app/sr"), None, false), "");
     assert_eq!(list(Some("/"), None, true), "ab b% aa bb");
     assert_eq!(list(None, Some("a"), false), "ab aa");
-    assert_eq!(
-        list(None, Some("b%"), false),
-        "b%",
-        "a prefix is text, not a pattern"
-    );
+    assert_eq!(list(None, Some("b%"), false), "b%", "a prefix is text, not a pattern");
     assert_eq!(list(Some("/work/app"), Some("ab"), true), "ab");
     let page = |skip, rows_max| {
         let page = Page { skip, rows_max };
         let found = store.sessions(&SessionFilter::default(), page).expect("a read");
-        found
-            .into_iter()
-            .map(|session| session.session.to_string())
-            .collect::<Vec<_>>()
-            .join(" ")
+        found.into_iter().map(|session| session.session.to_string()).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(page(0, 2), "ab sub");
     assert_eq!(page(2, 2), "b% aa");
     assert_eq!(page(4, 9), "bb nowhere");
     assert_eq!(page(u64::MAX, 9), "");
-    write(
-        &*store,
-        vec![Write::Session(Box::new(session("aa", "/elsewhere", Some(99))))],
-    );
+    write(&*store, vec![Write::Session(Box::new(session("aa", "/elsewhere", Some(99))))]);
     assert_eq!(list(None, None, true), "aa ab b% bb nowhere");
     assert_eq!(list(Some("/work/app"), None, true), "ab");
 }

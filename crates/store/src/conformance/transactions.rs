@@ -26,34 +26,19 @@ pub fn check_transactions(make: Make<'_>) {
     let (id, mut writes) = checkpoint(Some(kept), "gone", 2);
     writes.push(see(id, sighting("s1", 3)));
     writes.push(Write::Session(Box::new(session("s1", "/w", Some(3)))));
-    writes.push(Write::Annotate {
-        commit: kept,
-        change: Annotation::Pin,
-        at: at(4),
-        by: principal("ann"),
-    });
+    writes.push(Write::Annotate { commit: kept, change: Annotation::Pin, at: at(4), by: principal("ann") });
     let absent = CommitId::from_bytes([9; 16]);
     writes.push(see(absent, sighting("s1", 3)));
     let error = refused(&*store, writes);
-    assert!(
-        matches!(error, StoreError::CommitMissing(named) if named == absent),
-        "{error}"
-    );
+    assert!(matches!(error, StoreError::CommitMissing(named) if named == absent), "{error}");
 
     assert_eq!(store.commit(id).expect("a read"), None);
     assert_eq!(store.sightings(id, 10).expect("a read"), []);
     assert_eq!(store.session(&key("s1")).expect("a read"), None);
     assert!(!store.annotations(kept).expect("a read").pinned);
     assert_eq!(store.usage().expect("a read").contents, 1);
-    assert_eq!(
-        put(&*store, Some(kept), "gone", 2),
-        id,
-        "the store goes on after a refused batch"
-    );
-    assert!(
-        store.commit_batch(Vec::new()).is_ok(),
-        "an empty batch changes nothing"
-    );
+    assert_eq!(put(&*store, Some(kept), "gone", 2), id, "the store goes on after a refused batch");
+    assert!(store.commit_batch(Vec::new()).is_ok(), "an empty batch changes nothing");
 }
 
 /// Repeating a batch changes nothing, and says so.
@@ -67,10 +52,7 @@ pub fn check_repeats(make: Make<'_>) {
     batch.extend(more);
     batch.push(see(tip, sighting("s1", 3)));
     let changes = [
-        Annotation::Summary {
-            text: Some("what happened".to_owned()),
-            source: SummarySource::Model,
-        },
+        Annotation::Summary { text: Some("what happened".to_owned()), source: SummarySource::Model },
         Annotation::AddTag("good".to_owned()),
         Annotation::AddNote("look here".to_owned()),
         Annotation::Pin,
@@ -81,18 +63,10 @@ pub fn check_repeats(make: Make<'_>) {
         at: at(4),
         by: principal("ann"),
     }));
-    let link = Link {
-        from: tip,
-        kind: LinkKind::DerivedFrom,
-        to: root,
-        entry: None,
-    };
+    let link = Link { from: tip, kind: LinkKind::DerivedFrom, to: root, entry: None };
     batch.push(Write::Link(link));
     let first = write(&*store, batch.clone());
-    assert_eq!(
-        (first.new_contents, first.new_commits, first.new_bytes),
-        (2, 2, 7)
-    );
+    assert_eq!((first.new_contents, first.new_commits, first.new_bytes), (2, 2, 7));
     let seen = everything_of(&*store, tip);
     assert_eq!(write(&*store, batch), BatchOutcome::default());
     assert_eq!(everything_of(&*store, tip), seen);
@@ -100,12 +74,7 @@ pub fn check_repeats(make: Make<'_>) {
 
 fn everything_of(store: &dyn Store, id: CommitId) -> String {
     let usage = store.usage().expect("a read");
-    let counts = (
-        usage.commits,
-        usage.sessions,
-        usage.contents,
-        usage.distinct_bytes,
-    );
+    let counts = (usage.commits, usage.sessions, usage.contents, usage.distinct_bytes);
     format!(
         "{:?} {:?} {:?} {:?} {:?} {counts:?}",
         store.ancestors(id, 100).expect("a read"),
@@ -132,62 +101,33 @@ pub fn check_missing(make: Make<'_>) {
 
     let nothing = ArtifactId::from_bytes([3; 32]);
     let error = refused(&*store, vec![Write::Commit(commit(None, nothing, 1))]);
-    assert!(
-        matches!(error, StoreError::ContentMissing(named) if named == nothing),
-        "{error}"
-    );
+    assert!(matches!(error, StoreError::ContentMissing(named) if named == nothing), "{error}");
     let root = put(&*store, None, "root", 1);
-    let artifact = store
-        .commit(root)
-        .expect("a read")
-        .expect("it is there")
-        .core
-        .artifact;
+    let artifact = store.commit(root).expect("a read").expect("it is there").core.artifact;
     let mut with_native = commit(None, artifact, 2);
     with_native.core.native = Some(nothing);
     let error = refused(&*store, vec![Write::Commit(with_native)]);
-    assert!(
-        matches!(error, StoreError::ContentMissing(named) if named == nothing),
-        "{error}"
-    );
+    assert!(matches!(error, StoreError::ContentMissing(named) if named == nothing), "{error}");
 
     let mut placed = session("s1", "/w", None);
     placed.origin = SessionOrigin::Placed(absent);
     let mut tipped = session("s1", "/w", None);
     tipped.tip = Some(absent);
-    let link = |from, to| {
-        Write::Link(Link {
-            from,
-            kind: LinkKind::Subagent,
-            to,
-            entry: None,
-        })
-    };
+    let link = |from, to| Write::Link(Link { from, kind: LinkKind::Subagent, to, entry: None });
     let loose = [
         see(absent, sighting("s1", 1)),
-        Write::Cover {
-            commit: absent,
-            parts: Vec::new(),
-        },
+        Write::Cover { commit: absent, parts: Vec::new() },
         Write::Session(Box::new(placed)),
         Write::Session(Box::new(tipped)),
         Write::Placement(Box::new(placement(absent, 1))),
-        Write::Annotate {
-            commit: absent,
-            change: Annotation::Pin,
-            at: at(1),
-            by: principal("ann"),
-        },
+        Write::Annotate { commit: absent, change: Annotation::Pin, at: at(1), by: principal("ann") },
         link(absent, root),
         link(root, absent),
     ];
     for write in loose {
         let shown = format!("{write:?}");
         let error = refused(&*store, vec![write]);
-        assert!(
-            matches!(error, StoreError::CommitMissing(named) if named == absent),
-            "{shown}: {error}"
-        );
+        assert!(matches!(error, StoreError::CommitMissing(named) if named == absent), "{shown}: {error}");
         assert_eq!(error.kind(), StoreErrorKind::NotFound);
     }
 }
@@ -212,16 +152,8 @@ pub(super) fn placement(ctx: CommitId, micros: i64) -> Placement {
 pub fn check_bounds(make: Make<'_>) {
     let store = make();
     let root = put(&*store, None, "root", 1);
-    let annotate = |change| Write::Annotate {
-        commit: root,
-        change,
-        at: at(1),
-        by: principal("ann"),
-    };
-    let cursor = |bytes: usize| Write::Cursor {
-        key: key("s1"),
-        value: vec![1; bytes],
-    };
+    let annotate = |change| Write::Annotate { commit: root, change, at: at(1), by: principal("ann") };
+    let cursor = |bytes: usize| Write::Cursor { key: key("s1"), value: vec![1; bytes] };
     let part = |bytes: usize| Write::Content(NewContent::literal(vec![b'x'; bytes]));
     let mut titled = session("s1", "/w", None);
     titled.title = Some("ö".repeat(201));
@@ -249,10 +181,7 @@ pub fn check_bounds(make: Make<'_>) {
     let outcome = write(&*store, vec![part(PART_BYTES_MAX), cursor(CURSOR_BYTES_MAX)]);
     assert_eq!(outcome.new_bytes, 4 * 1024 * 1024);
 
-    let page = Page {
-        skip: 0,
-        rows_max: PAGE_ROWS_MAX + 1,
-    };
+    let page = Page { skip: 0, rows_max: PAGE_ROWS_MAX + 1 };
     let sessions = store.sessions(&SessionFilter::default(), page);
     assert!(matches!(sessions, Err(StoreError::Bound { .. })), "{sessions:?}");
     let tips = store.tips(&TipFilter::default(), page);
@@ -275,10 +204,7 @@ pub fn check_usage(make: Make<'_>) {
     assert_eq!(counts, (3, 1, 2));
     assert_eq!((usage.logical_bytes, usage.distinct_bytes), (31, 21));
     assert!(usage.content_bytes > 0 && usage.physical_bytes >= usage.content_bytes);
-    assert_eq!(
-        store.identity().expect("a read"),
-        store.identity().expect("a read")
-    );
+    assert_eq!(store.identity().expect("a read"), store.identity().expect("a read"));
     verify_is_clean(&*store);
 }
 
@@ -295,40 +221,20 @@ pub fn check_restart(make: Make<'_>, reopen: Reopen<'_>) {
     let batch = vec![
         see(tip, sighting("s1", 3)),
         Write::Session(Box::new(listed.clone())),
-        Write::Cursor {
-            key: key("s1"),
-            value: vec![1, 2, 3],
-        },
+        Write::Cursor { key: key("s1"), value: vec![1, 2, 3] },
         Write::Placement(Box::new(placement(tip, 4))),
     ];
     write(&*store, batch);
     let before = (everything_of(&*store, tip), store.identity().expect("a read"));
 
     let store = reopen(store);
-    assert_eq!(
-        (everything_of(&*store, tip), store.identity().expect("a read")),
-        before
-    );
-    assert_eq!(
-        store.sessions(&SessionFilter::default(), ALL).expect("a read"),
-        [listed]
-    );
+    assert_eq!((everything_of(&*store, tip), store.identity().expect("a read")), before);
+    assert_eq!(store.sessions(&SessionFilter::default(), ALL).expect("a read"), [listed]);
     assert_eq!(store.cursor(&key("s1")).expect("a read"), Some(vec![1, 2, 3]));
-    let placed = store
-        .placement(&machine("m1"), "/home/ann/placed.jsonl")
-        .expect("a read");
+    let placed = store.placement(&machine("m1"), "/home/ann/placed.jsonl").expect("a read");
     assert_eq!(placed, Some(placement(tip, 4)));
-    for (step, commit) in store
-        .ancestors(tip, 100)
-        .expect("a read")
-        .into_iter()
-        .rev()
-        .enumerate()
-    {
-        assert_eq!(
-            bytes_of(&*store, commit.core.artifact),
-            format!("turn {step}\n").into_bytes()
-        );
+    for (step, commit) in store.ancestors(tip, 100).expect("a read").into_iter().rev().enumerate() {
+        assert_eq!(bytes_of(&*store, commit.core.artifact), format!("turn {step}\n").into_bytes());
     }
     put(&*store, Some(tip), "goes on", 500);
     verify_is_clean(&*store);
@@ -336,9 +242,7 @@ pub fn check_restart(make: Make<'_>, reopen: Reopen<'_>) {
 
 pub(super) fn verify_is_clean(store: &dyn Store) {
     let mut damages: Vec<Damage> = Vec::new();
-    let verified = store
-        .verify(&mut |damage| damages.push(damage))
-        .expect("a readable store");
+    let verified = store.verify(&mut |damage| damages.push(damage)).expect("a readable store");
     assert_eq!(damages, []);
     assert_eq!(verified.commits, store.usage().expect("a read").commits);
 }

@@ -28,12 +28,7 @@ pub(super) fn apply(state: &mut State, write: Write, outcome: &mut BatchOutcome)
             Ok(())
         }
         Write::Placement(placement) => place(state, *placement),
-        Write::Annotate {
-            commit,
-            change,
-            at,
-            by,
-        } => annotate(state, commit, AuditRecord { at, by, change }),
+        Write::Annotate { commit, change, at, by } => annotate(state, commit, AuditRecord { at, by, change }),
         Write::Link(link) => add_link(state, link),
     }
 }
@@ -59,21 +54,14 @@ fn commit(state: &mut State, new: NewCommit, outcome: &mut BatchOutcome) -> Resu
         },
     };
     if depth >= DEPTH_MAX {
-        return Err(StoreError::Bound {
-            what: "commits of a chain",
-            value: depth + 1,
-            bound: DEPTH_MAX,
-        });
+        return Err(StoreError::Bound { what: "commits of a chain", value: depth + 1, bound: DEPTH_MAX });
     }
     if !state.contents.contains(&new.core.artifact) {
         return Err(StoreError::ContentMissing(new.core.artifact));
     }
     let native = new.core.native_artifact();
-    let native_bytes = state
-        .contents
-        .get(&native)
-        .map(Content::length)
-        .ok_or(StoreError::ContentMissing(native))?;
+    let native_bytes =
+        state.contents.get(&native).map(Content::length).ok_or(StoreError::ContentMissing(native))?;
     let order = u64::try_from(state.commits.len()).expect("a length fits 64 bits");
     if let Some(parent) = new.core.parent {
         state.children.put((parent, order), id);
@@ -99,11 +87,7 @@ fn cover(
     parts: Vec<ContentPart>,
     outcome: &mut BatchOutcome,
 ) -> Result<(), StoreError> {
-    let mut stored = state
-        .commits
-        .get(&id)
-        .ok_or(StoreError::CommitMissing(id))?
-        .clone();
+    let mut stored = state.commits.get(&id).ok_or(StoreError::CommitMissing(id))?.clone();
     match stored.closure {
         Closure::Closed => return Ok(()),
         Closure::Covered => {}
@@ -122,10 +106,7 @@ fn cover(
 fn see(state: &mut State, id: CommitId, sighting: Sighting) -> Result<(), StoreError> {
     need(state, id)?;
     let key = (id, SightingKey::of(&sighting));
-    let earlier = state
-        .sightings
-        .get(&key)
-        .is_some_and(|stored| moment(stored) <= moment(&sighting));
+    let earlier = state.sightings.get(&key).is_some_and(|stored| moment(stored) <= moment(&sighting));
     if !earlier {
         state.sightings.put(key, sighting);
     }
@@ -134,10 +115,7 @@ fn see(state: &mut State, id: CommitId, sighting: Sighting) -> Result<(), StoreE
 
 /// What orders two sightings of the same key: the smaller one stays, so that merging needs no order.
 fn moment(sighting: &Sighting) -> impl Ord + use<> {
-    let range = sighting
-        .source
-        .as_ref()
-        .map(|source| (source.offset, source.length));
+    let range = sighting.source.as_ref().map(|source| (source.offset, source.length));
     (sighting.observed_at, sighting.trigger, range)
 }
 
@@ -155,10 +133,7 @@ fn upsert_session(state: &mut State, session: Session) -> Result<(), StoreError>
 fn place(state: &mut State, placement: Placement) -> Result<(), StoreError> {
     need(state, placement.ctx)?;
     let key = (placement.machine.clone(), placement.path.clone());
-    let newer = state
-        .placements
-        .get(&key)
-        .is_some_and(|stored| stored.placed_at > placement.placed_at);
+    let newer = state.placements.get(&key).is_some_and(|stored| stored.placed_at > placement.placed_at);
     if !newer {
         state.placements.put(key, placement);
     }
@@ -173,23 +148,14 @@ fn add_link(state: &mut State, link: Link) -> Result<(), StoreError> {
 }
 
 fn need(state: &State, id: CommitId) -> Result<(), StoreError> {
-    if state.commits.contains(&id) {
-        Ok(())
-    } else {
-        Err(StoreError::CommitMissing(id))
-    }
+    if state.commits.contains(&id) { Ok(()) } else { Err(StoreError::CommitMissing(id)) }
 }
 
 fn annotate(state: &mut State, id: CommitId, record: AuditRecord) -> Result<(), StoreError> {
     need(state, id)?;
     let mut now = state.annotations.get(&id).cloned().unwrap_or_default();
     let changed = if let Annotation::AddNote(text) = &record.change {
-        let note = Note {
-            commit: id,
-            at: record.at,
-            by: record.by.clone(),
-            text: text.clone(),
-        };
+        let note = Note { commit: id, at: record.at, by: record.by.clone(), text: text.clone() };
         let new = !state.notes.contains(&note);
         if new {
             let order = u64::try_from(state.notes.len()).expect("a length fits 64 bits");

@@ -132,11 +132,7 @@ fn read_pieces(
 ) -> Result<(), StoreError> {
     let range = range.unwrap_or(0..content.length());
     let pieces = match content {
-        Content::Literal { bytes, .. } => &[Piece {
-            of: id,
-            offset: 0,
-            length: length_of(bytes),
-        }][..],
+        Content::Literal { bytes, .. } => &[Piece { of: id, offset: 0, length: length_of(bytes) }][..],
         Content::Composed { pieces, .. } => pieces,
     };
     let mut start = 0;
@@ -184,12 +180,7 @@ fn compose(
             value: u64::MAX,
             bound: u64::MAX - 1,
         })?;
-        flatten(
-            contents,
-            of,
-            offset..offset.saturating_add(part_length),
-            &mut pieces,
-        )?;
+        flatten(contents, of, offset..offset.saturating_add(part_length), &mut pieces)?;
         if pieces.len() > PARTS_MAX {
             return Err(StoreError::Bound {
                 what: "parts of a content",
@@ -208,10 +199,7 @@ fn store_literal(contents: &mut Contents, bytes: Vec<u8>, outcome: &mut BatchOut
         outcome.new_contents += 1;
         outcome.new_bytes += length;
         outcome.stored_bytes += length;
-        let literal = Content::Literal {
-            bytes: bytes.into(),
-            referred: false,
-        };
+        let literal = Content::Literal { bytes: bytes.into(), referred: false };
         contents.put(id, literal);
     }
     id
@@ -260,19 +248,9 @@ fn refer(contents: &mut Contents, composed: &Content) {
         return;
     };
     for piece in pieces {
-        if let Some(Content::Literal {
-            bytes,
-            referred: false,
-        }) = contents.get(&piece.of)
-        {
+        if let Some(Content::Literal { bytes, referred: false }) = contents.get(&piece.of) {
             let bytes = Arc::clone(bytes);
-            contents.put(
-                piece.of,
-                Content::Literal {
-                    bytes,
-                    referred: true,
-                },
-            );
+            contents.put(piece.of, Content::Literal { bytes, referred: true });
         }
     }
 }

@@ -153,20 +153,14 @@ impl State {
     }
 
     fn sightings_of(&self, commit: CommitId) -> impl Iterator<Item = &Sighting> {
-        self.sightings
-            .iter()
-            .filter(move |((of, _), _)| *of == commit)
-            .map(|(_, sighting)| sighting)
+        self.sightings.iter().filter(move |((of, _), _)| *of == commit).map(|(_, sighting)| sighting)
     }
 
     fn is_tip(&self, commit: &Commit, filter: &TipFilter) -> bool {
         let id = commit.id;
         let childless = self.children.range((id, 0)..=(id, u64::MAX)).next().is_none();
         let wanted = |sighting: &Sighting| {
-            let session = filter
-                .session
-                .as_ref()
-                .is_none_or(|name| *name == sighting.session);
+            let session = filter.session.as_ref().is_none_or(|name| *name == sighting.session);
             let ticket = filter.ticket.as_deref();
             let thread = filter.thread.as_deref();
             session
@@ -278,12 +272,7 @@ impl Store for MemoryStore {
     fn artifacts_in(&self, prefix: ArtifactPrefix, limit: usize) -> Result<Vec<ArtifactId>, StoreError> {
         let (low, high) = prefix.range();
         let state = self.lock();
-        Ok(state
-            .contents
-            .range(low..=high)
-            .map(|(id, _)| *id)
-            .take(limit)
-            .collect())
+        Ok(state.contents.range(low..=high).map(|(id, _)| *id).take(limit).collect())
     }
 
     fn read_content(
@@ -299,11 +288,7 @@ impl Store for MemoryStore {
         let state = self.lock();
         let mut found: Vec<Sighting> = state.sightings_of(commit).cloned().collect();
         found.sort_by_cached_key(|sighting| {
-            (
-                sighting.observed_at,
-                sighting.machine.clone(),
-                SightingKey::of(sighting),
-            )
+            (sighting.observed_at, sighting.machine.clone(), SightingKey::of(sighting))
         });
         found.truncate(limit);
         Ok(found)
@@ -352,11 +337,8 @@ impl Store for MemoryStore {
     fn annotations(&self, commit: CommitId) -> Result<Annotations, StoreError> {
         let state = self.lock();
         let mut found = state.annotations.get(&commit).cloned().unwrap_or_default();
-        let mut notes: Vec<(&Note, &u64)> = state
-            .notes
-            .iter()
-            .filter(|(note, _)| note.commit == commit)
-            .collect();
+        let mut notes: Vec<(&Note, &u64)> =
+            state.notes.iter().filter(|(note, _)| note.commit == commit).collect();
         notes.sort_by_key(|(note, order)| (note.at, **order));
         found.notes = notes.into_iter().map(|(note, _)| note.text.clone()).collect();
         Ok(found)
@@ -364,10 +346,7 @@ impl Store for MemoryStore {
 
     fn tagged(&self, tag: &str, limit: usize) -> Result<Vec<CommitId>, StoreError> {
         let state = self.lock();
-        let carriers = state
-            .annotations
-            .iter()
-            .filter(|(_, own)| own.tags.iter().any(|name| name == tag));
+        let carriers = state.annotations.iter().filter(|(_, own)| own.tags.iter().any(|name| name == tag));
         Ok(carriers.map(|(id, _)| *id).take(limit).collect())
     }
 

@@ -15,10 +15,7 @@ pub(super) struct Table<K, V> {
 
 impl<K: Ord + Clone, V: Clone> Table<K, V> {
     pub(super) const fn new() -> Self {
-        Self {
-            rows: BTreeMap::new(),
-            before: Vec::new(),
-        }
+        Self { rows: BTreeMap::new(), before: Vec::new() }
     }
 
     pub(super) fn get(&self, key: &K) -> Option<&V> {

@@ -10,11 +10,7 @@ pub(super) fn verify(state: &State, found: &mut dyn FnMut(Damage)) -> Verified {
     for (id, _) in state.contents.iter() {
         verified.contents += 1;
         if let Err(error) = content::read(&state.contents, *id, None, &mut |_| Ok(())) {
-            found(Damage {
-                check: "content_hash",
-                object: id.to_string(),
-                message: error.to_string(),
-            });
+            found(Damage { check: "content_hash", object: id.to_string(), message: error.to_string() });
         }
     }
     for (id, commit) in state.commits.iter() {

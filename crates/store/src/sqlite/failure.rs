@@ -1,0 +1,61 @@
+//! What SQLite says, as errors of the seam.
+//!
+//! Damage of contents is found and named where they are read.
+
+use rusqlite::ErrorCode;
+
+use crate::error::StoreError;
+
+/// Names the operation that a database error came from.
+pub(super) trait During<T> {
+    fn during(self, operation: &'static str) -> Result<T, StoreError>;
+}
+
+impl<T> During<T> for rusqlite::Result<T> {
+    fn during(self, operation: &'static str) -> Result<T, StoreError> {
+        self.map_err(|source| store_error(source, operation))
+    }
+}
+
+/// `Locked` carries no time here: who waited knows it.
+pub(super) fn store_error(source: rusqlite::Error, operation: &'static str) -> StoreError {
+    match source.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed) => {
+            StoreError::Locked { waited_ms: 0 }
+        }
+        Some(ErrorCode::DiskFull) => StoreError::Full { operation },
+        Some(ErrorCode::ReadOnly) => StoreError::ReadOnly { operation },
+        _ => StoreError::Backend { operation, source: Box::new(source) },
+    }
+}
+
+/// Makes the error of a whole group once more for each of its members.
+pub(super) fn again(error: &StoreError) -> StoreError {
+    match error {
+        StoreError::Locked { waited_ms } => StoreError::Locked { waited_ms: *waited_ms },
+        StoreError::Full { operation } => StoreError::Full { operation },
+        StoreError::ReadOnly { operation } => StoreError::ReadOnly { operation },
+        other => {
+            let causes = std::iter::successors(std::error::Error::source(other), |cause| cause.source());
+            let text = causes.fold(other.to_string(), |text, cause| format!("{text}: {cause}"));
+            StoreError::Backend { operation: "writing a group of batches", source: text.into() }
+        }
+    }
+}
+
+/// A stored value that no version of this program writes.
+#[derive(Debug, thiserror::Error)]
+#[error("`{column}` of {row} holds {found}")]
+struct Unreadable {
+    column: &'static str,
+    row: String,
+    found: String,
+}
+
+/// Reports a row that cannot be read as what it should be.
+pub(super) fn unreadable(column: &'static str, row: &dyn ToString, found: &dyn ToString) -> StoreError {
+    StoreError::Backend {
+        operation: "reading a row",
+        source: Box::new(Unreadable { column, row: row.to_string(), found: found.to_string() }),
+    }
+}

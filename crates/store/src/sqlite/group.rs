@@ -1,0 +1,169 @@
+//! Group commit: threads that write at the same time share one transaction and one sync.
+//!
+//! The first to come leads: it applies what all have queued, then hands the lead to one that came meanwhile.
+//! No thread is needed for that, so that a lone writer waits for nobody. What a batch means is `write`'s.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::prepare::Prepared;
+use super::write::{Answer, Writer};
+use crate::error::StoreError;
+
+/// Batches of one transaction at most, so that none waits for more than that.
+const GROUP_BATCHES_MAX: usize = 64;
+
+/// How long a leader waits for those it shared its last sync with: less than the sync that they then share.
+const GATHER: Duration = Duration::from_micros(150);
+
+/// The writer and those who wait for it.
+pub(super) struct Group {
+    queue: Mutex<Queue>,
+    arrived: Condvar,
+    writer: Mutex<Writer>,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: Vec<Ticket>,
+    led: bool,
+    /// Batches that shared the last transaction.
+    last: usize,
+}
+
+struct Ticket {
+    batch: Vec<Prepared>,
+    seat: Arc<Seat>,
+}
+
+#[derive(Default)]
+struct Seat {
+    call: Mutex<Call>,
+    called: Condvar,
+}
+
+#[derive(Default)]
+enum Call {
+    #[default]
+    Wait,
+    Lead,
+    Answer(Answer),
+}
+
+impl Group {
+    pub(super) fn new(writer: Writer) -> Self {
+        Self { queue: Mutex::new(Queue::default()), arrived: Condvar::new(), writer: Mutex::new(writer) }
+    }
+
+    /// Applies a batch, together with those of other threads, and returns when it is durable.
+    pub(super) fn commit(&self, batch: Vec<Prepared>) -> Answer {
+        let seat = Arc::new(Seat::default());
+        let mut queue = self.lock();
+        queue.waiting.push(Ticket { batch, seat: Arc::clone(&seat) });
+        if queue.led {
+            let complete = queue.waiting.len() >= queue.last;
+            drop(queue);
+            if complete {
+                self.arrived.notify_one();
+            }
+            if let Some(answer) = seat.wait() {
+                return answer;
+            }
+            queue = self.lock();
+        }
+        queue.led = true;
+        self.lead(queue);
+        seat.wait().unwrap_or_else(|| Err(lost()))
+    }
+
+    /// Does something with the writer while no batch is being applied.
+    pub(super) fn with_writer<T>(&self, act: impl FnOnce(&mut Writer) -> T) -> T {
+        act(&mut self.writer.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lead(&self, queue: MutexGuard<'_, Queue>) {
+        let mut queue = self.gather(queue);
+        let count = queue.waiting.len().min(GROUP_BATCHES_MAX);
+        let group: Vec<Ticket> = queue.waiting.drain(..count).collect();
+        queue.last = count;
+        drop(queue);
+        let (batches, seats): (Vec<Vec<Prepared>>, Vec<Arc<Seat>>) =
+            group.into_iter().map(|ticket| (ticket.batch, ticket.seat)).unzip();
+        let lead = Lead { group: self, seats };
+        let answers = self.with_writer(|writer| writer.apply(batches));
+        for (seat, answer) in lead.seats.iter().zip(answers) {
+            seat.call(Call::Answer(answer));
+        }
+    }
+
+    /// Waits a moment for those who took part last time: they are about to come again, and one sync less is
+    /// worth more than the wait.
+    fn gather<'a>(&self, mut queue: MutexGuard<'a, Queue>) -> MutexGuard<'a, Queue> {
+        let expected = queue.last.min(GROUP_BATCHES_MAX);
+        let started = Instant::now();
+        while queue.waiting.len() < expected {
+            let left = GATHER.saturating_sub(started.elapsed());
+            if left.is_zero() {
+                break;
+            }
+            queue = match self.arrived.wait_timeout(queue, left) {
+                Ok((queue, _)) => queue,
+                Err(poisoned) => poisoned.into_inner().0,
+            };
+        }
+        queue
+    }
+}
+
+/// Ends the lead however it ends: nobody is left waiting, and the next in the queue leads.
+struct Lead<'a> {
+    group: &'a Group,
+    seats: Vec<Arc<Seat>>,
+}
+
+impl Drop for Lead<'_> {
+    fn drop(&mut self) {
+        let mut queue = self.group.lock();
+        match queue.waiting.first() {
+            Some(next) => next.seat.call(Call::Lead),
+            None => queue.led = false,
+        }
+        drop(queue);
+        if thread::panicking() {
+            for seat in &self.seats {
+                seat.call(Call::Answer(Err(lost())));
+            }
+        }
+    }
+}
+
+impl Seat {
+    fn call(&self, call: Call) {
+        *self.call.lock().unwrap_or_else(PoisonError::into_inner) = call;
+        self.called.notify_one();
+    }
+
+    /// Waits for an answer; none when this thread has to lead.
+    fn wait(&self) -> Option<Answer> {
+        let mut call = self.call.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match std::mem::take(&mut *call) {
+                Call::Wait => call = self.called.wait(call).unwrap_or_else(PoisonError::into_inner),
+                Call::Lead => return None,
+                Call::Answer(answer) => return Some(answer),
+            }
+        }
+    }
+}
+
+fn lost() -> StoreError {
+    StoreError::Backend {
+        operation: "writing a group of batches",
+        source: "the thread that wrote it panicked".into(),
+    }
+}

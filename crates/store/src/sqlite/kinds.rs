@@ -1,0 +1,87 @@
+//! The few combinations of format, template and rules that commits have, by their row.
+//!
+//! Rows of this table are never changed or removed, so that what was read once stays right.
+
+use std::collections::HashMap;
+
+use rusqlite::{Connection, OptionalExtension, params};
+use stemmata_model::{FormatId, RulesHash, Template};
+
+use super::failure::{During, unreadable};
+use crate::error::StoreError;
+
+/// Combinations kept in memory at most; real stores have a dozen.
+const KINDS_MAX: usize = 1024;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Kind {
+    pub(super) format: FormatId,
+    pub(super) template: Template,
+    pub(super) rules: RulesHash,
+}
+
+/// Kinds met so far on one connection.
+#[derive(Debug, Default)]
+pub(super) struct Kinds {
+    by_row: HashMap<i64, Kind>,
+    rows: HashMap<Kind, i64>,
+}
+
+impl Kinds {
+    /// Returns what a row stands for.
+    pub(super) fn load(&mut self, connection: &Connection, row: i64) -> Result<&Kind, StoreError> {
+        if !self.by_row.contains_key(&row) {
+            let kind = read(connection, row)?;
+            self.keep(row, kind);
+        }
+        self.by_row.get(&row).ok_or_else(|| unreadable("kind", &row, &"nothing"))
+    }
+
+    /// Returns the row of a kind, new where there was none.
+    pub(super) fn row_of(&mut self, connection: &Connection, kind: &Kind) -> Result<i64, StoreError> {
+        if let Some(row) = self.rows.get(kind) {
+            return Ok(*row);
+        }
+        let row = find(connection, kind)?;
+        self.keep(row, kind.clone());
+        Ok(row)
+    }
+
+    fn keep(&mut self, row: i64, kind: Kind) {
+        if self.by_row.len() >= KINDS_MAX {
+            *self = Self::default();
+        }
+        self.rows.insert(kind.clone(), row);
+        self.by_row.insert(row, kind);
+    }
+}
+
+fn read(connection: &Connection, row: i64) -> Result<Kind, StoreError> {
+    let (format, template, rules): (String, String, Vec<u8>) = connection
+        .prepare_cached("SELECT format, template, rules FROM kind WHERE row = ?1")
+        .and_then(|mut statement| {
+            statement.query_row([row], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        })
+        .during("reading a kind of commit")?;
+    let rules = <[u8; 32]>::try_from(rules).map_err(|found| unreadable("kind.rules", &row, &found.len()))?;
+    Ok(Kind {
+        format: FormatId::new(format).map_err(|error| unreadable("kind.format", &row, &error))?,
+        template: Template::new(template).map_err(|error| unreadable("kind.template", &row, &error))?,
+        rules: RulesHash(rules),
+    })
+}
+
+fn find(connection: &Connection, kind: &Kind) -> Result<i64, StoreError> {
+    let values = params![kind.format.as_str(), kind.template.as_str(), kind.rules.0.as_slice()];
+    let found = connection
+        .prepare_cached("SELECT row FROM kind WHERE format = ?1 AND template = ?2 AND rules = ?3")
+        .and_then(|mut statement| statement.query_row(values, |row| row.get(0)).optional())
+        .during("looking up a kind of commit")?;
+    if let Some(row) = found {
+        return Ok(row);
+    }
+    connection
+        .prepare_cached("INSERT INTO kind (format, template, rules) VALUES (?1, ?2, ?3)")
+        .and_then(|mut statement| statement.insert(values))
+        .during("storing a kind of commit")
+}

@@ -1,0 +1,151 @@
+//! Keeping the write-ahead log short: a thread that copies it into the database, off the path of commits.
+//!
+//! What is in the log is durable already; nobody waits for this.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use rusqlite::Connection;
+
+use super::group::Group;
+use super::open::{self, SqliteOptions};
+
+/// Pages in the log that start a copy: few enough that opening after a crash, which reads the log, stays
+/// short; enough that a copy, which syncs the database, is rare beside commits.
+const LOG_PAGES: i32 = 2000;
+
+/// Pages that a last look with commits held back may have to copy; more are left for the next time.
+const REST_PAGES_MAX: i64 = 400;
+
+/// The thread that copies the log, started when there is something to copy.
+pub(super) struct Log {
+    path: PathBuf,
+    options: SqliteOptions,
+    pages: Arc<AtomicI32>,
+    signal: Arc<Signal>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+#[derive(Default)]
+struct Signal {
+    wish: Mutex<Wish>,
+    wished: Condvar,
+}
+
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
+enum Wish {
+    #[default]
+    Nothing,
+    Copy,
+    Stop,
+}
+
+impl Log {
+    pub(super) fn new(path: PathBuf, options: SqliteOptions) -> Self {
+        Self {
+            path,
+            options,
+            pages: Arc::new(AtomicI32::new(0)),
+            signal: Arc::new(Signal::default()),
+            thread: Mutex::new(None),
+        }
+    }
+
+    /// Has the writer count the log's pages after each of its commits.
+    pub(super) fn watch(&self, writer: &mut Connection) -> rusqlite::Result<()> {
+        let pages = Arc::clone(&self.pages);
+        writer.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, count: i32| {
+            pages.store(count, Ordering::Relaxed);
+            Ok(())
+        }))
+    }
+
+    /// Starts a copy when the log is long enough.
+    pub(super) fn look(&self, group: &Arc<Group>) {
+        if self.pages.load(Ordering::Relaxed) < LOG_PAGES {
+            return;
+        }
+        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        if thread.is_none() {
+            let copier = Copier {
+                path: self.path.clone(),
+                options: self.options,
+                pages: Arc::clone(&self.pages),
+                signal: Arc::clone(&self.signal),
+                group: Arc::clone(group),
+            };
+            let builder = thread::Builder::new().name("stemmata-log".to_owned());
+            // Without a thread the log grows until the last connection closes: slower, never wrong.
+            *thread = builder.spawn(move || copier.run()).ok();
+        }
+        drop(thread);
+        self.signal.send(Wish::Copy);
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.signal.send(Wish::Stop);
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            // A copier that panicked has copied less; what it left is in the log.
+            let _ended = thread.join();
+        }
+    }
+}
+
+impl Signal {
+    fn send(&self, wish: Wish) {
+        *self.wish.lock().unwrap_or_else(PoisonError::into_inner) = wish;
+        self.wished.notify_one();
+    }
+
+    fn wait(&self) -> Wish {
+        let mut wish = self.wish.lock().unwrap_or_else(PoisonError::into_inner);
+        while *wish == Wish::Nothing {
+            wish = self.wished.wait(wish).unwrap_or_else(PoisonError::into_inner);
+        }
+        match *wish {
+            Wish::Stop => Wish::Stop,
+            Wish::Nothing | Wish::Copy => std::mem::take(&mut *wish),
+        }
+    }
+}
+
+struct Copier {
+    path: PathBuf,
+    options: SqliteOptions,
+    pages: Arc<AtomicI32>,
+    signal: Arc<Signal>,
+    group: Arc<Group>,
+}
+
+impl Copier {
+    fn run(self) {
+        let Ok(connection) = open::connect(&self.path, self.options) else {
+            return;
+        };
+        while self.signal.wait() == Wish::Copy {
+            if self.pages.load(Ordering::Relaxed) < LOG_PAGES {
+                continue;
+            }
+            let rest = copy(&connection);
+            if rest.is_some_and(|rest| rest <= REST_PAGES_MAX) {
+                // With all of it copied, and no commit in between, the next commit starts the log anew.
+                self.group.with_writer(|_| copy(&connection));
+                self.pages.store(0, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// Copies what no reader holds back, and returns how many pages are left. A failure leaves them in the log.
+fn copy(connection: &Connection) -> Option<i64> {
+    connection
+        .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| {
+            Ok(row.get::<_, i64>(1)? - row.get::<_, i64>(2)?)
+        })
+        .ok()
+}

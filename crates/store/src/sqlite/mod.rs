@@ -1,0 +1,226 @@
+//! A store in one SQLite database: durable, for many threads and processes at once.
+//!
+//! Specified in `docs/format/store.md` and `docs/format/content.md`.
+
+mod codes;
+mod coding;
+mod failure;
+mod figures;
+mod group;
+mod kinds;
+mod log;
+mod open;
+mod pieces;
+mod prepare;
+mod read;
+mod recent;
+mod state;
+mod varint;
+mod versions;
+mod write;
+
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use stemmata_model::{
+    ArtifactId, ArtifactPrefix, Commit, CommitId, CommitPrefix, MachineId, Sighting, Timestamp,
+};
+
+pub use self::open::SqliteOptions;
+
+use self::failure::During;
+use self::group::Group;
+use self::log::Log;
+use self::read::{Borrowed, Pool};
+use self::write::Writer;
+use crate::bounds::{check_batch, check_page};
+use crate::error::StoreError;
+use crate::seam::{
+    BatchOutcome, Damage, Page, ResolveScope, SessionFilter, Sink, Store, StoreIdentity, TipFilter, Usage,
+    Verified,
+};
+use crate::write::{Annotations, AuditRecord, Link, Placement, Session, SessionKey, Write};
+
+/// A [`Store`] in the file `stemmata.db` of a directory.
+///
+/// Threads share one writer and its syncs; processes share the file. Dropping it ends its thread.
+pub struct SqliteStore {
+    path: PathBuf,
+    options: SqliteOptions,
+    identity: StoreIdentity,
+    // The order of the fields is the order of closing: the log's thread needs the group.
+    log: Log,
+    pool: Pool,
+    group: Arc<Group>,
+}
+
+impl std::fmt::Debug for SqliteStore {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("SqliteStore").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl SqliteStore {
+    /// Opens the store of a directory; makes both where they are not there, for their owner only.
+    ///
+    /// What it costs does not depend on how much is stored.
+    ///
+    /// # Errors
+    /// `NotAStore` for another file, `TooNew` for a format that this version cannot read, `Locked`, `Full`,
+    /// `ReadOnly`, `Io`, `Backend`.
+    pub fn open(dir: &Path, options: SqliteOptions) -> Result<Self, StoreError> {
+        let opened = open::open_store(dir, options).map_err(|error| waited(error, options));
+        let (path, mut connection, identity) = opened?;
+        let log = Log::new(path.clone(), options);
+        log.watch(&mut connection).during("opening the store")?;
+        Ok(Self {
+            log,
+            pool: Pool::new(path.clone(), options),
+            group: Arc::new(Group::new(Writer::new(connection))),
+            path,
+            options,
+            identity,
+        })
+    }
+
+    fn read<T>(&self, act: impl FnOnce(&mut Borrowed<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.pool
+            .reader()
+            .and_then(|mut reader| act(&mut reader))
+            .map_err(|error| waited(error, self.options))
+    }
+
+    /// Bytes of the database and the files beside it.
+    fn physical_bytes(&self) -> u64 {
+        let beside = |suffix: &str| {
+            let mut name = self.path.clone().into_os_string();
+            name.push(suffix);
+            fs::metadata(name).map_or(0, |metadata| metadata.len())
+        };
+        beside("") + beside("-wal") + beside("-shm")
+    }
+}
+
+/// Fills in how long a lock was waited for, where the place that failed did not know.
+fn waited(error: StoreError, options: SqliteOptions) -> StoreError {
+    match error {
+        StoreError::Locked { waited_ms: 0 } => StoreError::Locked { waited_ms: options.busy_timeout_ms },
+        other => other,
+    }
+}
+
+impl Store for SqliteStore {
+    fn commit_batch(&self, batch: Vec<Write>) -> Result<BatchOutcome, StoreError> {
+        check_batch(&batch)?;
+        if batch.is_empty() {
+            return Ok(BatchOutcome::default());
+        }
+        let answer = self.group.commit(prepare::prepare(batch));
+        self.log.look(&self.group);
+        answer.map_err(|error| waited(error, self.options))
+    }
+
+    fn commit(&self, id: CommitId) -> Result<Option<Commit>, StoreError> {
+        self.read(|reader| reader.commit(id))
+    }
+
+    fn commits_in(&self, prefix: CommitPrefix, limit: usize) -> Result<Vec<CommitId>, StoreError> {
+        self.read(|reader| reader.commits_in(prefix, limit))
+    }
+
+    fn ancestors(&self, from: CommitId, limit: usize) -> Result<Vec<Commit>, StoreError> {
+        self.read(|reader| reader.ancestors(from, limit))
+    }
+
+    fn children(&self, of: CommitId, limit: usize) -> Result<Vec<Commit>, StoreError> {
+        self.read(|reader| reader.children(of, limit))
+    }
+
+    fn tips(&self, filter: &TipFilter, page: Page) -> Result<Vec<Commit>, StoreError> {
+        check_page(page)?;
+        self.read(|reader| reader.tips(filter, page))
+    }
+
+    fn commits_after(&self, after: Option<CommitId>, limit: usize) -> Result<Vec<Commit>, StoreError> {
+        self.read(|reader| reader.commits_after(after, limit))
+    }
+
+    fn content_length(&self, id: ArtifactId) -> Result<Option<u64>, StoreError> {
+        self.read(|reader| reader.content_length(id))
+    }
+
+    fn artifacts_in(&self, prefix: ArtifactPrefix, limit: usize) -> Result<Vec<ArtifactId>, StoreError> {
+        self.read(|reader| reader.artifacts_in(prefix, limit))
+    }
+
+    fn read_content(
+        &self,
+        id: ArtifactId,
+        range: Option<Range<u64>>,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), StoreError> {
+        self.read(|reader| reader.read_content(id, range, sink))
+    }
+
+    fn sightings(&self, commit: CommitId, limit: usize) -> Result<Vec<Sighting>, StoreError> {
+        self.read(|reader| reader.sightings(commit, limit))
+    }
+
+    fn sessions(&self, filter: &SessionFilter, page: Page) -> Result<Vec<Session>, StoreError> {
+        check_page(page)?;
+        self.read(|reader| reader.sessions(filter, page))
+    }
+
+    fn session(&self, key: &SessionKey) -> Result<Option<Session>, StoreError> {
+        self.read(|reader| reader.session(key))
+    }
+
+    fn resolve(
+        &self,
+        scope: &ResolveScope,
+        at: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<CommitId>, StoreError> {
+        self.read(|reader| reader.resolve(scope, at, limit))
+    }
+
+    fn annotations(&self, commit: CommitId) -> Result<Annotations, StoreError> {
+        self.read(|reader| reader.annotations(commit))
+    }
+
+    fn tagged(&self, tag: &str, limit: usize) -> Result<Vec<CommitId>, StoreError> {
+        self.read(|reader| reader.tagged(tag, limit))
+    }
+
+    fn audit(&self, commit: CommitId, limit: usize) -> Result<Vec<AuditRecord>, StoreError> {
+        self.read(|reader| reader.audit(commit, limit))
+    }
+
+    fn links(&self, commit: CommitId, limit: usize) -> Result<Vec<Link>, StoreError> {
+        self.read(|reader| reader.links(commit, limit))
+    }
+
+    fn cursor(&self, key: &SessionKey) -> Result<Option<Vec<u8>>, StoreError> {
+        self.read(|reader| reader.cursor(key))
+    }
+
+    fn placement(&self, machine: &MachineId, path: &str) -> Result<Option<Placement>, StoreError> {
+        self.read(|reader| reader.placement(machine, path))
+    }
+
+    fn identity(&self) -> Result<StoreIdentity, StoreError> {
+        Ok(self.identity.clone())
+    }
+
+    fn usage(&self) -> Result<Usage, StoreError> {
+        let mut usage = self.read(|reader| reader.usage())?;
+        usage.physical_bytes = self.physical_bytes();
+        Ok(usage)
+    }
+
+    fn verify(&self, found: &mut dyn FnMut(Damage)) -> Result<Verified, StoreError> {
+        self.read(|reader| Ok(reader.verify(found)))
+    }
+}

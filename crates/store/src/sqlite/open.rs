@@ -1,0 +1,217 @@
+//! Opening a store's files: making them, telling them from others, and setting connections up.
+//!
+//! What the tables hold is specified in `docs/format/store.md`.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use super::failure::store_error;
+use super::versions;
+use crate::error::StoreError;
+use crate::seam::StoreIdentity;
+
+/// The file of a store in its directory.
+pub(super) const STORE_FILE: &str = "stemmata.db";
+
+/// What every SQLite database starts with.
+const SQLITE_MAGIC: &[u8; 16] = b"SQLite format 3\0";
+
+/// Bytes of a page. Larger pages waste less space beside long rows, smaller ones make a commit write less;
+/// measured with `examples/durable.rs`.
+const PAGE_BYTES: u32 = 4096;
+
+/// Statements that each connection keeps compiled: all that there are.
+const STATEMENTS_MAX: usize = 96;
+
+/// The longest pause between two looks at a lock: short beside what a person notices.
+const PAUSE_MAX: Duration = Duration::from_millis(5);
+
+/// How a store is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SqliteOptions {
+    /// How long a write or an opening waits for other processes before it fails as `Locked`, in milliseconds.
+    pub busy_timeout_ms: u64,
+}
+
+/// Long enough for another process to write its largest batch to a slow disk.
+const BUSY_TIMEOUT_MS: u64 = 10_000;
+
+impl Default for SqliteOptions {
+    fn default() -> Self {
+        Self { busy_timeout_ms: BUSY_TIMEOUT_MS }
+    }
+}
+
+/// Opens or makes the store of a directory.
+pub(super) fn open_store(
+    dir: &Path,
+    options: SqliteOptions,
+) -> Result<(PathBuf, Connection, StoreIdentity), StoreError> {
+    make_directory(dir)?;
+    // Links above the directory are the user's choice; below it there are none.
+    let dir = fs::canonicalize(dir).map_err(|source| io_error("opening", dir, source))?;
+    let path = dir.join(STORE_FILE);
+    let new = make_file(&dir, &path)?;
+    let mut connection = connect(&path, options)?;
+    if new {
+        let sql = format!(
+            "PRAGMA page_size = {PAGE_BYTES}; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;"
+        );
+        connection.execute_batch(&sql).map_err(|error| open_error(error, &connection, &path))?;
+    }
+    let identity = versions::prepare(&mut connection, &path).map_err(|error| explain(error, &path))?;
+    if new {
+        // The files of the log are named in the directory by now; the name of the database must be safe too.
+        sync_directory(&dir)?;
+    }
+    Ok((path, connection, identity))
+}
+
+/// Opens one more connection to a store that is open: for reads.
+pub(super) fn connect_reader(path: &Path, options: SqliteOptions) -> Result<Connection, StoreError> {
+    let connection = connect(path, options)?;
+    connection
+        .execute_batch("PRAGMA query_only = ON;")
+        .map_err(|error| open_error(error, &connection, path))?;
+    Ok(connection)
+}
+
+/// Opens a connection and sets up what every connection needs.
+pub(super) fn connect(path: &Path, options: SqliteOptions) -> Result<Connection, StoreError> {
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let mut connection = Connection::open_with_flags(path, flags).map_err(|error| {
+        let operation = "opening the store";
+        store_error(error, operation)
+    })?;
+    let timeout = Duration::from_millis(options.busy_timeout_ms);
+    let mut started = Instant::now();
+    let wait = move |looks: i32| {
+        if looks == 0 {
+            started = Instant::now();
+        }
+        if started.elapsed() >= timeout {
+            return false;
+        }
+        let doublings = u32::try_from(looks.clamp(0, 8)).unwrap_or(0);
+        thread::sleep(Duration::from_micros(20 << doublings).min(PAUSE_MAX));
+        true
+    };
+    connection.busy_handler(Some(wait)).map_err(|error| open_error(error, &connection, path))?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    connection
+        .execute_batch(
+            "PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON; \
+             PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF; \
+             PRAGMA cell_size_check = ON; PRAGMA wal_autocheckpoint = 0;",
+        )
+        .map_err(|error| open_error(error, &connection, path))?;
+    Ok(connection)
+}
+
+/// Says what is wrong with a file that SQLite could not open or read.
+fn open_error(error: rusqlite::Error, connection: &Connection, path: &Path) -> StoreError {
+    let operation = "opening the store";
+    match error.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => not_a_store(path, &error),
+        Some(ErrorCode::CannotOpen) if connection.is_readonly(rusqlite::MAIN_DB).unwrap_or(false) => {
+            StoreError::ReadOnly { operation }
+        }
+        _ => store_error(error, operation),
+    }
+}
+
+/// Names the file in errors that come from looking into it for the first time.
+fn explain(error: StoreError, path: &Path) -> StoreError {
+    let StoreError::Backend { operation, source } = error else {
+        return error;
+    };
+    match source.downcast::<rusqlite::Error>() {
+        Ok(source) => match source.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => not_a_store(path, &source),
+            Some(ErrorCode::CannotOpen) => StoreError::ReadOnly { operation },
+            _ => StoreError::Backend { operation, source },
+        },
+        Err(source) => StoreError::Backend { operation, source },
+    }
+}
+
+pub(super) fn not_a_store(path: &Path, reason: &dyn ToString) -> StoreError {
+    StoreError::NotAStore { path: path.display().to_string(), reason: reason.to_string() }
+}
+
+fn io_error(operation: &'static str, path: &Path, source: io::Error) -> StoreError {
+    match source.kind() {
+        io::ErrorKind::StorageFull => StoreError::Full { operation },
+        io::ErrorKind::ReadOnlyFilesystem => StoreError::ReadOnly { operation },
+        _ => StoreError::Io { operation, path: path.display().to_string(), source },
+    }
+}
+
+/// Makes a directory for its owner only, and the names on the way to it durable.
+fn make_directory(dir: &Path) -> Result<(), StoreError> {
+    let missing: Vec<&Path> = dir.ancestors().take_while(|ancestor| !ancestor.exists()).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(dir).map_err(|source| io_error("making the directory", dir, source))?;
+    for made in missing {
+        let parent = made.parent().filter(|parent| !parent.as_os_str().is_empty());
+        sync_directory(parent.unwrap_or(Path::new(".")))?;
+    }
+    Ok(())
+}
+
+/// Makes an empty file for its owner only, or looks at the one that is there. Says whether it is empty.
+fn make_file(dir: &Path, path: &Path) -> Result<bool, StoreError> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Ok(file) => {
+            file.sync_all().map_err(|source| io_error("making", path, source))?;
+            sync_directory(dir)?;
+            return Ok(true);
+        }
+        Err(source) if source.kind() == io::ErrorKind::AlreadyExists => {}
+        // Where nothing can be made there may still be something to read.
+        Err(_) if path.exists() => {}
+        Err(source) => return Err(io_error("making", path, source)),
+    }
+    let metadata = fs::symlink_metadata(path).map_err(|source| io_error("opening", path, source))?;
+    if !metadata.is_file() {
+        return Err(not_a_store(path, &"it is a link or a directory, not a file"));
+    }
+    let mut start = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(16).read_to_end(&mut start))
+        .map_err(|source| io_error("opening", path, source))?;
+    if start.is_empty() {
+        return Ok(true);
+    }
+    if start.as_slice() == SQLITE_MAGIC {
+        return Ok(false);
+    }
+    Err(not_a_store(path, &"it is no SQLite database"))
+}
+
+/// Makes the names in a directory durable.
+fn sync_directory(dir: &Path) -> Result<(), StoreError> {
+    // Windows has no handle of a directory to sync; its file systems journal names.
+    if cfg!(windows) {
+        return Ok(());
+    }
+    File::open(dir)
+        .and_then(|handle| handle.sync_all())
+        .map_err(|source| io_error("syncing the directory", dir, source))
+}

@@ -1,0 +1,269 @@
+//! Reading commits by id, by prefix, along chains, and as tips.
+//!
+//! Where they were seen is in `sightings`.
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+use stemmata_model::{ArtifactId, Commit, CommitCore, CommitId, CommitPrefix, Timestamp};
+
+use super::Reader;
+use crate::error::StoreError;
+use crate::seam::{Page, TipFilter};
+use crate::sqlite::failure::{During, unreadable};
+use crate::sqlite::figures::Figures;
+use crate::sqlite::kinds::Kinds;
+use crate::sqlite::state;
+
+/// The columns of a commit, in the order of [`Found`].
+macro_rules! commit_columns {
+    () => {
+        "c.row, c.id, c.parent, c.kind, c.state, c.created_at, c.figures, \
+         (SELECT hash FROM content WHERE row = c.artifact), \
+         (SELECT hash FROM content WHERE row = c.native), \
+         (SELECT id FROM commits WHERE row = c.parent)"
+    };
+}
+
+pub(super) use commit_columns;
+
+/// What the index of ids holds: the first eight bytes.
+pub(in crate::sqlite) fn key_of(id: CommitId) -> [u8; 8] {
+    let mut key = [0; 8];
+    key.copy_from_slice(id.to_bytes().split_at(8).0);
+    key
+}
+
+/// Loads a commit by its id.
+pub(in crate::sqlite) fn load_commit(
+    connection: &Connection,
+    kinds: &mut Kinds,
+    id: CommitId,
+) -> Result<Option<Commit>, StoreError> {
+    let sql =
+        concat!("SELECT ", commit_columns!(), " FROM commits c WHERE substr(c.id, 1, 8) = ?1 AND c.id = ?2");
+    let found = connection
+        .prepare_cached(sql)
+        .and_then(|mut statement| {
+            statement.query_row(params![key_of(id), id.to_bytes()], Found::take).optional()
+        })
+        .during("reading a commit")?;
+    found.map(|found| found.into_commit(connection, kinds)).transpose()
+}
+
+/// A commit's row as it is stored.
+pub(in crate::sqlite) struct Found {
+    pub(in crate::sqlite) row: i64,
+    pub(in crate::sqlite) id: CommitId,
+    pub(in crate::sqlite) parent_row: Option<i64>,
+    kind: i64,
+    state: i64,
+    created_at: i64,
+    figures: Vec<u8>,
+    artifact: Option<ArtifactId>,
+    native: Option<ArtifactId>,
+    parent: Option<CommitId>,
+}
+
+impl Found {
+    pub(in crate::sqlite) fn take(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let hash = |index| -> rusqlite::Result<Option<ArtifactId>> {
+            Ok(row.get::<_, Option<[u8; 32]>>(index)?.map(ArtifactId::from_bytes))
+        };
+        Ok(Self {
+            row: row.get(0)?,
+            id: CommitId::from_bytes(row.get(1)?),
+            parent_row: row.get(2)?,
+            kind: row.get(3)?,
+            state: row.get(4)?,
+            created_at: row.get(5)?,
+            figures: row.get_ref(6)?.as_bytes()?.to_vec(),
+            artifact: hash(7)?,
+            native: hash(8)?,
+            parent: row.get::<_, Option<[u8; 16]>>(9)?.map(CommitId::from_bytes),
+        })
+    }
+
+    pub(in crate::sqlite) fn into_commit(
+        self,
+        connection: &Connection,
+        kinds: &mut Kinds,
+    ) -> Result<Commit, StoreError> {
+        let figures = Figures::decode(&self.figures, self.row)?;
+        let (commit_type, closure) = state::decode(self.state, figures.restated_entries)
+            .ok_or_else(|| unreadable("commits.state", &self.id, &self.state))?;
+        let kind = kinds.load(connection, self.kind)?;
+        let artifact =
+            self.artifact.ok_or_else(|| unreadable("commits.artifact", &self.id, &"no content's row"))?;
+        Ok(Commit {
+            id: self.id,
+            core: CommitCore {
+                parent: self.parent,
+                commit_type,
+                artifact,
+                native: self.native,
+                format: kind.format.clone(),
+                template: kind.template.clone(),
+                created_at: Timestamp::from_micros(self.created_at),
+            },
+            rules: kind.rules,
+            closure,
+            counts: figures.counts,
+            native_bytes: figures.native_bytes,
+            depth: figures.depth,
+            cumulative_bytes: figures.cumulative_bytes,
+        })
+    }
+}
+
+impl Reader {
+    pub(in crate::sqlite) fn commit(&mut self, id: CommitId) -> Result<Option<Commit>, StoreError> {
+        load_commit(&self.connection, &mut self.kinds, id)
+    }
+
+    pub(in crate::sqlite) fn commits_in(
+        &self,
+        prefix: CommitPrefix,
+        limit: usize,
+    ) -> Result<Vec<CommitId>, StoreError> {
+        let values = params![
+            key_of(prefix.low),
+            key_of(prefix.high),
+            prefix.low.to_bytes(),
+            prefix.high.to_bytes(),
+            sql_limit(limit)
+        ];
+        self.connection
+            .prepare_cached(
+                "SELECT id FROM commits WHERE substr(id, 1, 8) BETWEEN ?1 AND ?2 AND id BETWEEN ?3 AND ?4 \
+                 ORDER BY substr(id, 1, 8), id LIMIT ?5",
+            )
+            .and_then(|mut statement| {
+                let rows = statement.query_map(values, |row| Ok(CommitId::from_bytes(row.get(0)?)))?;
+                rows.collect()
+            })
+            .during("looking up a commit's prefix")
+    }
+
+    pub(in crate::sqlite) fn ancestors(
+        &mut self,
+        from: CommitId,
+        limit: usize,
+    ) -> Result<Vec<Commit>, StoreError> {
+        let sql = concat!(
+            "WITH RECURSIVE chain (row) AS ( \
+             SELECT row FROM commits WHERE substr(id, 1, 8) = ?1 AND id = ?2 \
+             UNION ALL SELECT parent FROM chain JOIN commits USING (row) WHERE parent IS NOT NULL LIMIT ?3) \
+             SELECT ",
+            commit_columns!(),
+            " FROM chain CROSS JOIN commits c ON c.row = chain.row"
+        );
+        // One row is always asked for, so that a missing start is told from an empty wish.
+        let values = params![key_of(from), from.to_bytes(), sql_limit(limit.max(1))];
+        let mut chain = self.collect(sql, values, "walking a chain")?;
+        if chain.is_empty() {
+            return Err(StoreError::CommitMissing(from));
+        }
+        chain.truncate(limit);
+        Ok(chain)
+    }
+
+    pub(in crate::sqlite) fn children(
+        &mut self,
+        of: CommitId,
+        limit: usize,
+    ) -> Result<Vec<Commit>, StoreError> {
+        let sql = concat!(
+            "WITH parent (row) AS (SELECT row FROM commits WHERE substr(id, 1, 8) = ?1 AND id = ?2), \
+             child (row) AS ( \
+             SELECT c.row FROM parent JOIN commits c ON c.row = parent.row + 1 AND c.parent = parent.row \
+             UNION ALL SELECT c.row FROM parent JOIN commits c ON c.parent = parent.row \
+             WHERE c.parent <> c.row - 1) \
+             SELECT ",
+            commit_columns!(),
+            " FROM child CROSS JOIN commits c ON c.row = child.row ORDER BY c.row LIMIT ?3"
+        );
+        let values = params![key_of(of), of.to_bytes(), sql_limit(limit)];
+        self.collect(sql, values, "listing children")
+    }
+
+    pub(in crate::sqlite) fn commits_after(
+        &mut self,
+        after: Option<CommitId>,
+        limit: usize,
+    ) -> Result<Vec<Commit>, StoreError> {
+        let operation = "walking all commits";
+        let Some(after) = after else {
+            let sql = concat!(
+                "SELECT ",
+                commit_columns!(),
+                " FROM commits c ORDER BY substr(c.id, 1, 8), c.id LIMIT ?1"
+            );
+            return self.collect(sql, params![sql_limit(limit)], operation);
+        };
+        let sql = concat!(
+            "SELECT ",
+            commit_columns!(),
+            " FROM commits c WHERE substr(c.id, 1, 8) >= ?1 AND c.id > ?2 \
+             ORDER BY substr(c.id, 1, 8), c.id LIMIT ?3"
+        );
+        let values = params![key_of(after), after.to_bytes(), sql_limit(limit)];
+        self.collect(sql, values, operation)
+    }
+
+    pub(in crate::sqlite) fn tips(
+        &mut self,
+        filter: &TipFilter,
+        page: Page,
+    ) -> Result<Vec<Commit>, StoreError> {
+        let mut wanted: Vec<(&str, Value)> = Vec::new();
+        if let Some(session) = &filter.session {
+            wanted.push(("session", Value::Text(session.as_str().to_owned())));
+        }
+        if let Some(ticket) = &filter.ticket {
+            wanted.push(("ticket", Value::Text(ticket.clone())));
+        }
+        if let Some(thread) = &filter.thread {
+            wanted.push(("thread", Value::Text(thread.clone())));
+        }
+        let names: Vec<String> = wanted.iter().map(|(name, _)| format!("o.{name} = ?")).collect();
+        let mut sql = format!("SELECT {} FROM commits c WHERE c.tip = 1", commit_columns!());
+        if !names.is_empty() {
+            sql = format!(
+                "SELECT {} FROM commits c WHERE c.row IN (SELECT s.commit_row FROM origin o \
+                 JOIN sighting s ON s.origin = o.row WHERE {}) AND +c.tip = 1",
+                commit_columns!(),
+                names.join(" AND ")
+            );
+        }
+        sql.push_str(" ORDER BY c.created_at DESC, c.id LIMIT ? OFFSET ?");
+        let page = [Value::Integer(sql_limit(page.rows_max)), Value::Integer(sql_skip(page.skip))];
+        let values = wanted.into_iter().map(|(_, value)| value).chain(page);
+        self.collect(&sql, params_from_iter(values), "listing tips")
+    }
+
+    fn collect(
+        &mut self,
+        sql: &str,
+        values: impl rusqlite::Params,
+        operation: &'static str,
+    ) -> Result<Vec<Commit>, StoreError> {
+        let mut statement = self.connection.prepare_cached(sql).during(operation)?;
+        let mut rows = statement.query(values).during(operation)?;
+        let mut commits = Vec::new();
+        while let Some(row) = rows.next().during(operation)? {
+            let found = Found::take(row).during(operation)?;
+            commits.push(found.into_commit(&self.connection, &mut self.kinds)?);
+        }
+        Ok(commits)
+    }
+}
+
+/// A limit as SQL takes it.
+pub(super) fn sql_limit(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+/// An offset as SQL takes it.
+pub(super) fn sql_skip(skip: u64) -> i64 {
+    i64::try_from(skip).unwrap_or(i64::MAX)
+}

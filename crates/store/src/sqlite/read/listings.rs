@@ -1,0 +1,243 @@
+//! Sessions, cursors, placements, and how much there is.
+//!
+//! Commits are in `commits`.
+
+use rusqlite::types::Value;
+use rusqlite::{OptionalExtension, Row, params, params_from_iter};
+use stemmata_model::{CommitId, FormatId, MachineId, Principal, SessionId, Template, Timestamp};
+
+use super::Reader;
+use super::commits::{sql_limit, sql_skip};
+use crate::error::StoreError;
+use crate::project;
+use crate::seam::{Page, SessionFilter, Usage};
+use crate::sqlite::codes;
+use crate::sqlite::coding::Coding;
+use crate::sqlite::failure::{During, unreadable};
+use crate::sqlite::figures::Figures;
+use crate::write::{Placement, Session, SessionKey};
+
+const SESSION_COLUMNS: &str = "path, machine, session, parent_session, format, template, principal, \
+     granularity, came, placed_from, title, cwd, git_branch, version, started_at, last_at, tip, commits, \
+     messages, bytes";
+
+/// A project's path, and what paths below it start with.
+pub(super) struct Below {
+    path: String,
+}
+
+impl Below {
+    pub(super) fn new(project: &str) -> Self {
+        Self { path: project::trim(project).to_owned() }
+    }
+
+    /// The path itself, and the two starts of paths below it.
+    pub(super) fn into_values(self) -> Vec<String> {
+        let slash = format!("{}/", self.path);
+        let backslash = format!("{}\\", self.path);
+        vec![self.path, slash, backslash]
+    }
+}
+
+/// A session's row as it is stored.
+struct Found {
+    texts: [Option<String>; 11],
+    numbers: [Option<i64>; 7],
+    commits: [Option<[u8; 16]>; 2],
+}
+
+impl Found {
+    fn take(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let text = |name| row.get::<_, Option<String>>(name);
+        let number = |name| row.get::<_, Option<i64>>(name);
+        Ok(Self {
+            texts: [
+                text("path")?,
+                text("machine")?,
+                text("session")?,
+                text("parent_session")?,
+                text("format")?,
+                text("template")?,
+                text("principal")?,
+                text("title")?,
+                text("cwd")?,
+                text("git_branch")?,
+                text("version")?,
+            ],
+            numbers: [
+                number("granularity")?,
+                number("came")?,
+                number("started_at")?,
+                number("last_at")?,
+                number("commits")?,
+                number("messages")?,
+                number("bytes")?,
+            ],
+            commits: [row.get("placed_from")?, row.get("tip")?],
+        })
+    }
+
+    fn into_session(self) -> Result<Session, StoreError> {
+        let [path, machine, session, parent, format, template, principal, title, cwd, git_branch, version] =
+            self.texts;
+        let [granularity, came, started_at, last_at, commits, messages, bytes] = self.numbers;
+        let [placed_from, tip] = self.commits.map(|id| id.map(CommitId::from_bytes));
+        let path = path.unwrap_or_default();
+        let bad = |error: stemmata_model::NameError| unreadable("session", &path, &error);
+        let text = Option::<String>::unwrap_or_default;
+        let number = |number: Option<i64>| number.unwrap_or(0).cast_unsigned();
+        let granularity = granularity.unwrap_or(-1);
+        let came = came.unwrap_or(-1);
+        Ok(Session {
+            session: SessionId::new(text(session)).map_err(bad)?,
+            parent_session: parent.map(SessionId::new).transpose().map_err(bad)?,
+            format: FormatId::new(text(format)).map_err(bad)?,
+            template: Template::new(text(template)).map_err(bad)?,
+            principal: Principal::new(text(principal)).map_err(bad)?,
+            granularity: codes::granularity_from(granularity)
+                .ok_or_else(|| unreadable("session.granularity", &path, &granularity))?,
+            origin: codes::session_origin_from(came, placed_from)
+                .ok_or_else(|| unreadable("session.came", &path, &came))?,
+            title,
+            cwd,
+            git_branch,
+            version,
+            started_at: started_at.map(Timestamp::from_micros),
+            last_at: last_at.map(Timestamp::from_micros),
+            tip,
+            commits: number(commits),
+            messages: number(messages),
+            bytes: number(bytes),
+            key: SessionKey { machine: MachineId::new(text(machine)).map_err(bad)?, path },
+        })
+    }
+}
+
+impl Reader {
+    pub(in crate::sqlite) fn sessions(
+        &self,
+        filter: &SessionFilter,
+        page: Page,
+    ) -> Result<Vec<Session>, StoreError> {
+        let operation = "listing sessions";
+        let mut wanted: Vec<&str> = Vec::new();
+        let mut values: Vec<Value> = Vec::new();
+        if let Some(project) = &filter.project {
+            wanted.push("(cwd = ? OR substr(cwd, 1, length(?)) = ? OR substr(cwd, 1, length(?)) = ?)");
+            let below = Below::new(project).into_values();
+            let repeated = below.iter().enumerate().flat_map(|(place, text)| {
+                let times = if place == 0 { 1 } else { 2 };
+                std::iter::repeat_n(Value::Text(text.clone()), times)
+            });
+            values.extend(repeated);
+        }
+        if let Some(prefix) = &filter.session_prefix {
+            wanted.push("substr(session, 1, length(?)) = ?");
+            values.extend(std::iter::repeat_n(Value::Text(prefix.clone()), 2));
+        }
+        if filter.main_only {
+            wanted.push("parent_session IS NULL");
+        }
+        if wanted.is_empty() {
+            wanted.push("true");
+        }
+        let sql = format!(
+            "SELECT {SESSION_COLUMNS} FROM session WHERE {} \
+             ORDER BY last_at DESC, path, machine LIMIT ? OFFSET ?",
+            wanted.join(" AND ")
+        );
+        values.push(Value::Integer(sql_limit(page.rows_max)));
+        values.push(Value::Integer(sql_skip(page.skip)));
+        let mut statement = self.connection.prepare_cached(&sql).during(operation)?;
+        let rows = statement.query_map(params_from_iter(values), Found::take).during(operation)?;
+        rows.map(|row| row.during(operation)?.into_session()).collect()
+    }
+
+    pub(in crate::sqlite) fn session(&self, key: &SessionKey) -> Result<Option<Session>, StoreError> {
+        let sql = format!("SELECT {SESSION_COLUMNS} FROM session WHERE path = ?1 AND machine = ?2");
+        let found = self
+            .connection
+            .prepare_cached(&sql)
+            .and_then(|mut statement| {
+                statement.query_row(params![key.path, key.machine.as_str()], Found::take).optional()
+            })
+            .during("reading a session")?;
+        found.map(Found::into_session).transpose()
+    }
+
+    pub(in crate::sqlite) fn cursor(&self, key: &SessionKey) -> Result<Option<Vec<u8>>, StoreError> {
+        self.connection
+            .prepare_cached("SELECT value FROM cursor WHERE path = ?1 AND machine = ?2")
+            .and_then(|mut statement| {
+                statement.query_row(params![key.path, key.machine.as_str()], |row| row.get(0)).optional()
+            })
+            .during("reading a cursor")
+    }
+
+    pub(in crate::sqlite) fn placement(
+        &self,
+        machine: &MachineId,
+        path: &str,
+    ) -> Result<Option<Placement>, StoreError> {
+        type Columns = (String, [u8; 16], i64, i64, [u8; 32], i64);
+        let found: Option<Columns> = self
+            .connection
+            .prepare_cached(
+                "SELECT session, ctx, taken_bytes, placed_bytes, keyed_hash, placed_at FROM placement \
+                 WHERE path = ?1 AND machine = ?2",
+            )
+            .and_then(|mut statement| {
+                let take = |row: &Row<'_>| {
+                    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
+                };
+                statement.query_row(params![path, machine.as_str()], take).optional()
+            })
+            .during("reading a placement")?;
+        let Some((session, ctx, taken_bytes, placed_bytes, keyed_hash, placed_at)) = found else {
+            return Ok(None);
+        };
+        Ok(Some(Placement {
+            machine: machine.clone(),
+            path: path.to_owned(),
+            session: SessionId::new(session)
+                .map_err(|error| unreadable("placement.session", &path, &error))?,
+            ctx: CommitId::from_bytes(ctx),
+            taken_bytes: taken_bytes.cast_unsigned(),
+            placed_bytes: placed_bytes.cast_unsigned(),
+            keyed_hash,
+            placed_at: Timestamp::from_micros(placed_at),
+        }))
+    }
+
+    /// Counts everything but the bytes of files.
+    pub(in crate::sqlite) fn usage(&self) -> Result<Usage, StoreError> {
+        let operation = "counting what is stored";
+        let mut usage = Usage::default();
+        let count = |sql: &str| -> Result<u64, StoreError> {
+            let number: i64 = self.connection.query_row(sql, [], |row| row.get(0)).during(operation)?;
+            Ok(number.cast_unsigned())
+        };
+        usage.sessions = count("SELECT count(*) FROM session")?;
+        usage.contents = count("SELECT count(*) FROM content")?;
+        let sums = format!(
+            "SELECT ifnull(sum(length), 0), ifnull(sum(length(bytes)), 0) FROM content WHERE coding <> {}",
+            Coding::Composed.number()
+        );
+        let (distinct, stored): (i64, i64) =
+            self.connection.query_row(&sums, [], |row| Ok((row.get(0)?, row.get(1)?))).during(operation)?;
+        usage.distinct_bytes = distinct.cast_unsigned();
+        usage.content_bytes = stored.cast_unsigned();
+        let mut statement =
+            self.connection.prepare_cached("SELECT row, figures FROM commits").during(operation)?;
+        let mut rows = statement.query([]).during(operation)?;
+        while let Some(row) = rows.next().during(operation)? {
+            let number: i64 = row.get(0).during(operation)?;
+            let bytes = row.get_ref(1).during(operation)?;
+            let bytes = bytes.as_bytes().map_err(rusqlite::Error::from).during(operation)?;
+            let figures = Figures::decode(bytes, number)?;
+            usage.commits += 1;
+            usage.logical_bytes = usage.logical_bytes.saturating_add(figures.native_bytes);
+        }
+        Ok(usage)
+    }
+}

@@ -1,0 +1,122 @@
+//! Summaries, tags, notes, pins, their audit trail, and links.
+//!
+//! Nothing here is hashed.
+
+use rusqlite::{OptionalExtension, Params, Row, params};
+use stemmata_model::{CommitId, EntryId, Principal, Timestamp};
+
+use super::Reader;
+use super::commits::{key_of, sql_limit};
+use crate::error::StoreError;
+use crate::sqlite::codes;
+use crate::sqlite::failure::{During, unreadable};
+use crate::write::{Annotations, AuditRecord, Link};
+
+const READING: &str = "reading a commit's metadata";
+
+impl Reader {
+    pub(in crate::sqlite) fn annotations(&self, commit: CommitId) -> Result<Annotations, StoreError> {
+        let Some(row) = self.row_of(commit)? else {
+            return Ok(Annotations::default());
+        };
+        // One statement at a time may see different states; a transaction makes them one.
+        let transaction = self.connection.unchecked_transaction().during(READING)?;
+        let summary = self
+            .all("SELECT text, source FROM summary WHERE commit_row = ?1", [row], |row| {
+                Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?))
+            })?
+            .pop();
+        let summary = summary
+            .map(|(text, source)| {
+                codes::summary_source_from(source)
+                    .map(|source| (text, source))
+                    .ok_or_else(|| unreadable("summary.source", &commit, &source))
+            })
+            .transpose()?;
+        let text = |row: &Row<'_>| row.get::<_, String>(0);
+        let tags = self.all("SELECT name FROM tag WHERE commit_row = ?1 ORDER BY name", [row], text)?;
+        let notes = self.all("SELECT text FROM note WHERE commit_row = ?1 ORDER BY at, row", [row], text)?;
+        let pins = self.all("SELECT 1 FROM pin WHERE commit_row = ?1", [row], |_| Ok(()))?;
+        transaction.commit().during(READING)?;
+        Ok(Annotations { summary, tags, notes, pinned: !pins.is_empty() })
+    }
+
+    pub(in crate::sqlite) fn tagged(&self, tag: &str, limit: usize) -> Result<Vec<CommitId>, StoreError> {
+        self.all(
+            "SELECT c.id FROM tag t JOIN commits c ON c.row = t.commit_row WHERE t.name = ?1 \
+             ORDER BY c.id LIMIT ?2",
+            params![tag, sql_limit(limit)],
+            |row| Ok(CommitId::from_bytes(row.get(0)?)),
+        )
+    }
+
+    pub(in crate::sqlite) fn audit(
+        &self,
+        commit: CommitId,
+        limit: usize,
+    ) -> Result<Vec<AuditRecord>, StoreError> {
+        type Columns = (i64, String, i64, Option<String>, Option<i64>);
+        let Some(row) = self.row_of(commit)? else {
+            return Ok(Vec::new());
+        };
+        let rows: Vec<Columns> = self.all(
+            "SELECT at, by, change, text, source FROM audit WHERE commit_row = ?1 ORDER BY at, row LIMIT ?2",
+            params![row, sql_limit(limit)],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)),
+        )?;
+        let record = |(at, by, change, text, source): Columns| {
+            Ok(AuditRecord {
+                at: Timestamp::from_micros(at),
+                by: Principal::new(by).map_err(|error| unreadable("audit.by", &commit, &error))?,
+                change: codes::change_from(change, text, source)
+                    .ok_or_else(|| unreadable("audit.change", &commit, &change))?,
+            })
+        };
+        rows.into_iter().map(record).collect()
+    }
+
+    pub(in crate::sqlite) fn links(&self, commit: CommitId, limit: usize) -> Result<Vec<Link>, StoreError> {
+        type Columns = ([u8; 16], i64, [u8; 16], String);
+        let Some(row) = self.row_of(commit)? else {
+            return Ok(Vec::new());
+        };
+        let rows: Vec<Columns> = self.all(
+            "SELECT f.id, l.kind, t.id, l.entry FROM ( \
+             SELECT * FROM link WHERE source = ?1 UNION SELECT * FROM link WHERE target = ?1) l \
+             JOIN commits f ON f.row = l.source JOIN commits t ON t.row = l.target \
+             ORDER BY f.id, l.kind, t.id, l.entry LIMIT ?2",
+            params![row, sql_limit(limit)],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
+        )?;
+        let link = |(from, kind, to, entry): Columns| {
+            let entry = Some(entry).filter(|entry| !entry.is_empty()).map(EntryId::new).transpose();
+            Ok(Link {
+                from: CommitId::from_bytes(from),
+                kind: codes::link_kind_from(kind).ok_or_else(|| unreadable("link.kind", &commit, &kind))?,
+                to: CommitId::from_bytes(to),
+                entry: entry.map_err(|error| unreadable("link.entry", &commit, &error))?,
+            })
+        };
+        rows.into_iter().map(link).collect()
+    }
+
+    fn row_of(&self, commit: CommitId) -> Result<Option<i64>, StoreError> {
+        self.connection
+            .prepare_cached("SELECT row FROM commits WHERE substr(id, 1, 8) = ?1 AND id = ?2")
+            .and_then(|mut statement| {
+                statement.query_row(params![key_of(commit), commit.to_bytes()], |row| row.get(0)).optional()
+            })
+            .during(READING)
+    }
+
+    fn all<T>(
+        &self,
+        sql: &str,
+        values: impl Params,
+        take: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        let mut statement = self.connection.prepare_cached(sql).during(READING)?;
+        let rows = statement.query_map(values, take).during(READING)?;
+        rows.collect::<rusqlite::Result<_>>().during(READING)
+    }
+}

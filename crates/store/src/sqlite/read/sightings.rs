@@ -1,0 +1,141 @@
+//! Where commits were seen, and finding them by time.
+//!
+//! Sessions themselves are in `listings`.
+
+use rusqlite::{Row, params, params_from_iter};
+use stemmata_model::{
+    CommitId, MachineId, Principal, SessionId, Sighting, Source, Template, ThreadId, TicketId, Timestamp,
+};
+
+use super::Reader;
+use super::commits::{key_of, sql_limit};
+use super::listings::Below;
+use crate::error::StoreError;
+use crate::seam::ResolveScope;
+use crate::sqlite::codes;
+use crate::sqlite::failure::{During, unreadable};
+
+const SEEN: &str = "reading sightings";
+
+/// A row of a sighting and its origin.
+struct Found {
+    principal: String,
+    machine: String,
+    session: String,
+    path: Option<String>,
+    ticket: Option<String>,
+    thread: Option<String>,
+    template_alias: Option<String>,
+    trigger: i64,
+    observed_at: i64,
+    offset: Option<i64>,
+    length: Option<i64>,
+}
+
+impl Found {
+    fn take(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            principal: row.get(0)?,
+            machine: row.get(1)?,
+            session: row.get(2)?,
+            path: row.get(3)?,
+            ticket: row.get(4)?,
+            thread: row.get(5)?,
+            template_alias: row.get(6)?,
+            trigger: row.get(7)?,
+            observed_at: row.get(8)?,
+            offset: row.get(9)?,
+            length: row.get(10)?,
+        })
+    }
+
+    fn into_sighting(self) -> Result<Sighting, StoreError> {
+        let bad = |error: stemmata_model::NameError| unreadable("origin", &"a sighting", &error);
+        let trigger = codes::trigger_from(self.trigger)
+            .ok_or_else(|| unreadable("sighting.trigger", &"a sighting", &self.trigger))?;
+        Ok(Sighting {
+            principal: Principal::new(self.principal).map_err(bad)?,
+            machine: MachineId::new(self.machine).map_err(bad)?,
+            session: SessionId::new(self.session).map_err(bad)?,
+            trigger,
+            ticket: self.ticket.map(TicketId::new).transpose().map_err(bad)?,
+            thread: self.thread.map(ThreadId::new).transpose().map_err(bad)?,
+            template_alias: self.template_alias.map(Template::new).transpose().map_err(bad)?,
+            observed_at: Timestamp::from_micros(self.observed_at),
+            source: self.path.map(|path| Source {
+                path,
+                offset: self.offset.unwrap_or(0).cast_unsigned(),
+                length: self.length.unwrap_or(0).cast_unsigned(),
+            }),
+        })
+    }
+}
+
+impl Reader {
+    pub(in crate::sqlite) fn sightings(
+        &self,
+        commit: CommitId,
+        limit: usize,
+    ) -> Result<Vec<Sighting>, StoreError> {
+        let sql = "WITH c (row, created_at, origin) AS ( \
+             SELECT row, created_at, origin FROM commits WHERE substr(id, 1, 8) = ?1 AND id = ?2) \
+             SELECT o.principal, o.machine, o.session, o.path, o.ticket, o.thread, o.template_alias, \
+             s.trigger, s.observed_at, s.offset, s.length \
+             FROM c JOIN sighting s ON s.created_at = c.created_at AND s.commit_row = c.row \
+             AND s.origin IN (SELECT c.origin UNION ALL \
+             SELECT m.origin FROM sighting_more m WHERE m.commit_row = c.row) \
+             JOIN origin o ON o.row = s.origin \
+             ORDER BY s.observed_at, o.machine, o.session, o.path, o.principal, o.ticket, o.thread, \
+             o.template_alias LIMIT ?3";
+        let values = params![key_of(commit), commit.to_bytes(), sql_limit(limit)];
+        let mut statement = self.connection.prepare_cached(sql).during(SEEN)?;
+        let rows = statement.query_map(values, Found::take).during(SEEN)?;
+        rows.map(|row| row.during(SEEN)?.into_sighting()).collect()
+    }
+
+    pub(in crate::sqlite) fn resolve(
+        &self,
+        scope: &ResolveScope,
+        at: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<CommitId>, StoreError> {
+        let (origins, named): (&str, Vec<String>) = match scope {
+            ResolveScope::Principal(principal) => {
+                ("SELECT row FROM origin WHERE principal = ?3", vec![principal.as_str().to_owned()])
+            }
+            ResolveScope::Session(session) => {
+                ("SELECT row FROM origin WHERE session = ?3", vec![session.as_str().to_owned()])
+            }
+            ResolveScope::Project(project) => {
+                let below = Below::new(project);
+                (
+                    "SELECT DISTINCT o.row FROM session p \
+                     JOIN origin o ON o.session = p.session AND o.machine = p.machine \
+                     WHERE p.cwd = ?3 OR substr(p.cwd, 1, length(?4)) = ?4 \
+                     OR substr(p.cwd, 1, length(?5)) = ?5",
+                    below.into_values(),
+                )
+            }
+        };
+        // One seek in each origin's timeline finds its nearest; the latest of them counts, with all its ties.
+        let sql = format!(
+            "WITH o (row) AS MATERIALIZED ({origins}), \
+             nearest (created_at) AS (SELECT max((SELECT s.created_at FROM sighting s \
+             WHERE s.origin = o.row AND s.created_at <= ?1 ORDER BY s.created_at DESC LIMIT 1)) FROM o) \
+             SELECT DISTINCT c.id FROM nearest CROSS JOIN o \
+             CROSS JOIN sighting s ON s.origin = o.row AND s.created_at = nearest.created_at \
+             CROSS JOIN commits c ON c.row = s.commit_row ORDER BY c.id LIMIT ?2"
+        );
+        let operation = "finding a commit by time";
+        let fixed = [
+            rusqlite::types::Value::Integer(at.as_micros()),
+            rusqlite::types::Value::Integer(sql_limit(limit)),
+        ];
+        let values = fixed.into_iter().chain(named.into_iter().map(rusqlite::types::Value::Text));
+        let mut statement = self.connection.prepare_cached(&sql).during(operation)?;
+        let rows = statement
+            .query_map(params_from_iter(values), |row| Ok(CommitId::from_bytes(row.get(0)?)))
+            .during(operation)?;
+        rows.collect::<rusqlite::Result<_>>().during(operation)
+    }
+}

@@ -1,0 +1,267 @@
+//! Recomputing all that can be recomputed, and reporting each damage.
+//!
+//! Repairs nothing, and goes on after what it finds.
+
+use rusqlite::Row;
+use stemmata_model::{ArtifactId, CommitId};
+
+use super::Reader;
+use super::commits::{Found, commit_columns};
+use super::contents::{Buffers, verify_row};
+use crate::error::StoreError;
+use crate::seam::{Damage, Verified};
+use crate::sqlite::failure::During;
+use crate::sqlite::figures::Figures;
+use crate::sqlite::open::STORE_FILE;
+
+const VERIFYING: &str = "verifying the store";
+
+/// Findings of SQLite's own check at most: after so many, more say nothing new.
+const DATABASE_FINDINGS_MAX: usize = 100;
+
+/// References that must lead somewhere: the table, its name for people, and the rows that do not.
+const REFERENCES: [(&str, &str, &str); 11] = [
+    (
+        "sighting",
+        "a sighting's commit",
+        "SELECT s.commit_row FROM sighting s LEFT JOIN commits c \
+         ON c.row = s.commit_row AND c.created_at = s.created_at WHERE c.row IS NULL",
+    ),
+    (
+        "sighting",
+        "a sighting's origin",
+        "SELECT s.commit_row FROM sighting s LEFT JOIN origin o ON o.row = s.origin WHERE o.row IS NULL",
+    ),
+    (
+        "sighting",
+        "a sighting that its commit does not know",
+        "SELECT s.commit_row FROM sighting s JOIN commits c ON c.row = s.commit_row \
+         WHERE c.origin IS NOT s.origin AND NOT EXISTS (SELECT 1 FROM sighting_more m \
+         WHERE m.commit_row = s.commit_row AND m.origin = s.origin)",
+    ),
+    (
+        "link",
+        "a link's ends",
+        "SELECT l.source FROM link l LEFT JOIN commits f ON f.row = l.source \
+         LEFT JOIN commits t ON t.row = l.target WHERE f.row IS NULL OR t.row IS NULL",
+    ),
+    (
+        "session",
+        "a session's tip",
+        "SELECT s.path FROM session s WHERE s.tip IS NOT NULL AND NOT EXISTS \
+         (SELECT 1 FROM commits c WHERE substr(c.id, 1, 8) = substr(s.tip, 1, 8) AND c.id = s.tip)",
+    ),
+    (
+        "placement",
+        "a placement's commit",
+        "SELECT p.path FROM placement p WHERE NOT EXISTS \
+         (SELECT 1 FROM commits c WHERE substr(c.id, 1, 8) = substr(p.ctx, 1, 8) AND c.id = p.ctx)",
+    ),
+    (
+        "summary",
+        "a summary's commit",
+        "SELECT commit_row FROM summary WHERE commit_row NOT IN (SELECT row FROM commits)",
+    ),
+    ("tag", "a tag's commit", "SELECT commit_row FROM tag WHERE commit_row NOT IN (SELECT row FROM commits)"),
+    (
+        "note",
+        "a note's commit",
+        "SELECT commit_row FROM note WHERE commit_row NOT IN (SELECT row FROM commits)",
+    ),
+    ("pin", "a pin's commit", "SELECT commit_row FROM pin WHERE commit_row NOT IN (SELECT row FROM commits)"),
+    (
+        "audit",
+        "an audit record's commit",
+        "SELECT commit_row FROM audit WHERE commit_row NOT IN (SELECT row FROM commits)",
+    ),
+];
+
+/// Tables whose rows count as references.
+const REFERRING: &str = "SELECT (SELECT count(*) FROM sighting) + (SELECT count(*) FROM link) \
+     + (SELECT count(*) FROM session) + (SELECT count(*) FROM placement) + (SELECT count(*) FROM summary) \
+     + (SELECT count(*) FROM tag) + (SELECT count(*) FROM note) + (SELECT count(*) FROM pin) \
+     + (SELECT count(*) FROM audit)";
+
+type Report<'a> = &'a mut dyn FnMut(Damage);
+
+impl Reader {
+    pub(in crate::sqlite) fn verify(&mut self, found: Report<'_>) -> Verified {
+        let mut verified = Verified::default();
+        // A part that cannot be read is a damage of its own; the other parts may still be sound.
+        let hold = |result: Result<(), StoreError>, what: &str, found: Report<'_>| {
+            if let Err(error) = result {
+                let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
+                found(Damage {
+                    check: "database",
+                    object: STORE_FILE.to_owned(),
+                    message: format!("{what} cannot be read: {error}{}", cause.unwrap_or_default()),
+                });
+            }
+        };
+        let result = self.verify_database(found);
+        hold(result, "the database", found);
+        let result = self.verify_contents(&mut verified, found);
+        hold(result, "the contents", found);
+        let result = self.verify_commits(&mut verified, found);
+        hold(result, "the commits", found);
+        let result = self.verify_references(&mut verified, found);
+        hold(result, "the references", found);
+        verified
+    }
+
+    fn verify_database(&self, found: Report<'_>) -> Result<(), StoreError> {
+        let sql = format!("PRAGMA integrity_check({DATABASE_FINDINGS_MAX})");
+        let mut statement = self.connection.prepare(&sql).during(VERIFYING)?;
+        let mut rows = statement.query([]).during(VERIFYING)?;
+        while let Some(row) = rows.next().during(VERIFYING)? {
+            let message: String = row.get(0).during(VERIFYING)?;
+            if message != "ok" {
+                found(Damage { check: "database", object: STORE_FILE.to_owned(), message });
+            }
+        }
+        Ok(())
+    }
+
+    fn verify_contents(&mut self, verified: &mut Verified, found: Report<'_>) -> Result<(), StoreError> {
+        let mut statement = self
+            .connection
+            .prepare("SELECT row, hash, length, coding, dictionary, bytes FROM content")
+            .during(VERIFYING)?;
+        let mut rows = statement.query([]).during(VERIFYING)?;
+        let mut buffers = Buffers::default();
+        while let Some(row) = rows.next().during(VERIFYING)? {
+            verified.contents += 1;
+            if let Err(error) = verify_row(&self.connection, row, &mut buffers) {
+                found(Damage { check: "content_hash", object: object_of(row), message: error.to_string() });
+            }
+        }
+        Ok(())
+    }
+
+    fn verify_commits(&mut self, verified: &mut Verified, found: Report<'_>) -> Result<(), StoreError> {
+        let sql = concat!(
+            "SELECT ",
+            commit_columns!(),
+            ", (SELECT figures FROM commits WHERE row = c.parent), \
+             (SELECT length FROM content WHERE row = ifnull(c.native, c.artifact)), \
+             c.tip, c.state & 3 <> 2 AND NOT EXISTS (SELECT 1 FROM commits n WHERE n.row = c.row + 1 \
+             AND n.parent = c.row) AND NOT EXISTS (SELECT 1 FROM commits n WHERE n.parent = c.row \
+             AND n.parent <> n.row - 1) FROM commits c"
+        );
+        let mut statement = self.connection.prepare(sql).during(VERIFYING)?;
+        let mut rows = statement.query([]).during(VERIFYING)?;
+        while let Some(row) = rows.next().during(VERIFYING)? {
+            verified.commits += 1;
+            let mut report = |message: String| {
+                found(Damage { check: "commit", object: commit_of(row), message });
+            };
+            let beside = Beside::take(row);
+            match (Found::take(row), beside) {
+                (Ok(stored), Ok(beside)) => {
+                    let (number, parent_row) = (stored.row, stored.parent_row);
+                    match stored.into_commit(&self.connection, &mut self.kinds) {
+                        Ok(commit) => beside.hold(&commit, (number, parent_row), &mut report),
+                        Err(error) => report(text_of(&error)),
+                    }
+                }
+                (Err(error), _) | (_, Err(error)) => report(format!("its row cannot be read: {error}")),
+            }
+        }
+        Ok(())
+    }
+
+    fn verify_references(&self, verified: &mut Verified, found: Report<'_>) -> Result<(), StoreError> {
+        let count: i64 = self.connection.query_row(REFERRING, [], |row| row.get(0)).during(VERIFYING)?;
+        verified.references = count.cast_unsigned();
+        for (table, what, sql) in REFERENCES {
+            let mut statement = self.connection.prepare(sql).during(VERIFYING)?;
+            let mut rows = statement.query([]).during(VERIFYING)?;
+            while let Some(row) = rows.next().during(VERIFYING)? {
+                let end: rusqlite::types::Value = row.get(0).during(VERIFYING)?;
+                found(Damage {
+                    check: "reference",
+                    object: table.to_owned(),
+                    message: format!("{what} is not there ({end:?})"),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What stands beside a commit's own columns.
+struct Beside {
+    parent_figures: Option<Vec<u8>>,
+    length: Option<i64>,
+    tip: bool,
+    is_tip: bool,
+}
+
+impl Beside {
+    fn take(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            parent_figures: row.get(10)?,
+            length: row.get(11)?,
+            tip: row.get(12)?,
+            is_tip: row.get(13)?,
+        })
+    }
+
+    fn hold(
+        &self,
+        commit: &stemmata_model::Commit,
+        rows: (i64, Option<i64>),
+        report: &mut dyn FnMut(String),
+    ) {
+        let (row, parent_row) = rows;
+        if commit.core.id() != commit.id {
+            report(format!("its fields have the id {}", commit.core.id()));
+        }
+        if parent_row.is_some() && commit.core.parent.is_none() {
+            report("its parent is not there".to_owned());
+        }
+        if parent_row.is_some_and(|parent| parent >= row) {
+            report("its parent was stored after it".to_owned());
+        }
+        let parent = self.parent_figures.as_deref().and_then(|bytes| Figures::decode(bytes, row).ok());
+        let depth = parent.map_or(0, |parent| parent.depth.saturating_add(1));
+        if commit.depth != depth {
+            report(format!("its depth is {} instead of {depth}", commit.depth));
+        }
+        let before = parent.map_or(0, |parent| parent.cumulative_bytes);
+        let cumulative = before.saturating_add(commit.native_bytes);
+        if commit.cumulative_bytes != cumulative {
+            report(format!("its chain has {} bytes instead of {cumulative}", commit.cumulative_bytes));
+        }
+        if self.length.map(i64::cast_unsigned) != Some(commit.native_bytes) {
+            report(format!(
+                "its native bytes are {} and its content's are {:?}",
+                commit.native_bytes, self.length
+            ));
+        }
+        if self.tip != self.is_tip {
+            report("it is wrong about whether it is a tip".to_owned());
+        }
+    }
+}
+
+fn object_of(row: &Row<'_>) -> String {
+    match row.get::<_, [u8; 32]>("hash") {
+        Ok(hash) => ArtifactId::from_bytes(hash).to_string(),
+        Err(_) => format!("the content in row {}", row.get::<_, i64>("row").unwrap_or(-1)),
+    }
+}
+
+fn commit_of(row: &Row<'_>) -> String {
+    match row.get::<_, [u8; 16]>(1) {
+        Ok(id) => CommitId::from_bytes(id).to_string(),
+        Err(_) => format!("the commit in row {}", row.get::<_, i64>(0).unwrap_or(-1)),
+    }
+}
+
+fn text_of(error: &StoreError) -> String {
+    match std::error::Error::source(error) {
+        Some(cause) => cause.to_string(),
+        None => error.to_string(),
+    }
+}

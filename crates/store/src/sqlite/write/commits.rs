@@ -1,0 +1,190 @@
+//! Storing commits, closing and covering them.
+//!
+//! Where they were seen is in `places`.
+
+use rusqlite::{OptionalExtension, params};
+use stemmata_model::{ArtifactId, Closure, CommitId};
+
+use super::Transaction;
+use crate::error::StoreError;
+use crate::seam::DEPTH_MAX;
+use crate::sqlite::failure::During;
+use crate::sqlite::figures::Figures;
+use crate::sqlite::kinds::Kind;
+use crate::sqlite::prepare::Part;
+use crate::sqlite::read::commits::{key_of, load_commit};
+use crate::sqlite::state::{self, STATE_CLOSED, STATE_COVERED, STATE_PROVISIONAL};
+use crate::write::NewCommit;
+
+/// What later writes need of a commit; none of it ever changes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Known {
+    pub(super) row: i64,
+    pub(super) created_at: i64,
+    depth: u64,
+    cumulative_bytes: u64,
+}
+
+impl Transaction<'_> {
+    pub(super) fn store_commit(&mut self, id: CommitId, new: &NewCommit) -> Result<(), StoreError> {
+        if let Some(known) = self.find_commit(id)? {
+            return self.store_again(id, known, new);
+        }
+        let parent = match new.core.parent {
+            None => None,
+            Some(parent) => {
+                Some(self.find_commit(parent)?.ok_or(StoreError::ParentMissing { commit: id, parent })?)
+            }
+        };
+        let (depth, before_bytes) =
+            parent.map_or((0, 0), |parent| (parent.depth + 1, parent.cumulative_bytes));
+        if depth >= DEPTH_MAX {
+            return Err(StoreError::Bound { what: "commits of a chain", value: depth + 1, bound: DEPTH_MAX });
+        }
+        let artifact = self.need_content(new.core.artifact)?;
+        let native = new.core.native.map(|native| self.need_content(native)).transpose()?;
+        let native_bytes = native.unwrap_or(artifact).length;
+        let known = self.insert_commit(
+            id,
+            new,
+            Rows {
+                parent: parent.map(|parent| parent.row),
+                artifact: artifact.row,
+                native: native.map(|native| native.row),
+            },
+            Figures {
+                native_bytes,
+                cumulative_bytes: before_bytes.saturating_add(native_bytes),
+                depth,
+                counts: new.counts,
+                restated_entries: state::restated_entries(new.core.commit_type),
+            },
+        )?;
+        if let Some(parent) = parent {
+            self.execute(
+                "UPDATE commits SET tip = 0 WHERE row = ?1 AND tip = 1",
+                [parent.row],
+                "storing a commit",
+            )?;
+        }
+        self.memory.commits.put(id, known);
+        self.outcome.new_commits += 1;
+        Ok(())
+    }
+
+    /// Returns what is known of a commit that has to be there.
+    pub(super) fn need_commit(&mut self, id: CommitId) -> Result<Known, StoreError> {
+        self.find_commit(id)?.ok_or(StoreError::CommitMissing(id))
+    }
+
+    pub(super) fn cover(&mut self, id: CommitId, parts: Vec<Part>) -> Result<(), StoreError> {
+        let known = self.need_commit(id)?;
+        let closing: i64 = self
+            .connection
+            .prepare_cached("SELECT state & 3 FROM commits WHERE row = ?1")
+            .and_then(|mut statement| statement.query_row([known.row], |row| row.get(0)))
+            .during("covering a commit")?;
+        if closing == STATE_CLOSED {
+            return Ok(());
+        }
+        if closing == STATE_PROVISIONAL {
+            self.execute(
+                "UPDATE commits SET state = (state & ~3) | ?2, tip = 0 WHERE row = ?1",
+                [known.row, STATE_COVERED],
+                "covering a commit",
+            )?;
+        }
+        if parts.is_empty() {
+            return Ok(());
+        }
+        let commit =
+            load_commit(self.connection, &mut self.memory.kinds, id)?.ok_or(StoreError::CommitMissing(id))?;
+        self.replace_content(commit.core.native_artifact(), parts)
+    }
+
+    fn store_again(&mut self, id: CommitId, known: Known, new: &NewCommit) -> Result<(), StoreError> {
+        let stored =
+            load_commit(self.connection, &mut self.memory.kinds, id)?.ok_or(StoreError::CommitMissing(id))?;
+        if stored.core != new.core {
+            return Err(StoreError::Conflict(id));
+        }
+        if stored.closure == Closure::Provisional && new.closure == Closure::Closed {
+            self.execute(
+                "UPDATE commits SET state = (state & ~3) | ?2 WHERE row = ?1",
+                [known.row, STATE_CLOSED],
+                "closing a commit",
+            )?;
+        }
+        Ok(())
+    }
+
+    fn find_commit(&mut self, id: CommitId) -> Result<Option<Known>, StoreError> {
+        if let Some(known) = self.memory.commits.get(&id) {
+            return Ok(Some(*known));
+        }
+        let found: Option<(i64, i64, Vec<u8>)> = self
+            .connection
+            .prepare_cached(
+                "SELECT row, created_at, figures FROM commits WHERE substr(id, 1, 8) = ?1 AND id = ?2",
+            )
+            .and_then(|mut statement| {
+                let take = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+                statement.query_row(params![key_of(id), id.to_bytes()], take).optional()
+            })
+            .during("looking up a commit")?;
+        let Some((row, created_at, figures)) = found else {
+            return Ok(None);
+        };
+        let figures = Figures::decode(&figures, row)?;
+        let known =
+            Known { row, created_at, depth: figures.depth, cumulative_bytes: figures.cumulative_bytes };
+        self.memory.commits.put(id, known);
+        Ok(Some(known))
+    }
+
+    fn need_content(&mut self, id: ArtifactId) -> Result<super::contents::Known, StoreError> {
+        self.find_content(id)?.ok_or(StoreError::ContentMissing(id))
+    }
+
+    fn insert_commit(
+        &mut self,
+        id: CommitId,
+        new: &NewCommit,
+        rows: Rows,
+        figures: Figures,
+    ) -> Result<Known, StoreError> {
+        let kind =
+            Kind { format: new.core.format.clone(), template: new.core.template.clone(), rules: new.rules };
+        let kind = self.memory.kinds.row_of(self.connection, &kind)?;
+        let created_at = new.core.created_at.as_micros();
+        let tip = new.closure != Closure::Covered;
+        let values = params![
+            id.to_bytes(),
+            rows.parent,
+            kind,
+            state::encode(new.core.commit_type, new.closure),
+            tip,
+            rows.artifact,
+            rows.native,
+            created_at,
+            figures.encode(),
+        ];
+        let row = self
+            .connection
+            .prepare_cached(
+                "INSERT INTO commits (id, parent, kind, state, tip, artifact, native, created_at, figures) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            )
+            .and_then(|mut statement| statement.insert(values))
+            .during("storing a commit")?;
+        Ok(Known { row, created_at, depth: figures.depth, cumulative_bytes: figures.cumulative_bytes })
+    }
+}
+
+/// What a new commit refers to.
+#[derive(Clone, Copy)]
+struct Rows {
+    parent: Option<i64>,
+    artifact: i64,
+    native: Option<i64>,
+}

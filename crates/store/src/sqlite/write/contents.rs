@@ -1,0 +1,218 @@
+//! Storing contents: literal rows, composed ones, and turning the one into the other.
+//!
+//! Reading them is `read`'s, and shared where a cover has to be checked.
+
+use std::ops::Range;
+
+use rusqlite::{OptionalExtension, params};
+use stemmata_model::ArtifactId;
+
+use super::Transaction;
+use crate::bounds::check_range;
+use crate::error::StoreError;
+use crate::seam::PARTS_MAX;
+use crate::sqlite::coding::Coding;
+use crate::sqlite::failure::{During, unreadable};
+use crate::sqlite::pieces::{self, Piece};
+use crate::sqlite::prepare::{Literal, Part};
+use crate::sqlite::read::contents::{hash_of_pieces, key_of};
+
+/// A content's row and length.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Known {
+    pub(super) row: i64,
+    pub(super) length: u64,
+}
+
+impl Transaction<'_> {
+    /// Stores a content unless it is there, and returns its row.
+    pub(super) fn store_content(&mut self, id: ArtifactId, parts: Vec<Part>) -> Result<i64, StoreError> {
+        if let Some(known) = self.find_content(id)? {
+            return Ok(known.row);
+        }
+        if let [Part::Literal(literal)] = parts.as_slice()
+            && literal.hash == id
+        {
+            return self.insert_literal(literal).map(|known| known.row);
+        }
+        let (pieces, length) = self.compose(parts)?;
+        self.insert_composed(id, &pieces, length)
+    }
+
+    /// Returns a content's row and length.
+    pub(super) fn find_content(&mut self, id: ArtifactId) -> Result<Option<Known>, StoreError> {
+        if let Some(known) = self.memory.contents.get(&id) {
+            return Ok(Some(*known));
+        }
+        let found = self
+            .connection
+            .prepare_cached("SELECT row, length FROM content WHERE substr(hash, 1, 8) = ?1 AND hash = ?2")
+            .and_then(|mut statement| {
+                let take = |row: &rusqlite::Row<'_>| {
+                    Ok(Known { row: row.get(0)?, length: row.get::<_, i64>(1)?.cast_unsigned() })
+                };
+                statement.query_row(params![key_of(&id), id.as_bytes()], take).optional()
+            })
+            .during("looking up a content")?;
+        if let Some(known) = found {
+            self.memory.contents.put(id, known);
+        }
+        Ok(found)
+    }
+
+    /// Keeps a content as ranges of others from now on, unless others refer to its own bytes.
+    pub(super) fn replace_content(&mut self, id: ArtifactId, parts: Vec<Part>) -> Result<(), StoreError> {
+        let (row, coding, referred): (i64, i64, bool) = self
+            .connection
+            .prepare_cached(
+                "SELECT row, coding, referred FROM content WHERE substr(hash, 1, 8) = ?1 AND hash = ?2",
+            )
+            .and_then(|mut statement| {
+                statement.query_row(params![key_of(&id), id.as_bytes()], |row| {
+                    Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+                })
+            })
+            .during("looking up a covered content")?;
+        if coding == Coding::Composed.number() || referred {
+            return Ok(());
+        }
+        let (pieces, _) = self.compose(parts)?;
+        if pieces.iter().any(|piece| piece.row == row) {
+            return Ok(());
+        }
+        if hash_of_pieces(self.connection, id, &pieces)? != id {
+            return Err(StoreError::Corrupt {
+                artifact: id,
+                reason: "the parts that should replace it have another hash".to_owned(),
+            });
+        }
+        self.refer(&pieces)?;
+        let values = params![row, Coding::Composed.number(), pieces::encode(&pieces)];
+        self.execute(
+            "UPDATE content SET coding = ?2, dictionary = NULL, bytes = ?3 WHERE row = ?1",
+            values,
+            "covering a content",
+        )?;
+        Ok(())
+    }
+
+    fn compose(&mut self, parts: Vec<Part>) -> Result<(Vec<Piece>, u64), StoreError> {
+        let mut pieces: Vec<Piece> = Vec::new();
+        let mut length = 0_u64;
+        for part in parts {
+            let (of, range) = match part {
+                Part::Literal(literal) => {
+                    if self.find_content(literal.hash)?.is_none() {
+                        self.insert_literal(&literal)?;
+                    }
+                    (literal.hash, 0..literal.length)
+                }
+                Part::Slice { of, offset, length } => (of, offset..offset.saturating_add(length)),
+            };
+            length = length.checked_add(range.end - range.start).ok_or(StoreError::Bound {
+                what: "bytes of a content",
+                value: u64::MAX,
+                bound: u64::MAX - 1,
+            })?;
+            self.flatten(of, range, &mut pieces)?;
+            if pieces.len() > PARTS_MAX {
+                return Err(StoreError::Bound {
+                    what: "parts of a content",
+                    value: u64::try_from(pieces.len()).unwrap_or(u64::MAX),
+                    bound: u64::try_from(PARTS_MAX).unwrap_or(u64::MAX),
+                });
+            }
+        }
+        Ok((pieces, length))
+    }
+
+    /// Adds the literal ranges that a range of a content stands for.
+    fn flatten(
+        &mut self,
+        of: ArtifactId,
+        range: Range<u64>,
+        pieces: &mut Vec<Piece>,
+    ) -> Result<(), StoreError> {
+        let known = self.find_content(of)?.ok_or(StoreError::ContentMissing(of))?;
+        check_range(range.start, range.end - range.start, known.length)?;
+        match self.pieces_of(of, known.row)? {
+            None => pieces::push(
+                pieces,
+                Piece { row: known.row, offset: range.start, length: range.end - range.start },
+            ),
+            Some(inner) => {
+                for piece in pieces::cut(&inner, range.start, range.end) {
+                    pieces::push(pieces, piece);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the ranges that a composed content is; none for a literal one.
+    fn pieces_of(&self, id: ArtifactId, row: i64) -> Result<Option<Vec<Piece>>, StoreError> {
+        let list: Option<Vec<u8>> = self
+            .connection
+            .prepare_cached("SELECT iif(coding = 3, bytes, NULL) FROM content WHERE row = ?1")
+            .and_then(|mut statement| statement.query_row([row], |row| row.get(0)))
+            .during("reading a content's parts")?;
+        list.map(|list| {
+            pieces::decode(&list).ok_or_else(|| unreadable("content.bytes", &id, &"no list of ranges"))
+        })
+        .transpose()
+    }
+
+    fn insert_literal(&mut self, literal: &Literal) -> Result<Known, StoreError> {
+        let values = params![
+            literal.hash.as_bytes(),
+            literal.length.cast_signed(),
+            literal.coding.number(),
+            literal.coding.dictionary(),
+            literal.stored,
+        ];
+        let row = self.insert_content(values)?;
+        let known = Known { row, length: literal.length };
+        self.memory.contents.put(literal.hash, known);
+        self.outcome.new_contents += 1;
+        self.outcome.new_bytes += literal.length;
+        self.outcome.stored_bytes += u64::try_from(literal.stored.len()).expect("a length fits 64 bits");
+        Ok(known)
+    }
+
+    fn insert_composed(&mut self, id: ArtifactId, pieces: &[Piece], length: u64) -> Result<i64, StoreError> {
+        // A part of it may be the whole: then it is there by now.
+        if let Some(known) = self.find_content(id)? {
+            return Ok(known.row);
+        }
+        self.refer(pieces)?;
+        let list = pieces::encode(pieces);
+        let none: Option<i64> = None;
+        let values = params![id.as_bytes(), length.cast_signed(), Coding::Composed.number(), none, list];
+        let row = self.insert_content(values)?;
+        self.memory.contents.put(id, Known { row, length });
+        self.outcome.new_contents += 1;
+        Ok(row)
+    }
+
+    fn insert_content(&self, values: &[&dyn rusqlite::ToSql]) -> Result<i64, StoreError> {
+        self.connection
+            .prepare_cached(
+                "INSERT INTO content (hash, length, coding, dictionary, referred, bytes) \
+                 VALUES (?1, ?2, ?3, ?4, 0, ?5)",
+            )
+            .and_then(|mut statement| statement.insert(values))
+            .during("storing a content")
+    }
+
+    /// Marks rows that a list refers to, so that their bytes are never given up.
+    fn refer(&self, pieces: &[Piece]) -> Result<(), StoreError> {
+        for piece in pieces {
+            self.execute(
+                "UPDATE content SET referred = 1 WHERE row = ?1 AND referred = 0",
+                [piece.row],
+                "marking a content as referred to",
+            )?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,191 @@
+//! Applying a group of batches as one transaction, on the one connection that writes.
+//!
+//! Who is in a group, and who waits for whom, is `group`'s.
+
+mod annotations;
+mod commits;
+mod contents;
+mod places;
+
+use std::time::Instant;
+
+use rusqlite::Connection;
+
+use self::commits::Known;
+use super::failure::{During, again};
+use super::kinds::Kinds;
+use super::prepare::Prepared;
+use super::recent::Recent;
+use crate::error::StoreError;
+use crate::seam::BatchOutcome;
+use crate::write::Write;
+
+use stemmata_model::{ArtifactId, CommitId};
+
+/// A batch's answer.
+pub(super) type Answer = Result<BatchOutcome, StoreError>;
+
+/// The connection that writes, and what it remembers of rows it met.
+pub(super) struct Writer {
+    connection: Connection,
+    memory: Memory,
+    /// What `PRAGMA data_version` said last: another number means that another connection has written.
+    data_version: i64,
+}
+
+/// Rows met lately, so that a checkpoint need not look up what the last one wrote. Emptied when another
+/// connection has written or a transaction was rolled back.
+#[derive(Default)]
+struct Memory {
+    commits: Recent<CommitId, Known>,
+    contents: Recent<ArtifactId, contents::Known>,
+    origins: Recent<places::OriginKey, i64>,
+    kinds: Kinds,
+}
+
+impl Memory {
+    fn forget(&mut self) {
+        *self = Self::default();
+    }
+}
+
+/// One transaction's view of the writer.
+struct Transaction<'a> {
+    connection: &'a Connection,
+    memory: &'a mut Memory,
+    outcome: BatchOutcome,
+}
+
+impl Writer {
+    pub(super) fn new(connection: Connection) -> Self {
+        Self { connection, memory: Memory::default(), data_version: -1 }
+    }
+
+    /// Applies batches in order, each whole or not at all, and makes all of them durable at once.
+    pub(super) fn apply(&mut self, batches: Vec<Vec<Prepared>>) -> Vec<Answer> {
+        let count = batches.len();
+        match self.apply_all(batches) {
+            Ok(answers) => answers,
+            Err(error) => {
+                self.memory.forget();
+                if !self.connection.is_autocommit() {
+                    // The error that counts is the one before; a transaction that cannot even be rolled back
+                    // ends with the connection.
+                    let _ended = self.connection.execute_batch("ROLLBACK");
+                }
+                let copies: Vec<Answer> = (1..count).map(|_| Err(again(&error))).collect();
+                std::iter::once(Err(error)).chain(copies).collect()
+            }
+        }
+    }
+
+    fn apply_all(&mut self, batches: Vec<Vec<Prepared>>) -> Result<Vec<Answer>, StoreError> {
+        self.begin()?;
+        let alone = batches.len() == 1;
+        let mut answers = Vec::with_capacity(batches.len());
+        for batch in batches {
+            // A batch that is alone is guarded by the transaction itself: its failure ends both.
+            answers.push(if alone { Ok(self.apply_one(batch)?) } else { self.apply_guarded(batch)? });
+        }
+        self.run("COMMIT", "committing a group of batches")?;
+        Ok(answers)
+    }
+
+    fn begin(&mut self) -> Result<(), StoreError> {
+        let started = Instant::now();
+        self.run("BEGIN IMMEDIATE", "beginning a transaction").map_err(|error| match error {
+            StoreError::Locked { .. } => StoreError::Locked {
+                waited_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            },
+            other => other,
+        })?;
+        let data_version: i64 = self
+            .connection
+            .prepare_cached("PRAGMA data_version")
+            .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
+            .during("beginning a transaction")?;
+        if data_version != self.data_version {
+            self.memory.forget();
+            self.data_version = data_version;
+        }
+        Ok(())
+    }
+
+    fn apply_guarded(&mut self, batch: Vec<Prepared>) -> Result<Answer, StoreError> {
+        self.run("SAVEPOINT batch", "guarding a batch")?;
+        let answer = self.apply_one(batch);
+        if let Err(error) = answer {
+            if self.connection.is_autocommit() {
+                // The database ended the whole transaction by itself, as it does when the disk is full.
+                return Err(error);
+            }
+            self.memory.forget();
+            self.run("ROLLBACK TO batch", "rolling back a batch")?;
+            self.run("RELEASE batch", "ending a batch")?;
+            return Ok(Err(error));
+        }
+        self.run("RELEASE batch", "ending a batch")?;
+        Ok(answer)
+    }
+
+    fn apply_one(&mut self, batch: Vec<Prepared>) -> Answer {
+        let mut transaction = Transaction {
+            connection: &self.connection,
+            memory: &mut self.memory,
+            outcome: BatchOutcome::default(),
+        };
+        for write in batch {
+            transaction.apply(write)?;
+        }
+        Ok(transaction.outcome)
+    }
+
+    fn run(&self, sql: &'static str, operation: &'static str) -> Result<(), StoreError> {
+        self.connection
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.execute([]))
+            .during(operation)?;
+        Ok(())
+    }
+}
+
+impl Transaction<'_> {
+    fn apply(&mut self, write: Prepared) -> Result<(), StoreError> {
+        match write {
+            Prepared::Content { id, parts } => self.store_content(id, parts).map(|_| ()),
+            Prepared::Commit { id, new } => self.store_commit(id, &new),
+            Prepared::Cover { commit, parts } => self.cover(commit, parts),
+            Prepared::Plain(write) => self.apply_plain(write),
+        }
+    }
+
+    fn apply_plain(&mut self, write: Write) -> Result<(), StoreError> {
+        match write {
+            Write::Content(_) | Write::Commit(_) | Write::Cover { .. } => {
+                for prepared in super::prepare::prepare(vec![write]) {
+                    self.apply(prepared)?;
+                }
+                Ok(())
+            }
+            Write::Sighting { commit, sighting } => self.see(commit, &sighting),
+            Write::Session(session) => self.upsert_session(&session),
+            Write::Cursor { key, value } => self.keep_cursor(&key, &value),
+            Write::Placement(placement) => self.place(&placement),
+            Write::Annotate { commit, change, at, by } => self.annotate(commit, &change, (at, &by)),
+            Write::Link(link) => self.link(&link),
+        }
+    }
+
+    /// Runs a statement that writes, and says how many rows it changed.
+    fn execute(
+        &self,
+        sql: &'static str,
+        values: impl rusqlite::Params,
+        operation: &'static str,
+    ) -> Result<usize, StoreError> {
+        self.connection
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.execute(values))
+            .during(operation)
+    }
+}

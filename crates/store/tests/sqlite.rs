@@ -1,0 +1,30 @@
+//! The SQLite backend keeps every promise of the seam.
+
+use std::path::PathBuf;
+
+use stemmata_store::{SqliteOptions, SqliteStore, Store, conformance};
+use tempfile::TempDir;
+
+fn open(dir: &std::path::Path) -> Box<dyn Store> {
+    Box::new(SqliteStore::open(dir, SqliteOptions::default()).expect("a store"))
+}
+
+#[test]
+fn sqlite_conforms() {
+    let home = TempDir::new().expect("a directory");
+    let mut made = 0;
+    conformance::run(&mut || {
+        made += 1;
+        open(&home.path().join(made.to_string()))
+    });
+}
+
+#[test]
+fn what_is_acknowledged_is_there_after_a_restart() {
+    let home = TempDir::new().expect("a directory");
+    let dir: PathBuf = home.path().join("store");
+    conformance::check_restart(&mut || open(&dir), &mut |store| {
+        drop(store);
+        open(&dir)
+    });
+}
