@@ -26,12 +26,15 @@ fn main() -> std::io::Result<()> {
     let started = Instant::now();
     let scrubber = Scrubber::builtin();
     let construction = started.elapsed();
+    let hash = scrubber.rules_hash();
+    let first_use = started.elapsed();
 
+    let origin = Instant::now();
     let mut out = std::io::stdout().lock();
     let mut best = Duration::MAX;
     let mut findings = 0;
     for round in 0..ROUNDS {
-        let started = Instant::now();
+        let started = core_time(origin);
         findings = 0;
         for (path, text) in &texts {
             for (number, line) in text.split_inclusive(|&byte| byte == b'\n').enumerate() {
@@ -47,12 +50,19 @@ fn main() -> std::io::Result<()> {
                 }
             }
         }
-        best = best.min(started.elapsed());
+        best = best.min(core_time(origin).saturating_sub(started));
     }
-    writeln!(out, "construction {construction:?}")?;
+    writeln!(out, "construction {construction:?}, with the rules read {first_use:?} ({:02x}…)", hash[0])?;
     writeln!(out, "{} files, {bytes} bytes, {findings} findings", texts.len())?;
     // Bytes per microsecond are megabytes per second.
     writeln!(out, "{} MB/s", bytes as u128 / best.as_micros().max(1))
+}
+
+/// Returns the time this thread has run, so that what else the machine does is left out; elsewhere the wall clock.
+fn core_time(origin: Instant) -> Duration {
+    let scheduled = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let nanos = scheduled.and_then(|text| text.split(' ').next()?.parse().ok());
+    nanos.map_or_else(|| origin.elapsed(), Duration::from_nanos)
 }
 
 fn collect(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {

@@ -35,6 +35,14 @@ struct Whole {
     end: usize,
 }
 
+/// What a value is looked at for.
+#[derive(Debug, Clone, Copy)]
+struct Looking<'a> {
+    whole: Whole,
+    name: &'a Name,
+    certainty: Certainty,
+}
+
 /// Decides about assignments under one rule set.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Assignments<'a> {
@@ -50,8 +58,20 @@ impl Assignments<'_> {
         name: &Name,
         certainty: Certainty,
     ) -> Option<(usize, usize)> {
-        let whole = self.whole_name(text, hit, name)?;
+        let whole = self.whole_name(text, hit)?;
+        // The letter of an escape before the name may look like a part of it.
+        let glued = text.get(..whole.start)?.ends_with(b"\\");
+        if self.is_other(text, hit, whole, name) && !(glued && certainty == Certainty::Possible) {
+            return None;
+        }
         let at = sign(text, whole)?;
+        let typed = annotation(text, at).map(|annotation| at + annotation);
+        let mut places = typed.into_iter().chain([at]).map(|at| at + blanks(text, at));
+        places.find_map(|at| self.value_at(text, at, Looking { whole, name, certainty }))
+    }
+
+    fn value_at(self, text: &[u8], at: usize, looking: Looking<'_>) -> Option<(usize, usize)> {
+        let Looking { whole, name, certainty } = looking;
         let value = read_value(text, at, certainty)?;
         // `PASS: Test7` is a report; `PASS=…` and `pass: "…"` set something.
         if name.spec.alone && !value.quoted && !follows_equals(text.get(..at)?) {
@@ -70,7 +90,8 @@ impl Assignments<'_> {
 
     /// Decides about a field of a JSON object: the name must reach from `hit` to the end of the key.
     pub(crate) fn field(self, key: &[u8], hit: Hit, name: &Name, value: &[u8]) -> bool {
-        self.whole_name(key, hit, name).is_some_and(|whole| whole.end == key.len())
+        self.whole_name(key, hit)
+            .is_some_and(|whole| whole.end == key.len() && !self.is_other(key, hit, whole, name))
             && value.len() <= VALUE_BYTES_MAX
             && self.passes(key, name, value)
     }
@@ -82,19 +103,21 @@ impl Assignments<'_> {
         values.passes(name.spec.value, value) && !(is_bare && is_uuid(value))
     }
 
-    fn whole_name(self, text: &[u8], hit: Hit, name: &Name) -> Option<Whole> {
+    fn whole_name(self, text: &[u8], hit: Hit) -> Option<Whole> {
         let after = text.get(hit.end..)?;
         let tail = after.iter().take(NAME_BYTES_MAX).take_while(|byte| is_name_byte(**byte)).count();
         if !self.is_tail(after.get(..tail)?) {
             return None;
         }
         let before = text.get(..hit.start)?;
-        if name.spec.alone && !stands_alone(before.last(), text.get(hit.start)) {
-            return None;
-        }
         let head = before.iter().rev().take(NAME_BYTES_MAX).take_while(|byte| is_name_byte(**byte)).count();
-        let start = hit.start - head;
-        (!self.is_excluded(text.get(start..hit.start)?)).then_some(Whole { start, end: hit.end + tail })
+        Some(Whole { start: hit.start - head, end: hit.end + tail })
+    }
+
+    /// Tells whether what stands before the word makes it another thing.
+    fn is_other(self, text: &[u8], hit: Hit, whole: Whole, name: &Name) -> bool {
+        let head = text.get(whole.start..hit.start).unwrap_or_default();
+        self.is_excluded(head) || (name.spec.alone && !stands_alone(head.last(), text.get(hit.start)))
     }
 
     fn is_tail(self, tail: &[u8]) -> bool {
@@ -167,43 +190,43 @@ fn gap(text: &[u8], is_part: impl Fn(u8) -> bool) -> (usize, bool) {
     (len, quoted)
 }
 
-/// Reads the sign after a name; returns where its value begins, quotes included.
+/// Reads the sign after a name; returns where it ends.
 fn sign(text: &[u8], name: Whole) -> Option<usize> {
     let rest = text.get(name.end..)?;
     let (len, quoted) = gap(rest, |byte| matches!(byte, b'"' | b'\'' | b'`' | b']'));
-    let signs = rest.get(len..)?;
     let before = text.get(..name.start).unwrap_or_default().last();
-    let taken = match signs {
+    let is_flag =
+        || memchr::memmem::find(text.get(name.start..name.end).unwrap_or_default(), b"--").is_some();
+    let taken = match rest.get(len..)? {
         [b':', b':', b'=', ..] => 3,
         [b':', b':', b':', b'=', ..] => 4,
         [b':', b'=', ..] | [b'=', b'>', ..] | [b'?', b'=' | b'?', ..] | [b'|', b'|', ..] => 2,
         [b'=', b'=' | b'~', ..] | [b':', b':', ..] => return None,
-        [b':', ..] => 1 + annotation(signs.get(1..)?),
-        [b'=', ..] => 1,
+        [b':' | b'=', ..] => 1,
         [b',', ..] if quoted => 1,
         [b'>', ..] if before == Some(&b'<') && !quoted => 1,
         // `--token value`: the dashes are part of the name.
-        _ if !quoted && len > 0 && text.get(name.start..)?.starts_with(b"--") => 0,
+        _ if !quoted && len > 0 && is_flag() => 0,
         _ => return None,
     };
-    let at = name.end + len + taken;
-    let blanks =
-        text.get(at..)?.iter().take(GAP_BYTES_MAX).take_while(|byte| matches!(byte, b' ' | b'\t')).count();
-    Some(at + blanks)
+    Some(name.end + len + taken)
 }
 
-/// Returns the length of a type and the `=` after it, where a quoted value follows; else 0.
-fn annotation(rest: &[u8]) -> usize {
+fn blanks(text: &[u8], at: usize) -> usize {
+    let rest = text.get(at..).unwrap_or_default();
+    rest.iter().take(GAP_BYTES_MAX).take_while(|byte| matches!(byte, b' ' | b'\t')).count()
+}
+
+/// Returns the length of a type and the `=` after it, where both stand between a colon and a quoted value.
+fn annotation(text: &[u8], at: usize) -> Option<usize> {
+    let rest = text.get(at..)?;
     let is_type = |byte: &&u8| byte.is_ascii_alphanumeric() || b" &'<>[]?|_.".contains(byte);
     let len = rest.iter().take(TYPE_BYTES_MAX).take_while(is_type).count();
-    match rest.get(len..) {
-        Some([b'=', b' ', b'"' | b'\'' | b'\\', ..] | [b'=', b'"' | b'\'' | b'\\', ..])
-            if rest.starts_with(b" ") =>
-        {
-            len + 1
-        }
-        _ => 0,
-    }
+    let is_quoted = match rest.get(len..)? {
+        [b'=', b' ', next, ..] | [b'=', next, ..] => matches!(next, b'"' | b'\'' | b'\\'),
+        _ => false,
+    };
+    (is_quoted && rest.starts_with(b" ") && text.get(..at)?.ends_with(b":")).then_some(len + 1)
 }
 
 struct Value {

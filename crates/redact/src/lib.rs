@@ -12,13 +12,13 @@
 //! ```
 
 mod assignment;
-mod automaton;
 mod bounds;
 mod edits;
 mod escape;
 mod fields;
 mod hash;
 mod json;
+mod keywords;
 mod pem;
 mod rules;
 mod scan;

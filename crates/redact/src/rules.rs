@@ -7,6 +7,7 @@ use regex::bytes::{Regex, RegexBuilder};
 use serde::Deserialize;
 
 use crate::bounds::Bound;
+use crate::keywords::KEYWORD_BYTES_MIN;
 
 /// Longest match of a rule that names no `max`. Bounds what one keyword can cost.
 const MATCH_BYTES_MAX: usize = 512;
@@ -20,8 +21,8 @@ pub(crate) enum RulesError {
     /// A rule has an expression and an engine, or neither.
     #[error("rule {kind}: needs either an expression or an engine")]
     Method { kind: String },
-    /// A keyword that a JSON escape could hide, or none at all.
-    #[error("rule {kind}: keyword {keyword:?} is empty or can be escaped")]
+    /// A keyword that a JSON escape could hide, or too short for the prefilter.
+    #[error("rule {kind}: keyword {keyword:?} is too short or can be escaped")]
     Keyword { kind: String, keyword: String },
     /// A name that could not stand in a placeholder.
     #[error("kind {kind:?} is not made of a-z, 0-9 and -")]
@@ -273,7 +274,7 @@ fn rule(spec: RuleSpec) -> Result<Rule, RulesError> {
     let escapable =
         |keyword: &&String| keyword.bytes().any(|byte| matches!(byte, b'/' | b'"' | b'\\') || byte < 0x20);
     if let Some(keyword) =
-        spec.keys.iter().find(|key| key.is_empty() || (spec.re.is_some() && escapable(key)))
+        spec.keys.iter().find(|key| key.len() < KEYWORD_BYTES_MIN || (spec.re.is_some() && escapable(key)))
     {
         return Err(RulesError::Keyword { kind: spec.kind.clone(), keyword: keyword.clone() });
     }
@@ -325,11 +326,11 @@ mod tests {
             );
             Rules::parse(&text)
         };
-        assert!(with("{ kind = 'a', keys = ['k'], re = 'k' }").is_ok());
-        assert!(matches!(with("{ kind = 'a', keys = ['k'] }"), Err(RulesError::Method { .. })));
-        assert!(matches!(with("{ kind = 'a', keys = ['a/b'], re = 'k' }"), Err(RulesError::Keyword { .. })));
-        assert!(matches!(with("{ kind = 'a', keys = [''], re = 'k' }"), Err(RulesError::Keyword { .. })));
-        assert!(matches!(with("{ kind = 'A b', keys = ['k'], re = 'k' }"), Err(RulesError::Kind { .. })));
+        assert!(with("{ kind = 'a', keys = ['kkk'], re = 'k' }").is_ok());
+        assert!(matches!(with("{ kind = 'a', keys = ['kkk'] }"), Err(RulesError::Method { .. })));
+        assert!(matches!(with("{ kind = 'a', keys = ['a/bb'], re = 'k' }"), Err(RulesError::Keyword { .. })));
+        assert!(matches!(with("{ kind = 'a', keys = ['kk'], re = 'k' }"), Err(RulesError::Keyword { .. })));
+        assert!(matches!(with("{ kind = 'A b', keys = ['kkk'], re = 'k' }"), Err(RulesError::Kind { .. })));
         assert!(matches!(with("{ kind = 'a', colour = 1 }"), Err(RulesError::Parse(_))));
     }
 }

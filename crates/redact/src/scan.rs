@@ -1,11 +1,9 @@
 //! Finds secrets in one text: keywords first, then the rules they lead to, in each unescaped view of the text.
 //! Knows nothing of lines, fields or replacement.
 
-use std::sync::OnceLock;
-
 use crate::assignment::{Assignments, Certainty, Hit};
-use crate::automaton::{Automaton, Target};
 use crate::escape::View;
+use crate::keywords::{Keywords, Target};
 use crate::pem;
 use crate::rules::{Engine, Method, Rule, Rules};
 use crate::url;
@@ -22,26 +20,22 @@ pub(crate) struct Span {
     pub(crate) order: usize,
 }
 
-/// The rules with their automaton.
+/// The rules with their keywords.
 #[derive(Debug)]
 pub(crate) struct Scanner {
     pub(crate) rules: Rules,
-    /// Built when the first text comes: a command that scrubs nothing must not pay its millisecond.
-    automaton: OnceLock<Automaton>,
+    keywords: Keywords,
 }
 
 impl Scanner {
     pub(crate) fn of(rules: Rules) -> Scanner {
-        Scanner { rules, automaton: OnceLock::new() }
-    }
-
-    fn automaton(&self) -> &Automaton {
-        self.automaton.get_or_init(|| Automaton::of(&self.rules))
+        let keywords = Keywords::of(&rules);
+        Scanner { rules, keywords }
     }
 
     /// Tells whether a raw line could hold a secret in any field at any depth of escaping. Errs on the side of yes.
     pub(crate) fn is_suspect(&self, raw: &[u8]) -> bool {
-        self.automaton().any(raw, |start, end, target| {
+        self.keywords.any(raw, |start, end, target| {
             let hit = Hit { start, end };
             match target {
                 Target::Escape => true,
@@ -83,7 +77,7 @@ impl Scanner {
     fn collect_plain(&self, text: &[u8], found: &mut Vec<Span>) {
         // A rule need not look again inside what it has just found.
         let mut last: Option<Span> = None;
-        self.automaton().any(text, |start, end, target| {
+        self.keywords.any(text, |start, end, target| {
             let hit = Hit { start, end };
             let (order, place) = match target {
                 Target::Escape => return false,
@@ -98,7 +92,7 @@ impl Scanner {
                 }
             };
             if let Some((start, end)) = place {
-                let span = Span { start, end, order };
+                let span = whole_characters(text, Span { start, end, order });
                 last = Some(span);
                 found.push(span);
             }
@@ -109,7 +103,7 @@ impl Scanner {
     /// Decides about a field of a JSON object by its name; returns the order of the name that makes it a secret.
     pub(crate) fn field(&self, key: &[u8], value: &[u8]) -> Option<usize> {
         let mut found = None;
-        self.automaton().any(key, |start, end, target| {
+        self.keywords.any(key, |start, end, target| {
             if let Target::Name(index) = target {
                 let assignments = Assignments { rules: &self.rules };
                 let name = self.rules.names.get(index);
@@ -164,6 +158,17 @@ impl Scanner {
             }
         }
     }
+}
+
+/// A bound may cut a match inside a character; half of one would not be text any more.
+fn whole_characters(text: &[u8], mut span: Span) -> Span {
+    let is_inside = |at: usize| text.get(at).is_some_and(|byte| byte & 0xc0 == 0x80);
+    // A character has at most four bytes; in what is no UTF-8 a longer run means nothing.
+    for _ in 0..3 {
+        span.start -= usize::from(span.start > 0 && is_inside(span.start));
+        span.end += usize::from(is_inside(span.end));
+    }
+    span
 }
 
 /// Tells whether enough bytes that could be a token's follow the keyword; cheaper than trying the expression.

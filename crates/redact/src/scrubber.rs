@@ -2,7 +2,7 @@
 //! How secrets are found is `walk` and `scan`; how they are replaced is `edits`.
 
 use std::borrow::Cow;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use crate::edits::{self, Edit, THINKING_KIND, What};
 use crate::hash::rules_hash;
@@ -22,13 +22,22 @@ const PASSES_MAX: usize = 8;
 /// Replaces secrets by one rule set. Cheap to clone and to share between threads.
 #[derive(Debug, Clone)]
 pub struct Scrubber {
-    shared: Arc<Shared>,
+    /// Read when it is first needed: a command that scrubs nothing must not pay the millisecond.
+    shared: Arc<LazyLock<Shared>>,
 }
 
 #[derive(Debug)]
 struct Shared {
     scanner: Scanner,
     hash: [u8; 32],
+}
+
+impl Shared {
+    fn builtin() -> Shared {
+        let rules = Rules::parse(BUILTIN).expect("a test reads the shipped rules");
+        let hash = rules_hash(&rules);
+        Shared { scanner: Scanner::of(rules), hash }
+    }
 }
 
 /// A line without its secrets.
@@ -61,17 +70,11 @@ pub struct Finding {
 }
 
 impl Scrubber {
-    /// Returns the scrubber with the shipped rules. They are read once in a process; expressions are compiled when
-    /// their keyword is first seen.
+    /// Returns the scrubber with the shipped rules. They are read once in a process, when first needed; expressions
+    /// are compiled when their keyword is first seen.
     pub fn builtin() -> Scrubber {
         static BUILTIN_SCRUBBER: OnceLock<Scrubber> = OnceLock::new();
-        BUILTIN_SCRUBBER.get_or_init(|| Scrubber::from_rules(BUILTIN)).clone()
-    }
-
-    fn from_rules(text: &str) -> Scrubber {
-        let rules = Rules::parse(text).expect("a test reads the shipped rules");
-        let hash = rules_hash(&rules);
-        Scrubber { shared: Arc::new(Shared { scanner: Scanner::of(rules), hash }) }
+        BUILTIN_SCRUBBER.get_or_init(|| Scrubber { shared: Arc::new(LazyLock::new(Shared::builtin)) }).clone()
     }
 
     /// Returns the hash of everything that decides what is replaced. Two scrubbers with the same hash give the same

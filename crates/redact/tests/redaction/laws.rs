@@ -307,8 +307,8 @@ fn broken_lines_are_scrubbed_too() {
         format!(r#"tail of it {key}","n":1}}"#),
         format!("\0\0\0{key}\0"),
         format!(r#"{{"a":"x\n{key}"#),
-        format!(r#"{{"a":"x\"#) + &key,
-        format!(r#"{{"a":"\u"#) + &key,
+        r#"{"a":"x\"#.to_owned() + &key,
+        r#"{"a":"\u"#.to_owned() + &key,
         format!("{{'a': '{key}'}}"),
     ] {
         let expected = line.replace(&key, "[REDACTED:github-token]");
@@ -320,7 +320,7 @@ fn broken_lines_are_scrubbed_too() {
 /// Time grows with the bytes and not faster, whatever they are.
 #[test]
 fn hostile_lines_take_linear_time() {
-    let size: usize = if cfg!(debug_assertions) { 1 << 20 } else { 7 << 20 };
+    let size: usize = if cfg!(debug_assertions) { 1 << 18 } else { 7 << 20 };
     let limit = Duration::from_secs(if cfg!(debug_assertions) { 20 } else { 5 });
     let units = [
         "a",

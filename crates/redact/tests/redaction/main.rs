@@ -1,5 +1,6 @@
 //! All tests of the scrubber that see it as its callers do.
 //! What a single module promises is tested beside it.
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod corpus;
 mod fixtures;
