@@ -8,6 +8,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use stemmata_model::Timestamp;
 use stemmata_testkit::claude::{ClaudeSession, Dialect};
 use stemmata_testkit::shapes;
 
@@ -35,7 +36,9 @@ fn main() -> anyhow::Result<()> {
         }
         ["--check"] => check(&path),
         ["--measure", folder] => measure(&path, Path::new(folder)),
-        _ => bail!("use `train_dictionary`, `train_dictionary --check` or `train_dictionary --measure FOLDER`"),
+        _ => {
+            bail!("use `train_dictionary`, `train_dictionary --check` or `train_dictionary --measure FOLDER`")
+        }
     }
 }
 
@@ -49,7 +52,7 @@ fn samples() -> Vec<Vec<u8>> {
     for seed in 0..SEEDS {
         for version in Dialect::versions() {
             let session = ClaudeSession::new(seed).version(version).turns(12).tool_calls(6);
-            let session = session.compactions(1).subagents(1).rewinds(1);
+            let session = session.compactions(1).subagents(1).rewinds(1).start(start(seed));
             let transcript = session.build();
             samples.extend(transcript.lines);
             samples.extend(transcript.subagents.into_iter().flat_map(|file| file.lines));
@@ -71,6 +74,12 @@ fn samples() -> Vec<Vec<u8>> {
             line
         })
         .collect()
+}
+
+/// Spreads the sessions over a year and a half, so that no date is worth a place in the dictionary.
+fn start(seed: u64) -> Timestamp {
+    let days = i64::try_from(seed).unwrap_or(0) * 23;
+    Timestamp::from_micros(1_750_000_000_000_000 + days * 86_400_000_000)
 }
 
 fn check(path: &Path) -> anyhow::Result<()> {
@@ -178,12 +187,9 @@ fn measure(path: &Path, folder: &Path) -> anyhow::Result<()> {
 /// Says whether a line is a prompt, for the formats that have one.
 fn starts_turn(line: &[u8]) -> bool {
     let text = String::from_utf8_lossy(line);
-    [
-        "\"role\":\"user\",\"content\":\"",
-        "\"role\":\"user\",\"content\":[{\"type\":\"text\"",
-    ]
-    .iter()
-    .any(|mark| text.contains(mark))
+    ["\"role\":\"user\",\"content\":\"", "\"role\":\"user\",\"content\":[{\"type\":\"text\""]
+        .iter()
+        .any(|mark| text.contains(mark))
         || text.contains("\"type\":\"user_message\"")
 }
 

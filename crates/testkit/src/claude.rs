@@ -6,6 +6,7 @@ mod lines;
 mod metadata;
 mod secrets;
 mod session;
+mod system;
 mod tools;
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ struct Source {
 impl Source {
     fn new(seed: u64) -> Self {
         let mut rng = Rng::new(seed ^ 0x5354_454d_4d41);
-        let cwd = text::expand(&mut rng, "/home/dev/‹project›");
+        let cwd = text::expand(&mut rng, "‹home›");
         let tools = crate::claude::Toolbox::new(rng.fork(1), &cwd);
         let mut clock = Clock::start();
         clock.advance_ms(rng.range(0, 30_000_000_000));

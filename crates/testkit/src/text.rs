@@ -7,9 +7,9 @@
 
 mod cases;
 mod code;
+mod grammar;
 mod output;
 mod prose;
-mod words;
 
 use std::collections::BTreeMap;
 
@@ -78,7 +78,7 @@ impl Expansion<'_> {
             "base64" => self.rng.base64(count),
             "uuid" => self.rng.uuid(),
             _ => {
-                let choice = self.rng.pick(words::choices(name));
+                let choice = self.rng.pick(grammar::choices(name));
                 self.fill(choice, depth + 1)
             }
         }

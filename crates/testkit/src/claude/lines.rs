@@ -189,7 +189,14 @@ impl Lines {
     /// Returns a tool call; `input` is JSON.
     pub fn tool_use(&self, at: &At, api: &Api, call: (&str, &str), input: &str) -> String {
         let block = Object::new().text("type", "tool_use").text("id", call.0);
-        self.assistant(at, api, block.text("name", call.1).raw("input", input))
+        let block = block.text("name", call.1).raw("input", input);
+        // Said from about 2.1.30 on, and left out again by the newest.
+        let block = if self.dialect() == Dialect::V2_1 {
+            block.object("caller", Object::new().text("type", "direct"))
+        } else {
+            block
+        };
+        self.assistant(at, api, block)
     }
 
     /// Returns the answer to a tool call.
@@ -263,49 +270,6 @@ impl Lines {
         self.wrap(at, None, &stamped(line, at))
     }
 
-    /// Returns a `microcompact_boundary`, which cleared the results of the calls.
-    pub fn microcompact_boundary(&self, at: &At, cleared: &[String]) -> String {
-        let metadata =
-            Object::new().text("trigger", "auto").number("preTokens", 65_120).number("tokensSaved", 41_300);
-        let metadata = metadata.texts("compactedToolIds", cleared).raw("clearedAttachmentUUIDs", "[]");
-        let line = Object::new().text("type", "system").text("subtype", "microcompact_boundary");
-        let line = line
-            .text("content", "Context microcompacted")
-            .flag("isMeta", false)
-            .text("timestamp", &at.timestamp)
-            .text("uuid", &at.uuid)
-            .text("level", "info")
-            .object("microcompactMetadata", metadata);
-        self.wrap(at, None, &line)
-    }
-
-    /// Returns how long a turn took.
-    pub fn turn_duration(&self, at: &At, duration_ms: u64) -> String {
-        let line = Object::new().text("type", "system").text("subtype", "turn_duration");
-        let line = line
-            .number("durationMs", duration_ms)
-            .text("timestamp", &at.timestamp)
-            .text("uuid", &at.uuid)
-            .flag("isMeta", false);
-        self.wrap(at, None, &line)
-    }
-
-    /// Returns what the hooks at the end of a turn did.
-    pub fn stop_hook_summary(&self, at: &At, command: &str, tool_use_id: &str) -> String {
-        let info = Object::new().text("command", command).finish();
-        let line = Object::new().text("type", "system").text("subtype", "stop_hook_summary");
-        let line = line.number("hookCount", 1).list("hookInfos", &[info]).raw("hookErrors", "[]");
-        let line = line
-            .flag("preventedContinuation", false)
-            .text("stopReason", "")
-            .flag("hasOutput", false)
-            .text("level", "suggestion")
-            .text("timestamp", &at.timestamp)
-            .text("uuid", &at.uuid)
-            .text("toolUseID", tool_use_id);
-        self.wrap(at, None, &line)
-    }
-
     /// Returns a line about a running hook; `hook` is its event and its full name.
     pub fn hook_progress(&self, at: &At, hook: (&str, &str), command: &str, tool_use_id: &str) -> String {
         let data = Object::new().text("type", "hook_progress").text("hookEvent", hook.0);
@@ -374,7 +338,7 @@ impl Lines {
     }
 
     /// Puts the envelope around a line's own fields, where the version has it.
-    fn wrap(&self, at: &At, logical_parent: Option<&str>, body: &Object) -> String {
+    pub(super) fn wrap(&self, at: &At, logical_parent: Option<&str>, body: &Object) -> String {
         let parent = if logical_parent.is_some() { None } else { at.parent.as_deref() };
         let head = Object::new()
             .text_or_null("parentUuid", parent)
@@ -405,7 +369,7 @@ impl Lines {
     }
 }
 
-fn stamped(line: Object, at: &At) -> Object {
+pub(super) fn stamped(line: Object, at: &At) -> Object {
     line.text("uuid", &at.uuid).text("timestamp", &at.timestamp)
 }
 

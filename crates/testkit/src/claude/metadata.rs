@@ -79,3 +79,9 @@ pub fn file_history_snapshot(
     let line = Object::new().text("type", "file-history-snapshot").text("messageId", message_id);
     line.object("snapshot", snapshot).flag("isSnapshotUpdate", update).finish()
 }
+
+/// Returns an `api-request` line: what was sent to the model, by hashes of what was sent before.
+pub(super) fn api_request(session_id: &str, request: &Object) -> String {
+    let line = Object::new().text("type", "api-request").text("sessionId", session_id);
+    line.fields(request).finish()
+}

@@ -48,8 +48,10 @@ impl Toolbox {
             58..=77 => self.edit(),
             78..=86 => self.grep(),
             87..=91 => self.glob(),
-            92..=95 => self.write(),
-            96..=97 => self.todo(),
+            92..=94 => self.write(),
+            95 => self.todo(),
+            96..=97 => self.task(),
+            98 => self.task_output(),
             _ => self.fetch(),
         }
     }
@@ -59,7 +61,13 @@ impl Toolbox {
         let command = text::command(&mut self.rng, self.language);
         let output = text::command_output(&mut self.rng, &command, self.language);
         let purpose = text::expand(&mut self.rng, "‹check|cap›");
-        let input = Object::new().text("command", &command).text("description", &purpose);
+        let input = Object::new().text("command", &command);
+        let input = if self.rng.chance(85) { input.text("description", &purpose) } else { input };
+        let input = if self.rng.chance(30) {
+            input.number("timeout", 1000 * self.rng.range(1, 10) * 30)
+        } else {
+            input
+        };
         let failed = self.rng.chance(12);
         if failed {
             let content = format!("Exit code 1\n{output}");
@@ -155,11 +163,16 @@ impl Toolbox {
     fn grep(&mut self) -> ToolCall {
         let pattern = text::expand(&mut self.rng, "‹verb›‹noun|pascal›");
         let content = text::command_output(&mut self.rng, "grep", self.language);
-        let input = Object::new()
-            .text("pattern", &pattern)
-            .text("path", &self.root)
-            .text("output_mode", "content")
-            .flag("-n", true);
+        let path = text::expand(&mut self.rng, "‹path›");
+        let path = format!("{}/{path}", self.root);
+        let input = Object::new().text("pattern", &pattern).text("path", &path);
+        let input = input.text("output_mode", "content");
+        let input = match self.rng.range(0, 3) {
+            0 => input,
+            1 => input.number("-A", self.rng.range(2, 30)),
+            2 => input.flag("-n", true).number("-C", self.rng.range(2, 9)),
+            _ => input.flag("-n", true),
+        };
         let structured = Object::new().text("mode", "content").number("numFiles", 0);
         let structured = structured.raw("filenames", "[]").text("content", &content);
         let lines = count(content.lines().count());
@@ -207,6 +220,61 @@ impl Toolbox {
             input: Object::new().list("todos", &todos).finish(),
             content: "The list of tasks was updated.".to_owned(),
             structured: structured.finish(),
+            is_error: false,
+        }
+    }
+
+    fn task(&mut self) -> ToolCall {
+        let id = self.rng.range(1, 12).to_string();
+        if self.rng.chance(50) {
+            let subject = text::expand(&mut self.rng, "‹step›");
+            let input = Object::new()
+                .text("subject", &subject)
+                .text("description", &text::paragraph(&mut self.rng, 2))
+                .text("activeForm", &text::expand(&mut self.rng, "‹doing|cap› ‹thing›"));
+            let task = Object::new().text("id", &id).text("subject", &subject);
+            return ToolCall {
+                name: "TaskCreate",
+                input: input.finish(),
+                content: format!("Task {id} was created: {subject}"),
+                structured: Object::new().object("task", task).finish(),
+                is_error: false,
+            };
+        }
+        let (from, to) =
+            if self.rng.chance(50) { ("pending", "in_progress") } else { ("in_progress", "completed") };
+        let change = Object::new().text("from", from).text("to", to);
+        let structured = Object::new()
+            .flag("success", true)
+            .text("taskId", &id)
+            .texts("updatedFields", &["status"])
+            .object("statusChange", change);
+        ToolCall {
+            name: "TaskUpdate",
+            input: Object::new().text("taskId", &id).text("status", to).finish(),
+            content: format!("Task {id} is {to}"),
+            structured: structured.finish(),
+            is_error: false,
+        }
+    }
+
+    fn task_output(&mut self) -> ToolCall {
+        let id = format!("b{}", self.rng.hex(6));
+        let input = Object::new().text("task_id", &id).flag("block", true);
+        let output = text::command_output(&mut self.rng, "test", self.language);
+        let task = Object::new()
+            .text("task_id", &id)
+            .text("task_type", "local_bash")
+            .text("status", "completed")
+            .text("description", &text::expand(&mut self.rng, "‹check|cap›"))
+            .text("output", &output)
+            .number("exitCode", 0);
+        let structured = Object::new().text("retrieval_status", "success");
+        ToolCall {
+            name: "TaskOutput",
+            input: input.number("timeout", 120_000).finish(),
+            content: output,
+            structured: structured.object("task", task).finish(),
             is_error: false,
         }
     }

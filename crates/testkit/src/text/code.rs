@@ -1,11 +1,10 @@
 //! Made-up source files in the languages that agents meet most, and edits of them.
 //! Not compilable programs: they only have to look and compress like code.
 
-mod snippets;
-
 use crate::rng::Rng;
 
 use super::expand;
+use super::grammar::choices;
 
 /// A programming language of made-up code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -55,6 +54,19 @@ impl Language {
         }
     }
 
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Rust => "rust",
+            Self::Go => "go",
+            Self::TypeScript => "typescript",
+            Self::Python => "python",
+            Self::Elixir => "elixir",
+            Self::Shell => "shell",
+            Self::Markdown => "markdown",
+            Self::Config => "config",
+        }
+    }
+
     const fn path(self) -> &'static str {
         match self {
             Self::Rust => "crates/‹noun#1|kebab›/src/‹noun#2|snake›.rs",
@@ -83,9 +95,9 @@ pub struct SourceFile {
 /// Makes a file of at least so many lines.
 pub fn source_file(rng: &mut Rng, language: Language, lines: usize) -> SourceFile {
     let path = expand(rng, language.path());
-    let mut text = expand(rng, snippets::head(language));
+    let mut text = expand(rng, choices(&format!("head_{}", language.name()))[0]);
     while text.lines().count() < lines {
-        let template = rng.pick(snippets::body(language));
+        let template = rng.pick(choices(&format!("code_{}", language.name())));
         text.push('\n');
         text.push_str(&expand(rng, template));
     }
@@ -98,7 +110,7 @@ pub fn edit(rng: &mut Rng, file: &SourceFile) -> (String, String) {
     let start = rng.index(lines.len().saturating_sub(7));
     let length = 2 + rng.index(6);
     let old = lines.iter().skip(start).take(length).copied().collect::<Vec<_>>();
-    let template = rng.pick(snippets::body(file.language));
+    let template = rng.pick(choices(&format!("code_{}", file.language.name())));
     let added = expand(rng, template);
     let kept = old.len() / 2;
     let mut new: Vec<&str> = old.iter().take(kept).copied().collect();

@@ -1,12 +1,12 @@
 //! The stream of a session's lines: turns, rounds of tool calls, compactions, rewinds, subagents.
 //! Not the shapes: those are in `lines`.
 
+mod extras;
 mod subagent;
 
 use std::collections::VecDeque;
 
 use crate::clock::Clock;
-use crate::json::Object;
 use crate::rng::Rng;
 use crate::text;
 
@@ -49,7 +49,7 @@ impl SessionLines {
     pub(super) fn new(settings: &ClaudeSession, mut rng: Rng, clock: Clock) -> Self {
         let session_id = settings.session_id.clone().unwrap_or_else(|| rng.uuid());
         let mut lines = Lines::new(&settings.version, &session_id);
-        let drawn = text::expand(&mut rng, "/home/dev/‹project›");
+        let drawn = text::expand(&mut rng, "‹home›");
         lines.cwd = settings.cwd.clone().unwrap_or(drawn);
         lines.branch = text::expand(&mut rng, "‹branch›");
         if lines.dialect() > Dialect::V1_0 {
@@ -58,7 +58,7 @@ impl SessionLines {
         let models: &[&str] = match lines.dialect() {
             Dialect::V1_0 => &["claude-sonnet-4-20250514", "claude-opus-4-20250514"],
             Dialect::V2_0 => &["claude-sonnet-4-5-20250929", "claude-opus-4-5-20251101"],
-            Dialect::V2_1 => &["claude-opus-4-5-20251101", "claude-opus-4-6"],
+            Dialect::V2_1 => &["claude-opus-4-5-20251101", "claude-opus-4-6", "claude-haiku-4-5-20251001"],
             Dialect::V2_1_330 => &["claude-opus-5-5"],
         };
         let model = rng.pick(models).to_owned();
@@ -211,28 +211,6 @@ impl SessionLines {
         }
     }
 
-    fn write_attachments(&mut self) {
-        let at = self.at();
-        if self.turn == 0 {
-            let snapshot = Object::new().text("workingDirectory", &self.lines.cwd).flag("isWorktree", false);
-            let snapshot = snapshot.flag("isGitRepo", true).raw("additionalWorkingDirectories", "[]");
-            let snapshot = snapshot.text("platform", "linux").text("shell", "bash");
-            let attachment = Object::new().text("type", "environment").object("snapshot", snapshot);
-            let rendered = format!(
-                "<system-reminder>\nWorking directory: {}\nGit repository: yes\n</system-reminder>",
-                self.lines.cwd
-            );
-            let line = self.lines.attachment(&at, attachment, Some(&rendered));
-            self.push(line);
-        } else {
-            let note = text::expand(&mut self.rng, "‹path› was changed outside: ‹fact›");
-            let attachment = Object::new().text("type", "edited_text_file").text("snippet", &note);
-            let rendered = format!("<system-reminder>\n{note}\n</system-reminder>");
-            let line = self.lines.attachment(&at, attachment, Some(&rendered));
-            self.push(line);
-        }
-    }
-
     fn api(&mut self) -> Api {
         let output = self.rng.range(60, 1900);
         let written = self.rng.range(200, 6000);
@@ -277,6 +255,8 @@ impl SessionLines {
         self.tail.clear();
         let width = if round.is_multiple_of(3) { self.settings.parallel.max(1) } else { 1 };
         let calls: Vec<ToolCall> = (0..width).map(|_| self.tools.call()).collect();
+        self.write_interruption();
+        self.write_request();
         let mut api = self.api();
         self.write_preamble(&mut api);
         let mut open = Vec::new();
@@ -299,24 +279,9 @@ impl SessionLines {
         let line = self.lines.tool_use(&at, api, (&id, call.name), &call.input);
         self.push(line);
         if self.lines.dialect() == Dialect::V2_1 && self.settings.progress {
-            self.write_hook("PreToolUse", call.name, &id);
-            if call.name == "Bash" && self.rng.chance(35) {
-                let data = Object::new().text("type", "bash_progress").text("output", "");
-                let data = data.text("fullOutput", "").number("elapsedTimeSeconds", 3);
-                let data = data.number("totalLines", 0).number("timeoutMs", 120_000);
-                let at = self.at();
-                let line = self.lines.progress(&at, data, ("bash-progress-0", &id));
-                self.push(line);
-            }
+            self.write_tool_progress(call.name, &id);
         }
         (id, at.uuid, call)
-    }
-
-    fn write_hook(&mut self, event: &str, tool: &str, tool_use_id: &str) {
-        let name = format!("{event}:{tool}");
-        let at = self.at();
-        let line = self.lines.hook_progress(&at, (event, &name), "callback", tool_use_id);
-        self.push(line);
     }
 
     /// Writes a call's answer, which hangs off the call and not off the line before.

@@ -42,6 +42,7 @@ impl SessionLines {
         let mut api = self.api();
         self.write_preamble(&mut api);
         let (id, assistant, call) = self.write_call(&api, call);
+        self.write_agent_progress(&agent_id, &prompt, &id);
         self.write_conversation(&agent_id, &prompt, &answer);
         self.write_result(id, assistant, call);
     }
