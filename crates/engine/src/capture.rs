@@ -7,4 +7,5 @@ pub(crate) mod ingest;
 pub(crate) mod lines;
 pub(crate) mod segment;
 pub(crate) mod subagents;
+pub(crate) mod survey;
 pub(crate) mod transcript;

@@ -13,6 +13,7 @@ mod verbs;
 pub use capture::homes::{FILES_MAX, HomeHints, RuntimeHome};
 pub use capture::import::{ImportFailure, ImportProgress, ImportReport, ImportedSession};
 pub use capture::lines::LINE_BYTES_MAX;
+pub use capture::survey::{FileState, SurveyedFile};
 pub use capture::transcript::{CaptureOptions, Captured};
 pub use engine::{Engine, Identity};
 pub use error::{Candidate, EngineError, ErrorKind, Result};

@@ -6,6 +6,7 @@ pub(crate) mod checkpoint;
 pub(crate) mod compact;
 pub(crate) mod current;
 pub(crate) mod diff;
+pub(crate) mod entries;
 pub(crate) mod find;
 pub(crate) mod history;
 pub(crate) mod materialize;

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::error::{EngineError, Result};
+use crate::error::EngineError;
 
 /// Files that one scan returns at most: far more than any home holds, and a bound against cycles and mistakes.
 pub const FILES_MAX: usize = 1_000_000;
@@ -58,36 +58,66 @@ pub(crate) struct FoundFile {
     pub bytes: u64,
 }
 
-/// Lists files to import below `paths`: named files as they are, folders searched for `.jsonl`.
-pub(crate) fn find(paths: &[PathBuf]) -> Result<Vec<FoundFile>> {
-    let mut found = Vec::new();
-    for path in paths {
-        let metadata = std::fs::metadata(path).map_err(EngineError::io("read", path))?;
-        if metadata.is_dir() {
-            scan(path, 0, &mut found)?;
-        } else {
-            found.push(FoundFile { path: path.clone(), is_named: true, bytes: metadata.len() });
-        }
-    }
-    found.sort_by(|left, right| left.path.cmp(&right.path));
-    found.dedup_by(|left, right| left.path == right.path);
-    Ok(found)
+/// What a search found, and what it could not look at.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// Files, in the order of their paths.
+    pub files: Vec<FoundFile>,
+    /// Paths that could not be looked at, and why. The search went on.
+    pub failures: Vec<(PathBuf, EngineError)>,
 }
 
-fn scan(folder: &Path, depth: usize, found: &mut Vec<FoundFile>) -> Result<()> {
-    if depth > DEPTH_MAX || found.len() >= FILES_MAX {
-        return Ok(());
-    }
-    let entries = std::fs::read_dir(folder).map_err(EngineError::io("list", folder))?;
-    for entry in entries {
-        let entry = entry.map_err(EngineError::io("list", folder))?;
-        let kind = entry.file_type().map_err(EngineError::io("read", entry.path()))?;
-        if kind.is_dir() {
-            scan(&entry.path(), depth + 1, found)?;
-        } else if kind.is_file() && entry.path().extension().is_some_and(|extension| extension == "jsonl") {
-            let bytes = entry.metadata().map_or(0, |metadata| metadata.len());
-            found.push(FoundFile { path: entry.path(), is_named: false, bytes });
+/// Lists files to import below `paths`: named files as they are, folders searched for `.jsonl`.
+pub(crate) fn find(paths: &[PathBuf]) -> Found {
+    let mut found = Found::default();
+    for path in paths {
+        match std::fs::metadata(path) {
+            Ok(metadata) if metadata.is_dir() => found.scan(path, 0),
+            Ok(metadata) => {
+                found.files.push(FoundFile { path: path.clone(), is_named: true, bytes: metadata.len() });
+            }
+            Err(error) => found.failed("read", path, error),
         }
     }
-    Ok(())
+    found.files.sort_by(|left, right| left.path.cmp(&right.path));
+    found.files.dedup_by(|left, right| left.path == right.path);
+    found
+}
+
+impl Found {
+    fn failed(&mut self, operation: &'static str, path: &Path, error: std::io::Error) {
+        self.failures.push((path.to_owned(), EngineError::io(operation, path)(error)));
+    }
+
+    fn scan(&mut self, folder: &Path, depth: usize) {
+        if depth > DEPTH_MAX || self.files.len() >= FILES_MAX {
+            return;
+        }
+        let entries = match std::fs::read_dir(folder) {
+            Ok(entries) => entries,
+            Err(error) => return self.failed("list", folder, error),
+        };
+        for entry in entries {
+            let looked = entry.and_then(|entry| Ok((entry.path(), entry.file_type()?)));
+            match looked {
+                Ok((path, kind)) if kind.is_dir() => self.scan(&path, depth + 1),
+                Ok((path, _)) if path.extension().is_some_and(|extension| extension == "jsonl") => {
+                    self.file(path);
+                }
+                Ok(_) => {}
+                Err(error) => self.failed("list", folder, error),
+            }
+        }
+    }
+
+    /// Takes a file below a folder; a link to a file counts, one to a folder does not, since it may be a cycle.
+    fn file(&mut self, path: PathBuf) {
+        match std::fs::metadata(&path) {
+            Ok(metadata) if metadata.is_file() => {
+                self.files.push(FoundFile { path, is_named: false, bytes: metadata.len() });
+            }
+            Ok(_) => {}
+            Err(error) => self.failed("read", &path, error),
+        }
+    }
 }

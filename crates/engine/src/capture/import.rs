@@ -57,7 +57,7 @@ impl Engine {
     /// Imports files, and `.jsonl` files below folders. Goes on after a file that fails.
     ///
     /// # Errors
-    /// `Io` when a named path cannot be looked at; everything about single files is in the report.
+    /// Store errors; everything about single files and folders is in the report.
     pub fn import(
         &self,
         paths: &[PathBuf],
@@ -65,7 +65,8 @@ impl Engine {
         threads: usize,
         progress: &(dyn Fn(&ImportProgress<'_>) + Sync),
     ) -> Result<ImportReport> {
-        let mut files = find(paths)?;
+        let found = find(paths);
+        let mut files = found.files;
         // The largest first, so that no thread is left alone with it at the end.
         files.sort_by_key(|file| std::cmp::Reverse(file.bytes));
         let next = AtomicUsize::new(0);
@@ -91,6 +92,7 @@ impl Engine {
             }
         });
         let mut report = report.into_inner().unwrap_or_default();
+        report.failures.extend(found.failures.into_iter().map(|(path, error)| ImportFailure { path, error }));
         report.sessions.sort_by(|left, right| left.path.cmp(&right.path));
         report.skipped.sort();
         report.failures.sort_by(|left, right| left.path.cmp(&right.path));

@@ -376,7 +376,7 @@ fn head(path: &Path) -> Result<Vec<u8>> {
 }
 
 /// Finds the adapter that knows a file.
-fn detect(path: &Path) -> Result<&'static dyn Adapter> {
+pub(crate) fn detect(path: &Path) -> Result<&'static dyn Adapter> {
     let head = head(path)?;
     if head.is_empty() {
         return Err(EngineError::NotATranscript { path: path.to_owned(), reason: "it is empty".to_owned() });

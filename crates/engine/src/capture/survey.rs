@@ -1,0 +1,65 @@
+//! Surveys transcripts without capturing them: which are new, changed, or as they were.
+//!
+//! Looks at cursors and the first bytes of files; never changes anything.
+
+use std::path::PathBuf;
+
+use crate::capture::cursor::{Cursor, FileStamp};
+use crate::capture::homes::{FoundFile, find};
+use crate::capture::transcript::detect;
+use crate::engine::Engine;
+use crate::error::{EngineError, Result};
+
+/// What a capture of a file would find.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileState {
+    /// A transcript that was never read.
+    New,
+    /// A transcript that changed since it was read, or that was read under other redaction rules.
+    Changed,
+    /// A transcript that is as it was when it was read.
+    Unchanged,
+    /// No transcript of a known format, or a file that cannot be read.
+    Other,
+}
+
+/// A file that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SurveyedFile {
+    /// Its path.
+    pub path: PathBuf,
+    /// Its bytes.
+    pub bytes: u64,
+    /// What a capture of it would find.
+    pub state: FileState,
+}
+
+impl Engine {
+    /// Looks at what an import of `paths` would look at, in the order of their paths.
+    ///
+    /// # Errors
+    /// Store errors. A file or folder that cannot be read is left to the import to report.
+    pub fn survey(&self, paths: &[PathBuf]) -> Result<Vec<SurveyedFile>> {
+        let files = find(paths).files.into_iter();
+        files
+            .map(|file| {
+                let state = self.state_of(&file)?;
+                Ok(SurveyedFile { state, path: file.path, bytes: file.bytes })
+            })
+            .collect()
+    }
+
+    fn state_of(&self, file: &FoundFile) -> Result<FileState> {
+        let cursor = self.store.cursor(&self.session_key(&file.path))?;
+        let Some(cursor) = cursor.and_then(|bytes| Cursor::decode(&bytes)) else {
+            return match detect(&file.path) {
+                Ok(_) => Ok(FileState::New),
+                Err(EngineError::NotATranscript { .. } | EngineError::Io { .. }) => Ok(FileState::Other),
+                Err(error) => Err(error),
+            };
+        };
+        let Ok(metadata) = std::fs::metadata(&file.path) else { return Ok(FileState::Other) };
+        let is_same = FileStamp::of(&metadata) == cursor.stamp && cursor.rules == self.rules().0;
+        Ok(if is_same { FileState::Unchanged } else { FileState::Changed })
+    }
+}

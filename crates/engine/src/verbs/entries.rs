@@ -1,0 +1,19 @@
+//! `entries`: what one commit holds, as entries.
+
+use stemmata_model::{CommitId, Entry};
+
+use crate::chain::segments::read_whole;
+use crate::engine::Engine;
+use crate::error::Result;
+
+impl Engine {
+    /// Returns a commit's own entries, in the order of its bytes.
+    ///
+    /// # Errors
+    /// `CommitMissing`, `Format` for a format that cannot be read, store errors.
+    pub fn entries(&self, id: CommitId) -> Result<Vec<Entry>> {
+        let commit = self.store.commit(id)?.ok_or(stemmata_store::StoreError::CommitMissing(id))?;
+        let bytes = read_whole(self, commit.core.native_artifact())?;
+        Ok(Self::adapter(&commit.core.format, "read")?.decode(&bytes).entries)
+    }
+}
