@@ -65,7 +65,8 @@ impl Assignments<'_> {
             return None;
         }
         let at = sign(text, whole)?;
-        let typed = annotation(text, at).map(|annotation| at + annotation);
+        let may_have_type = !text.get(..at)?.ends_with(b"=");
+        let typed = annotation(text, at).filter(|_| may_have_type).map(|annotation| at + annotation);
         let mut places = typed.into_iter().chain([at]).map(|at| at + blanks(text, at));
         places.find_map(|at| self.value_at(text, at, Looking { whole, name, certainty }))
     }
@@ -207,6 +208,8 @@ fn sign(text: &[u8], name: Whole) -> Option<usize> {
         [b'>', ..] if before == Some(&b'<') && !quoted => 1,
         // `--token value`: the dashes are part of the name.
         _ if !quoted && len > 0 && is_flag() => 0,
+        // `var token string = "…"`: a type may stand between.
+        _ if annotation(text, name.end).is_some() => return Some(name.end),
         _ => return None,
     };
     Some(name.end + len + taken)
@@ -217,7 +220,7 @@ fn blanks(text: &[u8], at: usize) -> usize {
     rest.iter().take(GAP_BYTES_MAX).take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
 
-/// Returns the length of a type and the `=` after it, where both stand between a colon and a quoted value.
+/// Returns the length of a type and the `=` after it, where both stand before a quoted value.
 fn annotation(text: &[u8], at: usize) -> Option<usize> {
     let rest = text.get(at..)?;
     let is_type = |byte: &&u8| byte.is_ascii_alphanumeric() || b" &'<>[]?|_.".contains(byte);
@@ -226,7 +229,7 @@ fn annotation(text: &[u8], at: usize) -> Option<usize> {
         [b'=', b' ', next, ..] | [b'=', next, ..] => matches!(next, b'"' | b'\'' | b'\\'),
         _ => false,
     };
-    (is_quoted && rest.starts_with(b" ") && text.get(..at)?.ends_with(b":")).then_some(len + 1)
+    (is_quoted && rest.starts_with(b" ")).then_some(len + 1)
 }
 
 struct Value {
@@ -294,7 +297,9 @@ fn bare_len(text: &[u8]) -> Option<usize> {
             _ => at += 1,
         }
     }
-    (at > 0 && at < VALUE_BYTES_MAX).then_some(at)
+    // `PASSWORD: WIN32_ERROR = 86` gives a type, not a value.
+    let is_type = blanks(text, at) > 0 && text.get(at + blanks(text, at)) == Some(&b'=');
+    (at > 0 && at < VALUE_BYTES_MAX && !is_type).then_some(at)
 }
 
 /// `a=1&b=2`, `a=1;B=2`, `a=1; command`: the value ends. Elsewhere the byte is part of a password.

@@ -143,7 +143,7 @@ fn rarest(keyword: &[u8]) -> (usize, u16) {
 }
 
 /// All spellings of a name: `api_key` is also `apikey`, `api-key`, `apiKey`, `ApiKey`, `API_KEY` …
-/// A word with `_` in front is taken as written, in lower and in upper case.
+/// A word with `_` in front is taken as written and in upper case.
 fn spellings(word: &str) -> Vec<String> {
     let mut all = vec![word.to_owned(), word.to_uppercase()];
     if !word.starts_with('_') {

@@ -9,6 +9,8 @@ const PLACEHOLDER_BYTES: usize = 128;
 const RANDOM_BYTES_MIN: usize = 12;
 /// Changes between a digit and a letter beside it; names with a number in them have one or two.
 const RANDOM_CHANGES_MIN: usize = 3;
+/// Changes of case that make up for one change between digit and letter.
+const RANDOM_CASES_MIN: usize = 4;
 const RANDOM_DIGITS_MIN: usize = 2;
 const RANDOM_LETTERS_MIN: usize = 4;
 const RANDOM_DISTINCT_MIN: usize = 8;
@@ -57,7 +59,7 @@ impl Values<'_> {
             && value.iter().all(in_alphabet)
             && count(value, u8::is_ascii_digit) >= RANDOM_DIGITS_MIN
             && count(value, u8::is_ascii_alphabetic) >= RANDOM_LETTERS_MIN
-            && changes(value) >= RANDOM_CHANGES_MIN
+            && is_mixed(value)
             && distinct(value) >= RANDOM_DISTINCT_MIN
             && !is_address(value)
             && !self.is_placeholder(value)
@@ -116,18 +118,16 @@ fn count(value: &[u8], test: impl Fn(&u8) -> bool) -> usize {
     value.iter().filter(|byte| test(byte)).count()
 }
 
-/// Counts the places where a digit stands beside a letter.
-fn changes(value: &[u8]) -> usize {
-    value
-        .windows(2)
-        .filter(|pair| match pair {
-            [a, b] => {
-                (a.is_ascii_digit() && b.is_ascii_alphabetic())
-                    || (a.is_ascii_alphabetic() && b.is_ascii_digit())
-            }
-            _ => false,
-        })
-        .count()
+/// Tells whether digits and letters stand mixed, as nobody names things.
+fn is_mixed(value: &[u8]) -> bool {
+    let is_number = |a: &u8, b: &u8| a.is_ascii_digit() && b.is_ascii_alphabetic();
+    let is_case = |a: &u8, b: &u8| a.is_ascii_lowercase() && b.is_ascii_uppercase();
+    let changes = |test: &dyn Fn(&u8, &u8) -> bool| {
+        value.windows(2).filter(|pair| matches!(pair, [a, b] if test(a, b) || test(b, a))).count()
+    };
+    let numbers = changes(&is_number);
+    numbers >= RANDOM_CHANGES_MIN
+        || (numbers + 1 == RANDOM_CHANGES_MIN && changes(&is_case) >= RANDOM_CASES_MIN)
 }
 
 /// Paths, links and digests with a name in front say what they are.
@@ -149,6 +149,7 @@ fn is_code(value: &[u8]) -> bool {
         || (value.first() == Some(&b'%') && value.last() == Some(&b'%'))
         || value.first() == Some(&b'/')
         || memchr::memmem::find(value, b"=>").is_some()
+        || memchr::memmem::find(value, b"::").is_some()
         || memchr::memmem::find(value, b"==").is_some_and(|at| at + 2 < value.len())
 }
 
