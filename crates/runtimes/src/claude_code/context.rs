@@ -45,12 +45,12 @@ fn find_path(loaded: &mut load::Loaded, stop: PlanStop) -> (Tree, Path) {
         PlanStop::Ancestor => Reach::Beginning { stop: end(loaded.stop, prefix) },
     };
     let (native, artifact) = (reach(false), reach(true));
-    let tree = Tree::new(loaded.take_rows(), loaded.names.clone(), loaded.side());
+    let side = loaded.side();
+    let tree = Tree::new(loaded.take_rows(), loaded.names.clone(), side);
     let path = path_of(&tree, native);
     let Some(segment) = path.start.map(|start| tree.row(start).segment / 2) else {
         return (tree, path);
     };
-    let side = tree.side;
     let rows = loaded.replace(tree.rows, segment);
     let tree = Tree::new(rows, std::mem::take(&mut loaded.names), side);
     let path = path_of(&tree, artifact);
@@ -73,7 +73,7 @@ fn relink(tree: &Tree, path: &Path, fates: &fate::Fates, stop: PlanStop) -> Vec<
     let mut edits = Vec::new();
     let mut relink = |row: usize, parent: Option<usize>| {
         let line = tree.row(row);
-        if fate::is_prefix(line) || line.parent_span.is_none() || !fates.is_kept(row) {
+        if line.of_artifact || line.parent_span.is_none() || !fates.is_kept(row) {
             return;
         }
         let named = parent.and_then(|parent| tree.row(parent).key);
@@ -129,7 +129,7 @@ fn entry_id(tree: &Tree, key: Key) -> Option<EntryId> {
 
 /// Returns the text of an id.
 fn id_text(tree: &Tree, key: Key) -> String {
-    tree.names.get(&key).map_or_else(|| key.uuid_text(), |name| name.to_string())
+    tree.names.get(&key).map_or_else(|| key.uuid_text(), ToString::to_string)
 }
 
 fn notes(plan: &ContextPlan, path: &Path) -> Vec<Note> {
@@ -140,8 +140,16 @@ fn notes(plan: &ContextPlan, path: &Path) -> Vec<Note> {
         }
     };
     note(plan.abandoned_entries, NoteCode::AbandonedBranch, "entries on abandoned branches were left out");
-    note(plan.recovered, NoteCode::MissingParent, "entries hang on a record that is not in the transcript; the nearest earlier one stands in");
-    note(path.spliced, NoteCode::Reparented, "branches that a wrong parent had cut off are part of the conversation again");
+    note(
+        plan.recovered,
+        NoteCode::MissingParent,
+        "entries hang on a record that is not in the transcript; the nearest earlier one stands in",
+    );
+    note(
+        path.spliced,
+        NoteCode::Reparented,
+        "branches that a wrong parent had cut off are part of the conversation again",
+    );
     note(path.incomplete, NoteCode::Degraded, "compactions without a summary were left out");
     note(plan.reparented.len() as u64, NoteCode::Reparented, "entries got another parent");
     notes

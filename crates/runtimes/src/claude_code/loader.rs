@@ -30,21 +30,14 @@ impl Loader {
         };
         let mut numbers = version.split(['.', '-', '+']).map(|number| number.parse().unwrap_or(u64::MAX));
         let mut next = || numbers.next().unwrap_or_default();
-        if (next(), next(), next()) >= RECOVERING_SINCE {
-            Self::Recovering
-        } else {
-            Self::Walking
-        }
+        if (next(), next(), next()) >= RECOVERING_SINCE { Self::Recovering } else { Self::Walking }
     }
 
     /// Returns the lines of the tree that this loader puts into the conversation.
     pub(super) fn reached(self, tree: &Tree) -> HashSet<usize> {
-        let load = Load {
-            tree,
-            pruned: match self {
-                Self::Recovering => pruned(tree),
-                Self::Walking => HashSet::new(),
-            },
+        let load = match self {
+            Self::Recovering => Load { tree, kept: Kept::of(tree) },
+            Self::Walking => Load { tree, kept: Kept::default() },
         };
         let Some(leaf) = load.leaf(self) else {
             return HashSet::new();
@@ -59,29 +52,65 @@ impl Loader {
 /// A transcript that is being loaded.
 struct Load<'a> {
     tree: &'a Tree,
-    /// Lines that the last compaction put away.
-    pruned: HashSet<usize>,
+    kept: Kept,
 }
 
-/// With kept records listed anywhere, everything before the last boundary goes, but for what that boundary
-/// keeps; if a record that it keeps is missing, nothing goes.
-fn pruned(tree: &Tree) -> HashSet<usize> {
-    let boundaries = || tree.rows.iter().enumerate().filter(|(_, row)| row.kind == Kind::Boundary);
-    let Some((last, row)) = boundaries().last() else {
-        return HashSet::new();
-    };
-    let any_kept = boundaries().any(|(_, row)| !row.preserved.is_empty());
-    if !any_kept || row.preserved.iter().any(|&key| tree.find(key).is_none()) {
-        return HashSet::new();
+/// What the last compaction put away and what it keeps.
+#[derive(Debug, Default)]
+struct Kept {
+    /// Lines that are as if they were not there.
+    pruned: HashSet<usize>,
+    /// Lines that are kept, oldest first.
+    lines: Vec<usize>,
+    /// The summary, on which the first of them hangs.
+    anchor: Option<usize>,
+}
+
+impl Kept {
+    /// With kept records listed anywhere, everything before the last boundary goes, but for what that boundary
+    /// keeps; if a record that it keeps is missing, nothing goes and nothing is hung elsewhere.
+    fn of(tree: &Tree) -> Self {
+        let boundaries = || tree.rows.iter().enumerate().filter(|(_, row)| row.kind == Kind::Boundary);
+        let Some((last, row)) = boundaries().next_back() else {
+            return Self::default();
+        };
+        let any_kept = boundaries().any(|(_, row)| !row.preserved.is_empty());
+        if !any_kept || row.preserved.iter().any(|&key| tree.find(key).is_none()) {
+            return Self::default();
+        }
+        let lines: Vec<usize> = row.preserved.iter().filter_map(|&key| tree.find(key)).collect();
+        let is_kept: HashSet<usize> = lines.iter().copied().collect();
+        Self {
+            pruned: (0..last).filter(|position| !is_kept.contains(position)).collect(),
+            lines,
+            anchor: tree.summary_of(last),
+        }
     }
-    let kept: HashSet<usize> = row.preserved.iter().filter_map(|&key| tree.find(key)).collect();
-    (0..last).filter(|position| !kept.contains(position)).collect()
+
+    /// Returns where a line hangs because of the compaction: the kept lines one under the other below the
+    /// summary, and what hung on the summary, or on a line that was put away, below the last of them.
+    fn parent(&self, tree: &Tree, position: usize, parent: usize) -> Option<usize> {
+        let Some(&last) = self.lines.last() else {
+            return Some(parent).filter(|parent| !self.pruned.contains(parent));
+        };
+        if let Some(place) = self.lines.iter().position(|&line| line == position) {
+            let before = place.checked_sub(1).and_then(|before| self.lines.get(before).copied());
+            return before.or(self.anchor);
+        }
+        if Some(parent) == self.anchor {
+            return Some(last);
+        }
+        if self.pruned.contains(&parent) {
+            return tree.row(position).kind.is_message().then_some(last);
+        }
+        Some(parent)
+    }
 }
 
 impl Load<'_> {
     fn is_there(&self, position: usize) -> bool {
         let row = self.tree.row(position);
-        row.kind.is_node() && row.kind != Kind::Progress && !self.pruned.contains(&position)
+        row.kind.is_node() && row.kind != Kind::Progress && !self.kept.pruned.contains(&position)
     }
 
     /// Returns the parent as it is written, read over progress.
@@ -89,14 +118,7 @@ impl Load<'_> {
         if self.tree.is_made_up(position) {
             return None;
         }
-        let parent = self.tree.parent(position)?;
-        if !self.pruned.contains(&parent) {
-            return Some(parent);
-        }
-        // What hangs on a record that a compaction put away hangs on the last one it kept.
-        let boundary = self.tree.rows.iter().rposition(|row| row.kind == Kind::Boundary)?;
-        let kept = self.tree.row(boundary).preserved.last().and_then(|&key| self.tree.find(key));
-        kept.filter(|_| self.tree.row(position).kind.is_message())
+        self.kept.parent(self.tree, position, self.tree.parent(position)?)
     }
 
     /// The last line of the tree ends the conversation, unless a checkpoint names a record above which, or
@@ -108,12 +130,30 @@ impl Load<'_> {
             return Some(last);
         }
         let (checkpoint, explicit) = self.checkpoint(last);
-        match checkpoint {
-            Some(checkpoint) if explicit => Some(checkpoint),
-            Some(checkpoint) if !self.descends(last, checkpoint) => Some(checkpoint),
-            Some(_) => Some(last),
-            None => Some(self.newest_below(last)),
+        let leaf = match checkpoint {
+            Some(checkpoint) if explicit || !self.descends(last, checkpoint) => checkpoint,
+            Some(_) => last,
+            None => self.newest_below(last),
+        };
+        if self.has_message_above(leaf) {
+            return Some(leaf);
         }
+        // With no message on its way the end is the newest message anywhere.
+        let messages = (0..self.tree.rows.len()).filter(own);
+        let messages = messages.filter(|&position| self.tree.row(position).kind.is_message());
+        messages.max_by_key(|&position| (self.tree.row(position).time, position))
+    }
+
+    fn has_message_above(&self, leaf: usize) -> bool {
+        let mut seen = HashSet::new();
+        let mut next = Some(leaf);
+        while let Some(position) = next.filter(|&position| seen.insert(position)) {
+            if self.tree.row(position).kind.is_message() {
+                return true;
+            }
+            next = self.parent(position);
+        }
+        false
     }
 
     /// A boundary makes earlier checkpoints void.
@@ -150,9 +190,11 @@ impl Load<'_> {
 
     /// Without checkpoints, a record written earlier than its parent still counts as after it.
     fn newest_below(&self, last: usize) -> usize {
-        let newest = (0..self.tree.rows.len()).filter(|&position| self.is_there(position) && self.tree.is_own(position));
+        let newest = (0..self.tree.rows.len())
+            .filter(|&position| self.is_there(position) && self.tree.is_own(position));
         let newest = newest.max_by_key(|&position| (self.tree.row(position).time, position));
-        let newest = newest.filter(|&newest| newest < last && self.tree.row(newest).time > self.tree.row(last).time);
+        let newest =
+            newest.filter(|&newest| newest < last && self.tree.row(newest).time > self.tree.row(last).time);
         newest.filter(|&newest| self.descends(newest, last)).unwrap_or(last)
     }
 
@@ -164,7 +206,9 @@ impl Load<'_> {
             units.insert(self.tree.unit(position));
             let row = self.tree.row(position);
             let has_parent = matches!(row.parent, Link::Of(_));
-            next = self.parent(position).or_else(|| has_parent.then(|| self.in_time(position, &reached)).flatten());
+            next = self
+                .parent(position)
+                .or_else(|| has_parent.then(|| self.in_time(position, &reached)).flatten());
         }
         let beside = (0..self.tree.rows.len()).filter(|&position| {
             self.is_there(position) && units.contains(&self.tree.unit(position)) && self.tree.is_own(position)
@@ -177,9 +221,13 @@ impl Load<'_> {
     fn in_time(&self, position: usize, reached: &HashSet<usize>) -> Option<usize> {
         let time = self.tree.row(position).time?;
         let own = |&other: &usize| {
-            self.is_there(other) && self.tree.is_own(other) == self.tree.is_own(position) && !reached.contains(&other)
+            self.is_there(other)
+                && self.tree.is_own(other) == self.tree.is_own(position)
+                && !reached.contains(&other)
         };
-        let earlier = (0..self.tree.rows.len()).filter(own).filter_map(|other| Some((self.tree.row(other).time?, other)));
+        let earlier = (0..self.tree.rows.len())
+            .filter(own)
+            .filter_map(|other| Some((self.tree.row(other).time?, other)));
         let (found, other) = earlier.filter(|&(other, _)| other <= time).max()?;
         (time - found <= GAP_MICROS_MAX).then_some(other)
     }

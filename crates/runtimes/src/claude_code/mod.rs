@@ -22,6 +22,8 @@ mod row;
 #[cfg(test)]
 pub(crate) mod samples;
 mod split;
+#[cfg(test)]
+pub(crate) mod story;
 mod tree;
 mod validate;
 

@@ -114,7 +114,9 @@ pub(super) fn walk(tree: &Tree, leaf: usize, reach: Reach) -> Path {
                 next = path.pass_boundary(tree, unit);
                 continue;
             }
-            Kind::Summary if tree.boundary_of(unit).is_some_and(|boundary| !reach.ends_at(tree, boundary)) => {
+            Kind::Summary
+                if tree.boundary_of(unit).is_some_and(|boundary| !reach.ends_at(tree, boundary)) =>
+            {
                 path.skipped.insert(unit);
                 next = tree.parent(unit).or_else(|| tree.nearest(unit));
                 continue;

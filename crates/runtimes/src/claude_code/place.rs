@@ -63,7 +63,9 @@ impl LinePlacer {
     fn rewrite(&self, line: &[u8], record: &Record<'_>, out: &mut Vec<u8>) {
         let mut edits: Vec<(Field<'_>, String)> = Vec::new();
         let sessions = [record.session_id, record.session_id_snake].into_iter().flatten();
-        edits.extend(sessions.filter(|field| field.text().is_some()).map(|field| (field, self.session.clone())));
+        edits.extend(
+            sessions.filter(|field| field.text().is_some()).map(|field| (field, self.session.clone())),
+        );
         for field in [record.cwd, record.relocated_cwd].into_iter().flatten() {
             edits.extend(self.moved(field).map(|moved| (field, json_string(&moved))));
         }
@@ -150,7 +152,11 @@ impl Placer for LinePlacer {
             }
         };
         note(self.dropped_tails, NoteCode::TornTail, "line that was cut in its middle was left out");
-        note(self.dropped_boundaries, NoteCode::Degraded, "start of a compaction without its summary was left out");
+        note(
+            self.dropped_boundaries,
+            NoteCode::Degraded,
+            "start of a compaction without its summary was left out",
+        );
         note(self.closer.closed, NoteCode::SyntheticResult, "tool calls without a result got a marked one");
         note(self.closer.late, NoteCode::Conflict, "results came after their call had got a marked one");
         notes

@@ -3,6 +3,7 @@
 //! Not the line itself: an index of a transcript of a gigabyte keeps some hundred bytes a line.
 
 use serde::Deserialize;
+use stemmata_model::Timestamp;
 
 use super::message::{Content, Message};
 use super::record::{Field, ParentLink, Record, is_blank, is_true, text};
@@ -55,14 +56,14 @@ impl Key {
 
 /// Returns the text of a UUID.
 pub(super) fn uuid_text(bytes: [u8; 16]) -> String {
-    use std::fmt::Write as _;
     let mut text = String::with_capacity(36);
     for (position, byte) in bytes.iter().enumerate() {
         if matches!(position, 4 | 6 | 8 | 10) {
             text.push('-');
         }
-        // Writing to a string cannot fail.
-        drop(write!(text, "{byte:02x}"));
+        for digit in [byte >> 4, byte & 0xf] {
+            text.extend(char::from_digit(u32::from(digit), 16));
+        }
     }
     text
 }
@@ -129,6 +130,7 @@ pub(super) enum Link {
 }
 
 /// A line as a node.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts of a line, one bit each")]
 #[derive(Debug, Clone)]
 pub(super) struct Row {
     /// Which bytes it is in, as `Piece::segment` counts them.
@@ -155,6 +157,8 @@ pub(super) struct Row {
     pub(super) has_agent: bool,
     /// For a checkpoint: whether the user chose it.
     pub(super) explicit: bool,
+    /// Whether it is of a compaction's artifact, which is taken whole and as it is.
+    pub(super) of_artifact: bool,
     /// When it was written: microseconds since 1970.
     pub(super) time: Option<i64>,
     /// Calls it makes, hashed.
@@ -163,6 +167,8 @@ pub(super) struct Row {
     pub(super) answers: Box<[u64]>,
     /// For a boundary: the records that its compaction keeps, oldest first.
     pub(super) preserved: Box<[Key]>,
+    /// For a boundary: whether `preserved` names the first and the last of a chain only.
+    pub(super) keeps_chain: bool,
 }
 
 /// Ids of a line that are no UUIDs, with their keys: only such texts must be remembered.
@@ -187,7 +193,6 @@ struct CompactMetadata {
 #[serde(default, rename_all = "camelCase")]
 struct PreservedMessages {
     uuids: Vec<String>,
-    all_uuids: Vec<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -222,10 +227,12 @@ impl Row {
             sidechain: false,
             has_agent: false,
             explicit: false,
+            of_artifact: false,
             time: None,
             calls: Box::default(),
             answers: Box::default(),
             preserved: Box::default(),
+            keeps_chain: false,
         };
         if is_blank(line) {
             row.kind = Kind::Blank;
@@ -239,7 +246,7 @@ impl Row {
         self.kind = kind_of(record);
         self.sidechain = record.is_sidechain_record();
         self.has_agent = record.agent_id.is_some();
-        self.time = record.time().map(|time| time.as_micros());
+        self.time = record.time().map(Timestamp::as_micros);
         if !self.kind.is_node() {
             let about = record.leaf_uuid.or(record.message_id);
             self.parent = key_of(about, names).map_or(Link::Absent, Link::Of);
@@ -256,7 +263,7 @@ impl Row {
         self.parent_span = record.parent_uuid.map(|field| (field.span().start, field.span().len()));
         if self.kind == Kind::Boundary {
             self.other = key_of(record.logical_parent_uuid, names);
-            self.preserved = preserved(record, names);
+            (self.preserved, self.keeps_chain) = preserved(record, names);
         }
         if let Some(message) = record.message_fields() {
             self.read_message(message);
@@ -316,16 +323,15 @@ fn named(id: &str, names: &mut Names) -> Key {
     key
 }
 
-fn preserved(record: &Record<'_>, names: &mut Names) -> Box<[Key]> {
-    let Some(field) = record.compact_metadata else {
-        return Box::default();
-    };
-    let metadata: CompactMetadata = serde_json::from_str(field.raw()).unwrap_or_default();
+/// Returns the records that a compaction keeps, and whether they are the ends of a chain. A list supersedes
+/// a chain, as in the client.
+fn preserved(record: &Record<'_>, names: &mut Names) -> (Box<[Key]>, bool) {
+    let metadata = record.compact_metadata.map(|field| serde_json::from_str(field.raw()).unwrap_or_default());
+    let metadata: CompactMetadata = metadata.unwrap_or_default();
     if let Some(messages) = metadata.preserved_messages {
-        let listed = messages.uuids.iter().chain(&messages.all_uuids);
-        return listed.map(|id| named(id, names)).collect();
+        return (messages.uuids.iter().map(|id| named(id, names)).collect(), false);
     }
     let segment = metadata.preserved_segment.unwrap_or_default();
     let ends = [segment.head_uuid, segment.tail_uuid];
-    ends.iter().filter(|id| !id.is_empty()).map(|id| named(id, names)).collect()
+    (ends.iter().filter(|id| !id.is_empty()).map(|id| named(id, names)).collect(), true)
 }

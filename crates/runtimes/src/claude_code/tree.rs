@@ -28,9 +28,11 @@ pub(super) struct Tree {
 
 impl Tree {
     /// Hangs lines, given in the order of the file, under each other.
-    pub(super) fn new(rows: Vec<Row>, names: Names, side: bool) -> Self {
+    pub(super) fn new(mut rows: Vec<Row>, names: Names, side: bool) -> Self {
+        let by_key = index(&rows);
+        expand_chains(&mut rows, &by_key);
         let mut tree = Self {
-            by_key: index(&rows),
+            by_key,
             preserved: preserved(&rows),
             names: names.into_iter().collect(),
             parents: vec![None; rows.len()],
@@ -162,7 +164,7 @@ impl Tree {
     fn find_parent(&self, position: usize) -> (Option<usize>, bool) {
         let row = self.row(position);
         if let Some(kept) = self.kept_parent(position) {
-            return (kept, false);
+            return (Some(kept), false);
         }
         let Link::Of(key) = row.parent else {
             return (None, false);
@@ -173,10 +175,7 @@ impl Tree {
         match self.find(key) {
             Some(parent) if parent == position => (None, false),
             Some(parent) => match self.row(parent).kind {
-                Kind::Progress => {
-                    let made_up = self.is_made_up(parent) && !matches!(row.kind, Kind::Progress);
-                    (self.parent(parent), made_up)
-                }
+                Kind::Progress => (self.parent(parent), self.is_made_up(parent)),
                 Kind::Restated => (self.nearest(parent), false),
                 _ => (Some(parent), false),
             },
@@ -186,23 +185,24 @@ impl Tree {
 
     /// A record that is not there may be one that a compaction keeps, and then its place is behind the summary.
     fn missing_parent(&self, position: usize, key: Key) -> (Option<usize>, bool) {
-        let boundary = self.preserved_by(key).filter(|&boundary| boundary < position);
-        match boundary {
-            Some(boundary) => (self.summary_of(boundary).or(Some(boundary)), false),
-            None => (self.nearest(position), true),
+        if let Some(boundary) = self.preserved_by(key).filter(|&boundary| boundary < position) {
+            return (self.summary_of(boundary).or(Some(boundary)), false);
         }
+        let nearest = self.nearest(position);
+        // Before the first record nothing can stand in, and nothing is lost.
+        (nearest, nearest.is_some())
     }
 
     /// A record that stands behind the boundary which keeps it hangs on the one kept before it, as the client
     /// hangs it when it loads the file.
-    fn kept_parent(&self, position: usize) -> Option<Option<usize>> {
+    fn kept_parent(&self, position: usize) -> Option<usize> {
         let key = self.row(position).key?;
         let boundary = self.preserved_by(key).filter(|&boundary| boundary < position)?;
         let listed = &self.row(boundary).preserved;
         let place = listed.iter().position(|&kept| kept == key)?;
         let before = listed.iter().take(place).rev().filter_map(|&kept| self.find(kept));
         let mut before = before.filter(|&kept| boundary < kept && kept < position);
-        Some(before.next().or_else(|| self.summary_of(boundary)))
+        before.next().or_else(|| self.summary_of(boundary)).or(Some(boundary))
     }
 
     /// Returns the summary of a compaction.
@@ -230,8 +230,10 @@ impl Tree {
         let mut children = Vec::new();
         for position in 0..self.rows.len() {
             let row = self.row(position);
-            let is_head = self.head(self.unit(position)) == position;
-            if let Some(parent) = self.parent(position).filter(|_| is_head && row.kind != Kind::Progress) {
+            // What a compaction keeps goes with it, and is no way on from its summary.
+            let is_branch =
+                self.head(self.unit(position)) == position && self.kept_parent(position).is_none();
+            if let Some(parent) = self.parent(position).filter(|_| is_branch && row.kind != Kind::Progress) {
                 children.push((self.unit(parent), position));
             }
         }
@@ -274,12 +276,38 @@ fn index(rows: &[Row]) -> HashMap<Key, usize> {
     by_key
 }
 
+/// Lists the records between the ends of the chains that compactions keep. A chain that is broken stays as
+/// its ends: the client keeps nothing of it.
+fn expand_chains(rows: &mut [Row], by_key: &HashMap<Key, usize>) {
+    for boundary in 0..rows.len() {
+        let Some([head, tail]) = rows.get(boundary).filter(|row| row.keeps_chain).map(|row| &*row.preserved)
+        else {
+            continue;
+        };
+        let mut chain = vec![*tail];
+        while let Some(last) = chain.last().filter(|last| *last != head && chain.len() <= rows.len()) {
+            match by_key.get(last).and_then(|&position| rows.get(position)).map(|row| row.parent) {
+                Some(Link::Of(parent)) => chain.push(parent),
+                _ => break,
+            }
+        }
+        if chain.last() == Some(head) {
+            chain.reverse();
+            if let Some(row) = rows.get_mut(boundary) {
+                row.preserved = chain.into_boxed_slice();
+            }
+        }
+    }
+}
+
 fn preserved(rows: &[Row]) -> HashMap<Key, usize> {
     let boundaries = rows.iter().enumerate();
     boundaries.flat_map(|(position, row)| row.preserved.iter().map(move |&key| (key, position))).collect()
 }
 
 /// Finds the lines that are one: those of an API message, and the results of its calls.
+///
+/// No message goes on after a prompt: some gateways give all messages the same id.
 fn group(rows: &[Row]) -> Vec<usize> {
     let mut messages: HashMap<(u64, bool), usize> = HashMap::new();
     let mut calls: HashMap<(u64, bool), usize> = HashMap::new();
@@ -296,6 +324,10 @@ fn group(rows: &[Row]) -> Vec<usize> {
             Kind::Result => {
                 let mut answered = row.answers.iter().filter_map(|&call| calls.get(&(call, side)));
                 answered.next().copied().unwrap_or(position)
+            }
+            Kind::Prompt => {
+                messages.retain(|(_, other), _| *other != side);
+                position
             }
             _ => position,
         };

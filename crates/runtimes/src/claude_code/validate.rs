@@ -44,12 +44,7 @@ impl LineValidator {
         let count = self.counts.entry(check).or_default();
         *count += 1;
         if *count <= FINDINGS_OF_A_CHECK_MAX {
-            self.findings.push(Finding {
-                severity,
-                check,
-                line: line.map(|line| line as u64),
-                message,
-            });
+            self.findings.push(Finding { severity, check, line: line.map(|line| line as u64), message });
         }
     }
 
@@ -73,7 +68,12 @@ impl LineValidator {
             missing("uuid", Severity::Fatal, "missing_uuid", "the loader drops it and what is before it");
         }
         if record.parent() == ParentLink::Absent {
-            missing("parentUuid", Severity::Fatal, "missing_parent_uuid", "the loader drops what is before it");
+            missing(
+                "parentUuid",
+                Severity::Fatal,
+                "missing_parent_uuid",
+                "the loader drops what is before it",
+            );
         }
         if record.time().is_none() {
             let severity = match self.loader {
@@ -81,7 +81,12 @@ impl LineValidator {
                 Loader::Walking => Severity::Fatal,
             };
             let mut missing = |what: &str| {
-                self.find(severity, "missing_timestamp", Some(line), format!("{kind} record has no `timestamp`: {what}"));
+                self.find(
+                    severity,
+                    "missing_timestamp",
+                    Some(line),
+                    format!("{kind} record has no `timestamp`: {what}"),
+                );
             };
             missing("older loaders drop what is before it");
         }
@@ -100,7 +105,8 @@ impl LineValidator {
         let unreadable = |&(position, row): &(usize, &Row)| {
             row.kind == Kind::Unreadable && (self.has_newline || position + 1 < line)
         };
-        let lines: Vec<usize> = self.rows.iter().enumerate().filter(unreadable).map(|(position, _)| position).collect();
+        let lines: Vec<usize> =
+            self.rows.iter().enumerate().filter(unreadable).map(|(position, _)| position).collect();
         for position in lines {
             let message = "line is no JSON object; the loader reads over it".to_owned();
             self.find(Severity::Warning, "unparsable_line", Some(position + 1), message);
@@ -110,15 +116,20 @@ impl LineValidator {
     fn check_compactions(&mut self, tree: &Tree, conversation: &Conversation) {
         for (position, row) in tree.rows.iter().enumerate().filter(|(_, row)| row.kind == Kind::Boundary) {
             let line = Some(position + 1);
-            let is_last = tree.rows.iter().skip(position + 1).all(|row| row.kind != Kind::Boundary);
             if !tree.is_complete(position) {
-                let severity = if is_last { Severity::Fatal } else { Severity::Warning };
-                let message = "compaction has no summary, and hides what is before it".to_owned();
+                let mut after = tree.rows.iter().skip(position + 1);
+                let (severity, what) = if after.any(|row| row.kind.is_message()) {
+                    (Severity::Warning, "what hangs on it loses what is before it")
+                } else {
+                    (Severity::Info, "nothing hangs on it yet")
+                };
+                let message = format!("compaction has no summary; {what}");
                 self.find(severity, "boundary_without_summary", line, message);
             }
             let missing = row.preserved.iter().filter(|&&key| tree.find(key).is_none()).count();
             if missing > 0 && conversation.path.start == Some(position) {
-                let message = format!("{missing} records that the compaction keeps are missing; the loader keeps none");
+                let message =
+                    format!("{missing} records that the compaction keeps are missing; the loader keeps none");
                 self.find(Severity::Warning, "preserved_missing", line, message);
             }
         }
@@ -155,14 +166,17 @@ impl LineValidator {
         }
         let units: HashSet<usize> = reached.iter().map(|&position| tree.unit(position)).collect();
         let lost = conversation.messages.iter().filter(|position| !reached.contains(position));
-        let (beside, lost): (Vec<usize>, Vec<usize>) = lost.partition(|&&position| units.contains(&tree.unit(position)));
+        let (beside, lost): (Vec<usize>, Vec<usize>) =
+            lost.partition(|&&position| units.contains(&tree.unit(position)));
         if let Some(&first) = beside.first() {
-            let message = format!("{} parallel calls or results do not reach the model with this client", beside.len());
+            let message =
+                format!("{} parallel calls or results do not reach the model with this client", beside.len());
             self.find(Severity::Warning, "sibling_lost", Some(first + 1), message);
         }
         if let Some(&last) = lost.last() {
             let all = conversation.messages.len();
-            let message = format!("the loader would silently drop {} of {all} messages, up to this one", lost.len());
+            let message =
+                format!("the loader would silently drop {} of {all} messages, up to this one", lost.len());
             self.find(Severity::Fatal, "history_lost", Some(last + 1), message);
         }
         if conversation.messages.is_empty() {
@@ -202,10 +216,7 @@ fn side_of(rows: &[Row]) -> bool {
 
 impl Validator for LineValidator {
     fn line(&mut self, line: &[u8]) {
-        let place = Place {
-            segment: 0,
-            offset: self.offset,
-        };
+        let place = Place { segment: 0, offset: self.offset };
         let row = Row::read(line, place, &mut self.names);
         self.offset += row.length;
         self.rows.push(row);

@@ -16,14 +16,10 @@ pub(super) fn pieces(tree: &Tree, fates: &Fates, edits: &[Relink]) -> Vec<Piece>
         if !fates.is_kept(position) {
             continue;
         }
-        let follows = |piece: &Piece| piece.segment == row.segment && piece.offset + piece.length == row.offset;
+        let follows =
+            |piece: &Piece| piece.segment == row.segment && piece.offset + piece.length == row.offset;
         if !pieces.last().is_some_and(follows) {
-            pieces.push(Piece {
-                segment: row.segment,
-                offset: row.offset,
-                length: 0,
-                edits: Vec::new(),
-            });
+            pieces.push(Piece { segment: row.segment, offset: row.offset, length: 0, edits: Vec::new() });
         }
         let Some(piece) = pieces.last_mut() else {
             continue;

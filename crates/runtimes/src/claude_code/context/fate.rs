@@ -3,7 +3,7 @@
 //! The path itself is given; this is about everything that hangs on it or stands beside it.
 
 use super::super::path::Path;
-use super::super::row::{Kind, Link, Row};
+use super::super::row::{Kind, Link};
 use super::super::tree::Tree;
 
 /// What becomes of the lines.
@@ -31,17 +31,9 @@ impl Fates {
     }
 }
 
-/// Returns whether a line is of the artifact of a compaction or snapshot: those are taken whole.
-pub(super) const fn is_prefix(row: &Row) -> bool {
-    row.segment % 2 == 1
-}
-
 /// Decides about every line.
 pub(super) fn decide(tree: &Tree, path: &Path) -> Fates {
-    let mut fates = Fates {
-        kept: vec![false; tree.rows.len()],
-        ..Fates::default()
-    };
+    let mut fates = Fates { kept: vec![false; tree.rows.len()], ..Fates::default() };
     let first = path.start.unwrap_or_default();
     let abandoned = abandoned_trails(tree, path);
     let mut follows_kept = true;
@@ -50,12 +42,14 @@ pub(super) fn decide(tree: &Tree, path: &Path) -> Fates {
         if !row.kind.is_node() || row.kind == Kind::Restated {
             continue;
         }
-        let keep = if is_prefix(row) || path.units.contains(&tree.unit(position)) {
+        let keep = if row.of_artifact || path.units.contains(&tree.unit(position)) {
             true
         } else if path.skipped.contains(&position) {
             false
         } else if tree.is_own(position) {
-            row.kind.is_hanging_or_result() && !at(&abandoned, position) && hangs_on_kept(tree, path, &fates, position)
+            row.kind.is_hanging_or_result()
+                && !at(&abandoned, position)
+                && hangs_on_kept(tree, path, &fates, position)
         } else {
             // A subagent's lines inside the conversation share the fate of the call that they stand behind.
             follows_kept
@@ -132,12 +126,12 @@ fn decide_outside(tree: &Tree, path: &Path, fates: &mut Fates, position: usize) 
     let about = about.filter(|&about| about >= first);
     let cut = row.other.and_then(|key| tree.find(key)).filter(|&cut| cut >= first);
     let is_known = |about: usize| match row.kind {
-        Kind::Checkpoint => is_prefix(tree.row(about)) || path.units.contains(&tree.unit(about)),
+        Kind::Checkpoint => tree.row(about).of_artifact || path.units.contains(&tree.unit(about)),
         _ => fates.is_kept(about),
     };
-    if is_prefix(row) || about.into_iter().chain(cut).all(is_known) {
+    if row.of_artifact || about.into_iter().chain(cut).all(is_known) {
         fates.set(position);
-    } else {
+    } else if !about.is_some_and(|about| path.skipped.contains(&about)) {
         fates.abandoned += 1;
     }
 }

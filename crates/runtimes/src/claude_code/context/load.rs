@@ -62,7 +62,8 @@ impl Loaded {
     /// Returns whether the conversation is a subagent's: all its lines are marked as a sidechain.
     pub(super) fn side(&self) -> bool {
         self.side.unwrap_or_else(|| {
-            let mut messages = self.segments.iter().flat_map(|lines| &lines.rows).filter(|row| row.kind.is_message());
+            let mut messages =
+                self.segments.iter().flat_map(|lines| &lines.rows).filter(|row| row.kind.is_message());
             messages.clone().next().is_some() && messages.all(|row| row.sidechain)
         })
     }
@@ -81,6 +82,9 @@ impl Loaded {
             return rows;
         };
         let mut replaced = read_lines(&artifact, segment_number(position, true), &mut self.names);
+        for row in &mut replaced {
+            row.of_artifact = true;
+        }
         let known: HashSet<Key> = replaced.iter().filter_map(|row| row.key).collect();
         let own = segment_number(position, false);
         replaced.extend(rows.into_iter().filter(|row| {
@@ -164,7 +168,7 @@ impl Trace {
         self.index(loaded);
         loop {
             self.next = match self.next {
-                Next::Unknown => match self.start(loaded) {
+                Next::Unknown => match start(loaded) {
                     Next::Unknown => return false,
                     next => next,
                 },
@@ -185,37 +189,13 @@ impl Trace {
             // The last line with an id counts, so lines are taken from the end, newest segment first.
             for (position, row) in lines.rows.iter().enumerate().rev() {
                 self.kept.extend(row.preserved.iter());
-                if let Some(key) = row.key {
+                // A restated record is looked for where it was stated first.
+                if let Some(key) = row.key.filter(|_| row.kind != Kind::Restated) {
                     self.links.entry(key).or_insert((segment, position));
                 }
             }
         }
         self.indexed = loaded.segments.len();
-    }
-
-    fn start(&mut self, loaded: &mut Loaded) -> Next {
-        let Some(segment) = loaded.segments.len().checked_sub(1) else {
-            return Next::Unknown;
-        };
-        let rows = loaded.segments.get(segment).map_or(&[][..], |lines| &lines.rows);
-        let Some(side) = loaded.side.or_else(|| side_of(rows)) else {
-            return Next::Unknown;
-        };
-        let mut is_last = true;
-        let mut next = Next::Unknown;
-        for (position, row) in rows.iter().enumerate().rev() {
-            if let (Kind::Checkpoint, true, true, Link::Of(key)) = (row.kind, row.explicit, is_last, row.parent) {
-                next = Next::To(key);
-                break;
-            }
-            if row.kind.is_message() && row.sidechain == side {
-                next = Next::At(segment, position);
-                break;
-            }
-            is_last &= !row.kind.is_node() || row.sidechain != side || row.kind == Kind::Progress;
-        }
-        loaded.side = Some(side);
-        next
     }
 
     fn step(&mut self, loaded: &Loaded, at: (usize, usize)) -> Next {
@@ -240,6 +220,32 @@ impl Trace {
             Link::Root | Link::Absent => Next::Lost,
         }
     }
+}
+
+/// Finds where the way back starts in the newest segment.
+fn start(loaded: &mut Loaded) -> Next {
+    let Some(segment) = loaded.segments.len().checked_sub(1) else {
+        return Next::Unknown;
+    };
+    let rows = loaded.segments.get(segment).map_or(&[][..], |lines| &lines.rows);
+    let Some(side) = loaded.side.or_else(|| side_of(rows)) else {
+        return Next::Unknown;
+    };
+    let mut is_last = true;
+    let mut next = Next::Unknown;
+    for (position, row) in rows.iter().enumerate().rev() {
+        if let (Kind::Checkpoint, true, true, Link::Of(key)) = (row.kind, row.explicit, is_last, row.parent) {
+            next = Next::To(key);
+            break;
+        }
+        if row.kind.is_message() && row.sidechain == side {
+            next = Next::At(segment, position);
+            break;
+        }
+        is_last &= !row.kind.is_node() || row.sidechain != side || row.kind == Kind::Progress;
+    }
+    loaded.side = Some(side);
+    next
 }
 
 /// Returns whether the messages of a segment are a conversation's own or a subagent's, where they tell.

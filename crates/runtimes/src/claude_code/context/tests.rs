@@ -1,1 +1,569 @@
-//! tests
+//! Laws of contexts, on made-up transcripts and on the corpus.
+
+use proptest::prelude::*;
+use serde_json::json;
+use stemmata_model::{CommitType, Granularity};
+
+use super::super::chain::{Chain, placed, segment, validated};
+use super::super::record::Record;
+use super::super::samples::{corpus_files, uuid};
+use super::super::story::{Story, numbers, parents};
+use crate::adapter::{ContextPlan, PlanStop, Severity};
+
+const STOPS: [PlanStop; 2] = [PlanStop::Compaction, PlanStop::Root];
+
+/// The context of a story, as line numbers.
+fn context(story: &Story, stop: PlanStop) -> (ContextPlan, Vec<usize>, Vec<u8>) {
+    let chain = Chain::import(&story.bytes(), Granularity::Turn);
+    let (plan, bytes) = chain.context(stop);
+    let kept = numbers(&bytes);
+    (plan, kept, bytes)
+}
+
+/// What a loader would refuse or lose.
+fn trouble(bytes: &[u8]) -> Vec<String> {
+    let validation = validated(bytes, None);
+    let fatal = validation.findings.iter().filter(|finding| finding.severity == Severity::Fatal);
+    let mut trouble: Vec<String> = fatal.map(|finding| format!("{finding:?}")).collect();
+    if validation.messages_sent != validation.messages_present {
+        trouble.push(format!("{} of {} sent", validation.messages_sent, validation.messages_present));
+    }
+    trouble
+}
+
+#[test]
+fn a_branch_that_the_user_left_stays_out_with_all_that_hangs_on_it() {
+    let mut story = Story::default();
+    let first = story.prompt(None);
+    let answer = story.answer(first);
+    let duration = story.system(answer);
+    let old = story.prompt(Some(duration));
+    let note = story.system(old);
+    let old_answer = story.answer(note);
+    story.about(old);
+    story.checkpoint(old_answer, false);
+    story.wait();
+    let new = story.prompt(Some(duration));
+    let new_answer = story.answer(new);
+    let (plan, kept, bytes) = context(&story, PlanStop::Compaction);
+    assert_eq!(kept, [first, answer, duration, new, new_answer]);
+    assert_eq!(plan.abandoned_entries, 5);
+    assert_eq!(plan.reparented, []);
+    assert_eq!(trouble(&bytes), Vec::<String>::new());
+}
+
+#[test]
+fn parallel_calls_stay_whole_with_all_results() {
+    let mut story = Story::default();
+    let prompt = story.prompt(None);
+    let calls = [story.call(prompt, "m"), 0, 0];
+    let calls = [calls[0], story.call(calls[0], "m"), 0];
+    let calls = [calls[0], calls[1], story.call(calls[1], "m")];
+    let results = calls.map(|call| story.result(call));
+    let end = story.answer(results[1]);
+    let (plan, kept, bytes) = context(&story, PlanStop::Compaction);
+    assert_eq!(kept, (0..story.len()).collect::<Vec<_>>());
+    assert_eq!((plan.abandoned_entries, plan.reparented.len()), (0, 0));
+    assert_eq!(bytes, story.bytes());
+    assert_eq!(validated(&bytes, None).messages_sent, end as u64 + 1);
+}
+
+#[test]
+fn a_prompt_that_hangs_on_the_progress_of_a_tool_loses_nothing() {
+    let mut story = Story::default();
+    let first = story.prompt(None);
+    let call = story.call(first, "m");
+    let progress = story.progress(call);
+    let result = story.result(call);
+    let answer = story.answer(result);
+    story.wait();
+    let next = story.prompt(Some(progress));
+    let (plan, kept, bytes) = context(&story, PlanStop::Compaction);
+    assert_eq!(kept, [first, call, progress, result, answer, next]);
+    assert!(parents(&bytes).contains(&(next, Some(answer))), "{:?}", parents(&bytes));
+    assert_eq!(plan.reparented.len(), 1);
+    // The client itself would drop the answer: here more is kept than it keeps.
+    assert!(!trouble(&story.bytes()).is_empty());
+    assert_eq!(trouble(&bytes), Vec::<String>::new());
+}
+
+#[test]
+fn a_parent_that_was_never_written_costs_nothing() {
+    let mut story = Story::default();
+    let first = story.prompt(None);
+    let answer = story.answer(first);
+    let note = story.system(answer);
+    story.wait();
+    let next = story.prompt(Some(answer));
+    story.set(next, "parentUuid", json!(uuid(9999)));
+    let last = story.answer(next);
+    let (plan, kept, bytes) = context(&story, PlanStop::Compaction);
+    assert_eq!(kept, [first, answer, note, next, last]);
+    assert_eq!(plan.recovered, 1);
+    assert!(parents(&bytes).contains(&(next, Some(note))));
+    assert_eq!(trouble(&bytes), Vec::<String>::new());
+    assert!(!trouble(&story.bytes()).is_empty(), "the client would lose it");
+}
+
+#[test]
+fn a_late_note_on_an_old_record_does_not_lead_back() {
+    let mut story = Story::default();
+    let first = story.prompt(None);
+    let answer = story.answer(first);
+    let next = story.prompt(Some(answer));
+    let last = story.answer(next);
+    story.wait();
+    let late = story.system(first);
+    let (_, kept, bytes) = context(&story, PlanStop::Compaction);
+    assert_eq!(kept, [first, answer, next, last, late]);
+    assert!(parents(&bytes).contains(&(late, Some(last))));
+    assert!(!trouble(&story.bytes()).is_empty(), "the client would go on from the first prompt");
+    assert_eq!(trouble(&bytes), Vec::<String>::new());
+}
+
+#[test]
+fn a_checkpoint_at_a_dead_end_is_left_out() {
+    let mut story = Story::default();
+    let first = story.prompt(None);
+    let answer = story.answer(first);
+    let note = story.system(answer);
+    story.checkpoint(note, false);
+    story.wait();
+    let next = story.prompt(Some(answer));
+    let (_, kept, bytes) = context(&story, PlanStop::Compaction);
+    assert_eq!(kept, [first, answer, note, next]);
+    assert!(!String::from_utf8_lossy(&bytes).contains("last-prompt"));
+    assert!(!trouble(&story.bytes()).is_empty(), "the client would drop the last prompt");
+    assert_eq!(trouble(&bytes), Vec::<String>::new());
+}
+
+#[test]
+fn the_user_s_own_choice_of_an_earlier_record_is_the_end() {
+    let mut story = Story::default();
+    let first = story.prompt(None);
+    let answer = story.answer(first);
+    let old = story.prompt(Some(answer));
+    story.answer(old);
+    story.checkpoint(answer, true);
+    let (plan, kept, bytes) = context(&story, PlanStop::Compaction);
+    assert_eq!(kept, [first, answer]);
+    assert_eq!(plan.abandoned_entries, 2);
+    assert_eq!(trouble(&bytes), Vec::<String>::new());
+}
+
+/// Two compactions; the second keeps the last answer before it.
+fn compacted() -> (Story, [usize; 2], usize) {
+    let mut story = Story::default();
+    let mut last = None;
+    let mut summaries = [0, 0];
+    for summary in &mut summaries {
+        let prompt = story.prompt(last);
+        let call = story.call(prompt, &format!("m{prompt}"));
+        let result = story.result(call);
+        let answer = story.answer(result);
+        let kept: &[usize] = if prompt > 0 { &[answer] } else { &[] };
+        *summary = story.compaction(answer, kept);
+        let note = story.meta(*summary);
+        last = Some(note);
+    }
+    let prompt = story.prompt(last);
+    let end = story.answer(prompt);
+    (story, summaries, end)
+}
+
+#[test]
+fn the_nearest_compaction_and_what_follows_it() {
+    let (story, [_, summary], end) = compacted();
+    let kept_answer = summary - 2;
+    let (plan, kept, bytes) = context(&story, PlanStop::Compaction);
+    let expected: Vec<usize> =
+        [summary - 1, summary, kept_answer].into_iter().chain(summary + 1..=end).collect();
+    assert_eq!(kept, expected);
+    assert_eq!((plan.skipped_compactions, plan.reparented.len(), plan.abandoned_entries), (0, 0, 0));
+    assert_eq!(trouble(&bytes), Vec::<String>::new());
+    let chain = Chain::import(&story.bytes(), Granularity::Turn);
+    let mut newest = chain.newest();
+    super::plan(&mut newest, PlanStop::Compaction).expect("no storage, no error");
+    let compaction = chain.segments.iter().rposition(|segment| segment.commit_type == CommitType::Compaction);
+    assert_eq!(newest.reads, chain.segments.len() - compaction.expect("a compaction"));
+}
+
+#[test]
+fn all_real_entries_from_the_beginning() {
+    let (story, [first, second], end) = compacted();
+    let (plan, kept, bytes) = context(&story, PlanStop::Root);
+    let is_compaction = |line: &usize| [first - 1, first, second - 1, second].contains(line);
+    assert_eq!(kept, (0..=end).filter(|line| !is_compaction(line)).collect::<Vec<_>>());
+    assert_eq!(plan.skipped_compactions, 2);
+    assert_eq!(plan.reparented.len(), 2);
+    assert!(parents(&bytes).contains(&(first + 1, Some(first - 2))));
+    assert!(parents(&bytes).contains(&(second + 1, Some(second - 2))));
+    assert_eq!(trouble(&bytes), Vec::<String>::new());
+    assert_eq!(validated(&bytes, None).messages_sent, kept.len() as u64);
+}
+
+#[test]
+fn a_prompt_before_the_compaction_leads_around_it() {
+    let mut story = Story::default();
+    let first = story.prompt(None);
+    let answer = story.answer(first);
+    let second = story.prompt(Some(answer));
+    let last = story.answer(second);
+    story.compaction(last, &[]);
+    story.wait();
+    let new = story.prompt(Some(answer));
+    for stop in STOPS {
+        let (plan, kept, bytes) = context(&story, stop);
+        assert_eq!(kept, [first, answer, new], "{stop:?}");
+        assert_eq!(plan.skipped_compactions, 0);
+        assert_eq!(plan.abandoned_entries, 4);
+        assert_eq!(trouble(&bytes), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_record_below_one_that_the_compaction_keeps_leads_to_the_compaction() {
+    let mut story = Story::default();
+    let first = story.prompt(None);
+    let answer = story.answer(first);
+    let summary = story.compaction(answer, &[answer]);
+    story.wait();
+    let next = story.prompt(Some(answer));
+    let (_, kept, bytes) = context(&story, PlanStop::Compaction);
+    assert_eq!(kept, [summary - 1, summary, answer, next]);
+    assert_eq!(trouble(&bytes), Vec::<String>::new());
+    let (plan, kept, bytes) = context(&story, PlanStop::Root);
+    assert_eq!(kept, [first, answer, next]);
+    assert_eq!((plan.skipped_compactions, plan.reparented.len()), (1, 0));
+    assert_eq!(trouble(&bytes), Vec::<String>::new());
+}
+
+#[test]
+fn a_compaction_without_its_summary_hides_nothing() {
+    let mut story = Story::default();
+    let first = story.prompt(None);
+    let answer = story.answer(first);
+    story.boundary(answer, &[]);
+    for stop in STOPS {
+        let (plan, kept, bytes) = context(&story, stop);
+        assert_eq!(kept, [first, answer]);
+        assert_eq!(plan.skipped_compactions, 0);
+        assert_eq!(trouble(&bytes), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn an_ancestor_is_inclusive_and_its_first_record_hangs_on_nothing() {
+    let (story, [first, second], end) = compacted();
+    let mut chain = Chain::import(&story.bytes(), Granularity::Turn);
+    let marked = chain.segments.iter().position(|segment| {
+        segment.commit_type == CommitType::Delta && numbers(&segment.native).contains(&(first + 2))
+    });
+    chain.segments[marked.expect("the turn after the first compaction")].is_stop = true;
+    let (plan, bytes) = chain.context(PlanStop::Ancestor);
+    let from = numbers(&chain.segments[marked.expect("as above")].native)[0];
+    let is_compaction = |line: &usize| [second - 1, second].contains(line);
+    assert_eq!(numbers(&bytes), (from..=end).filter(|line| !is_compaction(line)).collect::<Vec<_>>());
+    assert_eq!(parents(&bytes)[0], (from, None));
+    assert_eq!(plan.skipped_compactions, 1);
+    assert_eq!(plan.reparented.len(), 2);
+    assert_eq!(plan.recovered, 0);
+    assert_eq!(trouble(&bytes), Vec::<String>::new());
+}
+
+#[test]
+fn an_ancestor_that_is_a_compaction_gives_its_artifact() {
+    let (story, [first, second], end) = compacted();
+    let mut chain = Chain::import(&story.bytes(), Granularity::Turn);
+    let marked = chain.segments.iter().position(|segment| segment.commit_type == CommitType::Compaction);
+    chain.segments[marked.expect("a compaction")].is_stop = true;
+    let (plan, bytes) = chain.context(PlanStop::Ancestor);
+    let is_second = |line: &usize| [second - 1, second].contains(line);
+    assert_eq!(numbers(&bytes), (first - 1..=end).filter(|line| !is_second(line)).collect::<Vec<_>>());
+    assert_eq!(plan.skipped_compactions, 1);
+    assert_eq!(trouble(&bytes), Vec::<String>::new());
+}
+
+#[test]
+fn a_snapshot_says_nothing_twice() {
+    let mut before = Story::default();
+    let first = before.prompt(None);
+    let answer = before.answer(first);
+    let mut whole = before.clone();
+    let next = whole.prompt(Some(answer));
+    let last = whole.answer(next);
+    let all: Vec<usize> = (0..=last).collect();
+    for (restated, older) in [(2, true), (0, false)] {
+        let snapshot = CommitType::Snapshot { restated_entries: restated };
+        let mut chain = Chain::default();
+        if older {
+            chain.push(CommitType::Delta, &before.bytes());
+        }
+        chain.segments.push(segment(snapshot, &whole.bytes(), Some(whole.bytes())));
+        for stop in STOPS {
+            let (plan, bytes) = chain.context(stop);
+            assert_eq!(numbers(&bytes), all, "{restated} {stop:?}");
+            assert_eq!(plan.reparented, []);
+            assert_eq!(trouble(&bytes), Vec::<String>::new());
+        }
+    }
+}
+
+#[test]
+fn a_snapshot_with_ids_of_its_own_hangs_on_what_it_restates() {
+    let mut story = Story::default();
+    let first = story.prompt(None);
+    let answer = story.answer(first);
+    let bytes = story.bytes();
+    let copy = [story.prompt(None), 0];
+    let copy = [copy[0], story.answer(copy[0])];
+    let next = story.prompt(Some(copy[1]));
+    let snapshot = story.bytes()[bytes.len()..].to_vec();
+    let mut chain = Chain::default();
+    chain.push(CommitType::Delta, &bytes);
+    chain.segments.push(segment(
+        CommitType::Snapshot { restated_entries: 2 },
+        &snapshot,
+        Some(snapshot.clone()),
+    ));
+    for stop in STOPS {
+        let (_, context) = chain.context(stop);
+        assert_eq!(numbers(&context), [first, answer, next], "{stop:?}");
+        assert_eq!(parents(&context)[2], (next, Some(answer)));
+        assert_eq!(trouble(&context), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_subagent_s_lines_inside_a_conversation_stay_with_their_call() {
+    let mut story = Story::default();
+    let first = story.prompt(None);
+    let call = story.call(first, "m");
+    let side = story.prompt(None);
+    story.set(side, "isSidechain", json!(true));
+    let side_answer = story.answer(side);
+    story.set(side_answer, "isSidechain", json!(true));
+    let result = story.result(call);
+    let last = story.answer(result);
+    let (plan, kept, bytes) = context(&story, PlanStop::Compaction);
+    assert_eq!(kept, [first, call, side, side_answer, result, last]);
+    assert_eq!((plan.abandoned_entries, plan.reparented.len()), (0, 0));
+    assert_eq!(trouble(&bytes), Vec::<String>::new());
+}
+
+/// What happens next in a made-up conversation.
+#[derive(Debug, Clone)]
+enum Act {
+    Turn { calls: usize, reversed: bool, progress: bool },
+    Rewind(prop::sample::Index),
+    Compact { keep: bool },
+    Metadata,
+}
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let turn = (0..4_usize, any::<bool>(), any::<bool>());
+    let turn = turn.prop_map(|(calls, reversed, progress)| Act::Turn { calls, reversed, progress });
+    let act = prop_oneof![
+        6 => turn,
+        2 => any::<prop::sample::Index>().prop_map(Act::Rewind),
+        1 => any::<bool>().prop_map(|keep| Act::Compact { keep }),
+        1 => Just(Act::Metadata),
+    ];
+    prop::collection::vec(act, 1..14)
+}
+
+/// A conversation and, for each place where a turn ended, the messages of its branch: all, and since the
+/// last compaction.
+#[derive(Debug, Clone, Default)]
+struct Played {
+    story: Story,
+    ends: Vec<End>,
+}
+
+#[derive(Debug, Clone)]
+struct End {
+    line: usize,
+    all: Vec<usize>,
+    since: Vec<usize>,
+}
+
+fn play(acts: &[Act]) -> Played {
+    let mut played = Played::default();
+    let mut end: Option<End> = None;
+    for act in acts {
+        played.story.wait();
+        match act {
+            Act::Turn { calls, reversed, progress } => {
+                let at = end.clone();
+                let next = turn(&mut played.story, at, (*calls, *reversed, *progress));
+                played.ends.push(next.clone());
+                end = Some(next);
+            }
+            Act::Rewind(index) if !played.ends.is_empty() => end = Some(index.get(&played.ends).clone()),
+            Act::Compact { keep } => {
+                let Some(at) = end.take() else { continue };
+                let kept: Vec<usize> = at.all.last().copied().filter(|_| *keep).into_iter().collect();
+                let summary = played.story.compaction(at.line, &kept);
+                let since = kept.into_iter().chain([summary]).collect();
+                let next = End { line: summary, all: at.all, since };
+                played.ends.push(next.clone());
+                end = Some(next);
+            }
+            Act::Metadata => {
+                played.story.push(json!({ "type": "mode", "mode": "default" }));
+            }
+            Act::Rewind(_) => {}
+        }
+    }
+    // What the user went back to counts with the next prompt only.
+    if let Some(at) = end {
+        let next = turn(&mut played.story, Some(at), (1, false, true));
+        played.ends.push(next);
+    }
+    played
+}
+
+fn turn(story: &mut Story, at: Option<End>, (count, reversed, progress): (usize, bool, bool)) -> End {
+    let mut end = at.unwrap_or(End { line: 0, all: Vec::new(), since: Vec::new() });
+    let parent = (!end.since.is_empty()).then_some(end.line);
+    let mut messages = vec![story.prompt(parent)];
+    let mut last = messages[0];
+    if count > 0 {
+        let message = format!("msg_calls_{}", story.len());
+        let mut calls = Vec::new();
+        for _ in 0..count {
+            last = story.call(last, &message);
+            calls.push(last);
+        }
+        if progress {
+            story.progress(last);
+        }
+        if reversed {
+            calls.reverse();
+        }
+        messages.extend(&calls);
+        for call in calls {
+            last = story.result(call);
+            messages.push(last);
+        }
+    }
+    last = story.answer(last);
+    messages.push(last);
+    end.line = story.system(last);
+    end.all.extend(&messages);
+    end.since.extend(&messages);
+    end
+}
+
+fn sorted(mut lines: Vec<usize>) -> Vec<usize> {
+    lines.sort_unstable();
+    lines
+}
+
+proptest! {
+    #[test]
+    fn a_context_holds_the_active_branch_and_no_other(acts in acts()) {
+        let played = play(&acts);
+        let Some(end) = played.ends.last() else { return Ok(()) };
+        let bytes = played.story.bytes();
+        let messages = |bytes: &[u8]| {
+            let lines = bytes.split_inclusive(|&byte| byte == b'\n').filter(|line| {
+                Record::parse(line).is_ok_and(|record| record.is_type("user") || record.is_type("assistant"))
+            });
+            sorted(numbers(&lines.collect::<Vec<_>>().concat()))
+        };
+        let mut contexts = Vec::new();
+        for granularity in [Granularity::Turn, Granularity::Message, Granularity::Every(3)] {
+            let chain = Chain::import(&bytes, granularity);
+            let (_, since) = chain.context(PlanStop::Compaction);
+            let (_, all) = chain.context(PlanStop::Root);
+            prop_assert_eq!(messages(&since), sorted(end.since.clone()));
+            prop_assert_eq!(messages(&all), sorted(end.all.clone()));
+            prop_assert_eq!(trouble(&since), Vec::<String>::new());
+            prop_assert_eq!(trouble(&all), Vec::<String>::new());
+            contexts.push((since, all));
+        }
+        prop_assert!(contexts.windows(2).all(|pair| pair[0] == pair[1]), "cuts make no difference");
+    }
+
+    #[test]
+    fn any_lines_make_a_plan(lines in prop::collection::vec("[UATZRIBCmxdsSr?. ]{1,12}", 1..5), cut in any::<prop::sample::Index>()) {
+        let mut bytes: Vec<u8> = lines.iter().flat_map(|letters| super::super::samples::transcript(letters)).collect();
+        bytes.truncate(cut.index(bytes.len() + 1));
+        for granularity in [Granularity::Turn, Granularity::Message] {
+            let chain = Chain::import(&bytes, granularity);
+            for stop in STOPS {
+                chain.context(stop);
+            }
+        }
+    }
+}
+
+fn is_compaction(line: &[u8]) -> bool {
+    Record::parse(line).is_ok_and(|record| record.is_compact_boundary() || record.is_compaction_summary())
+}
+
+#[test]
+fn a_context_of_the_corpus_is_its_bytes_where_nothing_had_to_be_left_out() {
+    for (name, bytes) in corpus_files() {
+        let chain = Chain::import(&bytes, Granularity::Turn);
+        let (plan, context) = chain.context(PlanStop::Compaction);
+        let start = chain.segments.iter().rposition(|segment| segment.commit_type == CommitType::Compaction);
+        let mut expected = Vec::new();
+        if let Some(compaction) = start {
+            expected.extend_from_slice(chain.segments[compaction].prefix.as_ref().expect("an artifact"));
+        }
+        let after = chain.segments.iter().skip(start.map_or(0, |compaction| compaction + 1));
+        after.for_each(|segment| expected.extend_from_slice(&segment.native));
+        if plan.recovered == 0 {
+            assert_eq!((plan.abandoned_entries, plan.reparented.len()), (0, 0), "{name}");
+            assert!(context == expected, "{name}: {} bytes, not {}", context.len(), expected.len());
+        }
+        let (plan, context) = chain.context(PlanStop::Root);
+        if plan.recovered == 0 {
+            let real = bytes.split_inclusive(|&byte| byte == b'\n').filter(|line| !is_compaction(line));
+            let about = context.split_inclusive(|&byte| byte == b'\n').count() as u64;
+            assert_eq!(
+                about + plan.abandoned_entries + metadata_of_compactions(&bytes),
+                real.count() as u64,
+                "{name}"
+            );
+        }
+    }
+}
+
+/// Counts the lines outside the tree that speak of a compaction's records.
+fn metadata_of_compactions(bytes: &[u8]) -> u64 {
+    let lines = || bytes.split_inclusive(|&byte| byte == b'\n').filter_map(|line| Record::parse(line).ok());
+    let of_compactions =
+        lines().filter(|record| record.is_compact_boundary() || record.is_compaction_summary());
+    let ids: Vec<String> =
+        of_compactions.filter_map(|record| Some(record.uuid_text()?.into_owned())).collect();
+    let about = lines().filter_map(|record| record.leaf_uuid.or(record.message_id)?.text());
+    about.filter(|about| ids.iter().any(|id| id == about)).count() as u64
+}
+
+#[test]
+fn every_cut_of_the_corpus_can_be_placed_and_is_accepted() {
+    // A cut in every third of a file, moving on through the lines from file to file.
+    for (index, (name, bytes)) in corpus_files().into_iter().enumerate() {
+        let lines: Vec<&[u8]> = bytes.split_inclusive(|&byte| byte == b'\n').collect();
+        for third in 1..=3 {
+            let cut = (lines.len() * third / 3).saturating_sub(if third == 3 { 0 } else { index % 7 });
+            let part = lines[..cut].concat();
+            let chain = Chain::import(&part, Granularity::Turn);
+            for stop in STOPS {
+                let (_, context) = chain.context(stop);
+                let (out, _) = placed(&context);
+                if validated(&out, None).messages_present == 0 {
+                    assert!(chain.segments.len() <= 1, "{name} cut at {cut}: nothing is left");
+                    continue;
+                }
+                assert_eq!(trouble(&out), Vec::<String>::new(), "{name} cut at line {cut}, {stop:?}");
+                let pairs =
+                    validated(&out, None).findings.into_iter().filter(|finding| finding.check == "open_call");
+                assert_eq!(pairs.count(), 0, "{name} cut at line {cut}, {stop:?}");
+            }
+        }
+    }
+}

@@ -11,8 +11,7 @@ use super::{calls_of, json_string};
 use crate::adapter::PlaceRequest;
 
 /// What a made-up result says; people search for it, so it is part of the format.
-const CLOSED_TEXT: &str =
-    "[Closed by Stemmata: this tool call had no result when the session was placed here. It may or may not have run.]";
+const CLOSED_TEXT: &str = "[Closed by Stemmata: this tool call had no result when the session was placed here. It may or may not have run.]";
 
 /// The time of a result when no record before it has one.
 const NO_TIME: &str = "1970-01-01T00:00:00.000Z";
@@ -48,6 +47,7 @@ impl Call {
 }
 
 /// What matters of a record here.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts of a record")]
 #[derive(Debug)]
 pub(super) struct Facts {
     /// Whether it stands in the tree.
@@ -94,7 +94,9 @@ impl Facts {
                 ParentLink::Of(parent) => Some(parent.into_owned()),
                 ParentLink::Absent | ParentLink::Root => None,
             },
-            message: message.filter(|_| is_assistant).and_then(|message| text(message.id).map(Cow::into_owned)),
+            message: message
+                .filter(|_| is_assistant)
+                .and_then(|message| text(message.id).map(Cow::into_owned)),
             calls: calls.unwrap_or_default(),
             answers,
             ends_calls: is_assistant || is_prompt || record.is_compact_boundary(),
@@ -197,7 +199,8 @@ impl Closer {
             let mut fields = call.fields.iter().filter(|(field, _)| *field == name);
             fields.next().map(|(_, value)| value.clone())
         };
-        let optional = |name: &str| field(name).map_or_else(String::new, |value| format!("\"{name}\":{value},"));
+        let optional =
+            |name: &str| field(name).map_or_else(String::new, |value| format!("\"{name}\":{value},"));
         let time = field("timestamp").unwrap_or_else(|| json_string(NO_TIME));
         let text = json_string(CLOSED_TEXT);
         let line = format!(
