@@ -22,20 +22,17 @@ pub fn by_format(format: &FormatId) -> Option<&'static dyn Adapter> {
 ///
 /// It is given at most [`DETECT_BYTES_MAX`](crate::adapter::DETECT_BYTES_MAX) bytes.
 pub fn detect(head: &[u8]) -> Option<(&'static dyn Adapter, Detection)> {
-    let mut surest: Option<(&'static dyn Adapter, Detection)> = None;
-    for adapter in adapters() {
-        if let Some(detection) = adapter.detect(head)
-            && surest.as_ref().is_none_or(|(_, found)| found.confidence < detection.confidence)
-        {
-            surest = Some((*adapter, detection));
-        }
-    }
-    surest
+    surest(adapters().iter().filter_map(|adapter| Some((*adapter, adapter.detect(head)?))))
+}
+
+fn surest<A>(found: impl Iterator<Item = (A, Detection)>) -> Option<(A, Detection)> {
+    found.reduce(|best, other| if other.1.confidence > best.1.confidence { other } else { best })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::adapter::Confidence;
     use crate::claude_code::samples::{other_corpus_files, transcript};
 
     #[test]
@@ -54,6 +51,19 @@ mod tests {
         let claude = FormatId::new("claude-code-v1").expect("a name");
         assert_eq!(found, Some((claude.clone(), claude)));
         assert!(detect(b"dear diary\n").is_none());
+    }
+
+    #[test]
+    fn the_surest_is_taken_and_of_equals_the_first() {
+        let found = |confidence| {
+            let format = FormatId::new("clay-tablet-v1").expect("a name");
+            Detection { format, version: None, confidence }
+        };
+        let taken =
+            |all: &[Confidence]| surest(all.iter().copied().map(found).enumerate()).map(|(index, _)| index);
+        assert_eq!(taken(&[Confidence::Possible, Confidence::Certain, Confidence::Certain]), Some(1));
+        assert_eq!(taken(&[Confidence::Possible, Confidence::Possible]), Some(0));
+        assert_eq!(taken(&[]), None);
     }
 
     #[test]

@@ -118,6 +118,8 @@ mod tests {
 {"type":"user","message":{"role":"user","content":"hi"},"parent_tool_use_id":null,"session_id":"s","uuid":"v"}
 {"type":"result","subtype":"success","session_id":"s","result":"ok","uuid":"w"}"#,
             r#"{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"x"}}"#,
+            r#"{"type":"mode","value":1}"#,
+            r#"{"type":"summary","text":"of something"}"#,
             r#"{"type":"session","version":3,"id":"x","cwd":"/w"}"#,
             r#"{"type":"user","id":"1","content":"hi","sessionId":"s","projectHash":"h"}"#,
             r#"{"type":"message","id":"1","parentId":null,"message":{"role":"user"}}"#,

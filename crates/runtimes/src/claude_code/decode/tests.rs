@@ -160,6 +160,15 @@ fn summaries_and_attachments_have_their_texts() {
 }
 
 #[test]
+fn lines_without_an_id_are_named_by_their_content() {
+    let [a, b] = [r#"{"type":"mode","mode":"a"}"#, r#"{"type":"mode","mode":"b"}"#];
+    let ids: Vec<EntryId> =
+        decode(format!("{a}\n{b}\n{a}\n").as_bytes()).entries.into_iter().map(|entry| entry.id).collect();
+    assert!(ids[0] == ids[2] && ids[0] != ids[1]);
+    assert_eq!(one(b).id, ids[1]);
+}
+
+#[test]
 fn odd_lines_are_kept_and_noted() {
     let bytes = b"\n{\"type\":\"mode\"}\r\n\0\0\0\n \t\n{\"type\":\"brand-new\"}\n{\"type\":\"brand-new\"}\n\xff\n{\"type\":\"us";
     let decoded = decode(bytes);

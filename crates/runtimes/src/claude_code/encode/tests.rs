@@ -194,6 +194,23 @@ fn what_has_no_line_gives_its_children_to_its_parent() {
 }
 
 #[test]
+fn the_runtimes_own_metadata_comes_back_under_what_is_left() {
+    let mut entries = decode(&transcript("UAdm")).entries;
+    entries[1].meta.visibility.agent = false;
+    let decoded = decode(&encode(&entries)).entries;
+    assert_eq!(decoded.len(), 3);
+    assert_eq!(decoded[1].id, entries[2].id);
+    assert_eq!(decoded[1].parent.as_ref(), Some(&entries[0].id));
+    assert_eq!(decoded[2].parts, entries[3].parts);
+    for entry in &mut entries {
+        if let [Part::Opaque { runtime, .. }] = entry.parts.as_mut_slice() {
+            "elsewhere".clone_into(runtime);
+        }
+    }
+    assert_eq!(decode(&encode(&entries)).entries.len(), 1);
+}
+
+#[test]
 fn arguments_that_are_no_object_become_one() {
     for (arguments, expected) in [
         ("{\n  \"a\": 1\n}", "{   \"a\": 1 }"),

@@ -126,6 +126,15 @@ fn a_segment_knows_its_time_and_counts() {
 }
 
 #[test]
+fn a_segments_time_is_its_greatest() {
+    let mut splitter = LineSplitter::new(Granularity::Turn, None);
+    for (letter, second) in [('U', 5), ('A', 9), ('m', 0), ('R', 7)] {
+        splitter.line(&line(letter, second), &mut Vec::new());
+    }
+    assert_eq!(splitter.open().timestamp.map(|time| time.as_micros() / 1_000_000 % 60), Some(9));
+}
+
+#[test]
 fn counts_add_up_whatever_the_granularity() {
     let lines = session("mUATRBCxUAZ?U");
     let total = |granularity| {
