@@ -65,8 +65,9 @@ impl Assignments<'_> {
             return None;
         }
         let at = sign(text, whole)?;
-        let may_have_type = !text.get(..at)?.ends_with(b"=");
-        let typed = annotation(text, at).filter(|_| may_have_type).map(|annotation| at + annotation);
+        let typed =
+            if text.get(..at)?.ends_with(b":") { annotation(text, at) } else { declaration(text, at) };
+        let typed = typed.map(|len| at + len);
         let mut places = typed.into_iter().chain([at]).map(|at| at + blanks(text, at));
         places.find_map(|at| self.value_at(text, at, Looking { whole, name, certainty }))
     }
@@ -74,8 +75,7 @@ impl Assignments<'_> {
     fn value_at(self, text: &[u8], at: usize, looking: Looking<'_>) -> Option<(usize, usize)> {
         let Looking { whole, name, certainty } = looking;
         let value = read_value(text, at, certainty)?;
-        // `PASS: Test7` is a report; `PASS=…` and `pass: "…"` set something.
-        if name.spec.alone && !value.quoted && !follows_equals(text.get(..at)?) {
+        if !is_set(text, at, &value, looking) {
             return None;
         }
         let found = text.get(value.start..value.end)?;
@@ -146,10 +146,6 @@ fn stands_alone(before: Option<&u8>, first: Option<&u8>) -> bool {
     !before.is_ascii_alphabetic() || before.is_ascii_lowercase() != first.is_some_and(u8::is_ascii_lowercase)
 }
 
-fn follows_equals(before: &[u8]) -> bool {
-    before.iter().rev().take(GAP_BYTES_MAX).find(|byte| !matches!(byte, b' ' | b'\t')) == Some(&b'=')
-}
-
 fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
@@ -191,6 +187,19 @@ fn gap(text: &[u8], is_part: impl Fn(u8) -> bool) -> (usize, bool) {
     (len, quoted)
 }
 
+/// Tells whether the sign before `at` sets a value like this one.
+fn is_set(text: &[u8], at: usize, value: &Value, looking: Looking<'_>) -> bool {
+    match text.get(..at).unwrap_or_default().trim_ascii_end().last() {
+        // `"TOKEN", "…"` is a call; `"TOKEN", other` is a list, and so are words beside each other.
+        Some(b',') => value.quoted && looking.name.spec.value == ValueTest::Random,
+        // `<password>@host` is a placeholder, `<password>…</password>` a value.
+        Some(b'>') if text.get(looking.whole.end) == Some(&b'>') => text.get(value.end) == Some(&b'<'),
+        // `PASS: Test7` is a report; `PASS=…` and `pass: "…"` set something.
+        Some(b'=') => true,
+        _ => value.quoted || !looking.name.spec.alone,
+    }
+}
+
 /// Reads the sign after a name; returns where it ends.
 fn sign(text: &[u8], name: Whole) -> Option<usize> {
     let rest = text.get(name.end..)?;
@@ -209,7 +218,7 @@ fn sign(text: &[u8], name: Whole) -> Option<usize> {
         // `--token value`: the dashes are part of the name.
         _ if !quoted && len > 0 && is_flag() => 0,
         // `var token string = "…"`: a type may stand between.
-        _ if annotation(text, name.end).is_some() => return Some(name.end),
+        _ if declaration(text, name.end).is_some() => return Some(name.end),
         _ => return None,
     };
     Some(name.end + len + taken)
@@ -218,6 +227,15 @@ fn sign(text: &[u8], name: Whole) -> Option<usize> {
 fn blanks(text: &[u8], at: usize) -> usize {
     let rest = text.get(at..).unwrap_or_default();
     rest.iter().take(GAP_BYTES_MAX).take_while(|byte| matches!(byte, b' ' | b'\t')).count()
+}
+
+/// Returns the length of one word and the ` = ` after it, where both stand before a quoted value.
+fn declaration(text: &[u8], at: usize) -> Option<usize> {
+    let rest = text.get(at..)?.strip_prefix(b" ")?;
+    let is_type = |byte: &&u8| byte.is_ascii_alphanumeric() || b"&*_.".contains(byte);
+    let word = rest.iter().take(TYPE_BYTES_MAX).take_while(is_type).count();
+    let is_set = matches!(rest.get(word..)?, [b' ', b'=', b' ', b'"' | b'\'' | b'`' | b'\\', ..]);
+    (word > 0 && is_set).then_some(word + 3)
 }
 
 /// Returns the length of a type and the `=` after it, where both stand before a quoted value.
@@ -302,13 +320,13 @@ fn bare_len(text: &[u8]) -> Option<usize> {
     (at > 0 && at < VALUE_BYTES_MAX && !is_type).then_some(at)
 }
 
-/// `a=1&b=2`, `a=1;B=2`, `a=1; command`: the value ends. Elsewhere the byte is part of a password.
+/// `a=1&b=2`, `a=1;B=2`, `a=1; command`, `a:1,b:2`: the value ends. Elsewhere the byte is part of a password.
 fn is_separator(rest: &[u8]) -> bool {
     let after = rest.get(1..).unwrap_or_default();
     let name =
         after.iter().take(NAME_BYTES_MAX).take_while(|byte| is_name_byte(**byte) || **byte == b' ').count();
     after.first().is_none_or(u8::is_ascii_whitespace)
-        || matches!(after.get(name), Some(b'='))
+        || matches!(after.get(name), Some(b'=' | b':'))
         || after.starts_with(b"\\")
 }
 

@@ -59,7 +59,7 @@ impl Values<'_> {
             && value.iter().all(in_alphabet)
             && count(value, u8::is_ascii_digit) >= RANDOM_DIGITS_MIN
             && count(value, u8::is_ascii_alphabetic) >= RANDOM_LETTERS_MIN
-            && is_mixed(value)
+            && value.split(|byte| *byte == b'.').any(is_mixed)
             && distinct(value) >= RANDOM_DISTINCT_MIN
             && !is_address(value)
             && !self.is_placeholder(value)
@@ -85,6 +85,7 @@ impl Values<'_> {
             && distinct(value) > 2
             && !is_code(value)
             && !value.starts_with(b"%")
+            && !value.starts_with(b":")
             && !self.is_placeholder(value)
             && !self.is_whole_placeholder(value)
     }
