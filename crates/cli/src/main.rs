@@ -1,2 +1,21 @@
-//! The command.
-fn main() {}
+//! The command `stemma`: reads the environment once, runs one command, turns an error into an exit code.
+//!
+//! No rule of the product stands in this crate: commands call the engine and show what it says.
+
+mod app;
+mod args;
+mod commands;
+mod config;
+mod environment;
+mod errors;
+mod home;
+mod logging;
+mod output;
+mod reference;
+mod wiring;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ExitCode::from(app::run(std::env::args_os(), environment::Environment::read()).code())
+}

@@ -1,0 +1,100 @@
+//! One call of the command, from arguments to exit code.
+//!
+//! What commands do is theirs; here they are told apart, timed for the log, and their errors shown.
+
+use std::ffi::OsString;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+use crate::args::{Cli, Command};
+use crate::commands;
+use crate::environment::Environment;
+use crate::errors::{self, CliError, Exit};
+use crate::output::Console;
+use crate::output::style::Style;
+use crate::wiring::App;
+
+/// Runs one command and returns how it ended.
+pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environment) -> Exit {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    let app = match App::new(environment.clone(), &cli.global) {
+        Ok(app) => app,
+        Err(error) => return failed(&error, environment.stderr_is_terminal),
+    };
+    let name = cli.command.name();
+    let began = app.now();
+    let result = command(&app, cli.command);
+    let exit = match &result {
+        Ok(exit) => *exit,
+        Err(error) if error.is_closed_pipe() => Exit::Done,
+        Err(error) => failed(error, app.console.error_color),
+    };
+    let took_ms = app.now().as_micros().saturating_sub(began.as_micros()) / 1000;
+    tracing::info!(command = name, exit = exit.code(), took_ms, "ended");
+    exit
+}
+
+fn command(app: &App, command: Command) -> Result<Exit, CliError> {
+    match command {
+        Command::Import(args) => commands::import::run(app, &args),
+        Command::List(args) => commands::list::run(app, &args),
+        Command::Log(args) => commands::log::run(app, &args),
+        Command::Tree(args) => commands::tree::run(app, &args),
+        Command::Show(args) => commands::show::run(app, &args),
+        Command::History(args) => commands::history::run(app, &args),
+        Command::Children(args) => commands::children::run(app, &args),
+        Command::Tips(args) => commands::tips::run(app, &args),
+        Command::Diff(args) => commands::diff::run(app, &args),
+        Command::Resolve(args) => commands::resolve::run(app, &args),
+        Command::Native(args) => commands::native::run(app, &args),
+        Command::Materialize(args) => commands::materialize::run(app, &args),
+        Command::Resume(args) => commands::resume::run(app, &args),
+        Command::Fork(args) => commands::fork::run(app, &args),
+        Command::Compact(args) => commands::compact::run(app, &args),
+        Command::Uncompact(args) => commands::uncompact::run(app, &args),
+        Command::Checkpoint(args) => commands::checkpoint::run(app, *args),
+        Command::Snapshot(args) => commands::snapshot::run(app, &args),
+        Command::Current(args) => commands::current::run(app, &args),
+        Command::Update(args) => commands::update::run(app, args),
+        Command::Tag(args) => commands::tag::run(app, args),
+        Command::Pin(args) => commands::pin::run(app, &args, true),
+        Command::Unpin(args) => commands::pin::run(app, &args, false),
+        Command::Verify(_) => commands::verify::run(app),
+        Command::Du(_) => commands::du::run(app),
+        Command::Status(_) => commands::status::run(app),
+        Command::Config(args) => commands::config::run(app, args.command.as_ref()),
+        Command::Completions(args) => commands::completions::run(app, &args),
+        Command::GenerateReference(args) => commands::generate_reference::run(&args),
+    }
+}
+
+/// Shows what clap says: help on standard output, errors on standard error.
+fn usage(error: &clap::Error) -> Exit {
+    let _closed = error.print();
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Exit::Done,
+        _ => Exit::Usage,
+    }
+}
+
+fn failed(error: &CliError, color: bool) -> Exit {
+    tracing::error!(error = %kind(error), "failed");
+    let text = errors::render(error);
+    let painted = text
+        .replacen("error:", &format!("{}:", Style::Error.paint("error")), 1)
+        .replace("\nhint:", &format!("\n{}:", Style::Hint.paint("hint")));
+    Console::plain_error(painted.trim_end(), color);
+    error.exit()
+}
+
+/// Names an error for the log without what the user wrote or a transcript holds.
+fn kind(error: &CliError) -> String {
+    match error {
+        CliError::Engine(error) => format!("{:?}", error.kind()),
+        other => format!("{:?}", other.exit()),
+    }
+}

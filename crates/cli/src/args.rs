@@ -1,0 +1,214 @@
+//! The command line: what can be asked for, with help that teaches.
+//!
+//! Only shapes; what a command does is in `commands`.
+
+pub(crate) mod annotate;
+pub(crate) mod browse;
+pub(crate) mod capture;
+pub(crate) mod give;
+pub(crate) mod maintain;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use stemmata_model::Timestamp;
+
+/// How a commit can be named, for the help of every command that takes one.
+pub(crate) const REF_HELP: &str = "\
+REF names a commit: an id or a unique prefix of one (`ctx-3f9k2m7q`, `3f9k`), a session id or a prefix of it \
+(its newest commit), a tag, or the path of an imported transcript.";
+
+/// Your agent's understanding, versioned: capture it, resume it, fork it, and never lose it.
+#[derive(Debug, Parser)]
+#[command(
+    name = "stemma",
+    version,
+    propagate_version = false,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    max_term_width = 100,
+    after_help = "\
+First steps:
+  stemma import            read the Claude Code sessions of this machine
+  stemma log               see them, newest first
+  stemma resume --last     carry on with the newest, in a new session of the client
+  stemma fork REF          try something else from any point
+  stemma status            what is stored, where, and what is not yet imported
+
+REF names a commit: an id or a unique prefix (`ctx-3f9k2m7q`), a session id, a tag, or a transcript's path.
+Data goes to standard output, everything else to standard error. Nothing is ever sent anywhere."
+)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+
+    /// What holds for every command.
+    #[command(flatten)]
+    pub(crate) global: Global,
+}
+
+/// Flags of every command.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Global {
+    /// Print one JSON object (docs/reference/json.md) instead of text
+    #[arg(long, global = true, help_heading = "Global options")]
+    pub(crate) json: bool,
+
+    /// When to use colour
+    #[arg(long, global = true, value_name = "WHEN", help_heading = "Global options")]
+    pub(crate) color: Option<ColorWhen>,
+
+    /// Show no progress and no notes, only results and errors
+    #[arg(long, short, global = true, help_heading = "Global options")]
+    pub(crate) quiet: bool,
+
+    /// The time to take for the present, for tests
+    #[arg(long, global = true, hide = true, value_name = "TIME")]
+    pub(crate) test_now: Option<Timestamp>,
+}
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorWhen {
+    /// On a terminal.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl ColorWhen {
+    /// Returns the word of the configuration.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Always => "always",
+            Self::Never => "never",
+        }
+    }
+}
+
+/// One command.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Read transcripts: all sessions of this machine, or what PATHs name
+    Import(capture::Import),
+    /// List sessions in a table, the one with the latest activity first
+    List(browse::List),
+    /// Show sessions, one line each; with a REF, the commits behind it
+    Log(browse::Log),
+    /// Draw a chain at a glance: runs, branches, compactions, subagents
+    Tree(browse::Tree),
+    /// Show everything known about a commit
+    Show(browse::Show),
+    /// List the commits from one towards the root
+    History(browse::History),
+    /// List the commits that continue one
+    Children(browse::Children),
+    /// List the ends of branches, newest first
+    Tips(browse::Tips),
+    /// Show what a compaction lost
+    Diff(browse::Diff),
+    /// Find the checkpoint at a point in time
+    Resolve(browse::Resolve),
+    /// Write the transcript up to a commit, byte for byte
+    Native(give::Native),
+    /// Write the conversation as an agent should know it at a commit
+    Materialize(give::Materialize),
+    /// Carry on from a commit in a new session of the client
+    Resume(give::Resume),
+    /// Place a commit as a new session beside the old one
+    Fork(give::Fork),
+    /// Put a summary in the place of everything before a commit, on a new branch
+    Compact(give::Compact),
+    /// Give back the context from before the nearest compaction
+    Uncompact(give::Uncompact),
+    /// Store content as a commit (for programs and hooks)
+    Checkpoint(Box<capture::Checkpoint>),
+    /// Store the whole context of a commit as one commit below it
+    Snapshot(capture::Snapshot),
+    /// Commit what a session has produced so far and print the commit
+    Current(capture::Current),
+    /// Change the summary, notes and tags of a commit
+    Update(annotate::Update),
+    /// Give a commit a name, or take it away
+    Tag(annotate::Tag),
+    /// Protect a commit and all it needs from collection
+    Pin(annotate::Pin),
+    /// End the protection of a commit
+    Unpin(annotate::Pin),
+    /// Recompute every hash and look up every reference
+    Verify(maintain::Verify),
+    /// Show how many bytes were captured and how many they take
+    Du(maintain::Du),
+    /// Show where things are, and which transcripts are not yet imported
+    Status(maintain::Status),
+    /// Show and change the configuration
+    Config(maintain::Config),
+    /// Print a completion script for a shell
+    Completions(maintain::Completions),
+    /// Write the pages of docs/reference
+    #[command(hide = true)]
+    GenerateReference(maintain::GenerateReference),
+}
+
+impl Command {
+    /// Returns the command's name, for the log.
+    pub(crate) const fn name(&self) -> &'static str {
+        match self {
+            Self::Import(_) => "import",
+            Self::List(_) => "list",
+            Self::Log(_) => "log",
+            Self::Tree(_) => "tree",
+            Self::Show(_) => "show",
+            Self::History(_) => "history",
+            Self::Children(_) => "children",
+            Self::Tips(_) => "tips",
+            Self::Diff(_) => "diff",
+            Self::Resolve(_) => "resolve",
+            Self::Native(_) => "native",
+            Self::Materialize(_) => "materialize",
+            Self::Resume(_) => "resume",
+            Self::Fork(_) => "fork",
+            Self::Compact(_) => "compact",
+            Self::Uncompact(_) => "uncompact",
+            Self::Checkpoint(_) => "checkpoint",
+            Self::Snapshot(_) => "snapshot",
+            Self::Current(_) => "current",
+            Self::Update(_) => "update",
+            Self::Tag(_) => "tag",
+            Self::Pin(_) => "pin",
+            Self::Unpin(_) => "unpin",
+            Self::Verify(_) => "verify",
+            Self::Du(_) => "du",
+            Self::Status(_) => "status",
+            Self::Config(_) => "config",
+            Self::Completions(_) => "completions",
+            Self::GenerateReference(_) => "generate-reference",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_an_example() {
+        let command = Cli::command();
+        for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+            let help = sub.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("Examples:\n  stemma "), "{}", sub.get_name());
+            for flag in sub.get_arguments() {
+                assert!(flag.get_help().is_some(), "{} {}", sub.get_name(), flag.get_id());
+            }
+        }
+    }
+}

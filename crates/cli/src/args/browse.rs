@@ -1,0 +1,188 @@
+//! Flags of the commands that look at what is stored.
+//!
+//! Only shapes, as everything below `args`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use stemmata_model::{Principal, SessionId};
+
+use super::REF_HELP;
+
+/// `list`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma list                  the newest sessions
+  stemma list --here           those of this directory
+  stemma list --all -n 0       all of them, subagents too")]
+pub(crate) struct List {
+    /// Only sessions that worked in this directory or below it
+    #[arg(long, value_name = "DIR", conflicts_with = "here")]
+    pub(crate) project: Option<PathBuf>,
+
+    /// Only sessions that worked in the current directory or below it
+    #[arg(long)]
+    pub(crate) here: bool,
+
+    /// Subagents' sessions too
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// How many at most; 0 for all (default: 30, with `--json` all)
+    #[arg(short = 'n', long = "limit", value_name = "N")]
+    pub(crate) limit: Option<usize>,
+}
+
+/// `log`
+#[derive(Debug, Args)]
+#[command(after_help = format!("\
+Examples:
+  stemma log                   sessions, newest first, by their first prompt
+  stemma log ctx-3f9k2m7q      the commits behind one, newest first
+  stemma log 62687def -n 5     the newest five of a session
+
+Marks: ⎇ the git branch, ◆ compactions, ⚙ subagents, ○ the turn is still open.\n\n{REF_HELP}"))]
+pub(crate) struct Log {
+    /// The commit to start from; none: all sessions
+    #[arg(value_name = "REF")]
+    pub(crate) reference: Option<String>,
+
+    /// How many at most; 0 for all (default: 30, with `--json` all)
+    #[arg(short = 'n', long = "limit", value_name = "N")]
+    pub(crate) limit: Option<usize>,
+}
+
+/// `tree`
+#[derive(Debug, Args)]
+#[command(after_help = format!("\
+Examples:
+  stemma tree                  the latest session of this directory, else of all
+  stemma tree ctx-3f9k2m7q     the whole tree that a commit is part of
+
+● a commit, ◆ a compaction, ■ a snapshot, ○ a provisional tip (its turn is open), ⚙ a subagent.\n\n{REF_HELP}"))]
+pub(crate) struct Tree {
+    /// A commit of the tree
+    #[arg(value_name = "REF")]
+    pub(crate) reference: Option<String>,
+}
+
+/// `show`
+#[derive(Debug, Args)]
+#[command(after_help = format!("\
+Examples:
+  stemma show ctx-3f9k2m7q
+  stemma show ctx-3f9k2m7q --entries     its entries with their ids, for `--at`
+  stemma show v1-review --json
+
+{REF_HELP}"))]
+pub(crate) struct Show {
+    /// The commit
+    #[arg(value_name = "REF")]
+    pub(crate) reference: String,
+
+    /// List the commit's own entries with their ids too
+    #[arg(long)]
+    pub(crate) entries: bool,
+}
+
+/// `history`
+#[derive(Debug, Args)]
+#[command(after_help = format!("\
+Examples:
+  stemma history ctx-3f9k2m7q
+  stemma history ctx-3f9k2m7q -n 10 --skip 10
+
+{REF_HELP}"))]
+pub(crate) struct History {
+    /// The commit to start from
+    #[arg(value_name = "REF")]
+    pub(crate) reference: String,
+
+    /// How many at most; 0 for all (default: 30, with `--json` all)
+    #[arg(short = 'n', long = "limit", value_name = "N")]
+    pub(crate) limit: Option<usize>,
+
+    /// How many to leave out first
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) skip: usize,
+}
+
+/// `children`
+#[derive(Debug, Args)]
+#[command(after_help = format!("\
+Examples:
+  stemma children ctx-3f9k2m7q
+
+{REF_HELP}"))]
+pub(crate) struct Children {
+    /// The commit
+    #[arg(value_name = "REF")]
+    pub(crate) reference: String,
+}
+
+/// `tips`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma tips
+  stemma tips --ticket TKT-12
+  stemma tips --thread '$abc:example.org' --json")]
+pub(crate) struct Tips {
+    /// Only those seen for this ticket
+    #[arg(long)]
+    pub(crate) ticket: Option<String>,
+
+    /// Only those seen in this discussion thread
+    #[arg(long)]
+    pub(crate) thread: Option<String>,
+
+    /// Only those seen in this session
+    #[arg(long)]
+    pub(crate) session: Option<SessionId>,
+
+    /// How many at most; 0 for all (default: 30, with `--json` all)
+    #[arg(short = 'n', long = "limit", value_name = "N")]
+    pub(crate) limit: Option<usize>,
+}
+
+/// `diff`
+#[derive(Debug, Args)]
+#[command(after_help = format!("\
+Examples:
+  stemma diff ctx-3f9k2m7q       the nearest compaction at or before it
+
+Nothing is gone for good: `stemma uncompact REF` gives the context from before.\n\n{REF_HELP}"))]
+pub(crate) struct Diff {
+    /// A compaction, or a commit after one
+    #[arg(value_name = "REF")]
+    pub(crate) reference: String,
+}
+
+/// `resolve`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma resolve --session 62687def-4483-4411-af9e-0c4befd8968f --at 2026-11-21T20:20:08Z
+  stemma resolve --project . --at 2h           two hours ago
+  stemma resolve --principal ann@mac/claude-code --at now
+
+Prints the nearest checkpoint at or before that time; where several on different branches share it, all of them.")]
+#[group(id = "scope", required = true, multiple = false, args = ["principal", "session", "project"])]
+pub(crate) struct Resolve {
+    /// Checkpoints of this principal
+    #[arg(long)]
+    pub(crate) principal: Option<Principal>,
+
+    /// Checkpoints of this session
+    #[arg(long)]
+    pub(crate) session: Option<SessionId>,
+
+    /// Checkpoints of sessions that worked in this directory or below it
+    #[arg(long, value_name = "DIR")]
+    pub(crate) project: Option<PathBuf>,
+
+    /// When: `2026-11-21T20:20:08Z`, `now`, or how long ago (`30m`, `2h`, `3d`, `1w`)
+    #[arg(long, value_name = "TIME")]
+    pub(crate) at: String,
+}

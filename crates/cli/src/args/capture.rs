@@ -1,0 +1,183 @@
+//! Flags of the commands that store something.
+//!
+//! Only shapes, as everything below `args`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use stemmata_model::{
+    ArtifactId, FormatId, Granularity, MachineId, Principal, SessionId, Template, ThreadId, TicketId,
+    Timestamp,
+};
+
+/// `import`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma import                         every session of this machine
+  stemma import ~/backup/projects       every transcript below a folder
+  stemma import session.jsonl --json    one file, the result as JSON
+
+Reads only what is new since the last time, so it can run as often as you like; interrupt it at any point. \
+Secrets (API keys, tokens, private keys) are replaced before anything is stored. Nothing is changed where it reads.")]
+pub(crate) struct Import {
+    /// Files, or folders to search for `.jsonl`; none: the homes of known clients
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Read every file from its start, even where nothing changed
+    #[arg(long)]
+    pub(crate) full: bool,
+
+    /// How often to close a commit: `turn`, `message` or `every:N` turns
+    #[arg(long, value_name = "HOW")]
+    pub(crate) granularity: Option<Granularity>,
+
+    /// How many transcripts to read at once
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub(crate) threads: Option<u8>,
+}
+
+/// `checkpoint`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma checkpoint --format claude-code-v1 --session s1 --content delta.jsonl
+  tail -n 4 log.jsonl | stemma checkpoint --format claude-code-v1 --session s1 --parent ctx-3f9k2m7q
+  stemma checkpoint --format my-agent-v1 --session s1 --artifact art-9f2c… --ticket T-12 --summary \"found the race\"
+
+Prints the id of the commit, which can be used at once. A retry with the same `--idempotency-key` in the same \
+session gives the same commit.")]
+pub(crate) struct Checkpoint {
+    /// How the content is encoded
+    #[arg(long)]
+    pub(crate) format: FormatId,
+
+    /// The session that it belongs to
+    #[arg(long)]
+    pub(crate) session: SessionId,
+
+    /// The content: a file, or `-` for standard input
+    #[arg(long, value_name = "FILE", default_value = "-", conflicts_with = "artifact")]
+    pub(crate) content: PathBuf,
+
+    /// A content that is stored already, instead of `--content`
+    #[arg(long, value_name = "ART")]
+    pub(crate) artifact: Option<ArtifactId>,
+
+    /// The commit before; none for a root
+    #[arg(long, value_name = "REF")]
+    pub(crate) parent: Option<String>,
+
+    /// What the content is
+    #[arg(long = "type", value_name = "TYPE", default_value = "delta")]
+    pub(crate) commit_type: TypeArg,
+
+    /// For a snapshot: how many of its leading entries the parent chain says already
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) restated_entries: u64,
+
+    /// What kind of agent it was
+    #[arg(long, default_value = "agent")]
+    pub(crate) template: Template,
+
+    /// Who ran it; you on this machine where none is given
+    #[arg(long)]
+    pub(crate) principal: Option<Principal>,
+
+    /// Where it ran; this machine where none is given
+    #[arg(long)]
+    pub(crate) machine: Option<MachineId>,
+
+    /// What made it happen
+    #[arg(long, default_value = "explicit")]
+    pub(crate) trigger: TriggerArg,
+
+    /// The ticket being worked on
+    #[arg(long)]
+    pub(crate) ticket: Option<TicketId>,
+
+    /// The discussion thread that it belongs to
+    #[arg(long)]
+    pub(crate) thread: Option<ThreadId>,
+
+    /// What the agent understood, for people
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) summary: Option<String>,
+
+    /// Messages in the content, as you count them
+    #[arg(long, value_name = "N")]
+    pub(crate) messages: Option<u64>,
+
+    /// Tokens of the content, as you count them
+    #[arg(long, value_name = "N")]
+    pub(crate) tokens: Option<u64>,
+
+    /// When it happened (`2026-11-21T20:20:08Z`); the present where none is given
+    #[arg(long, value_name = "TIME")]
+    pub(crate) created_at: Option<Timestamp>,
+
+    /// A name for this checkpoint within the session, for safe retries
+    #[arg(long, value_name = "KEY")]
+    pub(crate) idempotency_key: Option<String>,
+}
+
+/// What a checkpoint's content is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TypeArg {
+    /// The entries since the parent.
+    Delta,
+    /// A summary that replaces everything before it.
+    Compaction,
+    /// A whole context.
+    Snapshot,
+}
+
+/// What made a checkpoint happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(crate) enum TriggerArg {
+    /// A turn ended.
+    TurnBoundary,
+    /// A tool returned its result.
+    ToolCall,
+    /// The context was compacted.
+    Compaction,
+    /// The session ended.
+    SessionEnd,
+    /// Somebody asked for it.
+    Explicit,
+}
+
+/// `snapshot`
+#[derive(Debug, Args)]
+#[command(after_help = format!("\
+Examples:
+  stemma snapshot ctx-3f9k2m7q
+  stemma snapshot ctx-3f9k2m7q --stop root
+
+For very deep chains: what is below the snapshot is given back without walking what is above it.\n\n{}", super::REF_HELP))]
+pub(crate) struct Snapshot {
+    /// The commit
+    #[arg(value_name = "REF")]
+    pub(crate) reference: String,
+
+    /// Where the context begins: `compaction` (the nearest), `root`, or an ancestor
+    #[arg(long, value_name = "STOP", default_value = "compaction")]
+    pub(crate) stop: String,
+}
+
+/// `current`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma current                    the latest session of this directory
+  stemma current 62687def           a session by a prefix of its id
+  git commit --trailer \"Context-Id: $(stemma current)\"
+
+Works in the middle of a turn too: what is not yet closed becomes a provisional commit.")]
+pub(crate) struct Current {
+    /// A session id, a prefix of one, or a transcript's path; none: the latest session of this directory
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: Option<String>,
+}

@@ -1,0 +1,165 @@
+//! Flags of the commands that give conversations back.
+//!
+//! Only shapes, as everything below `args`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use stemmata_model::FormatId;
+
+use super::REF_HELP;
+
+/// `native`
+#[derive(Debug, Args)]
+#[command(after_help = format!("\
+Examples:
+  stemma native ctx-3f9k2m7q --out session.jsonl
+  stemma native ctx-3f9k2m7q --out - | wc -c
+
+Exactly the bytes that were captured, each checked against its hash.\n\n{REF_HELP}"))]
+pub(crate) struct Native {
+    /// The commit
+    #[arg(value_name = "REF")]
+    pub(crate) reference: String,
+
+    /// The file to write (it appears whole or not at all), or `-` for standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+}
+
+/// `materialize`
+#[derive(Debug, Args)]
+#[command(after_help = format!("\
+Examples:
+  stemma materialize ctx-3f9k2m7q --out context.jsonl
+  stemma materialize ctx-3f9k2m7q --stop root --out -      everything, compactions skipped
+  stemma materialize none --out -                          a fresh start: nothing
+
+{REF_HELP}"))]
+pub(crate) struct Materialize {
+    /// The commit, or `none` for the empty context
+    #[arg(value_name = "REF")]
+    pub(crate) reference: String,
+
+    /// Where to begin: `compaction` (the nearest), `root`, or an ancestor (inclusive)
+    #[arg(long, value_name = "STOP", default_value = "compaction")]
+    pub(crate) stop: String,
+
+    /// The format to give; none: the stored one
+    #[arg(long)]
+    pub(crate) format: Option<FormatId>,
+
+    /// The file to write (it appears whole or not at all), or `-` for standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+}
+
+/// What `resume` and `fork` share.
+#[derive(Debug, Args)]
+pub(crate) struct Placement {
+    /// End at this entry: an assistant's is the last one, a user's is left out and its text given back to edit
+    #[arg(long, value_name = "ENTRY")]
+    pub(crate) at: Option<String>,
+
+    /// Where the context begins: `compaction` (the nearest), `root`, or an ancestor
+    #[arg(long, value_name = "STOP", default_value = "compaction")]
+    pub(crate) stop: String,
+
+    /// The directory that the agent will work in; none: the current one
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+
+    /// The client's version; none: the newest that was seen on this machine
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) client_version: Option<String>,
+}
+
+/// `resume`
+#[derive(Debug, Args)]
+#[command(after_help = format!("\
+Examples:
+  stemma resume                       the latest session of this directory
+  stemma resume --last                the latest of all
+  stemma resume ctx-3f9k2m7q          from any commit
+  stemma resume ctx-3f9k2m7q --print  place it, and print the client's command instead of running it
+
+Writes a new session file for the client and starts the client with it; no existing file is touched. What you do \
+there becomes a child of the commit with the next import.\n\n{REF_HELP}"))]
+pub(crate) struct Resume {
+    /// The commit; none: the latest session of the current directory
+    #[arg(value_name = "REF", conflicts_with = "last")]
+    pub(crate) reference: Option<String>,
+
+    /// The latest session of all
+    #[arg(long)]
+    pub(crate) last: bool,
+
+    /// Place the session and print the client's command instead of running it (as `--json` does)
+    #[arg(long)]
+    pub(crate) print: bool,
+
+    /// Where and how.
+    #[command(flatten)]
+    pub(crate) placement: Placement,
+}
+
+/// `fork`
+#[derive(Debug, Args)]
+#[command(after_help = format!("\
+Examples:
+  stemma fork ctx-3f9k2m7q                  a second way on from there
+  stemma fork ctx-3f9k2m7q --at 0f8b6c1d    from an entry within it (`stemma show REF --entries`)
+  $(stemma fork ctx-3f9k2m7q --print)       fork and start
+
+Places the commit as a new session and prints how to start it. Stores no content; the commit and its session stay \
+as they are.\n\n{REF_HELP}"))]
+pub(crate) struct Fork {
+    /// The commit
+    #[arg(value_name = "REF")]
+    pub(crate) reference: String,
+
+    /// Print only the client's command
+    #[arg(long)]
+    pub(crate) print: bool,
+
+    /// Where and how.
+    #[command(flatten)]
+    pub(crate) placement: Placement,
+}
+
+/// `compact`
+#[derive(Debug, Args)]
+#[command(after_help = format!("\
+Examples:
+  stemma compact ctx-3f9k2m7q --summary-file summary.md
+  my-summarizer < context.jsonl | stemma compact ctx-3f9k2m7q --summary-file -
+
+An empty summary, or one that is not smaller than what it replaces, is refused. Nothing is deleted: \
+`stemma uncompact` is the way back.\n\n{REF_HELP}"))]
+pub(crate) struct Compact {
+    /// The commit
+    #[arg(value_name = "REF")]
+    pub(crate) reference: String,
+
+    /// The summary: a file, or `-` for standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) summary_file: PathBuf,
+}
+
+/// `uncompact`
+#[derive(Debug, Args)]
+#[command(after_help = format!("\
+Examples:
+  stemma uncompact ctx-3f9k2m7q                    the commit just before the compaction
+  stemma uncompact ctx-3f9k2m7q --out before.jsonl and its context
+
+{REF_HELP}"))]
+pub(crate) struct Uncompact {
+    /// A compaction, or a commit after one
+    #[arg(value_name = "REF")]
+    pub(crate) reference: String,
+
+    /// Write the context from before here (`-` for standard output)
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}

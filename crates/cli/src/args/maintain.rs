@@ -1,0 +1,91 @@
+//! Flags of the commands about the store and the program itself.
+//!
+//! Only shapes, as everything below `args`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+/// `verify`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma verify
+  stemma verify --json && echo sound
+
+Reads everything that is stored. Reports every damage it finds, and exits with 6 where there is one.")]
+pub(crate) struct Verify {}
+
+/// `du`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma du
+  stemma du --json")]
+pub(crate) struct Du {}
+
+/// `status`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma status")]
+pub(crate) struct Status {}
+
+/// `config`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma config                                    every key, its value, where it comes from
+  stemma config explain import.threads             one key in full
+  stemma config set capture.granularity message
+  stemma config path
+
+Layers, later ones win: default, file, environment (`STEMMATA_…`), flag.")]
+pub(crate) struct Config {
+    /// What to do; none: show everything.
+    #[command(subcommand)]
+    pub(crate) command: Option<ConfigCommand>,
+}
+
+/// What to do with the configuration.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Show one key: what it does, its value, and every value that this one overrules
+    Explain {
+        /// The key, such as `import.threads`
+        #[arg(value_name = "KEY")]
+        key: String,
+    },
+    /// Print where the file is, whether it exists or not
+    Path,
+    /// Set a key in the file; other lines and comments stay
+    Set {
+        /// The key, such as `import.threads`
+        #[arg(value_name = "KEY")]
+        key: String,
+        /// The value
+        #[arg(value_name = "VALUE")]
+        value: String,
+    },
+}
+
+/// `completions`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma completions bash > ~/.local/share/bash-completion/completions/stemma
+  stemma completions zsh > ~/.zfunc/_stemma
+  stemma completions fish > ~/.config/fish/completions/stemma.fish")]
+pub(crate) struct Completions {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// `generate-reference`
+#[derive(Debug, Args)]
+pub(crate) struct GenerateReference {
+    /// The folder to write into; it must exist
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+}

@@ -1,0 +1,81 @@
+//! The commands, one file a verb: ask the engine, show what it says.
+//!
+//! A command decides nothing that another interface of the engine would have to decide again.
+
+pub(crate) mod checkpoint;
+pub(crate) mod children;
+pub(crate) mod compact;
+pub(crate) mod completions;
+pub(crate) mod config;
+pub(crate) mod current;
+pub(crate) mod diff;
+pub(crate) mod du;
+pub(crate) mod fork;
+pub(crate) mod generate_reference;
+pub(crate) mod history;
+pub(crate) mod import;
+pub(crate) mod list;
+pub(crate) mod log;
+pub(crate) mod materialize;
+pub(crate) mod native;
+pub(crate) mod pin;
+pub(crate) mod place;
+pub(crate) mod resolve;
+pub(crate) mod resume;
+pub(crate) mod show;
+pub(crate) mod snapshot;
+pub(crate) mod status;
+pub(crate) mod tag;
+pub(crate) mod tips;
+pub(crate) mod tree;
+pub(crate) mod uncompact;
+pub(crate) mod update;
+pub(crate) mod verify;
+
+use stemmata_engine::Stop;
+
+use crate::errors::CliError;
+use crate::wiring::App;
+
+/// Rows that people see of a listing unless they ask for more: about a screen.
+const ROWS_DEFAULT: usize = 30;
+
+/// Rows of one listing at most.
+const ROWS_MAX: usize = 100_000;
+
+/// Returns how many rows of a listing to show: what was asked for (0: all), else a screen for people and all for
+/// scripts.
+fn rows(limit: Option<usize>, json: bool) -> usize {
+    match limit {
+        Some(0) => ROWS_MAX,
+        Some(limit) => limit.min(ROWS_MAX),
+        None if json => ROWS_MAX,
+        None => ROWS_DEFAULT,
+    }
+}
+
+/// Reads where a context begins.
+fn stop(app: &App, text: &str) -> Result<Stop, CliError> {
+    match text {
+        "compaction" => Ok(Stop::Compaction),
+        "root" => Ok(Stop::Root),
+        ancestor => Ok(Stop::Ancestor(app.find(ancestor)?)),
+    }
+}
+
+/// Reads a file that the user named, or standard input for `-`, up to a bound.
+fn read_input(path: &std::path::Path, bytes_max: u64) -> Result<Vec<u8>, CliError> {
+    use std::io::Read;
+    let failed = |source| CliError::io("read", path, source);
+    let mut bytes = Vec::new();
+    let input: Box<dyn Read> = if path.as_os_str() == "-" {
+        Box::new(std::io::stdin().lock())
+    } else {
+        Box::new(std::fs::File::open(path).map_err(failed)?)
+    };
+    input.take(bytes_max + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > bytes_max {
+        return Err(CliError::Usage(format!("{} has more than {bytes_max} bytes", path.display())));
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,129 @@
+//! `config`: shows and changes the configuration.
+
+use crate::args::maintain::ConfigCommand;
+use crate::config::{self, Explained, Key, edit};
+use crate::errors::{CliError, Exit};
+use crate::home;
+use crate::output::file::Target;
+use crate::output::style::Style;
+use crate::output::table::{Column, Table, cell};
+use crate::output::v1;
+use crate::wiring::App;
+
+/// Runs the command.
+pub(crate) fn run(app: &App, command: Option<&ConfigCommand>) -> Result<Exit, CliError> {
+    match command {
+        None => show(app),
+        Some(ConfigCommand::Explain { key }) => explain(app, Key::parse(key)?),
+        Some(ConfigCommand::Path) => path(app),
+        Some(ConfigCommand::Set { key, value }) => set(app, Key::parse(key)?, value),
+    }
+}
+
+fn show(app: &App) -> Result<Exit, CliError> {
+    let keys: Vec<v1::ConfigEntry> = Key::ALL.into_iter().map(|key| wire(app.config.explain(key))).collect();
+    if app.console.json {
+        app.console.json(&v1::Configuration { keys, unknown: app.config.unknown.clone() })?;
+        return Ok(Exit::Done);
+    }
+    let mut table = Table::new(&[("KEY", Column::Left), ("VALUE", Column::Left), ("FROM", Column::Flexible)]);
+    for (key, entry) in Key::ALL.into_iter().zip(keys) {
+        table.row(vec![
+            cell(Style::Plain, entry.key),
+            cell(Style::Strong, entry.value.unwrap_or_else(|| "–".to_owned())),
+            cell(Style::Faint, entry.origin.unwrap_or_else(|| key.default_about().to_owned())),
+        ]);
+    }
+    app.console.text(&table.render(app.console.width))?;
+    Ok(Exit::Done)
+}
+
+fn explain(app: &App, key: Key) -> Result<Exit, CliError> {
+    let entry = wire(app.config.explain(key));
+    if app.console.json {
+        app.console.json(&entry)?;
+        return Ok(Exit::Done);
+    }
+    let mut text = format!("{}\n{}\n\n", Style::Strong.paint(&entry.key), entry.about);
+    for (position, value) in entry.values.iter().enumerate() {
+        let word = if position == 0 { "in force" } else { "overruled" };
+        text.push_str(&format!(
+            "{word:<10} {}  {}\n",
+            value.value,
+            Style::Faint.paint(&format!("from {}", value.origin))
+        ));
+    }
+    if entry.values.is_empty() {
+        text.push_str(&format!("default    {}\n", key.default_about()));
+    }
+    text.push_str(&format!("\nset it with `stemma config set {} VALUE`, `${}`", key.name(), key.variable()));
+    if let Some(flag) = key.flag() {
+        text.push_str(&format!(" or `{flag}`"));
+    }
+    text.push('\n');
+    app.console.text(&text)?;
+    Ok(Exit::Done)
+}
+
+fn path(app: &App) -> Result<Exit, CliError> {
+    let path = file(app)?.to_string_lossy().into_owned();
+    if app.console.json {
+        app.console.json(&v1::ConfigPath { path })?;
+    } else {
+        app.console.text(&format!("{path}\n"))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn set(app: &App, key: Key, value: &str) -> Result<Exit, CliError> {
+    key.check(value).map_err(CliError::Usage)?;
+    let path = file(app)?;
+    let before = config::read(path)?.unwrap_or_default();
+    let after = edit::set(&before, key, value);
+    let table = after.parse::<toml::Table>();
+    let (section, name) = key.name().split_once('.').expect("every key has a section");
+    let is_read_back = table.is_ok_and(|table| table.get(section).and_then(|keys| keys.get(name)).is_some());
+    if !is_read_back {
+        return Err(CliError::Config {
+            place: path.display().to_string(),
+            reason: format!(
+                "`{}` cannot be set in it without changing other lines; edit it by hand",
+                key.name()
+            ),
+        });
+    }
+    if let Some(folder) = path.parent() {
+        home::create_private(folder)?;
+    }
+    Target::of(path).write(|out| out.write_all(after.as_bytes()).map_err(CliError::Output))?;
+    let reread = config::Config::load(&app.environment)?;
+    let entry = wire(reread.explain(key));
+    if app.console.json {
+        app.console.json(&entry)?;
+        return Ok(Exit::Done);
+    }
+    app.console.text(&format!("{} = {value}\n", key.name()))?;
+    if let (Some(origin), false) = (&entry.origin, entry.value.as_deref() == Some(value)) {
+        app.console.warn(&format!("{origin} overrules it"));
+    }
+    Ok(Exit::Done)
+}
+
+fn file(app: &App) -> Result<&std::path::Path, CliError> {
+    app.config.file().ok_or(CliError::NoHome { what: "the configuration", variable: "STEMMATA_CONFIG" })
+}
+
+fn wire(explained: Explained) -> v1::ConfigEntry {
+    let first = explained.values.first();
+    v1::ConfigEntry {
+        key: explained.key.name().to_owned(),
+        value: first.map(|value| value.text.clone()),
+        origin: first.map(|value| value.origin.to_string()),
+        about: explained.key.about().to_owned(),
+        values: explained
+            .values
+            .iter()
+            .map(|value| v1::ConfigValue { value: value.text.clone(), origin: value.origin.to_string() })
+            .collect(),
+    }
+}

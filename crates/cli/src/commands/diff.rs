@@ -1,0 +1,80 @@
+//! `diff`: what a compaction lost.
+
+use stemmata_engine::CompactionDiff;
+
+use crate::args::browse::Diff;
+use crate::errors::{CliError, Exit};
+use crate::output::commit::ShortIds;
+use crate::output::size::{many, plural};
+use crate::output::style::{Style, tame};
+use crate::output::table::fit;
+use crate::output::v1;
+use crate::wiring::App;
+
+/// Runs the command.
+pub(crate) fn run(app: &App, args: &Diff) -> Result<Exit, CliError> {
+    let ctx = app.find(&args.reference)?;
+    let engine = app.engine()?;
+    let diff = engine.diff(ctx)?;
+    if app.console.json {
+        app.console.json(&wire(diff))?;
+        return Ok(Exit::Done);
+    }
+    let ids = ShortIds::of(engine, &[diff.compaction, diff.before])?;
+    app.console.long_text(&told(app, &diff, ids))?;
+    let hint = Style::Hint.paint("hint");
+    app.console.say(&format!(
+        "{hint}: nothing is gone for good: `stemma resume {}` carries on from before the compaction",
+        ids.text(diff.before)
+    ));
+    Ok(Exit::Done)
+}
+
+fn wire(diff: CompactionDiff) -> v1::Diff {
+    let lost = |entry: stemmata_engine::LostEntry| v1::LostEntry {
+        id: entry.id,
+        role: entry.role.as_str().to_owned(),
+        kind: entry.kind,
+        text: entry.text,
+    };
+    v1::Diff {
+        compaction: diff.compaction.to_string(),
+        before: diff.before.to_string(),
+        kept_entries: diff.kept_entries,
+        lost_entries: diff.lost_entries.into_iter().map(lost).collect(),
+        lost_files: diff.lost_files,
+        kept_files: diff.kept_files,
+        lost_commands: diff.lost_commands,
+    }
+}
+
+fn told(app: &App, diff: &CompactionDiff, ids: ShortIds) -> String {
+    let mut text = format!(
+        "{} {} replaced what {} knew: {} gone, {} kept\n",
+        Style::Compaction.paint("◆"),
+        ids.shown(diff.compaction),
+        ids.shown(diff.before),
+        plural(diff.lost_entries.len(), "entry"),
+        many(diff.kept_entries, "entry"),
+    );
+    let width = app.console.width.saturating_sub(4);
+    let mut list = |title: &str, lines: Vec<String>| {
+        if !lines.is_empty() {
+            text.push_str(&format!("\n{}\n", Style::Strong.paint(title)));
+            for line in lines {
+                text.push_str(&format!("  {}\n", fit(&tame(&line), width)));
+            }
+        }
+    };
+    let files = diff.lost_files.iter().map(|file| format!("- {file}"));
+    let kept = diff.kept_files.iter().map(|file| format!("  {file}"));
+    list("Files worked on (- no longer named)", files.chain(kept).collect());
+    list(
+        "Commands no longer named",
+        diff.lost_commands.iter().map(|command| format!("- {command}")).collect(),
+    );
+    let entries =
+        diff.lost_entries.iter().map(|entry| format!("- {:<9} {}", entry.role.as_str(), entry.text));
+    list("Entries gone", entries.collect());
+    text
+}

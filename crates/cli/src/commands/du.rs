@@ -1,0 +1,61 @@
+//! `du`: how many bytes were captured, and how many they take.
+
+use stemmata_store::Usage;
+
+use crate::errors::{CliError, Exit};
+use crate::output::size::{self, many};
+use crate::output::style::Style;
+use crate::output::table::{Column, Table, cell};
+use crate::output::v1;
+use crate::wiring::App;
+
+/// Runs the command.
+pub(crate) fn run(app: &App) -> Result<Exit, CliError> {
+    let usage = wire(app.engine()?.store().usage()?);
+    if app.console.json {
+        app.console.json(&usage)?;
+    } else {
+        app.console.text(&told(&usage, app.console.width))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Returns the wire form.
+pub(crate) fn wire(usage: Usage) -> v1::Du {
+    v1::Du {
+        logical_bytes: usage.logical_bytes,
+        physical_bytes: usage.physical_bytes,
+        distinct_bytes: usage.distinct_bytes,
+        content_bytes: usage.content_bytes,
+        commits: usage.commits,
+        sessions: usage.sessions,
+        contents: usage.contents,
+    }
+}
+
+fn told(usage: &v1::Du, width: usize) -> String {
+    let mut table =
+        Table::new(&[("", Column::Left), ("", Column::Right), ("", Column::Right), ("", Column::Flexible)]);
+    let rest = usage.physical_bytes.saturating_sub(usage.content_bytes);
+    let rows = [
+        ("captured", usage.logical_bytes, "what was read, each commit once"),
+        ("distinct", usage.distinct_bytes, "without what is there more than once"),
+        ("compressed", usage.content_bytes, "what that takes"),
+        ("metadata", rest, "commits, indexes and free pages"),
+        ("on disk", usage.physical_bytes, "all files of the store"),
+    ];
+    for (name, bytes, about) in rows {
+        table.row(vec![
+            cell(Style::Plain, name),
+            cell(Style::Strong, size::bytes(bytes)),
+            cell(Style::Plain, size::percent(bytes, usage.logical_bytes)),
+            cell(Style::Faint, about),
+        ]);
+    }
+    format!(
+        "{} in {}\n{}",
+        many(usage.commits, "commit"),
+        many(usage.sessions, "session"),
+        table.render(width)
+    )
+}

@@ -1,0 +1,329 @@
+//! `import`: shows what was found, reads it with progress, and says honestly how it went.
+//!
+//! What a transcript is and where commits end is the engine's.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use stemmata_engine::{CaptureOptions, Engine, ErrorKind, FileState, ImportProgress, ImportReport};
+use stemmata_model::Timestamp;
+
+use crate::args::capture::Import;
+use crate::commands::status;
+use crate::config::Key;
+use crate::errors::{self, CliError, Exit};
+use crate::output::size::{self, many};
+use crate::output::style::Style;
+use crate::output::v1;
+use crate::output::{session, time};
+use crate::wiring::App;
+
+/// Failures and notes that a summary lists one by one; `--json` has all.
+const LISTED_MAX: usize = 10;
+
+/// Runs the command.
+pub(crate) fn run(app: &App, args: &Import) -> Result<Exit, CliError> {
+    let paths = paths(app, args);
+    if paths.is_empty() {
+        return nothing_found(app);
+    }
+    let engine = app.engine()?;
+    let options =
+        CaptureOptions { granularity: granularity(app, args)?, full: args.full, ..CaptureOptions::import() };
+    let began = std::time::Instant::now();
+    let progress = Progress::start(app, engine, &paths, args.full)?;
+    let told = |step: &ImportProgress<'_>| progress.step(step);
+    let report = engine.import(&paths, &options, threads(app, args), &told)?;
+    progress.end();
+    let elapsed_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let result = wire(&report, elapsed_ms);
+    if app.console.json {
+        app.console.json(&result)?;
+    } else {
+        app.console.text(&summary(app, &report, &result))?;
+        next_step(app, &result);
+    }
+    Ok(exit(&report))
+}
+
+fn paths(app: &App, args: &Import) -> Vec<PathBuf> {
+    if args.paths.is_empty() {
+        return app.homes().existing().into_iter().map(|home| home.transcripts).collect();
+    }
+    args.paths.iter().map(|path| app.environment.absolute(path)).collect()
+}
+
+fn granularity(app: &App, args: &Import) -> Result<stemmata_model::Granularity, CliError> {
+    if let Some(granularity) = args.granularity {
+        return Ok(granularity);
+    }
+    let text = app.config.get(Key::Granularity).unwrap_or_default();
+    text.parse().map_err(|error: stemmata_model::ParseGranularityError| CliError::Usage(error.to_string()))
+}
+
+fn threads(app: &App, args: &Import) -> usize {
+    let configured = || app.config.get(Key::Threads).and_then(|text| text.parse().ok());
+    args.threads.map(usize::from).or_else(configured).unwrap_or(1)
+}
+
+/// Without arguments and without any client's home there is nothing to read, which is no failure.
+fn nothing_found(app: &App) -> Result<Exit, CliError> {
+    if app.console.json {
+        app.console.json(&wire(&ImportReport::default(), 0))?;
+        return Ok(Exit::Done);
+    }
+    let place = app.homes().claude().map(|path| app.environment.shown(&path.join("projects")));
+    app.console.say(&format!(
+        "No Claude Code sessions on this machine yet (looked in {}).",
+        place.as_deref().unwrap_or("no home directory")
+    ));
+    app.console.say(&format!(
+        "{}: `stemma import examples/` reads the small sessions that come with the source, and `stemma import PATH` \
+         any transcript or folder",
+        Style::Hint.paint("hint")
+    ));
+    Ok(Exit::Done)
+}
+
+/// Shows that something happens, where a person watches.
+struct Progress {
+    bar: ProgressBar,
+    files: OnceLock<()>,
+}
+
+impl Progress {
+    fn start(app: &App, engine: &Engine, paths: &[PathBuf], full: bool) -> Result<Self, CliError> {
+        let watched = app.console.error_is_terminal && !app.console.quiet;
+        if !app.console.json && !app.console.quiet {
+            found(app, engine, paths, full)?;
+        }
+        let target = if watched { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(None, target);
+        if watched {
+            let style = ProgressStyle::with_template(
+                "{spinner} {pos}/{len} files  {wide_bar}  {bytes_per_sec} {msg}",
+            );
+            if let Ok(style) = style.or_else(|_| ProgressStyle::with_template("{pos}/{len}")) {
+                bar.set_style(style);
+            }
+            bar.enable_steady_tick(std::time::Duration::from_millis(120));
+        }
+        Ok(Self { bar, files: OnceLock::new() })
+    }
+
+    fn step(&self, step: &ImportProgress<'_>) {
+        self.files.get_or_init(|| self.bar.set_length(u64::try_from(step.files).unwrap_or(u64::MAX)));
+        self.bar.inc(1);
+        if let Some(name) = step.path.file_name() {
+            self.bar.set_message(name.to_string_lossy().into_owned());
+        }
+    }
+
+    fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Says what is about to be read.
+fn found(app: &App, engine: &Engine, paths: &[PathBuf], full: bool) -> Result<(), CliError> {
+    let files = engine.survey(paths)?;
+    let of = |wanted: &[FileState]| -> (u64, u64) {
+        let matching = files.iter().filter(|file| wanted.contains(&file.state));
+        matching.fold((0, 0), |(count, bytes), file| (count + 1, bytes + file.bytes))
+    };
+    let (all, all_bytes) = of(&[FileState::New, FileState::Changed, FileState::Unchanged]);
+    let (fresh, _) = of(&[FileState::New]);
+    let (changed, _) = of(&[FileState::Changed]);
+    let places: Vec<String> = paths.iter().take(3).map(|path| app.environment.shown(path)).collect();
+    let more = if paths.len() > places.len() { " …" } else { "" };
+    let news = if full {
+        "reading all from the start".to_owned()
+    } else {
+        format!("{fresh} new, {changed} changed")
+    };
+    app.console.say(&format!(
+        "Found {} ({}) in {}{more}: {news}",
+        many(all, "transcript"),
+        size::bytes(all_bytes),
+        places.join(", "),
+    ));
+    Ok(())
+}
+
+fn wire(report: &ImportReport, elapsed_ms: u64) -> v1::Import {
+    let sessions: Vec<v1::Imported> = report.sessions.iter().map(imported).collect();
+    let failures: Vec<v1::Failure> = report.failures.iter().map(failure).collect();
+    let sum = |of: &dyn Fn(&v1::Imported) -> u64| sessions.iter().map(of).sum();
+    let length = |length: usize| u64::try_from(length).unwrap_or(u64::MAX);
+    v1::Import {
+        totals: v1::Totals {
+            sessions: length(sessions.len()),
+            commits: sum(&|session| session.commits),
+            bytes_in: sum(&|session| session.bytes_in),
+            bytes_stored: sum(&|session| session.bytes_stored),
+            notes: sum(&|session| length(session.notes.len())),
+            new_commits: sum(&|session| session.new_commits),
+            entries: sum(&|session| session.entries),
+            bytes_redacted: sum(&|session| session.bytes_redacted),
+            failures: length(failures.len()),
+            skipped: length(report.skipped.len()),
+            elapsed_ms,
+        },
+        sessions,
+        failures,
+        skipped: report.skipped.iter().map(|path| path.to_string_lossy().into_owned()).collect(),
+    }
+}
+
+fn imported(imported: &stemmata_engine::ImportedSession) -> v1::Imported {
+    let captured = &imported.captured;
+    let session = &captured.session;
+    v1::Imported {
+        path: imported.path.to_string_lossy().into_owned(),
+        session_id: session.session.to_string(),
+        format: session.format.to_string(),
+        tip: session.tip.map(|tip| tip.to_string()),
+        commits: session.commits,
+        entries: captured.entries,
+        bytes_in: captured.bytes_in,
+        bytes_redacted: captured.bytes_redacted,
+        notes: v1::Note::all(&captured.notes),
+        new_commits: captured.new_commits,
+        bytes_stored: captured.bytes_stored,
+        title: session.title.clone(),
+        parent_session: session.parent_session.as_ref().map(ToString::to_string),
+    }
+}
+
+fn failure(failure: &stemmata_engine::ImportFailure) -> v1::Failure {
+    v1::Failure {
+        path: failure.path.to_string_lossy().into_owned(),
+        error: failure.error.to_string(),
+        causes: errors::causes(&failure.error),
+        hint: errors::hint_of(&failure.error),
+        exit_code: u64::from(errors::exit_of(&failure.error).code()),
+    }
+}
+
+/// The whole result for a person: counts, sizes, what was replaced, what was degraded, what failed.
+fn summary(app: &App, report: &ImportReport, result: &v1::Import) -> String {
+    let totals = &result.totals;
+    let mut lines = Vec::new();
+    if totals.sessions > 0 {
+        lines.push(headline(totals));
+        if totals.bytes_stored > 0 {
+            lines.push(format!(
+                "  {} of transcripts; {} stored for what is new, in {}",
+                size::bytes(totals.bytes_in),
+                size::bytes(totals.bytes_stored),
+                time::took(Timestamp::EPOCH, millis(totals.elapsed_ms)),
+            ));
+        }
+    }
+    if totals.bytes_redacted > 0 {
+        let held = result.sessions.iter().filter(|session| session.bytes_redacted > 0).count();
+        lines.push(format!(
+            "  secrets replaced in {}: {}",
+            size::plural(held, "session"),
+            size::bytes(totals.bytes_redacted)
+        ));
+    }
+    if totals.skipped > 0 {
+        lines.push(format!("  {} skipped that are no transcripts", many(totals.skipped, "file")));
+    }
+    lines.extend(notes(app, report));
+    lines.extend(failures(app, report));
+    let mut text = lines.join("\n");
+    text.push('\n');
+    if lines.is_empty() { String::new() } else { text }
+}
+
+fn headline(totals: &v1::Totals) -> String {
+    let sessions = many(totals.sessions, "session");
+    if totals.new_commits == 0 {
+        return format!("{sessions} with {}: nothing new", many(totals.commits, "commit"));
+    }
+    format!(
+        "{} {sessions} with {}, {} of them new",
+        Style::Good.paint("Imported"),
+        many(totals.commits, "commit"),
+        size::grouped(totals.new_commits)
+    )
+}
+
+fn millis(millis: u64) -> Timestamp {
+    Timestamp::from_micros(i64::try_from(millis).unwrap_or(i64::MAX).saturating_mul(1000))
+}
+
+fn notes(app: &App, report: &ImportReport) -> Vec<String> {
+    let all: Vec<(&stemmata_engine::ImportedSession, &stemmata_model::Note)> = report
+        .sessions
+        .iter()
+        .flat_map(|imported| imported.captured.notes.iter().map(move |note| (imported, note)))
+        .collect();
+    if all.is_empty() || app.console.quiet {
+        return Vec::new();
+    }
+    let mut lines = vec![format!("  {}:", size::plural(all.len(), "note"))];
+    for (imported, note) in all.iter().take(LISTED_MAX) {
+        lines.push(format!(
+            "    {} ({}): {note}",
+            session::short(&imported.captured.session),
+            app.environment.shown(&imported.path),
+        ));
+    }
+    lines.extend(more(all.len()));
+    lines
+}
+
+fn failures(app: &App, report: &ImportReport) -> Vec<String> {
+    if report.failures.is_empty() {
+        return Vec::new();
+    }
+    let count = size::plural(report.failures.len(), "file");
+    let mut lines = vec![format!("{} could not be imported:", Style::Error.paint(&count))];
+    for failure in report.failures.iter().take(LISTED_MAX) {
+        lines.push(format!("  {}", app.environment.shown(&failure.path)));
+        lines.push(format!("    {}", failure.error));
+        lines.extend(
+            errors::causes(&failure.error).into_iter().map(|cause| format!("    caused by: {cause}")),
+        );
+        lines.extend(
+            errors::hint_of(&failure.error).map(|hint| format!("    {}: {hint}", Style::Hint.paint("hint"))),
+        );
+    }
+    lines.extend(more(report.failures.len()));
+    lines
+}
+
+fn more(count: usize) -> Option<String> {
+    let rest = count.checked_sub(LISTED_MAX).filter(|rest| *rest > 0)?;
+    Some(format!("    … and {rest} more (`--json` lists all)"))
+}
+
+fn next_step(app: &App, result: &v1::Import) {
+    if result.totals.sessions > 0 && result.totals.new_commits > 0 {
+        let hint = Style::Hint.paint("hint");
+        app.console.say(&format!(
+            "{hint}: `stemma log` shows them, `stemma resume --last` carries on with the newest"
+        ));
+    } else if result.totals.sessions == 0 && result.totals.failures == 0 {
+        app.console.say("No transcripts found there.");
+        app.console.say(&status::examples_hint());
+    }
+}
+
+/// A full disk or a locked store stops everything, so it names the result; else some failed and others did not.
+fn exit(report: &ImportReport) -> Exit {
+    let stopping = report
+        .failures
+        .iter()
+        .find(|failure| matches!(failure.error.kind(), ErrorKind::Full | ErrorKind::Locked));
+    match (stopping, report.failures.first()) {
+        (Some(failure), _) => errors::exit_of(&failure.error),
+        (None, None) => Exit::Done,
+        (None, Some(failure)) if report.sessions.is_empty() => errors::exit_of(&failure.error),
+        (None, Some(_)) => Exit::Partial,
+    }
+}

@@ -1,0 +1,114 @@
+//! `list`: sessions in a table.
+
+use stemmata_store::{Page, Session, SessionFilter};
+
+use crate::args::browse::List;
+use crate::commands::rows;
+use crate::errors::{CliError, Exit};
+use crate::output::commit::ShortIds;
+use crate::output::session;
+use crate::output::size;
+use crate::output::style::Style;
+use crate::output::table::{Column, Table, cell};
+use crate::output::{time, v1};
+use crate::wiring::App;
+
+/// Sessions that one page of the store holds.
+const PAGE_ROWS: usize = 1_000;
+
+/// Runs the command.
+pub(crate) fn run(app: &App, args: &List) -> Result<Exit, CliError> {
+    let project = match (&args.project, args.here) {
+        (Some(project), _) => Some(app.environment.absolute(project)),
+        (None, true) => Some(app.environment.current_dir.clone()),
+        (None, false) => None,
+    };
+    let filter = SessionFilter {
+        project: project.map(|path| path.to_string_lossy().into_owned()),
+        session_prefix: None,
+        main_only: !args.all,
+    };
+    let wanted = rows(args.limit, app.console.json);
+    let mut sessions = sessions(app, &filter, wanted.saturating_add(1))?;
+    let is_cut = sessions.len() > wanted;
+    sessions.truncate(wanted);
+    if app.console.json {
+        app.console.json(&v1::SessionList { sessions: sessions.iter().map(session::wire).collect() })?;
+        return Ok(Exit::Done);
+    }
+    if sessions.is_empty() {
+        nothing(app, filter.project.as_deref());
+        return Ok(Exit::Done);
+    }
+    app.console.long_text(&table(app, &sessions)?)?;
+    if is_cut {
+        say_cut(app);
+    }
+    Ok(Exit::Done)
+}
+
+/// Reads sessions page by page, at most so many.
+pub(crate) fn sessions(app: &App, filter: &SessionFilter, rows_max: usize) -> Result<Vec<Session>, CliError> {
+    let store = app.engine()?.store();
+    let mut sessions: Vec<Session> = Vec::new();
+    while sessions.len() < rows_max {
+        let page = Page {
+            skip: u64::try_from(sessions.len()).unwrap_or(u64::MAX),
+            rows_max: PAGE_ROWS.min(rows_max - sessions.len()),
+        };
+        let rows = store.sessions(filter, page)?;
+        let is_last = rows.len() < page.rows_max;
+        sessions.extend(rows);
+        if is_last {
+            break;
+        }
+    }
+    Ok(sessions)
+}
+
+/// Says that a listing goes on.
+pub(crate) fn say_cut(app: &App) {
+    app.console.say(&format!("{}: there are more; `-n 0` shows all", Style::Hint.paint("hint")));
+}
+
+/// Says that there is nothing to list, and what to do about it.
+pub(crate) fn nothing(app: &App, project: Option<&str>) {
+    let hint = Style::Hint.paint("hint");
+    if let Some(project) = project {
+        app.console.say(&format!("No sessions that worked in {project}."));
+        app.console.say(&format!("{hint}: `stemma list` shows those of every directory"));
+    } else {
+        app.console.say("No sessions yet.");
+        app.console.say(&format!("{hint}: `stemma import` reads the sessions of this machine"));
+    }
+}
+
+fn table(app: &App, sessions: &[Session]) -> Result<String, CliError> {
+    let tips: Vec<_> = sessions.iter().filter_map(|session| session.tip).collect();
+    let ids = ShortIds::of(app.engine()?, &tips)?;
+    let mut table = Table::new(&[
+        ("TIP", Column::Left),
+        ("SESSION", Column::Left),
+        ("ACTIVE", Column::Left),
+        ("SIZE", Column::Right),
+        ("PROJECT", Column::Left),
+        ("TITLE", Column::Flexible),
+    ]);
+    for session in sessions {
+        let active = session.last_at.map(|point| time::ago(point, app.now())).unwrap_or_default();
+        let title = if session.parent_session.is_some() {
+            format!("⚙ {}", session::title(session))
+        } else {
+            session::title(session)
+        };
+        table.row(vec![
+            cell(Style::Id, session.tip.map(|tip| ids.text(tip)).unwrap_or_default()),
+            cell(Style::Plain, session::short(session)),
+            cell(Style::Faint, active),
+            cell(Style::Plain, size::bytes(session.bytes)),
+            cell(Style::Branch, crate::output::table::fit(&session::project(session), 14)),
+            cell(Style::Plain, title),
+        ]);
+    }
+    Ok(table.render(app.console.width))
+}

@@ -1,0 +1,140 @@
+//! `status`: where things are, what is stored, and what is not yet imported.
+
+use stemmata_engine::{FileState, SurveyedFile};
+
+use crate::commands::du;
+use crate::errors::{CliError, Exit};
+use crate::output::size::{self, many, plural};
+use crate::output::style::Style;
+use crate::output::table::{Column, Table, cell};
+use crate::output::v1;
+use crate::wiring::App;
+
+/// Transcripts that people see by name; `--json` has all.
+const LISTED_MAX: usize = 10;
+
+/// Runs the command.
+pub(crate) fn run(app: &App) -> Result<Exit, CliError> {
+    let status = status(app)?;
+    if app.console.json {
+        app.console.json(&status)?;
+        return Ok(Exit::Done);
+    }
+    app.console.text(&told(app, &status))?;
+    let hint = Style::Hint.paint("hint");
+    if !status.pending.is_empty() {
+        app.console.say(&format!("{hint}: `stemma import` reads what is new"));
+    } else if status.homes.is_empty() && status.usage.as_ref().is_none_or(|usage| usage.commits == 0) {
+        app.console.say(&examples_hint());
+    }
+    Ok(Exit::Done)
+}
+
+/// Returns what to do where there is nothing to import.
+pub(crate) fn examples_hint() -> String {
+    format!(
+        "{}: `stemma import examples/` reads the small sessions that come with the source",
+        Style::Hint.paint("hint")
+    )
+}
+
+fn status(app: &App) -> Result<v1::Status, CliError> {
+    let engine = app.engine()?;
+    let home = app.home()?;
+    let mut homes = Vec::new();
+    let mut pending = Vec::new();
+    for found in app.homes().existing() {
+        let files = engine.survey(std::slice::from_ref(&found.transcripts))?;
+        let transcripts: Vec<&SurveyedFile> =
+            files.iter().filter(|file| file.state != FileState::Other).collect();
+        homes.push(v1::Home {
+            runtime: found.runtime.to_owned(),
+            path: found.config_dir.to_string_lossy().into_owned(),
+            transcripts: u64::try_from(transcripts.len()).unwrap_or(u64::MAX),
+            bytes: transcripts.iter().map(|file| file.bytes).sum(),
+        });
+        pending.extend(transcripts.into_iter().filter_map(waiting));
+    }
+    let (_, rules) = engine.rules();
+    Ok(v1::Status {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        home: home.root().to_string_lossy().into_owned(),
+        store: home.store().to_string_lossy().into_owned(),
+        config: app.config.file().map(|path| path.to_string_lossy().into_owned()),
+        machine: engine.identity().machine.to_string(),
+        machine_label: engine.identity().machine_label.clone(),
+        rules: rules.to_owned(),
+        usage: Some(du::wire(engine.store().usage()?)),
+        homes,
+        pending,
+    })
+}
+
+fn waiting(file: &SurveyedFile) -> Option<v1::Pending> {
+    let state = match file.state {
+        FileState::New => "new",
+        FileState::Changed => "changed",
+        FileState::Unchanged | FileState::Other => return None,
+    };
+    Some(v1::Pending {
+        path: file.path.to_string_lossy().into_owned(),
+        state: state.to_owned(),
+        bytes: file.bytes,
+    })
+}
+
+fn told(app: &App, status: &v1::Status) -> String {
+    let shown = |path: &str| app.environment.shown(std::path::Path::new(path));
+    let mut table = Table::new(&[("", Column::Left), ("", Column::Flexible)]);
+    let mut row = |name: &str, text: String| {
+        table.row(vec![cell(Style::Faint, name), cell(Style::Plain, text)]);
+    };
+    row("version", status.version.clone());
+    row("data", shown(&status.home));
+    if let Some(config) = &status.config {
+        let note = if std::path::Path::new(config).exists() { "" } else { " (not there: defaults)" };
+        row("config", format!("{}{note}", shown(config)));
+    }
+    row("machine", format!("{} ({})", status.machine_label, status.machine));
+    row("redaction", format!("rules {}", status.rules));
+    if let Some(usage) = &status.usage {
+        let stored = format!(
+            "{} in {}; {} captured, {} on disk",
+            many(usage.commits, "commit"),
+            many(usage.sessions, "session"),
+            size::bytes(usage.logical_bytes),
+            size::bytes(usage.physical_bytes)
+        );
+        row("stored", stored);
+    }
+    for home in &status.homes {
+        let found = format!(
+            "{}: {} ({})",
+            shown(&home.path),
+            many(home.transcripts, "transcript"),
+            size::bytes(home.bytes)
+        );
+        row(&home.runtime, found);
+    }
+    let mut text = table.render(app.console.width);
+    text.push_str(&waiting_lines(app, status));
+    text
+}
+
+fn waiting_lines(app: &App, status: &v1::Status) -> String {
+    if status.homes.is_empty() {
+        return "No client's home was found on this machine.\n".to_owned();
+    }
+    if status.pending.is_empty() {
+        return format!("{}\n", Style::Good.paint("Everything is imported."));
+    }
+    let mut text = format!("{} not yet imported:\n", plural(status.pending.len(), "transcript"));
+    for file in status.pending.iter().take(LISTED_MAX) {
+        let path = app.environment.shown(std::path::Path::new(&file.path));
+        text.push_str(&format!("  {:<7}  {:>7}  {path}\n", file.state, size::bytes(file.bytes)));
+    }
+    if status.pending.len() > LISTED_MAX {
+        text.push_str(&format!("  … and {} more (`--json` lists all)\n", status.pending.len() - LISTED_MAX));
+    }
+    text
+}

@@ -1,0 +1,107 @@
+//! Changes one key in the text of a configuration file, and leaves every other line as it is.
+//!
+//! Pure: reading and writing the file is the command's.
+
+use crate::config::{Key, Shape};
+
+/// Returns the text with `key` set to `value`, which was checked before.
+pub(crate) fn set(text: &str, key: Key, value: &str) -> String {
+    let (section, name) = key.name().split_once('.').expect("every key has a section");
+    let line = format!("{name} = {}", literal(key, value));
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    match place(&lines, section, name) {
+        Place::Replace(at) => {
+            if let Some(old) = lines.get_mut(at) {
+                *old = line;
+            }
+        }
+        Place::InsertAfter(at) => lines.insert(at + 1, line),
+        Place::NewSection => {
+            if lines.last().is_some_and(|last| !last.trim().is_empty()) {
+                lines.push(String::new());
+            }
+            lines.push(format!("[{section}]"));
+            lines.push(line);
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+enum Place {
+    Replace(usize),
+    InsertAfter(usize),
+    NewSection,
+}
+
+fn place(lines: &[String], section: &str, name: &str) -> Place {
+    let mut header = None;
+    let mut inside = false;
+    for (position, line) in lines.iter().enumerate() {
+        let line = line.trim();
+        if line.starts_with('[') {
+            let own = line.trim_start_matches('[').split(']').next().map(str::trim);
+            inside = own == Some(section);
+            if inside {
+                header = Some(position);
+            }
+        } else if inside && line.split('=').next().map(str::trim) == Some(name) {
+            return Place::Replace(position);
+        }
+    }
+    header.map_or(Place::NewSection, Place::InsertAfter)
+}
+
+fn literal(key: Key, value: &str) -> String {
+    match key.shape() {
+        Shape::Number { .. } => value.to_owned(),
+        Shape::Text | Shape::Choice(_) | Shape::Granularity => {
+            toml::Value::String(value.to_owned()).to_string()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn one_line_changes_and_comments_stay() {
+        let text = "# mine\n[import]\n# two are enough\nthreads = 2 # here\n\n[output]\ncolor = \"never\"\n";
+        assert_eq!(
+            set(text, Key::Threads, "4"),
+            "# mine\n[import]\n# two are enough\nthreads = 4\n\n[output]\ncolor = \"never\"\n"
+        );
+        assert_eq!(
+            set(text, Key::Pager, "never"),
+            "# mine\n[import]\n# two are enough\nthreads = 2 # here\n\n[output]\npager = \"never\"\ncolor = \"never\"\n"
+        );
+        assert_eq!(set("", Key::User, "ann"), "[identity]\nuser = \"ann\"\n");
+        assert_eq!(set("[a]\nb = 1", Key::User, "ann"), "[a]\nb = 1\n\n[identity]\nuser = \"ann\"\n");
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_set_is_read_back(
+            values in proptest::collection::vec((0..Key::ALL.len(), "[^\\x00-\\x1f\\x7f]{1,20}"), 1..8),
+        ) {
+            let mut text = "# a comment\n".to_owned();
+            let mut last = std::collections::BTreeMap::new();
+            for (position, value) in values {
+                let key = Key::ALL[position];
+                let value = if key.shape() == Key::Threads.shape() { "7".to_owned() } else { value };
+                text = set(&text, key, &value);
+                last.insert(key.name(), value);
+            }
+            prop_assert!(text.starts_with("# a comment\n"));
+            let table: toml::Table = text.parse().expect("what was written is TOML");
+            for (name, value) in last {
+                let (section, key) = name.split_once('.').expect("a dotted name");
+                let found = &table[section][key];
+                let found = found.as_str().map_or_else(|| found.to_string(), str::to_owned);
+                prop_assert_eq!(found, value);
+            }
+        }
+    }
+}

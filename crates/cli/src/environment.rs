@@ -1,0 +1,186 @@
+//! The process environment, read once when the command starts.
+//!
+//! Nothing else in this crate asks the system for variables, the current directory or the terminal.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+/// Columns where the terminal does not say how many it has.
+const COLUMNS_DEFAULT: usize = 80;
+
+/// One variable that Stemmata reads, for the generated page.
+pub(crate) struct Variable {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// What it does.
+    pub(crate) about: &'static str,
+}
+
+/// The variables beside those of configuration keys.
+pub(crate) const VARIABLES: &[Variable] = &[
+    Variable {
+        name: "STEMMATA_HOME",
+        about: "The data directory: store, logs, and who this machine is. Default: `$XDG_DATA_HOME/stemmata`, \
+                else `~/.local/share/stemmata`.",
+    },
+    Variable {
+        name: "STEMMATA_CONFIG",
+        about: "The configuration file. Default: `$XDG_CONFIG_HOME/stemmata/config.toml`, else \
+                `~/.config/stemmata/config.toml`.",
+    },
+    Variable {
+        name: "STEMMATA_LOG",
+        about: "What goes into the log, such as `debug` or `stemmata_engine=trace`. Default: `info`.",
+    },
+    Variable {
+        name: "CLAUDE_CONFIG_DIR",
+        about: "Where Claude Code keeps its sessions; `import` reads there, `resume` and `fork` write there. \
+                Default: `~/.claude`.",
+    },
+    Variable { name: "NO_COLOR", about: "Set to anything: no colour, as `--color never`." },
+    Variable { name: "PATH", about: "Where `resume` looks for the client's program." },
+    Variable {
+        name: "COLUMNS",
+        about: "How wide tables may be where the terminal does not say. Default: 80.",
+    },
+    Variable { name: "HOME", about: "The user's home directory, where the defaults above begin." },
+    Variable { name: "USER", about: "The user's name in principals, unless `identity.user` gives another." },
+];
+
+/// What the environment said when the command started.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Environment {
+    variables: BTreeMap<OsString, OsString>,
+    /// The directory that the command was called in.
+    pub(crate) current_dir: PathBuf,
+    /// Whether standard output is a terminal.
+    pub(crate) stdout_is_terminal: bool,
+    /// Whether standard error is a terminal.
+    pub(crate) stderr_is_terminal: bool,
+    /// Columns of the terminal.
+    pub(crate) columns: usize,
+}
+
+impl Environment {
+    /// Reads the environment of this process.
+    pub(crate) fn read() -> Self {
+        #[expect(clippy::disallowed_methods, reason = "this is the edge where it is read once")]
+        let current_dir = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+        let mut environment = Self {
+            variables: std::env::vars_os().collect(),
+            current_dir,
+            stdout_is_terminal: std::io::stdout().is_terminal(),
+            stderr_is_terminal: std::io::stderr().is_terminal(),
+            columns: COLUMNS_DEFAULT,
+        };
+        let asked = environment.text("COLUMNS").and_then(|text| text.parse().ok());
+        let known = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+        environment.columns = known.or(asked).unwrap_or(COLUMNS_DEFAULT);
+        environment
+    }
+
+    /// Returns a variable that is set and not empty.
+    pub(crate) fn path(&self, name: &str) -> Option<PathBuf> {
+        let value = self.variables.get(Path::new(name).as_os_str())?;
+        (!value.is_empty()).then(|| PathBuf::from(value))
+    }
+
+    /// Returns a variable that is set, not empty, and text.
+    pub(crate) fn text(&self, name: &str) -> Option<String> {
+        self.path(name).and_then(|path| path.into_os_string().into_string().ok())
+    }
+
+    /// Returns a path as the user means it: relative to the directory that the command was called in.
+    pub(crate) fn absolute(&self, path: &Path) -> PathBuf {
+        let joined = self.current_dir.join(path);
+        // Only tidies `.` and double separators; links and `..` stay as the user gave them.
+        joined.components().collect()
+    }
+
+    /// Returns the user's home directory.
+    pub(crate) fn home(&self) -> Option<PathBuf> {
+        self.path("HOME")
+    }
+
+    /// Returns where the data directory is.
+    pub(crate) fn data_dir(&self) -> Option<PathBuf> {
+        let own = self.path("STEMMATA_HOME").map(|path| self.absolute(&path));
+        own.or_else(|| self.base("XDG_DATA_HOME", ".local/share").map(|base| base.join("stemmata")))
+    }
+
+    /// Returns where the configuration file is, whether it exists or not.
+    pub(crate) fn config_file(&self) -> Option<PathBuf> {
+        let own = self.path("STEMMATA_CONFIG").map(|path| self.absolute(&path));
+        own.or_else(|| self.base("XDG_CONFIG_HOME", ".config").map(|base| base.join("stemmata/config.toml")))
+    }
+
+    /// Returns a base directory of the XDG specification, which ignores relative paths.
+    fn base(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
+        let own = self.path(variable).filter(|path| path.is_absolute());
+        own.or_else(|| self.home().map(|home| home.join(below_home)))
+    }
+
+    /// Returns a path with the home directory as `~`, for people.
+    pub(crate) fn shown(&self, path: &Path) -> String {
+        let below = self.home().and_then(|home| path.strip_prefix(home).ok().map(Path::to_owned));
+        match below {
+            Some(below) if below.as_os_str().is_empty() => "~".to_owned(),
+            Some(below) => format!("~/{}", below.display()),
+            None => path.display().to_string(),
+        }
+    }
+
+    /// Makes an environment of given variables, for tests.
+    #[cfg(test)]
+    pub(crate) fn of(variables: &[(&str, &str)]) -> Self {
+        Self {
+            variables: variables.iter().map(|(name, value)| (name.into(), value.into())).collect(),
+            current_dir: PathBuf::from("/work/app"),
+            columns: COLUMNS_DEFAULT,
+            ..Self::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_and_configuration_have_their_places() {
+        let at = |variables: &[(&str, &str)]| {
+            let environment = Environment::of(variables);
+            let text =
+                |path: Option<PathBuf>| path.map(|path| path.display().to_string()).unwrap_or_default();
+            (text(environment.data_dir()), text(environment.config_file()))
+        };
+        let pair = |data: &str, config: &str| (data.to_owned(), config.to_owned());
+        assert_eq!(at(&[]), pair("", ""));
+        let home = ("HOME", "/home/ann");
+        assert_eq!(
+            at(&[home]),
+            pair("/home/ann/.local/share/stemmata", "/home/ann/.config/stemmata/config.toml")
+        );
+        assert_eq!(
+            at(&[home, ("XDG_DATA_HOME", "/d"), ("XDG_CONFIG_HOME", "relative")]),
+            pair("/d/stemmata", "/home/ann/.config/stemmata/config.toml")
+        );
+        assert_eq!(
+            at(&[home, ("STEMMATA_HOME", "here"), ("STEMMATA_CONFIG", "/c.toml"), ("XDG_DATA_HOME", "/d")]),
+            pair("/work/app/here", "/c.toml")
+        );
+        assert_eq!(at(&[home, ("STEMMATA_HOME", "")]).0, "/home/ann/.local/share/stemmata");
+    }
+
+    #[test]
+    fn the_home_directory_is_shown_short() {
+        let environment = Environment::of(&[("HOME", "/home/ann")]);
+        for (path, shown) in
+            [("/home/ann", "~"), ("/home/ann/a/b", "~/a/b"), ("/home/annabel", "/home/annabel")]
+        {
+            assert_eq!(environment.shown(Path::new(path)), shown);
+        }
+    }
+}

@@ -1,0 +1,384 @@
+//! What can go wrong in a command, as a person reads it: the error, its causes, the next step, the exit code.
+//!
+//! Errors of the engine and the store keep their own texts; here is only how they are shown.
+
+use std::fmt::Write;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use stemmata_engine::{EngineError, ErrorKind};
+use stemmata_model::{ParseIdError, ParseTimestampError};
+use stemmata_store::StoreError;
+
+/// How a command ended. Stable: scripts rely on the numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// All went well.
+    Done,
+    /// Something failed that has no code of its own.
+    Failure,
+    /// The command line is wrong.
+    Usage,
+    /// Something that was asked for is not there.
+    NotFound,
+    /// A name could be several things.
+    Ambiguous,
+    /// What was asked for would do harm or make no sense.
+    Refused,
+    /// Stored bytes are damaged.
+    Corrupt,
+    /// Another process holds the store.
+    Locked,
+    /// No space is left.
+    Full,
+    /// The store was written by another version.
+    Incompatible,
+    /// Some of it was done.
+    Partial,
+}
+
+impl Exit {
+    /// All codes, in order.
+    pub(crate) const ALL: [Self; 11] = [
+        Self::Done,
+        Self::Failure,
+        Self::Usage,
+        Self::NotFound,
+        Self::Ambiguous,
+        Self::Refused,
+        Self::Corrupt,
+        Self::Locked,
+        Self::Full,
+        Self::Incompatible,
+        Self::Partial,
+    ];
+
+    /// Returns the number.
+    pub(crate) const fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failure => 1,
+            Self::Usage => 2,
+            Self::NotFound => 3,
+            Self::Ambiguous => 4,
+            Self::Refused => 5,
+            Self::Corrupt => 6,
+            Self::Locked => 7,
+            Self::Full => 8,
+            Self::Incompatible => 9,
+            Self::Partial => 10,
+        }
+    }
+
+    /// Returns what it means, for the generated page.
+    pub(crate) const fn meaning(self) -> &'static str {
+        match self {
+            Self::Done => {
+                "All went well. Also when the reader of the output went away (`stemma log | head`)."
+            }
+            Self::Failure => {
+                "It failed, and none of the codes below fits: a file cannot be read, is no transcript, \
+                 or a value makes no sense. The message says which."
+            }
+            Self::Usage => {
+                "The command line is wrong: an unknown command or flag, or a value of the wrong shape."
+            }
+            Self::NotFound => "A commit, session, tag, file or checkpoint that was named is not there.",
+            Self::Ambiguous => "A prefix or name could be several things; the message lists up to ten.",
+            Self::Refused => {
+                "It would do harm or make no sense, and nothing was changed; the message gives reasons."
+            }
+            Self::Corrupt => "Stored bytes are damaged, or `verify` found damage.",
+            Self::Locked => "Another process holds the store. Nothing was changed; try again.",
+            Self::Full => "No space is left where the store is. What was acknowledged before is kept.",
+            Self::Incompatible => {
+                "The store was written by a newer version, or the file is no store. It was not touched."
+            }
+            Self::Partial => "`import` finished, but some files could not be imported; the others were.",
+        }
+    }
+
+    const fn of(kind: ErrorKind) -> Self {
+        match kind {
+            ErrorKind::NotFound => Self::NotFound,
+            ErrorKind::Ambiguous => Self::Ambiguous,
+            ErrorKind::Refused => Self::Refused,
+            ErrorKind::Corrupt => Self::Corrupt,
+            ErrorKind::Locked => Self::Locked,
+            ErrorKind::Full => Self::Full,
+            ErrorKind::Incompatible => Self::Incompatible,
+            ErrorKind::BadInput | ErrorKind::System => Self::Failure,
+        }
+    }
+}
+
+/// A command's error.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CliError {
+    /// A use case failed.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// A file operation of the command itself failed.
+    #[error("{operation} {} failed", path.display())]
+    Io {
+        operation: &'static str,
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// Standard output cannot be written.
+    #[error("writing the output failed")]
+    Output(#[source] io::Error),
+    /// There is no home directory to put data in.
+    #[error("there is no place for {what}: neither `{variable}` nor `HOME` is set")]
+    NoHome { what: &'static str, variable: &'static str },
+    /// The machine's identity cannot be read.
+    #[error("{} does not say who this machine is: {reason}", path.display())]
+    MachineFile { path: PathBuf, reason: String },
+    /// The configuration cannot be used.
+    #[error("{place}: {reason}")]
+    Config { place: String, reason: String },
+    /// A value on the command line makes no sense.
+    #[error("{0}")]
+    Usage(String),
+    /// The client's program is not there.
+    #[error("`{program}` could not be started")]
+    Client {
+        program: String,
+        command: String,
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl From<StoreError> for CliError {
+    fn from(error: StoreError) -> Self {
+        Self::Engine(EngineError::Store(error))
+    }
+}
+
+impl From<ParseTimestampError> for CliError {
+    fn from(error: ParseTimestampError) -> Self {
+        Self::Usage(error.to_string())
+    }
+}
+
+impl From<ParseIdError> for CliError {
+    fn from(error: ParseIdError) -> Self {
+        Self::Usage(error.to_string())
+    }
+}
+
+impl From<stemmata_model::NameError> for CliError {
+    fn from(error: stemmata_model::NameError) -> Self {
+        Self::Usage(error.to_string())
+    }
+}
+
+impl CliError {
+    /// Wraps a failed file operation.
+    pub(crate) fn io(operation: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::Io { operation, path: path.to_owned(), source }
+    }
+
+    /// Returns the exit code.
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::Engine(error) => exit_of(error),
+            Self::Io { source, .. } | Self::Output(source) => exit_of_io(source),
+            Self::Usage(_) => Exit::Usage,
+            Self::Client { .. } => Exit::NotFound,
+            Self::NoHome { .. } | Self::MachineFile { .. } | Self::Config { .. } => Exit::Failure,
+        }
+    }
+
+    /// Says whether the reader of the output went away, which is no error.
+    pub(crate) fn is_closed_pipe(&self) -> bool {
+        match self {
+            Self::Output(source) => source.kind() == io::ErrorKind::BrokenPipe,
+            Self::Engine(EngineError::Io { source, operation, .. }) => {
+                *operation == "write" && source.kind() == io::ErrorKind::BrokenPipe
+            }
+            Self::Engine(EngineError::Store(StoreError::Sink(source))) => {
+                source.kind() == io::ErrorKind::BrokenPipe
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns the next step, where one is known.
+    pub(crate) fn hint(&self) -> Option<String> {
+        match self {
+            Self::Engine(error) => hint_of(error),
+            Self::Io { source, .. } | Self::Output(source) => hint_of_io(source),
+            Self::NoHome { variable, .. } => Some(format!("set `{variable}` to a directory of yours")),
+            Self::MachineFile { path, .. } => Some(format!(
+                "restore it from a backup; or move {} away, and a new identity is made (stored commits stay as they are)",
+                path.display()
+            )),
+            Self::Config { .. } => {
+                Some("`stemma config` shows every key, its value and where it comes from".to_owned())
+            }
+            Self::Usage(_) => None,
+            Self::Client { command, .. } => {
+                Some(format!("the session is placed; where the client is installed, run `{command}`"))
+            }
+        }
+    }
+}
+
+/// Returns the exit code of an engine's error.
+pub(crate) fn exit_of(error: &EngineError) -> Exit {
+    match error {
+        EngineError::Io { source, .. } => exit_of_io(source),
+        EngineError::Store(StoreError::Io { source, .. } | StoreError::Sink(source)) => exit_of_io(source),
+        other => Exit::of(other.kind()),
+    }
+}
+
+fn exit_of_io(source: &io::Error) -> Exit {
+    match source.kind() {
+        io::ErrorKind::NotFound => Exit::NotFound,
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Exit::Full,
+        _ => Exit::Failure,
+    }
+}
+
+/// Returns the next step after an engine's error, where one is known.
+pub(crate) fn hint_of(error: &EngineError) -> Option<String> {
+    let hint = match error {
+        EngineError::Io { source, .. } => return hint_of_io(source),
+        EngineError::Store(StoreError::Io { source, .. } | StoreError::Sink(source)) => {
+            return hint_of_io(source);
+        }
+        EngineError::NotFound { what: "compaction at or before", .. } => {
+            "nothing on this chain was compacted; `stemma tree REF` shows where compactions are (◆)"
+        }
+        EngineError::NotFound { what: "checkpoint at or before", .. } => {
+            "`stemma log` shows what there is and from when"
+        }
+        EngineError::NotFound { what: "entry of this chain", .. } => {
+            "`stemma show REF --entries` lists the entries of a commit with their ids"
+        }
+        EngineError::NotFound { what: "session", .. } => {
+            "`stemma list` shows all sessions; `stemma resume --last` takes the latest of all"
+        }
+        EngineError::NotFound { .. } => {
+            "`stemma list` shows all sessions, `stemma log REF` the commits of one"
+        }
+        EngineError::Ambiguous { .. } => "give more characters, or one of these ids",
+        EngineError::NotATranscript { .. } => {
+            "formats that this version reads: `claude-code-v1` (JSON lines that Claude Code writes)"
+        }
+        EngineError::LineTooLong { .. } => "nothing of this line was stored; everything before it was",
+        EngineError::Shrank { .. } => "run the import again: it reads the file from where the two agree",
+        EngineError::NoAncestor { .. } => "`stemma history REF` lists the ancestors of a commit",
+        EngineError::Format { operation: "written", .. } => "leave `--format` out to keep the stored one",
+        EngineError::Format { .. } => "`stemma native REF` gives back the bytes of any format",
+        EngineError::Refused { .. } | EngineError::Name(_) => return None,
+        EngineError::Store(error) => return hint_of_store(error),
+    };
+    Some(hint.to_owned())
+}
+
+fn hint_of_store(error: &StoreError) -> Option<String> {
+    let hint = match error {
+        StoreError::Corrupt { .. } | StoreError::Conflict(_) => {
+            "`stemma verify` lists everything that is damaged; importing the same transcripts into a new \
+             `STEMMATA_HOME` gives the same commits"
+        }
+        StoreError::Locked { .. } => "wait until the other `stemma` is done, and run the command again",
+        StoreError::Full { .. } => {
+            "make room and run the command again: it goes on where it stopped, nothing acknowledged is lost"
+        }
+        StoreError::TooNew { .. } => "update `stemma`; the store was not touched",
+        StoreError::NotAStore { .. } => {
+            "`stemma status` says which store is used; `STEMMATA_HOME` names another one"
+        }
+        StoreError::ReadOnly { .. } => "check who owns the data directory; `stemma status` says where it is",
+        StoreError::CommitMissing(_) | StoreError::ContentMissing(_) => {
+            "`stemma list` shows all sessions, `stemma verify` whether something is gone that should be there"
+        }
+        StoreError::Backend { .. } => "`stemma verify` says whether the store is sound",
+        StoreError::ParentMissing { .. }
+        | StoreError::Bound { .. }
+        | StoreError::Empty { .. }
+        | StoreError::Sink(_)
+        | StoreError::Io { .. } => return None,
+    };
+    Some(hint.to_owned())
+}
+
+fn hint_of_io(source: &io::Error) -> Option<String> {
+    let hint = match source.kind() {
+        io::ErrorKind::PermissionDenied => "check who may read and write it",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "make room and run the command again: nothing acknowledged is lost"
+        }
+        io::ErrorKind::NotFound => "check the path",
+        _ => return None,
+    };
+    Some(hint.to_owned())
+}
+
+/// Returns the texts of an error's causes, outermost first, without repeating what was said.
+pub(crate) fn causes(error: &(dyn std::error::Error + 'static)) -> Vec<String> {
+    let mut said = error.to_string();
+    let mut causes = Vec::new();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let text = cause.to_string();
+        if text != said {
+            causes.push(text.clone());
+        }
+        said = text;
+        next = cause.source();
+    }
+    causes
+}
+
+/// Renders an error for a person, without colour.
+pub(crate) fn render(error: &CliError) -> String {
+    let mut text = format!("error: {error}\n");
+    for cause in causes(error) {
+        writeln!(text, "  caused by: {cause}").expect("a string takes any text");
+    }
+    if let CliError::Engine(EngineError::Ambiguous { candidates, .. }) = error {
+        for candidate in candidates {
+            writeln!(text, "  {}  {}", candidate.id, candidate.summary).expect("a string takes any text");
+        }
+    }
+    if let Some(hint) = error.hint() {
+        writeln!(text, "hint: {hint}").expect("a string takes any text");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_their_position() {
+        for (position, exit) in Exit::ALL.into_iter().enumerate() {
+            assert_eq!(usize::from(exit.code()), position);
+        }
+    }
+
+    #[test]
+    fn an_error_is_told_with_causes_and_the_next_step() {
+        let error = CliError::io("read", Path::new("/a"), io::Error::from(io::ErrorKind::PermissionDenied));
+        assert_eq!(
+            render(&error),
+            "error: read /a failed\n  caused by: permission denied\nhint: check who may read and write it\n"
+        );
+    }
+
+    #[test]
+    fn a_closed_pipe_is_no_error() {
+        let closed = || io::Error::from(io::ErrorKind::BrokenPipe);
+        assert!(CliError::Output(closed()).is_closed_pipe());
+        assert!(CliError::from(StoreError::Sink(closed())).is_closed_pipe());
+        assert!(!CliError::io("read", Path::new("/a"), closed()).is_closed_pipe());
+    }
+}

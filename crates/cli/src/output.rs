@@ -1,0 +1,120 @@
+//! What commands print: JSON by its wire types, or text for people. Decides where bytes go and in what dress.
+//!
+//! What is printed comes from the commands.
+
+pub(crate) mod commit;
+pub(crate) mod draw;
+pub(crate) mod file;
+pub(crate) mod pager;
+pub(crate) mod session;
+pub(crate) mod size;
+pub(crate) mod style;
+pub(crate) mod table;
+pub(crate) mod time;
+pub(crate) mod v1;
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use stemmata_model::Note;
+
+use crate::errors::CliError;
+use crate::output::style::Style;
+
+/// Columns that text fits into at least, so that a table in a narrow window still says something.
+const WIDTH_MIN: usize = 60;
+
+/// Columns that a table uses at most: longer lines are hard to read.
+const WIDTH_MAX: usize = 140;
+
+/// Where output goes, and how.
+#[derive(Debug, Clone)]
+pub(crate) struct Console {
+    /// Whether results are JSON.
+    pub(crate) json: bool,
+    /// Whether notes and progress are left out.
+    pub(crate) quiet: bool,
+    /// Whether standard output takes colour.
+    pub(crate) color: bool,
+    /// Whether standard error takes colour.
+    pub(crate) error_color: bool,
+    /// Whether standard output is a terminal.
+    pub(crate) is_terminal: bool,
+    /// Whether standard error is a terminal.
+    pub(crate) error_is_terminal: bool,
+    /// Columns for text.
+    pub(crate) width: usize,
+    /// The command that long output goes through on a terminal.
+    pub(crate) pager: Option<String>,
+}
+
+impl Console {
+    /// Returns the columns for text in a terminal of so many.
+    pub(crate) fn width_in(columns: usize) -> usize {
+        columns.clamp(WIDTH_MIN, WIDTH_MAX)
+    }
+
+    /// Prints one JSON object.
+    pub(crate) fn json(&self, value: &impl Serialize) -> Result<(), CliError> {
+        let mut out = io::BufWriter::new(io::stdout().lock());
+        serde_json::to_writer_pretty(&mut out, value).map_err(|error| {
+            CliError::Output(error.io_error_kind().map_or_else(|| io::Error::other(error), Into::into))
+        })?;
+        out.write_all(b"\n").and_then(|()| out.flush()).map_err(CliError::Output)
+    }
+
+    /// Prints text that a command made, with the styles in it or without.
+    pub(crate) fn text(&self, text: &str) -> Result<(), CliError> {
+        let plain;
+        let text = if self.color {
+            text
+        } else {
+            plain = anstream::adapter::strip_str(text).to_string();
+            &plain
+        };
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(CliError::Output)
+    }
+
+    /// Prints text that may be longer than the terminal is high.
+    pub(crate) fn long_text(&self, text: &str) -> Result<(), CliError> {
+        match &self.pager {
+            Some(command) if self.is_terminal && !self.json => {
+                let shown =
+                    if self.color { text.to_owned() } else { anstream::adapter::strip_str(text).to_string() };
+                pager::show(command, &shown).or_else(|_| self.text(text))
+            }
+            _ => self.text(text),
+        }
+    }
+
+    /// Says something on standard error that is neither result nor error.
+    pub(crate) fn say(&self, text: &str) {
+        if !self.quiet {
+            self.to_stderr(text);
+        }
+    }
+
+    /// Shows notes of a degraded result; these reach the user even where results are JSON, which holds them too.
+    pub(crate) fn notes(&self, notes: &[Note]) {
+        for note in notes {
+            self.say(&format!("{}: {note}", Style::Note.paint("note")));
+        }
+    }
+
+    /// Warns about something that does not stop the command.
+    pub(crate) fn warn(&self, text: &str) {
+        self.to_stderr(&format!("{}: {text}", Style::Warning.paint("warning")));
+    }
+
+    fn to_stderr(&self, text: &str) {
+        Self::plain_error(text, self.error_color);
+    }
+
+    /// Writes lines to standard error; where that is closed there is nobody to tell.
+    pub(crate) fn plain_error(text: &str, color: bool) {
+        let line =
+            if color { format!("{text}\n") } else { format!("{}\n", anstream::adapter::strip_str(text)) };
+        let _closed = io::stderr().lock().write_all(line.as_bytes());
+    }
+}

@@ -1,0 +1,106 @@
+//! Output into a file of the user's choice: it appears whole or not at all, and only its owner reads it.
+//!
+//! A transcript may hold what its owner would not show around.
+
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use crate::errors::CliError;
+
+/// Where a command's bytes go.
+pub(crate) enum Target {
+    /// Standard output.
+    Standard,
+    /// A file.
+    File(PathBuf),
+}
+
+impl Target {
+    /// Reads `-` as standard output, anything else as a path.
+    pub(crate) fn of(path: &Path) -> Self {
+        if path.as_os_str() == "-" { Self::Standard } else { Self::File(path.to_owned()) }
+    }
+
+    /// Hands a writer to `write`; a file appears under its name when that succeeds, and replaces an older one.
+    pub(crate) fn write<T>(
+        &self,
+        write: impl FnOnce(&mut dyn Write) -> Result<T, CliError>,
+    ) -> Result<T, CliError> {
+        match self {
+            Self::Standard => {
+                let mut out = BufWriter::new(io::stdout().lock());
+                let value = write(&mut out)?;
+                out.flush().map_err(CliError::Output)?;
+                Ok(value)
+            }
+            Self::File(path) => match std::fs::metadata(path) {
+                // A device or a pipe is written to; a rename would put a plain file in its place.
+                Ok(metadata) if !metadata.is_file() => to_device(path, write),
+                // A link keeps pointing where it points.
+                Ok(_) => {
+                    to_file(&path.canonicalize().map_err(|error| CliError::io("find", path, error))?, write)
+                }
+                Err(_) => to_file(path, write),
+            },
+        }
+    }
+}
+
+fn to_device<T>(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> Result<T, CliError>,
+) -> Result<T, CliError> {
+    let failed = |source: io::Error| CliError::io("write", path, source);
+    let mut out = BufWriter::new(std::fs::OpenOptions::new().write(true).open(path).map_err(failed)?);
+    let value = write(&mut out)?;
+    out.flush().map_err(failed)?;
+    Ok(value)
+}
+
+fn to_file<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<T, CliError>) -> Result<T, CliError> {
+    let failed = |source: io::Error| CliError::io("write", path, source);
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // Created with mode 0600, which is what the file keeps.
+    let temporary =
+        tempfile::Builder::new().prefix(".stemma-").suffix(".tmp").tempfile_in(folder).map_err(failed)?;
+    let mut out = BufWriter::with_capacity(256 * 1024, temporary);
+    let value = write(&mut out)?;
+    let temporary = out.into_inner().map_err(|error| failed(error.into_error()))?;
+    temporary.as_file().sync_all().map_err(failed)?;
+    temporary.persist(path).map_err(|error| failed(error.error))?;
+    #[cfg(unix)]
+    std::fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_appears_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let target = Target::of(&path);
+        let failed = target.write(|out| {
+            out.write_all(b"half").map_err(CliError::Output)?;
+            Err::<(), _>(CliError::Usage("stop".to_owned()))
+        });
+        assert!(failed.is_err());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        for content in ["first", "second"] {
+            target.write(|out| out.write_all(content.as_bytes()).map_err(CliError::Output)).unwrap();
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), content);
+        }
+        #[cfg(unix)]
+        {
+            let link = folder.path().join("link");
+            std::os::unix::fs::symlink(&path, &link).unwrap();
+            Target::of(&link).write(|out| out.write_all(b"third").map_err(CliError::Output)).unwrap();
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), "third");
+            assert!(link.is_symlink());
+        }
+        #[cfg(unix)]
+        assert_eq!(std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(&path).unwrap()) & 0o777, 0o600);
+    }
+}

@@ -1,0 +1,115 @@
+//! Times for people: how long ago, or the point itself in UTC; and the other way, what a person means by `2h`.
+//!
+//! JSON has RFC 3339 in UTC. The present comes in as an argument.
+
+use stemmata_model::Timestamp;
+
+use crate::errors::CliError;
+
+const MINUTE: i64 = 60;
+/// How far in the future a time may be to count as the present: clocks differ.
+const SKEW: i64 = -MINUTE;
+const HOUR: i64 = 60 * MINUTE;
+const DAY: i64 = 24 * HOUR;
+const MICROS: i64 = 1_000_000;
+
+/// Returns how long ago a point in time was, in one unit: `3h ago`; the date where it is over four weeks.
+pub(crate) fn ago(point: Timestamp, now: Timestamp) -> String {
+    let seconds = now.as_micros().saturating_sub(point.as_micros()) / MICROS;
+    match seconds {
+        ..SKEW => date(point),
+        ..MINUTE => "just now".to_owned(),
+        ..HOUR => format!("{}m ago", seconds / MINUTE),
+        ..DAY => format!("{}h ago", seconds / HOUR),
+        _ if seconds < 28 * DAY => format!("{}d ago", seconds / DAY),
+        _ => date(point),
+    }
+}
+
+/// Returns the date of a point in time, in UTC.
+pub(crate) fn date(point: Timestamp) -> String {
+    exact(point).get(..10).unwrap_or("?").to_owned()
+}
+
+/// Returns a point in time to the second, in UTC: `2026-11-21 20:20:08Z`.
+pub(crate) fn exact(point: Timestamp) -> String {
+    jiff::Timestamp::from_microsecond(point.as_micros())
+        .map_or_else(|_| point.to_string(), |point| point.strftime("%Y-%m-%d %H:%M:%SZ").to_string())
+}
+
+/// Returns how long something took.
+pub(crate) fn took(from: Timestamp, to: Timestamp) -> String {
+    let millis = to.as_micros().saturating_sub(from.as_micros()).max(0) / 1000;
+    match millis {
+        ..1000 => format!("{millis} ms"),
+        ..60_000 => format!("{}.{} s", millis / 1000, millis % 1000 / 100),
+        _ => format!("{} min {} s", millis / 60_000, millis % 60_000 / 1000),
+    }
+}
+
+/// Reads a point in time: RFC 3339, `now`, or how long ago (`45s`, `30m`, `2h`, `3d`, `1w`).
+pub(crate) fn parse(text: &str, now: Timestamp) -> Result<Timestamp, CliError> {
+    if text == "now" {
+        return Ok(now);
+    }
+    if let Ok(point) = Timestamp::parse(text) {
+        return Ok(point);
+    }
+    let unit = match text.chars().last() {
+        Some('s') => 1,
+        Some('m') => MINUTE,
+        Some('h') => HOUR,
+        Some('d') => DAY,
+        Some('w') => 7 * DAY,
+        _ => 0,
+    };
+    let number = text.get(..text.len().saturating_sub(1)).and_then(|digits| digits.parse::<u32>().ok());
+    match (number, unit) {
+        (Some(number), 1..) => {
+            let back = i64::from(number).saturating_mul(unit).saturating_mul(MICROS);
+            Ok(Timestamp::from_micros(now.as_micros().saturating_sub(back)))
+        }
+        _ => Err(CliError::Usage(format!(
+            "`{text}` is no point in time: use `2026-11-21T20:20:08Z`, `now`, or how long ago (`30m`, `2h`, `3d`)"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_in_one_unit() {
+        let now = Timestamp::parse("2026-03-09T12:00:00Z").unwrap();
+        for (point, shown) in [
+            ("2026-03-09T11:59:59Z", "just now"),
+            ("2026-03-09T12:00:59Z", "just now"),
+            ("2026-03-09T11:58:01Z", "1m ago"),
+            ("2026-03-09T09:00:00Z", "3h ago"),
+            ("2026-03-07T12:00:00Z", "2d ago"),
+            ("2026-02-01T12:00:00Z", "2026-02-01"),
+            ("2026-04-01T12:00:00Z", "2026-04-01"),
+        ] {
+            assert_eq!(ago(Timestamp::parse(point).unwrap(), now), shown, "{point}");
+        }
+        assert_eq!(exact(now), "2026-03-09 12:00:00Z");
+        assert_eq!(ago(Timestamp::from_micros(i64::MIN), Timestamp::from_micros(i64::MAX)).len(), 10);
+    }
+
+    #[test]
+    fn a_person_means_a_point_in_time() {
+        let now = Timestamp::parse("2026-03-09T12:00:00Z").unwrap();
+        for (text, point) in [
+            ("now", "2026-03-09T12:00:00Z"),
+            ("2h", "2026-03-09T10:00:00Z"),
+            ("1w", "2026-03-02T12:00:00Z"),
+            ("2026-03-09T13:00:00+01:00", "2026-03-09T12:00:00Z"),
+        ] {
+            assert_eq!(parse(text, now).unwrap(), Timestamp::parse(point).unwrap(), "{text}");
+        }
+        for bad in ["", "h", "-2h", "2", "yesterday", "2ä", "99999999999h"] {
+            assert!(parse(bad, now).is_err(), "{bad}");
+        }
+    }
+}

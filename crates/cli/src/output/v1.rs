@@ -1,0 +1,227 @@
+//! Wire types of `--json`, version 1: a contract. Fields may be added; none changes its meaning or goes away.
+//!
+//! Only shapes and their words; each type documents itself into `docs/reference/json.md`.
+
+mod commit;
+mod context;
+mod import;
+mod maintain;
+mod session;
+
+pub(crate) use commit::{
+    Audit, Children, Commit, CommitPage, Entry, Link, Resolved, Show, Sighting, Source, Summary,
+};
+pub(crate) use context::{
+    Changed, Checkpointed, Compacted, Diff, LostEntry, Materialized, Named, Native, Placed, Reparented,
+    Uncompacted,
+};
+pub(crate) use import::{Failure, Import, Imported, Note, Totals};
+pub(crate) use maintain::{
+    ConfigEntry, ConfigPath, ConfigValue, Configuration, Damage, Du, Home, Pending, Status, Verify,
+};
+pub(crate) use session::{Session, SessionList, SessionLog, SessionRow, Tree, TreeNode};
+
+use serde::ser::SerializeMap;
+
+/// A field of a wire type, for the generated page.
+#[derive(Debug)]
+pub(crate) struct Field {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// Its Rust type, from which the page derives the JSON type.
+    pub(crate) rust_type: &'static str,
+    /// What it says.
+    pub(crate) about: &'static str,
+    /// Whether the fields of its type stand in its place.
+    pub(crate) is_flat: bool,
+}
+
+/// A wire type, for the generated page.
+#[derive(Debug)]
+pub(crate) struct Shape {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// What it is.
+    pub(crate) about: &'static str,
+    /// Its fields, in the order in which they are written.
+    pub(crate) fields: &'static [Field],
+}
+
+/// A type that `wire!` declared.
+pub(crate) trait Wire {
+    /// What the generated page says of it.
+    const SHAPE: Shape;
+
+    /// Writes its fields into an object.
+    ///
+    /// # Errors
+    /// The output's own.
+    fn members<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error>;
+}
+
+/// A value that can stand in a field. An absent one leaves the field out.
+pub(crate) trait Member {
+    /// Writes one field.
+    ///
+    /// # Errors
+    /// The output's own.
+    fn member<M: SerializeMap>(&self, name: &'static str, map: &mut M) -> Result<(), M::Error>;
+}
+
+impl<T: serde::Serialize> Member for Option<T> {
+    fn member<M: SerializeMap>(&self, name: &'static str, map: &mut M) -> Result<(), M::Error> {
+        match self {
+            Some(value) => map.serialize_entry(name, value),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<T: serde::Serialize> Member for Vec<T> {
+    fn member<M: SerializeMap>(&self, name: &'static str, map: &mut M) -> Result<(), M::Error> {
+        map.serialize_entry(name, self)
+    }
+}
+
+/// Lets plain types stand in a field.
+macro_rules! plain_member {
+    ($($name:ty),+) => {
+        $(impl $crate::output::v1::Member for $name {
+            fn member<M: serde::ser::SerializeMap>(
+                &self,
+                name: &'static str,
+                map: &mut M,
+            ) -> Result<(), M::Error> {
+                map.serialize_entry(name, self)
+            }
+        })+
+    };
+}
+use plain_member;
+
+plain_member!(bool, u64, String);
+
+/// Writes one field of a wire type, or with `flat` the fields of its type.
+macro_rules! wire_member {
+    ($value:expr, $name:expr, $map:expr) => {
+        $crate::output::v1::Member::member($value, $name, $map)?
+    };
+    ($value:expr, $name:expr, $map:expr, flat) => {
+        $crate::output::v1::Wire::members($value, $map)?
+    };
+}
+use wire_member;
+
+/// Declares wire types: the struct, how it is written, and what the generated page says of it.
+macro_rules! wire {
+    ($(
+        $(#[doc = $about:literal])+
+        struct $name:ident {
+            $( $(#[doc = $doc:literal])+ $field:ident : $type:ty $(=> $flat:ident)? ),* $(,)?
+        }
+    )+) => {$(
+        $(#[doc = $about])+
+        #[derive(Debug, Clone)]
+        pub(crate) struct $name {
+            $( $(#[doc = $doc])+ pub(crate) $field: $type, )*
+        }
+
+        impl $crate::output::v1::Wire for $name {
+            const SHAPE: $crate::output::v1::Shape = $crate::output::v1::Shape {
+                name: stringify!($name),
+                about: concat!($($about),+),
+                fields: &[$( $crate::output::v1::Field {
+                    name: stringify!($field),
+                    rust_type: stringify!($type),
+                    about: concat!($($doc),+),
+                    is_flat: 0 $( + stringify!($flat).len() )? > 0,
+                }, )*],
+            };
+
+            fn members<M: serde::ser::SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+                $( $crate::output::v1::wire_member!(&self.$field, stringify!($field), map $(, $flat)?); )*
+                Ok(())
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                use serde::ser::SerializeMap as _;
+                let mut map = serializer.serialize_map(None)?;
+                $crate::output::v1::Wire::members(self, &mut map)?;
+                map.end()
+            }
+        }
+
+        $crate::output::v1::plain_member!($name);
+    )+};
+}
+use wire;
+
+/// A command and the type that it prints with `--json`, for the generated page.
+#[derive(Debug)]
+pub(crate) struct Printed {
+    /// The command, as typed.
+    pub(crate) command: &'static str,
+    /// The type.
+    pub(crate) shape: Shape,
+}
+
+/// Every command that prints JSON, and what.
+pub(crate) const PRINTED: &[Printed] = &[
+    Printed { command: "import", shape: Import::SHAPE },
+    Printed { command: "list", shape: SessionList::SHAPE },
+    Printed { command: "log", shape: SessionLog::SHAPE },
+    Printed { command: "log REF", shape: CommitPage::SHAPE },
+    Printed { command: "tree", shape: Tree::SHAPE },
+    Printed { command: "show", shape: Show::SHAPE },
+    Printed { command: "history", shape: CommitPage::SHAPE },
+    Printed { command: "children", shape: Children::SHAPE },
+    Printed { command: "tips", shape: CommitPage::SHAPE },
+    Printed { command: "diff", shape: Diff::SHAPE },
+    Printed { command: "resolve", shape: Resolved::SHAPE },
+    Printed { command: "native", shape: Native::SHAPE },
+    Printed { command: "materialize", shape: Materialized::SHAPE },
+    Printed { command: "resume", shape: Placed::SHAPE },
+    Printed { command: "fork", shape: Placed::SHAPE },
+    Printed { command: "compact", shape: Compacted::SHAPE },
+    Printed { command: "uncompact", shape: Uncompacted::SHAPE },
+    Printed { command: "checkpoint", shape: Checkpointed::SHAPE },
+    Printed { command: "snapshot", shape: Named::SHAPE },
+    Printed { command: "current", shape: Named::SHAPE },
+    Printed { command: "update", shape: Changed::SHAPE },
+    Printed { command: "tag", shape: Changed::SHAPE },
+    Printed { command: "pin", shape: Changed::SHAPE },
+    Printed { command: "unpin", shape: Changed::SHAPE },
+    Printed { command: "verify", shape: Verify::SHAPE },
+    Printed { command: "du", shape: Du::SHAPE },
+    Printed { command: "status", shape: Status::SHAPE },
+    Printed { command: "config", shape: Configuration::SHAPE },
+    Printed { command: "config explain", shape: ConfigEntry::SHAPE },
+    Printed { command: "config path", shape: ConfigPath::SHAPE },
+    Printed { command: "config set", shape: ConfigEntry::SHAPE },
+];
+
+/// The types that stand within others.
+pub(crate) const INNER: &[Shape] = &[
+    Commit::SHAPE,
+    Summary::SHAPE,
+    Sighting::SHAPE,
+    Source::SHAPE,
+    Link::SHAPE,
+    Audit::SHAPE,
+    Entry::SHAPE,
+    Session::SHAPE,
+    SessionRow::SHAPE,
+    TreeNode::SHAPE,
+    Imported::SHAPE,
+    Failure::SHAPE,
+    Totals::SHAPE,
+    Note::SHAPE,
+    Reparented::SHAPE,
+    LostEntry::SHAPE,
+    Damage::SHAPE,
+    Home::SHAPE,
+    Pending::SHAPE,
+    ConfigValue::SHAPE,
+];

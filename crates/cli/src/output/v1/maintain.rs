@@ -1,0 +1,131 @@
+//! Wire types of the commands about the store and the program itself.
+//!
+//! How they are filled is in the commands.
+
+use super::wire;
+
+wire! {
+    /// What `verify` looked at and found.
+    struct Verify {
+        /// Whether all is well.
+        ok: bool,
+        /// Contents whose hash was recomputed.
+        contents: u64,
+        /// Commits whose id, parent, depth and length were recomputed.
+        commits: u64,
+        /// Sightings, timelines and links whose ends were looked up.
+        references: u64,
+        /// Everything that is wrong.
+        damages: Vec<Damage>,
+    }
+
+    /// One thing that is wrong.
+    struct Damage {
+        /// Stable name of the check.
+        check: String,
+        /// The commit or artifact that it is about.
+        object: String,
+        /// What is wrong.
+        message: String,
+    }
+
+    /// How much there is, and what it takes.
+    struct Du {
+        /// Native bytes of all commits, each counted once: what was captured.
+        logical_bytes: u64,
+        /// Bytes of all files of the store.
+        physical_bytes: u64,
+        /// Bytes that are distinct, uncompressed.
+        distinct_bytes: u64,
+        /// Bytes that these take, compressed; the rest of the files is metadata, indexes and free pages.
+        content_bytes: u64,
+        /// Commits.
+        commits: u64,
+        /// Sessions.
+        sessions: u64,
+        /// Distinct contents.
+        contents: u64,
+    }
+
+    /// Where things are, and what is not yet imported.
+    struct Status {
+        /// The version of this program.
+        version: String,
+        /// The data directory.
+        home: String,
+        /// The store's folder.
+        store: String,
+        /// The configuration file, whether it exists or not.
+        config: Option<String>,
+        /// This machine's id.
+        machine: String,
+        /// Its readable name.
+        machine_label: String,
+        /// The redaction rules in force.
+        rules: String,
+        /// How much there is; absent where nothing was ever stored.
+        usage: Option<Du>,
+        /// Clients' homes that were found.
+        homes: Vec<Home>,
+        /// Transcripts that are new or changed since they were last read.
+        pending: Vec<Pending>,
+    }
+
+    /// A client's home.
+    struct Home {
+        /// The runtime.
+        runtime: String,
+        /// Its configuration directory.
+        path: String,
+        /// Transcripts below it.
+        transcripts: u64,
+        /// Their bytes.
+        bytes: u64,
+    }
+
+    /// A transcript that an import would read.
+    struct Pending {
+        /// The file.
+        path: String,
+        /// `new` or `changed`.
+        state: String,
+        /// Its bytes.
+        bytes: u64,
+    }
+
+    /// The configuration as it is in force.
+    struct Configuration {
+        /// All keys.
+        keys: Vec<ConfigEntry>,
+        /// Keys of the file that mean nothing.
+        unknown: Vec<String>,
+    }
+
+    /// One key of the configuration.
+    struct ConfigEntry {
+        /// Its dotted name.
+        key: String,
+        /// Its value; absent where there is none.
+        value: Option<String>,
+        /// Where that comes from.
+        origin: Option<String>,
+        /// What it does.
+        about: String,
+        /// Every value that was given, the one in force first.
+        values: Vec<ConfigValue>,
+    }
+
+    /// A value of a key.
+    struct ConfigValue {
+        /// The value.
+        value: String,
+        /// Where it comes from: `default`, a file, `$VARIABLE` or a flag.
+        origin: String,
+    }
+
+    /// Where the configuration file is.
+    struct ConfigPath {
+        /// Its path, whether it exists or not.
+        path: String,
+    }
+}

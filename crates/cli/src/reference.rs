@@ -1,0 +1,97 @@
+//! The pages that the program knows about itself, for `docs/reference`.
+//!
+//! Everything in them comes from where it is defined: the command line, the wire types, the tables of codes and
+//! keys. Nothing is written here twice.
+
+mod cli;
+mod json;
+
+use crate::config::Key;
+use crate::environment::VARIABLES;
+use crate::errors::Exit;
+
+/// Returns every page: its file name and its text.
+pub(crate) fn pages() -> Vec<(&'static str, String)> {
+    vec![
+        ("cli.md", cli::page()),
+        ("json.md", json::page()),
+        ("exit-codes.md", exit_codes()),
+        ("configuration.md", configuration()),
+        ("environment.md", environment()),
+    ]
+}
+
+/// What every generated page begins with.
+fn head(title: &str, about: &str) -> String {
+    format!("<!-- Written by `cargo xtask generate`; do not edit. -->\n# {title}\n\n{about}\n\n")
+}
+
+/// Escapes text for a cell of a table.
+fn in_cell(text: &str) -> String {
+    text.trim().replace('|', "\\|").replace('\n', " ")
+}
+
+fn exit_codes() -> String {
+    let mut text = head(
+        "Exit codes",
+        "What a script can tell from how `stemma` ended. Stable: codes may be added, none changes its meaning. \
+         The message on standard error says more, with the next step after `hint:`.",
+    );
+    text.push_str("| code | meaning |\n| --- | --- |\n");
+    for exit in Exit::ALL {
+        text.push_str(&format!("| {} | {} |\n", exit.code(), in_cell(exit.meaning())));
+    }
+    text
+}
+
+fn configuration() -> String {
+    let mut text = head(
+        "Configuration",
+        "Layers, later ones win: default, file, environment, flag. `stemma config` shows what is in force and where \
+         it comes from, `stemma config path` where the file is, `stemma config set KEY VALUE` changes one line of it. \
+         The file is TOML: the part of a key before the dot is its section.",
+    );
+    text.push_str("| key | what it does | default | environment | flag |\n| --- | --- | --- | --- | --- |\n");
+    for key in Key::ALL {
+        text.push_str(&format!(
+            "| `{}` | {} | {} | `{}` | {} |\n",
+            key.name(),
+            in_cell(key.about()),
+            in_cell(key.default_about()),
+            key.variable(),
+            key.flag().map(|flag| format!("`{flag}`")).unwrap_or_default(),
+        ));
+    }
+    text.push_str("\n```toml\n[capture]\ngranularity = \"turn\"\n\n[import]\nthreads = 2\n```\n");
+    text
+}
+
+fn environment() -> String {
+    let mut text = head(
+        "Environment",
+        "The variables that `stemma` reads, once, when it starts. An empty one counts as not set.",
+    );
+    text.push_str("| variable | what it does |\n| --- | --- |\n");
+    for variable in VARIABLES {
+        text.push_str(&format!("| `{}` | {} |\n", variable.name, in_cell(variable.about)));
+    }
+    for key in Key::ALL {
+        text.push_str(&format!("| `{}` | Sets `{}`. |\n", key.variable(), key.name()));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_the_same_every_time_and_end_with_a_line() {
+        let pages = pages();
+        assert_eq!(pages, super::pages());
+        for (name, text) in pages {
+            assert!(text.ends_with('\n') && !text.ends_with("\n\n"), "{name}");
+            assert!(!text.contains("\u{1b}"), "{name}");
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Puts a command's surroundings together: configuration, data directory, store, engine.
+//!
+//! The store is opened on first use, so that commands without one work everywhere.
+
+use std::cell::OnceCell;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use stemmata_engine::{Clock, Engine, HomeHints, Identity, RandomIds, SystemClock};
+use stemmata_model::{CommitId, Principal, Timestamp};
+use stemmata_store::{SqliteOptions, SqliteStore};
+
+use crate::args::Global;
+use crate::config::{Config, Key};
+use crate::environment::Environment;
+use crate::errors::CliError;
+use crate::home::DataHome;
+use crate::logging;
+use crate::output::Console;
+
+/// Everything that a command works with.
+pub(crate) struct App {
+    /// What the environment said.
+    pub(crate) environment: Environment,
+    /// The configuration in force.
+    pub(crate) config: Config,
+    /// Where output goes.
+    pub(crate) console: Console,
+    clock: Arc<dyn Clock>,
+    home: OnceCell<DataHome>,
+    engine: OnceCell<Engine>,
+}
+
+/// A clock that stands still, for tests.
+struct FixedClock(Timestamp);
+
+impl Clock for FixedClock {
+    fn now(&self) -> Timestamp {
+        self.0
+    }
+}
+
+impl App {
+    /// Reads the configuration and sets the console up.
+    pub(crate) fn new(environment: Environment, global: &Global) -> Result<Self, CliError> {
+        let mut config = Config::load(&environment)?;
+        config.flag(Key::Color, global.color.map(|when| when.as_str().to_owned()));
+        let console = console(&environment, &config, global);
+        for name in &config.unknown {
+            let place = config.file().map(|path| path.display().to_string()).unwrap_or_default();
+            console.warn(&format!("{place}: `{name}` is no key that this version knows"));
+        }
+        let clock: Arc<dyn Clock> = match global.test_now {
+            Some(now) => Arc::new(FixedClock(now)),
+            None => Arc::new(SystemClock),
+        };
+        Ok(Self { environment, config, console, clock, home: OnceCell::new(), engine: OnceCell::new() })
+    }
+
+    /// Returns the present.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Returns the data directory; makes it the first time, and starts the log in it.
+    pub(crate) fn home(&self) -> Result<&DataHome, CliError> {
+        if let Some(home) = self.home.get() {
+            return Ok(home);
+        }
+        let root = self
+            .environment
+            .data_dir()
+            .ok_or(CliError::NoHome { what: "the data directory", variable: "STEMMATA_HOME" })?;
+        let home = DataHome::open(root)?;
+        if let Err(reason) = logging::start(&home.logs(), self.environment.text("STEMMATA_LOG").as_deref()) {
+            self.console.warn(&reason);
+        }
+        Ok(self.home.get_or_init(|| home))
+    }
+
+    /// Returns the engine; opens the store the first time.
+    pub(crate) fn engine(&self) -> Result<&Engine, CliError> {
+        if let Some(engine) = self.engine.get() {
+            return Ok(engine);
+        }
+        let home = self.home()?;
+        let identity = self.identity(home)?;
+        let store = SqliteStore::open(&home.store(), SqliteOptions::default())?;
+        let engine = Engine::new(Arc::new(store), Arc::clone(&self.clock), Arc::new(RandomIds), identity);
+        Ok(self.engine.get_or_init(|| engine))
+    }
+
+    fn identity(&self, home: &DataHome) -> Result<Identity, CliError> {
+        let machine = home.machine()?;
+        let label = self.config.get(Key::MachineLabel).unwrap_or(machine.label);
+        let user = self.config.get(Key::User).unwrap_or_else(|| "user".to_owned());
+        Ok(Identity { machine: machine.id, machine_label: label, user })
+    }
+
+    /// Returns who asks for changes on the command line.
+    pub(crate) fn principal(&self) -> Result<Principal, CliError> {
+        Ok(self.engine()?.identity().principal("stemma")?)
+    }
+
+    /// Returns where clients keep their configuration.
+    pub(crate) fn homes(&self) -> HomeHints {
+        HomeHints {
+            home: self.environment.home(),
+            claude_config_dir: self
+                .environment
+                .path("CLAUDE_CONFIG_DIR")
+                .map(|path| self.environment.absolute(&path)),
+        }
+    }
+
+    /// Finds the commit that the user means.
+    pub(crate) fn find(&self, reference: &str) -> Result<CommitId, CliError> {
+        let engine = self.engine()?;
+        // A path is the user's, relative to where the command was called.
+        if reference.contains(['/', '\\']) || reference.ends_with(".jsonl") {
+            let path = self.environment.absolute(&PathBuf::from(reference));
+            return Ok(engine.find(&path.to_string_lossy())?);
+        }
+        Ok(engine.find(reference)?)
+    }
+}
+
+fn console(environment: &Environment, config: &Config, global: &Global) -> Console {
+    let when = config.get(Key::Color).unwrap_or_default();
+    let plain = environment.text("NO_COLOR").is_some() || environment.text("TERM").as_deref() == Some("dumb");
+    let colored = |is_terminal: bool| match when.as_str() {
+        "always" => true,
+        "never" => false,
+        _ => is_terminal && !plain,
+    };
+    Console {
+        json: global.json,
+        quiet: global.quiet,
+        color: colored(environment.stdout_is_terminal),
+        error_color: colored(environment.stderr_is_terminal),
+        is_terminal: environment.stdout_is_terminal,
+        error_is_terminal: environment.stderr_is_terminal,
+        width: Console::width_in(environment.columns),
+        pager: config.get(Key::Pager).filter(|command| command != "never"),
+    }
+}
