@@ -12,6 +12,9 @@ use super::record::{Field, Record, is_blank, text};
 use crate::adapter::{ClientPlace, PlaceRequest, Placer};
 use close::{Call, Closer, Facts};
 
+/// What stands between the names of a path, on any platform: a transcript may come from another one.
+const SEPARATORS: [char; 2] = ['/', '\\'];
+
 /// Says where Claude Code looks for a session, and how to start it.
 pub(super) fn client_place(request: &PlaceRequest) -> ClientPlace {
     let session = request.session.as_str();
@@ -81,11 +84,13 @@ impl LinePlacer {
 
     /// Returns where a directory of the origin is now: only what is the origin's or below it moved.
     fn moved(&self, field: Field<'_>) -> Option<String> {
-        let origin = self.origin_cwd.as_deref()?;
         let old = field.text()?;
-        let below = old.strip_prefix(origin)?;
-        let is_below = below.is_empty() || origin.ends_with(['/', '\\']) || below.starts_with(['/', '\\']);
-        let moved = format!("{}{below}", self.cwd);
+        let below = old.strip_prefix(self.origin_cwd.as_deref()?.trim_end_matches(SEPARATORS))?;
+        let moved = match below.trim_start_matches(SEPARATORS) {
+            "" => self.cwd.clone(),
+            _ => format!("{}{below}", self.cwd.trim_end_matches(SEPARATORS)),
+        };
+        let is_below = below.is_empty() || below.starts_with(SEPARATORS);
         (is_below && moved != old).then_some(moved)
     }
 
