@@ -305,11 +305,8 @@ fn bare_len(text: &[u8]) -> Option<usize> {
         match byte {
             b'(' | b'[' | b'{' => return None,
             b'$' if at == 0 => return None,
-            b'=' if !rest.iter().all(|byte| *byte == b'=') && !ends_after_padding(rest) => return None,
-            b'&' | b';' if is_separator(rest) => break,
-            b',' if rest.get(1).is_none_or(|next| next.is_ascii_whitespace() || b"\"'\\".contains(next)) => {
-                break;
-            }
+            b'=' if !ends_after_padding(rest) => return None,
+            b'&' | b';' | b',' if is_separator(rest) => break,
             b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\' | b')' | b']' | b'}' | b'|' => break,
             _ if byte.is_ascii_whitespace() || byte.is_ascii_control() => break,
             _ => at += 1,
@@ -325,9 +322,8 @@ fn is_separator(rest: &[u8]) -> bool {
     let after = rest.get(1..).unwrap_or_default();
     let name =
         after.iter().take(NAME_BYTES_MAX).take_while(|byte| is_name_byte(**byte) || **byte == b' ').count();
-    after.first().is_none_or(u8::is_ascii_whitespace)
+    after.first().is_none_or(|byte| byte.is_ascii_whitespace() || b"\"'\\".contains(byte))
         || matches!(after.get(name), Some(b'=' | b':'))
-        || after.starts_with(b"\\")
 }
 
 /// Base64 padding at the end of a value.

@@ -133,8 +133,18 @@ fn is_mixed(value: &[u8]) -> bool {
 
 /// Paths, links and digests with a name in front say what they are.
 fn is_address(value: &[u8]) -> bool {
-    let starts: [&[u8]; 8] =
-        [b"/home/", b"/Users/", b"/tmp/", b"/var/", b"./", b"../", b"sha256:", b"sha512-"];
+    let starts: [&[u8]; 10] = [
+        b"/home/",
+        b"/Users/",
+        b"/tmp/",
+        b"/var/",
+        b"./",
+        b"../",
+        b"sha256:",
+        b"sha512-",
+        b"projects/",
+        b"arn:",
+    ];
     starts.iter().any(|start| value.starts_with(start)) || memchr::memmem::find(value, b"://").is_some()
 }
 
