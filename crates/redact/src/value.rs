@@ -10,7 +10,7 @@ const RANDOM_BYTES_MIN: usize = 12;
 /// Changes between a digit and a letter beside it; names with a number in them have one or two.
 const RANDOM_CHANGES_MIN: usize = 3;
 /// Changes of case that make up for one change between digit and letter.
-const RANDOM_CASES_MIN: usize = 4;
+const RANDOM_CASES_MIN: usize = 6;
 const RANDOM_DIGITS_MIN: usize = 2;
 const RANDOM_LETTERS_MIN: usize = 4;
 const RANDOM_DISTINCT_MIN: usize = 8;
