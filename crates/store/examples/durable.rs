@@ -4,6 +4,7 @@
 //! nothing. The directory, by default a temporary one, decides which disk is measured.
 
 use std::error::Error;
+use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -90,7 +91,7 @@ impl Chain {
     }
 
     /// About 2 KB of lines that look like a turn.
-    fn delta(&mut self) -> Vec<u8> {
+    fn delta(&mut self) -> Outcome<Vec<u8>> {
         const WORDS: [&str; 24] = [
             "the",
             "build",
@@ -120,10 +121,11 @@ impl Chain {
         let mut text = String::new();
         while text.len() < 1900 {
             let (first, second) = (self.random(), self.random());
-            text.push_str(&format!(
+            write!(
+                text,
                 "{{\"type\":\"assistant\",\"uuid\":\"{first:016x}-{second:016x}\",\"message\":{{\"role\":\"assistant\",\
                  \"content\":[{{\"type\":\"text\",\"text\":\""
-            ));
+            )?;
             for _ in 0..40 {
                 let word = usize::try_from(self.random() % 24).unwrap_or(0);
                 text.push_str(WORDS.get(word).unwrap_or(&""));
@@ -131,7 +133,7 @@ impl Chain {
             }
             text.push_str("\"}]}}\n");
         }
-        text.into_bytes()
+        Ok(text.into_bytes())
     }
 
     /// A commit with its content, its sighting, the session and the engine's cursor.
@@ -188,7 +190,7 @@ fn checkpoints(dir: &Path) -> Outcome<(String, f64)> {
     let mut chain = Chain::new("aaaaaaaa-0000-4000-8000-000000000001")?;
     let (mut ours, mut plain) = (Vec::new(), Vec::new());
     for _ in 0..CHECKPOINTS {
-        let delta = chain.delta();
+        let delta = chain.delta()?;
         let batch = chain.checkpoint(&delta);
         let started = Instant::now();
         store.commit_batch(batch)?;
@@ -236,10 +238,10 @@ fn run_threads(store: &SqliteStore, threads: u64) -> Outcome<f64> {
     let mut work: Vec<(Chain, Vec<Vec<u8>>)> = chains
         .into_iter()
         .map(|mut chain| {
-            let deltas = (0..1000).map(|_| chain.delta()).collect();
-            (chain, deltas)
+            let deltas: Outcome<Vec<Vec<u8>>> = (0..1000).map(|_| chain.delta()).collect();
+            deltas.map(|deltas| (chain, deltas))
         })
-        .collect();
+        .collect::<Outcome<_>>()?;
     let started = Instant::now();
     std::thread::scope(|scope| -> Outcome<()> {
         let running: Vec<_> = work
@@ -311,7 +313,7 @@ fn listings(dir: &Path) -> Outcome<String> {
         for number in 0..500 {
             let mut chain = Chain::new(&format!("session-{part:02}-{number:03}"))?;
             chain.step = part * 500 + number;
-            let delta = chain.delta();
+            let delta = chain.delta()?;
             batch.extend(chain.checkpoint(&delta));
         }
         store.commit_batch(batch)?;
@@ -347,7 +349,7 @@ fn openings(dir: &Path) -> Outcome<String> {
         let store = SqliteStore::open(dir, SqliteOptions::default())?;
         opened.push(started.elapsed());
         let mut chain = Chain::new(&format!("opening-{round}"))?;
-        let delta = chain.delta();
+        let delta = chain.delta()?;
         store.commit_batch(chain.checkpoint(&delta))?;
         drop(store);
         whole.push(started.elapsed());
@@ -374,7 +376,8 @@ impl Percentiles {
 }
 
 fn mean(times: &[Duration]) -> f64 {
-    times.iter().sum::<Duration>().as_secs_f64() / times.len().max(1) as f64
+    let count = u64::try_from(times.len()).unwrap_or(u64::MAX);
+    times.iter().sum::<Duration>().as_secs_f64() / as_float(count.max(1))
 }
 
 fn as_float(number: u64) -> f64 {

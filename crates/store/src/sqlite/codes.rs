@@ -6,6 +6,13 @@ use stemmata_model::{CommitId, Granularity, SummarySource, Trigger};
 
 use crate::write::{Annotation, LinkKind, SessionOrigin};
 
+/// The kinds of rows that hold a commit's mutable metadata.
+pub(super) const KIND_SUMMARY: i64 = 0;
+pub(super) const KIND_TAG: i64 = 1;
+pub(super) const KIND_NOTE: i64 = 2;
+pub(super) const KIND_PIN: i64 = 3;
+pub(super) const KIND_AUDIT: i64 = 4;
+
 pub(super) const fn trigger(trigger: Trigger) -> i64 {
     match trigger {
         Trigger::TurnBoundary => 0,

@@ -50,7 +50,6 @@ pub struct SqliteStore {
     path: PathBuf,
     options: SqliteOptions,
     identity: StoreIdentity,
-    // The order of the fields is the order of closing: the log's thread needs the group.
     log: Log,
     pool: Pool,
     group: Arc<Group>,
@@ -59,6 +58,12 @@ pub struct SqliteStore {
 impl std::fmt::Debug for SqliteStore {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("SqliteStore").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl Drop for SqliteStore {
+    fn drop(&mut self) {
+        self.log.close(&self.group);
     }
 }
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::failure::store_error;
@@ -104,6 +105,10 @@ pub(super) fn connect(path: &Path, options: SqliteOptions) -> Result<Connection,
     };
     connection.busy_handler(Some(wait)).map_err(|error| open_error(error, &connection, path))?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    // Copying the log at every closing would cost a short-lived process several syncs; `log` decides when.
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
+        .map_err(|error| open_error(error, &connection, path))?;
     connection
         .execute_batch(
             "PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON; \

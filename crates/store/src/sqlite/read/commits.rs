@@ -149,21 +149,31 @@ impl Reader {
         from: CommitId,
         limit: usize,
     ) -> Result<Vec<Commit>, StoreError> {
-        let sql = concat!(
-            "WITH RECURSIVE chain (row) AS ( \
-             SELECT row FROM commits WHERE substr(id, 1, 8) = ?1 AND id = ?2 \
-             UNION ALL SELECT parent FROM chain JOIN commits USING (row) WHERE parent IS NOT NULL LIMIT ?3) \
-             SELECT ",
-            commit_columns!(),
-            " FROM chain CROSS JOIN commits c ON c.row = chain.row"
-        );
-        // One row is always asked for, so that a missing start is told from an empty wish.
-        let values = params![key_of(from), from.to_bytes(), sql_limit(limit.max(1))];
-        let mut chain = self.collect(sql, values, "walking a chain")?;
-        if chain.is_empty() {
+        let operation = "walking a chain";
+        // One transaction spares each step its own lock, and shows all steps one state.
+        let transaction = self.connection.unchecked_transaction().during(operation)?;
+        let mut next: Option<i64> = self
+            .connection
+            .prepare_cached("SELECT row FROM commits WHERE substr(id, 1, 8) = ?1 AND id = ?2")
+            .and_then(|mut statement| {
+                statement.query_row(params![key_of(from), from.to_bytes()], |row| row.get(0)).optional()
+            })
+            .during(operation)?;
+        if next.is_none() {
             return Err(StoreError::CommitMissing(from));
         }
-        chain.truncate(limit);
+        let sql = concat!("SELECT ", commit_columns!(), " FROM commits c WHERE c.row = ?1");
+        let mut statement = self.connection.prepare_cached(sql).during(operation)?;
+        let mut chain = Vec::new();
+        while let Some(row) = next
+            && chain.len() < limit
+        {
+            let found = statement.query_row([row], Found::take).during(operation)?;
+            next = found.parent_row;
+            chain.push(found.into_commit(&self.connection, &mut self.kinds)?);
+        }
+        drop(statement);
+        transaction.commit().during(operation)?;
         Ok(chain)
     }
 

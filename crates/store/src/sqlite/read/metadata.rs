@@ -8,7 +8,7 @@ use stemmata_model::{CommitId, EntryId, Principal, Timestamp};
 use super::Reader;
 use super::commits::{key_of, sql_limit};
 use crate::error::StoreError;
-use crate::sqlite::codes;
+use crate::sqlite::codes::{self, KIND_AUDIT, KIND_NOTE, KIND_PIN, KIND_SUMMARY, KIND_TAG};
 use crate::sqlite::failure::{During, unreadable};
 use crate::write::{Annotations, AuditRecord, Link};
 
@@ -19,32 +19,36 @@ impl Reader {
         let Some(row) = self.row_of(commit)? else {
             return Ok(Annotations::default());
         };
-        // One statement at a time may see different states; a transaction makes them one.
-        let transaction = self.connection.unchecked_transaction().during(READING)?;
-        let summary = self
-            .all("SELECT text, source FROM summary WHERE commit_row = ?1", [row], |row| {
-                Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?))
-            })?
-            .pop();
-        let summary = summary
-            .map(|(text, source)| {
-                codes::summary_source_from(source)
-                    .map(|source| (text, source))
-                    .ok_or_else(|| unreadable("summary.source", &commit, &source))
-            })
-            .transpose()?;
-        let text = |row: &Row<'_>| row.get::<_, String>(0);
-        let tags = self.all("SELECT name FROM tag WHERE commit_row = ?1 ORDER BY name", [row], text)?;
-        let notes = self.all("SELECT text FROM note WHERE commit_row = ?1 ORDER BY at, row", [row], text)?;
-        let pins = self.all("SELECT 1 FROM pin WHERE commit_row = ?1", [row], |_| Ok(()))?;
-        transaction.commit().during(READING)?;
-        Ok(Annotations { summary, tags, notes, pinned: !pins.is_empty() })
+        let rows: Vec<(i64, Option<String>, Option<i64>)> = self.all(
+            "SELECT kind, text, source FROM annotation WHERE commit_row = ?1 AND kind < ?2 \
+             ORDER BY kind, iif(kind = ?3, at, 0), number",
+            params![row, KIND_AUDIT, KIND_NOTE],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+        )?;
+        let mut annotations = Annotations::default();
+        for (kind, text, source) in rows {
+            let text = text.unwrap_or_default();
+            match kind {
+                KIND_SUMMARY => {
+                    let source = source.unwrap_or(-1);
+                    let source = codes::summary_source_from(source)
+                        .ok_or_else(|| unreadable("annotation.source", &commit, &source))?;
+                    annotations.summary = Some((text, source));
+                }
+                KIND_TAG => annotations.tags.push(text),
+                KIND_NOTE => annotations.notes.push(text),
+                KIND_PIN => annotations.pinned = true,
+                other => return Err(unreadable("annotation.kind", &commit, &other)),
+            }
+        }
+        annotations.tags.sort();
+        Ok(annotations)
     }
 
     pub(in crate::sqlite) fn tagged(&self, tag: &str, limit: usize) -> Result<Vec<CommitId>, StoreError> {
         self.all(
-            "SELECT c.id FROM tag t JOIN commits c ON c.row = t.commit_row WHERE t.name = ?1 \
-             ORDER BY c.id LIMIT ?2",
+            "SELECT c.id FROM annotation t JOIN commits c ON c.row = t.commit_row \
+             WHERE t.kind = 1 AND t.text = ?1 ORDER BY c.id LIMIT ?2",
             params![tag, sql_limit(limit)],
             |row| Ok(CommitId::from_bytes(row.get(0)?)),
         )
@@ -60,8 +64,9 @@ impl Reader {
             return Ok(Vec::new());
         };
         let rows: Vec<Columns> = self.all(
-            "SELECT at, by, change, text, source FROM audit WHERE commit_row = ?1 ORDER BY at, row LIMIT ?2",
-            params![row, sql_limit(limit)],
+            "SELECT at, by, change, text, source FROM annotation WHERE commit_row = ?1 AND kind = ?2 \
+             ORDER BY at, number LIMIT ?3",
+            params![row, KIND_AUDIT, sql_limit(limit)],
             |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)),
         )?;
         let record = |(at, by, change, text, source): Columns| {

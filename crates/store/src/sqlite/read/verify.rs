@@ -20,7 +20,7 @@ const VERIFYING: &str = "verifying the store";
 const DATABASE_FINDINGS_MAX: usize = 100;
 
 /// References that must lead somewhere: the table, its name for people, and the rows that do not.
-const REFERENCES: [(&str, &str, &str); 11] = [
+const REFERENCES: [(&str, &str, &str); 7] = [
     (
         "sighting",
         "a sighting's commit",
@@ -58,29 +58,15 @@ const REFERENCES: [(&str, &str, &str); 11] = [
          (SELECT 1 FROM commits c WHERE substr(c.id, 1, 8) = substr(p.ctx, 1, 8) AND c.id = p.ctx)",
     ),
     (
-        "summary",
-        "a summary's commit",
-        "SELECT commit_row FROM summary WHERE commit_row NOT IN (SELECT row FROM commits)",
-    ),
-    ("tag", "a tag's commit", "SELECT commit_row FROM tag WHERE commit_row NOT IN (SELECT row FROM commits)"),
-    (
-        "note",
-        "a note's commit",
-        "SELECT commit_row FROM note WHERE commit_row NOT IN (SELECT row FROM commits)",
-    ),
-    ("pin", "a pin's commit", "SELECT commit_row FROM pin WHERE commit_row NOT IN (SELECT row FROM commits)"),
-    (
-        "audit",
-        "an audit record's commit",
-        "SELECT commit_row FROM audit WHERE commit_row NOT IN (SELECT row FROM commits)",
+        "annotation",
+        "an annotation's commit",
+        "SELECT commit_row FROM annotation WHERE commit_row NOT IN (SELECT row FROM commits)",
     ),
 ];
 
 /// Tables whose rows count as references.
 const REFERRING: &str = "SELECT (SELECT count(*) FROM sighting) + (SELECT count(*) FROM link) \
-     + (SELECT count(*) FROM session) + (SELECT count(*) FROM placement) + (SELECT count(*) FROM summary) \
-     + (SELECT count(*) FROM tag) + (SELECT count(*) FROM note) + (SELECT count(*) FROM pin) \
-     + (SELECT count(*) FROM audit)";
+     + (SELECT count(*) FROM session) + (SELECT count(*) FROM placement) + (SELECT count(*) FROM annotation)";
 
 type Report<'a> = &'a mut dyn FnMut(Damage);
 

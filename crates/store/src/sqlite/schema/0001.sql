@@ -23,8 +23,7 @@ CREATE TABLE kind (
     row INTEGER PRIMARY KEY,
     format TEXT NOT NULL,
     template TEXT NOT NULL,
-    rules BLOB NOT NULL,
-    UNIQUE (format, template, rules)
+    rules BLOB NOT NULL
 );
 
 CREATE TABLE commits (
@@ -77,7 +76,6 @@ CREATE TABLE sighting_more (
 ) WITHOUT ROWID;
 
 CREATE TABLE session (
-    row INTEGER PRIMARY KEY,
     path TEXT NOT NULL,
     machine TEXT NOT NULL,
     session TEXT NOT NULL,
@@ -98,8 +96,8 @@ CREATE TABLE session (
     commits INTEGER NOT NULL,
     messages INTEGER NOT NULL,
     bytes INTEGER NOT NULL,
-    UNIQUE (path, machine)
-);
+    PRIMARY KEY (path, machine)
+) WITHOUT ROWID;
 CREATE INDEX session_by_last ON session (last_at DESC, path, machine);
 
 CREATE TABLE cursor (
@@ -130,35 +128,16 @@ CREATE TABLE link (
 ) WITHOUT ROWID;
 CREATE INDEX link_by_target ON link (target);
 
-CREATE TABLE summary (
-    commit_row INTEGER PRIMARY KEY,
-    text TEXT NOT NULL,
-    source INTEGER NOT NULL
-);
-CREATE TABLE tag (
-    name TEXT NOT NULL,
+-- Summaries, tags, notes, pins and the trail of their changes, told apart by `kind`.
+CREATE TABLE annotation (
     commit_row INTEGER NOT NULL,
-    PRIMARY KEY (name, commit_row)
-) WITHOUT ROWID;
-CREATE INDEX tag_by_commit ON tag (commit_row);
-CREATE TABLE note (
-    row INTEGER PRIMARY KEY,
-    commit_row INTEGER NOT NULL,
+    kind INTEGER NOT NULL,
+    number INTEGER NOT NULL,
     at INTEGER NOT NULL,
     by TEXT NOT NULL,
-    text TEXT NOT NULL
-);
-CREATE INDEX note_by_commit ON note (commit_row, at);
-CREATE TABLE pin (
-    commit_row INTEGER PRIMARY KEY
-);
-CREATE TABLE audit (
-    row INTEGER PRIMARY KEY,
-    commit_row INTEGER NOT NULL,
-    at INTEGER NOT NULL,
-    by TEXT NOT NULL,
-    change INTEGER NOT NULL,
+    change INTEGER,
     text TEXT,
-    source INTEGER
-);
-CREATE INDEX audit_by_commit ON audit (commit_row, at);
+    source INTEGER,
+    PRIMARY KEY (commit_row, kind, number)
+) WITHOUT ROWID;
+CREATE INDEX annotation_tags ON annotation (text) WHERE kind = 1;

@@ -2,14 +2,16 @@
 //!
 //! Who may change what is decided above the store, but for the trust of summaries.
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::params;
 use stemmata_model::{CommitId, Principal, SummarySource, Timestamp};
 
 use super::Transaction;
 use crate::error::StoreError;
-use crate::sqlite::codes;
-use crate::sqlite::failure::During;
+use crate::sqlite::codes::{self, KIND_AUDIT, KIND_NOTE, KIND_PIN, KIND_SUMMARY, KIND_TAG};
 use crate::write::{Annotation, Link};
+
+/// A commit's row, when, and who.
+type Change<'a> = (i64, Timestamp, &'a Principal);
 
 impl Transaction<'_> {
     pub(super) fn annotate(
@@ -19,34 +21,24 @@ impl Transaction<'_> {
         by: (Timestamp, &Principal),
     ) -> Result<(), StoreError> {
         let row = self.need_commit(id)?.row;
-        let (at, by) = by;
+        let by = (row, by.0, by.1);
         let changed = match change {
-            Annotation::Summary { text, source } => self.summarize(row, text.as_deref(), *source)?,
-            Annotation::AddTag(tag) => self
-                .change("INSERT OR IGNORE INTO tag (name, commit_row) VALUES (?1, ?2)", params![tag, row])?,
-            Annotation::RemoveTag(tag) => {
-                self.change("DELETE FROM tag WHERE name = ?1 AND commit_row = ?2", params![tag, row])?
-            }
-            Annotation::AddNote(text) => self.change(
-                "INSERT INTO note (commit_row, at, by, text) SELECT ?1, ?2, ?3, ?4 WHERE NOT EXISTS \
-                 (SELECT 1 FROM note WHERE commit_row = ?1 AND at = ?2 AND by = ?3 AND text = ?4)",
-                params![row, at.as_micros(), by.as_str(), text],
+            Annotation::Summary { text, source } => self.summarize(by, text.as_deref(), *source)?,
+            Annotation::AddTag(tag) => self.add(KIND_TAG, by, Some(tag), Sameness::Text)?,
+            Annotation::RemoveTag(tag) => self.change(
+                "DELETE FROM annotation WHERE commit_row = ?1 AND kind = ?2 AND text = ?3",
+                params![row, KIND_TAG, tag],
             )?,
-            Annotation::Pin => {
-                self.change("INSERT OR IGNORE INTO pin (commit_row) VALUES (?1)", params![row])?
-            }
-            Annotation::Unpin => self.change("DELETE FROM pin WHERE commit_row = ?1", params![row])?,
+            Annotation::AddNote(text) => self.add(KIND_NOTE, by, Some(text), Sameness::TextAndAuthor)?,
+            Annotation::Pin => self.add(KIND_PIN, by, None, Sameness::Text)?,
+            Annotation::Unpin => self.change(
+                "DELETE FROM annotation WHERE commit_row = ?1 AND kind = ?2",
+                params![row, KIND_PIN],
+            )?,
         };
-        if !changed {
-            return Ok(());
+        if changed {
+            self.record(by, change)?;
         }
-        let (number, text, source) = codes::change(change);
-        self.change(
-            "INSERT INTO audit (commit_row, at, by, change, text, source) SELECT ?1, ?2, ?3, ?4, ?5, ?6 \
-             WHERE NOT EXISTS (SELECT 1 FROM audit WHERE commit_row = ?1 AND at = ?2 AND by = ?3 \
-             AND change = ?4 AND text IS ?5 AND source IS ?6)",
-            params![row, at.as_micros(), by.as_str(), number, text, source],
-        )?;
         Ok(())
     }
 
@@ -62,32 +54,80 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    fn summarize(&self, row: i64, text: Option<&str>, source: SummarySource) -> Result<bool, StoreError> {
+    fn summarize(
+        &self,
+        by: Change<'_>,
+        text: Option<&str>,
+        source: SummarySource,
+    ) -> Result<bool, StoreError> {
+        let (row, at, author) = by;
+        let number = codes::summary_source(source);
         let Some(text) = text else {
             return self.change(
-                "DELETE FROM summary WHERE commit_row = ?1 AND source >= ?2",
-                params![row, codes::summary_source(source)],
+                "DELETE FROM annotation WHERE commit_row = ?1 AND kind = ?2 AND source >= ?3",
+                params![row, KIND_SUMMARY, number],
             );
         };
-        let stored: Option<(String, i64)> = self
-            .connection
-            .prepare_cached("SELECT text, source FROM summary WHERE commit_row = ?1")
-            .and_then(|mut statement| {
-                statement.query_row([row], |row| Ok((row.get(0)?, row.get(1)?))).optional()
-            })
-            .during("reading a summary")?;
-        let number = codes::summary_source(source);
-        if stored.is_some_and(|(own, trusted)| trusted < number || (trusted == number && own == text)) {
-            return Ok(false);
-        }
+        // A smaller number is a more trusted source.
         self.change(
-            "INSERT INTO summary (commit_row, text, source) VALUES (?1, ?2, ?3) \
-             ON CONFLICT DO UPDATE SET text = excluded.text, source = excluded.source",
-            params![row, text, number],
+            "INSERT INTO annotation (commit_row, kind, number, at, by, text, source) \
+             VALUES (?1, ?2, 0, ?3, ?4, ?5, ?6) ON CONFLICT DO UPDATE SET at = excluded.at, \
+             by = excluded.by, text = excluded.text, source = excluded.source \
+             WHERE excluded.source <= source AND (excluded.source, excluded.text) <> (source, text)",
+            params![row, KIND_SUMMARY, at.as_micros(), author.as_str(), text, number],
         )
+    }
+
+    /// Adds one of several of its kind unless the same one is there.
+    fn add(
+        &self,
+        kind: i64,
+        by: Change<'_>,
+        text: Option<&str>,
+        sameness: Sameness,
+    ) -> Result<bool, StoreError> {
+        let (row, at, author) = by;
+        let sql = match sameness {
+            Sameness::Text => {
+                "INSERT INTO annotation (commit_row, kind, number, at, by, text) \
+                 SELECT ?1, ?2, (SELECT ifnull(max(number), 0) + 1 FROM annotation \
+                 WHERE commit_row = ?1 AND kind = ?2), ?3, ?4, ?5 WHERE NOT EXISTS \
+                 (SELECT 1 FROM annotation WHERE commit_row = ?1 AND kind = ?2 AND text IS ?5)"
+            }
+            Sameness::TextAndAuthor => {
+                "INSERT INTO annotation (commit_row, kind, number, at, by, text) \
+                 SELECT ?1, ?2, (SELECT ifnull(max(number), 0) + 1 FROM annotation \
+                 WHERE commit_row = ?1 AND kind = ?2), ?3, ?4, ?5 WHERE NOT EXISTS \
+                 (SELECT 1 FROM annotation WHERE commit_row = ?1 AND kind = ?2 AND at = ?3 AND by = ?4 \
+                 AND text IS ?5)"
+            }
+        };
+        self.change(sql, params![row, kind, at.as_micros(), author.as_str(), text])
+    }
+
+    /// Leaves the audit record of a change, unless a repeated batch left it before.
+    fn record(&self, by: Change<'_>, change: &Annotation) -> Result<(), StoreError> {
+        let (row, at, author) = by;
+        let (number, text, source) = codes::change(change);
+        self.change(
+            "INSERT INTO annotation (commit_row, kind, number, at, by, change, text, source) \
+             SELECT ?1, ?2, (SELECT ifnull(max(number), 0) + 1 FROM annotation \
+             WHERE commit_row = ?1 AND kind = ?2), ?3, ?4, ?5, ?6, ?7 WHERE NOT EXISTS \
+             (SELECT 1 FROM annotation WHERE commit_row = ?1 AND kind = ?2 AND at = ?3 AND by = ?4 \
+             AND change = ?5 AND text IS ?6 AND source IS ?7)",
+            params![row, KIND_AUDIT, at.as_micros(), author.as_str(), number, text, source],
+        )?;
+        Ok(())
     }
 
     fn change(&self, sql: &'static str, values: &[&dyn rusqlite::ToSql]) -> Result<bool, StoreError> {
         Ok(self.execute(sql, values, "changing a commit's metadata")? > 0)
     }
+}
+
+/// What makes two annotations of a kind the same one.
+#[derive(Clone, Copy)]
+enum Sameness {
+    Text,
+    TextAndAuthor,
 }

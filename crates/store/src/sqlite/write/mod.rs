@@ -61,6 +61,10 @@ impl Writer {
         Self { connection, memory: Memory::default(), data_version: -1 }
     }
 
+    pub(super) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
     /// Applies batches in order, each whole or not at all, and makes all of them durable at once.
     pub(super) fn apply(&mut self, batches: Vec<Vec<Prepared>>) -> Vec<Answer> {
         let count = batches.len();
