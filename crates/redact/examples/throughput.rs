@@ -54,8 +54,11 @@ fn main() -> std::io::Result<()> {
     }
     writeln!(out, "construction {construction:?}, with the rules read {first_use:?} ({:02x}…)", hash[0])?;
     writeln!(out, "{} files, {bytes} bytes, {findings} findings", texts.len())?;
-    // Bytes per microsecond are megabytes per second.
-    writeln!(out, "{} MB/s", bytes as u128 / best.as_micros().max(1))
+    // Bytes per microsecond are megabytes per second. Below a millisecond the clock of the scheduler is too coarse.
+    if best < Duration::from_millis(1) {
+        return writeln!(out, "too little to measure");
+    }
+    writeln!(out, "{} MB/s", bytes as u128 / best.as_micros())
 }
 
 /// Returns the time this thread has run, so that what else the machine does is left out; elsewhere the wall clock.
