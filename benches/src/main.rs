@@ -1,0 +1,59 @@
+//! `cargo xtask bench`: measures what `docs/benchmarks.md` shows, ours beside its peers in one run.
+//! Not a test: nothing here fails because a figure is bad; a table that is honest when we lose is the point.
+
+mod arguments;
+mod child;
+mod input;
+mod machine;
+mod measure;
+mod peers;
+mod report;
+mod rows;
+mod scratch;
+mod stores;
+
+use std::process::ExitCode;
+
+use arguments::{Arguments, Request};
+use report::{Report, say};
+use rows::Bench;
+
+fn run(words: &[String]) -> anyhow::Result<()> {
+    let arguments = match Request::parse(words)? {
+        Request::Help => {
+            say(arguments::USAGE);
+            return Ok(());
+        }
+        Request::Child(task) => return child::run(&task),
+        Request::Run(arguments) => arguments,
+    };
+    let bench = Bench::new(&arguments)?;
+    let mut report = Report::begin(&command(words), &bench.about());
+    for row in &arguments.rows {
+        report.section(row.run(&bench)?);
+    }
+    report.end(arguments.json.as_deref())
+}
+
+fn command(words: &[String]) -> String {
+    let corpus = arguments::corpus().map_or("", |_| "STEMMATA_CORPUS=… ");
+    format!("{corpus}cargo xtask bench {}", words.join(" ")).trim_end().to_owned()
+}
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match run(&words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            report::complain(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+impl Arguments {
+    /// Returns the sizes to measure at: one, ten and a hundred times, up to what was asked for.
+    fn scales(&self) -> Vec<u32> {
+        [1, 10, 100].into_iter().filter(|scale| *scale <= self.scale_max).collect()
+    }
+}

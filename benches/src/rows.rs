@@ -1,0 +1,109 @@
+//! The rows of the table, one file each.
+//! Not their output: `report` prints.
+
+mod bytes;
+mod checkpoint;
+mod fork;
+mod import;
+mod read;
+
+use std::path::{Path, PathBuf};
+
+use crate::arguments::{self, Arguments};
+use crate::machine;
+use crate::report::Section;
+
+/// A row by the name that the command line uses, in the order of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Row {
+    /// A durable checkpoint of a turn.
+    Checkpoint,
+    /// What a thousand checkpoints take on disk.
+    Bytes,
+    /// `native` and `materialize` of long chains.
+    Read,
+    /// Naming a point of a long session, and placing it.
+    Fork,
+    /// A folder of transcripts.
+    Import,
+}
+
+impl Row {
+    /// Every row.
+    pub(crate) const ALL: [Self; 5] = [Self::Checkpoint, Self::Bytes, Self::Read, Self::Fork, Self::Import];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Checkpoint => "checkpoint",
+            Self::Bytes => "bytes",
+            Self::Read => "read",
+            Self::Fork => "fork",
+            Self::Import => "import",
+        }
+    }
+
+    /// Finds a row by its name.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(crate) fn parse(name: &str) -> anyhow::Result<Self> {
+        let row = Self::ALL.into_iter().find(|row| row.name() == name);
+        row.ok_or_else(|| anyhow::anyhow!("no row `{name}`\n\n{}", arguments::USAGE))
+    }
+
+    /// Measures the row at every size.
+    ///
+    /// # Errors
+    /// When something fails that should not; a bad figure is no error.
+    pub(crate) fn run(self, bench: &Bench) -> anyhow::Result<Section> {
+        match self {
+            Self::Checkpoint => checkpoint::run(bench),
+            Self::Bytes => bytes::run(bench),
+            Self::Read => read::run(bench),
+            Self::Fork => fork::run(bench),
+            Self::Import => import::run(bench),
+        }
+    }
+}
+
+/// What all rows share: the sizes and the data.
+#[derive(Debug)]
+pub(crate) struct Bench {
+    scales: Vec<u32>,
+    corpus: Option<PathBuf>,
+}
+
+impl Bench {
+    /// Looks at what there is to measure with.
+    ///
+    /// # Errors
+    /// In a build without optimization, whose figures would say nothing.
+    pub(crate) fn new(arguments: &Arguments) -> anyhow::Result<Self> {
+        anyhow::ensure!(!cfg!(debug_assertions), "built without optimization: use `cargo xtask bench`");
+        Ok(Self { scales: arguments.scales(), corpus: arguments::corpus() })
+    }
+
+    /// Returns the lines below the command: the machine and the data.
+    pub(crate) fn about(&self) -> Vec<String> {
+        let data = match &self.corpus {
+            Some(_) => "recorded sessions where a row says so, else made-up ones",
+            None => "made-up sessions (STEMMATA_CORPUS is not set)",
+        };
+        vec![machine::about(), format!("data: {data}; sizes {}", self.sizes())]
+    }
+
+    fn sizes(&self) -> String {
+        let names: Vec<String> = self.scales.iter().map(|scale| format!("{scale}×")).collect();
+        names.join(", ")
+    }
+
+    /// Returns the sizes to measure at, the first of them 1.
+    pub(crate) fn scales(&self) -> &[u32] {
+        &self.scales
+    }
+
+    /// Returns the folder of recorded sessions.
+    pub(crate) fn corpus(&self) -> Option<&Path> {
+        self.corpus.as_deref()
+    }
+}

@@ -1,0 +1,142 @@
+//! `native` and `materialize` at the tip and in the middle of a long chain, verified.
+//! Not placed in a client: that is in `fork`.
+
+use stemmata_engine::{Engine, Stop};
+use stemmata_model::{CommitId, Granularity};
+use stemmata_store::DEPTH_MAX;
+
+use crate::input::length;
+use crate::measure::{Contender, Times, alternate, timed};
+use crate::peers::frame::{Frame, LEVEL};
+use crate::peers::rows::Rows;
+use crate::report::{Figure, Line, Section, Target};
+use crate::{input, scratch, stores};
+
+use super::Bench;
+
+/// Bytes of the chain at size 1.
+const CHAIN_BYTES: u64 = 2_317_000;
+
+/// Bytes of the session that clients take 345 to 465 ms to load.
+const SESSION_BYTES: u64 = 22_000_000;
+
+/// How often each read is timed.
+const ROUNDS: usize = 15;
+
+/// The most that a verified read may take, as a multiple of decoding and hashing the same bytes in one piece.
+const VERIFIED: Target = Target::RatioAtMost(2.0);
+
+/// The most that a session of 22 MB may take.
+const SESSION: Target = Target::AtMost(Figure::Seconds(0.050));
+
+const FRAME: &str = "zstd decode + BLAKE3";
+const TABLE: &str = "SQLite rows + zstd";
+
+pub(super) fn run(bench: &Bench) -> anyhow::Result<Section> {
+    let mut lines = Vec::new();
+    let mut notes = Vec::new();
+    for scale in bench.scales() {
+        let chain = Chain::import(CHAIN_BYTES * u64::from(*scale), Granularity::Message)?;
+        notes.push(format!("{scale}×: {} commits, {} bytes.", chain.commits.len(), chain.text.len()));
+        for (name, at) in [("tip", chain.commits.len()), ("middle", chain.commits.len() / 2)] {
+            lines.extend(chain.read(*scale, name, at, VERIFIED)?);
+        }
+    }
+    let chain = Chain::import(SESSION_BYTES, Granularity::Turn)?;
+    notes.push(format!("A session: {} commits, {} bytes.", chain.commits.len(), chain.text.len()));
+    lines.extend(chain.read(1, "a 22 MB session", chain.commits.len(), SESSION)?);
+    notes.push(
+        "Made-up sessions without compactions, so that a context is all of it. The peer decodes one frame of the \
+         very bytes that we return and hashes them: no chain, no lookup. Each output is compared once."
+            .to_owned(),
+    );
+    Ok(Section {
+        name: "read",
+        title: "native and materialize of a chain, every byte verified".to_owned(),
+        notes,
+        lines,
+    })
+}
+
+/// A made-up session in a store of its own.
+struct Chain {
+    // Declared before the folder, so that it is closed while that is still there.
+    engine: Engine,
+    folder: tempfile::TempDir,
+    text: Vec<u8>,
+    /// From the root on.
+    commits: Vec<CommitId>,
+    deltas: Vec<Vec<u8>>,
+}
+
+impl Chain {
+    fn import(bytes: u64, granularity: Granularity) -> anyhow::Result<Self> {
+        let folder = scratch::folder()?;
+        let file = input::session_file(folder.path(), 7, bytes)?;
+        let engine = stores::engine(&folder.path().join("store"))?;
+        let imported = stores::import(&engine, std::slice::from_ref(&file), granularity)?;
+        let [tip] = imported.tips[..] else { anyhow::bail!("one session has one tip") };
+        let mut newest_first = engine.store().ancestors(tip, usize::try_from(DEPTH_MAX)?)?;
+        newest_first.reverse();
+        let mut deltas = Vec::with_capacity(newest_first.len());
+        for commit in &newest_first {
+            let mut delta = Vec::new();
+            engine.store().read_content(commit.core.native_artifact(), None, &mut |piece| {
+                delta.extend_from_slice(piece);
+                Ok(())
+            })?;
+            deltas.push(delta);
+        }
+        let commits = newest_first.iter().map(|commit| commit.id).collect();
+        Ok(Self { engine, text: std::fs::read(&file)?, folder, commits, deltas })
+    }
+
+    /// Reads the first `count` commits in every way.
+    fn read(&self, scale: u32, name: &str, count: usize, target: Target) -> anyhow::Result<Vec<Line>> {
+        let Some(ctx) = count.checked_sub(1).and_then(|at| self.commits.get(at)).copied() else {
+            anyhow::bail!("a chain without a commit");
+        };
+        let whole: u64 = self.deltas.iter().take(count).map(|delta| length(delta)).sum();
+        let expected = self.text.get(..usize::try_from(whole)?).unwrap_or_default();
+        let mut frame = Frame::new(expected, LEVEL)?;
+        let mut rows = Rows::create(&self.folder.path().join(format!("rows-{count}")))?;
+        rows.put_all(&self.deltas)?;
+        let mut outputs = [const { Vec::new() }; 4];
+        let [native, materialized, decoded, selected] = &mut outputs;
+        let mut contenders: [Contender<'_>; 4] = [
+            Box::new(|_| {
+                native.clear();
+                Ok(timed(|| Ok(self.engine.native(ctx, native)?))?.0)
+            }),
+            Box::new(|_| {
+                materialized.clear();
+                let (elapsed, _) = timed(|| {
+                    Ok(self.engine.materialize(Some(ctx), None, Stop::Compaction, materialized)?)
+                })?;
+                Ok(elapsed)
+            }),
+            Box::new(|_| Ok(timed(|| frame.verified(decoded))?.0)),
+            Box::new(|_| Ok(timed(|| rows.get(count, selected))?.0)),
+        ];
+        let times = alternate(ROUNDS, &mut contenders)?;
+        drop(contenders);
+        let [native, materialized, decoded, selected] = &outputs;
+        for output in [native, decoded, selected] {
+            anyhow::ensure!(output == expected, "the chain came back with other bytes");
+        }
+        // A context leaves lines out that no model sees, so it is judged by its own length.
+        anyhow::ensure!(!materialized.is_empty(), "the context is empty");
+        let [native, materialized, decoded, selected] = &times[..] else {
+            anyhow::bail!("each contender has its times");
+        };
+        let line = |verb: &str, ours: &Times, peer: &str, theirs: &Times| {
+            Line::ours(scale, format!("{verb}, {name}"), Figure::time(ours.median()))
+                .beside(peer, Figure::time(theirs.median()))
+        };
+        Ok(vec![
+            line("native", native, FRAME, decoded).target(target),
+            line("native", native, TABLE, selected),
+            line("materialize", materialized, FRAME, decoded).target(target),
+        ])
+    }
+}
