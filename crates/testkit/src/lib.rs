@@ -6,8 +6,10 @@
 pub mod claude;
 pub mod clock;
 pub mod commits;
+pub mod faulty;
 pub mod home;
 pub mod json;
 pub mod rng;
 pub mod shapes;
+pub mod stories;
 pub mod text;

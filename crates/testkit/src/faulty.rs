@@ -1,0 +1,212 @@
+//! A store that fails where a test says: at its N-th batch, before or after applying it.
+//!
+//! What a crash of a process does is tested with real processes, not here.
+
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use stemmata_model::{
+    ArtifactId, ArtifactPrefix, Commit, CommitId, CommitPrefix, MachineId, Sighting, Timestamp,
+};
+use stemmata_store::{
+    Annotations, AuditRecord, BatchOutcome, Damage, Link, Page, Placement, ResolveScope, Session,
+    SessionFilter, SessionKey, Sink, Store, StoreError, StoreIdentity, TipFilter, Usage, Verified, Write,
+};
+
+/// When a batch fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// Nothing of the batch is applied, as when the disk is full.
+    Before,
+    /// All of it is applied, but the caller does not hear so, as when the process dies.
+    After,
+}
+
+/// A [`Store`] around another one, whose batches fail on demand.
+#[derive(Debug)]
+pub struct FaultyStore<S> {
+    inner: S,
+    plan: Mutex<Plan>,
+}
+
+#[derive(Debug, Default)]
+struct Plan {
+    calls: u64,
+    fault: Option<(u64, Fault)>,
+}
+
+impl<S: Store> FaultyStore<S> {
+    /// Wraps a store; nothing fails until [`FaultyStore::fail`].
+    pub fn new(inner: S) -> Self {
+        Self { inner, plan: Mutex::new(Plan::default()) }
+    }
+
+    /// Has the batch with this number fail (1 = the next one), once.
+    pub fn fail(&self, number: u64, fault: Fault) {
+        let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
+        plan.fault = Some((plan.calls + number, fault));
+    }
+
+    /// Returns how many batches were tried so far.
+    pub fn batches(&self) -> u64 {
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner).calls
+    }
+
+    /// Returns the store within.
+    pub const fn inner(&self) -> &S {
+        &self.inner
+    }
+
+    /// Gives the store within up.
+    pub fn into_inner(self) -> S {
+        self.inner
+    }
+
+    fn next_fault(&self) -> Option<Fault> {
+        let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
+        plan.calls += 1;
+        let calls = plan.calls;
+        plan.fault.take_if(|(number, _)| *number == calls).map(|(_, fault)| fault)
+    }
+}
+
+fn failure() -> StoreError {
+    StoreError::Full { operation: "a batch that the test lets fail" }
+}
+
+impl<S: Store> Store for FaultyStore<S> {
+    fn commit_batch(&self, batch: Vec<Write>) -> Result<BatchOutcome, StoreError> {
+        match self.next_fault() {
+            None => self.inner.commit_batch(batch),
+            Some(Fault::Before) => Err(failure()),
+            Some(Fault::After) => {
+                self.inner.commit_batch(batch)?;
+                Err(failure())
+            }
+        }
+    }
+
+    fn commit(&self, id: CommitId) -> Result<Option<Commit>, StoreError> {
+        self.inner.commit(id)
+    }
+
+    fn commits_in(&self, prefix: CommitPrefix, limit: usize) -> Result<Vec<CommitId>, StoreError> {
+        self.inner.commits_in(prefix, limit)
+    }
+
+    fn ancestors(&self, from: CommitId, limit: usize) -> Result<Vec<Commit>, StoreError> {
+        self.inner.ancestors(from, limit)
+    }
+
+    fn children(&self, of: CommitId, limit: usize) -> Result<Vec<Commit>, StoreError> {
+        self.inner.children(of, limit)
+    }
+
+    fn tips(&self, filter: &TipFilter, page: Page) -> Result<Vec<Commit>, StoreError> {
+        self.inner.tips(filter, page)
+    }
+
+    fn commits_after(&self, after: Option<CommitId>, limit: usize) -> Result<Vec<Commit>, StoreError> {
+        self.inner.commits_after(after, limit)
+    }
+
+    fn content_length(&self, id: ArtifactId) -> Result<Option<u64>, StoreError> {
+        self.inner.content_length(id)
+    }
+
+    fn artifacts_in(&self, prefix: ArtifactPrefix, limit: usize) -> Result<Vec<ArtifactId>, StoreError> {
+        self.inner.artifacts_in(prefix, limit)
+    }
+
+    fn read_content(
+        &self,
+        id: ArtifactId,
+        range: Option<Range<u64>>,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), StoreError> {
+        self.inner.read_content(id, range, sink)
+    }
+
+    fn sightings(&self, commit: CommitId, limit: usize) -> Result<Vec<Sighting>, StoreError> {
+        self.inner.sightings(commit, limit)
+    }
+
+    fn sessions(&self, filter: &SessionFilter, page: Page) -> Result<Vec<Session>, StoreError> {
+        self.inner.sessions(filter, page)
+    }
+
+    fn session(&self, key: &SessionKey) -> Result<Option<Session>, StoreError> {
+        self.inner.session(key)
+    }
+
+    fn resolve(
+        &self,
+        scope: &ResolveScope,
+        at: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<CommitId>, StoreError> {
+        self.inner.resolve(scope, at, limit)
+    }
+
+    fn annotations(&self, commit: CommitId) -> Result<Annotations, StoreError> {
+        self.inner.annotations(commit)
+    }
+
+    fn tagged(&self, tag: &str, limit: usize) -> Result<Vec<CommitId>, StoreError> {
+        self.inner.tagged(tag, limit)
+    }
+
+    fn audit(&self, commit: CommitId, limit: usize) -> Result<Vec<AuditRecord>, StoreError> {
+        self.inner.audit(commit, limit)
+    }
+
+    fn links(&self, commit: CommitId, limit: usize) -> Result<Vec<Link>, StoreError> {
+        self.inner.links(commit, limit)
+    }
+
+    fn cursor(&self, key: &SessionKey) -> Result<Option<Vec<u8>>, StoreError> {
+        self.inner.cursor(key)
+    }
+
+    fn placement(&self, machine: &MachineId, path: &str) -> Result<Option<Placement>, StoreError> {
+        self.inner.placement(machine, path)
+    }
+
+    fn identity(&self) -> Result<StoreIdentity, StoreError> {
+        self.inner.identity()
+    }
+
+    fn usage(&self) -> Result<Usage, StoreError> {
+        self.inner.usage()
+    }
+
+    fn verify(&self, found: &mut dyn FnMut(Damage)) -> Result<Verified, StoreError> {
+        self.inner.verify(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stemmata_store::{MemoryStore, NewContent};
+
+    use super::*;
+
+    #[test]
+    fn the_batch_that_was_named_fails_and_no_other() {
+        for (fault, applied) in [(Fault::Before, false), (Fault::After, true)] {
+            let store = FaultyStore::new(MemoryStore::default());
+            let write = |text: &str| {
+                let content = NewContent::literal(text.as_bytes().to_vec());
+                (content.id(), store.commit_batch(vec![Write::Content(content)]))
+            };
+            assert!(write("first").1.is_ok());
+            store.fail(2, fault);
+            assert!(write("second").1.is_ok());
+            let (third, failed) = write("third");
+            assert!(matches!(failed, Err(StoreError::Full { .. })), "{failed:?}");
+            assert_eq!(store.content_length(third).expect("a read").is_some(), applied);
+            assert!(write("third").1.is_ok(), "it fails once");
+            assert_eq!(store.batches(), 4);
+        }
+    }
+}
