@@ -48,6 +48,7 @@ impl Fields {
     }
 
     /// Finds the stretches of a text that are fields never to be touched, for a line that is no JSON as a whole.
+    /// They are sorted and disjoint.
     pub(crate) fn protected(&self, text: &[u8]) -> Vec<(usize, usize)> {
         let mut found = Vec::new();
         for skip in &self.skip {
@@ -72,6 +73,9 @@ impl Fields {
                 }
             }
         }
+        // Two shapes of one name find the same string; strings of two names cannot overlap.
+        found.sort_unstable();
+        found.dedup();
         found
     }
 }

@@ -32,7 +32,11 @@ pub(crate) fn text_edits(scanner: &Scanner, text: &[u8], wide: bool) -> Vec<Edit
         return Vec::new();
     }
     let protected = scanner.rules.fields.protected(text);
-    spans.retain(|span| !protected.iter().any(|(start, end)| span.start < *end && *start < span.end));
+    spans.retain(|span| {
+        // Protected stretches are sorted and disjoint: only the last one that begins before the end can overlap.
+        let before = protected.partition_point(|(start, _)| *start < span.end);
+        before.checked_sub(1).and_then(|last| protected.get(last)).is_none_or(|(_, end)| *end <= span.start)
+    });
     widen(&mut spans, 0..text.len(), wide);
     spans.into_iter().map(Edit::from).collect()
 }

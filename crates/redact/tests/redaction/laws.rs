@@ -359,7 +359,15 @@ fn hostile_lines_take_linear_time() {
         "[REDACTED:x]",
         "api_key: str = ",
     ];
-    for unit in units {
+    // Lines full of findings, and of fields that are never touched.
+    let key = draw("ghp_{alnum:36} ", 3);
+    let dense = [
+        key.clone(),
+        format!("\"signature\":\"x\" {key}"),
+        format!("{{\"token\":\"{key}\"}} "),
+        draw("A={alnum:20}1a2b3cPASSWORD=Xk7!{alnum:9}\n", 2),
+    ];
+    for unit in units.into_iter().chain(dense.iter().map(String::as_str)) {
         let body = unit.repeat(size / unit.len());
         for line in [body.clone(), format!("{{\"text\":\"{}\"}}", escaped(&body))] {
             let started = Instant::now();
