@@ -1,6 +1,7 @@
 //! Made-up Claude Code transcripts: whole sessions and single lines, in the shapes of several versions.
 //! Not a recording: every word is ours, only field names, their order and the links are the client's.
 
+mod checks;
 mod dialect;
 mod lines;
 mod metadata;
@@ -12,6 +13,7 @@ mod tools;
 #[cfg(test)]
 mod tests;
 
+pub use checks::faults;
 pub use dialect::Dialect;
 pub use lines::{Api, At, Kept, Lines, ToolResult};
 pub use metadata::{

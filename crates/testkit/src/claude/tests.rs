@@ -1,6 +1,6 @@
 //! What made-up sessions promise: valid lines, whole links, whole tool pairs, the same for ever.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
@@ -33,45 +33,47 @@ fn blocks(line: &Value) -> Vec<Value> {
     }
 }
 
-/// Checks that every parent was written before, and that every call is answered once by a line that hangs
-/// off the call.
-fn check_links(lines: &[Value]) {
-    let mut known = BTreeSet::new();
-    let mut calls: BTreeMap<String, String> = BTreeMap::new();
-    for line in lines {
-        let Some(uuid) = line["uuid"].as_str() else {
-            continue;
-        };
-        for key in ["parentUuid", "logicalParentUuid"] {
-            if let Some(parent) = line.get(key).and_then(Value::as_str) {
-                assert!(known.contains(parent), "{key} of {line}");
-            }
-        }
-        assert!(known.insert(uuid.to_owned()), "twice: {uuid}");
-        for block in blocks(line) {
-            if let Some(id) = block["id"].as_str() {
-                calls.insert(id.to_owned(), uuid.to_owned());
-            }
-            if let Some(id) = block["tool_use_id"].as_str() {
-                let call = calls.remove(id).expect("an answer has a call");
-                assert_eq!(line["parentUuid"].as_str(), Some(call.as_str()));
-            }
-        }
-    }
-    assert_eq!(calls, BTreeMap::new(), "every call is answered");
-}
-
 #[test]
 fn links_and_tool_pairs_are_whole() {
     for session in sessions() {
         let transcript = session.build();
-        check_links(&parsed(&transcript.lines));
+        assert_eq!(faults(&transcript.lines), Vec::<String>::new());
         for file in &transcript.subagents {
             let lines = parsed(&file.lines);
             assert_eq!(lines[0]["parentUuid"], Value::Null);
             assert!(lines.iter().all(|line| line["isSidechain"] == true));
-            check_links(&lines);
+            assert_eq!(faults(&file.lines), Vec::<String>::new());
         }
+    }
+}
+
+#[test]
+fn faults_are_found() {
+    let at = |uuid: &str, parent: Option<&str>| At::new(uuid, parent, crate::clock::START);
+    let lines = Lines::new("2.1.39", "s");
+    let prompt = lines.user(&at("1", None), "hello");
+    let call = lines.tool_use(&at("2", Some("1")), &Api::new("msg_1"), ("toolu_1", "Bash"), "{}");
+    let answer = |parent: &str| {
+        let result = ToolResult {
+            tool_use_id: "toolu_1".to_owned(),
+            content: String::new(),
+            is_error: false,
+            structured: "{}".to_owned(),
+            assistant_uuid: parent.to_owned(),
+        };
+        lines.tool_result(&at("3", Some(parent)), &result)
+    };
+    let whole = [prompt.clone(), call.clone(), answer("2")];
+    assert_eq!(faults(&whole), Vec::<String>::new());
+    for broken in [
+        vec!["{".to_owned()],
+        vec![prompt.clone(), prompt.clone()],
+        vec![lines.user(&at("1", Some("0")), "hello")],
+        vec![prompt.clone(), call.clone()],
+        vec![prompt.clone(), answer("1")],
+        vec![prompt.clone(), call.clone(), answer("1")],
+    ] {
+        assert_ne!(faults(&broken), Vec::<String>::new(), "{broken:?}");
     }
 }
 
