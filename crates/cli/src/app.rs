@@ -16,7 +16,7 @@ use crate::output::style::Style;
 use crate::wiring::App;
 
 /// Runs one command and returns how it ended.
-pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environment) -> Exit {
+pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &Environment) -> Exit {
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: En
     let exit = match &result {
         Ok(exit) => *exit,
         Err(error) if error.is_closed_pipe() => Exit::Done,
-        Err(error) => failed(error, app.console.error_color),
+        Err(error) => failed(error, app.console.err.color),
     };
     let took_ms = app.now().as_micros().saturating_sub(began.as_micros()) / 1000;
     tracing::info!(command = name, exit = exit.code(), took_ms, "ended");

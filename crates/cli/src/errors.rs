@@ -230,8 +230,8 @@ impl CliError {
 /// Returns the exit code of an engine's error.
 pub(crate) fn exit_of(error: &EngineError) -> Exit {
     match error {
-        EngineError::Io { source, .. } => exit_of_io(source),
-        EngineError::Store(StoreError::Io { source, .. } | StoreError::Sink(source)) => exit_of_io(source),
+        EngineError::Io { source, .. }
+        | EngineError::Store(StoreError::Io { source, .. } | StoreError::Sink(source)) => exit_of_io(source),
         other => Exit::of(other.kind()),
     }
 }

@@ -120,7 +120,7 @@ mod tests {
     fn five_files_of_a_mebibyte_are_kept_and_only_the_owner_reads_them() {
         let folder = tempfile::tempdir().unwrap();
         let log = RotatingLog::open(folder.path().to_owned()).unwrap();
-        let line = [b'x'; 64 * 1024];
+        let line = vec![b'x'; 64 * 1024];
         for _ in 0..16 * 8 {
             log.make_writer().write_all(&line).unwrap();
         }

@@ -17,5 +17,5 @@ mod wiring;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    ExitCode::from(app::run(std::env::args_os(), environment::Environment::read()).code())
+    ExitCode::from(app::run(std::env::args_os(), &environment::Environment::read()).code())
 }

@@ -13,6 +13,15 @@ pub(crate) mod table;
 pub(crate) mod time;
 pub(crate) mod v1;
 
+/// Appends formatted text to a `String`.
+macro_rules! put {
+    ($text:expr, $($format:tt)+) => {{
+        use std::fmt::Write as _;
+        write!($text, $($format)+).expect("a string takes any text")
+    }};
+}
+pub(crate) use put;
+
 use std::io::{self, Write};
 
 use serde::Serialize;
@@ -27,6 +36,15 @@ const WIDTH_MIN: usize = 60;
 /// Columns that a table uses at most: longer lines are hard to read.
 const WIDTH_MAX: usize = 140;
 
+/// One of the two streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stream {
+    /// Whether it is a terminal.
+    pub(crate) is_terminal: bool,
+    /// Whether it takes colour.
+    pub(crate) color: bool,
+}
+
 /// Where output goes, and how.
 #[derive(Debug, Clone)]
 pub(crate) struct Console {
@@ -34,14 +52,10 @@ pub(crate) struct Console {
     pub(crate) json: bool,
     /// Whether notes and progress are left out.
     pub(crate) quiet: bool,
-    /// Whether standard output takes colour.
-    pub(crate) color: bool,
-    /// Whether standard error takes colour.
-    pub(crate) error_color: bool,
-    /// Whether standard output is a terminal.
-    pub(crate) is_terminal: bool,
-    /// Whether standard error is a terminal.
-    pub(crate) error_is_terminal: bool,
+    /// Standard output.
+    pub(crate) out: Stream,
+    /// Standard error.
+    pub(crate) err: Stream,
     /// Columns for text.
     pub(crate) width: usize,
     /// The command that long output goes through on a terminal.
@@ -55,6 +69,7 @@ impl Console {
     }
 
     /// Prints one JSON object.
+    #[expect(clippy::unused_self, reason = "all output goes through the console")]
     pub(crate) fn json(&self, value: &impl Serialize) -> Result<(), CliError> {
         let mut out = io::BufWriter::new(io::stdout().lock());
         serde_json::to_writer_pretty(&mut out, value).map_err(|error| {
@@ -66,7 +81,7 @@ impl Console {
     /// Prints text that a command made, with the styles in it or without.
     pub(crate) fn text(&self, text: &str) -> Result<(), CliError> {
         let plain;
-        let text = if self.color {
+        let text = if self.out.color {
             text
         } else {
             plain = anstream::adapter::strip_str(text).to_string();
@@ -79,9 +94,12 @@ impl Console {
     /// Prints text that may be longer than the terminal is high.
     pub(crate) fn long_text(&self, text: &str) -> Result<(), CliError> {
         match &self.pager {
-            Some(command) if self.is_terminal && !self.json => {
-                let shown =
-                    if self.color { text.to_owned() } else { anstream::adapter::strip_str(text).to_string() };
+            Some(command) if self.out.is_terminal && !self.json => {
+                let shown = if self.out.color {
+                    text.to_owned()
+                } else {
+                    anstream::adapter::strip_str(text).to_string()
+                };
                 pager::show(command, &shown).or_else(|_| self.text(text))
             }
             _ => self.text(text),
@@ -108,7 +126,7 @@ impl Console {
     }
 
     fn to_stderr(&self, text: &str) {
-        Self::plain_error(text, self.error_color);
+        Self::plain_error(text, self.err.color);
     }
 
     /// Writes lines to standard error; where that is closed there is nobody to tell.

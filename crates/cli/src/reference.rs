@@ -9,6 +9,7 @@ mod json;
 use crate::config::Key;
 use crate::environment::VARIABLES;
 use crate::errors::Exit;
+use crate::output::put;
 
 /// Returns every page: its file name and its text.
 pub(crate) fn pages() -> Vec<(&'static str, String)> {
@@ -39,7 +40,7 @@ fn exit_codes() -> String {
     );
     text.push_str("| code | meaning |\n| --- | --- |\n");
     for exit in Exit::ALL {
-        text.push_str(&format!("| {} | {} |\n", exit.code(), in_cell(exit.meaning())));
+        put!(text, "| {} | {} |\n", exit.code(), in_cell(exit.meaning()));
     }
     text
 }
@@ -53,14 +54,15 @@ fn configuration() -> String {
     );
     text.push_str("| key | what it does | default | environment | flag |\n| --- | --- | --- | --- | --- |\n");
     for key in Key::ALL {
-        text.push_str(&format!(
+        put!(
+            text,
             "| `{}` | {} | {} | `{}` | {} |\n",
             key.name(),
             in_cell(key.about()),
             in_cell(key.default_about()),
             key.variable(),
-            key.flag().map(|flag| format!("`{flag}`")).unwrap_or_default(),
-        ));
+            key.flag().map(|flag| format!("`{flag}`")).unwrap_or_default()
+        );
     }
     text.push_str("\n```toml\n[capture]\ngranularity = \"turn\"\n\n[import]\nthreads = 2\n```\n");
     text
@@ -73,10 +75,10 @@ fn environment() -> String {
     );
     text.push_str("| variable | what it does |\n| --- | --- |\n");
     for variable in VARIABLES {
-        text.push_str(&format!("| `{}` | {} |\n", variable.name, in_cell(variable.about)));
+        put!(text, "| `{}` | {} |\n", variable.name, in_cell(variable.about));
     }
     for key in Key::ALL {
-        text.push_str(&format!("| `{}` | Sets `{}`. |\n", key.variable(), key.name()));
+        put!(text, "| `{}` | Sets `{}`. |\n", key.variable(), key.name());
     }
     text
 }
@@ -91,7 +93,7 @@ mod tests {
         assert_eq!(pages, super::pages());
         for (name, text) in pages {
             assert!(text.ends_with('\n') && !text.ends_with("\n\n"), "{name}");
-            assert!(!text.contains("\u{1b}"), "{name}");
+            assert!(!text.contains('\u{1b}'), "{name}");
         }
     }
 }

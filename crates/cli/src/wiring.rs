@@ -3,12 +3,12 @@
 //! The store is opened on first use, so that commands without one work everywhere.
 
 use std::cell::OnceCell;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use stemmata_engine::{Clock, Engine, HomeHints, Identity, RandomIds, SystemClock};
 use stemmata_model::{CommitId, Principal, Timestamp};
-use stemmata_store::{SqliteOptions, SqliteStore};
+use stemmata_store::{Session, SqliteOptions, SqliteStore};
 
 use crate::args::Global;
 use crate::config::{Config, Key};
@@ -16,7 +16,7 @@ use crate::environment::Environment;
 use crate::errors::CliError;
 use crate::home::DataHome;
 use crate::logging;
-use crate::output::Console;
+use crate::output::{Console, Stream};
 
 /// Everything that a command works with.
 pub(crate) struct App {
@@ -113,12 +113,23 @@ impl App {
         }
     }
 
+    /// Returns the session of the current directory that was active last, after reading what its clients wrote
+    /// there since.
+    pub(crate) fn session_here(&self) -> Result<Session, CliError> {
+        let engine = self.engine()?;
+        let here = &self.environment.current_dir;
+        for failure in engine.catch_up(&self.homes().existing(), here)? {
+            self.console.warn(&format!("{} was not read: {}", failure.path.display(), failure.error));
+        }
+        Ok(engine.latest_session(Some(&here.to_string_lossy()))?)
+    }
+
     /// Finds the commit that the user means.
     pub(crate) fn find(&self, reference: &str) -> Result<CommitId, CliError> {
         let engine = self.engine()?;
         // A path is the user's, relative to where the command was called.
-        if reference.contains(['/', '\\']) || reference.ends_with(".jsonl") {
-            let path = self.environment.absolute(&PathBuf::from(reference));
+        if reference.contains(['/', '\\']) || Path::new(reference).extension().is_some() {
+            let path = self.environment.absolute(Path::new(reference));
             return Ok(engine.find(&path.to_string_lossy())?);
         }
         Ok(engine.find(reference)?)
@@ -128,18 +139,19 @@ impl App {
 fn console(environment: &Environment, config: &Config, global: &Global) -> Console {
     let when = config.get(Key::Color).unwrap_or_default();
     let plain = environment.text("NO_COLOR").is_some() || environment.text("TERM").as_deref() == Some("dumb");
-    let colored = |is_terminal: bool| match when.as_str() {
-        "always" => true,
-        "never" => false,
-        _ => is_terminal && !plain,
+    let stream = |is_terminal: bool| Stream {
+        is_terminal,
+        color: match when.as_str() {
+            "always" => true,
+            "never" => false,
+            _ => is_terminal && !plain,
+        },
     };
     Console {
         json: global.json,
         quiet: global.quiet,
-        color: colored(environment.stdout_is_terminal),
-        error_color: colored(environment.stderr_is_terminal),
-        is_terminal: environment.stdout_is_terminal,
-        error_is_terminal: environment.stderr_is_terminal,
+        out: stream(environment.stdout_is_terminal),
+        err: stream(environment.stderr_is_terminal),
         width: Console::width_in(environment.columns),
         pager: config.get(Key::Pager).filter(|command| command != "never"),
     }

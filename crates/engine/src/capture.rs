@@ -1,5 +1,6 @@
 //! Capture: from transcripts on disk to commits. Finding homes, reading lines, cursors, import.
 
+pub(crate) mod catch_up;
 pub(crate) mod cursor;
 pub(crate) mod homes;
 pub(crate) mod import;

@@ -2,7 +2,7 @@
 //!
 //! Only shapes, as everything below `args`.
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 
 use super::REF_HELP;
 
@@ -14,7 +14,7 @@ Examples:
   stemma update ctx-3f9k2m7q --tag reviewed --untag draft --note \"see TKT-12\"
 
 The commit itself never changes; who changed what and when is kept (`stemma show`).\n\n{REF_HELP}"))]
-#[group(id = "changes", required = true, multiple = true, args = ["summary", "note", "tag", "untag"])]
+#[command(group(ArgGroup::new("changes").required(true).multiple(true).args(["summary", "note", "tag", "untag"])))]
 pub(crate) struct Update {
     /// The commit
     #[arg(value_name = "REF")]

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use stemmata_model::{Principal, SessionId};
 
 use super::REF_HELP;
@@ -42,7 +42,7 @@ Examples:
   stemma log ctx-3f9k2m7q      the commits behind one, newest first
   stemma log 62687def -n 5     the newest five of a session
 
-Marks: ⎇ the git branch, ◆ compactions, ⚙ subagents, ○ the turn is still open.\n\n{REF_HELP}"))]
+Marks: ⎇ the git branch, ◆ compactions, ⚙ subagents; before a commit ○ where its turn is still open.\n\n{REF_HELP}"))]
 pub(crate) struct Log {
     /// The commit to start from; none: all sessions
     #[arg(value_name = "REF")]
@@ -168,7 +168,7 @@ Examples:
   stemma resolve --principal ann@mac/claude-code --at now
 
 Prints the nearest checkpoint at or before that time; where several on different branches share it, all of them.")]
-#[group(id = "scope", required = true, multiple = false, args = ["principal", "session", "project"])]
+#[command(group(ArgGroup::new("scope").required(true).args(["principal", "session", "project"])))]
 pub(crate) struct Resolve {
     /// Checkpoints of this principal
     #[arg(long)]

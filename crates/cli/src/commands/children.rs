@@ -1,13 +1,12 @@
 //! `children`: the commits that continue one.
 
 use stemmata_engine::HistoryRow;
-use stemmata_model::{Commit, CommitId};
+use stemmata_model::Commit;
 
 use crate::args::browse::Children;
 use crate::commands::{ROWS_MAX, log};
 use crate::errors::{CliError, Exit};
-use crate::output::commit::{self, ShortIds};
-use crate::output::v1;
+use crate::output::{commit, v1};
 use crate::wiring::App;
 
 /// Runs the command.
@@ -30,12 +29,9 @@ pub(crate) fn run(app: &App, args: &Children) -> Result<Exit, CliError> {
 /// Returns one line for each commit.
 pub(crate) fn lines(app: &App, commits: &[Commit]) -> Result<String, CliError> {
     let engine = app.engine()?;
-    let found: Vec<CommitId> = commits.iter().map(|commit| commit.id).collect();
-    let ids = ShortIds::of(engine, &found)?;
-    let mut text = String::new();
+    let mut rows = Vec::new();
     for commit in commits {
-        let row = HistoryRow { commit: commit.clone(), summary: engine.summary(commit)? };
-        text.push_str(&log::commit_line(app, ids, &row)?);
+        rows.push(HistoryRow { commit: commit.clone(), summary: engine.summary(commit)? });
     }
-    Ok(text)
+    log::commit_table(app, &rows)
 }

@@ -5,6 +5,7 @@ use crate::config::{self, Explained, Key, edit};
 use crate::errors::{CliError, Exit};
 use crate::home;
 use crate::output::file::Target;
+use crate::output::put;
 use crate::output::style::Style;
 use crate::output::table::{Column, Table, cell};
 use crate::output::v1;
@@ -21,7 +22,7 @@ pub(crate) fn run(app: &App, command: Option<&ConfigCommand>) -> Result<Exit, Cl
 }
 
 fn show(app: &App) -> Result<Exit, CliError> {
-    let keys: Vec<v1::ConfigEntry> = Key::ALL.into_iter().map(|key| wire(app.config.explain(key))).collect();
+    let keys: Vec<v1::ConfigEntry> = Key::ALL.into_iter().map(|key| wire(&app.config.explain(key))).collect();
     if app.console.json {
         app.console.json(&v1::Configuration { keys, unknown: app.config.unknown.clone() })?;
         return Ok(Exit::Done);
@@ -39,7 +40,7 @@ fn show(app: &App) -> Result<Exit, CliError> {
 }
 
 fn explain(app: &App, key: Key) -> Result<Exit, CliError> {
-    let entry = wire(app.config.explain(key));
+    let entry = wire(&app.config.explain(key));
     if app.console.json {
         app.console.json(&entry)?;
         return Ok(Exit::Done);
@@ -47,18 +48,14 @@ fn explain(app: &App, key: Key) -> Result<Exit, CliError> {
     let mut text = format!("{}\n{}\n\n", Style::Strong.paint(&entry.key), entry.about);
     for (position, value) in entry.values.iter().enumerate() {
         let word = if position == 0 { "in force" } else { "overruled" };
-        text.push_str(&format!(
-            "{word:<10} {}  {}\n",
-            value.value,
-            Style::Faint.paint(&format!("from {}", value.origin))
-        ));
+        put!(text, "{word:<10} {}  {}\n", value.value, Style::Faint.paint(&format!("from {}", value.origin)));
     }
     if entry.values.is_empty() {
-        text.push_str(&format!("default    {}\n", key.default_about()));
+        put!(text, "default    {}\n", key.default_about());
     }
-    text.push_str(&format!("\nset it with `stemma config set {} VALUE`, `${}`", key.name(), key.variable()));
+    put!(text, "\nset it with `stemma config set {} VALUE`, `${}`", key.name(), key.variable());
     if let Some(flag) = key.flag() {
-        text.push_str(&format!(" or `{flag}`"));
+        put!(text, " or `{flag}`");
     }
     text.push('\n');
     app.console.text(&text)?;
@@ -97,7 +94,7 @@ fn set(app: &App, key: Key, value: &str) -> Result<Exit, CliError> {
     }
     Target::of(path).write(|out| out.write_all(after.as_bytes()).map_err(CliError::Output))?;
     let reread = config::Config::load(&app.environment)?;
-    let entry = wire(reread.explain(key));
+    let entry = wire(&reread.explain(key));
     if app.console.json {
         app.console.json(&entry)?;
         return Ok(Exit::Done);
@@ -113,7 +110,7 @@ fn file(app: &App) -> Result<&std::path::Path, CliError> {
     app.config.file().ok_or(CliError::NoHome { what: "the configuration", variable: "STEMMATA_CONFIG" })
 }
 
-fn wire(explained: Explained) -> v1::ConfigEntry {
+fn wire(explained: &Explained) -> v1::ConfigEntry {
     let first = explained.values.first();
     v1::ConfigEntry {
         key: explained.key.name().to_owned(),

@@ -11,7 +11,7 @@ use crate::wiring::App;
 pub(crate) fn run(app: &App, args: &Current) -> Result<Exit, CliError> {
     let engine = app.engine()?;
     let session = match &args.session {
-        None => engine.latest_session(Some(&app.environment.current_dir.to_string_lossy()))?,
+        None => app.session_here()?,
         Some(text) => {
             let path = app.environment.absolute(std::path::Path::new(text));
             let by_path = engine.find_session(&path.to_string_lossy())?;

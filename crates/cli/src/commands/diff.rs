@@ -5,9 +5,10 @@ use stemmata_engine::CompactionDiff;
 use crate::args::browse::Diff;
 use crate::errors::{CliError, Exit};
 use crate::output::commit::ShortIds;
+use crate::output::put;
 use crate::output::size::{many, plural};
 use crate::output::style::{Style, tame};
-use crate::output::table::fit;
+use crate::output::table::{fit, fit_end};
 use crate::output::v1;
 use crate::wiring::App;
 
@@ -58,23 +59,24 @@ fn told(app: &App, diff: &CompactionDiff, ids: ShortIds) -> String {
         many(diff.kept_entries, "entry"),
     );
     let width = app.console.width.saturating_sub(4);
-    let mut list = |title: &str, lines: Vec<String>| {
+    let mut list = |title: &str, lines: Vec<(&str, String)>| {
         if !lines.is_empty() {
-            text.push_str(&format!("\n{}\n", Style::Strong.paint(title)));
-            for line in lines {
-                text.push_str(&format!("  {}\n", fit(&tame(&line), width)));
-            }
+            put!(text, "\n{}\n", Style::Strong.paint(title));
+        }
+        for (mark, line) in lines {
+            put!(text, "  {mark} {line}\n");
         }
     };
-    let files = diff.lost_files.iter().map(|file| format!("- {file}"));
-    let kept = diff.kept_files.iter().map(|file| format!("  {file}"));
-    list("Files worked on (- no longer named)", files.chain(kept).collect());
-    list(
-        "Commands no longer named",
-        diff.lost_commands.iter().map(|command| format!("- {command}")).collect(),
-    );
-    let entries =
-        diff.lost_entries.iter().map(|entry| format!("- {:<9} {}", entry.role.as_str(), entry.text));
+    let file = |file: &String| fit_end(&tame(file), width);
+    let gone = diff.lost_files.iter().map(|path| ("-", file(path)));
+    let kept = diff.kept_files.iter().map(|path| (" ", file(path)));
+    list("Files worked on (- no longer named)", gone.chain(kept).collect());
+    let commands = diff.lost_commands.iter().map(|command| ("-", fit(&tame(command), width)));
+    list("Commands no longer named", commands.collect());
+    let entries = diff
+        .lost_entries
+        .iter()
+        .map(|entry| ("-", fit(&tame(&format!("{:<9} {}", entry.role.as_str(), entry.text)), width)));
     list("Entries gone", entries.collect());
     text
 }

@@ -15,8 +15,8 @@ use crate::config::Key;
 use crate::errors::{self, CliError, Exit};
 use crate::output::size::{self, many};
 use crate::output::style::Style;
+use crate::output::time;
 use crate::output::v1;
-use crate::output::{session, time};
 use crate::wiring::App;
 
 /// Failures and notes that a summary lists one by one; `--json` has all.
@@ -94,7 +94,7 @@ struct Progress {
 
 impl Progress {
     fn start(app: &App, engine: &Engine, paths: &[PathBuf], full: bool) -> Result<Self, CliError> {
-        let watched = app.console.error_is_terminal && !app.console.quiet;
+        let watched = app.console.err.is_terminal && !app.console.quiet;
         if !app.console.json && !app.console.quiet {
             found(app, engine, paths, full)?;
         }
@@ -214,9 +214,10 @@ fn summary(app: &App, report: &ImportReport, result: &v1::Import) -> String {
         lines.push(headline(totals));
         if totals.bytes_stored > 0 {
             lines.push(format!(
-                "  {} of transcripts; {} stored for what is new, in {}",
+                "  {} of transcripts, {} stored for what is new ({}), in {}",
                 size::bytes(totals.bytes_in),
                 size::bytes(totals.bytes_stored),
+                size::percent(totals.bytes_stored, totals.bytes_in),
                 time::took(Timestamp::EPOCH, millis(totals.elapsed_ms)),
             ));
         }
@@ -230,7 +231,11 @@ fn summary(app: &App, report: &ImportReport, result: &v1::Import) -> String {
         ));
     }
     if totals.skipped > 0 {
-        lines.push(format!("  {} skipped that are no transcripts", many(totals.skipped, "file")));
+        let what = if totals.skipped == 1 { "is no transcript" } else { "are no transcripts" };
+        lines.push(format!("  {} skipped that {what}:", many(totals.skipped, "file")));
+        let paths = report.skipped.iter().take(LISTED_MAX);
+        lines.extend(paths.map(|path| format!("    {}", app.environment.shown(path))));
+        lines.extend(more(report.skipped.len()));
     }
     lines.extend(notes(app, report));
     lines.extend(failures(app, report));
@@ -266,12 +271,13 @@ fn notes(app: &App, report: &ImportReport) -> Vec<String> {
         return Vec::new();
     }
     let mut lines = vec![format!("  {}:", size::plural(all.len(), "note"))];
+    let mut last = None;
     for (imported, note) in all.iter().take(LISTED_MAX) {
-        lines.push(format!(
-            "    {} ({}): {note}",
-            session::short(&imported.captured.session),
-            app.environment.shown(&imported.path),
-        ));
+        if last != Some(&imported.path) {
+            lines.push(format!("    {}", app.environment.shown(&imported.path)));
+            last = Some(&imported.path);
+        }
+        lines.push(format!("      {note}"));
     }
     lines.extend(more(all.len()));
     lines

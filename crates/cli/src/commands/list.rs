@@ -5,16 +5,18 @@ use stemmata_store::{Page, Session, SessionFilter};
 use crate::args::browse::List;
 use crate::commands::rows;
 use crate::errors::{CliError, Exit};
-use crate::output::commit::ShortIds;
 use crate::output::session;
 use crate::output::size;
 use crate::output::style::Style;
-use crate::output::table::{Column, Table, cell};
+use crate::output::table::{Column, Table, cell, fit};
 use crate::output::{time, v1};
 use crate::wiring::App;
 
 /// Sessions that one page of the store holds.
 const PAGE_ROWS: usize = 1_000;
+
+/// Columns of a project's name: enough to tell projects apart, and the title needs the rest.
+const PROJECT_COLUMNS: usize = 14;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &List) -> Result<Exit, CliError> {
@@ -40,7 +42,7 @@ pub(crate) fn run(app: &App, args: &List) -> Result<Exit, CliError> {
         nothing(app, filter.project.as_deref());
         return Ok(Exit::Done);
     }
-    app.console.long_text(&table(app, &sessions)?)?;
+    app.console.long_text(&table(app, &sessions))?;
     if is_cut {
         say_cut(app);
     }
@@ -83,32 +85,26 @@ pub(crate) fn nothing(app: &App, project: Option<&str>) {
     }
 }
 
-fn table(app: &App, sessions: &[Session]) -> Result<String, CliError> {
-    let tips: Vec<_> = sessions.iter().filter_map(|session| session.tip).collect();
-    let ids = ShortIds::of(app.engine()?, &tips)?;
+fn table(app: &App, sessions: &[Session]) -> String {
     let mut table = Table::new(&[
-        ("TIP", Column::Left),
         ("SESSION", Column::Left),
         ("ACTIVE", Column::Left),
+        ("COMMITS", Column::Right),
         ("SIZE", Column::Right),
         ("PROJECT", Column::Left),
         ("TITLE", Column::Flexible),
     ]);
     for session in sessions {
         let active = session.last_at.map(|point| time::ago(point, app.now())).unwrap_or_default();
-        let title = if session.parent_session.is_some() {
-            format!("⚙ {}", session::title(session))
-        } else {
-            session::title(session)
-        };
+        let mark = if session.parent_session.is_some() { "⚙ " } else { "" };
         table.row(vec![
-            cell(Style::Id, session.tip.map(|tip| ids.text(tip)).unwrap_or_default()),
-            cell(Style::Plain, session::short(session)),
+            cell(Style::Id, session::short(session)),
             cell(Style::Faint, active),
+            cell(Style::Plain, session.commits.to_string()),
             cell(Style::Plain, size::bytes(session.bytes)),
-            cell(Style::Branch, crate::output::table::fit(&session::project(session), 14)),
-            cell(Style::Plain, title),
+            cell(Style::Branch, fit(&session::project(session), PROJECT_COLUMNS)),
+            cell(Style::Plain, format!("{mark}{}", session::title(session))),
         ]);
     }
-    Ok(table.render(app.console.width))
+    table.render(app.console.width)
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use stemmata_engine::HistoryRow;
-use stemmata_model::{Closure, CommitId, CommitType};
+use stemmata_model::{CommitId, CommitType};
 use stemmata_store::{Session, SessionFilter};
 
 use crate::args::browse::Log;
@@ -12,7 +12,7 @@ use crate::commands::{history, rows};
 use crate::errors::{CliError, Exit};
 use crate::output::commit::{ShortIds, mark};
 use crate::output::style::{Style, tame};
-use crate::output::table::fit;
+use crate::output::table::{Cell, Column, Table, cell, fit, pieces};
 use crate::output::{commit, session, size, time, v1};
 use crate::wiring::App;
 
@@ -34,7 +34,6 @@ pub(crate) fn run(app: &App, args: &Log) -> Result<Exit, CliError> {
 struct Marks {
     compactions: u64,
     is_more: bool,
-    is_open: bool,
     subagents: u64,
 }
 
@@ -63,7 +62,17 @@ fn of_sessions(app: &App, limit: Option<usize>) -> Result<Exit, CliError> {
     }
     let tips: Vec<CommitId> = shown.iter().filter_map(|(session, _)| session.tip).collect();
     let ids = ShortIds::of(app.engine()?, &tips)?;
-    let lines: String = shown.iter().map(|(session, marks)| line(app, ids, session, marks)).collect();
+    let mut table = Table::new(&[
+        ("", Column::Left),
+        ("", Column::Left),
+        ("", Column::Right),
+        ("", Column::Flexible),
+        ("", Column::Left),
+    ]);
+    for (session, marks) in &shown {
+        table.row(row(app, ids, session, marks));
+    }
+    let lines = table.render(app.console.width);
     app.console.long_text(&lines)?;
     if is_cut {
         say_cut(app);
@@ -72,23 +81,22 @@ fn of_sessions(app: &App, limit: Option<usize>) -> Result<Exit, CliError> {
 }
 
 fn marks(app: &App, session: &Session, subagents: u64) -> Result<Marks, CliError> {
-    let mut marks = Marks { compactions: 0, is_more: false, is_open: false, subagents };
+    let mut marks = Marks { compactions: 0, is_more: false, subagents };
     let Some(tip) = session.tip else { return Ok(marks) };
     let chain = app.engine()?.store().ancestors(tip, MARKED_COMMITS_MAX)?;
     let compactions = chain.iter().filter(|commit| commit.core.commit_type == CommitType::Compaction).count();
     marks.compactions = u64::try_from(compactions).unwrap_or(u64::MAX);
     marks.is_more = chain.len() >= MARKED_COMMITS_MAX;
-    marks.is_open = chain.first().is_some_and(|commit| commit.closure == Closure::Provisional);
     Ok(marks)
 }
 
-/// One line: id, when, title, and what there is to know at a glance.
-fn line(app: &App, ids: ShortIds, session: &Session, marks: &Marks) -> String {
-    let id = session.tip.map_or_else(|| "(empty)     ".to_owned(), |tip| ids.text(tip));
-    let when = session.last_at.map(|point| time::ago(point, app.now())).unwrap_or_default();
-    let mut facts = vec![(Style::Faint, size::bytes(session.bytes))];
-    if let Some(branch) = session.git_branch.as_deref().filter(|branch| !branch.is_empty()) {
-        facts.push((Style::Branch, format!("⎇ {}", fit(&tame(branch), 16))));
+/// One line: id, when, size, title, and what there is to know at a glance.
+fn row(app: &App, ids: ShortIds, session: &Session, marks: &Marks) -> Vec<Cell> {
+    let mut facts = Vec::new();
+    // A detached head is no branch that says anything.
+    let branch = session.git_branch.as_deref().filter(|branch| !branch.is_empty() && *branch != "HEAD");
+    if let Some(branch) = branch {
+        facts.push((Style::Branch, format!("⎇ {}", fit(&tame(branch), 14))));
     }
     if marks.compactions > 0 {
         let more = if marks.is_more { "+" } else { "" };
@@ -97,19 +105,14 @@ fn line(app: &App, ids: ShortIds, session: &Session, marks: &Marks) -> String {
     if marks.subagents > 0 {
         facts.push((Style::Subagent, format!("⚙{}", marks.subagents)));
     }
-    if marks.is_open {
-        facts.push((Style::Open, "○".to_owned()));
-    }
-    let plain: Vec<&str> = facts.iter().map(|(_, text)| text.as_str()).collect();
-    let used = unicode_width::UnicodeWidthStr::width(plain.join(" ").as_str()) + id.len() + 10 + 6;
-    let title = fit(&session::title(session), app.console.width.saturating_sub(used).max(16));
-    let painted: Vec<String> = facts.iter().map(|(style, text)| style.paint(text)).collect();
-    format!(
-        "{} {}  {title}  {}\n",
-        Style::Id.paint(&id),
-        Style::Faint.paint(&format!("{when:>10}")),
-        painted.join(" ")
-    )
+    let when = session.last_at.map(|point| time::ago(point, app.now())).unwrap_or_default();
+    vec![
+        cell(Style::Id, session.tip.map_or_else(|| "(empty)".to_owned(), |tip| ids.text(tip))),
+        cell(Style::Faint, when),
+        cell(Style::Faint, size::bytes(session.bytes)),
+        cell(Style::Plain, session::title(session)),
+        pieces(&facts),
+    ]
 }
 
 fn as_json(app: &App, shown: &[(&Session, Marks)]) -> Result<Exit, CliError> {
@@ -133,40 +136,40 @@ fn of_commits(app: &App, reference: &str, limit: Option<usize>) -> Result<Exit, 
     if app.console.json {
         return history::as_json(app, &shown, next_skip);
     }
-    let tips: Vec<CommitId> = shown.iter().map(|row| row.commit.id).collect();
-    let ids = ShortIds::of(app.engine()?, &tips)?;
-    let mut lines = String::new();
-    for row in &shown {
-        lines.push_str(&commit_line(app, ids, row)?);
-    }
-    app.console.long_text(&lines)?;
+    app.console.long_text(&commit_table(app, &shown)?)?;
     if next_skip.is_some() {
         say_cut(app);
     }
     Ok(Exit::Done)
 }
 
-/// One line of a chain: mark, id, when, summary, size, tags.
-pub(crate) fn commit_line(app: &App, ids: ShortIds, row: &HistoryRow) -> Result<String, CliError> {
-    let commit = &row.commit;
-    let annotations = app.engine()?.store().annotations(commit.id)?;
-    let (mark, style) = mark(commit);
-    let when = time::ago(commit.core.created_at, app.now());
-    let mut tail = size::bytes(commit.native_bytes);
-    if annotations.pinned {
-        tail.push_str(" pinned");
+/// Returns commits one line each: mark, id, when, size, summary, tags.
+pub(crate) fn commit_table(app: &App, shown: &[HistoryRow]) -> Result<String, CliError> {
+    let engine = app.engine()?;
+    let found: Vec<CommitId> = shown.iter().map(|row| row.commit.id).collect();
+    let ids = ShortIds::of(engine, &found)?;
+    let mut table = Table::new(&[
+        ("", Column::Left),
+        ("", Column::Left),
+        ("", Column::Right),
+        ("", Column::Flexible),
+        ("", Column::Left),
+    ]);
+    for HistoryRow { commit, summary } in shown {
+        let annotations = engine.store().annotations(commit.id)?;
+        let (mark, style) = mark(commit);
+        let mut names: Vec<(Style, String)> =
+            annotations.tags.iter().map(|tag| (Style::Branch, format!("#{}", fit(&tame(tag), 20)))).collect();
+        if annotations.pinned {
+            names.push((Style::Faint, "pinned".to_owned()));
+        }
+        table.row(vec![
+            pieces(&[(style, mark.to_owned()), (Style::Id, ids.text(commit.id))]),
+            cell(Style::Faint, time::ago(commit.core.created_at, app.now())),
+            cell(Style::Faint, size::bytes(commit.native_bytes)),
+            cell(Style::Plain, tame(&summary.text)),
+            pieces(&names),
+        ]);
     }
-    let tags: Vec<String> = annotations.tags.iter().map(|tag| format!("#{}", tame(tag))).collect();
-    let tags = tags.join(" ");
-    let id = ids.text(commit.id);
-    let used = 2 + id.len() + 1 + 10 + 2 + 2 + tail.len() + tags.len() + 1;
-    let summary = fit(&tame(&row.summary.text), app.console.width.saturating_sub(used).max(16));
-    let tags = if tags.is_empty() { tags } else { format!(" {}", Style::Branch.paint(&tags)) };
-    Ok(format!(
-        "{} {} {}  {summary}  {}{tags}\n",
-        style.paint(mark),
-        Style::Id.paint(&id),
-        Style::Faint.paint(&format!("{when:>10}")),
-        Style::Faint.paint(&tail),
-    ))
+    Ok(table.render(app.console.width))
 }

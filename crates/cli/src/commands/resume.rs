@@ -11,6 +11,7 @@ use crate::args::give::Resume;
 use crate::commands::place;
 use crate::errors::{CliError, Exit};
 use crate::output::size::many;
+use crate::output::table::fit;
 use crate::output::{session, time};
 use crate::wiring::App;
 
@@ -30,7 +31,7 @@ pub(crate) fn run(app: &App, args: &Resume) -> Result<Exit, CliError> {
         return Ok(Exit::Done);
     }
     app.console.say(&format!("Placed {}; starting `{command}`", many(placed.messages, "message")));
-    start(app, &placed, command)
+    start(app, &placed, &command)
 }
 
 /// Finds what to resume. A session that goes on since the last import is brought up to date first.
@@ -42,7 +43,7 @@ fn target(app: &App, args: &Resume) -> Result<CommitId, CliError> {
             Ok(None) | Err(_) => return app.find(reference),
         },
         None if args.last => engine.latest_session(None)?,
-        None => engine.latest_session(Some(&app.environment.current_dir.to_string_lossy()))?,
+        None => app.session_here()?,
     };
     if args.reference.is_none() {
         say_which(app, &latest);
@@ -54,17 +55,19 @@ fn say_which(app: &App, latest: &Session) {
     let when = latest.last_at.map(|point| time::ago(point, app.now())).unwrap_or_default();
     app.console.say(&format!(
         "Resuming «{}» ({}, {when}, {})",
-        session::title(latest),
+        fit(&session::title(latest), 60),
         session::short(latest),
         session::project(latest)
     ));
 }
 
 /// Starts the client in the place of this process, so that the terminal and its signals are the client's alone.
-fn start(app: &App, placed: &Placed, command: String) -> Result<Exit, CliError> {
+fn start(app: &App, placed: &Placed, command: &str) -> Result<Exit, CliError> {
     let program = placed.resume_command.first().cloned().unwrap_or_default();
-    let missing = |source| CliError::Client { program: program.clone(), command: command.clone(), source };
-    let path = in_path(app, &program).ok_or_else(|| missing(std::io::ErrorKind::NotFound.into()))?;
+    let missing = |source| CliError::Client { program: program.clone(), command: command.to_owned(), source };
+    let path = in_path(app, &program).ok_or_else(|| {
+        missing(std::io::Error::new(std::io::ErrorKind::NotFound, "no program of that name is on the `PATH`"))
+    })?;
     tracing::info!(command = "resume", "handing over to the client");
     let mut client = Command::new(path);
     client.args(placed.resume_command.iter().skip(1)).current_dir(&placed.cwd);

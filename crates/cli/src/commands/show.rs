@@ -7,6 +7,7 @@ use stemmata_store::LinkKind;
 use crate::args::browse::Show;
 use crate::errors::{CliError, Exit};
 use crate::output::commit::{self, ShortIds, change};
+use crate::output::put;
 use crate::output::size::{self, many};
 use crate::output::style::{Style, tame};
 use crate::output::table::{Column, Table, cell, fit};
@@ -42,13 +43,11 @@ pub(crate) fn run(app: &App, args: &Show) -> Result<Exit, CliError> {
 /// Lines of names and values.
 struct Lines {
     text: String,
-    width: usize,
 }
 
 impl Lines {
     fn add(&mut self, name: &str, value: &str) {
-        let value = fit(value, self.width.saturating_sub(NAME_WIDTH));
-        self.text.push_str(&format!("{}{value}\n", Style::Faint.paint(&format!("{name:<NAME_WIDTH$}"))));
+        put!(self.text, "{}{value}\n", Style::Faint.paint(&format!("{name:<NAME_WIDTH$}")));
     }
 
     fn optional(&mut self, name: &str, value: Option<String>) {
@@ -64,9 +63,9 @@ fn told(app: &App, engine: &Engine, shown: &Shown) -> Result<String, CliError> {
     around.extend(commit.core.parent);
     around.extend(shown.links.iter().flat_map(|link| [link.from, link.to]));
     let ids = ShortIds::of(engine, &around)?;
-    let mut lines = Lines { text: String::new(), width: app.console.width };
-    lines.text.push_str(&format!("{}\n", Style::Id.paint(&commit.id.to_string())));
-    lines.text.push_str(&format!("{}\n\n", Style::Strong.paint(&tame(&shown.summary.text))));
+    let mut lines = Lines { text: String::new() };
+    put!(lines.text, "{}\n", Style::Id.paint(&commit.id.to_string()));
+    put!(lines.text, "{}\n\n", Style::Strong.paint(&tame(&shown.summary.text)));
     lines.add("what", &what(shown));
     lines.add(
         "when",
@@ -118,42 +117,31 @@ fn what(shown: &Shown) -> String {
     format!("{kind}, {}", shown.commit.closure.as_str())
 }
 
+/// The first sighting is the commit's provenance and stands in full; others in a line each.
 fn provenance(app: &App, lines: &mut Lines, shown: &Shown) {
-    let count = shown.sightings.len();
-    for (position, sighting) in shown.sightings.iter().take(LISTED_MAX).enumerate() {
-        let name = if position == 0 { "seen" } else { "" };
-        lines.add(name, &seen(sighting));
-        if let Some(source) = &sighting.source {
-            lines.add(
-                "",
-                &format!(
-                    "{} bytes {}–{}",
-                    app.environment.shown(std::path::Path::new(&source.path)),
-                    source.offset,
-                    source.offset.saturating_add(source.length)
-                ),
-            );
-        }
+    let Some((first, others)) = shown.sightings.split_first() else { return };
+    lines.add("session", &tame(first.session.as_str()));
+    lines.add("principal", &tame(first.principal.as_str()));
+    lines.add("trigger", first.trigger.as_str());
+    lines.optional("ticket", first.ticket.as_ref().map(|ticket| tame(ticket.as_str())));
+    lines.optional("thread", first.thread.as_ref().map(|thread| tame(thread.as_str())));
+    if let Some(source) = &first.source {
+        let path = app.environment.shown(std::path::Path::new(&source.path));
+        let end = source.offset.saturating_add(source.length);
+        lines.add("source", &format!("{path}, bytes {} to {end}", source.offset));
     }
-    if count > LISTED_MAX {
-        lines.add("", &format!("… and {} more (`--json` lists all)", count - LISTED_MAX));
+    for other in others.iter().take(LISTED_MAX) {
+        lines.add("seen also", &seen(other));
+    }
+    if others.len() > LISTED_MAX {
+        lines.add("", &format!("… and {} more (`--json` lists all)", others.len() - LISTED_MAX));
     }
 }
 
 fn seen(sighting: &Sighting) -> String {
-    let mut text = format!(
-        "session {}, by {}, at {}",
-        tame(sighting.session.as_str()),
-        tame(sighting.principal.as_str()),
-        sighting.trigger.as_str()
-    );
-    if let Some(ticket) = &sighting.ticket {
-        text.push_str(&format!(", ticket {ticket}"));
-    }
-    if let Some(thread) = &sighting.thread {
-        text.push_str(&format!(", thread {thread}"));
-    }
-    text
+    let place =
+        sighting.source.as_ref().map_or_else(|| tame(sighting.session.as_str()), |source| tame(&source.path));
+    format!("{place}, by {}", tame(sighting.principal.as_str()))
 }
 
 fn annotations(lines: &mut Lines, shown: &Shown) {
@@ -200,7 +188,23 @@ fn history(app: &App, lines: &mut Lines, shown: &Shown) {
     }
 }
 
+/// Characters of an entry's id that people see at least.
+const ENTRY_CHARS_MIN: usize = 8;
+
+/// Returns how many characters tell all entries apart, so that what is shown can be given to `--at`.
+fn entry_chars(entries: &[v1::Entry]) -> usize {
+    let mut ids: Vec<&str> = entries.iter().map(|entry| entry.id.as_str()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let shared = |left: &str, right: &str| {
+        left.chars().zip(right.chars()).take_while(|(left, right)| left == right).count()
+    };
+    let pairs = ids.iter().zip(ids.iter().skip(1));
+    pairs.map(|(left, right)| shared(left, right) + 1).max().unwrap_or(0).max(ENTRY_CHARS_MIN)
+}
+
 fn entry_table(entries: &[v1::Entry], width: usize) -> String {
+    let chars = entry_chars(entries);
     let mut table = Table::new(&[
         ("ENTRY", Column::Left),
         ("ROLE", Column::Left),
@@ -209,7 +213,7 @@ fn entry_table(entries: &[v1::Entry], width: usize) -> String {
     ]);
     for entry in entries {
         table.row(vec![
-            cell(Style::Id, fit(&entry.id, 13)),
+            cell(Style::Id, entry.id.chars().take(chars).collect::<String>()),
             cell(Style::Plain, entry.role.clone()),
             cell(Style::Faint, fit(&entry.kind, 18)),
             cell(Style::Plain, entry.text.clone()),

@@ -4,6 +4,7 @@ use stemmata_engine::{FileState, SurveyedFile};
 
 use crate::commands::du;
 use crate::errors::{CliError, Exit};
+use crate::output::put;
 use crate::output::size::{self, many, plural};
 use crate::output::style::Style;
 use crate::output::table::{Column, Table, cell};
@@ -131,10 +132,10 @@ fn waiting_lines(app: &App, status: &v1::Status) -> String {
     let mut text = format!("{} not yet imported:\n", plural(status.pending.len(), "transcript"));
     for file in status.pending.iter().take(LISTED_MAX) {
         let path = app.environment.shown(std::path::Path::new(&file.path));
-        text.push_str(&format!("  {:<7}  {:>7}  {path}\n", file.state, size::bytes(file.bytes)));
+        put!(text, "  {:<7}  {:>7}  {path}\n", file.state, size::bytes(file.bytes));
     }
     if status.pending.len() > LISTED_MAX {
-        text.push_str(&format!("  … and {} more (`--json` lists all)\n", status.pending.len() - LISTED_MAX));
+        put!(text, "  … and {} more (`--json` lists all)\n", status.pending.len() - LISTED_MAX);
     }
     text
 }

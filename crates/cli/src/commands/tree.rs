@@ -47,7 +47,7 @@ pub(crate) fn run(app: &App, args: &Tree) -> Result<Exit, CliError> {
 fn latest(app: &App, engine: &Engine) -> Result<CommitId, CliError> {
     let here = engine.latest_session(Some(&app.environment.current_dir.to_string_lossy()));
     let session = here.or_else(|_| engine.latest_session(None))?;
-    Ok(app.find(session.session.as_str())?)
+    session.tip.map_or_else(|| app.find(session.session.as_str()), Ok)
 }
 
 /// Says which session the root was captured in.

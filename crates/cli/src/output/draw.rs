@@ -8,6 +8,7 @@ use stemmata_engine::Tree;
 use stemmata_model::{Closure, Commit, CommitId, CommitType};
 
 use crate::output::commit::{ShortIds, mark};
+use crate::output::put;
 use crate::output::size::{self, many};
 use crate::output::style::Style;
 use crate::output::table::fit;
@@ -94,14 +95,12 @@ impl<'t> Drawing<'t> {
             let (run, end) = layout.run(id, &self.commits);
             if !run.is_empty() {
                 let line = self.summed(&run);
-                self.lines.push((before, line));
+                self.lines.push((std::mem::replace(&mut before, start.before.clone()), line));
                 self.subagents(layout, &start.before, run);
-                before = start.before.clone();
             }
             let Some(end) = end else { break };
-            self.lines.push((before, Line::Commit(end)));
+            self.lines.push((std::mem::replace(&mut before, start.before.clone()), Line::Commit(end)));
             self.subagents(layout, &start.before, vec![end]);
-            before = start.before.clone();
             let (main, sides) = layout.children(end);
             if !sides.is_empty() {
                 let mut open: Vec<Start> = main
@@ -154,7 +153,7 @@ impl<'t> Drawing<'t> {
                         many(*messages, "message"),
                         size::bytes(*bytes)
                     );
-                    text.push_str(&format!("{}{} {}\n", faint(before), faint("┊"), faint(&told)));
+                    put!(text, "{}{} {}\n", faint(before), faint("┊"), faint(&told));
                 }
                 Line::Subagents(of) => {
                     let all: Vec<&Subagent> =
@@ -198,23 +197,25 @@ fn subagent_lines(before: &str, all: &[&Subagent], ids: ShortIds, width: usize) 
         let id = ids.text(subagent.tip);
         let used = before.chars().count() + 4 + id.len() + 2;
         let title = fit(&subagent.title, width.saturating_sub(used).max(SUMMARY_MIN));
-        text.push_str(&format!(
+        put!(
+            text,
             "{}{} {} {}  {}\n",
             faint(before),
             faint("┊"),
             Style::Subagent.paint("⚙"),
             Style::Id.paint(&id),
             title
-        ));
+        );
     }
     if all.len() > SUBAGENTS_MAX {
-        text.push_str(&format!(
+        put!(
+            text,
             "{}{} {} … and {} more\n",
             faint(before),
             faint("┊"),
             Style::Subagent.paint("⚙"),
             all.len() - SUBAGENTS_MAX
-        ));
+        );
     }
     text
 }

@@ -27,12 +27,27 @@ pub(crate) enum Column {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cell {
     text: String,
-    style: Style,
+    dress: Dress,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Dress {
+    /// One style for all of it.
+    Style(Style),
+    /// The text with its styles in it; such a cell is never cut.
+    Painted(String),
 }
 
 /// Makes a cell.
 pub(crate) fn cell(style: Style, text: impl Into<String>) -> Cell {
-    Cell { text: text.into(), style }
+    Cell { text: text.into(), dress: Dress::Style(style) }
+}
+
+/// Makes a cell of pieces in styles of their own, with spaces between; not for the column that gives way.
+pub(crate) fn pieces(pieces: &[(Style, String)]) -> Cell {
+    let plain: Vec<&str> = pieces.iter().map(|(_, text)| text.as_str()).collect();
+    let painted: Vec<String> = pieces.iter().map(|(style, text)| style.paint(text)).collect();
+    Cell { text: plain.join(" "), dress: Dress::Painted(painted.join(" ")) }
 }
 
 /// A table.
@@ -74,7 +89,10 @@ impl Table {
             {
                 let shown = fit(&cell.text, *width);
                 let padding = " ".repeat(width.saturating_sub(shown.width()));
-                let painted = cell.style.paint(&shown);
+                let painted = match &cell.dress {
+                    Dress::Style(style) => style.paint(&shown),
+                    Dress::Painted(painted) => painted.clone(),
+                };
                 if position > 0 {
                     line.push_str(&" ".repeat(GAP));
                 }
@@ -108,6 +126,12 @@ impl Table {
         }
         widths
     }
+}
+
+/// Returns the end of a text, cut to so many columns: of a path, the end says more.
+pub(crate) fn fit_end(text: &str, width: usize) -> String {
+    let backwards: String = text.chars().rev().collect();
+    fit(&backwards, width).chars().rev().collect()
 }
 
 /// Returns a text cut to so many columns, with an ellipsis where something was cut.

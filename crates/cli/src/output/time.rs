@@ -13,22 +13,25 @@ const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 const MICROS: i64 = 1_000_000;
 
-/// Returns how long ago a point in time was, in one unit: `3h ago`; the date where it is over four weeks.
+/// Returns how long ago a point in time was, in one unit: `3h ago`; the day where it is over four weeks, the month
+/// where it was another year. At most 8 characters.
 pub(crate) fn ago(point: Timestamp, now: Timestamp) -> String {
     let seconds = now.as_micros().saturating_sub(point.as_micros()) / MICROS;
     match seconds {
-        ..SKEW => date(point),
-        ..MINUTE => "just now".to_owned(),
-        ..HOUR => format!("{}m ago", seconds / MINUTE),
-        ..DAY => format!("{}h ago", seconds / HOUR),
-        _ if seconds < 28 * DAY => format!("{}d ago", seconds / DAY),
-        _ => date(point),
+        SKEW..MINUTE => "just now".to_owned(),
+        MINUTE..HOUR => format!("{}m ago", seconds / MINUTE),
+        HOUR..DAY => format!("{}h ago", seconds / HOUR),
+        DAY.. if seconds < 28 * DAY => format!("{}d ago", seconds / DAY),
+        _ => date(point, now),
     }
 }
 
-/// Returns the date of a point in time, in UTC.
-pub(crate) fn date(point: Timestamp) -> String {
-    exact(point).get(..10).unwrap_or("?").to_owned()
+fn date(point: Timestamp, now: Timestamp) -> String {
+    let of = |format: &str, point: Timestamp| {
+        jiff::Timestamp::from_microsecond(point.as_micros())
+            .map_or_else(|_| "?".to_owned(), |point| point.strftime(format).to_string())
+    };
+    if of("%Y", point) == of("%Y", now) { of("%-d %b", point) } else { of("%b %Y", point) }
 }
 
 /// Returns a point in time to the second, in UTC: `2026-11-21 20:20:08Z`.
@@ -41,8 +44,8 @@ pub(crate) fn exact(point: Timestamp) -> String {
 pub(crate) fn took(from: Timestamp, to: Timestamp) -> String {
     let millis = to.as_micros().saturating_sub(from.as_micros()).max(0) / 1000;
     match millis {
-        ..1000 => format!("{millis} ms"),
-        ..60_000 => format!("{}.{} s", millis / 1000, millis % 1000 / 100),
+        0..1000 => format!("{millis} ms"),
+        1000..60_000 => format!("{}.{} s", millis / 1000, millis % 1000 / 100),
         _ => format!("{} min {} s", millis / 60_000, millis % 60_000 / 1000),
     }
 }
@@ -88,13 +91,14 @@ mod tests {
             ("2026-03-09T11:58:01Z", "1m ago"),
             ("2026-03-09T09:00:00Z", "3h ago"),
             ("2026-03-07T12:00:00Z", "2d ago"),
-            ("2026-02-01T12:00:00Z", "2026-02-01"),
-            ("2026-04-01T12:00:00Z", "2026-04-01"),
+            ("2026-02-01T12:00:00Z", "1 Feb"),
+            ("2026-04-21T12:00:00Z", "21 Apr"),
+            ("2025-12-31T12:00:00Z", "Dec 2025"),
         ] {
             assert_eq!(ago(Timestamp::parse(point).unwrap(), now), shown, "{point}");
         }
         assert_eq!(exact(now), "2026-03-09 12:00:00Z");
-        assert_eq!(ago(Timestamp::from_micros(i64::MIN), Timestamp::from_micros(i64::MAX)).len(), 10);
+        assert_eq!(ago(Timestamp::from_micros(i64::MIN), Timestamp::from_micros(i64::MAX)), "?");
     }
 
     #[test]

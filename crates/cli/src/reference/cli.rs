@@ -5,6 +5,7 @@ use std::fmt::Write;
 use clap::{Arg, Command, CommandFactory};
 
 use crate::args::Cli;
+use crate::output::put;
 use crate::reference::{head, in_cell};
 
 /// Returns the page.
@@ -74,12 +75,12 @@ fn flags(args: &[&Arg]) -> String {
             .map(|value| format!("`{}`", value.get_name()))
             .collect();
         if !values.is_empty() {
-            about.push_str(&format!(": {}", values.join(", ")));
+            put!(about, ": {}", values.join(", "));
         }
         let defaults: Vec<String> =
             arg.get_default_values().iter().map(|value| format!("`{}`", value.to_string_lossy())).collect();
         if !defaults.is_empty() && arg.get_action().takes_values() {
-            about.push_str(&format!(" (default: {})", defaults.join(", ")));
+            put!(about, " (default: {})", defaults.join(", "));
         }
         writeln!(text, "| `{}` | {} |", name(arg), in_cell(&about)).expect("a string takes it");
     }
@@ -110,12 +111,12 @@ fn name(arg: &Arg) -> String {
 /// Sets the lines of examples as code and leaves the rest as text.
 fn examples(after: &str) -> String {
     let mut text = String::new();
-    let mut in_code = false;
+    let mut was_code = false;
     for line in after.lines() {
         let is_code = line.starts_with("  ");
-        if is_code != in_code {
+        if is_code != was_code {
             text.push_str(if is_code { "\n```\n" } else { "```\n" });
-            in_code = is_code;
+            was_code = is_code;
         }
         match (is_code, line) {
             (_, "Examples:" | "") => {}
@@ -123,7 +124,7 @@ fn examples(after: &str) -> String {
             (false, line) => write!(text, "\n{line}\n").expect("a string takes it"),
         }
     }
-    if in_code {
+    if was_code {
         text.push_str("```\n");
     }
     text

@@ -2,6 +2,8 @@
 //!
 //! How they are filled is in `output::commit`.
 
+#![expect(clippy::struct_field_names, reason = "the names are the contract's")]
+
 use super::wire;
 
 wire! {
