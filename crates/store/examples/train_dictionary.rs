@@ -17,6 +17,13 @@ use zstd::zstd_safe::CParameter;
 /// The dictionary's size. Half of it is nearly as good for one runtime's lines; the rest is for the others.
 const DICTIONARY_BYTES_MAX: usize = 112_640;
 
+/// The hash of the released `v1.dict`. Stores in the field hold bytes that only this very file can read.
+const RELEASED: &str = "de7e6ec9cb7b6f06c847a1d6eaa0b6e996451f81790a5ceee70b9c92c4a9f12d";
+
+/// The hash of the made-up text that it was trained on: where that has changed since, training gives
+/// another dictionary, which would be `v2.dict`.
+const TRAINED_ON: &str = "29c104b8968f7d79ed4cadc47c9466f274b242117caf2c42510a0a1558ef2630";
+
 /// Bytes of a line that are trained on: more would let long file contents drown the envelopes.
 const SAMPLE_BYTES_MAX: usize = 4096;
 
@@ -37,7 +44,8 @@ fn main() -> anyhow::Result<()> {
         [] => {
             let dictionary = train()?;
             write(&path, &dictionary)?;
-            say(&format!("{}: {}", path.display(), describe(&dictionary)))
+            say(&format!("{}: {}", path.display(), describe(&dictionary)))?;
+            say(&format!("trained on text of BLAKE3 {}", text_hash(&samples())))
         }
         ["--check"] => check(&path),
         ["--measure", folder] => measure(&path, Path::new(folder)),
@@ -102,18 +110,46 @@ fn start(seed: u64) -> Timestamp {
     Timestamp::from_micros(1_750_000_000_000_000 + days * 86_410_040_000)
 }
 
+/// Holds the shipped dictionary to its hash, and training to the dictionary.
 fn check(path: &Path) -> anyhow::Result<()> {
     let shipped = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let hash = blake3::hash(&shipped).to_string();
+    if hash != RELEASED {
+        bail!(
+            "{} is not the released dictionary: {} instead of BLAKE3 {RELEASED}",
+            path.display(),
+            describe(&shipped)
+        );
+    }
+    let text = text_hash(&samples());
+    if text != TRAINED_ON {
+        return say(&format!(
+            "{} is the released dictionary: {}\nnote: the made-up text is not the one it was trained on \
+             (BLAKE3 {text} instead of {TRAINED_ON}), so training was not compared; see docs/format/dictionary.md",
+            path.display(),
+            describe(&shipped)
+        ));
+    }
     let trained = train()?;
     if shipped != trained {
         bail!(
-            "training gives other bytes than {}: {} instead of {}",
+            "training gives other bytes than {}: {} instead of {}; is another zstd linked?",
             path.display(),
             describe(&trained),
             describe(&shipped)
         );
     }
     say(&format!("{} is what training gives: {}", path.display(), describe(&shipped)))
+}
+
+/// Returns a hash over all samples with their lengths.
+fn text_hash(samples: &[Vec<u8>]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for sample in samples {
+        hasher.update(&u64::try_from(sample.len()).unwrap_or(u64::MAX).to_le_bytes());
+        hasher.update(sample);
+    }
+    hasher.finalize().to_string()
 }
 
 fn describe(dictionary: &[u8]) -> String {
