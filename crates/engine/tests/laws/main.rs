@@ -2,7 +2,7 @@
 
 mod bounds;
 mod checkpoints;
-//mod faults;
+mod faults;
 mod identity;
 mod live;
 mod materialized;

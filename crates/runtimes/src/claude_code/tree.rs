@@ -176,7 +176,7 @@ impl Tree {
             Some(parent) if parent == position => (None, false),
             Some(parent) => match self.row(parent).kind {
                 Kind::Progress => (self.parent(parent), self.is_made_up(parent)),
-                Kind::Restated => (self.nearest(parent), false),
+                Kind::Restated => (self.behind_summary(position, key).or(self.nearest(parent)), false),
                 _ => (Some(parent), false),
             },
             None => self.missing_parent(position, key),
@@ -185,12 +185,18 @@ impl Tree {
 
     /// A record that is not there may be one that a compaction keeps, and then its place is behind the summary.
     fn missing_parent(&self, position: usize, key: Key) -> (Option<usize>, bool) {
-        if let Some(boundary) = self.preserved_by(key).filter(|&boundary| boundary < position) {
-            return (self.summary_of(boundary).or(Some(boundary)), false);
+        if let Some(place) = self.behind_summary(position, key) {
+            return (Some(place), false);
         }
         let nearest = self.nearest(position);
         // Before the first record nothing can stand in, and nothing is lost.
         (nearest, nearest.is_some())
+    }
+
+    /// Returns where a record that an earlier compaction keeps is hung in.
+    fn behind_summary(&self, position: usize, key: Key) -> Option<usize> {
+        let boundary = self.preserved_by(key).filter(|&boundary| boundary < position)?;
+        self.summary_of(boundary).or(Some(boundary))
     }
 
     /// A record that stands behind the boundary which keeps it hangs on the one kept before it, as the client

@@ -110,7 +110,11 @@ impl Loaded {
                 let mut rows = read_lines(&whole, number, &mut self.names);
                 let entries = rows.iter_mut().filter(|row| row.kind != Kind::Blank);
                 let restated = usize::try_from(restated_entries).unwrap_or(usize::MAX);
-                entries.take(restated).for_each(|row| row.kind = Kind::Restated);
+                for row in entries.take(restated) {
+                    row.kind = Kind::Restated;
+                    // What a restated boundary keeps is kept by the boundary that it restates.
+                    row.preserved = Box::default();
+                }
                 Lines { rows, artifact: None }
             }
         };
