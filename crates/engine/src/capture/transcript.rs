@@ -245,10 +245,11 @@ impl Engine {
         })
     }
 
-    /// Returns the key of the session that a transcript on this machine is.
+    /// Returns the key of the session that a transcript on this machine is: one file is one session, however
+    /// it was named.
     pub(crate) fn session_key(&self, path: &Path) -> SessionKey {
-        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        SessionKey { machine: self.identity.machine.clone(), path: absolute.to_string_lossy().into_owned() }
+        let real = path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned());
+        SessionKey { machine: self.identity.machine.clone(), path: real.to_string_lossy().into_owned() }
     }
 }
 
