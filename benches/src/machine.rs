@@ -1,8 +1,10 @@
 //! The machine that the figures come from: CPUs, load, and a process's own memory.
-//! Not portable: where `/proc` is missing, a figure is absent.
+//! Not portable to all of it: where `/proc` is missing, a figure is absent.
 
 use std::fs;
 use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
 
 /// Returns one line about the machine.
 pub(crate) fn about() -> String {
@@ -30,9 +32,19 @@ pub(crate) fn peak_memory_bytes() -> Option<u64> {
 }
 
 /// Returns the time that the calling thread has run on a CPU, waits aside.
-pub(crate) fn thread_cpu() -> Option<Duration> {
-    let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
+pub(crate) fn thread_cpu() -> Duration {
+    cpu(ClockId::ThreadCPUTime)
+}
+
+/// Returns the time that all threads of this process have run on a CPU, ended ones included.
+pub(crate) fn process_cpu() -> Duration {
+    cpu(ClockId::ProcessCPUTime)
+}
+
+fn cpu(clock: ClockId) -> Duration {
+    let time = clock_gettime(clock);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 fn field(path: &str, name: &str) -> Option<String> {

@@ -3,6 +3,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::machine;
+
 /// What several runs of one thing took.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Times {
@@ -28,41 +30,88 @@ impl Times {
         self.percentile(50)
     }
 
+    /// Returns the time of a run on average; zero without one.
+    pub(crate) fn mean(&self) -> Duration {
+        let runs = u32::try_from(self.sorted.len()).unwrap_or(u32::MAX);
+        self.sorted.iter().sum::<Duration>().checked_div(runs).unwrap_or_default()
+    }
+
     /// Returns the longest time.
     pub(crate) fn max(&self) -> Duration {
         self.percentile(100)
     }
 }
 
+/// What one run took: by the clock on the wall, and of the calling thread's time on a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Spent {
+    /// Waits included.
+    pub wall: Duration,
+    /// Waits aside.
+    pub cpu: Duration,
+}
+
+/// What the runs of one contender took.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Runs {
+    /// By the clock on the wall.
+    pub wall: Times,
+    /// On a CPU: does not drift with neighbours and disks, and does not see them either.
+    pub cpu: Times,
+}
+
+impl Runs {
+    fn new(spent: &[Spent]) -> Self {
+        Self {
+            wall: Times::new(spent.iter().map(|spent| spent.wall).collect()),
+            cpu: Times::new(spent.iter().map(|spent| spent.cpu).collect()),
+        }
+    }
+}
+
 /// One of several things that are timed in turn. It returns what it took itself, so that what it must prepare
 /// does not count.
-pub(crate) type Contender<'a> = Box<dyn FnMut(usize) -> anyhow::Result<Duration> + 'a>;
+pub(crate) type Contender<'a> = Box<dyn FnMut(usize) -> anyhow::Result<Spent> + 'a>;
 
 /// Runs each contender once a round, another one first each time, so that a neighbour's noise falls on all.
 ///
 /// # Errors
 /// The first error of a contender.
-pub(crate) fn alternate(rounds: usize, contenders: &mut [Contender<'_>]) -> anyhow::Result<Vec<Times>> {
-    let mut times = vec![Vec::with_capacity(rounds); contenders.len()];
+pub(crate) fn alternate<const N: usize>(
+    rounds: usize,
+    mut contenders: [Contender<'_>; N],
+) -> anyhow::Result<[Runs; N]> {
+    let mut spent = [const { Vec::new() }; N];
     for round in 0..rounds {
-        for step in 0..contenders.len() {
-            let turn = (round + step) % contenders.len();
-            if let (Some(contender), Some(times)) = (contenders.get_mut(turn), times.get_mut(turn)) {
-                times.push(contender(round)?);
+        for step in 0..N {
+            let turn = (round + step) % N;
+            if let (Some(contender), Some(spent)) = (contenders.get_mut(turn), spent.get_mut(turn)) {
+                spent.push(contender(round)?);
             }
         }
     }
-    Ok(times.into_iter().map(Times::new).collect())
+    Ok(spent.map(|spent| Runs::new(&spent)))
 }
 
 /// Runs something and returns what it took.
 ///
 /// # Errors
 /// Its own error.
-pub(crate) fn timed<T>(act: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<(Duration, T)> {
+pub(crate) fn timed<T>(act: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<(Spent, T)> {
+    let before = machine::thread_cpu();
     let start = Instant::now();
     let value = act()?;
-    Ok((start.elapsed(), value))
+    let wall = start.elapsed();
+    let cpu = machine::thread_cpu().saturating_sub(before);
+    Ok((Spent { wall, cpu }, value))
+}
+
+/// Runs something whose result is only that it is done, and returns what it took.
+///
+/// # Errors
+/// Its own error.
+pub(crate) fn spent<T>(act: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<Spent> {
+    Ok(timed(act)?.0)
 }
 
 #[cfg(test)]
@@ -86,11 +135,11 @@ mod tests {
             let order = &order;
             Box::new(move |round| {
                 order.borrow_mut().push((round, name));
-                Ok(Duration::ZERO)
+                Ok(Spent::default())
             })
         };
-        let times = alternate(2, &mut [contender('a'), contender('b')]).expect("nothing fails");
-        assert_eq!(times.len(), 2);
+        let runs = alternate(2, [contender('a'), contender('b')]).expect("nothing fails");
+        assert_eq!(runs.map(|runs| runs.wall.max()), [Duration::ZERO; 2]);
         assert_eq!(order.into_inner(), [(0, 'a'), (0, 'b'), (1, 'b'), (1, 'a')]);
     }
 }

@@ -1,7 +1,6 @@
 //! A durable checkpoint of a turn: alone, from eight threads, from eight processes.
 //! Not an import, which hands many commits to the store at once.
 
-use std::cell::Cell;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
@@ -14,12 +13,12 @@ use stemmata_model::{
 use stemmata_store::{NewCommit, NewContent, Write};
 
 use crate::child::{self, DELTA_BYTES};
-use crate::measure::{Contender, Times, alternate, timed};
+use crate::measure::{Contender, Runs, Times, alternate, spent};
 use crate::peers::append::AppendFile;
 use crate::peers::rows::Rows;
 use crate::report::{Figure, Line, Section, Target};
 use crate::stores::{CLAUDE_FORMAT, Thread};
-use crate::{input, machine, scratch, stores};
+use crate::{input, scratch, stores};
 
 use super::Bench;
 
@@ -131,44 +130,32 @@ fn alone(scale: u32, folder: &Path, engine: &Engine, deltas: &[Vec<u8>]) -> anyh
     let mut chain = Chain::new()?;
     let mut session = Thread::new(engine, "alone", CLAUDE_FORMAT)?;
     let of = |round: usize| deltas.get(round).map(Vec::as_slice).context("a round without a delta");
-    let used = [const { Cell::new(Duration::ZERO) }; 4];
-    let mut contenders: [Contender<'_>; 4] = [
-        Box::new(|round| measured(&used[0], || file.append(of(round)?))),
-        Box::new(|round| measured(&used[1], || rows.put(of(round)?))),
+    let contenders: [Contender<'_>; 4] = [
+        Box::new(|round| spent(|| file.append(of(round)?))),
+        Box::new(|round| spent(|| rows.put(of(round)?))),
         Box::new(|round| {
-            measured(&used[2], || Ok(engine.store().commit_batch(chain.writes(engine, of(round)?).into())?))
+            spent(|| Ok(engine.store().commit_batch(chain.writes(engine, of(round)?).into())?))
         }),
-        Box::new(|round| measured(&used[3], || session.checkpoint(of(round)?))),
+        Box::new(|round| spent(|| session.checkpoint(of(round)?))),
     ];
-    let times = alternate(deltas.len(), &mut contenders)?;
-    drop(contenders);
-    let [append, table, batch, checkpoint] = &times[..] else {
-        anyhow::bail!("each contender has its times");
+    let [append, table, batch, checkpoint] = alternate(deltas.len(), contenders)?;
+    let line = |name: &str, ours: &Runs, percent: usize, peer: &str, theirs: &Runs| {
+        Line::ours(scale, format!("{name} p{percent}"), Figure::time(ours.wall.percentile(percent)))
+            .beside(peer, Figure::time(theirs.wall.percentile(percent)))
     };
-    let line = |name: &str, ours: &Times, percent: usize, peer: &str, theirs: &Times| {
-        Line::ours(scale, format!("{name} p{percent}"), Figure::time(ours.percentile(percent)))
-            .beside(peer, Figure::time(theirs.percentile(percent)))
+    let cpu = |name: &str, ours: &Runs, peer: &str, theirs: &Runs| {
+        Line::ours(scale, format!("{name}, CPU"), Figure::time(ours.cpu.mean()))
+            .beside(peer, Figure::time(theirs.cpu.mean()))
     };
-    let [append_cpu, _, batch_cpu, checkpoint_cpu] =
-        used.map(|total| Figure::time(total.get() / u32::try_from(deltas.len()).unwrap_or(u32::MAX)));
     Ok(vec![
-        line("Engine::checkpoint", checkpoint, 50, APPEND, append).target(P50),
-        line("Engine::checkpoint", checkpoint, 99, APPEND, append).target(P99),
-        line("Engine::checkpoint", checkpoint, 50, TABLE, table),
-        line("Store::commit_batch", batch, 50, APPEND, append),
-        line("Store::commit_batch", batch, 99, APPEND, append),
-        Line::ours(scale, "Engine::checkpoint, CPU", checkpoint_cpu).beside(APPEND, append_cpu),
-        Line::ours(scale, "Store::commit_batch, CPU", batch_cpu).beside(APPEND, append_cpu),
+        line("Engine::checkpoint", &checkpoint, 50, APPEND, &append).target(P50),
+        line("Engine::checkpoint", &checkpoint, 99, APPEND, &append).target(P99),
+        line("Engine::checkpoint", &checkpoint, 50, TABLE, &table),
+        line("Store::commit_batch", &batch, 50, APPEND, &append),
+        line("Store::commit_batch", &batch, 99, APPEND, &append),
+        cpu("Engine::checkpoint", &checkpoint, TABLE, &table),
+        cpu("Store::commit_batch", &batch, TABLE, &table),
     ])
-}
-
-/// Times something, and adds the time that it ran on a CPU to `used`: that does not drift with the disk.
-fn measured<T>(used: &Cell<Duration>, act: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<Duration> {
-    let before = machine::thread_cpu();
-    let (elapsed, _) = timed(act)?;
-    let spent = machine::thread_cpu().zip(before).map(|(after, before)| after.saturating_sub(before));
-    used.set(used.get() + spent.unwrap_or_default());
-    Ok(elapsed)
 }
 
 fn threads(scale: u32, engine: &Engine) -> anyhow::Result<Vec<Line>> {
@@ -178,7 +165,7 @@ fn threads(scale: u32, engine: &Engine) -> anyhow::Result<Vec<Line>> {
         let sets = (0..threads)
             .map(|number| input::deltas(2_000_000 + next + number, EACH, DELTA_BYTES))
             .collect::<anyhow::Result<Vec<_>>>()?;
-        let (elapsed, ()) = timed(|| {
+        let spent = spent(|| {
             thread::scope(|scope| {
                 let running: Vec<_> = sets
                     .iter()
@@ -191,7 +178,7 @@ fn threads(scale: u32, engine: &Engine) -> anyhow::Result<Vec<Line>> {
                 })
             })
         })?;
-        Ok(elapsed)
+        Ok(spent.wall)
     };
     let mut single = Vec::new();
     let mut several = Vec::new();

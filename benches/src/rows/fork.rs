@@ -8,7 +8,7 @@ use stemmata_engine::{Engine, PlaceOptions, Stop};
 use stemmata_model::{CommitId, Granularity};
 use stemmata_store::DEPTH_MAX;
 
-use crate::measure::{Contender, Times, alternate, timed};
+use crate::measure::{Contender, Runs, Times, alternate, spent, timed};
 use crate::report::{Figure, Line, Section, Target};
 use crate::{input, scratch, stores};
 
@@ -62,12 +62,12 @@ fn named(scale: u32, engine: &Engine, store: &Path, tip: CommitId) -> anyhow::Re
     for commit in chain.iter().step_by(step) {
         let id = commit.id.to_string();
         let prefix = id.get(..id.len() / 2).context("an id is not that short")?;
-        let (elapsed, found) = timed(|| {
+        let (spent, found) = timed(|| {
             let found = engine.find(prefix)?;
             Ok(engine.store().commit(found)?.map(|commit| commit.id))
         })?;
         anyhow::ensure!(found == Some(commit.id), "another commit was found");
-        times.push(elapsed);
+        times.push(spent.wall);
     }
     let added = scratch::bytes_below(store)?.saturating_sub(before);
     let times = Times::new(times);
@@ -94,21 +94,26 @@ fn placed(
         at_entry: None,
         client_version: None,
     };
-    let place = |ctx: CommitId| Ok(timed(|| Ok(engine.place(ctx, &options)?))?.0);
-    let mut contenders: [Contender<'_>; 3] = [
+    let place = |ctx: CommitId| spent(|| Ok(engine.place(ctx, &options)?));
+    let contenders: [Contender<'_>; 3] = [
         Box::new(|_| place(tip)),
         Box::new(|_| place(middle)),
-        Box::new(|round| Ok(timed(|| copy(file, &folder.join(format!("copy-{round}"))))?.0)),
+        Box::new(|round| spent(|| copy(file, &folder.join(format!("copy-{round}"))))),
     ];
-    let times = alternate(PLACED, &mut contenders)?;
-    let [at_tip, at_middle, copied] = &times[..] else {
-        anyhow::bail!("each contender has its times");
+    let [at_tip, at_middle, copied] = alternate(PLACED, contenders)?;
+    let line = |case: &str, ours: &Runs| {
+        Line::ours(scale, format!("placed {case}"), Figure::time(ours.wall.median()))
+            .beside("a synced copy of the file", Figure::time(copied.wall.median()))
     };
-    let line = |case: &str, ours: &Times| {
-        Line::ours(scale, case, Figure::time(ours.median()))
-            .beside("a copy of the file, synced", Figure::time(copied.median()))
+    let cpu = |case: &str, ours: &Runs| {
+        Line::ours(scale, format!("placed {case}, CPU"), Figure::time(ours.cpu.median()))
+            .beside("a synced copy of the file", Figure::time(copied.cpu.median()))
     };
-    Ok(vec![line("placed at the tip", at_tip).target_at(1, READY), line("placed in the middle", at_middle)])
+    Ok(vec![
+        line("at the tip", &at_tip).target_at(1, READY),
+        line("in the middle", &at_middle),
+        cpu("at the tip", &at_tip),
+    ])
 }
 
 fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use stemmata_model::Granularity;
 
-use crate::measure::{Contender, alternate, timed};
+use crate::measure::{Contender, Spent, Times, alternate, timed};
 use crate::peers::frame::compress_file;
 use crate::report::{Figure, Line, Section, Target};
 use crate::{child, input, machine, scratch, stores};
@@ -33,6 +33,8 @@ const AGAIN: Target = Target::RatioAtLeast(50.0);
 
 /// How much more memory a file may need that is eight times as large.
 const MEMORY: Target = Target::RatioAtMost(1.25);
+
+const PEER: &str = "zstd -3 -T1";
 
 pub(super) fn run(bench: &Bench) -> anyhow::Result<Section> {
     let mut lines = Vec::new();
@@ -70,50 +72,65 @@ fn folder(scale: u32, origin: &str, paths: &[PathBuf], rounds: usize) -> anyhow:
     // Once before the clock starts: which files are sessions, and all of them in the page cache.
     let first = stores::import(&stores::engine(&scratch.path().join("first"))?, paths, Granularity::Turn)?;
     let mut again = Vec::with_capacity(rounds);
-    let mut contenders: [Contender<'_>; 2] = [
+    let mut ticks = [Duration::ZERO; 2];
+    let [our_ticks, their_ticks] = &mut ticks;
+    let contenders: [Contender<'_>; 2] = [
         Box::new(|round| {
             let engine = stores::engine(&scratch.path().join(format!("store-{round}")))?;
-            let (elapsed, done) = timed(|| stores::import(&engine, paths, Granularity::Turn))?;
+            let (first_time, done) =
+                on_all_threads(our_ticks, || stores::import(&engine, paths, Granularity::Turn))?;
             anyhow::ensure!(done.commits == first.commits, "another number of commits");
-            let (second, done) = timed(|| stores::import(&engine, paths, Granularity::Turn))?;
+            let (second_time, done) = timed(|| stores::import(&engine, paths, Granularity::Turn))?;
             anyhow::ensure!(done.commits == 0, "a second import made commits");
-            again.push(second);
-            Ok(elapsed)
+            again.push(second_time.wall);
+            Ok(first_time)
         }),
-        Box::new(|round| compress(&first.files, &scratch.path().join(format!("frames-{round}")))),
+        Box::new(|round| {
+            let into = scratch.path().join(format!("frames-{round}"));
+            Ok(on_all_threads(their_ticks, || compress(&first.files, &into))?.0)
+        }),
     ];
-    let times = alternate(rounds, &mut contenders)?;
-    drop(contenders);
-    let [imported, compressed] = &times[..] else { anyhow::bail!("each contender has its times") };
+    let [imported, compressed] = alternate(rounds, contenders)?;
+    let [our_cpu, their_cpu] =
+        ticks.map(|total| Figure::time(total / u32::try_from(rounds).unwrap_or(u32::MAX)));
     let bytes = input::total_bytes(&first.files)?;
-    let again = crate::measure::Times::new(again);
     let note = format!(
         "{scale}×, {origin}: {} sessions, {bytes} bytes, {} commits.",
         first.files.len(),
         first.commits
     );
+    let speed = |runs: &Times| Figure::speed(bytes, runs.median());
     let lines = vec![
-        Line::ours(scale, format!("{origin}, wall"), Figure::time(imported.median()))
-            .beside("zstd -3 -T1", Figure::time(compressed.median()))
+        Line::ours(scale, format!("{origin}, wall"), Figure::time(imported.wall.median()))
+            .beside(PEER, Figure::time(compressed.wall.median()))
             .target(WALL),
-        Line::ours(scale, format!("{origin}, speed"), Figure::speed(bytes, imported.median()))
-            .beside("zstd -3 -T1", Figure::speed(bytes, compressed.median())),
-        Line::ours(scale, format!("{origin}, again"), Figure::speed(bytes, again.median()))
-            .beside("our own first import", Figure::speed(bytes, imported.median()))
+        Line::ours(scale, format!("{origin}, CPU of all threads"), our_cpu).beside(PEER, their_cpu),
+        Line::ours(scale, format!("{origin}, speed"), speed(&imported.wall))
+            .beside(PEER, speed(&compressed.wall)),
+        Line::ours(scale, format!("{origin}, again"), speed(&Times::new(again)))
+            .beside("our own first import", speed(&imported.wall))
             .target(AGAIN),
     ];
     Ok((note, lines))
 }
 
-fn compress(files: &[PathBuf], into: &Path) -> anyhow::Result<Duration> {
+/// Times something, and adds the time of all threads on a CPU to `total`.
+fn on_all_threads<T>(
+    total: &mut Duration,
+    act: impl FnOnce() -> anyhow::Result<T>,
+) -> anyhow::Result<(Spent, T)> {
+    let before = machine::process_cpu();
+    let done = timed(act)?;
+    *total += machine::process_cpu().saturating_sub(before);
+    Ok(done)
+}
+
+fn compress(files: &[PathBuf], into: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(into)?;
-    let (elapsed, ()) = timed(|| {
-        for (number, file) in files.iter().enumerate() {
-            compress_file(file, &into.join(format!("{number}.zst")))?;
-        }
-        Ok(())
-    })?;
-    Ok(elapsed)
+    for (number, file) in files.iter().enumerate() {
+        compress_file(file, &into.join(format!("{number}.zst")))?;
+    }
+    Ok(())
 }
 
 fn memory(times: u64) -> anyhow::Result<Line> {

@@ -6,7 +6,7 @@ use stemmata_model::{CommitId, Granularity};
 use stemmata_store::DEPTH_MAX;
 
 use crate::input::length;
-use crate::measure::{Contender, Times, alternate, timed};
+use crate::measure::{Contender, Runs, alternate, spent};
 use crate::peers::frame::{Frame, LEVEL};
 use crate::peers::rows::Rows;
 use crate::report::{Figure, Line, Section, Target};
@@ -39,15 +39,16 @@ pub(super) fn run(bench: &Bench) -> anyhow::Result<Section> {
         let chain = Chain::import(CHAIN_BYTES * u64::from(*scale), Granularity::Message)?;
         notes.push(format!("{scale}×: {} commits, {} bytes.", chain.commits.len(), chain.text.len()));
         for (name, at) in [("tip", chain.commits.len()), ("middle", chain.commits.len() / 2)] {
-            lines.extend(chain.read(*scale, name, at, VERIFIED)?);
+            lines.extend(chain.read(*scale, name, at, None)?);
         }
     }
     let chain = Chain::import(SESSION_BYTES, Granularity::Turn)?;
     notes.push(format!("A session: {} commits, {} bytes.", chain.commits.len(), chain.text.len()));
-    lines.extend(chain.read(1, "a 22 MB session", chain.commits.len(), SESSION)?);
+    lines.extend(chain.read(1, "a 22 MB session", chain.commits.len(), Some(SESSION))?);
     notes.push(
         "Made-up sessions without compactions, so that a context is all of it. The peer decodes one frame of the \
-         very bytes that we return and hashes them: no chain, no lookup. Each output is compared once."
+         very bytes that we return and hashes them: no chain, no lookup. Time on a CPU unless a line says wall: \
+         nothing here waits for anything. Each output is compared once."
             .to_owned(),
     );
     Ok(Section {
@@ -92,7 +93,13 @@ impl Chain {
     }
 
     /// Reads the first `count` commits in every way.
-    fn read(&self, scale: u32, name: &str, count: usize, target: Target) -> anyhow::Result<Vec<Line>> {
+    fn read(
+        &self,
+        scale: u32,
+        name: &str,
+        count: usize,
+        absolute: Option<Target>,
+    ) -> anyhow::Result<Vec<Line>> {
         let Some(ctx) = count.checked_sub(1).and_then(|at| self.commits.get(at)).copied() else {
             anyhow::bail!("a chain without a commit");
         };
@@ -103,40 +110,48 @@ impl Chain {
         rows.put_all(&self.deltas)?;
         let mut outputs = [const { Vec::new() }; 4];
         let [native, materialized, decoded, selected] = &mut outputs;
-        let mut contenders: [Contender<'_>; 4] = [
+        let contenders: [Contender<'_>; 4] = [
             Box::new(|_| {
                 native.clear();
-                Ok(timed(|| Ok(self.engine.native(ctx, native)?))?.0)
+                spent(|| Ok(self.engine.native(ctx, native)?))
             }),
             Box::new(|_| {
                 materialized.clear();
-                let (elapsed, _) = timed(|| {
-                    Ok(self.engine.materialize(Some(ctx), None, Stop::Compaction, materialized)?)
-                })?;
-                Ok(elapsed)
+                spent(|| Ok(self.engine.materialize(Some(ctx), None, Stop::Compaction, materialized)?))
             }),
-            Box::new(|_| Ok(timed(|| frame.verified(decoded))?.0)),
-            Box::new(|_| Ok(timed(|| rows.get(count, selected))?.0)),
+            Box::new(|_| spent(|| frame.verified(decoded))),
+            Box::new(|_| spent(|| rows.get(count, selected))),
         ];
-        let times = alternate(ROUNDS, &mut contenders)?;
-        drop(contenders);
+        let runs = alternate(ROUNDS, contenders)?;
         let [native, materialized, decoded, selected] = &outputs;
         for output in [native, decoded, selected] {
             anyhow::ensure!(output == expected, "the chain came back with other bytes");
         }
         // A context leaves lines out that no model sees, so it is judged by its own length.
         anyhow::ensure!(!materialized.is_empty(), "the context is empty");
-        let [native, materialized, decoded, selected] = &times[..] else {
-            anyhow::bail!("each contender has its times");
-        };
-        let line = |verb: &str, ours: &Times, peer: &str, theirs: &Times| {
-            Line::ours(scale, format!("{verb}, {name}"), Figure::time(ours.median()))
-                .beside(peer, Figure::time(theirs.median()))
-        };
-        Ok(vec![
-            line("native", native, FRAME, decoded).target(target),
-            line("native", native, TABLE, selected),
-            line("materialize", materialized, FRAME, decoded).target(target),
-        ])
+        Ok(lines(scale, name, &runs, absolute))
     }
+}
+
+/// CPU time is compared, because nothing here waits; the wall's time stands where a person would wait for it.
+fn lines(scale: u32, name: &str, runs: &[Runs; 4], wall: Option<Target>) -> Vec<Line> {
+    let [native, materialized, decoded, selected] = runs;
+    let cpu = |verb: &str, ours: &Runs, peer: &str, theirs: &Runs| {
+        Line::ours(scale, format!("{verb}, {name}"), Figure::time(ours.cpu.median()))
+            .beside(peer, Figure::time(theirs.cpu.median()))
+    };
+    let mut lines = vec![
+        cpu("native", native, FRAME, decoded).target(VERIFIED),
+        cpu("native", native, TABLE, selected),
+        cpu("materialize", materialized, FRAME, decoded).target(VERIFIED),
+    ];
+    for (verb, ours) in [("native", native), ("materialize", materialized)] {
+        let line = Line::ours(scale, format!("{verb}, {name}, wall"), Figure::time(ours.wall.median()))
+            .beside(FRAME, Figure::time(decoded.wall.median()));
+        lines.push(match wall {
+            Some(target) => line.target(target),
+            None => line,
+        });
+    }
+    lines
 }
