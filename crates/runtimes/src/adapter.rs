@@ -262,9 +262,9 @@ pub struct Finding {
 pub struct Validation {
     /// What it would stumble over, in the order of the lines.
     pub findings: Vec<Finding>,
-    /// Messages that the loader would send to the model.
+    /// Messages of `messages_present` that the loader would send to the model.
     pub messages_sent: u64,
-    /// Messages that are in the transcript.
+    /// Messages of the conversation: of its active path, since its last compaction.
     pub messages_present: u64,
 }
 

@@ -132,6 +132,7 @@ fn id_text(tree: &Tree, key: Key) -> String {
     tree.names.get(&key).map_or_else(|| key.uuid_text(), ToString::to_string)
 }
 
+/// What the plan's counts do not say.
 fn notes(plan: &ContextPlan, path: &Path) -> Vec<Note> {
     let mut notes = Vec::new();
     let mut note = |count: u64, code: NoteCode, what: &str| {
@@ -139,12 +140,6 @@ fn notes(plan: &ContextPlan, path: &Path) -> Vec<Note> {
             notes.push(Note::new(code, format!("{count} {what}")));
         }
     };
-    note(plan.abandoned_entries, NoteCode::AbandonedBranch, "entries on abandoned branches were left out");
-    note(
-        plan.recovered,
-        NoteCode::MissingParent,
-        "entries hang on a record that is not in the transcript; the nearest earlier one stands in",
-    );
     note(
         path.spliced,
         NoteCode::Reparented,

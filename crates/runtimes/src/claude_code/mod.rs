@@ -3,7 +3,7 @@
 //! Not its stream of events on standard output, which is another format.
 
 #[cfg(test)]
-pub(crate) mod chain;
+pub(crate) mod chain_tests;
 mod compaction;
 mod context;
 mod count;
@@ -23,7 +23,7 @@ mod row;
 pub(crate) mod samples;
 mod split;
 #[cfg(test)]
-pub(crate) mod story;
+pub(crate) mod story_tests;
 mod tree;
 mod validate;
 

@@ -4,10 +4,10 @@ use proptest::prelude::*;
 use serde_json::json;
 use stemmata_model::{CommitType, Granularity};
 
-use super::super::chain::{Chain, placed, segment, validated};
+use super::super::chain_tests::{Chain, placed, segment, validated};
 use super::super::record::Record;
 use super::super::samples::{corpus_files, uuid};
-use super::super::story::{Story, numbers, parents};
+use super::super::story_tests::{Story, numbers, parents};
 use crate::adapter::{ContextPlan, PlanStop, Severity};
 
 const STOPS: [PlanStop; 2] = [PlanStop::Compaction, PlanStop::Root];

@@ -4,9 +4,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use stemmata_model::{NoteCode, SessionId};
 
-use super::super::chain::{placed, request, validated};
+use super::super::chain_tests::{placed, request, validated};
 use super::super::samples::{corpus_files, transcript, uuid};
-use super::super::story::{Story, numbers, parents};
+use super::super::story_tests::{Story, numbers, parents};
 use super::*;
 
 fn place(bytes: &[u8], request: &PlaceRequest) -> Vec<u8> {

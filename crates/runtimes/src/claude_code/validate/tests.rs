@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use super::super::chain::validated;
+use super::super::chain_tests::validated;
 use super::super::loader::Loader;
 use super::super::row::{Place, Row};
 use super::super::samples::{corpus_files, transcript, uuid};
-use super::super::story::Story;
+use super::super::story_tests::Story;
 use super::super::tree::Tree;
 use crate::adapter::{Severity, Validation};
 
