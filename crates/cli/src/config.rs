@@ -7,6 +7,8 @@ pub(crate) mod edit;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use stemmata_store::SqliteOptions;
+
 use crate::environment::Environment;
 use crate::errors::CliError;
 
@@ -28,6 +30,8 @@ pub(crate) enum Key {
     Color,
     /// `output.pager`
     Pager,
+    /// `store.wait_ms`
+    WaitMs,
 }
 
 /// What values a key takes.
@@ -45,8 +49,15 @@ pub(crate) enum Shape {
 
 impl Key {
     /// All keys, in the order they are shown.
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Granularity, Self::User, Self::MachineLabel, Self::Threads, Self::Color, Self::Pager];
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Granularity,
+        Self::User,
+        Self::MachineLabel,
+        Self::Threads,
+        Self::Color,
+        Self::Pager,
+        Self::WaitMs,
+    ];
 
     /// Returns its dotted name: section and key of the file.
     pub(crate) const fn name(self) -> &'static str {
@@ -57,6 +68,7 @@ impl Key {
             Self::Threads => "import.threads",
             Self::Color => "output.color",
             Self::Pager => "output.pager",
+            Self::WaitMs => "store.wait_ms",
         }
     }
 
@@ -69,6 +81,7 @@ impl Key {
             Self::Threads => "STEMMATA_IMPORT_THREADS",
             Self::Color => "STEMMATA_COLOR",
             Self::Pager => "STEMMATA_PAGER",
+            Self::WaitMs => "STEMMATA_STORE_WAIT_MS",
         }
     }
 
@@ -78,7 +91,7 @@ impl Key {
             Self::Granularity => Some("--granularity"),
             Self::Threads => Some("--threads"),
             Self::Color => Some("--color"),
-            Self::User | Self::MachineLabel | Self::Pager => None,
+            Self::User | Self::MachineLabel | Self::Pager | Self::WaitMs => None,
         }
     }
 
@@ -97,6 +110,9 @@ impl Key {
                 "What long output of `log`, `list`, `history`, `tree`, `show` and `diff` goes through on a \
                  terminal: a command, or `never`."
             }
+            Self::WaitMs => {
+                "How long a command waits for another process that holds the store, in milliseconds."
+            }
         }
     }
 
@@ -106,6 +122,7 @@ impl Key {
             Self::Granularity => Shape::Granularity,
             Self::User | Self::MachineLabel | Self::Pager => Shape::Text,
             Self::Threads => Shape::Number { min: 1, max: 64 },
+            Self::WaitMs => Shape::Number { min: 0, max: 3_600_000 },
             Self::Color => Shape::Choice(&["auto", "always", "never"]),
         }
     }
@@ -119,6 +136,7 @@ impl Key {
             Self::Threads => "the number of processors, at most 8",
             Self::Color => "`auto`",
             Self::Pager => "`$PAGER`, else `less -FRX`",
+            Self::WaitMs => "`10000`",
         }
     }
 
@@ -312,6 +330,7 @@ fn defaults(environment: &Environment) -> Vec<(Key, String)> {
         (Key::Granularity, "turn".to_owned()),
         (Key::User, crate::home::label_of(user.as_deref().unwrap_or("user"))),
         (Key::Threads, threads.to_string()),
+        (Key::WaitMs, SqliteOptions::default().busy_timeout_ms.to_string()),
         (Key::Color, "auto".to_owned()),
         (Key::Pager, environment.text("PAGER").unwrap_or_else(|| "less -FRX".to_owned())),
     ]

@@ -85,7 +85,10 @@ impl App {
         }
         let home = self.home()?;
         let identity = self.identity(home)?;
-        let store = SqliteStore::open(&home.store(), SqliteOptions::default())?;
+        let waited = self.config.get(Key::WaitMs).and_then(|text| text.parse().ok());
+        let options =
+            waited.map_or_else(SqliteOptions::default, |busy_timeout_ms| SqliteOptions { busy_timeout_ms });
+        let store = SqliteStore::open(&home.store(), options)?;
         let engine = Engine::new(Arc::new(store), Arc::clone(&self.clock), Arc::new(RandomIds), identity);
         Ok(self.engine.get_or_init(|| engine))
     }

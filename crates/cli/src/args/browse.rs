@@ -42,7 +42,7 @@ Examples:
   stemma log ctx-3f9k2m7q      the commits behind one, newest first
   stemma log 62687def -n 5     the newest five of a session
 
-Marks: ⎇ the git branch, ◆ compactions, ⚙ subagents; before a commit ○ where its turn is still open.\n\n{REF_HELP}"))]
+Marks: `placed` by `resume` or `fork`, ⎇ the git branch, ◆ compactions, ⚙ subagents; before a commit ○ where its turn is still open.\n\n{REF_HELP}"))]
 pub(crate) struct Log {
     /// The commit to start from; none: all sessions
     #[arg(value_name = "REF")]

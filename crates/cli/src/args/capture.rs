@@ -17,6 +17,7 @@ Examples:
   stemma import                         every session of this machine
   stemma import ~/backup/projects       every transcript below a folder
   stemma import session.jsonl --json    one file, the result as JSON
+  stemma import --or examples           the sessions of this machine, else the examples
 
 Reads only what is new since the last time, so it can run as often as you like; interrupt it at any point. \
 Secrets (API keys, tokens, private keys) are replaced before anything is stored. Nothing is changed where it reads.")]
@@ -24,6 +25,10 @@ pub(crate) struct Import {
     /// Files, or folders to search for `.jsonl`; none: the homes of known clients
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
+
+    /// Read this instead where no client has sessions on this machine
+    #[arg(long, value_name = "PATH", conflicts_with = "paths")]
+    pub(crate) or: Option<PathBuf>,
 
     /// Read every file from its start, even where nothing changed
     #[arg(long)]

@@ -10,7 +10,7 @@ use stemmata_engine::{CaptureOptions, Engine, ErrorKind, FileState, ImportProgre
 use stemmata_model::Timestamp;
 
 use crate::args::capture::Import;
-use crate::commands::status;
+use crate::commands::{log, status};
 use crate::config::Key;
 use crate::errors::{self, CliError, Exit};
 use crate::output::size::{self, many};
@@ -22,9 +22,12 @@ use crate::wiring::App;
 /// Failures and notes that a summary lists one by one; `--json` has all.
 const LISTED_MAX: usize = 10;
 
+/// Sessions that are shown after an import: enough to recognize one's own.
+const NEWEST_SHOWN: usize = 5;
+
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Import) -> Result<Exit, CliError> {
-    let paths = paths(app, args);
+    let paths = paths(app, args)?;
     if paths.is_empty() {
         return nothing_found(app);
     }
@@ -42,16 +45,24 @@ pub(crate) fn run(app: &App, args: &Import) -> Result<Exit, CliError> {
         app.console.json(&result)?;
     } else {
         app.console.text(&summary(app, &report, &result))?;
-        next_step(app, &result);
+        next_step(app, &result)?;
     }
     Ok(exit(&report))
 }
 
-fn paths(app: &App, args: &Import) -> Vec<PathBuf> {
-    if args.paths.is_empty() {
-        return app.homes().existing().into_iter().map(|home| home.transcripts).collect();
+/// Returns what to read: what was named, else the homes of clients, else what was given for machines without.
+fn paths(app: &App, args: &Import) -> Result<Vec<PathBuf>, CliError> {
+    if !args.paths.is_empty() {
+        return Ok(args.paths.iter().map(|path| app.environment.absolute(path)).collect());
     }
-    args.paths.iter().map(|path| app.environment.absolute(path)).collect()
+    let homes: Vec<PathBuf> = app.homes().existing().into_iter().map(|home| home.transcripts).collect();
+    let Some(or) = &args.or else { return Ok(homes) };
+    let found = app.engine()?.survey(&homes)?;
+    if found.iter().any(|file| file.state != FileState::Other) {
+        return Ok(homes);
+    }
+    app.console.say("No Claude Code sessions on this machine yet.");
+    Ok(vec![app.environment.absolute(or)])
 }
 
 fn granularity(app: &App, args: &Import) -> Result<stemmata_model::Granularity, CliError> {
@@ -211,7 +222,7 @@ fn summary(app: &App, report: &ImportReport, result: &v1::Import) -> String {
     let totals = &result.totals;
     let mut lines = Vec::new();
     if totals.sessions > 0 {
-        lines.push(headline(totals));
+        lines.push(headline(result));
         if totals.bytes_stored > 0 {
             lines.push(format!(
                 "  {} of transcripts, {} stored for what is new ({}), in {}",
@@ -244,17 +255,24 @@ fn summary(app: &App, report: &ImportReport, result: &v1::Import) -> String {
     if lines.is_empty() { String::new() } else { text }
 }
 
-fn headline(totals: &v1::Totals) -> String {
-    let sessions = many(totals.sessions, "session");
-    if totals.new_commits == 0 {
-        return format!("{sessions} with {}: nothing new", many(totals.commits, "commit"));
+fn headline(result: &v1::Import) -> String {
+    let totals = &result.totals;
+    let subagents = result.sessions.iter().filter(|session| session.parent_session.is_some()).count();
+    let main = size::plural(result.sessions.len() - subagents, "session");
+    let sessions =
+        if subagents > 0 { format!("{main} and {}", size::plural(subagents, "subagent")) } else { main };
+    let commits = many(totals.commits, "commit");
+    match totals.new_commits {
+        0 => format!("{sessions} with {commits}: nothing new"),
+        new if new == totals.commits => {
+            format!("{} {sessions} with {commits}, all new", Style::Good.paint("Imported"))
+        }
+        new => format!(
+            "{} {sessions} with {commits}, {} of them new",
+            Style::Good.paint("Imported"),
+            size::grouped(new)
+        ),
     }
-    format!(
-        "{} {sessions} with {}, {} of them new",
-        Style::Good.paint("Imported"),
-        many(totals.commits, "commit"),
-        size::grouped(totals.new_commits)
-    )
 }
 
 fn millis(millis: u64) -> Timestamp {
@@ -308,16 +326,22 @@ fn more(count: usize) -> Option<String> {
     Some(format!("    … and {rest} more (`--json` lists all)"))
 }
 
-fn next_step(app: &App, result: &v1::Import) {
-    if result.totals.sessions > 0 && result.totals.new_commits > 0 {
-        let hint = Style::Hint.paint("hint");
-        app.console.say(&format!(
-            "{hint}: `stemma log` shows them, `stemma resume --last` carries on with the newest"
-        ));
+/// Shows the newest sessions of the store, and says what to do with them.
+fn next_step(app: &App, result: &v1::Import) -> Result<(), CliError> {
+    if result.totals.sessions > 0 {
+        let (lines, newest) = log::newest_lines(app, NEWEST_SHOWN)?;
+        app.console.text(&format!("\n{}\n{lines}", Style::Strong.paint("Newest")))?;
+        if let Some(newest) = newest {
+            app.console.say(&format!(
+                "{}: `stemma resume {newest}` carries on with the first, `stemma log` shows all",
+                Style::Hint.paint("hint")
+            ));
+        }
     } else if result.totals.sessions == 0 && result.totals.failures == 0 {
         app.console.say("No transcripts found there.");
         app.console.say(&status::examples_hint());
     }
+    Ok(())
 }
 
 /// A full disk or a locked store stops everything, so it names the result; else some failed and others did not.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use stemmata_engine::HistoryRow;
 use stemmata_model::{CommitId, CommitType};
-use stemmata_store::{Session, SessionFilter};
+use stemmata_store::{Session, SessionFilter, SessionOrigin};
 
 use crate::args::browse::Log;
 use crate::commands::list::{nothing, say_cut, sessions};
@@ -38,21 +38,7 @@ struct Marks {
 }
 
 fn of_sessions(app: &App, limit: Option<usize>) -> Result<Exit, CliError> {
-    let wanted = rows(limit, app.console.json);
-    let all = sessions(app, &SessionFilter::default(), COUNTED_MAX.max(wanted))?;
-    let mut subagents: HashMap<&str, u64> = HashMap::new();
-    for session in &all {
-        if let Some(parent) = &session.parent_session {
-            *subagents.entry(parent.as_str()).or_default() += 1;
-        }
-    }
-    let main: Vec<&Session> = all.iter().filter(|session| session.parent_session.is_none()).collect();
-    let is_cut = main.len() > wanted;
-    let mut shown = Vec::new();
-    for session in main.into_iter().take(wanted) {
-        let count = subagents.get(session.session.as_str()).copied().unwrap_or(0);
-        shown.push((session, marks(app, session, count)?));
-    }
+    let (shown, is_cut) = newest(app, rows(limit, app.console.json))?;
     if app.console.json {
         return as_json(app, &shown);
     }
@@ -60,6 +46,40 @@ fn of_sessions(app: &App, limit: Option<usize>) -> Result<Exit, CliError> {
         nothing(app, None);
         return Ok(Exit::Done);
     }
+    app.console.long_text(&session_table(app, &shown)?)?;
+    if is_cut {
+        say_cut(app);
+    }
+    Ok(Exit::Done)
+}
+
+/// Returns the newest sessions that are no subagents, and whether there are more.
+fn newest(app: &App, wanted: usize) -> Result<(Vec<(Session, Marks)>, bool), CliError> {
+    let all = sessions(app, &SessionFilter::default(), COUNTED_MAX.max(wanted))?;
+    let mut subagents: HashMap<String, u64> = HashMap::new();
+    for parent in all.iter().filter_map(|session| session.parent_session.as_ref()) {
+        *subagents.entry(parent.to_string()).or_default() += 1;
+    }
+    let main: Vec<Session> = all.into_iter().filter(|session| session.parent_session.is_none()).collect();
+    let is_cut = main.len() > wanted;
+    let mut shown = Vec::new();
+    for session in main.into_iter().take(wanted) {
+        let count = subagents.get(session.session.as_str()).copied().unwrap_or(0);
+        let marks = marks(app, &session, count)?;
+        shown.push((session, marks));
+    }
+    Ok((shown, is_cut))
+}
+
+/// Returns the newest sessions as `log` shows them, and the newest commit.
+pub(crate) fn newest_lines(app: &App, wanted: usize) -> Result<(String, Option<String>), CliError> {
+    let (shown, _) = newest(app, wanted)?;
+    let tips: Vec<CommitId> = shown.iter().filter_map(|(session, _)| session.tip).collect();
+    let ids = ShortIds::of(app.engine()?, &tips)?;
+    Ok((session_table(app, &shown)?, tips.first().map(|tip| ids.text(*tip))))
+}
+
+fn session_table(app: &App, shown: &[(Session, Marks)]) -> Result<String, CliError> {
     let tips: Vec<CommitId> = shown.iter().filter_map(|(session, _)| session.tip).collect();
     let ids = ShortIds::of(app.engine()?, &tips)?;
     let mut table = Table::new(&[
@@ -69,15 +89,10 @@ fn of_sessions(app: &App, limit: Option<usize>) -> Result<Exit, CliError> {
         ("", Column::Flexible),
         ("", Column::Left),
     ]);
-    for (session, marks) in &shown {
+    for (session, marks) in shown {
         table.row(row(app, ids, session, marks));
     }
-    let lines = table.render(app.console.width);
-    app.console.long_text(&lines)?;
-    if is_cut {
-        say_cut(app);
-    }
-    Ok(Exit::Done)
+    Ok(table.render(app.console.width))
 }
 
 fn marks(app: &App, session: &Session, subagents: u64) -> Result<Marks, CliError> {
@@ -93,6 +108,9 @@ fn marks(app: &App, session: &Session, subagents: u64) -> Result<Marks, CliError
 /// One line: id, when, size, title, and what there is to know at a glance.
 fn row(app: &App, ids: ShortIds, session: &Session, marks: &Marks) -> Vec<Cell> {
     let mut facts = Vec::new();
+    if let SessionOrigin::Placed(_) = session.origin {
+        facts.push((Style::Faint, "placed".to_owned()));
+    }
     // A detached head is no branch that says anything.
     let branch = session.git_branch.as_deref().filter(|branch| !branch.is_empty() && *branch != "HEAD");
     if let Some(branch) = branch {
@@ -115,7 +133,7 @@ fn row(app: &App, ids: ShortIds, session: &Session, marks: &Marks) -> Vec<Cell> 
     ]
 }
 
-fn as_json(app: &App, shown: &[(&Session, Marks)]) -> Result<Exit, CliError> {
+fn as_json(app: &App, shown: &[(Session, Marks)]) -> Result<Exit, CliError> {
     let engine = app.engine()?;
     let mut sessions = Vec::new();
     for (session, marks) in shown {

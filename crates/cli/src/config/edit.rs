@@ -90,7 +90,8 @@ mod tests {
             let mut last = std::collections::BTreeMap::new();
             for (position, value) in values {
                 let key = Key::ALL[position];
-                let value = if key.shape() == Key::Threads.shape() { "7".to_owned() } else { value };
+                let is_number = matches!(key.shape(), Shape::Number { .. });
+                let value = if is_number { "7".to_owned() } else { value };
                 text = set(&text, key, &value);
                 last.insert(key.name(), value);
             }

@@ -1,0 +1,159 @@
+//! The commands that look at what is stored, as a person sees them.
+
+use stemmata_testkit::claude::ClaudeSession;
+
+use crate::stage::Stage;
+use crate::story::{self, SESSION, Story};
+
+/// Returns a stage with one session, and its tip.
+fn stage() -> (Stage, String) {
+    let stage = Stage::new();
+    let path = stage.home.write(
+        &format!("home/.claude/projects/-home-ann-shop/{SESSION}.jsonl"),
+        story::retry("/home/ann/shop").text().as_bytes(),
+    );
+    let session = stage.import(&path);
+    (stage, session["tip"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn one_session_from_all_sides() {
+    let (stage, tip) = stage();
+    for args in [
+        vec!["log"],
+        vec!["list"],
+        vec!["log", &tip],
+        vec!["tree", &tip],
+        vec!["show", &tip],
+        vec!["show", &tip, "--entries"],
+        vec!["history", &tip],
+        vec!["history", &tip, "-n", "1", "--skip", "1"],
+        vec!["children", &tip],
+        vec!["tips"],
+        vec!["diff", &tip],
+        vec!["resolve", "--session", SESSION, "--at", "2026-03-09T09:05:00Z"],
+        vec!["list", "--here"],
+    ] {
+        let name = args.iter().map(|arg| if *arg == tip { "TIP" } else { arg }).collect::<Vec<_>>().join("_");
+        let name = name.replace(['-', ':', '.'], "");
+        insta::assert_snapshot!(format!("browse_{name}"), stage.told(&args));
+    }
+}
+
+#[test]
+fn a_tree_shows_branches_runs_and_the_commit_that_was_asked_for() {
+    let stage = Stage::new();
+    let mut base = Story::new(SESSION, "/home/ann/shop");
+    base.user("One")
+        .assistant("1")
+        .user("Two")
+        .assistant("2")
+        .user("Three")
+        .assistant("3")
+        .user("Four")
+        .assistant("4");
+    let path = stage.home.write("a.jsonl", base.text().as_bytes());
+    let first = stage.import(&path);
+    // The same file with another ending: it branches at the last common commit.
+    let mut other = Story::new(SESSION, "/home/ann/shop");
+    other
+        .user("One")
+        .assistant("1")
+        .user("Two")
+        .assistant("2")
+        .user("Other")
+        .assistant("o")
+        .user("Last")
+        .assistant("l");
+    stage.home.write("a.jsonl", other.text().as_bytes());
+    let second = stage.import(&path);
+    let notes = second["notes"].to_string();
+    assert!(notes.contains("rewritten"), "{notes}");
+    insta::assert_snapshot!("tree_with_a_branch", stage.told(&["tree", first["tip"].as_str().unwrap()]));
+    assert_eq!(stage.native(first["tip"].as_str().unwrap()), base.text().as_bytes());
+    assert_eq!(stage.native(second["tip"].as_str().unwrap()), other.text().as_bytes());
+}
+
+#[test]
+fn names_lead_to_commits_by_prefix_session_tag_and_path() {
+    let (stage, tip) = stage();
+    stage.run(&["tag", &tip, "done"]).ok();
+    let path = stage.home.claude_config().join(format!("projects/-home-ann-shop/{SESSION}.jsonl"));
+    for reference in [&tip[..8], &tip[4..12], SESSION, &SESSION[..8], "done", path.to_str().unwrap()] {
+        assert_eq!(stage.json(&["show", reference])["id"], tip.as_str(), "{reference}");
+    }
+    insta::assert_snapshot!("no_such_commit", stage.told(&["show", "ctx-zzzz"]));
+    insta::assert_snapshot!("no_such_name", stage.told(&["show", "nothing"]));
+}
+
+#[test]
+fn an_ambiguous_name_lists_its_candidates() {
+    let stage = Stage::new();
+    for (number, text) in ["First", "Second"].into_iter().enumerate() {
+        let session = format!("5e55104e-0000-4000-8000-00000000000{number}");
+        let mut story = Story::new(&session, "/home/ann/shop");
+        story.user(text).assistant("Yes.");
+        let path = stage.home.write(&format!("{session}.jsonl"), story.text().as_bytes());
+        stage.import(&path);
+    }
+    insta::assert_snapshot!("ambiguous", stage.told(&["show", "5e55104e"]));
+}
+
+#[test]
+fn listings_fit_eighty_columns_and_have_no_colour_unless_asked() {
+    let stage = Stage::new();
+    for seed in 0..4 {
+        let session = ClaudeSession::new(seed).turns(6).compactions(1).subagents(1).rewinds(1);
+        stage.home.write_session(&session.build());
+    }
+    stage.run(&["import"]).ok();
+    let log = stage.json(&["log"]);
+    let tip = log["sessions"][0]["tip"].as_str().unwrap();
+    for args in
+        [vec!["log"], vec!["list", "--all"], vec!["tree", tip], vec!["history", tip], vec!["log", tip]]
+    {
+        let text = stage.run(&args).ok().text();
+        for line in text.lines() {
+            assert!(line.chars().count() <= 80, "{args:?}: {line}");
+        }
+        assert!(!text.contains('\u{1b}'));
+        let mut colored = args.clone();
+        colored.extend(["--color", "always"]);
+        let painted = stage.run(&colored).ok().text();
+        assert!(painted.contains('\u{1b}'), "{args:?}");
+    }
+    assert_eq!(log["sessions"][0]["subagents"], 1);
+    assert_eq!(log["sessions"][0]["compactions"], 1);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let (stage, tip) = stage();
+    for args in [vec!["log"], vec!["show", &tip, "--json"], vec!["native", &tip, "--out", "-"]] {
+        let mut command = stage.command(&args);
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = command.stdout(writer).stderr(std::process::Stdio::piped()).spawn().unwrap();
+        let output = output.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.stderr, b"", "{args:?}");
+    }
+}
+
+#[test]
+fn metadata_changes_leave_a_trail() {
+    let (stage, tip) = stage();
+    insta::assert_snapshot!(
+        "update",
+        stage.told(&["update", &tip, "--summary", "the loop is fixed", "--note", "see T-12", "--tag", "v1"])
+    );
+    stage.run(&["pin", &tip]).ok();
+    stage.run(&["update", &tip, "--untag", "v1"]).ok();
+    insta::assert_snapshot!("show_after_update", stage.told(&["show", &tip]));
+    stage.run(&["unpin", &tip]).ok();
+    let shown = stage.json(&["show", &tip]);
+    assert_eq!(shown["pinned"], false);
+    assert_eq!(shown["summary"], serde_json::json!({"text": "the loop is fixed", "source": "given"}));
+    assert_eq!(shown["audit"].as_array().unwrap().len(), 6);
+    stage.run(&["update", &tip]).code(2);
+}

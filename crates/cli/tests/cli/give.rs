@@ -1,0 +1,244 @@
+//! The commands that give conversations back: whole, as a context, as a session of the client.
+
+use std::path::Path;
+
+use crate::stage::Stage;
+use crate::story::{self, SESSION};
+
+fn stage() -> (Stage, String, String) {
+    let stage = Stage::new();
+    let text = story::retry(stage.home.project().to_str().unwrap()).text();
+    let path = stage.home.write(&format!("home/.claude/projects/-p/{SESSION}.jsonl"), text.as_bytes());
+    let tip = stage.import(&path)["tip"].as_str().unwrap().to_owned();
+    (stage, tip, text)
+}
+
+fn mode(path: &Path) -> u32 {
+    std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(path).unwrap()) & 0o777
+}
+
+#[test]
+fn native_at_each_commit_is_a_prefix_and_its_file_is_the_owners() {
+    let (stage, tip, text) = stage();
+    let history = stage.json(&["history", &tip]);
+    let mut lengths = Vec::new();
+    for commit in history["commits"].as_array().unwrap() {
+        let bytes = stage.native(commit["id"].as_str().unwrap());
+        assert!(text.as_bytes().starts_with(&bytes));
+        lengths.push(bytes.len());
+    }
+    assert_eq!(lengths[0], text.len());
+    assert!(lengths.windows(2).all(|pair| pair[0] > pair[1]), "{lengths:?}");
+    let out = stage.home.path().join("out.jsonl");
+    stage.run(&["native", &tip, "--out", out.to_str().unwrap()]).ok();
+    assert_eq!(std::fs::read(&out).unwrap(), text.as_bytes());
+    assert_eq!(mode(&out), 0o600);
+    let missing = stage.home.path().join("no/such/folder/out.jsonl");
+    stage.run(&["native", &tip, "--out", missing.to_str().unwrap()]).code(3).complains(&["out.jsonl"]);
+}
+
+#[test]
+fn a_context_stops_where_it_is_told() {
+    let (stage, tip, text) = stage();
+    let context = |args: &[&str]| {
+        let mut all = vec!["materialize", tip.as_str(), "--out", "-"];
+        all.extend(args);
+        String::from_utf8(stage.run(&all).ok().stdout).unwrap()
+    };
+    let nearest = context(&[]);
+    assert!(nearest.contains("This session is being continued") && !nearest.contains("Fix the retry loop"));
+    let root = context(&["--stop", "root"]);
+    assert!(root.contains("Fix the retry loop") && !root.contains("This session is being continued"));
+    assert!(text.contains(nearest.lines().last().unwrap()));
+    assert_eq!(stage.run(&["materialize", "none", "--out", "-"]).ok().stdout, b"");
+    let history = stage.json(&["history", &tip]);
+    let root_id = history["commits"].as_array().unwrap().last().unwrap()["id"].as_str().unwrap();
+    stage
+        .run(&["materialize", root_id, "--stop", &tip, "--out", "-"])
+        .code(3)
+        .complains(&["no ancestor", "hint:"]);
+    stage.run(&["materialize", &tip, "--format", "codex-v1", "--out", "-"]).code(1).complains(&[
+        "codex-v1",
+        "claude-code-v1",
+        "hint:",
+    ]);
+}
+
+#[test]
+fn a_fork_is_placed_beside_and_goes_on_as_a_child() {
+    let (stage, tip, _) = stage();
+    let placed = stage.json(&["fork", &tip]);
+    let path = Path::new(placed["path"].as_str().unwrap());
+    assert_eq!(placed["ctx"], tip.as_str());
+    assert_eq!(placed["cwd"], stage.home.project().to_str().unwrap());
+    assert_eq!(placed["bytes"].as_u64().unwrap(), std::fs::metadata(path).unwrap().len());
+    assert_eq!(mode(path), 0o600);
+    let command: Vec<&str> =
+        placed["resume_command"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
+    assert_eq!(command, ["claude", "--resume", placed["session_id"].as_str().unwrap()]);
+    // What the client appends becomes a child.
+    let mut text = std::fs::read_to_string(path).unwrap();
+    let mut story =
+        story::Story::new(placed["session_id"].as_str().unwrap(), placed["cwd"].as_str().unwrap());
+    story.user("And now the documentation").assistant("Written.");
+    text.push_str(&story.text());
+    std::fs::write(path, text).unwrap();
+    let session = stage.import(path);
+    let child = stage.json(&["show", session["tip"].as_str().unwrap()]);
+    assert_eq!(child["parent"], tip.as_str());
+    let children = stage.json(&["children", &tip]);
+    assert_eq!(children["commits"][0]["id"], child["id"]);
+}
+
+#[test]
+fn a_fork_before_a_prompt_gives_the_prompt_back() {
+    let (stage, tip, _) = stage();
+    let entries = stage.json(&["show", &tip, "--entries"])["entries"].clone();
+    let prompt = entries.as_array().unwrap().iter().find(|entry| entry["role"] == "user").unwrap();
+    let at = prompt["id"].as_str().unwrap();
+    let placed = stage.json(&["fork", &tip, "--at", at]);
+    assert_eq!(placed["prompt"], "Write it into the changelog");
+    let said = stage.run(&["fork", &tip, "--at", &at[..8], "--print"]).ok();
+    assert!(said.text().starts_with("claude --resume "), "{}", said.text());
+    assert!(said.stderr.contains("Write it into the changelog"), "{}", said.stderr);
+    stage.run(&["fork", &tip, "--at", "no-such-entry"]).code(3).complains(&["no-such-entry", "--entries"]);
+}
+
+#[test]
+fn resume_takes_the_session_of_this_directory_even_one_that_was_never_imported() {
+    let stage = Stage::new();
+    let cwd = stage.home.project();
+    let transcript = story::retry(cwd.to_str().unwrap());
+    let folder = stemmata_testkit::home::slug(cwd.to_str().unwrap());
+    stage
+        .home
+        .write(&format!("home/.claude/projects/{folder}/{SESSION}.jsonl"), transcript.text().as_bytes());
+    let current = stage.json(&["current"]);
+    assert_eq!(current["session_id"], SESSION);
+    let placed = stage.json(&["resume"]);
+    assert_eq!(placed["ctx"], current["id"]);
+    let printed = stage.run(&["resume", "--last", "--print"]).ok();
+    assert!(printed.text().starts_with("claude --resume "));
+    let elsewhere = stage.home.path().join("home");
+    let mut command = stage.command(&["resume", SESSION, "--print"]);
+    let output = command.current_dir(&elsewhere).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with("claude --resume "), "{text}");
+    let mut command = stage.command(&["resume", SESSION, "--print", "--cwd", cwd.to_str().unwrap()]);
+    let output = command.current_dir(&elsewhere).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with(&format!("cd {} && claude --resume ", cwd.display())), "{text}");
+}
+
+#[test]
+fn resume_hands_over_to_the_client_or_says_where_it_is_missing() {
+    let (stage, tip, _) = stage();
+    stage
+        .run(&["resume", &tip])
+        .code(3)
+        .complains(&["`claude` could not be started", "hint: the session is placed"]);
+    let client = stage.home.write("bin/claude", b"#!/bin/sh\necho \"client $* in $(pwd)\"\nexit 7\n");
+    std::fs::set_permissions(&client, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    let mut command = stage.command(&["resume", &tip]);
+    let path = format!("{}:/usr/bin:/bin", client.parent().unwrap().display());
+    let output = command.env("PATH", path).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with("client --resume ") && text.contains(" in "), "{text}");
+    assert_eq!(output.status.code(), Some(7));
+}
+
+#[test]
+fn a_compaction_of_ours_can_be_seen_and_undone() {
+    let (stage, tip, _) = stage();
+    let made = stage.feed(&["compact", &tip, "--summary-file", "-", "--json"], b"All is done.").ok().json();
+    let id = made["id"].as_str().unwrap();
+    assert_eq!(made["parent"], tip.as_str());
+    assert!(made["tokens_after"].as_u64() < made["tokens_before"].as_u64());
+    assert_eq!(stage.json(&["uncompact", id])["id"], tip.as_str());
+    let before = stage.home.path().join("before.jsonl");
+    let undone = stage.json(&["uncompact", id, "--out", before.to_str().unwrap()]);
+    assert_eq!(undone["context"]["bytes"].as_u64().unwrap(), std::fs::metadata(&before).unwrap().len());
+    let lost = stage.json(&["diff", id]);
+    assert_eq!(lost["before"], tip.as_str());
+    assert!(!lost["lost_entries"].as_array().unwrap().is_empty());
+    for bad in ["", "   \n", &"long ".repeat(10_000)] {
+        stage.feed(&["compact", &tip, "--summary-file", "-"], bad.as_bytes()).code(5).complains(&["refused"]);
+    }
+    let root = stage.json(&["history", &tip, "-n", "0"])["commits"].as_array().unwrap().last().unwrap()["id"]
+        .clone();
+    stage.run(&["uncompact", root.as_str().unwrap()]).code(3).complains(&["compaction", "stemma tree"]);
+}
+
+#[test]
+fn a_program_checkpoints_what_it_likes() {
+    let (stage, tip, _) = stage();
+    let content = story::Story::new("s", "/x").user("Hello").assistant("Hi").text();
+    let args = [
+        "checkpoint",
+        "--format",
+        "claude-code-v1",
+        "--session",
+        "review-7",
+        "--parent",
+        &tip,
+        "--template",
+        "reviewer",
+        "--ticket",
+        "T-12",
+        "--thread",
+        "!room:x",
+        "--summary",
+        "looked at it",
+        "--messages",
+        "9",
+        "--trigger",
+        "tool_call",
+        "--created-at",
+        "2026-03-09T11:00:00Z",
+        "--idempotency-key",
+        "k1",
+        "--json",
+    ];
+    let first = stage.feed(&args, content.as_bytes()).ok().json();
+    assert_eq!(first["existed"], false);
+    assert_eq!(first["notes"][0]["code"], "counts_corrected");
+    let again = stage.feed(&args, content.as_bytes()).ok().json();
+    assert_eq!((&again["id"], &again["existed"]), (&first["id"], &true.into()));
+    let shown = stage.json(&["show", first["id"].as_str().unwrap()]);
+    for (field, value) in [
+        ("parent", tip.as_str()),
+        ("template", "reviewer"),
+        ("session_id", "review-7"),
+        ("ticket_id", "T-12"),
+        ("thread_id", "!room:x"),
+        ("checkpoint", "tool_call"),
+        ("created_at", "2026-03-09T11:00:00.000000Z"),
+        ("principal", "ann@box/claude-code"),
+        ("closure", "closed"),
+    ] {
+        assert_eq!(shown[field], value, "{field}");
+    }
+    for filter in [["--ticket", "T-12"], ["--thread", "!room:x"], ["--session", "review-7"]] {
+        let tips = stage.json(&["tips", filter[0], filter[1]]);
+        assert_eq!(tips["commits"][0]["id"], first["id"], "{filter:?}");
+    }
+    let artifact = shown["artifact"].as_str().unwrap();
+    let args = ["checkpoint", "--format", "claude-code-v1", "--session", "other", "--artifact", artifact];
+    let stored = stage.run(&args).ok().text();
+    assert_eq!(stored.trim().len(), 30);
+    let missing = format!("art-{}", "0".repeat(64));
+    let args = ["checkpoint", "--format", "x-v1", "--session", "other", "--artifact", missing.as_str()];
+    stage.run(&args).code(3).complains(&[&missing]);
+    stage.run(&["checkpoint", "--format", "x-v1", "--session", "s", "--parent", "ctx-zzzz"]).code(3);
+}
+
+#[test]
+fn a_snapshot_gives_the_context_without_what_is_above() {
+    let (stage, tip, _) = stage();
+    let id = stage.run(&["snapshot", &tip, "--stop", "root"]).ok().text();
+    let shown = stage.json(&["show", id.trim()]);
+    assert_eq!((&shown["commit_type"], &shown["parent"]), (&"snapshot".into(), &tip.as_str().into()));
+    let context =
+        |reference: &str| stage.run(&["materialize", reference, "--stop", "root", "--out", "-"]).ok().stdout;
+    assert_eq!(context(id.trim()), context(&tip));
+}
