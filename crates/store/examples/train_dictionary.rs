@@ -18,11 +18,11 @@ use zstd::zstd_safe::CParameter;
 const DICTIONARY_BYTES_MAX: usize = 112_640;
 
 /// The hash of the released `v1.dict`. Stores in the field hold bytes that only this very file can read.
-const RELEASED: &str = "de7e6ec9cb7b6f06c847a1d6eaa0b6e996451f81790a5ceee70b9c92c4a9f12d";
+const RELEASED: &str = "26332953cd51ae693857acb3b08a05d45ae55f22459b85515c232765a8d780b8";
 
 /// The hash of the made-up text that it was trained on: where that has changed since, training gives
 /// another dictionary, which would be `v2.dict`.
-const TRAINED_ON: &str = "29c104b8968f7d79ed4cadc47c9466f274b242117caf2c42510a0a1558ef2630";
+const TRAINED_ON: &str = "a35704f97a54621035c80c994542043f6c567121b4940561b3a78a458dea8054";
 
 /// Bytes of a line that are trained on: more would let long file contents drown the envelopes.
 const SAMPLE_BYTES_MAX: usize = 4096;
@@ -93,12 +93,14 @@ fn session_lines(seed: u64, version: &str) -> Vec<String> {
         Dialect::V2_0 => 2,
         Dialect::V2_1 | Dialect::V2_1_330 => 1,
     };
-    if seed % one_in != 0 {
+    if !seed.is_multiple_of(one_in) {
         return Vec::new();
     }
     let session = ClaudeSession::new(seed).version(version).turns(2).tool_calls(5);
-    let session =
-        session.compactions(u64::from(seed % 8 == 0)).subagents(u64::from(seed % 4 == 0)).start(start(seed));
+    let session = session
+        .compactions(u64::from(seed.is_multiple_of(8)))
+        .subagents(u64::from(seed.is_multiple_of(4)))
+        .start(start(seed));
     let transcript = session.build();
     let side_lines = transcript.subagents.into_iter().flat_map(|file| file.lines);
     transcript.lines.into_iter().chain(side_lines).collect()

@@ -370,10 +370,7 @@ impl Script {
     /// Goes on with the open API message, or begins one.
     fn block(&mut self) -> (Api, At) {
         let mut api = if let Some(api) = self.open.take() {
-            Api {
-                block_index: api.block_index + 1,
-                ..api
-            }
+            Api { block_index: api.block_index + 1, ..api }
         } else {
             let id = self.rng.id(22);
             Api::new(&format!("msg_01{id}"))
