@@ -89,7 +89,7 @@ fn placed(
     let middle = chain.get(chain.len() / 2).context("a chain without a commit")?.id;
     let options = PlaceOptions {
         config_dir: folder.join("client"),
-        cwd: PathBuf::from("/work/project"),
+        cwd: PathBuf::from("/srv/project"),
         stop: Stop::Compaction,
         at_entry: None,
         client_version: None,

@@ -65,7 +65,7 @@ impl Chain {
                 granularity: Granularity::Turn,
                 origin: SessionOrigin::Imported,
                 title: Some("find out why the build is slow on Tuesdays".to_owned()),
-                cwd: Some("/work/app".to_owned()),
+                cwd: Some("/srv/app".to_owned()),
                 git_branch: Some("main".to_owned()),
                 version: Some("2.1.330".to_owned()),
                 started_at: Some(Timestamp::from_micros(1_790_000_000_000_000)),

@@ -80,7 +80,7 @@ pub fn check_resolve(make: Make<'_>) {
     other.principal = principal("bob@box/claude-code");
     let mut twice = sighting("s1", 1);
     twice.source = None;
-    let mut below = session("s1", "/work/app/src", None);
+    let mut below = session("s1", "/srv/app/src", None);
     below.session = session_id("s1");
     let writes = vec![
         see(late, sighting("s1", 1)),
@@ -90,14 +90,14 @@ pub fn check_resolve(make: Make<'_>) {
         see(tied[1], sighting("s1", 1)),
         see(elsewhere, other),
         Write::Session(Box::new(below)),
-        Write::Session(Box::new(session("s2", "/work/application", None))),
+        Write::Session(Box::new(session("s2", "/srv/application", None))),
     ];
     write(&*store, writes);
     let ann = ResolveScope::Principal(principal("ann@box/claude-code"));
     let resolve = |scope: &ResolveScope, micros| store.resolve(scope, at(micros), 10).expect("a read");
     let s1 = ResolveScope::Session(session_id("s1"));
     let project = |path: &str| ResolveScope::Project(path.to_owned());
-    for scope in [&ann, &s1, &project("/work/app"), &project("/work/app/src/")] {
+    for scope in [&ann, &s1, &project("/srv/app"), &project("/srv/app/src/")] {
         assert_eq!(resolve(scope, 99), [], "before the first");
         assert_eq!(resolve(scope, 100), [early]);
         assert_eq!(resolve(scope, 199), [early]);
@@ -106,8 +106,8 @@ pub fn check_resolve(make: Make<'_>) {
         assert_eq!(resolve(scope, i64::MAX), [late], "one commit with two sightings is one candidate");
     }
     assert_eq!(store.resolve(&ann, at(250), 1).expect("a read"), tied[..1]);
-    assert_eq!(resolve(&project("/work"), 250), [elsewhere]);
-    assert_eq!(resolve(&project("/work/app/src/deep"), 250), []);
+    assert_eq!(resolve(&project("/srv"), 250), [elsewhere]);
+    assert_eq!(resolve(&project("/srv/app/src/deep"), 250), []);
     assert_eq!(resolve(&ResolveScope::Session(session_id("s9")), 250), []);
     assert_eq!(resolve(&ResolveScope::Principal(principal("eve")), 250), []);
     assert_eq!(store.commit(unseen).expect("a read").map(|commit| commit.id), Some(unseen));

@@ -82,15 +82,15 @@ pub fn check_sessions(make: Make<'_>) {
 pub fn check_session_listings(make: Make<'_>) {
     let store = make();
     chain(&*store, "turn", 2);
-    let mut subagent = session("sub", "/work/app", Some(25));
+    let mut subagent = session("sub", "/srv/app", Some(25));
     subagent.parent_session = Some(session_id("aa"));
     let mut nowhere = session("nowhere", "", None);
     nowhere.cwd = None;
     let listed = vec![
-        session("aa", "/work/app", Some(10)),
-        session("ab", "/work/app/src", Some(30)),
-        session("b%", "/work/app_2", Some(20)),
-        session("bb", "/work", None),
+        session("aa", "/srv/app", Some(10)),
+        session("ab", "/srv/app/src", Some(30)),
+        session("b%", "/srv/app_2", Some(20)),
+        session("bb", "/srv", None),
         nowhere,
         subagent,
     ];
@@ -107,13 +107,13 @@ pub fn check_session_listings(make: Make<'_>) {
     };
     assert_eq!(list(None, None, false), "ab sub b% aa bb nowhere");
     assert_eq!(list(None, None, true), "ab b% aa bb nowhere");
-    assert_eq!(list(Some("/work/app"), None, false), "ab sub aa");
-    assert_eq!(list(Some("/work/app/"), None, true), "ab aa");
-    assert_eq!(list(Some("/work/app/sr"), None, false), "");
+    assert_eq!(list(Some("/srv/app"), None, false), "ab sub aa");
+    assert_eq!(list(Some("/srv/app/"), None, true), "ab aa");
+    assert_eq!(list(Some("/srv/app/sr"), None, false), "");
     assert_eq!(list(Some("/"), None, true), "ab b% aa bb");
     assert_eq!(list(None, Some("a"), false), "ab aa");
     assert_eq!(list(None, Some("b%"), false), "b%", "a prefix is text, not a pattern");
-    assert_eq!(list(Some("/work/app"), Some("ab"), true), "ab");
+    assert_eq!(list(Some("/srv/app"), Some("ab"), true), "ab");
     let page = |skip, rows_max| {
         let page = Page { skip, rows_max };
         let found = store.sessions(&SessionFilter::default(), page).expect("a read");
@@ -125,5 +125,5 @@ pub fn check_session_listings(make: Make<'_>) {
     assert_eq!(page(u64::MAX, 9), "");
     write(&*store, vec![Write::Session(Box::new(session("aa", "/elsewhere", Some(99))))]);
     assert_eq!(list(None, None, true), "aa ab b% bb nowhere");
-    assert_eq!(list(Some("/work/app"), None, true), "ab");
+    assert_eq!(list(Some("/srv/app"), None, true), "ab");
 }
