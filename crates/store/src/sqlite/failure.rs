@@ -2,7 +2,7 @@
 //!
 //! Damage of contents is found and named where they are read.
 
-use rusqlite::ErrorCode;
+use rusqlite::{ErrorCode, ffi};
 
 use crate::error::StoreError;
 
@@ -19,6 +19,10 @@ impl<T> During<T> for rusqlite::Result<T> {
 
 /// `Locked` carries no time here: who waited knows it.
 pub(super) fn store_error(source: rusqlite::Error, operation: &'static str) -> StoreError {
+    // The file that processes share grows by the page: it fails to for want of room only.
+    if source.sqlite_error().is_some_and(|error| error.extended_code == ffi::SQLITE_IOERR_SHMSIZE) {
+        return StoreError::Full { operation };
+    }
     match source.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed) => {
             StoreError::Locked { waited_ms: 0 }

@@ -60,10 +60,7 @@ pub(super) fn open_store(
     let new = make_file(&dir, &path)?;
     let mut connection = connect(&path, options)?;
     if new {
-        let sql = format!(
-            "PRAGMA page_size = {PAGE_BYTES}; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;"
-        );
-        connection.execute_batch(&sql).map_err(|error| open_error(error, &connection, &path))?;
+        start_log(&connection, &path, options)?;
     }
     let identity = versions::prepare(&mut connection, &path).map_err(|error| explain(error, &path))?;
     if new {
@@ -71,6 +68,24 @@ pub(super) fn open_store(
         sync_directory(&dir)?;
     }
     Ok((path, connection, identity))
+}
+
+/// Sets up an empty database, patiently: SQLite does not wait by itself where several processes begin at once.
+fn start_log(connection: &Connection, path: &Path, options: SqliteOptions) -> Result<(), StoreError> {
+    let sql = format!(
+        "PRAGMA page_size = {PAGE_BYTES}; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;"
+    );
+    let started = Instant::now();
+    loop {
+        match connection.execute_batch(&sql).map_err(|error| open_error(error, connection, path)) {
+            Err(StoreError::Locked { .. })
+                if started.elapsed() < Duration::from_millis(options.busy_timeout_ms) =>
+            {
+                thread::sleep(PAUSE_MAX);
+            }
+            done => return done,
+        }
+    }
 }
 
 /// Opens one more connection to a store that is open: for reads.

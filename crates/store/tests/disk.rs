@@ -1,0 +1,117 @@
+//! Disks that are full or read-only: a clear error, nothing lost, and on it goes when there is room again.
+//!
+//! Needs to mount file systems, and says that it was skipped where it may not.
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::path::Path;
+use std::process::Command;
+
+use stemmata_model::CommitId;
+use stemmata_store::{Store, StoreError, StoreErrorKind};
+use support::{checkpoint, damages, open, read, try_open};
+use tempfile::TempDir;
+
+/// A small file system in memory, unmounted when it is dropped.
+struct Mount {
+    home: TempDir,
+}
+
+impl Mount {
+    #[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
+    fn new(size: &str) -> Option<Self> {
+        let home = TempDir::new().expect("a directory");
+        let options = format!("size={size}");
+        if run("mount", &["-t", "tmpfs", "-o", &options, "stemmata-test"], home.path()) {
+            return Some(Self { home });
+        }
+        println!("skipped: no file system can be mounted here");
+        None
+    }
+
+    fn remount(&self, options: &str) {
+        let options = format!("remount,{options}");
+        assert!(run("mount", &["-o", &options], self.home.path()), "{options}");
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        run("umount", &["-l"], self.home.path());
+    }
+}
+
+fn run(program: &str, arguments: &[&str], path: &Path) -> bool {
+    let status = Command::new(program).args(arguments).arg(path).stderr(std::process::Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
+}
+
+#[test]
+fn a_full_disk_refuses_what_has_no_room_and_loses_nothing() {
+    let Some(mount) = Mount::new("1536k") else { return };
+    let dir = mount.home.path().join("store");
+    let store = open(&dir);
+    let mut ids: Vec<CommitId> = Vec::new();
+    let mut step = 0;
+    let refused = loop {
+        let (id, batch) = checkpoint("s1", ids.last().copied(), step, 20_000);
+        match store.commit_batch(batch) {
+            Ok(_) => ids.push(id),
+            Err(error) => break error,
+        }
+        step += 1;
+    };
+    assert!(matches!(refused, StoreError::Full { .. }), "{refused}");
+    assert_eq!(refused.kind(), StoreErrorKind::Full);
+    assert!(ids.len() > 5, "{} batches had room", ids.len());
+    for _ in 0..3 {
+        let (_, batch) = checkpoint("s1", ids.last().copied(), step, 20_000);
+        let error = store.commit_batch(batch).expect_err("it is still full");
+        assert_eq!(error.kind(), StoreErrorKind::Full, "{error}");
+    }
+    let tip = *ids.last().expect("some commits");
+    let chain = store.ancestors(tip, 1000).expect("reads go on");
+    assert_eq!(chain.len(), ids.len());
+    for commit in &chain {
+        read(&store, commit.core.artifact).expect("reads go on");
+    }
+    mount.remount("size=16m");
+    let (next, batch) = checkpoint("s1", Some(tip), step, 20_000);
+    store.commit_batch(batch).expect("there is room again");
+    drop(store);
+    let store = open(&dir);
+    assert_eq!(store.ancestors(next, 1000).expect("a read").len(), ids.len() + 1);
+    assert_eq!(damages(&store), []);
+}
+
+#[test]
+fn a_full_disk_has_no_room_for_a_new_store_and_says_so() {
+    let Some(mount) = Mount::new("16k") else { return };
+    let error = try_open(&mount.home.path().join("store")).expect_err("there is no room");
+    assert_eq!(error.kind(), StoreErrorKind::Full, "{error}");
+    mount.remount("size=16m");
+    let store = open(&mount.home.path().join("store"));
+    support::chain(&store, "s1", 3, 500);
+    assert_eq!(damages(&store), []);
+}
+
+#[test]
+fn a_read_only_disk_is_named() {
+    let Some(mount) = Mount::new("16m") else { return };
+    let dir = mount.home.path().join("store");
+    let ids = support::chain(&open(&dir), "s1", 3, 500);
+    mount.remount("ro");
+    match try_open(&dir) {
+        Ok(store) => {
+            assert_eq!(store.ancestors(ids[2], 9).expect("a read").len(), 3);
+            let error = store.commit_batch(checkpoint("s1", Some(ids[2]), 3, 500).1).expect_err("read-only");
+            assert!(matches!(error, StoreError::ReadOnly { .. }), "{error}");
+        }
+        Err(error) => assert!(matches!(error, StoreError::ReadOnly { .. }), "{error}"),
+    }
+    let error = try_open(&mount.home.path().join("other")).expect_err("read-only");
+    assert!(matches!(error, StoreError::ReadOnly { .. }), "{error}");
+    mount.remount("rw");
+    assert_eq!(open(&dir).ancestors(ids[2], 9).expect("a read").len(), 3);
+}

@@ -1,0 +1,168 @@
+//! Chains, stores and readings that the tests of this crate share.
+//!
+//! Each test binary uses a part of it.
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+use std::path::Path;
+
+use stemmata_model::{
+    ArtifactId, Closure, CommitCore, CommitId, CommitType, Counts, FormatId, Granularity, MachineId,
+    Principal, RulesHash, SessionId, Sighting, Source, Template, Timestamp, Trigger,
+};
+use stemmata_store::{
+    Damage, NewCommit, NewContent, Session, SessionKey, SessionOrigin, SqliteOptions, SqliteStore, Store,
+    StoreError, Write,
+};
+
+pub(crate) fn open(dir: &Path) -> SqliteStore {
+    try_open(dir).expect("a store")
+}
+
+pub(crate) fn try_open(dir: &Path) -> Result<SqliteStore, StoreError> {
+    SqliteStore::open(dir, SqliteOptions { busy_timeout_ms: 50 })
+}
+
+pub(crate) fn new_commit(parent: Option<CommitId>, artifact: ArtifactId, micros: i64) -> NewCommit {
+    NewCommit {
+        core: CommitCore {
+            parent,
+            commit_type: CommitType::Delta,
+            artifact,
+            native: None,
+            format: FormatId::new("claude-code-v1").expect("a name"),
+            template: Template::new("claude-code/main").expect("a name"),
+            created_at: Timestamp::from_micros(micros),
+        },
+        rules: RulesHash([7; 32]),
+        closure: Closure::Closed,
+        counts: Counts { messages: 2, entries: 5, tokens: 700 },
+    }
+}
+
+/// Lines that look like a turn and compress like one.
+pub(crate) fn turn(seed: u64, bytes: usize) -> Vec<u8> {
+    const WORDS: [&str; 12] = [
+        "build",
+        "cache",
+        "error",
+        "src/main.rs",
+        "result",
+        "because",
+        "session",
+        "update",
+        "returns",
+        "check",
+        "value",
+        "never",
+    ];
+    let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random
+    };
+    let mut text =
+        format!("{{\"type\":\"assistant\",\"uuid\":\"{:016x}{:016x}\",\"text\":\"", next(), next());
+    while text.len() < bytes {
+        text.push_str(WORDS[usize::try_from(next() % 12).expect("small")]);
+        text.push(' ');
+    }
+    text.push_str("\"}\n");
+    text.into_bytes()
+}
+
+/// Everything that one checkpoint of a session writes.
+pub(crate) fn checkpoint(
+    name: &str,
+    parent: Option<CommitId>,
+    step: u64,
+    bytes: usize,
+) -> (CommitId, Vec<Write>) {
+    let seed = name.bytes().fold(step, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)));
+    let content = NewContent::literal(turn(seed, bytes));
+    let micros = 1_790_000_000_000_000 + i64::try_from(step).expect("small") * 7_000_000;
+    let commit = new_commit(parent, content.id(), micros);
+    let id = commit.core.id();
+    let mut listed = session(name, "/work/app", Some(micros));
+    listed.tip = Some(id);
+    listed.commits = step + 1;
+    let captured =
+        Write::Sighting { commit: id, sighting: Box::new(sighting(name, micros + 900, step * 2000)) };
+    let cursor = Write::Cursor { key: listed.key.clone(), value: step.to_le_bytes().repeat(20) };
+    let batch = vec![
+        Write::Content(content),
+        Write::Commit(commit),
+        captured,
+        Write::Session(Box::new(listed)),
+        cursor,
+    ];
+    (id, batch)
+}
+
+/// Stores a session of so many checkpoints and returns their ids from the root.
+pub(crate) fn chain(store: &dyn Store, name: &str, length: u64, bytes: usize) -> Vec<CommitId> {
+    let mut ids: Vec<CommitId> = Vec::new();
+    for step in 0..length {
+        let (id, batch) = checkpoint(name, ids.last().copied(), step, bytes);
+        store.commit_batch(batch).expect("a batch that can be applied");
+        ids.push(id);
+    }
+    ids
+}
+
+pub(crate) fn machine() -> MachineId {
+    MachineId::new("0123456789abcdef0123456789abcdef").expect("a name")
+}
+
+pub(crate) fn sighting(session: &str, observed: i64, offset: u64) -> Sighting {
+    Sighting {
+        principal: Principal::new("ann@box/claude-code").expect("a name"),
+        machine: machine(),
+        session: SessionId::new(session).expect("a name"),
+        trigger: Trigger::TurnBoundary,
+        ticket: None,
+        thread: None,
+        template_alias: None,
+        observed_at: Timestamp::from_micros(observed),
+        source: Some(Source { path: format!("/home/ann/{session}.jsonl"), offset, length: 2000 }),
+    }
+}
+
+pub(crate) fn session(name: &str, cwd: &str, last: Option<i64>) -> Session {
+    Session {
+        key: SessionKey { machine: machine(), path: format!("/home/ann/{name}.jsonl") },
+        session: SessionId::new(name).expect("a name"),
+        parent_session: None,
+        format: FormatId::new("claude-code-v1").expect("a name"),
+        template: Template::new("claude-code/main").expect("a name"),
+        principal: Principal::new("ann@box/claude-code").expect("a name"),
+        granularity: Granularity::Turn,
+        origin: SessionOrigin::Imported,
+        title: Some("find out why the build is slow".to_owned()),
+        cwd: Some(cwd.to_owned()),
+        git_branch: None,
+        version: None,
+        started_at: None,
+        last_at: last.map(Timestamp::from_micros),
+        tip: None,
+        commits: 0,
+        messages: 0,
+        bytes: 0,
+    }
+}
+
+pub(crate) fn read(store: &dyn Store, id: ArtifactId) -> Result<Vec<u8>, StoreError> {
+    let mut bytes = Vec::new();
+    store.read_content(id, None, &mut |piece| {
+        bytes.extend_from_slice(piece);
+        Ok(())
+    })?;
+    Ok(bytes)
+}
+
+pub(crate) fn damages(store: &dyn Store) -> Vec<Damage> {
+    let mut found = Vec::new();
+    store.verify(&mut |damage| found.push(damage)).expect("a store that can be looked at");
+    found
+}
