@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use stemmata_engine::{EngineError, ErrorKind};
 use stemmata_model::{ParseIdError, ParseTimestampError};
-use stemmata_store::StoreError;
+use stemmata_store::{StoreError, StoreErrorKind};
 
 /// How a command ended. Stable: scripts rely on the numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,6 +118,13 @@ pub(crate) enum CliError {
     /// A use case failed.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// The store cannot be opened.
+    #[error("the store in {} cannot be opened", folder.display())]
+    OpenStore {
+        folder: PathBuf,
+        #[source]
+        source: StoreError,
+    },
     /// A file operation of the command itself failed.
     #[error("{operation} {} failed", path.display())]
     Io {
@@ -185,6 +192,7 @@ impl CliError {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Engine(error) => exit_of(error),
+            Self::OpenStore { source, .. } => exit_of_store(source),
             Self::Io { source, .. } | Self::Output(source) => exit_of_io(source),
             Self::Usage(_) => Exit::Usage,
             Self::Client { .. } => Exit::NotFound,
@@ -210,6 +218,7 @@ impl CliError {
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::Engine(error) => hint_of(error),
+            Self::OpenStore { source, .. } => hint_of_store(source),
             Self::Io { source, .. } | Self::Output(source) => hint_of_io(source),
             Self::NoHome { variable, .. } => Some(format!("set `{variable}` to a directory of yours")),
             Self::MachineFile { path, .. } => Some(format!(
@@ -230,9 +239,23 @@ impl CliError {
 /// Returns the exit code of an engine's error.
 pub(crate) fn exit_of(error: &EngineError) -> Exit {
     match error {
-        EngineError::Io { source, .. }
-        | EngineError::Store(StoreError::Io { source, .. } | StoreError::Sink(source)) => exit_of_io(source),
+        EngineError::Io { source, .. } => exit_of_io(source),
+        EngineError::Store(error) => exit_of_store(error),
         other => Exit::of(other.kind()),
+    }
+}
+
+fn exit_of_store(error: &StoreError) -> Exit {
+    match error {
+        StoreError::Io { source, .. } | StoreError::Sink(source) => exit_of_io(source),
+        other => match other.kind() {
+            StoreErrorKind::NotFound => Exit::NotFound,
+            StoreErrorKind::Corrupt => Exit::Corrupt,
+            StoreErrorKind::Locked => Exit::Locked,
+            StoreErrorKind::Full => Exit::Full,
+            StoreErrorKind::Incompatible => Exit::Incompatible,
+            StoreErrorKind::Rejected | StoreErrorKind::System => Exit::Failure,
+        },
     }
 }
 
@@ -300,11 +323,10 @@ fn hint_of_store(error: &StoreError) -> Option<String> {
             "`stemma list` shows all sessions, `stemma verify` whether something is gone that should be there"
         }
         StoreError::Backend { .. } => "`stemma verify` says whether the store is sound",
-        StoreError::ParentMissing { .. }
-        | StoreError::Bound { .. }
-        | StoreError::Empty { .. }
-        | StoreError::Sink(_)
-        | StoreError::Io { .. } => return None,
+        StoreError::ParentMissing { .. } | StoreError::Bound { .. } | StoreError::Empty { .. } => {
+            return None;
+        }
+        StoreError::Sink(source) | StoreError::Io { source, .. } => return hint_of_io(source),
     };
     Some(hint.to_owned())
 }

@@ -88,7 +88,8 @@ impl App {
         let waited = self.config.get(Key::WaitMs).and_then(|text| text.parse().ok());
         let options =
             waited.map_or_else(SqliteOptions::default, |busy_timeout_ms| SqliteOptions { busy_timeout_ms });
-        let store = SqliteStore::open(&home.store(), options)?;
+        let store = SqliteStore::open(&home.store(), options)
+            .map_err(|source| CliError::OpenStore { folder: home.store(), source })?;
         let engine = Engine::new(Arc::new(store), Arc::clone(&self.clock), Arc::new(RandomIds), identity);
         Ok(self.engine.get_or_init(|| engine))
     }

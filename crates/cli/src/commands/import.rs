@@ -144,6 +144,9 @@ fn found(app: &App, engine: &Engine, paths: &[PathBuf], full: bool) -> Result<()
         matching.fold((0, 0), |(count, bytes), file| (count + 1, bytes + file.bytes))
     };
     let (all, all_bytes) = of(&[FileState::New, FileState::Changed, FileState::Unchanged]);
+    if all == 0 {
+        return Ok(());
+    }
     let (fresh, _) = of(&[FileState::New]);
     let (changed, _) = of(&[FileState::Changed]);
     let places: Vec<String> = paths.iter().take(3).map(|path| app.environment.shown(path)).collect();
@@ -308,8 +311,12 @@ fn failures(app: &App, report: &ImportReport) -> Vec<String> {
     let count = size::plural(report.failures.len(), "file");
     let mut lines = vec![format!("{} could not be imported:", Style::Error.paint(&count))];
     for failure in report.failures.iter().take(LISTED_MAX) {
-        lines.push(format!("  {}", app.environment.shown(&failure.path)));
-        lines.push(format!("    {}", failure.error));
+        let error = failure.error.to_string();
+        // Errors about the file name it; errors about the store do not.
+        if !error.contains(&*failure.path.to_string_lossy()) {
+            lines.push(format!("  {}", app.environment.shown(&failure.path)));
+        }
+        lines.push(format!("  {error}"));
         lines.extend(
             errors::causes(&failure.error).into_iter().map(|cause| format!("    caused by: {cause}")),
         );

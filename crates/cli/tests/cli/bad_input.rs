@@ -212,6 +212,13 @@ fn a_file_that_shrank_or_was_rewritten_since() {
     for (session, bytes) in [(&first, text.as_bytes()), (&shrunk, &text.as_bytes()[..kept])] {
         assert_eq!(stage.native(session["tip"].as_str().unwrap()), bytes);
     }
+    // Each of the three can still be found.
+    let tips = stage.json(&["tips"]);
+    let tips: Vec<&serde_json::Value> =
+        tips["commits"].as_array().unwrap().iter().map(|tip| &tip["id"]).collect();
+    for session in [&first, &shrunk, &rewritten] {
+        assert!(tips.contains(&&session["tip"]), "{tips:?}");
+    }
     stage.home.write("a.jsonl", text.as_bytes());
     let path = stage.home.path().join("a.jsonl");
     insta::assert_snapshot!("rewritten_file", stage.told(&["import", path.to_str().unwrap()]));
@@ -228,7 +235,7 @@ fn a_file_that_cannot_be_read_does_not_stop_the_others() {
     let missing = folder.join("missing.jsonl");
     insta::assert_snapshot!("missing_file", stage.told(&["import", missing.to_str().unwrap()]));
     let closed = stage.home.write("in/closed.jsonl", transcript().as_bytes());
-    std::fs::set_permissions(&closed, std::os::unix::fs::PermissionsExt::from_mode(0)).unwrap();
+    std::fs::set_permissions(&closed, std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
     if std::fs::File::open(&closed).is_ok() {
         println!("skipped the file without permissions: this user reads everything");
         return;

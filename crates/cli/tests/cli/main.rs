@@ -1,6 +1,12 @@
 //! The command as its users meet it: the real binary in a made-up home.
 //! Not the rules of the engine, which has tests of its own.
 
+#![expect(clippy::unwrap_used, reason = "a test ends where its stage is not as it was set")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests write plain files and have an environment of their own"
+)]
+
 mod bad_input;
 mod browse;
 mod contract;

@@ -53,6 +53,8 @@ pub(crate) struct Earlier {
     pub provisional: Vec<Provisional>,
     /// Whether the new chain went through `tip`.
     pub met: bool,
+    /// A provisional commit on `tip` that what follows there now does not begin with.
+    pub replaced: Option<CommitId>,
 }
 
 /// A segment that becomes a commit.
@@ -129,7 +131,8 @@ impl<'e> Ingest<'e> {
 
     /// Returns whether the chain of an earlier reading is not continued by this one.
     pub(crate) fn left_behind(&self) -> Option<CommitId> {
-        self.earlier.as_ref().filter(|earlier| !earlier.met).and_then(|earlier| earlier.tip)
+        let earlier = self.earlier.as_ref()?;
+        if earlier.met { earlier.replaced } else { earlier.tip }
     }
 
     /// Takes one complete line with its newline.
@@ -209,18 +212,29 @@ impl<'e> Ingest<'e> {
     fn covers(&mut self, segment: &OpenSegment) -> Vec<Write> {
         let known = std::mem::take(&mut self.start.provisional);
         // Newest first, so that a range is never taken of a content that is itself being replaced.
-        known.into_iter().rev().map(|provisional| self.cover(&provisional, segment)).collect()
+        known.into_iter().rev().filter_map(|provisional| self.cover(&provisional, segment)).collect()
     }
 
-    fn cover(&self, provisional: &Provisional, segment: &OpenSegment) -> Write {
+    fn cover(&mut self, provisional: &Provisional, segment: &OpenSegment) -> Option<Write> {
         let stored = self.engine.store.commit(provisional.commit).ok().flatten();
         let is_head =
             stored.is_some_and(|commit| segment.starts_with(commit.core.artifact, provisional.bytes));
+        if !is_head && self.replaces(provisional.commit) {
+            return None;
+        }
         let whole = segment.in_memory().filter(|_| is_head).map(stemmata_model::artifact_id);
         let parts = whole
             .map(|of| vec![ContentPart::Slice { of, offset: 0, length: provisional.bytes }])
             .unwrap_or_default();
-        Write::Cover { commit: provisional.commit, parts }
+        Some(Write::Cover { commit: provisional.commit, parts })
+    }
+
+    /// Says whether a provisional commit that the open segment does not begin with was replaced: so it is where a
+    /// file is read again from its start. Such a commit stays a tip, since nothing else holds its bytes.
+    fn replaces(&mut self, provisional: CommitId) -> bool {
+        let Some(earlier) = &mut self.earlier else { return false };
+        earlier.replaced = Some(provisional);
+        true
     }
 
     fn push_commit(&mut self, made: Made) -> Result<CommitId> {
@@ -316,12 +330,14 @@ impl<'e> Ingest<'e> {
             Made { native: finished, compaction: None, facts, closure: Closure::Provisional, raw_bytes };
         let id = self.push_commit(made)?;
         let known = std::mem::take(&mut self.start.provisional);
-        for older in &known {
-            if older.commit != id && older.bytes < bytes && self.is_head(older) {
+        for older in known.into_iter().filter(|older| older.commit != id) {
+            if older.bytes < bytes && self.is_head(&older) {
                 self.pending.push(Write::Cover { commit: older.commit, parts: Vec::new() });
+            } else if self.replaces(older.commit) {
+                continue;
             }
+            self.start.provisional.push(older);
         }
-        self.start.provisional = known.into_iter().filter(|older| older.commit != id).collect();
         self.start.provisional.push(Provisional { commit: id, bytes });
         let excess = self.start.provisional.len().saturating_sub(PROVISIONAL_MAX);
         self.start.provisional.drain(..excess);

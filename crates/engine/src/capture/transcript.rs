@@ -145,6 +145,7 @@ impl Engine {
             tip: cursor.tip,
             provisional: cursor.provisional.clone(),
             met: false,
+            replaced: None,
         });
         let ingest = Ingest::new(self, prepared.adapter, splitter, sighting, start).expect(earlier);
         let mut run = Run { ingest, prepared, granularity, goes_on: goes_on.is_some() };
