@@ -79,7 +79,7 @@ fn holds(line: &[u8], text: &str) -> bool {
 mod tests {
     use super::*;
     use crate::adapter::DETECT_BYTES_MAX;
-    use crate::claude_code::samples::{corpus_files, transcript};
+    use crate::claude_code::samples_tests::{corpus_files, transcript};
 
     fn found(head: &[u8]) -> Option<(Confidence, Option<String>)> {
         let format = FormatId::new("claude-code-v1").expect("a name");

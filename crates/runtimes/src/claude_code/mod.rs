@@ -20,7 +20,7 @@ mod place;
 pub mod record;
 mod row;
 #[cfg(test)]
-pub(crate) mod samples;
+pub(crate) mod samples_tests;
 mod split;
 #[cfg(test)]
 pub(crate) mod story_tests;

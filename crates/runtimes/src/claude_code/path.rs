@@ -76,7 +76,7 @@ pub(super) fn leaf(tree: &Tree) -> Option<usize> {
     }
     let is_message = |position: &usize| own(*position) && tree.row(*position).kind.is_message();
     let message = (0..=last).rev().find(is_message)?;
-    if tree.row(message).kind != Kind::Result {
+    if tree.row(message).kind != Kind::Result || tree.unit(message) == message {
         return Some(message);
     }
     let branch = tree.branch(tree.unit(message), message);

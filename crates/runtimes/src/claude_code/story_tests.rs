@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::samples::uuid;
+use super::samples_tests::uuid;
 
 /// Lines of a transcript in the making.
 #[derive(Debug, Clone, Default)]

@@ -1,5 +1,7 @@
+//! Tests of the suite itself: it passes the adapters that are there, and catches broken ones.
+
 use super::*;
-use crate::claude_code::samples::{corpus_files, transcript};
+use crate::claude_code::samples_tests::{corpus_files, transcript};
 use crate::registry;
 
 /// Made-up sessions with something of everything.

@@ -1,10 +1,12 @@
+//! Tests of what a compaction keeps, and of the record that one of ours writes.
+
 use proptest::prelude::*;
 use serde_json::json;
 use stemmata_model::{CommitType, EntryId, Part};
 
 use super::*;
 use crate::claude_code::decode::decode;
-use crate::claude_code::samples::{line, transcript, uuid};
+use crate::claude_code::samples_tests::{line, transcript, uuid};
 
 /// A chain in memory, oldest first.
 struct Chain(Vec<Vec<u8>>);

@@ -1,3 +1,5 @@
+//! Tests of decoding: every line is one entry, and nothing is lost.
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
@@ -6,7 +8,7 @@ use stemmata_model::{Counts, IMAGE_TOKENS};
 
 use super::*;
 use crate::claude_code::count::{UNSEEN, add, counts};
-use crate::claude_code::samples::{corpus_files, transcript};
+use crate::claude_code::samples_tests::{corpus_files, transcript};
 
 fn one(line: &str) -> Entry {
     let mut decoded = decode(line.as_bytes());

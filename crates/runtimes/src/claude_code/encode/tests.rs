@@ -1,3 +1,5 @@
+//! Tests of encoding: what was decoded comes back as lines that the loaders accept.
+
 use std::collections::HashSet;
 
 use proptest::collection::vec;
@@ -7,7 +9,7 @@ use stemmata_model::{NativeSpan, Usage, Visibility};
 
 use super::*;
 use crate::claude_code::decode::decode;
-use crate::claude_code::samples::{corpus_files, transcript, uuid};
+use crate::claude_code::samples_tests::{corpus_files, transcript, uuid};
 
 fn leaf() -> impl Strategy<Value = Part> {
     prop_oneof![

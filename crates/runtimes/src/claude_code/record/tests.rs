@@ -1,3 +1,5 @@
+//! Tests of reading one line: fields, their places, and lines that are none.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,7 +1,9 @@
+//! Tests of the boundary rules: each rule by example, and the laws that hold for all transcripts.
+
 use proptest::prelude::*;
 
 use super::*;
-use crate::claude_code::samples::{corpus_files, line, session};
+use crate::claude_code::samples_tests::{corpus_files, line, session};
 
 type Cuts = Vec<Cut>;
 

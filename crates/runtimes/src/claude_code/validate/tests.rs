@@ -5,7 +5,7 @@ use serde_json::json;
 use super::super::chain_tests::validated;
 use super::super::loader::Loader;
 use super::super::row::{Place, Row};
-use super::super::samples::{corpus_files, transcript, uuid};
+use super::super::samples_tests::{corpus_files, transcript, uuid};
 use super::super::story_tests::Story;
 use super::super::tree::Tree;
 use crate::adapter::{Severity, Validation};
