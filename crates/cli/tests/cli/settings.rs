@@ -74,3 +74,21 @@ fn the_log_says_what_ran_and_nothing_of_what_was_said() {
     assert!(log.contains("command=\"update\"") && log.contains("exit=3"), "{log}");
     assert!(!log.contains("a word of mine") && !log.contains("ctx-zzzz"), "{log}");
 }
+
+#[test]
+fn the_guide_names_commits_that_the_examples_have() {
+    let stage = Stage::new();
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    stage.run(&["import", root.join("examples").to_str().unwrap()]).ok();
+    let guide = std::fs::read_to_string(root.join("docs/guide/first-steps.md")).unwrap();
+    let ids = regex::Regex::new(r"ctx-[0-9a-z]{8}\b").unwrap();
+    let mut named: Vec<&str> = ids.find_iter(&guide).map(|found| found.as_str()).collect();
+    named.sort_unstable();
+    named.dedup();
+    assert!(named.len() > 5, "{named:?}");
+    // A fork within a commit makes one of its own.
+    stage.run(&["fork", "f8j7", "--at", "307f4f0e"]).ok();
+    for id in named {
+        stage.run(&["show", id]).ok();
+    }
+}
