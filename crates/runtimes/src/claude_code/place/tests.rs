@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use stemmata_model::{NoteCode, SessionId};
 
 use super::super::chain_tests::{placed, request, validated};
-use super::super::samples::{corpus_files, transcript, uuid};
+use super::super::samples_tests::{corpus_files, transcript, uuid};
 use super::super::story_tests::{Story, numbers, parents};
 use super::*;
 
