@@ -1,7 +1,8 @@
-//! A store that fails where a test says: at its N-th batch, before or after applying it.
+//! A store that fails where a test says: at its N-th batch, before or after applying it, or at a content.
 //!
 //! What a crash of a process does is tested with real processes, not here.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
@@ -33,6 +34,7 @@ pub struct FaultyStore<S> {
 struct Plan {
     calls: u64,
     fault: Option<(u64, Fault)>,
+    lost: BTreeSet<ArtifactId>,
 }
 
 impl<S: Store> FaultyStore<S> {
@@ -45,6 +47,15 @@ impl<S: Store> FaultyStore<S> {
     pub fn fail(&self, number: u64, fault: Fault) {
         let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
         plan.fault = Some((plan.calls + number, fault));
+    }
+
+    /// Has a content be missing from now on. What is made of ranges of it stays readable.
+    pub fn lose(&self, id: ArtifactId) {
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner).lost.insert(id);
+    }
+
+    fn is_lost(&self, id: ArtifactId) -> bool {
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner).lost.contains(&id)
     }
 
     /// Returns how many batches were tried so far.
@@ -111,7 +122,7 @@ impl<S: Store> Store for FaultyStore<S> {
     }
 
     fn content_length(&self, id: ArtifactId) -> Result<Option<u64>, StoreError> {
-        self.inner.content_length(id)
+        if self.is_lost(id) { Ok(None) } else { self.inner.content_length(id) }
     }
 
     fn artifacts_in(&self, prefix: ArtifactPrefix, limit: usize) -> Result<Vec<ArtifactId>, StoreError> {
@@ -124,6 +135,9 @@ impl<S: Store> Store for FaultyStore<S> {
         range: Option<Range<u64>>,
         sink: &mut Sink<'_>,
     ) -> Result<(), StoreError> {
+        if self.is_lost(id) {
+            return Err(StoreError::ContentMissing(id));
+        }
         self.inner.read_content(id, range, sink)
     }
 
@@ -208,5 +222,18 @@ mod tests {
             assert!(write("third").1.is_ok(), "it fails once");
             assert_eq!(store.batches(), 4);
         }
+    }
+
+    #[test]
+    fn a_lost_content_is_missing_and_no_other() {
+        let store = FaultyStore::new(MemoryStore::default());
+        let contents = ["first", "second"].map(|text| NewContent::literal(text.as_bytes().to_vec()));
+        let [first, second] = [contents[0].id(), contents[1].id()];
+        store.commit_batch(contents.into_iter().map(Write::Content).collect()).expect("stored");
+        store.lose(first);
+        let read = |id| store.read_content(id, None, &mut |_| Ok(()));
+        assert!(matches!(read(first), Err(StoreError::ContentMissing(named)) if named == first));
+        assert_eq!(store.content_length(first).expect("a read"), None);
+        assert!(read(second).is_ok() && store.content_length(second).expect("a read").is_some());
     }
 }

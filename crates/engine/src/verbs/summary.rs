@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use stemmata_model::{Commit, CommitId, CommitType, Entry, EntryKind, Part, Role, SummarySource};
+use stemmata_store::StoreError;
 
 use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
-use crate::error::Result;
+use crate::error::{EngineError, Result};
 use crate::verbs::at::{one_line, text_of};
 
 /// Characters of a derived summary's text at most.
@@ -33,10 +34,11 @@ pub struct SummaryText {
 
 impl Engine {
     /// Returns a commit's summary. Always there: without a given one it is derived from the entries, and the
-    /// same entries give the same text.
+    /// same entries give the same text. Where the entries cannot be read, it says so beside their number: a chain
+    /// can be listed whatever became of its contents.
     ///
     /// # Errors
-    /// `CommitMissing`, and whatever reading the content says.
+    /// `CommitMissing`, and what the store says about itself rather than about this one content.
     pub fn summary_of(&self, id: CommitId) -> Result<SummaryText> {
         let commit = self.store.commit(id)?.ok_or(stemmata_store::StoreError::CommitMissing(id))?;
         self.summary(&commit)
@@ -50,16 +52,23 @@ impl Engine {
         if let Some((text, source)) = self.store.annotations(commit.id)?.summary {
             return Ok(SummaryText { text, source });
         }
-        let text = if commit.native_bytes > READ_BYTES_MAX {
-            format!("{} messages", commit.counts.messages)
-        } else {
-            let bytes = read_whole(self, commit.core.native_artifact())?;
-            derive(
-                commit.core.commit_type,
-                &Self::adapter(&commit.core.format, "read")?.decode(&bytes).entries,
-            )
+        let text = match self.derived_summary(commit) {
+            Ok(text) => text,
+            Err(error) => {
+                let reason = unreadable(&error).ok_or(error)?;
+                format!("{} messages ({reason})", commit.counts.messages)
+            }
         };
         Ok(SummaryText { text, source: SummarySource::Heuristic })
+    }
+
+    fn derived_summary(&self, commit: &Commit) -> Result<String> {
+        if commit.native_bytes > READ_BYTES_MAX {
+            return Ok(format!("{} messages", commit.counts.messages));
+        }
+        let adapter = Self::adapter(&commit.core.format, "read")?;
+        let bytes = read_whole(self, commit.core.native_artifact())?;
+        Ok(derive(commit.core.commit_type, &adapter.decode(&bytes).entries))
     }
 
     /// Returns the title of the session that a commit was captured in.
@@ -76,6 +85,16 @@ impl Engine {
             }
         }
         Ok(None)
+    }
+}
+
+/// Says why a commit's entries cannot be read, where that is about this commit alone.
+fn unreadable(error: &EngineError) -> Option<String> {
+    match error {
+        EngineError::Format { format, .. } => Some(format!("format `{format}` is not known")),
+        EngineError::Store(StoreError::ContentMissing(_)) => Some("their content is missing".to_owned()),
+        EngineError::Store(StoreError::Corrupt { .. }) => Some("their content is damaged".to_owned()),
+        _ => None,
     }
 }
 

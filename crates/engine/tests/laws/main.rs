@@ -8,5 +8,6 @@ mod live;
 mod materialized;
 mod placed;
 mod secrets;
+mod statements;
 mod subagents;
 mod support;
