@@ -1,6 +1,6 @@
 //! What made-up sessions promise: valid lines, whole links, whole tool pairs, the same for ever.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -146,7 +146,9 @@ fn a_seed_always_gives_the_same_bytes_and_time_goes_forward() {
             }
         }
     }
-    assert_ne!(ClaudeSession::new(1).build(), ClaudeSession::new(2).build());
+    let id = |seed, version| ClaudeSession::new(seed).version(version).build().session_id;
+    let ids = [id(1, "2.1.39"), id(2, "2.1.39"), id(1, "2.0.76"), id(1, "1.0.60")];
+    assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len());
 }
 
 #[test]

@@ -47,7 +47,9 @@ pub struct SessionLines {
 
 impl SessionLines {
     pub(super) fn new(settings: &ClaudeSession, mut rng: Rng, clock: Clock) -> Self {
-        let session_id = settings.session_id.clone().unwrap_or_else(|| rng.uuid());
+        // The same seed in another version is another session, or one file would overwrite the other.
+        let drawn_id = rng.fork(version_number(&settings.version)).uuid();
+        let session_id = settings.session_id.clone().unwrap_or(drawn_id);
         let mut lines = Lines::new(&settings.version, &session_id);
         let drawn = text::expand(&mut rng, "‹home›");
         lines.cwd = settings.cwd.clone().unwrap_or(drawn);
@@ -377,4 +379,9 @@ impl Iterator for SessionLines {
         }
         self.pending.pop_front()
     }
+}
+
+/// Returns a number of its own for every version.
+fn version_number(version: &str) -> u64 {
+    version.bytes().fold(7, |number, byte| number * 31 % 1_000_003 + u64::from(byte))
 }
