@@ -3,8 +3,8 @@
 use std::io;
 use std::sync::Arc;
 
-use stemmata_model::{ArtifactId, Commit, CommitId, CommitType};
-use stemmata_runtimes::adapter::{Segment, Segments, SourceError};
+use stemmata_model::{ArtifactId, Commit, CommitId, CommitType, Counts};
+use stemmata_runtimes::adapter::{Segment, Segments, SourceError, segment_number};
 
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
@@ -64,6 +64,15 @@ impl<'e> ChainSegments<'e> {
         &self.commits
     }
 
+    /// Returns the counts of the commit whose native content a number stands for, where `bytes` is all of it and
+    /// ends with a line: counts add up line by line, so nothing of it needs to be read again.
+    pub(crate) fn counts_of(&self, number: usize, bytes: &[u8]) -> Option<Counts> {
+        let position = number / 2;
+        let commit = self.commits.get(position).filter(|_| number == segment_number(position, false))?;
+        let is_whole = commit.native_bytes == u64::try_from(bytes.len()).expect("a length fits 64 bits");
+        (is_whole && bytes.ends_with(b"\n")).then_some(commit.counts)
+    }
+
     /// Returns the id, and the bytes where they are still in memory, of a numbered content
     /// (`adapter::segment_number`).
     pub(crate) fn content(&self, number: usize) -> (ArtifactId, Option<&[u8]>) {
@@ -96,7 +105,7 @@ impl<'e> ChainSegments<'e> {
             return Ok(None);
         };
         let native_id = commit.core.native_artifact();
-        let mut native = read_whole(self.engine, native_id)?;
+        let mut native = read_sized(self.engine, native_id, commit.native_bytes)?;
         if self.commits.is_empty()
             && let Some(cut) = self.cut
         {
@@ -132,7 +141,11 @@ impl Segments for ChainSegments<'_> {
 
 /// Reads a content that a planner needs in one piece.
 pub(crate) fn read_whole(engine: &Engine, id: ArtifactId) -> Result<Vec<u8>> {
-    let length = engine.store.content_length(id)?.unwrap_or(0);
+    read_sized(engine, id, engine.store.content_length(id)?.unwrap_or(0))
+}
+
+/// Reads a content whose length is known already, which saves looking it up.
+fn read_sized(engine: &Engine, id: ArtifactId, length: u64) -> Result<Vec<u8>> {
     if length > SEGMENT_BYTES_MAX {
         let bound = stemmata_store::StoreError::Bound {
             what: "a commit's content in bytes",

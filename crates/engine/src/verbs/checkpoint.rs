@@ -90,7 +90,6 @@ impl Engine {
         let parent = self.parent_of(request)?;
         let core = self.core_of(request, artifact, parent.as_ref());
         let id = core.id();
-        let existed = self.store.commit(id)?.is_some();
         batch.push(Write::Commit(NewCommit {
             core,
             rules: self.rules().0,
@@ -98,7 +97,8 @@ impl Engine {
             counts,
         }));
         let sighting = self.given_sighting(request, &key)?;
-        batch.push(Write::Session(Box::new(self.api_session(request, &sighting, key, id)?)));
+        let session = self.api_session(request, &sighting, key, parent.as_ref())?;
+        batch.push(Write::Session(Box::new(Session { tip: Some(id), ..session })));
         if let Some(text) = &request.summary {
             let text = Some(self.scrubber.scrub_text(text).text.into_owned());
             let change = Annotation::Summary { text, source: SummarySource::Given };
@@ -107,7 +107,8 @@ impl Engine {
         }
         batch.push(Write::Sighting { commit: id, sighting: Box::new(sighting) });
         batch.extend(retry.map(|key| Write::Cursor { key, value: id.to_string().into_bytes() }));
-        self.store.commit_batch(batch)?;
+        // Each look into the store costs as much as a tenth of the write, so the write itself says what was new.
+        let existed = self.store.commit_batch(batch)?.new_commits == 0;
         Ok(Checkpointed { id, existed, notes })
     }
 
@@ -209,15 +210,15 @@ impl Engine {
         Ok(Write::Sighting { commit, sighting: Box::new(sighting) })
     }
 
+    /// Returns the session as it is with one more commit, whose id is yet to be filled in as its tip.
     fn api_session(
         &self,
         request: &CheckpointRequest,
         sighting: &Sighting,
         key: SessionKey,
-        id: CommitId,
+        parent: Option<&Commit>,
     ) -> Result<Session> {
         let known = self.store.session(&key)?;
-        let parent = self.parent_of(request)?;
         let now = self.clock.now();
         Ok(Session {
             key,
@@ -234,8 +235,8 @@ impl Engine {
             version: None,
             started_at: known.as_ref().map_or(Some(now), |known| known.started_at),
             last_at: Some(now),
-            tip: Some(id),
-            commits: parent.as_ref().map_or(1, |parent| parent.depth + 2),
+            tip: None,
+            commits: parent.map_or(1, |parent| parent.depth + 2),
             messages: known.map_or(0, |known| known.messages) + request.messages.unwrap_or(0),
             bytes: parent.map_or(0, |parent| parent.cumulative_bytes),
         })

@@ -160,12 +160,22 @@ impl PlannedContext<'_> {
             };
             // Two records must never share a line: a cut tail is closed before what follows it.
             let join: &[u8] = if ends_with_newline { b"" } else { b"\n" };
-            for run in std::iter::once(join).chain(piece_runs(piece, &content)?) {
+            let runs = piece_runs(piece, &content)?;
+            let known = match runs[..] {
+                [whole] if counter.is_between_lines() => self.chain.counts_of(piece.segment, whole),
+                _ => None,
+            };
+            if let Some(counts) = known {
+                counter.add(counts);
+            }
+            for run in std::iter::once(join).chain(runs) {
                 if run.is_empty() {
                     continue;
                 }
                 sink(run).map_err(write_failed)?;
-                counter.bytes(run);
+                if known.is_none() {
+                    counter.bytes(run);
+                }
                 bytes += Bytes::of(run);
                 ends_with_newline = run.last() == Some(&b'\n');
             }
@@ -260,6 +270,14 @@ impl LineCounter {
                 self.line.extend_from_slice(part);
             }
         }
+    }
+
+    fn is_between_lines(&self) -> bool {
+        self.line.is_empty()
+    }
+
+    fn add(&mut self, counts: Counts) {
+        add(&mut self.closed, counts);
     }
 
     fn count(&mut self, line: &[u8]) {

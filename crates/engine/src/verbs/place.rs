@@ -1,7 +1,7 @@
 //! `resume` and `fork`: writes a context where a client looks, under a new session id.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write as _};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use stemmata_model::{CommitId, FormatId, Granularity, Note, SessionId};
@@ -15,6 +15,9 @@ use crate::capture::ingest::ChainTotals;
 use crate::engine::{Engine, runtime_of};
 use crate::error::{EngineError, Result};
 use crate::verbs::materialize::{PlannedContext, Stop};
+
+/// Bytes hashed and written at once: line by line the hash would take six times as long.
+const OUTPUT_BYTES: usize = 256 * 1024;
 
 /// Where and how to place a context.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,12 +129,13 @@ impl Engine {
         let file = owner_only_temp(folder)?;
         let adapter = context.adapter;
         let mut output = Output {
-            file: BufWriter::with_capacity(256 * 1024, file),
+            file,
             placer: adapter.placer(request),
             validator: adapter.validator(request.client_version.as_deref()),
             hasher: blake3::Hasher::new_keyed(&self.store.identity()?.secret),
             line: Vec::new(),
             out: Vec::new(),
+            checked: 0,
             written: 0,
         };
         let (bytes, counts) = context.write(&mut |piece: &[u8]| output.bytes(piece))?;
@@ -142,9 +146,7 @@ impl Engine {
         let validation = output.validator.finish();
         let placed_bytes = output.written;
         let hash = *output.hasher.finalize().as_bytes();
-        let file =
-            output.file.into_inner().map_err(|error| EngineError::io("write", path)(error.into_error()))?;
-        Ok(Written { file, hash, taken_bytes, placed_bytes, validation, notes })
+        Ok(Written { file: output.file, hash, taken_bytes, placed_bytes, validation, notes })
     }
 
     /// Makes the file appear under its name, durable and never over another, and records it.
@@ -246,12 +248,16 @@ impl Engine {
 
 /// Rewrites, checks, hashes and writes, line by line.
 struct Output {
-    file: BufWriter<tempfile::NamedTempFile>,
+    file: tempfile::NamedTempFile,
     placer: Box<dyn Placer>,
     validator: Box<dyn Validator>,
     hasher: blake3::Hasher,
     line: Vec<u8>,
+    /// Checked lines that are not written yet, and behind them what the placer just added.
     out: Vec<u8>,
+    /// Bytes of `out` that were checked.
+    checked: usize,
+    /// Bytes of the file, those in `out` included.
     written: u64,
 }
 
@@ -283,18 +289,25 @@ impl Output {
     fn finish(&mut self) -> io::Result<Vec<Note>> {
         let notes = self.placer.finish(&mut self.out);
         self.emit()?;
-        self.file.flush()?;
+        self.flush()?;
         Ok(notes)
     }
 
     fn emit(&mut self) -> io::Result<()> {
-        for line in self.out.split_inclusive(|byte| *byte == b'\n') {
+        let added = self.out.get(self.checked..).unwrap_or_default();
+        for line in added.split_inclusive(|byte| *byte == b'\n') {
             self.validator.line(line);
         }
+        self.written += u64::try_from(added.len()).expect("a length fits 64 bits");
+        self.checked = self.out.len();
+        if self.checked >= OUTPUT_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
         self.hasher.update(&self.out);
         self.file.write_all(&self.out)?;
-        self.written += u64::try_from(self.out.len()).expect("a length fits 64 bits");
         self.out.clear();
+        self.checked = 0;
         Ok(())
     }
 }
