@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use stemmata_engine::HistoryRow;
 use stemmata_model::{CommitId, CommitType};
-use stemmata_store::{Session, SessionFilter, SessionOrigin};
+use stemmata_store::{PAGE_ROWS_MAX, Page, Session, SessionFilter, SessionOrigin};
 
 use crate::args::browse::Log;
-use crate::commands::list::{nothing, say_cut, sessions};
+use crate::commands::list::{nothing, say_cut};
 use crate::commands::{history, rows};
 use crate::errors::{CliError, Exit};
 use crate::output::commit::{ShortIds, mark};
@@ -16,8 +16,11 @@ use crate::output::table::{Cell, Column, Table, cell, fit, pieces};
 use crate::output::{commit, session, size, time, v1};
 use crate::wiring::App;
 
-/// Sessions that are looked at to count subagents: all of a large home, in one pass.
-const COUNTED_MAX: usize = 20_000;
+/// Sessions that are looked at to count subagents, however old the shown ones are.
+const COUNTED_MAX: usize = 200_000;
+
+/// Sessions that are read at once: a few screens.
+const PAGE_ROWS: usize = 128;
 
 /// Commits of one chain that are looked at for its marks; a longer one says so with a `+`.
 const MARKED_COMMITS_MAX: usize = 2_000;
@@ -55,7 +58,7 @@ fn of_sessions(app: &App, limit: Option<usize>) -> Result<Exit, CliError> {
 
 /// Returns the newest sessions that are no subagents, and whether there are more.
 fn newest(app: &App, wanted: usize) -> Result<(Vec<(Session, Marks)>, bool), CliError> {
-    let all = sessions(app, &SessionFilter::default(), COUNTED_MAX.max(wanted))?;
+    let all = reaching_back(app, wanted)?;
     let mut subagents: HashMap<String, u64> = HashMap::new();
     for parent in all.iter().filter_map(|session| session.parent_session.as_ref()) {
         *subagents.entry(parent.to_string()).or_default() += 1;
@@ -69,6 +72,29 @@ fn newest(app: &App, wanted: usize) -> Result<(Vec<(Session, Marks)>, bool), Cli
         shown.push((session, marks));
     }
     Ok((shown, is_cut))
+}
+
+/// Reads sessions, the latest active first, until there are enough that are no subagents and all of those'
+/// subagents are among them: a subagent is never active before its session began.
+fn reaching_back(app: &App, wanted: usize) -> Result<Vec<Session>, CliError> {
+    let store = app.engine()?.store();
+    let mut all: Vec<Session> = Vec::new();
+    while all.len() < COUNTED_MAX {
+        let page = Page {
+            skip: u64::try_from(all.len()).unwrap_or(u64::MAX),
+            rows_max: PAGE_ROWS.max(wanted.min(PAGE_ROWS_MAX)),
+        };
+        let rows = store.sessions(&SessionFilter::default(), page)?;
+        let is_last = rows.len() < page.rows_max;
+        all.extend(rows);
+        let main: Vec<&Session> = all.iter().filter(|session| session.parent_session.is_none()).collect();
+        let began = main.iter().take(wanted).filter_map(|session| session.started_at).min();
+        let reached = all.last().and_then(|session| session.last_at);
+        if is_last || (main.len() > wanted && reached < began) {
+            break;
+        }
+    }
+    Ok(all)
 }
 
 /// Returns the newest sessions as `log` shows them, and the newest commit.
