@@ -41,8 +41,9 @@ pub fn check_writers_at_once(make: Make<'_>) {
             assert_eq!(store.sightings(commit.id, 9).expect("a read").len(), 1);
         }
     }
-    let commits = store.usage().expect("a read").commits;
-    assert_eq!(commits, u64::try_from(WRITERS * BATCHES + 1).expect("a small number"));
+    let usage = store.usage().expect("a read");
+    let expected = u64::try_from(WRITERS * BATCHES + 1).expect("a small number");
+    assert_eq!((usage.commits, usage.contents), (expected, expected), "nothing of a refused batch is left");
     verify_is_clean(store);
 }
 

@@ -1,14 +1,12 @@
 //! The files of a store: who may read them, what is no store, and which formats are read.
 
-mod support;
-
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::Path;
 
+use super::support::{chain, damages, open, read, try_open};
 use rusqlite::Connection;
 use stemmata_store::{SqliteStore, Store, StoreError, StoreErrorKind};
-use support::{chain, damages, open, read, try_open};
 use tempfile::TempDir;
 
 const FILE: &str = "stemmata.db";
@@ -103,7 +101,7 @@ fn a_store_cut_at_any_page_is_an_error_and_never_a_panic() {
         let readable = ids.iter().filter(|id| matches!(store.commit(**id), Ok(Some(_)))).count();
         assert!(cut == 0 || !found.is_empty(), "cut at {cut}: {readable} of 60 are readable");
         let _answer = store.usage();
-        let _answer = store.commit_batch(support::checkpoint("s2", None, 0, 300).1);
+        let _answer = store.commit_batch(super::support::checkpoint("s2", None, 0, 300).1);
     }
 }
 
@@ -122,7 +120,7 @@ fn a_store_of_a_newer_format_is_refused_or_left_as_it_is() {
         .expect("a newer format");
     let store = open(home.path());
     let last = ids.last().copied();
-    let (next, batch) = support::checkpoint("s1", last, 3, 500);
+    let (next, batch) = super::support::checkpoint("s1", last, 3, 500);
     store.commit_batch(batch).expect("an older version goes on writing");
     assert_eq!(store.ancestors(next, 9).expect("a read").len(), 4);
     assert_eq!(damages(&store), []);
@@ -178,7 +176,7 @@ fn a_lock_held_by_another_process_is_waited_for_and_named() {
     let ids = chain(&store, "s1", 2, 500);
     let other = Connection::open(home.path().join(FILE)).expect("a database");
     other.execute_batch("BEGIN IMMEDIATE").expect("a lock");
-    let (next, batch) = support::checkpoint("s1", ids.last().copied(), 2, 500);
+    let (next, batch) = super::support::checkpoint("s1", ids.last().copied(), 2, 500);
     let error = store.commit_batch(batch.clone()).expect_err("it is locked");
     assert!(matches!(error, StoreError::Locked { waited_ms } if waited_ms >= 50), "{error}");
     assert_eq!(error.kind(), StoreErrorKind::Locked);

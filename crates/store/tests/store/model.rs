@@ -1,9 +1,8 @@
 //! SQLite answers as the plain model in memory does, whatever the writes.
 
-mod support;
-
 use std::collections::HashMap;
 
+use super::support::{machine, new_commit, open, read, session, sighting};
 use proptest::prelude::*;
 use stemmata_model::{
     ArtifactId, Closure, CommitId, CommitType, EntryId, Granularity, Principal, SessionId, SummarySource,
@@ -13,7 +12,6 @@ use stemmata_store::{
     Annotation, ContentPart, Link, LinkKind, MemoryStore, NewContent, Page, Placement, ResolveScope,
     SessionFilter, SessionOrigin, Store, StoreError, TipFilter, Write,
 };
-use support::{machine, new_commit, open, read, session, sighting};
 use tempfile::TempDir;
 
 /// What one write is made from: a kind, and numbers that pick from what there is.
@@ -301,7 +299,7 @@ fn listings(store: &dyn Store) -> Vec<String> {
         "{} {} {} {} {}",
         usage.commits, usage.sessions, usage.contents, usage.logical_bytes, usage.distinct_bytes
     ));
-    tell(format!("{:?}", support::damages(store)));
+    tell(format!("{:?}", super::support::damages(store)));
     told_all
 }
 

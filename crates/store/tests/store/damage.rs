@@ -1,17 +1,15 @@
 //! Damaged bytes: never handed out, named, found by `verify`, and no harm to the others.
 
-mod support;
-
 use std::fs::{self, File};
 use std::io::Write as _;
 
+use super::support::{chain, damages, open, read, try_open};
 use rusqlite::{Connection, params};
 use stemmata_model::{ArtifactId, CommitId};
 use stemmata_store::{
     ContentPart, NewContent, Page, SessionFilter, SqliteStore, Store, StoreError, StoreErrorKind, TipFilter,
     Write,
 };
-use support::{chain, damages, open, read, try_open};
 use tempfile::TempDir;
 
 const FILE: &str = "stemmata.db";
@@ -73,7 +71,7 @@ fn every_flipped_bit_of_a_content_is_found() {
     for other in others {
         read(&store, other).expect("the others are readable");
     }
-    let (next, batch) = support::checkpoint("s1", ids.last().copied(), 3, 300);
+    let (next, batch) = super::support::checkpoint("s1", ids.last().copied(), 3, 300);
     store.commit_batch(batch).expect("writing goes on");
     assert_eq!(store.ancestors(next, 9).expect("a read").len(), 4);
 }
@@ -82,7 +80,7 @@ fn every_flipped_bit_of_a_content_is_found() {
 fn a_damaged_part_damages_what_is_made_of_it_and_is_named_by_it() {
     let home = TempDir::new().expect("a directory");
     let store = open(home.path());
-    let parts: Vec<Vec<u8>> = (0..3).map(|seed| support::turn(seed, 400)).collect();
+    let parts: Vec<Vec<u8>> = (0..3).map(|seed| super::support::turn(seed, 400)).collect();
     let whole = parts.concat();
     let id = stemmata_model::artifact_id(&whole);
     let composed = NewContent::composed(id, parts.iter().cloned().map(ContentPart::Bytes).collect());

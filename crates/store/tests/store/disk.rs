@@ -1,16 +1,13 @@
 //! Disks that are full or read-only: a clear error, nothing lost, and on it goes when there is room again.
 //!
 //! Needs to mount file systems, and says that it was skipped where it may not.
-#![cfg(target_os = "linux")]
-
-mod support;
 
 use std::path::Path;
 use std::process::Command;
 
+use super::support::{checkpoint, damages, open, read, try_open};
 use stemmata_model::CommitId;
 use stemmata_store::{Store, StoreError, StoreErrorKind};
-use support::{checkpoint, damages, open, read, try_open};
 use tempfile::TempDir;
 
 /// A small file system in memory, unmounted when it is dropped.
@@ -92,7 +89,7 @@ fn a_full_disk_has_no_room_for_a_new_store_and_says_so() {
     assert_eq!(error.kind(), StoreErrorKind::Full, "{error}");
     mount.remount("size=16m");
     let store = open(&mount.home.path().join("store"));
-    support::chain(&store, "s1", 3, 500);
+    super::support::chain(&store, "s1", 3, 500);
     assert_eq!(damages(&store), []);
 }
 
@@ -100,7 +97,7 @@ fn a_full_disk_has_no_room_for_a_new_store_and_says_so() {
 fn a_read_only_disk_is_named() {
     let Some(mount) = Mount::new("16m") else { return };
     let dir = mount.home.path().join("store");
-    let ids = support::chain(&open(&dir), "s1", 3, 500);
+    let ids = super::support::chain(&open(&dir), "s1", 3, 500);
     mount.remount("ro");
     match try_open(&dir) {
         Ok(store) => {

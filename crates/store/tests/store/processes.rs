@@ -1,17 +1,14 @@
 //! Processes that die and processes that write at once.
 //!
 //! A child is this test binary once more, running `child` with its orders in the environment.
-#![cfg(unix)]
-
-mod support;
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
+use super::support::{checkpoint, damages, read};
 use stemmata_model::CommitId;
 use stemmata_store::{SqliteOptions, SqliteStore, Store};
-use support::{checkpoint, damages, read};
 use tempfile::TempDir;
 
 /// Children that are killed.
@@ -52,7 +49,7 @@ fn child() {
 
 fn spawn(dir: &Path, name: &str, count: u64) -> (Child, BufReader<ChildStdout>) {
     let mut child = Command::new(std::env::current_exe().expect("a path"))
-        .args(["child", "--exact", "--nocapture", "--test-threads=1"])
+        .args(["processes::child", "--exact", "--nocapture", "--test-threads=1"])
         .env(ORDERS, format!("{}|{name}|{count}", dir.display()))
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

@@ -1,12 +1,17 @@
-//! The SQLite backend keeps every promise of the seam.
+//! Both backends keep every promise of the seam.
 
 use std::path::PathBuf;
 
-use stemmata_store::{SqliteOptions, SqliteStore, Store, conformance};
+use stemmata_store::{MemoryStore, SqliteOptions, SqliteStore, Store, conformance};
 use tempfile::TempDir;
 
 fn open(dir: &std::path::Path) -> Box<dyn Store> {
     Box::new(SqliteStore::open(dir, SqliteOptions::default()).expect("a store"))
+}
+
+#[test]
+fn memory_conforms() {
+    conformance::run(&mut || Box::new(MemoryStore::default()));
 }
 
 #[test]

@@ -1,0 +1,11 @@
+//! The store's tests: both backends against the seam, and the SQLite store against a hard world.
+
+mod conformance;
+mod damage;
+#[cfg(target_os = "linux")]
+mod disk;
+mod files;
+mod model;
+#[cfg(unix)]
+mod processes;
+mod support;
