@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use stemmata_engine::{
-    CaptureOptions, CheckpointContent, CheckpointRequest, Engine, EngineError, ErrorKind, PlaceOptions, Stop,
-    Tier, Update,
+    CaptureOptions, CheckpointContent, CheckpointRequest, EngineError, ErrorKind, PlaceOptions, Stop, Tier,
+    Update,
 };
 use stemmata_model::{
     Closure, CommitCore, CommitId, CommitType, Counts, FormatId, MachineId, NoteCode, Principal, SessionId,
@@ -288,8 +288,8 @@ fn an_id_from_one_machine_leads_to_the_same_context_on_another() {
     let folder = Folder::new();
     let bytes = bytes_of(&ClaudeSession::new(23).turns(4).compactions(1).build());
     let reviewer = engine_on("m-left", memory());
-    let reviewed = import(&reviewer, &folder.write("left.jsonl", &bytes)).session.tip.expect("a tip");
-    let finding = closed(&reviewer, reviewed)[1];
+    let tip = import(&reviewer, &folder.write("left.jsonl", &bytes)).session.tip.expect("a tip");
+    let finding = closed(&reviewer, tip)[1];
 
     let author = engine_on("m-right", memory());
     import(&author, &folder.write("right.jsonl", &bytes));
