@@ -60,7 +60,7 @@ fn command(app: &App, command: Command) -> Result<Exit, CliError> {
         Command::Snapshot(args) => commands::snapshot::run(app, &args),
         Command::Current(args) => commands::current::run(app, &args),
         Command::Update(args) => commands::update::run(app, args),
-        Command::Tag(args) => commands::tag::run(app, args),
+        Command::Tag(args) => commands::tag::run(app, &args),
         Command::Pin(args) => commands::pin::run(app, &args, true),
         Command::Unpin(args) => commands::pin::run(app, &args, false),
         Command::Verify(_) => commands::verify::run(app),

@@ -131,10 +131,14 @@ impl App {
     /// Finds the commit that the user means.
     pub(crate) fn find(&self, reference: &str) -> Result<CommitId, CliError> {
         let engine = self.engine()?;
-        // A path is the user's, relative to where the command was called.
-        if reference.contains(['/', '\\']) || Path::new(reference).extension().is_some() {
-            let path = self.environment.absolute(Path::new(reference));
-            return Ok(engine.find(&path.to_string_lossy())?);
+        // A path is the user's, relative to where the command was called; a tag may look like one.
+        let path = Path::new(reference);
+        let is_path = path.components().count() > 1 || path.extension().is_some_and(|own| own == "jsonl");
+        if is_path
+            && let Some(session) = engine.find_session(&self.environment.absolute(path).to_string_lossy())?
+            && let Some(tip) = session.tip
+        {
+            return Ok(tip);
         }
         Ok(engine.find(reference)?)
     }

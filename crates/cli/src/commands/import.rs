@@ -3,7 +3,6 @@
 //! What a transcript is and where commits end is the engine's.
 
 use std::path::PathBuf;
-use std::sync::OnceLock;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use stemmata_engine::{CaptureOptions, Engine, ErrorKind, FileState, ImportProgress, ImportReport};
@@ -97,38 +96,34 @@ fn nothing_found(app: &App) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// Shows that something happens, where a person watches.
+/// Shows how far the work is, where a person watches.
 struct Progress {
     bar: ProgressBar,
-    files: OnceLock<()>,
 }
 
 impl Progress {
     fn start(app: &App, engine: &Engine, paths: &[PathBuf], full: bool) -> Result<Self, CliError> {
         let watched = app.console.err.is_terminal && !app.console.quiet;
-        if !app.console.json && !app.console.quiet {
-            found(app, engine, paths, full)?;
-        }
+        let total =
+            if app.console.json || app.console.quiet { None } else { Some(found(app, engine, paths, full)?) };
         let target = if watched { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let bar = ProgressBar::with_draw_target(None, target);
+        let bar = ProgressBar::with_draw_target(total, target);
+        let template = match total {
+            Some(_) => "{spinner} {bar:24} {bytes} of {total_bytes}  {msg}",
+            None => "{spinner} {bytes}  {msg}",
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
         if watched {
-            let style = ProgressStyle::with_template(
-                "{spinner} {pos}/{len} files  {wide_bar}  {bytes_per_sec} {msg}",
-            );
-            if let Ok(style) = style.or_else(|_| ProgressStyle::with_template("{pos}/{len}")) {
-                bar.set_style(style);
-            }
             bar.enable_steady_tick(std::time::Duration::from_millis(120));
         }
-        Ok(Self { bar, files: OnceLock::new() })
+        Ok(Self { bar })
     }
 
     fn step(&self, step: &ImportProgress<'_>) {
-        self.files.get_or_init(|| self.bar.set_length(u64::try_from(step.files).unwrap_or(u64::MAX)));
-        self.bar.inc(1);
-        if let Some(name) = step.path.file_name() {
-            self.bar.set_message(name.to_string_lossy().into_owned());
-        }
+        self.bar.inc(step.bytes);
+        self.bar.set_message(format!("{} of {}", step.done, size::plural(step.files, "file")));
     }
 
     fn end(&self) {
@@ -136,16 +131,17 @@ impl Progress {
     }
 }
 
-/// Says what is about to be read.
-fn found(app: &App, engine: &Engine, paths: &[PathBuf], full: bool) -> Result<(), CliError> {
+/// Says what is about to be read, and returns the bytes of all files that are looked at.
+fn found(app: &App, engine: &Engine, paths: &[PathBuf], full: bool) -> Result<u64, CliError> {
     let files = engine.survey(paths)?;
     let of = |wanted: &[FileState]| -> (u64, u64) {
         let matching = files.iter().filter(|file| wanted.contains(&file.state));
         matching.fold((0, 0), |(count, bytes), file| (count + 1, bytes + file.bytes))
     };
+    let looked_bytes = files.iter().map(|file| file.bytes).sum();
     let (all, all_bytes) = of(&[FileState::New, FileState::Changed, FileState::Unchanged]);
     if all == 0 {
-        return Ok(());
+        return Ok(looked_bytes);
     }
     let (fresh, _) = of(&[FileState::New]);
     let (changed, _) = of(&[FileState::Changed]);
@@ -162,7 +158,7 @@ fn found(app: &App, engine: &Engine, paths: &[PathBuf], full: bool) -> Result<()
         size::bytes(all_bytes),
         places.join(", "),
     ));
-    Ok(())
+    Ok(looked_bytes)
 }
 
 fn wire(report: &ImportReport, elapsed_ms: u64) -> v1::Import {

@@ -115,3 +115,28 @@ fn a_secret_never_lands_in_the_store_or_the_log_and_is_counted() {
         }
     }
 }
+
+#[test]
+fn an_interrupted_import_leaves_a_sound_store_and_goes_on() {
+    let stage = Stage::new();
+    let mut bytes = Vec::new();
+    ClaudeSession::new(13).approx_bytes(16_000_000).write_to(&mut bytes).unwrap();
+    let path = stage.home.write("a.jsonl", &bytes);
+    let mut command = stage.command(&["import", path.to_str().unwrap(), "--quiet"]);
+    let mut child = command.stdout(std::process::Stdio::null()).spawn().unwrap();
+    let log = stage.database().with_file_name("stemmata.db-wal");
+    let is_writing = || std::fs::metadata(&log).is_ok_and(|metadata| metadata.len() > 500_000);
+    while !is_writing() && child.try_wait().unwrap().is_none() {
+        std::thread::yield_now();
+    }
+    let interrupted = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(interrupted.is_ok());
+    let ended = child.wait().unwrap();
+    if ended.code() == Some(0) {
+        println!("skipped the interruption: the import was quicker");
+    }
+    assert_eq!(stage.json(&["verify"])["ok"], true);
+    let session = stage.import(&path);
+    assert!(stage.native(session["tip"].as_str().unwrap()) == bytes);
+    assert_eq!(stage.json(&["verify"])["ok"], true);
+}
