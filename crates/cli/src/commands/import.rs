@@ -109,8 +109,8 @@ impl Progress {
         let target = if watched { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(total, target);
         let template = match total {
-            Some(_) => "{spinner} {bar:24} {bytes} of {total_bytes}  {msg}",
-            None => "{spinner} {bytes}  {msg}",
+            Some(_) => "{spinner} {bar:24} {decimal_bytes} of {decimal_total_bytes}  {msg}",
+            None => "{spinner} {decimal_bytes}  {msg}",
         };
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
