@@ -105,10 +105,11 @@ fn cover(
 
 fn see(state: &mut State, id: CommitId, sighting: Sighting) -> Result<(), StoreError> {
     need(state, id)?;
-    let key = (id, SightingKey::of(&sighting));
-    let earlier = state.sightings.get(&key).is_some_and(|stored| moment(stored) <= moment(&sighting));
-    if !earlier {
-        state.sightings.put(key, sighting);
+    let mut own = state.sightings.get(&id).cloned().unwrap_or_default();
+    let key = SightingKey::of(&sighting);
+    if own.get(&key).is_none_or(|stored| moment(&sighting) < moment(stored)) {
+        own.insert(key, sighting);
+        state.sightings.put(id, own);
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ mod content;
 mod table;
 mod verify;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -61,6 +61,8 @@ impl SightingKey {
     }
 }
 
+type Sightings = BTreeMap<SightingKey, Sighting>;
+
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Note {
     commit: CommitId,
@@ -75,7 +77,7 @@ struct State {
     commits: Table<CommitId, Commit>,
     /// By parent and by the order of storing.
     children: Table<(CommitId, u64), CommitId>,
-    sightings: Table<(CommitId, SightingKey), Sighting>,
+    sightings: Table<CommitId, Sightings>,
     sessions: Table<SessionKey, Session>,
     cursors: Table<SessionKey, Vec<u8>>,
     placements: Table<(MachineId, String), Placement>,
@@ -153,7 +155,7 @@ impl State {
     }
 
     fn sightings_of(&self, commit: CommitId) -> impl Iterator<Item = &Sighting> {
-        self.sightings.iter().filter(move |((of, _), _)| *of == commit).map(|(_, sighting)| sighting)
+        self.sightings.get(&commit).into_iter().flat_map(BTreeMap::values)
     }
 
     fn is_tip(&self, commit: &Commit, filter: &TipFilter) -> bool {
@@ -187,11 +189,8 @@ impl State {
             ResolveScope::Session(session) => *session == sighting.session,
             ResolveScope::Project(_) => places.contains(&(&sighting.machine, &sighting.session)),
         };
-        self.sightings
-            .iter()
-            .filter(|(_, sighting)| wanted(sighting))
-            .map(|((commit, _), _)| *commit)
-            .collect()
+        let seen = self.sightings.iter().filter(|(_, own)| own.values().any(wanted));
+        seen.map(|(commit, _)| *commit).collect()
     }
 }
 

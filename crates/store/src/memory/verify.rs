@@ -23,7 +23,9 @@ pub(super) fn verify(state: &State, found: &mut dyn FnMut(Damage)) -> Verified {
             });
         }
     }
-    let sessions = state.sessions.len() + state.sightings.len() + state.links.len();
+    let sessions = state.sessions.len()
+        + state.sightings.iter().map(|(_, own)| own.len()).sum::<usize>()
+        + state.links.len();
     verified.references = u64::try_from(sessions).expect("a length fits 64 bits");
     verified
 }

@@ -225,3 +225,62 @@ fn bytes_flipped_anywhere_in_the_file_never_panic_and_never_change_what_is_read(
     }
     assert!(unread < sound.len() / 397 / 2, "{unread} damaged stores could not be opened at all");
 }
+
+/// The bytes of a store's database and of its log, which holds all of its commits but the first.
+fn store_with_log() -> (Vec<CommitId>, Vec<u8>, Vec<u8>) {
+    let home = TempDir::new().expect("a directory");
+    let store = open(home.path());
+    let first = chain(&store, "s1", 1, 300);
+    let database = Connection::open(home.path().join(FILE)).expect("a database");
+    database.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).expect("a copied log");
+    let mut ids = first;
+    for step in 1..12 {
+        let (id, batch) = super::support::checkpoint("s1", ids.last().copied(), step, 300);
+        store.commit_batch(batch).expect("a batch that can be applied");
+        ids.push(id);
+    }
+    let bytes = |name: &str| fs::read(home.path().join(name)).expect("a file");
+    (ids, bytes(FILE), bytes("stemmata.db-wal"))
+}
+
+/// Opens a store whose log is as given, and says how many commits of the chain it has: all up to some one.
+fn commits_with_log(ids: &[CommitId], database: &[u8], log: &[u8]) -> usize {
+    let home = place(database);
+    File::create(home.path().join("stemmata.db-wal"))
+        .and_then(|mut file| file.write_all(log))
+        .expect("a file");
+    let store = open(home.path());
+    let there = ids.iter().take_while(|id| store.commit(**id).expect("a read").is_some()).count();
+    assert!(
+        ids[there..].iter().all(|id| store.commit(*id).expect("a read").is_none()),
+        "a gap after {there}"
+    );
+    for id in artifacts(&store, &ids[..there]) {
+        read(&store, id).expect("what is there is whole");
+    }
+    assert_eq!(damages(&store), []);
+    let parent = there.checked_sub(1).map(|last| ids[last]);
+    store.commit_batch(super::support::checkpoint("s2", parent, 99, 300).1).expect("writing goes on");
+    there
+}
+
+#[test]
+fn a_log_torn_or_flipped_anywhere_leaves_whole_commits_up_to_some_one() {
+    let (ids, database, log) = store_with_log();
+    assert_eq!(commits_with_log(&ids, &database, &log), ids.len());
+    let mut counts = Vec::new();
+    for cut in (0..log.len()).step_by(1999) {
+        counts.push(commits_with_log(&ids, &database, &log[..cut]));
+        let mut flipped = log.clone();
+        flipped[cut] ^= 0x10;
+        let there = commits_with_log(&ids, &database, &flipped);
+        assert!(there < ids.len() || cut < 32, "a flipped bit at {cut} was not noticed");
+        // Later pages of the file are there, but the log ends where it is torn.
+        let mut torn = log.clone();
+        torn[cut..].fill(0);
+        commits_with_log(&ids, &database, &torn);
+    }
+    assert!(counts.is_sorted() && counts.first() == Some(&1), "{counts:?}");
+    counts.dedup();
+    assert!(counts.len() > 6, "{counts:?}");
+}

@@ -112,3 +112,46 @@ fn a_read_only_disk_is_named() {
     mount.remount("rw");
     assert_eq!(open(&dir).ancestors(ids[2], 9).expect("a read").len(), 3);
 }
+
+#[test]
+fn wherever_the_room_ends_nothing_is_lost_and_it_goes_on() {
+    let Some(mount) = Mount::new("64m") else { return };
+    for pages in (60..220).step_by(7) {
+        let dir = mount.home.path().join(pages.to_string());
+        let used = used_kib(mount.home.path());
+        mount.remount(&format!("size={}k", used + pages * 4));
+        let mut ids: Vec<CommitId> = Vec::new();
+        let opened = try_open(&dir);
+        if let Ok(store) = &opened {
+            for step in 0..100 {
+                let (id, batch) = checkpoint("s1", ids.last().copied(), step, 3000);
+                match store.commit_batch(batch) {
+                    Ok(_) => ids.push(id),
+                    Err(error) => {
+                        assert_eq!(error.kind(), StoreErrorKind::Full, "{pages} pages: {error:?}");
+                        break;
+                    }
+                }
+            }
+        }
+        if let Err(error) = &opened {
+            assert_eq!(error.kind(), StoreErrorKind::Full, "{pages} pages: {error:?}");
+        }
+        drop(opened);
+        mount.remount("size=64m");
+        let store = open(&dir);
+        for id in &ids {
+            let commit = store.commit(*id).expect("a read").expect("what was acknowledged is there");
+            read(&store, commit.core.artifact).expect("and readable");
+        }
+        store.commit_batch(checkpoint("s1", ids.last().copied(), 200, 3000).1).expect("there is room again");
+        assert_eq!(damages(&store), []);
+    }
+}
+
+/// Kibibytes that a file system has in use.
+fn used_kib(path: &Path) -> u64 {
+    let output = Command::new("df").args(["-k", "--output=used"]).arg(path).output().expect("df");
+    let text = String::from_utf8(output.stdout).expect("text");
+    text.lines().last().and_then(|line| line.trim().parse().ok()).expect("a number")
+}

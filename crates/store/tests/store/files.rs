@@ -193,7 +193,11 @@ fn metadata_and_indexes_take_few_bytes_a_commit() {
     let mut sizes = Vec::new();
     for commits in [1000, 3000] {
         let dir = home.path().join(commits.to_string());
-        chain(&open(&dir), "0f8fad5b-d9cb-469f-a165-70867728950e", commits, 2000);
+        let store = open(&dir);
+        chain(&store, "0f8fad5b-d9cb-469f-a165-70867728950e", commits, 2000);
+        let log = fs::metadata(dir.join("stemmata.db-wal")).expect("a log").len();
+        assert!(log < 32 * 1024 * 1024, "the log is copied while commits go on, and has {log} bytes");
+        drop(store);
         let database = Connection::open(dir.join(FILE)).expect("a database");
         let (metadata, hashes): (i64, i64) = database
             .query_row(

@@ -18,6 +18,15 @@ use crate::sqlite::pieces::{self, Piece};
 
 const READING: &str = "reading a content";
 
+/// The columns of a content, in the order in which they are taken.
+macro_rules! content_columns {
+    () => {
+        "hash, length, coding, dictionary, bytes"
+    };
+}
+
+pub(super) use content_columns;
+
 /// Memory that reads reuse, so that a small content costs no allocation.
 #[derive(Default)]
 pub(in crate::sqlite) struct Buffers {
@@ -47,11 +56,11 @@ pub(in crate::sqlite) fn hash_of_pieces(
 
 /// Decodes a literal row and holds it to its hash.
 fn decode_literal(row: &Row<'_>, decoded: &mut Vec<u8>) -> Result<ArtifactId, Damaged> {
-    let hash = ArtifactId::from_bytes(row.get("hash").map_err(Damaged::from)?);
-    let length: i64 = row.get("length")?;
-    let coding: i64 = row.get("coding")?;
-    let dictionary: Option<i64> = row.get("dictionary")?;
-    let stored = row.get_ref("bytes")?.as_bytes().map_err(rusqlite::Error::from)?;
+    let hash = ArtifactId::from_bytes(row.get(0).map_err(Damaged::from)?);
+    let length: i64 = row.get(1)?;
+    let coding: i64 = row.get(2)?;
+    let dictionary: Option<i64> = row.get(3)?;
+    let stored = row.get_ref(4)?.as_bytes().map_err(rusqlite::Error::from)?;
     let length = usize::try_from(length)
         .ok()
         .filter(|length| *length <= PART_BYTES_MAX)
@@ -72,19 +81,19 @@ pub(super) fn verify_row(
     row: &Row<'_>,
     buffers: &mut Buffers,
 ) -> Result<(), StoreError> {
-    let hash: [u8; 32] = row.get("hash").during(READING)?;
+    let hash: [u8; 32] = row.get(0).during(READING)?;
     let id = ArtifactId::from_bytes(hash);
-    let coding: i64 = row.get("coding").during(READING)?;
+    let coding: i64 = row.get(2).during(READING)?;
     if coding != Coding::Composed.number() {
         return decode_literal(row, &mut buffers.decoded).map(|_| ()).map_err(|damaged| damaged.of(id));
     }
-    let whole = row.get::<_, i64>("length").during(READING)?.cast_unsigned();
+    let whole = row.get::<_, i64>(1).during(READING)?.cast_unsigned();
     let pieces = list_of(row, id)?;
     read_composed(connection, (id, whole, &pieces), None, (&mut buffers.decoded, &mut |_| Ok(())))
 }
 
 fn list_of(row: &Row<'_>, id: ArtifactId) -> Result<Vec<Piece>, StoreError> {
-    let list = row.get_ref("bytes").during(READING)?;
+    let list = row.get_ref(4).during(READING)?;
     list.as_bytes()
         .ok()
         .and_then(pieces::decode)
@@ -115,7 +124,7 @@ struct Parts<'a> {
 impl<'a> Parts<'a> {
     fn new(connection: &'a Connection, id: ArtifactId) -> Result<Self, StoreError> {
         let statement = connection
-            .prepare_cached("SELECT hash, length, coding, dictionary, bytes FROM content WHERE row = ?1")
+            .prepare_cached(concat!("SELECT ", content_columns!(), " FROM content WHERE row = ?1"))
             .during(READING)?;
         Ok(Self { statement, id })
     }
@@ -193,19 +202,20 @@ impl Reader {
     ) -> Result<(), StoreError> {
         let mut statement = self
             .connection
-            .prepare_cached(
-                "SELECT hash, length, coding, dictionary, bytes FROM content \
-                 WHERE substr(hash, 1, 8) = ?1 AND hash = ?2",
-            )
+            .prepare_cached(concat!(
+                "SELECT ",
+                content_columns!(),
+                " FROM content WHERE substr(hash, 1, 8) = ?1 AND hash = ?2"
+            ))
             .during(READING)?;
         // The row stays open until the end: what follows reads the same state of the store.
         let mut rows = statement.query(params![key_of(&id), id.as_bytes()]).during(READING)?;
         let row = rows.next().during(READING)?.ok_or(StoreError::ContentMissing(id))?;
-        let whole = row.get::<_, i64>("length").during(READING)?.cast_unsigned();
+        let whole = row.get::<_, i64>(1).during(READING)?.cast_unsigned();
         if let Some(range) = &range {
             check_range(range.start, range.end.saturating_sub(range.start), whole)?;
         }
-        let coding: i64 = row.get("coding").during(READING)?;
+        let coding: i64 = row.get(2).during(READING)?;
         let decoded = &mut self.buffers.decoded;
         if coding != Coding::Composed.number() {
             decode_literal(row, decoded).map_err(|damaged| damaged.of(id))?;

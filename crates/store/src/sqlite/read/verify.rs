@@ -7,7 +7,7 @@ use stemmata_model::{ArtifactId, CommitId};
 
 use super::Reader;
 use super::commits::{Found, commit_columns};
-use super::contents::{Buffers, verify_row};
+use super::contents::{Buffers, content_columns, verify_row};
 use crate::error::StoreError;
 use crate::seam::{Damage, Verified};
 use crate::sqlite::failure::During;
@@ -111,7 +111,7 @@ impl Reader {
     fn verify_contents(&mut self, verified: &mut Verified, found: Report<'_>) -> Result<(), StoreError> {
         let mut statement = self
             .connection
-            .prepare("SELECT row, hash, length, coding, dictionary, bytes FROM content")
+            .prepare(concat!("SELECT ", content_columns!(), ", row FROM content"))
             .during(VERIFYING)?;
         let mut rows = statement.query([]).during(VERIFYING)?;
         let mut buffers = Buffers::default();
@@ -232,9 +232,9 @@ impl Beside {
 }
 
 fn object_of(row: &Row<'_>) -> String {
-    match row.get::<_, [u8; 32]>("hash") {
+    match row.get::<_, [u8; 32]>(0) {
         Ok(hash) => ArtifactId::from_bytes(hash).to_string(),
-        Err(_) => format!("the content in row {}", row.get::<_, i64>("row").unwrap_or(-1)),
+        Err(_) => format!("the content in row {}", row.get::<_, i64>(5).unwrap_or(-1)),
     }
 }
 
