@@ -273,7 +273,8 @@ fn current_names_what_a_session_knows_at_this_moment() {
         folder.append("s.jsonl", format!("{}\n", lines[written..more].join("\n")).as_bytes());
         written = more;
         let now = engine.current(&session).expect("a commit");
-        assert_eq!(native(&engine, now), format!("{}\n", lines[..written].join("\n")).into_bytes());
+        let known = String::from_utf8(native(&engine, now)).expect("text");
+        assert_eq!(known, format!("{}\n", lines[..written].join("\n")));
         assert_eq!(engine.current(&session).expect("a commit"), now, "asking changes nothing");
         let commit = engine.store().commit(now).expect("read").expect("there");
         provisional += usize::from(commit.closure == Closure::Provisional);
