@@ -12,7 +12,7 @@ use stemmata_testkit::claude::Transcript;
 use tempfile::TempDir;
 
 /// A clock that stands still.
-pub struct FixedClock;
+pub(crate) struct FixedClock;
 
 impl Clock for FixedClock {
     fn now(&self) -> Timestamp {
@@ -22,7 +22,7 @@ impl Clock for FixedClock {
 
 /// Ids that count.
 #[derive(Default)]
-pub struct CountingIds(AtomicU64);
+pub(crate) struct CountingIds(AtomicU64);
 
 impl NewIds for CountingIds {
     fn session(&self) -> SessionId {
@@ -32,7 +32,7 @@ impl NewIds for CountingIds {
 }
 
 /// Makes an engine of a machine over a store.
-pub fn engine_on(machine: &str, store: Arc<dyn Store>) -> Engine {
+pub(crate) fn engine_on(machine: &str, store: Arc<dyn Store>) -> Engine {
     let identity = Identity {
         machine: MachineId::new(machine).expect("a name"),
         machine_label: machine.to_owned(),
@@ -42,31 +42,31 @@ pub fn engine_on(machine: &str, store: Arc<dyn Store>) -> Engine {
 }
 
 /// Makes an empty store in memory.
-pub fn memory() -> Arc<MemoryStore> {
+pub(crate) fn memory() -> Arc<MemoryStore> {
     Arc::new(MemoryStore::new(StoreIdentity { store_id: [1; 16], secret: [2; 32] }))
 }
 
 /// Makes an engine over an empty store in memory.
-pub fn engine() -> Engine {
+pub(crate) fn engine() -> Engine {
     engine_on("m1", memory())
 }
 
 /// A folder with transcripts in it.
-pub struct Folder {
+pub(crate) struct Folder {
     dir: TempDir,
 }
 
 impl Folder {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { dir: tempfile::tempdir().expect("a folder") }
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.dir.path()
     }
 
     /// Writes bytes as a file of that name.
-    pub fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
         let path = self.dir.path().join(name);
         let mut file = std::fs::File::create(&path).expect("a file");
         file.write_all(bytes).expect("written");
@@ -74,7 +74,7 @@ impl Folder {
     }
 
     /// Appends bytes to a file of that name.
-    pub fn append(&self, name: &str, bytes: &[u8]) {
+    pub(crate) fn append(&self, name: &str, bytes: &[u8]) {
         let path = self.dir.path().join(name);
         let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path).expect("a file");
         file.write_all(bytes).expect("written");
@@ -82,26 +82,26 @@ impl Folder {
 }
 
 /// Returns the bytes of a made-up transcript.
-pub fn bytes_of(transcript: &Transcript) -> Vec<u8> {
+pub(crate) fn bytes_of(transcript: &Transcript) -> Vec<u8> {
     let mut bytes = transcript.lines.join("\n").into_bytes();
     bytes.push(b'\n');
     bytes
 }
 
 /// Imports one file.
-pub fn import(engine: &Engine, path: &Path) -> Captured {
+pub(crate) fn import(engine: &Engine, path: &Path) -> Captured {
     engine.capture(path, &CaptureOptions::import()).expect("imported")
 }
 
 /// Returns the chain of a commit, root first.
-pub fn chain(engine: &Engine, tip: CommitId) -> Vec<Commit> {
+pub(crate) fn chain(engine: &Engine, tip: CommitId) -> Vec<Commit> {
     let mut chain = engine.store().ancestors(tip, 100_000).expect("a chain");
     chain.reverse();
     chain
 }
 
 /// Returns the ids of a chain's closed commits, root first.
-pub fn closed(engine: &Engine, tip: CommitId) -> Vec<CommitId> {
+pub(crate) fn closed(engine: &Engine, tip: CommitId) -> Vec<CommitId> {
     chain(engine, tip)
         .into_iter()
         .filter(|commit| commit.closure == stemmata_model::Closure::Closed)
@@ -110,24 +110,25 @@ pub fn closed(engine: &Engine, tip: CommitId) -> Vec<CommitId> {
 }
 
 /// Returns the native bytes of a commit.
-pub fn native(engine: &Engine, ctx: CommitId) -> Vec<u8> {
+pub(crate) fn native(engine: &Engine, ctx: CommitId) -> Vec<u8> {
     let mut bytes = Vec::new();
     engine.native(ctx, &mut bytes).expect("native");
     bytes
 }
 
 /// Returns the corpus, or says that the test was skipped.
-pub fn corpus(test: &str) -> Option<PathBuf> {
+pub(crate) fn corpus(test: &str) -> Option<PathBuf> {
     #[expect(clippy::disallowed_methods, reason = "the corpus is named by the environment")]
     let path = std::env::var_os("STEMMATA_CORPUS").map(PathBuf::from);
     if path.is_none() {
-        println!("skipped {test}: STEMMATA_CORPUS is not set");
+        #[expect(clippy::print_stdout, reason = "a skipped test says so")]
+        let () = println!("skipped {test}: STEMMATA_CORPUS is not set");
     }
     path
 }
 
 /// Returns all `.jsonl` files below a folder.
-pub fn jsonl_below(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn jsonl_below(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
         let path = entry.path();
