@@ -1,13 +1,14 @@
 //! Measures durable checkpoints beside plain appends of the same bytes, and reads beside their floor.
 //!
-//! `cargo run --release -p stemmata-store --example durable [-- DIRECTORY]`; prints a table and asserts
-//! nothing. The directory, by default a temporary one, decides which disk is measured.
+//! `cargo run --release -p stemmata-store --example durable [-- DIRECTORY [SECTION]]`; prints figures
+//! and asserts nothing. The directory, by default a temporary one, decides which disk is measured.
 
 use std::error::Error;
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use stemmata_model::{
@@ -19,6 +20,8 @@ use stemmata_store::{
     SqliteStore, Store, Write,
 };
 
+type Measure = fn(&Path) -> Outcome<String>;
+
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 /// Checkpoints of one measured chain.
@@ -28,15 +31,28 @@ const CHECKPOINTS: u64 = 3000;
 const THREADS: u64 = 8;
 
 fn main() -> Outcome<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [word, dir, name] = arguments.as_slice()
+        && word == "child"
+    {
+        return child(Path::new(dir), name);
+    }
     let temporary = tempfile::TempDir::new()?;
-    let home = std::env::args().nth(1).map_or_else(|| temporary.path().to_owned(), PathBuf::from);
+    let home = arguments.first().map_or_else(|| temporary.path().to_owned(), PathBuf::from);
+    let sections: [(&str, Measure); 6] = [
+        ("checkpoint", checkpoints),
+        ("threads", threads),
+        ("processes", processes),
+        ("reads", reads),
+        ("listings", listings),
+        ("opening", openings),
+    ];
     let mut out = std::io::stdout().lock();
-    let (single, rate) = checkpoints(&home.join("single"))?;
-    writeln!(out, "{single}")?;
-    writeln!(out, "{}", threads(&home.join("threads"), rate)?)?;
-    writeln!(out, "{}", reads(&home.join("single"))?)?;
-    writeln!(out, "{}", listings(&home.join("listings"))?)?;
-    writeln!(out, "{}", openings(&home.join("single"))?)?;
+    for (name, measure) in sections {
+        if arguments.get(1).is_none_or(|only| only == name) {
+            writeln!(out, "{}", measure(&home.join(name))?)?;
+        }
+    }
     Ok(())
 }
 
@@ -184,7 +200,7 @@ impl Chain {
     }
 }
 
-fn checkpoints(dir: &Path) -> Outcome<(String, f64)> {
+fn checkpoints(dir: &Path) -> Outcome<String> {
     let store = SqliteStore::open(dir, SqliteOptions::default())?;
     let mut file: File = OpenOptions::new().create(true).append(true).open(dir.join("beside"))?;
     let mut chain = Chain::new("aaaaaaaa-0000-4000-8000-000000000001")?;
@@ -200,32 +216,28 @@ fn checkpoints(dir: &Path) -> Outcome<(String, f64)> {
         file.sync_data()?;
         plain.push(started.elapsed());
     }
-    let rate = 1.0 / mean(&ours);
     let usage = store.usage()?;
     let (ours, plain) = (Percentiles::of(ours), Percentiles::of(plain));
-    Ok((
-        format!(
-            "checkpoint: p50 {:.0} µs, p99 {:.0} µs; append + fdatasync: p50 {:.0} µs, p99 {:.0} µs; \
+    Ok(format!(
+        "checkpoint: p50 {:.0} µs, p99 {:.0} µs; append + fdatasync: p50 {:.0} µs, p99 {:.0} µs; \
              ratio p50 {:.2} (target 1.3), p99 {:.2} (target 2); stored {:.3} of {} bytes",
-            ours.p50,
-            ours.p99,
-            plain.p50,
-            plain.p99,
-            ours.p50 / plain.p50,
-            ours.p99 / plain.p99,
-            as_float(usage.content_bytes) / as_float(usage.distinct_bytes),
-            usage.distinct_bytes,
-        ),
-        rate,
+        ours.p50,
+        ours.p99,
+        plain.p50,
+        plain.p99,
+        ours.p50 / plain.p50,
+        ours.p99 / plain.p99,
+        as_float(usage.content_bytes) / as_float(usage.distinct_bytes),
+        usage.distinct_bytes,
     ))
 }
 
-fn threads(dir: &Path, single: f64) -> Outcome<String> {
+fn threads(dir: &Path) -> Outcome<String> {
     let store = SqliteStore::open(dir, SqliteOptions::default())?;
     let alone = run_threads(&store, 1)?;
     let together = run_threads(&store, THREADS)?;
     Ok(format!(
-        "threads: 1 {alone:.0}/s (alternating {single:.0}/s), {THREADS} {together:.0}/s, ratio {:.2} (target 5)",
+        "threads: 1 {alone:.0}/s, {THREADS} {together:.0}/s, ratio {:.2} (target 5)",
         together / alone
     ))
 }
@@ -260,8 +272,47 @@ fn run_threads(store: &SqliteStore, threads: u64) -> Outcome<f64> {
     Ok(as_float(threads * 1000) / started.elapsed().as_secs_f64())
 }
 
+/// Checkpoints of each process that writes beside others.
+const CHILD_CHECKPOINTS: u64 = 200;
+
+fn child(dir: &Path, name: &str) -> Outcome<()> {
+    let store = SqliteStore::open(dir, SqliteOptions::default())?;
+    let mut chain = Chain::new(name)?;
+    for _ in 0..CHILD_CHECKPOINTS {
+        let delta = chain.delta()?;
+        store.commit_batch(chain.checkpoint(&delta))?;
+    }
+    Ok(())
+}
+
+fn processes(dir: &Path) -> Outcome<String> {
+    SqliteStore::open(dir, SqliteOptions::default())?;
+    let run = |count: u64| -> Outcome<f64> {
+        let started = Instant::now();
+        let mut children = Vec::new();
+        for number in 0..count {
+            let name = format!("process-{count}-{number}");
+            let mut command = Command::new(std::env::current_exe()?);
+            children.push(command.arg("child").arg(dir).arg(name).spawn()?);
+        }
+        for mut child in children {
+            if !child.wait()?.success() {
+                return Err("a process failed".into());
+            }
+        }
+        Ok(as_float(count * CHILD_CHECKPOINTS) / started.elapsed().as_secs_f64())
+    };
+    let (alone, together) = (run(1)?, run(THREADS)?);
+    Ok(format!("processes: 1 {alone:.0}/s, {THREADS} {together:.0}/s, none failed"))
+}
+
 fn reads(dir: &Path) -> Outcome<String> {
     let store = SqliteStore::open(dir, SqliteOptions::default())?;
+    let mut growing = Chain::new("read-back")?;
+    for _ in 0..1200 {
+        let delta = growing.delta()?;
+        store.commit_batch(growing.checkpoint(&delta))?;
+    }
     let mut walk = Vec::new();
     let mut native = Vec::new();
     let mut floor = Vec::new();
@@ -373,11 +424,6 @@ impl Percentiles {
         };
         Self { p50: at(50), p99: at(99) }
     }
-}
-
-fn mean(times: &[Duration]) -> f64 {
-    let count = u64::try_from(times.len()).unwrap_or(u64::MAX);
-    times.iter().sum::<Duration>().as_secs_f64() / as_float(count.max(1))
 }
 
 fn as_float(number: u64) -> f64 {

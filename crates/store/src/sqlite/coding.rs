@@ -23,7 +23,7 @@ const LEVEL: i32 = 3;
 
 /// Bytes up to which the dictionary is used: longer contents hold their own context, and compress as well
 /// without it.
-const DICTIONARY_BYTES_MAX: usize = 64 * 1024;
+const DICTIONARY_BYTES_MAX: usize = 16 * 1024;
 
 /// Bytes below which nothing is compressed: the frame's own header is longer than what it saves.
 const COMPRESSED_BYTES_MIN: usize = 16;

@@ -95,7 +95,7 @@ impl Group {
         let (batches, seats): (Vec<Vec<Prepared>>, Vec<Arc<Seat>>) =
             group.into_iter().map(|ticket| (ticket.batch, ticket.seat)).unzip();
         let lead = Lead { group: self, seats };
-        let answers = self.with_writer(|writer| writer.apply(batches));
+        let answers = self.with_writer(|writer| writer.apply(&batches));
         for (seat, answer) in lead.seats.iter().zip(answers) {
             seat.call(Call::Answer(answer));
         }

@@ -77,7 +77,7 @@ impl Transaction<'_> {
         self.find_commit(id)?.ok_or(StoreError::CommitMissing(id))
     }
 
-    pub(super) fn cover(&mut self, id: CommitId, parts: Vec<Part>) -> Result<(), StoreError> {
+    pub(super) fn cover(&mut self, id: CommitId, parts: &[Part]) -> Result<(), StoreError> {
         let known = self.need_commit(id)?;
         let closing: i64 = self
             .connection

@@ -26,11 +26,11 @@ pub(super) struct Known {
 
 impl Transaction<'_> {
     /// Stores a content unless it is there, and returns its row.
-    pub(super) fn store_content(&mut self, id: ArtifactId, parts: Vec<Part>) -> Result<i64, StoreError> {
+    pub(super) fn store_content(&mut self, id: ArtifactId, parts: &[Part]) -> Result<i64, StoreError> {
         if let Some(known) = self.find_content(id)? {
             return Ok(known.row);
         }
-        if let [Part::Literal(literal)] = parts.as_slice()
+        if let [Part::Literal(literal)] = parts
             && literal.hash == id
         {
             return self.insert_literal(literal).map(|known| known.row);
@@ -61,7 +61,7 @@ impl Transaction<'_> {
     }
 
     /// Keeps a content as ranges of others from now on, unless others refer to its own bytes.
-    pub(super) fn replace_content(&mut self, id: ArtifactId, parts: Vec<Part>) -> Result<(), StoreError> {
+    pub(super) fn replace_content(&mut self, id: ArtifactId, parts: &[Part]) -> Result<(), StoreError> {
         let (row, coding, referred): (i64, i64, bool) = self
             .connection
             .prepare_cached(
@@ -96,18 +96,18 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    fn compose(&mut self, parts: Vec<Part>) -> Result<(Vec<Piece>, u64), StoreError> {
+    fn compose(&mut self, parts: &[Part]) -> Result<(Vec<Piece>, u64), StoreError> {
         let mut pieces: Vec<Piece> = Vec::new();
         let mut length = 0_u64;
         for part in parts {
             let (of, range) = match part {
                 Part::Literal(literal) => {
                     if self.find_content(literal.hash)?.is_none() {
-                        self.insert_literal(&literal)?;
+                        self.insert_literal(literal)?;
                     }
                     (literal.hash, 0..literal.length)
                 }
-                Part::Slice { of, offset, length } => (of, offset..offset.saturating_add(length)),
+                Part::Slice { of, offset, length } => (*of, *offset..offset.saturating_add(*length)),
             };
             length = length.checked_add(range.end - range.start).ok_or(StoreError::Bound {
                 what: "bytes of a content",

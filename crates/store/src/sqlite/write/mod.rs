@@ -16,7 +16,7 @@ use super::failure::{During, again};
 use super::kinds::Kinds;
 use super::prepare::Prepared;
 use super::recent::Recent;
-use crate::error::StoreError;
+use crate::error::{StoreError, StoreErrorKind};
 use crate::seam::BatchOutcome;
 use crate::write::Write;
 
@@ -66,33 +66,53 @@ impl Writer {
     }
 
     /// Applies batches in order, each whole or not at all, and makes all of them durable at once.
-    pub(super) fn apply(&mut self, batches: Vec<Vec<Prepared>>) -> Vec<Answer> {
-        let count = batches.len();
-        match self.apply_all(batches) {
+    pub(super) fn apply(&mut self, batches: &[Vec<Prepared>]) -> Vec<Answer> {
+        let applied = self.apply_unguarded(batches);
+        let answers = match applied {
+            // Refusals are rare: all batches are tried at once first, without the copies of pages that guarding
+            // each of them costs, and once more with it where one of them failed.
+            Err(error) if batches.len() > 1 && error.kind() != StoreErrorKind::Locked => {
+                self.apply_guarded(batches)
+            }
+            done => done,
+        };
+        match answers {
             Ok(answers) => answers,
             Err(error) => {
-                self.memory.forget();
-                if !self.connection.is_autocommit() {
-                    // The error that counts is the one before; a transaction that cannot even be rolled back
-                    // ends with the connection.
-                    let _ended = self.connection.execute_batch("ROLLBACK");
-                }
-                let copies: Vec<Answer> = (1..count).map(|_| Err(again(&error))).collect();
+                let copies: Vec<Answer> = batches.iter().skip(1).map(|_| Err(again(&error))).collect();
                 std::iter::once(Err(error)).chain(copies).collect()
             }
         }
     }
 
-    fn apply_all(&mut self, batches: Vec<Vec<Prepared>>) -> Result<Vec<Answer>, StoreError> {
-        self.begin()?;
-        let alone = batches.len() == 1;
-        let mut answers = Vec::with_capacity(batches.len());
-        for batch in batches {
-            // A batch that is alone is guarded by the transaction itself: its failure ends both.
-            answers.push(if alone { Ok(self.apply_one(batch)?) } else { self.apply_guarded(batch)? });
+    fn apply_unguarded(&mut self, batches: &[Vec<Prepared>]) -> Result<Vec<Answer>, StoreError> {
+        self.within_transaction(|writer| {
+            batches.iter().map(|batch| writer.apply_one(batch).map(Ok)).collect()
+        })
+    }
+
+    fn apply_guarded(&mut self, batches: &[Vec<Prepared>]) -> Result<Vec<Answer>, StoreError> {
+        self.within_transaction(|writer| batches.iter().map(|batch| writer.guard(batch)).collect())
+    }
+
+    /// Commits what `act` does, or leaves nothing of it.
+    fn within_transaction<T>(
+        &mut self,
+        act: impl FnOnce(&mut Self) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let result = self.begin().and_then(|()| act(self)).and_then(|done| {
+            self.run("COMMIT", "committing a group of batches")?;
+            Ok(done)
+        });
+        if result.is_err() {
+            self.memory.forget();
+            if !self.connection.is_autocommit() {
+                // The error that counts is the one before; a transaction that cannot even be rolled back ends
+                // with the connection.
+                let _ended = self.connection.execute_batch("ROLLBACK");
+            }
         }
-        self.run("COMMIT", "committing a group of batches")?;
-        Ok(answers)
+        result
     }
 
     fn begin(&mut self) -> Result<(), StoreError> {
@@ -115,7 +135,7 @@ impl Writer {
         Ok(())
     }
 
-    fn apply_guarded(&mut self, batch: Vec<Prepared>) -> Result<Answer, StoreError> {
+    fn guard(&mut self, batch: &[Prepared]) -> Result<Answer, StoreError> {
         self.run("SAVEPOINT batch", "guarding a batch")?;
         let answer = self.apply_one(batch);
         if let Err(error) = answer {
@@ -132,7 +152,7 @@ impl Writer {
         Ok(answer)
     }
 
-    fn apply_one(&mut self, batch: Vec<Prepared>) -> Answer {
+    fn apply_one(&mut self, batch: &[Prepared]) -> Answer {
         let mut transaction = Transaction {
             connection: &self.connection,
             memory: &mut self.memory,
@@ -154,29 +174,29 @@ impl Writer {
 }
 
 impl Transaction<'_> {
-    fn apply(&mut self, write: Prepared) -> Result<(), StoreError> {
+    fn apply(&mut self, write: &Prepared) -> Result<(), StoreError> {
         match write {
-            Prepared::Content { id, parts } => self.store_content(id, parts).map(|_| ()),
-            Prepared::Commit { id, new } => self.store_commit(id, &new),
-            Prepared::Cover { commit, parts } => self.cover(commit, parts),
+            Prepared::Content { id, parts } => self.store_content(*id, parts).map(|_| ()),
+            Prepared::Commit { id, new } => self.store_commit(*id, new),
+            Prepared::Cover { commit, parts } => self.cover(*commit, parts),
             Prepared::Plain(write) => self.apply_plain(write),
         }
     }
 
-    fn apply_plain(&mut self, write: Write) -> Result<(), StoreError> {
+    fn apply_plain(&mut self, write: &Write) -> Result<(), StoreError> {
         match write {
             Write::Content(_) | Write::Commit(_) | Write::Cover { .. } => {
-                for prepared in super::prepare::prepare(vec![write]) {
-                    self.apply(prepared)?;
+                for prepared in super::prepare::prepare(vec![write.clone()]) {
+                    self.apply(&prepared)?;
                 }
                 Ok(())
             }
-            Write::Sighting { commit, sighting } => self.see(commit, &sighting),
-            Write::Session(session) => self.upsert_session(&session),
-            Write::Cursor { key, value } => self.keep_cursor(&key, &value),
-            Write::Placement(placement) => self.place(&placement),
-            Write::Annotate { commit, change, at, by } => self.annotate(commit, &change, (at, &by)),
-            Write::Link(link) => self.link(&link),
+            Write::Sighting { commit, sighting } => self.see(*commit, sighting),
+            Write::Session(session) => self.upsert_session(session),
+            Write::Cursor { key, value } => self.keep_cursor(key, value),
+            Write::Placement(placement) => self.place(placement),
+            Write::Annotate { commit, change, at, by } => self.annotate(*commit, change, (*at, by)),
+            Write::Link(link) => self.link(link),
         }
     }
 
