@@ -2,10 +2,12 @@
 
 pub(crate) mod catch_up;
 pub(crate) mod cursor;
+pub(crate) mod earlier;
 pub(crate) mod homes;
 pub(crate) mod import;
 pub(crate) mod ingest;
 pub(crate) mod lines;
+pub(crate) mod reading;
 pub(crate) mod segment;
 pub(crate) mod subagents;
 pub(crate) mod survey;

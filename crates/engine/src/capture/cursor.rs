@@ -1,7 +1,7 @@
 //! How far a transcript has been read: the engine's cursor, and whether it still fits the file.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use stemmata_model::{CommitId, Granularity, RulesHash};
@@ -113,11 +113,16 @@ pub(crate) enum Relation {
     Rewritten,
 }
 
-/// Compares a file with a cursor by its stamp and two windows; never reads all of it.
+/// Compares an open file with a cursor by its stamp and two windows; never reads all of it.
 ///
 /// An edit in the middle that keeps the inode and both windows while the file grows is not seen here; a full
 /// import sees it.
-pub(crate) fn relate(path: &Path, stamp: FileStamp, cursor: &Cursor, secret: &[u8; 32]) -> Result<Relation> {
+pub(crate) fn relate(
+    file: OpenFile<'_>,
+    stamp: FileStamp,
+    cursor: &Cursor,
+    secret: &[u8; 32],
+) -> Result<Relation> {
     if stamp == cursor.stamp && stamp.length == cursor.seen_bytes {
         return Ok(Relation::Unchanged);
     }
@@ -128,19 +133,78 @@ pub(crate) fn relate(path: &Path, stamp: FileStamp, cursor: &Cursor, secret: &[u
     if stamp.length == cursor.seen_bytes && cursor.stamp.length == stamp.length {
         return Ok(Relation::Rewritten);
     }
-    let (head, tail) = windows(path, cursor.seen_bytes, secret)?;
+    let (head, tail) = Windows::before(file, cursor.seen_bytes)?.hashes(secret);
     Ok(if head == cursor.head && tail == cursor.tail { Relation::Grown } else { Relation::Rewritten })
+}
+
+/// A file that is open, and its name for messages: a name alone may be another file by now.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OpenFile<'a> {
+    /// The file.
+    pub file: &'a File,
+    /// What it was opened as.
+    pub path: &'a Path,
+}
+
+impl OpenFile<'_> {
+    /// Returns a range of the file, less where it ends before; leaves the place where others read alone.
+    pub(crate) fn range(self, offset: u64, length: u64) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; usize::try_from(length).expect("a window fits the memory")];
+        let mut filled = 0;
+        while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            let at = offset + u64::try_from(filled).expect("a length fits 64 bits");
+            match self.file.read_at(rest, at) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(EngineError::io("read", self.path)(error)),
+            }
+        }
+        bytes.truncate(filled);
+        Ok(bytes)
+    }
+}
+
+/// The first and the last bytes of what was read, at most `WINDOW_BYTES` each.
+///
+/// Of the very bytes that were read: what stands in the file by the time that a cursor is written may be others.
+#[derive(Debug, Clone)]
+pub(crate) struct Windows {
+    head: Vec<u8>,
+    tail: Vec<u8>,
+}
+
+impl Windows {
+    /// Takes what stands before `offset`.
+    pub(crate) fn before(file: OpenFile<'_>, offset: u64) -> Result<Self> {
+        let span = offset.min(WINDOW_BYTES);
+        Ok(Self { head: file.range(0, span)?, tail: file.range(offset - span, span)? })
+    }
+
+    /// Takes the bytes that follow.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        let window = usize::try_from(WINDOW_BYTES).expect("a window fits the memory");
+        let missing = window.saturating_sub(self.head.len()).min(bytes.len());
+        self.head.extend_from_slice(bytes.get(..missing).unwrap_or_default());
+        let last = bytes.len().saturating_sub(window);
+        self.tail.extend_from_slice(bytes.get(last..).unwrap_or_default());
+        // Moved down only when twice the window has gathered, so that short lines do not move it each.
+        if self.tail.len() >= window * 2 {
+            self.tail.drain(..self.tail.len() - window);
+        }
+    }
+
+    /// Returns the keyed hashes of the two windows.
+    pub(crate) fn hashes(&self, secret: &[u8; 32]) -> ([u8; 32], [u8; 32]) {
+        let window = usize::try_from(WINDOW_BYTES).expect("a window fits the memory");
+        let tail = self.tail.get(self.tail.len().saturating_sub(window)..).unwrap_or_default();
+        let hash = |bytes: &[u8]| *blake3::keyed_hash(secret, bytes).as_bytes();
+        (hash(&self.head), hash(tail))
+    }
 }
 
 /// Returns the keyed hashes of the first and the last window of a file's first `length` bytes.
 pub(crate) fn windows(path: &Path, length: u64, secret: &[u8; 32]) -> Result<([u8; 32], [u8; 32])> {
-    let mut file = File::open(path).map_err(EngineError::io("open", path))?;
-    let span = length.min(WINDOW_BYTES);
-    let mut hash_at = |offset: u64| -> Result<[u8; 32]> {
-        file.seek(SeekFrom::Start(offset)).map_err(EngineError::io("seek in", path))?;
-        let mut bytes = Vec::new();
-        (&mut file).take(span).read_to_end(&mut bytes).map_err(EngineError::io("read", path))?;
-        Ok(*blake3::keyed_hash(secret, &bytes).as_bytes())
-    };
-    Ok((hash_at(0)?, hash_at(length - span)?))
+    let file = File::open(path).map_err(EngineError::io("open", path))?;
+    Ok(Windows::before(OpenFile { file: &file, path }, length)?.hashes(secret))
 }

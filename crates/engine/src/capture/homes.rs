@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::capture::reading::check_regular;
 use crate::error::EngineError;
 
 /// Files that one scan returns at most: far more than any home holds, and a bound against cycles and mistakes.
@@ -73,9 +74,12 @@ pub(crate) fn find(paths: &[PathBuf]) -> Found {
     for path in paths {
         match std::fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => found.scan(path, 0),
-            Ok(metadata) => {
-                found.files.push(FoundFile { path: path.clone(), is_named: true, bytes: metadata.len() });
-            }
+            Ok(metadata) => match check_regular(path, &metadata) {
+                Ok(()) => {
+                    found.files.push(FoundFile { path: path.clone(), is_named: true, bytes: metadata.len() });
+                }
+                Err(error) => found.failures.push((path.clone(), error)),
+            },
             Err(error) => found.failed("read", path, error),
         }
     }
@@ -90,8 +94,14 @@ impl Found {
     }
 
     fn scan(&mut self, folder: &Path, depth: usize) {
+        let bound = if depth > DEPTH_MAX {
+            format!("it lies more than {DEPTH_MAX} folders deep")
+        } else {
+            format!("{FILES_MAX} files were found before it")
+        };
         if depth > DEPTH_MAX || self.files.len() >= FILES_MAX {
-            return;
+            let refused = EngineError::Refused { what: "searching a folder", reasons: vec![bound] };
+            return self.failures.push((folder.to_owned(), refused));
         }
         let entries = match std::fs::read_dir(folder) {
             Ok(entries) => entries,

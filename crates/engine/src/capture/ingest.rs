@@ -4,14 +4,15 @@
 
 use stemmata_model::{
     ArtifactId, Closure, CommitCore, CommitId, CommitType, Note, NoteCode, RulesHash, Sighting, Source,
-    Timestamp, Trigger,
+    Timestamp, Trigger, artifact_id,
 };
 use stemmata_runtimes::adapter::{Adapter, SegmentFacts, Splitter};
 use stemmata_store::{BatchOutcome, ContentPart, NewCommit, NewContent, Write};
 
 use crate::capture::cursor::{PROVISIONAL_MAX, Provisional};
+use crate::capture::earlier::{Earlier, Left};
 use crate::capture::segment::{FinishedSegment, OpenSegment};
-use crate::chain::segments::ChainSegments;
+use crate::chain::segments::{ChainSegments, read_whole};
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 
@@ -20,6 +21,9 @@ const BATCH_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Writes after which a batch is handed to the store.
 const BATCH_WRITES: usize = 1_024;
+
+/// Provisional commits that a newer one is compared with: those before were covered when these were made.
+const UNCOVERED_MAX: usize = 4;
 
 /// Notes of one kind that are kept for one transcript; the rest are counted.
 const NOTES_PER_KIND_MAX: usize = 20;
@@ -44,24 +48,11 @@ pub(crate) struct Start {
     pub redacted_bytes: u64,
 }
 
-/// What an earlier reading of the same transcript left, when it is read again from its start.
-#[derive(Debug, Clone)]
-pub(crate) struct Earlier {
-    /// The newest closed commit then.
-    pub tip: Option<CommitId>,
-    /// The provisional commits on it.
-    pub provisional: Vec<Provisional>,
-    /// Whether the new chain went through `tip`.
-    pub met: bool,
-    /// A provisional commit on `tip` that what follows there now does not begin with.
-    pub replaced: Option<CommitId>,
-}
-
 /// A segment that becomes a commit.
 struct Made {
     native: FinishedSegment,
-    /// The segment's bytes, where it is a compaction.
-    compaction: Option<Vec<u8>>,
+    /// The segment's bytes, where it is a compaction that was not spilled.
+    in_memory: Option<Vec<u8>>,
     facts: SegmentFacts,
     closure: Closure,
     raw_bytes: u64,
@@ -77,6 +68,8 @@ pub(crate) struct Ingest<'e> {
     start: Start,
     segment: OpenSegment,
     earlier: Option<Earlier>,
+    /// Bytes of the open segment before an unfinished last line.
+    torn_from: Option<u64>,
     pending: Vec<Write>,
     pending_bytes: u64,
     root: Option<CommitId>,
@@ -103,6 +96,7 @@ impl<'e> Ingest<'e> {
             start,
             segment: OpenSegment::default(),
             earlier: None,
+            torn_from: None,
             pending: Vec::new(),
             pending_bytes: 0,
             root: None,
@@ -115,24 +109,48 @@ impl<'e> Ingest<'e> {
     /// Says what an earlier reading left, so that it is continued or told apart.
     pub(crate) fn expect(mut self, earlier: Option<Earlier>) -> Self {
         self.earlier = earlier;
-        self.meet(None);
+        self.meet(self.start.parent.map(|(id, _)| id));
+        self.watch();
         self
     }
 
     fn meet(&mut self, newest: Option<CommitId>) {
-        if let Some(earlier) = &mut self.earlier
-            && !earlier.met
-            && earlier.tip == newest
-        {
-            earlier.met = true;
-            self.start.provisional = std::mem::take(&mut earlier.provisional);
+        if let Some(earlier) = &mut self.earlier {
+            earlier.meet(newest);
         }
     }
 
-    /// Returns whether the chain of an earlier reading is not continued by this one.
-    pub(crate) fn left_behind(&self) -> Option<CommitId> {
-        let earlier = self.earlier.as_ref()?;
-        if earlier.met { earlier.replaced } else { earlier.tip }
+    /// Has a new segment remember what it will have begun with where provisional commits end.
+    fn watch(&mut self) {
+        let unsure = self.earlier.iter().flat_map(Earlier::unsure);
+        let lengths: Vec<u64> =
+            self.start.provisional.iter().chain(unsure).map(|provisional| provisional.bytes).collect();
+        self.segment.watch(lengths.into_iter());
+    }
+
+    /// Returns whether a cursor may say that this reading is the one to go on from: before the end of an earlier
+    /// one was met, a reading that is interrupted has to begin again, or it would forget the earlier one.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.earlier.as_ref().is_none_or(Earlier::is_settled)
+    }
+
+    /// Returns what the chain of an earlier reading held that is not in this one.
+    pub(crate) fn left_behind(&self) -> Option<Left> {
+        self.earlier.as_ref()?.left()
+    }
+
+    /// Compares what an earlier reading left open with what stands there now. What is not there any more stays a
+    /// tip, since nothing else holds its bytes.
+    fn settle(&mut self, segment: &OpenSegment) -> Result<()> {
+        let Some(earlier) = &mut self.earlier else { return Ok(()) };
+        for provisional in earlier.take_unsure() {
+            if is_head(self.engine, &provisional, segment)? {
+                self.start.provisional.push(provisional);
+            } else {
+                earlier.replaced(provisional.commit);
+            }
+        }
+        Ok(())
     }
 
     /// Takes one complete line with its newline.
@@ -159,6 +177,7 @@ impl<'e> Ingest<'e> {
 
     /// Takes an unfinished last line: it is kept for a provisional commit and never seen by the splitter.
     pub(crate) fn torn_tail(&mut self, raw: &[u8]) -> Result<()> {
+        self.torn_from = Some(self.segment.bytes());
         let number = self.start.line + self.segment.lines;
         self.note(Note::at_line(
             NoteCode::TornTail,
@@ -183,14 +202,15 @@ impl<'e> Ingest<'e> {
 
     fn close(&mut self, facts: SegmentFacts) -> Result<()> {
         let segment = std::mem::take(&mut self.segment);
-        let covered = self.covers(&segment);
+        self.settle(&segment)?;
+        let covered = self.covers(&segment)?;
         let (raw_bytes, lines, redacted) = (segment.raw_bytes, segment.lines, segment.redacted_bytes);
         let in_memory =
             (facts.commit_type == CommitType::Compaction).then(|| segment.in_memory().map(<[u8]>::to_vec));
         let native = segment.finish();
         let bytes = native.bytes;
         let made =
-            Made { native, compaction: in_memory.flatten(), facts, closure: Closure::Closed, raw_bytes };
+            Made { native, in_memory: in_memory.flatten(), facts, closure: Closure::Closed, raw_bytes };
         let id = self.push_commit(made)?;
         self.pending.extend(covered.into_iter().filter_map(|write| match write {
             Write::Cover { commit, .. } if commit == id => None,
@@ -205,46 +225,36 @@ impl<'e> Ingest<'e> {
         self.start.line += lines;
         self.start.redacted_bytes += redacted;
         self.meet(Some(id));
+        self.watch();
         Ok(())
     }
 
     /// Provisional commits that the segment now covers, kept as ranges of it where they are its beginning.
-    fn covers(&mut self, segment: &OpenSegment) -> Vec<Write> {
+    fn covers(&mut self, segment: &OpenSegment) -> Result<Vec<Write>> {
         let known = std::mem::take(&mut self.start.provisional);
         // Newest first, so that a range is never taken of a content that is itself being replaced.
-        known.into_iter().rev().filter_map(|provisional| self.cover(&provisional, segment)).collect()
+        known.iter().rev().map(|provisional| self.cover(provisional, segment)).collect()
     }
 
-    fn cover(&mut self, provisional: &Provisional, segment: &OpenSegment) -> Option<Write> {
-        let stored = self.engine.store.commit(provisional.commit).ok().flatten();
-        let is_head =
-            stored.is_some_and(|commit| segment.starts_with(commit.core.artifact, provisional.bytes));
-        if !is_head && self.replaces(provisional.commit) {
-            return None;
-        }
-        let whole = segment.in_memory().filter(|_| is_head).map(stemmata_model::artifact_id);
+    fn cover(&self, provisional: &Provisional, segment: &OpenSegment) -> Result<Write> {
+        let whole = match segment.in_memory() {
+            Some(whole) if is_head(self.engine, provisional, segment)? => Some(artifact_id(whole)),
+            _ => None,
+        };
         let parts = whole
             .map(|of| vec![ContentPart::Slice { of, offset: 0, length: provisional.bytes }])
             .unwrap_or_default();
-        Some(Write::Cover { commit: provisional.commit, parts })
-    }
-
-    /// Says whether a provisional commit that the open segment does not begin with was replaced: so it is where a
-    /// file is read again from its start. Such a commit stays a tip, since nothing else holds its bytes.
-    fn replaces(&mut self, provisional: CommitId) -> bool {
-        let Some(earlier) = &mut self.earlier else { return false };
-        earlier.replaced = Some(provisional);
-        true
+        Ok(Write::Cover { commit: provisional.commit, parts })
     }
 
     fn push_commit(&mut self, made: Made) -> Result<CommitId> {
-        let Made { native, compaction, facts, closure, raw_bytes } = made;
+        let Made { native, in_memory, facts, closure, raw_bytes } = made;
         let native_id = native.artifact;
         self.pending_bytes += native.bytes;
         self.pending.push(native.write);
-        let artifact = match compaction {
-            Some(bytes) => self.compaction_artifact(native_id, &bytes)?,
-            None => native_id,
+        let artifact = match facts.commit_type {
+            CommitType::Compaction => self.compaction_artifact(native_id, in_memory)?,
+            CommitType::Delta | CommitType::Snapshot { .. } => native_id,
         };
         let parent_time = self.start.parent.map_or(Timestamp::EPOCH, |(_, time)| time);
         let core = CommitCore {
@@ -283,11 +293,19 @@ impl<'e> Ingest<'e> {
     }
 
     /// Builds what stands for everything before: the boundary, the summary and the records that it preserves.
-    fn compaction_artifact(&mut self, native_id: ArtifactId, native: &[u8]) -> Result<ArtifactId> {
+    fn compaction_artifact(
+        &mut self,
+        native_id: ArtifactId,
+        in_memory: Option<Vec<u8>>,
+    ) -> Result<ArtifactId> {
         self.flush(Vec::new())?;
+        let native = match in_memory {
+            Some(native) => native,
+            None => read_whole(self.engine, native_id)?,
+        };
         let parent = self.start.parent.map(|(id, _)| id);
         let mut earlier = ChainSegments::new(self.engine, parent, None);
-        let plan = self.adapter.plan_compaction(native, &mut earlier).map_err(source_error)?;
+        let plan = self.adapter.plan_compaction(&native, &mut earlier).map_err(source_error)?;
         for note in plan.notes {
             self.note(note);
         }
@@ -295,21 +313,20 @@ impl<'e> Ingest<'e> {
         let mut parts = Vec::new();
         for piece in &plan.pieces {
             // Number 0 is the compaction's own bytes; the chain behind it starts at 2.
-            let (of, whole) = match piece.segment.checked_sub(2) {
-                None => (native_id, Some(native)),
-                Some(number) => earlier.content(number),
+            let loaded = match piece.segment.checked_sub(2) {
+                None => None,
+                Some(number) => Some((earlier.content(number).0, earlier.load(number)?.unwrap_or_default())),
             };
-            let range =
-                whole.and_then(|whole| slice(whole, piece.offset, piece.length)).ok_or_else(|| {
-                    EngineError::Refused {
-                        what: "a compaction",
-                        reasons: vec!["it points outside its chain".to_owned()],
-                    }
-                })?;
+            let (of, whole) =
+                loaded.as_ref().map_or((native_id, native.as_slice()), |(of, whole)| (*of, whole.as_slice()));
+            let range = slice(whole, piece.offset, piece.length).ok_or_else(|| EngineError::Refused {
+                what: "a compaction",
+                reasons: vec!["it points outside its chain".to_owned()],
+            })?;
             bytes.extend_from_slice(range);
             parts.push(ContentPart::Slice { of, offset: piece.offset, length: piece.length });
         }
-        let id = stemmata_model::artifact_id(&bytes);
+        let id = artifact_id(&bytes);
         if id != native_id {
             self.pending.push(Write::Content(NewContent::composed(id, parts)));
         }
@@ -322,31 +339,31 @@ impl<'e> Ingest<'e> {
         if self.segment.is_empty() {
             return Ok(None);
         }
+        let segment = std::mem::take(&mut self.segment);
+        let settled = self.settle(&segment);
+        self.segment = segment;
+        settled?;
         let facts = self.splitter.open();
         let finished = self.segment.snapshot();
         let bytes = finished.bytes;
         let raw_bytes = self.segment.raw_bytes;
         let made =
-            Made { native: finished, compaction: None, facts, closure: Closure::Provisional, raw_bytes };
+            Made { native: finished, in_memory: None, facts, closure: Closure::Provisional, raw_bytes };
         let id = self.push_commit(made)?;
-        let known = std::mem::take(&mut self.start.provisional);
-        for older in known.into_iter().filter(|older| older.commit != id) {
-            if older.bytes < bytes && self.is_head(&older) {
+        let mut known = std::mem::take(&mut self.start.provisional);
+        known.retain(|older| older.commit != id);
+        for older in known.iter().rev().take(UNCOVERED_MAX) {
+            // Where the complete lines end a commit may close yet: the splitter has not seen what follows.
+            let may_close = self.torn_from == Some(older.bytes);
+            if older.bytes < bytes && !may_close && is_head(self.engine, older, &self.segment)? {
                 self.pending.push(Write::Cover { commit: older.commit, parts: Vec::new() });
-            } else if self.replaces(older.commit) {
-                continue;
             }
-            self.start.provisional.push(older);
         }
-        self.start.provisional.push(Provisional { commit: id, bytes });
-        let excess = self.start.provisional.len().saturating_sub(PROVISIONAL_MAX);
-        self.start.provisional.drain(..excess);
+        known.push(Provisional { commit: id, bytes });
+        let excess = known.len().saturating_sub(PROVISIONAL_MAX);
+        known.drain(..excess);
+        self.start.provisional = known;
         Ok(Some(id))
-    }
-
-    fn is_head(&self, older: &Provisional) -> bool {
-        let stored = self.engine.store.commit(older.commit).ok().flatten();
-        stored.is_some_and(|commit| self.segment.starts_with(commit.core.artifact, older.bytes))
     }
 
     /// Returns whether enough has gathered that it should be handed to the store.
@@ -437,6 +454,12 @@ impl<'e> Ingest<'e> {
     pub(crate) const fn sighting(&self) -> &Sighting {
         &self.sighting
     }
+}
+
+/// Returns whether a segment begins with what a provisional commit holds.
+fn is_head(engine: &Engine, provisional: &Provisional, segment: &OpenSegment) -> Result<bool> {
+    let stored = engine.store.commit(provisional.commit)?;
+    Ok(stored.is_some_and(|commit| segment.starts_with(commit.core.artifact, provisional.bytes)))
 }
 
 fn slice(whole: &[u8], offset: u64, length: u64) -> Option<&[u8]> {

@@ -34,9 +34,14 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Starts at `offset`, which is the start of line `line` (1 = first), and goes to `end`.
+    /// Opens a file and starts at `offset`, as `of` does.
     pub(crate) fn open(path: &Path, offset: u64, line: u64, end: u64) -> Result<Self> {
-        let mut file = File::open(path).map_err(EngineError::io("open", path))?;
+        let file = File::open(path).map_err(EngineError::io("open", path))?;
+        Self::of(file, path, (offset, line), end)
+    }
+
+    /// Starts at an offset, which is the start of a line (1 = first), and goes to `end`.
+    pub(crate) fn of(mut file: File, path: &Path, (offset, line): (u64, u64), end: u64) -> Result<Self> {
         file.seek(SeekFrom::Start(offset)).map_err(EngineError::io("seek in", path))?;
         let reader = BufReader::with_capacity(BUFFER_BYTES, file.take(end.saturating_sub(offset)));
         Ok(Self { path: path.to_owned(), reader, buffer: Vec::new(), offset, end, line })

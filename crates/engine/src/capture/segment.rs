@@ -1,6 +1,6 @@
 //! The bytes since the last closed boundary, in bounded memory.
 
-use stemmata_model::{ArtifactId, artifact_id};
+use stemmata_model::ArtifactId;
 use stemmata_store::{ContentPart, NewContent, PART_BYTES_MAX, Write};
 
 /// Bytes that became a content, and what has to be written for it.
@@ -14,6 +14,36 @@ pub(crate) struct FinishedSegment {
     pub write: Write,
 }
 
+/// Lengths at which a growing segment is hashed, so that what it began with is known in one pass and without
+/// keeping it.
+#[derive(Debug, Clone)]
+struct Marks {
+    hasher: blake3::Hasher,
+    bytes: u64,
+    /// Ascending, those that were not reached yet.
+    ahead: std::collections::VecDeque<u64>,
+    reached: std::collections::HashMap<u64, ArtifactId>,
+}
+
+impl Marks {
+    fn push(&mut self, mut bytes: &[u8]) {
+        while let Some(mark) = self.ahead.front().copied() {
+            let Some((head, rest)) =
+                usize::try_from(mark - self.bytes).ok().and_then(|missing| bytes.split_at_checked(missing))
+            else {
+                break;
+            };
+            self.hasher.update(head);
+            self.bytes = mark;
+            self.reached.insert(mark, ArtifactId::from_bytes(*self.hasher.finalize().as_bytes()));
+            self.ahead.pop_front();
+            bytes = rest;
+        }
+        self.hasher.update(bytes);
+        self.bytes += length(bytes);
+    }
+}
+
 /// A growing segment. What exceeds one part is spilled to the store as parts of its own.
 #[derive(Debug, Default)]
 pub(crate) struct OpenSegment {
@@ -21,6 +51,7 @@ pub(crate) struct OpenSegment {
     spilled: Vec<ContentPart>,
     spilled_bytes: u64,
     hasher: Option<blake3::Hasher>,
+    marks: Option<Marks>,
     /// Bytes of the file that the segment was read from, before secrets were replaced.
     pub raw_bytes: u64,
     /// Lines.
@@ -45,8 +76,24 @@ impl OpenSegment {
         self.spilled.is_empty().then_some(self.buffer.as_slice())
     }
 
+    /// Remembers what the segment will have begun with at these lengths. Only before anything was added.
+    pub(crate) fn watch(&mut self, lengths: impl Iterator<Item = u64>) {
+        let mut ahead: Vec<u64> = lengths.collect();
+        ahead.sort_unstable();
+        ahead.dedup();
+        self.marks = (!ahead.is_empty()).then(|| Marks {
+            hasher: blake3::Hasher::new(),
+            bytes: 0,
+            ahead: ahead.into(),
+            reached: std::collections::HashMap::new(),
+        });
+    }
+
     /// Adds bytes; returns what has to be stored now, because the buffer was full.
     pub(crate) fn push(&mut self, mut bytes: &[u8]) -> Vec<Write> {
+        if let Some(marks) = &mut self.marks {
+            marks.push(bytes);
+        }
         let mut writes = Vec::new();
         while self.buffer.len() + bytes.len() > PART_BYTES_MAX {
             let (head, rest) = bytes.split_at(PART_BYTES_MAX - self.buffer.len());
@@ -98,11 +145,9 @@ impl OpenSegment {
         FinishedSegment { artifact: content.id(), bytes, write: Write::Content(content) }
     }
 
-    /// Returns whether the first `bytes` bytes are the content `artifact`; unknown counts as no.
+    /// Returns whether the first `bytes` bytes, which were watched for, are the content `artifact`.
     pub(crate) fn starts_with(&self, artifact: ArtifactId, bytes: u64) -> bool {
-        let head =
-            usize::try_from(bytes).ok().and_then(|end| self.in_memory().and_then(|all| all.get(..end)));
-        head.is_some_and(|head| artifact_id(head) == artifact)
+        self.marks.as_ref().and_then(|marks| marks.reached.get(&bytes)) == Some(&artifact)
     }
 }
 
@@ -119,19 +164,32 @@ fn length(bytes: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use stemmata_model::artifact_id;
+
     use super::*;
+
+    fn length_of(bytes: usize) -> u64 {
+        u64::try_from(bytes).expect("small")
+    }
 
     #[test]
     fn a_segment_larger_than_a_part_is_spilled_and_keeps_its_hash() {
         let whole: Vec<u8> =
             (0..PART_BYTES_MAX * 2 + 7).map(|n| u8::try_from(n % 251).expect("small")).collect();
         let mut segment = OpenSegment::default();
+        let watched = [1, 1_000_003, PART_BYTES_MAX, PART_BYTES_MAX * 2, PART_BYTES_MAX * 2 + 7];
+        segment.watch(watched.iter().map(|bytes| length_of(*bytes)));
         let mut spilled = 0;
         for piece in whole.chunks(1_000_003) {
             spilled += segment.push(piece).len();
         }
         assert_eq!(spilled, 2);
         assert_eq!(segment.bytes(), length(&whole));
+        for bytes in watched {
+            assert!(segment.starts_with(artifact_id(&whole[..bytes]), length_of(bytes)), "{bytes}");
+            assert!(!segment.starts_with(artifact_id(b"other"), length_of(bytes)));
+        }
+        assert!(!segment.starts_with(artifact_id(&whole[..2]), 2), "not watched");
         assert_eq!(segment.snapshot().artifact, artifact_id(&whole));
         assert_eq!(segment.finish().artifact, artifact_id(&whole));
     }

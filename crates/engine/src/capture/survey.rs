@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use crate::capture::cursor::{Cursor, FileStamp};
 use crate::capture::homes::{FoundFile, find};
-use crate::capture::transcript::detect;
+use crate::capture::reading::detect_at;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 
@@ -52,7 +52,7 @@ impl Engine {
     fn state_of(&self, file: &FoundFile) -> Result<FileState> {
         let cursor = self.store.cursor(&self.session_key(&file.path))?;
         let Some(cursor) = cursor.and_then(|bytes| Cursor::decode(&bytes)) else {
-            return match detect(&file.path) {
+            return match detect_at(&file.path) {
                 Ok(_) => Ok(FileState::New),
                 Err(EngineError::NotATranscript { .. } | EngineError::Io { .. }) => Ok(FileState::Other),
                 Err(error) => Err(error),

@@ -1,22 +1,20 @@
 //! Captures one transcript file: decides from the cursor where to read on, and reads.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use stemmata_model::{
-    CommitId, Counts, FormatId, Granularity, Note, NoteCode, SessionId, Sighting, Source, Template, ThreadId,
-    TicketId, Timestamp, Trigger,
+    CommitId, Counts, Granularity, Note, SessionId, Sighting, Source, Template, ThreadId, TicketId,
+    Timestamp, Trigger,
 };
-use stemmata_runtimes::adapter::{Adapter, DETECT_BYTES_MAX, SegmentFacts};
-use stemmata_runtimes::registry;
+use stemmata_runtimes::adapter::{Adapter, SegmentFacts};
 use stemmata_store::{Link, LinkKind, Session, SessionKey, SessionOrigin, Write};
 
-use crate::capture::cursor::{Cursor, FileStamp, Relation, relate, windows};
-use crate::capture::ingest::{Earlier, Ingest, Start};
+use crate::capture::cursor::{Cursor, FileStamp, OpenFile, Relation, Windows};
+use crate::capture::ingest::Ingest;
 use crate::capture::lines::Lines;
+use crate::capture::reading::{Prepared, head};
 use crate::chain::walk::Walk;
-use crate::engine::{Engine, known_formats, runtime_of};
+use crate::engine::{Engine, runtime_of};
 use crate::error::{EngineError, Result};
 
 /// How to capture a transcript.
@@ -58,6 +56,9 @@ impl CaptureOptions {
     }
 }
 
+/// Bytes of a directory, a branch or a version that a session's listing holds at most, as the store bounds them.
+const LISTED_BYTES_MAX: usize = 4096;
+
 /// What a capture found and did.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Captured {
@@ -77,16 +78,6 @@ pub struct Captured {
     pub notes: Vec<Note>,
 }
 
-/// A file and what was known of it, before it is read.
-struct Prepared {
-    adapter: &'static dyn Adapter,
-    key: SessionKey,
-    stamp: FileStamp,
-    cursor: Option<Cursor>,
-    relation: Option<Relation>,
-    previous: Option<Session>,
-}
-
 impl Engine {
     /// Captures what a transcript holds beyond what is stored. Idempotent; resumes where it was interrupted.
     ///
@@ -103,52 +94,37 @@ impl Engine {
         self.read(path, options, prepared)
     }
 
-    fn prepare(&self, path: &Path, options: &CaptureOptions) -> Result<Prepared> {
-        let metadata = std::fs::metadata(path).map_err(EngineError::io("read", path))?;
-        let stamp = FileStamp::of(&metadata);
-        let key = self.session_key(path);
-        let previous = self.store.session(&key)?;
-        let cursor = self.store.cursor(&key)?.and_then(|bytes| Cursor::decode(&bytes));
-        let usable = cursor.filter(|cursor| {
-            !options.full && cursor.rules == self.rules().0 && registry::by_format(&format(cursor)).is_some()
-        });
-        let relation = match &usable {
-            Some(cursor) => Some(relate(path, stamp, cursor, &self.store.identity()?.secret)?),
-            None => None,
-        };
-        let adapter = match (&usable, relation) {
-            (Some(cursor), Some(Relation::Unchanged | Relation::Grown)) => {
-                Self::adapter(&format(cursor), "read")?
-            }
-            _ => detect(path)?,
-        };
-        Ok(Prepared { adapter, key, stamp, cursor: usable, relation, previous })
-    }
-
     fn read(&self, path: &Path, options: &CaptureOptions, prepared: Prepared) -> Result<Captured> {
-        let goes_on = (prepared.relation == Some(Relation::Grown)).then(|| prepared.cursor.clone()).flatten();
-        let granularity = match (&goes_on, options.full, &prepared.previous) {
+        let goes_on = prepared.goes_on();
+        let granularity = match (goes_on, options.full, &prepared.previous) {
             (Some(cursor), ..) => cursor.granularity,
             (None, false, Some(previous)) => previous.granularity,
             (None, ..) => options.granularity,
         };
-        let state = goes_on.as_ref().map(|cursor| cursor.splitter.clone());
-        let splitter = prepared.adapter.splitter(granularity, state.as_deref());
-        let start = match &goes_on {
-            Some(cursor) => self.start_from(cursor)?,
-            None => Start { line: 1, ..Start::default() },
-        };
-        let mut lines = Lines::open(path, start.raw_bytes, start.line, prepared.stamp.length)?;
+        let splitter =
+            prepared.adapter.splitter(granularity, goes_on.map(|cursor| cursor.splitter.as_slice()));
+        let start = self.start_of(path, &prepared)?;
+        let file = prepared.file.try_clone().map_err(EngineError::io("open", path))?;
+        let lines = Lines::of(file, path, (start.raw_bytes, start.line), prepared.stamp.length)?;
+        let windows = Windows::before(OpenFile { file: &prepared.file, path }, start.raw_bytes)?;
         let sighting = self.sighting(path, options, &prepared)?;
-        let left = if goes_on.is_none() { prepared.cursor.as_ref() } else { None };
-        let earlier = left.map(|cursor| Earlier {
-            tip: cursor.tip,
-            provisional: cursor.provisional.clone(),
-            met: false,
-            replaced: None,
-        });
+        let earlier = self.earlier(&prepared)?;
         let ingest = Ingest::new(self, prepared.adapter, splitter, sighting, start).expect(earlier);
-        let mut run = Run { ingest, prepared, granularity, goes_on: goes_on.is_some() };
+        let mut run = Run { ingest, prepared, granularity, windows };
+        if let Err(error) = self.read_lines(path, options, &mut run, lines) {
+            run.keep_what_is_closed(self, path, &error);
+            return Err(error);
+        }
+        self.finish(path, run)
+    }
+
+    fn read_lines(
+        &self,
+        path: &Path,
+        options: &CaptureOptions,
+        run: &mut Run<'_>,
+        mut lines: Lines,
+    ) -> Result<()> {
         let mut batch_number = 0_u32;
         while let Some(line) = lines.next()? {
             if line.complete {
@@ -158,33 +134,35 @@ impl Engine {
             } else {
                 break;
             }
+            run.windows.push(line.bytes);
             if run.ingest.is_batch_full() && run.ingest.first_closed().is_some() {
                 batch_number += 1;
-                let progress = run.progress(self, path, None)?;
-                run.ingest.flush(progress)?;
+                run.flush_closed(self, path)?;
             }
         }
         tracing::debug!(path = %path.display(), batches = batch_number, lines = lines.next_number() - 1, "read");
-        self.finish(path, run)
+        Ok(())
     }
 
     fn finish(&self, path: &Path, mut run: Run<'_>) -> Result<Captured> {
         let leaf = run.ingest.provisional()?;
         let open = leaf.map(|_| run.ingest.splitter().open());
-        let mut last = run.progress(self, path, leaf.zip(open))?;
-        if let Some(old) = run.ingest.left_behind() {
-            run.ingest.note(Note::new(
-                NoteCode::Rewritten,
-                format!("the file was rewritten since it was last read; {old} keeps what it held before"),
-            ));
-            let root = run.ingest.first_closed().or(leaf);
-            last.extend(self.derived(root, old)?.map(Write::Link));
+        let windows = run.windows.hashes(&self.store.identity()?.secret);
+        let mut last = run.progress(windows, leaf.zip(open));
+        if let Some(left) = run.ingest.left_behind() {
+            let note = run.prepared.note_left(left.newest, run.granularity);
+            run.ingest.note(note);
+            if left.may_be_apart {
+                let root = run.ingest.first_closed().or(leaf);
+                last.extend(self.derived(root, left.origin)?.map(Write::Link));
+            }
         }
         run.ingest.flush(last)?;
         let session = self
             .store
             .session(&run.prepared.key)?
             .ok_or_else(|| EngineError::NotFound { what: "session", text: run.prepared.key.path.clone() })?;
+        tracing::debug!(path = %path.display(), tip = ?session.tip, "captured");
         let outcome = run.ingest.outcome();
         Ok(Captured {
             session,
@@ -209,29 +187,11 @@ impl Engine {
         Ok(Some(Link { from: root, kind: LinkKind::DerivedFrom, to: old, entry: None }))
     }
 
-    fn start_from(&self, cursor: &Cursor) -> Result<Start> {
-        let parent = match cursor.tip {
-            None => None,
-            Some(tip) => {
-                let commit = self.store.commit(tip)?.ok_or(stemmata_store::StoreError::CommitMissing(tip))?;
-                Some((tip, commit.core.created_at))
-            }
-        };
-        Ok(Start {
-            parent,
-            raw_bytes: cursor.closed_bytes,
-            line: cursor.closed_line,
-            totals: cursor.totals,
-            provisional: cursor.provisional.clone(),
-            redacted_bytes: cursor.redacted_bytes,
-        })
-    }
-
     fn sighting(&self, file: &Path, options: &CaptureOptions, prepared: &Prepared) -> Result<Sighting> {
         let path = prepared.key.path.clone();
         let session = match &prepared.previous {
             Some(previous) => previous.session.clone(),
-            None => session_name(file, prepared.adapter)?,
+            None => session_name(OpenFile { file: &prepared.file, path: file }, prepared.adapter)?,
         };
         Ok(Sighting {
             principal: self.identity.principal(runtime_of(&prepared.adapter.format()))?,
@@ -249,8 +209,16 @@ impl Engine {
     /// Returns the key of the session that a transcript on this machine is: one file is one session, however
     /// it was named.
     pub(crate) fn session_key(&self, path: &Path) -> SessionKey {
-        let real = path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned());
-        SessionKey { machine: self.identity.machine.clone(), path: real.to_string_lossy().into_owned() }
+        let real =
+            path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned());
+        let path = match real.to_str() {
+            Some(text) => text.to_owned(),
+            // Two names that are no text look alike once their odd bytes are replaced.
+            None => {
+                format!("{}#{}", real.display(), blake3::hash(real.as_os_str().as_encoded_bytes()).to_hex())
+            }
+        };
+        SessionKey { machine: self.identity.machine.clone(), path }
     }
 }
 
@@ -259,21 +227,40 @@ struct Run<'e> {
     ingest: Ingest<'e>,
     prepared: Prepared,
     granularity: Granularity,
-    goes_on: bool,
+    windows: Windows,
 }
 
 impl Run<'_> {
+    /// Hands what is closed to the store, with a cursor to go on from.
+    fn flush_closed(&mut self, engine: &Engine, path: &Path) -> Result<()> {
+        let mut progress = Vec::new();
+        if self.ingest.is_settled() {
+            let file = OpenFile { file: &self.prepared.file, path };
+            let windows = Windows::before(file, self.ingest.closed().raw_bytes)?;
+            progress = self.progress(windows.hashes(&engine.store.identity()?.secret), None);
+        }
+        self.ingest.flush(progress)
+    }
+
+    /// Keeps what stands before the place where reading failed: it is good, and what comes next goes on there.
+    fn keep_what_is_closed(&mut self, engine: &Engine, path: &Path, error: &EngineError) {
+        if matches!(error, EngineError::Store(_)) || self.ingest.first_closed().is_none() {
+            return;
+        }
+        if let Err(second) = self.flush_closed(engine, path) {
+            // The first error is the one to tell: without it there would have been no second.
+            tracing::warn!(path = %path.display(), error = %second, "what is closed was not kept");
+        }
+    }
+
     /// Returns the session and the cursor as they are at the last closed boundary, or at the leaf.
     fn progress(
         &self,
-        engine: &Engine,
-        path: &Path,
+        (head, tail): ([u8; 32], [u8; 32]),
         leaf: Option<(CommitId, SegmentFacts)>,
-    ) -> Result<Vec<Write>> {
+    ) -> Vec<Write> {
         let closed = self.ingest.closed();
         let tip = leaf.map(|(id, _)| id).or(closed.parent.map(|(id, _)| id));
-        let seen = if leaf.is_some() { self.ingest.seen_bytes() } else { closed.raw_bytes };
-        let (head, tail) = windows(path, seen, &engine.store.identity()?.secret)?;
         let cursor = Cursor {
             format: self.ingest.adapter().format().to_string(),
             rules: self.ingest.rules(),
@@ -282,7 +269,7 @@ impl Run<'_> {
             closed_line: closed.line,
             tip: closed.parent.map(|(id, _)| id),
             splitter: self.ingest.splitter().state(),
-            seen_bytes: seen,
+            seen_bytes: if leaf.is_some() { self.ingest.seen_bytes() } else { closed.raw_bytes },
             provisional: closed.provisional.clone(),
             stamp: self.prepared.stamp,
             head,
@@ -293,10 +280,10 @@ impl Run<'_> {
             seen_redacted_bytes: self.ingest.redacted_bytes(),
         };
         let session = self.session(tip, leaf.map(|(_, facts)| facts));
-        Ok(vec![
+        vec![
             Write::Session(Box::new(session)),
             Write::Cursor { key: self.prepared.key.clone(), value: cursor.encode() },
-        ])
+        ]
     }
 
     fn session(&self, tip: Option<CommitId>, leaf: Option<SegmentFacts>) -> Session {
@@ -317,14 +304,13 @@ impl Run<'_> {
             template: self.ingest.splitter().template(),
             principal: self.ingest.sighting().principal.clone(),
             granularity: self.granularity,
-            origin: previous.map_or(SessionOrigin::Imported, |known| known.origin),
+            origin: self.prepared.origin(),
             title: self.title(facts.title.as_ref()),
-            cwd: facts.cwd.clone().or_else(|| previous.and_then(|known| known.cwd.clone())),
-            git_branch: facts
-                .git_branch
-                .clone()
+            cwd: bounded(facts.cwd.as_ref()).or_else(|| previous.and_then(|known| known.cwd.clone())),
+            git_branch: bounded(facts.git_branch.as_ref())
                 .or_else(|| previous.and_then(|known| known.git_branch.clone())),
-            version: facts.version.clone().or_else(|| previous.and_then(|known| known.version.clone())),
+            version: bounded(facts.version.as_ref())
+                .or_else(|| previous.and_then(|known| known.version.clone())),
             started_at: earliest(previous.and_then(|known| known.started_at), facts.first_timestamp),
             last_at: facts.last_timestamp.max(previous.and_then(|known| known.last_at)),
             tip,
@@ -336,11 +322,19 @@ impl Run<'_> {
 }
 
 impl Run<'_> {
-    /// A session that goes on keeps its title: what was read now may not have held the first prompt.
+    /// A placed session keeps the title of what it continues: its own first prompt is not where it began.
     fn title(&self, now: Option<&String>) -> Option<String> {
         let before = self.prepared.previous.as_ref().and_then(|known| known.title.as_ref());
-        if self.goes_on { before.or(now).cloned() } else { now.or(before).cloned() }
+        match self.prepared.origin() {
+            SessionOrigin::Placed(_) => before.or(now).cloned(),
+            SessionOrigin::Imported | SessionOrigin::Api => now.or(before).cloned(),
+        }
     }
+}
+
+/// Returns a text that a listing can hold: foreign records may say anything.
+fn bounded(text: Option<&String>) -> Option<String> {
+    text.filter(|text| text.len() <= LISTED_BYTES_MAX).cloned()
 }
 
 fn earliest(left: Option<Timestamp>, right: Option<Timestamp>) -> Option<Timestamp> {
@@ -348,11 +342,6 @@ fn earliest(left: Option<Timestamp>, right: Option<Timestamp>) -> Option<Timesta
         (Some(left), Some(right)) => Some(left.min(right)),
         (known, None) | (None, known) => known,
     }
-}
-
-fn format(cursor: &Cursor) -> FormatId {
-    FormatId::new(cursor.format.as_str())
-        .unwrap_or_else(|_| FormatId::new("unknown").expect("a constant name is a name"))
 }
 
 fn unchanged(session: &Session, cursor: &Cursor, stamp: FileStamp) -> Captured {
@@ -367,37 +356,15 @@ fn unchanged(session: &Session, cursor: &Cursor, stamp: FileStamp) -> Captured {
     }
 }
 
-/// Returns the first bytes of a file.
-fn head(path: &Path) -> Result<Vec<u8>> {
-    let mut head = Vec::new();
-    let limit = u64::try_from(DETECT_BYTES_MAX).expect("the bound fits");
-    File::open(path)
-        .and_then(|file| file.take(limit).read_to_end(&mut head))
-        .map_err(EngineError::io("read", path))?;
-    Ok(head)
-}
-
-/// Finds the adapter that knows a file.
-pub(crate) fn detect(path: &Path) -> Result<&'static dyn Adapter> {
-    let head = head(path)?;
-    if head.is_empty() {
-        return Err(EngineError::NotATranscript { path: path.to_owned(), reason: "it is empty".to_owned() });
-    }
-    registry::detect(&head).map(|(adapter, _)| adapter).ok_or_else(|| EngineError::NotATranscript {
-        path: path.to_owned(),
-        reason: format!("its beginning fits none of the known formats ({})", known_formats()),
-    })
-}
-
 /// Names a session: clients go by the file's name where it is shaped like an id, else the records tell.
-fn session_name(path: &Path, adapter: &'static dyn Adapter) -> Result<SessionId> {
-    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+fn session_name(file: OpenFile<'_>, adapter: &'static dyn Adapter) -> Result<SessionId> {
+    let stem = file.path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let is_id = stem.len() == 36 && stem.split('-').map(str::len).eq([8, 4, 4, 4, 12]);
     if is_id || stem.starts_with("agent-") {
         return Ok(SessionId::new(stem)?);
     }
     let mut splitter = adapter.splitter(Granularity::Turn, None);
-    for line in head(path)?.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")) {
+    for line in head(file)?.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")) {
         splitter.line(line.strip_suffix(b"\n").unwrap_or(line), &mut Vec::new());
         if let Some(session) = &splitter.facts().session {
             return Ok(session.clone());

@@ -7,6 +7,7 @@ mod identity;
 mod live;
 mod materialized;
 mod placed;
+mod review;
 mod secrets;
 mod statements;
 mod subagents;

@@ -28,7 +28,8 @@ fn invariant_13_a_secret_never_reaches_the_store() {
     let stored = String::from_utf8(native(&engine, tip)).expect("text");
     assert!(!stored.contains(&key));
     let replaced = stored.find("[REDACTED:").expect("a mark");
-    let mark = &stored[replaced..replaced + stored[replaced..].find(']').expect("an end") + 1];
+    let end = replaced + stored[replaced..].find(']').expect("an end");
+    let mark = &stored[replaced..=end];
     assert_eq!(stored.replacen(mark, &key, 1), text, "nothing else changed");
 
     let by = Principal::new("ada@m1").expect("a name");

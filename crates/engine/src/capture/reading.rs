@@ -1,0 +1,258 @@
+//! What is known of a transcript before it is read: the open file, what was read of it before, and where to begin.
+//!
+//! Changes nothing; what is read becomes commits in `ingest`.
+
+use std::fs::File;
+use std::path::Path;
+
+use stemmata_model::{CommitId, Counts, FormatId, Granularity, Note, NoteCode};
+use stemmata_runtimes::adapter::{Adapter, DETECT_BYTES_MAX};
+use stemmata_runtimes::registry;
+use stemmata_store::{Placement, Session, SessionKey, SessionOrigin, StoreError};
+
+use crate::capture::cursor::{Cursor, FileStamp, OpenFile, Provisional, Relation, WINDOW_BYTES, relate};
+use crate::capture::earlier::Earlier;
+use crate::capture::ingest::{ChainTotals, Start};
+use crate::capture::transcript::CaptureOptions;
+use crate::chain::walk::Walk;
+use crate::engine::{Engine, known_formats};
+use crate::error::{EngineError, Result};
+
+/// Why a transcript that was read before is read again from its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Again {
+    /// It was rewritten, replaced or cut.
+    Rewritten,
+    /// Secrets were replaced by other rules then.
+    Rules,
+    /// Somebody asked for it.
+    Asked,
+    /// How far it was read is not known any more.
+    Forgotten,
+}
+
+/// A file and what was known of it, before it is read.
+pub(crate) struct Prepared {
+    pub adapter: &'static dyn Adapter,
+    pub key: SessionKey,
+    pub file: File,
+    pub stamp: FileStamp,
+    pub cursor: Option<Cursor>,
+    pub relation: Option<Relation>,
+    pub again: Option<Again>,
+    pub previous: Option<Session>,
+    /// What we placed there, where a file that is read from its start still begins with it.
+    pub placement: Option<Placement>,
+}
+
+impl Prepared {
+    /// Returns the cursor, where reading goes on from it.
+    pub(crate) fn goes_on(&self) -> Option<&Cursor> {
+        self.cursor.as_ref().filter(|_| self.relation == Some(Relation::Grown))
+    }
+
+    /// Returns how the session came to be known.
+    pub(crate) fn origin(&self) -> SessionOrigin {
+        let placed = self.placement.as_ref().map(|placement| SessionOrigin::Placed(placement.ctx));
+        let known = self.previous.as_ref().map(|known| known.origin);
+        placed.or(known).unwrap_or(SessionOrigin::Imported)
+    }
+
+    /// Says what a second reading did not find again.
+    pub(crate) fn note_left(&self, newest: CommitId, granularity: Granularity) -> Note {
+        let before = self.previous.as_ref().map(|known| known.granularity);
+        let reason = match (self.again, before) {
+            (Some(Again::Rules), _) => {
+                "the file was read under other redaction rules before, which replaced other bytes".to_owned()
+            }
+            (Some(Again::Asked), Some(before)) if before != granularity => {
+                format!("commits end at other places now (`{granularity}`, before `{before}`)")
+            }
+            _ => "the file was rewritten since it was last read".to_owned(),
+        };
+        Note::new(NoteCode::Rewritten, format!("{reason}; {newest} keeps what it held before"))
+    }
+}
+
+impl Engine {
+    /// Opens a transcript and looks up what was read of it. Everything that follows looks at this open file: by
+    /// its name it could be another one by then.
+    pub(crate) fn prepare(&self, path: &Path, options: &CaptureOptions) -> Result<Prepared> {
+        let (file, stamp) = open(path)?;
+        let key = self.session_key(path);
+        let stored = self.store.cursor(&key)?;
+        let previous = self.store.session(&key)?;
+        let cursor = stored.as_deref().and_then(Cursor::decode);
+        let mut again = match &cursor {
+            None => (stored.is_some() || previous.is_some()).then_some(Again::Forgotten),
+            Some(_) if options.full => Some(Again::Asked),
+            Some(cursor) if cursor.rules != self.rules().0 => Some(Again::Rules),
+            Some(cursor) if adapter_of(cursor).is_none() => Some(Again::Forgotten),
+            Some(_) => None,
+        };
+        let relation = match &cursor {
+            Some(cursor) if again.is_none() => {
+                let file = OpenFile { file: &file, path };
+                Some(relate(file, stamp, cursor, &self.store.identity()?.secret)?)
+            }
+            _ => None,
+        };
+        if relation == Some(Relation::Rewritten) {
+            again = Some(Again::Rewritten);
+        }
+        let known = cursor.as_ref().and_then(adapter_of).filter(|_| again.is_none());
+        let adapter = match known {
+            Some(adapter) => adapter,
+            None => detect(OpenFile { file: &file, path })?,
+        };
+        let mut prepared =
+            Prepared { adapter, key, file, stamp, cursor, relation, again, previous, placement: None };
+        if prepared.relation.is_none_or(|relation| relation == Relation::Rewritten) {
+            prepared.placement = self.placement_in(path, &prepared)?;
+        }
+        Ok(prepared)
+    }
+
+    /// Returns what we placed in a file, where the file still begins with all of it.
+    fn placement_in(&self, path: &Path, prepared: &Prepared) -> Result<Option<Placement>> {
+        let Some(placement) = self.store.placement(&prepared.key.machine, &prepared.key.path)? else {
+            return Ok(None);
+        };
+        if prepared.stamp.length < placement.placed_bytes {
+            return Ok(None);
+        }
+        let mut hasher = blake3::Hasher::new_keyed(&self.store.identity()?.secret);
+        let mut at = 0;
+        while at < placement.placed_bytes {
+            let wanted = (placement.placed_bytes - at).min(WINDOW_BYTES);
+            let bytes = OpenFile { file: &prepared.file, path }.range(at, wanted)?;
+            if bytes.is_empty() {
+                return Ok(None);
+            }
+            hasher.update(&bytes);
+            at += u64::try_from(bytes.len()).expect("a length fits 64 bits");
+        }
+        Ok((*hasher.finalize().as_bytes() == placement.keyed_hash).then_some(placement))
+    }
+
+    /// Returns where reading begins.
+    pub(crate) fn start_of(&self, path: &Path, prepared: &Prepared) -> Result<Start> {
+        if let Some(cursor) = prepared.goes_on() {
+            return Ok(Start {
+                parent: cursor.tip.map(|tip| self.parent(tip)).transpose()?,
+                raw_bytes: cursor.closed_bytes,
+                line: cursor.closed_line,
+                totals: cursor.totals,
+                provisional: cursor.provisional.clone(),
+                redacted_bytes: cursor.redacted_bytes,
+            });
+        }
+        let Some(placement) = &prepared.placement else {
+            return Ok(Start { line: 1, ..Start::default() });
+        };
+        Ok(Start {
+            parent: Some(self.parent(placement.ctx)?),
+            raw_bytes: placement.taken_bytes,
+            line: 1 + lines_before(OpenFile { file: &prepared.file, path }, placement.taken_bytes)?,
+            totals: self.totals_of(placement.ctx)?,
+            ..Start::default()
+        })
+    }
+
+    fn parent(&self, id: CommitId) -> Result<(CommitId, stemmata_model::Timestamp)> {
+        let commit = self.store.commit(id)?.ok_or(StoreError::CommitMissing(id))?;
+        Ok((id, commit.core.created_at))
+    }
+
+    /// Returns what a chain holds, up to and with a commit.
+    pub(crate) fn totals_of(&self, ctx: CommitId) -> Result<ChainTotals> {
+        let mut walk = Walk::new(self.store.as_ref(), Some(ctx));
+        let mut totals = ChainTotals::default();
+        while let Some(commit) = walk.next()? {
+            let Counts { messages, entries, .. } = commit.counts;
+            totals.commits += 1;
+            totals.messages += messages;
+            totals.entries += entries;
+            totals.bytes += commit.native_bytes;
+        }
+        Ok(totals)
+    }
+
+    /// Returns what an earlier reading left, where this one does not go on from it.
+    pub(crate) fn earlier(&self, prepared: &Prepared) -> Result<Option<Earlier>> {
+        if prepared.again.is_none() {
+            return Ok(None);
+        }
+        if let Some(cursor) = &prepared.cursor {
+            return Ok(Some(Earlier::new(cursor.tip, cursor.provisional.clone())));
+        }
+        let Some(tip) = prepared.previous.as_ref().and_then(|known| known.tip) else { return Ok(None) };
+        let Some(commit) = self.store.commit(tip)? else { return Ok(None) };
+        let is_placed = prepared.placement.as_ref().is_some_and(|placement| placement.ctx == tip);
+        if is_placed || commit.closure != stemmata_model::Closure::Provisional {
+            return Ok(Some(Earlier::new(Some(tip), Vec::new())));
+        }
+        let open = Provisional { commit: tip, bytes: commit.native_bytes };
+        Ok(Some(Earlier::new(commit.core.parent, vec![open])))
+    }
+}
+
+/// Opens a regular file. Anything else could keep its reader waiting without end, so it is not even opened.
+fn open(path: &Path) -> Result<(File, FileStamp)> {
+    let metadata = std::fs::metadata(path).map_err(EngineError::io("read", path))?;
+    check_regular(path, &metadata)?;
+    let file = File::open(path).map_err(EngineError::io("open", path))?;
+    let metadata = file.metadata().map_err(EngineError::io("read", path))?;
+    Ok((file, FileStamp::of(&metadata)))
+}
+
+/// Refuses what is no regular file.
+pub(crate) fn check_regular(path: &Path, metadata: &std::fs::Metadata) -> Result<()> {
+    if metadata.is_file() {
+        return Ok(());
+    }
+    let reason = if metadata.is_dir() { "it is a folder" } else { "it is no regular file" };
+    Err(EngineError::NotATranscript { path: path.to_owned(), reason: reason.to_owned() })
+}
+
+fn adapter_of(cursor: &Cursor) -> Option<&'static dyn Adapter> {
+    registry::by_format(&FormatId::new(cursor.format.as_str()).ok()?)
+}
+
+/// Counts the lines before an offset.
+fn lines_before(file: OpenFile<'_>, offset: u64) -> Result<u64> {
+    let mut lines = 0;
+    let mut at = 0;
+    while at < offset {
+        let bytes = file.range(at, (offset - at).min(WINDOW_BYTES))?;
+        if bytes.is_empty() {
+            break;
+        }
+        lines += bytes.iter().filter(|byte| **byte == b'\n').count();
+        at += u64::try_from(bytes.len()).expect("a length fits 64 bits");
+    }
+    Ok(u64::try_from(lines).expect("a count fits 64 bits"))
+}
+
+/// Returns the first bytes of a file.
+pub(crate) fn head(file: OpenFile<'_>) -> Result<Vec<u8>> {
+    file.range(0, u64::try_from(DETECT_BYTES_MAX).expect("the bound fits"))
+}
+
+/// Finds the adapter that knows a file.
+pub(crate) fn detect(file: OpenFile<'_>) -> Result<&'static dyn Adapter> {
+    let head = head(file)?;
+    let no_transcript = |reason: String| EngineError::NotATranscript { path: file.path.to_owned(), reason };
+    if head.is_empty() {
+        return Err(no_transcript("it is empty".to_owned()));
+    }
+    registry::detect(&head).map(|(adapter, _)| adapter).ok_or_else(|| {
+        no_transcript(format!("its beginning fits none of the known formats ({})", known_formats()))
+    })
+}
+
+/// Finds the adapter that knows the file of a name.
+pub(crate) fn detect_at(path: &Path) -> Result<&'static dyn Adapter> {
+    let (file, _) = open(path)?;
+    detect(OpenFile { file: &file, path })
+}

@@ -1,0 +1,626 @@
+//! What a hostile reading of the engine found, each test named after what broke.
+//!
+//! Laws that hold for all inputs are in the files named after them.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use stemmata_engine::{
+    CaptureOptions, CheckpointContent, CheckpointRequest, Clock, Engine, EngineError, ErrorKind,
+    Identity, LINE_BYTES_MAX, PlaceOptions, RandomIds, Stop,
+};
+use stemmata_model::{
+    Closure, CommitId, CommitType, FormatId, Granularity, MachineId, NoteCode, SessionId, Template,
+    Timestamp, Trigger,
+};
+use stemmata_store::{
+    LinkKind, MemoryStore, Page, ResolveScope, SessionKey, StoreIdentity, TipFilter, Write,
+};
+use stemmata_testkit::claude::ClaudeSession;
+use stemmata_testkit::faulty::{Fault, FaultyStore};
+
+use crate::support::{Folder, bytes_of, chain, closed, engine, engine_on, import, memory, native};
+
+/// A record of a made-up conversation, as a line: number `n` hangs on `n - 1`.
+fn record(n: u32, role: &str, text: &str) -> String {
+    record_in("/work", n, role, text)
+}
+
+fn record_in(cwd: &str, n: u32, role: &str, text: &str) -> String {
+    let parent = if n == 1 {
+        "null".to_owned()
+    } else {
+        format!("\"{}\"", uuid(n - 1))
+    };
+    format!(
+        r#"{{"parentUuid":{parent},"isSidechain":false,"type":"{role}","message":{{"role":"{role}","content":"{text}"}},"uuid":"{}","timestamp":"2026-03-01T00:{:02}:{:02}.000Z","sessionId":"5e55107e-0000-4000-8000-000000000000","cwd":"{cwd}","version":"2.1.39"}}"#,
+        uuid(n),
+        n / 60,
+        n % 60
+    ) + "\n"
+}
+
+fn uuid(n: u32) -> String {
+    format!("00000000-0000-4000-8000-{n:012}")
+}
+
+/// Two records for each turn.
+fn turns(count: u32) -> Vec<String> {
+    (1..=count * 2)
+        .map(|n| {
+            if n % 2 == 1 {
+                record(n, "user", &format!("ask {n}"))
+            } else {
+                record(n, "assistant", "done")
+            }
+        })
+        .collect()
+}
+
+fn live(engine: &Engine, path: &Path) -> CommitId {
+    let options = CaptureOptions::live(Trigger::ToolCall);
+    engine
+        .capture(path, &options)
+        .expect("captured")
+        .session
+        .tip
+        .expect("a tip")
+}
+
+fn full() -> CaptureOptions {
+    CaptureOptions {
+        full: true,
+        ..CaptureOptions::import()
+    }
+}
+
+fn tips(engine: &Engine) -> Vec<CommitId> {
+    let page = Page {
+        skip: 0,
+        rows_max: 100,
+    };
+    let tips = engine
+        .store()
+        .tips(&TipFilter::default(), page)
+        .expect("tips");
+    tips.into_iter().map(|commit| commit.id).collect()
+}
+
+fn key_of(path: &Path) -> SessionKey {
+    let path = path
+        .canonicalize()
+        .expect("a file")
+        .to_string_lossy()
+        .into_owned();
+    SessionKey {
+        machine: MachineId::new("m1").expect("a name"),
+        path,
+    }
+}
+
+fn placing(folder: &Folder) -> PlaceOptions {
+    PlaceOptions {
+        config_dir: folder.path().join("client"),
+        cwd: PathBuf::from("/new/place"),
+        stop: Stop::Compaction,
+        at_entry: None,
+        client_version: None,
+    }
+}
+
+fn append(path: &Path, text: &str) {
+    let mut file = std::fs::OpenOptions::new()
+        .append(true)
+        .open(path)
+        .expect("a file");
+    std::io::Write::write_all(&mut file, text.as_bytes()).expect("appended");
+}
+
+/// Rewrites a stored cursor's text; what the engine keeps there is its own business, so only for this test.
+fn edit_cursor(engine: &Engine, path: &Path, edit: impl FnOnce(&mut serde_json::Value)) {
+    let key = key_of(path);
+    let bytes = engine
+        .store()
+        .cursor(&key)
+        .expect("read")
+        .expect("a cursor");
+    let mut value = serde_json::from_slice(&bytes).expect("JSON");
+    edit(&mut value);
+    let value = serde_json::to_vec(&value).expect("JSON");
+    engine
+        .store()
+        .commit_batch(vec![Write::Cursor { key, value }])
+        .expect("written");
+}
+
+fn request(content: &[u8]) -> CheckpointRequest {
+    CheckpointRequest {
+        parent: None,
+        commit_type: CommitType::Delta,
+        content: CheckpointContent::Bytes(content.to_vec()),
+        format: FormatId::new("claude-code-v1").expect("a name"),
+        template: Template::new("reviewer").expect("a name"),
+        principal: None,
+        machine: None,
+        session: SessionId::new("review-1").expect("a name"),
+        trigger: Trigger::TurnBoundary,
+        ticket: None,
+        thread: None,
+        summary: None,
+        messages: None,
+        tokens: None,
+        created_at: Some(Timestamp::from_micros(1_772_323_200_000_000)),
+        idempotency_key: None,
+    }
+}
+
+fn api_session(engine: &Engine) -> stemmata_store::Session {
+    let key = SessionKey {
+        machine: MachineId::new("m1").expect("a name"),
+        path: "api:review-1".to_owned(),
+    };
+    engine
+        .store()
+        .session(&key)
+        .expect("read")
+        .expect("a session")
+}
+
+#[test]
+fn a_title_that_was_given_later_was_not_seen() {
+    let folder = Folder::new();
+    let engine = engine();
+    let path = folder.write("s.jsonl", turns(2).concat().as_bytes());
+    assert_eq!(
+        import(&engine, &path).session.title.as_deref(),
+        Some("ask 1")
+    );
+    folder.append(
+        "s.jsonl",
+        b"{\"type\":\"custom-title\",\"customTitle\":\"mine\",\"sessionId\":\"s\"}\n",
+    );
+    assert_eq!(
+        import(&engine, &path).session.title.as_deref(),
+        Some("mine")
+    );
+}
+
+#[test]
+fn what_stood_before_a_line_that_is_too_long_was_dropped() {
+    let folder = Folder::new();
+    let engine = engine();
+    let mut bytes = turns(3).concat().into_bytes();
+    bytes.resize(bytes.len() + LINE_BYTES_MAX + 2, b'x');
+    let path = folder.write("s.jsonl", &bytes);
+    for _ in 0..2 {
+        let error = engine
+            .capture(&path, &CaptureOptions::import())
+            .expect_err("too long");
+        assert!(
+            matches!(error, EngineError::LineTooLong { line: 7, .. }),
+            "{error}"
+        );
+    }
+    let session = engine
+        .store()
+        .session(&key_of(&path))
+        .expect("read")
+        .expect("what was good is kept");
+    assert_eq!(
+        native(&engine, session.tip.expect("a tip")),
+        turns(2).concat().as_bytes()
+    );
+}
+
+#[test]
+fn a_full_import_left_covered_turns_open() {
+    let folder = Folder::new();
+    let engine = engine();
+    let lines = turns(2);
+    let path = folder.write("s.jsonl", lines[..1].concat().as_bytes());
+    live(&engine, &path);
+    folder.append("s.jsonl", lines[1..].concat().as_bytes());
+    let tip = engine
+        .capture(&path, &full())
+        .expect("captured")
+        .session
+        .tip
+        .expect("a tip");
+    assert_eq!(tips(&engine), [tip]);
+}
+
+#[test]
+fn a_lost_cursor_left_covered_turns_open() {
+    let folder = Folder::new();
+    let engine = engine();
+    let lines = turns(2);
+    let path = folder.write("s.jsonl", lines[..1].concat().as_bytes());
+    live(&engine, &path);
+    folder.append("s.jsonl", lines[1..].concat().as_bytes());
+    edit_cursor(&engine, &path, |cursor| cursor["v"] = 99.into());
+    let tip = import(&engine, &path).session.tip.expect("a tip");
+    assert_eq!(tips(&engine), [tip]);
+}
+
+#[test]
+fn an_import_under_other_rules_that_changes_all_was_not_linked() {
+    let folder = Folder::new();
+    let engine = engine();
+    let path = folder.write("s.jsonl", &bytes_of(&ClaudeSession::new(1).build()));
+    let old = import(&engine, &path).session.tip.expect("a tip");
+    let old = closed(&engine, old)
+        .last()
+        .copied()
+        .expect("a closed commit");
+    edit_cursor(&engine, &path, |cursor| cursor["rules"][0] = 255.into());
+    // Other rules replace other bytes: for the engine that is another file.
+    folder.write("s.jsonl", &bytes_of(&ClaudeSession::new(2).build()));
+    let captured = import(&engine, &path);
+    let root = chain(&engine, captured.session.tip.expect("a tip"))[0].id;
+    let links = engine.store().links(root, 10).expect("links");
+    assert_eq!(
+        links.first().map(|link| (link.kind, link.to)),
+        Some((LinkKind::DerivedFrom, old))
+    );
+    let note = captured
+        .notes
+        .iter()
+        .find(|note| note.code == NoteCode::Rewritten)
+        .expect("a note");
+    assert!(note.message.contains("redaction rules"), "{note}");
+}
+
+#[test]
+fn a_session_of_one_turn_that_was_replaced_was_hidden() {
+    let folder = Folder::new();
+    let engine = engine();
+    let path = folder.write("s.jsonl", record(1, "user", "the old question").as_bytes());
+    let old = import(&engine, &path).session.tip.expect("a tip");
+    folder.write("s.jsonl", turns(3).concat().as_bytes());
+    let captured = import(&engine, &path);
+    let new = captured.session.tip.expect("a tip");
+    let mut tips = tips(&engine);
+    tips.sort();
+    let mut expected = vec![old, new];
+    expected.sort();
+    assert_eq!(tips, expected);
+    assert!(
+        captured
+            .notes
+            .iter()
+            .any(|note| note.code == NoteCode::Rewritten),
+        "{:?}",
+        captured.notes
+    );
+    let root = chain(&engine, new)[0].id;
+    let links = engine.store().links(root, 10).expect("links");
+    assert_eq!(
+        links.first().map(|link| (link.from, link.to)),
+        Some((root, old))
+    );
+}
+
+#[test]
+fn a_file_that_was_cut_at_a_boundary_did_not_say_what_it_had_held() {
+    let folder = Folder::new();
+    let engine = engine();
+    let text = turns(3).concat();
+    let path = folder.write("s.jsonl", text.as_bytes());
+    let old = import(&engine, &path).session.tip.expect("a tip");
+    let commits = chain(&engine, old);
+    let kept = commits[commits.len() - 2].cumulative_bytes;
+    folder.write(
+        "s.jsonl",
+        &text.as_bytes()[..usize::try_from(kept).expect("small")],
+    );
+    let captured = import(&engine, &path);
+    let note = captured
+        .notes
+        .iter()
+        .find(|note| note.code == NoteCode::Rewritten)
+        .expect("a note");
+    assert!(note.message.contains(&old.to_string()), "{note}");
+    assert!(tips(&engine).contains(&old));
+}
+
+#[test]
+fn a_large_open_turn_that_was_only_touched_was_said_to_be_replaced() {
+    let folder = Folder::new();
+    let engine = engine();
+    // More than one part, so that it cannot be compared in memory.
+    let long = "word ".repeat(500_000);
+    let mut lines = turns(1);
+    lines.extend((3..6).map(|n| record(n, "assistant", &long)));
+    let path = folder.write("s.jsonl", lines.concat().as_bytes());
+    let old = import(&engine, &path).session.tip.expect("a tip");
+    folder.write(
+        "s.jsonl",
+        (lines.concat() + &record(6, "user", "next")).as_bytes(),
+    );
+    std::fs::rename(&path, folder.path().join("moved")).expect("moved");
+    std::fs::copy(folder.path().join("moved"), &path).expect("another file with the same bytes");
+    let captured = import(&engine, &path);
+    assert!(captured.notes.is_empty(), "{:?}", captured.notes);
+    assert_eq!(tips(&engine), [captured.session.tip.expect("a tip")]);
+    assert_ne!(captured.session.tip, Some(old));
+}
+
+fn faulty() -> (Arc<FaultyStore<MemoryStore>>, Engine) {
+    let inner = MemoryStore::new(StoreIdentity {
+        store_id: [1; 16],
+        secret: [2; 32],
+    });
+    let store = Arc::new(FaultyStore::new(inner));
+    (Arc::clone(&store), engine_on("m1", store))
+}
+
+#[test]
+fn a_second_reading_that_was_interrupted_forgot_the_first_one() {
+    let folder = Folder::new();
+    let (store, engine) = faulty();
+    let path = folder.write("s.jsonl", &bytes_of(&ClaudeSession::new(1).build()));
+    let old = import(&engine, &path).session.tip.expect("a tip");
+    let old = closed(&engine, old)
+        .last()
+        .copied()
+        .expect("a closed commit");
+    // Enough for several batches.
+    folder.write("s.jsonl", turns(900).concat().as_bytes());
+    store.fail(2, Fault::Before);
+    engine
+        .capture(&path, &CaptureOptions::import())
+        .expect_err("interrupted");
+    let tip = import(&engine, &path).session.tip.expect("a tip");
+    let root = chain(&engine, tip)[0].id;
+    let links = engine.store().links(root, 10).expect("links");
+    assert_eq!(
+        links.first().map(|link| (link.from, link.to)),
+        Some((root, old))
+    );
+}
+
+#[test]
+fn a_placed_file_that_was_read_again_was_no_longer_a_child() {
+    type Lose<'a> = &'a dyn Fn(&Engine, &Path);
+    let lost: [Lose<'_>; 3] = [
+        &|_, _| {},
+        &|engine, path| edit_cursor(engine, path, |cursor| cursor["v"] = 99.into()),
+        &|engine, path| edit_cursor(engine, path, |cursor| cursor["rules"][0] = 255.into()),
+    ];
+    for (number, lose) in lost.into_iter().enumerate() {
+        let folder = Folder::new();
+        let engine = engine();
+        let path = folder.write("s.jsonl", turns(4).concat().as_bytes());
+        let ctx = closed(&engine, import(&engine, &path).session.tip.expect("a tip"))[1];
+        let placed = engine.place(ctx, &placing(&folder)).expect("placed");
+        append(&placed.path, &record(99, "user", "go on"));
+        lose(&engine, &placed.path);
+        let options = if number == 0 {
+            full()
+        } else {
+            CaptureOptions::import()
+        };
+        let captured = engine.capture(&placed.path, &options).expect("captured");
+        let child = chain(&engine, captured.session.tip.expect("a tip"));
+        let parent = child.iter().rev().nth(1).map(|commit| commit.id);
+        assert_eq!(parent, Some(ctx), "case {number}");
+        assert_eq!(captured.notes, [], "case {number}");
+        let whole = engine.capture(&placed.path, &full()).expect("captured");
+        assert_eq!(
+            (whole.session.tip, whole.new_commits),
+            (captured.session.tip, 0),
+            "case {number}"
+        );
+    }
+}
+
+#[test]
+fn a_record_with_an_endless_path_could_not_be_imported() {
+    let folder = Folder::new();
+    let engine = engine();
+    let long = format!("/{}", "x".repeat(5_000));
+    let text = record(1, "user", "hi") + &record_in(&long, 2, "assistant", "done");
+    let captured = import(&engine, &folder.write("s.jsonl", text.as_bytes()));
+    assert_eq!(
+        native(&engine, captured.session.tip.expect("a tip")),
+        text.as_bytes()
+    );
+}
+
+#[test]
+fn a_named_pipe_was_waited_for() {
+    let folder = Folder::new();
+    let pipe = folder.path().join("pipe.jsonl");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    if !made.is_ok_and(|status| status.success()) {
+        println!("skipped: no mkfifo here");
+        return;
+    }
+    let (said, heard) = std::sync::mpsc::channel();
+    let named = pipe.clone();
+    std::thread::spawn(move || {
+        let engine = engine();
+        let captured = engine
+            .capture(&named, &CaptureOptions::import())
+            .map_err(|error| error.to_string());
+        let report = engine
+            .import(&[named], &CaptureOptions::import(), 1, &|_| ())
+            .expect("a report");
+        said.send((captured, report.failures.len()))
+            .expect("somebody listens");
+    });
+    let (captured, failures) = heard
+        .recv_timeout(std::time::Duration::from_secs(20))
+        .expect("an answer without a writer");
+    assert!(captured.is_err_and(|message| message.contains("pipe.jsonl is no transcript")));
+    assert_eq!(failures, 1);
+}
+
+#[test]
+fn folders_too_deep_were_passed_over_in_silence() {
+    let folder = Folder::new();
+    let mut deep = folder.path().to_owned();
+    deep.extend(std::iter::repeat_n("d", 40));
+    std::fs::create_dir_all(&deep).expect("folders");
+    std::fs::File::create(deep.join("s.jsonl")).expect("a file");
+    let report = engine()
+        .import(
+            &[folder.path().to_owned()],
+            &CaptureOptions::import(),
+            1,
+            &|_| (),
+        )
+        .expect("a report");
+    assert_eq!(
+        (report.sessions.len(), report.failures.len()),
+        (0, 1),
+        "{report:?}"
+    );
+}
+
+#[test]
+fn preserved_records_far_back_failed_the_import() {
+    let folder = Folder::new();
+    let engine = engine();
+    // Turns of which a planner keeps two in memory, and the third is to be kept.
+    let long = "x".repeat(46 * 1024 * 1024);
+    let mut text = record(1, "user", &format!("ask 1 {long}")) + &record(2, "assistant", "done");
+    for turn in 1..=3 {
+        let n = turn * 2 + 1;
+        text += &record(n, "user", &long);
+        text += &record(n + 1, "assistant", "done");
+    }
+    let boundary = format!(
+        r#"{{"parentUuid":null,"logicalParentUuid":"{}","isSidechain":false,"type":"system","subtype":"compact_boundary","content":"Conversation compacted","uuid":"{}","timestamp":"2026-03-01T01:00:00.000Z","compactMetadata":{{"trigger":"manual","preTokens":9,"preservedMessages":{{"anchorUuid":"{}","uuids":["{}","{}"]}}}}}}"#,
+        uuid(8),
+        uuid(9),
+        uuid(10),
+        uuid(1),
+        uuid(2),
+    );
+    text += &(boundary + "\n");
+    text +=
+        &record(10, "user", "what happened so far").replacen('{', "{\"isCompactSummary\":true,", 1);
+    let captured = import(&engine, &folder.write("s.jsonl", text.as_bytes()));
+    let last = engine
+        .store()
+        .commit(captured.session.tip.expect("a tip"))
+        .expect("read")
+        .expect("there");
+    assert_eq!(last.core.commit_type, CommitType::Compaction);
+    let mut context = Vec::new();
+    engine
+        .materialize(Some(last.id), None, Stop::Compaction, &mut context)
+        .expect("materialized");
+    assert!(
+        String::from_utf8_lossy(&context).contains("ask 1"),
+        "the kept turn is there"
+    );
+}
+
+#[test]
+fn a_compaction_larger_than_a_part_lost_what_it_preserves() {
+    let folder = Folder::new();
+    let engine = engine();
+    let mut text = turns(1).concat();
+    let boundary = format!(
+        r#"{{"parentUuid":null,"logicalParentUuid":"{}","isSidechain":false,"type":"system","subtype":"compact_boundary","content":"Conversation compacted","uuid":"{}","timestamp":"2026-03-01T01:00:00.000Z","compactMetadata":{{"trigger":"manual","preTokens":9,"preservedMessages":{{"anchorUuid":"{}","uuids":["{}","{}"]}}}}}}"#,
+        uuid(2),
+        uuid(3),
+        uuid(4),
+        uuid(1),
+        uuid(2),
+    );
+    text += &(boundary + "\n");
+    let summary = "what happened so far ".repeat(300_000);
+    text += &record(4, "user", &summary).replacen('{', "{\"isCompactSummary\":true,", 1);
+    let captured = import(&engine, &folder.write("s.jsonl", text.as_bytes()));
+    let tip = captured.session.tip.expect("a tip");
+    assert_eq!(native(&engine, tip), text.as_bytes());
+    let mut context = Vec::new();
+    engine
+        .materialize(Some(tip), None, Stop::Compaction, &mut context)
+        .expect("materialized");
+    assert!(
+        String::from_utf8_lossy(&context).contains("ask 1"),
+        "the kept turn is there"
+    );
+}
+
+/// A clock that lets something happen the first time it is asked: between the look at a cursor and the write.
+struct Interrupt(Mutex<Option<Box<dyn FnOnce() + Send>>>);
+
+impl Clock for Interrupt {
+    fn now(&self) -> Timestamp {
+        let now = self.0.lock().expect("no test fails inside").take();
+        if let Some(act) = now {
+            act();
+        }
+        Timestamp::from_micros(1_800_000_000_000_000)
+    }
+}
+
+#[test]
+fn a_granularity_that_changed_was_said_to_be_a_rewritten_file() {
+    let folder = Folder::new();
+    let engine = engine();
+    let path = folder.write("s.jsonl", turns(3).concat().as_bytes());
+    import(&engine, &path);
+    let captured = engine
+        .capture(
+            &path,
+            &CaptureOptions {
+                granularity: Granularity::Message,
+                ..full()
+            },
+        )
+        .expect("captured");
+    for note in &captured.notes {
+        assert!(!note.message.contains("rewritten"), "{note}");
+    }
+    assert_eq!(captured.session.granularity, Granularity::Message);
+    assert_eq!(
+        native(&engine, captured.session.tip.expect("a tip")),
+        turns(3).concat().as_bytes()
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn two_files_whose_names_are_no_text_were_one_session() {
+    use std::os::unix::ffi::OsStringExt as _;
+    let folder = Folder::new();
+    let engine = engine();
+    let name = |bytes: &[u8]| {
+        folder
+            .path()
+            .join(std::ffi::OsString::from_vec(bytes.to_vec()))
+    };
+    let (one, two) = (name(b"a\xfe.jsonl"), name(b"a\xff.jsonl"));
+    for (path, count) in [(&one, 1), (&two, 2)] {
+        std::fs::File::create(path).expect("a file");
+        append(path, &turns(count).concat());
+    }
+    let (first, second) = (import(&engine, &one).session, import(&engine, &two).session);
+    assert_ne!(first.key, second.key);
+}
+
+#[test]
+fn an_early_look_that_ended_where_a_commit_closed_later_was_covered_instead() {
+    let folder = Folder::new();
+    let engine = engine();
+    let lines = turns(2);
+    let path = folder.write("s.jsonl", lines[..2].concat().as_bytes());
+    live(&engine, &path);
+    let (begun, rest) = lines[2].split_at(40);
+    folder.append("s.jsonl", begun.as_bytes());
+    import(&engine, &path);
+    folder.append("s.jsonl", rest.as_bytes());
+    let tip = import(&engine, &path).session.tip.expect("a tip");
+    let closures: Vec<Closure> = chain(&engine, tip)
+        .iter()
+        .map(|commit| commit.closure)
+        .collect();
+    assert_eq!(closures, [Closure::Closed, Closure::Provisional]);
+    assert_eq!(tips(&engine), [tip]);
+}
