@@ -10,7 +10,11 @@ use stemmata_store::{Annotation, NewCommit, Session, SessionKey, SessionOrigin, 
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
 use crate::error::Result;
+use crate::verbs::at::one_line;
 use crate::verbs::snapshot::contents;
+
+/// Characters of a session's title at most, as the store bounds them.
+const TITLE_CHARS_MAX: usize = 200;
 
 /// What a checkpoint stores.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,11 +101,13 @@ impl Engine {
             counts,
         }));
         let sighting = self.given_sighting(request, &key)?;
-        let session = self.api_session(request, &sighting, key, parent.as_ref())?;
-        batch.push(Write::Session(Box::new(Session { tip: Some(id), ..session })));
-        if let Some(text) = &request.summary {
-            let text = Some(self.scrubber.scrub_text(text).text.into_owned());
-            let change = Annotation::Summary { text, source: SummarySource::Given };
+        let summary = request.summary.as_ref().map(|text| self.scrubber.scrub_text(text).text.into_owned());
+        let session = self.api_session(request, &sighting, key, summary.as_deref())?;
+        let native_bytes = u64::try_from(bytes.len()).expect("a length fits 64 bits");
+        let session = self.grown(session, (id, counts.messages, native_bytes), parent.as_ref())?;
+        batch.push(Write::Session(Box::new(session)));
+        if summary.is_some() {
+            let change = Annotation::Summary { text: summary, source: SummarySource::Given };
             let by = sighting.principal.clone();
             batch.push(Write::Annotate { commit: id, change, at: self.clock.now(), by });
         }
@@ -155,13 +161,7 @@ impl Engine {
                 Ok((*id, Vec::new(), read_whole(self, *id)?))
             }
             CheckpointContent::Bytes(bytes) => {
-                let mut clean = Vec::with_capacity(bytes.len());
-                let mut replaced = 0;
-                for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-                    let scrubbed = self.scrubber.scrub_line(line);
-                    replaced += scrubbed.findings.len();
-                    clean.extend_from_slice(&scrubbed.bytes);
-                }
+                let (clean, replaced) = self.clean(bytes);
                 if replaced > 0 {
                     notes.push(Note::new(NoteCode::Redacted, format!("{replaced} secrets were replaced")));
                 }
@@ -169,6 +169,27 @@ impl Engine {
                 Ok((artifact, contents(artifact, &clean), clean))
             }
         }
+    }
+
+    /// Replaces secrets; returns how many there were. Text that is no lines of JSON is also looked at as a whole,
+    /// for secrets that have several lines.
+    fn clean(&self, bytes: &[u8]) -> (Vec<u8>, usize) {
+        let lines = || bytes.split_inclusive(|byte| *byte == b'\n');
+        let is_json = |line: &[u8]| matches!(line.trim_ascii_start().first(), None | Some(b'{' | b'['));
+        if let Ok(text) = std::str::from_utf8(bytes)
+            && !lines().all(is_json)
+        {
+            let scrubbed = self.scrubber.scrub_text(text);
+            return (scrubbed.text.into_owned().into_bytes(), scrubbed.findings.len());
+        }
+        let mut clean = Vec::with_capacity(bytes.len());
+        let mut replaced = 0;
+        for line in lines() {
+            let scrubbed = self.scrubber.scrub_line(line);
+            replaced += scrubbed.findings.len();
+            clean.extend_from_slice(&scrubbed.bytes);
+        }
+        (clean, replaced)
     }
 
     fn given_sighting(&self, request: &CheckpointRequest, key: &SessionKey) -> Result<Sighting> {
@@ -210,16 +231,17 @@ impl Engine {
         Ok(Write::Sighting { commit, sighting: Box::new(sighting) })
     }
 
-    /// Returns the session as it is with one more commit, whose id is yet to be filled in as its tip.
+    /// Returns the session as it is, with what this request says of it.
     fn api_session(
         &self,
         request: &CheckpointRequest,
         sighting: &Sighting,
         key: SessionKey,
-        parent: Option<&Commit>,
+        summary: Option<&str>,
     ) -> Result<Session> {
         let known = self.store.session(&key)?;
         let now = self.clock.now();
+        let title = summary.map(|text| one_line(text, TITLE_CHARS_MAX));
         Ok(Session {
             key,
             session: request.session.clone(),
@@ -229,16 +251,42 @@ impl Engine {
             principal: sighting.principal.clone(),
             granularity: Granularity::Turn,
             origin: SessionOrigin::Api,
-            title: request.summary.clone().or_else(|| known.as_ref().and_then(|known| known.title.clone())),
+            title: title.or_else(|| known.as_ref().and_then(|known| known.title.clone())),
             cwd: None,
             git_branch: None,
             version: None,
             started_at: known.as_ref().map_or(Some(now), |known| known.started_at),
             last_at: Some(now),
-            tip: None,
+            tip: known.as_ref().and_then(|known| known.tip),
+            commits: known.as_ref().map_or(0, |known| known.commits),
+            messages: known.as_ref().map_or(0, |known| known.messages),
+            bytes: known.as_ref().map_or(0, |known| known.bytes),
+        })
+    }
+
+    /// Moves a session to a commit with so many messages and native bytes. A retry of the newest one changes
+    /// nothing.
+    fn grown(
+        &self,
+        known: Session,
+        (tip, messages, bytes): (CommitId, u64, u64),
+        parent: Option<&Commit>,
+    ) -> Result<Session> {
+        if known.tip == Some(tip) {
+            return Ok(known);
+        }
+        // Only a branch has to be counted from its root.
+        let before = match parent {
+            None => 0,
+            Some(parent) if known.tip == Some(parent.id) => known.messages,
+            Some(parent) => self.totals_of(parent.id)?.messages,
+        };
+        Ok(Session {
+            tip: Some(tip),
             commits: parent.map_or(1, |parent| parent.depth + 2),
-            messages: known.map_or(0, |known| known.messages) + request.messages.unwrap_or(0),
-            bytes: parent.map_or(0, |parent| parent.cumulative_bytes),
+            messages: before + messages,
+            bytes: parent.map_or(0, |parent| parent.cumulative_bytes) + bytes,
+            ..known
         })
     }
 }

@@ -167,6 +167,97 @@ fn api_session(engine: &Engine) -> stemmata_store::Session {
 }
 
 #[test]
+fn a_summary_with_a_secret_was_kept_as_the_sessions_title() {
+    let engine = engine();
+    let secret = ["ghp_", "a8F3kLmQ92xZ", "vB7nTy5Rw1Cd", "E4gH6jK0pSuX"].concat();
+    let summary = Some(format!("pushed with {secret}"));
+    engine
+        .checkpoint(&CheckpointRequest {
+            summary,
+            ..request(record(1, "user", "hi").as_bytes())
+        })
+        .expect("made");
+    assert!(
+        !format!("{:?}", api_session(&engine)).contains(&secret),
+        "{:?}",
+        api_session(&engine)
+    );
+}
+
+#[test]
+fn a_secret_of_several_lines_was_stored_where_the_content_is_plain_text() {
+    let engine = engine();
+    let body = "MIIEowIBAAKCAQEAx7Kq2mWv9LpR4tYb8NcZ1sDf6GhJ3aEu5QoTx7Kq2mWv9LpR\n".repeat(6);
+    let text = [
+        "this is the key\n-----BEGIN RSA ",
+        "PRIVATE KEY-----\n",
+        &body,
+        "-----END RSA ",
+        "PRIVATE KEY-----\n",
+    ]
+    .concat();
+    let format = FormatId::new("own-v1").expect("a name");
+    let made = engine
+        .checkpoint(&CheckpointRequest {
+            format,
+            ..request(text.as_bytes())
+        })
+        .expect("made");
+    let stored = String::from_utf8(native(&engine, made.id)).expect("text");
+    assert!(
+        !stored.contains("MIIEowIBAAKCAQEAx7Kq2mWv9LpR4tYb8NcZ"),
+        "{stored}"
+    );
+    assert!(stored.starts_with("this is the key\n"), "{stored}");
+}
+
+#[test]
+fn a_summary_longer_than_a_title_failed_the_checkpoint() {
+    let engine = engine();
+    let summary = Some("what was found out \n".repeat(40));
+    let made = engine
+        .checkpoint(&CheckpointRequest {
+            summary,
+            ..request(record(1, "user", "hi").as_bytes())
+        })
+        .expect("made");
+    assert!(
+        engine.show(made.id).expect("shown").summary.text.len() > 600,
+        "the summary is whole"
+    );
+    let title = api_session(&engine).title.expect("a title");
+    assert!(
+        title.chars().count() <= 200 && !title.contains('\n'),
+        "{title:?}"
+    );
+}
+
+#[test]
+fn a_sessions_counts_left_out_its_newest_checkpoint_and_grew_with_each_retry() {
+    let engine = engine();
+    let first = request(record(1, "user", "hi").as_bytes());
+    let root = engine.checkpoint(&first).expect("made").id;
+    let second = CheckpointRequest {
+        parent: Some(root),
+        created_at: Some(Timestamp::from_micros(1_772_323_300_000_000)),
+        ..request(record(2, "assistant", "hello").as_bytes())
+    };
+    let tip = engine.checkpoint(&second).expect("made").id;
+    engine.checkpoint(&second).expect("made again");
+    let session = api_session(&engine);
+    let commit = engine.store().commit(tip).expect("read").expect("there");
+    assert_eq!(
+        (
+            session.tip,
+            session.commits,
+            session.messages,
+            session.bytes
+        ),
+        (Some(tip), 2, 2, commit.cumulative_bytes)
+    );
+}
+
+#[test]
 fn a_title_that_was_given_later_was_not_seen() {
     let folder = Folder::new();
     let engine = engine();
