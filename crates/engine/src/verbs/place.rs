@@ -11,13 +11,19 @@ use stemmata_runtimes::adapter::{
 use stemmata_store::{Placement, Session, SessionKey, SessionOrigin, Write};
 
 use crate::capture::cursor::{Cursor, FileStamp, windows};
-use crate::capture::ingest::ChainTotals;
+use crate::chain::walk::Walk;
 use crate::engine::{Engine, runtime_of};
 use crate::error::{EngineError, Result};
 use crate::verbs::materialize::{PlannedContext, Stop};
 
 /// Bytes hashed and written at once: line by line the hash would take six times as long.
 const OUTPUT_BYTES: usize = 256 * 1024;
+
+/// Commits that are asked for the transcript they came from, until one knows: those that we make have none.
+const ORIGIN_COMMITS_MAX: usize = 64;
+
+/// Bytes of a commit that is read for the directory that it names first.
+const ORIGIN_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
 /// Where and how to place a context.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,9 +86,13 @@ impl Engine {
         let commit =
             self.store.commit(head.ctx)?.ok_or(stemmata_store::StoreError::CommitMissing(head.ctx))?;
         let context = self.plan_context(head.ctx, None, options.stop, None)?;
+        let cwd = options.cwd.to_str().ok_or_else(|| EngineError::Refused {
+            what: "placing the session",
+            reasons: vec![format!("{} is no text that a transcript can name", options.cwd.display())],
+        })?;
         let request = PlaceRequest {
             session: self.ids.session(),
-            cwd: options.cwd.to_string_lossy().into_owned(),
+            cwd: cwd.to_owned(),
             origin_cwd: self.origin_cwd(ctx)?,
             client_version: options.client_version.clone(),
             seed: blake3::derive_key("stemmata.place.v1", &head.ctx.to_bytes()),
@@ -107,16 +117,35 @@ impl Engine {
         Ok(placed)
     }
 
-    /// Returns where the session of a commit worked, so that paths can be mapped.
+    /// Returns where the session of a commit began to work, so that paths can be mapped: where it works last may be
+    /// a folder below.
     fn origin_cwd(&self, ctx: CommitId) -> Result<Option<String>> {
-        let first = self.store.sightings(ctx, 1)?.into_iter().next();
-        let Some(source) = first.as_ref().and_then(|sighting| sighting.source.as_ref()) else {
-            return Ok(None);
-        };
-        let machine = first.as_ref().map(|sighting| sighting.machine.clone());
-        let key = machine.map(|machine| SessionKey { machine, path: source.path.clone() });
-        let session = key.map(|key| self.store.session(&key)).transpose()?.flatten();
-        Ok(session.and_then(|session| session.cwd))
+        let mut walk = Walk::new(self.store.as_ref(), Some(ctx));
+        let mut session: Option<Session> = None;
+        let mut oldest = None;
+        let mut asked = 0;
+        while let Some(commit) = walk.next()? {
+            let continued = session.as_ref().map(|session| session.origin);
+            if continued == Some(SessionOrigin::Placed(commit.id)) {
+                break;
+            }
+            if session.is_none() && asked < ORIGIN_COMMITS_MAX {
+                asked += 1;
+                session = self.session_of(commit.id)?;
+            }
+            oldest = Some(commit);
+        }
+        let oldest = oldest.filter(|commit| commit.native_bytes <= ORIGIN_BYTES_MAX);
+        let first = oldest.map(|commit| self.entries(commit.id)).transpose()?;
+        let first = first.and_then(|entries| entries.into_iter().find_map(|entry| entry.meta.cwd));
+        Ok(first.or_else(|| session.and_then(|session| session.cwd)))
+    }
+
+    /// Returns the session of the transcript that a commit was first read from.
+    fn session_of(&self, ctx: CommitId) -> Result<Option<Session>> {
+        let Some(first) = self.store.sightings(ctx, 1)?.into_iter().next() else { return Ok(None) };
+        let Some(source) = first.source else { return Ok(None) };
+        Ok(self.store.session(&SessionKey { machine: first.machine, path: source.path })?)
     }
 
     fn write_placed(
@@ -150,17 +179,12 @@ impl Engine {
     }
 
     /// Makes the file appear under its name, durable and never over another, and records it.
+    ///
+    /// What it continues is recorded first: wherever this is interrupted, a file that is there is known.
     fn persist(&self, written: Written, placed: &Placed, commit: &stemmata_model::Commit) -> Result<()> {
         let path = &placed.path;
         written.file.as_file().sync_all().map_err(EngineError::io("sync", path))?;
-        written.file.persist_noclobber(path).map_err(|error| EngineError::io("create", path)(error.error))?;
-        if let Some(folder) = path.parent() {
-            File::open(folder)
-                .and_then(|folder| folder.sync_all())
-                .map_err(EngineError::io("sync", folder))?;
-        }
-        let metadata = std::fs::metadata(path).map_err(EngineError::io("read", path))?;
-        let key = self.session_key(path);
+        let key = self.key_of_new(path)?;
         let placement = Placement {
             machine: self.identity.machine.clone(),
             path: key.path.clone(),
@@ -171,14 +195,42 @@ impl Engine {
             keyed_hash: written.hash,
             placed_at: self.clock.now(),
         };
-        let cursor = self.placed_cursor(path, &placement, FileStamp::of(&metadata), commit)?;
+        self.store.commit_batch(vec![Write::Placement(Box::new(placement.clone()))])?;
+        written.file.persist_noclobber(path).map_err(|error| EngineError::io("create", path)(error.error))?;
+        let recorded = sync_folders(path).and_then(|()| self.record(key, &placement, placed, commit));
+        if recorded.is_err() {
+            // Ours, new, and unknown to the caller: left there, it would be a session that nobody asked for.
+            std::fs::remove_file(path).map_err(EngineError::io("remove", path))?;
+        }
+        recorded
+    }
+
+    /// Records a file that was placed as a session that was read to its end.
+    fn record(
+        &self,
+        key: SessionKey,
+        placement: &Placement,
+        placed: &Placed,
+        commit: &stemmata_model::Commit,
+    ) -> Result<()> {
+        let path = &placed.path;
+        let metadata = std::fs::metadata(path).map_err(EngineError::io("read", path))?;
+        let cursor = self.placed_cursor(path, placement, FileStamp::of(&metadata), commit)?;
         let session = self.placed_session(key.clone(), placed, commit)?;
         self.store.commit_batch(vec![
-            Write::Placement(Box::new(placement)),
             Write::Session(Box::new(session)),
             Write::Cursor { key, value: cursor.encode() },
         ])?;
         Ok(())
+    }
+
+    /// Returns the key that a file will have, which is not there yet.
+    fn key_of_new(&self, path: &Path) -> Result<SessionKey> {
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+            return Ok(self.session_key(path));
+        };
+        let folder = folder.canonicalize().map_err(EngineError::io("read", folder))?;
+        Ok(self.session_key(&folder.join(name)))
     }
 
     fn placed_cursor(
@@ -191,6 +243,7 @@ impl Engine {
         let (head, tail) = windows(path, placement.placed_bytes, &self.store.identity()?.secret)?;
         let lines = count_lines(path, placement.taken_bytes)?;
         let adapter = Self::adapter(&commit.core.format, "read")?;
+        let totals = self.totals_of(placement.ctx)?;
         Ok(Cursor {
             format: commit.core.format.to_string(),
             rules: self.rules().0,
@@ -205,13 +258,8 @@ impl Engine {
             head,
             tail,
             redacted_bytes: 0,
-            totals: ChainTotals {
-                commits: commit.depth + 1,
-                messages: 0,
-                entries: 0,
-                bytes: commit.cumulative_bytes,
-            },
-            seen_entries: 0,
+            totals,
+            seen_entries: totals.entries,
             seen_redacted_bytes: 0,
         })
     }
@@ -344,6 +392,14 @@ fn destination(config_dir: &Path, place: &ClientPlace) -> Result<PathBuf> {
         create_private_dirs(folder)?;
     }
     Ok(path)
+}
+
+/// Makes a new file's name durable, and that of its folder, which may be new too.
+fn sync_folders(path: &Path) -> Result<()> {
+    for folder in path.ancestors().skip(1).take(2) {
+        File::open(folder).and_then(|folder| folder.sync_all()).map_err(EngineError::io("sync", folder))?;
+    }
+    Ok(())
 }
 
 fn create_private_dirs(folder: &Path) -> Result<()> {

@@ -506,6 +506,64 @@ fn a_placed_file_that_was_read_again_was_no_longer_a_child() {
 }
 
 #[test]
+fn a_placed_session_forgot_the_messages_of_the_commit_that_it_continues() {
+    let folder = Folder::new();
+    let engine = engine();
+    let path = folder.write("s.jsonl", turns(4).concat().as_bytes());
+    let tip = import(&engine, &path).session.tip.expect("a tip");
+    let placed = engine.place(tip, &placing(&folder)).expect("placed");
+    append(&placed.path, &record(99, "user", "go on"));
+    let captured = import(&engine, &placed.path);
+    assert_eq!((captured.session.messages, captured.entries), (9, 9));
+}
+
+#[test]
+fn a_placed_file_that_could_not_be_recorded_stayed_in_the_clients_home() {
+    let folder = Folder::new();
+    for number in 1.. {
+        let (store, engine) = faulty();
+        let path = folder.write("s.jsonl", turns(2).concat().as_bytes());
+        let tip = import(&engine, &path).session.tip.expect("a tip");
+        store.fail(number, Fault::Before);
+        let placed = engine.place(tip, &placing(&folder));
+        let left: Vec<PathBuf> = crate::support::jsonl_below(&folder.path().join("client"));
+        if placed.is_ok() {
+            assert!(number > 1, "placing writes to the store");
+            break;
+        }
+        assert_eq!(left, Vec::<PathBuf>::new(), "write {number}");
+    }
+}
+
+#[test]
+fn paths_were_not_mapped_in_what_has_no_transcript_of_its_own() {
+    let folder = Folder::new();
+    let engine = engine();
+    let mut lines = turns(2);
+    lines.push(record(5, "user", &"a long question ".repeat(40)));
+    lines.push(record_in(
+        "/work/below",
+        6,
+        "assistant",
+        "went to a folder below",
+    ));
+    let path = folder.write("s.jsonl", lines.concat().as_bytes());
+    let tip = import(&engine, &path).session.tip.expect("a tip");
+    let compacted = engine.compact(tip, "short").expect("compacted").id;
+    let snapshot = engine.snapshot(tip, Stop::Compaction).expect("a snapshot");
+    for ctx in [tip, compacted, snapshot] {
+        let options = PlaceOptions {
+            stop: Stop::Root,
+            ..placing(&folder)
+        };
+        let placed = engine.place(ctx, &options).expect("placed");
+        let text = std::fs::read_to_string(&placed.path).expect("a file");
+        assert!(!text.contains("\"cwd\":\"/work"), "{text}");
+        assert!(text.contains("\"cwd\":\"/new/place/below\""), "{text}");
+    }
+}
+
+#[test]
 fn a_record_with_an_endless_path_could_not_be_imported() {
     let folder = Folder::new();
     let engine = engine();
@@ -674,6 +732,25 @@ fn a_granularity_that_changed_was_said_to_be_a_rewritten_file() {
         native(&engine, captured.session.tip.expect("a tip")),
         turns(3).concat().as_bytes()
     );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_directory_that_is_no_text_was_placed_somewhere_else() {
+    use std::os::unix::ffi::OsStringExt as _;
+    let folder = Folder::new();
+    let engine = engine();
+    let path = folder.write("s.jsonl", turns(2).concat().as_bytes());
+    let tip = import(&engine, &path).session.tip.expect("a tip");
+    let cwd = PathBuf::from(std::ffi::OsString::from_vec(b"/work/\xff".to_vec()));
+    let refused = engine.place(
+        tip,
+        &PlaceOptions {
+            cwd,
+            ..placing(&folder)
+        },
+    );
+    assert!(refused.is_err_and(|error| error.kind() == ErrorKind::Refused));
 }
 
 #[cfg(target_os = "linux")]
