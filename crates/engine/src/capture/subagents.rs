@@ -1,7 +1,11 @@
 //! Links a subagent's chain to the commit and the entry that started it.
 
-use stemmata_model::{CommitId, EntryId, Timestamp};
-use stemmata_store::{Link, LinkKind, Page, Session, SessionFilter, Write};
+use std::collections::HashSet;
+
+use stemmata_model::{CommitId, EntryId, SessionId, Timestamp};
+use stemmata_store::{
+    BATCH_WRITES_MAX, Link, LinkKind, PAGE_ROWS_MAX, Page, Session, SessionFilter, SessionKey, Write,
+};
 
 use crate::capture::import::ImportReport;
 use crate::chain::segments::read_whole;
@@ -13,22 +17,52 @@ use crate::error::Result;
 /// result is written when it ends, which may be some turns later.
 const SEARCHED_COMMITS_MAX: usize = 64;
 
+/// Links of a subagent's root that are looked at.
+const LINKS_MAX: usize = 64;
+
+/// A subagent that wrote nothing for so long is not at work any more: an hour.
+const SILENT_MICROS: i64 = 3_600_000_000;
+
+/// Subagents' sessions have this before their id, and nothing else has.
+fn subagents() -> SessionFilter {
+    SessionFilter { session_prefix: Some("agent-".to_owned()), ..SessionFilter::default() }
+}
+
 impl Engine {
-    /// Links every new subagent of an import to its parent session, where that is stored.
+    /// Links the subagents of an import to their parent sessions, where these are stored: those that are new, and
+    /// those whose parent has news, for it may be the news that names them.
     pub(crate) fn link_subagents(&self, report: &ImportReport) -> Result<()> {
+        let news = report.sessions.iter().filter(|imported| imported.captured.new_commits > 0);
+        let (own, mains): (Vec<&Session>, Vec<&Session>) =
+            news.map(|imported| &imported.captured.session).partition(|known| known.parent_session.is_some());
         let mut links = Vec::new();
-        for imported in &report.sessions {
-            let session = &imported.captured.session;
-            if imported.captured.new_commits > 0 && session.parent_session.is_some() {
+        for session in &own {
+            links.extend(self.subagent_link(session)?.map(Write::Link));
+        }
+        let parents: HashSet<&SessionId> = mains.iter().map(|main| &main.session).collect();
+        let done: HashSet<&SessionKey> = own.iter().map(|session| &session.key).collect();
+        let mut skip = 0;
+        while !parents.is_empty() {
+            let page = self.store.sessions(&subagents(), Page { skip, rows_max: PAGE_ROWS_MAX })?;
+            skip += u64::try_from(page.len()).expect("a length fits 64 bits");
+            let is_of = |session: &&Session| {
+                session.parent_session.as_ref().is_some_and(|parent| parents.contains(parent))
+            };
+            for session in page.iter().filter(is_of).filter(|session| !done.contains(&session.key)) {
                 links.extend(self.subagent_link(session)?.map(Write::Link));
             }
+            if page.len() < PAGE_ROWS_MAX {
+                break;
+            }
         }
-        if !links.is_empty() {
-            self.store.commit_batch(links)?;
+        for batch in links.chunks(BATCH_WRITES_MAX) {
+            self.store.commit_batch(batch.to_vec())?;
         }
         Ok(())
     }
 
+    /// Returns the link that a subagent lacks. One that names no entry is made only when none will: when the parent
+    /// has gone on beyond the subagent's end, or is long silent.
     fn subagent_link(&self, session: &Session) -> Result<Option<Link>> {
         let (Some(parent), Some(tip), Some(started)) =
             (&session.parent_session, session.tip, session.started_at)
@@ -41,17 +75,21 @@ impl Engine {
             ..SessionFilter::default()
         };
         let candidates = self.store.sessions(&filter, Page { skip: 0, rows_max: 16 })?;
-        let Some(parent_tip) =
-            candidates.iter().find(|known| &known.session == parent).and_then(|known| known.tip)
-        else {
+        let Some(parent) = candidates.iter().find(|known| known.session == *parent) else { return Ok(None) };
+        let (Some(parent_tip), Some(from)) = (parent.tip, self.root_of(tip)?) else { return Ok(None) };
+        let links = self.store.links(from, LINKS_MAX)?;
+        let mut known = links.iter().filter(|link| link.from == from && link.kind == LinkKind::Subagent);
+        let known = known.clone().find(|link| link.entry.is_some()).or_else(|| known.next());
+        if known.is_some_and(|link| link.entry.is_some()) {
             return Ok(None);
-        };
-        let Some(from) = self.root_of(tip)? else {
-            return Ok(None);
-        };
+        }
         let agent = session.session.as_str().trim_start_matches("agent-").to_owned();
         let (to, entry) = self.starter(parent_tip, started, &agent)?;
-        Ok(Some(Link { from, kind: LinkKind::Subagent, to, entry }))
+        let silent_since = session.last_at.map(|last| self.clock.now().as_micros() - last.as_micros());
+        let is_over =
+            parent.last_at > session.last_at || silent_since.is_none_or(|micros| micros > SILENT_MICROS);
+        let is_wanted = entry.is_some() || (known.is_none() && is_over);
+        Ok(is_wanted.then_some(Link { from, kind: LinkKind::Subagent, to, entry }))
     }
 
     /// Finds the commit and the entry of a parent chain that names a subagent, else the commit that was open

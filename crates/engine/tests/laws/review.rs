@@ -628,6 +628,37 @@ fn folders_too_deep_were_passed_over_in_silence() {
 }
 
 #[test]
+fn a_subagent_that_came_before_its_parent_was_never_linked() {
+    let folder = Folder::new();
+    let engine = engine();
+    let session = ClaudeSession::new(17).turns(4).subagents(2).build();
+    let main = folder.write(
+        &format!("{}.jsonl", session.session_id),
+        (session.lines.join("\n") + "\n").as_bytes(),
+    );
+    let sides: Vec<PathBuf> = session
+        .subagents
+        .iter()
+        .map(|side| {
+            let name = side.path.rsplit('/').next().expect("a name");
+            folder.write(name, (side.lines.join("\n") + "\n").as_bytes())
+        })
+        .collect();
+    let take = |paths: &[PathBuf]| {
+        engine
+            .import(paths, &CaptureOptions::import(), 1, &|_| ())
+            .expect("imported")
+    };
+    let report = take(&sides);
+    take(&[main]);
+    for side in &report.sessions {
+        let root = chain(&engine, side.captured.session.tip.expect("a tip"))[0].id;
+        let links = engine.store().links(root, 10).expect("links");
+        assert!(links.len() == 1 && links[0].entry.is_some(), "{links:?}");
+    }
+}
+
+#[test]
 fn preserved_records_far_back_failed_the_import() {
     let folder = Folder::new();
     let engine = engine();
