@@ -1,6 +1,6 @@
 //! `history`: the commits from one towards the root, paged; and `resolve`: the one at a point in time.
 
-use stemmata_model::{Commit, CommitId, Timestamp};
+use stemmata_model::{Closure, Commit, CommitId, Timestamp};
 use stemmata_store::ResolveScope;
 
 use crate::chain::walk::Walk;
@@ -39,18 +39,23 @@ impl Engine {
     }
 
     /// Returns the nearest checkpoints at or before a point in time, by `created_at`. Several share that time
-    /// only when they lie on different branches: of those on one chain, the last one is the nearest.
+    /// only when they lie on different branches: of those on one chain, the last one is the nearest, and an
+    /// earlier look at an open turn gives way to the commit that covers it.
     ///
     /// # Errors
     /// `NotFound` when the first checkpoint is later, or there is none.
     pub fn resolve(&self, scope: &ResolveScope, at: Timestamp) -> Result<Vec<CommitId>> {
-        let candidates = self.store.resolve(scope, at, CANDIDATES_MAX * 10)?;
-        let mut superseded = Vec::new();
-        for id in &candidates {
-            let parent = self.store.commit(*id)?.and_then(|commit| commit.core.parent);
-            superseded.extend(parent);
+        let mut candidates = Vec::new();
+        for id in self.store.resolve(scope, at, CANDIDATES_MAX * 10)? {
+            candidates.extend(self.store.commit(id)?);
         }
-        let nearest: Vec<CommitId> = candidates.into_iter().filter(|id| !superseded.contains(id)).collect();
+        let superseded: Vec<CommitId> = candidates.iter().filter_map(|commit| commit.core.parent).collect();
+        let is_covered = |commit: &Commit| commit.closure == Closure::Covered;
+        let all_covered = candidates.iter().all(is_covered);
+        let is_nearest =
+            |commit: &Commit| !superseded.contains(&commit.id) && (all_covered || !is_covered(commit));
+        let nearest: Vec<CommitId> =
+            candidates.iter().filter(|commit| is_nearest(commit)).map(|commit| commit.id).collect();
         if nearest.is_empty() {
             return Err(EngineError::NotFound { what: "checkpoint at or before", text: at.to_string() });
         }

@@ -659,6 +659,27 @@ fn a_subagent_that_came_before_its_parent_was_never_linked() {
 }
 
 #[test]
+fn a_covered_commit_made_a_moment_ambiguous() {
+    let folder = Folder::new();
+    let engine = engine();
+    let path = folder.write("s.jsonl", turns(1).concat().as_bytes());
+    live(&engine, &path);
+    // A line without a time: what was seen first and what closed have the same moment.
+    folder.append(
+        "s.jsonl",
+        b"{\"type\":\"mode\",\"mode\":\"plan\",\"sessionId\":\"s\"}\n",
+    );
+    folder.append("s.jsonl", record(3, "user", "next").as_bytes());
+    let session = import(&engine, &path).session;
+    let first = chain(&engine, session.tip.expect("a tip"))[0].clone();
+    let scope = ResolveScope::Session(session.session.clone());
+    let found = engine
+        .resolve(&scope, first.core.created_at)
+        .expect("resolved");
+    assert_eq!(found, [first.id]);
+}
+
+#[test]
 fn preserved_records_far_back_failed_the_import() {
     let folder = Folder::new();
     let engine = engine();
