@@ -9,6 +9,7 @@ use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{Candidate, EngineError, Result};
+use crate::verbs::find::CANDIDATES_MAX;
 
 /// Characters of an entry's id that are enough to name it.
 const ENTRY_CHARS_MIN: usize = 4;
@@ -58,25 +59,40 @@ impl Engine {
             return Err(not_found());
         }
         let mut walk = Walk::new(self.store.as_ref(), Some(ctx));
-        let mut found: Vec<Found> = Vec::new();
+        let mut found: Option<Found> = None;
+        let mut candidates: Vec<Candidate> = Vec::new();
         while let Some(commit) = walk.next()? {
             let native = read_whole(self, commit.core.native_artifact())?;
             let entries = Self::adapter(&commit.core.format, "read")?.decode(&native).entries;
-            for entry in entries.into_iter().filter(|entry| entry.id.as_str().starts_with(at)) {
+            // What a snapshot restates stands above it, in its own place.
+            let restated = match commit.core.commit_type {
+                CommitType::Snapshot { restated_entries } => {
+                    usize::try_from(restated_entries).unwrap_or(usize::MAX)
+                }
+                CommitType::Delta | CommitType::Compaction => 0,
+            };
+            let mut own = entries.into_iter().skip(restated);
+            let mut like = None;
+            while let Some(entry) = own.find(|entry| entry.id.as_str().starts_with(at)) {
                 if entry.id.as_str() == at {
                     return Ok(Found { commit, native, entry });
                 }
-                found.push(Found { commit: commit.clone(), native: native.clone(), entry });
+                if candidates.len() < CANDIDATES_MAX {
+                    candidates.push(Candidate {
+                        id: entry.id.to_string(),
+                        summary: one_line(&text_of(&entry), 80),
+                    });
+                }
+                like = Some(entry);
+            }
+            if let Some(entry) = like {
+                found = Some(Found { commit, native, entry });
             }
         }
-        if found.len() > 1 {
-            let candidates = found.iter().take(10).map(|known| Candidate {
-                id: known.entry.id.to_string(),
-                summary: one_line(&text_of(&known.entry), 80),
-            });
-            return Err(EngineError::Ambiguous { text: at.to_owned(), candidates: candidates.collect() });
+        if candidates.len() > 1 {
+            return Err(EngineError::Ambiguous { text: at.to_owned(), candidates });
         }
-        found.pop().ok_or_else(not_found)
+        found.ok_or_else(not_found)
     }
 
     /// Makes a commit of the first bytes of another one, as a range of its content.

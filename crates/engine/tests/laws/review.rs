@@ -680,6 +680,23 @@ fn a_covered_commit_made_a_moment_ambiguous() {
 }
 
 #[test]
+fn a_fork_at_an_entry_above_a_snapshot_restated_what_came_before() {
+    let folder = Folder::new();
+    let engine = engine();
+    let path = folder.write("s.jsonl", turns(3).concat().as_bytes());
+    let tip = import(&engine, &path).session.tip.expect("a tip");
+    let snapshot = engine.snapshot(tip, Stop::Compaction).expect("a snapshot");
+    let at = |ctx: CommitId| {
+        let options = PlaceOptions {
+            at_entry: Some(uuid(4)),
+            ..placing(&folder)
+        };
+        engine.place(ctx, &options).expect("placed").ctx
+    };
+    assert_eq!(at(snapshot), at(tip));
+}
+
+#[test]
 fn preserved_records_far_back_failed_the_import() {
     let folder = Folder::new();
     let engine = engine();
