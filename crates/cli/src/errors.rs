@@ -311,6 +311,7 @@ fn hint_of_store(error: &StoreError) -> Option<String> {
              `STEMMATA_HOME` gives the same commits"
         }
         StoreError::Locked { .. } => "wait until the other `stemma` is done, and run the command again",
+        StoreError::CursorMoved { .. } => "run the command again: it goes on where the other one stopped",
         StoreError::Full { .. } => {
             "make room and run the command again: it goes on where it stopped, nothing acknowledged is lost"
         }

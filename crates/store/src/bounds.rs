@@ -45,6 +45,7 @@ fn check_write(write: &Write) -> Result<(), StoreError> {
         Write::Cover { parts, .. } => check_parts(parts),
         Write::Sighting { sighting, .. } => check_sighting(sighting),
         Write::Session(session) => check_session(session),
+        Write::ExpectCursor { key, .. } => check_path(&key.path),
         Write::Cursor { key, value } => {
             check_path(&key.path)?;
             at_most("bytes of a cursor", value.len(), CURSOR_BYTES_MAX)

@@ -32,6 +32,12 @@ pub enum StoreError {
         /// What was found.
         reason: String,
     },
+    /// A cursor is not what the caller expected.
+    #[error("another process has read {path} at the same time")]
+    CursorMoved {
+        /// The session's path.
+        path: String,
+    },
     /// Something is beyond its bound.
     #[error("{what} is {value}, more than {bound}")]
     Bound {
@@ -131,9 +137,11 @@ impl StoreError {
     pub const fn kind(&self) -> StoreErrorKind {
         match self {
             Self::CommitMissing(_) | Self::ContentMissing(_) => StoreErrorKind::NotFound,
-            Self::ParentMissing { .. } | Self::Conflict(_) | Self::Bound { .. } | Self::Empty { .. } => {
-                StoreErrorKind::Rejected
-            }
+            Self::ParentMissing { .. }
+            | Self::Conflict(_)
+            | Self::CursorMoved { .. }
+            | Self::Bound { .. }
+            | Self::Empty { .. } => StoreErrorKind::Rejected,
             Self::Corrupt { .. } => StoreErrorKind::Corrupt,
             Self::Locked { .. } => StoreErrorKind::Locked,
             Self::Full { .. } => StoreErrorKind::Full,

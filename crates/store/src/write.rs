@@ -246,6 +246,14 @@ pub enum Write {
     },
     /// Records or updates a session.
     Session(Box<Session>),
+    /// Refuses the batch unless a session's cursor is still what the caller read: of two processes that read one
+    /// transcript at once, one has to look again.
+    ExpectCursor {
+        /// The session.
+        key: SessionKey,
+        /// What was read; none where there was none.
+        value: Option<Vec<u8>>,
+    },
     /// Keeps an engine's cursor of a session.
     Cursor {
         /// The session.

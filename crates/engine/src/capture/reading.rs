@@ -37,6 +37,8 @@ pub(crate) struct Prepared {
     pub key: SessionKey,
     pub file: File,
     pub stamp: FileStamp,
+    /// The cursor as it is stored.
+    pub stored: Option<Vec<u8>>,
     pub cursor: Option<Cursor>,
     pub relation: Option<Relation>,
     pub again: Option<Again>,
@@ -105,8 +107,18 @@ impl Engine {
             Some(adapter) => adapter,
             None => detect(OpenFile { file: &file, path })?,
         };
-        let mut prepared =
-            Prepared { adapter, key, file, stamp, cursor, relation, again, previous, placement: None };
+        let mut prepared = Prepared {
+            adapter,
+            key,
+            file,
+            stamp,
+            stored,
+            cursor,
+            relation,
+            again,
+            previous,
+            placement: None,
+        };
         if prepared.relation.is_none_or(|relation| relation == Relation::Rewritten) {
             prepared.placement = self.placement_in(path, &prepared)?;
         }

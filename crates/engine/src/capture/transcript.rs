@@ -7,7 +7,7 @@ use stemmata_model::{
     Timestamp, Trigger,
 };
 use stemmata_runtimes::adapter::{Adapter, SegmentFacts};
-use stemmata_store::{Link, LinkKind, Session, SessionKey, SessionOrigin, Write};
+use stemmata_store::{Link, LinkKind, Session, SessionKey, SessionOrigin, StoreError, Write};
 
 use crate::capture::cursor::{Cursor, FileStamp, OpenFile, Relation, Windows};
 use crate::capture::ingest::Ingest;
@@ -56,6 +56,9 @@ impl CaptureOptions {
     }
 }
 
+/// Readings of one transcript that are tried while other processes read it too: each time, one of them gets on.
+const ATTEMPTS_MAX: usize = 8;
+
 /// Bytes of a directory, a branch or a version that a session's listing holds at most, as the store bounds them.
 const LISTED_BYTES_MAX: usize = 4096;
 
@@ -85,6 +88,16 @@ impl Engine {
     /// `NotATranscript` for a file of no known format, `Io` and `LineTooLong` with the place, store errors.
     /// What was handed to the store before an error stays, and the next capture goes on from there.
     pub fn capture(&self, path: &Path, options: &CaptureOptions) -> Result<Captured> {
+        for _ in 1..ATTEMPTS_MAX {
+            match self.capture_once(path, options) {
+                Err(EngineError::Store(StoreError::CursorMoved { .. })) => {}
+                done => return done,
+            }
+        }
+        self.capture_once(path, options)
+    }
+
+    fn capture_once(&self, path: &Path, options: &CaptureOptions) -> Result<Captured> {
         let prepared = self.prepare(path, options)?;
         if let (Some(Relation::Unchanged), Some(cursor), Some(session)) =
             (prepared.relation, &prepared.cursor, &prepared.previous)
@@ -110,7 +123,8 @@ impl Engine {
         let sighting = self.sighting(path, options, &prepared)?;
         let earlier = self.earlier(&prepared)?;
         let ingest = Ingest::new(self, prepared.adapter, splitter, sighting, start).expect(earlier);
-        let mut run = Run { ingest, prepared, granularity, windows };
+        let expected = prepared.stored.clone();
+        let mut run = Run { ingest, prepared, granularity, windows, expected };
         if let Err(error) = self.read_lines(path, options, &mut run, lines) {
             run.keep_what_is_closed(self, path, &error);
             return Err(error);
@@ -228,6 +242,8 @@ struct Run<'e> {
     prepared: Prepared,
     granularity: Granularity,
     windows: Windows,
+    /// The cursor that the store has, unless another process read the transcript too.
+    expected: Option<Vec<u8>>,
 }
 
 impl Run<'_> {
@@ -255,7 +271,7 @@ impl Run<'_> {
 
     /// Returns the session and the cursor as they are at the last closed boundary, or at the leaf.
     fn progress(
-        &self,
+        &mut self,
         (head, tail): ([u8; 32], [u8; 32]),
         leaf: Option<(CommitId, SegmentFacts)>,
     ) -> Vec<Write> {
@@ -280,9 +296,12 @@ impl Run<'_> {
             seen_redacted_bytes: self.ingest.redacted_bytes(),
         };
         let session = self.session(tip, leaf.map(|(_, facts)| facts));
+        let key = self.prepared.key.clone();
+        let value = cursor.encode();
         vec![
+            Write::ExpectCursor { key: key.clone(), value: self.expected.replace(value.clone()) },
             Write::Session(Box::new(session)),
-            Write::Cursor { key: self.prepared.key.clone(), value: cursor.encode() },
+            Write::Cursor { key, value },
         ]
     }
 

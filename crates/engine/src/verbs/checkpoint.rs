@@ -112,10 +112,19 @@ impl Engine {
             batch.push(Write::Annotate { commit: id, change, at: self.clock.now(), by });
         }
         batch.push(Write::Sighting { commit: id, sighting: Box::new(sighting) });
-        batch.extend(retry.map(|key| Write::Cursor { key, value: id.to_string().into_bytes() }));
+        batch.extend(retry.iter().flat_map(|key| {
+            let value = id.to_string().into_bytes();
+            [Write::ExpectCursor { key: key.clone(), value: None }, Write::Cursor { key: key.clone(), value }]
+        }));
         // Each look into the store costs as much as a tenth of the write, so the write itself says what was new.
-        let existed = self.store.commit_batch(batch)?.new_commits == 0;
-        Ok(Checkpointed { id, existed, notes })
+        let done = self.store.commit_batch(batch);
+        if let (Err(StoreError::CursorMoved { .. }), Some(key)) = (&done, &retry)
+            && let Some(id) = self.earlier_try(key)?
+        {
+            // Another try of the same caller came first.
+            return Ok(Checkpointed { id, existed: true, notes });
+        }
+        Ok(Checkpointed { id, existed: done?.new_commits == 0, notes })
     }
 
     fn core_of(

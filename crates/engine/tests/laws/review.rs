@@ -779,6 +779,53 @@ impl Clock for Interrupt {
 }
 
 #[test]
+fn two_that_read_one_file_at_once_left_a_turn_open_and_the_session_behind() {
+    let folder = Folder::new();
+    let store = memory();
+    let other = engine_on("m1", store.clone());
+    let lines = turns(3);
+    let path = folder.write("s.jsonl", lines[..3].concat().as_bytes());
+    live(&other, &path);
+    folder.append("s.jsonl", lines[3].as_bytes());
+    let (faster, rest, there) = (other.clone(), lines[4..].concat(), path.clone());
+    let act: Box<dyn FnOnce() + Send> = Box::new(move || {
+        append(&there, &rest);
+        live(&faster, &there);
+    });
+    let identity = Identity {
+        machine: MachineId::new("m1").expect("a name"),
+        machine_label: "m1".to_owned(),
+        user: "ada".to_owned(),
+    };
+    let slower = Engine::new(
+        store,
+        Arc::new(Interrupt(Mutex::new(Some(act)))),
+        Arc::new(RandomIds),
+        identity,
+    );
+    let seen = live(&slower, &path);
+    let tip = other
+        .store()
+        .session(&key_of(&path))
+        .expect("read")
+        .expect("a session")
+        .tip
+        .expect("a tip");
+    assert!(
+        native(&other, tip) == lines.concat().as_bytes(),
+        "the session does not go back"
+    );
+    assert_eq!(tips(&other), [tip]);
+    assert_eq!(seen, tip);
+    let open = other.store().commits_after(None, 100).expect("commits");
+    let open = open
+        .iter()
+        .filter(|commit| commit.closure == Closure::Provisional)
+        .count();
+    assert_eq!(open, 1);
+}
+
+#[test]
 fn a_granularity_that_changed_was_said_to_be_a_rewritten_file() {
     let folder = Folder::new();
     let engine = engine();

@@ -7,6 +7,7 @@ use stemmata_model::{CommitId, EntryId, SummarySource};
 use super::Make;
 use super::builders::{at, chain, key, machine, principal, put, write};
 use super::transactions::placement;
+use crate::error::StoreError;
 use crate::seam::Store;
 use crate::write::{Annotation, AuditRecord, Link, LinkKind, Write};
 
@@ -160,6 +161,30 @@ pub fn check_cursors(make: Make<'_>) {
     }
     assert_eq!(store.cursor(&key("s2")).expect("a read"), None);
     assert_eq!(store.session(&key("s1")).expect("a read"), None, "a cursor makes no session");
+}
+
+/// A batch that expects a cursor is applied only where the cursor is just that.
+///
+/// # Panics
+/// Where a batch is applied over another's cursor, or refused over its own.
+pub fn check_expected_cursors(make: Make<'_>) {
+    let store = make();
+    let step = |expected: Option<&[u8]>, value: &[u8]| {
+        let (key, expected) = (key("s1"), expected.map(<[u8]>::to_vec));
+        store.commit_batch(vec![
+            Write::ExpectCursor { key: key.clone(), value: expected },
+            Write::Cursor { key, value: value.to_vec() },
+        ])
+    };
+    let is_moved =
+        |error: StoreError| matches!(error, StoreError::CursorMoved { path } if path == key("s1").path);
+    assert!(step(Some(b"one"), b"two").is_err_and(is_moved), "there is none yet");
+    assert!(step(None, b"one").is_ok());
+    assert!(step(None, b"two").is_err_and(is_moved));
+    assert!(step(Some(b"on"), b"two").is_err_and(is_moved));
+    assert!(step(Some(b"one"), b"two").is_ok());
+    assert!(step(Some(b"one"), b"three").is_err_and(is_moved));
+    assert_eq!(store.cursor(&key("s1")).expect("a read"), Some(b"two".to_vec()));
 }
 
 /// The latest placement at a path counts.

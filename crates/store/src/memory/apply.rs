@@ -23,6 +23,12 @@ pub(super) fn apply(state: &mut State, write: Write, outcome: &mut BatchOutcome)
         Write::Cover { commit, parts } => cover(state, commit, parts, outcome),
         Write::Sighting { commit, sighting } => see(state, commit, *sighting),
         Write::Session(session) => upsert_session(state, *session),
+        Write::ExpectCursor { key, value } => {
+            if state.cursors.get(&key) == value.as_ref() {
+                return Ok(());
+            }
+            Err(StoreError::CursorMoved { path: key.path })
+        }
         Write::Cursor { key, value } => {
             state.cursors.put(key, value);
             Ok(())

@@ -193,6 +193,7 @@ impl Transaction<'_> {
             }
             Write::Sighting { commit, sighting } => self.see(*commit, sighting),
             Write::Session(session) => self.upsert_session(session),
+            Write::ExpectCursor { key, value } => self.expect_cursor(key, value.as_deref()),
             Write::Cursor { key, value } => self.keep_cursor(key, value),
             Write::Placement(placement) => self.place(placement),
             Write::Annotate { commit, change, at, by } => self.annotate(*commit, change, (*at, by)),

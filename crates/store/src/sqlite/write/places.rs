@@ -165,6 +165,20 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    pub(super) fn expect_cursor(&self, key: &SessionKey, value: Option<&[u8]>) -> Result<(), StoreError> {
+        let stored: Option<Vec<u8>> = self
+            .connection
+            .prepare_cached("SELECT value FROM cursor WHERE path = ?1 AND machine = ?2")
+            .and_then(|mut statement| {
+                statement.query_row([key.path.as_str(), key.machine.as_str()], |row| row.get(0)).optional()
+            })
+            .during("looking up a cursor")?;
+        if stored.as_deref() == value {
+            return Ok(());
+        }
+        Err(StoreError::CursorMoved { path: key.path.clone() })
+    }
+
     pub(super) fn keep_cursor(&self, key: &SessionKey, value: &[u8]) -> Result<(), StoreError> {
         self.execute(
             "INSERT INTO cursor (path, machine, value) VALUES (?1, ?2, ?3) \
