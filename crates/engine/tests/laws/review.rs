@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use stemmata_engine::{
-    CaptureOptions, CheckpointContent, CheckpointRequest, Clock, Engine, EngineError, ErrorKind,
-    Identity, LINE_BYTES_MAX, PlaceOptions, RandomIds, Stop,
+    CaptureOptions, CheckpointContent, CheckpointRequest, Clock, Engine, EngineError, ErrorKind, Identity,
+    LINE_BYTES_MAX, PlaceOptions, RandomIds, Stop,
 };
 use stemmata_model::{
     Closure, CommitId, CommitType, FormatId, Granularity, MachineId, NoteCode, SessionId, Template,
@@ -27,11 +27,7 @@ fn record(n: u32, role: &str, text: &str) -> String {
 }
 
 fn record_in(cwd: &str, n: u32, role: &str, text: &str) -> String {
-    let parent = if n == 1 {
-        "null".to_owned()
-    } else {
-        format!("\"{}\"", uuid(n - 1))
-    };
+    let parent = if n == 1 { "null".to_owned() } else { format!("\"{}\"", uuid(n - 1)) };
     format!(
         r#"{{"parentUuid":{parent},"isSidechain":false,"type":"{role}","message":{{"role":"{role}","content":"{text}"}},"uuid":"{}","timestamp":"2026-03-01T00:{:02}:{:02}.000Z","sessionId":"5e55107e-0000-4000-8000-000000000000","cwd":"{cwd}","version":"2.1.39"}}"#,
         uuid(n),
@@ -47,55 +43,36 @@ fn uuid(n: u32) -> String {
 /// Two records for each turn.
 fn turns(count: u32) -> Vec<String> {
     (1..=count * 2)
-        .map(|n| {
-            if n % 2 == 1 {
-                record(n, "user", &format!("ask {n}"))
-            } else {
-                record(n, "assistant", "done")
-            }
-        })
+        .map(
+            |n| {
+                if n % 2 == 1 {
+                    record(n, "user", &format!("ask {n}"))
+                } else {
+                    record(n, "assistant", "done")
+                }
+            },
+        )
         .collect()
 }
 
 fn live(engine: &Engine, path: &Path) -> CommitId {
     let options = CaptureOptions::live(Trigger::ToolCall);
-    engine
-        .capture(path, &options)
-        .expect("captured")
-        .session
-        .tip
-        .expect("a tip")
+    engine.capture(path, &options).expect("captured").session.tip.expect("a tip")
 }
 
 fn full() -> CaptureOptions {
-    CaptureOptions {
-        full: true,
-        ..CaptureOptions::import()
-    }
+    CaptureOptions { full: true, ..CaptureOptions::import() }
 }
 
 fn tips(engine: &Engine) -> Vec<CommitId> {
-    let page = Page {
-        skip: 0,
-        rows_max: 100,
-    };
-    let tips = engine
-        .store()
-        .tips(&TipFilter::default(), page)
-        .expect("tips");
+    let page = Page { skip: 0, rows_max: 100 };
+    let tips = engine.store().tips(&TipFilter::default(), page).expect("tips");
     tips.into_iter().map(|commit| commit.id).collect()
 }
 
 fn key_of(path: &Path) -> SessionKey {
-    let path = path
-        .canonicalize()
-        .expect("a file")
-        .to_string_lossy()
-        .into_owned();
-    SessionKey {
-        machine: MachineId::new("m1").expect("a name"),
-        path,
-    }
+    let path = path.canonicalize().expect("a file").to_string_lossy().into_owned();
+    SessionKey { machine: MachineId::new("m1").expect("a name"), path }
 }
 
 fn placing(folder: &Folder) -> PlaceOptions {
@@ -109,28 +86,18 @@ fn placing(folder: &Folder) -> PlaceOptions {
 }
 
 fn append(path: &Path, text: &str) {
-    let mut file = std::fs::OpenOptions::new()
-        .append(true)
-        .open(path)
-        .expect("a file");
+    let mut file = std::fs::OpenOptions::new().append(true).open(path).expect("a file");
     std::io::Write::write_all(&mut file, text.as_bytes()).expect("appended");
 }
 
 /// Rewrites a stored cursor's text; what the engine keeps there is its own business, so only for this test.
 fn edit_cursor(engine: &Engine, path: &Path, edit: impl FnOnce(&mut serde_json::Value)) {
     let key = key_of(path);
-    let bytes = engine
-        .store()
-        .cursor(&key)
-        .expect("read")
-        .expect("a cursor");
+    let bytes = engine.store().cursor(&key).expect("read").expect("a cursor");
     let mut value = serde_json::from_slice(&bytes).expect("JSON");
     edit(&mut value);
     let value = serde_json::to_vec(&value).expect("JSON");
-    engine
-        .store()
-        .commit_batch(vec![Write::Cursor { key, value }])
-        .expect("written");
+    engine.store().commit_batch(vec![Write::Cursor { key, value }]).expect("written");
 }
 
 fn request(content: &[u8]) -> CheckpointRequest {
@@ -155,15 +122,8 @@ fn request(content: &[u8]) -> CheckpointRequest {
 }
 
 fn api_session(engine: &Engine) -> stemmata_store::Session {
-    let key = SessionKey {
-        machine: MachineId::new("m1").expect("a name"),
-        path: "api:review-1".to_owned(),
-    };
-    engine
-        .store()
-        .session(&key)
-        .expect("read")
-        .expect("a session")
+    let key = SessionKey { machine: MachineId::new("m1").expect("a name"), path: "api:review-1".to_owned() };
+    engine.store().session(&key).expect("read").expect("a session")
 }
 
 #[test]
@@ -172,16 +132,9 @@ fn a_summary_with_a_secret_was_kept_as_the_sessions_title() {
     let secret = ["ghp_", "a8F3kLmQ92xZ", "vB7nTy5Rw1Cd", "E4gH6jK0pSuX"].concat();
     let summary = Some(format!("pushed with {secret}"));
     engine
-        .checkpoint(&CheckpointRequest {
-            summary,
-            ..request(record(1, "user", "hi").as_bytes())
-        })
+        .checkpoint(&CheckpointRequest { summary, ..request(record(1, "user", "hi").as_bytes()) })
         .expect("made");
-    assert!(
-        !format!("{:?}", api_session(&engine)).contains(&secret),
-        "{:?}",
-        api_session(&engine)
-    );
+    assert!(!format!("{:?}", api_session(&engine)).contains(&secret), "{:?}", api_session(&engine));
 }
 
 #[test]
@@ -197,17 +150,9 @@ fn a_secret_of_several_lines_was_stored_where_the_content_is_plain_text() {
     ]
     .concat();
     let format = FormatId::new("own-v1").expect("a name");
-    let made = engine
-        .checkpoint(&CheckpointRequest {
-            format,
-            ..request(text.as_bytes())
-        })
-        .expect("made");
+    let made = engine.checkpoint(&CheckpointRequest { format, ..request(text.as_bytes()) }).expect("made");
     let stored = String::from_utf8(native(&engine, made.id)).expect("text");
-    assert!(
-        !stored.contains("MIIEowIBAAKCAQEAx7Kq2mWv9LpR4tYb8NcZ"),
-        "{stored}"
-    );
+    assert!(!stored.contains("MIIEowIBAAKCAQEAx7Kq2mWv9LpR4tYb8NcZ"), "{stored}");
     assert!(stored.starts_with("this is the key\n"), "{stored}");
 }
 
@@ -216,20 +161,11 @@ fn a_summary_longer_than_a_title_failed_the_checkpoint() {
     let engine = engine();
     let summary = Some("what was found out \n".repeat(40));
     let made = engine
-        .checkpoint(&CheckpointRequest {
-            summary,
-            ..request(record(1, "user", "hi").as_bytes())
-        })
+        .checkpoint(&CheckpointRequest { summary, ..request(record(1, "user", "hi").as_bytes()) })
         .expect("made");
-    assert!(
-        engine.show(made.id).expect("shown").summary.text.len() > 600,
-        "the summary is whole"
-    );
+    assert!(engine.show(made.id).expect("shown").summary.text.len() > 600, "the summary is whole");
     let title = api_session(&engine).title.expect("a title");
-    assert!(
-        title.chars().count() <= 200 && !title.contains('\n'),
-        "{title:?}"
-    );
+    assert!(title.chars().count() <= 200 && !title.contains('\n'), "{title:?}");
 }
 
 #[test]
@@ -247,12 +183,7 @@ fn a_sessions_counts_left_out_its_newest_checkpoint_and_grew_with_each_retry() {
     let session = api_session(&engine);
     let commit = engine.store().commit(tip).expect("read").expect("there");
     assert_eq!(
-        (
-            session.tip,
-            session.commits,
-            session.messages,
-            session.bytes
-        ),
+        (session.tip, session.commits, session.messages, session.bytes),
         (Some(tip), 2, 2, commit.cumulative_bytes)
     );
 }
@@ -262,18 +193,9 @@ fn a_title_that_was_given_later_was_not_seen() {
     let folder = Folder::new();
     let engine = engine();
     let path = folder.write("s.jsonl", turns(2).concat().as_bytes());
-    assert_eq!(
-        import(&engine, &path).session.title.as_deref(),
-        Some("ask 1")
-    );
-    folder.append(
-        "s.jsonl",
-        b"{\"type\":\"custom-title\",\"customTitle\":\"mine\",\"sessionId\":\"s\"}\n",
-    );
-    assert_eq!(
-        import(&engine, &path).session.title.as_deref(),
-        Some("mine")
-    );
+    assert_eq!(import(&engine, &path).session.title.as_deref(), Some("ask 1"));
+    folder.append("s.jsonl", b"{\"type\":\"custom-title\",\"customTitle\":\"mine\",\"sessionId\":\"s\"}\n");
+    assert_eq!(import(&engine, &path).session.title.as_deref(), Some("mine"));
 }
 
 #[test]
@@ -284,23 +206,11 @@ fn what_stood_before_a_line_that_is_too_long_was_dropped() {
     bytes.resize(bytes.len() + LINE_BYTES_MAX + 2, b'x');
     let path = folder.write("s.jsonl", &bytes);
     for _ in 0..2 {
-        let error = engine
-            .capture(&path, &CaptureOptions::import())
-            .expect_err("too long");
-        assert!(
-            matches!(error, EngineError::LineTooLong { line: 7, .. }),
-            "{error}"
-        );
+        let error = engine.capture(&path, &CaptureOptions::import()).expect_err("too long");
+        assert!(matches!(error, EngineError::LineTooLong { line: 7, .. }), "{error}");
     }
-    let session = engine
-        .store()
-        .session(&key_of(&path))
-        .expect("read")
-        .expect("what was good is kept");
-    assert_eq!(
-        native(&engine, session.tip.expect("a tip")),
-        turns(2).concat().as_bytes()
-    );
+    let session = engine.store().session(&key_of(&path)).expect("read").expect("what was good is kept");
+    assert_eq!(native(&engine, session.tip.expect("a tip")), turns(2).concat().as_bytes());
 }
 
 #[test]
@@ -311,12 +221,7 @@ fn a_full_import_left_covered_turns_open() {
     let path = folder.write("s.jsonl", lines[..1].concat().as_bytes());
     live(&engine, &path);
     folder.append("s.jsonl", lines[1..].concat().as_bytes());
-    let tip = engine
-        .capture(&path, &full())
-        .expect("captured")
-        .session
-        .tip
-        .expect("a tip");
+    let tip = engine.capture(&path, &full()).expect("captured").session.tip.expect("a tip");
     assert_eq!(tips(&engine), [tip]);
 }
 
@@ -339,25 +244,15 @@ fn an_import_under_other_rules_that_changes_all_was_not_linked() {
     let engine = engine();
     let path = folder.write("s.jsonl", &bytes_of(&ClaudeSession::new(1).build()));
     let old = import(&engine, &path).session.tip.expect("a tip");
-    let old = closed(&engine, old)
-        .last()
-        .copied()
-        .expect("a closed commit");
+    let old = closed(&engine, old).last().copied().expect("a closed commit");
     edit_cursor(&engine, &path, |cursor| cursor["rules"][0] = 255.into());
     // Other rules replace other bytes: for the engine that is another file.
     folder.write("s.jsonl", &bytes_of(&ClaudeSession::new(2).build()));
     let captured = import(&engine, &path);
     let root = chain(&engine, captured.session.tip.expect("a tip"))[0].id;
     let links = engine.store().links(root, 10).expect("links");
-    assert_eq!(
-        links.first().map(|link| (link.kind, link.to)),
-        Some((LinkKind::DerivedFrom, old))
-    );
-    let note = captured
-        .notes
-        .iter()
-        .find(|note| note.code == NoteCode::Rewritten)
-        .expect("a note");
+    assert_eq!(links.first().map(|link| (link.kind, link.to)), Some((LinkKind::DerivedFrom, old)));
+    let note = captured.notes.iter().find(|note| note.code == NoteCode::Rewritten).expect("a note");
     assert!(note.message.contains("redaction rules"), "{note}");
 }
 
@@ -375,20 +270,10 @@ fn a_session_of_one_turn_that_was_replaced_was_hidden() {
     let mut expected = vec![old, new];
     expected.sort();
     assert_eq!(tips, expected);
-    assert!(
-        captured
-            .notes
-            .iter()
-            .any(|note| note.code == NoteCode::Rewritten),
-        "{:?}",
-        captured.notes
-    );
+    assert!(captured.notes.iter().any(|note| note.code == NoteCode::Rewritten), "{:?}", captured.notes);
     let root = chain(&engine, new)[0].id;
     let links = engine.store().links(root, 10).expect("links");
-    assert_eq!(
-        links.first().map(|link| (link.from, link.to)),
-        Some((root, old))
-    );
+    assert_eq!(links.first().map(|link| (link.from, link.to)), Some((root, old)));
 }
 
 #[test]
@@ -400,16 +285,9 @@ fn a_file_that_was_cut_at_a_boundary_did_not_say_what_it_had_held() {
     let old = import(&engine, &path).session.tip.expect("a tip");
     let commits = chain(&engine, old);
     let kept = commits[commits.len() - 2].cumulative_bytes;
-    folder.write(
-        "s.jsonl",
-        &text.as_bytes()[..usize::try_from(kept).expect("small")],
-    );
+    folder.write("s.jsonl", &text.as_bytes()[..usize::try_from(kept).expect("small")]);
     let captured = import(&engine, &path);
-    let note = captured
-        .notes
-        .iter()
-        .find(|note| note.code == NoteCode::Rewritten)
-        .expect("a note");
+    let note = captured.notes.iter().find(|note| note.code == NoteCode::Rewritten).expect("a note");
     assert!(note.message.contains(&old.to_string()), "{note}");
     assert!(tips(&engine).contains(&old));
 }
@@ -424,10 +302,7 @@ fn a_large_open_turn_that_was_only_touched_was_said_to_be_replaced() {
     lines.extend((3..6).map(|n| record(n, "assistant", &long)));
     let path = folder.write("s.jsonl", lines.concat().as_bytes());
     let old = import(&engine, &path).session.tip.expect("a tip");
-    folder.write(
-        "s.jsonl",
-        (lines.concat() + &record(6, "user", "next")).as_bytes(),
-    );
+    folder.write("s.jsonl", (lines.concat() + &record(6, "user", "next")).as_bytes());
     std::fs::rename(&path, folder.path().join("moved")).expect("moved");
     std::fs::copy(folder.path().join("moved"), &path).expect("another file with the same bytes");
     let captured = import(&engine, &path);
@@ -437,10 +312,7 @@ fn a_large_open_turn_that_was_only_touched_was_said_to_be_replaced() {
 }
 
 fn faulty() -> (Arc<FaultyStore<MemoryStore>>, Engine) {
-    let inner = MemoryStore::new(StoreIdentity {
-        store_id: [1; 16],
-        secret: [2; 32],
-    });
+    let inner = MemoryStore::new(StoreIdentity { store_id: [1; 16], secret: [2; 32] });
     let store = Arc::new(FaultyStore::new(inner));
     (Arc::clone(&store), engine_on("m1", store))
 }
@@ -451,23 +323,15 @@ fn a_second_reading_that_was_interrupted_forgot_the_first_one() {
     let (store, engine) = faulty();
     let path = folder.write("s.jsonl", &bytes_of(&ClaudeSession::new(1).build()));
     let old = import(&engine, &path).session.tip.expect("a tip");
-    let old = closed(&engine, old)
-        .last()
-        .copied()
-        .expect("a closed commit");
+    let old = closed(&engine, old).last().copied().expect("a closed commit");
     // Enough for several batches.
     folder.write("s.jsonl", turns(900).concat().as_bytes());
     store.fail(2, Fault::Before);
-    engine
-        .capture(&path, &CaptureOptions::import())
-        .expect_err("interrupted");
+    engine.capture(&path, &CaptureOptions::import()).expect_err("interrupted");
     let tip = import(&engine, &path).session.tip.expect("a tip");
     let root = chain(&engine, tip)[0].id;
     let links = engine.store().links(root, 10).expect("links");
-    assert_eq!(
-        links.first().map(|link| (link.from, link.to)),
-        Some((root, old))
-    );
+    assert_eq!(links.first().map(|link| (link.from, link.to)), Some((root, old)));
 }
 
 #[test]
@@ -486,22 +350,14 @@ fn a_placed_file_that_was_read_again_was_no_longer_a_child() {
         let placed = engine.place(ctx, &placing(&folder)).expect("placed");
         append(&placed.path, &record(99, "user", "go on"));
         lose(&engine, &placed.path);
-        let options = if number == 0 {
-            full()
-        } else {
-            CaptureOptions::import()
-        };
+        let options = if number == 0 { full() } else { CaptureOptions::import() };
         let captured = engine.capture(&placed.path, &options).expect("captured");
         let child = chain(&engine, captured.session.tip.expect("a tip"));
         let parent = child.iter().rev().nth(1).map(|commit| commit.id);
         assert_eq!(parent, Some(ctx), "case {number}");
         assert_eq!(captured.notes, [], "case {number}");
         let whole = engine.capture(&placed.path, &full()).expect("captured");
-        assert_eq!(
-            (whole.session.tip, whole.new_commits),
-            (captured.session.tip, 0),
-            "case {number}"
-        );
+        assert_eq!((whole.session.tip, whole.new_commits), (captured.session.tip, 0), "case {number}");
     }
 }
 
@@ -541,21 +397,13 @@ fn paths_were_not_mapped_in_what_has_no_transcript_of_its_own() {
     let engine = engine();
     let mut lines = turns(2);
     lines.push(record(5, "user", &"a long question ".repeat(40)));
-    lines.push(record_in(
-        "/work/below",
-        6,
-        "assistant",
-        "went to a folder below",
-    ));
+    lines.push(record_in("/work/below", 6, "assistant", "went to a folder below"));
     let path = folder.write("s.jsonl", lines.concat().as_bytes());
     let tip = import(&engine, &path).session.tip.expect("a tip");
     let compacted = engine.compact(tip, "short").expect("compacted").id;
     let snapshot = engine.snapshot(tip, Stop::Compaction).expect("a snapshot");
     for ctx in [tip, compacted, snapshot] {
-        let options = PlaceOptions {
-            stop: Stop::Root,
-            ..placing(&folder)
-        };
+        let options = PlaceOptions { stop: Stop::Root, ..placing(&folder) };
         let placed = engine.place(ctx, &options).expect("placed");
         let text = std::fs::read_to_string(&placed.path).expect("a file");
         assert!(!text.contains("\"cwd\":\"/work"), "{text}");
@@ -570,10 +418,7 @@ fn a_record_with_an_endless_path_could_not_be_imported() {
     let long = format!("/{}", "x".repeat(5_000));
     let text = record(1, "user", "hi") + &record_in(&long, 2, "assistant", "done");
     let captured = import(&engine, &folder.write("s.jsonl", text.as_bytes()));
-    assert_eq!(
-        native(&engine, captured.session.tip.expect("a tip")),
-        text.as_bytes()
-    );
+    assert_eq!(native(&engine, captured.session.tip.expect("a tip")), text.as_bytes());
 }
 
 #[test]
@@ -589,18 +434,12 @@ fn a_named_pipe_was_waited_for() {
     let named = pipe.clone();
     std::thread::spawn(move || {
         let engine = engine();
-        let captured = engine
-            .capture(&named, &CaptureOptions::import())
-            .map_err(|error| error.to_string());
-        let report = engine
-            .import(&[named], &CaptureOptions::import(), 1, &|_| ())
-            .expect("a report");
-        said.send((captured, report.failures.len()))
-            .expect("somebody listens");
+        let captured = engine.capture(&named, &CaptureOptions::import()).map_err(|error| error.to_string());
+        let report = engine.import(&[named], &CaptureOptions::import(), 1, &|_| ()).expect("a report");
+        said.send((captured, report.failures.len())).expect("somebody listens");
     });
-    let (captured, failures) = heard
-        .recv_timeout(std::time::Duration::from_secs(20))
-        .expect("an answer without a writer");
+    let (captured, failures) =
+        heard.recv_timeout(std::time::Duration::from_secs(20)).expect("an answer without a writer");
     assert!(captured.is_err_and(|message| message.contains("pipe.jsonl is no transcript")));
     assert_eq!(failures, 1);
 }
@@ -613,18 +452,9 @@ fn folders_too_deep_were_passed_over_in_silence() {
     std::fs::create_dir_all(&deep).expect("folders");
     std::fs::File::create(deep.join("s.jsonl")).expect("a file");
     let report = engine()
-        .import(
-            &[folder.path().to_owned()],
-            &CaptureOptions::import(),
-            1,
-            &|_| (),
-        )
+        .import(&[folder.path().to_owned()], &CaptureOptions::import(), 1, &|_| ())
         .expect("a report");
-    assert_eq!(
-        (report.sessions.len(), report.failures.len()),
-        (0, 1),
-        "{report:?}"
-    );
+    assert_eq!((report.sessions.len(), report.failures.len()), (0, 1), "{report:?}");
 }
 
 #[test]
@@ -632,10 +462,8 @@ fn a_subagent_that_came_before_its_parent_was_never_linked() {
     let folder = Folder::new();
     let engine = engine();
     let session = ClaudeSession::new(17).turns(4).subagents(2).build();
-    let main = folder.write(
-        &format!("{}.jsonl", session.session_id),
-        (session.lines.join("\n") + "\n").as_bytes(),
-    );
+    let main =
+        folder.write(&format!("{}.jsonl", session.session_id), (session.lines.join("\n") + "\n").as_bytes());
     let sides: Vec<PathBuf> = session
         .subagents
         .iter()
@@ -644,11 +472,8 @@ fn a_subagent_that_came_before_its_parent_was_never_linked() {
             folder.write(name, (side.lines.join("\n") + "\n").as_bytes())
         })
         .collect();
-    let take = |paths: &[PathBuf]| {
-        engine
-            .import(paths, &CaptureOptions::import(), 1, &|_| ())
-            .expect("imported")
-    };
+    let take =
+        |paths: &[PathBuf]| engine.import(paths, &CaptureOptions::import(), 1, &|_| ()).expect("imported");
     let report = take(&sides);
     take(&[main]);
     for side in &report.sessions {
@@ -665,17 +490,12 @@ fn a_covered_commit_made_a_moment_ambiguous() {
     let path = folder.write("s.jsonl", turns(1).concat().as_bytes());
     live(&engine, &path);
     // A line without a time: what was seen first and what closed have the same moment.
-    folder.append(
-        "s.jsonl",
-        b"{\"type\":\"mode\",\"mode\":\"plan\",\"sessionId\":\"s\"}\n",
-    );
+    folder.append("s.jsonl", b"{\"type\":\"mode\",\"mode\":\"plan\",\"sessionId\":\"s\"}\n");
     folder.append("s.jsonl", record(3, "user", "next").as_bytes());
     let session = import(&engine, &path).session;
     let first = chain(&engine, session.tip.expect("a tip"))[0].clone();
     let scope = ResolveScope::Session(session.session.clone());
-    let found = engine
-        .resolve(&scope, first.core.created_at)
-        .expect("resolved");
+    let found = engine.resolve(&scope, first.core.created_at).expect("resolved");
     assert_eq!(found, [first.id]);
 }
 
@@ -687,10 +507,7 @@ fn a_fork_at_an_entry_above_a_snapshot_restated_what_came_before() {
     let tip = import(&engine, &path).session.tip.expect("a tip");
     let snapshot = engine.snapshot(tip, Stop::Compaction).expect("a snapshot");
     let at = |ctx: CommitId| {
-        let options = PlaceOptions {
-            at_entry: Some(uuid(4)),
-            ..placing(&folder)
-        };
+        let options = PlaceOptions { at_entry: Some(uuid(4)), ..placing(&folder) };
         engine.place(ctx, &options).expect("placed").ctx
     };
     assert_eq!(at(snapshot), at(tip));
@@ -717,23 +534,13 @@ fn preserved_records_far_back_failed_the_import() {
         uuid(2),
     );
     text += &(boundary + "\n");
-    text +=
-        &record(10, "user", "what happened so far").replacen('{', "{\"isCompactSummary\":true,", 1);
+    text += &record(10, "user", "what happened so far").replacen('{', "{\"isCompactSummary\":true,", 1);
     let captured = import(&engine, &folder.write("s.jsonl", text.as_bytes()));
-    let last = engine
-        .store()
-        .commit(captured.session.tip.expect("a tip"))
-        .expect("read")
-        .expect("there");
+    let last = engine.store().commit(captured.session.tip.expect("a tip")).expect("read").expect("there");
     assert_eq!(last.core.commit_type, CommitType::Compaction);
     let mut context = Vec::new();
-    engine
-        .materialize(Some(last.id), None, Stop::Compaction, &mut context)
-        .expect("materialized");
-    assert!(
-        String::from_utf8_lossy(&context).contains("ask 1"),
-        "the kept turn is there"
-    );
+    engine.materialize(Some(last.id), None, Stop::Compaction, &mut context).expect("materialized");
+    assert!(String::from_utf8_lossy(&context).contains("ask 1"), "the kept turn is there");
 }
 
 #[test]
@@ -756,13 +563,8 @@ fn a_compaction_larger_than_a_part_lost_what_it_preserves() {
     let tip = captured.session.tip.expect("a tip");
     assert_eq!(native(&engine, tip), text.as_bytes());
     let mut context = Vec::new();
-    engine
-        .materialize(Some(tip), None, Stop::Compaction, &mut context)
-        .expect("materialized");
-    assert!(
-        String::from_utf8_lossy(&context).contains("ask 1"),
-        "the kept turn is there"
-    );
+    engine.materialize(Some(tip), None, Stop::Compaction, &mut context).expect("materialized");
+    assert!(String::from_utf8_lossy(&context).contains("ask 1"), "the kept turn is there");
 }
 
 /// A clock that lets something happen the first time it is asked: between the look at a cursor and the write.
@@ -797,31 +599,15 @@ fn two_that_read_one_file_at_once_left_a_turn_open_and_the_session_behind() {
         machine_label: "m1".to_owned(),
         user: "ada".to_owned(),
     };
-    let slower = Engine::new(
-        store,
-        Arc::new(Interrupt(Mutex::new(Some(act)))),
-        Arc::new(RandomIds),
-        identity,
-    );
+    let slower =
+        Engine::new(store, Arc::new(Interrupt(Mutex::new(Some(act)))), Arc::new(RandomIds), identity);
     let seen = live(&slower, &path);
-    let tip = other
-        .store()
-        .session(&key_of(&path))
-        .expect("read")
-        .expect("a session")
-        .tip
-        .expect("a tip");
-    assert!(
-        native(&other, tip) == lines.concat().as_bytes(),
-        "the session does not go back"
-    );
+    let tip = other.store().session(&key_of(&path)).expect("read").expect("a session").tip.expect("a tip");
+    assert!(native(&other, tip) == lines.concat().as_bytes(), "the session does not go back");
     assert_eq!(tips(&other), [tip]);
     assert_eq!(seen, tip);
     let open = other.store().commits_after(None, 100).expect("commits");
-    let open = open
-        .iter()
-        .filter(|commit| commit.closure == Closure::Provisional)
-        .count();
+    let open = open.iter().filter(|commit| commit.closure == Closure::Provisional).count();
     assert_eq!(open, 1);
 }
 
@@ -832,22 +618,13 @@ fn a_granularity_that_changed_was_said_to_be_a_rewritten_file() {
     let path = folder.write("s.jsonl", turns(3).concat().as_bytes());
     import(&engine, &path);
     let captured = engine
-        .capture(
-            &path,
-            &CaptureOptions {
-                granularity: Granularity::Message,
-                ..full()
-            },
-        )
+        .capture(&path, &CaptureOptions { granularity: Granularity::Message, ..full() })
         .expect("captured");
     for note in &captured.notes {
         assert!(!note.message.contains("rewritten"), "{note}");
     }
     assert_eq!(captured.session.granularity, Granularity::Message);
-    assert_eq!(
-        native(&engine, captured.session.tip.expect("a tip")),
-        turns(3).concat().as_bytes()
-    );
+    assert_eq!(native(&engine, captured.session.tip.expect("a tip")), turns(3).concat().as_bytes());
 }
 
 #[cfg(target_os = "linux")]
@@ -859,13 +636,7 @@ fn a_directory_that_is_no_text_was_placed_somewhere_else() {
     let path = folder.write("s.jsonl", turns(2).concat().as_bytes());
     let tip = import(&engine, &path).session.tip.expect("a tip");
     let cwd = PathBuf::from(std::ffi::OsString::from_vec(b"/work/\xff".to_vec()));
-    let refused = engine.place(
-        tip,
-        &PlaceOptions {
-            cwd,
-            ..placing(&folder)
-        },
-    );
+    let refused = engine.place(tip, &PlaceOptions { cwd, ..placing(&folder) });
     assert!(refused.is_err_and(|error| error.kind() == ErrorKind::Refused));
 }
 
@@ -875,11 +646,7 @@ fn two_files_whose_names_are_no_text_were_one_session() {
     use std::os::unix::ffi::OsStringExt as _;
     let folder = Folder::new();
     let engine = engine();
-    let name = |bytes: &[u8]| {
-        folder
-            .path()
-            .join(std::ffi::OsString::from_vec(bytes.to_vec()))
-    };
+    let name = |bytes: &[u8]| folder.path().join(std::ffi::OsString::from_vec(bytes.to_vec()));
     let (one, two) = (name(b"a\xfe.jsonl"), name(b"a\xff.jsonl"));
     for (path, count) in [(&one, 1), (&two, 2)] {
         std::fs::File::create(path).expect("a file");
@@ -901,10 +668,7 @@ fn an_early_look_that_ended_where_a_commit_closed_later_was_covered_instead() {
     import(&engine, &path);
     folder.append("s.jsonl", rest.as_bytes());
     let tip = import(&engine, &path).session.tip.expect("a tip");
-    let closures: Vec<Closure> = chain(&engine, tip)
-        .iter()
-        .map(|commit| commit.closure)
-        .collect();
+    let closures: Vec<Closure> = chain(&engine, tip).iter().map(|commit| commit.closure).collect();
     assert_eq!(closures, [Closure::Closed, Closure::Provisional]);
     assert_eq!(tips(&engine), [tip]);
 }
