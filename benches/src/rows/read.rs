@@ -7,7 +7,7 @@ use stemmata_store::DEPTH_MAX;
 
 use crate::input::length;
 use crate::measure::{Contender, Runs, alternate, spent};
-use crate::peers::frame::{Frame, LEVEL};
+use crate::peers::frame::{Frame, Frames, LEVEL};
 use crate::peers::rows::Rows;
 use crate::report::{Figure, Line, Section, Target};
 use crate::{input, scratch, stores};
@@ -30,7 +30,8 @@ const VERIFIED: Target = Target::RatioAtMost(2.0);
 const SESSION: Target = Target::AtMost(Figure::Seconds(0.050));
 
 const FRAME: &str = "zstd decode + BLAKE3";
-const TABLE: &str = "SQLite rows + zstd";
+const FRAMES: &str = "the same, delta by delta";
+const TABLE: &str = "SQLite rows, unverified";
 
 pub(super) fn run(bench: &Bench) -> anyhow::Result<Section> {
     let mut lines = Vec::new();
@@ -108,9 +109,10 @@ impl Chain {
         let mut frame = Frame::new(expected, LEVEL)?;
         let mut rows = Rows::create(&self.folder.path().join(format!("rows-{count}")))?;
         rows.put_all(&self.deltas)?;
-        let mut outputs = [const { Vec::new() }; 4];
-        let [native, materialized, decoded, selected] = &mut outputs;
-        let contenders: [Contender<'_>; 4] = [
+        let mut frames = Frames::new(self.deltas.get(..count).unwrap_or_default())?;
+        let mut outputs = [const { Vec::new() }; 5];
+        let [native, materialized, decoded, apart, selected] = &mut outputs;
+        let contenders: [Contender<'_>; 5] = [
             Box::new(|_| {
                 native.clear();
                 spent(|| Ok(self.engine.native(ctx, native)?))
@@ -120,11 +122,12 @@ impl Chain {
                 spent(|| Ok(self.engine.materialize(Some(ctx), None, Stop::Compaction, materialized)?))
             }),
             Box::new(|_| spent(|| frame.verified(decoded))),
+            Box::new(|_| spent(|| frames.verified(apart))),
             Box::new(|_| spent(|| rows.get(count, selected))),
         ];
         let runs = alternate(ROUNDS, contenders)?;
-        let [native, materialized, decoded, selected] = &outputs;
-        for output in [native, decoded, selected] {
+        let [native, materialized, decoded, apart, selected] = &outputs;
+        for output in [native, decoded, apart, selected] {
             anyhow::ensure!(output == expected, "the chain came back with other bytes");
         }
         // A context leaves lines out that no model sees, so it is judged by its own length.
@@ -134,14 +137,15 @@ impl Chain {
 }
 
 /// CPU time is compared, because nothing here waits; the wall's time stands where a person would wait for it.
-fn lines(scale: u32, name: &str, runs: &[Runs; 4], wall: Option<Target>) -> Vec<Line> {
-    let [native, materialized, decoded, selected] = runs;
+fn lines(scale: u32, name: &str, runs: &[Runs; 5], wall: Option<Target>) -> Vec<Line> {
+    let [native, materialized, decoded, apart, selected] = runs;
     let cpu = |verb: &str, ours: &Runs, peer: &str, theirs: &Runs| {
         Line::ours(scale, format!("{verb}, {name}"), Figure::time(ours.cpu.median()))
             .beside(peer, Figure::time(theirs.cpu.median()))
     };
     let mut lines = vec![
         cpu("native", native, FRAME, decoded).target(VERIFIED),
+        cpu("native", native, FRAMES, apart),
         cpu("native", native, TABLE, selected),
         cpu("materialize", materialized, FRAME, decoded).target(VERIFIED),
     ];
