@@ -1,8 +1,10 @@
 //! Imports many transcripts: in parallel, incrementally, one failure at a time.
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
+
+use stemmata_store::StoreError;
 
 use crate::capture::homes::{FoundFile, find};
 use crate::capture::transcript::{CaptureOptions, Captured};
@@ -54,7 +56,8 @@ pub struct ImportReport {
 }
 
 impl Engine {
-    /// Imports files, and `.jsonl` files below folders. Goes on after a file that fails.
+    /// Imports files, and `.jsonl` files below folders. Goes on after a file that fails, unless it is the store that
+    /// takes nothing more: then all that is left fails for the same reason, without another wait for each.
     ///
     /// # Errors
     /// Store errors; everything about single files and folders is in the report.
@@ -72,11 +75,18 @@ impl Engine {
         let next = AtomicUsize::new(0);
         let done = AtomicUsize::new(0);
         let report = Mutex::new(ImportReport::default());
+        let stop: OnceLock<StoreStop> = OnceLock::new();
         std::thread::scope(|scope| {
             for _ in 0..threads.clamp(1, THREADS_MAX).min(files.len().max(1)) {
                 scope.spawn(|| {
                     while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let result = self.capture(&file.path, options);
+                        let result = match stop.get() {
+                            Some(stop) => Err(stop.error()),
+                            None => self.capture(&file.path, options),
+                        };
+                        if let Some(first) = result.as_ref().err().and_then(StoreStop::of) {
+                            stop.get_or_init(|| first);
+                        }
                         let number = done.fetch_add(1, Ordering::Relaxed) + 1;
                         progress(&ImportProgress {
                             path: &file.path,
@@ -96,8 +106,39 @@ impl Engine {
         report.sessions.sort_by(|left, right| left.path.cmp(&right.path));
         report.skipped.sort();
         report.failures.sort_by(|left, right| left.path.cmp(&right.path));
-        self.link_subagents(&report)?;
+        if stop.get().is_none() {
+            self.link_subagents(&report)?;
+        }
         Ok(report)
+    }
+}
+
+/// Why a store takes nothing more.
+#[derive(Debug, Clone, Copy)]
+enum StoreStop {
+    Locked { waited_ms: u64 },
+    Full { operation: &'static str },
+    ReadOnly { operation: &'static str },
+}
+
+impl StoreStop {
+    const fn of(error: &EngineError) -> Option<Self> {
+        match error {
+            EngineError::Store(StoreError::Locked { waited_ms }) => {
+                Some(Self::Locked { waited_ms: *waited_ms })
+            }
+            EngineError::Store(StoreError::Full { operation }) => Some(Self::Full { operation }),
+            EngineError::Store(StoreError::ReadOnly { operation }) => Some(Self::ReadOnly { operation }),
+            _ => None,
+        }
+    }
+
+    const fn error(self) -> EngineError {
+        EngineError::Store(match self {
+            Self::Locked { waited_ms } => StoreError::Locked { waited_ms },
+            Self::Full { operation } => StoreError::Full { operation },
+            Self::ReadOnly { operation } => StoreError::ReadOnly { operation },
+        })
     }
 }
 

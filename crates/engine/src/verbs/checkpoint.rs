@@ -303,7 +303,8 @@ impl Engine {
 /// Names the try of a caller that may try again.
 fn retry_key(request: &CheckpointRequest, key: &SessionKey) -> Option<SessionKey> {
     let own = request.idempotency_key.as_ref()?;
-    Some(SessionKey { machine: key.machine.clone(), path: format!("{}#{own}", key.path) })
+    // No session's name holds a control character, so no two sessions share such a key.
+    Some(SessionKey { machine: key.machine.clone(), path: format!("{}\n{own}", key.path) })
 }
 
 /// Counts a content by its format's rule; a caller's other number is corrected with a note. A format that is

@@ -155,9 +155,7 @@ impl PlannedContext<'_> {
         let mut bytes = Bytes(0);
         let mut ends_with_newline = true;
         for piece in &self.plan.pieces {
-            let Some(content) = self.chain.load(piece.segment)? else {
-                continue;
-            };
+            let content = self.chain.load(piece.segment)?.ok_or_else(outside_the_chain)?;
             // Two records must never share a line: a cut tail is closed before what follows it.
             let join: &[u8] = if ends_with_newline { b"" } else { b"\n" };
             let runs = piece_runs(piece, &content)?;
@@ -218,12 +216,16 @@ fn write_failed(source: io::Error) -> EngineError {
     EngineError::Store(stemmata_store::StoreError::Sink(source))
 }
 
-/// Splits a piece into runs of bytes: kept ranges of the content, and replacements between them.
-fn piece_runs<'a>(piece: &'a Piece, content: &'a [u8]) -> Result<Vec<&'a [u8]>> {
-    let outside = || EngineError::Refused {
+fn outside_the_chain() -> EngineError {
+    EngineError::Refused {
         what: "a context",
         reasons: vec!["its plan points outside the chain's bytes".to_owned()],
-    };
+    }
+}
+
+/// Splits a piece into runs of bytes: kept ranges of the content, and replacements between them.
+fn piece_runs<'a>(piece: &'a Piece, content: &'a [u8]) -> Result<Vec<&'a [u8]>> {
+    let outside = outside_the_chain;
     let start = usize::try_from(piece.offset).map_err(|_| outside())?;
     let length = usize::try_from(piece.length).map_err(|_| outside())?;
     let whole = content.get(start..).and_then(|rest| rest.get(..length)).ok_or_else(outside)?;

@@ -53,8 +53,10 @@ impl Engine {
                 break;
             }
             let commit = self.store.commit(id)?.ok_or(stemmata_store::StoreError::CommitMissing(id))?;
+            let children = self.store.children(id, CHILDREN_MAX + 1)?;
+            tree.is_cut |= children.len() > CHILDREN_MAX;
             let children: Vec<CommitId> =
-                self.store.children(id, CHILDREN_MAX)?.into_iter().map(|child| child.id).collect();
+                children.into_iter().take(CHILDREN_MAX).map(|child| child.id).collect();
             open.extend(children.iter().rev());
             tree.nodes.push(TreeNode { commit, children, links: self.store.links(id, CHILDREN_MAX)? });
         }

@@ -672,3 +672,60 @@ fn an_early_look_that_ended_where_a_commit_closed_later_was_covered_instead() {
     assert_eq!(closures, [Closure::Closed, Closure::Provisional]);
     assert_eq!(tips(&engine), [tip]);
 }
+
+#[test]
+fn an_import_into_a_full_store_tried_every_file() {
+    let folder = Folder::new();
+    let (store, engine) = faulty();
+    for name in ["a.jsonl", "b.jsonl", "c.jsonl"] {
+        folder.write(name, turns(2).concat().as_bytes());
+    }
+    store.fail(1, Fault::Before);
+    let report =
+        engine.import(&[folder.path().to_owned()], &CaptureOptions::import(), 1, &|_| ()).expect("a report");
+    assert_eq!((report.sessions.len(), report.failures.len(), store.batches()), (0, 3, 1), "{report:?}");
+    assert!(report.failures.iter().all(|failure| failure.error.kind() == ErrorKind::Full), "{report:?}");
+}
+
+#[test]
+fn a_tree_with_very_many_children_did_not_say_that_it_is_cut() {
+    let engine = engine();
+    let root = engine.checkpoint(&request(record(1, "user", "hi").as_bytes())).expect("made").id;
+    for n in 0..1_001 {
+        let text = record(2, "assistant", &format!("answer {n}"));
+        let child = CheckpointRequest { parent: Some(root), ..request(text.as_bytes()) };
+        engine.checkpoint(&child).expect("made");
+    }
+    let tree = engine.tree(root).expect("a tree");
+    assert!(tree.is_cut && tree.nodes.len() == 1_001, "{} nodes", tree.nodes.len());
+}
+
+#[test]
+fn the_retry_key_of_one_session_was_taken_for_anothers() {
+    let engine = engine();
+    let with = |session: &str, key: &str, text: &str| {
+        let asked = CheckpointRequest {
+            session: SessionId::new(session).expect("a name"),
+            idempotency_key: Some(key.to_owned()),
+            ..request(record(1, "user", text).as_bytes())
+        };
+        engine.checkpoint(&asked).expect("made")
+    };
+    assert_ne!(with("a", "b#c", "one").id, with("a#b", "c", "two").id);
+}
+
+#[test]
+fn what_follows_a_torn_line_in_a_placed_session_is_still_a_record() {
+    let folder = Folder::new();
+    let engine = engine();
+    let text = turns(2).concat() + r#"{"parentUuid":"00000000"#;
+    let tip = import(&engine, &folder.write("s.jsonl", text.as_bytes())).session.tip.expect("a tip");
+    let placed = engine.place(tip, &placing(&folder)).expect("placed");
+    append(&placed.path, &record(5, "user", "go on"));
+    let child = import(&engine, &placed.path).session.tip.expect("a tip");
+    let mut context = Vec::new();
+    let made = engine.materialize(Some(child), None, Stop::Root, &mut context).expect("materialized");
+    assert_eq!(made.counts.messages, 5, "{}", String::from_utf8_lossy(&context));
+    let again = engine.place(child, &placing(&folder)).expect("placed again");
+    assert_eq!(again.messages, 5);
+}
