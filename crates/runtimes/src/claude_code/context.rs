@@ -5,13 +5,15 @@
 mod emit;
 mod fate;
 mod load;
+mod relink;
 
 use stemmata_model::{EntryId, Note, NoteCode};
 
 use super::path::{Path, Reach, leaf, walk};
-use super::row::{Key, Link};
+use super::row::Key;
 use super::tree::Tree;
 use crate::adapter::{ContextPlan, PlanStop, Segments, SourceError, segment_number};
+use relink::{Relink, relinks};
 
 /// Plans a context (see `Adapter::plan_context`).
 ///
@@ -21,7 +23,7 @@ pub(super) fn plan(chain: &mut dyn Segments, stop: PlanStop) -> Result<ContextPl
     let mut loaded = load::load(chain, stop)?;
     let (tree, path) = find_path(&mut loaded, stop);
     let fates = fate::decide(&tree, &path);
-    let edits = relink(&tree, &path, &fates, stop);
+    let edits = relinks(&tree, &path, &fates, stop);
     let mut plan = ContextPlan {
         pieces: emit::pieces(&tree, &fates, &edits),
         abandoned_entries: fates.abandoned,
@@ -46,75 +48,19 @@ fn find_path(loaded: &mut load::Loaded, stop: PlanStop) -> (Tree, Path) {
     };
     let (native, artifact) = (reach(false), reach(true));
     let side = loaded.side();
-    let tree = Tree::new(loaded.take_rows(), loaded.names.clone(), side);
+    let tree = Tree::new(loaded.take_rows(), loaded.names.clone(), side, loaded.older.clone());
     let path = path_of(&tree, native);
     let Some(segment) = path.start.map(|start| tree.row(start).segment / 2) else {
         return (tree, path);
     };
     let rows = loaded.replace(tree.rows, segment);
-    let tree = Tree::new(rows, std::mem::take(&mut loaded.names), side);
+    let tree = Tree::new(rows, std::mem::take(&mut loaded.names), side, loaded.older.clone());
     let path = path_of(&tree, artifact);
     (tree, path)
 }
 
 fn path_of(tree: &Tree, reach: Reach) -> Path {
     leaf(tree).map_or_else(Path::default, |leaf| walk(tree, leaf, reach))
-}
-
-/// A line that gets another parent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Relink {
-    row: usize,
-    parent: Option<usize>,
-}
-
-/// Finds the lines whose parent is not the one that they hang on in the result.
-fn relink(tree: &Tree, path: &Path, fates: &fate::Fates, stop: PlanStop) -> Vec<Relink> {
-    let mut edits = Vec::new();
-    let mut relink = |row: usize, parent: Option<usize>| {
-        let line = tree.row(row);
-        if line.of_artifact || line.parent_span.is_none() || !fates.is_kept(row) {
-            return;
-        }
-        let named = parent.and_then(|parent| tree.row(parent).key);
-        if line.parent != named.map_or(Link::Root, Link::Of) {
-            edits.push(Relink { row, parent });
-        }
-    };
-    let older = path.steps.iter().skip(1).map(Some).chain([None]);
-    for (step, older) in path.steps.iter().zip(older) {
-        let head = tree.head(step.unit);
-        match older {
-            Some(older) if hangs_on(tree, fates, head, older.unit) => {}
-            Some(older) => relink(head, Some(landing(tree, fates, older.landing))),
-            None if stop == PlanStop::Ancestor && path.start.is_none() => relink(head, None),
-            None if tree.parent(head).is_some() => relink(head, None),
-            None => {}
-        }
-    }
-    if let Some((stray, parent)) = fates.stray {
-        relink(stray, Some(parent));
-    }
-    edits.sort_unstable_by_key(|edit| edit.row);
-    edits
-}
-
-/// Returns whether a line hangs on a unit as it is written, so that a loader finds it.
-fn hangs_on(tree: &Tree, fates: &fate::Fates, row: usize, unit: usize) -> bool {
-    let named = match tree.row(row).parent {
-        Link::Of(key) => tree.find(key),
-        Link::Absent | Link::Root => None,
-    };
-    let is_there = named.is_some_and(|named| fates.is_kept(named));
-    is_there && !tree.is_made_up(row) && tree.parent(row).is_some_and(|parent| tree.unit(parent) == unit)
-}
-
-/// A line can only be hung on one that has an id and is there.
-fn landing(tree: &Tree, fates: &fate::Fates, wanted: usize) -> usize {
-    if tree.row(wanted).key.is_some() && fates.is_kept(wanted) {
-        return wanted;
-    }
-    tree.head(tree.unit(wanted))
 }
 
 fn reparented(tree: &Tree, edits: &[Relink]) -> Vec<(EntryId, Option<EntryId>)> {

@@ -136,7 +136,9 @@ impl Load<'_> {
             None => self.newest_below(last),
         };
         if self.has_message_above(leaf) {
-            return Some(leaf);
+            // What the compaction keeps hangs below its summary.
+            let kept = self.kept.lines.last().filter(|_| !explicit && Some(leaf) == self.kept.anchor);
+            return Some(kept.copied().unwrap_or(leaf));
         }
         // With no message on its way the end is the newest message anywhere.
         let messages = (0..self.tree.rows.len()).filter(own);

@@ -74,8 +74,9 @@ pub(super) fn leaf(tree: &Tree) -> Option<usize> {
     if tree.row(last).kind == Kind::Checkpoint {
         return chosen(tree, last);
     }
+    let is_end = |position: &usize| own(*position) && tree.row(*position).kind.is_end();
     let is_message = |position: &usize| own(*position) && tree.row(*position).kind.is_message();
-    let message = (0..=last).rev().find(is_message)?;
+    let message = (0..=last).rev().find(is_end).or_else(|| (0..=last).rev().find(is_message))?;
     if tree.row(message).kind != Kind::Result || tree.unit(message) == message {
         return Some(message);
     }
@@ -85,10 +86,11 @@ pub(super) fn leaf(tree: &Tree) -> Option<usize> {
 }
 
 fn chosen(tree: &Tree, checkpoint: usize) -> Option<usize> {
-    match tree.row(checkpoint).parent {
-        Link::Of(key) => tree.find(key).filter(|&position| tree.is_own(position)),
-        Link::Absent | Link::Root => None,
-    }
+    let named = match tree.row(checkpoint).parent {
+        Link::Of(key) => tree.find(key).filter(|&position| tree.is_own(position))?,
+        Link::Absent | Link::Root => return None,
+    };
+    if tree.row(named).kind == Kind::Progress { tree.parent(named) } else { Some(named) }
 }
 
 /// Walks from a leaf back.
@@ -106,6 +108,11 @@ pub(super) fn walk(tree: &Tree, leaf: usize, reach: Reach) -> Path {
         }
         match tree.row(unit).kind {
             Kind::Boundary if tree.is_complete(unit) && reach.ends_at(tree, unit) => {
+                // What hangs on the boundary itself goes behind the summary, or the summary is not sent.
+                let summary = tree.summary_of(unit).filter(|summary| !path.units.contains(summary));
+                if let Some(unit) = summary {
+                    path.keep(Step { unit, landing: unit });
+                }
                 path.keep(Step { unit, landing });
                 path.start = Some(unit);
                 return path;
@@ -146,7 +153,13 @@ impl Path {
             self.incomplete += 1;
         }
         let logical = tree.row(boundary).other.and_then(|key| tree.find(key));
-        logical.filter(|&logical| logical < boundary).or_else(|| tree.nearest(boundary))
+        // The last record before a compaction may be progress, on which nothing should hang.
+        let logical =
+            logical.filter(|&logical| logical < boundary).and_then(|logical| match tree.row(logical).kind {
+                Kind::Progress => tree.parent(logical),
+                _ => Some(logical),
+            });
+        logical.or_else(|| tree.nearest(boundary))
     }
 
     /// Returns the line on which a unit hangs.
@@ -159,17 +172,18 @@ impl Path {
         let Some(parent) = parent else {
             return self.before_root(tree, head, below);
         };
-        if let Some(boundary) = crossed(tree, parent, head) {
-            return Some(boundary);
-        }
+        let boundary = crossed(tree, parent, head);
+        // What hangs on a kept record from before the compaction is part of what was compacted.
         let side = side_branch(tree, tree.unit(parent), head, below);
+        let side = side.filter(|&side| boundary.is_none_or(|boundary| boundary < side));
         self.spliced += u64::from(side.is_some());
-        Some(side.unwrap_or(parent))
+        side.or(boundary).or(Some(parent))
     }
 
     /// A conversation starts with a prompt. Anything else that hangs on nothing lost its parent.
     fn before_root(&mut self, tree: &Tree, head: usize, below: Option<Kind>) -> Option<usize> {
-        if !matches!(below, Some(Kind::Assistant | Kind::Result)) {
+        let is_older = matches!(tree.row(head).parent, Link::Of(_));
+        if is_older || !matches!(below, Some(Kind::Assistant | Kind::Result)) {
             return None;
         }
         let nearest = tree.nearest(head)?;

@@ -107,6 +107,11 @@ impl Kind {
         matches!(self, Self::Prompt | Self::Meta | Self::Result | Self::Assistant | Self::Summary)
     }
 
+    /// Returns whether it can be the end of a conversation: notes of the runtime may come late and hang anywhere.
+    pub(super) const fn is_end(self) -> bool {
+        matches!(self, Self::Prompt | Self::Result | Self::Assistant | Self::Summary)
+    }
+
     /// Returns whether it stands in the tree.
     pub(super) const fn is_node(self) -> bool {
         !matches!(self, Self::Metadata | Self::Checkpoint | Self::Unreadable | Self::Blank)

@@ -6,6 +6,28 @@ use std::collections::{HashMap, HashSet};
 
 use super::row::{Key, Kind, Link, Names, Row};
 
+/// What is known of lines before the ones that are there.
+#[derive(Debug, Clone, Default)]
+pub(super) enum Older {
+    /// There are none: a parent that is not there was never written.
+    #[default]
+    None,
+    /// There are some: a parent that is not there is one of them.
+    Some,
+    /// There are these.
+    Known(HashSet<Key>),
+}
+
+impl Older {
+    fn holds(&self, key: Key) -> bool {
+        match self {
+            Self::None => false,
+            Self::Some => true,
+            Self::Known(keys) => keys.contains(&key),
+        }
+    }
+}
+
 /// Lines in the order of the file, and how they hang together.
 #[derive(Debug)]
 pub(super) struct Tree {
@@ -15,6 +37,7 @@ pub(super) struct Tree {
     pub(super) names: HashMap<Key, Box<str>>,
     /// Whether the conversation is a subagent's: then its own lines are the ones marked as sidechain.
     pub(super) side: bool,
+    older: Older,
     by_key: HashMap<Key, usize>,
     parents: Vec<Option<usize>>,
     made_up: Vec<bool>,
@@ -28,10 +51,11 @@ pub(super) struct Tree {
 
 impl Tree {
     /// Hangs lines, given in the order of the file, under each other.
-    pub(super) fn new(mut rows: Vec<Row>, names: Names, side: bool) -> Self {
+    pub(super) fn new(mut rows: Vec<Row>, names: Names, side: bool, older: Older) -> Self {
         let by_key = index(&rows);
         expand_chains(&mut rows, &by_key);
         let mut tree = Self {
+            older,
             by_key,
             preserved: preserved(&rows),
             names: names.into_iter().collect(),
@@ -75,6 +99,11 @@ impl Tree {
     /// Returns whether the parent of a line is not in the transcript, and another stands in.
     pub(super) fn is_made_up(&self, position: usize) -> bool {
         self.made_up.get(position).copied().unwrap_or_default()
+    }
+
+    /// Returns whether a line hangs on one that was not read.
+    pub(super) fn hangs_on_older(&self, position: usize) -> bool {
+        matches!(self.row(position).parent, Link::Of(key) if self.find(key).is_none() && self.older.holds(key))
     }
 
     /// Returns the unit of a line: the first line of the same API message and its results, else itself.
@@ -188,6 +217,9 @@ impl Tree {
         if let Some(place) = self.behind_summary(position, key) {
             return (Some(place), false);
         }
+        if self.older.holds(key) {
+            return (None, false);
+        }
         let nearest = self.nearest(position);
         // Before the first record nothing can stand in, and nothing is lost.
         (nearest, nearest.is_some())
@@ -226,11 +258,18 @@ impl Tree {
 
     fn find_heads(&mut self) {
         self.heads = vec![usize::MAX; self.rows.len()];
-        for position in 0..self.rows.len() {
-            let unit = self.unit(position);
-            let outside = self.parent(position).is_none_or(|parent| self.unit(parent) != unit);
-            if let Some(head) = self.heads.get_mut(unit).filter(|head| outside && **head == usize::MAX) {
-                *head = position;
+        // A call that hangs on something leads on better than one that hangs on nothing, and any call better
+        // than a result.
+        for wanted in [(false, true), (false, false), (true, true), (true, false)] {
+            for position in 0..self.rows.len() {
+                let unit = self.unit(position);
+                let parent = self.parent(position);
+                let shape = (self.row(position).kind == Kind::Result, parent.is_some());
+                let leads_out = shape == wanted && parent.is_none_or(|parent| self.unit(parent) != unit);
+                if let Some(head) = self.heads.get_mut(unit).filter(|head| leads_out && **head == usize::MAX)
+                {
+                    *head = position;
+                }
             }
         }
         let mut children = Vec::new();
@@ -261,11 +300,12 @@ pub(super) struct Branch {
 
 impl Branch {
     fn take(&mut self, position: usize, row: &Row) {
+        if !row.kind.is_end() {
+            return;
+        }
         self.last = Some(position);
         self.has_results |= row.kind == Kind::Result;
-        if row.kind != Kind::Meta && self.first.is_none() {
-            self.first = Some(row.kind);
-        }
+        self.first.get_or_insert(row.kind);
     }
 }
 
@@ -313,17 +353,21 @@ fn preserved(rows: &[Row]) -> HashMap<Key, usize> {
 
 /// Finds the lines that are one: those of an API message, and the results of its calls.
 ///
-/// No message goes on after a prompt: some gateways give all messages the same id.
+/// A message ends where another one or a prompt begins: some gateways give all messages the same id.
 fn group(rows: &[Row]) -> Vec<usize> {
-    let mut messages: HashMap<(u64, bool), usize> = HashMap::new();
+    let mut messages: HashMap<bool, (u64, usize)> = HashMap::new();
     let mut calls: HashMap<(u64, bool), usize> = HashMap::new();
     let mut units = Vec::with_capacity(rows.len());
     for (position, row) in rows.iter().enumerate() {
         let side = row.sidechain;
         let unit = match row.kind {
             Kind::Assistant => {
-                let message = row.message.map(|message| (message, side));
-                let unit = message.map_or(position, |message| *messages.entry(message).or_insert(position));
+                let open = messages.get(&side).filter(|(message, _)| Some(*message) == row.message);
+                let unit = open.map_or(position, |&(_, unit)| unit);
+                match row.message {
+                    Some(message) => messages.insert(side, (message, unit)),
+                    None => messages.remove(&side),
+                };
                 calls.extend(row.calls.iter().map(|&call| ((call, side), unit)));
                 unit
             }
@@ -332,7 +376,7 @@ fn group(rows: &[Row]) -> Vec<usize> {
                 answered.next().copied().unwrap_or(position)
             }
             Kind::Prompt => {
-                messages.retain(|(_, other), _| *other != side);
+                messages.remove(&side);
                 position
             }
             _ => position,

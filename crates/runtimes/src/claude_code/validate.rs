@@ -9,7 +9,7 @@ use super::message::Message;
 use super::path::{Path, Reach, leaf, walk};
 use super::record::{ParentLink, Record, is_blank};
 use super::row::{Kind, Names, Place, Row};
-use super::tree::Tree;
+use super::tree::{Older, Tree};
 use crate::adapter::{Finding, Severity, Validation, Validator};
 
 /// The most findings of one check that are listed: a broken file breaks the same way in every line.
@@ -232,7 +232,7 @@ impl Validator for LineValidator {
         self.check_tail();
         let rows = std::mem::take(&mut self.rows);
         let side = side_of(&rows);
-        let tree = Tree::new(rows, std::mem::take(&mut self.names), side);
+        let tree = Tree::new(rows, std::mem::take(&mut self.names), side, Older::None);
         let conversation = Conversation::of(&tree);
         let reached = self.loader.reached(&tree);
         self.check_compactions(&tree, &conversation);

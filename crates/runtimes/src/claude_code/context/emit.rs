@@ -4,7 +4,8 @@
 
 use super::super::tree::Tree;
 use super::fate::Fates;
-use super::{Relink, id_text};
+use super::id_text;
+use super::relink::Relink;
 use crate::adapter::{Edit, Piece};
 
 /// Lists what to emit.

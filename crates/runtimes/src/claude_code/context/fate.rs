@@ -3,19 +3,24 @@
 //! The path itself is given; this is about everything that hangs on it or stands beside it.
 
 use super::super::path::Path;
-use super::super::row::{Kind, Link};
+use super::super::row::{Kind, Link, Row};
 use super::super::tree::Tree;
 
 /// What becomes of the lines.
 #[derive(Debug, Default)]
 pub(super) struct Fates {
     kept: Vec<bool>,
+    /// Where the result starts.
+    first: usize,
+    /// The last line of the conversation's tree that is kept.
+    last: usize,
     /// Lines left out because they are on abandoned branches.
     pub(super) abandoned: u64,
-    /// A line behind the conversation's end that hangs elsewhere, and what it should hang on.
-    ///
-    /// A loader takes the last line of the tree for the end of the conversation.
-    pub(super) stray: Option<(usize, usize)>,
+}
+
+/// Returns whether a line is of the end of the conversation.
+fn is_end(tree: &Tree, path: &Path, position: usize) -> bool {
+    path.steps.first().is_some_and(|end| end.unit == tree.unit(position))
 }
 
 impl Fates {
@@ -33,8 +38,8 @@ impl Fates {
 
 /// Decides about every line.
 pub(super) fn decide(tree: &Tree, path: &Path) -> Fates {
-    let mut fates = Fates { kept: vec![false; tree.rows.len()], ..Fates::default() };
-    let first = path.start.unwrap_or_default();
+    let first = first(tree, path);
+    let mut fates = Fates { kept: vec![false; tree.rows.len()], first, ..Fates::default() };
     let abandoned = abandoned_trails(tree, path);
     let mut follows_kept = true;
     for position in first..tree.rows.len() {
@@ -47,15 +52,17 @@ pub(super) fn decide(tree: &Tree, path: &Path) -> Fates {
         } else if path.skipped.contains(&position) {
             false
         } else if tree.is_own(position) {
-            row.kind.is_hanging_or_result()
-                && !at(&abandoned, position)
-                && hangs_on_kept(tree, path, &fates, position)
+            // A result beside the path has no call on it: no loader sends it.
+            row.kind.is_hanging() && !at(&abandoned, position) && hangs_on_kept(tree, &fates, position)
         } else {
             // A subagent's lines inside the conversation share the fate of the call that they stand behind.
             follows_kept
         };
         if keep {
             fates.set(position);
+            if tree.is_own(position) && row.kind != Kind::Progress {
+                fates.last = position;
+            }
         } else if !path.skipped.contains(&position) {
             fates.abandoned += 1;
         }
@@ -66,14 +73,21 @@ pub(super) fn decide(tree: &Tree, path: &Path) -> Fates {
     for position in first..tree.rows.len() {
         decide_outside(tree, path, &mut fates, position);
     }
-    fates.stray = stray(tree, path, &fates);
+    if path.start.is_none() {
+        let before = tree.rows.iter().take(first);
+        fates.abandoned +=
+            before.filter(|row| !matches!(row.kind, Kind::Restated | Kind::Blank)).count() as u64;
+    }
     fates
 }
 
-impl Kind {
-    const fn is_hanging_or_result(self) -> bool {
-        self.is_hanging() || matches!(self, Self::Result)
-    }
+/// Returns where the result starts: at its compaction, or with the conversation if another one was before it
+/// that the user left altogether.
+fn first(tree: &Tree, path: &Path) -> usize {
+    let root = path.steps.last().map_or(0, |step| tree.head(step.unit));
+    let mut before = tree.rows.iter().take(root);
+    let is_other = |row: &Row| row.sidechain == tree.side && row.kind.is_message();
+    path.start.unwrap_or_else(|| if before.any(is_other) { root } else { 0 })
 }
 
 fn at(flags: &[bool], position: usize) -> bool {
@@ -102,31 +116,36 @@ fn abandoned_trails(tree: &Tree, path: &Path) -> Vec<bool> {
     trail
 }
 
-fn hangs_on_kept(tree: &Tree, path: &Path, fates: &Fates, position: usize) -> bool {
+/// What hangs on a compaction that is gone over, and nothing hangs on it, goes with the compaction; what hangs
+/// on a line before the result's start goes with that.
+fn hangs_on_kept(tree: &Tree, fates: &Fates, position: usize) -> bool {
     match tree.parent(position) {
-        Some(parent) => fates.is_kept(parent) || path.skipped.contains(&parent),
-        None => true,
+        Some(parent) => fates.is_kept(parent),
+        None => !tree.hangs_on_older(position),
     }
 }
 
 /// Lines outside the tree are kept, unless they speak of a record that is not.
 ///
 /// A note on where the session goes on must name a record of the path: a loader follows it rather than the
-/// last line, and a dead end would cost everything after it.
+/// last line, and a dead end would cost everything after it; a compaction's own summary, what it keeps. One of
+/// the user's own choice counts when nothing follows it, and here less follows.
 fn decide_outside(tree: &Tree, path: &Path, fates: &mut Fates, position: usize) {
     let row = tree.row(position);
     if row.kind.is_node() {
         return;
     }
-    let first = path.start.unwrap_or_default();
     let about = match row.parent {
         Link::Of(key) => tree.find(key),
         Link::Absent | Link::Root => None,
     };
-    let about = about.filter(|&about| about >= first);
-    let cut = row.other.and_then(|key| tree.find(key)).filter(|&cut| cut >= first);
+    let about = about.filter(|&about| about >= fates.first);
+    let cut = row.other.and_then(|key| tree.find(key)).filter(|&cut| cut >= fates.first);
     let is_known = |about: usize| match row.kind {
-        Kind::Checkpoint => tree.row(about).of_artifact || path.units.contains(&tree.unit(about)),
+        Kind::Checkpoint => {
+            let is_on_path = !tree.row(about).of_artifact && path.units.contains(&tree.unit(about));
+            is_on_path && (!row.explicit || position < fates.last || is_end(tree, path, about))
+        }
         _ => fates.is_kept(about),
     };
     if row.of_artifact || about.into_iter().chain(cut).all(is_known) {
@@ -134,26 +153,4 @@ fn decide_outside(tree: &Tree, path: &Path, fates: &mut Fates, position: usize) 
     } else if !about.is_some_and(|about| path.skipped.contains(&about)) {
         fates.abandoned += 1;
     }
-}
-
-/// Finds the last line of the tree, if it does not hang below the end of the conversation.
-fn stray(tree: &Tree, path: &Path, fates: &Fates) -> Option<(usize, usize)> {
-    let end = path.steps.first()?;
-    let is_last = |&position: &usize| {
-        let row = tree.row(position);
-        fates.is_kept(position) && tree.is_own(position) && row.kind.is_node() && row.kind != Kind::Progress
-    };
-    let last = (0..tree.rows.len()).rev().find(is_last)?;
-    let mut next = Some(last);
-    // No chain is longer than the transcript.
-    for _ in 0..tree.rows.len() {
-        match next {
-            Some(position) if tree.unit(position) == end.unit => return None,
-            Some(position) => next = tree.parent(position),
-            None => break,
-        }
-    }
-    let lines = (0..tree.rows.len()).rev();
-    let mut of_end = lines.filter(|&position| tree.unit(position) == end.unit && fates.is_kept(position));
-    of_end.next().map(|parent| (last, parent))
 }

@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 use stemmata_model::CommitType;
 
 use super::super::row::{Key, Kind, Link, Names, Place, Row};
+use super::super::tree::Older;
 use crate::adapter::{PlanStop, Segment, Segments, SourceError, segment_number};
 
 /// What was read of a chain, newest segment first.
@@ -18,6 +19,8 @@ pub(super) struct Loaded {
     side: Option<bool>,
     /// The segment that the caller asked to stop at, if it is a compaction.
     pub(super) stop: Option<usize>,
+    /// What is known of the lines that were not read.
+    pub(super) older: Older,
 }
 
 /// The lines of one segment.
@@ -35,8 +38,11 @@ struct Lines {
 pub(super) fn load(chain: &mut dyn Segments, stop: PlanStop) -> Result<Loaded, SourceError> {
     let mut loaded = Loaded::default();
     let mut trace = Trace::default();
-    while let Some(segment) = chain.next()? {
+    loop {
         let position = loaded.segments.len();
+        let Some(segment) = chain.next()? else {
+            return Ok(loaded);
+        };
         let ends_here = match stop {
             PlanStop::Root => false,
             PlanStop::Ancestor => segment.is_stop,
@@ -50,6 +56,10 @@ pub(super) fn load(chain: &mut dyn Segments, stop: PlanStop) -> Result<Loaded, S
             break;
         }
     }
+    loaded.older = match stop {
+        PlanStop::Ancestor if loaded.has_gap() => loaded.read_keys(chain)?,
+        PlanStop::Ancestor | PlanStop::Root | PlanStop::Compaction => Older::Some,
+    };
     Ok(loaded)
 }
 
@@ -92,6 +102,26 @@ impl Loaded {
             row.segment < own || (row.segment == own && is_new)
         }));
         replaced
+    }
+
+    /// Returns whether a line behind the first message hangs on one that was not read: it may be older, or
+    /// never have been written.
+    fn has_gap(&self) -> bool {
+        let rows = || self.segments.iter().rev().flat_map(|lines| &lines.rows);
+        let known: HashSet<Key> = rows().filter_map(|row| row.key).collect();
+        let mut behind =
+            rows().skip_while(|row| !row.kind.is_message()).skip(1).filter(|row| row.kind.is_node());
+        behind.any(|row| matches!(row.parent, Link::Of(key) if !known.contains(&key)))
+    }
+
+    /// Reads the rest of a chain for its ids only.
+    fn read_keys(&mut self, chain: &mut dyn Segments) -> Result<Older, SourceError> {
+        let mut keys = HashSet::new();
+        while let Some(segment) = chain.next()? {
+            let rows = read_lines(&segment.native, 0, &mut self.names);
+            keys.extend(rows.iter().filter_map(|row| row.key));
+        }
+        Ok(Older::Known(keys))
     }
 
     fn take(&mut self, position: usize, segment: Segment) {
@@ -141,13 +171,22 @@ fn read_lines(bytes: &[u8], segment: usize, names: &mut Names) -> Vec<Row> {
 #[derive(Debug, Default)]
 struct Trace {
     links: HashMap<Key, (usize, usize)>,
-    /// Records that a compaction keeps: what hangs on them hangs on the compaction.
-    kept: HashSet<Key>,
+    /// Calls and where they were made: a result leads to its call, whatever parent it names.
+    calls: HashMap<u64, (usize, usize)>,
+    /// Records that a compaction keeps, and where its boundary is: what hangs on them behind the boundary hangs on
+    /// the compaction.
+    kept: HashMap<Key, (usize, usize)>,
+    /// The line that leads on.
+    at: Option<(usize, usize)>,
+    /// The calls that the result in hand answers, while they were not found.
+    sought: Box<[u64]>,
     next: Next,
     /// Segments whose lines are in `links`.
     indexed: usize,
     steps: usize,
     ends_with_prompt: bool,
+    /// Whether a line of the tree stands behind where the start is looked for.
+    behind: bool,
 }
 
 /// Where the way back stands.
@@ -172,13 +211,13 @@ impl Trace {
         self.index(loaded);
         loop {
             self.next = match self.next {
-                Next::Unknown => match start(loaded) {
+                Next::Unknown => match start(loaded, &mut self.behind) {
                     Next::Unknown => return false,
                     next => next,
                 },
-                Next::To(key) if self.kept.contains(&key) && !self.links.contains_key(&key) => Next::End,
-                Next::To(key) => match self.links.get(&key) {
-                    Some(&(segment, row)) => Next::At(segment, row),
+                Next::To(key) if self.leads_to_compaction(key) => Next::End,
+                Next::To(key) => match self.sought_call().or_else(|| self.links.get(&key).copied()) {
+                    Some((segment, row)) => Next::At(segment, row),
                     None => return false,
                 },
                 Next::At(segment, row) => self.step(loaded, (segment, row)),
@@ -188,11 +227,34 @@ impl Trace {
         }
     }
 
+    fn leads_to_compaction(&self, key: Key) -> bool {
+        let boundary = self.kept.get(&key).filter(|_| !self.links.contains_key(&key));
+        // Segments are counted from the newest, lines from the oldest.
+        let is_behind = |&&(segment, row): &&(usize, usize)| {
+            self.at.is_none_or(|(at, line)| at < segment || (at == segment && line > row))
+        };
+        boundary.as_ref().is_some_and(is_behind)
+    }
+
+    /// Returns the call that the last result answers, once.
+    fn sought_call(&mut self) -> Option<(usize, usize)> {
+        let call = self.sought.iter().find_map(|call| self.calls.get(call)).copied();
+        if call.is_some() {
+            self.sought = Box::default();
+        }
+        call
+    }
+
     fn index(&mut self, loaded: &Loaded) {
         for (segment, lines) in loaded.segments.iter().enumerate().skip(self.indexed) {
             // The last line with an id counts, so lines are taken from the end, newest segment first.
             for (position, row) in lines.rows.iter().enumerate().rev() {
-                self.kept.extend(row.preserved.iter());
+                for &key in &row.preserved {
+                    self.kept.entry(key).or_insert((segment, position));
+                }
+                for &call in &row.calls {
+                    self.calls.entry(call).or_insert((segment, position));
+                }
                 // A restated record is looked for where it was stated first.
                 if let Some(key) = row.key.filter(|_| row.kind != Kind::Restated) {
                     self.links.entry(key).or_insert((segment, position));
@@ -206,6 +268,7 @@ impl Trace {
         let Some(row) = loaded.row(at) else {
             return Next::Lost;
         };
+        self.at = Some(at);
         // No way is longer than the lines that are there, unless it is a circle.
         self.steps += 1;
         if self.steps > self.links.len() + 1 {
@@ -214,8 +277,12 @@ impl Trace {
         match row.kind {
             Kind::Boundary if is_complete(loaded, at) => return Next::End,
             Kind::Boundary => return row.other.map_or(Next::Lost, Next::To),
+            Kind::Result => {
+                self.ends_with_prompt = false;
+                self.sought.clone_from(&row.answers);
+            }
             Kind::Prompt | Kind::Summary => self.ends_with_prompt = true,
-            Kind::Assistant | Kind::Result => self.ends_with_prompt = false,
+            Kind::Assistant => self.ends_with_prompt = false,
             _ => {}
         }
         match row.parent {
@@ -226,27 +293,28 @@ impl Trace {
     }
 }
 
-/// Finds where the way back starts in the newest segment.
-fn start(loaded: &mut Loaded) -> Next {
+/// Finds where the way back starts in the segment that was read last.
+fn start(loaded: &mut Loaded, behind: &mut bool) -> Next {
     let Some(segment) = loaded.segments.len().checked_sub(1) else {
         return Next::Unknown;
     };
     let rows = loaded.segments.get(segment).map_or(&[][..], |lines| &lines.rows);
     let Some(side) = loaded.side.or_else(|| side_of(rows)) else {
+        // Only lines outside the tree, or a subagent's whose conversation is not known yet.
         return Next::Unknown;
     };
-    let mut is_last = true;
     let mut next = Next::Unknown;
     for (position, row) in rows.iter().enumerate().rev() {
-        if let (Kind::Checkpoint, true, true, Link::Of(key)) = (row.kind, row.explicit, is_last, row.parent) {
+        if let (Kind::Checkpoint, true, false, Link::Of(key)) = (row.kind, row.explicit, *behind, row.parent)
+        {
             next = Next::To(key);
             break;
         }
-        if row.kind.is_message() && row.sidechain == side {
+        if row.kind.is_end() && row.sidechain == side {
             next = Next::At(segment, position);
             break;
         }
-        is_last &= !row.kind.is_node() || row.sidechain != side || row.kind == Kind::Progress;
+        *behind |= row.kind.is_node() && row.sidechain == side && row.kind != Kind::Progress;
     }
     loaded.side = Some(side);
     next

@@ -6,7 +6,8 @@ use stemmata_model::{CommitType, Granularity};
 
 use super::super::chain_tests::{Chain, placed, segment, validated};
 use super::super::record::Record;
-use super::super::samples::{corpus_files, uuid};
+use super::super::row::{Key, Link, Place, Row};
+use super::super::samples_tests::{corpus_files, uuid};
 use super::super::story_tests::{Story, numbers, parents};
 use crate::adapter::{ContextPlan, PlanStop, Severity};
 
@@ -148,6 +149,136 @@ fn the_user_s_own_choice_of_an_earlier_record_is_the_end() {
     let (plan, kept, bytes) = context(&story, PlanStop::Compaction);
     assert_eq!(kept, [first, answer]);
     assert_eq!(plan.abandoned_entries, 2);
+    assert_eq!(trouble(&bytes), Vec::<String>::new());
+}
+
+#[test]
+fn an_answer_that_was_tried_again_stays_out_unless_tools_ran_in_it() {
+    for worked in [false, true] {
+        let mut story = Story::default();
+        let first = story.prompt(None);
+        let tried = if worked { story.call(first, "tried") } else { story.answer(first) };
+        let mut done = vec![tried];
+        if worked {
+            done.push(story.result(tried));
+        }
+        story.wait();
+        let again = story.answer(first);
+        let (_, kept, bytes) = context(&story, PlanStop::Compaction);
+        let done = if worked { done } else { Vec::new() };
+        assert_eq!(kept, [vec![first], done, vec![again]].concat());
+        assert_eq!(trouble(&bytes), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn an_answer_that_hangs_on_nothing_goes_on_from_what_was_before() {
+    let mut story = Story::default();
+    let first = story.prompt(None);
+    story.wait();
+    let answer = story.answer(first);
+    story.set(answer, "parentUuid", json!(null));
+    let (plan, kept, bytes) = context(&story, PlanStop::Compaction);
+    assert_eq!((kept, plan.recovered), (vec![first, answer], 1));
+    assert_eq!(trouble(&bytes), Vec::<String>::new());
+}
+
+#[test]
+fn a_result_that_names_no_record_goes_below_its_call() {
+    for parent in [0, 9999] {
+        let mut story = Story::default();
+        let first = story.prompt(None);
+        let call = story.call(first, "m");
+        story.wait();
+        let result = story.result_below(parent, call);
+        let last = story.answer(result);
+        let (_, kept, bytes) = context(&story, PlanStop::Compaction);
+        assert_eq!(kept, [first, call, result, last]);
+        assert!(parents(&bytes).contains(&(result, Some(call))), "{:?}", parents(&bytes));
+        assert_eq!(trouble(&bytes), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_conversation_that_the_user_left_altogether_stays_out() {
+    let mut story = Story::default();
+    let first = story.prompt(None);
+    story.about(first);
+    story.answer(first);
+    story.wait();
+    let new = story.prompt(None);
+    let answer = story.answer(new);
+    for stop in STOPS {
+        let (_, kept, bytes) = context(&story, stop);
+        assert_eq!(kept, [new, answer], "{stop:?}");
+        assert_eq!(trouble(&bytes), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn what_leads_to_an_abandoned_prompt_goes_with_it() {
+    let mut story = Story::default();
+    let first = story.prompt(None);
+    let answer = story.answer(first);
+    let caveat = story.meta(answer);
+    story.prompt(Some(caveat));
+    story.wait();
+    let new = story.prompt(Some(answer));
+    let (plan, kept, _) = context(&story, PlanStop::Compaction);
+    assert_eq!(kept, [first, answer, new]);
+    assert_eq!(plan.abandoned_entries, 2);
+}
+
+#[test]
+fn a_choice_that_is_overtaken_does_not_count_again_when_less_follows() {
+    let mut story = Story::default();
+    let first = story.prompt(None);
+    let answer = story.answer(first);
+    let second = story.prompt(Some(answer));
+    story.checkpoint(answer, true);
+    story.compaction(second, &[]);
+    let (_, kept, bytes) = context(&story, PlanStop::Root);
+    assert_eq!(kept, [first, answer, second]);
+    assert_eq!(trouble(&bytes), Vec::<String>::new());
+}
+
+#[test]
+fn a_chain_that_a_compaction_keeps_is_kept_whole() {
+    let mut story = Story::default();
+    let first = story.prompt(None);
+    let call = story.call(first, "m");
+    let result = story.result(call);
+    let answer = story.answer(result);
+    let summary = story.compaction(answer, &[]);
+    let ends = json!({ "headUuid": uuid(call), "anchorUuid": uuid(summary), "tailUuid": uuid(answer) });
+    let metadata = json!({ "trigger": "auto", "preTokens": 1, "preservedSegment": ends });
+    story.set(summary - 1, "compactMetadata", metadata);
+    let next = story.prompt(Some(summary));
+    let (_, kept, bytes) = context(&story, PlanStop::Compaction);
+    assert_eq!(kept, [summary - 1, summary, call, result, answer, next]);
+    for bytes in [bytes, story.bytes()] {
+        let validation = validated(&bytes, None);
+        assert_eq!(
+            (validation.messages_sent, validation.messages_present),
+            (5, 5),
+            "{:?}",
+            validation.findings
+        );
+        assert!(validation.is_accepted());
+    }
+}
+
+#[test]
+fn lines_of_the_tree_between_boundary_and_summary_stay() {
+    let mut story = Story::default();
+    let first = story.prompt(None);
+    let answer = story.answer(first);
+    let boundary = story.boundary(answer, &[]);
+    let note = story.system(boundary);
+    let summary = story.summary(note);
+    let next = story.prompt(Some(summary));
+    let (_, kept, bytes) = context(&story, PlanStop::Compaction);
+    assert_eq!(kept, [boundary, summary, note, next]);
     assert_eq!(trouble(&bytes), Vec::<String>::new());
 }
 
@@ -488,7 +619,7 @@ proptest! {
 
     #[test]
     fn any_lines_make_a_plan(lines in prop::collection::vec("[UATZRIBCmxdsSr?. ]{1,12}", 1..5), cut in any::<prop::sample::Index>()) {
-        let mut bytes: Vec<u8> = lines.iter().flat_map(|letters| super::super::samples::transcript(letters)).collect();
+        let mut bytes: Vec<u8> = lines.iter().flat_map(|letters| super::super::samples_tests::transcript(letters)).collect();
         bytes.truncate(cut.index(bytes.len() + 1));
         for granularity in [Granularity::Turn, Granularity::Message] {
             let chain = Chain::import(&bytes, granularity);
@@ -564,6 +695,105 @@ fn every_cut_of_the_corpus_can_be_placed_and_is_accepted() {
                     validated(&out, None).findings.into_iter().filter(|finding| finding.check == "open_call");
                 assert_eq!(pairs.count(), 0, "{name} cut at line {cut}, {stop:?}");
             }
+        }
+    }
+}
+
+/// Shows lines as number, kind and parent.
+fn shown(bytes: &[u8]) -> String {
+    let lines = bytes.split_inclusive(|&byte| byte == b'\n');
+    let line = |line: &[u8]| {
+        let row = Row::read(line, Place { segment: 0, offset: 0 }, &mut Vec::new());
+        let tail = |key: Key| key.uuid_text().split_off(33);
+        let parent = match row.parent {
+            Link::Of(key) => tail(key),
+            other => format!("{other:?}"),
+        };
+        format!("{:?} {} <- {parent}", row.kind, row.key.map(tail).unwrap_or_default())
+    };
+    lines.map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// A line of any kind, what it hangs on, and whether time passes before it.
+fn any_node() -> impl Strategy<Value = (u8, Option<prop::sample::Index>, bool)> {
+    (0..9_u8, prop::option::weighted(0.9, any::<prop::sample::Index>()), prop::bool::weighted(0.1))
+}
+
+/// Hangs each on an earlier line, or with `forward` on any; one in so many on a line that is not there.
+fn tangle(nodes: &[(u8, Option<prop::sample::Index>, bool)], forward: bool) -> Story {
+    let mut story = Story::default();
+    let mut spoken = Vec::new();
+    let mut calls: Option<(usize, usize)> = None;
+    for (number, (kind, parent, waits)) in nodes.iter().enumerate() {
+        if *waits {
+            story.wait();
+        }
+        let lines = if forward { nodes.len() } else { story.len() };
+        let parent = parent.as_ref().map(|parent| parent.index(lines + 1));
+        let parent = parent.map(|parent| if parent == story.len() { 9999 } else { parent });
+        let near = number.saturating_sub(1);
+        let line = story.len();
+        let _number = match kind {
+            0 => story.prompt(parent),
+            1 => story.answer(parent.unwrap_or(near)),
+            2 => {
+                // Calls in a row are one message, each below the one before.
+                let before = calls.take_if(|(_, last)| *last + 1 == line);
+                let (first, parent) = before.unwrap_or((line, parent.unwrap_or(near)));
+                story.call(parent, &format!("m{first}"));
+                calls = Some((first, line));
+                line
+            }
+            3 => {
+                // A result hangs on its call, or on a record that was never written.
+                let call = line.saturating_sub(1);
+                story.result_below(parent.filter(|_| *waits).unwrap_or(call), call)
+            }
+            4 => story.progress(parent.unwrap_or(near)),
+            5 => story.system(parent.unwrap_or(near)),
+            6 => story.meta(parent.unwrap_or(near)),
+            7 => {
+                // Only messages are kept by compactions; what is kept of parallel calls has tests of its own.
+                let kept = spoken.last().filter(|_| *waits).copied();
+                story.compaction(parent.unwrap_or(near), &kept.into_iter().collect::<Vec<_>>())
+            }
+            _ => story.checkpoint(parent.unwrap_or(near), *waits),
+        };
+        if matches!(kind, 0 | 1) {
+            spoken.push(line);
+        }
+    }
+    story
+}
+
+proptest! {
+    #[test]
+    fn whatever_the_links_the_loader_finds_the_whole_context(nodes in prop::collection::vec(any_node(), 1..40)) {
+        let bytes = tangle(&nodes, false).bytes();
+        let mut contexts = Vec::new();
+        for granularity in [Granularity::Turn, Granularity::Message] {
+            let chain = Chain::import(&bytes, granularity);
+            for stop in STOPS {
+                let (_, context) = chain.context(stop);
+                // Notes of the runtime alone are no conversation.
+                if ["Prompt", "Assistant", "Result"].iter().any(|kind| shown(&context).contains(kind)) {
+                    prop_assert_eq!(trouble(&context), Vec::<String>::new(), "{:?} {:?}\n{}\n{}", stop, granularity, shown(&bytes), shown(&context));
+                }
+                contexts.push(context);
+            }
+        }
+        for (turns, messages) in contexts.iter().zip(&contexts[2..]) {
+            prop_assert!(turns == messages, "{}\n=\n{}\nor\n{}", shown(&bytes), shown(turns), shown(messages));
+        }
+    }
+
+    #[test]
+    fn circles_and_links_to_later_lines_end(nodes in prop::collection::vec(any_node(), 1..40)) {
+        let chain = Chain::import(&tangle(&nodes, true).bytes(), Granularity::Message);
+        for stop in STOPS {
+            let (_, context) = chain.context(stop);
+            validated(&placed(&context).0, None);
+            validated(&context, Some("2.1.50"));
         }
     }
 }

@@ -7,7 +7,7 @@ use super::super::loader::Loader;
 use super::super::row::{Place, Row};
 use super::super::samples_tests::{corpus_files, transcript, uuid};
 use super::super::story_tests::Story;
-use super::super::tree::Tree;
+use super::super::tree::{Older, Tree};
 use crate::adapter::{Severity, Validation};
 
 /// What a client was given, and which messages reached the scripted model.
@@ -94,6 +94,22 @@ fn call_cases() -> Vec<Case> {
             let other = story.call(call, "m");
             let results = [story.result(other), story.result(call)];
             vec![first, call, other, results[0], results[1]]
+        }),
+        case("a result of two that hangs on another record", |story| {
+            let first = story.prompt(None);
+            let call = story.call(first, "m");
+            let other = story.call(call, "m");
+            let results = [story.result_below(first, call), story.result(other)];
+            let last = story.answer(results[1]);
+            vec![first, call, other, results[0], results[1], last]
+        }),
+        case("a result of two whose parent was never written", |story| {
+            let first = story.prompt(None);
+            let call = story.call(first, "m");
+            let other = story.call(call, "m");
+            let results = [story.result_below(999, call), story.result(other)];
+            let last = story.answer(results[1]);
+            vec![first, call, other, results[0], results[1], last]
         }),
         case("a prompt below the progress of a tool", |story| {
             let first = story.prompt(None);
@@ -226,6 +242,17 @@ fn compaction_cases() -> Vec<Case> {
             let next = story.prompt(Some(summary));
             vec![summary, next]
         }),
+        case("a compaction that keeps an answer, and nothing after it", |story| {
+            let [.., last] = two_turns(story);
+            let summary = story.compaction(last, &[last]);
+            vec![last, summary]
+        }),
+        case("a choice of an earlier record, and a prompt after it", |story| {
+            let [first, answer, second, last] = two_turns(story);
+            story.checkpoint(answer, true);
+            let next = story.prompt(Some(last));
+            vec![first, answer, second, last, next]
+        }),
         case("a compaction without its summary", |story| {
             let [.., last] = two_turns(story);
             story.boundary(last, &[]);
@@ -239,7 +266,7 @@ fn reached(loader: Loader, story: &Story) -> Vec<usize> {
     let bytes = story.bytes();
     let lines = bytes.split_inclusive(|&byte| byte == b'\n');
     let rows = lines.map(|line| Row::read(line, Place { segment: 0, offset: 0 }, &mut names)).collect();
-    let tree = Tree::new(rows, names, false);
+    let tree = Tree::new(rows, names, false, Older::None);
     let mut reached: Vec<usize> = loader.reached(&tree).into_iter().collect();
     reached.retain(|&line| tree.row(line).kind.is_message());
     reached.sort_unstable();
