@@ -107,6 +107,9 @@ impl Engine {
         let open = later.last().map_or(tip, |commit| commit.id);
         for commit in later.iter().rev().take(SEARCHED_COMMITS_MAX) {
             let bytes = read_whole(self, commit.core.native_artifact())?;
+            if !contains(&bytes, agent.as_bytes()) {
+                continue;
+            }
             let entries = Self::adapter(&commit.core.format, "read")?.decode(&bytes).entries;
             let named = entries.iter().find(|entry| {
                 let start = usize::try_from(entry.native.offset).unwrap_or(usize::MAX);
@@ -133,5 +136,5 @@ impl Engine {
 }
 
 fn contains(haystack: &[u8], needle: &[u8]) -> bool {
-    !needle.is_empty() && haystack.windows(needle.len()).any(|window| window == needle)
+    !needle.is_empty() && memchr::memmem::find(haystack, needle).is_some()
 }
