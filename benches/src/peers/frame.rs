@@ -49,8 +49,8 @@ impl Frame {
 
 /// The same with a frame a delta, as a store keeps them that is written to a turn at a time.
 pub(crate) struct Frames {
-    /// Compressed, with the length that comes out.
-    frames: Vec<(Vec<u8>, usize)>,
+    /// Each delta compressed, with the length that comes out.
+    compressed: Vec<(Vec<u8>, usize)>,
     decompressor: zstd::bulk::Decompressor<'static>,
     delta: Vec<u8>,
 }
@@ -62,11 +62,11 @@ impl Frames {
     /// The compressor's.
     pub(crate) fn new(deltas: &[Vec<u8>]) -> anyhow::Result<Self> {
         let mut compressor = zstd::bulk::Compressor::new(LEVEL)?;
-        let mut frames = Vec::with_capacity(deltas.len());
+        let mut compressed = Vec::with_capacity(deltas.len());
         for delta in deltas {
-            frames.push((compressor.compress(delta)?, delta.len()));
+            compressed.push((compressor.compress(delta)?, delta.len()));
         }
-        Ok(Self { frames, decompressor: zstd::bulk::Decompressor::new()?, delta: Vec::new() })
+        Ok(Self { compressed, decompressor: zstd::bulk::Decompressor::new()?, delta: Vec::new() })
     }
 
     /// Decodes all into `into` and hashes each.
@@ -75,10 +75,10 @@ impl Frames {
     /// The decoder's.
     pub(crate) fn verified(&mut self, into: &mut Vec<u8>) -> anyhow::Result<()> {
         into.clear();
-        for (compressed, length) in &self.frames {
+        for (frame, length) in &self.compressed {
             self.delta.clear();
             self.delta.reserve(*length);
-            self.decompressor.decompress_to_buffer(compressed, &mut self.delta)?;
+            self.decompressor.decompress_to_buffer(frame, &mut self.delta)?;
             std::hint::black_box(blake3::hash(&self.delta));
             into.extend_from_slice(&self.delta);
         }
