@@ -33,7 +33,7 @@ fn surest<A>(found: impl Iterator<Item = (A, Detection)>) -> Option<(A, Detectio
 mod tests {
     use super::*;
     use crate::adapter::Confidence;
-    use crate::claude_code::samples::{other_corpus_files, transcript};
+    use crate::claude_code::samples_tests::{other_corpus_files, transcript};
 
     #[test]
     fn every_adapter_is_found_by_its_format() {
