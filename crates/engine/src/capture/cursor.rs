@@ -14,8 +14,8 @@ mod v1;
 /// Bytes at the start and at the end of what was read that are compared before reading on.
 pub(crate) const WINDOW_BYTES: u64 = 64 * 1024;
 
-/// Provisional commits since the last closed one that a cursor remembers, so that they can be kept as ranges of
-/// the closed commit later. Older ones keep their own bytes: correct, only larger.
+/// Provisional commits since the last closed one that a cursor remembers, to be covered by the closed commit, and
+/// ranges that their contents are made of at most. After so many, all bytes of the open turn are stored once more.
 pub(crate) const PROVISIONAL_MAX: usize = 256;
 
 /// A provisional commit since the last closed boundary.

@@ -11,7 +11,7 @@ use stemmata_store::{BatchOutcome, ContentPart, NewCommit, NewContent, Write};
 
 use crate::capture::cursor::{PROVISIONAL_MAX, Provisional};
 use crate::capture::earlier::{Earlier, Left};
-use crate::capture::segment::{FinishedSegment, OpenSegment};
+use crate::capture::segment::{FinishedSegment, Head, OpenSegment};
 use crate::chain::segments::{ChainSegments, read_whole};
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
@@ -144,7 +144,7 @@ impl<'e> Ingest<'e> {
     fn settle(&mut self, segment: &OpenSegment) -> Result<()> {
         let Some(earlier) = &mut self.earlier else { return Ok(()) };
         for provisional in earlier.take_unsure() {
-            if is_head(self.engine, &provisional, segment)? {
+            if content_ahead(self.engine, &provisional, segment)?.is_some() {
                 self.start.provisional.push(provisional);
             } else {
                 earlier.replaced(provisional.commit);
@@ -203,19 +203,19 @@ impl<'e> Ingest<'e> {
     fn close(&mut self, facts: SegmentFacts) -> Result<()> {
         let segment = std::mem::take(&mut self.segment);
         self.settle(&segment)?;
-        let covered = self.covers(&segment)?;
+        let head = self.head_of(&segment)?;
+        let covered = std::mem::take(&mut self.start.provisional);
         let (raw_bytes, lines, redacted) = (segment.raw_bytes, segment.lines, segment.redacted_bytes);
         let in_memory =
             (facts.commit_type == CommitType::Compaction).then(|| segment.in_memory().map(<[u8]>::to_vec));
-        let native = segment.finish();
+        let native = segment.finish(head);
         let bytes = native.bytes;
         let made =
             Made { native, in_memory: in_memory.flatten(), facts, closure: Closure::Closed, raw_bytes };
         let id = self.push_commit(made)?;
-        self.pending.extend(covered.into_iter().filter_map(|write| match write {
-            Write::Cover { commit, .. } if commit == id => None,
-            other => Some(other),
-        }));
+        let covered =
+            covered.into_iter().map(|provisional| provisional.commit).filter(|commit| *commit != id);
+        self.pending.extend(covered.map(|commit| Write::Cover { commit, parts: Vec::new() }));
         let totals = &mut self.start.totals;
         totals.commits += 1;
         totals.bytes += bytes;
@@ -229,22 +229,15 @@ impl<'e> Ingest<'e> {
         Ok(())
     }
 
-    /// Provisional commits that the segment now covers, kept as ranges of it where they are its beginning.
-    fn covers(&mut self, segment: &OpenSegment) -> Result<Vec<Write>> {
-        let known = std::mem::take(&mut self.start.provisional);
-        // Newest first, so that a range is never taken of a content that is itself being replaced.
-        known.iter().rev().map(|provisional| self.cover(provisional, segment)).collect()
-    }
-
-    fn cover(&self, provisional: &Provisional, segment: &OpenSegment) -> Result<Write> {
-        let whole = match segment.in_memory() {
-            Some(whole) if is_head(self.engine, provisional, segment)? => Some(artifact_id(whole)),
-            _ => None,
-        };
-        let parts = whole
-            .map(|of| vec![ContentPart::Slice { of, offset: 0, length: provisional.bytes }])
-            .unwrap_or_default();
-        Ok(Write::Cover { commit: provisional.commit, parts })
+    /// Returns the newest provisional commit's content that a segment begins with: what was captured once is not
+    /// stored again, however often an open turn is looked at.
+    fn head_of(&self, segment: &OpenSegment) -> Result<Option<Head>> {
+        for known in self.start.provisional.iter().rev() {
+            if let Some(artifact) = content_ahead(self.engine, known, segment)? {
+                return Ok(Some(Head { artifact, bytes: known.bytes }));
+            }
+        }
+        Ok(None)
     }
 
     fn push_commit(&mut self, made: Made) -> Result<CommitId> {
@@ -344,7 +337,10 @@ impl<'e> Ingest<'e> {
         self.segment = segment;
         settled?;
         let facts = self.splitter.open();
-        let finished = self.segment.snapshot();
+        // Now and then all of it is stored, so that no content is made of too many ranges.
+        let is_long = self.start.provisional.len() >= PROVISIONAL_MAX;
+        let head = if is_long { None } else { self.head_of(&self.segment)? };
+        let finished = self.segment.snapshot(head);
         let bytes = finished.bytes;
         let raw_bytes = self.segment.raw_bytes;
         let made =
@@ -355,13 +351,17 @@ impl<'e> Ingest<'e> {
         for older in known.iter().rev().take(UNCOVERED_MAX) {
             // Where the complete lines end a commit may close yet: the splitter has not seen what follows.
             let may_close = self.torn_from == Some(older.bytes);
-            if older.bytes < bytes && !may_close && is_head(self.engine, older, &self.segment)? {
+            if older.bytes < bytes
+                && !may_close
+                && content_ahead(self.engine, older, &self.segment)?.is_some()
+            {
                 self.pending.push(Write::Cover { commit: older.commit, parts: Vec::new() });
             }
         }
         known.push(Provisional { commit: id, bytes });
-        let excess = known.len().saturating_sub(PROVISIONAL_MAX);
-        known.drain(..excess);
+        if is_long {
+            known.drain(..known.len().saturating_sub(UNCOVERED_MAX));
+        }
         self.start.provisional = known;
         Ok(Some(id))
     }
@@ -456,10 +456,14 @@ impl<'e> Ingest<'e> {
     }
 }
 
-/// Returns whether a segment begins with what a provisional commit holds.
-fn is_head(engine: &Engine, provisional: &Provisional, segment: &OpenSegment) -> Result<bool> {
-    let stored = engine.store.commit(provisional.commit)?;
-    Ok(stored.is_some_and(|commit| segment.starts_with(commit.core.artifact, provisional.bytes)))
+/// Returns a provisional commit's content, where a segment begins with it.
+fn content_ahead(
+    engine: &Engine,
+    provisional: &Provisional,
+    segment: &OpenSegment,
+) -> Result<Option<ArtifactId>> {
+    let stored = engine.store.commit(provisional.commit)?.map(|commit| commit.core.artifact);
+    Ok(stored.filter(|artifact| segment.starts_with(*artifact, provisional.bytes)))
 }
 
 fn slice(whole: &[u8], offset: u64, length: u64) -> Option<&[u8]> {

@@ -14,6 +14,15 @@ pub(crate) struct FinishedSegment {
     pub write: Write,
 }
 
+/// A stored content that a segment begins with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Head {
+    /// The content.
+    pub artifact: ArtifactId,
+    /// Its length in bytes.
+    pub bytes: u64,
+}
+
 /// Lengths at which a growing segment is hashed, so that what it began with is known in one pass and without
 /// keeping it.
 #[derive(Debug, Clone)]
@@ -115,8 +124,8 @@ impl OpenSegment {
         Write::Content(content)
     }
 
-    /// Makes a content of everything, leaving the segment as it is (for a provisional commit).
-    pub(crate) fn snapshot(&self) -> FinishedSegment {
+    /// Makes a content of everything, as `finish` does, leaving the segment as it is (for a provisional commit).
+    pub(crate) fn snapshot(&self, head: Option<Head>) -> FinishedSegment {
         let copy = Self {
             buffer: self.buffer.clone(),
             spilled: self.spilled.clone(),
@@ -124,25 +133,37 @@ impl OpenSegment {
             hasher: self.hasher.clone(),
             ..Self::default()
         };
-        copy.finish()
+        copy.finish(head)
     }
 
-    /// Makes a content of everything.
-    pub(crate) fn finish(mut self) -> FinishedSegment {
+    /// Makes a content of everything; where it begins with a content that is stored, as a range of that and the rest.
+    pub(crate) fn finish(self, head: Option<Head>) -> FinishedSegment {
         let bytes = self.bytes();
-        let content = match self.hasher.take() {
-            None => NewContent::literal(self.buffer),
-            Some(mut hasher) => {
-                hasher.update(&self.buffer);
-                let id = ArtifactId::from_bytes(*hasher.finalize().as_bytes());
-                let mut parts = self.spilled;
-                if !self.buffer.is_empty() {
-                    parts.push(ContentPart::Bytes(self.buffer));
-                }
-                NewContent::composed(id, parts)
+        let behind = head.and_then(|head| Some((head, self.behind(head.bytes)?.to_vec())));
+        let (mut parts, rest) = match behind {
+            Some((head, rest)) => {
+                (vec![ContentPart::Slice { of: head.artifact, offset: 0, length: head.bytes }], rest)
             }
+            None if self.spilled.is_empty() => {
+                let content = NewContent::literal(self.buffer);
+                return FinishedSegment { artifact: content.id(), bytes, write: Write::Content(content) };
+            }
+            None => (self.spilled.clone(), self.buffer.clone()),
         };
-        FinishedSegment { artifact: content.id(), bytes, write: Write::Content(content) }
+        parts.extend((!rest.is_empty()).then_some(ContentPart::Bytes(rest)));
+        let artifact = self.artifact();
+        FinishedSegment { artifact, bytes, write: Write::Content(NewContent::composed(artifact, parts)) }
+    }
+
+    fn artifact(&self) -> ArtifactId {
+        let mut hasher = self.hasher.clone().unwrap_or_default();
+        hasher.update(&self.buffer);
+        ArtifactId::from_bytes(*hasher.finalize().as_bytes())
+    }
+
+    /// Returns the bytes behind the first so many, where all of them are in memory.
+    fn behind(&self, bytes: u64) -> Option<&[u8]> {
+        self.buffer.get(usize::try_from(bytes.checked_sub(self.spilled_bytes)?).ok()?..)
     }
 
     /// Returns whether the first `bytes` bytes, which were watched for, are the content `artifact`.
@@ -190,7 +211,7 @@ mod tests {
             assert!(!segment.starts_with(artifact_id(b"other"), length_of(bytes)));
         }
         assert!(!segment.starts_with(artifact_id(&whole[..2]), 2), "not watched");
-        assert_eq!(segment.snapshot().artifact, artifact_id(&whole));
-        assert_eq!(segment.finish().artifact, artifact_id(&whole));
+        assert_eq!(segment.snapshot(None).artifact, artifact_id(&whole));
+        assert_eq!(segment.finish(None).artifact, artifact_id(&whole));
     }
 }

@@ -729,3 +729,29 @@ fn what_follows_a_torn_line_in_a_placed_session_is_still_a_record() {
     let again = engine.place(child, &placing(&folder)).expect("placed again");
     assert_eq!(again.messages, 5);
 }
+
+#[test]
+fn an_open_turn_was_stored_whole_each_time_it_was_looked_at() {
+    let folder = Folder::new();
+    let engine = engine();
+    let path = folder.write("s.jsonl", record(1, "user", "go").as_bytes());
+    let mut seen = Vec::new();
+    for n in 2..320 {
+        folder.append("s.jsonl", record(n, "assistant", &format!("step {n}")).as_bytes());
+        seen.push((live(&engine, &path), std::fs::metadata(&path).expect("a file").len()));
+    }
+    folder.append("s.jsonl", record(320, "user", "next").as_bytes());
+    live(&engine, &path);
+    let file = std::fs::read(&path).expect("a file");
+    for (ctx, length) in seen {
+        assert!(native(&engine, ctx) == file[..usize::try_from(length).expect("small")], "{ctx}");
+    }
+    let usage = engine.store().usage().expect("usage");
+    let length = u64::try_from(file.len()).expect("small");
+    // Once in pieces, and once whole because there were so many.
+    assert!(usage.distinct_bytes < length * 2, "{} bytes for {length}", usage.distinct_bytes);
+    assert_eq!(tips(&engine).len(), 1);
+    let mut damage = Vec::new();
+    engine.store().verify(&mut |found| damage.push(found)).expect("verified");
+    assert_eq!(damage, []);
+}
