@@ -8,10 +8,7 @@ use crate::process::{cargo, execute};
 /// Runs the benchmarks.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     let manifest = root.join("benches").join("Cargo.toml");
-    anyhow::ensure!(
-        manifest.is_file(),
-        "there are no benchmarks: `benches/Cargo.toml` does not exist"
-    );
+    anyhow::ensure!(manifest.is_file(), "there are no benchmarks: `benches/Cargo.toml` does not exist");
     let mut command = cargo(root, &["run", "--release", "--package", "stemmata-benches", "--"]);
     execute(command.args(arguments))
 }

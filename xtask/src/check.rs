@@ -11,14 +11,8 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     let skip_tests = flag("check", "--skip-tests", arguments)?;
     execute(&mut cargo(root, &["fmt", "--all", "--check"]))?;
     tidy::verify(root)?;
-    execute(&mut cargo(
-        root,
-        &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
-    ))?;
-    let mut docs = cargo(
-        root,
-        &["doc", "--workspace", "--no-deps", "--document-private-items"],
-    );
+    execute(&mut cargo(root, &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    let mut docs = cargo(root, &["doc", "--workspace", "--no-deps", "--document-private-items"]);
     execute(docs.env("RUSTDOCFLAGS", "-D warnings"))?;
     generate::verify(root)?;
     if skip_tests {

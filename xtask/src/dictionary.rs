@@ -8,16 +8,7 @@ use crate::process::{cargo, execute, flag};
 /// Trains the dictionary, or with `--check` says whether training gives the shipped bytes again.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     let check = flag("dictionary", "--check", arguments)?;
-    let mut command = cargo(
-        root,
-        &[
-            "run",
-            "--package",
-            "stemmata-store",
-            "--example",
-            "train_dictionary",
-        ],
-    );
+    let mut command = cargo(root, &["run", "--package", "stemmata-store", "--example", "train_dictionary"]);
     if check {
         command.args(["--", "--check"]);
     }

@@ -54,10 +54,7 @@ fn reference(root: &Path) -> PathBuf {
 /// such command.
 fn build(root: &Path) -> anyhow::Result<Option<Pages>> {
     let folder = tempfile::tempdir().context("creating a folder for the generated pages")?;
-    let mut command = cargo(
-        root,
-        &["run", "--quiet", "--package", "stemmata", "--bin", "stemma", "--"],
-    );
+    let mut command = cargo(root, &["run", "--quiet", "--package", "stemmata", "--bin", "stemma", "--"]);
     execute(command.arg("generate-reference").arg(folder.path()))?;
     let pages = load(folder.path())?;
     if pages.is_empty() {
@@ -74,14 +71,8 @@ fn load(folder: &Path) -> anyhow::Result<Pages> {
     let mut pages = Pages::new();
     let entries = fs::read_dir(folder).with_context(|| format!("listing `{}`", folder.display()))?;
     for entry in entries {
-        let path = entry
-            .with_context(|| format!("listing `{}`", folder.display()))?
-            .path();
-        let name = path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
+        let path = entry.with_context(|| format!("listing `{}`", folder.display()))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if path.is_file() && !HAND_WRITTEN.contains(&name.as_str()) {
             let bytes = fs::read(&path).with_context(|| format!("reading `{}`", path.display()))?;
             pages.insert(name, bytes);
@@ -118,26 +109,16 @@ mod tests {
     use super::*;
 
     fn pages(list: &[(&str, &str)]) -> Pages {
-        list.iter()
-            .map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec()))
-            .collect()
+        list.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec())).collect()
     }
 
     #[test]
     fn a_page_is_stale_when_it_is_missing_changed_or_no_longer_generated() {
         let fresh = pages(&[("cli.md", "new"), ("exit-codes.md", "same"), ("json.md", "added")]);
-        let committed = pages(&[
-            ("cli.md", "old"),
-            ("exit-codes.md", "same"),
-            ("gone.md", "left over"),
-        ]);
+        let committed = pages(&[("cli.md", "old"), ("exit-codes.md", "same"), ("gone.md", "left over")]);
         assert_eq!(
             differences(&fresh, &committed),
-            [
-                "cli.md: out of date",
-                "json.md: missing",
-                "gone.md: nothing generates it"
-            ]
+            ["cli.md: out of date", "json.md: missing", "gone.md: nothing generates it"]
         );
         assert_eq!(differences(&fresh, &fresh), Vec::<String>::new());
     }

@@ -13,16 +13,11 @@ use anyhow::Context as _;
 ///
 /// # Errors
 /// When the program was not started by cargo.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is the edge: the one variable that cargo passes"
-)]
+#[expect(clippy::disallowed_methods, reason = "this is the edge: the one variable that cargo passes")]
 pub(crate) fn repository() -> anyhow::Result<PathBuf> {
     let manifest =
         std::env::var_os("CARGO_MANIFEST_DIR").context("not started by cargo: run `cargo xtask`")?;
-    let root = Path::new(&manifest)
-        .parent()
-        .context("the crate `xtask` has no folder above it")?;
+    let root = Path::new(&manifest).parent().context("the crate `xtask` has no folder above it")?;
     Ok(root.to_path_buf())
 }
 
@@ -53,10 +48,7 @@ pub(crate) fn execute(command: &mut Command) -> anyhow::Result<()> {
 
 /// Returns whether the command can be run at all; what it prints is dropped.
 pub(crate) fn available(command: &mut Command) -> bool {
-    let quiet = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     quiet.status().is_ok_and(|status| status.success())
 }
 
@@ -85,10 +77,6 @@ pub(crate) fn flag(task: &str, name: &str, arguments: &[String]) -> anyhow::Resu
 
 fn show(command: &Command) -> String {
     let mut words = vec![command.get_program().to_string_lossy().into_owned()];
-    words.extend(
-        command
-            .get_args()
-            .map(|argument| argument.to_string_lossy().into_owned()),
-    );
+    words.extend(command.get_args().map(|argument| argument.to_string_lossy().into_owned()));
     words.join(" ")
 }

@@ -38,11 +38,7 @@ impl Finding {
     }
 
     fn at(path: &str, line: usize, message: impl Into<String>) -> Self {
-        Self {
-            path: path.to_owned(),
-            line,
-            message: message.into(),
-        }
+        Self { path: path.to_owned(), line, message: message.into() }
     }
 }
 
@@ -83,11 +79,7 @@ pub(crate) fn verify(root: &Path) -> anyhow::Result<()> {
     for finding in &findings {
         say(&finding.to_string());
     }
-    anyhow::ensure!(
-        findings.is_empty(),
-        "tidy found {} places to mend",
-        findings.len()
-    );
+    anyhow::ensure!(findings.is_empty(), "tidy found {} places to mend", findings.len());
     Ok(())
 }
 

@@ -17,20 +17,12 @@ fn in_file(source: &Source<'_>) -> Vec<Finding> {
     let ignored = "no ignored test: it rots unseen; a test that needs something says that it was skipped";
     hits.extend(source.code.match_indices("#[ignore").map(|(at, _)| (at, ignored)));
     let panics = "no `should_panic`: it also passes when something else panics; assert the error";
-    hits.extend(
-        words(&source.code, "should_panic")
-            .into_iter()
-            .map(|at| (at, panics)),
-    );
+    hits.extend(words(&source.code, "should_panic").into_iter().map(|at| (at, panics)));
     let sleeps = "no sleep in a test: wait for the event itself, with a deadline";
-    let slept = ["sleep", "sleep_ms"]
-        .into_iter()
-        .flat_map(|name| words(&source.code, name));
+    let slept = ["sleep", "sleep_ms"].into_iter().flat_map(|name| words(&source.code, name));
     let in_tests = slept.filter(|at| source.in_tests(*at));
     hits.extend(in_tests.map(|at| (at, sleeps)));
-    hits.into_iter()
-        .map(|(at, message)| Finding::at(source.path, source.line(at), message))
-        .collect()
+    hits.into_iter().map(|(at, message)| Finding::at(source.path, source.line(at), message)).collect()
 }
 
 /// Returns where an attribute allows a lint, directly or under a condition.

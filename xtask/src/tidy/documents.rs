@@ -20,9 +20,7 @@ const ARCHITECTURE_LINES_MAX: usize = 400;
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let missing = REQUIRED.iter().filter(|path| !tree.contains(path));
-    let mut findings: Vec<Finding> = missing
-        .map(|path| Finding::file(path, "does not exist"))
-        .collect();
+    let mut findings: Vec<Finding> = missing.map(|path| Finding::file(path, "does not exist")).collect();
     findings.extend(architecture(tree));
     findings.extend(changelog(tree));
     findings.extend(unlisted_decisions(tree));
@@ -38,18 +36,11 @@ fn architecture(tree: &Tree) -> Vec<Finding> {
         return Vec::new();
     };
     let lines = text.lines().count();
-    let unnamed = tree
-        .crates()
-        .map(|(folder, _)| folder)
-        .filter(|folder| !text.contains(folder));
-    let mut findings: Vec<Finding> = unnamed
-        .map(|folder| Finding::file(path, format!("does not mention `{folder}`")))
-        .collect();
+    let unnamed = tree.crates().map(|(folder, _)| folder).filter(|folder| !text.contains(folder));
+    let mut findings: Vec<Finding> =
+        unnamed.map(|folder| Finding::file(path, format!("does not mention `{folder}`"))).collect();
     if lines > ARCHITECTURE_LINES_MAX {
-        findings.push(Finding::file(
-            path,
-            format!("{lines} lines, at most {ARCHITECTURE_LINES_MAX}"),
-        ));
+        findings.push(Finding::file(path, format!("{lines} lines, at most {ARCHITECTURE_LINES_MAX}")));
     }
     findings
 }
@@ -57,22 +48,16 @@ fn architecture(tree: &Tree) -> Vec<Finding> {
 fn changelog(tree: &Tree) -> Option<Finding> {
     let path = "CHANGELOG.md";
     let text = tree.text(path)?;
-    let headed = text
-        .lines()
-        .any(|line| matches!(line.trim(), "## Unreleased" | "## [Unreleased]"));
+    let headed = text.lines().any(|line| matches!(line.trim(), "## Unreleased" | "## [Unreleased]"));
     (!headed).then(|| Finding::file(path, "no section `## Unreleased`"))
 }
 
 /// A decision that the index does not list is never found.
 fn unlisted_decisions(tree: &Tree) -> Vec<Finding> {
     let index = tree.text("docs/decisions/README.md").unwrap_or_default();
-    let pages = tree
-        .paths()
-        .filter_map(|path| Some((path, path.strip_prefix("docs/decisions/")?)));
+    let pages = tree.paths().filter_map(|path| Some((path, path.strip_prefix("docs/decisions/")?)));
     let unlisted = pages.filter(|(_, name)| *name != "README.md" && !index.contains(&format!("({name})")));
-    unlisted
-        .map(|(path, _)| Finding::file(path, "docs/decisions/README.md does not list it"))
-        .collect()
+    unlisted.map(|(path, _)| Finding::file(path, "docs/decisions/README.md does not list it")).collect()
 }
 
 fn broken_links(tree: &Tree, path: &str, text: &str) -> Vec<Finding> {
@@ -82,28 +67,14 @@ fn broken_links(tree: &Tree, path: &str, text: &str) -> Vec<Finding> {
             continue;
         }
         let (file, anchor) = target.split_once('#').unwrap_or((&target, ""));
-        let resolved = if file.is_empty() {
-            Some(path.to_owned())
-        } else {
-            resolve(path, file)
-        };
+        let resolved = if file.is_empty() { Some(path.to_owned()) } else { resolve(path, file) };
         let Some(file) = resolved.filter(|file| tree.contains(file)) else {
-            findings.push(Finding::at(
-                path,
-                line,
-                format!("the link to `{target}` leads nowhere"),
-            ));
+            findings.push(Finding::at(path, line, format!("the link to `{target}` leads nowhere")));
             continue;
         };
-        let page = tree
-            .text(&file)
-            .filter(|_| extension(&file) == Some("md") && !anchor.is_empty());
+        let page = tree.text(&file).filter(|_| extension(&file) == Some("md") && !anchor.is_empty());
         if page.is_some_and(|page| !headings(page).iter().any(|heading| heading == anchor)) {
-            findings.push(Finding::at(
-                path,
-                line,
-                format!("`{file}` has no heading for `#{anchor}`"),
-            ));
+            findings.push(Finding::at(path, line, format!("`{file}` has no heading for `#{anchor}`")));
         }
     }
     findings
@@ -126,14 +97,9 @@ fn links(text: &str) -> Vec<(usize, String)> {
 }
 
 fn targets(line: &str) -> impl Iterator<Item = &str> {
-    let inline = line
-        .split("](")
-        .skip(1)
-        .filter_map(|rest| rest.split([')', ' ']).next());
-    let defined = line
-        .strip_prefix('[')
-        .and_then(|rest| rest.split_once("]: "))
-        .map(|(_, target)| target.trim());
+    let inline = line.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next());
+    let defined =
+        line.strip_prefix('[').and_then(|rest| rest.split_once("]: ")).map(|(_, target)| target.trim());
     inline.chain(defined)
 }
 
@@ -155,17 +121,11 @@ fn resolve(from: &str, link: &str) -> Option<String> {
 
 /// Returns the anchors of a page's headings as hosts make them: lower case, words joined by `-`.
 fn headings(page: &str) -> Vec<String> {
-    let titles = page
-        .lines()
-        .filter_map(|line| line.strip_prefix('#').map(|rest| rest.trim_start_matches('#')));
+    let titles =
+        page.lines().filter_map(|line| line.strip_prefix('#').map(|rest| rest.trim_start_matches('#')));
     let anchor = |title: &str| {
-        let kept = title
-            .trim()
-            .chars()
-            .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
-        kept.map(|c| if c == ' ' { '-' } else { c })
-            .flat_map(char::to_lowercase)
-            .collect::<String>()
+        let kept = title.trim().chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+        kept.map(|c| if c == ' ' { '-' } else { c }).flat_map(char::to_lowercase).collect::<String>()
     };
     titles.map(anchor).collect()
 }

@@ -13,35 +13,13 @@ const EDGES: &[(&str, &[&str])] = &[
     ("crates/runtimes", &["model"]),
     ("crates/store", &["model"]),
     ("crates/prompt", &["model"]),
-    (
-        "crates/engine",
-        &["model", "redact", "runtimes", "store", "prompt"],
-    ),
-    (
-        "crates/llm",
-        &["model", "redact", "runtimes", "store", "prompt", "engine", "api"],
-    ),
-    (
-        "crates/server",
-        &["model", "redact", "runtimes", "store", "prompt", "engine", "api"],
-    ),
-    (
-        "crates/cli",
-        &[
-            "model", "redact", "runtimes", "store", "prompt", "engine", "api", "llm", "server",
-        ],
-    ),
+    ("crates/engine", &["model", "redact", "runtimes", "store", "prompt"]),
+    ("crates/llm", &["model", "redact", "runtimes", "store", "prompt", "engine", "api"]),
+    ("crates/server", &["model", "redact", "runtimes", "store", "prompt", "engine", "api"]),
+    ("crates/cli", &["model", "redact", "runtimes", "store", "prompt", "engine", "api", "llm", "server"]),
     ("crates/testkit", &["model", "store"]),
-    (
-        "benches",
-        &[
-            "model", "redact", "runtimes", "store", "prompt", "engine", "testkit",
-        ],
-    ),
-    (
-        "fuzz",
-        &["model", "redact", "runtimes", "store", "prompt", "engine"],
-    ),
+    ("benches", &["model", "redact", "runtimes", "store", "prompt", "engine", "testkit"]),
+    ("fuzz", &["model", "redact", "runtimes", "store", "prompt", "engine"]),
     ("xtask", &[]),
 ];
 
@@ -52,10 +30,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (folder, text) in tree.crates() {
         let path = format!("{folder}/Cargo.toml");
-        match (
-            text.parse::<toml::Table>(),
-            EDGES.iter().find(|(name, _)| *name == folder),
-        ) {
+        match (text.parse::<toml::Table>(), EDGES.iter().find(|(name, _)| *name == folder)) {
             (Err(error), _) => findings.push(Finding::file(&path, format!("not TOML: {}", error.message()))),
             (Ok(_), None) => {
                 findings.push(Finding::file(
@@ -94,18 +69,12 @@ fn in_manifest(path: &str, manifest: &toml::Table, allowed: &[&str]) -> Vec<Find
 /// Returns the workspace's crates that a manifest names, without the prefix, with the kind of dependency.
 fn dependencies(manifest: &toml::Table) -> Vec<(String, &'static str)> {
     let targets = manifest.get("target").and_then(toml::Value::as_table);
-    let per_target = targets
-        .into_iter()
-        .flat_map(toml::Table::values)
-        .filter_map(toml::Value::as_table);
+    let per_target = targets.into_iter().flat_map(toml::Table::values).filter_map(toml::Value::as_table);
     let mut found = Vec::new();
     for table in std::iter::once(manifest).chain(per_target) {
         for kind in ["dependencies", "dev-dependencies", "build-dependencies"] {
-            let names = table
-                .get(kind)
-                .and_then(toml::Value::as_table)
-                .into_iter()
-                .flat_map(toml::Table::keys);
+            let names =
+                table.get(kind).and_then(toml::Value::as_table).into_iter().flat_map(toml::Table::keys);
             let ours = names.filter_map(|name| name.strip_prefix("stemmata-"));
             found.extend(ours.map(|name| (name.to_owned(), kind)));
         }

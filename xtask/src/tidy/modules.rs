@@ -14,15 +14,9 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (folder, manifest) in tree.crates() {
         let prefix = format!("{folder}/");
-        let files: BTreeSet<&str> = tree
-            .paths()
-            .filter(|path| path.starts_with(&prefix) && extension(path) == Some("rs"))
-            .collect();
-        let roots: Vec<&str> = files
-            .iter()
-            .copied()
-            .filter(|path| is_root(folder, path))
-            .collect();
+        let files: BTreeSet<&str> =
+            tree.paths().filter(|path| path.starts_with(&prefix) && extension(path) == Some("rs")).collect();
+        let roots: Vec<&str> = files.iter().copied().filter(|path| is_root(folder, path)).collect();
         let reached = reach(tree, &files, roots, &mut findings);
         let lost = files.iter().filter(|path| !reached.contains(*path));
         findings.extend(
@@ -67,11 +61,7 @@ fn reach<'a>(
         let Some(text) = tree.text(path) else { continue };
         let source = Source::new(path, text);
         for declared in declarations(&source, root) {
-            let Some(file) = declared
-                .candidates
-                .iter()
-                .find_map(|name| files.get(name.as_str()))
-            else {
+            let Some(file) = declared.candidates.iter().find_map(|name| files.get(name.as_str())) else {
                 continue;
             };
             if declared.only_in_tests && !is_test(file) {
@@ -98,27 +88,19 @@ struct Declaration {
 fn declarations(source: &Source<'_>, root: bool) -> Vec<Declaration> {
     let (folder, file) = source.path.rsplit_once('/').unwrap_or(("", source.path));
     let stem = file.trim_end_matches(".rs");
-    let base = if root || stem == "mod" {
-        folder.to_owned()
-    } else {
-        format!("{folder}/{stem}")
-    };
+    let base = if root || stem == "mod" { folder.to_owned() } else { format!("{folder}/{stem}") };
     let found = words(&source.code, "mod").into_iter().filter_map(|at| {
         let end = head_end(&source.code, at)?;
         let name = source.code.get(at + "mod".len()..end)?.trim();
         (source.code.as_bytes().get(end) == Some(&b';')).then_some(())?;
-        let inside = inline_parents(&source.code, at)
-            .iter()
-            .fold(base.clone(), |path, name| format!("{path}/{name}"));
+        let inside =
+            inline_parents(&source.code, at).iter().fold(base.clone(), |path, name| format!("{path}/{name}"));
         let candidates = match path_attribute(source, at) {
             Some(path) => vec![format!("{folder}/{path}")],
             None => vec![format!("{inside}/{name}.rs"), format!("{inside}/{name}/mod.rs")],
         };
         let only_in_tests = !is_test(source.path) && source.in_tests(at);
-        Some(Declaration {
-            candidates,
-            only_in_tests,
-        })
+        Some(Declaration { candidates, only_in_tests })
     });
     found.collect()
 }
@@ -142,11 +124,7 @@ fn inline_parents(code: &str, at: usize) -> Vec<&str> {
 
 /// Returns the value of a `#[path = "…"]` that stands before an item.
 fn path_attribute<'a>(source: &Source<'a>, at: usize) -> Option<&'a str> {
-    let start = source
-        .code
-        .get(..at)?
-        .rfind([';', '}', '{'])
-        .map_or(0, |end| end + 1);
+    let start = source.code.get(..at)?.rfind([';', '}', '{']).map_or(0, |end| end + 1);
     let attributes = source.text.get(start..at)?;
     let value = attributes.split_once("#[path = \"")?.1;
     value.split('"').next()

@@ -11,11 +11,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in tree.texts().filter(|(path, _)| extension(path) == Some("rs")) {
         if !text.starts_with("//! ") {
-            findings.push(Finding::at(
-                path,
-                1,
-                "the first line is `//!` and says what the file is",
-            ));
+            findings.push(Finding::at(path, 1, "the first line is `//!` and says what the file is"));
         }
         for name in path.trim_end_matches(".rs").split('/') {
             let last = name.rsplit(['_', '-']).next().unwrap_or(name);

@@ -12,29 +12,12 @@ const PURE: &[&str] = &["api", "model", "prompt", "redact", "runtimes"];
 const IMPURE_STD: &[&str] = &["env", "fs", "net", "process", "thread"];
 
 /// Words that stand for a clock, chance or async, whatever path they come by.
-const IMPURE_WORDS: &[&str] = &[
-    "SystemTime",
-    "Instant",
-    "Timestamp::now",
-    "Zoned::now",
-    "rand",
-    "getrandom",
-    "async",
-    "await",
-];
+const IMPURE_WORDS: &[&str] =
+    &["SystemTime", "Instant", "Timestamp::now", "Zoned::now", "rand", "getrandom", "async", "await"];
 
 /// Dependencies whose only use would be an effect.
-const IMPURE_CRATES: &[&str] = &[
-    "etcetera",
-    "getrandom",
-    "rand",
-    "reqwest",
-    "rusqlite",
-    "tempfile",
-    "tokio",
-    "uuid",
-    "walkdir",
-];
+const IMPURE_CRATES: &[&str] =
+    &["etcetera", "getrandom", "rand", "reqwest", "rusqlite", "tempfile", "tokio", "uuid", "walkdir"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings: Vec<Finding> = tree.sources().flat_map(|source| in_file(&source)).collect();
@@ -46,18 +29,14 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
         let Some(dependencies) = table.get("dependencies").and_then(toml::Value::as_table) else {
             continue;
         };
-        let impure = dependencies
-            .keys()
-            .filter(|name| IMPURE_CRATES.contains(&name.as_str()));
+        let impure = dependencies.keys().filter(|name| IMPURE_CRATES.contains(&name.as_str()));
         findings.extend(impure.map(|name| Finding::file(&path, format!("a pure crate depends on `{name}`"))));
     }
     findings
 }
 
 fn is_pure(path: &str) -> bool {
-    let name = path
-        .strip_prefix("crates/")
-        .and_then(|rest| rest.split('/').next());
+    let name = path.strip_prefix("crates/").and_then(|rest| rest.split('/').next());
     name.is_some_and(|name| PURE.contains(&name))
 }
 
@@ -66,9 +45,8 @@ fn in_file(source: &Source<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let code = &source.production;
-    let std = IMPURE_STD
-        .iter()
-        .flat_map(|name| std_uses(code, name).map(move |at| (at, format!("std::{name}"))));
+    let std =
+        IMPURE_STD.iter().flat_map(|name| std_uses(code, name).map(move |at| (at, format!("std::{name}"))));
     let other = IMPURE_WORDS
         .iter()
         .flat_map(|name| words(code, name).into_iter().map(move |at| (at, (*name).into())));

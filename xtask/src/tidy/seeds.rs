@@ -13,10 +13,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let Some(text) = tree.text(PAGE) else {
         return Vec::new();
     };
-    let functions: BTreeSet<String> = tree
-        .sources()
-        .flat_map(|source| functions(&source.code))
-        .collect();
+    let functions: BTreeSet<String> = tree.sources().flat_map(|source| functions(&source.code)).collect();
     let mut ids = BTreeSet::new();
     let mut findings = Vec::new();
     for (at, line) in text.lines().enumerate() {
@@ -40,15 +37,8 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
 
 /// Returns the id and the last cell of a row such as `| 1.05 | … | … | … |`.
 fn row(line: &str) -> Option<(&str, &str)> {
-    let mut cells = line
-        .strip_prefix('|')?
-        .trim_end()
-        .strip_suffix('|')?
-        .split('|')
-        .map(str::trim);
-    let id = cells
-        .next()
-        .filter(|id| id.starts_with(|first: char| first.is_ascii_digit()))?;
+    let mut cells = line.strip_prefix('|')?.trim_end().strip_suffix('|')?.split('|').map(str::trim);
+    let id = cells.next().filter(|id| id.starts_with(|first: char| first.is_ascii_digit()))?;
     Some((id, cells.next_back()?))
 }
 
@@ -56,14 +46,8 @@ fn row(line: &str) -> Option<(&str, &str)> {
 /// its last one. A command has spaces, so it is none.
 fn test_names(cell: &str) -> impl Iterator<Item = &str> {
     let spans = cell.split('`').skip(1).step_by(2);
-    let is_path = |span: &&str| {
-        span.chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | ':'))
-    };
-    spans
-        .filter(is_path)
-        .filter_map(|span| span.rsplit("::").next())
-        .filter(|name| name.contains('_'))
+    let is_path = |span: &&str| span.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | ':'));
+    spans.filter(is_path).filter_map(|span| span.rsplit("::").next()).filter(|name| name.contains('_'))
 }
 
 fn functions(code: &str) -> Vec<String> {

@@ -14,12 +14,7 @@ const FUNCTION_LINES_MAX: usize = 70;
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let tested = tree.sources().filter(|source| !is_test(source.path));
     tested
-        .flat_map(|source| {
-            file(&source)
-                .into_iter()
-                .chain(functions(&source))
-                .collect::<Vec<_>>()
-        })
+        .flat_map(|source| file(&source).into_iter().chain(functions(&source)).collect::<Vec<_>>())
         .collect()
 }
 

@@ -32,20 +32,9 @@ impl<'a> Source<'a> {
     pub(super) fn new(path: &'a str, text: &'a str) -> Self {
         let classes = classify(text);
         let code = only(text, &classes, Class::Code);
-        let tests = if is_test(path) {
-            std::iter::once(0..code.len()).collect()
-        } else {
-            test_items(&code)
-        };
+        let tests = if is_test(path) { std::iter::once(0..code.len()).collect() } else { test_items(&code) };
         let production = tests.iter().fold(code.clone(), |code, range| blank(&code, range));
-        Self {
-            path,
-            text,
-            code,
-            production,
-            comments: only(text, &classes, Class::Comment),
-            tests,
-        }
+        Self { path, text, code, production, comments: only(text, &classes, Class::Comment), tests }
     }
 
     /// Returns whether only tests compile what stands at an offset.
@@ -113,14 +102,9 @@ fn is_word(byte: u8) -> bool {
 
 /// Returns where the items under `#[cfg(test)]` or `#[cfg(all(test, …))]` stand.
 fn test_items(code: &str) -> Vec<Range<usize>> {
-    let marks = ["#[cfg(test)]", "#[cfg(all(test"]
-        .into_iter()
-        .flat_map(|mark| code.match_indices(mark));
+    let marks = ["#[cfg(test)]", "#[cfg(all(test"].into_iter().flat_map(|mark| code.match_indices(mark));
     let items = marks.map(|(start, _)| {
-        let after = code
-            .get(start..)
-            .and_then(|tail| tail.find(']'))
-            .map_or(code.len(), |at| start + at + 1);
+        let after = code.get(start..).and_then(|tail| tail.find(']')).map_or(code.len(), |at| start + at + 1);
         match head_end(code, after) {
             Some(at) if code.as_bytes().get(at) == Some(&b'{') => start..closing(code, at),
             Some(at) => start..at + 1,
@@ -133,13 +117,7 @@ fn test_items(code: &str) -> Vec<Range<usize>> {
 /// Returns the text with spaces in a range; line breaks stay.
 fn blank(text: &str, range: &Range<usize>) -> String {
     let bytes = text.bytes().enumerate();
-    let kept = bytes.map(|(at, byte)| {
-        if range.contains(&at) && byte != b'\n' {
-            b' '
-        } else {
-            byte
-        }
-    });
+    let kept = bytes.map(|(at, byte)| if range.contains(&at) && byte != b'\n' { b' ' } else { byte });
     String::from_utf8_lossy(&kept.collect::<Vec<u8>>()).into_owned()
 }
 
@@ -193,11 +171,7 @@ fn literal_prefix(rest: &str) -> usize {
         raw || next == Some(b'"') || (next == Some(b'\'') && prefix == "b")
     };
     let prefixes = ["br", "cr", "b", "c", "r"].into_iter();
-    prefixes
-        .filter(|prefix| fits(prefix))
-        .map(str::len)
-        .next()
-        .unwrap_or(0)
+    prefixes.filter(|prefix| fits(prefix)).map(str::len).next().unwrap_or(0)
 }
 
 /// Returns the length of a block comment; they nest.
@@ -240,11 +214,7 @@ fn raw_string(body: &str) -> Option<usize> {
     let hashes = body.bytes().take_while(|byte| *byte == b'#').count();
     let content = body.get(hashes..)?.strip_prefix('"')?;
     let end = format!("\"{}", "#".repeat(hashes));
-    Some(
-        content
-            .find(&end)
-            .map_or(body.len(), |at| hashes + 1 + at + end.len()),
-    )
+    Some(content.find(&end).map_or(body.len(), |at| hashes + 1 + at + end.len()))
 }
 
 /// Returns the length of a character literal; a lifetime is none.
@@ -256,7 +226,5 @@ fn character(body: &str) -> Option<usize> {
         return (second == '\'').then_some(second_at + 1);
     }
     // Behind the backslash stands the escaped character itself, which may be a quote.
-    characters
-        .find(|(_, character)| *character == '\'')
-        .map(|(at, _)| at + 1)
+    characters.find(|(_, character)| *character == '\'').map(|(at, _)| at + 1)
 }

@@ -12,9 +12,7 @@ const UNFINISHED: &[&str] = &["TODO", "FIXME", "XXX"];
 const MACHINE_FOLDERS: &[&str] = &["root", "work"];
 
 /// Extensions of files that people write, beside Rust; a file without one is taken for a script.
-const WRITTEN: &[&str] = &[
-    "md", "toml", "yml", "yaml", "sh", "sql", "css", "js", "html", "py", "txt",
-];
+const WRITTEN: &[&str] = &["md", "toml", "yml", "yaml", "sh", "sql", "css", "js", "html", "py", "txt"];
 
 /// Where every crate in the lock file comes from.
 const REGISTRY: &str = "\"registry+https://github.com/rust-lang/crates.io-index\"";
@@ -38,8 +36,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
 }
 
 fn is_fixture(path: &str) -> bool {
-    path.split('/')
-        .any(|part| ["examples", "fixtures", "golden"].contains(&part))
+    path.split('/').any(|part| ["examples", "fixtures", "golden"].contains(&part))
         && extension(path) != Some("rs")
 }
 
@@ -50,9 +47,7 @@ fn is_written(path: &str) -> bool {
 /// A literal in a test may hold any made-up path; comments and code may not.
 fn in_rust(source: &Source<'_>) -> Vec<Finding> {
     let mut findings = unfinished(source.path, &source.comments);
-    let called = ["todo!", "unimplemented!"]
-        .into_iter()
-        .flat_map(|name| words(&source.code, name));
+    let called = ["todo!", "unimplemented!"].into_iter().flat_map(|name| words(&source.code, name));
     findings.extend(called.map(|at| Finding::at(source.path, source.line(at), "unfinished code")));
     let foreign = machine_paths(source.text).into_iter();
     let told =
@@ -62,11 +57,8 @@ fn in_rust(source: &Source<'_>) -> Vec<Finding> {
 }
 
 fn unfinished(path: &str, text: &str) -> Vec<Finding> {
-    let hits = UNFINISHED
-        .iter()
-        .flat_map(|mark| words(text, mark).into_iter().map(move |at| (at, mark)));
-    hits.map(|(at, mark)| Finding::at(path, line(text, at), format!("unfinished work: `{mark}`")))
-        .collect()
+    let hits = UNFINISHED.iter().flat_map(|mark| words(text, mark).into_iter().map(move |at| (at, mark)));
+    hits.map(|(at, mark)| Finding::at(path, line(text, at), format!("unfinished work: `{mark}`"))).collect()
 }
 
 /// Returns where a path of one machine stands.
@@ -86,21 +78,12 @@ fn machine_paths(text: &str) -> Vec<(usize, String)> {
 }
 
 fn foreign_crates(lock: &str) -> Vec<Finding> {
-    let sources = lock
-        .lines()
-        .enumerate()
-        .filter_map(|(at, text)| Some((at, text.strip_prefix("source = ")?)));
+    let sources =
+        lock.lines().enumerate().filter_map(|(at, text)| Some((at, text.strip_prefix("source = ")?)));
     let foreign = sources.filter(|(_, source)| *source != REGISTRY);
-    foreign
-        .map(|(at, source)| Finding::at("Cargo.lock", at + 1, format!("a crate from {source}")))
-        .collect()
+    foreign.map(|(at, source)| Finding::at("Cargo.lock", at + 1, format!("a crate from {source}"))).collect()
 }
 
 fn line(text: &str, at: usize) -> usize {
-    1 + text
-        .as_bytes()
-        .iter()
-        .take(at)
-        .filter(|byte| **byte == b'\n')
-        .count()
+    1 + text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count()
 }

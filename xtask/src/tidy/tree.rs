@@ -26,20 +26,12 @@ impl Tree {
     /// When git cannot list the files, or a listed file cannot be read.
     pub(super) fn load(root: &Path) -> anyhow::Result<Self> {
         let mut list = Command::new("git");
-        list.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
-            .current_dir(root);
+        list.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(root);
         let output = list.output().context("starting `git ls-files`")?;
         let error = String::from_utf8_lossy(&output.stderr);
-        anyhow::ensure!(
-            output.status.success(),
-            "listing the files with `git ls-files`: {error}"
-        );
+        anyhow::ensure!(output.status.success(), "listing the files with `git ls-files`: {error}");
         let mut files = BTreeMap::new();
-        for name in output
-            .stdout
-            .split(|byte| *byte == 0)
-            .filter(|name| !name.is_empty())
-        {
+        for name in output.stdout.split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
             let path = String::from_utf8(name.to_vec()).context("a file name is not UTF-8")?;
             let on_disk = root.join(&path);
             // A file deleted but not yet committed is still listed.
@@ -53,9 +45,7 @@ impl Tree {
     #[cfg(test)]
     pub(super) fn made_up(files: &[(&str, &str)]) -> Self {
         let owned = |(path, text): &(&str, &str)| ((*path).to_owned(), Some((*text).to_owned()));
-        Self {
-            files: files.iter().map(owned).collect(),
-        }
+        Self { files: files.iter().map(owned).collect() }
     }
 
     /// Returns the text of a file, or none when it is absent, too large or not text.
@@ -68,11 +58,7 @@ impl Tree {
         let folder = format!("{path}/");
         path.is_empty()
             || self.files.contains_key(path)
-            || self
-                .files
-                .range(folder.clone()..)
-                .next()
-                .is_some_and(|(name, _)| name.starts_with(&folder))
+            || self.files.range(folder.clone()..).next().is_some_and(|(name, _)| name.starts_with(&folder))
     }
 
     /// Returns every path in order.
@@ -82,9 +68,7 @@ impl Tree {
 
     /// Returns every text file in order.
     pub(super) fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.files
-            .iter()
-            .filter_map(|(path, text)| Some((path.as_str(), text.as_deref()?)))
+        self.files.iter().filter_map(|(path, text)| Some((path.as_str(), text.as_deref()?)))
     }
 
     /// Returns every Rust file in order.
@@ -96,9 +80,8 @@ impl Tree {
 
     /// Returns the folders of the workspace's crates with their manifests.
     pub(super) fn crates(&self) -> impl Iterator<Item = (&str, &str)> {
-        let manifests = self
-            .texts()
-            .filter_map(|(path, text)| Some((path.strip_suffix("/Cargo.toml")?, text)));
+        let manifests =
+            self.texts().filter_map(|(path, text)| Some((path.strip_suffix("/Cargo.toml")?, text)));
         manifests.filter(|(folder, _)| folder.starts_with("crates/") || !folder.contains('/'))
     }
 }
@@ -106,16 +89,12 @@ impl Tree {
 /// Returns what stands behind the last dot of a file's name; none for a name like `run` or `.gitignore`.
 pub(super) fn extension(path: &str) -> Option<&str> {
     let name = path.rsplit('/').next().unwrap_or(path);
-    name.rsplit_once('.')
-        .filter(|(stem, _)| !stem.is_empty())
-        .map(|(_, extension)| extension)
+    name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).map(|(_, extension)| extension)
 }
 
 /// Reads a file as text; a large or binary one gives none.
 fn read(path: &Path) -> anyhow::Result<Option<String>> {
-    let bytes = fs::metadata(path)
-        .with_context(|| format!("reading `{}`", path.display()))?
-        .len();
+    let bytes = fs::metadata(path).with_context(|| format!("reading `{}`", path.display()))?.len();
     if bytes > FILE_BYTES_MAX {
         return Ok(None);
     }
