@@ -21,19 +21,11 @@ struct Known {
     bytes: Option<Arc<Vec<u8>>>,
 }
 
-/// Cuts the newest segment: a context that ends within a commit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct HeadCut {
-    /// Bytes of the newest commit's native content that are kept.
-    pub keep_bytes: u64,
-}
-
 /// The commits of a chain, newest first, with their bytes.
 pub(crate) struct ChainSegments<'e> {
     engine: &'e Engine,
     walk: Walk<'e>,
     stop: Option<CommitId>,
-    cut: Option<HeadCut>,
     commits: Vec<Commit>,
     known: Vec<Known>,
     kept_bytes: u64,
@@ -46,17 +38,10 @@ impl<'e> ChainSegments<'e> {
             engine,
             walk: Walk::new(engine.store.as_ref(), from),
             stop,
-            cut: None,
             commits: Vec::new(),
             known: Vec::new(),
             kept_bytes: 0,
         }
-    }
-
-    /// Shows the newest commit's content only up to a byte.
-    pub(crate) fn cut_head(mut self, cut: Option<HeadCut>) -> Self {
-        self.cut = cut;
-        self
     }
 
     /// Returns the commits that were handed out, newest first.
@@ -105,12 +90,7 @@ impl<'e> ChainSegments<'e> {
             return Ok(None);
         };
         let native_id = commit.core.native_artifact();
-        let mut native = read_sized(self.engine, native_id, commit.native_bytes)?;
-        if self.commits.is_empty()
-            && let Some(cut) = self.cut
-        {
-            native.truncate(usize::try_from(cut.keep_bytes).unwrap_or(usize::MAX));
-        }
+        let native = read_sized(self.engine, native_id, commit.native_bytes)?;
         self.keep(native_id, &native);
         let prefix = match commit.core.commit_type {
             CommitType::Delta => None,

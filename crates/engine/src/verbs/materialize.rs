@@ -6,7 +6,7 @@ use stemmata_model::{Bytes, CommitId, Counts, EntryId, FormatId, Granularity, No
 use stemmata_runtimes::adapter::{Adapter, ContextPlan, Piece, PlanStop, Splitter};
 
 use crate::capture::ingest::source_error;
-use crate::chain::segments::{ChainSegments, HeadCut};
+use crate::chain::segments::ChainSegments;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 
@@ -85,7 +85,7 @@ impl Engine {
         let Some(ctx) = ctx else {
             return Ok(Self::empty(format));
         };
-        let mut context = self.plan_context(ctx, format, stop, None)?;
+        let mut context = self.plan_context(ctx, format, stop)?;
         let (bytes, counts) = context.write(&mut |piece: &[u8]| out.write_all(piece))?;
         Ok(context.finish(bytes, counts))
     }
@@ -105,13 +105,12 @@ impl Engine {
         }
     }
 
-    /// Plans a context; `cut` ends it within the newest commit.
+    /// Plans a context.
     pub(crate) fn plan_context(
         &self,
         ctx: CommitId,
         format: Option<&FormatId>,
         stop: Stop,
-        cut: Option<HeadCut>,
     ) -> Result<PlannedContext<'_>> {
         let commit = self.store.commit(ctx)?.ok_or(stemmata_store::StoreError::CommitMissing(ctx))?;
         let adapter = Self::adapter(&commit.core.format, "read")?;
@@ -130,7 +129,7 @@ impl Engine {
                 (PlanStop::Ancestor, Some(ancestor))
             }
         };
-        let mut chain = ChainSegments::new(self, Some(ctx), marked).cut_head(cut);
+        let mut chain = ChainSegments::new(self, Some(ctx), marked);
         let plan = adapter.plan_context(&mut chain, plan_stop).map_err(source_error)?;
         Ok(PlannedContext { plan, chain, adapter })
     }

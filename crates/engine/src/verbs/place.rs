@@ -85,7 +85,7 @@ impl Engine {
         let head = self.head(ctx, options.at_entry.as_deref())?;
         let commit =
             self.store.commit(head.ctx)?.ok_or(stemmata_store::StoreError::CommitMissing(head.ctx))?;
-        let context = self.plan_context(head.ctx, None, options.stop, None)?;
+        let context = self.plan_context(head.ctx, None, options.stop)?;
         let cwd = options.cwd.to_str().ok_or_else(|| EngineError::Refused {
             what: "placing the session",
             reasons: vec![format!("{} is no text that a transcript can name", options.cwd.display())],
