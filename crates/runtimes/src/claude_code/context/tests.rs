@@ -21,6 +21,10 @@ fn context(story: &Story, stop: PlanStop) -> (ContextPlan, Vec<usize>, Vec<u8>) 
     (plan, kept, bytes)
 }
 
+fn lines(bytes: &[u8]) -> Vec<&[u8]> {
+    bytes.split_inclusive(|&byte| byte == b'\n').collect()
+}
+
 /// What a loader would refuse or lose.
 fn trouble(bytes: &[u8]) -> Vec<String> {
     let validation = validated(bytes, None);
@@ -204,13 +208,18 @@ fn a_conversation_that_the_user_left_altogether_stays_out() {
     let mut story = Story::default();
     let first = story.prompt(None);
     story.about(first);
-    story.answer(first);
+    let old = story.answer(first);
+    story.push(json!({ "type": "mode", "mode": "plan" }));
     story.wait();
     let new = story.prompt(None);
     let answer = story.answer(new);
+    // Late, and of the old conversation: it must not look like a branch of the new one.
+    story.answer(old);
+    let last = story.prompt(Some(answer));
     for stop in STOPS {
         let (_, kept, bytes) = context(&story, stop);
-        assert_eq!(kept, [new, answer], "{stop:?}");
+        assert_eq!(kept, [new, answer, last], "{stop:?}");
+        assert_eq!(lines(&bytes).len(), 3, "what was about the old conversation only goes with it");
         assert_eq!(trouble(&bytes), Vec::<String>::new());
     }
 }
@@ -239,7 +248,7 @@ fn a_choice_that_is_overtaken_does_not_count_again_when_less_follows() {
     story.compaction(second, &[]);
     let (_, kept, bytes) = context(&story, PlanStop::Root);
     assert_eq!(kept, [first, answer, second]);
-    assert_eq!(trouble(&bytes), Vec::<String>::new());
+    assert_eq!(validated(&bytes, None).messages_sent, 3);
 }
 
 #[test]
@@ -363,10 +372,29 @@ fn a_record_below_one_that_the_compaction_keeps_leads_to_the_compaction() {
     let (_, kept, bytes) = context(&story, PlanStop::Compaction);
     assert_eq!(kept, [summary - 1, summary, answer, next]);
     assert_eq!(trouble(&bytes), Vec::<String>::new());
+    let chain = Chain::import(&story.bytes(), Granularity::Turn);
+    let mut newest = chain.newest();
+    super::plan(&mut newest, PlanStop::Compaction).expect("no storage, no error");
+    assert_eq!(newest.reads, 2, "the prompt and the compaction");
     let (plan, kept, bytes) = context(&story, PlanStop::Root);
     assert_eq!(kept, [first, answer, next]);
     assert_eq!((plan.skipped_compactions, plan.reparented.len()), (1, 0));
     assert_eq!(trouble(&bytes), Vec::<String>::new());
+}
+
+#[test]
+fn a_way_around_a_compaction_may_go_through_what_it_keeps() {
+    let mut story = Story::default();
+    let first = story.prompt(None);
+    let answer = story.answer(first);
+    let second = story.prompt(Some(answer));
+    story.compaction(second, &[first]);
+    story.wait();
+    let new = story.prompt(Some(answer));
+    for granularity in [Granularity::Turn, Granularity::Message] {
+        let (_, bytes) = Chain::import(&story.bytes(), granularity).context(PlanStop::Compaction);
+        assert_eq!(numbers(&bytes), [first, answer, new], "{granularity:?}");
+    }
 }
 
 #[test]
