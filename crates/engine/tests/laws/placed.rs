@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use proptest::prelude::*;
 use stemmata_engine::{Engine, PlaceOptions, Placed, Stop};
 use stemmata_model::CommitId;
+use stemmata_runtimes::registry;
 use stemmata_testkit::claude::ClaudeSession;
 
 use crate::support::{Folder, bytes_of, chain, closed, corpus, engine, import, jsonl_below, native};
@@ -20,6 +22,31 @@ fn options(folder: &Folder) -> PlaceOptions {
 
 fn place(engine: &Engine, ctx: CommitId, folder: &Folder) -> Placed {
     engine.place(ctx, &options(folder)).expect("placed")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn invariant_09_whatever_is_placed_passes_the_validator(seed in 0..10_000_u64) {
+        let folder = Folder::new();
+        let engine = engine();
+        let session = ClaudeSession::new(seed).turns(4).compactions(seed % 3).rewinds(seed % 2).subagents(seed % 2);
+        let tip = import(&engine, &folder.write("s.jsonl", &bytes_of(&session.build()))).session.tip.expect("a tip");
+        for ctx in closed(&engine, tip).into_iter().chain([tip]) {
+            for stop in [Stop::Compaction, Stop::Root] {
+                let done = engine.place(ctx, &PlaceOptions { stop, ..options(&folder) }).expect("placed");
+                let adapter = registry::by_format(&done.format).expect("an adapter");
+                let mut validator = adapter.validator(None);
+                let bytes = std::fs::read(&done.path).expect("a file");
+                bytes.split_inclusive(|byte| *byte == b'\n').for_each(|line| validator.line(line));
+                let verdict = validator.finish();
+                prop_assert!(verdict.is_accepted(), "{:?}", verdict.findings);
+                prop_assert_eq!(verdict.messages_sent, verdict.messages_present);
+                prop_assert_eq!(verdict.messages_sent, done.messages);
+            }
+        }
+    }
 }
 
 #[test]
