@@ -1,4 +1,5 @@
-//! Version 1 of the stored cursor: JSON, additive; unknown fields are ignored.
+//! Version 1 of the stored cursor: JSON, additive; unknown fields are ignored. Bytes are hexadecimal text, which
+//! takes half of what a list of numbers would: a cursor is written with every checkpoint.
 
 use serde::{Deserialize, Serialize};
 use stemmata_model::RulesHash;
@@ -13,11 +14,13 @@ const VERSION: u32 = 1;
 struct Stored {
     v: u32,
     format: String,
+    #[serde(with = "hex")]
     rules: [u8; 32],
     granularity: String,
     closed_bytes: u64,
     closed_line: u64,
     tip: Option<String>,
+    #[serde(with = "hex")]
     splitter: Vec<u8>,
     seen_bytes: u64,
     provisional: Vec<(String, u64)>,
@@ -26,7 +29,9 @@ struct Stored {
     length: u64,
     modified_s: i64,
     modified_ns: u32,
+    #[serde(with = "hex")]
     head: [u8; 32],
+    #[serde(with = "hex")]
     tail: [u8; 32],
     redacted_bytes: u64,
     commits: u64,
@@ -107,4 +112,70 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Cursor> {
         seen_entries: stored.seen_entries,
         seen_redacted_bytes: stored.seen_redacted_bytes,
     })
+}
+
+/// Bytes as hexadecimal text.
+mod hex {
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &impl AsRef<[u8]>, to: S) -> Result<S::Ok, S::Error> {
+        let text: String = bytes.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        to.serialize_str(&text)
+    }
+
+    pub(super) fn deserialize<'de, D, T>(from: D) -> Result<T, D::Error>
+    where
+        D: Deserializer<'de>,
+        T: TryFrom<Vec<u8>>,
+    {
+        let text = String::deserialize(from)?;
+        let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+        let bytes: Option<Vec<u8>> = text.as_bytes().chunks(2).map(byte).collect();
+        bytes
+            .and_then(|bytes| T::try_from(bytes).ok())
+            .ok_or_else(|| D::Error::custom("no hexadecimal bytes"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use stemmata_model::{CommitId, Granularity};
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_cursor_comes_back_and_any_bytes_are_one_or_none(
+            splitter in proptest::collection::vec(any::<u8>(), 0..300),
+            numbers: [u64; 4],
+            hash: [u8; 32],
+            tip: Option<[u8; 16]>,
+            modified_ns in -1_000_000_000_000_i128..4_000_000_000_000_000_000,
+            cut in 0..900_usize,
+        ) {
+            let cursor = Cursor {
+                format: "claude-code-v1".to_owned(),
+                rules: RulesHash(hash),
+                granularity: Granularity::Every(3),
+                closed_bytes: numbers[0],
+                closed_line: 2,
+                tip: tip.map(CommitId::from_bytes),
+                splitter,
+                seen_bytes: numbers[1],
+                provisional: vec![Provisional { commit: CommitId::from_bytes([7; 16]), bytes: numbers[2] }],
+                stamp: FileStamp { device: 1, inode: numbers[3], length: 5, modified_ns },
+                head: hash,
+                tail: [9; 32],
+                redacted_bytes: 3,
+                totals: ChainTotals { commits: 1, messages: 2, entries: 3, bytes: 4 },
+                seen_entries: 5,
+                seen_redacted_bytes: 6,
+            };
+            let stored = encode(&cursor);
+            prop_assert_eq!(decode(&stored), Some(cursor));
+            prop_assert_eq!(decode(&stored[..cut.min(stored.len() - 1)]), None);
+        }
+    }
 }
