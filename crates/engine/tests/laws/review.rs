@@ -245,7 +245,7 @@ fn an_import_under_other_rules_that_changes_all_was_not_linked() {
     let path = folder.write("s.jsonl", &bytes_of(&ClaudeSession::new(1).build()));
     let old = import(&engine, &path).session.tip.expect("a tip");
     let old = closed(&engine, old).last().copied().expect("a closed commit");
-    edit_cursor(&engine, &path, |cursor| cursor["rules"][0] = 255.into());
+    edit_cursor(&engine, &path, |cursor| cursor["rules"] = "ff".repeat(32).into());
     // Other rules replace other bytes: for the engine that is another file.
     folder.write("s.jsonl", &bytes_of(&ClaudeSession::new(2).build()));
     let captured = import(&engine, &path);
@@ -340,7 +340,7 @@ fn a_placed_file_that_was_read_again_was_no_longer_a_child() {
     let lost: [Lose<'_>; 3] = [
         &|_, _| {},
         &|engine, path| edit_cursor(engine, path, |cursor| cursor["v"] = 99.into()),
-        &|engine, path| edit_cursor(engine, path, |cursor| cursor["rules"][0] = 255.into()),
+        &|engine, path| edit_cursor(engine, path, |cursor| cursor["rules"] = "ff".repeat(32).into()),
     ];
     for (number, lose) in lost.into_iter().enumerate() {
         let folder = Folder::new();
