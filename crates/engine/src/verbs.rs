@@ -4,6 +4,7 @@ pub(crate) mod annotate;
 pub(crate) mod at;
 pub(crate) mod checkpoint;
 pub(crate) mod compact;
+pub(crate) mod count;
 pub(crate) mod current;
 pub(crate) mod diff;
 pub(crate) mod entries;

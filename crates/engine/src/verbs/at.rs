@@ -1,7 +1,7 @@
 //! Where within a chain a fork begins: at a commit, or at an entry of one.
 
 use stemmata_model::{
-    Closure, Commit, CommitCore, CommitId, CommitType, Entry, Granularity, Part, Role, Timestamp, artifact_id,
+    Closure, Commit, CommitCore, CommitId, CommitType, Entry, Part, Role, Timestamp, artifact_id,
 };
 use stemmata_store::{ContentPart, NewCommit, NewContent, Write};
 
@@ -9,6 +9,7 @@ use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{Candidate, EngineError, Result};
+use crate::verbs::count::count;
 use crate::verbs::find::CANDIDATES_MAX;
 
 /// Characters of an entry's id that are enough to name it.
@@ -100,11 +101,7 @@ impl Engine {
         let end = usize::try_from(keep).unwrap_or(usize::MAX).min(found.native.len());
         let head = found.native.get(..end).unwrap_or_default();
         let adapter = Self::adapter(&found.commit.core.format, "read")?;
-        let mut splitter = adapter.splitter(Granularity::Every(u32::MAX), None);
-        for line in head.split_inclusive(|byte| *byte == b'\n') {
-            splitter.line(line.strip_suffix(b"\n").unwrap_or(line), &mut Vec::new());
-        }
-        let facts = splitter.open();
+        let facts = count(adapter, head, &mut Vec::new());
         let floor = match found.commit.core.parent {
             Some(parent) => {
                 self.store.commit(parent)?.map_or(Timestamp::EPOCH, |known| known.core.created_at)

@@ -11,6 +11,7 @@ use crate::chain::segments::read_whole;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::verbs::at::one_line;
+use crate::verbs::count::count;
 use crate::verbs::snapshot::contents;
 
 /// Characters of a session's title at most, as the store bounds them.
@@ -325,11 +326,7 @@ fn counted(request: &CheckpointRequest, bytes: &[u8], notes: &mut Vec<Note>) -> 
         ));
         return given;
     };
-    let mut splitter = adapter.splitter(Granularity::Every(u32::MAX), None);
-    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        splitter.line(line.strip_suffix(b"\n").unwrap_or(line), notes);
-    }
-    let counts = splitter.open().counts;
+    let counts = count(adapter, bytes, notes).counts;
     if request.messages.is_some_and(|messages| messages != counts.messages) {
         let message = format!("{} messages were given, {} were found", given.messages, counts.messages);
         notes.push(Note::new(NoteCode::CountsCorrected, message));

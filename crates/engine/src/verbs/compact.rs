@@ -1,8 +1,7 @@
 //! `compact` and `uncompact`: a summary that stands for a chain, and the way back.
 
 use stemmata_model::{
-    Bytes, Closure, CommitCore, CommitId, CommitType, Counts, Estimate, FormatId, Granularity, TokenCounter,
-    artifact_id,
+    Bytes, Closure, CommitCore, CommitId, CommitType, Counts, Estimate, FormatId, TokenCounter, artifact_id,
 };
 use stemmata_store::{NewCommit, StoreError, Write};
 
@@ -10,6 +9,7 @@ use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
+use crate::verbs::count::count;
 use crate::verbs::materialize::{Materialized, Stop};
 use crate::verbs::snapshot::contents;
 
@@ -62,7 +62,7 @@ impl Engine {
             created_at,
         };
         let id = core.id();
-        let counts = Counts { tokens: tokens_after, ..count(adapter, &record) };
+        let counts = Counts { tokens: tokens_after, ..count(adapter, &record, &mut Vec::new()).counts };
         let mut batch = contents(artifact, &record);
         batch.push(Write::Commit(NewCommit {
             core,
@@ -121,22 +121,4 @@ impl Engine {
 
 fn refused(reason: &str) -> EngineError {
     EngineError::Refused { what: "the compaction", reasons: vec![reason.to_owned()] }
-}
-
-fn count(adapter: &'static dyn stemmata_runtimes::adapter::Adapter, bytes: &[u8]) -> Counts {
-    let mut splitter = adapter.splitter(Granularity::Every(u32::MAX), None);
-    let mut counts = Counts::default();
-    let mut add = |more: Counts| {
-        counts.messages += more.messages;
-        counts.entries += more.entries;
-        counts.tokens += more.tokens;
-    };
-    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        let cut = splitter.line(line.strip_suffix(b"\n").unwrap_or(line), &mut Vec::new());
-        for facts in [cut.before, cut.after].into_iter().flatten() {
-            add(facts.counts);
-        }
-    }
-    add(splitter.open().counts);
-    counts
 }

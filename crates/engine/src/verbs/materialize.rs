@@ -2,13 +2,14 @@
 
 use std::io::{self, Write};
 
-use stemmata_model::{Bytes, CommitId, Counts, EntryId, FormatId, Granularity, Note, NoteCode};
-use stemmata_runtimes::adapter::{Adapter, ContextPlan, Piece, PlanStop, Splitter};
+use stemmata_model::{Bytes, CommitId, Counts, EntryId, FormatId, Note, NoteCode};
+use stemmata_runtimes::adapter::{Adapter, ContextPlan, Piece, PlanStop};
 
 use crate::capture::ingest::source_error;
 use crate::chain::segments::ChainSegments;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
+use crate::verbs::count::LineCounter;
 
 /// Where a materialization stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -177,7 +178,7 @@ impl PlannedContext<'_> {
                 ends_with_newline = run.last() == Some(&b'\n');
             }
         }
-        Ok((bytes, counter.finish()))
+        Ok((bytes, counter.finish().counts))
     }
 
     pub(crate) fn finish(self, bytes: Bytes, counts: Counts) -> Materialized {
@@ -239,63 +240,4 @@ fn piece_runs<'a>(piece: &'a Piece, content: &'a [u8]) -> Result<Vec<&'a [u8]>> 
     }
     runs.push(whole.get(at..).ok_or_else(outside)?);
     Ok(runs)
-}
-
-/// Counts entries of a stream of bytes by lines, through the adapter's splitter.
-struct LineCounter {
-    splitter: Box<dyn Splitter>,
-    line: Vec<u8>,
-    closed: Counts,
-}
-
-impl LineCounter {
-    fn new(adapter: &'static dyn Adapter) -> Self {
-        Self {
-            splitter: adapter.splitter(Granularity::Turn, None),
-            line: Vec::new(),
-            closed: Counts::default(),
-        }
-    }
-
-    fn bytes(&mut self, bytes: &[u8]) {
-        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
-            if let Some(end) = part.strip_suffix(b"\n") {
-                if self.line.is_empty() {
-                    self.count(end);
-                } else {
-                    self.line.extend_from_slice(end);
-                    let line = std::mem::take(&mut self.line);
-                    self.count(&line);
-                }
-            } else {
-                self.line.extend_from_slice(part);
-            }
-        }
-    }
-
-    fn is_between_lines(&self) -> bool {
-        self.line.is_empty()
-    }
-
-    fn add(&mut self, counts: Counts) {
-        add(&mut self.closed, counts);
-    }
-
-    fn count(&mut self, line: &[u8]) {
-        let cut = self.splitter.line(line, &mut Vec::new());
-        for facts in [cut.before, cut.after].into_iter().flatten() {
-            add(&mut self.closed, facts.counts);
-        }
-    }
-
-    fn finish(mut self) -> Counts {
-        add(&mut self.closed, self.splitter.open().counts);
-        self.closed
-    }
-}
-
-fn add(total: &mut Counts, more: Counts) {
-    total.messages += more.messages;
-    total.entries += more.entries;
-    total.tokens += more.tokens;
 }

@@ -73,6 +73,16 @@ fn a_checkpoint_is_queryable_at_once_and_carries_what_was_given() {
 }
 
 #[test]
+fn a_checkpoint_that_holds_boundaries_counts_all_of_its_entries() {
+    let engine = engine();
+    let lines = stemmata_testkit::claude::ClaudeSession::new(3).turns(4).compactions(1).build().lines;
+    let entries = u64::try_from(lines.len()).expect("small");
+    let made = checkpoint(&engine, &request(None, (lines.join("\n") + "\n").into_bytes(), 1));
+    let commit = engine.store().commit(made).expect("read").expect("there");
+    assert_eq!(commit.counts.entries, entries);
+}
+
+#[test]
 fn a_retry_with_the_same_key_is_the_same_commit() {
     let engine = engine();
     let first = CheckpointRequest {
