@@ -1,27 +1,15 @@
 //! Invariant 9 and the way back: what is placed passes the validator, and what a client appends is a child.
 
-use std::path::PathBuf;
-
 use proptest::prelude::*;
 use stemmata_engine::{Engine, PlaceOptions, Placed, Stop};
 use stemmata_model::CommitId;
 use stemmata_runtimes::registry;
 use stemmata_testkit::claude::ClaudeSession;
 
-use crate::support::{Folder, bytes_of, chain, closed, corpus, engine, import, jsonl_below, native};
-
-fn options(folder: &Folder) -> PlaceOptions {
-    PlaceOptions {
-        config_dir: folder.path().join("client"),
-        cwd: PathBuf::from("/new/place"),
-        stop: Stop::Compaction,
-        at_entry: None,
-        client_version: None,
-    }
-}
+use crate::support::{Folder, bytes_of, chain, closed, corpus, engine, import, jsonl_below, native, placing};
 
 fn place(engine: &Engine, ctx: CommitId, folder: &Folder) -> Placed {
-    engine.place(ctx, &options(folder)).expect("placed")
+    engine.place(ctx, &placing(folder)).expect("placed")
 }
 
 proptest! {
@@ -35,7 +23,7 @@ proptest! {
         let tip = import(&engine, &folder.write("s.jsonl", &bytes_of(&session.build()))).session.tip.expect("a tip");
         for ctx in closed(&engine, tip).into_iter().chain([tip]) {
             for stop in [Stop::Compaction, Stop::Root] {
-                let done = engine.place(ctx, &PlaceOptions { stop, ..options(&folder) }).expect("placed");
+                let done = engine.place(ctx, &PlaceOptions { stop, ..placing(&folder) }).expect("placed");
                 let adapter = registry::by_format(&done.format).expect("an adapter");
                 let mut validator = adapter.validator(None);
                 let bytes = std::fs::read(&done.path).expect("a file");
@@ -66,7 +54,7 @@ fn invariant_09_every_commit_of_every_corpus_session_can_be_placed() {
         let ids: Vec<CommitId> = chain(&engine, tip).iter().map(|commit| commit.id).collect();
         let step = (ids.len() / 4).max(1);
         for ctx in ids.iter().step_by(step).chain([&tip]) {
-            let done = engine.place(*ctx, &options(&folder));
+            let done = engine.place(*ctx, &placing(&folder));
             let done = done.unwrap_or_else(|error| panic!("{ctx} of {}: {error}", path.display()));
             assert!(done.path.exists() && done.messages > 0, "{ctx} of {}", path.display());
             std::fs::remove_file(&done.path).expect("removed");
@@ -137,7 +125,7 @@ fn a_fork_at_an_entry_includes_an_answer_and_gives_a_prompt_back() {
         .expect("a prompt");
     let uuid = field(prompt, "uuid").expect("an id");
     let done = engine
-        .place(tip, &PlaceOptions { at_entry: Some(uuid.clone()), ..options(&folder) })
+        .place(tip, &PlaceOptions { at_entry: Some(uuid.clone()), ..placing(&folder) })
         .expect("placed");
     assert!(done.prompt.is_some_and(|text| !text.is_empty()), "the prompt comes back for editing");
     assert!(!std::fs::read_to_string(&done.path).expect("a file").contains(&format!("\"uuid\":\"{uuid}\"")));
@@ -146,7 +134,7 @@ fn a_fork_at_an_entry_includes_an_answer_and_gives_a_prompt_back() {
         session.lines.iter().find(|line| line.contains("\"type\":\"assistant\"")).expect("an answer");
     let uuid = field(answer, "uuid").expect("an id");
     let done = engine
-        .place(tip, &PlaceOptions { at_entry: Some(uuid.clone()), ..options(&folder) })
+        .place(tip, &PlaceOptions { at_entry: Some(uuid.clone()), ..placing(&folder) })
         .expect("placed");
     assert!(done.prompt.is_none());
     assert!(std::fs::read_to_string(&done.path).expect("a file").contains(&uuid));
@@ -162,6 +150,6 @@ fn a_fork_at_an_entry_includes_an_answer_and_gives_a_prompt_back() {
         .find(|line| line.contains("\"role\":\"user\"") && !line.contains("isMeta\":true"))
         .expect("a prompt");
     let uuid = field(first, "uuid").expect("an id");
-    let refused = engine.place(tip, &PlaceOptions { at_entry: Some(uuid), ..options(&folder) });
+    let refused = engine.place(tip, &PlaceOptions { at_entry: Some(uuid), ..placing(&folder) });
     assert!(refused.is_err_and(|error| error.kind() == stemmata_engine::ErrorKind::Refused));
 }

@@ -19,7 +19,7 @@ use stemmata_store::{
 use stemmata_testkit::claude::ClaudeSession;
 use stemmata_testkit::faulty::{Fault, FaultyStore};
 
-use crate::support::{Folder, bytes_of, chain, closed, engine, engine_on, import, memory, native};
+use crate::support::{Folder, bytes_of, chain, closed, engine, engine_on, import, memory, native, placing};
 
 /// A record of a made-up conversation, as a line: number `n` hangs on `n - 1`.
 fn record(n: u32, role: &str, text: &str) -> String {
@@ -73,16 +73,6 @@ fn tips(engine: &Engine) -> Vec<CommitId> {
 fn key_of(path: &Path) -> SessionKey {
     let path = path.canonicalize().expect("a file").to_string_lossy().into_owned();
     SessionKey { machine: MachineId::new("m1").expect("a name"), path }
-}
-
-fn placing(folder: &Folder) -> PlaceOptions {
-    PlaceOptions {
-        config_dir: folder.path().join("client"),
-        cwd: PathBuf::from("/new/place"),
-        stop: Stop::Compaction,
-        at_entry: None,
-        client_version: None,
-    }
 }
 
 fn append(path: &Path, text: &str) {

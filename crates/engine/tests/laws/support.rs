@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use stemmata_engine::{CaptureOptions, Captured, Clock, Engine, Identity, NewIds};
+use stemmata_engine::{CaptureOptions, Captured, Clock, Engine, Identity, NewIds, PlaceOptions, Stop};
 use stemmata_model::{Commit, CommitId, MachineId, SessionId, Timestamp};
 use stemmata_store::{MemoryStore, Store, StoreIdentity};
 use stemmata_testkit::claude::Transcript;
@@ -114,6 +114,17 @@ pub(crate) fn native(engine: &Engine, ctx: CommitId) -> Vec<u8> {
     let mut bytes = Vec::new();
     engine.native(ctx, &mut bytes).expect("native");
     bytes
+}
+
+/// Places below a folder, as a client of its own would have it.
+pub(crate) fn placing(folder: &Folder) -> PlaceOptions {
+    PlaceOptions {
+        config_dir: folder.path().join("client"),
+        cwd: PathBuf::from("/new/place"),
+        stop: Stop::Compaction,
+        at_entry: None,
+        client_version: None,
+    }
 }
 
 /// Returns the corpus, or says that the test was skipped.
