@@ -16,10 +16,10 @@ use crate::seam::StoreIdentity;
 const APPLICATION_ID: i32 = 0x5354_454d;
 
 /// The newest format that this version reads.
-const READ_VERSION: u32 = 1;
+const READ_VERSION: u32 = 2;
 
 /// What brings a store from one write version to the next, oldest first; append-only.
-const MIGRATIONS: [&str; 1] = [include_str!("schema/0001.sql")];
+const MIGRATIONS: [&str; 2] = [include_str!("schema/0001.sql"), include_str!("schema/0002.sql")];
 
 const OPENING: &str = "opening the store";
 
@@ -48,7 +48,11 @@ pub(super) fn prepare(connection: &mut Connection, path: &Path) -> Result<StoreI
             .execute_batch(&format!("PRAGMA application_id = {APPLICATION_ID}"))
             .during("making the store")?;
         transaction
-            .execute("INSERT INTO store VALUES (1, 1, 0, randomblob(16), randomblob(32))", [])
+            .execute(
+                "INSERT INTO store (one, read_version, write_version, store_id, secret) \
+                 VALUES (1, 1, 0, randomblob(16), randomblob(32))",
+                [],
+            )
             .during("making the store")?;
     }
     transaction

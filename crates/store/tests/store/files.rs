@@ -136,9 +136,9 @@ fn a_store_of_a_newer_format_is_refused_or_left_as_it_is() {
         .expect("what the newer version wrote");
     assert_eq!(kept, (3, 1, 7, 9));
 
-    newer.execute("UPDATE store SET read_version = 2", []).expect("a format that has to be understood");
+    newer.execute("UPDATE store SET read_version = 99", []).expect("a format that has to be understood");
     let error = try_open(home.path()).expect_err("it cannot be read");
-    assert_eq!(error.to_string(), "the store has format 2, and this version reads up to 1");
+    assert_eq!(error.to_string(), "the store has format 99, and this version reads up to 2");
     assert_eq!(error.kind(), StoreErrorKind::Incompatible);
 }
 
