@@ -2,6 +2,7 @@
 //! Not a recording: every word is ours, only field names, their order and the links are the client's.
 
 mod checks;
+mod copies;
 mod dialect;
 mod lines;
 mod metadata;
@@ -14,6 +15,7 @@ mod tools;
 mod tests;
 
 pub use checks::faults;
+pub use copies::{CopyKind, copy_of};
 pub use dialect::Dialect;
 pub use lines::{Api, At, Kept, Lines, ToolResult};
 pub use metadata::{
