@@ -86,8 +86,10 @@ impl App {
         let home = self.home()?;
         let identity = self.identity(home)?;
         let waited = self.config.get(Key::WaitMs).and_then(|text| text.parse().ok());
-        let options =
-            waited.map_or_else(SqliteOptions::default, |busy_timeout_ms| SqliteOptions { busy_timeout_ms });
+        let mut options = SqliteOptions::default();
+        if let Some(busy_timeout_ms) = waited {
+            options.busy_timeout_ms = busy_timeout_ms;
+        }
         let store = SqliteStore::open(&home.store(), options)
             .map_err(|source| CliError::OpenStore { folder: home.store(), source })?;
         let engine = Engine::new(Arc::new(store), Arc::clone(&self.clock), Arc::new(RandomIds), identity);

@@ -5,6 +5,7 @@
 mod bounds;
 pub mod conformance;
 mod error;
+mod files;
 mod memory;
 mod project;
 mod seam;
@@ -12,6 +13,7 @@ mod sqlite;
 mod write;
 
 pub use error::{StoreError, StoreErrorKind};
+pub use files::{FileLock, Files, NewFile, OpenFile, SystemFiles};
 pub use memory::MemoryStore;
 pub use seam::{
     BATCH_WRITES_MAX, BatchOutcome, CURSOR_BYTES_MAX, DEPTH_MAX, Damage, PAGE_ROWS_MAX, PART_BYTES_MAX,

@@ -76,7 +76,7 @@ impl Log {
         if thread.is_none() {
             let copier = Copier {
                 path: self.path.clone(),
-                options: self.options,
+                options: self.options.clone(),
                 pages: Arc::clone(&self.pages),
                 signal: Arc::clone(&self.signal),
                 group: Arc::clone(group),
@@ -146,7 +146,7 @@ struct Copier {
 
 impl Copier {
     fn run(self) {
-        let Ok(connection) = open::connect(&self.path, self.options) else {
+        let Ok(connection) = open::connect(&self.path, &self.options) else {
             return;
         };
         while self.signal.wait() == Wish::Copy {

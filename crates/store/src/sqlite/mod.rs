@@ -76,13 +76,13 @@ impl SqliteStore {
     /// `NotAStore` for another file, `TooNew` for a format that this version cannot read, `Locked`, `Full`,
     /// `ReadOnly`, `Io`, `Backend`.
     pub fn open(dir: &Path, options: SqliteOptions) -> Result<Self, StoreError> {
-        let opened = open::open_store(dir, options).map_err(|error| waited(error, options));
+        let opened = open::open_store(dir, &options).map_err(|error| waited(error, &options));
         let (path, mut connection, identity) = opened?;
-        let log = Log::new(path.clone(), options);
+        let log = Log::new(path.clone(), options.clone());
         log.watch(&mut connection).during("opening the store")?;
         Ok(Self {
             log,
-            pool: Pool::new(path.clone(), options),
+            pool: Pool::new(path.clone(), options.clone()),
             group: Arc::new(Group::new(Writer::new(connection))),
             path,
             options,
@@ -94,7 +94,7 @@ impl SqliteStore {
         self.pool
             .reader()
             .and_then(|mut reader| act(&mut reader))
-            .map_err(|error| waited(error, self.options))
+            .map_err(|error| waited(error, &self.options))
     }
 
     /// Bytes of the database and the files beside it.
@@ -109,7 +109,7 @@ impl SqliteStore {
 }
 
 /// Fills in how long a lock was waited for, where the place that failed did not know.
-fn waited(error: StoreError, options: SqliteOptions) -> StoreError {
+fn waited(error: StoreError, options: &SqliteOptions) -> StoreError {
     match error {
         StoreError::Locked { waited_ms: 0 } => StoreError::Locked { waited_ms: options.busy_timeout_ms },
         other => other,
@@ -124,7 +124,7 @@ impl Store for SqliteStore {
         }
         let answer = self.group.commit(prepare::prepare(batch));
         self.log.look(&self.group);
-        answer.map_err(|error| waited(error, self.options))
+        answer.map_err(|error| waited(error, &self.options))
     }
 
     fn commit(&self, id: CommitId) -> Result<Option<Commit>, StoreError> {

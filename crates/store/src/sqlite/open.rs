@@ -5,6 +5,7 @@
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use super::failure::store_error;
 use super::versions;
 use crate::error::StoreError;
+use crate::files::{Files, SystemFiles};
 use crate::seam::StoreIdentity;
 
 /// The file of a store in its directory.
@@ -33,10 +35,12 @@ const STATEMENTS_MAX: usize = 96;
 const PAUSE_MAX: Duration = Duration::from_millis(5);
 
 /// How a store is opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct SqliteOptions {
     /// How long a write or an opening waits for other processes before it fails as `Locked`, in milliseconds.
     pub busy_timeout_ms: u64,
+    /// What keeps the files beside the database; a test gives another.
+    pub files: Arc<dyn Files>,
 }
 
 /// Long enough for another process to write its largest batch to a slow disk.
@@ -44,14 +48,14 @@ const BUSY_TIMEOUT_MS: u64 = 10_000;
 
 impl Default for SqliteOptions {
     fn default() -> Self {
-        Self { busy_timeout_ms: BUSY_TIMEOUT_MS }
+        Self { busy_timeout_ms: BUSY_TIMEOUT_MS, files: Arc::new(SystemFiles) }
     }
 }
 
 /// Opens or makes the store of a directory.
 pub(super) fn open_store(
     dir: &Path,
-    options: SqliteOptions,
+    options: &SqliteOptions,
 ) -> Result<(PathBuf, Connection, StoreIdentity), StoreError> {
     make_directory(dir)?;
     // Links above the directory are the user's choice; below it there are none.
@@ -71,7 +75,7 @@ pub(super) fn open_store(
 }
 
 /// Sets up an empty database, patiently: SQLite does not wait by itself where several processes begin at once.
-fn start_log(connection: &Connection, path: &Path, options: SqliteOptions) -> Result<(), StoreError> {
+fn start_log(connection: &Connection, path: &Path, options: &SqliteOptions) -> Result<(), StoreError> {
     let sql = format!(
         "PRAGMA page_size = {PAGE_BYTES}; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;"
     );
@@ -89,7 +93,7 @@ fn start_log(connection: &Connection, path: &Path, options: SqliteOptions) -> Re
 }
 
 /// Opens one more connection to a store that is open: for reads.
-pub(super) fn connect_reader(path: &Path, options: SqliteOptions) -> Result<Connection, StoreError> {
+pub(super) fn connect_reader(path: &Path, options: &SqliteOptions) -> Result<Connection, StoreError> {
     let connection = connect(path, options)?;
     connection
         .execute_batch("PRAGMA query_only = ON;")
@@ -98,7 +102,7 @@ pub(super) fn connect_reader(path: &Path, options: SqliteOptions) -> Result<Conn
 }
 
 /// Opens a connection and sets up what every connection needs.
-pub(super) fn connect(path: &Path, options: SqliteOptions) -> Result<Connection, StoreError> {
+pub(super) fn connect(path: &Path, options: &SqliteOptions) -> Result<Connection, StoreError> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let mut connection = Connection::open_with_flags(path, flags).map_err(|error| {

@@ -18,7 +18,7 @@ pub(crate) fn open(dir: &Path) -> SqliteStore {
 }
 
 pub(crate) fn try_open(dir: &Path) -> Result<SqliteStore, StoreError> {
-    SqliteStore::open(dir, SqliteOptions { busy_timeout_ms: 50 })
+    SqliteStore::open(dir, SqliteOptions { busy_timeout_ms: 50, ..SqliteOptions::default() })
 }
 
 pub(crate) fn new_commit(parent: Option<CommitId>, artifact: ArtifactId, micros: i64) -> NewCommit {

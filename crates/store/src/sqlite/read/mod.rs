@@ -52,7 +52,7 @@ impl Pool {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let reader = match idle {
             Some(reader) => reader,
-            None => Reader::new(open::connect_reader(&self.path, self.options)?),
+            None => Reader::new(open::connect_reader(&self.path, &self.options)?),
         };
         Ok(Borrowed { pool: self, reader: Some(reader) })
     }

@@ -1,0 +1,264 @@
+//! The files that a store keeps beside its database, as a layer that tests can stand in for.
+//!
+//! What is in them is not known here; the database's own files are SQLite's.
+
+use std::fmt::Debug;
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+/// What a store does with files of its own. [`SystemFiles`] is the real one.
+///
+/// - **Durable**: what was written is safe after [`NewFile::sync`]; a name is safe after
+///   [`Files::sync_directory`] of its directory. Before that a crash may lose, cut or reorder it.
+/// - **For the owner only**: files have mode 0600 and directories 0700 where the system knows modes.
+/// - **No links**: a link in the place of a file is not followed.
+/// - **Concurrent**: every method may be called from any thread.
+pub trait Files: Debug + Send + Sync {
+    /// Makes a directory unless it is there. Its parent must be there.
+    ///
+    /// # Errors
+    /// The system's own, as for every method below.
+    fn make_directory(&self, directory: &Path) -> io::Result<()>;
+
+    /// Makes a new, empty file and opens it for writing; `AlreadyExists` where the name is taken.
+    fn create(&self, path: &Path) -> io::Result<Box<dyn NewFile>>;
+
+    /// Opens a file for reading; `NotFound` where it is not there, an error for a link or a directory.
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn OpenFile>>;
+
+    /// Gives a file another name in the same directory, in one step; a file or link of that name is replaced.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Removes a file; `NotFound` where it is not there. Those who have it open can go on reading it.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+
+    /// Makes the names in a directory durable: files that were made, renamed and removed.
+    fn sync_directory(&self, directory: &Path) -> io::Result<()>;
+
+    /// Returns the names in a directory, in any order; `NotFound` where it is not there.
+    fn list(&self, directory: &Path) -> io::Result<Vec<String>>;
+
+    /// Takes a lock that other processes and other callers of this one respect, on a file that is made where
+    /// it is not there. None where somebody else has it. It ends when it is dropped, and with the process.
+    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn FileLock>>>;
+}
+
+/// A file that is being written, from its start on.
+pub trait NewFile: Debug + Send {
+    /// Adds bytes at the end.
+    ///
+    /// # Errors
+    /// The system's own; how much was written is not known then.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Returns when all that was written is durable.
+    ///
+    /// # Errors
+    /// The system's own; nothing is known to be durable then.
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+/// A file that is being read.
+pub trait OpenFile: Debug + Send + Sync {
+    /// Returns its length in bytes.
+    ///
+    /// # Errors
+    /// The system's own.
+    fn length(&self) -> io::Result<u64>;
+
+    /// Fills `into` with the bytes from `offset` on; `UnexpectedEof` where the file ends before.
+    ///
+    /// # Errors
+    /// The system's own.
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()>;
+}
+
+/// A lock that is held until it is dropped.
+pub trait FileLock: Debug + Send + Sync {}
+
+/// The file system.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemFiles;
+
+#[derive(Debug)]
+struct Reading(File);
+
+#[derive(Debug)]
+struct Held(#[expect(dead_code, reason = "the lock lasts as long as the file is open")] File);
+
+impl FileLock for Held {}
+
+impl Files for SystemFiles {
+    fn make_directory(&self, directory: &Path) -> io::Result<()> {
+        let mut builder = DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        match builder.create(directory) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                if fs::symlink_metadata(directory)?.is_dir() { Ok(()) } else { Err(no_file("directory")) }
+            }
+            done => done,
+        }
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Box<dyn NewFile>> {
+        let file = owner_only(OpenOptions::new().write(true).create_new(true)).open(path)?;
+        Ok(Box::new(file))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn OpenFile>> {
+        // The directory is its owner's alone: nobody can put a link there between the two calls.
+        if !fs::symlink_metadata(path)?.is_file() {
+            return Err(no_file("file"));
+        }
+        Ok(Arc::new(Reading(File::open(path)?)))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn sync_directory(&self, directory: &Path) -> io::Result<()> {
+        // Windows has no handle of a directory to sync; its file systems journal names.
+        if cfg!(windows) { Ok(()) } else { File::open(directory)?.sync_all() }
+    }
+
+    fn list(&self, directory: &Path) -> io::Result<Vec<String>> {
+        fs::read_dir(directory)?
+            .filter_map(|entry| match entry {
+                // Names that are no text are none of ours.
+                Ok(entry) => entry.file_name().into_string().ok().map(Ok),
+                Err(error) => Some(Err(error)),
+            })
+            .collect()
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn FileLock>>> {
+        let there = fs::symlink_metadata(path);
+        if there.is_ok_and(|metadata| !metadata.is_file()) {
+            return Err(no_file("file"));
+        }
+        let file = owner_only(OpenOptions::new().write(true).create(true).truncate(false)).open(path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Box::new(Held(file)))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+}
+
+impl NewFile for File {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.write_all(bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_all()
+    }
+}
+
+impl OpenFile for Reading {
+    fn length(&self) -> io::Result<u64> {
+        self.0.metadata().map(|metadata| metadata.len())
+    }
+
+    #[cfg(unix)]
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        std::os::unix::fs::FileExt::read_exact_at(&self.0, into, offset)
+    }
+
+    #[cfg(windows)]
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        let mut done = 0;
+        while let Some(rest) = into.get_mut(done..).filter(|rest| !rest.is_empty()) {
+            let from = offset + u64::try_from(done).expect("a length fits 64 bits");
+            match std::os::windows::fs::FileExt::seek_read(&self.0, rest, from)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                read => done += read,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn owner_only(options: &mut OpenOptions) -> &mut OpenOptions {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    options
+}
+
+fn no_file(wanted: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, format!("something else stands where a {wanted} should"))
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_made_once_read_at_a_place_renamed_and_removed() {
+        let home = TempDir::new().expect("a directory");
+        let files: &dyn Files = &SystemFiles;
+        let dir = home.path().join("packs");
+        assert!(files.list(&dir).is_err_and(|error| error.kind() == io::ErrorKind::NotFound));
+        files.make_directory(&dir).expect("made");
+        files.make_directory(&dir).expect("there already");
+        let (first, second) = (dir.join("first"), dir.join("second"));
+        let mut file = files.create(&first).expect("made");
+        file.append(b"0123")
+            .and_then(|()| file.append(b"456789"))
+            .and_then(|()| file.sync())
+            .expect("written");
+        assert!(files.create(&first).is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists));
+        files.rename(&first, &second).expect("renamed");
+        files.sync_directory(&dir).expect("synced");
+        assert_eq!(files.list(&dir).expect("names"), ["second"]);
+        let open = files.open(&second).expect("there");
+        let mut read = [0; 4];
+        open.read_at(5, &mut read).expect("within");
+        assert_eq!((&read, open.length().expect("known")), (b"5678", 10));
+        assert!(open.read_at(7, &mut read).is_err_and(|error| error.kind() == io::ErrorKind::UnexpectedEof));
+        files.remove(&second).expect("removed");
+        open.read_at(0, &mut read).expect("still open");
+        assert!(files.open(&second).is_err_and(|error| error.kind() == io::ErrorKind::NotFound));
+    }
+
+    #[test]
+    fn one_at_a_time_has_the_lock() {
+        let home = TempDir::new().expect("a directory");
+        let path = home.path().join("lock");
+        let held = SystemFiles.lock(&path).expect("a lock");
+        assert!(held.is_some());
+        assert!(SystemFiles.lock(&path).expect("a look").is_none());
+        drop(held);
+        assert!(SystemFiles.lock(&path).expect("a look").is_some());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn files_are_for_their_owner_and_links_are_not_followed() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let home = TempDir::new().expect("a directory");
+        let dir = home.path().join("packs");
+        SystemFiles.make_directory(&dir).expect("made");
+        let (file, link) = (dir.join("file"), dir.join("link"));
+        SystemFiles.create(&file).expect("made");
+        symlink(&file, &link).expect("a link");
+        let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
+        assert_eq!((mode(&dir), mode(&file)), (0o700, 0o600));
+        assert!(SystemFiles.open(&link).is_err() && SystemFiles.lock(&link).is_err());
+        assert!(SystemFiles.create(&link).is_err());
+        symlink(&dir, home.path().join("other")).expect("a link");
+        assert!(SystemFiles.make_directory(&home.path().join("other")).is_err());
+        SystemFiles.rename(&file, &link).expect("renamed");
+        assert!(fs::symlink_metadata(&link).expect("there").is_file(), "the link is replaced");
+    }
+}
