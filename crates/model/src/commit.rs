@@ -105,6 +105,8 @@ pub enum Closure {
     Provisional,
     /// It was provisional, and other commits of the same transcript now cover its bytes.
     Covered,
+    /// Its contents were forgotten: a hole in the chain, which keeps its id, its parent and its figures.
+    Forgotten,
 }
 
 impl Closure {
@@ -114,6 +116,7 @@ impl Closure {
             Self::Closed => "closed",
             Self::Provisional => "provisional",
             Self::Covered => "covered",
+            Self::Forgotten => "forgotten",
         }
     }
 }

@@ -33,6 +33,8 @@ pub enum NoteCode {
     Conflict,
     /// Something was left out for its size.
     TooLarge,
+    /// Something was left out, or not taken in, because it was forgotten.
+    Forgotten,
     /// Anything else that degraded a result.
     Degraded,
 }
@@ -55,6 +57,7 @@ impl NoteCode {
             Self::Redacted => "redacted",
             Self::Conflict => "conflict",
             Self::TooLarge => "too_large",
+            Self::Forgotten => "forgotten",
             Self::Degraded => "degraded",
         }
     }

@@ -41,8 +41,7 @@ pub(crate) fn check_range(offset: u64, length: u64, whole: u64) -> Result<u64, S
 fn check_write(write: &Write) -> Result<(), StoreError> {
     match write {
         Write::Content(content) => check_parts(content.parts()),
-        Write::Commit(_) | Write::Link(_) => Ok(()),
-        Write::Cover { parts, .. } => check_parts(parts),
+        Write::Commit(_) | Write::Link(_) | Write::Cover { .. } => Ok(()),
         Write::Sighting { sighting, .. } => check_sighting(sighting),
         Write::Session(session) => check_session(session),
         Write::ExpectCursor { key, .. } => check_path(&key.path),

@@ -16,6 +16,12 @@ pub enum StoreError {
         /// The parent that it names.
         parent: CommitId,
     },
+    /// A commit that was forgotten, and that nothing brings back unless somebody takes that back.
+    #[error("{0} was forgotten, and stays so until `stemma forget --undo` takes it back")]
+    Forgotten(CommitId),
+    /// The bytes of this content were forgotten; its hash and its length are what is left.
+    #[error("the content {0} was forgotten")]
+    ContentForgotten(ArtifactId),
     /// Content that is referred to is not there.
     #[error("{0} is not in the store")]
     ContentMissing(ArtifactId),
@@ -136,8 +142,11 @@ impl StoreError {
     /// Returns the kind.
     pub const fn kind(&self) -> StoreErrorKind {
         match self {
-            Self::CommitMissing(_) | Self::ContentMissing(_) => StoreErrorKind::NotFound,
+            Self::CommitMissing(_) | Self::ContentMissing(_) | Self::ContentForgotten(_) => {
+                StoreErrorKind::NotFound
+            }
             Self::ParentMissing { .. }
+            | Self::Forgotten(_)
             | Self::Conflict(_)
             | Self::CursorMoved { .. }
             | Self::Bound { .. }

@@ -224,16 +224,13 @@ pub struct AuditRecord {
 pub enum Write {
     /// Stores a content; each literal part becomes a content of its own. Already there: nothing happens.
     Content(NewContent),
-    /// Stores a commit. Already there: closes it where it was provisional, else nothing happens.
+    /// Stores a commit. Already there: closes it where it was provisional, else nothing happens. One that was
+    /// forgotten is refused as `Forgotten`, whether its hole is still there or not.
     Commit(NewCommit),
-    /// Marks a provisional commit as covered by others of the same transcript, and, where parts are given,
-    /// keeps its native content as those ranges from now on, unless other contents refer to its own bytes.
-    /// A closed commit is left alone. Parts with another hash than the content are refused as `Corrupt`.
+    /// Marks a provisional commit as covered by others of the same transcript; any other commit is left alone.
     Cover {
         /// The provisional commit.
         commit: CommitId,
-        /// What its native content is made of now; empty leaves it as it is.
-        parts: Vec<ContentPart>,
     },
     /// Records where a commit was captured. Merges as a set: two that differ only in trigger, time and range
     /// are the same one, of which the earlier stays. (Ticket and thread tell sightings apart, so that a

@@ -50,6 +50,7 @@ impl ShortIds {
 /// Returns the mark of a commit: what it is at a glance.
 pub(crate) const fn mark(commit: &Commit) -> (&'static str, Style) {
     match (commit.core.commit_type, commit.closure) {
+        (_, Closure::Forgotten) => ("✕", Style::Open),
         (CommitType::Compaction, _) => ("◆", Style::Compaction),
         (CommitType::Snapshot { .. }, _) => ("■", Style::Compaction),
         (CommitType::Delta, Closure::Provisional) => ("○", Style::Open),

@@ -215,7 +215,7 @@ impl<'e> Ingest<'e> {
         let id = self.push_commit(made)?;
         let covered =
             covered.into_iter().map(|provisional| provisional.commit).filter(|commit| *commit != id);
-        self.pending.extend(covered.map(|commit| Write::Cover { commit, parts: Vec::new() }));
+        self.pending.extend(covered.map(|commit| Write::Cover { commit }));
         let totals = &mut self.start.totals;
         totals.commits += 1;
         totals.bytes += bytes;
@@ -355,7 +355,7 @@ impl<'e> Ingest<'e> {
                 && !may_close
                 && content_ahead(self.engine, older, &self.segment)?.is_some()
             {
-                self.pending.push(Write::Cover { commit: older.commit, parts: Vec::new() });
+                self.pending.push(Write::Cover { commit: older.commit });
             }
         }
         known.push(Provisional { commit: id, bytes });

@@ -128,7 +128,7 @@ impl Engine {
                 closure: Closure::Provisional,
                 counts: facts.counts,
             }),
-            Write::Cover { commit: id, parts: Vec::new() },
+            Write::Cover { commit: id },
         ])?;
         Ok(id)
     }

@@ -116,7 +116,7 @@ pub fn check_missing(make: Make<'_>) {
     let link = |from, to| Write::Link(Link { from, kind: LinkKind::Subagent, to, entry: None });
     let loose = [
         see(absent, sighting("s1", 1)),
-        Write::Cover { commit: absent, parts: Vec::new() },
+        Write::Cover { commit: absent },
         Write::Session(Box::new(placed)),
         Write::Session(Box::new(tipped)),
         Write::Placement(Box::new(placement(absent, 1))),

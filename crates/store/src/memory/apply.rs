@@ -9,8 +9,7 @@ use super::{Note, SightingKey, State};
 use crate::error::StoreError;
 use crate::seam::{BatchOutcome, DEPTH_MAX};
 use crate::write::{
-    Annotation, Annotations, AuditRecord, ContentPart, Link, NewCommit, Placement, Session, SessionOrigin,
-    Write,
+    Annotation, Annotations, AuditRecord, Link, NewCommit, Placement, Session, SessionOrigin, Write,
 };
 
 pub(super) fn apply(state: &mut State, write: Write, outcome: &mut BatchOutcome) -> Result<(), StoreError> {
@@ -20,7 +19,7 @@ pub(super) fn apply(state: &mut State, write: Write, outcome: &mut BatchOutcome)
             content::store(&mut state.contents, id, new.into_parts(), outcome)
         }
         Write::Commit(new) => commit(state, new, outcome),
-        Write::Cover { commit, parts } => cover(state, commit, parts, outcome),
+        Write::Cover { commit } => cover(state, commit),
         Write::Sighting { commit, sighting } => see(state, commit, *sighting),
         Write::Session(session) => upsert_session(state, *session),
         Write::ExpectCursor { key, value } => {
@@ -87,26 +86,13 @@ fn commit(state: &mut State, new: NewCommit, outcome: &mut BatchOutcome) -> Resu
     Ok(())
 }
 
-fn cover(
-    state: &mut State,
-    id: CommitId,
-    parts: Vec<ContentPart>,
-    outcome: &mut BatchOutcome,
-) -> Result<(), StoreError> {
+fn cover(state: &mut State, id: CommitId) -> Result<(), StoreError> {
     let mut stored = state.commits.get(&id).ok_or(StoreError::CommitMissing(id))?.clone();
-    match stored.closure {
-        Closure::Closed => return Ok(()),
-        Closure::Covered => {}
-        Closure::Provisional => {
-            stored.closure = Closure::Covered;
-            state.commits.put(id, stored.clone());
-        }
+    if stored.closure == Closure::Provisional {
+        stored.closure = Closure::Covered;
+        state.commits.put(id, stored);
     }
-    if parts.is_empty() {
-        return Ok(());
-    }
-    let native = stored.core.native_artifact();
-    content::replace(&mut state.contents, native, parts, outcome)
+    Ok(())
 }
 
 fn see(state: &mut State, id: CommitId, sighting: Sighting) -> Result<(), StoreError> {

@@ -60,39 +60,6 @@ pub(super) fn store(
     Ok(())
 }
 
-/// Keeps a content as ranges of others from now on, unless others refer to its own bytes.
-pub(super) fn replace(
-    contents: &mut Contents,
-    id: ArtifactId,
-    parts: Vec<ContentPart>,
-    outcome: &mut BatchOutcome,
-) -> Result<(), StoreError> {
-    let Some(Content::Literal { referred: false, .. }) = contents.get(&id) else {
-        return Ok(());
-    };
-    let composed = compose(contents, parts, outcome)?;
-    let own = |piece: &Piece| piece.of == id;
-    if let Content::Composed { pieces, .. } = &composed
-        && pieces.iter().any(own)
-    {
-        return Ok(());
-    }
-    let mut hasher = blake3::Hasher::new();
-    read_pieces(contents, id, &composed, None, &mut |bytes| {
-        hasher.update(bytes);
-        Ok(())
-    })?;
-    if hasher.finalize().as_bytes() != id.as_bytes() {
-        return Err(StoreError::Corrupt {
-            artifact: id,
-            reason: "the parts that should replace it have another hash".to_owned(),
-        });
-    }
-    refer(contents, &composed);
-    contents.put(id, composed);
-    Ok(())
-}
-
 /// Hands a range of a content to `sink`.
 pub(super) fn read(
     contents: &Contents,

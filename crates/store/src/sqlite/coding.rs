@@ -43,6 +43,8 @@ pub(super) enum Coding {
     Dictionary,
     /// No bytes, but a list of ranges of other rows.
     Composed,
+    /// Nothing: the bytes were forgotten.
+    Forgotten,
 }
 
 impl Coding {
@@ -52,6 +54,7 @@ impl Coding {
             Self::Zstd => 1,
             Self::Dictionary => 2,
             Self::Composed => 3,
+            Self::Forgotten => 5,
         }
     }
 
@@ -61,6 +64,7 @@ impl Coding {
             1 => Some(Self::Zstd),
             2 => Some(Self::Dictionary),
             3 => Some(Self::Composed),
+            5 => Some(Self::Forgotten),
             _ => None,
         }
     }
@@ -69,7 +73,7 @@ impl Coding {
     pub(super) const fn dictionary(self) -> Option<i64> {
         match self {
             Self::Dictionary => Some(DICTIONARY_NUMBER),
-            Self::Raw | Self::Zstd | Self::Composed => None,
+            Self::Raw | Self::Zstd | Self::Composed | Self::Forgotten => None,
         }
     }
 }
@@ -158,6 +162,7 @@ pub(super) fn decode(
                 .map_err(|error| format!("it cannot be decompressed ({error})"))?;
         }
         Coding::Composed => return Err("a list of ranges stands where bytes should".to_owned()),
+        Coding::Forgotten => return Err("it was forgotten".to_owned()),
     }
     if into.len() == length {
         Ok(())
@@ -184,7 +189,7 @@ mod tests {
 
         #[test]
         fn damaged_bytes_are_an_error_or_have_the_length(stored in proptest::collection::vec(any::<u8>(), 0..200), length in 0..300_usize) {
-            for coding in [Coding::Raw, Coding::Zstd, Coding::Dictionary, Coding::Composed] {
+            for coding in [Coding::Raw, Coding::Zstd, Coding::Dictionary, Coding::Composed, Coding::Forgotten] {
                 let mut back = Vec::new();
                 if decode(coding, coding.dictionary(), &stored, length, &mut back).is_ok() {
                     prop_assert_eq!(back.len(), length);

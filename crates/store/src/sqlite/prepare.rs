@@ -44,10 +44,6 @@ pub(super) enum Prepared {
         id: CommitId,
         new: Box<NewCommit>,
     },
-    Cover {
-        commit: CommitId,
-        parts: Vec<Part>,
-    },
     /// Any other write, as it was given.
     Plain(Write),
 }
@@ -61,9 +57,6 @@ pub(super) fn prepare(batch: Vec<Write>) -> Vec<Prepared> {
                 parts: content.into_parts().into_iter().map(Part::new).collect(),
             },
             Write::Commit(new) => Prepared::Commit { id: new.core.id(), new: Box::new(new) },
-            Write::Cover { commit, parts } => {
-                Prepared::Cover { commit, parts: parts.into_iter().map(Part::new).collect() }
-            }
             plain => Prepared::Plain(plain),
         })
         .collect()

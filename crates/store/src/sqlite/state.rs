@@ -7,6 +7,7 @@ use stemmata_model::{Closure, CommitType};
 pub(super) const STATE_CLOSED: i64 = 0;
 pub(super) const STATE_PROVISIONAL: i64 = 1;
 pub(super) const STATE_COVERED: i64 = 2;
+pub(super) const STATE_FORGOTTEN: i64 = 3;
 
 /// The bits of the closure; the type stands above them.
 const CLOSURE_BITS: u32 = 2;
@@ -21,6 +22,7 @@ pub(super) const fn encode(commit_type: CommitType, closure: Closure) -> i64 {
         Closure::Closed => STATE_CLOSED,
         Closure::Provisional => STATE_PROVISIONAL,
         Closure::Covered => STATE_COVERED,
+        Closure::Forgotten => STATE_FORGOTTEN,
     };
     commit_type << CLOSURE_BITS | closure
 }
@@ -37,7 +39,7 @@ pub(super) const fn decode(state: i64, restated_entries: u64) -> Option<(CommitT
         STATE_CLOSED => Closure::Closed,
         STATE_PROVISIONAL => Closure::Provisional,
         STATE_COVERED => Closure::Covered,
-        _ => return None,
+        _ => Closure::Forgotten,
     };
     Some((commit_type, closure))
 }

@@ -95,17 +95,17 @@ impl Maker {
         Write::Commit(new)
     }
 
-    /// Covers a commit by a longer content; now and then by a wrong range, or by nothing.
+    /// Covers a commit, and stores a longer content that begins with its bytes; now and then a wrong range of it.
     fn cover(&mut self, seed: Seed) -> Vec<Write> {
         let commit = self.commit(seed.1);
         let native = self.natives.get(&commit).copied().unwrap_or(ArtifactId::from_bytes([9; 32]));
         let own = self.bytes.get(&native).cloned().unwrap_or_default();
         let whole = [own.as_slice(), b"and what closed it"].concat();
         let wrong = u64::from(seed.2.is_multiple_of(11));
-        let slice =
-            ContentPart::Slice { of: artifact_id(&whole), offset: 0, length: as_u64(own.len()) + wrong };
-        let parts = if seed.3.is_multiple_of(3) { Vec::new() } else { vec![slice] };
-        vec![self.literal(whole), Write::Cover { commit, parts }]
+        let slice = ContentPart::Slice { of: native, offset: 0, length: as_u64(own.len()) + wrong };
+        let parts = vec![slice, ContentPart::Bytes(b"and what closed it".to_vec())];
+        let content = Write::Content(NewContent::composed(artifact_id(&whole), parts));
+        vec![content, Write::Cover { commit }]
     }
 
     fn sighting(&self, seed: Seed) -> Write {

@@ -40,20 +40,6 @@ pub(in crate::sqlite) fn key_of(id: &ArtifactId) -> [u8; 8] {
     key
 }
 
-/// Returns the hash of the concatenation of pieces, on behalf of the content `id`.
-pub(in crate::sqlite) fn hash_of_pieces(
-    connection: &Connection,
-    id: ArtifactId,
-    pieces: &[Piece],
-) -> Result<ArtifactId, StoreError> {
-    let mut hasher = blake3::Hasher::new();
-    Parts::new(connection, id)?.read(pieces, &mut Vec::new(), &mut |bytes| {
-        hasher.update(bytes);
-        Ok(())
-    })?;
-    Ok(ArtifactId::from_bytes(*hasher.finalize().as_bytes()))
-}
-
 /// Decodes a literal row and holds it to its hash.
 fn decode_literal(row: &Row<'_>, decoded: &mut Vec<u8>) -> Result<ArtifactId, Damaged> {
     let hash = ArtifactId::from_bytes(row.get(0).map_err(Damaged::from)?);
@@ -84,6 +70,9 @@ pub(super) fn verify_row(
     let hash: [u8; 32] = row.get(0).during(READING)?;
     let id = ArtifactId::from_bytes(hash);
     let coding: i64 = row.get(2).during(READING)?;
+    if coding == Coding::Forgotten.number() {
+        return Ok(());
+    }
     if coding != Coding::Composed.number() {
         return decode_literal(row, &mut buffers.decoded).map(|_| ()).map_err(|damaged| damaged.of(id));
     }
@@ -216,6 +205,9 @@ impl Reader {
             check_range(range.start, range.end.saturating_sub(range.start), whole)?;
         }
         let coding: i64 = row.get(2).during(READING)?;
+        if coding == Coding::Forgotten.number() {
+            return Err(StoreError::ContentForgotten(id));
+        }
         let decoded = &mut self.buffers.decoded;
         if coding != Coding::Composed.number() {
             decode_literal(row, decoded).map_err(|damaged| damaged.of(id))?;

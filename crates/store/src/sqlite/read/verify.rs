@@ -130,7 +130,7 @@ impl Reader {
             commit_columns!(),
             ", (SELECT figures FROM commits WHERE row = c.parent), \
              (SELECT length FROM content WHERE row = ifnull(c.native, c.artifact)), \
-             c.tip, c.state & 3 <> 2 AND NOT EXISTS (SELECT 1 FROM commits n WHERE n.row = c.row + 1 \
+             c.tip, c.state & 3 < 2 AND NOT EXISTS (SELECT 1 FROM commits n WHERE n.row = c.row + 1 \
              AND n.parent = c.row) AND NOT EXISTS (SELECT 1 FROM commits n WHERE n.parent = c.row \
              AND n.parent <> n.row - 1) FROM commits c"
         );

@@ -11,7 +11,6 @@ use crate::seam::DEPTH_MAX;
 use crate::sqlite::failure::During;
 use crate::sqlite::figures::Figures;
 use crate::sqlite::kinds::Kind;
-use crate::sqlite::prepare::Part;
 use crate::sqlite::read::commits::{key_of, load_commit};
 use crate::sqlite::state::{self, STATE_CLOSED, STATE_COVERED, STATE_PROVISIONAL};
 use crate::write::NewCommit;
@@ -77,29 +76,14 @@ impl Transaction<'_> {
         self.find_commit(id)?.ok_or(StoreError::CommitMissing(id))
     }
 
-    pub(super) fn cover(&mut self, id: CommitId, parts: &[Part]) -> Result<(), StoreError> {
+    pub(super) fn cover(&mut self, id: CommitId) -> Result<(), StoreError> {
         let known = self.need_commit(id)?;
-        let closing: i64 = self
-            .connection
-            .prepare_cached("SELECT state & 3 FROM commits WHERE row = ?1")
-            .and_then(|mut statement| statement.query_row([known.row], |row| row.get(0)))
-            .during("covering a commit")?;
-        if closing == STATE_CLOSED {
-            return Ok(());
-        }
-        if closing == STATE_PROVISIONAL {
-            self.execute(
-                "UPDATE commits SET state = (state & ~3) | ?2, tip = 0 WHERE row = ?1",
-                [known.row, STATE_COVERED],
-                "covering a commit",
-            )?;
-        }
-        if parts.is_empty() {
-            return Ok(());
-        }
-        let commit =
-            load_commit(self.connection, &mut self.memory.kinds, id)?.ok_or(StoreError::CommitMissing(id))?;
-        self.replace_content(commit.core.native_artifact(), parts)
+        self.execute(
+            "UPDATE commits SET state = (state & ~3) | ?2, tip = 0 WHERE row = ?1 AND state & 3 = ?3",
+            [known.row, STATE_COVERED, STATE_PROVISIONAL],
+            "covering a commit",
+        )?;
+        Ok(())
     }
 
     fn store_again(&mut self, id: CommitId, known: Known, new: &NewCommit) -> Result<(), StoreError> {

@@ -1,6 +1,6 @@
-//! Storing contents: literal rows, composed ones, and turning the one into the other.
+//! Storing contents: literal rows, and composed ones.
 //!
-//! Reading them is `read`'s, and shared where a cover has to be checked.
+//! Reading them is `read`'s.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use crate::sqlite::coding::Coding;
 use crate::sqlite::failure::{During, unreadable};
 use crate::sqlite::pieces::{self, Piece};
 use crate::sqlite::prepare::{Literal, Part};
-use crate::sqlite::read::contents::{hash_of_pieces, key_of};
+use crate::sqlite::read::contents::key_of;
 
 /// A content's row and length.
 #[derive(Debug, Clone, Copy)]
@@ -58,42 +58,6 @@ impl Transaction<'_> {
             self.memory.contents.put(id, known);
         }
         Ok(found)
-    }
-
-    /// Keeps a content as ranges of others from now on, unless others refer to its own bytes.
-    pub(super) fn replace_content(&mut self, id: ArtifactId, parts: &[Part]) -> Result<(), StoreError> {
-        let (row, coding, referred): (i64, i64, bool) = self
-            .connection
-            .prepare_cached(
-                "SELECT row, coding, referred FROM content WHERE substr(hash, 1, 8) = ?1 AND hash = ?2",
-            )
-            .and_then(|mut statement| {
-                statement.query_row(params![key_of(&id), id.as_bytes()], |row| {
-                    Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-                })
-            })
-            .during("looking up a covered content")?;
-        if coding == Coding::Composed.number() || referred {
-            return Ok(());
-        }
-        let (pieces, _) = self.compose(parts)?;
-        if pieces.iter().any(|piece| piece.row == row) {
-            return Ok(());
-        }
-        if hash_of_pieces(self.connection, id, &pieces)? != id {
-            return Err(StoreError::Corrupt {
-                artifact: id,
-                reason: "the parts that should replace it have another hash".to_owned(),
-            });
-        }
-        self.refer(&pieces)?;
-        let values = params![row, Coding::Composed.number(), pieces::encode(&pieces)];
-        self.execute(
-            "UPDATE content SET coding = ?2, dictionary = NULL, bytes = ?3 WHERE row = ?1",
-            values,
-            "covering a content",
-        )?;
-        Ok(())
     }
 
     fn compose(&mut self, parts: &[Part]) -> Result<(Vec<Piece>, u64), StoreError> {

@@ -178,19 +178,19 @@ impl Transaction<'_> {
         match write {
             Prepared::Content { id, parts } => self.store_content(*id, parts).map(|_| ()),
             Prepared::Commit { id, new } => self.store_commit(*id, new),
-            Prepared::Cover { commit, parts } => self.cover(*commit, parts),
             Prepared::Plain(write) => self.apply_plain(write),
         }
     }
 
     fn apply_plain(&mut self, write: &Write) -> Result<(), StoreError> {
         match write {
-            Write::Content(_) | Write::Commit(_) | Write::Cover { .. } => {
+            Write::Content(_) | Write::Commit(_) => {
                 for prepared in super::prepare::prepare(vec![write.clone()]) {
                     self.apply(&prepared)?;
                 }
                 Ok(())
             }
+            Write::Cover { commit } => self.cover(*commit),
             Write::Sighting { commit, sighting } => self.see(*commit, sighting),
             Write::Session(session) => self.upsert_session(session),
             Write::ExpectCursor { key, value } => self.expect_cursor(key, value.as_deref()),
