@@ -323,6 +323,9 @@ fn hint_of_store(error: &StoreError) -> Option<String> {
         StoreError::CommitMissing(_) | StoreError::ContentMissing(_) => {
             "`stemma list` shows all sessions, `stemma verify` whether something is gone that should be there"
         }
+        StoreError::Forgotten(_) | StoreError::ContentForgotten(_) => {
+            "somebody forgot it on purpose; `stemma show REF` says what is left of a commit"
+        }
         StoreError::Backend { .. } => "`stemma verify` says whether the store is sound",
         StoreError::ParentMissing { .. } | StoreError::Bound { .. } | StoreError::Empty { .. } => {
             return None;

@@ -5,7 +5,7 @@
 use stemmata_model::{Closure, Commit, CommitId, CommitType, ThreadId, TicketId, artifact_id};
 
 use super::Make;
-use super::builders::{ALL, at, bytes_of, chain, commit, put, refused, see, session_id, sighting, write};
+use super::builders::{ALL, at, bytes_of, chain, commit, put, see, session_id, sighting, write};
 use super::transactions::verify_is_clean;
 use crate::error::StoreError;
 use crate::seam::{Page, Store, TipFilter};
