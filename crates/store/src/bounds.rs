@@ -5,7 +5,9 @@
 use stemmata_model::Sighting;
 
 use crate::error::StoreError;
-use crate::seam::{BATCH_WRITES_MAX, CURSOR_BYTES_MAX, PAGE_ROWS_MAX, PART_BYTES_MAX, PARTS_MAX, Page};
+use crate::seam::{
+    BATCH_WRITES_MAX, CURSOR_BYTES_MAX, MERGED_RECORDS_MAX, PAGE_ROWS_MAX, PART_BYTES_MAX, PARTS_MAX, Page,
+};
 use crate::write::{Annotation, ContentPart, Session, Write};
 
 /// Bytes of a path at most: what Linux and macOS allow, so that no real path is refused.
@@ -51,6 +53,10 @@ fn check_write(write: &Write) -> Result<(), StoreError> {
         }
         Write::Placement(placement) => check_path(&placement.path),
         Write::Annotate { change, .. } => check_annotation(change),
+        Write::MergeAnnotations { records, .. } => {
+            at_most("records of a merge", records.len(), MERGED_RECORDS_MAX)?;
+            records.iter().try_for_each(|record| check_annotation(&record.change))
+        }
     }
 }
 

@@ -31,6 +31,9 @@ pub const PAGE_ROWS_MAX: usize = 10_000;
 /// Bytes of an engine's cursor at most.
 pub const CURSOR_BYTES_MAX: usize = 64 * 1024;
 
+/// Records of changes in one merge at most.
+pub const MERGED_RECORDS_MAX: usize = 10_000;
+
 /// What a batch changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BatchOutcome {
@@ -136,6 +139,17 @@ pub struct Verified {
     pub references: u64,
 }
 
+/// A range of a literal content, one of those that a content consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PartOf {
+    /// The literal content.
+    pub of: ArtifactId,
+    /// Bytes from its start.
+    pub offset: u64,
+    /// Bytes of the range.
+    pub length: u64,
+}
+
 /// Takes bytes of a content in order; an error stops the read and comes back as `StoreError::Sink`.
 pub type Sink<'a> = dyn FnMut(&[u8]) -> std::io::Result<()> + 'a;
 
@@ -199,6 +213,14 @@ pub trait Store: Send + Sync {
         range: Option<Range<u64>>,
         sink: &mut Sink<'_>,
     ) -> Result<(), StoreError>;
+
+    /// Returns the ranges of literal contents that a content consists of, in order; one range, all of itself, for a
+    /// literal one, and none where it is not there. How a store keeps a content is its own affair and may change;
+    /// the bytes never do.
+    ///
+    /// # Errors
+    /// `Corrupt` where the list cannot be read.
+    fn content_parts(&self, id: ArtifactId) -> Result<Option<Vec<PartOf>>, StoreError>;
 
     /// Returns a commit's sightings, the first (smallest `observed_at`, then machine) first.
     fn sightings(&self, commit: CommitId, limit: usize) -> Result<Vec<Sighting>, StoreError>;

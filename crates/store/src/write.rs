@@ -174,7 +174,7 @@ pub struct Link {
 }
 
 /// One change of a commit's mutable metadata.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Annotation {
     /// Replaces the summary (at most 64 KiB), or removes it.
     Summary {
@@ -208,8 +208,8 @@ pub struct Annotations {
     pub pinned: bool,
 }
 
-/// Who changed what of a commit's metadata, and when.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Who changed what of a commit's metadata, and when. Ordered by time, then author, then change.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AuditRecord {
     /// When.
     pub at: Timestamp,
@@ -271,6 +271,14 @@ pub enum Write {
         at: Timestamp,
         /// Who.
         by: Principal,
+    },
+    /// Adds records of changes that were made in another store, and has the metadata be what all records of the
+    /// commit say together (`standing_records`). Merging is a union of sets: order and repetition change nothing.
+    MergeAnnotations {
+        /// The commit.
+        commit: CommitId,
+        /// At most `MERGED_RECORDS_MAX`.
+        records: Vec<AuditRecord>,
     },
     /// Links two commits.
     Link(Link),

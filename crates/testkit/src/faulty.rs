@@ -10,7 +10,7 @@ use stemmata_model::{
     ArtifactId, ArtifactPrefix, Commit, CommitId, CommitPrefix, MachineId, Sighting, Timestamp,
 };
 use stemmata_store::{
-    Annotations, AuditRecord, BatchOutcome, Damage, Link, Page, Placement, ResolveScope, Session,
+    Annotations, AuditRecord, BatchOutcome, Damage, Link, Page, PartOf, Placement, ResolveScope, Session,
     SessionFilter, SessionKey, Sink, Store, StoreError, StoreIdentity, TipFilter, Usage, Verified, Write,
 };
 
@@ -139,6 +139,10 @@ impl<S: Store> Store for FaultyStore<S> {
             return Err(StoreError::ContentMissing(id));
         }
         self.inner.read_content(id, range, sink)
+    }
+
+    fn content_parts(&self, id: ArtifactId) -> Result<Option<Vec<PartOf>>, StoreError> {
+        if self.is_lost(id) { Ok(None) } else { self.inner.content_parts(id) }
     }
 
     fn sightings(&self, commit: CommitId, limit: usize) -> Result<Vec<Sighting>, StoreError> {

@@ -1,6 +1,6 @@
 //! `update`, `tag`, `pin`: a commit's mutable metadata, with an audit trail.
 
-use stemmata_model::{CommitId, Principal, SummarySource};
+use stemmata_model::{CommitId, Principal, SummarySource, Timestamp};
 use stemmata_store::{Annotation, Write};
 
 use crate::engine::Engine;
@@ -40,10 +40,15 @@ impl Engine {
         changes.extend(update.remove_tags.into_iter().map(Annotation::RemoveTag));
         changes.extend(update.notes.into_iter().map(clean).map(Annotation::AddNote));
         changes.extend(update.pin.map(|pin| if pin { Annotation::Pin } else { Annotation::Unpin }));
-        let at = self.clock.now();
-        let writes =
-            changes.into_iter().map(|change| Write::Annotate { commit: ctx, change, at, by: by.clone() });
-        let batch: Vec<Write> = writes.collect();
+        let mut batch = Vec::new();
+        let mut last = self.store.audit(ctx, usize::MAX)?.last().map(|record| record.at);
+        for change in changes {
+            // After all that was said before, whatever this clock says: in a merge with another store the later wins.
+            let after = last.map_or(i64::MIN, |at| at.as_micros().saturating_add(1));
+            let at = Timestamp::from_micros(self.clock.now().as_micros().max(after));
+            last = Some(at);
+            batch.push(Write::Annotate { commit: ctx, change, at, by: by.clone() });
+        }
         if !batch.is_empty() {
             self.store.commit_batch(batch)?;
         }

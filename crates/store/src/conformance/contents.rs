@@ -11,7 +11,7 @@ use super::Make;
 use super::builders::{bytes_of, refused, write};
 use super::transactions::verify_is_clean;
 use crate::error::{StoreError, StoreErrorKind};
-use crate::seam::{PART_BYTES_MAX, Store};
+use crate::seam::{PART_BYTES_MAX, PartOf, Store};
 use crate::write::{ContentPart, NewContent, Write};
 
 fn slice(of: ArtifactId, range: Range<u64>) -> ContentPart {
@@ -192,4 +192,37 @@ pub fn check_sinks(make: Make<'_>) {
         "{error}"
     );
     assert_eq!(calls, 1, "a sink that failed is not called again");
+}
+
+/// The parts of a content are literal contents, and their ranges together are its bytes.
+///
+/// # Panics
+/// Where they are not.
+pub fn check_parts(make: Make<'_>) {
+    let store = make();
+    let literal = NewContent::literal(b"to be or not to be".to_vec());
+    let first = literal.id();
+    write(&*store, vec![Write::Content(literal)]);
+    let whole = b"or not? to be".to_vec();
+    let composed = NewContent::composed(
+        artifact_id(&whole),
+        vec![
+            ContentPart::Slice { of: first, offset: 6, length: 6 },
+            ContentPart::Bytes(b"? ".to_vec()),
+            ContentPart::Slice { of: first, offset: 0, length: 5 },
+        ],
+    );
+    let second = composed.id();
+    write(&*store, vec![Write::Content(composed)]);
+    let parts = |id| store.content_parts(id).expect("a read");
+    assert_eq!(parts(first), Some(vec![PartOf { of: first, offset: 0, length: 18 }]));
+    assert_eq!(
+        parts(second),
+        Some(vec![
+            PartOf { of: first, offset: 6, length: 6 },
+            PartOf { of: artifact_id(b"? "), offset: 0, length: 2 },
+            PartOf { of: first, offset: 0, length: 5 },
+        ])
+    );
+    assert_eq!(parts(artifact_id(b"never stored")), None);
 }

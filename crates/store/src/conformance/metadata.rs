@@ -203,3 +203,49 @@ pub fn check_placements(make: Make<'_>) {
     assert_eq!(store.placement(&machine("m2"), path).expect("a read"), None);
     assert_eq!(store.placement(&machine("m1"), "/home/ann").expect("a read"), None);
 }
+
+/// Records of two stores merge to the same metadata, in whatever order they come, and leave what was said here.
+///
+/// # Panics
+/// Where the metadata or the trail differs.
+pub fn check_merges(make: Make<'_>) {
+    let said = |micros, who, change| AuditRecord { at: at(micros), by: principal(who), change };
+    let tag = |name: &str| Annotation::AddTag(name.to_owned());
+    let theirs = [
+        said(20, "bob", Annotation::RemoveTag("a".to_owned())),
+        said(5, "bob", tag("b")),
+        said(30, "bob", summary(Some("by model"), SummarySource::Model)),
+        said(12, "bob", Annotation::AddNote("theirs".to_owned())),
+        said(41, "bob", Annotation::Unpin),
+    ];
+    let mut merged = Vec::new();
+    for order in [[0, 1, 2, 3, 4], [4, 2, 0, 3, 1]] {
+        let store = make();
+        let id = put(&*store, None, "noted", 1);
+        annotate(&*store, id, tag("a"), 10);
+        annotate(&*store, id, summary(Some("said"), SummarySource::Given), 11);
+        annotate(&*store, id, Annotation::AddNote("ours".to_owned()), 13);
+        annotate(&*store, id, Annotation::Pin, 40);
+        for place in order {
+            let records = vec![theirs[place].clone()];
+            write(&*store, vec![Write::MergeAnnotations { commit: id, records: records.clone() }]);
+            write(&*store, vec![Write::MergeAnnotations { commit: id, records }]);
+        }
+        let now = store.annotations(id).expect("a read");
+        assert_eq!(now.tags, ["b"]);
+        assert_eq!(now.notes, ["theirs", "ours"]);
+        assert_eq!(now.summary, Some(("said".to_owned(), SummarySource::Given)));
+        assert!(!now.pinned);
+        assert_eq!(store.tagged("b", 9).expect("a read"), [id]);
+        assert_eq!(store.tagged("a", 9).expect("a read"), []);
+        let trail: std::collections::BTreeSet<AuditRecord> =
+            store.audit(id, 100).expect("a read").into_iter().collect();
+        assert_eq!(trail.len(), 9);
+        assert_eq!(crate::merge::merged_annotations(&trail), now);
+        merged.push((now, trail));
+        // What is said from now on changes what was merged.
+        annotate(&*store, id, tag("a"), 50);
+        assert_eq!(store.annotations(id).expect("a read").tags, ["a", "b"]);
+    }
+    assert_eq!(merged[0], merged[1]);
+}

@@ -15,11 +15,13 @@ pub use chains::{
     check_ancestors, check_children, check_closures, check_covers, check_depth_and_lengths, check_tips,
 };
 pub use concurrency::{check_readers_beside_a_writer, check_writers_at_once};
-pub use contents::{check_contents, check_ranges, check_sinks, check_slices, check_slices_of_slices};
+pub use contents::{
+    check_contents, check_parts, check_ranges, check_sinks, check_slices, check_slices_of_slices,
+};
 pub use lookups::{check_prefixes, check_resolve, check_walks};
 pub use metadata::{
-    check_annotations, check_audit, check_cursors, check_expected_cursors, check_links, check_placements,
-    check_tags,
+    check_annotations, check_audit, check_cursors, check_expected_cursors, check_links, check_merges,
+    check_placements, check_tags,
 };
 pub use sessions::{check_session_listings, check_sessions, check_sightings};
 pub use transactions::{
@@ -70,7 +72,15 @@ pub fn run(make: Make<'_>) {
     for check in checks {
         check(make);
     }
-    for check in [check_tags, check_links, check_cursors, check_expected_cursors, check_placements] {
+    for check in [
+        check_parts,
+        check_merges,
+        check_tags,
+        check_links,
+        check_cursors,
+        check_expected_cursors,
+        check_placements,
+    ] {
         check(make);
     }
 }

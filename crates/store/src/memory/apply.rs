@@ -2,11 +2,14 @@
 //!
 //! Transactions and reads are the parent's.
 
+use std::collections::BTreeSet;
+
 use stemmata_model::{Closure, Commit, CommitId, Sighting, SummarySource};
 
 use super::content::{self, Content};
 use super::{Note, SightingKey, State};
 use crate::error::StoreError;
+use crate::merge::{merged_annotations, standing_records};
 use crate::seam::{BatchOutcome, DEPTH_MAX};
 use crate::write::{
     Annotation, Annotations, AuditRecord, Link, NewCommit, Placement, Session, SessionOrigin, Write,
@@ -34,6 +37,7 @@ pub(super) fn apply(state: &mut State, write: Write, outcome: &mut BatchOutcome)
         }
         Write::Placement(placement) => place(state, *placement),
         Write::Annotate { commit, change, at, by } => annotate(state, commit, AuditRecord { at, by, change }),
+        Write::MergeAnnotations { commit, records } => merge(state, commit, records),
         Write::Link(link) => add_link(state, link),
     }
 }
@@ -168,6 +172,23 @@ fn annotate(state: &mut State, id: CommitId, record: AuditRecord) -> Result<(), 
         audit.sort_by_key(|record| record.at);
         state.audit.put(id, audit);
     }
+    Ok(())
+}
+
+/// Adds records of another store, and has the metadata be what all of them say.
+fn merge(state: &mut State, id: CommitId, records: Vec<AuditRecord>) -> Result<(), StoreError> {
+    need(state, id)?;
+    let mut all: BTreeSet<AuditRecord> = state.audit.get(&id).into_iter().flatten().cloned().collect();
+    all.extend(records);
+    let base = u64::try_from(state.notes.len()).expect("a length fits 64 bits");
+    for (rank, record) in (base..).zip(standing_records(&all)) {
+        if let Annotation::AddNote(text) = record.change {
+            state.notes.put(Note { commit: id, at: record.at, by: record.by, text }, rank);
+        }
+    }
+    let merged = merged_annotations(&all);
+    state.annotations.put(id, Annotations { notes: Vec::new(), ..merged });
+    state.audit.put(id, all.into_iter().collect());
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use stemmata_model::{ArtifactId, artifact_id};
 use super::table::Table;
 use crate::bounds::check_range;
 use crate::error::StoreError;
-use crate::seam::{BatchOutcome, PART_BYTES_MAX, PARTS_MAX, Sink};
+use crate::seam::{BatchOutcome, PART_BYTES_MAX, PARTS_MAX, PartOf, Sink};
 use crate::write::ContentPart;
 
 /// A range of a literal content.
@@ -58,6 +58,15 @@ pub(super) fn store(
         outcome.new_contents += 1;
     }
     Ok(())
+}
+
+/// Returns the ranges that a content consists of.
+pub(super) fn parts_of(contents: &Contents, id: ArtifactId) -> Option<Vec<PartOf>> {
+    let part = |piece: &Piece| PartOf { of: piece.of, offset: piece.offset, length: piece.length };
+    Some(match contents.get(&id)? {
+        Content::Literal { bytes, .. } => vec![PartOf { of: id, offset: 0, length: length_of(bytes) }],
+        Content::Composed { pieces, .. } => pieces.iter().map(part).collect(),
+    })
 }
 
 /// Hands a range of a content to `sink`.

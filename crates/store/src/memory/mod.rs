@@ -23,8 +23,8 @@ use crate::bounds::{check_batch, check_page};
 use crate::error::StoreError;
 use crate::project;
 use crate::seam::{
-    BatchOutcome, Damage, Page, ResolveScope, SessionFilter, Sink, Store, StoreIdentity, TipFilter, Usage,
-    Verified,
+    BatchOutcome, Damage, Page, PartOf, ResolveScope, SessionFilter, Sink, Store, StoreIdentity, TipFilter,
+    Usage, Verified,
 };
 use crate::write::{Annotations, AuditRecord, Link, Placement, Session, SessionKey, Write};
 
@@ -281,6 +281,10 @@ impl Store for MemoryStore {
         sink: &mut Sink<'_>,
     ) -> Result<(), StoreError> {
         content::read(&self.lock().contents, id, range, sink)
+    }
+
+    fn content_parts(&self, id: ArtifactId) -> Result<Option<Vec<PartOf>>, StoreError> {
+        Ok(content::parts_of(&self.lock().contents, id))
     }
 
     fn sightings(&self, commit: CommitId, limit: usize) -> Result<Vec<Sighting>, StoreError> {

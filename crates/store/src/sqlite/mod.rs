@@ -38,8 +38,8 @@ use self::write::Writer;
 use crate::bounds::{check_batch, check_page};
 use crate::error::StoreError;
 use crate::seam::{
-    BatchOutcome, Damage, Page, ResolveScope, SessionFilter, Sink, Store, StoreIdentity, TipFilter, Usage,
-    Verified,
+    BatchOutcome, Damage, Page, PartOf, ResolveScope, SessionFilter, Sink, Store, StoreIdentity, TipFilter,
+    Usage, Verified,
 };
 use crate::write::{Annotations, AuditRecord, Link, Placement, Session, SessionKey, Write};
 
@@ -167,6 +167,10 @@ impl Store for SqliteStore {
         sink: &mut Sink<'_>,
     ) -> Result<(), StoreError> {
         self.read(|reader| reader.read_content(id, range, sink))
+    }
+
+    fn content_parts(&self, id: ArtifactId) -> Result<Option<Vec<PartOf>>, StoreError> {
+        self.read(|reader| reader.content_parts(id))
     }
 
     fn sightings(&self, commit: CommitId, limit: usize) -> Result<Vec<Sighting>, StoreError> {

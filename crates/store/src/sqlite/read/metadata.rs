@@ -14,6 +14,28 @@ use crate::write::{Annotations, AuditRecord, Link};
 
 const READING: &str = "reading a commit's metadata";
 
+/// An audit row: time, author, number of the change, text, source.
+pub(in crate::sqlite) type AuditColumns = (i64, String, i64, Option<String>, Option<i64>);
+
+/// Takes the columns of an audit row.
+pub(in crate::sqlite) fn take_audit(row: &Row<'_>) -> rusqlite::Result<AuditColumns> {
+    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
+}
+
+/// Reads an audit row.
+pub(in crate::sqlite) fn audit_record(
+    columns: AuditColumns,
+    commit: CommitId,
+) -> Result<AuditRecord, StoreError> {
+    let (at, by, change, text, source) = columns;
+    Ok(AuditRecord {
+        at: Timestamp::from_micros(at),
+        by: Principal::new(by).map_err(|error| unreadable("audit.by", &commit, &error))?,
+        change: codes::change_from(change, text, source)
+            .ok_or_else(|| unreadable("audit.change", &commit, &change))?,
+    })
+}
+
 impl Reader {
     pub(in crate::sqlite) fn annotations(&self, commit: CommitId) -> Result<Annotations, StoreError> {
         let Some(row) = self.row_of(commit)? else {
@@ -59,25 +81,16 @@ impl Reader {
         commit: CommitId,
         limit: usize,
     ) -> Result<Vec<AuditRecord>, StoreError> {
-        type Columns = (i64, String, i64, Option<String>, Option<i64>);
         let Some(row) = self.row_of(commit)? else {
             return Ok(Vec::new());
         };
-        let rows: Vec<Columns> = self.all(
+        let rows: Vec<AuditColumns> = self.all(
             "SELECT at, by, change, text, source FROM annotation WHERE commit_row = ?1 AND kind = ?2 \
              ORDER BY at, number LIMIT ?3",
             params![row, KIND_AUDIT, sql_limit(limit)],
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)),
+            take_audit,
         )?;
-        let record = |(at, by, change, text, source): Columns| {
-            Ok(AuditRecord {
-                at: Timestamp::from_micros(at),
-                by: Principal::new(by).map_err(|error| unreadable("audit.by", &commit, &error))?,
-                change: codes::change_from(change, text, source)
-                    .ok_or_else(|| unreadable("audit.change", &commit, &change))?,
-            })
-        };
-        rows.into_iter().map(record).collect()
+        rows.into_iter().map(|columns| audit_record(columns, commit)).collect()
     }
 
     pub(in crate::sqlite) fn links(&self, commit: CommitId, limit: usize) -> Result<Vec<Link>, StoreError> {

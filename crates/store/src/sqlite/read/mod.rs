@@ -5,7 +5,8 @@
 pub(super) mod commits;
 pub(super) mod contents;
 mod listings;
-mod metadata;
+pub(super) mod metadata;
+mod parts;
 mod sightings;
 mod verify;
 

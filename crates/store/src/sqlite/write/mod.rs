@@ -5,6 +5,7 @@
 mod annotations;
 mod commits;
 mod contents;
+mod merge;
 mod places;
 
 use std::time::Instant;
@@ -197,6 +198,7 @@ impl Transaction<'_> {
             Write::Cursor { key, value } => self.keep_cursor(key, value),
             Write::Placement(placement) => self.place(placement),
             Write::Annotate { commit, change, at, by } => self.annotate(*commit, change, (*at, by)),
+            Write::MergeAnnotations { commit, records } => self.merge_annotations(*commit, records),
             Write::Link(link) => self.link(link),
         }
     }

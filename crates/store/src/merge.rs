@@ -1,0 +1,178 @@
+//! What records of changes say together: summaries, tags, notes and pins as sets that merge.
+//!
+//! Pure. The trail of a commit's changes is a set of records; what stands is a function of that set alone, so that
+//! stores which know the same records show the same metadata, in whatever order they learned of them. How records
+//! are kept is each backend's.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use stemmata_model::SummarySource;
+
+use crate::write::{Annotation, Annotations, AuditRecord};
+
+/// Returns the records whose change can be seen, ascending.
+///
+/// - A tag and the pin: the latest record about it, by (time, author, change), says whether it is there.
+/// - Notes: every one.
+/// - The summary: a removal takes away what stood before it with the same or less trust. Of the rest the most
+///   trusted source wins, and of its texts the latest.
+pub fn standing_records(records: &BTreeSet<AuditRecord>) -> Vec<AuditRecord> {
+    let mut latest: BTreeMap<Option<&str>, &AuditRecord> = BTreeMap::new();
+    let mut notes: Vec<&AuditRecord> = Vec::new();
+    // Ascending: of two about one thing the later record replaces the earlier one.
+    for record in records {
+        match &record.change {
+            Annotation::AddTag(tag) | Annotation::RemoveTag(tag) => {
+                latest.insert(Some(tag), record);
+            }
+            Annotation::Pin | Annotation::Unpin => {
+                latest.insert(None, record);
+            }
+            Annotation::AddNote(_) => notes.push(record),
+            Annotation::Summary { .. } => {}
+        }
+    }
+    let present = |record: &&AuditRecord| matches!(record.change, Annotation::AddTag(_) | Annotation::Pin);
+    let mut standing: Vec<AuditRecord> = latest.into_values().filter(present).cloned().collect();
+    standing.extend(notes.into_iter().cloned());
+    standing.extend(standing_summary(records).cloned());
+    standing.sort();
+    standing
+}
+
+/// Returns what records say together.
+pub fn merged_annotations(records: &BTreeSet<AuditRecord>) -> Annotations {
+    let mut annotations = Annotations::default();
+    for record in standing_records(records) {
+        match record.change {
+            Annotation::Summary { text, source } => {
+                annotations.summary = text.map(|text| (text, source));
+            }
+            Annotation::AddTag(tag) => annotations.tags.push(tag),
+            Annotation::AddNote(text) => annotations.notes.push(text),
+            Annotation::Pin => annotations.pinned = true,
+            Annotation::RemoveTag(_) | Annotation::Unpin => {}
+        }
+    }
+    annotations.tags.sort();
+    annotations
+}
+
+fn standing_summary(records: &BTreeSet<AuditRecord>) -> Option<&AuditRecord> {
+    // The latest text of each source that no later removal took away.
+    let mut texts: BTreeMap<SummarySource, &AuditRecord> = BTreeMap::new();
+    for record in records {
+        let Annotation::Summary { text, source } = &record.change else { continue };
+        if text.is_some() {
+            texts.insert(*source, record);
+        } else {
+            // A smaller source is more trusted: what is as much or less trusted goes.
+            texts.split_off(source);
+        }
+    }
+    texts.into_values().next()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use stemmata_model::{Principal, Timestamp};
+
+    use super::*;
+
+    fn source() -> impl Strategy<Value = SummarySource> {
+        prop_oneof![Just(SummarySource::Given), Just(SummarySource::Model), Just(SummarySource::Heuristic)]
+    }
+
+    fn change() -> impl Strategy<Value = Annotation> {
+        prop_oneof![
+            (proptest::option::of("[ab]"), source())
+                .prop_map(|(text, source)| Annotation::Summary { text, source }),
+            "[xy]".prop_map(Annotation::AddTag),
+            "[xy]".prop_map(Annotation::RemoveTag),
+            "[no]".prop_map(Annotation::AddNote),
+            Just(Annotation::Pin),
+            Just(Annotation::Unpin),
+        ]
+    }
+
+    fn record() -> impl Strategy<Value = AuditRecord> {
+        (0..20_i64, "[pq]", change()).prop_map(|(at, by, change)| AuditRecord {
+            at: Timestamp::from_micros(at),
+            by: Principal::new(by).expect("a name"),
+            change,
+        })
+    }
+
+    fn records() -> impl Strategy<Value = Vec<AuditRecord>> {
+        proptest::collection::vec(record(), 0..12)
+    }
+
+    fn set(records: &[AuditRecord]) -> BTreeSet<AuditRecord> {
+        records.iter().cloned().collect()
+    }
+
+    /// The plain way: apply one record after the other, as a store does that hears of them in order.
+    fn applied(records: &[AuditRecord]) -> Annotations {
+        let mut now = Annotations::default();
+        for record in records {
+            match record.change.clone() {
+                Annotation::Summary { text: Some(text), source } => {
+                    if now.summary.as_ref().is_none_or(|(_, stored)| source <= *stored) {
+                        now.summary = Some((text, source));
+                    }
+                }
+                Annotation::Summary { text: None, source } => {
+                    now.summary = now.summary.filter(|(_, stored)| *stored < source);
+                }
+                Annotation::AddTag(tag) => {
+                    now.tags.retain(|own| *own != tag);
+                    now.tags.push(tag);
+                }
+                Annotation::RemoveTag(tag) => now.tags.retain(|own| *own != tag),
+                Annotation::AddNote(text) => now.notes.push(text),
+                Annotation::Pin => now.pinned = true,
+                Annotation::Unpin => now.pinned = false,
+            }
+        }
+        now.tags.sort();
+        now
+    }
+
+    proptest! {
+        #[test]
+        fn merging_is_commutative_associative_and_idempotent(one in records(), two in records(), three in records()) {
+            let union = |parts: &[&[AuditRecord]]| merged_annotations(&set(&parts.concat()));
+            let merged = union(&[&one, &two, &three]);
+            prop_assert_eq!(&union(&[&three, &one, &two]), &merged);
+            prop_assert_eq!(&union(&[&two, &three, &one, &two, &one]), &merged);
+        }
+
+        #[test]
+        fn only_what_stands_is_needed_for_what_is_seen(records in records()) {
+            let all = set(&records);
+            let standing = standing_records(&all);
+            prop_assert_eq!(merged_annotations(&set(&standing)), merged_annotations(&all));
+            prop_assert!(standing.iter().all(|record| all.contains(record)));
+        }
+
+        #[test]
+        fn records_in_the_order_of_time_merge_to_what_applying_them_gives(changes in proptest::collection::vec(change(), 0..14)) {
+            let mut recorded: Vec<AuditRecord> = Vec::new();
+            for (at, change) in (0..).zip(changes) {
+                let record = AuditRecord {
+                    at: Timestamp::from_micros(at),
+                    by: Principal::new("p").expect("a name"),
+                    change,
+                };
+                // A less trusted summary changes nothing, and what changes nothing leaves no record.
+                let before = applied(&recorded);
+                recorded.push(record);
+                if applied(&recorded) == before {
+                    recorded.pop();
+                }
+            }
+            prop_assert_eq!(merged_annotations(&set(&recorded)), applied(&recorded));
+        }
+    }
+}
