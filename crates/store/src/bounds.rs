@@ -6,7 +6,8 @@ use stemmata_model::Sighting;
 
 use crate::error::StoreError;
 use crate::seam::{
-    BATCH_WRITES_MAX, CURSOR_BYTES_MAX, MERGED_RECORDS_MAX, PAGE_ROWS_MAX, PART_BYTES_MAX, PARTS_MAX, Page,
+    ANCHORS_MAX, BATCH_WRITES_MAX, CURSOR_BYTES_MAX, MERGED_RECORDS_MAX, PAGE_ROWS_MAX, PART_BYTES_MAX,
+    PARTS_MAX, Page,
 };
 use crate::write::{Annotation, ContentPart, Session, Write};
 
@@ -31,6 +32,10 @@ pub(crate) fn check_page(page: Page) -> Result<(), StoreError> {
     at_most("rows of a page", page.rows_max, PAGE_ROWS_MAX)
 }
 
+pub(crate) fn check_anchors(hashes: &[u64]) -> Result<(), StoreError> {
+    at_most("anchors at once", hashes.len(), ANCHORS_MAX)
+}
+
 /// Returns the end of a range that lies within a content of `length` bytes.
 pub(crate) fn check_range(offset: u64, length: u64, whole: u64) -> Result<u64, StoreError> {
     let end = offset.saturating_add(length);
@@ -43,7 +48,8 @@ pub(crate) fn check_range(offset: u64, length: u64, whole: u64) -> Result<u64, S
 fn check_write(write: &Write) -> Result<(), StoreError> {
     match write {
         Write::Content(content) => check_parts(content.parts()),
-        Write::Commit(_) | Write::Link(_) | Write::Cover { .. } => Ok(()),
+        Write::Commit(_) | Write::Link(_) | Write::Unlink(_) | Write::Cover { .. } => Ok(()),
+        Write::Anchors { hashes, .. } => check_anchors(hashes),
         Write::Sighting { sighting, .. } => check_sighting(sighting),
         Write::Session(session) => check_session(session),
         Write::ExpectCursor { key, .. } => check_path(&key.path),

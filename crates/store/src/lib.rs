@@ -18,9 +18,9 @@ pub use files::{FileLock, Files, NewFile, OpenFile, SystemFiles};
 pub use memory::MemoryStore;
 pub use merge::{merged_annotations, standing_records};
 pub use seam::{
-    BATCH_WRITES_MAX, BatchOutcome, CURSOR_BYTES_MAX, DEPTH_MAX, Damage, MERGED_RECORDS_MAX, PAGE_ROWS_MAX,
-    PART_BYTES_MAX, PARTS_MAX, Page, PartOf, ResolveScope, SessionFilter, Sink, Store, StoreIdentity,
-    TipFilter, Usage, Verified,
+    ANCHORS_MAX, BATCH_WRITES_MAX, BatchOutcome, CURSOR_BYTES_MAX, DEPTH_MAX, Damage, MERGED_RECORDS_MAX,
+    PAGE_ROWS_MAX, PART_BYTES_MAX, PARTS_MAX, Page, PartOf, ResolveScope, SessionFilter, Sink, Store,
+    StoreIdentity, TipFilter, Usage, Verified,
 };
 pub use sqlite::{SqliteOptions, SqliteStore};
 pub use write::{

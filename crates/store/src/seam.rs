@@ -28,6 +28,9 @@ pub const DEPTH_MAX: u64 = 100_000;
 /// Rows that one page of a listing holds at most.
 pub const PAGE_ROWS_MAX: usize = 10_000;
 
+/// Hashes of one `Write::Anchors`, and of one look-up, at most.
+pub const ANCHORS_MAX: usize = 1_024;
+
 /// Bytes of an engine's cursor at most.
 pub const CURSOR_BYTES_MAX: usize = 64 * 1024;
 
@@ -247,6 +250,10 @@ pub trait Store: Send + Sync {
 
     /// Returns links that start or end at a commit.
     fn links(&self, commit: CommitId, limit: usize) -> Result<Vec<Link>, StoreError>;
+
+    /// Returns which commits hold these anchors: for each hash at most `limit` of them, in the order of the hashes
+    /// given, then of the commits' ids. Covered commits hold none. At most [`ANCHORS_MAX`] hashes.
+    fn anchored(&self, hashes: &[u64], limit: usize) -> Result<Vec<(u64, CommitId)>, StoreError>;
 
     /// Returns an engine's cursor of a session.
     fn cursor(&self, key: &SessionKey) -> Result<Option<Vec<u8>>, StoreError>;

@@ -282,4 +282,14 @@ pub enum Write {
     },
     /// Links two commits.
     Link(Link),
+    /// Removes a link. Not there: nothing happens.
+    Unlink(Link),
+    /// Keeps hashes of ids that a commit's entries have, so that copies of its chain are found by them. Merges as
+    /// a set; the same hashes of commits that are covered by now are let go.
+    Anchors {
+        /// The commit.
+        commit: CommitId,
+        /// At most `ANCHORS_MAX`; what is hashed is the engine's.
+        hashes: Vec<u64>,
+    },
 }

@@ -182,6 +182,10 @@ impl<S: Store> Store for FaultyStore<S> {
         self.inner.links(commit, limit)
     }
 
+    fn anchored(&self, hashes: &[u64], limit: usize) -> Result<Vec<(u64, CommitId)>, StoreError> {
+        self.inner.anchored(hashes, limit)
+    }
+
     fn cursor(&self, key: &SessionKey) -> Result<Option<Vec<u8>>, StoreError> {
         self.inner.cursor(key)
     }

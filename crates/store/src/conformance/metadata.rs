@@ -144,8 +144,15 @@ pub fn check_links(make: Make<'_>) {
     links.sort();
     assert_eq!(store.links(ids[0], 10).expect("a read"), links);
     assert_eq!(store.links(ids[0], 2).expect("a read"), links[..2]);
-    assert_eq!(store.links(ids[3], 10).expect("a read"), [beside]);
+    assert_eq!(store.links(ids[3], 10).expect("a read"), std::slice::from_ref(&beside));
     assert_eq!(store.links(CommitId::from_bytes([9; 16]), 10).expect("a read"), []);
+    let gone = links.remove(1);
+    let unknown = Link { to: CommitId::from_bytes([9; 16]), ..beside.clone() };
+    for _ in 0..2 {
+        write(&*store, [&gone, &unknown].into_iter().cloned().map(Write::Unlink).collect());
+        assert_eq!(store.links(ids[0], 10).expect("a read"), links, "one is gone and no other");
+    }
+    assert_eq!(store.links(ids[3], 10).expect("a read"), [beside]);
 }
 
 /// Cursors are kept as they are, one for a session.

@@ -2,6 +2,7 @@
 //!
 //! Each check makes its own empty store. Crashes, damage and full disks are each backend's own tests.
 
+mod anchors;
 mod builders;
 mod chains;
 mod concurrency;
@@ -11,6 +12,7 @@ mod metadata;
 mod sessions;
 mod transactions;
 
+pub use anchors::check_anchors;
 pub use chains::{
     check_ancestors, check_children, check_closures, check_covers, check_depth_and_lengths, check_tips,
 };
@@ -41,7 +43,7 @@ pub type Reopen<'a> = &'a mut dyn FnMut(Box<dyn Store>) -> Box<dyn Store>;
 /// # Panics
 /// Where the store breaks a promise of [`Store`].
 pub fn run(make: Make<'_>) {
-    let checks: [fn(Make<'_>); 26] = [
+    let checks: [fn(Make<'_>); 27] = [
         check_transactions,
         check_repeats,
         check_missing,
@@ -66,6 +68,7 @@ pub fn run(make: Make<'_>) {
         check_session_listings,
         check_annotations,
         check_audit,
+        check_anchors,
         check_writers_at_once,
         check_readers_beside_a_writer,
     ];

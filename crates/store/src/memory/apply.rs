@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use stemmata_model::{Closure, Commit, CommitId, Sighting, SummarySource};
 
 use super::content::{self, Content};
-use super::{Note, SightingKey, State};
+use super::{GREATEST, LEAST, Note, SightingKey, State};
 use crate::error::StoreError;
 use crate::merge::{merged_annotations, standing_records};
 use crate::seam::{BatchOutcome, DEPTH_MAX};
@@ -39,6 +39,11 @@ pub(super) fn apply(state: &mut State, write: Write, outcome: &mut BatchOutcome)
         Write::Annotate { commit, change, at, by } => annotate(state, commit, AuditRecord { at, by, change }),
         Write::MergeAnnotations { commit, records } => merge(state, commit, records),
         Write::Link(link) => add_link(state, link),
+        Write::Unlink(link) => {
+            state.links.remove(&link);
+            Ok(())
+        }
+        Write::Anchors { commit, hashes } => anchor(state, commit, &hashes),
     }
 }
 
@@ -141,6 +146,20 @@ fn add_link(state: &mut State, link: Link) -> Result<(), StoreError> {
     need(state, link.from)?;
     need(state, link.to)?;
     state.links.put(link, ());
+    Ok(())
+}
+
+fn anchor(state: &mut State, id: CommitId, hashes: &[u64]) -> Result<(), StoreError> {
+    need(state, id)?;
+    for hash in hashes {
+        let holders = state.anchors.range((*hash, LEAST)..=(*hash, GREATEST)).map(|(key, ())| *key);
+        let covered: Vec<(u64, CommitId)> =
+            holders.filter(|(_, commit)| !state.holds_anchors(*commit)).collect();
+        for key in covered {
+            state.anchors.remove(&key);
+        }
+        state.anchors.put((*hash, id), ());
+    }
     Ok(())
 }
 

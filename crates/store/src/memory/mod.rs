@@ -19,7 +19,7 @@ use stemmata_model::{
 
 use self::content::{Content, Contents};
 use self::table::Table;
-use crate::bounds::{check_batch, check_page};
+use crate::bounds::{check_anchors, check_batch, check_page};
 use crate::error::StoreError;
 use crate::project;
 use crate::seam::{
@@ -86,7 +86,12 @@ struct State {
     notes: Table<Note, u64>,
     audit: Table<CommitId, Vec<AuditRecord>>,
     links: Table<Link, ()>,
+    anchors: Table<(u64, CommitId), ()>,
 }
+
+/// The bounds of all ids.
+const LEAST: CommitId = CommitId::from_bytes([0; 16]);
+const GREATEST: CommitId = CommitId::from_bytes([0xff; 16]);
 
 impl Default for MemoryStore {
     fn default() -> Self {
@@ -114,6 +119,7 @@ impl MemoryStore {
                 notes: Table::new(),
                 audit: Table::new(),
                 links: Table::new(),
+                anchors: Table::new(),
             }),
         }
     }
@@ -138,6 +144,7 @@ impl State {
         self.notes.commit();
         self.audit.commit();
         self.links.commit();
+        self.anchors.commit();
     }
 
     fn roll_back(&mut self) {
@@ -152,6 +159,11 @@ impl State {
         self.notes.roll_back();
         self.audit.roll_back();
         self.links.roll_back();
+        self.anchors.roll_back();
+    }
+
+    fn holds_anchors(&self, id: CommitId) -> bool {
+        self.commits.get(&id).is_some_and(|commit| commit.closure != Closure::Covered)
     }
 
     fn sightings_of(&self, commit: CommitId) -> impl Iterator<Item = &Sighting> {
@@ -364,6 +376,17 @@ impl Store for MemoryStore {
         let found = state.links.iter().map(|(link, ())| link);
         let ends = found.filter(|link| link.from == commit || link.to == commit);
         Ok(ends.take(limit).cloned().collect())
+    }
+
+    fn anchored(&self, hashes: &[u64], limit: usize) -> Result<Vec<(u64, CommitId)>, StoreError> {
+        check_anchors(hashes)?;
+        let state = self.lock();
+        let mut found = Vec::new();
+        for hash in hashes {
+            let holders = state.anchors.range((*hash, LEAST)..=(*hash, GREATEST)).map(|(key, ())| *key);
+            found.extend(holders.filter(|(_, commit)| state.holds_anchors(*commit)).take(limit));
+        }
+        Ok(found)
     }
 
     fn cursor(&self, key: &SessionKey) -> Result<Option<Vec<u8>>, StoreError> {

@@ -43,6 +43,12 @@ impl<K: Ord + Clone, V: Clone> Table<K, V> {
         self.before.push((key, old));
     }
 
+    pub(super) fn remove(&mut self, key: &K) {
+        if let Some(old) = self.rows.remove(key) {
+            self.before.push((key.clone(), Some(old)));
+        }
+    }
+
     pub(super) fn commit(&mut self) {
         self.before.clear();
     }

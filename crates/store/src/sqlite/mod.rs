@@ -35,7 +35,7 @@ use self::group::Group;
 use self::log::Log;
 use self::read::{Borrowed, Pool};
 use self::write::Writer;
-use crate::bounds::{check_batch, check_page};
+use crate::bounds::{check_anchors, check_batch, check_page};
 use crate::error::StoreError;
 use crate::seam::{
     BatchOutcome, Damage, Page, PartOf, ResolveScope, SessionFilter, Sink, Store, StoreIdentity, TipFilter,
@@ -209,6 +209,11 @@ impl Store for SqliteStore {
 
     fn links(&self, commit: CommitId, limit: usize) -> Result<Vec<Link>, StoreError> {
         self.read(|reader| reader.links(commit, limit))
+    }
+
+    fn anchored(&self, hashes: &[u64], limit: usize) -> Result<Vec<(u64, CommitId)>, StoreError> {
+        check_anchors(hashes)?;
+        self.read(|reader| reader.anchored(hashes, limit))
     }
 
     fn cursor(&self, key: &SessionKey) -> Result<Option<Vec<u8>>, StoreError> {

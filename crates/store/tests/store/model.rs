@@ -178,13 +178,20 @@ impl Maker {
         }))
     }
 
-    fn link(&self, seed: Seed) -> Write {
-        Write::Link(Link {
+    fn link(&self, seed: Seed) -> Link {
+        Link {
             from: self.commit(seed.1),
             kind: [LinkKind::DerivedFrom, LinkKind::Subagent][usize::from(seed.3 % 2)],
             to: self.commit(seed.2),
             entry: seed.3.is_multiple_of(3).then(|| EntryId::new("e").expect("a name")),
-        })
+        }
+    }
+
+    fn related(&self, seed: Seed) -> Vec<Write> {
+        let link = self.link(seed);
+        let related = if seed.0.is_multiple_of(5) { Write::Unlink(link) } else { Write::Link(link) };
+        let hashes = vec![u64::from(seed.2 % 4), u64::from(seed.3 % 3)];
+        vec![related, self.placement(seed), Write::Anchors { commit: self.commit(seed.1), hashes }]
     }
 
     fn writes(&mut self, seed: Seed) -> Vec<Write> {
@@ -196,7 +203,7 @@ impl Maker {
             9 | 10 => vec![self.sighting(seed)],
             11 => vec![self.session(seed)],
             12 | 13 => vec![self.annotate(seed)],
-            14 => vec![self.link(seed), self.placement(seed)],
+            14 => self.related(seed),
             _ => {
                 let key = session(&format!("s{}", seed.1 % 5), "/w", None).key;
                 vec![Write::Cursor { key, value: seed.2.to_le_bytes().to_vec() }]
@@ -294,6 +301,8 @@ fn listings(store: &dyn Store) -> Vec<String> {
         tell(told(store.tagged(&format!("t{number}"), 9)));
         tell(told(store.placement(&machine(), &format!("/p{number}"))));
     }
+    tell(told(store.anchored(&[0, 1, 2, 3, 4], 9)));
+    tell(told(store.anchored(&[2, 0], 1)));
     let usage = store.usage().expect("a read");
     tell(format!(
         "{} {} {} {} {}",

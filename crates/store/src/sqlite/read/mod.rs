@@ -2,6 +2,7 @@
 //!
 //! Writes go through one connection of their own.
 
+mod anchors;
 pub(super) mod commits;
 pub(super) mod contents;
 mod listings;

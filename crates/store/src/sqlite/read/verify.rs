@@ -20,7 +20,7 @@ const VERIFYING: &str = "verifying the store";
 const DATABASE_FINDINGS_MAX: usize = 100;
 
 /// References that must lead somewhere: the table, its name for people, and the rows that do not.
-const REFERENCES: [(&str, &str, &str); 7] = [
+const REFERENCES: [(&str, &str, &str); 8] = [
     (
         "sighting",
         "a sighting's commit",
@@ -61,6 +61,11 @@ const REFERENCES: [(&str, &str, &str); 7] = [
         "annotation",
         "an annotation's commit",
         "SELECT commit_row FROM annotation WHERE commit_row NOT IN (SELECT row FROM commits)",
+    ),
+    (
+        "anchor",
+        "an anchor's commit",
+        "SELECT commit_row FROM anchor WHERE commit_row NOT IN (SELECT row FROM commits)",
     ),
 ];
 

@@ -54,6 +54,18 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    pub(super) fn unlink(&mut self, link: &Link) -> Result<(), StoreError> {
+        let (Some(source), Some(target)) = (self.find_commit(link.from)?, self.find_commit(link.to)?) else {
+            return Ok(());
+        };
+        let entry = link.entry.as_ref().map_or("", |entry| entry.as_str());
+        self.change(
+            "DELETE FROM link WHERE source = ?1 AND kind = ?2 AND target = ?3 AND entry = ?4",
+            params![source.row, codes::link_kind(link.kind), target.row, entry],
+        )?;
+        Ok(())
+    }
+
     fn summarize(
         &self,
         by: Change<'_>,

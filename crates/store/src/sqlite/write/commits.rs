@@ -102,7 +102,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    fn find_commit(&mut self, id: CommitId) -> Result<Option<Known>, StoreError> {
+    pub(super) fn find_commit(&mut self, id: CommitId) -> Result<Option<Known>, StoreError> {
         if let Some(known) = self.memory.commits.get(&id) {
             return Ok(Some(*known));
         }

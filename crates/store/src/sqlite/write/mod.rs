@@ -2,6 +2,7 @@
 //!
 //! Who is in a group, and who waits for whom, is `group`'s.
 
+mod anchors;
 mod annotations;
 mod commits;
 mod contents;
@@ -200,6 +201,8 @@ impl Transaction<'_> {
             Write::Annotate { commit, change, at, by } => self.annotate(*commit, change, (*at, by)),
             Write::MergeAnnotations { commit, records } => self.merge_annotations(*commit, records),
             Write::Link(link) => self.link(link),
+            Write::Unlink(link) => self.unlink(link),
+            Write::Anchors { commit, hashes } => self.anchor(*commit, hashes),
         }
     }
 
