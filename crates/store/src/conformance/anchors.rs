@@ -35,7 +35,7 @@ pub fn check_anchors(make: Make<'_>) {
     write(&*store, vec![Write::Content(content), Write::Commit(open), anchors(provisional, &[9, 10])]);
     assert_eq!(find(&[9], 10), [(9, provisional)]);
     let (closed, mut writes) = checkpoint(None, "open and closed", 3);
-    writes.push(Write::Cover { commit: provisional, parts: Vec::new() });
+    writes.push(Write::Cover { commit: provisional });
     writes.push(anchors(closed, &[9]));
     write(&*store, writes);
     assert_eq!(find(&[9, 10], 10), [(9, closed)], "a covered commit holds none");
