@@ -5,6 +5,7 @@ mod bench;
 mod check;
 mod clients;
 mod dictionary;
+mod faults;
 mod generate;
 mod process;
 mod test;
@@ -24,7 +25,8 @@ usage: cargo xtask <task> [arguments]
   generate [--check]    write docs/reference from the built `stemma`, or say what is stale
   dictionary [--check]  train the store's compression dictionary, or say whether it is reproducible
   bench [arguments]     build and run the benchmarks in release mode
-  clients <name>        run the optional tests against a real client";
+  clients <name>        run the optional tests against a real client
+  faults [arguments]    fail, tear, cut, kill and flip: show that the store loses nothing";
 
 /// What the user asked for, with the arguments that belong to it.
 fn run(root: &Path, task: &str, arguments: &[String]) -> anyhow::Result<()> {
@@ -36,6 +38,7 @@ fn run(root: &Path, task: &str, arguments: &[String]) -> anyhow::Result<()> {
         "dictionary" => dictionary::run(root, arguments),
         "bench" => bench::run(root, arguments),
         "clients" => clients::run(root, arguments),
+        "faults" => faults::run(root, arguments),
         "help" | "-h" | "--help" => {
             say(USAGE);
             Ok(())

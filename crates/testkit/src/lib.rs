@@ -6,6 +6,7 @@
 pub mod claude;
 pub mod clock;
 pub mod commits;
+pub mod disk;
 pub mod faulty;
 pub mod home;
 pub mod json;

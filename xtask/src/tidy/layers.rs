@@ -18,6 +18,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("crates/server", &["model", "redact", "runtimes", "store", "prompt", "engine", "api"]),
     ("crates/cli", &["model", "redact", "runtimes", "store", "prompt", "engine", "api", "llm", "server"]),
     ("crates/testkit", &["model", "store"]),
+    ("crates/faults", &["model", "store", "engine", "testkit"]),
     ("benches", &["model", "redact", "runtimes", "store", "prompt", "engine", "testkit"]),
     ("fuzz", &["model", "redact", "runtimes", "store", "prompt", "engine"]),
     ("xtask", &[]),

@@ -2,7 +2,7 @@
 //!
 //! Specified in `docs/format/content.md`.
 
-use crate::varint;
+use super::varint;
 
 /// A range of a literal row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,6 @@ mod damage;
 mod disk;
 mod files;
 mod model;
-mod packs;
 #[cfg(unix)]
 mod processes;
 mod support;

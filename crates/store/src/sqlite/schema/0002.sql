@@ -16,9 +16,7 @@ CREATE TABLE block (
     length INTEGER NOT NULL,
     coding INTEGER NOT NULL,
     depth INTEGER NOT NULL,
-    bases BLOB NOT NULL,
-    low INTEGER NOT NULL,
-    high INTEGER NOT NULL
+    bases BLOB NOT NULL
 );
 CREATE INDEX block_by_pack ON block (pack, number);
 

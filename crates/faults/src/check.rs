@@ -1,0 +1,141 @@
+//! Looks at a store after a fault: is everything there that was promised, and does it work again?
+
+use std::path::Path;
+
+use stemmata_engine::Engine;
+use stemmata_model::CommitId;
+
+use crate::ledger::{Ledger, native_hash};
+use crate::script::{Act, Step};
+use crate::stage::Stage;
+
+/// What is wrong with a state.
+#[derive(Debug, Clone, Default)]
+pub struct Verdict {
+    /// What was promised and is not there, or is other than promised.
+    pub lost: Vec<String>,
+    /// What cannot be read, opened or done.
+    pub unreadable: Vec<String>,
+}
+
+impl Verdict {
+    /// Says whether nothing is wrong.
+    pub fn is_sound(&self) -> bool {
+        self.lost.is_empty() && self.unreadable.is_empty()
+    }
+
+    /// Returns all that is wrong, in words.
+    pub fn all(&self) -> impl Iterator<Item = &String> {
+        self.lost.iter().chain(&self.unreadable)
+    }
+}
+
+/// What was promised when a fault came, and what was being done.
+#[derive(Clone, Copy)]
+pub struct Moment<'a> {
+    /// What was promised.
+    pub before: &'a Ledger,
+    /// What was under way, with what is promised once it is done; none between two steps.
+    pub step: Option<(&'a Step, &'a Ledger)>,
+}
+
+/// Opens the stores of a folder, looks for everything that was promised, and does the step again that was
+/// interrupted.
+pub fn check(stage: &Stage, moment: Moment<'_>) -> Verdict {
+    let mut verdict = Verdict::default();
+    let day = moment.step.map_or(0, |(step, _)| step.day);
+    if moment.step.is_none()
+        && !Path::new(&stage.disk.join("store")).exists()
+        && moment.before.commits.is_empty()
+    {
+        return verdict;
+    }
+    let engine = match stage.engine(day) {
+        Ok(engine) => engine,
+        Err(error) => {
+            verdict.unreadable.push(format!("it does not open: {error:#}"));
+            return verdict;
+        }
+    };
+    damage(&engine, &mut verdict);
+    promised(&engine, moment, &mut verdict);
+    if let Some((step, after)) = moment.step {
+        match (step.act)(&Act { stage, engine: &engine, ledger: moment.before }) {
+            Ok(_) => {
+                kept(&engine, after, &mut verdict);
+                damage(&engine, &mut verdict);
+            }
+            Err(error) => verdict.unreadable.push(format!("`{}` again: {error:#}", step.name)),
+        }
+    }
+    verdict
+}
+
+/// Has `verify` find nothing.
+pub fn damage(engine: &Engine, verdict: &mut Verdict) {
+    let mut found = Vec::new();
+    let result = engine.store().verify(&mut |damage| {
+        found.push(format!("verify: {} {}: {}", damage.check, damage.object, damage.message));
+    });
+    verdict.unreadable.extend(found);
+    if let Err(error) = result {
+        verdict.unreadable.push(format!("verify fails: {error}"));
+    }
+}
+
+/// Looks for what was promised before, except where the step that was under way takes it away.
+fn promised(engine: &Engine, moment: Moment<'_>, verdict: &mut Verdict) {
+    let after = moment.step.map(|(_, after)| after);
+    for (id, hash) in &moment.before.commits {
+        if !after.is_some_and(|after| after.gone.contains(id)) {
+            commit(engine, *id, hash, verdict);
+        }
+    }
+    for (id, noted) in &moment.before.annotations {
+        if after.is_some_and(|after| after.gone.contains(id)) {
+            continue;
+        }
+        let later = after.and_then(|after| after.annotations.get(id));
+        match engine.store().annotations(*id) {
+            Ok(there) if there == *noted || Some(&there) == later => {}
+            Ok(there) => verdict.lost.push(format!("notes of {id}: {there:?} in place of {noted:?}")),
+            Err(error) => verdict.unreadable.push(format!("notes of {id}: {error}")),
+        }
+    }
+    gone(engine, moment.before, verdict);
+}
+
+/// Looks for all that is promised.
+pub fn kept(engine: &Engine, ledger: &Ledger, verdict: &mut Verdict) {
+    for (id, hash) in &ledger.commits {
+        commit(engine, *id, hash, verdict);
+    }
+    for (id, noted) in &ledger.annotations {
+        match engine.store().annotations(*id) {
+            Ok(there) if there == *noted => {}
+            Ok(there) => verdict.lost.push(format!("notes of {id}: {there:?} in place of {noted:?}")),
+            Err(error) => verdict.unreadable.push(format!("notes of {id}: {error}")),
+        }
+    }
+    gone(engine, ledger, verdict);
+}
+
+fn commit(engine: &Engine, id: CommitId, hash: &[u8; 32], verdict: &mut Verdict) {
+    match engine.store().commit(id) {
+        Ok(Some(_)) => match native_hash(engine, id) {
+            Ok(there) if there == *hash => {}
+            Ok(_) => verdict.lost.push(format!("{id} has other bytes")),
+            Err(error) => verdict.unreadable.push(format!("{error:#}")),
+        },
+        Ok(None) => verdict.lost.push(format!("{id} is not there")),
+        Err(error) => verdict.unreadable.push(format!("{id}: {error}")),
+    }
+}
+
+fn gone(engine: &Engine, ledger: &Ledger, verdict: &mut Verdict) {
+    for id in &ledger.gone {
+        if native_hash(engine, *id).is_ok() {
+            verdict.lost.push(format!("{id} was forgotten and can be read"));
+        }
+    }
+}

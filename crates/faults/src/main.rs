@@ -1,0 +1,97 @@
+//! `stemmata-faults [fuse|kill|bits|all] [--seed N] [--short]`: runs the parts and prints the table.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use stemmata_faults::parts::{Effort, bits, kill};
+use stemmata_faults::report::{Row, table};
+use stemmata_faults::script::Reference;
+
+const USAGE: &str = "usage: stemmata-faults [fuse|power|failing|kill|bits|all] [--seed N] [--short]";
+
+struct Wanted {
+    part: String,
+    effort: Effort,
+}
+
+fn wanted(arguments: &[String]) -> anyhow::Result<Wanted> {
+    let mut wanted = Wanted { part: "all".to_owned(), effort: Effort { seed: 1, short: false } };
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        match argument.as_str() {
+            "--short" => wanted.effort.short = true,
+            "--seed" => {
+                wanted.effort.seed =
+                    rest.next().context("`--seed` needs a number")?.parse().context("a seed")?;
+            }
+            "fuse" | "power" | "failing" | "kill" | "bits" | "all" => argument.clone_into(&mut wanted.part),
+            other => anyhow::bail!("unknown argument `{other}`\n{USAGE}"),
+        }
+    }
+    Ok(wanted)
+}
+
+/// The parts that need a disk of ours under SQLite.
+#[cfg(target_os = "linux")]
+fn mounted_parts(
+    wanted: &Wanted,
+    reference: &Reference,
+    space: &anyhow::Result<()>,
+) -> anyhow::Result<Vec<Row>> {
+    use stemmata_faults::parts::{failing, power};
+    let mut rows = Vec::new();
+    for (name, run) in [("power", power::run as fn(_, _) -> _), ("failing", failing::run as fn(_, _) -> _)] {
+        if ["fuse", "all", name].contains(&wanted.part.as_str()) {
+            rows.push(match space {
+                Ok(()) => run(reference, wanted.effort)?,
+                Err(error) => {
+                    let mut row = Row::new(name);
+                    row.note(format!("skipped: {error:#}"));
+                    row
+                }
+            });
+        }
+    }
+    Ok(rows)
+}
+
+fn run(arguments: &[String]) -> anyhow::Result<bool> {
+    if let Some((first, rest)) = arguments.split_first()
+        && first == "work"
+    {
+        kill::work(rest)?;
+        return Ok(true);
+    }
+    let wanted = wanted(arguments)?;
+    // Before there is a second thread.
+    #[cfg(target_os = "linux")]
+    let space = stemmata_faults::mount::enter_namespace();
+    let reference = Reference::run(wanted.effort.seed)?;
+    let mut rows = Vec::new();
+    #[cfg(target_os = "linux")]
+    rows.extend(mounted_parts(&wanted, &reference, &space)?);
+    if ["kill", "all"].contains(&wanted.part.as_str()) {
+        rows.push(kill::run(&std::env::current_exe()?, &reference, wanted.effort)?);
+    }
+    if ["bits", "all"].contains(&wanted.part.as_str()) {
+        rows.push(bits::run(wanted.effort)?);
+    }
+    let mut out = std::io::stdout().lock();
+    out.write_all(table(&rows).as_bytes())?;
+    out.flush()?;
+    Ok(rows.iter().all(Row::is_sound))
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            // A closed stderr is the reader's choice; the exit code still tells the outcome.
+            drop(writeln!(std::io::stderr().lock(), "error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! The parts of a run, each a kind of fault.
+
+pub mod bits;
+#[cfg(target_os = "linux")]
+pub mod failing;
+pub mod kill;
+#[cfg(target_os = "linux")]
+pub mod power;
+
+/// How much of a part is done.
+#[derive(Debug, Clone, Copy)]
+pub struct Effort {
+    /// What everything random is drawn from.
+    pub seed: u64,
+    /// A sample of seconds in place of everything.
+    pub short: bool,
+}

@@ -1,0 +1,205 @@
+//! Flipped bits and cut files: every bit and every length of a small store's files.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use anyhow::Context as _;
+use stemmata_engine::CaptureOptions;
+use stemmata_model::CommitId;
+use stemmata_testkit::claude::ClaudeSession;
+use stemmata_testkit::disk::Image;
+use stemmata_testkit::rng::Rng;
+
+use super::Effort;
+use crate::check::{Verdict, damage};
+use crate::dump::{Dump, differences, dump, refused};
+use crate::ledger::Ledger;
+use crate::report::Row;
+use crate::script::{Act, STEPS};
+use crate::stage::{Stage, scratch};
+
+/// States of the short form, for each of flips and cuts.
+const SHORT_STATES: u64 = 250;
+
+/// Threads that look at states.
+const THREADS: u64 = 2;
+
+/// A change of one file.
+#[derive(Debug, Clone, Copy)]
+enum Change {
+    Flip { byte: usize, bit: u8 },
+    Cut { length: usize },
+}
+
+/// Changes every file of two small stores: one whose log is empty, one with all in its log.
+///
+/// # Errors
+/// Where the stores cannot be made.
+pub fn run(effort: Effort) -> anyhow::Result<Row> {
+    let started = Instant::now();
+    let mut row = Row::new("bits");
+    for emptied in [true, false] {
+        let small = Small::new(effort.seed, emptied)?;
+        for (path, bytes) in small.image.files() {
+            // Rebuilt whenever a store is opened by a first process.
+            if path.ends_with("-shm") || bytes.is_empty() {
+                continue;
+            }
+            row.operations += bytes.len() as u64;
+            small.damage_file(path, bytes, effort, &mut row)?;
+        }
+    }
+    row.took = started.elapsed();
+    Ok(row)
+}
+
+/// A small store with what it answers.
+struct Small {
+    image: Image,
+    commits: Vec<CommitId>,
+    sound: Dump,
+    outside: PathBuf,
+    seed: u64,
+    emptied: bool,
+    scratch: tempfile::TempDir,
+}
+
+impl Small {
+    fn new(seed: u64, emptied: bool) -> anyhow::Result<Self> {
+        let scratch = scratch()?;
+        let outside = scratch.path().join("outside");
+        fs::create_dir_all(&outside)?;
+        let stage = Stage { disk: scratch.path().join("disk"), outside: outside.clone(), seed };
+        fs::create_dir_all(&stage.disk)?;
+        let commits = {
+            let engine = stage.engine(0)?;
+            let session = ClaudeSession::new(seed).turns(2).tool_calls(1).build();
+            let path = stage.transcript("small", &session.lines)?;
+            let captured = engine.capture(&path, &CaptureOptions::import())?;
+            let tip = captured.session.tip.context("a tip")?;
+            let mut ledger = Ledger::default();
+            for name in ["checkpoint", "annotate"] {
+                let step = STEPS.iter().find(|step| step.name == name).context("a step of the script")?;
+                let done = (step.act)(&Act { stage: &stage, engine: &engine, ledger: &ledger })?;
+                ledger.names.extend(done.names.into_iter().map(|(name, id)| (name.to_owned(), id)));
+            }
+            let mut commits: Vec<CommitId> = ledger.names.values().copied().collect();
+            commits.extend(engine.store().ancestors(tip, 100)?.iter().map(|commit| commit.id));
+            commits
+        };
+        if emptied {
+            let database = rusqlite::Connection::open(stage.disk.join("store").join("stemmata.db"))?;
+            database.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        }
+        let image = Image::read(&stage.disk)?;
+        let engine = stage.engine(0)?;
+        let sound = dump(&engine, &commits);
+        Ok(Self { image, commits, sound, outside, seed, emptied, scratch })
+    }
+
+    fn damage_file(&self, path: &str, bytes: &[u8], effort: Effort, row: &mut Row) -> anyhow::Result<()> {
+        let changes = changes(bytes.len(), effort);
+        let next = AtomicU64::new(0);
+        let shared = Mutex::new((std::mem::take(row), BTreeMap::<String, u64>::new()));
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..THREADS)
+                .map(|worker| {
+                    let (next, shared, changes) = (&next, &shared, &changes);
+                    let disk = self.scratch.path().join(format!("state-{worker}"));
+                    scope.spawn(move || -> anyhow::Result<()> {
+                        while let Some(change) =
+                            changes.get(usize::try_from(next.fetch_add(1, Ordering::Relaxed))?)
+                        {
+                            let mut image = self.image.clone();
+                            image.put(path, changed(bytes, *change));
+                            let _gone = fs::remove_dir_all(&disk);
+                            image.write(&disk)?;
+                            let seen = self.look(&disk);
+                            let mut shared = shared.lock().expect("no worker panics with it");
+                            judge(path, *change, seen, &mut shared);
+                        }
+                        Ok(())
+                    })
+                })
+                .collect();
+            workers.into_iter().try_for_each(|worker| worker.join().expect("panics are caught before"))
+        })?;
+        let (mut judged, kinds) = shared.into_inner().expect("no worker panics with it");
+        for (kind, count) in kinds {
+            judged.note(format!(
+                "{path} (log {}): {count} × {kind}",
+                if self.emptied { "empty" } else { "full" }
+            ));
+        }
+        *row = judged;
+        Ok(())
+    }
+
+    /// Opens a changed store and asks it everything.
+    fn look(&self, disk: &Path) -> Seen {
+        let stage = Stage { disk: disk.to_path_buf(), outside: self.outside.clone(), seed: self.seed };
+        let looked = catch_unwind(AssertUnwindSafe(|| {
+            let Ok(engine) = stage.engine(0) else { return Seen::Refused };
+            let now = dump(&engine, &self.commits);
+            let mut found = Verdict::default();
+            damage(&engine, &mut found);
+            let others = differences(&self.sound, &now);
+            if !found.is_sound() || refused(&self.sound, &now) {
+                // What has the wrong bytes must not be handed out even where the damage is known.
+                let wrong = others.into_iter().find(|question| question.starts_with("native"));
+                return wrong.map_or(Seen::Refused, Seen::Wrong);
+            }
+            others.into_iter().next().map_or(Seen::Harmless, Seen::Wrong)
+        }));
+        looked.unwrap_or_else(|_| Seen::Wrong("panic".to_owned()))
+    }
+}
+
+fn judge(path: &str, change: Change, seen: Seen, (row, kinds): &mut (Row, BTreeMap<String, u64>)) {
+    row.faults += 1;
+    row.states += 1;
+    if let Seen::Wrong(question) = seen {
+        row.undetected += 1;
+        let kind = question.split(' ').next().unwrap_or_default().to_owned();
+        let count = kinds.entry(kind).or_default();
+        *count += 1;
+        if *count == 1 {
+            row.note(format!("{path}: {change:?}: {question}"));
+        }
+    }
+}
+enum Seen {
+    /// It is not opened, or `verify` names it, or a read does.
+    Refused,
+    /// All that is handed out is as it was.
+    Harmless,
+    /// Something else is handed out, and nothing is said.
+    Wrong(String),
+}
+
+fn changes(length: usize, effort: Effort) -> Vec<Change> {
+    if effort.short {
+        let mut rng = Rng::new(effort.seed ^ length as u64);
+        let flips = (0..SHORT_STATES).map(|_| (rng.index(length), rng.index(8)));
+        let mut changes: Vec<Change> =
+            flips.map(|(byte, bit)| Change::Flip { byte, bit: u8::try_from(bit).unwrap_or(0) }).collect();
+        changes.extend((0..SHORT_STATES / 5).map(|_| Change::Cut { length: rng.index(length) }));
+        return changes;
+    }
+    let flips = (0..length).flat_map(|byte| (0..8).map(move |bit| Change::Flip { byte, bit }));
+    flips.chain((0..length).map(|length| Change::Cut { length })).collect()
+}
+
+fn changed(bytes: &[u8], change: Change) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    match change {
+        Change::Flip { byte, bit } => bytes[byte] ^= 1 << bit,
+        Change::Cut { length } => bytes.truncate(length),
+    }
+    bytes
+}

@@ -1,0 +1,172 @@
+//! The scripted workload: steps that each return when what they did is promised to last.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use anyhow::Context as _;
+use stemmata_engine::{CaptureOptions, CheckpointContent, CheckpointRequest, Engine, Update};
+use stemmata_model::{CommitId, CommitType, FormatId, Principal, SessionId, Template, Timestamp, Trigger};
+use stemmata_testkit::claude::ClaudeSession;
+use stemmata_testkit::disk::Image;
+use stemmata_testkit::rng::Rng;
+
+use crate::ledger::{Done, Ledger};
+use crate::stage::{Stage, scratch};
+
+/// What a step works with.
+pub struct Act<'a> {
+    /// Where.
+    pub stage: &'a Stage,
+    /// The engine over the main store, opened for this step.
+    pub engine: &'a Engine,
+    /// What was promised before.
+    pub ledger: &'a Ledger,
+}
+
+/// One step of the workload. Doing it again completes it.
+pub struct Step {
+    /// What it does.
+    pub name: &'static str,
+    /// The day of the script on which it runs.
+    pub day: u32,
+    /// Does it.
+    pub act: fn(&Act<'_>) -> anyhow::Result<Done>,
+}
+
+/// The steps of the workload, in order.
+pub const STEPS: &[Step] = &[
+    Step { name: "open", day: 0, act: |_| Ok(Done::default()) },
+    Step { name: "import", day: 0, act: |act| import(act, "first", 9) },
+    Step { name: "checkpoint", day: 0, act: |act| checkpoint(act, None, "own1", 700) },
+    Step { name: "import again", day: 1, act: |act| import(act, "first", 31) },
+    Step { name: "checkpoint on it", day: 1, act: |act| checkpoint(act, Some("own1"), "own2", 900) },
+    Step { name: "annotate", day: 1, act: annotate },
+    Step { name: "import another", day: 2, act: |act| import(act, "second", 40) },
+    Step { name: "compact", day: 2, act: compact },
+    Step { name: "import to the end", day: 3, act: |act| import(act, "first", usize::MAX) },
+    Step { name: "checkpoint much", day: 3, act: |act| checkpoint(act, Some("own2"), "own3", 900_000) },
+    Step { name: "checkpoint after it", day: 3, act: |act| checkpoint(act, Some("own3"), "own4", 500) },
+];
+
+/// Does a step with an engine opened for it, as a short-lived process would.
+///
+/// # Errors
+/// What the step fails with.
+pub fn run(step: &Step, stage: &Stage, ledger: &Ledger) -> anyhow::Result<Done> {
+    let engine = stage.engine(step.day)?;
+    (step.act)(&Act { stage, engine: &engine, ledger })
+}
+
+/// A run of the workload without faults: what every other run is held to.
+pub struct Reference {
+    /// What is promised before step k; one more at the end.
+    pub ledgers: Vec<Ledger>,
+    /// The disk before step k; one more at the end.
+    pub images: Vec<Image>,
+    /// How long step k took, in microseconds.
+    pub micros: Vec<u64>,
+}
+
+impl Reference {
+    /// Runs the workload without faults.
+    ///
+    /// # Errors
+    /// Where a step fails.
+    pub fn run(seed: u64) -> anyhow::Result<Self> {
+        let scratch = scratch()?;
+        let on = Stage { disk: scratch.path().join("disk"), outside: scratch.path().join("outside"), seed };
+        std::fs::create_dir_all(&on.disk)?;
+        std::fs::create_dir_all(&on.outside)?;
+        let mut reference = Self {
+            ledgers: vec![Ledger::default()],
+            images: vec![Image::read(&on.disk)?],
+            micros: Vec::new(),
+        };
+        for step in STEPS {
+            let before = reference.ledgers.last().context("the ledger before")?;
+            let started = Instant::now();
+            let done = run(step, &on, before).with_context(|| format!("step `{}`", step.name))?;
+            reference.micros.push(u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX));
+            // The image first: looking into the store may write to its log's index.
+            reference.images.push(Image::read(&on.disk)?);
+            let after = before.after(&done, &on.engine(step.day)?)?;
+            reference.ledgers.push(after);
+        }
+        Ok(reference)
+    }
+}
+
+fn import(act: &Act<'_>, name: &'static str, lines_max: usize) -> anyhow::Result<Done> {
+    let number = u64::from(name == "second");
+    let lines = session(act.stage.seed * 2 + number);
+    let path = act.stage.transcript(name, lines.get(..lines_max).unwrap_or(&lines))?;
+    let captured = act.engine.capture(&path, &CaptureOptions::import())?;
+    let tip = captured.session.tip.context("a tip")?;
+    Ok(Done { tips: vec![tip], names: vec![(name, tip)], gone: Vec::new() })
+}
+
+/// Returns the lines of a made-up session; made once for all the checks of a run.
+fn session(seed: u64) -> Arc<Vec<String>> {
+    static MADE: Mutex<BTreeMap<u64, Arc<Vec<String>>>> = Mutex::new(BTreeMap::new());
+    let mut sessions = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let make = || Arc::new(ClaudeSession::new(seed).turns(5).compactions(1).build().lines);
+    Arc::clone(sessions.entry(seed).or_insert_with(make))
+}
+
+fn named(act: &Act<'_>, name: &str) -> anyhow::Result<CommitId> {
+    act.ledger.names.get(name).copied().with_context(|| format!("no step made `{name}`"))
+}
+
+fn checkpoint(act: &Act<'_>, parent: Option<&str>, name: &'static str, bytes: usize) -> anyhow::Result<Done> {
+    let parent = parent.map(|name| named(act, name)).transpose()?;
+    let mut rng = Rng::new(act.stage.seed ^ u64::try_from(bytes).unwrap_or(0));
+    // Bytes that nothing compresses, in lines that the scrubber takes for text.
+    let mut text = String::with_capacity(bytes + 100);
+    while text.len() < bytes {
+        let line = (0..12).map(|_| rng.id(6)).collect::<Vec<_>>().join(" ");
+        text.push_str(&line);
+        text.push('\n');
+    }
+    let request = CheckpointRequest {
+        parent,
+        commit_type: CommitType::Delta,
+        content: CheckpointContent::Bytes(text.into_bytes()),
+        format: FormatId::new("own-v1")?,
+        template: Template::new("own")?,
+        principal: None,
+        machine: None,
+        session: SessionId::new("own-session")?,
+        trigger: Trigger::Explicit,
+        ticket: None,
+        thread: None,
+        summary: Some(format!("checkpoint {name}")),
+        messages: None,
+        tokens: None,
+        created_at: Some(Timestamp::from_micros(1_772_400_000_000_000 + i64::from(name.as_bytes()[3]))),
+        idempotency_key: None,
+    };
+    let made = act.engine.checkpoint(&request)?;
+    Ok(Done { tips: vec![made.id], names: vec![(name, made.id)], gone: Vec::new() })
+}
+
+fn annotate(act: &Act<'_>) -> anyhow::Result<Done> {
+    let update = Update {
+        summary: Some("what was decided".to_owned()),
+        add_tags: vec!["keep".to_owned(), "release".to_owned()],
+        remove_tags: Vec::new(),
+        notes: vec!["a note".to_owned()],
+        pin: Some(true),
+    };
+    let on = named(act, "own1")?;
+    if !act.engine.store().annotations(on)?.pinned {
+        act.engine.update(on, update, &Principal::new("ada@m1/own")?)?;
+    }
+    Ok(Done { tips: vec![on], ..Done::default() })
+}
+
+fn compact(act: &Act<'_>) -> anyhow::Result<Done> {
+    let on = named(act, "second")?;
+    let made = act.engine.compact(on, "They looked at the failing test and mended it.")?;
+    Ok(Done { tips: vec![made.id], names: vec![("compacted", made.id)], gone: Vec::new() })
+}

@@ -1,0 +1,369 @@
+//! A simulated disk: files and folders in memory, a record of every operation, failures on demand, and what a
+//! power cut may leave.
+//!
+//! Knows nothing of stores. [`Disk`] is what a program works on; [`Platter`] follows its record and says what could
+//! be on the real thing at that moment.
+
+mod image;
+mod platter;
+mod tree;
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pub use image::{Entry, Image};
+pub use platter::{Keep, Platter, SECTOR_BYTES};
+pub use tree::{Item, Name, Node, ROOT};
+
+use tree::Tree;
+
+/// One operation that a disk was asked for, in the order in which they came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Op {
+    /// A file or a folder is made.
+    Make {
+        /// Where.
+        name: Name,
+        /// What stands there from now on.
+        node: Node,
+        /// Whether it is a folder.
+        folder: bool,
+    },
+    /// Bytes are written; a gap before them is filled with zeros.
+    Write {
+        /// Into which file.
+        node: Node,
+        /// From which byte on.
+        offset: u64,
+        /// What.
+        bytes: Vec<u8>,
+    },
+    /// A file is cut, or extended by zeros.
+    SetLength {
+        /// Which file.
+        node: Node,
+        /// Its bytes from now on.
+        length: u64,
+    },
+    /// A name is given to what another one stands for, in one step.
+    Rename {
+        /// The name that ends.
+        from: Name,
+        /// The name that begins; what it stood for before is lost.
+        to: Name,
+    },
+    /// A name ends.
+    Remove {
+        /// Which.
+        name: Name,
+    },
+    /// A file's bytes, or a folder's names, are made durable.
+    Sync {
+        /// Which.
+        node: Node,
+    },
+    /// Something that the script noted between two operations.
+    Mark(u64),
+}
+
+/// Why an operation was not done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DiskError {
+    /// There is nothing by that name.
+    Missing,
+    /// There is something by that name.
+    Exists,
+    /// A folder is not empty.
+    NotEmpty,
+    /// A file where a folder is needed, or the other way round.
+    WrongKind,
+    /// The device failed (`EIO`).
+    Io,
+    /// No space is left (`ENOSPC`).
+    Full,
+}
+
+/// What fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// The operation fails with `EIO` and nothing of it is done.
+    Io,
+    /// The operation fails with `ENOSPC`, and all that need room do until the fault is lifted.
+    Full,
+    /// The first half of a write is done, then it fails with `EIO`; other operations are done whole and fail.
+    Torn,
+    /// The read with this number fails with `EIO`.
+    Read,
+}
+
+impl Failure {
+    /// Every failure.
+    pub const ALL: [Self; 4] = [Self::Io, Self::Full, Self::Torn, Self::Read];
+}
+
+/// When what fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fault {
+    /// What.
+    pub failure: Failure,
+    /// At which operation from now on, counted from 0: reads for [`Failure::Read`], changes and syncs else.
+    pub at: u64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    tree: Tree,
+    record: Option<Vec<Op>>,
+    fault: Option<Fault>,
+    reached: bool,
+    changes: u64,
+    reads: u64,
+    /// Files that never fail but for want of room: see [`VOLATILE`].
+    volatile: BTreeSet<Node>,
+}
+
+/// How names of files end that hold nothing to be kept: the index of SQLite's log, which is memory that processes
+/// share. It can want room; a device does not fail for it, because nobody waits for it to be written.
+const VOLATILE: &str = "-shm";
+
+/// A disk in memory. Clones are handles of the same one.
+#[derive(Debug, Clone, Default)]
+pub struct Disk(Arc<Mutex<State>>);
+
+impl Disk {
+    /// Makes an empty disk.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts a record of the operations to come.
+    pub fn start_record(&self) {
+        self.lock().record = Some(Vec::new());
+    }
+
+    /// Ends the record and returns it.
+    pub fn end_record(&self) -> Vec<Op> {
+        self.lock().record.take().unwrap_or_default()
+    }
+
+    /// Notes something in the record.
+    pub fn mark(&self, mark: u64) {
+        let mut state = self.lock();
+        if let Some(record) = &mut state.record {
+            record.push(Op::Mark(mark));
+        }
+    }
+
+    /// Has an operation fail; the counters start at 0.
+    pub fn arm(&self, fault: Fault) {
+        let mut state = self.lock();
+        (state.changes, state.reads, state.reached) = (0, 0, false);
+        state.fault = Some(fault);
+    }
+
+    /// Lifts the fault, and says whether its operation was reached.
+    pub fn disarm(&self) -> bool {
+        let mut state = self.lock();
+        state.fault = None;
+        std::mem::take(&mut state.reached)
+    }
+
+    /// Returns how many changes (with syncs) and how many reads there were since the last fault was armed.
+    pub fn counts(&self) -> (u64, u64) {
+        let state = self.lock();
+        (state.changes, state.reads)
+    }
+
+    /// Puts an image below a new folder of the root, and returns the folder. Not recorded, never fails.
+    ///
+    /// # Panics
+    /// When the name is taken.
+    pub fn plant(&self, name: &str, image: &Image) -> Node {
+        let mut state = self.lock();
+        let top = state.tree.make(&Name::new(ROOT, name), true).expect("the name is new");
+        for (path, entry) in image.entries() {
+            let mut folder = top;
+            let mut parts = path.split('/').peekable();
+            while let Some(part) = parts.next() {
+                let place = Name::new(folder, part);
+                if parts.peek().is_some() {
+                    folder = state.tree.lookup(&place).expect("folders come before what is in them");
+                    continue;
+                }
+                let node = state.tree.make(&place, matches!(entry, Entry::Folder)).expect("paths differ");
+                if part.ends_with(VOLATILE) {
+                    state.volatile.insert(node);
+                }
+                if let Entry::File(bytes) = entry {
+                    state.tree.write(node, 0, bytes).expect("it is a file");
+                }
+            }
+        }
+        top
+    }
+
+    /// Forgets a folder of the root with all that is in it. Not recorded, never fails.
+    pub fn uproot(&self, name: &str) {
+        self.lock().tree.uproot(&Name::new(ROOT, name));
+    }
+
+    /// Returns what is below a folder now.
+    pub fn image(&self, folder: Node) -> Image {
+        Image::of(&self.lock().tree, folder)
+    }
+
+    /// Looks something up.
+    pub fn lookup(&self, name: &Name) -> Option<Node> {
+        self.lock().tree.lookup(name)
+    }
+
+    /// Does something with what a node is.
+    pub fn look<T>(&self, node: Node, act: impl FnOnce(&Item) -> T) -> Option<T> {
+        self.lock().tree.item(node).map(act)
+    }
+
+    /// Reads up to `length` bytes of a file.
+    ///
+    /// # Errors
+    /// `Missing`, `WrongKind`; `Io` on demand.
+    pub fn read(&self, node: Node, offset: u64, length: u64) -> Result<Vec<u8>, DiskError> {
+        let mut state = self.lock();
+        let number = state.reads;
+        state.reads += 1;
+        if state.fault.is_some_and(|fault| fault.failure == Failure::Read && fault.at == number) {
+            state.reached = true;
+            return Err(DiskError::Io);
+        }
+        state.tree.read(node, offset, length)
+    }
+
+    /// Makes an empty file or folder.
+    ///
+    /// # Errors
+    /// `Exists`, `Missing`, `WrongKind`; `Io` and `Full` on demand.
+    pub fn make(&self, name: &Name, folder: bool) -> Result<Node, DiskError> {
+        let mut state = self.lock();
+        let after = state.next(true, None)?;
+        let node = state.tree.make(name, folder)?;
+        if name.text.ends_with(VOLATILE) {
+            state.volatile.insert(node);
+        }
+        state.note(|| Op::Make { name: name.clone(), node, folder });
+        after.map(|()| node)
+    }
+
+    /// Writes bytes.
+    ///
+    /// # Errors
+    /// `Missing`, `WrongKind`; `Io` and `Full` on demand.
+    pub fn write(&self, node: Node, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
+        let mut state = self.lock();
+        let grows = state.tree.length(node)? < offset.saturating_add(length_of(bytes));
+        let after = state.next(grows, Some(node))?;
+        let bytes = if after.is_err() { bytes.split_at(bytes.len() / 2).0 } else { bytes };
+        state.tree.write(node, offset, bytes)?;
+        state.note(|| Op::Write { node, offset, bytes: bytes.to_vec() });
+        after
+    }
+
+    /// Writes bytes that count for nothing: they are not recorded, and never fail. For files whose bytes a crash may
+    /// turn into anything.
+    ///
+    /// # Errors
+    /// `Missing`, `WrongKind`.
+    pub fn scribble(&self, node: Node, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
+        self.lock().tree.write(node, offset, bytes)
+    }
+
+    /// Cuts a file or extends it by zeros.
+    ///
+    /// # Errors
+    /// `Missing`, `WrongKind`; `Io` and `Full` on demand.
+    pub fn set_length(&self, node: Node, length: u64) -> Result<(), DiskError> {
+        let mut state = self.lock();
+        let grows = state.tree.length(node)? < length;
+        let after = state.next(grows, Some(node))?;
+        state.tree.set_length(node, length)?;
+        state.note(|| Op::SetLength { node, length });
+        after
+    }
+
+    /// Renames; what has the new name is replaced.
+    ///
+    /// # Errors
+    /// `Missing`, `NotEmpty`, `WrongKind`; `Io` and `Full` on demand.
+    pub fn rename(&self, from: &Name, to: &Name) -> Result<(), DiskError> {
+        let mut state = self.lock();
+        let after = state.next(false, None)?;
+        state.tree.rename(from, to)?;
+        state.note(|| Op::Rename { from: from.clone(), to: to.clone() });
+        after
+    }
+
+    /// Removes a name; an open file stays readable.
+    ///
+    /// # Errors
+    /// `Missing`, `NotEmpty`; `Io` on demand.
+    pub fn remove(&self, name: &Name) -> Result<(), DiskError> {
+        let mut state = self.lock();
+        let after = state.next(false, None)?;
+        state.tree.remove(name)?;
+        state.note(|| Op::Remove { name: name.clone() });
+        after
+    }
+
+    /// Makes a file's bytes or a folder's names durable.
+    ///
+    /// # Errors
+    /// `Io` and `Full` on demand: nothing was made durable then.
+    pub fn sync(&self, node: Node) -> Result<(), DiskError> {
+        let mut state = self.lock();
+        match state.next(false, Some(node))? {
+            Ok(()) => state.note(|| Op::Sync { node }),
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+}
+
+impl State {
+    /// Counts a change. An error outside: it is not to be done; an error inside: to be done in part, and reported.
+    fn next(&mut self, needs_room: bool, node: Option<Node>) -> Result<Result<(), DiskError>, DiskError> {
+        let number = self.changes;
+        self.changes += 1;
+        let Some(fault) = self.fault else { return Ok(Ok(())) };
+        let hit = match fault.failure {
+            Failure::Read => false,
+            Failure::Full => fault.at == number || (number > fault.at && needs_room),
+            Failure::Io | Failure::Torn => fault.at == number,
+        };
+        let volatile = node.is_some_and(|node| self.volatile.contains(&node));
+        let hit = hit && (!volatile || fault.failure == Failure::Full);
+        self.reached |= number >= fault.at && fault.failure != Failure::Read;
+        if !hit {
+            return Ok(Ok(()));
+        }
+        match fault.failure {
+            Failure::Full => Err(DiskError::Full),
+            Failure::Torn => Ok(Err(DiskError::Io)),
+            Failure::Io | Failure::Read => Err(DiskError::Io),
+        }
+    }
+
+    fn note(&mut self, op: impl FnOnce() -> Op) {
+        if let Some(record) = &mut self.record {
+            record.push(op());
+        }
+    }
+}
+
+pub(crate) fn length_of(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).expect("what is in memory has a length of 64 bits")
+}
+
+#[cfg(test)]
+mod tests;
