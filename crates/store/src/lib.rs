@@ -6,15 +6,19 @@ mod bounds;
 pub mod conformance;
 mod error;
 mod files;
+mod maintain;
 mod memory;
 mod merge;
+mod pack;
 mod project;
 mod seam;
 mod sqlite;
+mod varint;
 mod write;
 
 pub use error::{StoreError, StoreErrorKind};
 pub use files::{FileLock, Files, NewFile, OpenFile, SystemFiles};
+pub use maintain::pack::{PackOptions, Packed};
 pub use memory::MemoryStore;
 pub use merge::{merged_annotations, standing_records};
 pub use seam::{

@@ -10,6 +10,7 @@ use stemmata_model::{
 };
 
 use crate::error::StoreError;
+use crate::maintain::pack::{PackOptions, Packed};
 use crate::write::{Annotations, AuditRecord, Link, Placement, Session, SessionKey, Write};
 
 /// Bytes of one literal part at most: a read verifies a whole part before it hands out any of it, so this
@@ -114,8 +115,14 @@ pub struct Usage {
     pub logical_bytes: u64,
     /// Bytes of all literal parts, uncompressed: what is distinct.
     pub distinct_bytes: u64,
-    /// Bytes that the literal parts take, compressed.
+    /// Bytes that the literal parts take, compressed: in the inbox and in packs.
     pub content_bytes: u64,
+    /// Of these, bytes that wait in the inbox to be packed.
+    pub inbox_bytes: u64,
+    /// Of these, bytes of pack files.
+    pub packed_bytes: u64,
+    /// Pack files.
+    pub packs: u64,
     /// Bytes of all files of the store.
     pub physical_bytes: u64,
 }
@@ -225,6 +232,21 @@ pub trait Store: Send + Sync {
     /// `Corrupt` where the list cannot be read.
     fn content_parts(&self, id: ArtifactId) -> Result<Option<Vec<PartOf>>, StoreError>;
 
+    /// Hands whole contents to `sink`, in order, each piece with the number of its content in `ids`. Cheaper than
+    /// one by one where there are many; backends with transactions read one state of the store.
+    ///
+    /// # Errors
+    /// As [`Store::read_content`]; what was handed out before stays handed out.
+    fn read_contents(
+        &self,
+        ids: &[ArtifactId],
+        sink: &mut dyn FnMut(usize, &[u8]) -> std::io::Result<()>,
+    ) -> Result<(), StoreError> {
+        ids.iter()
+            .enumerate()
+            .try_for_each(|(number, id)| self.read_content(*id, None, &mut |bytes| sink(number, bytes)))
+    }
+
     /// Returns a commit's sightings, the first (smallest `observed_at`, then machine) first.
     fn sightings(&self, commit: CommitId, limit: usize) -> Result<Vec<Sighting>, StoreError>;
 
@@ -266,6 +288,15 @@ pub trait Store: Send + Sync {
 
     /// Returns how much there is.
     fn usage(&self) -> Result<Usage, StoreError>;
+
+    /// Moves contents from where writes put them to where they take least room. Nothing that can be read
+    /// changes; reads and writes go on meanwhile, and a write waits for one short transaction at most. Two at
+    /// once are harmless: one of them says that it did nothing (`Packed::busy`). A backend without packs has
+    /// nothing to do, and says so by an empty result.
+    ///
+    /// # Errors
+    /// `Locked`, `Full`, `ReadOnly`, `Io`, `Backend`: what was moved before stays moved, and all can be read.
+    fn pack(&self, options: &PackOptions) -> Result<Packed, StoreError>;
 
     /// Recomputes everything that can be recomputed and reports each damage to `found`; goes on after one.
     ///

@@ -10,8 +10,9 @@ use stemmata_model::{
     ArtifactId, ArtifactPrefix, Commit, CommitId, CommitPrefix, MachineId, Sighting, Timestamp,
 };
 use stemmata_store::{
-    Annotations, AuditRecord, BatchOutcome, Damage, Link, Page, PartOf, Placement, ResolveScope, Session,
-    SessionFilter, SessionKey, Sink, Store, StoreError, StoreIdentity, TipFilter, Usage, Verified, Write,
+    Annotations, AuditRecord, BatchOutcome, Damage, Link, PackOptions, Packed, Page, PartOf, Placement,
+    ResolveScope, Session, SessionFilter, SessionKey, Sink, Store, StoreError, StoreIdentity, TipFilter,
+    Usage, Verified, Write,
 };
 
 /// When a batch fails.
@@ -200,6 +201,10 @@ impl<S: Store> Store for FaultyStore<S> {
 
     fn usage(&self) -> Result<Usage, StoreError> {
         self.inner.usage()
+    }
+
+    fn pack(&self, options: &PackOptions) -> Result<Packed, StoreError> {
+        self.inner.pack(options)
     }
 
     fn verify(&self, found: &mut dyn FnMut(Damage)) -> Result<Verified, StoreError> {

@@ -21,6 +21,7 @@ use self::content::{Content, Contents};
 use self::table::Table;
 use crate::bounds::{check_anchors, check_batch, check_page};
 use crate::error::StoreError;
+use crate::maintain::pack::{PackOptions, Packed};
 use crate::project;
 use crate::seam::{
     BatchOutcome, Damage, Page, PartOf, ResolveScope, SessionFilter, Sink, Store, StoreIdentity, TipFilter,
@@ -419,8 +420,13 @@ impl Store for MemoryStore {
             }
         }
         usage.content_bytes = usage.distinct_bytes;
+        usage.inbox_bytes = usage.distinct_bytes;
         usage.physical_bytes = usage.distinct_bytes;
         Ok(usage)
+    }
+
+    fn pack(&self, _options: &PackOptions) -> Result<Packed, StoreError> {
+        Ok(Packed::default())
     }
 
     fn verify(&self, found: &mut dyn FnMut(Damage)) -> Result<Verified, StoreError> {

@@ -5,8 +5,8 @@
 use stemmata_model::Counts;
 
 use super::failure::unreadable;
-use super::varint;
 use crate::error::StoreError;
+use crate::varint;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Figures {

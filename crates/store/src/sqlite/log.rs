@@ -108,6 +108,27 @@ impl Log {
         });
     }
 
+    /// Copies the log into the database and cuts it off, where nobody else reads or writes.
+    pub(super) fn empty(&self, group: &Group) {
+        if let Ok(connection) = open::connect(&self.path, &self.options) {
+            // Most of it without holding commits back.
+            copy(&connection);
+        }
+        group.with_writer(|writer| {
+            let connection = writer.connection();
+            let patience = Duration::from_millis(self.options.busy_timeout_ms);
+            // Another process is no reason to wait: what is not copied now is copied later.
+            let emptied = connection
+                .busy_timeout(Duration::ZERO)
+                .and_then(|()| connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())));
+            if emptied.is_ok() {
+                self.pages.store(0, Ordering::Relaxed);
+            }
+            // A connection that would not wait again fails its next write as locked, which is tried again.
+            drop(open::wait_for_locks(writer.connection_mut(), patience));
+        });
+    }
+
     fn stop(&self) {
         self.signal.send(Wish::Stop);
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -10,12 +10,13 @@ mod group;
 mod kinds;
 mod log;
 mod open;
+mod packs;
 mod pieces;
 mod prepare;
 mod read;
 mod recent;
+mod shrink;
 mod state;
-mod varint;
 mod versions;
 mod write;
 
@@ -33,10 +34,12 @@ pub use self::open::SqliteOptions;
 use self::failure::During;
 use self::group::Group;
 use self::log::Log;
+use self::packs::Packs;
 use self::read::{Borrowed, Pool};
 use self::write::Writer;
 use crate::bounds::{check_anchors, check_batch, check_page};
 use crate::error::StoreError;
+use crate::maintain::pack::{PackOptions, Packed};
 use crate::seam::{
     BatchOutcome, Damage, Page, PartOf, ResolveScope, SessionFilter, Sink, Store, StoreIdentity, TipFilter,
     Usage, Verified,
@@ -51,8 +54,17 @@ pub struct SqliteStore {
     options: SqliteOptions,
     identity: StoreIdentity,
     log: Log,
+    packs: Arc<Packs>,
     pool: Pool,
     group: Arc<Group>,
+}
+
+/// What maintenance works with.
+struct Maintained<'a> {
+    packs: &'a Packs,
+    pool: &'a Pool,
+    group: &'a Arc<Group>,
+    log: &'a Log,
 }
 
 impl std::fmt::Debug for SqliteStore {
@@ -80,10 +92,12 @@ impl SqliteStore {
         let (path, mut connection, identity) = opened?;
         let log = Log::new(path.clone(), options.clone());
         log.watch(&mut connection).during("opening the store")?;
+        let packs = Arc::new(Packs::new(&path, Arc::clone(&options.files)));
         Ok(Self {
             log,
-            pool: Pool::new(path.clone(), options.clone()),
+            pool: Pool::new(path.clone(), options.clone(), Arc::clone(&packs)),
             group: Arc::new(Group::new(Writer::new(connection))),
+            packs,
             path,
             options,
             identity,
@@ -97,6 +111,10 @@ impl SqliteStore {
             .map_err(|error| waited(error, &self.options))
     }
 
+    fn maintained(&self) -> Maintained<'_> {
+        Maintained { packs: &self.packs, pool: &self.pool, group: &self.group, log: &self.log }
+    }
+
     /// Bytes of the database and the files beside it.
     fn physical_bytes(&self) -> u64 {
         let beside = |suffix: &str| {
@@ -104,7 +122,7 @@ impl SqliteStore {
             name.push(suffix);
             fs::metadata(name).map_or(0, |metadata| metadata.len())
         };
-        beside("") + beside("-wal") + beside("-shm")
+        beside("") + beside("-wal") + beside("-shm") + self.packs.bytes_on_disk()
     }
 }
 
@@ -173,6 +191,14 @@ impl Store for SqliteStore {
         self.read(|reader| reader.content_parts(id))
     }
 
+    fn read_contents(
+        &self,
+        ids: &[ArtifactId],
+        sink: &mut dyn FnMut(usize, &[u8]) -> std::io::Result<()>,
+    ) -> Result<(), StoreError> {
+        self.read(|reader| reader.read_contents(ids, sink))
+    }
+
     fn sightings(&self, commit: CommitId, limit: usize) -> Result<Vec<Sighting>, StoreError> {
         self.read(|reader| reader.sightings(commit, limit))
     }
@@ -232,6 +258,10 @@ impl Store for SqliteStore {
         let mut usage = self.read(|reader| reader.usage())?;
         usage.physical_bytes = self.physical_bytes();
         Ok(usage)
+    }
+
+    fn pack(&self, options: &PackOptions) -> Result<Packed, StoreError> {
+        packs::pack(&self.maintained(), options).map_err(|error| waited(error, &self.options))
     }
 
     fn verify(&self, found: &mut dyn FnMut(Damage)) -> Result<Verified, StoreError> {

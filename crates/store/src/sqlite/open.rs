@@ -109,20 +109,8 @@ pub(super) fn connect(path: &Path, options: &SqliteOptions) -> Result<Connection
         let operation = "opening the store";
         store_error(error, operation)
     })?;
-    let timeout = Duration::from_millis(options.busy_timeout_ms);
-    let mut started = Instant::now();
-    let wait = move |looks: i32| {
-        if looks == 0 {
-            started = Instant::now();
-        }
-        if started.elapsed() >= timeout {
-            return false;
-        }
-        let doublings = u32::try_from(looks.clamp(0, 8)).unwrap_or(0);
-        thread::sleep(Duration::from_micros(20 << doublings).min(PAUSE_MAX));
-        true
-    };
-    connection.busy_handler(Some(wait)).map_err(|error| open_error(error, &connection, path))?;
+    let patience = Duration::from_millis(options.busy_timeout_ms);
+    wait_for_locks(&mut connection, patience).map_err(|error| open_error(error, &connection, path))?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     // Copying the log at every closing would cost a short-lived process several syncs; `log` decides when.
     connection
@@ -132,10 +120,26 @@ pub(super) fn connect(path: &Path, options: &SqliteOptions) -> Result<Connection
         .execute_batch(
             "PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON; \
              PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF; \
-             PRAGMA cell_size_check = ON; PRAGMA wal_autocheckpoint = 0;",
+             PRAGMA cell_size_check = ON; PRAGMA wal_autocheckpoint = 0; PRAGMA secure_delete = ON;",
         )
         .map_err(|error| open_error(error, &connection, path))?;
     Ok(connection)
+}
+
+/// Has a connection wait for other processes, looking often at first.
+pub(super) fn wait_for_locks(connection: &mut Connection, patience: Duration) -> rusqlite::Result<()> {
+    let mut started = Instant::now();
+    connection.busy_handler(Some(move |looks: i32| {
+        if looks == 0 {
+            started = Instant::now();
+        }
+        if started.elapsed() >= patience {
+            return false;
+        }
+        let doublings = u32::try_from(looks.clamp(0, 8)).unwrap_or(0);
+        thread::sleep(Duration::from_micros(20 << doublings).min(PAUSE_MAX));
+        true
+    }))
 }
 
 /// Says what is wrong with a file that SQLite could not open or read.

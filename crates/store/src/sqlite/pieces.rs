@@ -2,7 +2,7 @@
 //!
 //! Specified in `docs/format/content.md`.
 
-use super::varint;
+use crate::varint;
 
 /// A range of a literal row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

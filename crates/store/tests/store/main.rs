@@ -6,6 +6,7 @@ mod damage;
 mod disk;
 mod files;
 mod model;
+mod packs;
 #[cfg(unix)]
 mod processes;
 mod support;

@@ -18,8 +18,10 @@ use crate::sqlite::state;
 macro_rules! commit_columns {
     () => {
         "c.row, c.id, c.parent, c.kind, c.state, c.created_at, c.figures, \
-         (SELECT hash FROM content WHERE row = c.artifact), \
-         (SELECT hash FROM content WHERE row = c.native), \
+         ifnull((SELECT hash FROM packed WHERE row = c.artifact), \
+         (SELECT hash FROM content WHERE row = c.artifact)), \
+         ifnull((SELECT hash FROM packed WHERE row = c.native), \
+         (SELECT hash FROM content WHERE row = c.native)), \
          (SELECT id FROM commits WHERE row = c.parent)"
     };
 }

@@ -218,15 +218,19 @@ impl Reader {
             Ok(number.cast_unsigned())
         };
         usage.sessions = count("SELECT count(*) FROM session")?;
-        usage.contents = count("SELECT count(*) FROM content")?;
+        usage.contents = count("SELECT (SELECT count(*) FROM content) + (SELECT count(*) FROM packed)")?;
+        usage.packs = count("SELECT count(*) FROM pack")?;
+        usage.packed_bytes = count("SELECT ifnull(sum(bytes), 0) FROM pack")?;
+        let packed = count("SELECT ifnull(sum(length), 0) FROM packed")?;
         let sums = format!(
             "SELECT ifnull(sum(length), 0), ifnull(sum(length(bytes)), 0) FROM content WHERE coding <> {}",
             Coding::Composed.number()
         );
         let (distinct, stored): (i64, i64) =
             self.connection.query_row(&sums, [], |row| Ok((row.get(0)?, row.get(1)?))).during(operation)?;
-        usage.distinct_bytes = distinct.cast_unsigned();
-        usage.content_bytes = stored.cast_unsigned();
+        usage.distinct_bytes = distinct.cast_unsigned() + packed;
+        usage.inbox_bytes = stored.cast_unsigned();
+        usage.content_bytes = usage.inbox_bytes + usage.packed_bytes;
         let mut statement =
             self.connection.prepare_cached("SELECT row, figures FROM commits").during(operation)?;
         let mut rows = statement.query([]).during(operation)?;

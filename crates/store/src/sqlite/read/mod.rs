@@ -6,6 +6,7 @@ mod anchors;
 pub(super) mod commits;
 pub(super) mod contents;
 mod listings;
+pub(super) mod literals;
 pub(super) mod metadata;
 mod parts;
 mod sightings;
@@ -13,12 +14,14 @@ mod verify;
 
 use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
 
+use super::failure::During;
 use super::kinds::Kinds;
 use super::open::{self, SqliteOptions};
+use super::packs::Packs;
 use crate::error::StoreError;
 
 /// Connections that are kept for the next read; more than that are opened when needed and closed again.
@@ -29,11 +32,21 @@ pub(super) struct Reader {
     connection: Connection,
     kinds: Kinds,
     buffers: contents::Buffers,
+    packs: Arc<Packs>,
 }
 
 impl Reader {
-    pub(super) fn new(connection: Connection) -> Self {
-        Self { connection, kinds: Kinds::default(), buffers: contents::Buffers::default() }
+    fn new(connection: Connection, packs: Arc<Packs>) -> Self {
+        Self { connection, kinds: Kinds::default(), buffers: contents::Buffers::default(), packs }
+    }
+
+    /// Reads in one transaction: all that is read is one state of the store.
+    pub(super) fn within_read<T>(
+        &mut self,
+        act: impl FnOnce(&Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let transaction = self.connection.transaction().during("beginning to read")?;
+        act(&transaction)
     }
 }
 
@@ -41,12 +54,13 @@ impl Reader {
 pub(super) struct Pool {
     path: PathBuf,
     options: SqliteOptions,
+    packs: Arc<Packs>,
     idle: Mutex<Vec<Reader>>,
 }
 
 impl Pool {
-    pub(super) fn new(path: PathBuf, options: SqliteOptions) -> Self {
-        Self { path, options, idle: Mutex::new(Vec::new()) }
+    pub(super) fn new(path: PathBuf, options: SqliteOptions, packs: Arc<Packs>) -> Self {
+        Self { path, options, packs, idle: Mutex::new(Vec::new()) }
     }
 
     /// Takes a connection; dropping it gives it back.
@@ -54,7 +68,7 @@ impl Pool {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let reader = match idle {
             Some(reader) => reader,
-            None => Reader::new(open::connect_reader(&self.path, &self.options)?),
+            None => Reader::new(open::connect_reader(&self.path, &self.options)?, Arc::clone(&self.packs)),
         };
         Ok(Borrowed { pool: self, reader: Some(reader) })
     }

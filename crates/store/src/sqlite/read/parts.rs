@@ -22,7 +22,9 @@ impl Reader {
             .connection
             .prepare_cached(
                 "SELECT length, coding, iif(coding = 3, bytes, NULL) FROM content \
-                 WHERE substr(hash, 1, 8) = ?1 AND hash = ?2",
+                 WHERE substr(hash, 1, 8) = ?1 AND hash = ?2 \
+                 UNION ALL SELECT length, 0, NULL FROM packed \
+                 WHERE substr(hash, 1, 8) = ?1 AND hash = ?2 LIMIT 1",
             )
             .and_then(|mut statement| {
                 let take = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
@@ -54,7 +56,9 @@ impl Reader {
     fn hash_of(&self, row: i64, id: ArtifactId) -> Result<ArtifactId, StoreError> {
         let found: Option<[u8; 32]> = self
             .connection
-            .prepare_cached("SELECT hash FROM content WHERE row = ?1")
+            .prepare_cached(
+                "SELECT hash FROM packed WHERE row = ?1 UNION ALL SELECT hash FROM content WHERE row = ?1",
+            )
             .and_then(|mut statement| statement.query_row([row], |row| row.get(0)).optional())
             .during(READING)?;
         found.map(ArtifactId::from_bytes).ok_or_else(|| StoreError::Corrupt {

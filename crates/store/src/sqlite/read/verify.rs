@@ -7,9 +7,11 @@ use stemmata_model::{ArtifactId, CommitId};
 
 use super::Reader;
 use super::commits::{Found, commit_columns};
-use super::contents::{Buffers, content_columns, verify_row};
+use super::contents::{Buffers, read_composed};
+use super::literals::{Kept, Key, content_columns, decode_literal};
 use crate::error::StoreError;
 use crate::seam::{Damage, Verified};
+use crate::sqlite::coding::Coding;
 use crate::sqlite::failure::During;
 use crate::sqlite::figures::Figures;
 use crate::sqlite::open::STORE_FILE;
@@ -18,6 +20,9 @@ const VERIFYING: &str = "verifying the store";
 
 /// Findings of SQLite's own check at most: after so many, more say nothing new.
 const DATABASE_FINDINGS_MAX: usize = 100;
+
+/// Contents that are looked at before the store is looked at anew.
+const PAGE_ROWS: i64 = 256;
 
 /// References that must lead somewhere: the table, its name for people, and the rows that do not.
 const REFERENCES: [(&str, &str, &str); 8] = [
@@ -93,6 +98,8 @@ impl Reader {
         hold(result, "the database", found);
         let result = self.verify_contents(&mut verified, found);
         hold(result, "the contents", found);
+        let result = self.verify_packed(&mut verified, found);
+        hold(result, "the packed contents", found);
         let result = self.verify_commits(&mut verified, found);
         hold(result, "the commits", found);
         let result = self.verify_references(&mut verified, found);
@@ -114,19 +121,91 @@ impl Reader {
     }
 
     fn verify_contents(&mut self, verified: &mut Verified, found: Report<'_>) -> Result<(), StoreError> {
-        let mut statement = self
-            .connection
-            .prepare(concat!("SELECT ", content_columns!(), ", row FROM content"))
-            .during(VERIFYING)?;
-        let mut rows = statement.query([]).during(VERIFYING)?;
         let mut buffers = Buffers::default();
-        while let Some(row) = rows.next().during(VERIFYING)? {
-            verified.contents += 1;
-            if let Err(error) = verify_row(&self.connection, row, &mut buffers) {
-                found(Damage { check: "content_hash", object: object_of(row), message: error.to_string() });
+        let mut after = i64::MIN;
+        loop {
+            let mut composed = Vec::new();
+            let mut statement = self
+                .connection
+                .prepare_cached(concat!(
+                    "SELECT ",
+                    content_columns!(),
+                    ", row FROM content WHERE row > ?1 ORDER BY row LIMIT ?2"
+                ))
+                .during(VERIFYING)?;
+            let mut rows = statement.query([after, PAGE_ROWS]).during(VERIFYING)?;
+            let mut looked = 0;
+            while let Some(row) = rows.next().during(VERIFYING)? {
+                looked += 1;
+                after = row.get(5).during(VERIFYING)?;
+                verified.contents += 1;
+                let hash = row.get(0).map(ArtifactId::from_bytes);
+                let coding = row.get(2).ok().and_then(Coding::from_number);
+                match (hash, coding) {
+                    (Ok(_), Some(Coding::Forgotten)) => {}
+                    (Ok(id), Some(Coding::Composed)) => composed.push((id, after)),
+                    (Ok(id), _) => {
+                        if let Err(failure) = decode_literal(row, &mut buffers.decoded) {
+                            report_content(found, &id.to_string(), &failure.of(id));
+                        }
+                    }
+                    (Err(error), _) => {
+                        let named = format!("the content in row {after}");
+                        found(Damage { check: "content_hash", object: named, message: error.to_string() });
+                    }
+                }
+            }
+            drop(rows);
+            drop(statement);
+            for (id, row) in composed {
+                if let Err(error) = self.verify_composed(id, row) {
+                    report_content(found, &id.to_string(), &error);
+                }
+            }
+            if looked == 0 {
+                return Ok(());
             }
         }
-        Ok(())
+    }
+
+    fn verify_composed(&mut self, id: ArtifactId, row: i64) -> Result<(), StoreError> {
+        self.with_literals(|literals| {
+            match literals.load(Key::Row(row)).map_err(|failure| failure.of(id))? {
+                Kept::Composed { whole, pieces } => {
+                    read_composed(literals, (id, whole, &pieces), None, &mut |_| Ok(()))
+                }
+                // It was a list a moment ago: somebody else changes the store, and what is there now is sound.
+                Kept::Literal(_) | Kept::Forgotten => Ok(()),
+            }
+        })
+    }
+
+    /// Holds every content in a pack to its hash, by its place there and not by a duplicate.
+    fn verify_packed(&mut self, verified: &mut Verified, found: Report<'_>) -> Result<(), StoreError> {
+        let mut after = i64::MIN;
+        loop {
+            let page: Vec<(i64, [u8; 32])> = self
+                .connection
+                .prepare_cached("SELECT row, hash FROM packed WHERE row > ?1 ORDER BY row LIMIT ?2")
+                .and_then(|mut statement| {
+                    let rows =
+                        statement.query_map([after, PAGE_ROWS], |row| Ok((row.get(0)?, row.get(1)?)))?;
+                    rows.collect()
+                })
+                .during(VERIFYING)?;
+            let Some((last, _)) = page.last() else {
+                return Ok(());
+            };
+            after = *last;
+            for (row, hash) in page {
+                verified.contents += 1;
+                let id = ArtifactId::from_bytes(hash);
+                let read = self.with_literals(|literals| Ok(literals.load_packed_again(row)))?;
+                if let Err(failure) = read {
+                    report_content(found, &id.to_string(), &failure.of(id));
+                }
+            }
+        }
     }
 
     fn verify_commits(&mut self, verified: &mut Verified, found: Report<'_>) -> Result<(), StoreError> {
@@ -134,7 +213,8 @@ impl Reader {
             "SELECT ",
             commit_columns!(),
             ", (SELECT figures FROM commits WHERE row = c.parent), \
-             (SELECT length FROM content WHERE row = ifnull(c.native, c.artifact)), \
+             ifnull((SELECT length FROM content WHERE row = ifnull(c.native, c.artifact)), \
+             (SELECT length FROM packed WHERE row = ifnull(c.native, c.artifact))), \
              c.tip, c.state & 3 < 2 AND NOT EXISTS (SELECT 1 FROM commits n WHERE n.row = c.row + 1 \
              AND n.parent = c.row) AND NOT EXISTS (SELECT 1 FROM commits n WHERE n.parent = c.row \
              AND n.parent <> n.row - 1) FROM commits c"
@@ -236,11 +316,8 @@ impl Beside {
     }
 }
 
-fn object_of(row: &Row<'_>) -> String {
-    match row.get::<_, [u8; 32]>(0) {
-        Ok(hash) => ArtifactId::from_bytes(hash).to_string(),
-        Err(_) => format!("the content in row {}", row.get::<_, i64>(5).unwrap_or(-1)),
-    }
+fn report_content(found: Report<'_>, object: &str, error: &StoreError) {
+    found(Damage { check: "content_hash", object: object.to_owned(), message: error.to_string() });
 }
 
 fn commit_of(row: &Row<'_>) -> String {

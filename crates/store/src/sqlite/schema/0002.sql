@@ -16,7 +16,9 @@ CREATE TABLE block (
     length INTEGER NOT NULL,
     coding INTEGER NOT NULL,
     depth INTEGER NOT NULL,
-    bases BLOB NOT NULL
+    bases BLOB NOT NULL,
+    low INTEGER NOT NULL,
+    high INTEGER NOT NULL
 );
 CREATE INDEX block_by_pack ON block (pack, number);
 

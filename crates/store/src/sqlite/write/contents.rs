@@ -46,7 +46,9 @@ impl Transaction<'_> {
         }
         let found = self
             .connection
-            .prepare_cached("SELECT row, length FROM content WHERE substr(hash, 1, 8) = ?1 AND hash = ?2")
+            .prepare_cached("SELECT row, length FROM content WHERE substr(hash, 1, 8) = ?1 AND hash = ?2 \
+                 UNION ALL SELECT row, length FROM packed WHERE substr(hash, 1, 8) = ?1 AND hash = ?2 LIMIT 1",
+            )
             .and_then(|mut statement| {
                 let take = |row: &rusqlite::Row<'_>| {
                     Ok(Known { row: row.get(0)?, length: row.get::<_, i64>(1)?.cast_unsigned() })
@@ -118,8 +120,9 @@ impl Transaction<'_> {
         let list: Option<Vec<u8>> = self
             .connection
             .prepare_cached("SELECT iif(coding = 3, bytes, NULL) FROM content WHERE row = ?1")
-            .and_then(|mut statement| statement.query_row([row], |row| row.get(0)))
-            .during("reading a content's parts")?;
+            .and_then(|mut statement| statement.query_row([row], |row| row.get(0)).optional())
+            .during("reading a content's parts")?
+            .flatten();
         list.map(|list| {
             pieces::decode(&list).ok_or_else(|| unreadable("content.bytes", &id, &"no list of ranges"))
         })
@@ -161,8 +164,11 @@ impl Transaction<'_> {
     fn insert_content(&self, values: &[&dyn rusqlite::ToSql]) -> Result<i64, StoreError> {
         self.connection
             .prepare_cached(
-                "INSERT INTO content (hash, length, coding, dictionary, referred, bytes) \
-                 VALUES (?1, ?2, ?3, ?4, 0, ?5)",
+                // A row has its number for life, in whichever table it is: a new one is above all of both.
+                "INSERT INTO content (row, hash, length, coding, dictionary, referred, bytes) \
+                 VALUES (max((SELECT ifnull(max(row), 0) FROM content), \
+                 (SELECT ifnull(max(row), 0) FROM packed), (SELECT packed_content FROM store)) + 1, \
+                 ?1, ?2, ?3, ?4, 0, ?5)",
             )
             .and_then(|mut statement| statement.insert(values))
             .during("storing a content")

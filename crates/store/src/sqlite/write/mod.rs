@@ -67,6 +67,20 @@ impl Writer {
         &self.connection
     }
 
+    pub(super) fn connection_mut(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+
+    /// Does something to rows as one transaction, and forgets what is remembered of them.
+    pub(super) fn maintain<T>(
+        &mut self,
+        act: impl FnOnce(&Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let done = self.within_transaction(|writer| act(&writer.connection));
+        self.memory.forget();
+        done
+    }
+
     /// Applies batches in order, each whole or not at all, and makes all of them durable at once.
     pub(super) fn apply(&mut self, batches: &[Vec<Prepared>]) -> Vec<Answer> {
         let applied = self.apply_unguarded(batches);

@@ -5,7 +5,7 @@
 /// Bytes that a 64-bit number takes at most.
 const VARINT_BYTES_MAX: usize = 10;
 
-pub(super) fn put(bytes: &mut Vec<u8>, mut value: u64) {
+pub(crate) fn put(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         bytes.push(value.to_le_bytes()[0] | 0x80);
         value >>= 7;
@@ -14,7 +14,7 @@ pub(super) fn put(bytes: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Takes a number off the front; none when the bytes end before it does or it has more than 64 bits.
-pub(super) fn take(bytes: &mut &[u8]) -> Option<u64> {
+pub(crate) fn take(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0_u64;
     for (place, byte) in bytes.iter().enumerate().take(VARINT_BYTES_MAX) {
         let bits = u64::from(byte & 0x7f);

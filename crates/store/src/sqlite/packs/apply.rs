@@ -1,0 +1,221 @@
+//! Telling the database about a pack that is durable: short transactions that move rows.
+//!
+//! A crash between them leaves contents in the inbox that are in the file too; nothing is lost.
+
+use std::collections::HashMap;
+
+use rusqlite::{Connection, params};
+use stemmata_model::Timestamp;
+
+use super::blocks::encode_bases;
+use super::encode::{Base, NewBlock, NewPack};
+use crate::error::StoreError;
+use crate::sqlite::failure::During;
+use crate::sqlite::group::Group;
+
+const MOVING: &str = "moving contents into a pack";
+
+/// Contents that one transaction moves at most, so that nobody waits for long.
+const STEP_MEMBERS_MAX: usize = 4096;
+
+/// Bytes of blocks that one transaction moves at most: what they took in the inbox is overwritten in the log.
+const STEP_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// Whether a step did what was prepared.
+enum Step {
+    Done,
+    /// A row is not what it was: somebody else took it meanwhile. Nothing of the step is done.
+    Stale,
+}
+
+/// What is known of packs that were told to the database.
+#[derive(Debug, Default)]
+pub(super) struct Applied {
+    /// Rows of blocks, by their numbers in the run.
+    pub(super) rows: HashMap<usize, i64>,
+    /// Blocks, contents and bytes that are in packs now.
+    pub(super) blocks: u64,
+    pub(super) based_blocks: u64,
+    pub(super) contents: u64,
+    pub(super) content_bytes: u64,
+}
+
+impl Applied {
+    /// Moves the rows of a pack's contents, a few blocks at a time. Says whether any block is in the database.
+    pub(super) fn apply(&mut self, group: &Group, pack: &NewPack, at: Timestamp) -> Result<bool, StoreError> {
+        let mut row = None;
+        let mut rest = pack.blocks.as_slice();
+        while !rest.is_empty() {
+            let (step, after) = rest.split_at(step_length(rest));
+            rest = after;
+            let outcome = group.with_writer(|writer| {
+                writer.maintain(|connection| {
+                    let pack_row = match row {
+                        Some(known) => known,
+                        None => insert_pack(connection, pack, at)?,
+                    };
+                    self.move_blocks(connection, pack_row, step).map(|rows| (pack_row, rows))
+                })
+            });
+            match outcome {
+                Ok((pack_row, rows)) => {
+                    row = Some(pack_row);
+                    self.count(step, rows);
+                }
+                // What is stale stays in the inbox, and is planned again the next time.
+                Err(error) if is_stale(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(row.is_some())
+    }
+
+    fn move_blocks(
+        &self,
+        connection: &Connection,
+        pack: i64,
+        blocks: &[NewBlock],
+    ) -> Result<Vec<(usize, i64)>, StoreError> {
+        let mut rows: Vec<(usize, i64)> = Vec::with_capacity(blocks.len());
+        for block in blocks {
+            let known = |base: &Base| match base {
+                Base::Known(row) => Some(*row),
+                Base::New(id) => self
+                    .rows
+                    .get(id)
+                    .copied()
+                    .or_else(|| rows.iter().find(|(new, _)| new == id).map(|(_, row)| *row)),
+            };
+            let bases: Option<Vec<i64>> = block.bases.iter().map(known).collect();
+            let Some(bases) = bases else {
+                return Err(stale());
+            };
+            let row = insert_block(connection, pack, block, &bases)?;
+            if let Step::Stale = move_members(connection, row, block)? {
+                return Err(stale());
+            }
+            rows.push((block.id, row));
+        }
+        Ok(rows)
+    }
+
+    fn count(&mut self, blocks: &[NewBlock], rows: Vec<(usize, i64)>) {
+        self.rows.extend(rows);
+        for block in blocks {
+            self.blocks += 1;
+            self.based_blocks += u64::from(!block.bases.is_empty());
+            for member in block.members.iter().filter(|member| member.from.is_none()) {
+                self.contents += 1;
+                self.content_bytes += u64::try_from(member.length).expect("a length fits 64 bits");
+            }
+        }
+    }
+}
+
+fn step_length(blocks: &[NewBlock]) -> usize {
+    let (mut members, mut bytes) = (0, 0);
+    let fits = blocks.iter().take_while(|block| {
+        members += block.members.len();
+        bytes += block.length;
+        members <= STEP_MEMBERS_MAX && bytes <= STEP_BYTES_MAX
+    });
+    fits.count().max(1)
+}
+
+/// Records a file, once; a mark that it is to be removed, from an earlier life of the same bytes, goes.
+pub(super) fn insert_pack(connection: &Connection, pack: &NewPack, at: Timestamp) -> Result<i64, StoreError> {
+    connection
+        .execute("DELETE FROM mark WHERE kind = 3 AND key = ?1", [pack.name.0.as_slice()])
+        .during(MOVING)?;
+    connection
+        .prepare_cached("INSERT INTO pack (name, bytes, made_at) VALUES (?1, ?2, ?3)")
+        .and_then(|mut statement| {
+            statement.insert(params![pack.name.0, pack.bytes.cast_signed(), at.as_micros()])
+        })
+        .during(MOVING)
+}
+
+fn insert_block(
+    connection: &Connection,
+    pack: i64,
+    block: &NewBlock,
+    bases: &[i64],
+) -> Result<i64, StoreError> {
+    let length = |value: usize| i64::try_from(value).unwrap_or(i64::MAX);
+    let low = block.members.iter().map(|member| member.row).min().unwrap_or(0);
+    let high = block.members.iter().map(|member| member.row).max().unwrap_or(0);
+    let values = params![
+        pack,
+        block.number.cast_signed(),
+        block.offset.cast_signed(),
+        length(block.stored),
+        length(block.length),
+        i64::from(block.coding.number()),
+        block.depth.cast_signed(),
+        encode_bases(bases),
+        low,
+        high,
+    ];
+    connection
+        .prepare_cached(
+            "INSERT INTO block (pack, number, offset, stored, length, coding, depth, bases, low, high) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        )
+        .and_then(|mut statement| statement.insert(values))
+        .during(MOVING)
+}
+
+fn move_members(connection: &Connection, block_row: i64, block: &NewBlock) -> Result<Step, StoreError> {
+    for member in &block.members {
+        let length = i64::try_from(member.length).unwrap_or(i64::MAX);
+        let offset = i64::try_from(member.offset).unwrap_or(i64::MAX);
+        let changed = match member.from {
+            None => {
+                let moved = connection
+                    .prepare_cached(
+                        "INSERT INTO packed (row, hash, length, block, offset) \
+                         SELECT row, hash, length, ?2, ?3 FROM content \
+                         WHERE row = ?1 AND coding IN (0, 1, 2) AND length = ?4 AND hash = ?5",
+                    )
+                    .and_then(|mut statement| {
+                        statement.execute(params![
+                            member.row,
+                            block_row,
+                            offset,
+                            length,
+                            member.hash.as_bytes()
+                        ])
+                    })
+                    .during(MOVING)?;
+                connection
+                    .prepare_cached("DELETE FROM content WHERE row = ?1")
+                    .and_then(|mut statement| statement.execute([member.row]))
+                    .during(MOVING)?;
+                moved
+            }
+            Some(from) => connection
+                .prepare_cached(
+                    "UPDATE packed SET block = ?2, offset = ?3 WHERE row = ?1 AND block = ?4 AND hash = ?5",
+                )
+                .and_then(|mut statement| {
+                    statement.execute(params![member.row, block_row, offset, from, member.hash.as_bytes()])
+                })
+                .during(MOVING)?,
+        };
+        if changed != 1 {
+            return Ok(Step::Stale);
+        }
+    }
+    Ok(Step::Done)
+}
+
+const STALE: &str = "finding contents where they were";
+
+/// Ends the transaction of a step, so that nothing of it is done.
+fn stale() -> StoreError {
+    StoreError::Backend { operation: STALE, source: "they moved meanwhile".into() }
+}
+
+fn is_stale(error: &StoreError) -> bool {
+    matches!(error, StoreError::Backend { operation: STALE, .. })
+}

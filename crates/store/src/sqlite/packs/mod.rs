@@ -1,0 +1,102 @@
+//! Packs of a SQLite store: the folder `packs` beside the database, and what reads and writes it.
+//!
+//! The format of a file is `crate::pack`'s. Specified in `docs/format/pack.md` and `docs/format/store.md`.
+
+mod apply;
+mod blocks;
+mod cache;
+mod encode;
+mod output;
+mod plan;
+mod run;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use self::cache::{Blocks, Handles};
+use crate::error::StoreError;
+use crate::files::{FileLock, Files, OpenFile};
+use crate::pack::PackName;
+
+pub(super) use self::blocks::{BlockError, Loaded};
+pub(super) use self::run::pack;
+
+/// The folder of packs beside the database.
+const FOLDER: &str = "packs";
+
+/// The file that whoever writes packs holds locked.
+const LOCK: &str = "lock";
+
+/// The file that a pack is written to before it has its name.
+const UNNAMED: &str = "new.tmp";
+
+/// The folder of packs, with what is kept of it in memory for all readers of a store.
+#[derive(Debug)]
+pub(super) struct Packs {
+    folder: PathBuf,
+    files: Arc<dyn Files>,
+    blocks: Blocks,
+    handles: Handles,
+}
+
+impl Packs {
+    /// Knows the folder beside a database; makes nothing.
+    pub(super) fn new(database: &Path, files: Arc<dyn Files>) -> Self {
+        let folder = database.with_file_name(FOLDER);
+        Self { folder, files, blocks: Blocks::default(), handles: Handles::default() }
+    }
+
+    /// Makes the folder, and takes the lock of those who write packs. None where another one has it.
+    ///
+    /// Who holds it knows that nobody else adds, moves or removes packs, and that a file which no row names is
+    /// left over.
+    pub(super) fn lock(&self) -> Result<Option<Box<dyn FileLock>>, StoreError> {
+        let made = self.files.make_directory(&self.folder);
+        made.map_err(|source| self.failure("making the folder", &self.folder, source))?;
+        let path = self.folder.join(LOCK);
+        self.files.lock(&path).map_err(|source| self.failure("locking", &path, source))
+    }
+
+    pub(super) fn path(&self, name: PackName) -> PathBuf {
+        self.folder.join(name.file())
+    }
+
+    /// Opens a pack, or finds it open.
+    fn open(&self, name: PackName) -> io::Result<Arc<dyn OpenFile>> {
+        if let Some(open) = self.handles.get(&name) {
+            return Ok(open);
+        }
+        let open = self.files.open(&self.path(name))?;
+        self.handles.put(name, &open);
+        Ok(open)
+    }
+
+    /// Bytes of all files in the folder; what cannot be looked at counts as nothing.
+    pub(super) fn bytes_on_disk(&self) -> u64 {
+        let names = self.files.list(&self.folder).unwrap_or_default();
+        let length = |name: String| self.files.open(&self.folder.join(name)).and_then(|file| file.length());
+        names.into_iter().filter_map(|name| length(name).ok()).sum()
+    }
+
+    /// Removes a pack's file, whether it is there or not, and lets go of what is kept of it.
+    fn remove(&self, name: PackName) -> Result<(), StoreError> {
+        self.handles.forget(name);
+        self.blocks.forget(name);
+        let path = self.path(name);
+        match self.files.remove(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(self.failure("removing", &path, error))
+            }
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    fn failure(&self, operation: &'static str, path: &Path, source: io::Error) -> StoreError {
+        match source.kind() {
+            io::ErrorKind::StorageFull => StoreError::Full { operation },
+            io::ErrorKind::ReadOnlyFilesystem => StoreError::ReadOnly { operation },
+            _ => StoreError::Io { operation, path: path.display().to_string(), source },
+        }
+    }
+}

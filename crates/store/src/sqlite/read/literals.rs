@@ -1,0 +1,304 @@
+//! Finding literal contents, in the inbox or in packs, and holding them to their hashes.
+//!
+//! What contents are made of, and which ranges are wanted, is `contents`'.
+
+use std::ops::Range;
+
+use rusqlite::types::ToSql;
+use rusqlite::{CachedStatement, Connection, Row, params};
+use stemmata_model::{ArtifactId, artifact_id};
+
+use crate::error::StoreError;
+use crate::seam::PART_BYTES_MAX;
+use crate::sqlite::coding::{self, Coding};
+use crate::sqlite::failure::During;
+use crate::sqlite::packs::{BlockError, Loaded, Packs};
+use crate::sqlite::pieces::{self, Piece};
+
+pub(super) const READING: &str = "reading a content";
+
+/// How often a row is looked up again whose pack is missing: each rewriting of packs may move it once, and one
+/// takes far longer than a read.
+const LOOKUPS_MAX: usize = 4;
+
+/// The columns of a content, in the order in which they are taken.
+macro_rules! content_columns {
+    () => {
+        "hash, length, coding, dictionary, bytes"
+    };
+}
+
+pub(super) use content_columns;
+
+/// What a content is looked up by.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::sqlite) enum Key<'a> {
+    /// Its row.
+    Row(i64),
+    /// Its hash.
+    Hash(&'a ArtifactId),
+}
+
+/// What was found of a content.
+pub(in crate::sqlite) enum Kept {
+    /// A literal content, verified; its bytes are in hand.
+    Literal(ArtifactId),
+    /// A list of ranges, which are `whole` bytes together.
+    Composed { whole: u64, pieces: Vec<Piece> },
+    /// Nothing but a hash and a length.
+    Forgotten,
+}
+
+/// Why a content cannot be handed out.
+#[derive(Debug)]
+pub(in crate::sqlite) enum Failure {
+    /// There is no such row.
+    Absent,
+    /// It is damaged.
+    Damaged(String),
+    /// The store failed.
+    Store(StoreError),
+}
+
+impl Failure {
+    /// Names the content that was asked for.
+    pub(in crate::sqlite) fn of(self, artifact: ArtifactId) -> StoreError {
+        match self {
+            Self::Absent => StoreError::ContentMissing(artifact),
+            Self::Damaged(reason) => StoreError::Corrupt { artifact, reason },
+            Self::Store(error) => error,
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// What the index of hashes holds: the first eight bytes.
+pub(in crate::sqlite) fn key_of(id: &ArtifactId) -> [u8; 8] {
+    let mut key = [0; 8];
+    key.copy_from_slice(id.as_bytes().split_at(8).0);
+    key
+}
+
+/// Where the bytes in hand are.
+enum Held {
+    Decoded,
+    Block(Loaded, Range<usize>),
+}
+
+/// A row of `packed`.
+struct Place {
+    hash: ArtifactId,
+    length: usize,
+    block: i64,
+    offset: usize,
+}
+
+/// Reads literal contents one after the other; the bytes of the last one are in hand.
+pub(in crate::sqlite) struct Literals<'a> {
+    connection: &'a Connection,
+    packs: &'a Packs,
+    decoded: &'a mut Vec<u8>,
+    held: Held,
+    /// The block that was read last, by its row: neighbours need no second look at the database. Only as long
+    /// as one transaction lasts.
+    last: Option<(i64, Loaded)>,
+}
+
+impl<'a> Literals<'a> {
+    pub(in crate::sqlite) fn new(
+        connection: &'a Connection,
+        packs: &'a Packs,
+        decoded: &'a mut Vec<u8>,
+    ) -> Self {
+        Self { connection, packs, decoded, held: Held::Decoded, last: None }
+    }
+
+    /// Returns the bytes of the literal content that was loaded last.
+    pub(in crate::sqlite) fn bytes(&self) -> &[u8] {
+        match &self.held {
+            Held::Decoded => self.decoded,
+            Held::Block(block, range) => block.get(range.clone()).unwrap_or_default(),
+        }
+    }
+
+    /// Finds a content; where it is literal its bytes are in hand then. Where it is in the inbox and in a pack,
+    /// one of them that is sound is enough.
+    pub(in crate::sqlite) fn load(&mut self, key: Key<'_>) -> Result<Kept, Failure> {
+        let mut damage = None;
+        for _ in 0..LOOKUPS_MAX {
+            match self.load_inbox(key) {
+                Ok(Some(kept)) => return Ok(kept),
+                Ok(None) => {}
+                Err(Failure::Damaged(what)) => damage = Some(what),
+                Err(other) => return Err(other),
+            }
+            match self.load_packed(key) {
+                Ok(Some(hash)) => return Ok(Kept::Literal(hash)),
+                Ok(None) => return Err(damage.map_or(Failure::Absent, Failure::Damaged)),
+                Err(BlockError::Gone(what)) => damage = Some(damage.unwrap_or(what)),
+                Err(BlockError::Damaged(what)) => return Err(Failure::Damaged(damage.unwrap_or(what))),
+                Err(BlockError::Store(error)) => return Err(Failure::Store(error)),
+            }
+            self.renew()?;
+        }
+        Err(damage.map_or(Failure::Absent, Failure::Damaged))
+    }
+
+    fn load_inbox(&mut self, key: Key<'_>) -> Result<Option<Kept>, Failure> {
+        let mut statement = self.select(
+            key,
+            concat!("SELECT ", content_columns!(), " FROM content WHERE row = ?1"),
+            concat!(
+                "SELECT ",
+                content_columns!(),
+                " FROM content WHERE substr(hash, 1, 8) = ?1 AND hash = ?2"
+            ),
+        )?;
+        let mut rows = query(&mut statement, key)?;
+        let Some(row) = rows.next().during(READING)? else {
+            return Ok(None);
+        };
+        let coding = row.get::<_, i64>(2).during(READING)?;
+        if coding == Coding::Forgotten.number() {
+            return Ok(Some(Kept::Forgotten));
+        }
+        if coding == Coding::Composed.number() {
+            let whole = row.get::<_, i64>(1).during(READING)?.cast_unsigned();
+            return Ok(Some(Kept::Composed { whole, pieces: list_of(row)? }));
+        }
+        let hash = decode_literal(row, self.decoded)?;
+        self.held = Held::Decoded;
+        Ok(Some(Kept::Literal(hash)))
+    }
+
+    /// Looks a literal content up in packs alone.
+    pub(in crate::sqlite) fn load_packed(&mut self, key: Key<'_>) -> Result<Option<ArtifactId>, BlockError> {
+        let Some(place) = self.find_place(key)? else {
+            return Ok(None);
+        };
+        let block = match &self.last {
+            Some((row, block)) if *row == place.block => Loaded::clone(block),
+            Some(_) | None => self.packs.load(self.connection, place.block)?,
+        };
+        self.last = Some((place.block, Loaded::clone(&block)));
+        let range = place.offset..place.offset.saturating_add(place.length);
+        let what = match block.get(range.clone()) {
+            Some(bytes) if artifact_id(bytes) == place.hash => {
+                self.held = Held::Block(block, range);
+                return Ok(Some(place.hash));
+            }
+            Some(_) => "its bytes have another hash".to_owned(),
+            None => format!("the block ends before byte {}", range.end),
+        };
+        Err(BlockError::Damaged(format!("{}: {what}", self.packs.place(self.connection, place.block)?)))
+    }
+
+    /// Looks a literal content up in packs alone, again where its pack is missing.
+    pub(super) fn load_packed_again(&mut self, row: i64) -> Result<(), Failure> {
+        let mut damage = String::new();
+        for _ in 0..LOOKUPS_MAX {
+            match self.load_packed(Key::Row(row)) {
+                // It was there a moment ago: somebody else has let it go.
+                Ok(_) => return Ok(()),
+                Err(BlockError::Gone(what)) => damage = what,
+                Err(BlockError::Damaged(what)) => return Err(Failure::Damaged(what)),
+                Err(BlockError::Store(error)) => return Err(Failure::Store(error)),
+            }
+            self.renew()?;
+        }
+        Err(Failure::Damaged(damage))
+    }
+
+    fn find_place(&self, key: Key<'_>) -> Result<Option<Place>, BlockError> {
+        let mut statement = self.select(
+            key,
+            "SELECT hash, length, block, offset FROM packed WHERE row = ?1",
+            "SELECT hash, length, block, offset FROM packed WHERE substr(hash, 1, 8) = ?1 AND hash = ?2",
+        )?;
+        let mut rows = query(&mut statement, key)?;
+        let Some(row) = rows.next().during(READING)? else {
+            return Ok(None);
+        };
+        let numbers = (row.get::<_, i64>(1), row.get::<_, i64>(3));
+        let (length, offset) = (numbers.0.during(READING)?, numbers.1.during(READING)?);
+        let place = Place {
+            hash: ArtifactId::from_bytes(row.get(0).during(READING)?),
+            length: usize::try_from(length).unwrap_or(usize::MAX),
+            block: row.get(2).during(READING)?,
+            offset: usize::try_from(offset).unwrap_or(usize::MAX),
+        };
+        Ok(Some(place))
+    }
+
+    fn select(
+        &self,
+        key: Key<'_>,
+        by_row: &'static str,
+        by_hash: &'static str,
+    ) -> Result<CachedStatement<'a>, StoreError> {
+        let sql = match key {
+            Key::Row(_) => by_row,
+            Key::Hash(_) => by_hash,
+        };
+        self.connection.prepare_cached(sql).during(READING)
+    }
+
+    /// Looks at the store as it is now, where a transaction had held an older state.
+    fn renew(&mut self) -> Result<(), StoreError> {
+        self.last = None;
+        if self.connection.is_autocommit() {
+            return Ok(());
+        }
+        self.connection.execute_batch("COMMIT; BEGIN").during(READING)
+    }
+}
+
+fn query<'s>(statement: &'s mut CachedStatement<'_>, key: Key<'_>) -> Result<rusqlite::Rows<'s>, StoreError> {
+    match key {
+        Key::Row(row) => statement.query([row]),
+        Key::Hash(id) => {
+            let (short, whole) = (key_of(id), id.as_bytes());
+            let values: &[&dyn ToSql] = params![short, whole];
+            statement.query(values)
+        }
+    }
+    .during(READING)
+}
+
+/// Decodes a literal row and holds it to its hash.
+pub(super) fn decode_literal(row: &Row<'_>, decoded: &mut Vec<u8>) -> Result<ArtifactId, Failure> {
+    let damaged = |error: rusqlite::Error| Failure::Damaged(error.to_string());
+    let hash = ArtifactId::from_bytes(row.get(0).map_err(damaged)?);
+    let length: i64 = row.get(1).map_err(damaged)?;
+    let coding: i64 = row.get(2).map_err(damaged)?;
+    let dictionary: Option<i64> = row.get(3).map_err(damaged)?;
+    let stored = row.get_ref(4).map_err(damaged)?;
+    let stored = stored.as_bytes().map_err(|error| damaged(error.into()))?;
+    let length = usize::try_from(length)
+        .ok()
+        .filter(|length| *length <= PART_BYTES_MAX)
+        .ok_or_else(|| Failure::Damaged(format!("its length is {length}")))?;
+    let coding = Coding::from_number(coding).ok_or_else(|| {
+        Failure::Damaged(format!("its coding is {coding}, which this version does not know"))
+    })?;
+    coding::decode(coding, dictionary, stored, length, decoded).map_err(Failure::Damaged)?;
+    if artifact_id(decoded) == hash {
+        Ok(hash)
+    } else {
+        Err(Failure::Damaged("its bytes have another hash".to_owned()))
+    }
+}
+
+/// Reads the list of ranges of a composed row.
+pub(super) fn list_of(row: &Row<'_>) -> Result<Vec<Piece>, Failure> {
+    let list = row.get_ref(4).during(READING)?;
+    list.as_bytes()
+        .ok()
+        .and_then(pieces::decode)
+        .ok_or_else(|| Failure::Damaged("its list of parts cannot be read".to_owned()))
+}
