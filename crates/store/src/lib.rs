@@ -6,7 +6,7 @@ mod bounds;
 pub mod conformance;
 mod error;
 mod files;
-mod maintain;
+pub mod maintain;
 mod memory;
 mod merge;
 mod pack;

@@ -10,6 +10,8 @@ use stemmata_model::{
 };
 
 use crate::error::StoreError;
+use crate::maintain::collect::{Amount, Collect, Collected};
+use crate::maintain::forget::{Forget, Forgotten, Tombstone};
 use crate::maintain::pack::{PackOptions, Packed};
 use crate::write::{Annotations, AuditRecord, Link, Placement, Session, SessionKey, Write};
 
@@ -297,6 +299,34 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// `Locked`, `Full`, `ReadOnly`, `Io`, `Backend`: what was moved before stays moved, and all can be read.
     fn pack(&self, options: &PackOptions) -> Result<Packed, StoreError>;
+
+    /// Forgets, in one transaction, and leaves nothing of it in any file of the store. What something else needs
+    /// stays, and the result says why; what was forgotten leaves tombstones, so that nothing brings it back. A dry
+    /// run is the same, but changes nothing.
+    ///
+    /// # Errors
+    /// As [`Store::commit_batch`]. Nothing is forgotten then, or all of it is and the next opening cleans the files.
+    fn forget(&self, wish: &Forget) -> Result<Forgotten, StoreError>;
+
+    /// Condemns what nobody needs, and deletes what an earlier call condemned and whose grace is over, if nobody
+    /// needs it still. What is condemned can be read and built on, which revives it.
+    ///
+    /// # Errors
+    /// As [`Store::commit_batch`].
+    fn collect(&self, wish: &Collect) -> Result<Collected, StoreError>;
+
+    /// Counts what is condemned.
+    fn condemned(&self) -> Result<Amount, StoreError>;
+
+    /// Returns those of `of` that were forgotten. Costs next to nothing where nothing ever was.
+    fn tombstones(&self, of: &[Tombstone]) -> Result<Vec<Tombstone>, StoreError>;
+
+    /// Takes back all tombstones of the forgetting that left this one, and says how many that were. What was
+    /// forgotten does not come back by that: it may come back.
+    ///
+    /// # Errors
+    /// As [`Store::commit_batch`].
+    fn lift(&self, of: &Tombstone) -> Result<u64, StoreError>;
 
     /// Recomputes everything that can be recomputed and reports each damage to `found`; goes on after one.
     ///

@@ -9,6 +9,8 @@ use std::sync::{Mutex, PoisonError};
 use stemmata_model::{
     ArtifactId, ArtifactPrefix, Commit, CommitId, CommitPrefix, MachineId, Sighting, Timestamp,
 };
+use stemmata_store::maintain::collect::{Amount, Collect, Collected};
+use stemmata_store::maintain::forget::{Forget, Forgotten, Tombstone};
 use stemmata_store::{
     Annotations, AuditRecord, BatchOutcome, Damage, Link, PackOptions, Packed, Page, PartOf, Placement,
     ResolveScope, Session, SessionFilter, SessionKey, Sink, Store, StoreError, StoreIdentity, TipFilter,
@@ -205,6 +207,26 @@ impl<S: Store> Store for FaultyStore<S> {
 
     fn pack(&self, options: &PackOptions) -> Result<Packed, StoreError> {
         self.inner.pack(options)
+    }
+
+    fn forget(&self, wish: &Forget) -> Result<Forgotten, StoreError> {
+        self.inner.forget(wish)
+    }
+
+    fn collect(&self, wish: &Collect) -> Result<Collected, StoreError> {
+        self.inner.collect(wish)
+    }
+
+    fn condemned(&self) -> Result<Amount, StoreError> {
+        self.inner.condemned()
+    }
+
+    fn tombstones(&self, of: &[Tombstone]) -> Result<Vec<Tombstone>, StoreError> {
+        self.inner.tombstones(of)
+    }
+
+    fn lift(&self, of: &Tombstone) -> Result<u64, StoreError> {
+        self.inner.lift(of)
     }
 
     fn verify(&self, found: &mut dyn FnMut(Damage)) -> Result<Verified, StoreError> {

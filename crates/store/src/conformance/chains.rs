@@ -11,7 +11,7 @@ use crate::error::StoreError;
 use crate::seam::{Page, Store, TipFilter};
 use crate::write::{ContentPart, NewContent, Write};
 
-fn load(store: &dyn Store, id: CommitId) -> Commit {
+pub(super) fn load(store: &dyn Store, id: CommitId) -> Commit {
     store.commit(id).expect("a read").expect("it is there")
 }
 

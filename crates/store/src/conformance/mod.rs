@@ -5,8 +5,10 @@
 mod anchors;
 mod builders;
 mod chains;
+mod collect;
 mod concurrency;
 mod contents;
+mod forget;
 mod lookups;
 mod metadata;
 mod sessions;
@@ -16,9 +18,13 @@ pub use anchors::check_anchors;
 pub use chains::{
     check_ancestors, check_children, check_closures, check_covers, check_depth_and_lengths, check_tips,
 };
+pub use collect::{check_collect, check_orphans, check_revival};
 pub use concurrency::{check_readers_beside_a_writer, check_writers_at_once};
 pub use contents::{
     check_contents, check_parts, check_ranges, check_sinks, check_slices, check_slices_of_slices,
+};
+pub use forget::{
+    check_copied_out, check_forget, check_forget_ends, check_forget_keeps, check_holes, check_tombstones,
 };
 pub use lookups::{check_prefixes, check_resolve, check_walks};
 pub use metadata::{
@@ -83,6 +89,24 @@ pub fn run(make: Make<'_>) {
         check_cursors,
         check_expected_cursors,
         check_placements,
+    ] {
+        check(make);
+    }
+    run_maintenance(make);
+}
+
+/// Runs the checks of forgetting and collecting.
+fn run_maintenance(make: Make<'_>) {
+    for check in [
+        check_forget,
+        check_forget_keeps,
+        check_forget_ends,
+        check_holes,
+        check_tombstones,
+        check_copied_out,
+        check_collect,
+        check_revival,
+        check_orphans,
     ] {
         check(make);
     }

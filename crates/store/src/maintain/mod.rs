@@ -1,3 +1,7 @@
-//! What is done to a store in the background: it changes where bytes are, never what is stored.
+//! Maintenance: what keeps a store alive over years, beside the reads and writes of every day.
+//!
+//! Only what callers ask for and are told; how a backend does it is the backend's.
 
+pub mod collect;
+pub mod forget;
 pub(crate) mod pack;

@@ -9,6 +9,7 @@ use stemmata_model::{Closure, Commit, CommitId, Sighting, SummarySource};
 use super::content::{self, Content};
 use super::{GREATEST, LEAST, Note, SightingKey, State};
 use crate::error::StoreError;
+use crate::maintain::forget::Tombstone;
 use crate::merge::{merged_annotations, standing_records};
 use crate::seam::{BatchOutcome, DEPTH_MAX};
 use crate::write::{
@@ -19,7 +20,12 @@ pub(super) fn apply(state: &mut State, write: Write, outcome: &mut BatchOutcome)
     match write {
         Write::Content(new) => {
             let id = new.id();
-            content::store(&mut state.contents, id, new.into_parts(), outcome)
+            content::store(&mut state.contents, id, new.into_parts(), outcome)?;
+            for part in content::parts_of(&state.contents, id).unwrap_or_default() {
+                state.orphans.remove(&part.of);
+            }
+            state.orphans.remove(&id);
+            Ok(())
         }
         Write::Commit(new) => commit(state, new, outcome),
         Write::Cover { commit } => cover(state, commit),
@@ -49,10 +55,21 @@ pub(super) fn apply(state: &mut State, write: Write, outcome: &mut BatchOutcome)
 
 fn commit(state: &mut State, new: NewCommit, outcome: &mut BatchOutcome) -> Result<(), StoreError> {
     let id = new.core.id();
+    if state.tombstones.contains(&Tombstone::Commit(id)) {
+        return Err(StoreError::Forgotten(id));
+    }
+    state.condemned.remove(&id);
     if let Some(stored) = state.commits.get(&id) {
         let mut stored = stored.clone();
         if stored.core != new.core {
             return Err(StoreError::Conflict(id));
+        }
+        if stored.closure == Closure::Forgotten {
+            let contents = std::iter::once(new.core.artifact).chain(new.core.native);
+            contents.into_iter().try_for_each(|content| has_bytes(state, content))?;
+            stored.closure = new.closure;
+            state.commits.put(id, stored);
+            return Ok(());
         }
         if stored.closure == Closure::Provisional && new.closure == Closure::Closed {
             stored.closure = Closure::Closed;
@@ -63,20 +80,23 @@ fn commit(state: &mut State, new: NewCommit, outcome: &mut BatchOutcome) -> Resu
     let (depth, before_bytes) = match new.core.parent {
         None => (0, 0),
         Some(parent) => match state.commits.get(&parent) {
-            Some(commit) => (commit.depth + 1, commit.cumulative_bytes),
+            Some(commit) => {
+                let before = (commit.depth + 1, commit.cumulative_bytes);
+                state.condemned.remove(&parent);
+                before
+            }
             None => return Err(StoreError::ParentMissing { commit: id, parent }),
         },
     };
     if depth >= DEPTH_MAX {
         return Err(StoreError::Bound { what: "commits of a chain", value: depth + 1, bound: DEPTH_MAX });
     }
-    if !state.contents.contains(&new.core.artifact) {
-        return Err(StoreError::ContentMissing(new.core.artifact));
-    }
+    has_bytes(state, new.core.artifact)?;
     let native = new.core.native_artifact();
     let native_bytes =
         state.contents.get(&native).map(Content::length).ok_or(StoreError::ContentMissing(native))?;
-    let order = u64::try_from(state.commits.len()).expect("a length fits 64 bits");
+    has_bytes(state, native)?;
+    let order = state.order();
     if let Some(parent) = new.core.parent {
         state.children.put((parent, order), id);
     }
@@ -93,6 +113,16 @@ fn commit(state: &mut State, new: NewCommit, outcome: &mut BatchOutcome) -> Resu
     state.commits.put(id, commit);
     outcome.new_commits += 1;
     Ok(())
+}
+
+/// A content that a commit names is there, and was not forgotten.
+fn has_bytes(state: &mut State, id: stemmata_model::ArtifactId) -> Result<(), StoreError> {
+    state.orphans.remove(&id);
+    match state.contents.get(&id) {
+        None => Err(StoreError::ContentMissing(id)),
+        Some(Content::Forgotten { .. }) => Err(StoreError::ContentForgotten(id)),
+        Some(Content::Literal { .. } | Content::Composed { .. }) => Ok(()),
+    }
 }
 
 fn cover(state: &mut State, id: CommitId) -> Result<(), StoreError> {
@@ -163,7 +193,8 @@ fn anchor(state: &mut State, id: CommitId, hashes: &[u64]) -> Result<(), StoreEr
     Ok(())
 }
 
-fn need(state: &State, id: CommitId) -> Result<(), StoreError> {
+fn need(state: &mut State, id: CommitId) -> Result<(), StoreError> {
+    state.condemned.remove(&id);
     if state.commits.contains(&id) { Ok(()) } else { Err(StoreError::CommitMissing(id)) }
 }
 
@@ -174,7 +205,7 @@ fn annotate(state: &mut State, id: CommitId, record: AuditRecord) -> Result<(), 
         let note = Note { commit: id, at: record.at, by: record.by.clone(), text: text.clone() };
         let new = !state.notes.contains(&note);
         if new {
-            let order = u64::try_from(state.notes.len()).expect("a length fits 64 bits");
+            let order = state.order();
             state.notes.put(note, order);
         }
         new
@@ -199,10 +230,10 @@ fn merge(state: &mut State, id: CommitId, records: Vec<AuditRecord>) -> Result<(
     need(state, id)?;
     let mut all: BTreeSet<AuditRecord> = state.audit.get(&id).into_iter().flatten().cloned().collect();
     all.extend(records);
-    let base = u64::try_from(state.notes.len()).expect("a length fits 64 bits");
-    for (rank, record) in (base..).zip(standing_records(&all)) {
+    for record in standing_records(&all) {
         if let Annotation::AddNote(text) = record.change {
-            state.notes.put(Note { commit: id, at: record.at, by: record.by, text }, rank);
+            let order = state.order();
+            state.notes.put(Note { commit: id, at: record.at, by: record.by, text }, order);
         }
     }
     let merged = merged_annotations(&all);

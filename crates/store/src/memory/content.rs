@@ -23,17 +23,19 @@ pub(super) struct Piece {
 
 #[derive(Debug, Clone)]
 pub(super) enum Content {
-    /// Bytes, and whether a composed content refers to them.
-    Literal { bytes: Arc<[u8]>, referred: bool },
+    /// Bytes.
+    Literal { bytes: Arc<[u8]> },
     /// Ranges of literal contents, and the sum of their lengths.
     Composed { pieces: Vec<Piece>, length: u64 },
+    /// What is left of bytes that were forgotten.
+    Forgotten { length: u64 },
 }
 
 impl Content {
     pub(super) fn length(&self) -> u64 {
         match self {
             Self::Literal { bytes, .. } => length_of(bytes),
-            Self::Composed { length, .. } => *length,
+            Self::Composed { length, .. } | Self::Forgotten { length } => *length,
         }
     }
 }
@@ -47,24 +49,29 @@ pub(super) fn store(
     parts: Vec<ContentPart>,
     outcome: &mut BatchOutcome,
 ) -> Result<(), StoreError> {
-    if contents.contains(&id) {
+    if has_bytes(contents, id) {
         return Ok(());
     }
     let composed = compose(contents, parts, outcome)?;
     // A single literal part has the very id that was asked for: there is nothing to compose.
-    if !contents.contains(&id) {
-        refer(contents, &composed);
+    if !has_bytes(contents, id) {
+        outcome.new_contents += u64::from(!contents.contains(&id));
         contents.put(id, composed);
-        outcome.new_contents += 1;
     }
     Ok(())
+}
+
+fn has_bytes(contents: &Contents, id: ArtifactId) -> bool {
+    contents.get(&id).is_some_and(|content| !matches!(content, Content::Forgotten { .. }))
 }
 
 /// Returns the ranges that a content consists of.
 pub(super) fn parts_of(contents: &Contents, id: ArtifactId) -> Option<Vec<PartOf>> {
     let part = |piece: &Piece| PartOf { of: piece.of, offset: piece.offset, length: piece.length };
     Some(match contents.get(&id)? {
-        Content::Literal { bytes, .. } => vec![PartOf { of: id, offset: 0, length: length_of(bytes) }],
+        Content::Literal { .. } | Content::Forgotten { .. } => {
+            vec![PartOf { of: id, offset: 0, length: contents.get(&id)?.length() }]
+        }
         Content::Composed { pieces, .. } => pieces.iter().map(part).collect(),
     })
 }
@@ -108,7 +115,8 @@ fn read_pieces(
 ) -> Result<(), StoreError> {
     let range = range.unwrap_or(0..content.length());
     let pieces = match content {
-        Content::Literal { bytes, .. } => &[Piece { of: id, offset: 0, length: length_of(bytes) }][..],
+        Content::Forgotten { .. } => return Err(StoreError::ContentForgotten(id)),
+        Content::Literal { bytes } => &[Piece { of: id, offset: 0, length: length_of(bytes) }][..],
         Content::Composed { pieces, .. } => pieces,
     };
     let mut start = 0;
@@ -119,7 +127,7 @@ fn read_pieces(
         if from >= to {
             continue;
         }
-        let Some(Content::Literal { bytes, .. }) = contents.get(&piece.of) else {
+        let Some(Content::Literal { bytes }) = contents.get(&piece.of) else {
             return Err(StoreError::ContentMissing(piece.of));
         };
         if artifact_id(bytes) != piece.of {
@@ -170,12 +178,12 @@ fn compose(
 
 fn store_literal(contents: &mut Contents, bytes: Vec<u8>, outcome: &mut BatchOutcome) -> ArtifactId {
     let id = artifact_id(&bytes);
-    if !contents.contains(&id) {
+    if !has_bytes(contents, id) {
         let length = length_of(&bytes);
-        outcome.new_contents += 1;
+        outcome.new_contents += u64::from(!contents.contains(&id));
         outcome.new_bytes += length;
         outcome.stored_bytes += length;
-        let literal = Content::Literal { bytes: bytes.into(), referred: false };
+        let literal = Content::Literal { bytes: bytes.into() };
         contents.put(id, literal);
     }
     id
@@ -189,6 +197,9 @@ fn flatten(
     pieces: &mut Vec<Piece>,
 ) -> Result<(), StoreError> {
     let content = contents.get(&of).ok_or(StoreError::ContentMissing(of))?;
+    if matches!(content, Content::Forgotten { .. }) {
+        return Err(StoreError::ContentForgotten(of));
+    }
     check_range(range.start, range.end - range.start, content.length())?;
     let Content::Composed { pieces: inner, .. } = content else {
         push(pieces, of, range.start, range.end - range.start);
@@ -205,7 +216,7 @@ fn flatten(
 }
 
 /// Adds a range, to the one before where it goes on from there.
-fn push(pieces: &mut Vec<Piece>, of: ArtifactId, offset: u64, length: u64) {
+pub(super) fn push(pieces: &mut Vec<Piece>, of: ArtifactId, offset: u64, length: u64) {
     if length == 0 {
         return;
     }
@@ -217,18 +228,6 @@ fn push(pieces: &mut Vec<Piece>, of: ArtifactId, offset: u64, length: u64) {
         return;
     }
     pieces.push(Piece { of, offset, length });
-}
-
-fn refer(contents: &mut Contents, composed: &Content) {
-    let Content::Composed { pieces, .. } = composed else {
-        return;
-    };
-    for piece in pieces {
-        if let Some(Content::Literal { bytes, referred: false }) = contents.get(&piece.of) {
-            let bytes = Arc::clone(bytes);
-            contents.put(piece.of, Content::Literal { bytes, referred: true });
-        }
-    }
 }
 
 fn length_of(bytes: &[u8]) -> u64 {

@@ -4,7 +4,9 @@
 //! every row.
 
 mod apply;
+mod collect;
 mod content;
+mod forget;
 mod table;
 mod verify;
 
@@ -21,6 +23,8 @@ use self::content::{Content, Contents};
 use self::table::Table;
 use crate::bounds::{check_anchors, check_batch, check_page};
 use crate::error::StoreError;
+use crate::maintain::collect::{Amount, Collect, Collected};
+use crate::maintain::forget::{Forget, Forgotten, Tombstone};
 use crate::maintain::pack::{PackOptions, Packed};
 use crate::project;
 use crate::seam::{
@@ -88,6 +92,13 @@ struct State {
     audit: Table<CommitId, Vec<AuditRecord>>,
     links: Table<Link, ()>,
     anchors: Table<(u64, CommitId), ()>,
+    /// With the time of the forgetting that left them.
+    tombstones: Table<Tombstone, Timestamp>,
+    /// Condemned commits and contents, and since when.
+    condemned: Table<CommitId, Timestamp>,
+    orphans: Table<ArtifactId, Timestamp>,
+    /// What orders the next thing that is stored.
+    next_order: u64,
 }
 
 /// The bounds of all ids.
@@ -121,6 +132,10 @@ impl MemoryStore {
                 audit: Table::new(),
                 links: Table::new(),
                 anchors: Table::new(),
+                tombstones: Table::new(),
+                condemned: Table::new(),
+                orphans: Table::new(),
+                next_order: 0,
             }),
         }
     }
@@ -132,7 +147,28 @@ impl MemoryStore {
     }
 }
 
+impl MemoryStore {
+    /// Does something to the state as one transaction, or undoes it.
+    fn maintain<T>(&self, dry_run: bool, act: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.lock();
+        state.roll_back();
+        let done = act(&mut state);
+        if dry_run {
+            state.roll_back();
+        } else {
+            state.commit();
+        }
+        done
+    }
+}
+
 impl State {
+    /// Returns what orders the next thing that is stored. Numbers are never given twice, whatever is removed.
+    const fn order(&mut self) -> u64 {
+        self.next_order += 1;
+        self.next_order
+    }
+
     fn commit(&mut self) {
         self.contents.commit();
         self.commits.commit();
@@ -146,6 +182,9 @@ impl State {
         self.audit.commit();
         self.links.commit();
         self.anchors.commit();
+        self.tombstones.commit();
+        self.condemned.commit();
+        self.orphans.commit();
     }
 
     fn roll_back(&mut self) {
@@ -161,10 +200,15 @@ impl State {
         self.audit.roll_back();
         self.links.roll_back();
         self.anchors.roll_back();
+        self.tombstones.roll_back();
+        self.condemned.roll_back();
+        self.orphans.roll_back();
     }
 
     fn holds_anchors(&self, id: CommitId) -> bool {
-        self.commits.get(&id).is_some_and(|commit| commit.closure != Closure::Covered)
+        self.commits
+            .get(&id)
+            .is_some_and(|commit| matches!(commit.closure, Closure::Closed | Closure::Provisional))
     }
 
     fn sightings_of(&self, commit: CommitId) -> impl Iterator<Item = &Sighting> {
@@ -183,7 +227,7 @@ impl State {
                 && thread.is_none_or(|name| sighting.thread.as_ref().is_some_and(|own| own.as_str() == name))
         };
         childless
-            && commit.closure != Closure::Covered
+            && matches!(commit.closure, Closure::Closed | Closure::Provisional)
             && (*filter == TipFilter::default() || self.sightings_of(id).any(wanted))
     }
 
@@ -415,7 +459,7 @@ impl Store for MemoryStore {
             usage.logical_bytes = usage.logical_bytes.saturating_add(commit.native_bytes);
         }
         for (_, content) in state.contents.iter() {
-            if let Content::Literal { bytes, .. } = content {
+            if let Content::Literal { bytes } = content {
                 usage.distinct_bytes += count(bytes.len());
             }
         }
@@ -427,6 +471,29 @@ impl Store for MemoryStore {
 
     fn pack(&self, _options: &PackOptions) -> Result<Packed, StoreError> {
         Ok(Packed::default())
+    }
+
+    fn forget(&self, wish: &Forget) -> Result<Forgotten, StoreError> {
+        Ok(self.maintain(wish.dry_run, |state| forget::forget(state, wish)))
+    }
+
+    fn collect(&self, wish: &Collect) -> Result<Collected, StoreError> {
+        Ok(self.maintain(wish.dry_run, |state| collect::collect(state, wish)))
+    }
+
+    fn condemned(&self) -> Result<Amount, StoreError> {
+        let state = self.lock();
+        let (commits, contents) = (count(state.condemned.len()), count(state.orphans.len()));
+        Ok(Amount { commits, contents, bytes: 0 })
+    }
+
+    fn tombstones(&self, of: &[Tombstone]) -> Result<Vec<Tombstone>, StoreError> {
+        let state = self.lock();
+        Ok(of.iter().filter(|tombstone| state.tombstones.contains(tombstone)).cloned().collect())
+    }
+
+    fn lift(&self, of: &Tombstone) -> Result<u64, StoreError> {
+        Ok(self.maintain(false, |state| forget::lift(state, of)))
     }
 
     fn verify(&self, found: &mut dyn FnMut(Damage)) -> Result<Verified, StoreError> {

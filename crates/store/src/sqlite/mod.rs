@@ -4,11 +4,15 @@
 
 mod codes;
 mod coding;
+mod collect;
 mod failure;
 mod figures;
+mod forget;
 mod group;
 mod kinds;
 mod log;
+mod maintain;
+mod marks;
 mod open;
 mod packs;
 mod pieces;
@@ -39,6 +43,8 @@ use self::read::{Borrowed, Pool};
 use self::write::Writer;
 use crate::bounds::{check_anchors, check_batch, check_page};
 use crate::error::StoreError;
+use crate::maintain::collect::{Amount, Collect, Collected};
+use crate::maintain::forget::{Forget, Forgotten, Tombstone};
 use crate::maintain::pack::{PackOptions, Packed};
 use crate::seam::{
     BatchOutcome, Damage, Page, PartOf, ResolveScope, SessionFilter, Sink, Store, StoreIdentity, TipFilter,
@@ -93,6 +99,7 @@ impl SqliteStore {
         let log = Log::new(path.clone(), options.clone());
         log.watch(&mut connection).during("opening the store")?;
         let packs = Arc::new(Packs::new(&path, Arc::clone(&options.files)));
+        maintain::finish_forgetting(&mut connection, &options);
         Ok(Self {
             log,
             pool: Pool::new(path.clone(), options.clone(), Arc::clone(&packs)),
@@ -262,6 +269,26 @@ impl Store for SqliteStore {
 
     fn pack(&self, options: &PackOptions) -> Result<Packed, StoreError> {
         packs::pack(&self.maintained(), options).map_err(|error| waited(error, &self.options))
+    }
+
+    fn forget(&self, wish: &Forget) -> Result<Forgotten, StoreError> {
+        self.forget_all(wish).map_err(|error| waited(error, &self.options))
+    }
+
+    fn collect(&self, wish: &Collect) -> Result<Collected, StoreError> {
+        self.collect_all(wish).map_err(|error| waited(error, &self.options))
+    }
+
+    fn condemned(&self) -> Result<Amount, StoreError> {
+        self.read(|reader| collect::condemned(reader.connection()))
+    }
+
+    fn tombstones(&self, of: &[Tombstone]) -> Result<Vec<Tombstone>, StoreError> {
+        self.read(|reader| self.tombstones_among(reader.connection(), of))
+    }
+
+    fn lift(&self, of: &Tombstone) -> Result<u64, StoreError> {
+        self.lift_all(of).map_err(|error| waited(error, &self.options))
     }
 
     fn verify(&self, found: &mut dyn FnMut(Damage)) -> Result<Verified, StoreError> {

@@ -25,7 +25,7 @@ pub(in crate::sqlite) struct Buffers {
 }
 
 /// Hands pieces to the sink in order. Neighbours of one row cost one decoding.
-fn read_pieces(
+pub(in crate::sqlite) fn read_pieces(
     literals: &mut Literals<'_>,
     id: ArtifactId,
     pieces: &[Piece],

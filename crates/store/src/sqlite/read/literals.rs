@@ -107,6 +107,8 @@ pub(in crate::sqlite) struct Literals<'a> {
     /// The block that was read last, by its row: neighbours need no second look at the database. Only as long
     /// as one transaction lasts.
     last: Option<(i64, Loaded)>,
+    /// Within a transaction that writes, which must not end before its time.
+    writes: bool,
 }
 
 impl<'a> Literals<'a> {
@@ -115,7 +117,16 @@ impl<'a> Literals<'a> {
         packs: &'a Packs,
         decoded: &'a mut Vec<u8>,
     ) -> Self {
-        Self { connection, packs, decoded, held: Held::Decoded, last: None }
+        Self { connection, packs, decoded, held: Held::Decoded, last: None, writes: false }
+    }
+
+    /// As `new`, for a transaction that writes: who holds it and the lock of packs sees them as they are.
+    pub(in crate::sqlite) fn within_write(
+        connection: &'a Connection,
+        packs: &'a Packs,
+        decoded: &'a mut Vec<u8>,
+    ) -> Self {
+        Self { writes: true, ..Self::new(connection, packs, decoded) }
     }
 
     /// Returns the bytes of the literal content that was loaded last.
@@ -251,7 +262,7 @@ impl<'a> Literals<'a> {
     /// Looks at the store as it is now, where a transaction had held an older state.
     fn renew(&mut self) -> Result<(), StoreError> {
         self.last = None;
-        if self.connection.is_autocommit() {
+        if self.writes || self.connection.is_autocommit() {
             return Ok(());
         }
         self.connection.execute_batch("COMMIT; BEGIN").during(READING)

@@ -48,6 +48,10 @@ impl Reader {
         let transaction = self.connection.transaction().during("beginning to read")?;
         act(&transaction)
     }
+
+    pub(super) const fn connection(&self) -> &Connection {
+        &self.connection
+    }
 }
 
 /// Connections that read, the one used last first, so that its cache is warm.

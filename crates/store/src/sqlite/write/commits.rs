@@ -11,6 +11,7 @@ use crate::seam::DEPTH_MAX;
 use crate::sqlite::failure::During;
 use crate::sqlite::figures::Figures;
 use crate::sqlite::kinds::Kind;
+use crate::sqlite::marks::{self, CONDEMNED_COMMIT};
 use crate::sqlite::read::commits::{key_of, load_commit};
 use crate::sqlite::state::{self, STATE_CLOSED, STATE_COVERED, STATE_PROVISIONAL};
 use crate::write::NewCommit;
@@ -26,6 +27,9 @@ pub(super) struct Known {
 
 impl Transaction<'_> {
     pub(super) fn store_commit(&mut self, id: CommitId, new: &NewCommit) -> Result<(), StoreError> {
+        if self.marks()?.tombstones && marks::is_tombstoned(self.connection, id)? {
+            return Err(StoreError::Forgotten(id));
+        }
         if let Some(known) = self.find_commit(id)? {
             return self.store_again(id, known, new);
         }
@@ -92,6 +96,9 @@ impl Transaction<'_> {
         if stored.core != new.core {
             return Err(StoreError::Conflict(id));
         }
+        if stored.closure == Closure::Forgotten {
+            return self.fill(id, known, new);
+        }
         if stored.closure == Closure::Provisional && new.closure == Closure::Closed {
             self.execute(
                 "UPDATE commits SET state = (state & ~3) | ?2 WHERE row = ?1",
@@ -99,6 +106,24 @@ impl Transaction<'_> {
                 "closing a commit",
             )?;
         }
+        Ok(())
+    }
+
+    /// Makes a commit of a hole again: somebody took the forgetting back, and its contents are there again.
+    fn fill(&mut self, id: CommitId, known: Known, new: &NewCommit) -> Result<(), StoreError> {
+        for content in std::iter::once(new.core.artifact).chain(new.core.native) {
+            self.need_content(content)?;
+        }
+        let values = params![known.row, state::encode(new.core.commit_type, new.closure)];
+        self.execute(
+            "UPDATE commits SET state = ?2, tip = ?2 & 3 < 2 \
+             AND NOT EXISTS (SELECT 1 FROM commits n WHERE n.row = ?1 + 1 AND n.parent = ?1) \
+             AND NOT EXISTS (SELECT 1 FROM commits n WHERE n.parent = ?1 AND n.parent <> n.row - 1) \
+             WHERE row = ?1",
+            values,
+            "filling a hole",
+        )?;
+        self.memory.commits.put(id, known);
         Ok(())
     }
 
@@ -120,6 +145,9 @@ impl Transaction<'_> {
             return Ok(None);
         };
         let figures = Figures::decode(&figures, row)?;
+        if self.marks()?.condemned {
+            marks::remove(self.connection, CONDEMNED_COMMIT, &id.to_bytes())?;
+        }
         let known =
             Known { row, created_at, depth: figures.depth, cumulative_bytes: figures.cumulative_bytes };
         self.memory.commits.put(id, known);
@@ -127,7 +155,8 @@ impl Transaction<'_> {
     }
 
     fn need_content(&mut self, id: ArtifactId) -> Result<super::contents::Known, StoreError> {
-        self.find_content(id)?.ok_or(StoreError::ContentMissing(id))
+        let known = self.find_content(id)?.ok_or(StoreError::ContentMissing(id))?;
+        if known.is_forgotten { Err(StoreError::ContentForgotten(id)) } else { Ok(known) }
     }
 
     fn insert_commit(

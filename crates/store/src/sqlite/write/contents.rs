@@ -13,6 +13,7 @@ use crate::error::StoreError;
 use crate::seam::PARTS_MAX;
 use crate::sqlite::coding::Coding;
 use crate::sqlite::failure::{During, unreadable};
+use crate::sqlite::marks::{self, CONDEMNED_CONTENT};
 use crate::sqlite::pieces::{self, Piece};
 use crate::sqlite::prepare::{Literal, Part};
 use crate::sqlite::read::contents::key_of;
@@ -22,13 +23,15 @@ use crate::sqlite::read::contents::key_of;
 pub(super) struct Known {
     pub(super) row: i64,
     pub(super) length: u64,
+    /// Its bytes were forgotten.
+    pub(super) is_forgotten: bool,
 }
 
 impl Transaction<'_> {
     /// Stores a content unless it is there, and returns its row.
     pub(super) fn store_content(&mut self, id: ArtifactId, parts: &[Part]) -> Result<i64, StoreError> {
         if let Some(known) = self.find_content(id)? {
-            return Ok(known.row);
+            return if known.is_forgotten { self.fill_content(id, known, parts) } else { Ok(known.row) };
         }
         if let [Part::Literal(literal)] = parts
             && literal.hash == id
@@ -46,20 +49,63 @@ impl Transaction<'_> {
         }
         let found = self
             .connection
-            .prepare_cached("SELECT row, length FROM content WHERE substr(hash, 1, 8) = ?1 AND hash = ?2 \
-                 UNION ALL SELECT row, length FROM packed WHERE substr(hash, 1, 8) = ?1 AND hash = ?2 LIMIT 1",
+            .prepare_cached(
+                "SELECT row, length, coding = 5 FROM content WHERE substr(hash, 1, 8) = ?1 AND hash = ?2 \
+                 UNION ALL SELECT row, length, 0 FROM packed WHERE substr(hash, 1, 8) = ?1 AND hash = ?2 LIMIT 1",
             )
             .and_then(|mut statement| {
                 let take = |row: &rusqlite::Row<'_>| {
-                    Ok(Known { row: row.get(0)?, length: row.get::<_, i64>(1)?.cast_unsigned() })
+                    Ok(Known {
+                        row: row.get(0)?,
+                        length: row.get::<_, i64>(1)?.cast_unsigned(),
+                        is_forgotten: row.get(2)?,
+                    })
                 };
                 statement.query_row(params![key_of(&id), id.as_bytes()], take).optional()
             })
             .during("looking up a content")?;
         if let Some(known) = found {
+            if self.marks()?.condemned {
+                marks::remove(self.connection, CONDEMNED_CONTENT, &marks::content_key(known.row))?;
+            }
             self.memory.contents.put(id, known);
         }
         Ok(found)
+    }
+
+    /// Gives a forgotten content its bytes back, for who has them and was not told to forget them.
+    fn fill_content(&mut self, id: ArtifactId, known: Known, parts: &[Part]) -> Result<i64, StoreError> {
+        let filled = Known { is_forgotten: false, ..known };
+        if let [Part::Literal(literal)] = parts
+            && literal.hash == id
+        {
+            return self.fill_literal(literal, known).map(|known| known.row);
+        }
+        let (pieces, _) = self.compose(parts)?;
+        // A part of it may be the whole: then it is filled by now.
+        if self.find_content(id)?.is_some_and(|known| known.is_forgotten) {
+            self.refer(&pieces)?;
+            self.execute(
+                "UPDATE content SET coding = ?2, dictionary = NULL, bytes = ?3 WHERE row = ?1",
+                params![known.row, Coding::Composed.number(), pieces::encode(&pieces)],
+                "filling a content",
+            )?;
+            self.memory.contents.put(id, filled);
+        }
+        Ok(known.row)
+    }
+
+    fn fill_literal(&mut self, literal: &Literal, known: Known) -> Result<Known, StoreError> {
+        let filled = Known { is_forgotten: false, ..known };
+        self.execute(
+            "UPDATE content SET coding = ?2, dictionary = ?3, bytes = ?4 WHERE row = ?1",
+            params![known.row, literal.coding.number(), literal.coding.dictionary(), literal.stored],
+            "filling a content",
+        )?;
+        self.memory.contents.put(literal.hash, filled);
+        self.outcome.new_bytes += literal.length;
+        self.outcome.stored_bytes += u64::try_from(literal.stored.len()).expect("a length fits 64 bits");
+        Ok(filled)
     }
 
     fn compose(&mut self, parts: &[Part]) -> Result<(Vec<Piece>, u64), StoreError> {
@@ -68,9 +114,11 @@ impl Transaction<'_> {
         for part in parts {
             let (of, range) = match part {
                 Part::Literal(literal) => {
-                    if self.find_content(literal.hash)?.is_none() {
-                        self.insert_literal(literal)?;
-                    }
+                    match self.find_content(literal.hash)? {
+                        None => self.insert_literal(literal)?,
+                        Some(known) if known.is_forgotten => self.fill_literal(literal, known)?,
+                        Some(known) => known,
+                    };
                     (literal.hash, 0..literal.length)
                 }
                 Part::Slice { of, offset, length } => (*of, *offset..offset.saturating_add(*length)),
@@ -100,6 +148,9 @@ impl Transaction<'_> {
         pieces: &mut Vec<Piece>,
     ) -> Result<(), StoreError> {
         let known = self.find_content(of)?.ok_or(StoreError::ContentMissing(of))?;
+        if known.is_forgotten {
+            return Err(StoreError::ContentForgotten(of));
+        }
         check_range(range.start, range.end - range.start, known.length)?;
         match self.pieces_of(of, known.row)? {
             None => pieces::push(
@@ -138,7 +189,7 @@ impl Transaction<'_> {
             literal.stored,
         ];
         let row = self.insert_content(values)?;
-        let known = Known { row, length: literal.length };
+        let known = Known { row, length: literal.length, is_forgotten: false };
         self.memory.contents.put(literal.hash, known);
         self.outcome.new_contents += 1;
         self.outcome.new_bytes += literal.length;
@@ -156,7 +207,7 @@ impl Transaction<'_> {
         let none: Option<i64> = None;
         let values = params![id.as_bytes(), length.cast_signed(), Coding::Composed.number(), none, list];
         let row = self.insert_content(values)?;
-        self.memory.contents.put(id, Known { row, length });
+        self.memory.contents.put(id, Known { row, length, is_forgotten: false });
         self.outcome.new_contents += 1;
         Ok(row)
     }

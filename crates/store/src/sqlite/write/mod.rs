@@ -16,6 +16,7 @@ use rusqlite::Connection;
 use self::commits::Known;
 use super::failure::{During, again};
 use super::kinds::Kinds;
+use super::marks::Present;
 use super::prepare::Prepared;
 use super::recent::Recent;
 use crate::error::{StoreError, StoreErrorKind};
@@ -43,6 +44,7 @@ struct Memory {
     contents: Recent<ArtifactId, contents::Known>,
     origins: Recent<places::OriginKey, i64>,
     kinds: Kinds,
+    marks: Option<Present>,
 }
 
 impl Memory {
@@ -109,6 +111,26 @@ impl Writer {
 
     fn apply_guarded(&mut self, batches: &[Vec<Prepared>]) -> Result<Vec<Answer>, StoreError> {
         self.within_transaction(|writer| batches.iter().map(|batch| writer.guard(batch)).collect())
+    }
+
+    /// Commits what `act` does (where `keep` says so), or leaves nothing of it; what was remembered of rows is gone.
+    pub(super) fn maintain_or_undo<T>(
+        &mut self,
+        keep: bool,
+        act: impl FnOnce(&Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.memory.forget();
+        self.begin()?;
+        let result = act(&self.connection).and_then(|done| {
+            self.run(if keep { "COMMIT" } else { "ROLLBACK" }, "ending maintenance")?;
+            Ok(done)
+        });
+        if result.is_err() && !self.connection.is_autocommit() {
+            // The error that counts is the one before.
+            let _ended = self.connection.execute_batch("ROLLBACK");
+        }
+        self.memory.forget();
+        result
     }
 
     /// Commits what `act` does, or leaves nothing of it.
@@ -218,6 +240,16 @@ impl Transaction<'_> {
             Write::Unlink(link) => self.unlink(link),
             Write::Anchors { commit, hashes } => self.anchor(*commit, hashes),
         }
+    }
+
+    /// Returns which kinds of marks there are.
+    fn marks(&mut self) -> Result<Present, StoreError> {
+        if let Some(present) = self.memory.marks {
+            return Ok(present);
+        }
+        let present = Present::load(self.connection)?;
+        self.memory.marks = Some(present);
+        Ok(present)
     }
 
     /// Runs a statement that writes, and says how many rows it changed.

@@ -1,0 +1,282 @@
+//! Forgetting: what goes, what stays and why, holes, and tombstones.
+//!
+//! Whether anything is left in a file is each backend's own test.
+
+use stemmata_model::{Closure, CommitId, TicketId, artifact_id};
+
+use super::Make;
+use super::builders::{
+    ALL, at, bytes_of, chain, checkpoint, commit, key, principal, put, refused, see, session, session_id,
+    sighting, write,
+};
+use super::chains::load;
+use super::transactions::verify_is_clean;
+use crate::error::StoreError;
+use crate::maintain::forget::{Forget, Forgotten, Keep, Kept, Tombstone};
+use crate::seam::{Store, TipFilter};
+use crate::write::{Annotation, ContentPart, Link, LinkKind, NewContent, SessionKey, SessionOrigin, Write};
+
+pub(super) fn wish(unroot: &[CommitId], cut: &[CommitId], sessions: &[SessionKey]) -> Forget {
+    Forget {
+        unroot: unroot.to_vec(),
+        cut: cut.to_vec(),
+        sessions: sessions.to_vec(),
+        even_sighted: false,
+        even_pinned: false,
+        at: at(1_000),
+        by: principal("ann"),
+        dry_run: false,
+    }
+}
+
+/// Forgets twice: the first time only to hear what would happen, which must be what then happens.
+fn forget(store: &dyn Store, wish: &Forget) -> Forgotten {
+    let before = store.usage().expect("a read");
+    let planned = store.forget(&Forget { dry_run: true, ..wish.clone() }).expect("a plan");
+    let after = store.usage().expect("a read");
+    assert_eq!(
+        (before.commits, before.contents),
+        (after.commits, after.contents),
+        "a dry run changes nothing"
+    );
+    let done = store.forget(wish).expect("a forgetting");
+    assert_eq!(planned, done, "the plan is what happens");
+    done
+}
+
+fn pin(commit: CommitId, change: Annotation) -> Write {
+    Write::Annotate { commit, change, at: at(50), by: principal("ann") }
+}
+
+fn captured(store: &dyn Store, name: &str, ids: &[CommitId]) {
+    let mut listed = session(name, "/w", Some(9));
+    listed.tip = ids.last().copied();
+    let seen = ids.iter().map(|id| see(*id, sighting(name, 9)));
+    write(store, seen.chain([Write::Session(Box::new(listed))]).collect());
+    write(store, vec![Write::Cursor { key: key(name), value: vec![1, 2, 3] }]);
+}
+
+/// A session goes with all that only it needs, and its rows with it.
+///
+/// # Panics
+/// Where something stays, or too much goes.
+pub fn check_forget(make: Make<'_>) {
+    let store = make();
+    let gone = chain(&*store, "gone", 5);
+    let other = chain(&*store, "other", 3);
+    captured(&*store, "gone", &gone);
+    captured(&*store, "other", &other);
+    let link = Link { from: gone[0], kind: LinkKind::DerivedFrom, to: other[1], entry: None };
+    write(&*store, vec![Write::Link(link), pin(gone[3], Annotation::AddNote("what it held".to_owned()))]);
+    write(&*store, vec![Write::Anchors { commit: gone[1], hashes: vec![7, 9] }]);
+    let done = forget(&*store, &wish(&gone, &[], &[key("gone")]));
+    assert_eq!(done.removed.len(), 5);
+    assert_eq!((done.kept, done.sessions, done.contents), (Vec::new(), 1, 5));
+    for (step, id) in gone.iter().enumerate() {
+        assert_eq!(store.commit(*id).expect("a read"), None);
+        let artifact = artifact_id(format!("gone {step}\n").as_bytes());
+        assert_eq!(store.content_length(artifact).expect("a read"), None);
+        assert_eq!(store.sightings(*id, 10).expect("a read"), []);
+    }
+    assert_eq!(store.session(&key("gone")).expect("a read"), None);
+    assert_eq!(store.cursor(&key("gone")).expect("a read"), None);
+    assert_eq!(store.links(other[1], 10).expect("a read"), []);
+    assert_eq!(store.anchored(&[7, 9], 10).expect("a read"), []);
+    assert_eq!(load(&*store, other[2]).depth, 2);
+    assert!(store.session(&key("other")).expect("a read").is_some());
+    verify_is_clean(&*store);
+    let again = forget(&*store, &wish(&gone, &[], &[key("gone")]));
+    assert_eq!((again.removed, again.contents), (Vec::new(), 0), "there is nothing left to forget");
+}
+
+/// Children, pins, tags, tickets and other sessions keep what they need, and the result says which.
+///
+/// # Panics
+/// Where a reason is not one, or is not told.
+pub fn check_forget_keeps(make: Make<'_>) {
+    let store = make();
+    let ids = chain(&*store, "kept", 8);
+    captured(&*store, "kept", &ids);
+    let branch = put(&*store, Some(ids[1]), "a branch\n", 90);
+    let mut ticketed = sighting("elsewhere", 9);
+    ticketed.ticket = TicketId::new("T-7").ok();
+    write(&*store, vec![see(ids[3], ticketed), see(ids[5], sighting("elsewhere", 9))]);
+    write(&*store, vec![pin(ids[6], Annotation::Pin), pin(ids[4], Annotation::AddTag("good".to_owned()))]);
+    let done = forget(&*store, &wish(&ids, &[], &[key("kept")]));
+    assert_eq!(done.removed, [ids[7]]);
+    let kept = |place: usize, because| Kept { commit: ids[place], because };
+    let expected = [
+        kept(6, Keep::Pin),
+        kept(5, Keep::Session),
+        kept(4, Keep::Tag),
+        kept(3, Keep::Ticket),
+        kept(2, Keep::Child),
+        kept(1, Keep::Child),
+        kept(0, Keep::Child),
+    ];
+    assert_eq!(done.kept, expected);
+    assert_eq!(load(&*store, branch).depth, 2);
+    let tips = store.tips(&TipFilter::default(), ALL).expect("a read");
+    assert_eq!(
+        tips.iter().map(|tip| tip.id).collect::<Vec<_>>(),
+        [branch, ids[6]],
+        "what was before it is a tip"
+    );
+    verify_is_clean(&*store);
+
+    let named = Forget { even_sighted: true, even_pinned: true, ..wish(&ids, &[], &[]) };
+    let done = forget(&*store, &named);
+    assert_eq!(done.removed, [ids[6], ids[5], ids[4], ids[3], ids[2]], "who names it means it");
+    assert_eq!(done.kept, [kept(1, Keep::Child), kept(0, Keep::Child)]);
+    verify_is_clean(&*store);
+}
+
+/// A session that ends at a commit, or was placed from one, keeps it; one that is told to give it up ends before.
+///
+/// # Panics
+/// Where a session points at nothing.
+pub fn check_forget_ends(make: Make<'_>) {
+    let store = make();
+    let ids = chain(&*store, "ends", 4);
+    captured(&*store, "first", &ids[..2]);
+    let mut second = session("second", "/w", Some(9));
+    second.tip = Some(ids[3]);
+    second.origin = SessionOrigin::Placed(ids[2]);
+    write(&*store, vec![Write::Session(Box::new(second))]);
+    let done = forget(&*store, &wish(&ids[2..], &[], &[]));
+    assert_eq!(done.removed, []);
+    let all = Forget { even_sighted: true, ..wish(&ids[2..], &[], &[]) };
+    assert_eq!(forget(&*store, &all).removed, [ids[3], ids[2]]);
+    let listed = store.session(&key("second")).expect("a read").expect("it stays");
+    assert_eq!((listed.tip, listed.commits, listed.origin), (Some(ids[1]), 2, SessionOrigin::Imported));
+    assert_eq!(listed.bytes, load(&*store, ids[1]).cumulative_bytes);
+    let rest = Forget { even_sighted: true, ..wish(&ids, &[], &[]) };
+    forget(&*store, &rest);
+    let listed = store.session(&key("second")).expect("a read").expect("it stays");
+    assert_eq!((listed.tip, listed.commits, listed.title), (None, 0, None));
+    verify_is_clean(&*store);
+}
+
+/// A commit that is cut is a hole: its contents are gone, it and its children stay.
+///
+/// # Panics
+/// Where bytes are left, or a child is lost.
+pub fn check_holes(make: Make<'_>) {
+    let store = make();
+    let ids = chain(&*store, "hole", 4);
+    let twin = put(&*store, None, "hole 1\n", 77);
+    write(&*store, vec![pin(ids[1], Annotation::AddNote("secret".to_owned()))]);
+    let done = forget(&*store, &wish(&[], &[ids[1]], &[]));
+    assert_eq!((done.cut.as_slice(), done.cut_too.as_slice()), (&[ids[1]][..], &[twin][..]));
+    let hole = load(&*store, ids[1]);
+    assert_eq!((hole.closure, hole.depth, hole.core.parent), (Closure::Forgotten, 1, Some(ids[0])));
+    assert_eq!(hole.core.id(), hole.id);
+    let artifact = hole.core.artifact;
+    let error = store.read_content(artifact, None, &mut |_| Ok(())).expect_err("its bytes are gone");
+    assert!(matches!(error, StoreError::ContentForgotten(named) if named == artifact), "{error}");
+    assert_eq!(store.content_length(artifact).expect("a read"), Some(7));
+    assert_eq!(store.annotations(ids[1]).expect("a read").notes, Vec::<String>::new());
+    assert_eq!(bytes_of(&*store, load(&*store, ids[2]).core.artifact), b"hole 2\n");
+    let tips = store.tips(&TipFilter::default(), ALL).expect("a read");
+    assert_eq!(tips.iter().map(|tip| tip.id).collect::<Vec<_>>(), [ids[3]], "a hole is no tip");
+    let child = put(&*store, Some(ids[1]), "goes on behind the hole\n", 99);
+    assert_eq!(load(&*store, child).depth, 2);
+    // The same bytes from somebody who was not told to forget them are theirs.
+    let own = put(&*store, None, "hole 1\n", 200);
+    assert_eq!(bytes_of(&*store, load(&*store, own).core.artifact), b"hole 1\n");
+    assert_eq!(load(&*store, ids[1]).closure, Closure::Forgotten);
+    verify_is_clean(&*store);
+}
+
+/// What was forgotten is not taken in again, until somebody takes that back.
+///
+/// # Panics
+/// Where it comes back by itself, or does not come back at all.
+pub fn check_tombstones(make: Make<'_>) {
+    let store = make();
+    let ids = chain(&*store, "tomb", 3);
+    captured(&*store, "tomb", &ids);
+    let of = [
+        Tombstone::Commit(ids[2]),
+        Tombstone::Session(session_id("tomb")),
+        Tombstone::Transcript(key("tomb")),
+    ];
+    assert_eq!(store.tombstones(&of).expect("a read"), []);
+    forget(&*store, &wish(&ids[1..], &[], &[key("tomb")]));
+    assert_eq!(store.tombstones(&of).expect("a read"), of);
+    assert_eq!(store.tombstones(&[Tombstone::Commit(ids[0])]).expect("a read"), []);
+    let (again, writes) = checkpoint(Some(ids[0]), "tomb 1\n", 10);
+    assert_eq!(again, ids[1]);
+    let other = NewContent::literal(b"of the same batch".to_vec());
+    let other_id = other.id();
+    let error = refused(&*store, [vec![Write::Content(other)], writes.clone()].concat());
+    assert!(matches!(error, StoreError::Forgotten(id) if id == ids[1]), "{error}");
+    assert_eq!(store.content_length(other_id).expect("a read"), None, "nothing of the batch is there");
+
+    let cut = Forget { at: at(2_000), ..wish(&[], &[ids[0]], &[]) };
+    forget(&*store, &cut);
+    let (root, root_writes) = checkpoint(None, "tomb 0\n", 0);
+    assert_eq!(root, ids[0]);
+    assert!(matches!(refused(&*store, root_writes.clone()), StoreError::Forgotten(id) if id == root));
+
+    assert_eq!(store.lift(&of[1]).expect("lifted"), 4, "two commits, a session and a transcript");
+    assert_eq!(store.tombstones(&of).expect("a read"), []);
+    write(&*store, writes);
+    assert_eq!(bytes_of(&*store, load(&*store, ids[1]).core.artifact), b"tomb 1\n");
+    assert!(
+        matches!(refused(&*store, root_writes.clone()), StoreError::Forgotten(_)),
+        "of another forgetting"
+    );
+    assert_eq!(store.lift(&Tombstone::Commit(root)).expect("lifted"), 1);
+    write(&*store, root_writes);
+    assert_eq!(load(&*store, root).closure, Closure::Closed, "the hole is filled");
+    assert_eq!(bytes_of(&*store, load(&*store, root).core.artifact), b"tomb 0\n");
+    assert_eq!(store.lift(&of[1]).expect("nothing to lift"), 0);
+    verify_is_clean(&*store);
+}
+
+/// What contents that stay have of one that goes is copied out before.
+///
+/// # Panics
+/// Where a content is lost, or one that should be gone is there.
+pub fn check_copied_out(make: Make<'_>) {
+    let store = make();
+    let secret = b"the first half is shared and the rest is secret";
+    let literal = NewContent::literal(secret.to_vec());
+    let of = literal.id();
+    let shared = commit(None, of, 1);
+    let gone = shared.core.id();
+    let slice = |offset, length| ContentPart::Slice { of, offset, length };
+    let first = b"the first half and more";
+    let second = b"the first half is shared, twice";
+    let composed = |bytes: &[u8], parts| Write::Content(NewContent::composed(artifact_id(bytes), parts));
+    let batch = vec![
+        Write::Content(literal),
+        Write::Commit(shared),
+        composed(first, vec![slice(0, 14), ContentPart::Bytes(b" and more".to_vec())]),
+        composed(second, vec![slice(0, 24), ContentPart::Bytes(b", twice".to_vec())]),
+        Write::Commit(commit(None, artifact_id(first), 2)),
+        Write::Commit(commit(None, artifact_id(second), 3)),
+    ];
+    write(&*store, batch);
+    let done = forget(&*store, &wish(&[gone], &[], &[]));
+    assert_eq!((done.removed.as_slice(), done.copied_out, done.bytes), (&[gone][..], 2, 47));
+    assert_eq!(store.content_length(of).expect("a read"), None);
+    assert_eq!(bytes_of(&*store, artifact_id(first)), first);
+    assert_eq!(bytes_of(&*store, artifact_id(second)), second);
+    verify_is_clean(&*store);
+    let cut: Vec<CommitId> = [first.as_slice(), second]
+        .iter()
+        .zip([2, 3])
+        .map(|(bytes, micros)| commit(None, artifact_id(bytes), micros).core.id())
+        .collect();
+    let done = forget(&*store, &wish(&[], &cut[..1], &[]));
+    assert_eq!(done.cut, cut[..1]);
+    assert_eq!(
+        store.content_length(artifact_id(b" and more")).expect("a read"),
+        None,
+        "what it was made of goes"
+    );
+    assert_eq!(bytes_of(&*store, artifact_id(second)), second);
+    verify_is_clean(&*store);
+}

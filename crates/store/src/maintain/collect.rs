@@ -1,0 +1,62 @@
+//! Collection: what nobody needs is condemned first, and deleted once the grace is over.
+//!
+//! Which sessions are retired is the engine's to decide.
+
+use stemmata_model::{CommitId, Timestamp};
+
+use super::forget::Kept;
+
+/// What is to be collected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Collect {
+    /// Commits that retention lets go; each goes unless something else needs it. Sightings do not keep them:
+    /// who retires a commit has looked at all of its sessions.
+    pub retired: Vec<CommitId>,
+    /// Now.
+    pub now: Timestamp,
+    /// How long something has to stay condemned before it is deleted, in microseconds.
+    pub grace_us: i64,
+    /// Find out what would happen, and change nothing.
+    pub dry_run: bool,
+}
+
+/// How many things, and how many bytes they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Amount {
+    /// Commits.
+    pub commits: u64,
+    /// Contents.
+    pub contents: u64,
+    /// Bytes of the contents, uncompressed.
+    pub bytes: u64,
+}
+
+/// What was collected, or what would be.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Collected {
+    /// What this run condemned.
+    pub condemned: Amount,
+    /// What was condemned before, and waits for the end of its grace.
+    pub waiting: Amount,
+    /// What was deleted.
+    pub deleted: Amount,
+    /// What was condemned and is needed again.
+    pub revived: u64,
+    /// Retired commits that stay, and why.
+    pub kept: Vec<Kept>,
+    /// Ranges of deleted contents that other contents have, and that were copied out before.
+    pub copied_out: u64,
+    /// Files that were removed.
+    pub files_removed: u64,
+    /// Bytes that the store's files became smaller by.
+    pub bytes_freed: u64,
+}
+
+impl Amount {
+    /// Adds so many commits, contents and bytes.
+    pub(crate) fn add(&mut self, commits: usize, contents: u64, bytes: u64) {
+        self.commits += u64::try_from(commits).expect("a count fits 64 bits");
+        self.contents += contents;
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+}

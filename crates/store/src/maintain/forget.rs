@@ -1,0 +1,100 @@
+//! Forgetting: what is to go, and what went.
+//!
+//! Who may forget what, and what else holds the same entries, is the engine's.
+
+use stemmata_model::{CommitId, Principal, SessionId, Timestamp};
+
+use crate::write::SessionKey;
+
+/// What is to be forgotten.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Forget {
+    /// Commits that are no roots any more: each goes unless something else needs it. The whole of what a session
+    /// holds, or a single commit.
+    pub unroot: Vec<CommitId>,
+    /// Commits whose contents go whatever needs them. Where something does, the commit stays as a hole.
+    pub cut: Vec<CommitId>,
+    /// Sessions whose row, cursor and placement go too. What they saw of a commit does not keep it.
+    pub sessions: Vec<SessionKey>,
+    /// Whether no sighting keeps a commit of `unroot`: somebody named that very commit.
+    pub even_sighted: bool,
+    /// Whether pins, tags, tickets and threads keep nothing.
+    pub even_pinned: bool,
+    /// When.
+    pub at: Timestamp,
+    /// Who.
+    pub by: Principal,
+    /// Find out what would happen, and change nothing.
+    pub dry_run: bool,
+}
+
+/// Why a commit stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Keep {
+    /// A commit that stays continues it.
+    Child,
+    /// It is pinned.
+    Pin,
+    /// It has a tag.
+    Tag,
+    /// A ticket or a thread refers to it.
+    Ticket,
+    /// Another session went through it, or ends at it.
+    Session,
+}
+
+impl Keep {
+    /// Returns the name used in JSON output.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Child => "child",
+            Self::Pin => "pin",
+            Self::Tag => "tag",
+            Self::Ticket => "ticket",
+            Self::Session => "session",
+        }
+    }
+}
+
+/// A commit that stays, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Kept {
+    /// The commit.
+    pub commit: CommitId,
+    /// The first reason that was found.
+    pub because: Keep,
+}
+
+/// What was forgotten, or what would be.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Forgotten {
+    /// Commits that are gone, children before parents.
+    pub removed: Vec<CommitId>,
+    /// Commits that are holes now.
+    pub cut: Vec<CommitId>,
+    /// Commits that nobody asked to cut, and that are holes because they name the same content.
+    pub cut_too: Vec<CommitId>,
+    /// Commits that were to go and stay.
+    pub kept: Vec<Kept>,
+    /// Sessions that are gone.
+    pub sessions: u64,
+    /// Contents whose bytes are gone.
+    pub contents: u64,
+    /// Bytes of them, uncompressed.
+    pub bytes: u64,
+    /// Ranges of them that other contents have, and that were copied out before.
+    pub copied_out: u64,
+    /// What is left to do on disk, where something stood in the way; the next opening of the store does it.
+    pub unfinished: Option<String>,
+}
+
+/// What is kept from being taken in again.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tombstone {
+    /// A commit.
+    Commit(CommitId),
+    /// A session of any machine and path.
+    Session(SessionId),
+    /// A transcript.
+    Transcript(SessionKey),
+}

@@ -1,0 +1,94 @@
+//! Collection in memory: condemning what nobody needs, and deleting what was condemned long enough ago.
+//!
+//! There are no files to give back.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use stemmata_model::{ArtifactId, CommitId, Timestamp};
+
+use super::State;
+use super::content::Content;
+use super::forget::{Wish, contents_of, give_up, plan, remove};
+use crate::maintain::collect::{Collect, Collected};
+use crate::maintain::forget::Kept;
+
+pub(super) fn collect(state: &mut State, wish: &Collect) -> Collected {
+    let mut collected = Collected::default();
+    let ripe = Timestamp::from_micros(wish.now.as_micros().saturating_sub(wish.grace_us));
+    let (unneeded, kept) = unneeded(state, &wish.retired);
+    let condemned: BTreeMap<CommitId, Timestamp> =
+        state.condemned.iter().map(|(id, at)| (*id, *at)).collect();
+    for id in condemned.keys().filter(|id| !unneeded.contains(id)) {
+        state.condemned.remove(id);
+        collected.revived += 1;
+    }
+    let is_ripe = |id: &CommitId| condemned.get(id).is_some_and(|at| *at <= ripe);
+    let ripe_ids: Vec<CommitId> = unneeded.iter().copied().filter(is_ripe).collect();
+    let (deletable, _) = self::unneeded(state, &ripe_ids);
+    let candidates = contents_of(state, &deletable);
+    remove(state, &deletable);
+    let swept = give_up(state, candidates, &BTreeSet::new());
+    collected.deleted.add(deletable.len(), swept.contents, swept.bytes);
+    collected.copied_out = swept.copied_out;
+    for id in unneeded.iter().filter(|id| !deletable.contains(id)) {
+        if condemned.contains_key(id) {
+            collected.waiting.commits += 1;
+        } else {
+            state.condemned.put(*id, wish.now);
+            collected.condemned.commits += 1;
+        }
+    }
+    collected.kept = kept;
+    collect_contents(state, wish.now, ripe, &mut collected);
+    collected
+}
+
+fn unneeded(state: &State, retired: &[CommitId]) -> (Vec<CommitId>, Vec<Kept>) {
+    plan(state, Wish { unroot: retired, sessions: &[], even_sighted: true, even_pinned: false })
+}
+
+fn collect_contents(state: &mut State, now: Timestamp, ripe: Timestamp, collected: &mut Collected) {
+    let orphans = orphans(state);
+    let condemned: BTreeMap<ArtifactId, Timestamp> =
+        state.orphans.iter().map(|(id, at)| (*id, *at)).collect();
+    for id in condemned.keys().filter(|id| !orphans.contains_key(id)) {
+        state.orphans.remove(id);
+        collected.revived += 1;
+    }
+    let mut going = BTreeSet::new();
+    for (id, bytes) in orphans {
+        match condemned.get(&id) {
+            Some(at) if *at <= ripe => {
+                going.insert(id);
+            }
+            Some(_) => collected.waiting.add(0, 1, bytes),
+            None => {
+                state.orphans.put(id, now);
+                collected.condemned.add(0, 1, bytes);
+            }
+        }
+    }
+    let swept = give_up(state, going, &BTreeSet::new());
+    collected.deleted.add(0, swept.contents, swept.bytes);
+    collected.copied_out += swept.copied_out;
+}
+
+fn orphans(state: &State) -> BTreeMap<ArtifactId, u64> {
+    let all: Vec<CommitId> = state.commits.iter().map(|(id, _)| *id).collect();
+    let mut needed = contents_of(state, &all);
+    let parts: Vec<ArtifactId> = needed
+        .iter()
+        .filter_map(|id| match state.contents.get(id) {
+            Some(Content::Composed { pieces, .. }) => Some(pieces.iter().map(|piece| piece.of)),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    needed.extend(parts);
+    let bytes_of = |content: &Content| match content {
+        Content::Literal { bytes } => u64::try_from(bytes.len()).expect("a length fits 64 bits"),
+        Content::Composed { .. } | Content::Forgotten { .. } => 0,
+    };
+    let rest = state.contents.iter().filter(|(id, _)| !needed.contains(id));
+    rest.map(|(id, content)| (*id, bytes_of(content))).collect()
+}

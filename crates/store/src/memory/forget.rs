@@ -1,0 +1,368 @@
+//! Forgetting in memory: what the transaction of a store on disk does, in the plainest way.
+//!
+//! There are no files to clean.
+
+use std::collections::{BTreeSet, HashSet};
+
+use stemmata_model::{ArtifactId, Closure, Commit, CommitId, Sighting, artifact_id};
+
+use super::content::{Content, Piece, push};
+use super::{Note, State};
+use crate::maintain::forget::{Forget, Forgotten, Keep, Kept, Tombstone};
+use crate::write::{Annotation, SessionKey, SessionOrigin};
+
+/// What is no root any more, and what does not count as a reason to keep it.
+#[derive(Clone, Copy)]
+pub(super) struct Wish<'a> {
+    pub(super) unroot: &'a [CommitId],
+    pub(super) sessions: &'a [SessionKey],
+    pub(super) even_sighted: bool,
+    pub(super) even_pinned: bool,
+}
+
+/// What was given up.
+#[derive(Default)]
+pub(super) struct Swept {
+    pub(super) contents: u64,
+    pub(super) bytes: u64,
+    pub(super) copied_out: u64,
+}
+
+pub(super) fn forget(state: &mut State, wish: &Forget) -> Forgotten {
+    let (gone, kept) = plan(
+        state,
+        Wish {
+            unroot: &wish.unroot,
+            sessions: &wish.sessions,
+            even_sighted: wish.even_sighted,
+            even_pinned: wish.even_pinned,
+        },
+    );
+    let candidates = contents_of(state, &gone);
+    remove(state, &gone);
+    let (asked, cut_too) = cut(state, &wish.cut);
+    let holes: Vec<CommitId> = asked.iter().chain(&cut_too).copied().collect();
+    let emptied = contents_of(state, &holes);
+    holes.iter().for_each(|id| hole(state, *id));
+    let swept = give_up(state, candidates, &emptied);
+    for id in gone.iter().chain(&holes) {
+        state.tombstones.put(Tombstone::Commit(*id), wish.at);
+    }
+    let mut sessions = 0;
+    for key in &wish.sessions {
+        state.tombstones.put(Tombstone::Transcript(key.clone()), wish.at);
+        if let Some(session) = state.sessions.get(key).cloned() {
+            state.tombstones.put(Tombstone::Session(session.session), wish.at);
+            state.sessions.remove(key);
+            sessions += 1;
+        }
+        state.cursors.remove(key);
+        state.placements.remove(&(key.machine.clone(), key.path.clone()));
+    }
+    Forgotten {
+        removed: gone,
+        cut: asked,
+        cut_too,
+        kept,
+        sessions,
+        contents: swept.contents,
+        bytes: swept.bytes,
+        copied_out: swept.copied_out,
+        unfinished: None,
+    }
+}
+
+pub(super) fn lift(state: &mut State, of: &Tombstone) -> u64 {
+    let Some(at) = state.tombstones.get(of).copied() else {
+        return 0;
+    };
+    let all: Vec<Tombstone> = state
+        .tombstones
+        .iter()
+        .filter(|(_, set)| **set == at)
+        .map(|(tombstone, _)| tombstone.clone())
+        .collect();
+    all.iter().for_each(|tombstone| state.tombstones.remove(tombstone));
+    u64::try_from(all.len()).expect("a length fits 64 bits")
+}
+
+/// Finds out what can go, children before parents, and what stays.
+pub(super) fn plan(state: &State, wish: Wish<'_>) -> (Vec<CommitId>, Vec<Kept>) {
+    let mut rows: Vec<&Commit> = wish.unroot.iter().filter_map(|id| state.commits.get(id)).collect();
+    rows.sort_by_key(|commit| (std::cmp::Reverse(commit.depth), commit.id));
+    rows.dedup_by_key(|commit| commit.id);
+    let mut gone = Vec::new();
+    let mut going = HashSet::new();
+    let mut kept = Vec::new();
+    for commit in rows {
+        match reason(state, wish, commit.id, &going) {
+            Some(because) => kept.push(Kept { commit: commit.id, because }),
+            None => {
+                going.insert(commit.id);
+                gone.push(commit.id);
+            }
+        }
+    }
+    (gone, kept)
+}
+
+fn reason(state: &State, wish: Wish<'_>, id: CommitId, going: &HashSet<CommitId>) -> Option<Keep> {
+    if !wish.even_pinned
+        && let Some(own) = state.annotations.get(&id)
+    {
+        if own.pinned {
+            return Some(Keep::Pin);
+        }
+        if !own.tags.is_empty() {
+            return Some(Keep::Tag);
+        }
+    }
+    let others: Vec<&Sighting> =
+        state.sightings_of(id).filter(|sighting| !wish.sessions.contains(&key_of(sighting))).collect();
+    let refers = |sighting: &&Sighting| sighting.ticket.is_some() || sighting.thread.is_some();
+    if !wish.even_pinned && others.iter().any(refers) {
+        return Some(Keep::Ticket);
+    }
+    if !wish.even_sighted && (!others.is_empty() || ends_another(state, wish, id)) {
+        return Some(Keep::Session);
+    }
+    let mut children = state.children.range((id, 0)..=(id, u64::MAX));
+    children.any(|(_, child)| !going.contains(child)).then_some(Keep::Child)
+}
+
+fn ends_another(state: &State, wish: Wish<'_>, id: CommitId) -> bool {
+    state.sessions.iter().any(|(key, session)| {
+        !wish.sessions.contains(key)
+            && (session.tip == Some(id) || session.origin == SessionOrigin::Placed(id))
+    })
+}
+
+fn key_of(sighting: &Sighting) -> SessionKey {
+    let path = match &sighting.source {
+        Some(source) => source.path.clone(),
+        None => format!("api:{}", sighting.session),
+    };
+    SessionKey { machine: sighting.machine.clone(), path }
+}
+
+pub(super) fn contents_of(state: &State, commits: &[CommitId]) -> BTreeSet<ArtifactId> {
+    let found = commits.iter().filter_map(|id| state.commits.get(id));
+    found.flat_map(|commit| std::iter::once(commit.core.artifact).chain(commit.core.native)).collect()
+}
+
+/// Removes commits and everything that is about them.
+pub(super) fn remove(state: &mut State, gone: &[CommitId]) {
+    let going: HashSet<CommitId> = gone.iter().copied().collect();
+    move_tips(state, &going);
+    for id in gone {
+        let Some(commit) = state.commits.get(id).cloned() else { continue };
+        state.commits.remove(id);
+        state.sightings.remove(id);
+        state.annotations.remove(id);
+        state.audit.remove(id);
+        state.condemned.remove(id);
+        if let Some(parent) = commit.core.parent {
+            let among = state.children.range((parent, 0)..=(parent, u64::MAX));
+            let own: Vec<(CommitId, u64)> =
+                among.filter(|(_, child)| *child == id).map(|(key, _)| *key).collect();
+            own.iter().for_each(|key| state.children.remove(key));
+        }
+    }
+    let notes: Vec<Note> = state
+        .notes
+        .iter()
+        .map(|(note, _)| note)
+        .filter(|note| going.contains(&note.commit))
+        .cloned()
+        .collect();
+    notes.iter().for_each(|note| state.notes.remove(note));
+    let about = |from: &CommitId, to: &CommitId| going.contains(from) || going.contains(to);
+    let links: Vec<_> = state
+        .links
+        .iter()
+        .map(|(link, ())| link)
+        .filter(|link| about(&link.from, &link.to))
+        .cloned()
+        .collect();
+    links.iter().for_each(|link| state.links.remove(link));
+    let placed: Vec<_> = state
+        .placements
+        .iter()
+        .filter(|(_, placement)| going.contains(&placement.ctx))
+        .map(|(key, _)| key.clone())
+        .collect();
+    placed.iter().for_each(|key| state.placements.remove(key));
+    unanchor(state, &|id| going.contains(&id));
+}
+
+fn unanchor(state: &mut State, is_gone: &dyn Fn(CommitId) -> bool) {
+    let held: Vec<(u64, CommitId)> =
+        state.anchors.iter().map(|(key, ())| *key).filter(|(_, id)| is_gone(*id)).collect();
+    held.iter().for_each(|key| state.anchors.remove(key));
+}
+
+/// Has sessions that ended at a commit that goes end at its nearest ancestor that stays.
+fn move_tips(state: &mut State, going: &HashSet<CommitId>) {
+    let sessions: Vec<_> = state.sessions.iter().map(|(_, session)| session.clone()).collect();
+    for mut session in sessions {
+        let before = session.clone();
+        if let SessionOrigin::Placed(from) = session.origin
+            && going.contains(&from)
+        {
+            session.origin = SessionOrigin::Imported;
+        }
+        if session.tip.is_some_and(|tip| going.contains(&tip)) {
+            let mut next = session.tip;
+            while let Some(id) = next.filter(|id| going.contains(id)) {
+                next = state.commits.get(&id).and_then(|commit| commit.core.parent);
+            }
+            session.tip = next;
+            (session.commits, session.messages, session.bytes) = (0, 0, 0);
+            if next.is_none() {
+                session.title = None;
+            }
+            while let Some(commit) = next.and_then(|id| state.commits.get(&id)) {
+                session.commits += 1;
+                session.messages += commit.counts.messages;
+                session.bytes += commit.native_bytes;
+                next = commit.core.parent;
+            }
+        }
+        if session != before {
+            state.sessions.put(session.key.clone(), session);
+        }
+    }
+}
+
+/// Returns what becomes a hole: what was asked for, and everything else that names a content of it.
+fn cut(state: &State, wanted: &[CommitId]) -> (Vec<CommitId>, Vec<CommitId>) {
+    let stands =
+        |id: &CommitId| state.commits.get(id).is_some_and(|commit| commit.closure != Closure::Forgotten);
+    let mut asked: Vec<CommitId> = wanted.iter().copied().filter(stands).collect();
+    asked.sort();
+    asked.dedup();
+    let mut holes: BTreeSet<CommitId> = asked.iter().copied().collect();
+    loop {
+        let named = contents_of(state, &holes.iter().copied().collect::<Vec<_>>());
+        let names = |commit: &Commit| {
+            std::iter::once(commit.core.artifact).chain(commit.core.native).any(|id| named.contains(&id))
+        };
+        let more: Vec<CommitId> = state
+            .commits
+            .iter()
+            .filter(|(id, commit)| {
+                names(commit) && commit.closure != Closure::Forgotten && !holes.contains(id)
+            })
+            .map(|(id, _)| *id)
+            .collect();
+        if more.is_empty() {
+            let too = holes.iter().copied().filter(|id| asked.binary_search(id).is_err()).collect();
+            return (asked, too);
+        }
+        holes.extend(more);
+    }
+}
+
+fn hole(state: &mut State, id: CommitId) {
+    let Some(mut commit) = state.commits.get(&id).cloned() else { return };
+    commit.closure = Closure::Forgotten;
+    state.commits.put(id, commit);
+    if let Some(mut own) = state.annotations.get(&id).cloned() {
+        own.summary = None;
+        state.annotations.put(id, own);
+    }
+    if let Some(mut audit) = state.audit.get(&id).cloned() {
+        audit.retain(|record| !matches!(record.change, Annotation::Summary { .. } | Annotation::AddNote(_)));
+        state.audit.put(id, audit);
+    }
+    let notes: Vec<Note> =
+        state.notes.iter().map(|(note, _)| note).filter(|note| note.commit == id).cloned().collect();
+    notes.iter().for_each(|note| state.notes.remove(note));
+    unanchor(state, &|anchored| anchored == id);
+}
+
+/// Gives up contents and what they were made of, unless a commit names them.
+pub(super) fn give_up(
+    state: &mut State,
+    candidates: BTreeSet<ArtifactId>,
+    emptied: &BTreeSet<ArtifactId>,
+) -> Swept {
+    let mut going = candidates;
+    going.extend(emptied);
+    let parts: Vec<ArtifactId> = going
+        .iter()
+        .filter_map(|id| match state.contents.get(id) {
+            Some(Content::Composed { pieces, .. }) => Some(pieces.iter().map(|piece| piece.of)),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    going.extend(parts);
+    for (_, commit) in state.commits.iter() {
+        for content in std::iter::once(commit.core.artifact).chain(commit.core.native) {
+            if commit.closure != Closure::Forgotten || !emptied.contains(&content) {
+                going.remove(&content);
+            }
+        }
+    }
+    let mut swept = Swept { copied_out: copy_out(state, &mut going), ..Swept::default() };
+    for id in going {
+        let Some(content) = state.contents.get(&id).cloned() else { continue };
+        if let Content::Literal { bytes } = &content {
+            swept.contents += 1;
+            swept.bytes += u64::try_from(bytes.len()).expect("a length fits 64 bits");
+        }
+        state.orphans.remove(&id);
+        if emptied.contains(&id) {
+            state.contents.put(id, Content::Forgotten { length: content.length() });
+        } else {
+            state.contents.remove(&id);
+        }
+    }
+    swept
+}
+
+/// Copies ranges of contents that go into contents of their own, for composed contents that stay.
+fn copy_out(state: &mut State, going: &mut BTreeSet<ArtifactId>) -> u64 {
+    let lists: Vec<(ArtifactId, Vec<Piece>, u64)> = state
+        .contents
+        .iter()
+        .filter(|(id, _)| !going.contains(id))
+        .filter_map(|(id, content)| match content {
+            Content::Composed { pieces, length } => Some((*id, pieces.clone(), *length)),
+            Content::Literal { .. } | Content::Forgotten { .. } => None,
+        })
+        .collect();
+    for piece in lists.iter().flat_map(|(_, pieces, _)| pieces) {
+        let whole = state.contents.get(&piece.of).map(Content::length);
+        if piece.offset == 0 && whole == Some(piece.length) {
+            going.remove(&piece.of);
+        }
+    }
+    let mut copied: BTreeSet<(ArtifactId, u64, u64)> = BTreeSet::new();
+    for (id, pieces, length) in lists {
+        if !pieces.iter().any(|piece| going.contains(&piece.of)) {
+            continue;
+        }
+        let mut made = Vec::new();
+        for piece in pieces {
+            if !going.contains(&piece.of) {
+                push(&mut made, piece.of, piece.offset, piece.length);
+                continue;
+            }
+            let Some(Content::Literal { bytes }) = state.contents.get(&piece.of) else { continue };
+            let range = usize::try_from(piece.offset).unwrap_or(usize::MAX)
+                ..usize::try_from(piece.offset + piece.length).unwrap_or(usize::MAX);
+            let slice = bytes.get(range).unwrap_or_default().to_vec();
+            let copy = artifact_id(&slice);
+            copied.insert((piece.of, piece.offset, piece.length));
+            going.remove(&copy);
+            state.contents.put(copy, Content::Literal { bytes: slice.into() });
+            push(&mut made, copy, 0, piece.length);
+        }
+        if matches!(state.contents.get(&id), Some(Content::Composed { .. })) {
+            state.contents.put(id, Content::Composed { pieces: made, length });
+        }
+    }
+    u64::try_from(copied.len()).expect("a length fits 64 bits")
+}

@@ -1,0 +1,190 @@
+//! Removing commits with every row that is about them, and making holes of others.
+//!
+//! Their contents are `contents`'s.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::plan::Row;
+use crate::error::StoreError;
+use crate::sqlite::failure::During;
+use crate::sqlite::figures::Figures;
+use crate::sqlite::state::STATE_FORGOTTEN;
+use crate::write::SessionKey;
+
+const REMOVING: &str = "removing commits";
+
+/// Rows of each table that are about commits in `temp.gone`, in an order in which nothing is looked up that is gone.
+const REMOVALS: [&str; 12] = [
+    "DELETE FROM temp.touched",
+    "INSERT OR IGNORE INTO temp.touched SELECT c.origin FROM temp.gone g JOIN commits c ON c.row = g.row \
+     WHERE c.origin IS NOT NULL",
+    "INSERT OR IGNORE INTO temp.touched SELECT m.origin FROM temp.gone g \
+     JOIN sighting_more m ON m.commit_row = g.row",
+    "DELETE FROM sighting WHERE (origin, created_at, commit_row) IN ( \
+     SELECT t.row, c.created_at, c.row FROM temp.gone g JOIN commits c ON c.row = g.row \
+     JOIN temp.touched t ON t.row = c.origin OR t.row IN ( \
+     SELECT m.origin FROM sighting_more m WHERE m.commit_row = c.row))",
+    "DELETE FROM sighting_more WHERE commit_row IN (SELECT row FROM temp.gone)",
+    "DELETE FROM origin WHERE row IN (SELECT row FROM temp.touched) \
+     AND NOT EXISTS (SELECT 1 FROM sighting s WHERE s.origin = origin.row)",
+    "DELETE FROM annotation WHERE commit_row IN (SELECT row FROM temp.gone)",
+    "DELETE FROM link WHERE source IN (SELECT row FROM temp.gone)",
+    "DELETE FROM link WHERE target IN (SELECT row FROM temp.gone)",
+    "DELETE FROM anchor WHERE commit_row IN (SELECT row FROM temp.gone)",
+    "DELETE FROM placement WHERE ctx IN (SELECT id FROM temp.gone)",
+    "UPDATE session SET came = 0, placed_from = NULL WHERE placed_from IN (SELECT id FROM temp.gone)",
+];
+
+/// Removes commits everywhere. No commit that stays may have one of them as parent.
+pub(in crate::sqlite) fn remove(connection: &Connection, gone: &[Row]) -> Result<(), StoreError> {
+    if gone.is_empty() {
+        return Ok(());
+    }
+    name(connection, gone)?;
+    for sql in REMOVALS {
+        connection.execute(sql, []).during(REMOVING)?;
+    }
+    move_tips(connection)?;
+    connection
+        .execute("DELETE FROM mark WHERE kind = 1 AND key IN (SELECT id FROM temp.gone)", [])
+        .and_then(|_| connection.execute("DELETE FROM commits WHERE row IN (SELECT row FROM temp.gone)", []))
+        .during(REMOVING)?;
+    for parent in gone.iter().filter_map(|row| row.parent) {
+        connection
+            .prepare_cached(
+                "UPDATE commits SET tip = 1 WHERE row = ?1 AND tip = 0 AND state & 3 < 2 \
+                 AND NOT EXISTS (SELECT 1 FROM commits n WHERE n.row = ?1 + 1 AND n.parent = ?1) \
+                 AND NOT EXISTS (SELECT 1 FROM commits n WHERE n.parent = ?1 AND n.parent <> n.row - 1)",
+            )
+            .and_then(|mut statement| statement.execute([parent]))
+            .during(REMOVING)?;
+    }
+    // Numbers of rows that are gone may be given again: packing must look at those again.
+    connection
+        .execute(
+            "UPDATE store SET packed_commit = min(packed_commit, (SELECT ifnull(max(row), 0) FROM commits))",
+            [],
+        )
+        .during(REMOVING)?;
+    Ok(())
+}
+
+/// Makes holes of commits: their contents are gone, they stay where they are.
+pub(in crate::sqlite) fn hole(connection: &Connection, cut: &[Row]) -> Result<(), StoreError> {
+    for row in cut {
+        connection
+            .execute(
+                "UPDATE commits SET state = (state & ~3) | ?2, tip = 0 WHERE row = ?1",
+                [row.row, STATE_FORGOTTEN],
+            )
+            // A summary and a note say what the commit held.
+            .and_then(|_| {
+                connection.execute(
+                    "DELETE FROM annotation WHERE commit_row = ?1 \
+                     AND (kind IN (0, 2) OR kind = 4 AND change IN (0, 3))",
+                    [row.row],
+                )
+            })
+            .and_then(|_| connection.execute("DELETE FROM anchor WHERE commit_row = ?1", [row.row]))
+            .during("making holes of commits")?;
+    }
+    Ok(())
+}
+
+/// Removes what is kept of sessions, and says how many there were.
+pub(in crate::sqlite) fn remove_sessions(
+    connection: &Connection,
+    sessions: &[SessionKey],
+) -> Result<u64, StoreError> {
+    let mut removed = 0;
+    for key in sessions {
+        let values = params![key.path, key.machine.as_str()];
+        let run = |sql: &str| connection.execute(sql, values);
+        removed += run("DELETE FROM session WHERE path = ?1 AND machine = ?2").during(REMOVING)?;
+        run("DELETE FROM cursor WHERE path = ?1 AND machine = ?2").during(REMOVING)?;
+        run("DELETE FROM placement WHERE path = ?1 AND machine = ?2").during(REMOVING)?;
+    }
+    Ok(u64::try_from(removed).expect("a count fits 64 bits"))
+}
+
+fn name(connection: &Connection, gone: &[Row]) -> Result<(), StoreError> {
+    connection
+        .execute_batch(
+            "CREATE TEMP TABLE IF NOT EXISTS gone (row INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE); \
+             CREATE TEMP TABLE IF NOT EXISTS touched (row INTEGER PRIMARY KEY); DELETE FROM temp.gone;",
+        )
+        .during(REMOVING)?;
+    let mut statement =
+        connection.prepare("INSERT INTO temp.gone (row, id) VALUES (?1, ?2)").during(REMOVING)?;
+    for row in gone {
+        statement.execute(params![row.row, row.id.to_bytes()]).during(REMOVING)?;
+    }
+    Ok(())
+}
+
+/// Has sessions that ended at a commit that goes end at its nearest ancestor that stays.
+fn move_tips(connection: &Connection) -> Result<(), StoreError> {
+    let mut statement = connection
+        .prepare("SELECT s.path, s.machine, g.row FROM session s JOIN temp.gone g ON g.id = s.tip")
+        .during(REMOVING)?;
+    let ending: Vec<(String, String, i64)> = statement
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .and_then(Iterator::collect)
+        .during(REMOVING)?;
+    for (path, machine, row) in ending {
+        match ancestor(connection, row)? {
+            Some((id, figures, messages)) => connection
+                .execute(
+                    "UPDATE session SET tip = ?3, commits = ?4, messages = ?5, bytes = ?6 \
+                     WHERE path = ?1 AND machine = ?2",
+                    params![
+                        path,
+                        machine,
+                        id,
+                        figures.depth.saturating_add(1).cast_signed(),
+                        messages.cast_signed(),
+                        figures.cumulative_bytes.cast_signed()
+                    ],
+                )
+                .during(REMOVING)?,
+            // Its title is made of what is gone.
+            None => connection
+                .execute(
+                    "UPDATE session SET tip = NULL, title = NULL, commits = 0, messages = 0, bytes = 0 \
+                     WHERE path = ?1 AND machine = ?2",
+                    params![path, machine],
+                )
+                .during(REMOVING)?,
+        };
+    }
+    Ok(())
+}
+
+/// A commit's id, its figures, and the messages of its chain.
+type Ancestor = (Vec<u8>, Figures, u64);
+
+fn ancestor(connection: &Connection, from: i64) -> Result<Option<Ancestor>, StoreError> {
+    let mut next = Some(from);
+    let mut found: Option<Ancestor> = None;
+    let mut statement = connection
+        .prepare_cached(
+            "SELECT c.id, c.parent, c.figures, g.row IS NULL FROM commits c \
+             LEFT JOIN temp.gone g ON g.row = c.row WHERE c.row = ?1",
+        )
+        .during(REMOVING)?;
+    while let Some(row) = next {
+        let step: Option<(Vec<u8>, Option<i64>, Vec<u8>, bool)> = statement
+            .query_row([row], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
+            .optional()
+            .during(REMOVING)?;
+        let Some((id, parent, figures, stays)) = step else { break };
+        let figures = Figures::decode(&figures, row)?;
+        if let Some((_, _, messages)) = &mut found {
+            *messages = messages.saturating_add(figures.counts.messages);
+        } else if stays {
+            found = Some((id, figures, figures.counts.messages));
+        }
+        next = parent;
+    }
+    Ok(found)
+}

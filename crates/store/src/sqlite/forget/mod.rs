@@ -1,0 +1,90 @@
+//! Forgetting: one transaction that removes, and a database that is rewritten after it.
+//!
+//! What has to go everywhere on disk goes here; collecting what nobody needs is `collect`'s.
+
+pub(super) mod commits;
+pub(super) mod contents;
+pub(super) mod plan;
+pub(super) mod rewrite;
+
+use rusqlite::Connection;
+use stemmata_model::CommitId;
+
+use self::plan::{Row, Wish};
+use super::marks;
+use super::packs::Packs;
+use super::state::STATE_FORGOTTEN;
+use crate::error::StoreError;
+use crate::maintain::forget::{Forget, Forgotten, Tombstone};
+
+/// Forgets, within a transaction that the caller commits or rolls back.
+pub(super) fn forget(
+    (connection, packs): (&Connection, &Packs),
+    secret: &[u8; 32],
+    wish: &Forget,
+    tombstones: &[Tombstone],
+) -> Result<Forgotten, StoreError> {
+    let plan = plan::plan(
+        connection,
+        Wish {
+            unroot: &wish.unroot,
+            sessions: &wish.sessions,
+            even_sighted: wish.even_sighted,
+            even_pinned: wish.even_pinned,
+        },
+    )?;
+    commits::remove(connection, &plan.gone)?;
+    let mut cut: Vec<Row> = plan::rows_of(connection, &wish.cut)?;
+    cut.retain(|row| row.state & 3 != STATE_FORGOTTEN);
+    let asked = cut.clone();
+    let more = contents::cut_too(connection, &mut cut)?;
+    commits::hole(connection, &cut)?;
+    let emptied = contents::contents_of(&cut);
+    let swept = contents::give_up((connection, packs), contents::contents_of(&plan.gone), &emptied)?;
+    let sessions = commits::remove_sessions(connection, &wish.sessions)?;
+    let ids = |rows: &[Row]| rows.iter().map(|row| row.id).collect::<Vec<CommitId>>();
+    let forgotten = Forgotten {
+        removed: ids(&plan.gone),
+        cut: ids(&asked),
+        cut_too: ids(&more),
+        kept: plan.kept,
+        sessions,
+        contents: swept.contents,
+        bytes: swept.bytes,
+        copied_out: swept.copied_out,
+        unfinished: None,
+    };
+    let by = Some(wish.by.as_str());
+    for row in plan.gone.iter().chain(&cut) {
+        marks::set(connection, (marks::TOMBSTONE, &row.id.to_bytes()), wish.at, by)?;
+    }
+    for tombstone in tombstones {
+        let (kind, key) = marks::of_tombstone(secret, tombstone);
+        marks::set(connection, (kind, &key), wish.at, by)?;
+    }
+    if !swept.rows.is_empty() || forgotten.sessions > 0 || !forgotten.removed.is_empty() || !cut.is_empty() {
+        marks::set(connection, (marks::UNFINISHED, &[]), wish.at, by)?;
+    }
+    Ok(forgotten)
+}
+
+/// Returns the names of sessions that go, beside their transcripts': a copy under another path is the same session.
+pub(super) fn tombstones_of(connection: &Connection, wish: &Forget) -> Result<Vec<Tombstone>, StoreError> {
+    use super::failure::During;
+    use rusqlite::OptionalExtension;
+    let mut tombstones = Vec::new();
+    for key in &wish.sessions {
+        tombstones.push(Tombstone::Transcript(key.clone()));
+        let session: Option<String> = connection
+            .query_row(
+                "SELECT session FROM session WHERE path = ?1 AND machine = ?2",
+                [key.path.as_str(), key.machine.as_str()],
+                |row| row.get(0),
+            )
+            .optional()
+            .during("reading a session")?;
+        let session = session.and_then(|session| stemmata_model::SessionId::new(session).ok());
+        tombstones.extend(session.map(Tombstone::Session));
+    }
+    Ok(tombstones)
+}

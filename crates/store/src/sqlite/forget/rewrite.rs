@@ -1,0 +1,52 @@
+//! Rewriting the database and emptying its log, so that nothing that was removed is left in a file.
+//!
+//! Rows are gone before; a crash in between leaves a mark, and the next opening ends here.
+
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+
+use super::super::failure::During;
+use super::super::marks;
+use crate::error::StoreError;
+
+/// The pause between two tries.
+const LOG_PAUSE: Duration = Duration::from_millis(20);
+
+/// Returns whether a forgetting was interrupted before its files were clean.
+pub(in crate::sqlite) fn is_due(connection: &Connection) -> Result<bool, StoreError> {
+    Ok(marks::at(connection, marks::UNFINISHED, &[])?.is_some())
+}
+
+/// Rewrites the database and empties its log, for which it tries so long. Returns what stood in the way, none when all is done.
+pub(in crate::sqlite) fn run(connection: &Connection, wait: Duration) -> Result<Option<String>, StoreError> {
+    // Freed pages and the gaps within pages hold what was in them: only a database that is built anew holds
+    // nothing but its rows.
+    let vacuumed = connection.execute_batch("VACUUM").during("rewriting the database");
+    if let Err(error) = vacuumed {
+        return Ok(Some(format!("the database could not be rewritten ({error})")));
+    }
+    if !empty_log(connection, wait)? {
+        return Ok(Some("the log could not be emptied: another process reads the store".to_owned()));
+    }
+    marks::remove(connection, marks::UNFINISHED, &[])?;
+    Ok(None)
+}
+
+/// Copies the log into the database and truncates it; another process that reads old pages of it stands in the way.
+fn empty_log(connection: &Connection, wait: Duration) -> Result<bool, StoreError> {
+    let started = Instant::now();
+    loop {
+        let busy: rusqlite::Result<i64> =
+            connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0));
+        match busy.during("emptying the log") {
+            Ok(0) => return Ok(true),
+            Ok(_) | Err(StoreError::Locked { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        if started.elapsed() >= wait {
+            return Ok(false);
+        }
+        std::thread::sleep(LOG_PAUSE);
+    }
+}

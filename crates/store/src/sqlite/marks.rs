@@ -1,0 +1,133 @@
+//! Marks: tombstones of what was forgotten, what is condemned, and what is left to do.
+//!
+//! Specified in `docs/format/store.md`; what follows from a mark is decided where it is read.
+
+use rusqlite::{Connection, OptionalExtension, params};
+use stemmata_model::{CommitId, Timestamp};
+
+use super::failure::During;
+use crate::error::StoreError;
+use crate::maintain::forget::Tombstone;
+
+/// A commit that was forgotten: by its id.
+pub(super) const TOMBSTONE: i64 = 0;
+/// A commit that is condemned: by its id.
+pub(super) const CONDEMNED_COMMIT: i64 = 1;
+/// A content that is condemned: by its row, eight bytes, the highest first.
+pub(super) const CONDEMNED_CONTENT: i64 = 2;
+/// A session or a transcript that was forgotten: by a hash that only this store can make.
+pub(super) const FORGOTTEN_SESSION: i64 = 4;
+/// The database has to be rewritten and its log emptied, because a forgetting was interrupted: the key is empty.
+pub(super) const UNFINISHED: i64 = 5;
+
+const MARKING: &str = "marking what is to go";
+
+/// Which kinds of marks there are at all: what is looked up for every write is looked up where there is a reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Present {
+    pub(super) tombstones: bool,
+    pub(super) condemned: bool,
+}
+
+impl Present {
+    pub(super) fn load(connection: &Connection) -> Result<Self, StoreError> {
+        connection
+            .prepare_cached(
+                "SELECT EXISTS (SELECT 1 FROM mark WHERE kind = 0), \
+                 EXISTS (SELECT 1 FROM mark WHERE kind BETWEEN 1 AND 2)",
+            )
+            .and_then(|mut statement| {
+                statement.query_row([], |row| Ok(Self { tombstones: row.get(0)?, condemned: row.get(1)? }))
+            })
+            .during("looking for marks")
+    }
+}
+
+/// The key of a content's mark.
+pub(super) const fn content_key(row: i64) -> [u8; 8] {
+    row.to_be_bytes()
+}
+
+/// The row that a content's mark is about.
+pub(super) fn content_row(key: &[u8]) -> Option<i64> {
+    Some(i64::from_be_bytes(key.try_into().ok()?))
+}
+
+/// Sets a mark; one that is there stays as it is.
+pub(super) fn set(
+    connection: &Connection,
+    (kind, key): (i64, &[u8]),
+    at: Timestamp,
+    by: Option<&str>,
+) -> Result<bool, StoreError> {
+    connection
+        .prepare_cached("INSERT OR IGNORE INTO mark (kind, key, at, by) VALUES (?1, ?2, ?3, ?4)")
+        .and_then(|mut statement| statement.execute(params![kind, key, at.as_micros(), by]))
+        .map(|changed| changed > 0)
+        .during(MARKING)
+}
+
+/// Removes a mark, and says whether it was there.
+pub(super) fn remove(connection: &Connection, kind: i64, key: &[u8]) -> Result<bool, StoreError> {
+    connection
+        .prepare_cached("DELETE FROM mark WHERE kind = ?1 AND key = ?2")
+        .and_then(|mut statement| statement.execute(params![kind, key]))
+        .map(|changed| changed > 0)
+        .during(MARKING)
+}
+
+/// Returns when a mark was set.
+pub(super) fn at(connection: &Connection, kind: i64, key: &[u8]) -> Result<Option<i64>, StoreError> {
+    connection
+        .prepare_cached("SELECT at FROM mark WHERE kind = ?1 AND key = ?2")
+        .and_then(|mut statement| statement.query_row(params![kind, key], |row| row.get(0)).optional())
+        .during("looking for a mark")
+}
+
+/// Returns all marks of a kind, with the time that they were set at.
+pub(super) fn all(connection: &Connection, kind: i64) -> Result<Vec<(Vec<u8>, i64)>, StoreError> {
+    connection
+        .prepare("SELECT key, at FROM mark WHERE kind = ?1")
+        .and_then(|mut statement| {
+            let rows = statement.query_map([kind], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows.collect()
+        })
+        .during("looking for marks")
+}
+
+/// Returns the mark that stands for a tombstone. Names of sessions and paths are no commit ids: what is kept of
+/// them says nothing to who does not know them already.
+pub(super) fn of_tombstone(secret: &[u8; 32], tombstone: &Tombstone) -> (i64, Vec<u8>) {
+    let hashed = |what: &str, parts: &[&str]| {
+        let mut hasher = blake3::Hasher::new_keyed(secret);
+        hasher.update(what.as_bytes());
+        for part in parts {
+            hasher.update(&[0]);
+            hasher.update(part.as_bytes());
+        }
+        hasher.finalize().as_bytes().split_at(16).0.to_vec()
+    };
+    match tombstone {
+        Tombstone::Commit(id) => (TOMBSTONE, id.to_bytes().to_vec()),
+        Tombstone::Session(session) => (FORGOTTEN_SESSION, hashed("session", &[session.as_str()])),
+        Tombstone::Transcript(key) => {
+            (FORGOTTEN_SESSION, hashed("transcript", &[key.machine.as_str(), &key.path]))
+        }
+    }
+}
+
+/// Takes back everything that the forgetting which left a tombstone left, and says how many tombstones that were.
+pub(super) fn lift(connection: &Connection, mark: &(i64, Vec<u8>)) -> Result<u64, StoreError> {
+    let Some(at) = at(connection, mark.0, &mark.1)? else {
+        return Ok(0);
+    };
+    let lifted = connection
+        .execute("DELETE FROM mark WHERE kind IN (?1, ?2) AND at = ?3", [TOMBSTONE, FORGOTTEN_SESSION, at])
+        .during("lifting tombstones")?;
+    Ok(u64::try_from(lifted).expect("a count fits 64 bits"))
+}
+
+/// Returns whether a commit is tombstoned.
+pub(super) fn is_tombstoned(connection: &Connection, id: CommitId) -> Result<bool, StoreError> {
+    Ok(at(connection, TOMBSTONE, &id.to_bytes())?.is_some())
+}
