@@ -95,6 +95,17 @@ pub trait Splitter: Send {
     fn state(&self) -> Vec<u8>;
 }
 
+/// What an id says of the record that has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IdKind {
+    /// The record's own id.
+    Entry,
+    /// The id of a message or a tool call, as the model's side gave it: every copy of the record has it.
+    Call,
+    /// The id of the record that this one says it was copied from.
+    Origin,
+}
+
 /// A piece of an output: bytes of one segment of a chain, with replacements inside them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
@@ -298,6 +309,10 @@ pub trait Adapter: Send + Sync {
 
     /// Turns bytes into entries. Never panics, never loses a byte: what it does not know becomes `Opaque`.
     fn decode(&self, bytes: &[u8]) -> Decoded;
+
+    /// Hands out the ids of one line, with or without its newline, by which copies of it are known; the record's
+    /// own first. None for a line that cannot be read. Whether an id is unique is for the caller to judge.
+    fn ids(&self, line: &[u8], found: &mut dyn FnMut(IdKind, &str));
 
     /// Turns entries into bytes that the runtime's loader accepts.
     fn encode(&self, entries: &[Entry]) -> Vec<u8>;

@@ -174,6 +174,7 @@ fn wire(report: &ImportReport, elapsed_ms: u64) -> v1::Import {
             bytes_stored: sum(&|session| session.bytes_stored),
             notes: sum(&|session| length(session.notes.len())),
             new_commits: sum(&|session| session.new_commits),
+            copies: length(report.copies()),
             entries: sum(&|session| session.entries),
             bytes_redacted: sum(&|session| session.bytes_redacted),
             failures: length(failures.len()),
@@ -231,6 +232,11 @@ fn summary(app: &App, report: &ImportReport, result: &v1::Import) -> String {
                 time::took(Timestamp::EPOCH, millis(totals.elapsed_ms)),
             ));
         }
+    }
+    if totals.copies > 0 {
+        let copies =
+            if totals.copies == 1 { "1 copy".to_owned() } else { format!("{} copies", totals.copies) };
+        lines.push(format!("  {copies} of sessions that are here, linked to their originals"));
     }
     if totals.bytes_redacted > 0 {
         let held = result.sessions.iter().filter(|session| session.bytes_redacted > 0).count();

@@ -1,5 +1,6 @@
 //! `list`: sessions in a table.
 
+use stemmata_model::CommitId;
 use stemmata_store::{Page, Session, SessionFilter};
 
 use crate::args::browse::List;
@@ -34,15 +35,20 @@ pub(crate) fn run(app: &App, args: &List) -> Result<Exit, CliError> {
     let mut sessions = sessions(app, &filter, wanted.saturating_add(1))?;
     let is_cut = sessions.len() > wanted;
     sessions.truncate(wanted);
+    let copies = copies(app, &sessions)?;
     if app.console.json {
-        app.console.json(&v1::SessionList { sessions: sessions.iter().map(session::wire).collect() })?;
+        let listed = sessions.iter().zip(&copies).map(|(session, copy_of)| v1::ListedSession {
+            session: session::wire(session),
+            copy_of: copy_of.map(|original| original.to_string()),
+        });
+        app.console.json(&v1::SessionList { sessions: listed.collect() })?;
         return Ok(Exit::Done);
     }
     if sessions.is_empty() {
         nothing(app, filter.project.as_deref());
         return Ok(Exit::Done);
     }
-    app.console.long_text(&table(app, &sessions))?;
+    app.console.long_text(&table(app, &sessions, &copies))?;
     if is_cut {
         say_cut(app);
     }
@@ -85,7 +91,17 @@ pub(crate) fn nothing(app: &App, project: Option<&str>) {
     }
 }
 
-fn table(app: &App, sessions: &[Session]) -> String {
+/// Returns of each session the commit that a client copied it from, if it did.
+fn copies(app: &App, sessions: &[Session]) -> Result<Vec<Option<CommitId>>, CliError> {
+    let engine = app.engine()?;
+    let original = |session: &Session| {
+        let link = session.tip.map(|tip| engine.copied_from(tip)).transpose()?.flatten();
+        Ok(link.map(|link| link.to))
+    };
+    sessions.iter().map(original).collect()
+}
+
+fn table(app: &App, sessions: &[Session], copies: &[Option<CommitId>]) -> String {
     let mut table = Table::new(&[
         ("SESSION", Column::Left),
         ("ACTIVE", Column::Left),
@@ -94,9 +110,13 @@ fn table(app: &App, sessions: &[Session]) -> String {
         ("PROJECT", Column::Left),
         ("TITLE", Column::Flexible),
     ]);
-    for session in sessions {
+    for (session, copy_of) in sessions.iter().zip(copies) {
         let active = session.last_at.map(|point| time::ago(point, app.now())).unwrap_or_default();
-        let mark = if session.parent_session.is_some() { "⚙ " } else { "" };
+        let mark = match (&session.parent_session, copy_of) {
+            (Some(_), _) => "⚙ ",
+            (None, Some(_)) => "⑂ ",
+            (None, None) => "",
+        };
         table.row(vec![
             cell(Style::Id, session::short(session)),
             cell(Style::Faint, active),

@@ -38,6 +38,7 @@ struct Marks {
     compactions: u64,
     is_more: bool,
     subagents: u64,
+    copy_of: Option<CommitId>,
 }
 
 fn of_sessions(app: &App, limit: Option<usize>) -> Result<Exit, CliError> {
@@ -106,8 +107,8 @@ pub(crate) fn newest_lines(app: &App, wanted: usize) -> Result<(String, Option<S
 }
 
 fn session_table(app: &App, shown: &[(Session, Marks)]) -> Result<String, CliError> {
-    let tips: Vec<CommitId> = shown.iter().filter_map(|(session, _)| session.tip).collect();
-    let ids = ShortIds::of(app.engine()?, &tips)?;
+    let named = shown.iter().flat_map(|(session, marks)| [session.tip, marks.copy_of]);
+    let ids = ShortIds::of(app.engine()?, &named.flatten().collect::<Vec<CommitId>>())?;
     let mut table = Table::new(&[
         ("", Column::Left),
         ("", Column::Left),
@@ -122,8 +123,9 @@ fn session_table(app: &App, shown: &[(Session, Marks)]) -> Result<String, CliErr
 }
 
 fn marks(app: &App, session: &Session, subagents: u64) -> Result<Marks, CliError> {
-    let mut marks = Marks { compactions: 0, is_more: false, subagents };
+    let mut marks = Marks { compactions: 0, is_more: false, subagents, copy_of: None };
     let Some(tip) = session.tip else { return Ok(marks) };
+    marks.copy_of = app.engine()?.copied_from(tip)?.map(|link| link.to);
     let chain = app.engine()?.store().ancestors(tip, MARKED_COMMITS_MAX)?;
     let compactions = chain.iter().filter(|commit| commit.core.commit_type == CommitType::Compaction).count();
     marks.compactions = u64::try_from(compactions).unwrap_or(u64::MAX);
@@ -136,6 +138,9 @@ fn row(app: &App, ids: ShortIds, session: &Session, marks: &Marks) -> Vec<Cell> 
     let mut facts = Vec::new();
     if let SessionOrigin::Placed(_) = session.origin {
         facts.push((Style::Faint, "placed".to_owned()));
+    }
+    if let Some(original) = marks.copy_of {
+        facts.push((Style::Faint, format!("⑂ {}", ids.text(original))));
     }
     // A detached head is no branch that says anything.
     let branch = session.git_branch.as_deref().filter(|branch| !branch.is_empty() && *branch != "HEAD");
@@ -169,6 +174,7 @@ fn as_json(app: &App, shown: &[(Session, Marks)]) -> Result<Exit, CliError> {
             tip_commit: tip.map(|tip| commit::wire(engine, &tip)).transpose()?,
             compactions: marks.compactions,
             subagents: marks.subagents,
+            copy_of: marks.copy_of.map(|original| original.to_string()),
         });
     }
     app.console.json(&v1::SessionLog { sessions })?;

@@ -166,7 +166,10 @@ fn relations(lines: &mut Lines, shown: &Shown, ids: ShortIds) {
             (LinkKind::Subagent, true) => ("started by", link.to),
             (LinkKind::Subagent, false) => ("subagent", link.from),
         };
-        lines.add(name, &ids.text(other));
+        let is_copy = link.kind == LinkKind::DerivedFrom && link.from == own;
+        let entry = link.entry.as_ref().filter(|_| is_copy);
+        let at = entry.map(|entry| format!(", up to entry {}", tame(entry.as_str()))).unwrap_or_default();
+        lines.add(name, &format!("{}{at}", ids.text(other)));
     }
     if shown.children.is_empty() {
         lines.add("children", "none: a tip");

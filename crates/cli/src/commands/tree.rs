@@ -79,7 +79,7 @@ fn label(app: &App, engine: &Engine, ids: ShortIds, id: CommitId) -> Result<draw
     }
     for link in engine.store().links(id, 8)? {
         if link.kind == LinkKind::DerivedFrom && link.from == id {
-            tail.push((Style::Faint, format!("copy of {}", ids.text(link.to))));
+            tail.push((Style::Faint, format!("⑂ copy of {}", ids.text(link.to))));
         }
     }
     Ok(draw::Label {

@@ -19,7 +19,7 @@ pub(crate) use import::{Failure, Import, Imported, Note, Totals};
 pub(crate) use maintain::{
     ConfigEntry, ConfigPath, ConfigValue, Configuration, Damage, Du, Home, Pending, Status, Verify,
 };
-pub(crate) use session::{Session, SessionList, SessionLog, SessionRow, Tree, TreeNode};
+pub(crate) use session::{ListedSession, Session, SessionList, SessionLog, SessionRow, Tree, TreeNode};
 
 use serde::ser::SerializeMap;
 
@@ -212,6 +212,7 @@ pub(crate) const INNER: &[Shape] = &[
     Audit::SHAPE,
     Entry::SHAPE,
     Session::SHAPE,
+    ListedSession::SHAPE,
     SessionRow::SHAPE,
     TreeNode::SHAPE,
     Imported::SHAPE,

@@ -143,6 +143,12 @@ impl StoreStop {
 }
 
 impl ImportReport {
+    /// Returns how many chains were found to be copies of others: new ones, and old ones whose original came now.
+    pub fn copies(&self) -> usize {
+        let links = self.sessions.iter().flat_map(|imported| &imported.captured.copies);
+        links.map(|link| link.from).collect::<std::collections::HashSet<_>>().len()
+    }
+
     fn add(&mut self, file: &FoundFile, result: Result<Captured>) {
         match result {
             Ok(captured) => self.sessions.push(ImportedSession { path: file.path.clone(), captured }),

@@ -9,6 +9,7 @@ use stemmata_model::{
 use stemmata_runtimes::adapter::{Adapter, SegmentFacts, Splitter};
 use stemmata_store::{BatchOutcome, ContentPart, NewCommit, NewContent, Write};
 
+use crate::capture::anchors::News;
 use crate::capture::cursor::{PROVISIONAL_MAX, Provisional};
 use crate::capture::earlier::{Earlier, Left};
 use crate::capture::segment::{FinishedSegment, Head, OpenSegment};
@@ -76,6 +77,7 @@ pub(crate) struct Ingest<'e> {
     notes: Vec<Note>,
     note_counts: std::collections::HashMap<NoteCode, usize>,
     outcome: BatchOutcome,
+    news: News,
 }
 
 impl<'e> Ingest<'e> {
@@ -103,6 +105,7 @@ impl<'e> Ingest<'e> {
             notes: Vec::new(),
             note_counts: std::collections::HashMap::new(),
             outcome: BatchOutcome::default(),
+            news: News::default(),
         }
     }
 
@@ -167,6 +170,7 @@ impl<'e> Ingest<'e> {
             self.note(Note { line: Some(number), ..note });
         }
         let replaced = scrubbed.findings.iter().map(|finding| length(finding.len)).sum();
+        self.news.line(self.adapter, self.start.totals.commits, line);
         self.add(&scrubbed.bytes, raw.len(), replaced)?;
         self.segment.lines += 1;
         if let Some(facts) = cut.after {
@@ -213,9 +217,10 @@ impl<'e> Ingest<'e> {
         let made =
             Made { native, in_memory: in_memory.flatten(), facts, closure: Closure::Closed, raw_bytes };
         let id = self.push_commit(made)?;
-        let covered =
-            covered.into_iter().map(|provisional| provisional.commit).filter(|commit| *commit != id);
-        self.pending.extend(covered.map(|commit| Write::Cover { commit }));
+        let covered = covered.into_iter().map(|provisional| provisional.commit);
+        let covered: Vec<CommitId> = covered.filter(|commit| *commit != id).collect();
+        self.pending.extend(covered.iter().map(|commit| Write::Cover { commit: *commit }));
+        self.pending.extend(self.news.closed(id, self.start.totals.commits, covered));
         let totals = &mut self.start.totals;
         totals.commits += 1;
         totals.bytes += bytes;
@@ -348,6 +353,7 @@ impl<'e> Ingest<'e> {
         let id = self.push_commit(made)?;
         let mut known = std::mem::take(&mut self.start.provisional);
         known.retain(|older| older.commit != id);
+        let mut covered = Vec::new();
         for older in known.iter().rev().take(UNCOVERED_MAX) {
             // Where the complete lines end a commit may close yet: the splitter has not seen what follows.
             let may_close = self.torn_from == Some(older.bytes);
@@ -355,9 +361,11 @@ impl<'e> Ingest<'e> {
                 && !may_close
                 && content_ahead(self.engine, older, &self.segment)?.is_some()
             {
-                self.pending.push(Write::Cover { commit: older.commit });
+                covered.push(older.commit);
             }
         }
+        self.pending.extend(covered.iter().map(|commit| Write::Cover { commit: *commit }));
+        self.pending.extend(self.news.open(id, self.start.totals.commits, covered));
         known.push(Provisional { commit: id, bytes });
         if is_long {
             known.drain(..known.len().saturating_sub(UNCOVERED_MAX));
@@ -436,6 +444,11 @@ impl<'e> Ingest<'e> {
     /// Returns the first commit that was closed here.
     pub(crate) const fn first_closed(&self) -> Option<CommitId> {
         self.root
+    }
+
+    /// Returns what may tell copies of other chains.
+    pub(crate) const fn news(&self) -> &News {
+        &self.news
     }
 
     /// Returns what the store took so far.

@@ -77,6 +77,8 @@ pub struct Captured {
     pub bytes_stored: u64,
     /// Commits that are new.
     pub new_commits: u64,
+    /// Links between clients' copies of sessions and their originals that are new with this.
+    pub copies: Vec<Link>,
     /// What the user should know.
     pub notes: Vec<Note>,
 }
@@ -172,6 +174,8 @@ impl Engine {
             }
         }
         run.ingest.flush(last)?;
+        // After the commits, so that of two captures at once the later one sees the other's.
+        let copies = self.link_copies(run.ingest.news())?;
         let session = self
             .store
             .session(&run.prepared.key)?
@@ -185,6 +189,7 @@ impl Engine {
             bytes_redacted: run.ingest.redacted_bytes(),
             bytes_stored: outcome.stored_bytes,
             new_commits: outcome.new_commits,
+            copies,
             notes: run.ingest.take_notes(),
         })
     }
@@ -371,6 +376,7 @@ fn unchanged(session: &Session, cursor: &Cursor, stamp: FileStamp) -> Captured {
         bytes_redacted: cursor.seen_redacted_bytes,
         bytes_stored: 0,
         new_commits: 0,
+        copies: Vec::new(),
         notes: Vec::new(),
     }
 }

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod checkpoints;
+mod copies;
 mod faults;
 mod identity;
 mod live;

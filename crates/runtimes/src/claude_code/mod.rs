@@ -11,6 +11,7 @@ mod decode;
 mod detect;
 mod encode;
 mod facts;
+mod ids;
 mod json;
 mod kind;
 mod loader;
@@ -30,8 +31,8 @@ mod validate;
 use stemmata_model::{Entry, FormatId, Granularity, Timestamp};
 
 use crate::adapter::{
-    Adapter, ClientPlace, CompactionPlan, ContextPlan, Decoded, Detection, PlaceRequest, Placer, PlanStop,
-    Segments, SourceError, Splitter, Validator,
+    Adapter, ClientPlace, CompactionPlan, ContextPlan, Decoded, Detection, IdKind, PlaceRequest, Placer,
+    PlanStop, Segments, SourceError, Splitter, Validator,
 };
 
 pub use decode::{OPAQUE_UNREADABLE, RUNTIME};
@@ -60,6 +61,10 @@ impl Adapter for ClaudeCode {
 
     fn decode(&self, bytes: &[u8]) -> Decoded {
         decode::decode(bytes)
+    }
+
+    fn ids(&self, line: &[u8], found: &mut dyn FnMut(IdKind, &str)) {
+        ids::ids(line, found);
     }
 
     fn encode(&self, entries: &[Entry]) -> Vec<u8> {

@@ -56,8 +56,8 @@ mod broken {
 
     use super::*;
     use crate::adapter::{
-        ClientPlace, CompactionPlan, ContextPlan, Detection, PlaceRequest, Placer, PlanStop, Segments,
-        SessionFacts, SourceError, Validator,
+        ClientPlace, CompactionPlan, ContextPlan, Detection, IdKind, PlaceRequest, Placer, PlanStop,
+        Segments, SessionFacts, SourceError, Validator,
     };
 
     struct Broken(&'static str);
@@ -142,6 +142,10 @@ mod broken {
                 _ => {}
             }
             decoded
+        }
+
+        fn ids(&self, line: &[u8], found: &mut dyn FnMut(IdKind, &str)) {
+            claude().ids(line, found);
         }
 
         fn encode(&self, entries: &[Entry]) -> Vec<u8> {

@@ -75,6 +75,8 @@ wire! {
         notes: u64,
         /// Commits that are new with this import.
         new_commits: u64,
+        /// Chains that were found to be copies of others: new ones, and old ones whose original came now.
+        copies: u64,
         /// Entries.
         entries: u64,
         /// Bytes that were secrets and were replaced.

@@ -54,7 +54,15 @@ wire! {
     /// Sessions, the one with the latest activity first.
     struct SessionList {
         /// The sessions.
-        sessions: Vec<Session>,
+        sessions: Vec<ListedSession>,
+    }
+
+    /// A session and what it is a copy of.
+    struct ListedSession {
+        /// The session.
+        session: Session => flat,
+        /// Where a client copied it from another one: the commit that it was copied from.
+        copy_of: Option<String>,
     }
 
     /// A session with its newest commit.
@@ -67,6 +75,8 @@ wire! {
         compactions: u64,
         /// Subagents' sessions that belong to it.
         subagents: u64,
+        /// Where a client copied it from another session: the commit that it was copied from.
+        copy_of: Option<String>,
     }
 
     /// Sessions with their newest commits, the one with the latest activity first.
