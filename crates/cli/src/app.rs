@@ -65,6 +65,8 @@ fn command(app: &App, command: Command) -> Result<Exit, CliError> {
         Command::Unpin(args) => commands::pin::run(app, &args, false),
         Command::Verify(_) => commands::verify::run(app),
         Command::Du(_) => commands::du::run(app),
+        Command::Backup(args) => commands::backup::run(app, &args),
+        Command::Restore(args) => commands::backup::restore(app, &args),
         Command::Status(_) => commands::status::run(app),
         Command::Config(args) => commands::config::run(app, args.command.as_ref()),
         Command::Completions(args) => commands::completions::run(app, &args),

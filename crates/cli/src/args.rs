@@ -141,6 +141,10 @@ pub(crate) enum Command {
     Verify(maintain::Verify),
     /// Show how many bytes were captured and how many they take
     Du(maintain::Du),
+    /// Copy the whole store into a folder, or bring an earlier copy up to date
+    Backup(maintain::Backup),
+    /// Put a backup in the place of the store
+    Restore(maintain::Restore),
     /// Show where things are, and which transcripts are not yet imported
     Status(maintain::Status),
     /// Show and change the configuration
@@ -181,6 +185,8 @@ impl Command {
             Self::Unpin(_) => "unpin",
             Self::Verify(_) => "verify",
             Self::Du(_) => "du",
+            Self::Backup(_) => "backup",
+            Self::Restore(_) => "restore",
             Self::Status(_) => "status",
             Self::Config(_) => "config",
             Self::Completions(_) => "completions",

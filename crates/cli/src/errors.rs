@@ -250,6 +250,7 @@ fn exit_of_store(error: &StoreError) -> Exit {
         StoreError::Io { source, .. } | StoreError::Sink(source) => exit_of_io(source),
         other => match other.kind() {
             StoreErrorKind::NotFound => Exit::NotFound,
+            StoreErrorKind::Refused => Exit::Refused,
             StoreErrorKind::Corrupt => Exit::Corrupt,
             StoreErrorKind::Locked => Exit::Locked,
             StoreErrorKind::Full => Exit::Full,
@@ -316,6 +317,13 @@ fn hint_of_store(error: &StoreError) -> Option<String> {
             "make room and run the command again: it goes on where it stopped, nothing acknowledged is lost"
         }
         StoreError::TooNew { .. } => "update `stemma`; the store was not touched",
+        StoreError::NeedsMigration { .. } => {
+            "`stemma migrate` makes a backup and brings the store up to date; `--dry-run` shows what it would do"
+        }
+        StoreError::Network { .. } => {
+            "set `STEMMATA_HOME` to a folder on a disk of this machine; where nothing else ever opens this store, \
+             `STEMMATA_ALLOW_NETWORK_STORE=1` takes it as it is"
+        }
         StoreError::NotAStore { .. } => {
             "`stemma status` says which store is used; `STEMMATA_HOME` names another one"
         }
@@ -327,9 +335,14 @@ fn hint_of_store(error: &StoreError) -> Option<String> {
             "somebody forgot it on purpose; `stemma show REF` says what is left of a commit"
         }
         StoreError::Backend { .. } => "`stemma verify` says whether the store is sound",
-        StoreError::ParentMissing { .. } | StoreError::Bound { .. } | StoreError::Empty { .. } => {
-            return None;
+        StoreError::NoRoom { .. } => "make room there, or name a folder on another disk; nothing was changed",
+        StoreError::Damaged { .. } => {
+            "`stemma verify --repair --from BACKUP` mends a store from a sound copy"
         }
+        StoreError::Refused { .. }
+        | StoreError::ParentMissing { .. }
+        | StoreError::Bound { .. }
+        | StoreError::Empty { .. } => return None,
         StoreError::Sink(source) | StoreError::Io { source, .. } => return hint_of_io(source),
     };
     Some(hint.to_owned())

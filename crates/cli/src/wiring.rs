@@ -85,15 +85,19 @@ impl App {
         }
         let home = self.home()?;
         let identity = self.identity(home)?;
-        let waited = self.config.get(Key::WaitMs).and_then(|text| text.parse().ok());
-        let mut options = SqliteOptions::default();
-        if let Some(busy_timeout_ms) = waited {
-            options.busy_timeout_ms = busy_timeout_ms;
-        }
-        let store = SqliteStore::open(&home.store(), options)
+        let store = SqliteStore::open(&home.store(), self.store_options())
             .map_err(|source| CliError::OpenStore { folder: home.store(), source })?;
         let engine = Engine::new(Arc::new(store), Arc::clone(&self.clock), Arc::new(RandomIds), identity);
         Ok(self.engine.get_or_init(|| engine))
+    }
+
+    /// Returns how stores are opened.
+    pub(crate) fn store_options(&self) -> SqliteOptions {
+        let mut options = SqliteOptions::default();
+        if let Some(waited) = self.config.get(Key::WaitMs).and_then(|text| text.parse().ok()) {
+            options.busy_timeout_ms = waited;
+        }
+        options
     }
 
     fn identity(&self, home: &DataHome) -> Result<Identity, CliError> {

@@ -140,6 +140,7 @@ impl EngineError {
             Self::Store(error) => match error.kind() {
                 StoreErrorKind::NotFound => ErrorKind::NotFound,
                 StoreErrorKind::Rejected => ErrorKind::BadInput,
+                StoreErrorKind::Refused => ErrorKind::Refused,
                 StoreErrorKind::Corrupt => ErrorKind::Corrupt,
                 StoreErrorKind::Locked => ErrorKind::Locked,
                 StoreErrorKind::Full => ErrorKind::Full,

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use stemmata_engine::{Engine, EngineError, ErrorKind};
+use stemmata_engine::Engine;
 use stemmata_model::CommitId;
-use stemmata_store::{Page, SessionFilter, StoreError, StoreErrorKind, TipFilter};
+use stemmata_store::{Page, SessionFilter, StoreError, TipFilter};
 
 use crate::ledger::native_hash;
 
@@ -19,7 +19,7 @@ pub fn dump(engine: &Engine, commits: &[CommitId]) -> Dump {
     let store = engine.store();
     let mut dump = Dump::new();
     let mut note = |question: String, answer: Result<String, StoreError>| {
-        dump.insert(question, absent(answer));
+        dump.insert(question, answer.map_err(|error| error.to_string()));
     };
     let page = Page { skip: 0, rows_max: ROWS_MAX };
     for id in commits {
@@ -45,22 +45,9 @@ pub fn dump(engine: &Engine, commits: &[CommitId]) -> Dump {
     note("sessions".to_owned(), sessions.map(|found| format!("{found:?}")));
     for id in commits {
         let native = native_hash(engine, *id).map(|hash| format!("{hash:?}"));
-        let native =
-            native.or_else(|error| match error.downcast_ref::<EngineError>().map(EngineError::kind) {
-                Some(ErrorKind::NotFound) => Ok("nothing".to_owned()),
-                _ => Err(format!("{error:#}")),
-            });
-        dump.insert(format!("native {id}"), native);
+        dump.insert(format!("native {id}"), native.map_err(|error| format!("{error:#}")));
     }
     dump
-}
-
-/// To say that there is nothing is an answer, and may be a wrong one.
-fn absent(answer: Result<String, StoreError>) -> Result<String, String> {
-    match answer {
-        Err(error) if error.kind() == StoreErrorKind::NotFound => Ok("nothing".to_owned()),
-        answer => answer.map_err(|error| error.to_string()),
-    }
 }
 
 fn ids(commits: &[stemmata_model::Commit]) -> String {

@@ -86,6 +86,27 @@ pub enum StoreError {
         /// The newest format that this version reads.
         supported: u32,
     },
+    /// The store is older, and what brings it up to date rewrites it: nothing that happens by itself.
+    #[error("the store has write version {found}, and this version needs {newest}")]
+    NeedsMigration {
+        /// The store's write version.
+        found: u32,
+        /// The one that it has to have.
+        newest: u32,
+    },
+    /// The store lies where several programs cannot share it safely.
+    #[error(
+        "{path} is on a network file system ({file_system} at {mount}), where programs that share a database \
+         can destroy it"
+    )]
+    Network {
+        /// The folder.
+        path: String,
+        /// The type of the file system.
+        file_system: String,
+        /// Where it is mounted.
+        mount: String,
+    },
     /// The file is no store.
     #[error("{path} is no Stemmata store: {reason}")]
     NotAStore {
@@ -93,6 +114,36 @@ pub enum StoreError {
         path: String,
         /// What was found instead.
         reason: String,
+    },
+    /// There is not enough room for what is to be written; nothing was begun.
+    #[error("{path} has {free_bytes} bytes free, and {needed_bytes} are needed")]
+    NoRoom {
+        /// The folder.
+        path: String,
+        /// Bytes that are to be written.
+        needed_bytes: u64,
+        /// Bytes that are free.
+        free_bytes: u64,
+    },
+    /// What was asked for would do harm or make no sense; nothing was changed.
+    #[error("{what} {path} is refused: {reason}")]
+    Refused {
+        /// What was asked for.
+        what: &'static str,
+        /// To what.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+    /// A whole store or backup that was to be used is damaged; nothing was changed.
+    #[error("{path} is damaged in {damages} places, first: {first}")]
+    Damaged {
+        /// The folder.
+        path: String,
+        /// How many things are wrong.
+        damages: u64,
+        /// The first of them.
+        first: String,
     },
     /// A sink's own error.
     #[error("writing the content out failed")]
@@ -126,6 +177,8 @@ pub enum StoreErrorKind {
     NotFound,
     /// A batch that cannot be applied.
     Rejected,
+    /// What was asked for is refused.
+    Refused,
     /// Stored bytes are damaged.
     Corrupt,
     /// Try again later.
@@ -151,10 +204,13 @@ impl StoreError {
             | Self::CursorMoved { .. }
             | Self::Bound { .. }
             | Self::Empty { .. } => StoreErrorKind::Rejected,
-            Self::Corrupt { .. } => StoreErrorKind::Corrupt,
+            Self::Refused { .. } | Self::Network { .. } => StoreErrorKind::Refused,
+            Self::Corrupt { .. } | Self::Damaged { .. } => StoreErrorKind::Corrupt,
             Self::Locked { .. } => StoreErrorKind::Locked,
-            Self::Full { .. } => StoreErrorKind::Full,
-            Self::TooNew { .. } | Self::NotAStore { .. } => StoreErrorKind::Incompatible,
+            Self::Full { .. } | Self::NoRoom { .. } => StoreErrorKind::Full,
+            Self::TooNew { .. } | Self::NeedsMigration { .. } | Self::NotAStore { .. } => {
+                StoreErrorKind::Incompatible
+            }
             Self::ReadOnly { .. } | Self::Sink(_) | Self::Io { .. } | Self::Backend { .. } => {
                 StoreErrorKind::System
             }

@@ -3,6 +3,7 @@
 //! Everything a backend must promise stands on [`Store`]; what callers do with it is the engine's.
 
 use std::ops::Range;
+use std::path::Path;
 
 use stemmata_model::{
     ArtifactId, ArtifactPrefix, Commit, CommitId, CommitPrefix, MachineId, Principal, SessionId, Sighting,
@@ -10,6 +11,7 @@ use stemmata_model::{
 };
 
 use crate::error::StoreError;
+use crate::maintain::backup::BackedUp;
 use crate::maintain::collect::{Amount, Collect, Collected};
 use crate::maintain::forget::{Forget, Forgotten, Tombstone};
 use crate::maintain::pack::{PackOptions, Packed};
@@ -333,4 +335,13 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// Only where the storage cannot be read at all.
     fn verify(&self, found: &mut dyn FnMut(Damage)) -> Result<Verified, StoreError>;
+
+    /// Copies the store as it is at one moment into a folder, which is a store itself. Readers and writers go on.
+    /// A folder with an earlier backup of this store is brought up to date. None from a backend that keeps nothing
+    /// which outlives it.
+    ///
+    /// # Errors
+    /// `Refused` for a folder that is no backup of this store, `NoRoom`, `Locked` while another backup goes there,
+    /// `Io`. What was in the folder before is as it was then.
+    fn backup(&self, to: &Path) -> Result<Option<BackedUp>, StoreError>;
 }

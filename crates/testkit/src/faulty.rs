@@ -4,11 +4,13 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use stemmata_model::{
     ArtifactId, ArtifactPrefix, Commit, CommitId, CommitPrefix, MachineId, Sighting, Timestamp,
 };
+use stemmata_store::maintain::backup::BackedUp;
 use stemmata_store::maintain::collect::{Amount, Collect, Collected};
 use stemmata_store::maintain::forget::{Forget, Forgotten, Tombstone};
 use stemmata_store::{
@@ -231,6 +233,10 @@ impl<S: Store> Store for FaultyStore<S> {
 
     fn verify(&self, found: &mut dyn FnMut(Damage)) -> Result<Verified, StoreError> {
         self.inner.verify(found)
+    }
+
+    fn backup(&self, to: &Path) -> Result<Option<BackedUp>, StoreError> {
+        self.inner.backup(to)
     }
 }
 

@@ -24,6 +24,40 @@ Examples:
   stemma du --json")]
 pub(crate) struct Du {}
 
+/// `backup`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma backup /mnt/disk/stemmata
+  stemma backup /mnt/disk/stemmata     once more: only what is new is copied
+
+Other commands and hooks go on meanwhile. The folder is a store itself; the configuration and this machine's id are \
+not in it. On the same disk packs are shared, not copied: keep a backup on another disk.")]
+pub(crate) struct Backup {
+    /// A new folder, or one with an earlier backup of this store
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+}
+
+/// `restore`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma restore /mnt/disk/stemmata
+  stemma restore /mnt/disk/stemmata --into ~/elsewhere     then `STEMMATA_HOME=~/elsewhere stemma log`
+
+Copies the backup, verifies the copy, and only then puts it in the store's place. The store that was there is renamed \
+to `store.before-restore-<time>`, never deleted. Let no other `stemma` work meanwhile.")]
+pub(crate) struct Restore {
+    /// The folder of the backup
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+
+    /// The data directory to restore into, instead of `STEMMATA_HOME`
+    #[arg(long, value_name = "HOME")]
+    pub(crate) into: Option<PathBuf>,
+}
+
 /// `status`
 #[derive(Debug, Args)]
 #[command(after_help = "\

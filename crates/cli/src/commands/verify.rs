@@ -41,7 +41,8 @@ pub(crate) fn run(app: &App) -> Result<Exit, CliError> {
     Ok(if result.ok { Exit::Done } else { Exit::Corrupt })
 }
 
-fn wire(damage: &Damage) -> v1::Damage {
+/// Returns the wire form of a damage.
+pub(crate) fn wire(damage: &Damage) -> v1::Damage {
     v1::Damage {
         check: damage.check.to_owned(),
         object: damage.object.clone(),

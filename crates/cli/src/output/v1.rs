@@ -17,7 +17,8 @@ pub(crate) use context::{
 };
 pub(crate) use import::{Failure, Import, Imported, Note, Totals};
 pub(crate) use maintain::{
-    ConfigEntry, ConfigPath, ConfigValue, Configuration, Damage, Du, Home, Pending, Status, Verify,
+    BackedUp, ConfigEntry, ConfigPath, ConfigValue, Configuration, Damage, Du, Home, Pending, Restored,
+    Status, Verify,
 };
 pub(crate) use session::{ListedSession, Session, SessionList, SessionLog, SessionRow, Tree, TreeNode};
 
@@ -195,6 +196,8 @@ pub(crate) const PRINTED: &[Printed] = &[
     Printed { command: "unpin", shape: Changed::SHAPE },
     Printed { command: "verify", shape: Verify::SHAPE },
     Printed { command: "du", shape: Du::SHAPE },
+    Printed { command: "backup", shape: BackedUp::SHAPE },
+    Printed { command: "restore", shape: Restored::SHAPE },
     Printed { command: "status", shape: Status::SHAPE },
     Printed { command: "config", shape: Configuration::SHAPE },
     Printed { command: "config explain", shape: ConfigEntry::SHAPE },

@@ -1,7 +1,10 @@
-//! Maintenance: what keeps a store alive over years, beside the reads and writes of every day.
+//! Maintenance: what keeps a store small and alive over years, beside the reads and writes of every day.
 //!
 //! Only what callers ask for and are told; how a backend does it is the backend's.
 
+pub mod backup;
 pub mod collect;
 pub mod forget;
+pub mod migrate;
 pub(crate) mod pack;
+pub mod surroundings;

@@ -12,6 +12,7 @@ mod verify;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use stemmata_model::{
@@ -23,6 +24,7 @@ use self::content::{Content, Contents};
 use self::table::Table;
 use crate::bounds::{check_anchors, check_batch, check_page};
 use crate::error::StoreError;
+use crate::maintain::backup::BackedUp;
 use crate::maintain::collect::{Amount, Collect, Collected};
 use crate::maintain::forget::{Forget, Forgotten, Tombstone};
 use crate::maintain::pack::{PackOptions, Packed};
@@ -498,6 +500,10 @@ impl Store for MemoryStore {
 
     fn verify(&self, found: &mut dyn FnMut(Damage)) -> Result<Verified, StoreError> {
         Ok(verify::verify(&self.lock(), found))
+    }
+
+    fn backup(&self, _to: &Path) -> Result<Option<BackedUp>, StoreError> {
+        Ok(None)
     }
 }
 

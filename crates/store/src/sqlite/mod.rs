@@ -2,6 +2,7 @@
 //!
 //! Specified in `docs/format/store.md` and `docs/format/content.md`.
 
+mod backup;
 mod codes;
 mod coding;
 mod collect;
@@ -13,6 +14,7 @@ mod kinds;
 mod log;
 mod maintain;
 mod marks;
+mod migrate;
 mod open;
 mod packs;
 mod pieces;
@@ -43,8 +45,10 @@ use self::read::{Borrowed, Pool};
 use self::write::Writer;
 use crate::bounds::{check_anchors, check_batch, check_page};
 use crate::error::StoreError;
+use crate::maintain::backup::{BackedUp, Restored};
 use crate::maintain::collect::{Amount, Collect, Collected};
 use crate::maintain::forget::{Forget, Forgotten, Tombstone};
+use crate::maintain::migrate::{Migrated, MigrationPlan, RolledBack};
 use crate::maintain::pack::{PackOptions, Packed};
 use crate::seam::{
     BatchOutcome, Damage, Page, PartOf, ResolveScope, SessionFilter, Sink, Store, StoreIdentity, TipFilter,
@@ -109,6 +113,56 @@ impl SqliteStore {
             options,
             identity,
         })
+    }
+
+    /// Puts what a backup holds in the place of the store of a directory. The backup is copied and the copy verified
+    /// first; a store that is there is renamed to `aside`, never deleted. Nobody else should have it open: what
+    /// they write afterwards goes into the one that was moved aside.
+    ///
+    /// # Errors
+    /// `NotAStore` where there is no backup, `Damaged` with the first thing that is wrong with it, `TooNew`,
+    /// `NoRoom`, `Refused` where `aside` is taken, `Io`. The store is as it was then.
+    pub fn restore(
+        from: &Path,
+        dir: &Path,
+        aside: &Path,
+        options: &SqliteOptions,
+    ) -> Result<Restored, StoreError> {
+        backup::restore::restore(from, dir, aside, options).map_err(|error| waited(error, options))
+    }
+
+    /// Returns what would bring the store of a directory to this version; changes nothing.
+    ///
+    /// # Errors
+    /// `NotAStore`, `TooNew`, `Locked`, `Backend`.
+    pub fn migration_plan(dir: &Path, options: &SqliteOptions) -> Result<MigrationPlan, StoreError> {
+        migrate::plan(dir, options).map_err(|error| waited(error, options))
+    }
+
+    /// Brings the store of a directory to this version: makes a backup at `backup_to`, does the steps, verifies,
+    /// and only then commits. Where any of it fails the store is as it was.
+    ///
+    /// # Errors
+    /// `Damaged` where the outcome would not verify, `Refused` and `NoRoom` from the backup, `Locked`, `Full`.
+    pub fn migrate(dir: &Path, backup_to: &Path, options: &SqliteOptions) -> Result<Migrated, StoreError> {
+        migrate::migrate(dir, backup_to, options).map_err(|error| waited(error, options))
+    }
+
+    /// Brings the store of a directory back to the write version before this one. What the newest step added is
+    /// dropped where it is empty; else the backup from before takes the store's place, which goes to `aside`.
+    ///
+    /// # Errors
+    /// `Refused` where there is no way back, or where commits would stay behind in `aside` and `leave_commits` is
+    /// not set; `Locked`, `Io`. Nothing was changed then.
+    pub fn roll_back(
+        dir: &Path,
+        backup: &Path,
+        aside: &Path,
+        leave_commits: bool,
+        options: &SqliteOptions,
+    ) -> Result<RolledBack, StoreError> {
+        let way = migrate::Way { backup, aside, leave_commits };
+        migrate::roll_back(dir, way, options).map_err(|error| waited(error, options))
     }
 
     fn read<T>(&self, act: impl FnOnce(&mut Borrowed<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
@@ -293,5 +347,9 @@ impl Store for SqliteStore {
 
     fn verify(&self, found: &mut dyn FnMut(Damage)) -> Result<Verified, StoreError> {
         self.read(|reader| Ok(reader.verify(found)))
+    }
+
+    fn backup(&self, to: &Path) -> Result<Option<BackedUp>, StoreError> {
+        backup::backup(&self.path, &self.options, to).map(Some).map_err(|error| waited(error, &self.options))
     }
 }

@@ -16,6 +16,7 @@ use super::failure::store_error;
 use super::versions;
 use crate::error::StoreError;
 use crate::files::{Files, SystemFiles};
+use crate::maintain::surroundings::{self, Reach};
 use crate::seam::StoreIdentity;
 
 /// The file of a store in its directory.
@@ -41,6 +42,8 @@ pub struct SqliteOptions {
     pub busy_timeout_ms: u64,
     /// What keeps the files beside the database; a test gives another.
     pub files: Arc<dyn Files>,
+    /// Whether a network file system is no reason to refuse: only where nothing else ever opens the store.
+    pub allow_network: bool,
 }
 
 /// Long enough for another process to write its largest batch to a slow disk.
@@ -48,7 +51,7 @@ const BUSY_TIMEOUT_MS: u64 = 10_000;
 
 impl Default for SqliteOptions {
     fn default() -> Self {
-        Self { busy_timeout_ms: BUSY_TIMEOUT_MS, files: Arc::new(SystemFiles) }
+        Self { busy_timeout_ms: BUSY_TIMEOUT_MS, files: Arc::new(SystemFiles), allow_network: false }
     }
 }
 
@@ -57,6 +60,9 @@ pub(super) fn open_store(
     dir: &Path,
     options: &SqliteOptions,
 ) -> Result<(PathBuf, Connection, StoreIdentity), StoreError> {
+    if !options.allow_network {
+        refuse_network(dir)?;
+    }
     make_directory(dir)?;
     // Links above the directory are the user's choice; below it there are none.
     let dir = fs::canonicalize(dir).map_err(|source| io_error("opening", dir, source))?;
@@ -72,6 +78,18 @@ pub(super) fn open_store(
         sync_directory(&dir)?;
     }
     Ok((path, connection, identity))
+}
+
+/// Refuses a directory that other machines may write at the same time.
+fn refuse_network(dir: &Path) -> Result<(), StoreError> {
+    match surroundings::look_at_mount(dir).filter(|mount| mount.reach == Reach::Network) {
+        Some(mount) => Err(StoreError::Network {
+            path: dir.display().to_string(),
+            file_system: mount.file_system,
+            mount: mount.point.display().to_string(),
+        }),
+        None => Ok(()),
+    }
 }
 
 /// Sets up an empty database, patiently: SQLite does not wait by itself where several processes begin at once.
@@ -193,7 +211,7 @@ pub(super) fn not_a_store(path: &Path, reason: &dyn ToString) -> StoreError {
     StoreError::NotAStore { path: path.display().to_string(), reason: reason.to_string() }
 }
 
-fn io_error(operation: &'static str, path: &Path, source: io::Error) -> StoreError {
+pub(super) fn io_error(operation: &'static str, path: &Path, source: io::Error) -> StoreError {
     match source.kind() {
         io::ErrorKind::StorageFull => StoreError::Full { operation },
         io::ErrorKind::ReadOnlyFilesystem => StoreError::ReadOnly { operation },
@@ -202,7 +220,7 @@ fn io_error(operation: &'static str, path: &Path, source: io::Error) -> StoreErr
 }
 
 /// Makes a directory for its owner only, and the names on the way to it durable.
-fn make_directory(dir: &Path) -> Result<(), StoreError> {
+pub(super) fn make_directory(dir: &Path) -> Result<(), StoreError> {
     let missing: Vec<&Path> = dir.ancestors().take_while(|ancestor| !ancestor.exists()).collect();
     if missing.is_empty() {
         return Ok(());
@@ -254,7 +272,7 @@ fn make_file(dir: &Path, path: &Path) -> Result<bool, StoreError> {
 }
 
 /// Makes the names in a directory durable.
-fn sync_directory(dir: &Path) -> Result<(), StoreError> {
+pub(super) fn sync_directory(dir: &Path) -> Result<(), StoreError> {
     // Windows has no handle of a directory to sync; its file systems journal names.
     if cfg!(windows) {
         return Ok(());

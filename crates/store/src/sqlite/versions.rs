@@ -10,40 +10,103 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 use super::failure::During;
 use super::open::not_a_store;
 use crate::error::StoreError;
+use crate::maintain::migrate::StepKind;
 use crate::seam::StoreIdentity;
 
 /// Marks the file as ours, for SQLite's header: `STEM`.
 const APPLICATION_ID: i32 = 0x5354_454d;
 
-/// The newest format that this version reads.
-const READ_VERSION: u32 = 2;
+/// What brings a store from one write version to the next.
+pub(super) struct Migration {
+    pub(super) sql: &'static str,
+    /// What a program must know to read the store afterwards.
+    pub(super) read_version: u32,
+    pub(super) kind: StepKind,
+    pub(super) about: &'static str,
+    pub(super) undo: Option<Undo>,
+}
 
-/// What brings a store from one write version to the next, oldest first; append-only.
-const MIGRATIONS: [&str; 2] = [include_str!("schema/0001.sql"), include_str!("schema/0002.sql")];
+/// The way back from an additive step.
+pub(super) struct Undo {
+    /// Counts what would be lost.
+    pub(super) lost: &'static str,
+    pub(super) sql: &'static str,
+}
+
+/// All steps, oldest first; append-only.
+pub(super) const MIGRATIONS: [Migration; 2] = [
+    Migration {
+        sql: include_str!("schema/0001.sql"),
+        read_version: 1,
+        kind: StepKind::Additive,
+        about: "the first version",
+        undo: None,
+    },
+    Migration {
+        sql: include_str!("schema/0002.sql"),
+        read_version: 2,
+        kind: StepKind::Additive,
+        about: "room for packs, marks and anchors",
+        undo: Some(Undo {
+            lost: "SELECT (SELECT count(*) FROM pack) + (SELECT count(*) FROM block) + (SELECT count(*) FROM packed) \
+                   + (SELECT count(*) FROM mark) + (SELECT count(*) FROM content WHERE coding > 3)",
+            sql: "DROP TABLE pack; DROP TABLE block; DROP TABLE packed; DROP TABLE mark; DROP TABLE anchor; \
+                  ALTER TABLE store DROP COLUMN packed_content; ALTER TABLE store DROP COLUMN packed_commit;",
+        }),
+    },
+];
 
 const OPENING: &str = "opening the store";
+const UPDATING: &str = "updating the store's format";
 
 /// The row that describes a store.
-struct Description {
-    write_version: usize,
+pub(super) struct Description {
+    pub(super) write_version: usize,
     identity: StoreIdentity,
 }
 
-/// Makes an empty database a store, or checks and updates the one it is.
+/// Makes an empty database a store, or checks and updates the one it is. A step that rewrites what is stored is
+/// never done here: a hook must not take minutes, and there has to be a backup first.
 pub(super) fn prepare(connection: &mut Connection, path: &Path) -> Result<StoreIdentity, StoreError> {
-    if let Some(found) = describe(connection, path)?
-        && found.write_version >= MIGRATIONS.len()
-    {
-        return Ok(found.identity);
+    prepare_with(connection, path, &MIGRATIONS)
+}
+
+pub(super) fn prepare_with(
+    connection: &mut Connection,
+    path: &Path,
+    list: &[Migration],
+) -> Result<StoreIdentity, StoreError> {
+    if let Some(found) = describe(connection, path, list)? {
+        if found.write_version >= list.len() {
+            return Ok(found.identity);
+        }
+        hold_additive(&found, list)?;
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).during(OPENING)?;
     // Another process may have been quicker.
-    let found = describe(&transaction, path)?;
-    let from = found.as_ref().map_or(0, |found| found.write_version);
-    for migration in MIGRATIONS.iter().skip(from) {
-        transaction.execute_batch(migration).during("updating the store's format")?;
+    let found = describe(&transaction, path, list)?;
+    if let Some(found) = &found {
+        hold_additive(found, list)?;
     }
-    if found.is_none() {
+    run(&transaction, found.as_ref().map_or(0, |found| found.write_version), list)?;
+    let made = describe(&transaction, path, list)?;
+    transaction.commit().during("making the store")?;
+    made.map(|made| made.identity).ok_or_else(|| not_a_store(path, &"its description was not written"))
+}
+
+fn hold_additive(found: &Description, list: &[Migration]) -> Result<(), StoreError> {
+    if list.iter().skip(found.write_version).all(|step| step.kind == StepKind::Additive) {
+        return Ok(());
+    }
+    Err(StoreError::NeedsMigration { found: number(found.write_version), newest: number(list.len()) })
+}
+
+/// Does the steps from a version on, within the transaction of the caller.
+pub(super) fn run(transaction: &Connection, from: usize, list: &[Migration]) -> Result<(), StoreError> {
+    for migration in list.iter().skip(from) {
+        transaction.execute_batch(migration.sql).during(UPDATING)?;
+    }
+    if from == 0 {
         transaction
             .execute_batch(&format!("PRAGMA application_id = {APPLICATION_ID}"))
             .during("making the store")?;
@@ -58,16 +121,27 @@ pub(super) fn prepare(connection: &mut Connection, path: &Path) -> Result<StoreI
     transaction
         .execute(
             "UPDATE store SET read_version = max(read_version, ?1), write_version = max(write_version, ?2)",
-            [i64::from(READ_VERSION), i64::try_from(MIGRATIONS.len()).expect("a short list")],
+            [read_version(list), number(list.len())],
         )
-        .during("updating the store's format")?;
-    let made = describe(&transaction, path)?;
-    transaction.commit().during("making the store")?;
-    made.map(|made| made.identity).ok_or_else(|| not_a_store(path, &"its description was not written"))
+        .during(UPDATING)?;
+    Ok(())
+}
+
+/// Returns what a program must know to read a store that went through all steps of a list.
+pub(super) fn read_version(list: &[Migration]) -> u32 {
+    list.last().map_or(0, |newest| newest.read_version)
+}
+
+pub(super) fn number(version: usize) -> u32 {
+    u32::try_from(version).unwrap_or(u32::MAX)
 }
 
 /// Reads the description; none for an empty database.
-fn describe(connection: &Connection, path: &Path) -> Result<Option<Description>, StoreError> {
+pub(super) fn describe(
+    connection: &Connection,
+    path: &Path,
+    list: &[Migration],
+) -> Result<Option<Description>, StoreError> {
     let application_id: i32 =
         connection.query_row("PRAGMA application_id", [], |row| row.get(0)).during(OPENING)?;
     if application_id != APPLICATION_ID {
@@ -88,8 +162,9 @@ fn describe(connection: &Connection, path: &Path) -> Result<Option<Description>,
     let Some((read_version, write_version, store_id, secret)) = found else {
         return Err(not_a_store(path, &"it does not say which format it has"));
     };
-    if read_version > READ_VERSION {
-        return Err(StoreError::TooNew { found: read_version, supported: READ_VERSION });
+    let supported = self::read_version(list);
+    if read_version > supported {
+        return Err(StoreError::TooNew { found: read_version, supported });
     }
     Ok(Some(Description {
         write_version: usize::try_from(write_version).unwrap_or(usize::MAX),

@@ -1,5 +1,6 @@
 //! The store's tests: both backends against the seam, and the SQLite store against a hard world.
 
+mod backup;
 mod conformance;
 mod damage;
 #[cfg(target_os = "linux")]

@@ -47,6 +47,42 @@ wire! {
         contents: u64,
     }
 
+    /// What a backup holds.
+    struct BackedUp {
+        /// Its folder.
+        path: String,
+        /// Commits in it.
+        commits: u64,
+        /// Bytes of its database.
+        database_bytes: u64,
+        /// Pack files in it.
+        packs: u64,
+        /// Pack files that were not there before.
+        packs_new: u64,
+        /// Bytes of all its pack files.
+        pack_bytes: u64,
+        /// Bytes of pack files that were copied; the others were there or share their bytes with the store.
+        copied_bytes: u64,
+        /// Whether an earlier backup was brought up to date.
+        is_update: bool,
+        /// Packs that the store itself lacks, or that are damaged in it; the backup is whole but for them.
+        damages: Vec<Damage>,
+    }
+
+    /// What a restore did.
+    struct Restored {
+        /// The store's folder.
+        path: String,
+        /// The backup.
+        from: String,
+        /// Commits that were verified.
+        commits: u64,
+        /// Contents that were verified.
+        contents: u64,
+        /// Where the store that was there before is now; absent where there was none.
+        aside: Option<String>,
+    }
+
     /// Where things are, and what is not yet imported.
     struct Status {
         /// The version of this program.

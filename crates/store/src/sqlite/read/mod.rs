@@ -36,7 +36,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    fn new(connection: Connection, packs: Arc<Packs>) -> Self {
+    pub(super) fn new(connection: Connection, packs: Arc<Packs>) -> Self {
         Self { connection, kinds: Kinds::default(), buffers: contents::Buffers::default(), packs }
     }
 

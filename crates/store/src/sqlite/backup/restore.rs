@@ -1,0 +1,113 @@
+//! Putting a backup in the place of a store: copied, verified, then exchanged in one step.
+//!
+//! The backup itself is only read, so that it may lie on a disk that cannot be written.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::packs::copy;
+use super::staging::Staging;
+use super::{PACKS, beside, room};
+use crate::error::StoreError;
+use crate::maintain::backup::Restored;
+use crate::seam::{Store, Verified};
+use crate::sqlite::SqliteStore;
+use crate::sqlite::open::{self, STORE_FILE, SqliteOptions, io_error, not_a_store, sync_directory};
+
+const RESTORING: &str = "restoring";
+
+pub(in crate::sqlite) fn restore(
+    from: &Path,
+    dir: &Path,
+    aside: &Path,
+    options: &SqliteOptions,
+) -> Result<Restored, StoreError> {
+    let from = fs::canonicalize(from).map_err(|source| io_error("opening", from, source))?;
+    let dir = super::absolute(dir)?;
+    let staging = staged(&from, &dir, aside)?;
+    let verified = verified(staging.path(), &from, options)?;
+    let is_there = dir.read_dir().is_ok_and(|mut entries| entries.next().is_some());
+    if !is_there {
+        staging.publish(&dir)?;
+        return Ok(Restored { verified, aside: None });
+    }
+    open::make_directory(aside.parent().unwrap_or(aside))?;
+    staging.exchange(&dir, aside)?;
+    Ok(Restored { verified, aside: Some(aside.to_owned()) })
+}
+
+/// Puts a backup in the place of a store as it is, in the version that it has.
+pub(in crate::sqlite) fn exchange(from: &Path, dir: &Path, aside: &Path) -> Result<(), StoreError> {
+    let from = fs::canonicalize(from).map_err(|source| io_error("opening", from, source))?;
+    staged(&from, dir, aside)?.exchange(dir, aside)
+}
+
+/// Copies a backup beside the store that it is to replace.
+fn staged(from: &Path, dir: &Path, aside: &Path) -> Result<Staging, StoreError> {
+    refuse(from, dir, aside)?;
+    let files = files_of(from)?;
+    let staging = Staging::begin(beside(dir, RESTORING))?;
+    room::check(staging.path(), files.iter().map(|file| file.bytes).sum())?;
+    let packs = staging.make_folder(PACKS)?;
+    for file in &files {
+        let to = staging.path().join(&file.name);
+        copy(&from.join(&file.name), &to).map_err(|source| io_error("copying", &to, source))?;
+    }
+    sync_directory(&packs)?;
+    Ok(staging)
+}
+
+fn refuse(from: &Path, dir: &Path, aside: &Path) -> Result<(), StoreError> {
+    let reason = if from.starts_with(dir) || dir.starts_with(from) {
+        "the backup is the store itself, or within it, or around it"
+    } else if aside.exists() {
+        "the name that the present store would be moved to is taken"
+    } else {
+        return Ok(());
+    };
+    Err(StoreError::Refused { what: RESTORING, path: from.display().to_string(), reason: reason.to_owned() })
+}
+
+/// A file of a store, by its path within it.
+struct StoreFile {
+    name: PathBuf,
+    bytes: u64,
+}
+
+/// Returns the files that a store is made of: the database, its log where it has one, its packs.
+fn files_of(dir: &Path) -> Result<Vec<StoreFile>, StoreError> {
+    let mut names = vec![PathBuf::from(STORE_FILE)];
+    if !dir.join(STORE_FILE).is_file() {
+        return Err(not_a_store(&dir.join(STORE_FILE), &"there is no such file"));
+    }
+    let log = PathBuf::from(format!("{STORE_FILE}-wal"));
+    names.extend(dir.join(&log).is_file().then_some(log));
+    if let Ok(entries) = fs::read_dir(dir.join(PACKS)) {
+        for entry in entries {
+            let entry = entry.map_err(|source| io_error("listing", dir, source))?;
+            let name = PathBuf::from(PACKS).join(entry.file_name());
+            names.extend(name.extension().is_some_and(|own| own == "pack").then_some(name));
+        }
+    }
+    let file = |name: PathBuf| {
+        let metadata = fs::metadata(dir.join(&name)).map_err(|source| io_error("reading", dir, source))?;
+        Ok(StoreFile { bytes: metadata.len(), name })
+    };
+    names.into_iter().map(file).collect()
+}
+
+/// Opens the copy, which brings it up to this version, and verifies all of it.
+fn verified(copy: &Path, from: &Path, options: &SqliteOptions) -> Result<Verified, StoreError> {
+    let store = SqliteStore::open(copy, options.clone())?;
+    let (mut damages, mut first) = (0, String::new());
+    let verified = store.verify(&mut |damage| {
+        if damages == 0 {
+            first = format!("{}: {}", damage.object, damage.message);
+        }
+        damages += 1;
+    })?;
+    if damages > 0 {
+        return Err(StoreError::Damaged { path: from.display().to_string(), damages, first });
+    }
+    Ok(verified)
+}
