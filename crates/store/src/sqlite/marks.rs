@@ -15,6 +15,8 @@ pub(super) const TOMBSTONE: i64 = 0;
 pub(super) const CONDEMNED_COMMIT: i64 = 1;
 /// A content that is condemned: by its row, eight bytes, the highest first.
 pub(super) const CONDEMNED_CONTENT: i64 = 2;
+/// A pack file that is to be removed: by its name.
+pub(super) const DOOMED: i64 = 3;
 /// A session or a transcript that was forgotten: by a hash that only this store can make.
 pub(super) const FORGOTTEN_SESSION: i64 = 4;
 /// The database has to be rewritten and its log emptied, because a forgetting was interrupted: the key is empty.

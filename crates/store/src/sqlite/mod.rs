@@ -104,7 +104,7 @@ impl SqliteStore {
         log.watch(&mut connection).during("opening the store")?;
         let packs = Arc::new(Packs::new(&path, Arc::clone(&options.files)));
         maintain::finish_forgetting(&mut connection, &options);
-        Ok(Self {
+        let store = Self {
             log,
             pool: Pool::new(path.clone(), options.clone(), Arc::clone(&packs)),
             group: Arc::new(Group::new(Writer::new(connection))),
@@ -112,7 +112,10 @@ impl SqliteStore {
             path,
             options,
             identity,
-        })
+        };
+        // What cannot be removed now, because it cannot be written to or another is at it, is the next one's.
+        drop(packs::finish_removal(&store.maintained()));
+        Ok(store)
     }
 
     /// Puts what a backup holds in the place of the store of a directory. The backup is copied and the copy verified

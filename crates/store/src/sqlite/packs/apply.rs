@@ -10,8 +10,10 @@ use stemmata_model::Timestamp;
 use super::blocks::encode_bases;
 use super::encode::{Base, NewBlock, NewPack};
 use crate::error::StoreError;
+use crate::pack::PackName;
 use crate::sqlite::failure::During;
 use crate::sqlite::group::Group;
+use crate::sqlite::marks::DOOMED;
 
 const MOVING: &str = "moving contents into a pack";
 
@@ -52,7 +54,7 @@ impl Applied {
                 writer.maintain(|connection| {
                     let pack_row = match row {
                         Some(known) => known,
-                        None => insert_pack(connection, pack, at)?,
+                        None => insert_pack(connection, (pack.name, pack.bytes), at)?,
                     };
                     self.move_blocks(connection, pack_row, step).map(|rows| (pack_row, rows))
                 })
@@ -123,15 +125,18 @@ fn step_length(blocks: &[NewBlock]) -> usize {
 }
 
 /// Records a file, once; a mark that it is to be removed, from an earlier life of the same bytes, goes.
-pub(super) fn insert_pack(connection: &Connection, pack: &NewPack, at: Timestamp) -> Result<i64, StoreError> {
+pub(super) fn insert_pack(
+    connection: &Connection,
+    pack: (PackName, u64),
+    at: Timestamp,
+) -> Result<i64, StoreError> {
+    let (name, bytes) = pack;
     connection
-        .execute("DELETE FROM mark WHERE kind = 3 AND key = ?1", [pack.name.0.as_slice()])
+        .execute("DELETE FROM mark WHERE kind = ?1 AND key = ?2", params![DOOMED, name.0.as_slice()])
         .during(MOVING)?;
     connection
         .prepare_cached("INSERT INTO pack (name, bytes, made_at) VALUES (?1, ?2, ?3)")
-        .and_then(|mut statement| {
-            statement.insert(params![pack.name.0, pack.bytes.cast_signed(), at.as_micros()])
-        })
+        .and_then(|mut statement| statement.insert(params![name.0, bytes.cast_signed(), at.as_micros()]))
         .during(MOVING)
 }
 

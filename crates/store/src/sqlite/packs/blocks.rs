@@ -2,6 +2,7 @@
 //!
 //! That a content has its hash is for the reader of contents to see to.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use crate::pack::PackName;
 use crate::pack::bounds::{BASE_BLOCKS_MAX, BASE_DEPTH_MAX, BASES_BYTES_MAX, BASES_MAX, BLOCK_BYTES_MAX};
 use crate::pack::format::BlockCoding;
 use crate::pack::frame;
-use crate::sqlite::failure::During;
+use crate::sqlite::failure::{During, unreadable};
 use crate::varint;
 
 const READING: &str = "looking up a block";
@@ -104,6 +105,24 @@ pub(super) fn find_block(
         })
         .during(READING)?;
     Ok(found.map(|(name, numbers, bases)| block_of(row, name, numbers, &bases)))
+}
+
+/// Returns all blocks with the rows of their packs, by their own rows. Those whose rows cannot be read fail.
+pub(super) fn block_rows(connection: &Connection) -> Result<BTreeMap<i64, (i64, BlockRow)>, StoreError> {
+    let mut statement = connection.prepare("SELECT row, pack FROM block").during(READING)?;
+    let rows: Vec<(i64, i64)> = statement
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+        .and_then(Iterator::collect)
+        .during(READING)?;
+    let mut blocks = BTreeMap::new();
+    for (row, pack) in rows {
+        match find_block(connection, row)? {
+            Some(Ok(block)) => blocks.insert(row, (pack, block)),
+            Some(Err(what)) => return Err(unreadable("block", &row, &what)),
+            None => return Err(unreadable("block.pack", &row, &"no pack")),
+        };
+    }
+    Ok(blocks)
 }
 
 fn block_of(row: i64, name: [u8; 32], numbers: [i64; 6], bases: &[u8]) -> Result<BlockRow, String> {

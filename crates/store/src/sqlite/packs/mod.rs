@@ -6,13 +6,17 @@ mod apply;
 mod blocks;
 mod cache;
 mod encode;
+mod leftovers;
 mod output;
 mod plan;
+pub(super) mod rewrite;
 mod run;
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use self::cache::{Blocks, Handles};
 use crate::error::StoreError;
@@ -20,6 +24,7 @@ use crate::files::{FileLock, Files, OpenFile};
 use crate::pack::PackName;
 
 pub(super) use self::blocks::{BlockError, Loaded};
+pub(super) use self::leftovers::{finish_removal, remove_leftovers};
 pub(super) use self::run::pack;
 
 /// The folder of packs beside the database.
@@ -30,6 +35,9 @@ const LOCK: &str = "lock";
 
 /// The file that a pack is written to before it has its name.
 const UNNAMED: &str = "new.tmp";
+
+/// The pause between two looks at the lock: packing takes seconds.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// The folder of packs, with what is kept of it in memory for all readers of a store.
 #[derive(Debug)]
@@ -58,6 +66,23 @@ impl Packs {
         self.files.lock(&path).map_err(|source| self.failure("locking", &path, source))
     }
 
+    /// Takes the lock of those who write packs, waiting for others for so long.
+    ///
+    /// # Errors
+    /// `Locked` where another one keeps it.
+    pub(super) fn lock_patiently(&self, patience_ms: u64) -> Result<Box<dyn FileLock>, StoreError> {
+        let started = Instant::now();
+        loop {
+            if let Some(lock) = self.lock()? {
+                return Ok(lock);
+            }
+            if started.elapsed() >= Duration::from_millis(patience_ms) {
+                return Err(StoreError::Locked { waited_ms: patience_ms });
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+
     pub(super) fn path(&self, name: PackName) -> PathBuf {
         self.folder.join(name.file())
     }
@@ -81,8 +106,7 @@ impl Packs {
 
     /// Removes a pack's file, whether it is there or not, and lets go of what is kept of it.
     fn remove(&self, name: PackName) -> Result<(), StoreError> {
-        self.handles.forget(name);
-        self.blocks.forget(name);
+        self.let_go(name);
         let path = self.path(name);
         match self.files.remove(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -90,6 +114,12 @@ impl Packs {
             }
             Ok(()) | Err(_) => Ok(()),
         }
+    }
+
+    /// Forgets what is kept in memory of a pack.
+    fn let_go(&self, name: PackName) {
+        self.handles.forget(name);
+        self.blocks.forget(name);
     }
 
     fn failure(&self, operation: &'static str, path: &Path, source: io::Error) -> StoreError {

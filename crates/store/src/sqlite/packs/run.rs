@@ -6,6 +6,7 @@ use rusqlite::Connection;
 
 use super::apply::Applied;
 use super::encode::Encoder;
+use super::leftovers::remove_leftovers;
 use super::plan::{self, Plan};
 use crate::error::StoreError;
 use crate::maintain::pack::{PackOptions, Packed};
@@ -25,6 +26,7 @@ pub(in crate::sqlite) fn pack(store: &Maintained<'_>, options: &PackOptions) -> 
         packed.busy = true;
         return Ok(packed);
     };
+    remove_leftovers(store)?;
     let plan = read_plan(store)?;
     let mut blocks = plan::cut(&plan.strands).into_iter();
     let mut encoder = Encoder::new(store.packs, options.level.unwrap_or(frame::LEVEL));

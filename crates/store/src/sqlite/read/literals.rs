@@ -60,6 +60,16 @@ pub(in crate::sqlite) enum Failure {
     Store(StoreError),
 }
 
+impl std::fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Absent => formatter.write_str("it is gone"),
+            Self::Damaged(what) => formatter.write_str(what),
+            Self::Store(error) => error.fmt(formatter),
+        }
+    }
+}
+
 impl Failure {
     /// Names the content that was asked for.
     pub(in crate::sqlite) fn of(self, artifact: ArtifactId) -> StoreError {

@@ -1,0 +1,104 @@
+//! Files in the folder of packs that no row names: those that were replaced, and what a crash left.
+//!
+//! Only who holds the lock of packs removes any: a file that another process is about to name is none of these.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use rusqlite::Connection;
+
+use super::{Packs, UNNAMED};
+use crate::error::StoreError;
+use crate::pack::PackName;
+use crate::sqlite::Maintained;
+use crate::sqlite::failure::During;
+use crate::sqlite::marks::DOOMED;
+
+const LOOKING: &str = "looking for packs that are to be removed";
+
+/// Removes every pack file that no row names, and the marks of those that were to be removed. The caller holds
+/// the lock of packs. Returns how many files went.
+pub(in crate::sqlite) fn remove_leftovers(store: &Maintained<'_>) -> Result<u64, StoreError> {
+    let packs = store.packs;
+    let (named, doomed) =
+        store.pool.reader()?.within_read(|connection| Ok((names(connection)?, doomed(connection)?)))?;
+    let mut removed = 0;
+    for file in packs.list()? {
+        let is_left = match PackName::of_file(&file) {
+            Some(name) => !named.contains(&name),
+            None => file == UNNAMED,
+        };
+        if is_left {
+            match PackName::of_file(&file) {
+                Some(name) => packs.remove(name)?,
+                None => packs.remove_file(&file)?,
+            }
+            removed += 1;
+        }
+    }
+    if removed > 0 {
+        packs.sync()?;
+    }
+    for name in &doomed {
+        packs.let_go(*name);
+    }
+    if !doomed.is_empty() {
+        // Only now that the files are gone for good.
+        store.group.with_writer(|writer| {
+            writer.maintain(|connection| {
+                for name in &doomed {
+                    connection
+                        .prepare_cached("DELETE FROM mark WHERE kind = ?1 AND key = ?2")
+                        .and_then(|mut statement| statement.execute((DOOMED, name.0.as_slice())))
+                        .during(LOOKING)?;
+                }
+                Ok(())
+            })
+        })?;
+    }
+    Ok(removed)
+}
+
+/// Finishes what a crash left, where nobody else is at it: for opening a store. Costs one look where there is
+/// nothing to do.
+pub(in crate::sqlite) fn finish_removal(store: &Maintained<'_>) -> Result<(), StoreError> {
+    if store.pool.reader()?.within_read(doomed)?.is_empty() {
+        return Ok(());
+    }
+    if let Some(_lock) = store.packs.lock()? {
+        remove_leftovers(store)?;
+    }
+    Ok(())
+}
+
+fn names(connection: &Connection) -> Result<BTreeSet<PackName>, StoreError> {
+    let mut statement = connection.prepare("SELECT name FROM pack").during(LOOKING)?;
+    let rows = statement.query_map([], |row| Ok(PackName(row.get(0)?))).during(LOOKING)?;
+    rows.collect::<rusqlite::Result<_>>().during(LOOKING)
+}
+
+fn doomed(connection: &Connection) -> Result<Vec<PackName>, StoreError> {
+    let mut statement = connection.prepare_cached("SELECT key FROM mark WHERE kind = ?1").during(LOOKING)?;
+    let rows = statement.query_map([DOOMED], |row| Ok(PackName(row.get(0)?))).during(LOOKING)?;
+    rows.collect::<rusqlite::Result<_>>().during(LOOKING)
+}
+
+impl Packs {
+    /// Returns the names of files in the folder; none where there is no folder.
+    pub(super) fn list(&self) -> Result<Vec<String>, StoreError> {
+        match self.files.list(&self.folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            listed => listed.map_err(|source| self.failure("listing", &self.folder, source)),
+        }
+    }
+
+    fn remove_file(&self, file: &str) -> Result<(), StoreError> {
+        let path = self.folder.join(file);
+        self.files.remove(&path).map_err(|source| self.failure("removing", &path, source))
+    }
+
+    fn sync(&self) -> Result<(), StoreError> {
+        let synced = self.files.sync_directory(&self.folder);
+        synced.map_err(|source| self.failure("syncing", &self.folder, source))
+    }
+}
