@@ -63,6 +63,8 @@ fn command(app: &App, command: Command) -> Result<Exit, CliError> {
         Command::Tag(args) => commands::tag::run(app, &args),
         Command::Pin(args) => commands::pin::run(app, &args, true),
         Command::Unpin(args) => commands::pin::run(app, &args, false),
+        Command::Forget(args) => commands::forget::run(app, &args),
+        Command::Gc(args) => commands::gc::run(app, &args),
         Command::Verify(_) => commands::verify::run(app),
         Command::Du(_) => commands::du::run(app),
         Command::Backup(args) => commands::backup::run(app, &args),

@@ -6,6 +6,7 @@ pub(crate) mod annotate;
 pub(crate) mod browse;
 pub(crate) mod capture;
 pub(crate) mod give;
+pub(crate) mod keep;
 pub(crate) mod maintain;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -137,6 +138,10 @@ pub(crate) enum Command {
     Pin(annotate::Pin),
     /// End the protection of a commit
     Unpin(annotate::Pin),
+    /// Let go of a session, a commit or a project, for good
+    Forget(keep::Forget),
+    /// Let go of what retention says and of what nobody needs, and pack the rest
+    Gc(keep::Gc),
     /// Recompute every hash and look up every reference
     Verify(maintain::Verify),
     /// Show how many bytes were captured and how many they take
@@ -183,6 +188,8 @@ impl Command {
             Self::Tag(_) => "tag",
             Self::Pin(_) => "pin",
             Self::Unpin(_) => "unpin",
+            Self::Forget(_) => "forget",
+            Self::Gc(_) => "gc",
             Self::Verify(_) => "verify",
             Self::Du(_) => "du",
             Self::Backup(_) => "backup",

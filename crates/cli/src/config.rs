@@ -20,6 +20,8 @@ const FILE_BYTES_MAX: u64 = 1024 * 1024;
 pub(crate) enum Key {
     /// `capture.granularity`
     Granularity,
+    /// `gc.grace_days`
+    GraceDays,
     /// `identity.user`
     User,
     /// `identity.machine_label`
@@ -30,6 +32,16 @@ pub(crate) enum Key {
     Color,
     /// `output.pager`
     Pager,
+    /// `retention.keep_last`
+    KeepLast,
+    /// `retention.projects`
+    RetentionProjects,
+    /// `retention.provisional_days`
+    ProvisionalDays,
+    /// `retention.sessions_days`
+    SessionsDays,
+    /// `retention.subagents_days`
+    SubagentsDays,
     /// `store.wait_ms`
     WaitMs,
 }
@@ -45,17 +57,25 @@ pub(crate) enum Shape {
     Choice(&'static [&'static str]),
     /// What `Granularity` reads.
     Granularity,
+    /// A list of `PATH=DAYS`.
+    ProjectDays,
 }
 
 impl Key {
     /// All keys, in the order they are shown.
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Granularity,
+        Self::GraceDays,
         Self::User,
         Self::MachineLabel,
         Self::Threads,
         Self::Color,
         Self::Pager,
+        Self::KeepLast,
+        Self::RetentionProjects,
+        Self::ProvisionalDays,
+        Self::SessionsDays,
+        Self::SubagentsDays,
         Self::WaitMs,
     ];
 
@@ -63,11 +83,17 @@ impl Key {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Granularity => "capture.granularity",
+            Self::GraceDays => "gc.grace_days",
             Self::User => "identity.user",
             Self::MachineLabel => "identity.machine_label",
             Self::Threads => "import.threads",
             Self::Color => "output.color",
             Self::Pager => "output.pager",
+            Self::KeepLast => "retention.keep_last",
+            Self::RetentionProjects => "retention.projects",
+            Self::ProvisionalDays => "retention.provisional_days",
+            Self::SessionsDays => "retention.sessions_days",
+            Self::SubagentsDays => "retention.subagents_days",
             Self::WaitMs => "store.wait_ms",
         }
     }
@@ -81,6 +107,12 @@ impl Key {
             Self::Threads => "STEMMATA_IMPORT_THREADS",
             Self::Color => "STEMMATA_COLOR",
             Self::Pager => "STEMMATA_PAGER",
+            Self::GraceDays => "STEMMATA_GC_GRACE_DAYS",
+            Self::KeepLast => "STEMMATA_RETENTION_KEEP_LAST",
+            Self::RetentionProjects => "STEMMATA_RETENTION_PROJECTS",
+            Self::ProvisionalDays => "STEMMATA_RETENTION_PROVISIONAL_DAYS",
+            Self::SessionsDays => "STEMMATA_RETENTION_SESSIONS_DAYS",
+            Self::SubagentsDays => "STEMMATA_RETENTION_SUBAGENTS_DAYS",
             Self::WaitMs => "STEMMATA_STORE_WAIT_MS",
         }
     }
@@ -91,7 +123,16 @@ impl Key {
             Self::Granularity => Some("--granularity"),
             Self::Threads => Some("--threads"),
             Self::Color => Some("--color"),
-            Self::User | Self::MachineLabel | Self::Pager | Self::WaitMs => None,
+            Self::GraceDays => Some("--grace-days"),
+            Self::User
+            | Self::MachineLabel
+            | Self::Pager
+            | Self::WaitMs
+            | Self::KeepLast
+            | Self::RetentionProjects
+            | Self::ProvisionalDays
+            | Self::SessionsDays
+            | Self::SubagentsDays => None,
         }
     }
 
@@ -110,6 +151,18 @@ impl Key {
                 "What long output of `log`, `list`, `history`, `tree`, `show` and `diff` goes through on a \
                  terminal: a command, or `never`."
             }
+            Self::GraceDays => "How many days something stays condemned before `gc` deletes it.",
+            Self::KeepLast => {
+                "How many sessions of each project, the latest ones, are kept however old they are."
+            }
+            Self::RetentionProjects => {
+                "Projects with days of their own, as a list `PATH=DAYS,PATH=DAYS`; the longest path that holds a session counts."
+            }
+            Self::ProvisionalDays => {
+                "Days that an early look at an open turn is kept, where nothing goes on from it."
+            }
+            Self::SessionsDays => "Days after its last record that a session is kept.",
+            Self::SubagentsDays => "Days after its last record that a subagent's session is kept.",
             Self::WaitMs => {
                 "How long a command waits for another process that holds the store, in milliseconds."
             }
@@ -122,6 +175,12 @@ impl Key {
             Self::Granularity => Shape::Granularity,
             Self::User | Self::MachineLabel | Self::Pager => Shape::Text,
             Self::Threads => Shape::Number { min: 1, max: 64 },
+            Self::GraceDays => Shape::Number { min: 0, max: 3650 },
+            Self::KeepLast => Shape::Number { min: 0, max: 1_000_000 },
+            Self::RetentionProjects => Shape::ProjectDays,
+            Self::ProvisionalDays => Shape::Number { min: 1, max: 36_500 },
+            Self::SessionsDays => Shape::Number { min: 1, max: 36_500 },
+            Self::SubagentsDays => Shape::Number { min: 1, max: 36_500 },
             Self::WaitMs => Shape::Number { min: 0, max: 3_600_000 },
             Self::Color => Shape::Choice(&["auto", "always", "never"]),
         }
@@ -136,6 +195,12 @@ impl Key {
             Self::Threads => "the number of processors, at most 8",
             Self::Color => "`auto`",
             Self::Pager => "`$PAGER`, else `less -FRX`",
+            Self::GraceDays => "`14`",
+            Self::KeepLast => "`0`",
+            Self::RetentionProjects => "none",
+            Self::ProvisionalDays => "for ever",
+            Self::SessionsDays => "for ever",
+            Self::SubagentsDays => "as long as the session it belongs to",
             Self::WaitMs => "`10000`",
         }
     }
@@ -162,11 +227,26 @@ impl Key {
             Shape::Choice(words) => {
                 Err(format!("`{}` is one of {}, not `{value}`", self.name(), words.join(", ")))
             }
+            Shape::ProjectDays => value
+                .split(',')
+                .map(str::trim)
+                .filter(|part| !part.is_empty())
+                .try_for_each(|part| project_days(part).map(drop)),
             Shape::Granularity => {
                 value.parse::<stemmata_model::Granularity>().map(drop).map_err(|error| error.to_string())
             }
         }
     }
+}
+
+/// Reads `PATH=DAYS`.
+pub(crate) fn project_days(text: &str) -> Result<(&str, u32), String> {
+    text.rsplit_once('=')
+        .filter(|(path, _)| !path.is_empty())
+        .and_then(|(path, days)| {
+            Some((path, days.trim().parse::<u32>().ok().filter(|days| *days <= 36_500)?))
+        })
+        .ok_or_else(|| format!("`retention.projects` is a list of `PATH=DAYS`, and `{text}` is none"))
 }
 
 /// Where a value comes from.
@@ -328,6 +408,7 @@ fn defaults(environment: &Environment) -> Vec<(Key, String)> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
     vec![
         (Key::Granularity, "turn".to_owned()),
+        (Key::GraceDays, "14".to_owned()),
         (Key::User, crate::home::label_of(user.as_deref().unwrap_or("user"))),
         (Key::Threads, threads.to_string()),
         (Key::WaitMs, SqliteOptions::default().busy_timeout_ms.to_string()),

@@ -3,12 +3,15 @@
 pub(crate) mod annotate;
 pub(crate) mod at;
 pub(crate) mod checkpoint;
+pub(crate) mod collect;
 pub(crate) mod compact;
+pub(crate) mod copies;
 pub(crate) mod count;
 pub(crate) mod current;
 pub(crate) mod diff;
 pub(crate) mod entries;
 pub(crate) mod find;
+pub(crate) mod forget;
 pub(crate) mod history;
 pub(crate) mod materialize;
 pub(crate) mod native;

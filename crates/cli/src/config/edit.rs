@@ -54,7 +54,7 @@ fn place(lines: &[String], section: &str, name: &str) -> Place {
 fn literal(key: Key, value: &str) -> String {
     match key.shape() {
         Shape::Number { .. } => value.to_owned(),
-        Shape::Text | Shape::Choice(_) | Shape::Granularity => {
+        Shape::Text | Shape::Choice(_) | Shape::Granularity | Shape::ProjectDays => {
             toml::Value::String(value.to_owned()).to_string()
         }
     }

@@ -5,6 +5,7 @@
 mod commit;
 mod context;
 mod import;
+mod keep;
 mod maintain;
 mod session;
 
@@ -16,6 +17,9 @@ pub(crate) use context::{
     Uncompacted,
 };
 pub(crate) use import::{Failure, Import, Imported, Note, Totals};
+pub(crate) use keep::{
+    CollectedAmount, Forget, ForgetBranch, ForgetCopy, Gc, Kept, RetiredSession, Unforgotten,
+};
 pub(crate) use maintain::{
     BackedUp, ConfigEntry, ConfigPath, ConfigValue, Configuration, Damage, Du, Home, Pending, Restored,
     Status, Verify,
@@ -194,6 +198,9 @@ pub(crate) const PRINTED: &[Printed] = &[
     Printed { command: "tag", shape: Changed::SHAPE },
     Printed { command: "pin", shape: Changed::SHAPE },
     Printed { command: "unpin", shape: Changed::SHAPE },
+    Printed { command: "forget", shape: Forget::SHAPE },
+    Printed { command: "forget --undo", shape: Unforgotten::SHAPE },
+    Printed { command: "gc", shape: Gc::SHAPE },
     Printed { command: "verify", shape: Verify::SHAPE },
     Printed { command: "du", shape: Du::SHAPE },
     Printed { command: "backup", shape: BackedUp::SHAPE },
@@ -224,6 +231,11 @@ pub(crate) const INNER: &[Shape] = &[
     Note::SHAPE,
     Reparented::SHAPE,
     LostEntry::SHAPE,
+    Kept::SHAPE,
+    ForgetBranch::SHAPE,
+    ForgetCopy::SHAPE,
+    RetiredSession::SHAPE,
+    CollectedAmount::SHAPE,
     Damage::SHAPE,
     Home::SHAPE,
     Pending::SHAPE,

@@ -7,7 +7,8 @@ use stemmata_model::{
     Timestamp, Trigger, artifact_id,
 };
 use stemmata_runtimes::adapter::{Adapter, SegmentFacts, Splitter};
-use stemmata_store::{BatchOutcome, ContentPart, NewCommit, NewContent, Write};
+use stemmata_store::maintain::forget::Tombstone;
+use stemmata_store::{BatchOutcome, ContentPart, NewCommit, NewContent, StoreError, Write};
 
 use crate::capture::anchors::News;
 use crate::capture::cursor::{PROVISIONAL_MAX, Provisional};
@@ -66,6 +67,8 @@ pub(crate) struct Ingest<'e> {
     splitter: Box<dyn Splitter>,
     sighting: Sighting,
     rules: RulesHash,
+    /// Whether commits are looked up among what was forgotten.
+    is_careful: bool,
     start: Start,
     segment: OpenSegment,
     earlier: Option<Earlier>,
@@ -95,6 +98,7 @@ impl<'e> Ingest<'e> {
             splitter,
             sighting,
             rules: engine.rules().0,
+            is_careful: false,
             start,
             segment: OpenSegment::default(),
             earlier: None,
@@ -107,6 +111,12 @@ impl<'e> Ingest<'e> {
             outcome: BatchOutcome::default(),
             news: News::default(),
         }
+    }
+
+    /// Has each commit looked up among what was forgotten, before anything of it is stored.
+    pub(crate) const fn careful(mut self, is_careful: bool) -> Self {
+        self.is_careful = is_careful;
+        self
     }
 
     /// Says what an earlier reading left, so that it is continued or told apart.
@@ -238,6 +248,9 @@ impl<'e> Ingest<'e> {
     /// stored again, however often an open turn is looked at.
     fn head_of(&self, segment: &OpenSegment) -> Result<Option<Head>> {
         for known in self.start.provisional.iter().rev() {
+            if self.is_hole(known.commit)? {
+                continue;
+            }
             if let Some(artifact) = content_ahead(self.engine, known, segment)? {
                 return Ok(Some(Head { artifact, bytes: known.bytes }));
             }
@@ -248,11 +261,19 @@ impl<'e> Ingest<'e> {
     fn push_commit(&mut self, made: Made) -> Result<CommitId> {
         let Made { native, in_memory, facts, closure, raw_bytes } = made;
         let native_id = native.artifact;
-        self.pending_bytes += native.bytes;
-        self.pending.push(native.write);
-        let artifact = match facts.commit_type {
-            CommitType::Compaction => self.compaction_artifact(native_id, in_memory)?,
-            CommitType::Delta | CommitType::Snapshot { .. } => native_id,
+        let (artifact, contents) = match (facts.commit_type, in_memory) {
+            (CommitType::Compaction, Some(bytes)) => {
+                self.flush(Vec::new())?;
+                let (artifact, composed) = self.compaction_artifact(native_id, &bytes)?;
+                (artifact, std::iter::once(native.write).chain(composed).collect())
+            }
+            (CommitType::Compaction, None) => {
+                self.flush(vec![native.write])?;
+                let bytes = read_whole(self.engine, native_id)?;
+                let (artifact, composed) = self.compaction_artifact(native_id, &bytes)?;
+                (artifact, composed.into_iter().collect())
+            }
+            (CommitType::Delta | CommitType::Snapshot { .. }, _) => (native_id, vec![native.write]),
         };
         let parent_time = self.start.parent.map_or(Timestamp::EPOCH, |(_, time)| time);
         let core = CommitCore {
@@ -276,10 +297,16 @@ impl<'e> Ingest<'e> {
             length: raw_bytes,
             ..source
         });
+        let was_forgotten = self.is_careful && self.was_forgotten(id)?;
         if closure == Closure::Closed {
             self.root.get_or_insert(id);
             self.start.parent = Some((id, core.created_at));
         }
+        if was_forgotten {
+            return Ok(id);
+        }
+        self.pending_bytes += native.bytes;
+        self.pending.extend::<Vec<Write>>(contents);
         self.pending.push(Write::Commit(NewCommit {
             core,
             rules: self.rules,
@@ -290,20 +317,35 @@ impl<'e> Ingest<'e> {
         Ok(id)
     }
 
+    /// Returns whether a commit was forgotten and its hole is still there, so that the chain goes on behind it.
+    ///
+    /// # Errors
+    /// `Forgotten` where nothing is there to go on from.
+    fn was_forgotten(&mut self, id: CommitId) -> Result<bool> {
+        if self.engine.store.tombstones(&[Tombstone::Commit(id)])?.is_empty() {
+            return Ok(false);
+        }
+        if !self.is_hole(id)? {
+            return Err(StoreError::Forgotten(id).into());
+        }
+        let text = format!("{id} was forgotten and was not taken in again; what follows it was");
+        self.note(Note::new(NoteCode::Forgotten, text));
+        Ok(true)
+    }
+
+    fn is_hole(&self, id: CommitId) -> Result<bool> {
+        Ok(self.engine.store.commit(id)?.is_some_and(|commit| commit.closure == Closure::Forgotten))
+    }
+
     /// Builds what stands for everything before: the boundary, the summary and the records that it preserves.
     fn compaction_artifact(
         &mut self,
         native_id: ArtifactId,
-        in_memory: Option<Vec<u8>>,
-    ) -> Result<ArtifactId> {
-        self.flush(Vec::new())?;
-        let native = match in_memory {
-            Some(native) => native,
-            None => read_whole(self.engine, native_id)?,
-        };
+        native: &[u8],
+    ) -> Result<(ArtifactId, Option<Write>)> {
         let parent = self.start.parent.map(|(id, _)| id);
         let mut earlier = ChainSegments::new(self.engine, parent, None);
-        let plan = self.adapter.plan_compaction(&native, &mut earlier).map_err(source_error)?;
+        let plan = self.adapter.plan_compaction(native, &mut earlier).map_err(source_error)?;
         for note in plan.notes {
             self.note(note);
         }
@@ -316,7 +358,7 @@ impl<'e> Ingest<'e> {
                 Some(number) => Some((earlier.content(number).0, earlier.load(number)?.unwrap_or_default())),
             };
             let (of, whole) =
-                loaded.as_ref().map_or((native_id, native.as_slice()), |(of, whole)| (*of, whole.as_slice()));
+                loaded.as_ref().map_or((native_id, native), |(of, whole)| (*of, whole.as_slice()));
             let range = slice(whole, piece.offset, piece.length).ok_or_else(|| EngineError::Refused {
                 what: "a compaction",
                 reasons: vec!["it points outside its chain".to_owned()],
@@ -325,10 +367,8 @@ impl<'e> Ingest<'e> {
             parts.push(ContentPart::Slice { of, offset: piece.offset, length: piece.length });
         }
         let id = artifact_id(&bytes);
-        if id != native_id {
-            self.pending.push(Write::Content(NewContent::composed(id, parts)));
-        }
-        Ok(id)
+        let composed = (id != native_id).then(|| Write::Content(NewContent::composed(id, parts)));
+        Ok((id, composed))
     }
 
     /// Commits what stands after the last closed boundary as a provisional leaf. Returns its id, or none when

@@ -99,8 +99,13 @@ impl Engine {
             }
             _ => None,
         };
+        let mut relation = relation;
         if relation == Some(Relation::Rewritten) {
             again = Some(Again::Rewritten);
+        }
+        // What retention let go is read again when there is more of it.
+        if relation == Some(Relation::Grown) && !self.has_tip(cursor.as_ref())? {
+            (relation, again) = (Some(Relation::Rewritten), Some(Again::Forgotten));
         }
         let known = cursor.as_ref().and_then(adapter_of).filter(|_| again.is_none());
         let adapter = match known {
@@ -155,7 +160,7 @@ impl Engine {
                 raw_bytes: cursor.closed_bytes,
                 line: cursor.closed_line,
                 totals: cursor.totals,
-                provisional: cursor.provisional.clone(),
+                provisional: self.that_are_there(&cursor.provisional)?,
                 redacted_bytes: cursor.redacted_bytes,
             });
         }
@@ -169,6 +174,24 @@ impl Engine {
             totals: self.totals_of(placement.ctx)?,
             ..Start::default()
         })
+    }
+
+    fn has_tip(&self, cursor: Option<&Cursor>) -> Result<bool> {
+        match cursor.and_then(|cursor| cursor.tip) {
+            Some(tip) => Ok(self.store.commit(tip)?.is_some()),
+            None => Ok(true),
+        }
+    }
+
+    /// Returns the provisional commits that are there: retention may have let some go.
+    fn that_are_there(&self, provisional: &[Provisional]) -> Result<Vec<Provisional>> {
+        let mut there = Vec::new();
+        for known in provisional {
+            if self.store.commit(known.commit)?.is_some() {
+                there.push(known.clone());
+            }
+        }
+        Ok(there)
     }
 
     fn parent(&self, id: CommitId) -> Result<(CommitId, stemmata_model::Timestamp)> {
@@ -196,7 +219,10 @@ impl Engine {
             return Ok(None);
         }
         if let Some(cursor) = &prepared.cursor {
-            return Ok(Some(Earlier::new(cursor.tip, cursor.provisional.clone())));
+            if !self.has_tip(Some(cursor))? {
+                return Ok(None);
+            }
+            return Ok(Some(Earlier::new(cursor.tip, self.that_are_there(&cursor.provisional)?)));
         }
         let Some(tip) = prepared.previous.as_ref().and_then(|known| known.tip) else { return Ok(None) };
         let Some(commit) = self.store.commit(tip)? else { return Ok(None) };

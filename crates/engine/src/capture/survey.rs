@@ -4,6 +4,8 @@
 
 use std::path::PathBuf;
 
+use stemmata_store::maintain::forget::Tombstone;
+
 use crate::capture::cursor::{Cursor, FileStamp};
 use crate::capture::homes::{FoundFile, find};
 use crate::capture::reading::detect_at;
@@ -50,7 +52,11 @@ impl Engine {
     }
 
     fn state_of(&self, file: &FoundFile) -> Result<FileState> {
-        let cursor = self.store.cursor(&self.session_key(&file.path))?;
+        let key = self.session_key(&file.path);
+        let cursor = self.store.cursor(&key)?;
+        if cursor.is_none() && !self.store.tombstones(&[Tombstone::Transcript(key)])?.is_empty() {
+            return Ok(FileState::Other);
+        }
         let Some(cursor) = cursor.and_then(|bytes| Cursor::decode(&bytes)) else {
             return match detect_at(&file.path) {
                 Ok(_) => Ok(FileState::New),

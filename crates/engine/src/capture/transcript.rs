@@ -3,14 +3,15 @@
 use std::path::Path;
 
 use stemmata_model::{
-    CommitId, Counts, Granularity, Note, SessionId, Sighting, Source, Template, ThreadId, TicketId,
+    CommitId, Counts, Granularity, Note, NoteCode, SessionId, Sighting, Source, Template, ThreadId, TicketId,
     Timestamp, Trigger,
 };
 use stemmata_runtimes::adapter::{Adapter, SegmentFacts};
+use stemmata_store::maintain::forget::Tombstone;
 use stemmata_store::{Link, LinkKind, Session, SessionKey, SessionOrigin, StoreError, Write};
 
 use crate::capture::cursor::{Cursor, FileStamp, OpenFile, Relation, Windows};
-use crate::capture::ingest::Ingest;
+use crate::capture::ingest::{Ingest, Start};
 use crate::capture::lines::Lines;
 use crate::capture::reading::{Prepared, head};
 use crate::chain::walk::Walk;
@@ -90,26 +91,78 @@ impl Engine {
     /// `NotATranscript` for a file of no known format, `Io` and `LineTooLong` with the place, store errors.
     /// What was handed to the store before an error stays, and the next capture goes on from there.
     pub fn capture(&self, path: &Path, options: &CaptureOptions) -> Result<Captured> {
+        let mut is_careful = false;
         for _ in 1..ATTEMPTS_MAX {
-            match self.capture_once(path, options) {
+            match self.capture_once(path, options, is_careful) {
                 Err(EngineError::Store(StoreError::CursorMoved { .. })) => {}
+                // Commits are only looked up among what was forgotten where one of them was refused.
+                Err(EngineError::Store(StoreError::Forgotten(_))) if !is_careful => is_careful = true,
+                Err(EngineError::Store(StoreError::Forgotten(commit))) => {
+                    return self.left_alone(path, options, &commit.to_string());
+                }
                 done => return done,
             }
         }
-        self.capture_once(path, options)
+        self.capture_once(path, options, is_careful)
     }
 
-    fn capture_once(&self, path: &Path, options: &CaptureOptions) -> Result<Captured> {
+    /// Says of a transcript that was forgotten what it is, and stores nothing of it.
+    fn left_alone(&self, path: &Path, options: &CaptureOptions, what: &str) -> Result<Captured> {
+        let prepared = self.prepare(path, options)?;
+        let splitter = prepared.adapter.splitter(options.granularity, None);
+        let sighting = self.sighting(path, options, &prepared)?;
+        let ingest = Ingest::new(self, prepared.adapter, splitter, sighting, Start::default());
+        let windows = Windows::before(OpenFile { file: &prepared.file, path }, 0)?;
+        let bytes_in = prepared.stamp.length;
+        let run = Run { ingest, prepared, granularity: options.granularity, windows, expected: None };
+        let session = run.session(None, None);
+        let again = &session.session;
+        let note = format!(
+            "{what} was forgotten, so this transcript is left alone; `stemma forget --undo {again}` lets it be \
+             imported again"
+        );
+        Ok(Captured {
+            entries: 0,
+            bytes_in,
+            bytes_redacted: 0,
+            bytes_stored: 0,
+            new_commits: 0,
+            copies: Vec::new(),
+            notes: vec![Note::new(NoteCode::Forgotten, note)],
+            session,
+        })
+    }
+
+    /// Returns whether a transcript, or the session that it is, was forgotten.
+    fn is_forgotten(&self, path: &Path, options: &CaptureOptions, prepared: &Prepared) -> Result<bool> {
+        let transcript = Tombstone::Transcript(prepared.key.clone());
+        if prepared.previous.is_some() {
+            return Ok(false);
+        }
+        let session = Tombstone::Session(self.sighting(path, options, prepared)?.session);
+        Ok(!self.store.tombstones(&[transcript, session])?.is_empty())
+    }
+
+    fn capture_once(&self, path: &Path, options: &CaptureOptions, is_careful: bool) -> Result<Captured> {
         let prepared = self.prepare(path, options)?;
         if let (Some(Relation::Unchanged), Some(cursor), Some(session)) =
             (prepared.relation, &prepared.cursor, &prepared.previous)
         {
             return Ok(unchanged(session, cursor, prepared.stamp));
         }
-        self.read(path, options, prepared)
+        if self.is_forgotten(path, options, &prepared)? {
+            return self.left_alone(path, options, "this session");
+        }
+        self.read(path, options, prepared, is_careful)
     }
 
-    fn read(&self, path: &Path, options: &CaptureOptions, prepared: Prepared) -> Result<Captured> {
+    fn read(
+        &self,
+        path: &Path,
+        options: &CaptureOptions,
+        prepared: Prepared,
+        is_careful: bool,
+    ) -> Result<Captured> {
         let goes_on = prepared.goes_on();
         let granularity = match (goes_on, options.full, &prepared.previous) {
             (Some(cursor), ..) => cursor.granularity,
@@ -124,7 +177,8 @@ impl Engine {
         let windows = Windows::before(OpenFile { file: &prepared.file, path }, start.raw_bytes)?;
         let sighting = self.sighting(path, options, &prepared)?;
         let earlier = self.earlier(&prepared)?;
-        let ingest = Ingest::new(self, prepared.adapter, splitter, sighting, start).expect(earlier);
+        let ingest = Ingest::new(self, prepared.adapter, splitter, sighting, start);
+        let ingest = ingest.careful(is_careful).expect(earlier);
         let expected = prepared.stored.clone();
         let mut run = Run { ingest, prepared, granularity, windows, expected };
         if let Err(error) = self.read_lines(path, options, &mut run, lines) {

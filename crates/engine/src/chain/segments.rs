@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use stemmata_model::{ArtifactId, Commit, CommitId, CommitType, Counts};
+use stemmata_model::{ArtifactId, Closure, Commit, CommitId, CommitType, Counts};
 use stemmata_runtimes::adapter::{Segment, Segments, SourceError, segment_number};
 
 use crate::chain::walk::Walk;
@@ -29,6 +29,7 @@ pub(crate) struct ChainSegments<'e> {
     commits: Vec<Commit>,
     known: Vec<Known>,
     kept_bytes: u64,
+    hole: Option<CommitId>,
 }
 
 impl<'e> ChainSegments<'e> {
@@ -41,12 +42,18 @@ impl<'e> ChainSegments<'e> {
             commits: Vec::new(),
             known: Vec::new(),
             kept_bytes: 0,
+            hole: None,
         }
     }
 
     /// Returns the commits that were handed out, newest first.
     pub(crate) fn commits(&self) -> &[Commit] {
         &self.commits
+    }
+
+    /// Returns the commit that was forgotten and that the chain ends above, where one was met.
+    pub(crate) const fn hole(&self) -> Option<CommitId> {
+        self.hole
     }
 
     /// Returns the counts of the commit whose native content a number stands for, where `bytes` is all of it and
@@ -86,9 +93,16 @@ impl<'e> ChainSegments<'e> {
     }
 
     fn advance(&mut self) -> Result<Option<Segment>> {
+        if self.hole.is_some() {
+            return Ok(None);
+        }
         let Some(commit) = self.walk.next()? else {
             return Ok(None);
         };
+        if commit.closure == Closure::Forgotten {
+            self.hole = Some(commit.id);
+            return Ok(None);
+        }
         let native_id = commit.core.native_artifact();
         let native = read_sized(self.engine, native_id, commit.native_bytes)?;
         self.keep(native_id, &native);

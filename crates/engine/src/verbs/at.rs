@@ -63,6 +63,9 @@ impl Engine {
         let mut found: Option<Found> = None;
         let mut candidates: Vec<Candidate> = Vec::new();
         while let Some(commit) = walk.next()? {
+            if commit.closure == Closure::Forgotten {
+                continue;
+            }
             let native = read_whole(self, commit.core.native_artifact())?;
             let entries = Self::adapter(&commit.core.format, "read")?.decode(&native).entries;
             // What a snapshot restates stands above it, in its own place.

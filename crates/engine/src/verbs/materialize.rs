@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use stemmata_model::{Bytes, CommitId, Counts, EntryId, FormatId, Note, NoteCode};
+use stemmata_model::{Bytes, Closure, CommitId, Counts, EntryId, FormatId, Note, NoteCode};
 use stemmata_runtimes::adapter::{Adapter, ContextPlan, Piece, PlanStop};
 
 use crate::capture::ingest::source_error;
@@ -114,6 +114,9 @@ impl Engine {
         stop: Stop,
     ) -> Result<PlannedContext<'_>> {
         let commit = self.store.commit(ctx)?.ok_or(stemmata_store::StoreError::CommitMissing(ctx))?;
+        if commit.closure == Closure::Forgotten {
+            return Err(stemmata_store::StoreError::Forgotten(ctx).into());
+        }
         let adapter = Self::adapter(&commit.core.format, "read")?;
         if let Some(wanted) = format.filter(|wanted| **wanted != commit.core.format) {
             return Err(EngineError::Format {
@@ -196,6 +199,12 @@ impl PlannedContext<'_> {
                     "{} entries name a parent that is not there; the one before stands in",
                     self.plan.recovered
                 ),
+            ));
+        }
+        if let Some(hole) = self.chain.hole() {
+            notes.push(Note::new(
+                NoteCode::Forgotten,
+                format!("the context begins after {hole}, which was forgotten"),
             ));
         }
         Materialized {

@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use stemmata_model::{Bytes, CommitId, CommitType};
+use stemmata_model::{Bytes, Closure, CommitId, CommitType};
+use stemmata_store::StoreError;
 
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
@@ -13,11 +14,14 @@ impl Engine {
     /// the nearest snapshot, which holds a whole context of its own. Pure and streaming.
     ///
     /// # Errors
-    /// `CommitMissing`, `Corrupt` (verified before bytes are handed out), or the output's own error.
+    /// `CommitMissing`, `Forgotten` for a chain with a hole, `Corrupt` (verified before bytes are handed out), or the output's own error.
     pub fn native(&self, ctx: CommitId, out: &mut dyn Write) -> Result<Bytes> {
         let mut walk = Walk::new(self.store.as_ref(), Some(ctx));
         let mut contents = Vec::new();
         while let Some(commit) = walk.next()? {
+            if commit.closure == Closure::Forgotten {
+                return Err(StoreError::Forgotten(commit.id).into());
+            }
             contents.push(commit.core.native_artifact());
             if matches!(commit.core.commit_type, CommitType::Snapshot { .. }) {
                 break;

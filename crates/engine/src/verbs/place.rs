@@ -135,7 +135,9 @@ impl Engine {
             }
             oldest = Some(commit);
         }
-        let oldest = oldest.filter(|commit| commit.native_bytes <= ORIGIN_BYTES_MAX);
+        let oldest = oldest.filter(|commit| {
+            commit.native_bytes <= ORIGIN_BYTES_MAX && commit.closure != stemmata_model::Closure::Forgotten
+        });
         let first = oldest.map(|commit| self.entries(commit.id)).transpose()?;
         let first = first.and_then(|entries| entries.into_iter().find_map(|entry| entry.meta.cwd));
         Ok(first.or_else(|| session.and_then(|session| session.cwd)))

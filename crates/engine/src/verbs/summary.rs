@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use stemmata_model::{Commit, CommitId, CommitType, Entry, EntryKind, Part, Role, SummarySource};
+use stemmata_model::{Closure, Commit, CommitId, CommitType, Entry, EntryKind, Part, Role, SummarySource};
 use stemmata_store::StoreError;
 
 use crate::chain::segments::read_whole;
@@ -52,6 +52,10 @@ impl Engine {
         if let Some((text, source)) = self.store.annotations(commit.id)?.summary {
             return Ok(SummaryText { text, source });
         }
+        if commit.closure == Closure::Forgotten {
+            let text = format!("{} messages (forgotten)", commit.counts.messages);
+            return Ok(SummaryText { text, source: SummarySource::Heuristic });
+        }
         let text = match self.derived_summary(commit) {
             Ok(text) => text,
             Err(error) => {
@@ -93,6 +97,7 @@ fn unreadable(error: &EngineError) -> Option<String> {
     match error {
         EngineError::Format { format, .. } => Some(format!("format `{format}` is not known")),
         EngineError::Store(StoreError::ContentMissing(_)) => Some("their content is missing".to_owned()),
+        EngineError::Store(StoreError::ContentForgotten(_)) => Some("forgotten".to_owned()),
         EngineError::Store(StoreError::Corrupt { .. }) => Some("their content is damaged".to_owned()),
         _ => None,
     }

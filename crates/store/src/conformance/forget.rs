@@ -116,6 +116,9 @@ pub fn check_forget_keeps(make: Make<'_>) {
     ];
     assert_eq!(done.kept, expected);
     assert_eq!(load(&*store, branch).depth, 2);
+    let seen = store.sightings(ids[5], 10).expect("a read");
+    assert_eq!(seen.iter().map(|seen| seen.session.as_str()).collect::<Vec<_>>(), ["elsewhere"]);
+    assert_eq!(store.sightings(ids[0], 10).expect("a read"), [], "what is forgotten saw nothing");
     let tips = store.tips(&TipFilter::default(), ALL).expect("a read");
     assert_eq!(
         tips.iter().map(|tip| tip.id).collect::<Vec<_>>(),

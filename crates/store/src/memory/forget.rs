@@ -56,6 +56,12 @@ pub(super) fn forget(state: &mut State, wish: &Forget) -> Forgotten {
             state.sessions.remove(key);
             sessions += 1;
         }
+        let seen: Vec<CommitId> = state.sightings.iter().map(|(id, _)| *id).collect();
+        for id in seen {
+            let mut own = state.sightings.get(&id).cloned().unwrap_or_default();
+            own.retain(|_, sighting| key_of(sighting) != *key);
+            state.sightings.put(id, own);
+        }
         state.cursors.remove(key);
         state.placements.remove(&(key.machine.clone(), key.path.clone()));
     }

@@ -98,6 +98,7 @@ pub(in crate::sqlite) fn remove_sessions(
 ) -> Result<u64, StoreError> {
     let mut removed = 0;
     for key in sessions {
+        remove_sightings(connection, key)?;
         let values = params![key.path, key.machine.as_str()];
         let run = |sql: &str| connection.execute(sql, values);
         removed += run("DELETE FROM session WHERE path = ?1 AND machine = ?2").during(REMOVING)?;
@@ -105,6 +106,37 @@ pub(in crate::sqlite) fn remove_sessions(
         run("DELETE FROM placement WHERE path = ?1 AND machine = ?2").during(REMOVING)?;
     }
     Ok(u64::try_from(removed).expect("a count fits 64 bits"))
+}
+
+/// Removes what a session saw of commits that stay: it must not keep them when the next one goes.
+fn remove_sightings(connection: &Connection, key: &SessionKey) -> Result<(), StoreError> {
+    let api = key.path.strip_prefix("api:");
+    connection
+        .execute_batch(
+            "CREATE TEMP TABLE IF NOT EXISTS touched (row INTEGER PRIMARY KEY); DELETE FROM temp.touched;",
+        )
+        .and_then(|()| {
+            connection.execute(
+                "INSERT INTO temp.touched SELECT row FROM origin WHERE machine = ?1 \
+                 AND (path = ?2 OR path IS NULL AND session = ?3)",
+                params![key.machine.as_str(), key.path, api],
+            )
+        })
+        .during(REMOVING)?;
+    for sql in [
+        "DELETE FROM sighting_more WHERE origin IN (SELECT row FROM temp.touched)",
+        // Another origin takes the place in the commit's own row.
+        "UPDATE commits SET origin = (SELECT min(m.origin) FROM sighting_more m WHERE m.commit_row = commits.row) \
+         WHERE row IN (SELECT commit_row FROM sighting WHERE origin IN (SELECT row FROM temp.touched)) \
+         AND origin IN (SELECT row FROM temp.touched)",
+        "DELETE FROM sighting_more WHERE (commit_row, origin) IN (SELECT row, origin FROM commits \
+         WHERE row IN (SELECT commit_row FROM sighting WHERE origin IN (SELECT row FROM temp.touched)))",
+        "DELETE FROM sighting WHERE origin IN (SELECT row FROM temp.touched)",
+        "DELETE FROM origin WHERE row IN (SELECT row FROM temp.touched)",
+    ] {
+        connection.execute(sql, []).during(REMOVING)?;
+    }
+    Ok(())
 }
 
 fn name(connection: &Connection, gone: &[Row]) -> Result<(), StoreError> {

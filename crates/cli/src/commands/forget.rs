@@ -1,0 +1,239 @@
+//! `forget`: shows what would go and what still needs it, asks, and lets go.
+
+use std::io::{BufRead, Write};
+
+use stemmata_engine::{ForgetOptions, ForgetReport, ForgetTarget};
+use stemmata_store::Session;
+use stemmata_store::maintain::forget::Keep;
+
+use crate::args::keep::Forget;
+use crate::errors::{CliError, Exit};
+use crate::output::commit::ShortIds;
+use crate::output::put;
+use crate::output::session;
+use crate::output::size::{self, many};
+use crate::output::style::Style;
+use crate::output::v1;
+use crate::wiring::App;
+
+/// Lines of one kind that people see; `--json` has all.
+const LINES_MAX: usize = 10;
+
+/// Runs the command.
+pub(crate) fn run(app: &App, args: &Forget) -> Result<Exit, CliError> {
+    if let Some(text) = &args.undo {
+        return undo(app, text);
+    }
+    let target = target(app, args)?;
+    let engine = app.engine()?;
+    let options = |dry_run| -> Result<ForgetOptions, CliError> {
+        Ok(ForgetOptions {
+            everywhere: args.everywhere,
+            even_pinned: args.even_pinned,
+            dry_run,
+            by: app.principal()?,
+        })
+    };
+    let plan = engine.forget(&target, &options(true)?)?;
+    if args.dry_run {
+        return show(app, &plan, true);
+    }
+    if !args.yes {
+        if app.console.json || !app.environment.stdout_is_terminal {
+            return Err(CliError::Usage(
+                "forgetting cannot be taken back: look at it with `--dry-run`, then say `--yes`".to_owned(),
+            ));
+        }
+        app.console.text(&told(app, &plan, true)?)?;
+        if is_nothing(&plan) {
+            return Ok(Exit::Done);
+        }
+        if !asked("Forget this, for good? [y/N] ")? {
+            app.console.say("Nothing was forgotten.");
+            return Ok(Exit::Done);
+        }
+    }
+    let done = engine.forget(&target, &options(false)?)?;
+    show(app, &done, false)
+}
+
+fn target(app: &App, args: &Forget) -> Result<ForgetTarget, CliError> {
+    if let Some(project) = &args.project {
+        let path = app.environment.absolute(project);
+        return Ok(ForgetTarget::Project(path.to_string_lossy().into_owned()));
+    }
+    let reference = args.reference.as_deref().unwrap_or_default();
+    let engine = app.engine()?;
+    let path = app.environment.absolute(std::path::Path::new(reference));
+    let named = match engine.find_session(&path.to_string_lossy())? {
+        Some(session) => Some(session),
+        None => engine.find_session(reference)?,
+    };
+    match named {
+        Some(session) => Ok(ForgetTarget::Session(session.key)),
+        None => Ok(ForgetTarget::Commit(app.find(reference)?)),
+    }
+}
+
+fn undo(app: &App, text: &str) -> Result<Exit, CliError> {
+    let lifted = app.engine()?.unforget(text)?;
+    if app.console.json {
+        app.console.json(&v1::Unforgotten { lifted })?;
+    } else {
+        app.console
+            .text("It may be imported again: `stemma import` takes in what its transcript still holds.\n")?;
+    }
+    Ok(Exit::Done)
+}
+
+fn asked(question: &str) -> Result<bool, CliError> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(question.as_bytes()).and_then(|()| out.flush()).map_err(CliError::Output)?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer).map_err(CliError::Output)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+fn show(app: &App, report: &ForgetReport, dry_run: bool) -> Result<Exit, CliError> {
+    if app.console.json {
+        app.console.json(&wire(report, dry_run))?;
+    } else {
+        app.console.text(&told(app, report, dry_run)?)?;
+        if let Some(reason) = &report.forgotten.unfinished {
+            app.console.warn(&format!(
+                "some of it may still stand in the store's files: {reason}; the next `stemma` command goes on"
+            ));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn is_nothing(report: &ForgetReport) -> bool {
+    let done = &report.forgotten;
+    done.removed.is_empty() && done.cut.is_empty() && report.sessions.is_empty()
+}
+
+fn wire(report: &ForgetReport, dry_run: bool) -> v1::Forget {
+    let ids = |ids: &[stemmata_model::CommitId]| ids.iter().map(ToString::to_string).collect();
+    let name = |session: &Option<Session>| session.as_ref().map(|session| session.session.to_string());
+    let title = |session: &Option<Session>| session.as_ref().and_then(|session| session.title.clone());
+    let done = &report.forgotten;
+    v1::Forget {
+        dry_run,
+        sessions: report.sessions.iter().map(|session| session.session.to_string()).collect(),
+        removed: ids(&done.removed),
+        cut: ids(&done.cut),
+        cut_too: ids(&done.cut_too),
+        kept: done.kept.iter().map(super::gc::kept).collect(),
+        branches: report
+            .branches
+            .iter()
+            .map(|branch| v1::ForgetBranch {
+                from: branch.from.to_string(),
+                first: branch.first.map(|id| id.to_string()),
+                session_id: name(&branch.session),
+                title: title(&branch.session),
+            })
+            .collect(),
+        copies: report
+            .copies
+            .iter()
+            .map(|copy| v1::ForgetCopy {
+                root: copy.root.to_string(),
+                commits: ids(&copy.commits),
+                session_id: name(&copy.session),
+                title: title(&copy.session),
+            })
+            .collect(),
+        spared: ids(&report.spared),
+        contents: done.contents,
+        bytes: done.bytes,
+        unfinished: done.unfinished.clone(),
+    }
+}
+
+fn told(app: &App, report: &ForgetReport, dry_run: bool) -> Result<String, CliError> {
+    let done = &report.forgotten;
+    let mut text = String::new();
+    for one in report.sessions.iter().take(LINES_MAX) {
+        put!(text, "{}  {}\n", Style::Id.paint(&session::short(one)), session::title(one));
+    }
+    if report.sessions.len() > LINES_MAX {
+        put!(text, "… and {} more\n", report.sessions.len() - LINES_MAX);
+    }
+    if is_nothing(report) {
+        put!(text, "Nothing {} forgotten.\n", if dry_run { "would be" } else { "was" });
+    } else {
+        let verb = if dry_run { "Would forget" } else { "Forgot" };
+        put!(
+            text,
+            "{}: {}, {} of content",
+            Style::Warning.paint(verb),
+            many(count(done.removed.len() + done.cut.len() + done.cut_too.len()), "commit"),
+            size::bytes(done.bytes)
+        );
+        if !done.cut.is_empty() {
+            put!(text, "; {} a hole in the chain", stay(count(done.cut.len() + done.cut_too.len())));
+        }
+        text.push('\n');
+    }
+    let keeps = |reason: Keep| done.kept.iter().filter(|kept| kept.because == reason).count();
+    for (reason, words) in [
+        (Keep::Child, "needed by what goes on from them"),
+        (Keep::Session, "part of other sessions"),
+        (Keep::Ticket, "referred to by a ticket or a thread"),
+        (Keep::Pin, "pinned"),
+        (Keep::Tag, "tagged"),
+    ] {
+        if keeps(reason) > 0 {
+            put!(text, "Stays: {}, {words}\n", many(count(keeps(reason)), "commit"));
+        }
+    }
+    text.push_str(&told_others(app, report)?);
+    let holds_on = !done.kept.is_empty() || (!report.copies.is_empty() && done.cut.is_empty());
+    if dry_run && holds_on {
+        put!(text, "{}: `--everywhere` cuts it out of branches and copies too\n", Style::Hint.paint("hint"));
+    }
+    Ok(text)
+}
+
+fn told_others(app: &App, report: &ForgetReport) -> Result<String, CliError> {
+    let mut text = String::new();
+    let engine = app.engine()?;
+    let named: Vec<_> = report.branches.iter().map(|branch| branch.from).collect();
+    let known: Vec<_> = named.into_iter().take(LINES_MAX).collect();
+    let ids = ShortIds::of(engine, &known)?;
+    for branch in report.branches.iter().take(LINES_MAX) {
+        put!(text, "  branch from {}  {}\n", ids.text(branch.from), whose(branch.session.as_ref()));
+    }
+    if report.branches.len() > LINES_MAX {
+        put!(text, "  … and {} more branches\n", report.branches.len() - LINES_MAX);
+    }
+    for copy in report.copies.iter().take(LINES_MAX) {
+        let shared = many(count(copy.commits.len()), "commit");
+        put!(text, "  the same entries in {shared}  {}\n", whose(copy.session.as_ref()));
+    }
+    if report.copies.len() > LINES_MAX {
+        put!(text, "  … and {} more copies\n", report.copies.len() - LINES_MAX);
+    }
+    if !report.spared.is_empty() {
+        let spared = many(count(report.spared.len()), "commit");
+        put!(text, "Spared: {spared} of them, pinned or tagged (`--even-pinned`)\n");
+    }
+    Ok(text)
+}
+
+fn whose(owner: Option<&Session>) -> String {
+    owner.map_or_else(
+        || "(no session)".to_owned(),
+        |owner| format!("{}  {}", session::short(owner), session::title(owner)),
+    )
+}
+
+fn stay(holes: u64) -> String {
+    if holes == 1 { "1 stays as".to_owned() } else { format!("{holes} stay, each as") }
+}
+
+fn count(length: usize) -> u64 {
+    u64::try_from(length).unwrap_or(u64::MAX)
+}

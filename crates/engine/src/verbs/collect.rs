@@ -1,0 +1,191 @@
+//! `gc`: has the store collect what retention lets go and what nobody needs.
+//!
+//! Which sessions are old enough is decided in `retention`, what still needs them by the store.
+
+use std::collections::HashSet;
+
+use stemmata_model::{Closure, CommitId, SessionId};
+use stemmata_store::maintain::collect::{Collect, Collected};
+use stemmata_store::{Page, Session, SessionFilter, SessionOrigin};
+
+use crate::capture::cursor::{Cursor, FileStamp};
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::retention::{DAY_US, RetentionRules, SessionAge, is_older, retired};
+
+/// Commits that are looked at in one page.
+const PAGE_COMMITS: usize = 1_000;
+
+/// Sightings of one commit that are looked at.
+const SIGHTINGS_MAX: usize = 1_000;
+
+/// How to collect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CollectOptions {
+    /// What is retired.
+    pub rules: RetentionRules,
+    /// Days that something stays condemned before it is deleted.
+    pub grace_days: u32,
+    /// Find out what would happen, and change nothing.
+    pub dry_run: bool,
+}
+
+/// A session that is let go.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RetiredSession {
+    /// The session.
+    pub session: Session,
+    /// Why.
+    pub because: String,
+}
+
+/// What was collected, or would be.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CollectReport {
+    /// Sessions that retention lets go.
+    pub retired: Vec<RetiredSession>,
+    /// Early looks at open turns that it lets go.
+    pub provisional: u64,
+    /// What the store did.
+    pub collected: Collected,
+}
+
+impl Engine {
+    /// Condemns what retention lets go and what nobody needs, and deletes what was condemned long enough ago.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn collect(&self, options: &CollectOptions) -> Result<CollectReport> {
+        let now = self.clock.now();
+        let sessions = self.all_sessions()?;
+        let ages: Vec<SessionAge> =
+            sessions.iter().map(|session| self.age_of(session)).collect::<Result<_>>()?;
+        let chosen = retired(&options.rules, now, &ages);
+        let places: HashSet<usize> = chosen.iter().map(|(place, _)| *place).collect();
+        let (gone, kept): (Vec<_>, Vec<_>) =
+            sessions.into_iter().enumerate().partition(|(place, _)| places.contains(place));
+        let gone: Vec<Session> = gone.into_iter().map(|(_, session)| session).collect();
+        let kept: Vec<Session> = kept.into_iter().map(|(_, session)| session).collect();
+        let mut commits = self.only_of(&gone, &kept)?;
+        let looks = match options.rules.provisional_days {
+            Some(days) => self.old_looks(days, &kept, &commits)?,
+            None => Vec::new(),
+        };
+        commits.extend(&looks);
+        let collected = self.store.collect(&Collect {
+            retired: commits,
+            now,
+            grace_us: i64::from(options.grace_days).saturating_mul(DAY_US),
+            dry_run: options.dry_run,
+        })?;
+        let because = chosen.into_iter().map(|(_, because)| because);
+        let retired = gone
+            .into_iter()
+            .zip(because)
+            .map(|(session, because)| RetiredSession { session, because })
+            .collect();
+        let provisional = u64::try_from(looks.len()).expect("a length fits 64 bits");
+        Ok(CollectReport { retired, provisional, collected })
+    }
+
+    /// Returns all sessions that hold something.
+    fn all_sessions(&self) -> Result<Vec<Session>> {
+        let mut all = Vec::new();
+        let mut skip = 0;
+        loop {
+            let page = Page { skip, rows_max: stemmata_store::PAGE_ROWS_MAX };
+            let sessions = self.store.sessions(&SessionFilter::default(), page)?;
+            let count = sessions.len();
+            all.extend(sessions.into_iter().filter(|session| session.tip.is_some()));
+            if count < page.rows_max {
+                return Ok(all);
+            }
+            skip += u64::try_from(count).expect("a length fits 64 bits");
+        }
+    }
+
+    fn age_of(&self, session: &Session) -> Result<SessionAge> {
+        Ok(SessionAge {
+            session: session.session.clone(),
+            parent: session.parent_session.clone(),
+            cwd: session.cwd.clone(),
+            last_at: session.last_at,
+            is_unread: self.is_unread(session)?,
+        })
+    }
+
+    /// Returns whether a transcript of this machine is not as it was when it was read.
+    fn is_unread(&self, session: &Session) -> Result<bool> {
+        if session.key.machine != self.identity.machine {
+            return Ok(false);
+        }
+        let Ok(metadata) = std::fs::metadata(&session.key.path) else {
+            return Ok(false);
+        };
+        let cursor = self.store.cursor(&session.key)?;
+        Ok(cursor.and_then(|bytes| Cursor::decode(&bytes)).is_none_or(|cursor| {
+            cursor.stamp != FileStamp::of(&metadata) || cursor.stamp.length != cursor.seen_bytes
+        }))
+    }
+
+    /// Returns the commits of sessions that no kept session went through, ends at or was placed from.
+    fn only_of(&self, gone: &[Session], kept: &[Session]) -> Result<Vec<CommitId>> {
+        let ends = ends_of(kept);
+        let kept: HashSet<(&str, &str)> =
+            kept.iter().map(|session| (session.key.machine.as_str(), session.key.path.as_str())).collect();
+        let mut found = Vec::new();
+        for commit in self.commits_of(gone)? {
+            let mut is_seen = ends.contains(&commit.id);
+            for sighting in self.store.sightings(commit.id, SIGHTINGS_MAX)? {
+                let path = match &sighting.source {
+                    Some(source) => source.path.clone(),
+                    None => api_path(&sighting.session),
+                };
+                is_seen |= kept.contains(&(sighting.machine.as_str(), path.as_str()));
+            }
+            if !is_seen {
+                found.push(commit.id);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns old provisional and covered commits that no session ends at.
+    fn old_looks(&self, days: u32, kept: &[Session], known: &[CommitId]) -> Result<Vec<CommitId>> {
+        let now = self.clock.now();
+        let ends = ends_of(kept);
+        let known: HashSet<CommitId> = known.iter().copied().collect();
+        let mut found = Vec::new();
+        let mut after = None;
+        loop {
+            let page = self.store.commits_after(after, PAGE_COMMITS)?;
+            let Some(last) = page.last() else {
+                return Ok(found);
+            };
+            after = Some(last.id);
+            for commit in page {
+                if matches!(commit.closure, Closure::Provisional | Closure::Covered)
+                    && is_older(commit.core.created_at, days, now)
+                    && !ends.contains(&commit.id)
+                    && !known.contains(&commit.id)
+                    && self.store.children(commit.id, 1)?.is_empty()
+                {
+                    found.push(commit.id);
+                }
+            }
+        }
+    }
+}
+
+/// Where sessions end, and what they were placed from.
+fn ends_of(sessions: &[Session]) -> HashSet<CommitId> {
+    let placed = |session: &Session| match session.origin {
+        SessionOrigin::Placed(from) => Some(from),
+        SessionOrigin::Imported | SessionOrigin::Api => None,
+    };
+    sessions.iter().flat_map(|session| [session.tip, placed(session)]).flatten().collect()
+}
+
+fn api_path(session: &SessionId) -> String {
+    format!("api:{session}")
+}

@@ -1,0 +1,300 @@
+//! `forget`: lets go of a session, a commit or a project, and finds out what else holds the same entries.
+//!
+//! What a store keeps, and why, is the store's; which entries are the same is `copies`'.
+
+use std::collections::{BTreeSet, HashSet};
+
+use stemmata_model::{Commit, CommitId, Principal};
+use stemmata_store::maintain::forget::{Forget, Forgotten, Keep, Tombstone};
+use stemmata_store::{Page, Session, SessionFilter, SessionKey, StoreError};
+
+use crate::chain::walk::Walk;
+use crate::engine::Engine;
+use crate::error::{EngineError, Result};
+use crate::verbs::copies::Copy;
+use crate::verbs::tree::TREE_COMMITS_MAX;
+
+/// Children of one commit that are looked at.
+const CHILDREN_MAX: usize = 10_000;
+
+/// Sightings of one commit that are looked at.
+const SIGHTINGS_MAX: usize = 1_000;
+
+/// Sessions of a project at most.
+const SESSIONS_MAX: usize = 10_000;
+
+/// What is to be forgotten.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ForgetTarget {
+    /// All that a session holds, its subagents included.
+    Session(SessionKey),
+    /// One commit.
+    Commit(CommitId),
+    /// All sessions that worked in this directory or below it.
+    Project(String),
+}
+
+/// How to forget.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForgetOptions {
+    /// Cut it out of branches and copies too.
+    pub everywhere: bool,
+    /// Even what is pinned or tagged, and what tickets and threads refer to.
+    pub even_pinned: bool,
+    /// Find out what would happen, and change nothing.
+    pub dry_run: bool,
+    /// Who forgets.
+    pub by: Principal,
+}
+
+/// Something that goes on from a commit that stays.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Branch {
+    /// The commit that it needs.
+    pub from: CommitId,
+    /// Its own first commit; none where a session ends at `from`.
+    pub first: Option<CommitId>,
+    /// A session that goes through it.
+    pub session: Option<Session>,
+}
+
+/// What was forgotten, and what still holds some of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ForgetReport {
+    /// Sessions that were asked for.
+    pub sessions: Vec<Session>,
+    /// What the store did.
+    pub forgotten: Forgotten,
+    /// What goes on from commits that stay.
+    pub branches: Vec<Branch>,
+    /// Copies that hold the same entries, as they were before.
+    pub copies: Vec<Copy>,
+    /// Commits of copies and branches that are protected, and so were not cut.
+    pub spared: Vec<CommitId>,
+}
+
+impl Engine {
+    /// Forgets. What something else needs stays, and the report names it; `everywhere` cuts that too. Nothing that
+    /// is imported later brings back what was forgotten, until that is taken back.
+    ///
+    /// # Errors
+    /// `Refused` where something of it is protected; `CommitMissing`; `NotFound` for a session that is not there;
+    /// store errors.
+    pub fn forget(&self, target: &ForgetTarget, options: &ForgetOptions) -> Result<ForgetReport> {
+        let sessions = self.sessions_of(target)?;
+        let keys: Vec<SessionKey> = sessions.iter().map(|session| session.key.clone()).collect();
+        let wanted = match target {
+            ForgetTarget::Commit(id) => {
+                vec![self.store.commit(*id)?.ok_or(StoreError::CommitMissing(*id))?]
+            }
+            ForgetTarget::Session(_) | ForgetTarget::Project(_) => self.commits_of(&sessions)?,
+        };
+        if !options.even_pinned {
+            self.refuse_protected(&wanted)?;
+        }
+        let ids: Vec<CommitId> = wanted.iter().map(|commit| commit.id).collect();
+        let copies = self.copies_of(&wanted)?;
+        let mut wish = Forget {
+            unroot: ids.clone(),
+            cut: Vec::new(),
+            sessions: keys,
+            even_sighted: false,
+            even_pinned: options.even_pinned,
+            at: self.clock.now(),
+            by: options.by.clone(),
+            dry_run: options.dry_run,
+        };
+        let mut spared = Vec::new();
+        if let ForgetTarget::Commit(id) = target {
+            // A chain that is still written goes on from its last commit: it stays, as a hole.
+            let is_leaf = self.store.children(*id, 1)?.is_empty();
+            wish.even_sighted = true;
+            if is_leaf || options.everywhere {
+                wish.cut = std::mem::take(&mut wish.unroot);
+            }
+        }
+        if options.everywhere {
+            let others = copies.iter().flat_map(|copy| &copy.commits).copied();
+            let (own, of_others) = (ids.iter().copied(), others.collect::<BTreeSet<_>>());
+            let all: BTreeSet<CommitId> = own.chain(of_others).collect();
+            for id in all {
+                if !options.even_pinned && self.is_protected(id)? {
+                    spared.push(id)
+                } else {
+                    wish.cut.push(id)
+                }
+            }
+            wish.cut.sort();
+            wish.cut.dedup();
+        }
+        let branches = self.branches_of(&wish, &ids)?;
+        let forgotten = self.store.forget(&wish)?;
+        Ok(ForgetReport { sessions, forgotten, branches, copies, spared })
+    }
+
+    /// Takes a forgetting back: what was forgotten may be imported again. Returns how many tombstones that were.
+    ///
+    /// # Errors
+    /// `NotFound` where nothing that goes by the name was forgotten.
+    pub fn unforget(&self, text: &str) -> Result<u64> {
+        let mut tombstones: Vec<Tombstone> = Vec::new();
+        if let Ok(id) = text.parse::<CommitId>() {
+            tombstones.push(Tombstone::Commit(id));
+        }
+        if let Ok(session) = stemmata_model::SessionId::new(text) {
+            tombstones.push(Tombstone::Session(session));
+        }
+        tombstones.push(Tombstone::Transcript(self.session_key(std::path::Path::new(text))));
+        for tombstone in tombstones {
+            let lifted = self.store.lift(&tombstone)?;
+            if lifted > 0 {
+                return Ok(lifted);
+            }
+        }
+        Err(EngineError::NotFound { what: "forgotten commit, session or transcript", text: text.to_owned() })
+    }
+
+    fn sessions_of(&self, target: &ForgetTarget) -> Result<Vec<Session>> {
+        let mut sessions = match target {
+            ForgetTarget::Commit(_) => return Ok(Vec::new()),
+            ForgetTarget::Session(key) => {
+                let found = self.store.session(key)?;
+                vec![found.ok_or_else(|| EngineError::NotFound { what: "session", text: key.path.clone() })?]
+            }
+            ForgetTarget::Project(project) => {
+                let filter = SessionFilter { project: Some(project.clone()), ..SessionFilter::default() };
+                self.store.sessions(&filter, Page { skip: 0, rows_max: SESSIONS_MAX })?
+            }
+        };
+        let mut next = 0;
+        while let Some(session) = sessions.get(next) {
+            next += 1;
+            let name = session.session.clone();
+            for subagent in self.subagents_of(&name)? {
+                if !sessions.iter().any(|known| known.key == subagent.key) {
+                    sessions.push(subagent);
+                }
+            }
+        }
+        Ok(sessions)
+    }
+
+    fn subagents_of(&self, parent: &stemmata_model::SessionId) -> Result<Vec<Session>> {
+        let mut found = Vec::new();
+        let mut skip = 0;
+        loop {
+            let page = Page { skip, rows_max: stemmata_store::PAGE_ROWS_MAX };
+            let sessions = self.store.sessions(&SessionFilter::default(), page)?;
+            let count = sessions.len();
+            found.extend(
+                sessions.into_iter().filter(|session| session.parent_session.as_ref() == Some(parent)),
+            );
+            if count < page.rows_max {
+                return Ok(found);
+            }
+            skip += u64::try_from(count).expect("a length fits 64 bits");
+        }
+    }
+
+    /// Returns every commit that sessions went through: their chains, and what hangs off them that they alone saw.
+    pub(crate) fn commits_of(&self, sessions: &[Session]) -> Result<Vec<Commit>> {
+        let mut known: HashSet<CommitId> = HashSet::new();
+        let mut all = Vec::new();
+        for session in sessions {
+            let mut walk = Walk::new(self.store.as_ref(), session.tip);
+            while let Some(commit) = walk.next()? {
+                if known.insert(commit.id) {
+                    all.push(commit);
+                }
+            }
+        }
+        let mut next = 0;
+        while let Some(commit) = all.get(next).filter(|_| next < TREE_COMMITS_MAX) {
+            next += 1;
+            for child in self.store.children(commit.id, CHILDREN_MAX)? {
+                if !known.contains(&child.id) && self.was_seen_by(child.id, sessions)? {
+                    known.insert(child.id);
+                    all.push(child);
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    fn was_seen_by(&self, id: CommitId, sessions: &[Session]) -> Result<bool> {
+        let seen = self.store.sightings(id, SIGHTINGS_MAX)?;
+        Ok(seen.iter().any(|sighting| {
+            sessions.iter().any(|session| {
+                session.key.machine == sighting.machine
+                    && match &sighting.source {
+                        Some(source) => source.path == session.key.path,
+                        None => session.session == sighting.session,
+                    }
+            })
+        }))
+    }
+
+    fn is_protected(&self, id: CommitId) -> Result<bool> {
+        let own = self.store.annotations(id)?;
+        Ok(own.pinned || !own.tags.is_empty())
+    }
+
+    fn refuse_protected(&self, wanted: &[Commit]) -> Result<()> {
+        let mut reasons = Vec::new();
+        for commit in wanted {
+            let own = self.store.annotations(commit.id)?;
+            if own.pinned {
+                reasons.push(format!("{} is pinned", commit.id));
+            }
+            reasons.extend(own.tags.iter().map(|tag| format!("{} is tagged `{tag}`", commit.id)));
+        }
+        if reasons.is_empty() {
+            return Ok(());
+        }
+        Err(EngineError::Refused { what: "forgetting it", reasons })
+    }
+
+    /// Finds what needs commits that were to go, from what the store would keep.
+    fn branches_of(&self, wish: &Forget, ids: &[CommitId]) -> Result<Vec<Branch>> {
+        let planned = self.store.forget(&Forget { dry_run: true, cut: Vec::new(), ..wish.clone() })?;
+        let going: HashSet<CommitId> = ids.iter().copied().collect();
+        let kept = planned.kept.iter().map(|kept| (kept.commit, kept.because));
+        let cut = wish.cut.iter().filter(|id| going.contains(*id)).map(|id| (*id, Keep::Child));
+        let mut branches: Vec<Branch> = Vec::new();
+        for (from, because) in kept.chain(cut) {
+            for child in self.store.children(from, CHILDREN_MAX)? {
+                if !going.contains(&child.id) {
+                    let session = self.another_session(child.id, wish)?;
+                    branches.push(Branch { from, first: Some(child.id), session });
+                }
+            }
+            if because == Keep::Session {
+                let session = self.another_session(from, wish)?;
+                let is_known =
+                    branches.iter().any(|branch| branch.first.is_none() && branch.session == session);
+                if !is_known {
+                    branches.push(Branch { from, first: None, session });
+                }
+            }
+        }
+        branches.sort_by_key(|branch| (branch.from, branch.first));
+        branches.dedup_by_key(|branch| (branch.from, branch.first));
+        Ok(branches)
+    }
+
+    fn another_session(&self, id: CommitId, wish: &Forget) -> Result<Option<Session>> {
+        for sighting in self.store.sightings(id, SIGHTINGS_MAX)? {
+            let path = match sighting.source {
+                Some(source) => source.path,
+                None => format!("api:{}", sighting.session),
+            };
+            let key = SessionKey { machine: sighting.machine, path };
+            if !wish.sessions.contains(&key)
+                && let Some(session) = self.store.session(&key)?
+            {
+                return Ok(Some(session));
+            }
+        }
+        Ok(None)
+    }
+}
