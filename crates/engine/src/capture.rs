@@ -1,6 +1,7 @@
 //! Capture: from transcripts on disk to commits. Finding homes, reading lines, cursors, import.
 
 pub(crate) mod anchors;
+pub(crate) mod big_parts;
 pub(crate) mod catch_up;
 pub(crate) mod copies;
 pub(crate) mod cursor;
