@@ -6,6 +6,7 @@
 pub(crate) mod bounds;
 pub(crate) mod format;
 pub(crate) mod frame;
+pub(crate) mod similar;
 
 /// The name of a pack: the BLAKE3 hash of the whole file.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

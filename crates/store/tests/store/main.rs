@@ -2,6 +2,7 @@
 
 mod backup;
 mod conformance;
+mod copies;
 mod damage;
 #[cfg(target_os = "linux")]
 mod disk;

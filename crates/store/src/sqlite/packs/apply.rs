@@ -2,13 +2,11 @@
 //!
 //! A crash between them leaves contents in the inbox that are in the file too; nothing is lost.
 
-use std::collections::HashMap;
-
 use rusqlite::{Connection, params};
 use stemmata_model::Timestamp;
 
 use super::blocks::encode_bases;
-use super::encode::{Base, NewBlock, NewPack};
+use super::encode::{NewBlock, NewPack};
 use crate::error::StoreError;
 use crate::pack::PackName;
 use crate::sqlite::failure::During;
@@ -33,8 +31,6 @@ enum Step {
 /// What is known of packs that were told to the database.
 #[derive(Debug, Default)]
 pub(super) struct Applied {
-    /// Rows of blocks, by their numbers in the run.
-    pub(super) rows: HashMap<usize, i64>,
     /// Blocks, contents and bytes that are in packs now.
     pub(super) blocks: u64,
     pub(super) based_blocks: u64,
@@ -56,13 +52,13 @@ impl Applied {
                         Some(known) => known,
                         None => insert_pack(connection, (pack.name, pack.bytes), at)?,
                     };
-                    self.move_blocks(connection, pack_row, step).map(|rows| (pack_row, rows))
+                    move_blocks(connection, pack_row, step).map(|()| pack_row)
                 })
             });
             match outcome {
-                Ok((pack_row, rows)) => {
+                Ok(pack_row) => {
                     row = Some(pack_row);
-                    self.count(step, rows);
+                    self.count(step);
                 }
                 // What is stale stays in the inbox, and is planned again the next time.
                 Err(error) if is_stale(&error) => {}
@@ -72,37 +68,7 @@ impl Applied {
         Ok(row.is_some())
     }
 
-    fn move_blocks(
-        &self,
-        connection: &Connection,
-        pack: i64,
-        blocks: &[NewBlock],
-    ) -> Result<Vec<(usize, i64)>, StoreError> {
-        let mut rows: Vec<(usize, i64)> = Vec::with_capacity(blocks.len());
-        for block in blocks {
-            let known = |base: &Base| match base {
-                Base::Known(row) => Some(*row),
-                Base::New(id) => self
-                    .rows
-                    .get(id)
-                    .copied()
-                    .or_else(|| rows.iter().find(|(new, _)| new == id).map(|(_, row)| *row)),
-            };
-            let bases: Option<Vec<i64>> = block.bases.iter().map(known).collect();
-            let Some(bases) = bases else {
-                return Err(stale());
-            };
-            let row = insert_block(connection, pack, block, &bases)?;
-            if let Step::Stale = move_members(connection, row, block)? {
-                return Err(stale());
-            }
-            rows.push((block.id, row));
-        }
-        Ok(rows)
-    }
-
-    fn count(&mut self, blocks: &[NewBlock], rows: Vec<(usize, i64)>) {
-        self.rows.extend(rows);
+    fn count(&mut self, blocks: &[NewBlock]) {
         for block in blocks {
             self.blocks += 1;
             self.based_blocks += u64::from(!block.bases.is_empty());
@@ -112,6 +78,16 @@ impl Applied {
             }
         }
     }
+}
+
+fn move_blocks(connection: &Connection, pack: i64, blocks: &[NewBlock]) -> Result<(), StoreError> {
+    for block in blocks {
+        let row = insert_block(connection, pack, block)?;
+        if let Step::Stale = move_members(connection, row, block)? {
+            return Err(stale());
+        }
+    }
+    Ok(())
 }
 
 fn step_length(blocks: &[NewBlock]) -> usize {
@@ -140,12 +116,7 @@ pub(super) fn insert_pack(
         .during(MOVING)
 }
 
-fn insert_block(
-    connection: &Connection,
-    pack: i64,
-    block: &NewBlock,
-    bases: &[i64],
-) -> Result<i64, StoreError> {
+fn insert_block(connection: &Connection, pack: i64, block: &NewBlock) -> Result<i64, StoreError> {
     let length = |value: usize| i64::try_from(value).unwrap_or(i64::MAX);
     let low = block.members.iter().map(|member| member.row).min().unwrap_or(0);
     let high = block.members.iter().map(|member| member.row).max().unwrap_or(0);
@@ -157,7 +128,7 @@ fn insert_block(
         length(block.length),
         i64::from(block.coding.number()),
         block.depth.cast_signed(),
-        encode_bases(bases),
+        encode_bases(&block.bases),
         low,
         high,
     ];

@@ -2,14 +2,16 @@
 //!
 //! What the database then says of them is `apply`'s.
 
+use std::io;
 use std::num::NonZero;
 use std::thread;
 
 use stemmata_model::ArtifactId;
 
 use super::Packs;
+use super::leaning::{Leaning, Original};
 use super::output::Output;
-use super::plan::{BlockPlan, Member};
+use super::plan::{BlockPlan, Member, Strand};
 use crate::error::StoreError;
 use crate::pack::PackName;
 use crate::pack::bounds::{PACK_BLOCKS_MAX, PACK_BYTES_TARGET};
@@ -17,6 +19,13 @@ use crate::pack::format::{BlockCoding, BlockEntry};
 use crate::pack::frame;
 use crate::sqlite::read::Borrowed;
 use crate::sqlite::read::literals::{Failure, Kept, Key, Literals};
+
+/// A block leans on others only where it is then at most so many parts of [`LEANING_OF`] of what it is alone: each
+/// read of it decodes them too.
+const LEANING_PARTS_MAX: usize = 3;
+
+/// Parts that a block's bytes are counted in.
+const LEANING_OF: usize = 4;
 
 /// Threads that compress at once at most: packing is background work.
 const THREADS_MAX: usize = 4;
@@ -33,27 +42,17 @@ pub(super) struct Placed {
     pub(super) from: Option<i64>,
 }
 
-/// A block that another leans on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Base {
-    /// One that the database knows, by its row.
-    Known(i64),
-    /// One of this run, by its number in it.
-    New(usize),
-}
-
 /// A block that was written.
 #[derive(Debug)]
 pub(super) struct NewBlock {
-    /// Its number in this run, over all packs.
-    pub(super) id: usize,
     pub(super) number: u64,
     pub(super) offset: u64,
     pub(super) stored: usize,
     pub(super) length: usize,
     pub(super) coding: BlockCoding,
     pub(super) depth: u64,
-    pub(super) bases: Vec<Base>,
+    /// The rows of the blocks that it leans on.
+    pub(super) bases: Vec<i64>,
     pub(super) members: Vec<Placed>,
 }
 
@@ -65,10 +64,19 @@ pub(super) struct NewPack {
     pub(super) blocks: Vec<NewBlock>,
 }
 
-/// A block's contents, read and verified.
+/// A block's contents, read and verified, and what they are compressed against.
 struct Raw {
     bytes: Vec<u8>,
     members: Vec<Placed>,
+    leaning: Leaning,
+}
+
+/// How a block is kept.
+struct Coded {
+    coding: BlockCoding,
+    stored: Vec<u8>,
+    /// Whether it leans on the blocks that it was offered.
+    leans: bool,
 }
 
 /// Writes packs, one after the other.
@@ -77,14 +85,15 @@ pub(super) struct Encoder<'a> {
     level: i32,
     output: Option<Output<'a>>,
     blocks: Vec<NewBlock>,
-    next_id: usize,
+    /// The original of the copy that was encoded last: the next block is likely to be of the same.
+    original: Option<Original>,
     /// Contents that could not be read, and stay where they are.
     pub(super) damaged: u64,
 }
 
 impl<'a> Encoder<'a> {
     pub(super) fn new(packs: &'a Packs, level: i32) -> Self {
-        Self { packs, level, output: None, blocks: Vec::new(), next_id: 0, damaged: 0 }
+        Self { packs, level, output: None, blocks: Vec::new(), original: None, damaged: 0 }
     }
 
     /// Encodes planned blocks until a pack is full or all are encoded; takes what it encodes off `plans`.
@@ -92,6 +101,7 @@ impl<'a> Encoder<'a> {
     pub(super) fn next_pack(
         &mut self,
         reader: &mut Borrowed<'_>,
+        strands: &[Strand],
         plans: &mut std::vec::IntoIter<BlockPlan>,
     ) -> Result<Option<NewPack>, StoreError> {
         let threads = thread::available_parallelism().map_or(1, NonZero::get).min(THREADS_MAX);
@@ -100,30 +110,40 @@ impl<'a> Encoder<'a> {
             if batch.is_empty() {
                 break;
             }
-            let raws: Vec<Raw> = batch
-                .iter()
-                .map(|plan| self.gather(reader, &plan.members))
-                .collect::<Result<_, StoreError>>()?;
-            let raws: Vec<Raw> = raws.into_iter().filter(|raw| !raw.members.is_empty()).collect();
-            let level = self.level;
-            let coded = thread::scope(|scope| {
-                let running: Vec<_> = raws
-                    .iter()
-                    .map(|raw| scope.spawn(move || frame::encode(&raw.bytes, &[], level)))
-                    .collect();
-                running.into_iter().map(thread::ScopedJoinHandle::join).collect::<Vec<_>>()
-            });
-            for (raw, coded) in raws.into_iter().zip(coded) {
-                let (coding, stored) = coded
-                    .unwrap_or_else(|_| Err(std::io::Error::other("the thread that compressed it panicked")))
-                    .map_err(|source| StoreError::Backend {
-                        operation: "compressing a block",
-                        source: Box::new(source),
-                    })?;
-                self.write(raw, coding, &stored)?;
+            let mut raws = Vec::with_capacity(batch.len());
+            for plan in &batch {
+                let origin = strands.get(plan.strand).and_then(|strand| strand.origin);
+                let raw = self.gather(reader, &plan.members)?;
+                if !raw.members.is_empty() {
+                    raws.push(self.lean(reader, raw, origin)?);
+                }
+            }
+            for (raw, coded) in encode_all(&raws, self.level)?.into_iter().enumerate() {
+                if let Some(raw) = raws.get_mut(raw) {
+                    self.write(raw, &coded)?;
+                }
             }
         }
         self.finish()
+    }
+
+    /// Looks for what a block of a copy leans on.
+    fn lean(
+        &mut self,
+        reader: &mut Borrowed<'_>,
+        mut raw: Raw,
+        origin: Option<i64>,
+    ) -> Result<Raw, StoreError> {
+        let Some(origin) = origin else {
+            return Ok(raw);
+        };
+        let original = match self.original.take().filter(|original| original.commit() == origin) {
+            Some(original) => original,
+            None => Original::look(self.packs, reader, origin)?,
+        };
+        raw.leaning = original.lean(self.packs, reader, &raw.bytes)?;
+        self.original = Some(original);
+        Ok(raw)
     }
 
     fn is_full(&self) -> bool {
@@ -134,7 +154,11 @@ impl<'a> Encoder<'a> {
 
     /// Reads contents in one transaction. Those that are damaged or gone are left out.
     fn gather(&mut self, reader: &mut Borrowed<'_>, members: &[Member]) -> Result<Raw, StoreError> {
-        let mut raw = Raw { bytes: Vec::new(), members: Vec::with_capacity(members.len()) };
+        let mut raw = Raw {
+            bytes: Vec::new(),
+            members: Vec::with_capacity(members.len()),
+            leaning: Leaning::default(),
+        };
         let mut damaged = 0;
         reader.with_literals(|literals: &mut Literals<'_>| {
             for member in members {
@@ -164,33 +188,33 @@ impl<'a> Encoder<'a> {
         Ok(raw)
     }
 
-    fn write(&mut self, raw: Raw, coding: BlockCoding, stored: &[u8]) -> Result<(), StoreError> {
+    fn write(&mut self, raw: &mut Raw, coded: &Coded) -> Result<(), StoreError> {
         let count = |length: usize| u64::try_from(length).expect("a length fits 64 bits");
+        let leaning = std::mem::take(&mut raw.leaning);
+        let leaning = if coded.leans { leaning } else { Leaning::default() };
         let entry = BlockEntry {
-            stored: count(stored.len()),
+            stored: count(coded.stored.len()),
             length: count(raw.bytes.len()),
-            coding,
+            coding: coded.coding,
             hash: *blake3::hash(&raw.bytes).as_bytes(),
-            bases: Vec::new(),
+            bases: leaning.hashes,
             members: raw.members.iter().map(|member| count(member.length)).collect(),
         };
         let output = match self.output.as_mut() {
             Some(output) => output,
             None => self.output.insert(Output::new(self.packs)?),
         };
-        let (number, offset) = output.block(stored, entry)?;
+        let (number, offset) = output.block(&coded.stored, entry)?;
         self.blocks.push(NewBlock {
-            id: self.next_id,
             number,
             offset,
-            stored: stored.len(),
+            stored: coded.stored.len(),
             length: raw.bytes.len(),
-            coding,
-            depth: 0,
-            bases: Vec::new(),
-            members: raw.members,
+            coding: coded.coding,
+            depth: leaning.depth,
+            bases: leaning.rows,
+            members: std::mem::take(&mut raw.members),
         });
-        self.next_id += 1;
         Ok(())
     }
 
@@ -201,4 +225,33 @@ impl<'a> Encoder<'a> {
         let (name, bytes) = output.finish()?;
         Ok(Some(NewPack { name, bytes, blocks: std::mem::take(&mut self.blocks) }))
     }
+}
+
+/// Compresses blocks, each in a thread of its own.
+fn encode_all(raws: &[Raw], level: i32) -> Result<Vec<Coded>, StoreError> {
+    let coded = thread::scope(|scope| {
+        let running: Vec<_> = raws.iter().map(|raw| scope.spawn(move || encode(raw, level))).collect();
+        running.into_iter().map(thread::ScopedJoinHandle::join).collect::<Vec<_>>()
+    });
+    coded
+        .into_iter()
+        .map(|coded| {
+            coded.unwrap_or_else(|_| Err(io::Error::other("the thread that compressed it panicked"))).map_err(
+                |source| StoreError::Backend { operation: "compressing a block", source: Box::new(source) },
+            )
+        })
+        .collect()
+}
+
+/// Compresses a block, against what it was offered only where that makes it much shorter.
+fn encode(raw: &Raw, level: i32) -> io::Result<Coded> {
+    let (coding, stored) = frame::encode(&raw.bytes, &[], level)?;
+    let alone = Coded { coding, stored, leans: false };
+    if raw.leaning.rows.is_empty() {
+        return Ok(alone);
+    }
+    let (coding, stored) = frame::encode(&raw.bytes, &raw.leaning.before, level)?;
+    let pays =
+        coding == BlockCoding::Zstd && stored.len() * LEANING_OF < alone.stored.len() * LEANING_PARTS_MAX;
+    Ok(if pays { Coded { coding, stored, leans: true } } else { alone })
 }

@@ -6,11 +6,13 @@ mod apply;
 mod blocks;
 mod cache;
 mod encode;
+mod leaning;
 mod leftovers;
 mod output;
 mod plan;
 pub(super) mod rewrite;
 mod run;
+mod sources;
 
 use std::io;
 use std::path::{Path, PathBuf};

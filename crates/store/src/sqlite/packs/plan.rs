@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 use rusqlite::Connection;
 
+use super::sources;
 use crate::error::StoreError;
 use crate::pack::bounds::{BLOCK_BYTES_TARGET, BLOCK_MEMBERS_MAX, OWN_BLOCK_BYTES_MIN};
 use crate::sqlite::failure::During;
@@ -15,6 +16,12 @@ const PLANNING: &str = "looking for what is to be packed";
 
 /// Bytes that make a block large enough to end where a chain ends; smaller ones take the next chain in too.
 const MIXED_BYTES_MIN: usize = BLOCK_BYTES_TARGET / 4;
+
+/// Bytes from which on it is worth looking whether a chain is a copy.
+const COPY_BYTES_MIN: usize = 4096;
+
+/// Copies of copies that are packed in the order of their making within one run; the rest as if they were none.
+const ROUNDS_MAX: usize = 8;
 
 /// A literal content that is to be packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,13 +37,16 @@ pub(super) struct Member {
 pub(super) struct Strand {
     /// The first of its commits that was looked at, and that one's parent.
     pub(super) first: Option<(i64, Option<i64>)>,
+    /// The commit of another chain that this one is a copy of.
+    pub(super) origin: Option<i64>,
     pub(super) members: Vec<Member>,
 }
 
 /// What there is to pack.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    pub(super) strands: Vec<Strand>,
+    /// In rounds: what one leans on is packed in a round before.
+    pub(super) rounds: Vec<Vec<Strand>>,
     /// Stored bytes of the literal contents in the inbox.
     pub(super) inbox_bytes: u64,
     /// The last commit that was looked at.
@@ -53,9 +63,13 @@ pub(super) struct BlockPlan {
     pub(super) strand: usize,
 }
 
+#[derive(Default)]
 struct Inbox {
     /// Lengths of what is still to be given a place, by row.
     left: HashMap<i64, usize>,
+    strands: Vec<Strand>,
+    /// The strands of commits that were looked at.
+    strand_of: HashMap<i64, usize>,
     plan: Plan,
 }
 
@@ -66,8 +80,7 @@ pub(super) fn plan(connection: &Connection) -> Result<Plan, StoreError> {
             Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
         })
         .during(PLANNING)?;
-    let mut inbox =
-        Inbox { left: HashMap::new(), plan: Plan { content_mark, commit_mark, ..Plan::default() } };
+    let mut inbox = Inbox { plan: Plan { content_mark, commit_mark, ..Plan::default() }, ..Inbox::default() };
     inbox.gather(connection)?;
     if inbox.left.is_empty() {
         return Ok(inbox.plan);
@@ -76,8 +89,8 @@ pub(super) fn plan(connection: &Connection) -> Result<Plan, StoreError> {
     let mut rest: Vec<(i64, usize)> = inbox.left.drain().collect();
     rest.sort_unstable();
     let members = rest.into_iter().map(|(row, length)| Member { row, length, block: None }).collect();
-    inbox.plan.strands.push(Strand { first: None, members });
-    inbox.plan.strands.retain(|strand| !strand.members.is_empty());
+    inbox.strands.push(Strand { members, ..Strand::default() });
+    inbox.find_sources(connection)?;
     Ok(inbox.plan)
 }
 
@@ -116,12 +129,13 @@ impl Inbox {
             let commit: i64 = row.get(0).during(PLANNING)?;
             let parent: Option<i64> = row.get(1).during(PLANNING)?;
             let contents: [Option<i64>; 2] = [row.get(2).during(PLANNING)?, row.get(3).during(PLANNING)?];
-            let strands = &mut self.plan.strands;
+            let strands = &mut self.strands;
             let strand = parent.and_then(|parent| ends.remove(&parent)).unwrap_or_else(|| {
-                strands.push(Strand { first: Some((commit, parent)), members: Vec::new() });
+                strands.push(Strand { first: Some((commit, parent)), ..Strand::default() });
                 strands.len() - 1
             });
             ends.insert(commit, strand);
+            self.strand_of.insert(commit, strand);
             for content in contents.into_iter().flatten() {
                 for row in literal_rows(connection, content)? {
                     self.give_place(row, strand);
@@ -132,9 +146,50 @@ impl Inbox {
         Ok(())
     }
 
+    /// Finds what strands are copies of, and the last blocks of their chains, and puts originals before copies.
+    fn find_sources(&mut self, connection: &Connection) -> Result<(), StoreError> {
+        let mut strands = std::mem::take(&mut self.strands);
+        let mut taken = HashSet::new();
+        for strand in strands.iter_mut().filter(|strand| !strand.members.is_empty()) {
+            let Some((commit, parent)) = strand.first else {
+                continue;
+            };
+            let bytes = strand.members.iter().map(|member| member.length).sum();
+            if bytes >= COPY_BYTES_MIN {
+                strand.origin = sources::origin_of(connection, commit)?;
+            }
+            if let Some(parent) = parent.filter(|_| strand.origin.is_none()) {
+                let tail = sources::tail(connection, parent, bytes)?;
+                if tail.first().is_some_and(|member| taken.insert(member.block)) {
+                    strand.members.splice(0..0, tail);
+                }
+            }
+        }
+        let mut rounds = vec![0; strands.len()];
+        // Links form no ring; where damage made one, some of it is packed as if it were no copy.
+        for _ in 0..ROUNDS_MAX {
+            for (number, strand) in strands.iter().enumerate() {
+                let origin = strand.origin.and_then(|commit| self.strand_of.get(&commit));
+                if let Some(origin) = origin.filter(|origin| **origin != number) {
+                    let after = rounds.get(*origin).map_or(0, |round: &usize| round + 1).min(ROUNDS_MAX);
+                    if let Some(round) = rounds.get_mut(number) {
+                        *round = after.max(*round);
+                    }
+                }
+            }
+        }
+        self.plan.rounds = vec![Vec::new(); rounds.iter().max().map_or(0, |last| last + 1)];
+        for (strand, round) in strands.into_iter().zip(rounds) {
+            if let Some(round) = self.plan.rounds.get_mut(round).filter(|_| !strand.members.is_empty()) {
+                round.push(strand);
+            }
+        }
+        Ok(())
+    }
+
     fn give_place(&mut self, row: i64, strand: usize) {
         if let Some(length) = self.left.remove(&row)
-            && let Some(strand) = self.plan.strands.get_mut(strand)
+            && let Some(strand) = self.strands.get_mut(strand)
         {
             strand.members.push(Member { row, length, block: None });
         }
@@ -165,7 +220,13 @@ pub(super) fn cut(strands: &[Strand]) -> Vec<BlockPlan> {
     let mut current = BlockPlan::default();
     let mut bytes = 0;
     for (number, strand) in strands.iter().enumerate() {
-        if bytes >= MIXED_BYTES_MIN {
+        // Copies lean on other blocks, and share none with what does not.
+        let alone = strand.origin.is_some()
+            || number
+                .checked_sub(1)
+                .and_then(|before| strands.get(before))
+                .is_some_and(|before| before.origin.is_some());
+        if alone || bytes >= MIXED_BYTES_MIN {
             flush(&mut blocks, &mut current, &mut bytes);
         }
         for member in &strand.members {
@@ -213,7 +274,7 @@ mod tests {
                     row += 1;
                     Member { row, length, block: None }
                 }).collect();
-                Strand { first: None, members }
+                Strand { members, ..Strand::default() }
             }).collect();
             let blocks = cut(&strands);
             let placed: Vec<i64> = blocks.iter().flat_map(|block| &block.members).map(|member| member.row).collect();

@@ -19,7 +19,7 @@ pub(in crate::sqlite) fn pack(store: &Maintained<'_>, options: &PackOptions) -> 
     let mut packed = Packed::default();
     // Looked at before the lock, so that a store with nothing to pack stays without a folder of packs.
     let looked = read_plan(store)?;
-    if looked.strands.is_empty() || looked.inbox_bytes < options.inbox_bytes_min {
+    if looked.rounds.is_empty() || looked.inbox_bytes < options.inbox_bytes_min {
         return Ok(packed);
     }
     let Some(lock) = store.packs.lock()? else {
@@ -28,16 +28,18 @@ pub(in crate::sqlite) fn pack(store: &Maintained<'_>, options: &PackOptions) -> 
     };
     remove_leftovers(store)?;
     let plan = read_plan(store)?;
-    let mut blocks = plan::cut(&plan.strands).into_iter();
     let mut encoder = Encoder::new(store.packs, options.level.unwrap_or(frame::LEVEL));
     let mut applied = Applied::default();
     let mut reader = store.pool.reader()?;
-    while let Some(pack) = encoder.next_pack(&mut reader, &mut blocks)? {
-        if applied.apply(store.group, &pack, options.now)? {
-            packed.packs += 1;
-            packed.pack_bytes += pack.bytes;
-        } else {
-            store.packs.remove(pack.name)?;
+    for round in &plan.rounds {
+        let mut blocks = plan::cut(round).into_iter();
+        while let Some(pack) = encoder.next_pack(&mut reader, round, &mut blocks)? {
+            if applied.apply(store.group, &pack, options.now)? {
+                packed.packs += 1;
+                packed.pack_bytes += pack.bytes;
+            } else {
+                store.packs.remove(pack.name)?;
+            }
         }
     }
     drop(reader);
