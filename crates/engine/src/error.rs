@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::bundle::BundleError;
+
 use stemmata_model::{CommitId, FormatId, NameError};
 use stemmata_store::{StoreError, StoreErrorKind};
 
@@ -108,6 +110,9 @@ pub enum EngineError {
     /// A name that is none.
     #[error(transparent)]
     Name(#[from] NameError),
+    /// Something is wrong with a bundle.
+    #[error(transparent)]
+    Bundle(#[from] BundleError),
 }
 
 /// The kinds of [`EngineError`], stable, for scripts and exit codes.
@@ -154,6 +159,15 @@ impl EngineError {
             Self::NotFound { .. } | Self::NoAncestor { .. } => ErrorKind::NotFound,
             Self::Ambiguous { .. } => ErrorKind::Ambiguous,
             Self::Refused { .. } => ErrorKind::Refused,
+            Self::Bundle(error) => match error {
+                BundleError::NotABundle { .. } | BundleError::Bound { .. } | BundleError::Have { .. } => {
+                    ErrorKind::BadInput
+                }
+                BundleError::Newer { .. } => ErrorKind::Incompatible,
+                BundleError::Truncated { .. } | BundleError::Damaged { .. } => ErrorKind::Corrupt,
+                BundleError::Missing { .. } => ErrorKind::NotFound,
+                BundleError::Io { .. } => ErrorKind::System,
+            },
         }
     }
 

@@ -3,6 +3,7 @@
 //! Blocking. Decides with the pure crates, acts through the store and the file system; knows no command
 //! line and no wire format.
 
+mod bundle;
 mod capture;
 mod chain;
 mod engine;
@@ -11,6 +12,11 @@ mod ports;
 mod retention;
 mod verbs;
 
+pub use bundle::{
+    BUNDLE_COMMITS_MAX, BUNDLE_CONTENT_BYTES_MAX, BundleError, BundleExported, BundleImportOptions,
+    BundleImported, BundleLimits, BundleSelection, BundleSource, BundleSummary, HAVE_COMMITS_MAX, parse_have,
+    render_have,
+};
 pub use capture::homes::{FILES_MAX, HomeHints, RuntimeHome};
 pub use capture::import::{ImportFailure, ImportProgress, ImportReport, ImportedSession};
 pub use capture::lines::LINE_BYTES_MAX;

@@ -35,6 +35,8 @@ pub enum NoteCode {
     TooLarge,
     /// Something was left out, or not taken in, because it was forgotten.
     Forgotten,
+    /// Content was scrubbed of secrets by other rules than those in force.
+    OtherRules,
     /// Anything else that degraded a result.
     Degraded,
 }
@@ -58,6 +60,7 @@ impl NoteCode {
             Self::Conflict => "conflict",
             Self::TooLarge => "too_large",
             Self::Forgotten => "forgotten",
+            Self::OtherRules => "other_rules",
             Self::Degraded => "degraded",
         }
     }

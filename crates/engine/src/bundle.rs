@@ -1,0 +1,24 @@
+//! Bundles: chains as one portable file, written in one pass and checked whole before anything of it is stored.
+//!
+//! The format is specified in `docs/format/bundle.md`. Where files are and how they are replaced is the caller's.
+
+mod apply;
+mod bytes;
+mod check;
+mod error;
+mod export;
+mod facts;
+mod frame;
+mod have;
+mod pack;
+mod plan;
+mod rows;
+mod source;
+
+pub use apply::{BundleImportOptions, BundleImported};
+pub use check::{BUNDLE_COMMITS_MAX, BUNDLE_CONTENT_BYTES_MAX, BundleLimits, BundleSummary};
+pub use error::BundleError;
+pub use export::BundleExported;
+pub use have::{HAVE_COMMITS_MAX, parse_have, render_have};
+pub use plan::BundleSelection;
+pub use source::BundleSource;

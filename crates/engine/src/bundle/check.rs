@@ -1,0 +1,597 @@
+//! Checking a bundle from its first byte to its last, before anything of it is stored.
+//!
+//! Every hash and id is computed again, every reference looked up, every name held to its rules. What is stored then
+//! is `apply`'s.
+
+use std::collections::BTreeSet;
+
+use stemmata_model::{
+    ArtifactId, Closure, CommitCore, CommitId, FormatId, MachineId, RulesHash,
+};
+use stemmata_store::{DEPTH_MAX, Session, Store, StoreError};
+
+use super::bytes::{Malformed, Take};
+use super::error::BundleError;
+use super::facts::{take_change, take_link, take_placement, take_session, take_sightings};
+use super::frame::{Kind, Record};
+use super::rows::{
+    CommitRef, CommitRow, ComposedRow, ContentRef, NamedRow, PartRow, take_commits, take_composed,
+    take_lengths, take_named,
+};
+use super::source::{self, Blocks, BundleSource, Literal};
+use crate::error::Result;
+
+/// Commits of one bundle at most, unless the caller allows more: each takes some 100 bytes of memory.
+pub const BUNDLE_COMMITS_MAX: u64 = 1_000_000;
+
+/// Bytes that the contents of one bundle may have at most, unless the caller allows more.
+pub const BUNDLE_CONTENT_BYTES_MAX: u64 = 16 * 1024 * 1024 * 1024;
+
+/// How many times as long as the bundle its contents may be, behind a free allowance, unless the caller allows more.
+const CONTENT_RATIO_MAX: u64 = 4096;
+
+/// Bytes of content that need no justification by the bundle's own length.
+const CONTENT_BYTES_FREE: u64 = 256 * 1024 * 1024;
+
+/// Rows beside commits (sightings, changes, links, sessions, placements) at most.
+const FACTS_MAX: u64 = 16 * 1024 * 1024;
+
+/// Sessions that a summary of a bundle tells at most.
+const SESSIONS_SHOWN_MAX: usize = 1_000;
+
+/// Bounds that a caller may raise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BundleLimits {
+    /// Commits.
+    pub commits_max: u64,
+    /// Bytes of all contents together, uncompressed and each range counted; none bounds them by the bundle's length
+    /// and [`BUNDLE_CONTENT_BYTES_MAX`].
+    pub content_bytes_max: Option<u64>,
+}
+
+impl Default for BundleLimits {
+    fn default() -> Self {
+        Self { commits_max: BUNDLE_COMMITS_MAX, content_bytes_max: None }
+    }
+}
+
+/// A commit that was checked.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CheckedCommit {
+    pub(super) id: CommitId,
+    pub(super) parent: Option<CommitRef>,
+    pub(super) depth: u64,
+    pub(super) artifact: ContentRef,
+    pub(super) native: Option<ContentRef>,
+    pub(super) closure: Closure,
+}
+
+/// What a bundle holds, told without its contents.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BundleSummary {
+    /// The commits that it was made for.
+    pub tips: Vec<CommitId>,
+    /// Commits that it continues and does not hold.
+    pub prerequisites: Vec<CommitId>,
+    /// Commits.
+    pub commits: u64,
+    /// Those whose contents were forgotten where the bundle was made.
+    pub forgotten: u64,
+    /// Contents.
+    pub contents: u64,
+    /// Contents that the receiver needs to have.
+    pub needed_contents: u64,
+    /// Bytes of content that it holds, uncompressed.
+    pub content_bytes: u64,
+    /// Bytes of the bundle.
+    pub bytes: u64,
+    /// Where commits were seen.
+    pub sightings: u64,
+    /// Changes of summaries, tags, notes and pins.
+    pub changes: u64,
+    /// Links.
+    pub links: u64,
+    /// Placements.
+    pub placements: u64,
+    /// Sessions.
+    pub session_count: u64,
+    /// The first thousand of them.
+    pub sessions: Vec<Session>,
+    /// Formats of its commits.
+    pub formats: BTreeSet<FormatId>,
+    /// Machines that its commits were seen on.
+    pub machines: BTreeSet<MachineId>,
+    /// Redaction rules that its commits went through.
+    pub rules: BTreeSet<RulesHash>,
+    /// Commits whose ids could not be computed again, because a part of their content is only in the receiver's store.
+    pub unchecked: u64,
+}
+
+/// A bundle that is sound.
+pub(super) struct Checked {
+    pub(super) summary: BundleSummary,
+    pub(super) commits: Vec<CheckedCommit>,
+    pub(super) literals: Vec<Literal>,
+    pub(super) composed: Vec<ContentRow>,
+    pub(super) named: Vec<NamedRow>,
+}
+
+/// The hash and length of a composed content.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ContentRow {
+    pub(super) hash: ArtifactId,
+    pub(super) length: u64,
+    is_checked: bool,
+}
+
+struct Checker<'a> {
+    store: Option<&'a dyn Store>,
+    limits: BundleLimits,
+    blocks: Blocks<'a>,
+    found: Checked,
+    announced: Option<[u64; 3]>,
+    missing: BTreeSet<CommitId>,
+    content_bytes: u64,
+    facts: u64,
+    at: u64,
+}
+
+/// Why a record cannot be taken.
+pub(super) enum Fault {
+    Malformed(Malformed),
+    Other(crate::error::EngineError),
+}
+
+impl From<Malformed> for Fault {
+    fn from(error: Malformed) -> Self {
+        Self::Malformed(error)
+    }
+}
+
+impl From<BundleError> for Fault {
+    fn from(error: BundleError) -> Self {
+        Self::Other(error.into())
+    }
+}
+
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Self {
+        Self::Other(error.into())
+    }
+}
+
+/// Reads a bundle whole and checks everything; with a store, what it continues has to be there.
+pub(super) fn check(
+    source: &dyn BundleSource,
+    store: Option<&dyn Store>,
+    limits: BundleLimits,
+) -> Result<Checked> {
+    let mut reader = source::begin(source)?;
+    let mut checker = Checker {
+        store,
+        limits,
+        blocks: Blocks::new(source),
+        found: Checked {
+            summary: BundleSummary::default(),
+            commits: Vec::new(),
+            literals: Vec::new(),
+            composed: Vec::new(),
+            named: Vec::new(),
+        },
+        announced: None,
+        missing: BTreeSet::new(),
+        content_bytes: 0,
+        facts: 0,
+        at: 0,
+    };
+    loop {
+        let record = reader.next()?;
+        checker.at = record.at;
+        let damaged = |reason: String| BundleError::Damaged { at: record.at, reason };
+        let is_last = record.kind == Some(Kind::Trailer);
+        match checker.record(&record) {
+            Ok(()) => {}
+            Err(Fault::Malformed(malformed)) => return Err(damaged(malformed.0).into()),
+            Err(Fault::Other(error)) => return Err(error),
+        }
+        if is_last {
+            checker.found.summary.bytes = reader.end()?;
+            return checker.finish();
+        }
+    }
+}
+
+impl Checker<'_> {
+    fn record(&mut self, record: &Record) -> std::result::Result<(), Fault> {
+        let body = record.body.as_slice();
+        let Some(kind) = record.kind else { return Ok(()) };
+        if self.announced.is_none() && kind != Kind::Header {
+            return Err(Malformed::new("it does not begin with a header").into());
+        }
+        match kind {
+            Kind::Header => self.header(body)?,
+            Kind::Prerequisites => self.found.summary.prerequisites.extend(ids(body)?),
+            Kind::Tips => self.found.summary.tips.extend(ids(body)?),
+            Kind::Block => self.block(body)?,
+            Kind::Named => self.named(body)?,
+            Kind::Composed => self.composed(body)?,
+            Kind::Commits => self.commits(body)?,
+            Kind::Sightings => self.sightings(body)?,
+            Kind::Annotations | Kind::Links | Kind::Sessions | Kind::Placements => self.facts(kind, body)?,
+            Kind::Trailer => self.trailer(body, &record.before)?,
+        }
+        Ok(())
+    }
+
+    fn header(&mut self, body: &[u8]) -> std::result::Result<(), Fault> {
+        if self.announced.is_some() {
+            return Err(Malformed::new("it has two headers").into());
+        }
+        let mut take = Take::new(body);
+        let counts = [take.number()?, take.number()?, take.number()?];
+        take.end()?;
+        self.announced = Some(counts);
+        self.count_commits(counts[0])
+    }
+
+    fn count_commits(&self, commits: u64) -> std::result::Result<(), Fault> {
+        let bound = self.limits.commits_max;
+        if commits <= bound {
+            return Ok(());
+        }
+        let flag = Some("--max-commits");
+        Err(BundleError::Bound { what: "commits", value: commits, bound, flag }.into())
+    }
+
+    /// Counts bytes of content against what a bundle of this length may hold.
+    fn unfold(&mut self, bytes: u64) -> std::result::Result<(), Fault> {
+        self.content_bytes = self.content_bytes.saturating_add(bytes);
+        let by_length = CONTENT_BYTES_FREE.saturating_add(self.at.saturating_mul(CONTENT_RATIO_MAX));
+        let bound = self.limits.content_bytes_max.unwrap_or(by_length.min(BUNDLE_CONTENT_BYTES_MAX));
+        let value = self.content_bytes.saturating_add(self.blocks.again_bytes);
+        if value <= bound {
+            return Ok(());
+        }
+        let flag = Some("--max-bytes");
+        Err(BundleError::Bound { what: "bytes of content", value, bound, flag }.into())
+    }
+
+    fn block(&mut self, body: &[u8]) -> std::result::Result<(), Fault> {
+        let mut take = Take::new(body);
+        let lengths = take_lengths(&mut take)?;
+        let bytes = take.rest();
+        self.unfold(length_of(bytes))?;
+        self.found.summary.content_bytes += length_of(bytes);
+        let (block, mut offset) = (self.blocks.count(), 0_u32);
+        let mut rest = take;
+        for length in lengths {
+            let content = rest.bytes(length)?;
+            let length = u32::try_from(length).map_err(|_| Malformed::new("a content is too long"))?;
+            let hash = stemmata_model::artifact_id(content);
+            self.found.literals.push(Literal { hash, length, block, offset });
+            offset += length;
+        }
+        self.blocks.met(self.at, bytes.to_vec());
+        Ok(())
+    }
+
+    fn named(&mut self, body: &[u8]) -> std::result::Result<(), Fault> {
+        let mut take = Take::new(body);
+        for _ in 0..take.rows("contents")? {
+            let row = take_named(&mut take)?;
+            if !row.is_forgotten {
+                self.found.summary.needed_contents += 1;
+                if let Some(store) = self.store
+                    && store.content_length(row.hash)? != Some(row.length)
+                {
+                    return Err(StoreError::ContentMissing(row.hash).into());
+                }
+            }
+            self.found.named.push(row);
+        }
+        Ok(take.end()?)
+    }
+
+    fn composed(&mut self, body: &[u8]) -> std::result::Result<(), Fault> {
+        let mut take = Take::new(body);
+        for _ in 0..take.rows("contents")? {
+            let row = take_composed(&mut take)?;
+            let length = self.length_of_parts(&row.parts)?;
+            self.unfold(length)?;
+            let content = self.hash_of_parts(&row, length)?;
+            self.found.composed.push(content);
+        }
+        Ok(take.end()?)
+    }
+
+    fn length_of_parts(&self, parts: &[PartRow]) -> std::result::Result<u64, Malformed> {
+        let mut whole = 0_u64;
+        for part in parts {
+            let within = match part.of {
+                ContentRef::Literal(number) => at(&self.found.literals, number).map(|own| u64::from(own.length)),
+                ContentRef::Named(number) => {
+                    at(&self.found.named, number).filter(|own| !own.is_forgotten).map(|own| own.length)
+                }
+                ContentRef::Composed(_) => None,
+            };
+            let within = within.ok_or_else(|| Malformed::new("a content has a part that there is not"))?;
+            if part.offset.checked_add(part.length).is_none_or(|end| end > within) || part.length == 0 {
+                return Err(Malformed::new("a content has a part that ends beyond its bytes"));
+            }
+            whole = whole.saturating_add(part.length);
+        }
+        Ok(whole)
+    }
+
+    fn hash_of_parts(&mut self, row: &ComposedRow, length: u64) -> std::result::Result<ContentRow, Fault> {
+        let mut hasher = blake3::Hasher::new();
+        for part in &row.parts {
+            let range = part.offset..part.offset.saturating_add(part.length);
+            match part.of {
+                ContentRef::Literal(number) => {
+                    let Some(literal) = at(&self.found.literals, number).copied() else { continue };
+                    let index = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
+                    let bytes = self.blocks.bytes(&literal)?;
+                    hasher.update(bytes.get(index(range.start)..index(range.end)).unwrap_or_default());
+                }
+                ContentRef::Named(number) => {
+                    let Some(named) = at(&self.found.named, number) else { continue };
+                    match (self.store, row.hash) {
+                        (Some(store), _) => store.read_content(named.hash, Some(range), &mut |bytes: &[u8]| {
+                            hasher.update(bytes);
+                            Ok(())
+                        })?,
+                        (None, Some(hash)) => return Ok(ContentRow { hash, length, is_checked: false }),
+                        (None, None) => {
+                            return Err(Malformed::new("a content with a part elsewhere has no hash").into());
+                        }
+                    }
+                }
+                ContentRef::Composed(_) => {}
+            }
+        }
+        let hash = ArtifactId::from_bytes(*hasher.finalize().as_bytes());
+        if row.hash.is_some_and(|given| given != hash) {
+            return Err(Malformed::new("the parts of a content have another hash than it").into());
+        }
+        Ok(ContentRow { hash, length, is_checked: true })
+    }
+
+    /// Returns hash and length of a content, and whether its hash was computed.
+    fn content(&self, of: ContentRef) -> std::result::Result<ContentRow, Malformed> {
+        let found = match of {
+            ContentRef::Literal(number) => at(&self.found.literals, number).map(|own| ContentRow {
+                hash: own.hash,
+                length: u64::from(own.length),
+                is_checked: true,
+            }),
+            ContentRef::Composed(number) => at(&self.found.composed, number).copied(),
+            ContentRef::Named(number) => at(&self.found.named, number).map(|own| ContentRow {
+                hash: own.hash,
+                length: own.length,
+                is_checked: true,
+            }),
+        };
+        found.ok_or_else(|| Malformed::new("a commit has a content that there is not"))
+    }
+
+    fn commits(&mut self, body: &[u8]) -> std::result::Result<(), Fault> {
+        let first = u64::try_from(self.found.commits.len()).expect("a length fits 64 bits");
+        let mut rows = Vec::new();
+        take_commits(body, first, &mut |row| {
+            rows.push(row);
+            Ok(())
+        })?;
+        self.count_commits(first + u64::try_from(rows.len()).expect("a length fits 64 bits"))?;
+        rows.into_iter().try_for_each(|row| self.commit(row))
+    }
+
+    fn commit(&mut self, row: CommitRow) -> std::result::Result<(), Fault> {
+        let artifact = self.content(row.artifact)?;
+        let native = row.native.map(|native| self.content(native)).transpose()?;
+        let (parent, depth) = match row.parent {
+            None => (None, 0),
+            Some(CommitRef::Number(number)) => {
+                let parent = at(&self.found.commits, number)
+                    .ok_or_else(|| Malformed(format!("{} continues a commit that comes later", row.id)))?;
+                (Some(parent.id), parent.depth + 1)
+            }
+            Some(CommitRef::Id(id)) => (Some(id), self.depth_of_known(id)?),
+        };
+        if depth >= DEPTH_MAX {
+            let what = "commits of a chain";
+            return Err(BundleError::Bound { what, value: depth + 1, bound: DEPTH_MAX, flag: None }.into());
+        }
+        self.names_of_forgotten(&row)?;
+        let core = CommitCore {
+            parent,
+            commit_type: row.commit_type,
+            artifact: artifact.hash,
+            native: native.map(|native| native.hash),
+            format: row.kind.format,
+            template: row.kind.template,
+            created_at: row.created_at,
+        };
+        if core.id() != row.id {
+            return Err(Malformed(format!("{} has other content than its id stands for", row.id)).into());
+        }
+        let is_checked = artifact.is_checked && native.is_none_or(|native| native.is_checked);
+        let summary = &mut self.found.summary;
+        summary.unchecked += u64::from(!is_checked);
+        summary.forgotten += u64::from(row.closure == Closure::Forgotten);
+        summary.formats.insert(core.format);
+        summary.rules.insert(row.kind.rules);
+        self.found.commits.push(CheckedCommit {
+            id: row.id,
+            parent: row.parent,
+            depth,
+            artifact: row.artifact,
+            native: row.native,
+            closure: row.closure,
+        });
+        Ok(())
+    }
+
+    /// Only a hole has contents whose bytes were forgotten, and it has no others.
+    fn names_of_forgotten(&self, row: &CommitRow) -> std::result::Result<(), Malformed> {
+        for content in std::iter::once(row.artifact).chain(row.native) {
+            let is_forgotten = match content {
+                ContentRef::Named(number) => at(&self.found.named, number).is_some_and(|own| own.is_forgotten),
+                ContentRef::Literal(_) | ContentRef::Composed(_) => false,
+            };
+            if is_forgotten && row.closure != Closure::Forgotten {
+                return Err(Malformed(format!("{} has no bytes, though it was not forgotten", row.id)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the depth of a commit that continues one which is not in the bundle.
+    fn depth_of_known(&mut self, parent: CommitId) -> std::result::Result<u64, Fault> {
+        let Some(store) = self.store else { return Ok(1) };
+        match store.commit(parent)? {
+            Some(commit) => Ok(commit.depth + 1),
+            None => {
+                self.missing.insert(parent);
+                Ok(1)
+            }
+        }
+    }
+
+    fn fact(&mut self) -> std::result::Result<(), Fault> {
+        self.facts += 1;
+        if self.facts <= FACTS_MAX {
+            return Ok(());
+        }
+        let what = "sightings, changes, links and sessions";
+        Err(BundleError::Bound { what, value: self.facts, bound: FACTS_MAX, flag: None }.into())
+    }
+
+    fn reference(&self, of: CommitRef) -> std::result::Result<(), Malformed> {
+        match of {
+            CommitRef::Number(number) if at(&self.found.commits, number).is_none() => {
+                Err(Malformed::new("it is about a commit that there is not"))
+            }
+            CommitRef::Number(_) | CommitRef::Id(_) => Ok(()),
+        }
+    }
+
+    fn sightings(&mut self, body: &[u8]) -> std::result::Result<(), Fault> {
+        let mut count = 0;
+        let mut machines = BTreeSet::new();
+        take_sightings(body, &mut |commit, sighting| {
+            self.reference(commit)?;
+            count += 1;
+            if !machines.contains(&sighting.machine) {
+                machines.insert(sighting.machine);
+            }
+            Ok(())
+        })?;
+        self.found.summary.sightings += count;
+        self.found.summary.machines.append(&mut machines);
+        self.facts += count;
+        self.fact()
+    }
+
+    fn facts(&mut self, kind: Kind, body: &[u8]) -> std::result::Result<(), Fault> {
+        let mut take = Take::new(body);
+        for _ in 0..take.rows("rows")? {
+            self.fact()?;
+            match kind {
+                Kind::Annotations => {
+                    let (commit, _) = take_change(&mut take)?;
+                    self.reference(commit)?;
+                    self.found.summary.changes += 1;
+                }
+                Kind::Links => {
+                    let link = take_link(&mut take)?;
+                    self.reference(link.from)?;
+                    self.reference(link.to)?;
+                    self.found.summary.links += 1;
+                }
+                Kind::Sessions => {
+                    let row = take_session(&mut take)?;
+                    row.tip.into_iter().chain(row.placed_from).try_for_each(|of| self.reference(of))?;
+                    self.session(row.tip, row.session);
+                }
+                _ => {
+                    let (_, ctx) = take_placement(&mut take)?;
+                    self.reference(ctx)?;
+                    self.found.summary.placements += 1;
+                }
+            }
+        }
+        Ok(take.end()?)
+    }
+
+    fn session(&mut self, tip: Option<CommitRef>, session: Session) {
+        let tip = tip.and_then(|tip| match tip {
+            CommitRef::Number(number) => at(&self.found.commits, number).map(|commit| commit.id),
+            CommitRef::Id(id) => Some(id),
+        });
+        self.found.summary.session_count += 1;
+        if self.found.summary.sessions.len() < SESSIONS_SHOWN_MAX {
+            self.found.summary.sessions.push(Session { tip, ..session });
+        }
+    }
+
+    fn trailer(&mut self, body: &[u8], before: &[u8; 32]) -> std::result::Result<(), Fault> {
+        let mut take = Take::new(body);
+        let counts = [(); 5].map(|()| take.number());
+        let hash: [u8; 32] = take.array()?;
+        take.end()?;
+        if hash != *before {
+            return Err(Malformed::new("the bundle does not have the hash that it was written with").into());
+        }
+        let found = &self.found;
+        let count = |length: usize| u64::try_from(length).expect("a length fits 64 bits");
+        let wanted = [
+            count(found.commits.len()),
+            count(found.literals.len()),
+            count(found.composed.len()),
+            count(found.named.len()),
+            found.summary.content_bytes,
+        ];
+        let announced = [
+            count(found.commits.len()),
+            count(found.summary.tips.len()),
+            count(found.summary.prerequisites.len()),
+        ];
+        for (counted, wanted) in counts.into_iter().zip(wanted) {
+            if counted? != wanted {
+                return Err(Malformed::new("the bundle does not hold as much as it says").into());
+            }
+        }
+        if self.announced != Some(announced) {
+            return Err(Malformed::new("the bundle does not hold as much as its header says").into());
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Checked> {
+        if !self.missing.is_empty() {
+            return Err(BundleError::Missing { commits: self.missing.into_iter().collect() }.into());
+        }
+        let count = |length: usize| u64::try_from(length).expect("a length fits 64 bits");
+        let found = &mut self.found;
+        found.summary.commits = count(found.commits.len());
+        found.summary.contents = count(found.literals.len()) + count(found.composed.len());
+        Ok(self.found)
+    }
+}
+
+fn ids(body: &[u8]) -> std::result::Result<Vec<CommitId>, Malformed> {
+    let mut take = Take::new(body);
+    let ids = (0..take.rows("ids")?).map(|_| take.commit()).collect::<std::result::Result<_, _>>()?;
+    take.end()?;
+    Ok(ids)
+}
+
+/// Returns a row by its number.
+pub(super) fn at<T>(rows: &[T], number: u64) -> Option<&T> {
+    usize::try_from(number).ok().and_then(|number| rows.get(number))
+}
+
+fn length_of(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).expect("a slice's length fits 64 bits")
+}

@@ -1,0 +1,358 @@
+//! Writing a bundle: contents, commits, and what stands beside them, in one pass and bounded memory.
+//!
+//! The same store, selection and `have` give the same bytes: nothing here reads a clock, and nothing that is private
+//! to a store (rows, secrets, keyed hashes) is written.
+
+use std::collections::HashMap;
+use std::io::Write;
+
+use stemmata_model::{Closure, Commit, CommitId, Note, NoteCode, Sighting};
+use stemmata_store::{Session, SessionFilter, SessionKey, SessionOrigin, StoreError};
+
+use super::BundleSelection;
+use super::bytes::{put_length, put_number};
+use super::error::BundleError;
+use super::facts::{
+    LinkRow, SessionRow, is_portable, put_change, put_link, put_placement, put_session, put_sightings,
+};
+use super::frame::{FrameWriter, Kind};
+use super::pack::Packer;
+use super::plan::{PER_COMMIT_MAX, Plan, each_session};
+use super::rows::{CommitKind, CommitRef, CommitRow, put_commits};
+use crate::engine::Engine;
+use crate::error::Result;
+
+/// Commits that are kept until they are written.
+const COMMITS_FULL: usize = 16_384;
+
+/// Sightings of one record.
+const SIGHTINGS_FULL: usize = 8_192;
+
+/// Bytes of other rows of one record.
+const ROWS_BYTES_FULL: usize = 1024 * 1024;
+
+/// Ids of one record.
+const IDS_FULL: usize = 65_536;
+
+/// What was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BundleExported {
+    /// The commits that were asked for.
+    pub tips: Vec<CommitId>,
+    /// Commits that travel.
+    pub commits: u64,
+    /// Commits of the same chains that the receiver has.
+    pub known_commits: u64,
+    /// Commits that the receiver must have.
+    pub prerequisites: Vec<CommitId>,
+    /// Sessions that are told of.
+    pub sessions: u64,
+    /// Bytes of content before compression.
+    pub content_bytes: u64,
+    /// Bytes of the bundle.
+    pub bytes: u64,
+    /// What the user should know.
+    pub notes: Vec<Note>,
+}
+
+/// Rows of one type, written in records of a bounded size.
+struct Rows {
+    kind: Kind,
+    rows: usize,
+    bytes: Vec<u8>,
+}
+
+impl Rows {
+    const fn new(kind: Kind) -> Self {
+        Self { kind, rows: 0, bytes: Vec::new() }
+    }
+
+    fn add(
+        &mut self,
+        out: &mut FrameWriter<'_>,
+        put: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<(), BundleError> {
+        put(&mut self.bytes);
+        self.rows += 1;
+        if self.bytes.len() >= ROWS_BYTES_FULL { self.write(out) } else { Ok(()) }
+    }
+
+    fn write(&mut self, out: &mut FrameWriter<'_>) -> Result<(), BundleError> {
+        if self.rows == 0 {
+            return Ok(());
+        }
+        let mut body = Vec::with_capacity(self.bytes.len() + 8);
+        put_length(&mut body, std::mem::take(&mut self.rows));
+        body.append(&mut self.bytes);
+        out.record(self.kind, &body)
+    }
+}
+
+struct Exporter<'e, 'o> {
+    engine: &'e Engine,
+    out: FrameWriter<'o>,
+    packer: Packer,
+    numbers: HashMap<CommitId, u64>,
+    pending: Vec<CommitRow>,
+    written: u64,
+    sightings: Vec<(CommitRef, Sighting)>,
+    /// Where travelling commits were seen, and the latest one there.
+    seen: HashMap<SessionKey, CommitId>,
+    sessions: u64,
+    left_out: u64,
+}
+
+impl Engine {
+    /// Writes a bundle of what was asked for, without the commits that `have` names and all before them.
+    ///
+    /// One block of content is in memory at a time, besides some 150 bytes a commit.
+    ///
+    /// # Errors
+    /// `CommitMissing`, `Corrupt` (content is verified before it is written), `Bundle` where it cannot be written.
+    pub fn export_bundle(
+        &self,
+        what: &BundleSelection,
+        have: &[CommitId],
+        out: &mut dyn Write,
+    ) -> Result<BundleExported> {
+        let plan = self.plan_bundle(what, have)?;
+        let mut packer = Packer::default();
+        for id in &plan.had {
+            if let Some(commit) = self.store.commit(*id)?.filter(|commit| commit.closure != Closure::Forgotten) {
+                packer.had.insert(commit.core.artifact);
+                packer.had.extend(commit.core.native);
+            }
+        }
+        let mut exporter = Exporter {
+            engine: self,
+            out: FrameWriter::begin(out)?,
+            packer,
+            numbers: HashMap::new(),
+            pending: Vec::new(),
+            written: 0,
+            sightings: Vec::new(),
+            seen: HashMap::new(),
+            sessions: 0,
+            left_out: 0,
+        };
+        exporter.head(&plan)?;
+        for id in &plan.commits {
+            exporter.commit(*id)?;
+        }
+        exporter.flush()?;
+        exporter.metadata(&plan)?;
+        exporter.sessions(&plan)?;
+        exporter.finish(plan)
+    }
+}
+
+impl Exporter<'_, '_> {
+    fn head(&mut self, plan: &Plan) -> Result<(), BundleError> {
+        let mut header = Vec::new();
+        put_length(&mut header, plan.commits.len());
+        put_length(&mut header, plan.tips.len());
+        put_length(&mut header, plan.prerequisites.len());
+        self.out.record(Kind::Header, &header)?;
+        let prerequisites: Vec<CommitId> = plan.prerequisites.iter().copied().collect();
+        for (kind, ids) in [(Kind::Tips, &plan.tips), (Kind::Prerequisites, &prerequisites)] {
+            for ids in ids.chunks(IDS_FULL) {
+                let mut body = Vec::with_capacity(ids.len() * 16 + 4);
+                put_length(&mut body, ids.len());
+                ids.iter().for_each(|id| body.extend_from_slice(&id.to_bytes()));
+                self.out.record(kind, &body)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn reference(&self, id: CommitId) -> CommitRef {
+        self.numbers.get(&id).map_or(CommitRef::Id(id), |number| CommitRef::Number(*number))
+    }
+
+    fn commit(&mut self, id: CommitId) -> Result<()> {
+        let store = self.engine.store.as_ref();
+        let commit = store.commit(id)?.ok_or(StoreError::CommitMissing(id))?;
+        let native = commit.core.native.map(|native| self.content(&commit, native)).transpose()?;
+        let artifact = self.content(&commit, commit.core.artifact)?;
+        let number = self.written + u64::try_from(self.pending.len()).expect("a length fits 64 bits");
+        self.see(id, number)?;
+        let row = CommitRow {
+            id,
+            parent: commit.core.parent.map(|parent| self.reference(parent)),
+            commit_type: commit.core.commit_type,
+            closure: commit.closure,
+            kind: CommitKind {
+                format: commit.core.format,
+                template: commit.core.template,
+                rules: commit.rules,
+            },
+            artifact,
+            native,
+            created_at: commit.core.created_at,
+            counts: commit.counts,
+        };
+        self.numbers.insert(id, number);
+        self.pending.push(row);
+        if self.packer.is_full() || self.pending.len() >= COMMITS_FULL {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    fn content(
+        &mut self,
+        commit: &Commit,
+        id: stemmata_model::ArtifactId,
+    ) -> Result<super::rows::ContentRef> {
+        let store = self.engine.store.as_ref();
+        if commit.closure == Closure::Forgotten {
+            return self.packer.add_forgotten(store, id);
+        }
+        self.packer.add(store, id, &mut self.out)
+    }
+
+    fn see(&mut self, id: CommitId, number: u64) -> Result<()> {
+        for sighting in self.engine.store.sightings(id, PER_COMMIT_MAX)? {
+            let path = match &sighting.source {
+                Some(source) if !is_portable(&source.path) => {
+                    self.left_out += 1;
+                    continue;
+                }
+                Some(source) => source.path.clone(),
+                None => format!("api:{}", sighting.session),
+            };
+            self.seen.insert(SessionKey { machine: sighting.machine.clone(), path }, id);
+            self.sightings.push((CommitRef::Number(number), sighting));
+        }
+        Ok(())
+    }
+
+    /// Writes contents, then the commits that need them, then where these were seen.
+    fn flush(&mut self) -> Result<(), BundleError> {
+        self.packer.write(&mut self.out)?;
+        if !self.pending.is_empty() {
+            self.out.record(Kind::Commits, &put_commits(&self.pending, self.written))?;
+            self.written += u64::try_from(self.pending.len()).expect("a length fits 64 bits");
+            self.pending.clear();
+        }
+        for rows in self.sightings.chunks(SIGHTINGS_FULL) {
+            self.out.record(Kind::Sightings, &put_sightings(rows))?;
+        }
+        self.sightings.clear();
+        Ok(())
+    }
+
+    /// Writes what was said of commits, of those too that the receiver has.
+    fn metadata(&mut self, plan: &Plan) -> Result<()> {
+        let store = self.engine.store.as_ref();
+        let mut changes = Rows::new(Kind::Annotations);
+        let mut links = Rows::new(Kind::Links);
+        for id in plan.commits.iter().chain(&plan.known) {
+            let commit = self.reference(*id);
+            let mut trail = store.audit(*id, PER_COMMIT_MAX)?;
+            trail.sort();
+            for record in &trail {
+                changes.add(&mut self.out, |bytes| put_change(bytes, commit, record))?;
+            }
+            // Each link once: by the commit that it starts from, which is where it belongs.
+            for link in store.links(*id, PER_COMMIT_MAX)?.into_iter().filter(|link| link.from == *id) {
+                let row = LinkRow {
+                    from: commit,
+                    kind: link.kind,
+                    to: self.reference(link.to),
+                    entry: link.entry,
+                };
+                links.add(&mut self.out, |bytes| put_link(bytes, &row))?;
+            }
+        }
+        changes.write(&mut self.out)?;
+        links.write(&mut self.out)?;
+        Ok(())
+    }
+
+    /// Writes the sessions that travelling commits were seen in or that end in a commit of the bundle's chains.
+    fn sessions(&mut self, plan: &Plan) -> Result<()> {
+        let engine = self.engine;
+        let known: std::collections::HashSet<CommitId> = plan.known.iter().copied().collect();
+        let mut rows = Rows::new(Kind::Sessions);
+        let mut placements = Rows::new(Kind::Placements);
+        each_session(engine.store.as_ref(), &SessionFilter::default(), &mut |session| {
+            let has = |id: CommitId| self.numbers.contains_key(&id) || known.contains(&id);
+            let seen = self.seen.get(&session.key).copied();
+            if !(session.tip.is_some_and(has) || seen.is_some()) {
+                return Ok(());
+            }
+            if !is_portable(&session.key.path) {
+                self.left_out += 1;
+                return Ok(());
+            }
+            let placement = engine.store.placement(&session.key.machine, &session.key.path)?;
+            if let Some(placement) = placement.filter(|placement| has(placement.ctx)) {
+                let ctx = self.reference(placement.ctx);
+                placements.add(&mut self.out, |bytes| put_placement(bytes, &placement, ctx))?;
+            }
+            let session = if session.tip.is_some_and(has) {
+                session
+            } else {
+                engine.up_to(session, seen)?
+            };
+            let row = SessionRow {
+                tip: session.tip.map(|tip| self.reference(tip)),
+                placed_from: match session.origin {
+                    SessionOrigin::Placed(ctx) if has(ctx) => Some(self.reference(ctx)),
+                    SessionOrigin::Placed(_) | SessionOrigin::Imported | SessionOrigin::Api => None,
+                },
+                session,
+            };
+            self.sessions += 1;
+            rows.add(&mut self.out, |bytes| put_session(bytes, &row))?;
+            Ok(())
+        })?;
+        rows.write(&mut self.out)?;
+        placements.write(&mut self.out)?;
+        Ok(())
+    }
+
+    fn finish(self, plan: Plan) -> Result<BundleExported> {
+        let done = self.packer.done;
+        let mut trailer = Vec::new();
+        for count in [self.written, done.literals, done.composed, done.named, done.literal_bytes] {
+            put_number(&mut trailer, count);
+        }
+        let mut notes = Vec::new();
+        if self.left_out > 0 {
+            let message = format!(
+                "{} sightings and sessions were left out: their paths are none that another machine takes",
+                self.left_out
+            );
+            notes.push(Note::new(NoteCode::Degraded, message));
+        }
+        Ok(BundleExported {
+            commits: self.written,
+            known_commits: u64::try_from(plan.known.len()).expect("a length fits 64 bits"),
+            prerequisites: plan.prerequisites.into_iter().collect(),
+            tips: plan.tips,
+            sessions: self.sessions,
+            content_bytes: done.literal_bytes,
+            bytes: self.out.finish(trailer)?,
+            notes,
+        })
+    }
+}
+
+impl Engine {
+    /// Returns a session as it was when it ended in a commit.
+    fn up_to(&self, session: Session, tip: Option<CommitId>) -> Result<Session> {
+        let commit = tip.map(|tip| self.store.commit(tip)).transpose()?.flatten();
+        let Some(commit) = commit else { return Ok(Session { tip: None, ..session }) };
+        let messages = self.totals_of(commit.id)?.messages;
+        Ok(Session {
+            tip: Some(commit.id),
+            commits: commit.depth + 1,
+            messages,
+            bytes: commit.cumulative_bytes,
+            last_at: Some(commit.core.created_at),
+            ..session
+        })
+    }
+}

@@ -1,0 +1,219 @@
+//! Which commits travel, in which order, and what the receiver must have already.
+//!
+//! Reads commits and links only. What is written of them is `export`'s.
+
+use std::collections::{BTreeSet, HashSet};
+
+use stemmata_model::CommitId;
+use stemmata_store::{LinkKind, Page, Session, SessionFilter, Store, TipFilter};
+
+use crate::chain::walk::Walk;
+use crate::engine::Engine;
+use crate::error::Result;
+
+/// Rows that one page of the store holds.
+const PAGE_ROWS: usize = 1_000;
+
+/// Links, children and sightings that are read of one commit at most.
+pub(super) const PER_COMMIT_MAX: usize = 65_536;
+
+/// What a bundle is made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BundleSelection {
+    /// The chains up to these commits, with the subagents that they started.
+    Commits(Vec<CommitId>),
+    /// All sessions that worked in this directory or below it, with all their branches.
+    Project(String),
+    /// Everything.
+    All,
+}
+
+/// What travels.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    /// The commits that were asked for.
+    pub(super) tips: Vec<CommitId>,
+    /// Commits that travel, parents before children, chain after chain.
+    pub(super) commits: Vec<CommitId>,
+    /// Commits of the same chains that the receiver has: what was said of them travels.
+    pub(super) known: Vec<CommitId>,
+    /// Those of them that travelling commits continue.
+    pub(super) prerequisites: BTreeSet<CommitId>,
+    /// Everything that the receiver has.
+    pub(super) had: HashSet<CommitId>,
+}
+
+/// Calls `each` with every session.
+pub(super) fn each_session(
+    store: &dyn Store,
+    filter: &SessionFilter,
+    each: &mut dyn FnMut(Session) -> Result<()>,
+) -> Result<()> {
+    let mut skip = 0;
+    loop {
+        let page = store.sessions(filter, Page { skip, rows_max: PAGE_ROWS })?;
+        let is_last = page.len() < PAGE_ROWS;
+        for session in page {
+            skip += 1;
+            each(session)?;
+        }
+        if is_last {
+            return Ok(());
+        }
+    }
+}
+
+/// Calls `each` with every tip that a filter lets through.
+fn each_tip(store: &dyn Store, filter: &TipFilter, each: &mut dyn FnMut(CommitId)) -> Result<()> {
+    let mut skip = 0;
+    loop {
+        let page = store.tips(filter, Page { skip, rows_max: PAGE_ROWS })?;
+        let is_last = page.len() < PAGE_ROWS;
+        for tip in page {
+            skip += 1;
+            each(tip.id);
+        }
+        if is_last {
+            return Ok(());
+        }
+    }
+}
+
+struct Planner<'e> {
+    store: &'e dyn Store,
+    plan: Plan,
+    seen: HashSet<CommitId>,
+}
+
+impl Planner<'_> {
+    /// Adds the chain up to a commit, from where it leaves what was added before.
+    fn chain(&mut self, tip: CommitId) -> Result<()> {
+        let mut walk = Walk::new(self.store, Some(tip));
+        let mut new: Vec<(CommitId, Option<CommitId>)> = Vec::new();
+        while let Some(commit) = walk.next()? {
+            if !self.seen.insert(commit.id) {
+                break;
+            }
+            new.push((commit.id, commit.core.parent));
+        }
+        for (id, parent) in new.into_iter().rev() {
+            if self.plan.had.contains(&id) {
+                self.plan.known.push(id);
+                continue;
+            }
+            self.plan.prerequisites.extend(parent.filter(|parent| self.plan.had.contains(parent)));
+            self.plan.commits.push(id);
+        }
+        Ok(())
+    }
+
+    /// Adds the subagents that commits started which were added since the last call.
+    fn subagents(&mut self, looked: &mut (usize, usize)) -> Result<bool> {
+        let new = self.plan.commits.get(looked.0..).unwrap_or_default();
+        let known = self.plan.known.get(looked.1..).unwrap_or_default();
+        let starters: Vec<CommitId> = new.iter().chain(known).copied().collect();
+        *looked = (self.plan.commits.len(), self.plan.known.len());
+        for starter in starters {
+            for link in self.store.links(starter, PER_COMMIT_MAX)? {
+                if link.kind == LinkKind::Subagent && link.to == starter {
+                    self.leaves(link.from)?;
+                }
+            }
+        }
+        Ok(*looked != (self.plan.commits.len(), self.plan.known.len()))
+    }
+
+    /// Adds all that a commit grew into.
+    fn leaves(&mut self, root: CommitId) -> Result<()> {
+        let mut open = vec![root];
+        let mut met: HashSet<CommitId> = HashSet::new();
+        while let Some(id) = open.pop() {
+            if !met.insert(id) {
+                continue;
+            }
+            let children = self.store.children(id, PER_COMMIT_MAX)?;
+            if children.is_empty() {
+                self.chain(id)?;
+            }
+            open.extend(children.iter().rev().map(|child| child.id));
+        }
+        Ok(())
+    }
+
+    fn everything(&mut self) -> Result<()> {
+        let mut tips = Vec::new();
+        each_tip(self.store, &TipFilter::default(), &mut |tip| tips.push(tip))?;
+        self.plan.tips.clone_from(&tips);
+        for tip in tips {
+            self.chain(tip)?;
+        }
+        // Commits that are covered are no tips, though nothing may continue them.
+        let mut after = None;
+        loop {
+            let page = self.store.commits_after(after, PAGE_ROWS)?;
+            let Some(last) = page.last() else { return Ok(()) };
+            after = Some(last.id);
+            for commit in page {
+                self.chain(commit.id)?;
+            }
+        }
+    }
+
+    fn project(&mut self, project: String) -> Result<()> {
+        let filter = SessionFilter { project: Some(project), ..SessionFilter::default() };
+        let mut tips: BTreeSet<CommitId> = BTreeSet::new();
+        let mut sessions = BTreeSet::new();
+        each_session(self.store, &filter, &mut |session| {
+            tips.extend(session.tip);
+            sessions.insert(session.session);
+            Ok(())
+        })?;
+        for session in sessions {
+            let filter = TipFilter { session: Some(session), ..TipFilter::default() };
+            each_tip(self.store, &filter, &mut |tip| {
+                tips.insert(tip);
+            })?;
+        }
+        self.plan.tips = tips.into_iter().collect();
+        for tip in self.plan.tips.clone() {
+            self.chain(tip)?;
+        }
+        Ok(())
+    }
+}
+
+impl Engine {
+    /// Decides what travels: a function of the store, of what was asked for and of what the receiver has.
+    pub(super) fn plan_bundle(&self, what: &BundleSelection, have: &[CommitId]) -> Result<Plan> {
+        let store = self.store.as_ref();
+        let mut had: HashSet<CommitId> = HashSet::new();
+        for id in have {
+            if store.commit(*id)?.is_none() {
+                // The receiver is ahead of us there.
+                continue;
+            }
+            let mut walk = Walk::new(store, Some(*id));
+            while let Some(commit) = walk.next()? {
+                if !had.insert(commit.id) {
+                    break;
+                }
+            }
+        }
+        let plan = Plan { had, ..Plan::default() };
+        let mut planner = Planner { store, plan, seen: HashSet::new() };
+        match what {
+            BundleSelection::Commits(tips) => {
+                let tips: BTreeSet<CommitId> = tips.iter().copied().collect();
+                planner.plan.tips = tips.into_iter().collect();
+                for tip in planner.plan.tips.clone() {
+                    planner.chain(tip)?;
+                }
+            }
+            BundleSelection::Project(project) => planner.project(project.clone())?,
+            BundleSelection::All => planner.everything()?,
+        }
+        let mut looked = (0, 0);
+        while planner.subagents(&mut looked)? {}
+        Ok(planner.plan)
+    }
+}
