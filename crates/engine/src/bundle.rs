@@ -14,11 +14,13 @@ mod pack;
 mod plan;
 mod rows;
 mod source;
+mod store;
+mod summary;
 
 pub use apply::{BundleImportOptions, BundleImported};
-pub use check::{BUNDLE_COMMITS_MAX, BUNDLE_CONTENT_BYTES_MAX, BundleLimits, BundleSummary};
 pub use error::BundleError;
 pub use export::BundleExported;
 pub use have::{HAVE_COMMITS_MAX, parse_have, render_have};
 pub use plan::BundleSelection;
 pub use source::BundleSource;
+pub use summary::{BUNDLE_COMMITS_MAX, BUNDLE_CONTENT_BYTES_MAX, BundleLimits, BundleSummary};

@@ -207,7 +207,10 @@ mod tests {
 
     #[test]
     fn a_number_has_one_form() {
-        assert_eq!(Take::new(&[0x81, 0x00]).number(), Err(Malformed::new("a number is longer than it needs to be")));
+        assert_eq!(
+            Take::new(&[0x81, 0x00]).number(),
+            Err(Malformed::new("a number is longer than it needs to be"))
+        );
         let most: Vec<u8> = [[0xff; 9].as_slice(), &[1]].concat();
         assert_eq!(Take::new(&most).number(), Ok(u64::MAX));
         let more: Vec<u8> = [[0xff; 9].as_slice(), &[2]].concat();

@@ -3,29 +3,21 @@
 //! Every hash and id is computed again, every reference looked up, every name held to its rules. What is stored then
 //! is `apply`'s.
 
+mod contents;
+
 use std::collections::BTreeSet;
 
-use stemmata_model::{
-    ArtifactId, Closure, CommitCore, CommitId, FormatId, MachineId, RulesHash,
-};
+use stemmata_model::{ArtifactId, Closure, CommitCore, CommitId};
 use stemmata_store::{DEPTH_MAX, Session, Store, StoreError};
 
 use super::bytes::{Malformed, Take};
 use super::error::BundleError;
 use super::facts::{take_change, take_link, take_placement, take_session, take_sightings};
 use super::frame::{Kind, Record};
-use super::rows::{
-    CommitRef, CommitRow, ComposedRow, ContentRef, NamedRow, PartRow, take_commits, take_composed,
-    take_lengths, take_named,
-};
+use super::rows::{CommitRef, CommitRow, ContentRef, NamedRow, take_commits};
 use super::source::{self, Blocks, BundleSource, Literal};
+use super::summary::{BUNDLE_CONTENT_BYTES_MAX, BundleLimits, BundleSummary};
 use crate::error::Result;
-
-/// Commits of one bundle at most, unless the caller allows more: each takes some 100 bytes of memory.
-pub const BUNDLE_COMMITS_MAX: u64 = 1_000_000;
-
-/// Bytes that the contents of one bundle may have at most, unless the caller allows more.
-pub const BUNDLE_CONTENT_BYTES_MAX: u64 = 16 * 1024 * 1024 * 1024;
 
 /// How many times as long as the bundle its contents may be, behind a free allowance, unless the caller allows more.
 const CONTENT_RATIO_MAX: u64 = 4096;
@@ -39,22 +31,6 @@ const FACTS_MAX: u64 = 16 * 1024 * 1024;
 /// Sessions that a summary of a bundle tells at most.
 const SESSIONS_SHOWN_MAX: usize = 1_000;
 
-/// Bounds that a caller may raise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BundleLimits {
-    /// Commits.
-    pub commits_max: u64,
-    /// Bytes of all contents together, uncompressed and each range counted; none bounds them by the bundle's length
-    /// and [`BUNDLE_CONTENT_BYTES_MAX`].
-    pub content_bytes_max: Option<u64>,
-}
-
-impl Default for BundleLimits {
-    fn default() -> Self {
-        Self { commits_max: BUNDLE_COMMITS_MAX, content_bytes_max: None }
-    }
-}
-
 /// A commit that was checked.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CheckedCommit {
@@ -66,47 +42,6 @@ pub(super) struct CheckedCommit {
     pub(super) closure: Closure,
 }
 
-/// What a bundle holds, told without its contents.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct BundleSummary {
-    /// The commits that it was made for.
-    pub tips: Vec<CommitId>,
-    /// Commits that it continues and does not hold.
-    pub prerequisites: Vec<CommitId>,
-    /// Commits.
-    pub commits: u64,
-    /// Those whose contents were forgotten where the bundle was made.
-    pub forgotten: u64,
-    /// Contents.
-    pub contents: u64,
-    /// Contents that the receiver needs to have.
-    pub needed_contents: u64,
-    /// Bytes of content that it holds, uncompressed.
-    pub content_bytes: u64,
-    /// Bytes of the bundle.
-    pub bytes: u64,
-    /// Where commits were seen.
-    pub sightings: u64,
-    /// Changes of summaries, tags, notes and pins.
-    pub changes: u64,
-    /// Links.
-    pub links: u64,
-    /// Placements.
-    pub placements: u64,
-    /// Sessions.
-    pub session_count: u64,
-    /// The first thousand of them.
-    pub sessions: Vec<Session>,
-    /// Formats of its commits.
-    pub formats: BTreeSet<FormatId>,
-    /// Machines that its commits were seen on.
-    pub machines: BTreeSet<MachineId>,
-    /// Redaction rules that its commits went through.
-    pub rules: BTreeSet<RulesHash>,
-    /// Commits whose ids could not be computed again, because a part of their content is only in the receiver's store.
-    pub unchecked: u64,
-}
-
 /// A bundle that is sound.
 pub(super) struct Checked {
     pub(super) summary: BundleSummary,
@@ -116,11 +51,10 @@ pub(super) struct Checked {
     pub(super) named: Vec<NamedRow>,
 }
 
-/// The hash and length of a composed content.
+/// The hash of a content, and whether it was computed from all of its bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ContentRow {
     pub(super) hash: ArtifactId,
-    pub(super) length: u64,
     is_checked: bool,
 }
 
@@ -131,6 +65,7 @@ struct Checker<'a> {
     found: Checked,
     announced: Option<[u64; 3]>,
     missing: BTreeSet<CommitId>,
+    missing_contents: BTreeSet<ArtifactId>,
     content_bytes: u64,
     facts: u64,
     at: u64,
@@ -160,6 +95,12 @@ impl From<StoreError> for Fault {
     }
 }
 
+impl From<crate::error::EngineError> for Fault {
+    fn from(error: crate::error::EngineError) -> Self {
+        Self::Other(error)
+    }
+}
+
 /// Reads a bundle whole and checks everything; with a store, what it continues has to be there.
 pub(super) fn check(
     source: &dyn BundleSource,
@@ -180,6 +121,7 @@ pub(super) fn check(
         },
         announced: None,
         missing: BTreeSet::new(),
+        missing_contents: BTreeSet::new(),
         content_bytes: 0,
         facts: 0,
         at: 0,
@@ -256,125 +198,6 @@ impl Checker<'_> {
         Err(BundleError::Bound { what: "bytes of content", value, bound, flag }.into())
     }
 
-    fn block(&mut self, body: &[u8]) -> std::result::Result<(), Fault> {
-        let mut take = Take::new(body);
-        let lengths = take_lengths(&mut take)?;
-        let bytes = take.rest();
-        self.unfold(length_of(bytes))?;
-        self.found.summary.content_bytes += length_of(bytes);
-        let (block, mut offset) = (self.blocks.count(), 0_u32);
-        let mut rest = take;
-        for length in lengths {
-            let content = rest.bytes(length)?;
-            let length = u32::try_from(length).map_err(|_| Malformed::new("a content is too long"))?;
-            let hash = stemmata_model::artifact_id(content);
-            self.found.literals.push(Literal { hash, length, block, offset });
-            offset += length;
-        }
-        self.blocks.met(self.at, bytes.to_vec());
-        Ok(())
-    }
-
-    fn named(&mut self, body: &[u8]) -> std::result::Result<(), Fault> {
-        let mut take = Take::new(body);
-        for _ in 0..take.rows("contents")? {
-            let row = take_named(&mut take)?;
-            if !row.is_forgotten {
-                self.found.summary.needed_contents += 1;
-                if let Some(store) = self.store
-                    && store.content_length(row.hash)? != Some(row.length)
-                {
-                    return Err(StoreError::ContentMissing(row.hash).into());
-                }
-            }
-            self.found.named.push(row);
-        }
-        Ok(take.end()?)
-    }
-
-    fn composed(&mut self, body: &[u8]) -> std::result::Result<(), Fault> {
-        let mut take = Take::new(body);
-        for _ in 0..take.rows("contents")? {
-            let row = take_composed(&mut take)?;
-            let length = self.length_of_parts(&row.parts)?;
-            self.unfold(length)?;
-            let content = self.hash_of_parts(&row, length)?;
-            self.found.composed.push(content);
-        }
-        Ok(take.end()?)
-    }
-
-    fn length_of_parts(&self, parts: &[PartRow]) -> std::result::Result<u64, Malformed> {
-        let mut whole = 0_u64;
-        for part in parts {
-            let within = match part.of {
-                ContentRef::Literal(number) => at(&self.found.literals, number).map(|own| u64::from(own.length)),
-                ContentRef::Named(number) => {
-                    at(&self.found.named, number).filter(|own| !own.is_forgotten).map(|own| own.length)
-                }
-                ContentRef::Composed(_) => None,
-            };
-            let within = within.ok_or_else(|| Malformed::new("a content has a part that there is not"))?;
-            if part.offset.checked_add(part.length).is_none_or(|end| end > within) || part.length == 0 {
-                return Err(Malformed::new("a content has a part that ends beyond its bytes"));
-            }
-            whole = whole.saturating_add(part.length);
-        }
-        Ok(whole)
-    }
-
-    fn hash_of_parts(&mut self, row: &ComposedRow, length: u64) -> std::result::Result<ContentRow, Fault> {
-        let mut hasher = blake3::Hasher::new();
-        for part in &row.parts {
-            let range = part.offset..part.offset.saturating_add(part.length);
-            match part.of {
-                ContentRef::Literal(number) => {
-                    let Some(literal) = at(&self.found.literals, number).copied() else { continue };
-                    let index = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
-                    let bytes = self.blocks.bytes(&literal)?;
-                    hasher.update(bytes.get(index(range.start)..index(range.end)).unwrap_or_default());
-                }
-                ContentRef::Named(number) => {
-                    let Some(named) = at(&self.found.named, number) else { continue };
-                    match (self.store, row.hash) {
-                        (Some(store), _) => store.read_content(named.hash, Some(range), &mut |bytes: &[u8]| {
-                            hasher.update(bytes);
-                            Ok(())
-                        })?,
-                        (None, Some(hash)) => return Ok(ContentRow { hash, length, is_checked: false }),
-                        (None, None) => {
-                            return Err(Malformed::new("a content with a part elsewhere has no hash").into());
-                        }
-                    }
-                }
-                ContentRef::Composed(_) => {}
-            }
-        }
-        let hash = ArtifactId::from_bytes(*hasher.finalize().as_bytes());
-        if row.hash.is_some_and(|given| given != hash) {
-            return Err(Malformed::new("the parts of a content have another hash than it").into());
-        }
-        Ok(ContentRow { hash, length, is_checked: true })
-    }
-
-    /// Returns hash and length of a content, and whether its hash was computed.
-    fn content(&self, of: ContentRef) -> std::result::Result<ContentRow, Malformed> {
-        let found = match of {
-            ContentRef::Literal(number) => at(&self.found.literals, number).map(|own| ContentRow {
-                hash: own.hash,
-                length: u64::from(own.length),
-                is_checked: true,
-            }),
-            ContentRef::Composed(number) => at(&self.found.composed, number).copied(),
-            ContentRef::Named(number) => at(&self.found.named, number).map(|own| ContentRow {
-                hash: own.hash,
-                length: own.length,
-                is_checked: true,
-            }),
-        };
-        found.ok_or_else(|| Malformed::new("a commit has a content that there is not"))
-    }
-
     fn commits(&mut self, body: &[u8]) -> std::result::Result<(), Fault> {
         let first = u64::try_from(self.found.commits.len()).expect("a length fits 64 bits");
         let mut rows = Vec::new();
@@ -436,7 +259,9 @@ impl Checker<'_> {
     fn names_of_forgotten(&self, row: &CommitRow) -> std::result::Result<(), Malformed> {
         for content in std::iter::once(row.artifact).chain(row.native) {
             let is_forgotten = match content {
-                ContentRef::Named(number) => at(&self.found.named, number).is_some_and(|own| own.is_forgotten),
+                ContentRef::Named(number) => {
+                    at(&self.found.named, number).is_some_and(|own| own.is_forgotten)
+                }
                 ContentRef::Literal(_) | ContentRef::Composed(_) => false,
             };
             if is_forgotten && row.closure != Closure::Forgotten {
@@ -449,13 +274,11 @@ impl Checker<'_> {
     /// Returns the depth of a commit that continues one which is not in the bundle.
     fn depth_of_known(&mut self, parent: CommitId) -> std::result::Result<u64, Fault> {
         let Some(store) = self.store else { return Ok(1) };
-        match store.commit(parent)? {
-            Some(commit) => Ok(commit.depth + 1),
-            None => {
-                self.missing.insert(parent);
-                Ok(1)
-            }
+        if let Some(commit) = store.commit(parent)? {
+            return Ok(commit.depth + 1);
         }
+        self.missing.insert(parent);
+        Ok(1)
     }
 
     fn fact(&mut self) -> std::result::Result<(), Fault> {
@@ -571,6 +394,9 @@ impl Checker<'_> {
     fn finish(mut self) -> Result<Checked> {
         if !self.missing.is_empty() {
             return Err(BundleError::Missing { commits: self.missing.into_iter().collect() }.into());
+        }
+        if let Some(missing) = self.missing_contents.first() {
+            return Err(StoreError::ContentMissing(*missing).into());
         }
         let count = |length: usize| u64::try_from(length).expect("a length fits 64 bits");
         let found = &mut self.found;

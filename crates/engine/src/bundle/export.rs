@@ -58,31 +58,27 @@ pub struct BundleExported {
 /// Rows of one type, written in records of a bounded size.
 struct Rows {
     kind: Kind,
-    rows: usize,
+    count: usize,
     bytes: Vec<u8>,
 }
 
 impl Rows {
     const fn new(kind: Kind) -> Self {
-        Self { kind, rows: 0, bytes: Vec::new() }
+        Self { kind, count: 0, bytes: Vec::new() }
     }
 
-    fn add(
-        &mut self,
-        out: &mut FrameWriter<'_>,
-        put: impl FnOnce(&mut Vec<u8>),
-    ) -> Result<(), BundleError> {
+    fn add(&mut self, out: &mut FrameWriter<'_>, put: impl FnOnce(&mut Vec<u8>)) -> Result<(), BundleError> {
         put(&mut self.bytes);
-        self.rows += 1;
+        self.count += 1;
         if self.bytes.len() >= ROWS_BYTES_FULL { self.write(out) } else { Ok(()) }
     }
 
     fn write(&mut self, out: &mut FrameWriter<'_>) -> Result<(), BundleError> {
-        if self.rows == 0 {
+        if self.count == 0 {
             return Ok(());
         }
         let mut body = Vec::with_capacity(self.bytes.len() + 8);
-        put_length(&mut body, std::mem::take(&mut self.rows));
+        put_length(&mut body, std::mem::take(&mut self.count));
         body.append(&mut self.bytes);
         out.record(self.kind, &body)
     }
@@ -118,7 +114,9 @@ impl Engine {
         let plan = self.plan_bundle(what, have)?;
         let mut packer = Packer::default();
         for id in &plan.had {
-            if let Some(commit) = self.store.commit(*id)?.filter(|commit| commit.closure != Closure::Forgotten) {
+            if let Some(commit) =
+                self.store.commit(*id)?.filter(|commit| commit.closure != Closure::Forgotten)
+            {
                 packer.had.insert(commit.core.artifact);
                 packer.had.extend(commit.core.native);
             }
@@ -158,7 +156,9 @@ impl Exporter<'_, '_> {
             for ids in ids.chunks(IDS_FULL) {
                 let mut body = Vec::with_capacity(ids.len() * 16 + 4);
                 put_length(&mut body, ids.len());
-                ids.iter().for_each(|id| body.extend_from_slice(&id.to_bytes()));
+                for id in ids {
+                    body.extend_from_slice(&id.to_bytes());
+                }
                 self.out.record(kind, &body)?;
             }
         }
@@ -256,12 +256,8 @@ impl Exporter<'_, '_> {
             }
             // Each link once: by the commit that it starts from, which is where it belongs.
             for link in store.links(*id, PER_COMMIT_MAX)?.into_iter().filter(|link| link.from == *id) {
-                let row = LinkRow {
-                    from: commit,
-                    kind: link.kind,
-                    to: self.reference(link.to),
-                    entry: link.entry,
-                };
+                let row =
+                    LinkRow { from: commit, kind: link.kind, to: self.reference(link.to), entry: link.entry };
                 links.add(&mut self.out, |bytes| put_link(bytes, &row))?;
             }
         }
@@ -291,11 +287,7 @@ impl Exporter<'_, '_> {
                 let ctx = self.reference(placement.ctx);
                 placements.add(&mut self.out, |bytes| put_placement(bytes, &placement, ctx))?;
             }
-            let session = if session.tip.is_some_and(has) {
-                session
-            } else {
-                engine.up_to(session, seen)?
-            };
+            let session = if session.tip.is_some_and(has) { session } else { engine.up_to(session, seen)? };
             let row = SessionRow {
                 tip: session.tip.map(|tip| self.reference(tip)),
                 placed_from: match session.origin {

@@ -6,9 +6,7 @@ use stemmata_model::{
     EntryId, FormatId, Granularity, MachineId, NAME_BYTES_MAX, Principal, SessionId, Sighting, Source,
     SummarySource, Template, ThreadId, TicketId, Timestamp, Trigger,
 };
-use stemmata_store::{
-    Annotation, AuditRecord, LinkKind, Placement, Session, SessionKey, SessionOrigin,
-};
+use stemmata_store::{Annotation, AuditRecord, LinkKind, Placement, Session, SessionKey, SessionOrigin};
 
 use super::bytes::{Malformed, Take, put_length, put_number, put_optional, put_signed, put_text};
 use super::rows::CommitRef;
@@ -87,7 +85,9 @@ pub(super) fn put_sightings(rows: &[(CommitRef, Sighting)]) -> Vec<u8> {
     }
     let mut whole = Vec::with_capacity(body.len() + 512);
     put_length(&mut whole, origins.len());
-    origins.iter().for_each(|origin| whole.extend_from_slice(origin));
+    for origin in &origins {
+        whole.extend_from_slice(origin);
+    }
     put_length(&mut whole, rows.len());
     whole.extend_from_slice(&body);
     whole
@@ -274,10 +274,14 @@ pub(super) fn put_session(body: &mut Vec<u8>, row: &SessionRow) {
     }
     for time in [session.started_at, session.last_at] {
         body.push(u8::from(time.is_some()));
-        time.into_iter().for_each(|time| put_signed(body, time.as_micros()));
+        if let Some(time) = time {
+            put_signed(body, time.as_micros());
+        }
     }
     body.push(u8::from(row.tip.is_some()));
-    row.tip.into_iter().for_each(|tip| tip.put(body));
+    if let Some(tip) = row.tip {
+        tip.put(body);
+    }
     for number in [session.commits, session.messages, session.bytes] {
         put_number(body, number);
     }

@@ -262,10 +262,12 @@ impl<R: Read> FrameReader<R> {
 
 /// Reads the lengths of a head and holds them to their bounds before anything is made room for.
 fn lengths(head: &[u8; HEAD_BYTES]) -> Result<(usize, usize), String> {
-    let [_, coding, a, b, c, d, e, f, g, h] = *head;
-    let stored = u32::from_le_bytes([a, b, c, d]);
-    let raw = u32::from_le_bytes([e, f, g, h]);
-    let index = |value: u32| usize::try_from(value).unwrap_or(usize::MAX);
+    let [_, coding, lengths @ ..] = head;
+    let index = |bytes: &[u8]| {
+        let value = bytes.iter().rev().fold(0_u64, |value, byte| (value << 8) | u64::from(*byte));
+        usize::try_from(value).unwrap_or(usize::MAX)
+    };
+    let (stored, raw) = lengths.split_at(4);
     let (stored, raw) = (index(stored), index(raw));
     if raw > BODY_BYTES_MAX {
         return Err(format!("the record says that it has {raw} bytes, more than {BODY_BYTES_MAX}"));

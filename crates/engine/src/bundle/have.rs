@@ -2,14 +2,12 @@
 //!
 //! A sender that knows one of the ids knows everything before it.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use stemmata_model::CommitId;
 
 use super::error::BundleError;
 use super::plan::BundleSelection;
-use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::Result;
 
@@ -26,34 +24,18 @@ impl Engine {
     /// # Errors
     /// `CommitMissing`, store errors.
     pub fn bundle_have(&self, what: &BundleSelection) -> Result<Vec<CommitId>> {
-        let plan = self.plan_bundle(what, &[])?;
-        let mut ids: BTreeSet<CommitId> = BTreeSet::new();
-        for tip in plan.tips {
-            let mut walk = Walk::new(self.store.as_ref(), Some(tip));
-            let (mut distance, mut next) = (0_u64, 0_u64);
-            let mut last = None;
-            while let Some(commit) = walk.next()? {
-                if distance == next {
-                    if !ids.insert(commit.id) {
-                        // What lies before it was told with another tip.
-                        last = None;
-                        break;
-                    }
-                    next = next * 2 + 1;
-                }
-                distance += 1;
-                last = Some(commit.id);
-            }
-            ids.extend(last);
-            if ids.len() > HAVE_COMMITS_MAX {
-                let value = u64::try_from(ids.len()).unwrap_or(u64::MAX);
-                let bound = u64::try_from(HAVE_COMMITS_MAX).unwrap_or(u64::MAX);
-                let what = "commits to tell of";
-                return Err(BundleError::Bound { what, value, bound, flag: None }.into());
-            }
-        }
-        Ok(ids.into_iter().collect())
+        let told = self.plan_bundle(what, &[])?.told;
+        bounded(told.len())?;
+        Ok(told.into_iter().collect())
     }
+}
+
+fn bounded(ids: usize) -> std::result::Result<(), BundleError> {
+    if ids <= HAVE_COMMITS_MAX {
+        return Ok(());
+    }
+    let [value, bound] = [ids, HAVE_COMMITS_MAX].map(|count| u64::try_from(count).unwrap_or(u64::MAX));
+    Err(BundleError::Bound { what: "commits to tell of", value, bound, flag: None })
 }
 
 /// Writes a list as text.
@@ -85,11 +67,7 @@ pub fn parse_have(text: &str) -> std::result::Result<Vec<CommitId>, BundleError>
         let lines = (1..).zip(text.lines().map(str::trim));
         ids = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).collect();
     }
-    if ids.len() > HAVE_COMMITS_MAX {
-        let bound = u64::try_from(HAVE_COMMITS_MAX).unwrap_or(u64::MAX);
-        let value = u64::try_from(ids.len()).unwrap_or(u64::MAX);
-        return Err(BundleError::Bound { what: "commits to tell of", value, bound, flag: None });
-    }
+    bounded(ids.len())?;
     let parse = |(line, text): (u64, &str)| {
         text.parse().map_err(|error: stemmata_model::ParseIdError| BundleError::Have {
             line,

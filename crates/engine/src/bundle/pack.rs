@@ -185,7 +185,8 @@ impl Packer {
         while rows.peek().is_some() {
             let mut body = Vec::new();
             let mut count = 0;
-            while let Some(row) = rows.next_if(|row| body.is_empty() || body.len() + row.len() <= LISTS_BYTES_FULL)
+            while let Some(row) =
+                rows.next_if(|row| body.is_empty() || body.len() + row.len() <= LISTS_BYTES_FULL)
             {
                 body.extend_from_slice(&row);
                 count += 1;

@@ -39,6 +39,9 @@ pub(super) struct Plan {
     pub(super) known: Vec<CommitId>,
     /// Those of them that travelling commits continue.
     pub(super) prerequisites: BTreeSet<CommitId>,
+    /// Some of the commits, by which a store can be told what another one has: the ends of chains, and their
+    /// ancestors 1, 3, 7, 15 … commits before, down to where a chain leaves another one.
+    pub(super) told: BTreeSet<CommitId>,
     /// Everything that the receiver has.
     pub(super) had: HashSet<CommitId>,
 }
@@ -96,6 +99,8 @@ impl Planner<'_> {
             }
             new.push((commit.id, commit.core.parent));
         }
+        let spaced = (1_usize..).zip(&new).filter(|(place, _)| place.is_power_of_two());
+        self.plan.told.extend(spaced.map(|(_, (id, _))| *id).chain(new.last().map(|(id, _)| *id)));
         for (id, parent) in new.into_iter().rev() {
             if self.plan.had.contains(&id) {
                 self.plan.known.push(id);

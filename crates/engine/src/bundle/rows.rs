@@ -3,7 +3,8 @@
 //! Specified in `docs/format/bundle.md`. Where commits were seen and what was said of them is in `facts`.
 
 use stemmata_model::{
-    ArtifactId, Closure, CommitId, CommitType, Counts, FormatId, NAME_BYTES_MAX, RulesHash, Template, Timestamp,
+    ArtifactId, Closure, CommitId, CommitType, Counts, FormatId, NAME_BYTES_MAX, RulesHash, Template,
+    Timestamp,
 };
 use stemmata_store::{PART_BYTES_MAX, PARTS_MAX};
 
@@ -137,9 +138,13 @@ pub(super) fn put_commits(rows: &[CommitRow], first: u64) -> Vec<u8> {
             }
             Some(CommitRef::Number(parent)) => put_number(&mut body, number - parent + 1),
         }
-        restated.into_iter().for_each(|restated| put_number(&mut body, restated));
+        if let Some(restated) = restated {
+            put_number(&mut body, restated);
+        }
         row.artifact.put(&mut body, &mut content);
-        row.native.into_iter().for_each(|native| native.put(&mut body, &mut content));
+        if let Some(native) = row.native {
+            native.put(&mut body, &mut content);
+        }
         put_signed(&mut body, row.created_at.as_micros().wrapping_sub(created_at));
         created_at = row.created_at.as_micros();
         for count in [row.counts.messages, row.counts.entries, row.counts.tokens] {
@@ -206,8 +211,7 @@ pub(super) fn take_commits(
             return Err(Malformed(format!("{id} has flags that there are not")));
         }
         let artifact = ContentRef::take(&mut take, &mut content)?;
-        let native =
-            if flags & 16 == 0 { None } else { Some(ContentRef::take(&mut take, &mut content)?) };
+        let native = if flags & 16 == 0 { None } else { Some(ContentRef::take(&mut take, &mut content)?) };
         created_at = created_at.wrapping_add(take.signed()?);
         let counts = Counts {
             messages: take.count("messages", COUNT_MAX)?,

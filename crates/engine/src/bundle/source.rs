@@ -42,6 +42,12 @@ impl BundleSource for [u8] {
     }
 }
 
+impl BundleSource for Vec<u8> {
+    fn read_at(&self, at: u64, into: &mut [u8]) -> io::Result<usize> {
+        self.as_slice().read_at(at, into)
+    }
+}
+
 /// A source from some place on, in order.
 pub(super) struct InOrder<'s> {
     source: &'s dyn BundleSource,
@@ -129,7 +135,8 @@ impl<'s> Blocks<'s> {
         let place = usize::try_from(block).ok().and_then(|block| self.places.get(block)).copied();
         let at = place.unwrap_or(u64::MAX);
         let record = FrameReader::resume(InOrder { source: self.source, at }, at).next()?;
-        let bytes = block_bytes(&record.body).map_err(|error| BundleError::Damaged { at, reason: error.0 })?;
+        let bytes =
+            block_bytes(&record.body).map_err(|error| BundleError::Damaged { at, reason: error.0 })?;
         self.again_bytes += u64::try_from(bytes.len()).expect("a length fits 64 bits");
         self.keep(Kept { block, bytes });
         Ok(())

@@ -2,6 +2,7 @@
 
 mod big_parts;
 mod bounds;
+mod bundles;
 mod checkpoints;
 mod copies;
 mod faults;
