@@ -65,6 +65,7 @@ fn command(app: &App, command: Command) -> Result<Exit, CliError> {
         Command::Unpin(args) => commands::pin::run(app, &args, false),
         Command::Forget(args) => commands::forget::run(app, &args),
         Command::Gc(args) => commands::gc::run(app, &args),
+        Command::Bundle(args) => commands::bundle::run(app, &args),
         Command::Verify(_) => commands::verify::run(app),
         Command::Du(_) => commands::du::run(app),
         Command::Backup(args) => commands::backup::run(app, &args),

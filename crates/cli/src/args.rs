@@ -4,6 +4,7 @@
 
 pub(crate) mod annotate;
 pub(crate) mod browse;
+pub(crate) mod bundle;
 pub(crate) mod capture;
 pub(crate) mod give;
 pub(crate) mod keep;
@@ -142,6 +143,8 @@ pub(crate) enum Command {
     Forget(keep::Forget),
     /// Let go of what retention says and of what nobody needs, and pack the rest
     Gc(keep::Gc),
+    /// Write chains as one portable file, and take such files in
+    Bundle(bundle::Bundle),
     /// Recompute every hash and look up every reference
     Verify(maintain::Verify),
     /// Show how many bytes were captured and how many they take
@@ -190,6 +193,7 @@ impl Command {
             Self::Unpin(_) => "unpin",
             Self::Forget(_) => "forget",
             Self::Gc(_) => "gc",
+            Self::Bundle(_) => "bundle",
             Self::Verify(_) => "verify",
             Self::Du(_) => "du",
             Self::Backup(_) => "backup",

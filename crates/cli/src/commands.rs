@@ -3,6 +3,7 @@
 //! A command decides nothing that another interface of the engine would have to decide again.
 
 pub(crate) mod backup;
+pub(crate) mod bundle;
 pub(crate) mod checkpoint;
 pub(crate) mod children;
 pub(crate) mod compact;

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use stemmata_engine::{EngineError, ErrorKind};
+use stemmata_engine::{BundleError, EngineError, ErrorKind};
 use stemmata_model::{ParseIdError, ParseTimestampError};
 use stemmata_store::{StoreError, StoreErrorKind};
 
@@ -88,11 +88,11 @@ impl Exit {
             Self::Refused => {
                 "It would do harm or make no sense, and nothing was changed; the message gives reasons."
             }
-            Self::Corrupt => "Stored bytes are damaged, or `verify` found damage.",
+            Self::Corrupt => "Stored bytes or those of a bundle are damaged, or `verify` found damage.",
             Self::Locked => "Another process holds the store. Nothing was changed; try again.",
             Self::Full => "No space is left where the store is. What was acknowledged before is kept.",
             Self::Incompatible => {
-                "The store was written by a newer version, or the file is no store. It was not touched."
+                "The store or bundle was written by a newer version, or the file is no store. It was not touched."
             }
             Self::Partial => "`import` finished, but some files could not be imported; the others were.",
         }
@@ -207,9 +207,10 @@ impl CliError {
             Self::Engine(EngineError::Io { source, operation, .. }) => {
                 *operation == "write" && source.kind() == io::ErrorKind::BrokenPipe
             }
-            Self::Engine(EngineError::Store(StoreError::Sink(source))) => {
-                source.kind() == io::ErrorKind::BrokenPipe
-            }
+            Self::Engine(
+                EngineError::Store(StoreError::Sink(source))
+                | EngineError::Bundle(BundleError::Io { source, .. }),
+            ) => source.kind() == io::ErrorKind::BrokenPipe,
             _ => false,
         }
     }
@@ -241,6 +242,7 @@ pub(crate) fn exit_of(error: &EngineError) -> Exit {
     match error {
         EngineError::Io { source, .. } => exit_of_io(source),
         EngineError::Store(error) => exit_of_store(error),
+        EngineError::Bundle(BundleError::Io { source, .. }) => exit_of_io(source),
         other => Exit::of(other.kind()),
     }
 }
@@ -299,8 +301,33 @@ pub(crate) fn hint_of(error: &EngineError) -> Option<String> {
         EngineError::NoAncestor { .. } => "`stemma history REF` lists the ancestors of a commit",
         EngineError::Format { operation: "written", .. } => "leave `--format` out to keep the stored one",
         EngineError::Format { .. } => "`stemma native REF` gives back the bytes of any format",
+        EngineError::Bundle(error) => return hint_of_bundle(error),
         EngineError::Refused { .. } | EngineError::Name(_) => return None,
         EngineError::Store(error) => return hint_of_store(error),
+    };
+    Some(hint.to_owned())
+}
+
+fn hint_of_bundle(error: &BundleError) -> Option<String> {
+    let hint = match error {
+        BundleError::NotABundle { .. } => {
+            "`stemma bundle export` writes bundles; transcripts go to `stemma import`"
+        }
+        BundleError::Newer { .. } => "update `stemma`; nothing was stored",
+        BundleError::Truncated { .. } | BundleError::Damaged { .. } => {
+            "fetch or export it again; nothing was stored"
+        }
+        BundleError::Missing { .. } => {
+            "export it without `--have`, or with what `stemma bundle have --all` says here; nothing was stored"
+        }
+        BundleError::Bound { flag: Some(flag), value, .. } => {
+            return Some(format!(
+                "if you trust where it comes from: `{flag}` (at least {value}); nothing was stored"
+            ));
+        }
+        BundleError::Bound { flag: None, .. } => "nothing was stored",
+        BundleError::Have { .. } => "`stemma bundle have` on the receiving machine writes such a list",
+        BundleError::Io { source, .. } => return hint_of_io(source),
     };
     Some(hint.to_owned())
 }

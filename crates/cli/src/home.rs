@@ -71,7 +71,7 @@ impl DataHome {
         self.root.join("run")
     }
 
-    fn cache(&self) -> PathBuf {
+    pub(crate) fn cache(&self) -> PathBuf {
         self.root.join("cache")
     }
 

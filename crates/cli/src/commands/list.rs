@@ -48,7 +48,7 @@ pub(crate) fn run(app: &App, args: &List) -> Result<Exit, CliError> {
         nothing(app, filter.project.as_deref());
         return Ok(Exit::Done);
     }
-    app.console.long_text(&table(app, &sessions, &copies))?;
+    app.console.long_text(&table(app, &sessions, &copies)?)?;
     if is_cut {
         say_cut(app);
     }
@@ -101,7 +101,7 @@ fn copies(app: &App, sessions: &[Session]) -> Result<Vec<Option<CommitId>>, CliE
     sessions.iter().map(original).collect()
 }
 
-fn table(app: &App, sessions: &[Session], copies: &[Option<CommitId>]) -> String {
+fn table(app: &App, sessions: &[Session], copies: &[Option<CommitId>]) -> Result<String, CliError> {
     let mut table = Table::new(&[
         ("SESSION", Column::Left),
         ("ACTIVE", Column::Left),
@@ -110,6 +110,7 @@ fn table(app: &App, sessions: &[Session], copies: &[Option<CommitId>]) -> String
         ("PROJECT", Column::Left),
         ("TITLE", Column::Flexible),
     ]);
+    let own = &app.engine()?.identity().machine;
     for (session, copy_of) in sessions.iter().zip(copies) {
         let active = session.last_at.map(|point| time::ago(point, app.now())).unwrap_or_default();
         let mark = match (&session.parent_session, copy_of) {
@@ -117,14 +118,15 @@ fn table(app: &App, sessions: &[Session], copies: &[Option<CommitId>]) -> String
             (None, Some(_)) => "⑂ ",
             (None, None) => "",
         };
+        let foreign = session::foreign(session, own).map(|label| format!("⇄ {label}: ")).unwrap_or_default();
         table.row(vec![
             cell(Style::Id, session::short(session)),
             cell(Style::Faint, active),
             cell(Style::Plain, session.commits.to_string()),
             cell(Style::Plain, size::bytes(session.bytes)),
             cell(Style::Branch, fit(&session::project(session), PROJECT_COLUMNS)),
-            cell(Style::Plain, format!("{mark}{}", session::title(session))),
+            cell(Style::Plain, format!("{mark}{foreign}{}", session::title(session))),
         ]);
     }
-    table.render(app.console.width)
+    Ok(table.render(app.console.width))
 }

@@ -2,10 +2,14 @@
 //!
 //! Tables and trees are laid out elsewhere; here is what one session says of itself.
 
+use stemmata_model::MachineId;
 use stemmata_store::{Session, SessionOrigin};
 
 use crate::output::style::tame;
 use crate::output::v1;
+
+/// Columns of another machine's name before a title.
+const FOREIGN_COLUMNS: usize = 16;
 
 /// Returns the wire form of a session.
 pub(crate) fn wire(session: &Session) -> v1::Session {
@@ -50,6 +54,17 @@ pub(crate) fn short(session: &Session) -> String {
     let id = session.session.as_str();
     let is_uuid = id.len() == 36 && id.split('-').map(str::len).eq([8, 4, 4, 4, 12]);
     if is_uuid { id.chars().take(8).collect() } else { crate::output::table::fit(&tame(id), 16) }
+}
+
+/// Returns the name of the machine that a session came from, where that is another one.
+pub(crate) fn foreign(session: &Session, own: &MachineId) -> Option<String> {
+    if session.key.machine == *own {
+        return None;
+    }
+    // `user@machine/runtime`; a principal of another shape is shown whole.
+    let principal = session.principal.as_str();
+    let label = principal.split_once('@').and_then(|(_, rest)| rest.rsplit_once('/')).map(|(label, _)| label);
+    Some(crate::output::table::fit(&tame(label.unwrap_or(principal)), FOREIGN_COLUMNS))
 }
 
 /// Returns the last part of a session's working directory.

@@ -2,6 +2,7 @@
 //!
 //! Only shapes and their words; each type documents itself into `docs/reference/json.md`.
 
+mod bundle;
 mod commit;
 mod context;
 mod import;
@@ -9,6 +10,7 @@ mod keep;
 mod maintain;
 mod session;
 
+pub(crate) use bundle::{BundleExported, BundleHave, BundleImported, BundleShown};
 pub(crate) use commit::{
     Audit, Children, Commit, CommitPage, Entry, Link, Resolved, Show, Sighting, Source, Summary,
 };
@@ -201,6 +203,10 @@ pub(crate) const PRINTED: &[Printed] = &[
     Printed { command: "forget", shape: Forget::SHAPE },
     Printed { command: "forget --undo", shape: Unforgotten::SHAPE },
     Printed { command: "gc", shape: Gc::SHAPE },
+    Printed { command: "bundle export", shape: BundleExported::SHAPE },
+    Printed { command: "bundle import", shape: BundleImported::SHAPE },
+    Printed { command: "bundle show", shape: BundleShown::SHAPE },
+    Printed { command: "bundle have", shape: BundleHave::SHAPE },
     Printed { command: "verify", shape: Verify::SHAPE },
     Printed { command: "du", shape: Du::SHAPE },
     Printed { command: "backup", shape: BackedUp::SHAPE },

@@ -3,7 +3,10 @@
 //! Each batch is a whole of its own: a store that fails in between has chains without their last commits, and the
 //! same import goes on from there.
 
+use std::collections::BTreeSet;
+
 use stemmata_model::{Closure, Note, NoteCode};
+use stemmata_store::maintain::forget::Tombstone;
 use stemmata_store::{BATCH_WRITES_MAX, Store};
 
 use super::bytes::{Malformed, Take};
@@ -16,6 +19,9 @@ use super::store::Applier;
 use super::summary::{BundleLimits, BundleSummary};
 use crate::engine::Engine;
 use crate::error::Result;
+
+/// Commits that are looked up at once among those that were forgotten.
+const TOMBSTONES_ASKED: usize = 1_000;
 
 /// How to import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -163,19 +169,24 @@ fn each_record(
 
 fn fates(store: &dyn Store, commits: &[CheckedCommit]) -> Result<Vec<Fate>> {
     let mut fates: Vec<Fate> = Vec::with_capacity(commits.len());
-    for commit in commits {
-        let fate = match store.commit(commit.id)? {
-            Some(stored) if stored.closure == Closure::Forgotten => Fate::Hole,
-            Some(_) => Fate::Known,
-            None => {
-                let is_cut = match commit.parent {
-                    Some(CommitRef::Number(parent)) => at(&fates, parent) == Some(&Fate::Skipped),
-                    Some(CommitRef::Id(_)) | None => false,
-                };
-                if is_cut || commit.closure == Closure::Forgotten { Fate::Skipped } else { Fate::New }
-            }
-        };
-        fates.push(fate);
+    for page in commits.chunks(TOMBSTONES_ASKED) {
+        let asked: Vec<Tombstone> = page.iter().map(|commit| Tombstone::Commit(commit.id)).collect();
+        let forgotten: BTreeSet<Tombstone> = store.tombstones(&asked)?.into_iter().collect();
+        for commit in page {
+            let is_forgotten = forgotten.contains(&Tombstone::Commit(commit.id));
+            fates.push(match store.commit(commit.id)? {
+                Some(stored) if stored.closure == Closure::Forgotten => Fate::Hole,
+                Some(_) => Fate::Known,
+                None => {
+                    let is_cut = match commit.parent {
+                        Some(CommitRef::Number(parent)) => at(&fates, parent) == Some(&Fate::Skipped),
+                        Some(CommitRef::Id(_)) | None => false,
+                    };
+                    let is_empty = commit.closure == Closure::Forgotten;
+                    if is_cut || is_forgotten || is_empty { Fate::Skipped } else { Fate::New }
+                }
+            });
+        }
     }
     Ok(fates)
 }
@@ -199,14 +210,14 @@ impl Taken<'_> {
     }
 }
 
-/// Which contents new commits need; none where all commits are taken, and so are all contents.
+/// Which contents new commits need; none where all commits are new, and so all contents are needed.
 struct Needed {
     literals: Vec<bool>,
     composed: Vec<bool>,
 }
 
 fn needed(source: &dyn BundleSource, checked: &Checked, fates: &[Fate]) -> Result<Option<Needed>> {
-    if !fates.iter().any(|fate| matches!(fate, Fate::Hole | Fate::Skipped)) {
+    if fates.iter().all(|fate| *fate == Fate::New) {
         return Ok(None);
     }
     let mut needed = Needed {
@@ -226,6 +237,9 @@ fn needed(source: &dyn BundleSource, checked: &Checked, fates: &[Fate]) -> Resul
     for (commit, _) in checked.commits.iter().zip(fates).filter(|(_, fate)| **fate == Fate::New) {
         mark(&mut needed, commit.artifact);
         commit.native.into_iter().for_each(|native| mark(&mut needed, native));
+    }
+    if !fates.contains(&Fate::New) {
+        return Ok(Some(needed));
     }
     let mut number = 0;
     each_record(source, &mut |record| {

@@ -2,7 +2,10 @@
 //!
 //! What is taken was decided in `apply`, and that it is sound in `check`.
 
+use std::collections::BTreeMap;
+
 use stemmata_model::{ArtifactId, Closure, CommitCore, CommitId, RulesHash};
+use stemmata_store::maintain::forget::Tombstone;
 use stemmata_store::{
     AuditRecord, BATCH_WRITES_MAX, BatchOutcome, ContentPart, Link, MERGED_RECORDS_MAX, NewCommit,
     NewContent, Session, SessionOrigin, Store, Write,
@@ -20,6 +23,9 @@ use crate::error::Result;
 /// Bytes of content of one batch.
 const BATCH_BYTES_FULL: u64 = 8 * 1024 * 1024;
 
+/// Sessions of which it is known whether they were forgotten.
+const TOMBSTONES_KEPT: usize = 4_096;
+
 /// Bytes of metadata in one merge.
 const MERGE_BYTES_FULL: usize = 1024 * 1024;
 
@@ -34,6 +40,8 @@ pub(super) struct Applier<'a> {
     merging: Option<(CommitId, Vec<AuditRecord>, usize)>,
     /// Literal contents, composed ones and commits that were met so far.
     counts: [u64; 3],
+    /// Sessions that were asked for lately, and whether they were forgotten.
+    tombstones: BTreeMap<Tombstone, bool>,
     result: &'a mut BundleImported,
 }
 
@@ -57,6 +65,7 @@ impl<'a> Applier<'a> {
             outcome: BatchOutcome::default(),
             merging: None,
             counts: [0; 3],
+            tombstones: BTreeMap::new(),
             result,
         }
     }
@@ -108,10 +117,7 @@ impl<'a> Applier<'a> {
             let number = self.counts[0];
             self.counts[0] += 1;
             let Some(literal) = at(&self.taken.checked.literals, number) else { return changed() };
-            if self.options.dry_run
-                || !self.taken.wants(ContentRef::Literal(number))
-                || self.is_here(literal.hash)?
-            {
+            if self.options.dry_run || !self.taken.wants(ContentRef::Literal(number)) {
                 continue;
             }
             let content = NewContent::literal(bytes.to_vec());
@@ -122,10 +128,6 @@ impl<'a> Applier<'a> {
             self.push(Write::Content(content))?;
         }
         Ok(())
-    }
-
-    fn is_here(&self, hash: ArtifactId) -> std::result::Result<bool, Fault> {
-        Ok(self.store.content_length(hash)?.is_some())
     }
 
     fn hash_of(&self, of: ContentRef) -> std::result::Result<ArtifactId, Fault> {
@@ -242,7 +244,10 @@ impl<'a> Applier<'a> {
             Ok(())
         })?;
         for (commit, sighting) in rows {
-            if let Some(commit) = self.resolve(commit)? {
+            let session = Tombstone::Session(sighting.session.clone());
+            if let Some(commit) = self.resolve(commit)?
+                && !self.is_forgotten(session)?
+            {
                 self.push(Write::Sighting { commit, sighting: Box::new(sighting) })?;
             }
         }
@@ -277,6 +282,19 @@ impl<'a> Applier<'a> {
         if self.bytes >= BATCH_BYTES_FULL { self.write() } else { Ok(()) }
     }
 
+    /// Says whether a session was forgotten here.
+    fn is_forgotten(&mut self, of: Tombstone) -> std::result::Result<bool, Fault> {
+        if let Some(known) = self.tombstones.get(&of) {
+            return Ok(*known);
+        }
+        let found = !self.store.tombstones(std::slice::from_ref(&of))?.is_empty();
+        if self.tombstones.len() >= TOMBSTONES_KEPT {
+            self.tombstones.clear();
+        }
+        self.tombstones.insert(of, found);
+        Ok(found)
+    }
+
     fn links(&mut self, body: &[u8]) -> Done {
         let mut take = Take::new(body);
         for _ in 0..take.rows("rows")? {
@@ -306,6 +324,11 @@ impl<'a> Applier<'a> {
                 (SessionOrigin::Imported | SessionOrigin::Placed(_), _) => SessionOrigin::Imported,
             };
             let session = Session { tip, origin, ..row.session };
+            if self.is_forgotten(Tombstone::Session(session.session.clone()))?
+                || self.is_forgotten(Tombstone::Transcript(session.key.clone()))?
+            {
+                continue;
+            }
             let stored = self.store.session(&session.key)?;
             if stored.is_none_or(|stored| rank(&stored) < rank(&session)) {
                 self.result.sessions += 1;
