@@ -6,6 +6,7 @@ mod bundles;
 mod checkpoints;
 mod copies;
 mod faults;
+mod forget;
 mod identity;
 mod live;
 mod materialized;

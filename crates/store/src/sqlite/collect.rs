@@ -19,28 +19,16 @@ use crate::maintain::collect::{Amount, Collect, Collected};
 
 const COLLECTING: &str = "collecting what nobody needs";
 
-/// What a collection did in its transaction.
-pub(super) struct Done {
-    pub(super) collected: Collected,
-    /// Rows of contents that are gone.
-    pub(super) rows: BTreeSet<i64>,
-}
-
-/// Collects, within a transaction that the caller commits or rolls back.
+/// Collects, within a transaction that the caller commits or rolls back. Returns the rows that go from packs, too.
 pub(super) fn collect(
     (connection, packs): (&Connection, &Packs),
     wish: &Collect,
-) -> Result<Done, StoreError> {
+) -> Result<(Collected, BTreeSet<i64>), StoreError> {
     let mut collected = Collected::default();
     let ripe = wish.now.as_micros().saturating_sub(wish.grace_us);
-    let deleted = collect_commits((connection, packs), wish, ripe, &mut collected)?;
-    let mut rows = deleted.rows;
+    let mut rows = collect_commits((connection, packs), wish, ripe, &mut collected)?;
     rows.extend(collect_contents((connection, packs), wish.now, ripe, &mut collected)?);
-    Ok(Done { collected, rows })
-}
-
-struct Deleted {
-    rows: BTreeSet<i64>,
+    Ok((collected, rows))
 }
 
 fn collect_commits(
@@ -48,7 +36,7 @@ fn collect_commits(
     wish: &Collect,
     ripe: i64,
     collected: &mut Collected,
-) -> Result<Deleted, StoreError> {
+) -> Result<BTreeSet<i64>, StoreError> {
     let unneeded = unneeded(connection, &wish.retired)?;
     let condemned: HashMap<CommitId, i64> = marks::all(connection, CONDEMNED_COMMIT)?
         .into_iter()
@@ -75,7 +63,7 @@ fn collect_commits(
         }
     }
     collected.kept = unneeded.kept;
-    Ok(Deleted { rows: swept.rows })
+    Ok(swept.packed)
 }
 
 fn unneeded(connection: &Connection, retired: &[CommitId]) -> Result<Plan, StoreError> {
@@ -118,7 +106,7 @@ fn collect_contents(
     let swept = give_up((connection, packs), going, &BTreeSet::new())?;
     collected.deleted.add(0, swept.contents, swept.bytes);
     collected.copied_out += swept.copied_out;
-    Ok(swept.rows)
+    Ok(swept.packed)
 }
 
 /// Returns contents that no commit names and no content that is needed has ranges of, with the bytes of their own.

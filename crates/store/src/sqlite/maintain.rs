@@ -2,78 +2,146 @@
 //!
 //! What goes is decided in `forget` and `collect`.
 
-use std::time::{Duration, Instant};
+use std::collections::BTreeSet;
+use std::time::Duration;
 
 use rusqlite::Connection;
+use stemmata_model::Timestamp;
 
 use super::failure::During;
 use super::forget::rewrite;
 use super::open::{SqliteOptions, wait_for_locks};
-use super::{SqliteStore, collect, forget, marks, shrink};
+use super::packs::rewrite::{Garbage, Policy, Swap};
+use super::{SqliteStore, collect, forget, marks, packs, shrink};
 use crate::error::StoreError;
-use crate::files::FileLock;
-use crate::maintain::collect::{Collect, Collected};
+use crate::maintain::collect::{Amount, Collect, Collected};
 use crate::maintain::forget::{Forget, Forgotten, Tombstone};
 
 /// How long the log is tried to be emptied while others read it.
 const LOG_WAIT: Duration = Duration::from_secs(5);
 
-/// How long whoever writes packs is waited for.
-const PACKS_WAIT: Duration = Duration::from_secs(30);
+/// How long whoever writes packs is waited for: packing a whole store takes longer than any write.
+const PACKS_WAIT_MS: u64 = 60_000;
 
-/// The pause between two looks at the lock of packs.
-const PACKS_PAUSE: Duration = Duration::from_millis(20);
+/// How often what goes is planned again, where somebody writes at the same time.
+const SWAPS_MAX: usize = 5;
+
+/// What happens within a transaction, and which rows go from packs by it.
+type Act<'a, T> = dyn Fn(&Connection) -> Result<(T, BTreeSet<i64>), StoreError> + 'a;
+
+const STALE: &str = "letting go of what was planned";
+
+/// Ends a transaction, so that nothing of it is done.
+fn stale() -> StoreError {
+    StoreError::Backend { operation: STALE, source: "others wrote at the same time, again and again".into() }
+}
+
+fn is_stale(error: &StoreError) -> bool {
+    matches!(error, StoreError::Backend { operation: STALE, .. })
+}
 
 impl SqliteStore {
-    /// Takes the lock of those who write packs: what is about to go must not move meanwhile.
-    fn lock_packs(&self) -> Result<Box<dyn FileLock>, StoreError> {
-        let started = Instant::now();
-        loop {
-            if let Some(lock) = self.packs.lock()? {
-                return Ok(lock);
-            }
-            if started.elapsed() >= PACKS_WAIT {
-                return Err(StoreError::Locked { waited_ms: 30_000 });
-            }
-            std::thread::sleep(PACKS_PAUSE);
-        }
-    }
-
     pub(super) fn forget_all(&self, wish: &Forget) -> Result<Forgotten, StoreError> {
-        let _lock = self.lock_packs()?;
-        self.group.with_writer(|writer| {
-            let secret = &self.identity.secret;
-            let connection = writer.connection();
-            connection.execute_batch("PRAGMA secure_delete = ON").during("forgetting")?;
+        let secret = &self.identity.secret;
+        let act = |connection: &Connection| {
             let tombstones = forget::tombstones_of(connection, wish)?;
-            let done = writer.maintain_or_undo(!wish.dry_run, |connection| {
-                forget::forget((connection, &self.packs), secret, wish, &tombstones)
-            });
+            forget::forget((connection, &self.packs), secret, wish, &tombstones)
+        };
+        if wish.dry_run {
+            return self.planned(&act).map(|(forgotten, _)| forgotten);
+        }
+        let lock = self.packs.lock_patiently(PACKS_WAIT_MS)?;
+        let garbage = |packed: &BTreeSet<i64>| if packed.is_empty() { Garbage::Keep } else { Garbage::All };
+        let mut forgotten = self.with_secure_delete(|| self.swap((&act, &garbage), wish.at))?;
+        if let Err(error) = packs::remove_leftovers(&self.maintained()) {
+            forgotten.unfinished = Some(format!("packs could not be removed ({error})"));
+        }
+        drop(lock);
+        let cleaned = self.group.with_writer(|writer| {
             let connection = writer.connection();
-            // Every write of every day would pay for it.
-            connection.execute_batch("PRAGMA secure_delete = OFF").during("forgetting")?;
-            let mut forgotten = done?;
-            if !wish.dry_run && rewrite::is_due(connection)? {
-                forgotten.unfinished = rewrite::run(connection, LOG_WAIT)?;
-            }
-            Ok(forgotten)
-        })
+            if rewrite::is_due(connection)? { rewrite::run(connection, LOG_WAIT) } else { Ok(None) }
+        });
+        match cleaned {
+            Ok(None) => {}
+            Ok(reason) => forgotten.unfinished = reason,
+            Err(error) => forgotten.unfinished = Some(error.to_string()),
+        }
+        Ok(forgotten)
     }
 
     pub(super) fn collect_all(&self, wish: &Collect) -> Result<Collected, StoreError> {
-        let _lock = self.lock_packs()?;
+        let act = |connection: &Connection| collect::collect((connection, &self.packs), wish);
+        if wish.dry_run {
+            return self.planned(&act).map(|(collected, _)| collected);
+        }
+        let lock = self.packs.lock_patiently(PACKS_WAIT_MS)?;
         let before = self.physical_bytes();
-        let done = self.group.with_writer(|writer| {
-            writer.maintain_or_undo(!wish.dry_run, |connection| {
-                collect::collect((connection, &self.packs), wish)
-            })
-        })?;
-        let collect::Done { mut collected, rows } = done;
-        if !wish.dry_run && !rows.is_empty() {
+        let mut collected = self.swap((&act, &|_| Garbage::Half), wish.now)?;
+        collected.files_removed = packs::remove_leftovers(&self.maintained())?;
+        drop(lock);
+        if collected.deleted != Amount::default() || collected.files_removed > 0 {
             shrink::shrink(&self.maintained())?;
             collected.bytes_freed = before.saturating_sub(self.physical_bytes());
         }
         Ok(collected)
+    }
+
+    /// Finds out what would happen.
+    fn planned<T>(&self, act: &Act<'_, T>) -> Result<(T, BTreeSet<i64>), StoreError> {
+        self.group.with_writer(|writer| writer.maintain_or_undo(false, act))
+    }
+
+    /// Finds out what would happen, rewrites packs without what goes from them, and then lets it happen. The caller
+    /// holds the lock of packs.
+    fn swap<T>(
+        &self,
+        (act, garbage): (&Act<'_, T>, &dyn Fn(&BTreeSet<i64>) -> Garbage),
+        at: Timestamp,
+    ) -> Result<T, StoreError> {
+        for _ in 1..SWAPS_MAX {
+            match self.swap_once((act, garbage), at) {
+                Err(error) if is_stale(&error) => {}
+                done => return done,
+            }
+        }
+        self.swap_once((act, garbage), at)
+    }
+
+    fn swap_once<T>(
+        &self,
+        (act, garbage): (&Act<'_, T>, &dyn Fn(&BTreeSet<i64>) -> Garbage),
+        at: Timestamp,
+    ) -> Result<T, StoreError> {
+        let (_, planned) = self.planned(act)?;
+        let policy = Policy { garbage: garbage(&planned), level: None };
+        let rewrite = packs::rewrite::prepare(&self.maintained(), &planned, policy)?;
+        self.group.with_writer(|writer| {
+            writer.maintain_or_undo(true, |connection| {
+                let (done, packed) = act(connection)?;
+                // Somebody wrote meanwhile: what goes from packs is not what was prepared.
+                if packed != planned {
+                    return Err(stale());
+                }
+                if rewrite.is_empty() {
+                    return Ok(done);
+                }
+                match packs::rewrite::apply(connection, &rewrite, at)? {
+                    Swap::Done => Ok(done),
+                    Swap::Stale => Err(stale()),
+                }
+            })
+        })
+    }
+
+    /// Has what is deleted be overwritten; every write of every day would pay for it.
+    fn with_secure_delete<T>(&self, act: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let set = |sql: &'static str| {
+            self.group.with_writer(|writer| writer.connection().execute_batch(sql).during("forgetting"))
+        };
+        set("PRAGMA secure_delete = ON")?;
+        let done = act();
+        set("PRAGMA secure_delete = OFF")?;
+        done
     }
 
     pub(super) fn lift_all(&self, of: &Tombstone) -> Result<u64, StoreError> {

@@ -6,6 +6,7 @@ mod copies;
 mod damage;
 #[cfg(target_os = "linux")]
 mod disk;
+mod erase;
 mod files;
 mod model;
 mod packs;

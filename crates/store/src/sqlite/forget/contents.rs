@@ -25,8 +25,10 @@ pub(in crate::sqlite) struct Swept {
     pub(in crate::sqlite) contents: u64,
     pub(in crate::sqlite) bytes: u64,
     pub(in crate::sqlite) copied_out: u64,
-    /// Rows of them.
-    pub(in crate::sqlite) rows: BTreeSet<i64>,
+    /// Rows of them that were in packs.
+    pub(in crate::sqlite) packed: BTreeSet<i64>,
+    /// Whether any row is gone.
+    pub(in crate::sqlite) any: bool,
 }
 
 /// Adds to holes every commit that names a content of one of them, and returns those that were added.
@@ -98,6 +100,9 @@ pub(in crate::sqlite) fn give_up(
     let copied_out = CopyOut { connection, packs, going: &mut going, copied: HashMap::new() }.run()?;
     let mut swept = Swept { copied_out, ..Swept::default() };
     for row in &going {
+        if is_packed(connection, *row)? {
+            swept.packed.insert(*row);
+        }
         let length = if emptied.contains(row) { empty(connection, *row)? } else { delete(connection, *row)? };
         if let Some(length) = length {
             swept.contents += 1;
@@ -111,8 +116,15 @@ pub(in crate::sqlite) fn give_up(
             [],
         )
         .during(SWEEPING)?;
-    swept.rows = going;
+    swept.any = !going.is_empty();
     Ok(swept)
+}
+
+fn is_packed(connection: &Connection, row: i64) -> Result<bool, StoreError> {
+    connection
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM packed WHERE row = ?1)")
+        .and_then(|mut statement| statement.query_row([row], |row| row.get(0)))
+        .during(SWEEPING)
 }
 
 /// Deletes a content's row, and returns the bytes that it had of its own.

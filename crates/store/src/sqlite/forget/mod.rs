@@ -7,6 +7,8 @@ pub(super) mod contents;
 pub(super) mod plan;
 pub(super) mod rewrite;
 
+use std::collections::BTreeSet;
+
 use rusqlite::Connection;
 use stemmata_model::CommitId;
 
@@ -17,13 +19,13 @@ use super::state::STATE_FORGOTTEN;
 use crate::error::StoreError;
 use crate::maintain::forget::{Forget, Forgotten, Tombstone};
 
-/// Forgets, within a transaction that the caller commits or rolls back.
+/// Forgets, within a transaction that the caller commits or rolls back. Returns the rows that go from packs, too.
 pub(super) fn forget(
     (connection, packs): (&Connection, &Packs),
     secret: &[u8; 32],
     wish: &Forget,
     tombstones: &[Tombstone],
-) -> Result<Forgotten, StoreError> {
+) -> Result<(Forgotten, BTreeSet<i64>), StoreError> {
     let plan = plan::plan(
         connection,
         Wish {
@@ -62,10 +64,10 @@ pub(super) fn forget(
         let (kind, key) = marks::of_tombstone(secret, tombstone);
         marks::set(connection, (kind, &key), wish.at, by)?;
     }
-    if !swept.rows.is_empty() || forgotten.sessions > 0 || !forgotten.removed.is_empty() || !cut.is_empty() {
+    if swept.any || forgotten.sessions > 0 || !forgotten.removed.is_empty() || !cut.is_empty() {
         marks::set(connection, (marks::UNFINISHED, &[]), wish.at, by)?;
     }
-    Ok(forgotten)
+    Ok((forgotten, swept.packed))
 }
 
 /// Returns the names of sessions that go, beside their transcripts': a copy under another path is the same session.

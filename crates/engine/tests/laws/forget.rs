@@ -1,0 +1,204 @@
+//! Forgetting and retention, through captures: what goes stays gone, and what something needs stays.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use stemmata_engine::{
+    CaptureOptions, CollectOptions, Engine, ForgetOptions, ForgetReport, ForgetTarget, RetentionRules, Stop,
+    Update,
+};
+use stemmata_model::{Closure, CommitId, NoteCode, Principal};
+use stemmata_store::{Store, StoreError};
+use stemmata_testkit::claude::ClaudeSession;
+
+use crate::support::{Folder, bytes_of, chain, engine, engine_on, import, memory, native, placing};
+
+fn options() -> ForgetOptions {
+    ForgetOptions {
+        everywhere: false,
+        even_pinned: false,
+        dry_run: false,
+        by: Principal::new("ada").expect("a name"),
+    }
+}
+
+fn forget(engine: &Engine, target: &ForgetTarget, options: &ForgetOptions) -> ForgetReport {
+    let plan = engine.forget(target, &ForgetOptions { dry_run: true, ..options.clone() }).expect("a plan");
+    let done = engine.forget(target, options).expect("forgotten");
+    assert_eq!(plan, done, "the plan is what happens");
+    let mut damages = Vec::new();
+    engine.store().verify(&mut |damage| damages.push(damage)).expect("a store that can be read");
+    assert_eq!(damages, []);
+    done
+}
+
+fn session(seed: u64) -> Vec<u8> {
+    bytes_of(&ClaudeSession::new(seed).turns(5).build())
+}
+
+fn target(captured: &stemmata_engine::Captured) -> ForgetTarget {
+    ForgetTarget::Session(captured.session.key.clone())
+}
+
+fn commits(engine: &Engine) -> usize {
+    engine.store().commits_after(None, 10_000).expect("commits").len()
+}
+
+/// A session that was forgotten is gone, and no import brings it back: not the same file, not a grown one, not a copy
+/// of the file under another name. Only taking it back does.
+#[test]
+fn what_is_forgotten_stays_gone_until_it_is_taken_back() {
+    let (engine, folder) = (engine(), Folder::new());
+    let other = import(&engine, &folder.write("other.jsonl", &session(2)));
+    let bytes = session(1);
+    let path = folder.write("gone.jsonl", &bytes);
+    let captured = import(&engine, &path);
+    let before = commits(&engine);
+    let done = forget(&engine, &target(&captured), &options());
+    assert_eq!(done.forgotten.kept, []);
+    assert!(done.forgotten.removed.len() >= 5, "{:?}", done.forgotten);
+    assert_eq!(commits(&engine), before - done.forgotten.removed.len());
+    let held = commits(&engine);
+    folder.append(
+        "gone.jsonl",
+        b"{\"type\":\"user\",\"uuid\":\"x\",\"message\":{\"role\":\"user\",\"content\":\"more\"}}\n",
+    );
+    folder.write("elsewhere.jsonl", &bytes);
+    for name in ["gone.jsonl", "elsewhere.jsonl"] {
+        for how in [CaptureOptions::import(), CaptureOptions { full: true, ..CaptureOptions::import() }] {
+            let again = engine.capture(&folder.path().join(name), &how).expect("left alone");
+            assert_eq!((again.new_commits, again.session.tip), (0, None), "{name}");
+            assert!(again.notes.iter().any(|note| note.code == NoteCode::Forgotten), "{:?}", again.notes);
+        }
+    }
+    assert_eq!(commits(&engine), held);
+    let name = captured.session.session.to_string();
+    assert!(engine.unforget(&name).expect("taken back") > 5);
+    assert!(engine.unforget(&name).is_err(), "there is nothing left to take back");
+    let again = import(&engine, &folder.path().join("elsewhere.jsonl"));
+    assert_eq!(native(&engine, again.session.tip.expect("a tip")), bytes);
+    assert_eq!(native(&engine, other.session.tip.expect("a tip")), session(2));
+}
+
+/// What a placed session goes on from stays, and is told; cut everywhere it is a hole that says what is missing.
+#[test]
+fn a_branch_keeps_what_it_needs_or_has_a_hole() {
+    let (engine, folder) = (engine(), Folder::new());
+    let path = folder.write("first.jsonl", &session(3));
+    let first = import(&engine, &path);
+    let chain_before: Vec<CommitId> =
+        chain(&engine, first.session.tip.expect("a tip")).iter().map(|commit| commit.id).collect();
+    let placed = engine.place(chain_before[2], &placing(&folder)).expect("placed");
+    let done = forget(&engine, &target(&first), &options());
+    assert_eq!(done.forgotten.kept.len(), 3, "{:?}", done.forgotten);
+    assert!(done.branches.iter().any(|branch| {
+        branch.from == chain_before[2]
+            && branch.session.as_ref().is_some_and(|session| session.session == placed.session)
+    }));
+    assert!(!native(&engine, chain_before[2]).is_empty());
+    assert!(engine.store().commit(chain_before[3]).expect("a read").is_none());
+
+    let key = done.branches[0].session.as_ref().expect("a session").key.clone();
+    let everywhere = ForgetOptions { everywhere: true, ..options() };
+    let done = forget(&engine, &ForgetTarget::Commit(chain_before[1]), &everywhere);
+    assert!(done.forgotten.cut.contains(&chain_before[1]), "{:?}", done.forgotten);
+    let error = engine.native(chain_before[2], &mut Vec::new()).expect_err("a hole");
+    assert!(error.to_string().contains(&chain_before[1].to_string()), "{error}");
+    let mut context = Vec::new();
+    let made =
+        engine.materialize(Some(chain_before[2]), None, Stop::Root, &mut context).expect("what is left");
+    assert!(!context.is_empty() && made.notes.iter().any(|note| note.code == NoteCode::Forgotten));
+    assert!(matches!(
+        engine.materialize(Some(chain_before[1]), None, Stop::Root, &mut Vec::new()),
+        Err(stemmata_engine::EngineError::Store(StoreError::Forgotten(id))) if id == chain_before[1]
+    ));
+    assert_eq!(engine.summary_of(chain_before[1]).expect("a summary").text.contains("forgotten"), true);
+    assert!(engine.show(chain_before[1]).is_ok() && engine.tree(chain_before[1]).is_ok());
+
+    let rest = forget(&engine, &ForgetTarget::Session(key), &options());
+    assert_eq!(rest.forgotten.removed.len(), 3, "nothing else needs them any more: {:?}", rest.forgotten);
+    assert_eq!(commits(&engine), 0);
+}
+
+/// One commit of a chain that others follow stays unless it is cut; what is imported again goes on behind the hole.
+#[test]
+fn a_transcript_goes_on_behind_a_hole() {
+    let (engine, folder) = (engine(), Folder::new());
+    let bytes = session(4);
+    let path = folder.write("s.jsonl", &bytes);
+    let captured = import(&engine, &path);
+    let ids: Vec<CommitId> =
+        chain(&engine, captured.session.tip.expect("a tip")).iter().map(|commit| commit.id).collect();
+    let target = ForgetTarget::Commit(ids[1]);
+    let done = forget(&engine, &target, &options());
+    assert_eq!((done.forgotten.removed.as_slice(), done.forgotten.cut.as_slice()), (&[][..], &[][..]));
+    assert_eq!(done.branches.first().map(|branch| branch.first), Some(Some(ids[2])));
+
+    let everywhere = ForgetOptions { everywhere: true, ..options() };
+    let done = forget(&engine, &target, &everywhere);
+    assert!(done.forgotten.cut.contains(&ids[1]), "{:?}", done.forgotten);
+    let held = commits(&engine);
+    let full = CaptureOptions { full: true, ..CaptureOptions::import() };
+    let again = engine.capture(&path, &full).expect("imported");
+    assert_eq!((again.new_commits, again.session.tip), (0, captured.session.tip));
+    assert!(again.notes.iter().any(|note| note.code == NoteCode::Forgotten), "{:?}", again.notes);
+    assert_eq!(commits(&engine), held);
+    let hole = engine.store().commit(ids[1]).expect("a read").expect("a hole");
+    assert_eq!(hole.closure, Closure::Forgotten);
+    let error = engine.store().read_content(hole.core.native_artifact(), None, &mut |_| Ok(()));
+    assert!(matches!(error, Err(StoreError::ContentForgotten(_))), "nothing of it came back");
+
+    engine.unforget(&ids[1].to_string()).expect("taken back");
+    engine.capture(&path, &full).expect("imported");
+    assert_eq!(native(&engine, captured.session.tip.expect("a tip")), bytes, "the hole is filled");
+}
+
+/// What is pinned or tagged is not forgotten by accident.
+#[test]
+fn what_is_protected_is_refused() {
+    let (engine, folder) = (engine(), Folder::new());
+    let captured = import(&engine, &folder.write("s.jsonl", &session(5)));
+    let tip = captured.session.tip.expect("a tip");
+    let by = Principal::new("ada").expect("a name");
+    let pin = |pin| Update { pin: Some(pin), ..Update::default() };
+    engine.update(tip, pin(true), &by).expect("pinned");
+    let error = engine.forget(&target(&captured), &options()).expect_err("it is pinned");
+    assert!(error.to_string().contains(&tip.to_string()), "{error}");
+    let even = ForgetOptions { even_pinned: true, ..options() };
+    forget(&engine, &target(&captured), &even);
+    assert_eq!(commits(&engine), 0);
+}
+
+/// Retention lets go of old sessions in two steps, and takes a session that is written again in whole.
+#[test]
+fn retention_lets_go_and_takes_back_what_goes_on() {
+    let store = memory();
+    let (engine, folder) = (engine_on("m1", Arc::clone(&store) as Arc<dyn Store>), Folder::new());
+    let bytes = session(6);
+    let cut = bytes.len() - bytes.iter().rev().skip(1).position(|byte| *byte == b'\n').expect("lines") - 1;
+    let path = folder.write("old.jsonl", &bytes[..cut]);
+    let captured = import(&engine, &path);
+    let collect = |days: u32, grace_days: u32| {
+        let rules = RetentionRules { sessions_days: Some(days), ..RetentionRules::default() };
+        engine.collect(&CollectOptions { rules, grace_days, dry_run: false }).expect("collected")
+    };
+    assert_eq!(collect(36_500, 0).retired, [], "it is not that old");
+    let first = collect(1, 0);
+    assert_eq!((first.retired.len(), first.collected.deleted.commits), (1, 0));
+    assert!(first.collected.condemned.commits > 0, "{:?}", first.collected);
+    assert_eq!(native(&engine, captured.session.tip.expect("a tip")), bytes[..cut], "it can be read yet");
+    let second = collect(1, 0);
+    assert_eq!(second.collected.deleted.commits, first.collected.condemned.commits);
+    assert_eq!(commits(&engine), 0);
+    let same = import(&engine, &path);
+    assert_eq!((same.new_commits, same.session.tip), (0, None), "nothing new: nothing is taken in");
+    append(&folder, &bytes[cut..]);
+    let again = import(&engine, &path);
+    assert_eq!(native(&engine, again.session.tip.expect("a tip")), bytes);
+    assert_eq!(collect(1, 0).collected.deleted.commits, 0, "a grace begins anew");
+}
+
+fn append(folder: &Folder, bytes: &[u8]) {
+    let _path: &Path = folder.path();
+    folder.append("old.jsonl", bytes);
+}

@@ -1,0 +1,145 @@
+//! What is forgotten is in no file of the store any more: not in the inbox, not in pages that are free, not in the log,
+//! not in packs.
+
+use std::path::Path;
+
+use stemmata_model::{ArtifactId, CommitId, Timestamp};
+use stemmata_store::maintain::forget::{Forget, Forgotten};
+use stemmata_store::{NewContent, Store, Write};
+use tempfile::TempDir;
+
+use crate::packs::pack;
+use crate::support::{damages, new_commit, open, read};
+
+/// Bytes that no compression changes: they stand in a file as they are, or not at all.
+pub(crate) fn noise(seed: u64, bytes: usize) -> Vec<u8> {
+    let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random.to_le_bytes()
+    };
+    std::iter::repeat_with(&mut next).flatten().take(bytes).collect()
+}
+
+/// Returns the files of a folder that hold some of the marks: windows of the bytes, since pages cut long values.
+pub(crate) fn holding(folder: &Path, secrets: &[&[u8]]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("a folder").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let bytes = std::fs::read(&path).expect("a file");
+            let held: std::collections::HashSet<&[u8]> = bytes.windows(16).collect();
+            // A step that no page's bounds can always hit.
+            let windows = secrets.iter().flat_map(|secret| secret.windows(16).step_by(61));
+            if windows.into_iter().any(|window| held.contains(window)) {
+                found.push(path.display().to_string());
+            }
+        }
+    }
+    found
+}
+
+pub(crate) fn wish(unroot: &[CommitId], cut: &[CommitId]) -> Forget {
+    Forget {
+        unroot: unroot.to_vec(),
+        cut: cut.to_vec(),
+        sessions: Vec::new(),
+        even_sighted: true,
+        even_pinned: true,
+        at: Timestamp::from_micros(1_790_000_000_000_000),
+        by: stemmata_model::Principal::new("ann").expect("a name"),
+        dry_run: false,
+    }
+}
+
+fn put(store: &dyn Store, parent: Option<CommitId>, bytes: &[u8], micros: i64) -> (CommitId, ArtifactId) {
+    let content = NewContent::literal(bytes.to_vec());
+    let artifact = content.id();
+    let commit = new_commit(parent, artifact, micros);
+    let id = commit.core.id();
+    store.commit_batch(vec![Write::Content(content), Write::Commit(commit)]).expect("stored");
+    (id, artifact)
+}
+
+fn clean(done: &Forgotten) {
+    assert_eq!(done.unfinished, None);
+}
+
+#[test]
+fn nothing_of_it_is_left_in_any_file() {
+    let home = TempDir::new().expect("a directory");
+    let store = open(home.path());
+    let secrets: Vec<Vec<u8>> =
+        (0..40).map(|seed| noise(seed + 1, 300 + 97 * usize::try_from(seed).expect("small"))).collect();
+    let others: Vec<Vec<u8>> = (0..40).map(|seed| noise(seed + 1000, 700)).collect();
+    let mut gone: Vec<CommitId> = Vec::new();
+    let mut kept: Vec<ArtifactId> = Vec::new();
+    let mut other = None;
+    for (step, (secret, stays)) in (0..).zip(secrets.iter().zip(&others)) {
+        gone.push(put(&store, gone.last().copied(), secret, step).0);
+        let (id, artifact) = put(&store, other, stays, step);
+        (other, _) = (Some(id), kept.push(artifact));
+    }
+    let parts: Vec<&[u8]> = secrets.iter().map(Vec::as_slice).collect();
+    assert!(!holding(home.path(), &parts).is_empty(), "it is there before");
+    // Some of it is freed before without care, as every day's work does.
+    let (last, rest) = gone.split_at(20);
+    clean(&store.forget(&wish(rest, &[])).expect("forgotten"));
+    assert_eq!(holding(home.path(), &parts[20..]), Vec::<String>::new());
+    clean(&store.forget(&wish(&[], &last[..10])).expect("forgotten"));
+    assert_eq!(holding(home.path(), &parts[..10]), Vec::<String>::new());
+    clean(&store.forget(&wish(last, &[])).expect("forgotten"));
+    assert_eq!(holding(home.path(), &parts), Vec::<String>::new());
+    for (artifact, bytes) in kept.iter().zip(&others) {
+        assert_eq!(&read(&store, *artifact).expect("a read"), bytes);
+    }
+    assert_eq!(damages(&store), []);
+}
+
+#[test]
+fn packs_that_hold_it_are_rewritten() {
+    let home = TempDir::new().expect("a directory");
+    let store = open(home.path());
+    let secrets: Vec<Vec<u8>> = (0..8).map(|seed| noise(seed + 1, 3_000)).collect();
+    let mut ids: Vec<(CommitId, ArtifactId)> = Vec::new();
+    for (step, secret) in (0..).zip(&secrets) {
+        ids.push(put(&store, ids.last().map(|(id, _)| *id), secret, step));
+    }
+    assert_eq!(pack(&store).contents, 8);
+    let parts: Vec<&[u8]> = secrets.iter().map(Vec::as_slice).collect();
+    clean(&store.forget(&wish(&[], &[ids[2].0])).expect("forgotten"));
+    assert_eq!(holding(home.path(), &parts[2..3]), Vec::<String>::new());
+    clean(&store.forget(&wish(&[ids[7].0, ids[6].0], &[])).expect("forgotten"));
+    assert_eq!(holding(home.path(), &parts[6..]), Vec::<String>::new());
+    for (place, (_, artifact)) in ids.iter().enumerate().filter(|(place, _)| ![2, 6, 7].contains(place)) {
+        assert_eq!(&read(&store, *artifact).expect("a read"), &secrets[place]);
+    }
+    assert_eq!(damages(&store), []);
+}
+
+#[test]
+fn what_a_crash_interrupted_the_next_opening_ends() {
+    let home = TempDir::new().expect("a directory");
+    let secret = noise(7, 2_000);
+    let store = open(home.path());
+    let (id, _) = put(&store, None, &secret, 1);
+    // Another process reads, and holds the log as it was.
+    let reader = rusqlite::Connection::open(home.path().join("stemmata.db")).expect("a connection");
+    reader.execute_batch("BEGIN; SELECT count(*) FROM commits;").expect("a read");
+    let count: i64 = reader.query_row("SELECT count(*) FROM commits", [], |row| row.get(0)).expect("a read");
+    assert_eq!(count, 1);
+    let done = store.forget(&wish(&[id], &[])).expect("forgotten");
+    assert!(done.unfinished.is_some(), "the reader is in the way, and that is said");
+    assert_eq!(store.commit(id).expect("a read"), None);
+    drop((reader, store));
+    let store = open(home.path());
+    assert_eq!(holding(home.path(), &[&secret]), Vec::<String>::new());
+    assert_eq!(damages(&store), []);
+}
