@@ -60,7 +60,7 @@ pub fn check(stage: &Stage, moment: Moment<'_>) -> Verdict {
     damage(&engine, &mut verdict);
     promised(&engine, moment, &mut verdict);
     if let Some((step, after)) = moment.step {
-        match (step.act)(&Act { stage, engine: &engine, ledger: moment.before }) {
+        match (step.act)(&Act { stage, engine: &engine, ledger: moment.before, day }) {
             Ok(_) => {
                 kept(&engine, after, &mut verdict);
                 damage(&engine, &mut verdict);

@@ -18,8 +18,8 @@ pub struct Ledger {
     pub annotations: BTreeMap<CommitId, Annotations>,
     /// Commits that were forgotten: nothing of them may be read.
     pub gone: BTreeSet<CommitId>,
-    /// Commits that later steps need, by the script's own names.
-    pub names: BTreeMap<String, CommitId>,
+    /// Commits that later steps need, by the script's own names; of a chain the tip is the first.
+    pub names: BTreeMap<String, Vec<CommitId>>,
 }
 
 /// What a step says that it did.
@@ -28,13 +28,13 @@ pub struct Done {
     /// Tips whose chains must be there.
     pub tips: Vec<CommitId>,
     /// Commits that later steps need.
-    pub names: Vec<(&'static str, CommitId)>,
+    pub names: Vec<(&'static str, Vec<CommitId>)>,
     /// Commits that are gone.
     pub gone: Vec<CommitId>,
 }
 
 /// Ancestors that are looked at of one tip at most: more than any chain of the workload has.
-const CHAIN_MAX: usize = 10_000;
+pub const CHAIN_MAX: usize = 10_000;
 
 impl Ledger {
     /// Adds what a step did to what was promised before, with hashes read from a store without faults.
@@ -44,7 +44,7 @@ impl Ledger {
     pub fn after(&self, done: &Done, engine: &Engine) -> anyhow::Result<Self> {
         let mut ledger = self.clone();
         for (name, id) in &done.names {
-            ledger.names.insert((*name).to_owned(), *id);
+            ledger.names.insert((*name).to_owned(), id.clone());
         }
         for tip in &done.tips {
             for commit in engine.store().ancestors(*tip, CHAIN_MAX).context("the chain of a tip")? {

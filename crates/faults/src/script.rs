@@ -1,6 +1,9 @@
 //! The scripted workload: steps that each return when what they did is promised to last.
 
+mod maintain;
+
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -11,8 +14,8 @@ use stemmata_testkit::claude::ClaudeSession;
 use stemmata_testkit::disk::Image;
 use stemmata_testkit::rng::Rng;
 
-use crate::ledger::{Done, Ledger};
-use crate::stage::{Stage, scratch};
+use crate::ledger::{CHAIN_MAX, Done, Ledger};
+use crate::stage::{self, Stage, scratch};
 
 /// What a step works with.
 pub struct Act<'a> {
@@ -22,6 +25,15 @@ pub struct Act<'a> {
     pub engine: &'a Engine,
     /// What was promised before.
     pub ledger: &'a Ledger,
+    /// The day of the script.
+    pub day: u32,
+}
+
+impl Act<'_> {
+    /// Returns the present of the script.
+    pub(crate) fn now(&self) -> Timestamp {
+        stage::now(self.day)
+    }
 }
 
 /// One step of the workload. Doing it again completes it.
@@ -44,9 +56,18 @@ pub const STEPS: &[Step] = &[
     Step { name: "annotate", day: 1, act: annotate },
     Step { name: "import another", day: 2, act: |act| import(act, "second", 40) },
     Step { name: "compact", day: 2, act: compact },
+    Step { name: "pack", day: 2, act: maintain::pack },
     Step { name: "import to the end", day: 3, act: |act| import(act, "first", usize::MAX) },
     Step { name: "checkpoint much", day: 3, act: |act| checkpoint(act, Some("own2"), "own3", 900_000) },
     Step { name: "checkpoint after it", day: 3, act: |act| checkpoint(act, Some("own3"), "own4", 500) },
+    Step { name: "import a third", day: 3, act: |act| import(act, "third", 25) },
+    Step { name: "import a fourth", day: 3, act: |act| import(act, "fourth", 25) },
+    Step { name: "pack again", day: 4, act: maintain::pack },
+    Step { name: "forget", day: 5, act: |act| maintain::forget(act, "third") },
+    Step { name: "import the forgotten", day: 5, act: |act| maintain::import_forgotten(act, "third", 25) },
+    Step { name: "condemn", day: 6, act: |act| maintain::condemn(act, "fourth") },
+    Step { name: "delete", day: 40, act: |act| maintain::delete(act, "fourth") },
+    Step { name: "import after it", day: 41, act: |act| import(act, "second", usize::MAX) },
 ];
 
 /// Does a step with an engine opened for it, as a short-lived process would.
@@ -55,7 +76,7 @@ pub const STEPS: &[Step] = &[
 /// What the step fails with.
 pub fn run(step: &Step, stage: &Stage, ledger: &Ledger) -> anyhow::Result<Done> {
     let engine = stage.engine(step.day)?;
-    (step.act)(&Act { stage, engine: &engine, ledger })
+    (step.act)(&Act { stage, engine: &engine, ledger, day: step.day })
 }
 
 /// A run of the workload without faults: what every other run is held to.
@@ -98,12 +119,18 @@ impl Reference {
 }
 
 fn import(act: &Act<'_>, name: &'static str, lines_max: usize) -> anyhow::Result<Done> {
-    let number = u64::from(name == "second");
-    let lines = session(act.stage.seed * 2 + number);
-    let path = act.stage.transcript(name, lines.get(..lines_max).unwrap_or(&lines))?;
+    let path = transcript(act, name, lines_max)?;
     let captured = act.engine.capture(&path, &CaptureOptions::import())?;
     let tip = captured.session.tip.context("a tip")?;
-    Ok(Done { tips: vec![tip], names: vec![(name, tip)], gone: Vec::new() })
+    let chain = act.engine.store().ancestors(tip, CHAIN_MAX)?.iter().map(|commit| commit.id).collect();
+    Ok(Done { tips: vec![tip], names: vec![(name, chain)], gone: Vec::new() })
+}
+
+/// Has the transcript of a session hold its first lines.
+pub(crate) fn transcript(act: &Act<'_>, name: &str, lines_max: usize) -> anyhow::Result<PathBuf> {
+    let number = name.bytes().fold(0, |sum, byte| sum * 7 + u64::from(byte));
+    let lines = session(act.stage.seed ^ number);
+    act.stage.transcript(name, lines.get(..lines_max).unwrap_or(&lines))
 }
 
 /// Returns the lines of a made-up session; made once for all the checks of a run.
@@ -114,8 +141,13 @@ fn session(seed: u64) -> Arc<Vec<String>> {
     Arc::clone(sessions.entry(seed).or_insert_with(make))
 }
 
+/// Returns the chain that a step before has named.
+pub(crate) fn chain<'a>(act: &Act<'a>, name: &str) -> anyhow::Result<&'a [CommitId]> {
+    act.ledger.names.get(name).map(Vec::as_slice).with_context(|| format!("no step made `{name}`"))
+}
+
 fn named(act: &Act<'_>, name: &str) -> anyhow::Result<CommitId> {
-    act.ledger.names.get(name).copied().with_context(|| format!("no step made `{name}`"))
+    chain(act, name)?.first().copied().with_context(|| format!("`{name}` has no commit"))
 }
 
 fn checkpoint(act: &Act<'_>, parent: Option<&str>, name: &'static str, bytes: usize) -> anyhow::Result<Done> {
@@ -147,7 +179,7 @@ fn checkpoint(act: &Act<'_>, parent: Option<&str>, name: &'static str, bytes: us
         idempotency_key: None,
     };
     let made = act.engine.checkpoint(&request)?;
-    Ok(Done { tips: vec![made.id], names: vec![(name, made.id)], gone: Vec::new() })
+    Ok(Done { tips: vec![made.id], names: vec![(name, vec![made.id])], gone: Vec::new() })
 }
 
 fn annotate(act: &Act<'_>) -> anyhow::Result<Done> {
@@ -168,5 +200,5 @@ fn annotate(act: &Act<'_>) -> anyhow::Result<Done> {
 fn compact(act: &Act<'_>) -> anyhow::Result<Done> {
     let on = named(act, "second")?;
     let made = act.engine.compact(on, "They looked at the failing test and mended it.")?;
-    Ok(Done { tips: vec![made.id], names: vec![("compacted", made.id)], gone: Vec::new() })
+    Ok(Done { tips: vec![made.id], names: vec![("compacted", vec![made.id])], gone: Vec::new() })
 }

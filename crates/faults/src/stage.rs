@@ -72,9 +72,8 @@ impl Stage {
             machine_label: "m1".to_owned(),
             user: "ada".to_owned(),
         };
-        let now = Timestamp::from_micros(FIRST_DAY_MICROS + i64::from(day) * DAY_MICROS);
         let ids = CountedIds(AtomicU64::new(self.seed ^ u64::from(day) << 32));
-        Ok(Engine::new(Arc::new(store), Arc::new(DayClock(now)), Arc::new(ids), identity))
+        Ok(Engine::new(Arc::new(store), Arc::new(DayClock(now(day))), Arc::new(ids), identity))
     }
 
     /// Has a transcript outside hold these lines, and returns its path. Left alone where it holds them already, so
@@ -94,6 +93,11 @@ impl Stage {
             .with_context(|| format!("writing {}", path.display()))?;
         Ok(path)
     }
+}
+
+/// Returns when a day of the script begins.
+pub fn now(day: u32) -> Timestamp {
+    Timestamp::from_micros(FIRST_DAY_MICROS + i64::from(day) * DAY_MICROS)
 }
 
 /// Makes a folder for states of disks: in memory where the system has such a place.

@@ -85,10 +85,10 @@ impl Small {
             let mut ledger = Ledger::default();
             for name in ["checkpoint", "annotate"] {
                 let step = STEPS.iter().find(|step| step.name == name).context("a step of the script")?;
-                let done = (step.act)(&Act { stage: &stage, engine: &engine, ledger: &ledger })?;
+                let done = (step.act)(&Act { stage: &stage, engine: &engine, ledger: &ledger, day: 0 })?;
                 ledger.names.extend(done.names.into_iter().map(|(name, id)| (name.to_owned(), id)));
             }
-            let mut commits: Vec<CommitId> = ledger.names.values().copied().collect();
+            let mut commits: Vec<CommitId> = ledger.names.values().flatten().copied().collect();
             commits.extend(engine.store().ancestors(tip, 100)?.iter().map(|commit| commit.id));
             commits
         };

@@ -84,7 +84,7 @@ impl Tried<'_> {
         let opened = self.stage.engine(self.step.day);
         let (engine, error) = match opened {
             Ok(engine) => {
-                let act = Act { stage: self.stage, engine: &engine, ledger: before };
+                let act = Act { stage: self.stage, engine: &engine, ledger: before, day: self.step.day };
                 let error = (self.step.act)(&act).err();
                 (Some(engine), error)
             }
@@ -107,7 +107,9 @@ impl Tried<'_> {
                 return fired;
             }
         };
-        if let Err(error) = (self.step.act)(&Act { stage: self.stage, engine: &engine, ledger: before }) {
+        if let Err(error) =
+            (self.step.act)(&Act { stage: self.stage, engine: &engine, ledger: before, day: self.step.day })
+        {
             verdict.unreadable.push(format!("again, when the fault is over: {error:#}"));
         } else {
             kept(&engine, after, &mut verdict);

@@ -83,7 +83,10 @@ impl Child<'_> {
         let mut process = Command::new(self.program);
         process.arg("work").arg(&self.stage.disk).arg(&self.stage.outside);
         process.arg(self.stage.seed.to_string()).arg(self.from.to_string());
-        process.args(self.ledger.names.iter().map(|(name, id)| format!("{name}={id}")));
+        process.args(self.ledger.names.iter().map(|(name, ids)| {
+            let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+            format!("{name}={}", ids.join(","))
+        }));
         let mut started = process
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -121,7 +124,8 @@ pub fn work(arguments: &[String]) -> anyhow::Result<()> {
     let mut ledger = Ledger::default();
     for pair in names {
         let (name, id) = pair.split_once('=').context("a name and an id")?;
-        ledger.names.insert(name.to_owned(), id.parse()?);
+        let ids = id.split(',').filter(|id| !id.is_empty()).map(str::parse);
+        ledger.names.insert(name.to_owned(), ids.collect::<Result<_, _>>()?);
     }
     let mut said = std::io::stdout().lock();
     writeln!(said, "ready")?;
