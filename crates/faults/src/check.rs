@@ -59,11 +59,14 @@ pub fn check(stage: &Stage, moment: Moment<'_>) -> Verdict {
     };
     damage(&engine, &mut verdict);
     promised(&engine, moment, &mut verdict);
+    let left = moment.step.map(|(_, after)| &after.gone);
+    others(stage, moment.before, day, |id| left.is_some_and(|gone| gone.contains(id)), &mut verdict);
     if let Some((step, after)) = moment.step {
         match (step.act)(&Act { stage, engine: &engine, ledger: moment.before, day }) {
             Ok(_) => {
                 kept(&engine, after, &mut verdict);
                 damage(&engine, &mut verdict);
+                others(stage, after, day, |_| false, &mut verdict);
             }
             Err(error) => verdict.unreadable.push(format!("`{}` again: {error:#}", step.name)),
         }
@@ -118,6 +121,32 @@ pub fn kept(engine: &Engine, ledger: &Ledger, verdict: &mut Verdict) {
         }
     }
     gone(engine, ledger, verdict);
+}
+
+/// Looks through the other stores of the disk, but for commits that are on their way out.
+pub fn others(
+    stage: &Stage,
+    ledger: &Ledger,
+    day: u32,
+    leaves: impl Fn(&CommitId) -> bool,
+    verdict: &mut Verdict,
+) {
+    for (name, commits) in &ledger.stores {
+        let engine = match stage.engine_of(name, day) {
+            Ok(engine) => engine,
+            Err(error) => {
+                verdict.unreadable.push(format!("`{name}` does not open: {error:#}"));
+                continue;
+            }
+        };
+        let mut found = Verdict::default();
+        damage(&engine, &mut found);
+        for (id, hash) in commits.iter().filter(|(id, _)| !leaves(id)) {
+            commit(&engine, *id, hash, &mut found);
+        }
+        verdict.lost.extend(found.lost.into_iter().map(|text| format!("`{name}`: {text}")));
+        verdict.unreadable.extend(found.unreadable.into_iter().map(|text| format!("`{name}`: {text}")));
+    }
 }
 
 fn commit(engine: &Engine, id: CommitId, hash: &[u8; 32], verdict: &mut Verdict) {

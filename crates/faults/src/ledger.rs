@@ -9,6 +9,8 @@ use stemmata_engine::Engine;
 use stemmata_model::CommitId;
 use stemmata_store::Annotations;
 
+use crate::stage::Stage;
+
 /// What must hold after a step of the workload returned.
 #[derive(Debug, Clone, Default)]
 pub struct Ledger {
@@ -16,6 +18,8 @@ pub struct Ledger {
     pub commits: BTreeMap<CommitId, [u8; 32]>,
     /// What is noted on commits.
     pub annotations: BTreeMap<CommitId, Annotations>,
+    /// Other stores of the disk by their folders, with what must be in them.
+    pub stores: BTreeMap<&'static str, BTreeMap<CommitId, [u8; 32]>>,
     /// Commits that were forgotten: nothing of them may be read.
     pub gone: BTreeSet<CommitId>,
     /// Commits that later steps need, by the script's own names; of a chain the tip is the first.
@@ -31,6 +35,8 @@ pub struct Done {
     pub names: Vec<(&'static str, Vec<CommitId>)>,
     /// Commits that are gone.
     pub gone: Vec<CommitId>,
+    /// Other stores of the disk that are complete, by their folders.
+    pub stores: Vec<&'static str>,
 }
 
 /// Ancestors that are looked at of one tip at most: more than any chain of the workload has.
@@ -41,7 +47,8 @@ impl Ledger {
     ///
     /// # Errors
     /// Where that store cannot be read.
-    pub fn after(&self, done: &Done, engine: &Engine) -> anyhow::Result<Self> {
+    pub fn after(&self, done: &Done, stage: &Stage, day: u32) -> anyhow::Result<Self> {
+        let engine = &stage.engine(day)?;
         let mut ledger = self.clone();
         for (name, id) in &done.names {
             ledger.names.insert((*name).to_owned(), id.clone());
@@ -56,6 +63,15 @@ impl Ledger {
         for id in &done.gone {
             ledger.commits.remove(id);
             ledger.gone.insert(*id);
+        }
+        for name in &done.stores {
+            let other = stage.engine_of(name, day)?;
+            let mut there = BTreeMap::new();
+            for commit in other.store().commits_after(None, CHAIN_MAX)? {
+                there.insert(commit.id, native_hash(&other, commit.id)?);
+            }
+            anyhow::ensure!(!there.is_empty(), "`{name}` is empty");
+            ledger.stores.insert(name, there);
         }
         ledger.annotations.clear();
         for id in ledger.commits.keys() {

@@ -1,5 +1,6 @@
 //! The scripted workload: steps that each return when what they did is promised to last.
 
+mod copies;
 mod maintain;
 
 use std::collections::BTreeMap;
@@ -63,10 +64,15 @@ pub const STEPS: &[Step] = &[
     Step { name: "import a third", day: 3, act: |act| import(act, "third", 25) },
     Step { name: "import a fourth", day: 3, act: |act| import(act, "fourth", 25) },
     Step { name: "pack again", day: 4, act: maintain::pack },
+    Step { name: "backup", day: 4, act: copies::backup },
     Step { name: "forget", day: 5, act: |act| maintain::forget(act, "third") },
     Step { name: "import the forgotten", day: 5, act: |act| maintain::import_forgotten(act, "third", 25) },
     Step { name: "condemn", day: 6, act: |act| maintain::condemn(act, "fourth") },
     Step { name: "delete", day: 40, act: |act| maintain::delete(act, "fourth") },
+    Step { name: "backup again", day: 41, act: copies::backup },
+    Step { name: "restore", day: 41, act: copies::restore },
+    Step { name: "an old store", day: 41, act: copies::old_store },
+    Step { name: "migrate", day: 41, act: copies::migrate },
     Step { name: "import after it", day: 41, act: |act| import(act, "second", usize::MAX) },
 ];
 
@@ -111,7 +117,7 @@ impl Reference {
             reference.micros.push(u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX));
             // The image first: looking into the store may write to its log's index.
             reference.images.push(Image::read(&on.disk)?);
-            let after = before.after(&done, &on.engine(step.day)?)?;
+            let after = before.after(&done, &on, step.day)?;
             reference.ledgers.push(after);
         }
         Ok(reference)
@@ -123,7 +129,7 @@ fn import(act: &Act<'_>, name: &'static str, lines_max: usize) -> anyhow::Result
     let captured = act.engine.capture(&path, &CaptureOptions::import())?;
     let tip = captured.session.tip.context("a tip")?;
     let chain = act.engine.store().ancestors(tip, CHAIN_MAX)?.iter().map(|commit| commit.id).collect();
-    Ok(Done { tips: vec![tip], names: vec![(name, chain)], gone: Vec::new() })
+    Ok(Done { tips: vec![tip], names: vec![(name, chain)], ..Done::default() })
 }
 
 /// Has the transcript of a session hold its first lines.
@@ -179,7 +185,7 @@ fn checkpoint(act: &Act<'_>, parent: Option<&str>, name: &'static str, bytes: us
         idempotency_key: None,
     };
     let made = act.engine.checkpoint(&request)?;
-    Ok(Done { tips: vec![made.id], names: vec![(name, vec![made.id])], gone: Vec::new() })
+    Ok(Done { tips: vec![made.id], names: vec![(name, vec![made.id])], ..Done::default() })
 }
 
 fn annotate(act: &Act<'_>) -> anyhow::Result<Done> {
@@ -200,5 +206,5 @@ fn annotate(act: &Act<'_>) -> anyhow::Result<Done> {
 fn compact(act: &Act<'_>) -> anyhow::Result<Done> {
     let on = named(act, "second")?;
     let made = act.engine.compact(on, "They looked at the failing test and mended it.")?;
-    Ok(Done { tips: vec![made.id], names: vec![("compacted", vec![made.id])], gone: Vec::new() })
+    Ok(Done { tips: vec![made.id], names: vec![("compacted", vec![made.id])], ..Done::default() })
 }

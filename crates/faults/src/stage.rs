@@ -60,13 +60,17 @@ impl Stage {
         self.engine_of("store", day)
     }
 
+    /// Returns how stores are opened.
+    pub fn options(&self) -> SqliteOptions {
+        SqliteOptions { busy_timeout_ms: BUSY_TIMEOUT_MS, ..SqliteOptions::default() }
+    }
+
     /// Opens the engine over a store of the disk.
     ///
     /// # Errors
     /// Where the store cannot be opened.
     pub fn engine_of(&self, name: &str, day: u32) -> anyhow::Result<Engine> {
-        let options = SqliteOptions { busy_timeout_ms: BUSY_TIMEOUT_MS, ..SqliteOptions::default() };
-        let store = SqliteStore::open(&self.disk.join(name), options).context("opening the store")?;
+        let store = SqliteStore::open(&self.disk.join(name), self.options()).context("opening the store")?;
         let identity = Identity {
             machine: MachineId::new("m1").context("a name")?,
             machine_label: "m1".to_owned(),

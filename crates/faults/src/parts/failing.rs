@@ -8,7 +8,7 @@ use stemmata_testkit::disk::{Disk, Failure, Fault};
 use stemmata_testkit::rng::Rng;
 
 use super::Effort;
-use crate::check::{Verdict, damage, kept};
+use crate::check::{Verdict, damage, kept, others};
 use crate::mount::Mounted;
 use crate::report::Row;
 use crate::script::{Act, Reference, STEPS, Step};
@@ -115,6 +115,7 @@ impl Tried<'_> {
             kept(&engine, after, &mut verdict);
         }
         drop(engine);
+        others(self.stage, after, self.step.day, |_| false, &mut verdict);
         match self.stage.engine(self.step.day) {
             Ok(engine) => {
                 damage(&engine, &mut verdict);

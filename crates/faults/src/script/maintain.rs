@@ -1,8 +1,10 @@
 //! Steps that keep a store small: packing, forgetting, collecting.
 
-use stemmata_engine::CaptureOptions;
+use stemmata_engine::{CaptureOptions, EngineError};
 use stemmata_model::Principal;
-use stemmata_store::{Collect, Forget, PackOptions, Page, SessionFilter};
+use stemmata_store::maintain::collect::Collect;
+use stemmata_store::maintain::forget::Forget;
+use stemmata_store::{PackOptions, Page, SessionFilter, StoreError};
 
 use super::{Act, chain, transcript};
 use crate::ledger::Done;
@@ -39,7 +41,10 @@ pub(super) fn forget(act: &Act<'_>, name: &str) -> anyhow::Result<Done> {
 /// What was forgotten does not come back.
 pub(super) fn import_forgotten(act: &Act<'_>, name: &str, lines_max: usize) -> anyhow::Result<Done> {
     let path = transcript(act, name, lines_max)?;
-    act.engine.capture(&path, &CaptureOptions::import())?;
+    match act.engine.capture(&path, &CaptureOptions::import()) {
+        Ok(_) | Err(EngineError::Store(StoreError::Forgotten(_))) => {}
+        Err(error) => return Err(error.into()),
+    }
     Ok(Done { gone: chain(act, name)?.to_vec(), ..Done::default() })
 }
 
