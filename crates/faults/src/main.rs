@@ -1,4 +1,4 @@
-//! `stemmata-faults [fuse|kill|bits|all] [--seed N] [--short]`: runs the parts and prints the table.
+//! Runs the parts that are asked for and prints their table; fails where anything was lost.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -6,9 +6,10 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use stemmata_faults::parts::{Effort, bits, kill};
 use stemmata_faults::report::{Row, table};
-use stemmata_faults::script::Reference;
+use stemmata_faults::script::{Reference, STEPS};
 
-const USAGE: &str = "usage: stemmata-faults [fuse|power|failing|kill|bits|all] [--seed N] [--short]";
+const USAGE: &str = "\
+usage: stemmata-faults [fuse|power|failing|kill|bits|all] [--seed N] [--short] [--percent N] [--step NAME]";
 
 struct Wanted {
     part: String,
@@ -16,7 +17,8 @@ struct Wanted {
 }
 
 fn wanted(arguments: &[String]) -> anyhow::Result<Wanted> {
-    let mut wanted = Wanted { part: "all".to_owned(), effort: Effort { seed: 1, short: false } };
+    let mut wanted =
+        Wanted { part: "all".to_owned(), effort: Effort { seed: 1, short: false, percent: 100, step: None } };
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         match argument.as_str() {
@@ -24,6 +26,15 @@ fn wanted(arguments: &[String]) -> anyhow::Result<Wanted> {
             "--seed" => {
                 wanted.effort.seed =
                     rest.next().context("`--seed` needs a number")?.parse().context("a seed")?;
+            }
+            "--percent" => {
+                let percent = rest.next().context("`--percent` needs a number")?;
+                wanted.effort.percent = percent.parse().context("a number")?;
+            }
+            "--step" => {
+                let name = rest.next().context("`--step` needs a name")?;
+                let step = STEPS.iter().find(|step| step.name == name).context("no step has this name")?;
+                wanted.effort.step = Some(step.name);
             }
             "fuse" | "power" | "failing" | "kill" | "bits" | "all" => argument.clone_into(&mut wanted.part),
             other => anyhow::bail!("unknown argument `{other}`\n{USAGE}"),

@@ -211,9 +211,13 @@ impl Filesystem for Served {
         name: &OsStr,
         to_parent: INodeNo,
         to_name: &OsStr,
-        _flags: RenameFlags,
+        flags: RenameFlags,
         reply: ReplyEmpty,
     ) {
+        // As a file system answers that cannot exchange two names.
+        if !flags.is_empty() {
+            return reply.error(Errno::EINVAL);
+        }
         let renamed = Self::name(parent, name)
             .and_then(|from| Ok((from, Self::name(to_parent, to_name)?)))
             .and_then(|(from, to)| self.0.rename(&from, &to));

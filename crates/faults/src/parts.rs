@@ -14,4 +14,8 @@ pub struct Effort {
     pub seed: u64,
     /// A sample of seconds in place of everything.
     pub short: bool,
+    /// Operations of power cuts that are looked at, in a hundred.
+    pub percent: u64,
+    /// The only step that is tried, where one is named.
+    pub step: Option<&'static str>,
 }

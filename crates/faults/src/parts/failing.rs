@@ -35,7 +35,8 @@ pub fn run(reference: &Reference, effort: Effort) -> anyhow::Result<Row> {
     let mounted = Mounted::new(&disk, &mount)?;
     let mut rng = Rng::new(effort.seed ^ 0x6661_696c);
     let mut run = 0_u64;
-    for (number, step) in STEPS.iter().enumerate() {
+    let wanted = |step: &Step| effort.step.is_none_or(|name| name == step.name);
+    for (number, step) in STEPS.iter().enumerate().filter(|(_, step)| wanted(step)) {
         for failure in Failure::ALL {
             let stride = if effort.short { SHORT_ONE_IN } else { 1 };
             let mut at = if effort.short { rng.range(0, SHORT_ONE_IN - 1) } else { 0 };

@@ -44,8 +44,11 @@ pub fn run(reference: &Reference, effort: Effort) -> anyhow::Result<Row> {
     let mut seen = HashSet::new();
     let mut rng = Rng::new(effort.seed ^ 0x0070_6f77);
     // In the short form each operation is looked at with this chance, in percent.
-    let share =
-        if effort.short { (SHORT_STATES * 100 / (record.len() * 4).max(1)).clamp(1, 100) } else { 100 };
+    let share = if effort.short {
+        (SHORT_STATES * 100 / (record.len() * 4).max(1)).clamp(1, 100) as u64
+    } else {
+        effort.percent
+    };
     let mut batch: Vec<State> = Vec::new();
     // Even: step k is under way; odd: it has returned.
     let mut mark = 0_u64;
@@ -61,7 +64,7 @@ pub fn run(reference: &Reference, effort: Effort) -> anyhow::Result<Row> {
             mark = *next;
         }
         platter.follow(op);
-        if effort.short && !rng.chance(share as u64) {
+        if !rng.chance(share) {
             continue;
         }
         for keep in choices(&platter, &mut rng, effort.short) {

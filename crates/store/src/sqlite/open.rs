@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 
 use super::failure::store_error;
 use super::versions;
@@ -181,6 +181,12 @@ fn explain(error: StoreError, path: &Path) -> StoreError {
         Ok(source) => match source.sqlite_error_code() {
             Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => not_a_store(path, &source),
             Some(ErrorCode::CannotOpen) => {
+                why_not_made(path).unwrap_or(StoreError::Backend { operation, source })
+            }
+            _ if source
+                .sqlite_error()
+                .is_some_and(|error| error.extended_code == ffi::SQLITE_IOERR_SHMOPEN) =>
+            {
                 why_not_made(path).unwrap_or(StoreError::Backend { operation, source })
             }
             _ => StoreError::Backend { operation, source },

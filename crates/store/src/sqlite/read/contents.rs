@@ -183,6 +183,10 @@ impl Reader {
             let mut statement = connection.prepare_cached(sql).during(READING)?;
             statement.execute([]).during(READING).map(|_| ())
         };
+        // A migration verifies within its own transaction, which must not end before its time.
+        if !connection.is_autocommit() {
+            return act(&mut Literals::within_write(connection, &self.packs, &mut self.buffers.decoded));
+        }
         run("BEGIN")?;
         let result = act(&mut Literals::new(connection, &self.packs, &mut self.buffers.decoded));
         let ended = if connection.is_autocommit() { Ok(()) } else { run("COMMIT") };
