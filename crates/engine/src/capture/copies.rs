@@ -90,7 +90,10 @@ impl Engine {
     pub fn copied_from(&self, ctx: CommitId) -> Result<Option<Link>> {
         let Some(root) = self.root_of(ctx)? else { return Ok(None) };
         let links = self.store.links(root, LOOKED_AT_MAX)?;
-        Ok(links.into_iter().find(|link| link.from == root && link.kind == LinkKind::DerivedFrom))
+        Ok(links.into_iter().find(|link| {
+            // Without an entry it is what stood in the same file before.
+            link.from == root && link.kind == LinkKind::DerivedFrom && link.entry.is_some()
+        }))
     }
 }
 
