@@ -68,6 +68,7 @@ fn command(app: &App, command: Command) -> Result<Exit, CliError> {
         Command::Bundle(args) => commands::bundle::run(app, &args),
         Command::Verify(_) => commands::verify::run(app),
         Command::Du(_) => commands::du::run(app),
+        Command::Pack(args) => commands::pack::run(app, &args),
         Command::Backup(args) => commands::backup::run(app, &args),
         Command::Restore(args) => commands::backup::restore(app, &args),
         Command::Status(_) => commands::status::run(app),

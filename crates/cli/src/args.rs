@@ -149,6 +149,8 @@ pub(crate) enum Command {
     Verify(maintain::Verify),
     /// Show how many bytes were captured and how many they take
     Du(maintain::Du),
+    /// Move what was captured into packs, where it takes least room
+    Pack(maintain::Pack),
     /// Copy the whole store into a folder, or bring an earlier copy up to date
     Backup(maintain::Backup),
     /// Put a backup in the place of the store
@@ -196,6 +198,7 @@ impl Command {
             Self::Bundle(_) => "bundle",
             Self::Verify(_) => "verify",
             Self::Du(_) => "du",
+            Self::Pack(_) => "pack",
             Self::Backup(_) => "backup",
             Self::Restore(_) => "restore",
             Self::Status(_) => "status",

@@ -22,6 +22,7 @@ pub(crate) mod list;
 pub(crate) mod log;
 pub(crate) mod materialize;
 pub(crate) mod native;
+pub(crate) mod pack;
 pub(crate) mod pin;
 pub(crate) mod place;
 pub(crate) mod resolve;

@@ -32,6 +32,8 @@ pub(crate) enum Key {
     Color,
     /// `output.pager`
     Pager,
+    /// `pack.after_import_mib`
+    PackAfterImportMib,
     /// `retention.keep_last`
     KeepLast,
     /// `retention.projects`
@@ -63,7 +65,7 @@ pub(crate) enum Shape {
 
 impl Key {
     /// All keys, in the order they are shown.
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::Granularity,
         Self::GraceDays,
         Self::User,
@@ -71,6 +73,7 @@ impl Key {
         Self::Threads,
         Self::Color,
         Self::Pager,
+        Self::PackAfterImportMib,
         Self::KeepLast,
         Self::RetentionProjects,
         Self::ProvisionalDays,
@@ -89,6 +92,7 @@ impl Key {
             Self::Threads => "import.threads",
             Self::Color => "output.color",
             Self::Pager => "output.pager",
+            Self::PackAfterImportMib => "pack.after_import_mib",
             Self::KeepLast => "retention.keep_last",
             Self::RetentionProjects => "retention.projects",
             Self::ProvisionalDays => "retention.provisional_days",
@@ -107,6 +111,7 @@ impl Key {
             Self::Threads => "STEMMATA_IMPORT_THREADS",
             Self::Color => "STEMMATA_COLOR",
             Self::Pager => "STEMMATA_PAGER",
+            Self::PackAfterImportMib => "STEMMATA_PACK_AFTER_IMPORT_MIB",
             Self::GraceDays => "STEMMATA_GC_GRACE_DAYS",
             Self::KeepLast => "STEMMATA_RETENTION_KEEP_LAST",
             Self::RetentionProjects => "STEMMATA_RETENTION_PROJECTS",
@@ -128,6 +133,7 @@ impl Key {
             | Self::MachineLabel
             | Self::Pager
             | Self::WaitMs
+            | Self::PackAfterImportMib
             | Self::KeepLast
             | Self::RetentionProjects
             | Self::ProvisionalDays
@@ -163,6 +169,9 @@ impl Key {
             }
             Self::SessionsDays => "Days after its last record that a session is kept.",
             Self::SubagentsDays => "Days after its last record that a subagent's session is kept.",
+            Self::PackAfterImportMib => {
+                "How many MiB have to wait to be packed for an import to end with packing them; 0: never."
+            }
             Self::WaitMs => {
                 "How long a command waits for another process that holds the store, in milliseconds."
             }
@@ -182,6 +191,7 @@ impl Key {
             Self::SessionsDays => Shape::Number { min: 1, max: 36_500 },
             Self::SubagentsDays => Shape::Number { min: 1, max: 36_500 },
             Self::WaitMs => Shape::Number { min: 0, max: 3_600_000 },
+            Self::PackAfterImportMib => Shape::Number { min: 0, max: 1_048_576 },
             Self::Color => Shape::Choice(&["auto", "always", "never"]),
         }
     }
@@ -202,6 +212,7 @@ impl Key {
             Self::SessionsDays => "for ever",
             Self::SubagentsDays => "as long as the session it belongs to",
             Self::WaitMs => "`10000`",
+            Self::PackAfterImportMib => "`256`",
         }
     }
 
@@ -412,6 +423,7 @@ fn defaults(environment: &Environment) -> Vec<(Key, String)> {
         (Key::User, crate::home::label_of(user.as_deref().unwrap_or("user"))),
         (Key::Threads, threads.to_string()),
         (Key::WaitMs, SqliteOptions::default().busy_timeout_ms.to_string()),
+        (Key::PackAfterImportMib, "256".to_owned()),
         (Key::Color, "auto".to_owned()),
         (Key::Pager, environment.text("PAGER").unwrap_or_else(|| "less -FRX".to_owned())),
     ]

@@ -151,6 +151,8 @@ pub struct Verified {
     pub commits: u64,
     /// Sightings, timelines and links whose ends were looked up.
     pub references: u64,
+    /// Files that nothing refers to, as a crash leaves them: harmless, and removed by the next packing.
+    pub leftover_files: u64,
 }
 
 /// A range of a literal content, one of those that a content consists of.

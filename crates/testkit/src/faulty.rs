@@ -37,6 +37,7 @@ pub struct FaultyStore<S> {
 
 #[derive(Debug, Default)]
 struct Plan {
+    packs: bool,
     calls: u64,
     fault: Option<(u64, Fault)>,
     lost: BTreeSet<ArtifactId>,
@@ -52,6 +53,20 @@ impl<S: Store> FaultyStore<S> {
     pub fn fail(&self, number: u64, fault: Fault) {
         let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
         plan.fault = Some((plan.calls + number, fault));
+    }
+
+    /// Has every batch be packed after it is applied, so that all that is read comes out of packs.
+    pub fn pack_always(&self) {
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner).packs = true;
+    }
+
+    fn apply(&self, batch: Vec<Write>) -> Result<BatchOutcome, StoreError> {
+        let outcome = self.inner.commit_batch(batch)?;
+        let packs = self.plan.lock().unwrap_or_else(PoisonError::into_inner).packs;
+        if packs {
+            self.inner.pack(&PackOptions::new(Timestamp::from_micros(0)))?;
+        }
+        Ok(outcome)
     }
 
     /// Has a content be missing from now on. What is made of ranges of it stays readable.
@@ -93,10 +108,10 @@ fn failure() -> StoreError {
 impl<S: Store> Store for FaultyStore<S> {
     fn commit_batch(&self, batch: Vec<Write>) -> Result<BatchOutcome, StoreError> {
         match self.next_fault() {
-            None => self.inner.commit_batch(batch),
+            None => self.apply(batch),
             Some(Fault::Before) => Err(failure()),
             Some(Fault::After) => {
-                self.inner.commit_batch(batch)?;
+                self.apply(batch)?;
                 Err(failure())
             }
         }
@@ -148,6 +163,17 @@ impl<S: Store> Store for FaultyStore<S> {
 
     fn content_parts(&self, id: ArtifactId) -> Result<Option<Vec<PartOf>>, StoreError> {
         if self.is_lost(id) { Ok(None) } else { self.inner.content_parts(id) }
+    }
+
+    fn read_contents(
+        &self,
+        ids: &[ArtifactId],
+        sink: &mut dyn FnMut(usize, &[u8]) -> std::io::Result<()>,
+    ) -> Result<(), StoreError> {
+        // What is read before a lost content is handed out, as one by one.
+        let whole = ids.iter().position(|id| self.is_lost(*id)).unwrap_or(ids.len());
+        self.inner.read_contents(ids.get(..whole).unwrap_or_default(), sink)?;
+        ids.get(whole).map_or(Ok(()), |lost| Err(StoreError::ContentMissing(*lost)))
     }
 
     fn sightings(&self, commit: CommitId, limit: usize) -> Result<Vec<Sighting>, StoreError> {

@@ -58,6 +58,22 @@ pub(crate) struct Restore {
     pub(crate) into: Option<PathBuf>,
 }
 
+/// `pack`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma pack
+  stemma pack --level 19          smaller and much slower
+
+New content is stored so that writing it is fast. Packing compresses it again, neighbours of one conversation
+together and copies against their originals. Everything can be read and written meanwhile. `stemma gc` packs too, and
+`stemma import` after a large import (`pack.after_import_mib`).")]
+pub(crate) struct Pack {
+    /// How hard to compress, from 1 (fast) to 19 (small); without it what was measured to be a good middle
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=19))]
+    pub(crate) level: Option<u8>,
+}
+
 /// `status`
 #[derive(Debug, Args)]
 #[command(after_help = "\

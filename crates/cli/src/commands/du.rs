@@ -27,6 +27,9 @@ pub(crate) fn wire(usage: Usage) -> v1::Du {
         physical_bytes: usage.physical_bytes,
         distinct_bytes: usage.distinct_bytes,
         content_bytes: usage.content_bytes,
+        inbox_bytes: usage.inbox_bytes,
+        packed_bytes: usage.packed_bytes,
+        packs: usage.packs,
         commits: usage.commits,
         sessions: usage.sessions,
         contents: usage.contents,
@@ -41,6 +44,8 @@ fn told(usage: &v1::Du, width: usize) -> String {
         ("captured", usage.logical_bytes, "what was read, each commit once"),
         ("distinct", usage.distinct_bytes, "without what is there more than once"),
         ("compressed", usage.content_bytes, "what that takes"),
+        ("  in packs", usage.packed_bytes, "where it takes least room"),
+        ("  to be packed", usage.inbox_bytes, "`stemma pack` makes it smaller"),
         ("metadata", rest, "commits, indexes and free pages"),
         ("on disk", usage.physical_bytes, "all files of the store"),
     ];

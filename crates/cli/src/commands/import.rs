@@ -9,7 +9,7 @@ use stemmata_engine::{CaptureOptions, Engine, ErrorKind, FileState, ImportProgre
 use stemmata_model::Timestamp;
 
 use crate::args::capture::Import;
-use crate::commands::{log, status};
+use crate::commands::{log, pack, status};
 use crate::config::Key;
 use crate::errors::{self, CliError, Exit};
 use crate::output::size::{self, many};
@@ -46,6 +46,7 @@ pub(crate) fn run(app: &App, args: &Import) -> Result<Exit, CliError> {
         app.console.text(&summary(app, &report, &result))?;
         next_step(app, &result)?;
     }
+    pack::after_import(app)?;
     Ok(exit(&report))
 }
 

@@ -24,6 +24,7 @@ pub(crate) fn run(app: &App) -> Result<Exit, CliError> {
         contents: looked.contents,
         commits: looked.commits,
         references: looked.references,
+        leftover_files: looked.leftover_files,
         damages: damages.iter().map(wire).collect(),
     };
     if app.console.json {
@@ -57,8 +58,12 @@ fn told(result: &v1::Verify, beyond: u64) -> String {
         many(result.contents, "content"),
         many(result.references, "reference")
     );
+    let left = match result.leftover_files {
+        0 => String::new(),
+        left => format!("  {} that nothing refers to; the next packing removes them\n", many(left, "file")),
+    };
     if result.ok {
-        return format!("{}: {looked}\n", Style::Good.paint("All is well"));
+        return format!("{}: {looked}\n{left}", Style::Good.paint("All is well"));
     }
     let count = u64::try_from(result.damages.len()).unwrap_or(u64::MAX) + beyond;
     let mut lines =

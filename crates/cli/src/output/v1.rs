@@ -23,8 +23,8 @@ pub(crate) use keep::{
     CollectedAmount, Forget, ForgetBranch, ForgetCopy, Gc, Kept, RetiredSession, Unforgotten,
 };
 pub(crate) use maintain::{
-    BackedUp, ConfigEntry, ConfigPath, ConfigValue, Configuration, Damage, Du, Home, Pending, Restored,
-    Status, Verify,
+    BackedUp, ConfigEntry, ConfigPath, ConfigValue, Configuration, Damage, Du, Home, Packing, Pending,
+    Restored, Status, Verify,
 };
 pub(crate) use session::{ListedSession, Session, SessionList, SessionLog, SessionRow, Tree, TreeNode};
 
@@ -209,6 +209,7 @@ pub(crate) const PRINTED: &[Printed] = &[
     Printed { command: "bundle have", shape: BundleHave::SHAPE },
     Printed { command: "verify", shape: Verify::SHAPE },
     Printed { command: "du", shape: Du::SHAPE },
+    Printed { command: "pack", shape: Packing::SHAPE },
     Printed { command: "backup", shape: BackedUp::SHAPE },
     Printed { command: "restore", shape: Restored::SHAPE },
     Printed { command: "status", shape: Status::SHAPE },

@@ -9,6 +9,9 @@ use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::Result;
 
+/// Contents that are read as of one state of the store: a slow output holds a state back no longer than that.
+const CONTENTS_AT_ONCE: usize = 512;
+
 impl Engine {
     /// Writes the native bytes of a chain up to and with `ctx`: nothing added, dropped or reordered. Starts at
     /// the nearest snapshot, which holds a whole context of its own. Pure and streaming.
@@ -28,8 +31,9 @@ impl Engine {
             }
         }
         let mut written = Bytes(0);
-        for content in contents.into_iter().rev() {
-            self.store.read_content(content, None, &mut |piece: &[u8]| -> io::Result<()> {
+        contents.reverse();
+        for page in contents.chunks(CONTENTS_AT_ONCE) {
+            self.store.read_contents(page, &mut |_, piece: &[u8]| -> io::Result<()> {
                 written += Bytes::of(piece);
                 out.write_all(piece)
             })?;

@@ -11,6 +11,7 @@ mod contents;
 mod forget;
 mod lookups;
 mod metadata;
+mod packs;
 mod sessions;
 mod transactions;
 
@@ -31,6 +32,7 @@ pub use metadata::{
     check_annotations, check_audit, check_cursors, check_expected_cursors, check_links, check_merges,
     check_placements, check_tags,
 };
+pub use packs::check_packs;
 pub use sessions::{check_session_listings, check_sessions, check_sightings};
 pub use transactions::{
     check_bounds, check_missing, check_repeats, check_restart, check_transactions, check_usage,
@@ -82,6 +84,7 @@ pub fn run(make: Make<'_>) {
         check(make);
     }
     for check in [
+        check_packs,
         check_parts,
         check_merges,
         check_tags,

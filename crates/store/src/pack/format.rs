@@ -271,8 +271,11 @@ mod tests {
         );
         let entry = block.prop_map(|(mut stored, mut members, bases, hash)| {
             let length: u64 = members.iter().sum();
-            let coding =
-                if bases.is_empty() && length % 2 == 0 { BlockCoding::Raw } else { BlockCoding::Zstd };
+            let coding = if bases.is_empty() && length.is_multiple_of(2) {
+                BlockCoding::Raw
+            } else {
+                BlockCoding::Zstd
+            };
             match coding {
                 BlockCoding::Raw => stored.resize(usize::try_from(length).expect("small"), 1),
                 BlockCoding::Zstd => stored.truncate(usize::try_from(length).expect("small")),

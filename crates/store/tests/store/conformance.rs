@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use stemmata_store::{MemoryStore, SqliteOptions, SqliteStore, Store, conformance};
+use stemmata_testkit::faulty::FaultyStore;
 use tempfile::TempDir;
 
 fn open(dir: &std::path::Path) -> Box<dyn Store> {
@@ -21,6 +22,20 @@ fn sqlite_conforms() {
     conformance::run(&mut || {
         made += 1;
         open(&home.path().join(made.to_string()))
+    });
+}
+
+#[test]
+fn sqlite_conforms_while_everything_is_packed() {
+    let home = TempDir::new().expect("a directory");
+    let mut made = 0;
+    conformance::run(&mut || {
+        made += 1;
+        let dir = home.path().join(made.to_string());
+        let store = SqliteStore::open(&dir, SqliteOptions::default()).expect("a store");
+        let store = FaultyStore::new(store);
+        store.pack_always();
+        Box::new(store)
     });
 }
 

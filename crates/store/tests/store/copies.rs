@@ -10,6 +10,9 @@ use tempfile::TempDir;
 
 use crate::support::{damages, new_commit, open, read, turn};
 
+/// What a client makes of a transcript's lines when it copies them.
+type Copying = fn(&[String]) -> Vec<String>;
+
 /// Lines of a commit, as a turn has them.
 const LINES: usize = 12;
 
@@ -173,6 +176,7 @@ fn a_copy_leans_on_its_original_packed_before_or_in_the_same_run() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a test finds its corpus by the environment")]
 fn a_copy_of_a_recorded_session_costs_a_hundredth() {
     let Some(corpus) = std::env::var_os("STEMMATA_CORPUS").map(PathBuf::from) else {
         eprintln!("skipped: STEMMATA_CORPUS is not set");
@@ -182,8 +186,8 @@ fn a_copy_of_a_recorded_session_costs_a_hundredth() {
     let mut files: Vec<PathBuf> =
         fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
     files.sort_by_key(|path| std::cmp::Reverse(fs::metadata(path).expect("there").len()));
-    type Copying = fn(&[String]) -> Vec<String>;
-    let ways: [(&str, Copying, f64); 2] = [("fork", forked, 0.01), ("sdk", remapped, 0.02)];
+    // The SDK's copy has a new id of 16 bytes in each line, which nothing makes shorter.
+    let ways: [(&str, Copying, u64); 2] = [("fork", forked, 100), ("sdk", remapped, 200)];
     for path in files.iter().take(3) {
         let lines = lines_of(path);
         for (name, copying, most) in ways {
@@ -195,20 +199,20 @@ fn a_copy_of_a_recorded_session_costs_a_hundredth() {
             let copy = store_lines(&store, &copied, 2_000_000_000_000);
             link(&store, &copy, &original);
             let second = pack(&store);
-            let bytes: usize = copied.iter().map(String::len).sum();
-            let cost = |packed: u64, of: usize| packed as f64 / of as f64;
-            let whole: usize = lines.iter().map(String::len).sum();
+            let bytes = |lines: &[String]| {
+                lines.iter().map(|line| u64::try_from(line.len()).expect("short")).sum::<u64>()
+            };
+            let cost = second.pack_bytes * 10_000 / bytes(&copied);
             eprintln!(
-                "{name} of {} bytes: original {:.4}, copy {} bytes, {:.4}, {} of {} blocks lean",
-                whole,
-                cost(first.pack_bytes, whole),
+                "{name} of {} bytes: original {} of 10,000, copy {cost} ({} bytes), {} of {} blocks lean",
+                bytes(&lines),
+                first.pack_bytes * 10_000 / bytes(&lines),
                 second.pack_bytes,
-                cost(second.pack_bytes, bytes),
                 second.based_blocks,
                 second.blocks
             );
             all_there(&store, &copy);
-            assert!(cost(second.pack_bytes, bytes) <= most, "{name} of {}", path.display());
+            assert!(cost <= most, "{name} of {}", path.display());
         }
     }
 }

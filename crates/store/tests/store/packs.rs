@@ -1,7 +1,10 @@
 //! Packs of the SQLite store: what moves into them comes back, and the database shrinks.
 
+use std::fs;
+use std::path::{Path, PathBuf};
+
 use stemmata_model::{ArtifactId, CommitId, Timestamp, artifact_id};
-use stemmata_store::{ContentPart, NewContent, PackOptions, Packed, SqliteStore, Store, Write};
+use stemmata_store::{ContentPart, NewContent, PackOptions, Packed, SqliteStore, Store, StoreError, Write};
 use tempfile::TempDir;
 
 use crate::support::{chain, checkpoint, damages, open, read};
@@ -64,5 +67,138 @@ fn contents_in_packs_are_known_to_writes() {
         assert_eq!(read(&store, composed).expect("a read"), whole);
         assert_eq!(damages(&store), []);
         pack(&store);
+    }
+}
+
+fn pack_files(home: &TempDir) -> Vec<PathBuf> {
+    let entries = fs::read_dir(home.path().join("packs")).expect("a folder");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let mut paths: Vec<PathBuf> =
+        paths.filter(|path| path.extension().is_some_and(|suffix| suffix == "pack")).collect();
+    paths.sort();
+    paths
+}
+
+#[test]
+fn a_damaged_cut_or_missing_pack_is_named_and_all_else_is_read() {
+    let home = TempDir::new().expect("a directory");
+    let store = open(home.path());
+    let kept = artifacts(&store, &chain(&store, "kept", 40, 3000));
+    pack(&store);
+    let first = pack_files(&home);
+    let lost = artifacts(&store, &chain(&store, "lost", 40, 30_000));
+    pack(&store);
+    drop(store);
+    let file = pack_files(&home).into_iter().find(|path| !first.contains(path)).expect("a second pack");
+    let name = file.file_name().expect("a name").to_string_lossy().into_owned();
+    let sound = fs::read(&file).expect("a pack");
+    let third = sound.len() / 3;
+    let mut flipped = sound.clone();
+    flipped[third] ^= 4;
+    let states =
+        [Some(&flipped[..]), Some(&sound[..third]), Some(&sound[..sound.len() - 1]), Some(&[][..]), None];
+    for bytes in states {
+        fs::remove_file(&file).expect("removed");
+        if let Some(bytes) = bytes {
+            put(&file, bytes);
+        }
+        let store = open(home.path());
+        for id in &kept {
+            read(&store, *id).expect("it is in another pack");
+        }
+        let found = damages(&store);
+        assert!(found.iter().any(|damage| damage.check == "pack" && damage.object == name), "{found:?}");
+        let read_back: Vec<_> = lost.iter().map(|id| (id, read(&store, *id))).collect();
+        for (id, result) in &read_back {
+            match result {
+                Ok(_) => {}
+                Err(StoreError::Corrupt { artifact, reason }) => {
+                    assert!(artifact == *id && reason.contains(&name), "{reason}");
+                }
+                Err(other) => panic!("{other}"),
+            }
+        }
+        let whole = read_back.iter().all(|(_, result)| result.is_ok());
+        assert!(!whole || bytes.is_some_and(|bytes| bytes.len() == sound.len() - 1));
+        if bytes.is_none() {
+            put(&file, &sound);
+        }
+    }
+    fs::remove_file(&file).expect("removed");
+    put(&file, &sound);
+    assert_eq!(damages(&open(home.path())), []);
+}
+
+fn put(path: &Path, bytes: &[u8]) {
+    let mut file = fs::File::create(path).expect("made");
+    std::io::Write::write_all(&mut file, bytes).expect("written");
+}
+
+#[test]
+fn every_bit_of_a_pack_is_guarded() {
+    let home = TempDir::new().expect("a directory");
+    let store = open(home.path());
+    chain(&store, "a", 12, 900);
+    pack(&store);
+    drop(store);
+    let [file] = &pack_files(&home)[..] else { panic!("one pack") };
+    let sound = fs::read(file).expect("a pack");
+    for at in (0..sound.len()).step_by(sound.len() / 60) {
+        let mut flipped = sound.clone();
+        flipped[at] ^= 1 << (at % 8);
+        put(file, &flipped);
+        assert_ne!(damages(&open(home.path())), [], "byte {at}");
+    }
+}
+
+#[test]
+fn what_a_crash_leaves_is_no_damage_and_goes_with_the_next_packing() {
+    let home = TempDir::new().expect("a directory");
+    let store = open(home.path());
+    chain(&store, "a", 5, 900);
+    pack(&store);
+    put(&home.path().join("packs").join(format!("{}.pack", "ab".repeat(32))), b"left over");
+    put(&home.path().join("packs/new.tmp"), b"half");
+    let verified = store.verify(&mut |damage| panic!("{damage:?}")).expect("readable");
+    assert_eq!(verified.leftover_files, 1);
+    chain(&store, "b", 5, 900);
+    assert_eq!(pack(&store).contents, 5);
+    let names = fs::read_dir(home.path().join("packs")).expect("a folder").count();
+    assert_eq!(names, 3, "two packs and the lock");
+    assert_eq!(store.usage().expect("a read").packs, 2);
+}
+
+#[test]
+fn a_short_last_block_is_taken_up_and_costs_stay_those_of_what_is_new() {
+    let home = TempDir::new().expect("a directory");
+    let store = open(home.path());
+    let mut last = None;
+    let mut ids = Vec::new();
+    let (mut written, mut new) = (0, 0);
+    for step in 0..120 {
+        let (id, batch) = checkpoint("a", last, step, 6000);
+        store.commit_batch(batch).expect("stored");
+        last = Some(id);
+        ids.push(id);
+        let packed = pack(&store);
+        written += packed.pack_bytes;
+        new += packed.inbox_bytes;
+    }
+    let contents = artifacts(&store, &ids);
+    for (step, id) in (0..).zip(&contents) {
+        assert_eq!(read(&store, *id).expect("a read"), read_new(step));
+    }
+    assert!(written < new * 6, "{written} bytes were written for {new} new ones");
+    assert_eq!(damages(&store), []);
+}
+
+fn read_new(step: u64) -> Vec<u8> {
+    let (_, batch) = checkpoint("a", None, step, 6000);
+    match batch.into_iter().next() {
+        Some(Write::Content(content)) => match content.into_parts().into_iter().next() {
+            Some(ContentPart::Bytes(bytes)) => bytes,
+            other => panic!("{other:?}"),
+        },
+        other => panic!("{other:?}"),
     }
 }

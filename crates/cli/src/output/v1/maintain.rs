@@ -15,6 +15,8 @@ wire! {
         commits: u64,
         /// Sightings, timelines and links whose ends were looked up.
         references: u64,
+        /// Files of packs that nothing refers to, as a crash leaves them; the next packing removes them.
+        leftover_files: u64,
         /// Everything that is wrong.
         damages: Vec<Damage>,
     }
@@ -39,6 +41,12 @@ wire! {
         distinct_bytes: u64,
         /// Bytes that these take, compressed; the rest of the files is metadata, indexes and free pages.
         content_bytes: u64,
+        /// Of these, bytes that wait to be packed.
+        inbox_bytes: u64,
+        /// Of these, bytes of pack files.
+        packed_bytes: u64,
+        /// Pack files.
+        packs: u64,
         /// Commits.
         commits: u64,
         /// Sessions.
@@ -81,6 +89,30 @@ wire! {
         contents: u64,
         /// Where the store that was there before is now; absent where there was none.
         aside: Option<String>,
+    }
+
+    /// What packing did.
+    struct Packing {
+        /// Contents that moved into packs.
+        contents: u64,
+        /// Their bytes, uncompressed.
+        content_bytes: u64,
+        /// Bytes that they took before.
+        inbox_bytes: u64,
+        /// Pack files that were made.
+        packs: u64,
+        /// Blocks in them.
+        blocks: u64,
+        /// Blocks that are compressed against the conversations that they are copies of.
+        based_blocks: u64,
+        /// Bytes of the pack files that were made.
+        pack_bytes: u64,
+        /// Contents that stay where they are because they are damaged.
+        damaged: u64,
+        /// Whether another process was packing, so that nothing was done.
+        busy: bool,
+        /// Bytes of all files of the store now.
+        physical_bytes: u64,
     }
 
     /// Where things are, and what is not yet imported.

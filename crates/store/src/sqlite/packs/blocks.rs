@@ -55,7 +55,7 @@ impl From<StoreError> for BlockError {
 
 impl BlockRow {
     /// Says where the block is, for people.
-    pub(super) fn place(&self) -> String {
+    pub(in crate::sqlite) fn place(&self) -> String {
         format!("block {} of pack {} at byte {}", self.number, self.pack.file(), self.offset)
     }
 }
@@ -108,7 +108,9 @@ pub(super) fn find_block(
 }
 
 /// Returns all blocks with the rows of their packs, by their own rows. Those whose rows cannot be read fail.
-pub(super) fn block_rows(connection: &Connection) -> Result<BTreeMap<i64, (i64, BlockRow)>, StoreError> {
+pub(in crate::sqlite) fn block_rows(
+    connection: &Connection,
+) -> Result<BTreeMap<i64, (i64, BlockRow)>, StoreError> {
     let mut statement = connection.prepare("SELECT row, pack FROM block").during(READING)?;
     let rows: Vec<(i64, i64)> = statement
         .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))

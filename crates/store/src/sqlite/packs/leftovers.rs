@@ -85,7 +85,7 @@ fn doomed(connection: &Connection) -> Result<Vec<PackName>, StoreError> {
 
 impl Packs {
     /// Returns the names of files in the folder; none where there is no folder.
-    pub(super) fn list(&self) -> Result<Vec<String>, StoreError> {
+    pub(in crate::sqlite) fn list(&self) -> Result<Vec<String>, StoreError> {
         match self.files.list(&self.folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
             listed => listed.map_err(|source| self.failure("listing", &self.folder, source)),

@@ -6,6 +6,7 @@ mod apply;
 mod blocks;
 mod cache;
 mod encode;
+mod inspect;
 mod leaning;
 mod leftovers;
 mod output;
@@ -25,7 +26,7 @@ use crate::error::StoreError;
 use crate::files::{FileLock, Files, OpenFile};
 use crate::pack::PackName;
 
-pub(super) use self::blocks::{BlockError, Loaded};
+pub(super) use self::blocks::{BlockError, BlockRow, Loaded, block_rows};
 pub(super) use self::leftovers::{finish_removal, remove_leftovers};
 pub(super) use self::run::pack;
 

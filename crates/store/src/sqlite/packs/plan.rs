@@ -73,6 +73,29 @@ struct Inbox {
     plan: Plan,
 }
 
+/// What waits to be packed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Waiting {
+    pub(super) contents: u64,
+    /// Bytes as they are stored.
+    pub(super) bytes: u64,
+}
+
+/// Counts what waits to be packed.
+pub(super) fn inbox(connection: &Connection) -> Result<Waiting, StoreError> {
+    connection
+        .query_row(
+            "SELECT count(*), ifnull(sum(length(bytes)), 0) FROM content \
+             WHERE row > (SELECT packed_content FROM store) AND coding IN (0, 1, 2)",
+            [],
+            |row| {
+                let (contents, bytes): (i64, i64) = (row.get(0)?, row.get(1)?);
+                Ok(Waiting { contents: contents.cast_unsigned(), bytes: bytes.cast_unsigned() })
+            },
+        )
+        .during(PLANNING)
+}
+
 /// Finds what is to be packed. The connection stands in one transaction.
 pub(super) fn plan(connection: &Connection) -> Result<Plan, StoreError> {
     let (content_mark, commit_mark) = connection

@@ -18,8 +18,8 @@ use crate::sqlite::{Maintained, shrink};
 pub(in crate::sqlite) fn pack(store: &Maintained<'_>, options: &PackOptions) -> Result<Packed, StoreError> {
     let mut packed = Packed::default();
     // Looked at before the lock, so that a store with nothing to pack stays without a folder of packs.
-    let looked = read_plan(store)?;
-    if looked.rounds.is_empty() || looked.inbox_bytes < options.inbox_bytes_min {
+    let waiting = store.pool.reader()?.within_read(plan::inbox)?;
+    if waiting.contents == 0 || waiting.bytes < options.inbox_bytes_min {
         return Ok(packed);
     }
     let Some(lock) = store.packs.lock()? else {

@@ -11,6 +11,7 @@ pub(super) mod metadata;
 mod parts;
 mod sightings;
 mod verify;
+mod verify_packs;
 
 use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
@@ -45,6 +46,10 @@ impl Reader {
         &mut self,
         act: impl FnOnce(&Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
+        // A migration verifies within its own transaction.
+        if !self.connection.is_autocommit() {
+            return act(&self.connection);
+        }
         let transaction = self.connection.transaction().during("beginning to read")?;
         act(&transaction)
     }

@@ -100,6 +100,8 @@ impl Reader {
         hold(result, "the contents", found);
         let result = self.verify_packed(&mut verified, found);
         hold(result, "the packed contents", found);
+        let result = self.verify_packs(&mut verified, found);
+        hold(result, "the packs", found);
         let result = self.verify_commits(&mut verified, found);
         hold(result, "the commits", found);
         let result = self.verify_references(&mut verified, found);
