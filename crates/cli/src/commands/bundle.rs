@@ -17,11 +17,15 @@ use crate::errors::{CliError, Exit};
 use crate::output::file::Target;
 use crate::output::size::{self, many};
 use crate::output::style::{Style, tame};
+use crate::output::table::fit;
 use crate::output::{put, session, v1};
 use crate::wiring::App;
 
 /// Bytes of a list of commits at most: what a list of the largest number of them takes as JSON.
 const HAVE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// Columns of a title.
+const TITLE_COLUMNS: usize = 60;
 
 /// Sessions and prerequisites that people are shown.
 const SHOWN_MAX: usize = 20;
@@ -273,7 +277,7 @@ fn told_show(summary: &BundleSummary) -> String {
             "session    {}  {}  {}\n",
             Style::Id.paint(&session::short(own)),
             Style::Faint.paint(&tame(own.principal.as_str())),
-            session::title(own)
+            fit(&session::title(own), TITLE_COLUMNS)
         );
     }
     let more = summary.session_count.saturating_sub(u64::try_from(SHOWN_MAX).unwrap_or(u64::MAX));

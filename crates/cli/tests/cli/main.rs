@@ -9,6 +9,7 @@
 
 mod bad_input;
 mod browse;
+mod bundle;
 mod contract;
 mod give;
 mod import;

@@ -1,5 +1,6 @@
 //! The laws of DESIGN.md that the engine keeps, each named after its invariant.
 
+mod bad_bundles;
 mod big_parts;
 mod bounds;
 mod bundles;
