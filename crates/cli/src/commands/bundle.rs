@@ -27,7 +27,10 @@ const HAVE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Columns of a title.
 const TITLE_COLUMNS: usize = 60;
 
-/// Sessions and prerequisites that people are shown.
+/// Commits that a line names.
+const LISTED_MAX: usize = 5;
+
+/// Sessions that people are shown.
 const SHOWN_MAX: usize = 20;
 
 /// Runs the command.
@@ -303,9 +306,8 @@ fn names(ids: &[CommitId]) -> Vec<String> {
 }
 
 fn listed(ids: &[CommitId]) -> String {
-    let names: Vec<String> =
-        ids.iter().take(SHOWN_MAX).map(|id| Style::Id.paint(&id.to_string()).clone()).collect();
-    let more = ids.len().saturating_sub(SHOWN_MAX);
+    let names: Vec<String> = ids.iter().take(LISTED_MAX).map(|id| Style::Id.paint(&id.to_string())).collect();
+    let more = ids.len().saturating_sub(LISTED_MAX);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     names.join(", ") + &more
 }

@@ -59,7 +59,7 @@ fn only_what_is_missing_travels_and_pipes_do() {
     let have = to.run(&["bundle", "have", "--all"]).ok().text();
     assert!(have.contains(&tip), "{have}");
     let thin = from.feed(&["bundle", "export", "--all", "--have", "-", "--out", "-"], have.as_bytes()).ok();
-    assert!(thin.stdout.starts_with(b"stemma bundle\n"), "data goes to standard output");
+    assert!(thin.stdout.starts_with(b"stemmata bundle\n"), "data goes to standard output");
     assert!(thin.stdout.len() < 600, "{}", thin.stdout.len());
     let taken = to.feed(&["bundle", "import", "-", "--json"], &thin.stdout).ok().json();
     assert_eq!(taken["new_commits"], 0);
@@ -84,7 +84,7 @@ fn what_is_wrong_with_a_bundle_is_said() {
     let flipped = to.home.write("flipped.bundle", &flipped);
     let said = to.run(&["bundle", "show", flipped.to_str().unwrap()]);
     said.code(6).complains(&["the bundle is damaged at byte"]);
-    let newer = to.home.write("newer.bundle", b"stemma bundle\n\x09\x00\x09\x00");
+    let newer = to.home.write("newer.bundle", b"stemmata bundle\n\x09\x00\x09\x00");
     let said = to.run(&["bundle", "import", newer.to_str().unwrap()]);
     said.code(9).complains(&["written by a newer version: it has format 9", "hint: update `stemma`"]);
     let other = to.home.write("other", b"{\"type\":\"user\"}\n and more of it\n");

@@ -8,7 +8,8 @@ use stemmata_engine::{
     BundleExported, BundleImportOptions, BundleImported, BundleSelection, Engine, ErrorKind, Stop, Update,
     parse_have, render_have,
 };
-use stemmata_model::{Commit, CommitId, Principal, Sighting};
+use stemmata_model::{Commit, CommitId, NoteCode, Principal, Sighting, Timestamp};
+use stemmata_store::maintain::forget::Forget;
 use stemmata_store::{
     Annotations, AuditRecord, Link, MemoryStore, Page, Session, SessionFilter, Store, StoreIdentity,
 };
@@ -283,6 +284,38 @@ fn the_state_of_a_session_travels_with_it() {
     // `current` gives what is known, and never opens a path of another machine.
     folder.append("s.jsonl", b"{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"more\"}}\n");
     assert_eq!(other.current(&there).expect("a commit"), first.tip.expect("a tip"));
+}
+
+#[test]
+fn what_was_forgotten_does_not_come_back_in_a_bundle() {
+    let folder = Folder::new();
+    let engine = engine();
+    let gone =
+        import(&engine, &folder.write("a.jsonl", &bytes_of(&ClaudeSession::new(1).turns(2).build()))).session;
+    let kept =
+        import(&engine, &folder.write("b.jsonl", &bytes_of(&ClaudeSession::new(2).turns(2).build()))).session;
+    let (bundle, _) = export(&engine, &BundleSelection::All, &[]);
+    let gone_tip = gone.tip.expect("a tip");
+    let ids: Vec<CommitId> = chain(&engine, gone_tip).iter().map(|commit| commit.id).collect();
+    let wish = Forget {
+        unroot: ids.clone(),
+        cut: Vec::new(),
+        sessions: vec![gone.key.clone()],
+        even_sighted: true,
+        even_pinned: true,
+        at: Timestamp::EPOCH,
+        by: Principal::new("ann").expect("a name"),
+        dry_run: false,
+    };
+    engine.store().forget(&wish).expect("forgotten");
+    assert!(engine.store().commit(gone_tip).expect("a read").is_none());
+    let before = told(&engine);
+    let taken = take(&engine, &bundle);
+    assert_eq!(taken.skipped_commits, u64::try_from(ids.len()).expect("few"));
+    assert!(taken.notes.iter().any(|note| note.code == NoteCode::Forgotten), "{:?}", taken.notes);
+    assert_eq!(told(&engine), before);
+    assert!(native(&engine, kept.tip.expect("a tip")).len() > 10);
+    assert_eq!(damages(engine.store()), Vec::<String>::new());
 }
 
 #[test]
