@@ -107,6 +107,14 @@ fn told(app: &App, status: &v1::Status) -> String {
             size::bytes(usage.physical_bytes)
         );
         row("stored", stored);
+        if let Ok(engine) = app.engine()
+            && let Ok(condemned) = engine.store().condemned()
+            && (condemned.commits > 0 || condemned.contents > 0)
+        {
+            let (commits, contents) =
+                (many(condemned.commits, "commit"), many(condemned.contents, "content"));
+            row("condemned", format!("{commits}, {contents}; `stemma gc` deletes them after the grace"));
+        }
     }
     for home in &status.homes {
         let found = format!(

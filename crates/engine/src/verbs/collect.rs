@@ -89,7 +89,7 @@ impl Engine {
     }
 
     /// Returns all sessions that hold something.
-    fn all_sessions(&self) -> Result<Vec<Session>> {
+    pub(crate) fn all_sessions(&self) -> Result<Vec<Session>> {
         let mut all = Vec::new();
         let mut skip = 0;
         loop {

@@ -269,17 +269,28 @@ impl Engine {
                 }
             }
             if because == Keep::Session {
-                let session = self.another_session(from, wish)?;
-                let is_known =
-                    branches.iter().any(|branch| branch.first.is_none() && branch.session == session);
-                if !is_known {
-                    branches.push(Branch { from, first: None, session });
+                let mut ending = self.sessions_that_end_at(from, wish)?;
+                ending.extend(self.another_session(from, wish)?);
+                for session in ending {
+                    let session = Some(session);
+                    if !branches.iter().any(|branch| branch.first.is_none() && branch.session == session) {
+                        branches.push(Branch { from, first: None, session });
+                    }
                 }
             }
         }
         branches.sort_by_key(|branch| (branch.from, branch.first));
-        branches.dedup_by_key(|branch| (branch.from, branch.first));
+        branches.dedup();
         Ok(branches)
+    }
+
+    /// Returns sessions that stay and end at a commit, or were placed from it.
+    fn sessions_that_end_at(&self, id: CommitId, wish: &Forget) -> Result<Vec<Session>> {
+        let ends = |session: &Session| {
+            session.tip == Some(id) || session.origin == stemmata_store::SessionOrigin::Placed(id)
+        };
+        let all = self.all_sessions()?.into_iter();
+        Ok(all.filter(|session| ends(session) && !wish.sessions.contains(&session.key)).collect())
     }
 
     fn another_session(&self, id: CommitId, wish: &Forget) -> Result<Option<Session>> {

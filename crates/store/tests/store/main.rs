@@ -9,6 +9,7 @@ mod disk;
 mod erase;
 mod files;
 mod model;
+mod model_maintain;
 mod packs;
 #[cfg(unix)]
 mod processes;
