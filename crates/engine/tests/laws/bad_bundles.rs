@@ -63,8 +63,10 @@ impl Writer {
 
     fn block(&mut self, contents: &[&[u8]]) -> &mut Self {
         let mut body = number(u64::try_from(contents.len()).expect("few"));
-        contents.iter().for_each(|own| body.extend(number(u64::try_from(own.len()).expect("short"))));
-        contents.iter().for_each(|own| body.extend_from_slice(own));
+        for own in contents {
+            body.extend(number(u64::try_from(own.len()).expect("short")));
+        }
+        body.extend(contents.concat());
         self.record(4, &body)
     }
 
@@ -116,6 +118,7 @@ fn refused(bundle: Vec<u8>) -> EngineError {
 }
 
 #[track_caller]
+#[expect(clippy::needless_pass_by_value, reason = "each bad bundle is made for one refusal")]
 fn refused_with(bundle: Vec<u8>, limits: BundleLimits) -> EngineError {
     let other = other();
     let options = BundleImportOptions { limits, ..BundleImportOptions::default() };
@@ -147,7 +150,7 @@ fn a_bundle_written_by_the_page_is_taken() {
         &other,
         &one(|writer| {
             // A record of a type that there is not, which may be skipped.
-            writer.record(0x80 | 99, b"whatever comes later");
+            writer.record(0x80 | 0x63, b"whatever comes later");
         }),
     );
     assert_eq!(done.new_commits, 1);
