@@ -66,6 +66,10 @@ pub(crate) struct Global {
     /// The time to take for the present, for tests
     #[arg(long, global = true, hide = true, value_name = "TIME")]
     pub(crate) test_now: Option<Timestamp>,
+
+    /// What to take for the mark of this machine, for tests
+    #[arg(long, global = true, hide = true, value_name = "MARK")]
+    pub(crate) test_host: Option<String>,
 }
 
 /// When to use colour.
@@ -155,6 +159,14 @@ pub(crate) enum Command {
     Backup(maintain::Backup),
     /// Put a backup in the place of the store
     Restore(maintain::Restore),
+    /// Bring the store to the version of this program, or back
+    Migrate(maintain::Migrate),
+    /// Never capture sessions of a directory
+    Exclude(maintain::Exclude),
+    /// Capture nothing for a while
+    Pause(maintain::Pause),
+    /// Capture again
+    Unpause(maintain::Unpause),
     /// Show where things are, and which transcripts are not yet imported
     Status(maintain::Status),
     /// Show and change the configuration
@@ -201,6 +213,10 @@ impl Command {
             Self::Pack(_) => "pack",
             Self::Backup(_) => "backup",
             Self::Restore(_) => "restore",
+            Self::Migrate(_) => "migrate",
+            Self::Exclude(_) => "exclude",
+            Self::Pause(_) => "pause",
+            Self::Unpause(_) => "unpause",
             Self::Status(_) => "status",
             Self::Config(_) => "config",
             Self::Completions(_) => "completions",

@@ -44,6 +44,10 @@ pub(crate) enum Key {
     SessionsDays,
     /// `retention.subagents_days`
     SubagentsDays,
+    /// `store.allow_network`
+    AllowNetwork,
+    /// `store.quota_mib`
+    QuotaMib,
     /// `store.wait_ms`
     WaitMs,
 }
@@ -65,7 +69,7 @@ pub(crate) enum Shape {
 
 impl Key {
     /// All keys, in the order they are shown.
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::Granularity,
         Self::GraceDays,
         Self::User,
@@ -79,6 +83,8 @@ impl Key {
         Self::ProvisionalDays,
         Self::SessionsDays,
         Self::SubagentsDays,
+        Self::AllowNetwork,
+        Self::QuotaMib,
         Self::WaitMs,
     ];
 
@@ -98,6 +104,8 @@ impl Key {
             Self::ProvisionalDays => "retention.provisional_days",
             Self::SessionsDays => "retention.sessions_days",
             Self::SubagentsDays => "retention.subagents_days",
+            Self::AllowNetwork => "store.allow_network",
+            Self::QuotaMib => "store.quota_mib",
             Self::WaitMs => "store.wait_ms",
         }
     }
@@ -118,6 +126,8 @@ impl Key {
             Self::ProvisionalDays => "STEMMATA_RETENTION_PROVISIONAL_DAYS",
             Self::SessionsDays => "STEMMATA_RETENTION_SESSIONS_DAYS",
             Self::SubagentsDays => "STEMMATA_RETENTION_SUBAGENTS_DAYS",
+            Self::AllowNetwork => "STEMMATA_ALLOW_NETWORK_STORE",
+            Self::QuotaMib => "STEMMATA_STORE_QUOTA_MIB",
             Self::WaitMs => "STEMMATA_STORE_WAIT_MS",
         }
     }
@@ -138,7 +148,9 @@ impl Key {
             | Self::RetentionProjects
             | Self::ProvisionalDays
             | Self::SessionsDays
-            | Self::SubagentsDays => None,
+            | Self::SubagentsDays
+            | Self::AllowNetwork
+            | Self::QuotaMib => None,
         }
     }
 
@@ -172,6 +184,14 @@ impl Key {
             Self::PackAfterImportMib => {
                 "How many MiB have to wait to be packed for an import to end with packing them; 0: never."
             }
+            Self::AllowNetwork => {
+                "Whether a store on a network file system is opened: `1` only where nothing else ever opens it, on \
+                 this machine or another one."
+            }
+            Self::QuotaMib => {
+                "Mebibytes that the store may take: from 80 % on there is a warning, and at the limit `import` takes \
+                 in nothing more. Nothing is ever deleted by it."
+            }
             Self::WaitMs => {
                 "How long a command waits for another process that holds the store, in milliseconds."
             }
@@ -190,6 +210,8 @@ impl Key {
             Self::ProvisionalDays => Shape::Number { min: 1, max: 36_500 },
             Self::SessionsDays => Shape::Number { min: 1, max: 36_500 },
             Self::SubagentsDays => Shape::Number { min: 1, max: 36_500 },
+            Self::AllowNetwork => Shape::Choice(&["0", "1", "false", "true"]),
+            Self::QuotaMib => Shape::Number { min: 1, max: 1 << 30 },
             Self::WaitMs => Shape::Number { min: 0, max: 3_600_000 },
             Self::PackAfterImportMib => Shape::Number { min: 0, max: 1_048_576 },
             Self::Color => Shape::Choice(&["auto", "always", "never"]),
@@ -211,6 +233,8 @@ impl Key {
             Self::ProvisionalDays => "for ever",
             Self::SessionsDays => "for ever",
             Self::SubagentsDays => "as long as the session it belongs to",
+            Self::AllowNetwork => "`0`",
+            Self::QuotaMib => "none",
             Self::WaitMs => "`10000`",
             Self::PackAfterImportMib => "`256`",
         }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use stemmata_engine::{BundleError, EngineError, ErrorKind};
+use stemmata_engine::{BundleError, EngineError, ErrorKind, HeldBack};
 use stemmata_model::{ParseIdError, ParseTimestampError};
 use stemmata_store::{StoreError, StoreErrorKind};
 
@@ -142,6 +142,12 @@ pub(crate) enum CliError {
     /// The machine's identity cannot be read.
     #[error("{} does not say who this machine is: {reason}", path.display())]
     MachineFile { path: PathBuf, reason: String },
+    /// What is not to be captured cannot be read.
+    #[error("{} does not say what is excluded: {reason}", path.display())]
+    CaptureFile { path: PathBuf, reason: String },
+    /// The store is as large as its owner lets it become.
+    #[error("the store takes {used}, and `store.quota_mib` allows {bound}: nothing more is taken in")]
+    Quota { used: String, bound: String, plan: String },
     /// The configuration cannot be used.
     #[error("{place}: {reason}")]
     Config { place: String, reason: String },
@@ -195,8 +201,12 @@ impl CliError {
             Self::OpenStore { source, .. } => exit_of_store(source),
             Self::Io { source, .. } | Self::Output(source) => exit_of_io(source),
             Self::Usage(_) => Exit::Usage,
+            Self::Quota { .. } => Exit::Full,
             Self::Client { .. } => Exit::NotFound,
-            Self::NoHome { .. } | Self::MachineFile { .. } | Self::Config { .. } => Exit::Failure,
+            Self::NoHome { .. }
+            | Self::MachineFile { .. }
+            | Self::CaptureFile { .. }
+            | Self::Config { .. } => Exit::Failure,
         }
     }
 
@@ -226,10 +236,15 @@ impl CliError {
                 "restore it from a backup; or move {} away, and a new identity is made (stored commits stay as they are)",
                 path.display()
             )),
+            Self::CaptureFile { path, .. } => Some(format!(
+                "nothing is captured until it can be read: mend it, or move {} away to capture everything",
+                path.display()
+            )),
             Self::Config { .. } => {
                 Some("`stemma config` shows every key, its value and where it comes from".to_owned())
             }
             Self::Usage(_) => None,
+            Self::Quota { plan, .. } => Some(plan.trim_end().to_owned()),
             Self::Client { command, .. } => {
                 Some(format!("the session is placed; where the client is installed, run `{command}`"))
             }
@@ -302,6 +317,13 @@ pub(crate) fn hint_of(error: &EngineError) -> Option<String> {
         EngineError::Format { operation: "written", .. } => "leave `--format` out to keep the stored one",
         EngineError::Format { .. } => "`stemma native REF` gives back the bytes of any format",
         EngineError::Bundle(error) => return hint_of_bundle(error),
+        EngineError::HeldBack { reason: HeldBack::Excluded(_), .. } => {
+            "`stemma exclude --list` shows what is excluded, `stemma exclude PATH --remove` takes one back"
+        }
+        EngineError::HeldBack { reason: HeldBack::Paused(_), .. } => "`stemma unpause` goes on",
+        EngineError::HeldBack { reason: HeldBack::Unknown(_), .. } => {
+            "nothing is captured until it can be read: mend the file, or move it away to capture everything"
+        }
         EngineError::Refused { .. } | EngineError::Name(_) => return None,
         EngineError::Store(error) => return hint_of_store(error),
     };

@@ -4,6 +4,7 @@
 
 mod app;
 mod args;
+mod capture_file;
 mod commands;
 mod config;
 mod environment;
@@ -11,6 +12,7 @@ mod errors;
 mod home;
 mod logging;
 mod output;
+mod quota;
 mod reference;
 mod wiring;
 

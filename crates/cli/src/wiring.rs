@@ -8,14 +8,17 @@ use std::sync::Arc;
 
 use stemmata_engine::{Clock, Engine, HomeHints, Identity, RandomIds, SystemClock};
 use stemmata_model::{CommitId, Principal, Timestamp};
+use stemmata_store::maintain::surroundings;
 use stemmata_store::{Session, SqliteOptions, SqliteStore};
 
 use crate::args::Global;
+use crate::capture_file;
 use crate::config::{Config, Key};
 use crate::environment::Environment;
 use crate::errors::CliError;
-use crate::home::DataHome;
+use crate::home::{self, DataHome};
 use crate::logging;
+use crate::output::style::Style;
 use crate::output::{Console, Stream};
 
 /// Everything that a command works with.
@@ -27,6 +30,8 @@ pub(crate) struct App {
     /// Where output goes.
     pub(crate) console: Console,
     clock: Arc<dyn Clock>,
+    /// A mark that this machine keeps and another one does not have; none where the system has none.
+    host: Option<String>,
     home: OnceCell<DataHome>,
     engine: OnceCell<Engine>,
 }
@@ -54,7 +59,8 @@ impl App {
             Some(now) => Arc::new(FixedClock(now)),
             None => Arc::new(SystemClock),
         };
-        Ok(Self { environment, config, console, clock, home: OnceCell::new(), engine: OnceCell::new() })
+        let host = global.test_host.clone().or_else(home::host_mark);
+        Ok(Self { environment, config, console, clock, host, home: OnceCell::new(), engine: OnceCell::new() })
     }
 
     /// Returns the present.
@@ -87,7 +93,13 @@ impl App {
         let identity = self.identity(home)?;
         let store = SqliteStore::open(&home.store(), self.store_options())
             .map_err(|source| CliError::OpenStore { folder: home.store(), source })?;
-        let engine = Engine::new(Arc::new(store), Arc::clone(&self.clock), Arc::new(RandomIds), identity);
+        if !self.console.quiet {
+            for warning in surroundings::look(&home.store()).warnings() {
+                self.console.warn(&warning);
+            }
+        }
+        let engine = Engine::new(Arc::new(store), Arc::clone(&self.clock), Arc::new(RandomIds), identity)
+            .with_policy(capture_file::load(home.root()));
         Ok(self.engine.get_or_init(|| engine))
     }
 
@@ -97,11 +109,16 @@ impl App {
         if let Some(waited) = self.config.get(Key::WaitMs).and_then(|text| text.parse().ok()) {
             options.busy_timeout_ms = waited;
         }
+        let allowed = self.config.get(Key::AllowNetwork);
+        options.allow_network = allowed.is_some_and(|text| matches!(text.as_str(), "1" | "true"));
         options
     }
 
     fn identity(&self, home: &DataHome) -> Result<Identity, CliError> {
-        let machine = home.machine()?;
+        let (machine, news) = home.machine(self.host.as_deref())?;
+        if let Some(news) = news {
+            self.console.say(&format!("{}: {news}", Style::Note.paint("note")));
+        }
         let label = self.config.get(Key::MachineLabel).unwrap_or(machine.label);
         let user = self.config.get(Key::User).unwrap_or_else(|| "user".to_owned());
         Ok(Identity { machine: machine.id, machine_label: label, user })

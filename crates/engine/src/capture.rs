@@ -10,6 +10,7 @@ pub(crate) mod homes;
 pub(crate) mod import;
 pub(crate) mod ingest;
 pub(crate) mod lines;
+pub(crate) mod policy;
 pub(crate) mod reading;
 pub(crate) mod segment;
 pub(crate) mod subagents;

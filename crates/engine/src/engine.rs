@@ -8,6 +8,7 @@ use stemmata_runtimes::adapter::Adapter;
 use stemmata_runtimes::registry;
 use stemmata_store::Store;
 
+use crate::capture::policy::CapturePolicy;
 use crate::error::{EngineError, Result};
 use crate::ports::{Clock, NewIds};
 
@@ -40,6 +41,7 @@ pub struct Engine {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Arc<dyn NewIds>,
     pub(crate) identity: Arc<Identity>,
+    pub(crate) policy: Arc<CapturePolicy>,
 }
 
 impl Engine {
@@ -50,7 +52,26 @@ impl Engine {
         ids: Arc<dyn NewIds>,
         identity: Identity,
     ) -> Self {
-        Self { store, scrubber: Arc::new(Scrubber::builtin()), clock, ids, identity: Arc::new(identity) }
+        Self {
+            store,
+            scrubber: Arc::new(Scrubber::builtin()),
+            clock,
+            ids,
+            identity: Arc::new(identity),
+            policy: Arc::default(),
+        }
+    }
+
+    /// Has every capture obey what somebody does not want captured.
+    #[must_use]
+    pub fn with_policy(mut self, policy: CapturePolicy) -> Self {
+        self.policy = Arc::new(policy);
+        self
+    }
+
+    /// Returns what is held back from capture.
+    pub fn policy(&self) -> &CapturePolicy {
+        &self.policy
     }
 
     /// Returns the store, for reads that need no rule.

@@ -7,6 +7,8 @@ use crate::bundle::BundleError;
 use stemmata_model::{CommitId, FormatId, NameError};
 use stemmata_store::{StoreError, StoreErrorKind};
 
+use crate::capture::policy::HeldBack;
+
 /// A candidate for something that was named ambiguously.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
@@ -107,6 +109,14 @@ pub enum EngineError {
         /// Why.
         reasons: Vec<String>,
     },
+    /// Somebody does not want this captured.
+    #[error("{} is not captured: {reason}", path.display())]
+    HeldBack {
+        /// The transcript.
+        path: PathBuf,
+        /// Why.
+        reason: HeldBack,
+    },
     /// A name that is none.
     #[error(transparent)]
     Name(#[from] NameError),
@@ -158,7 +168,6 @@ impl EngineError {
             }
             Self::NotFound { .. } | Self::NoAncestor { .. } => ErrorKind::NotFound,
             Self::Ambiguous { .. } => ErrorKind::Ambiguous,
-            Self::Refused { .. } => ErrorKind::Refused,
             Self::Bundle(error) => match error {
                 BundleError::NotABundle { .. } | BundleError::Bound { .. } | BundleError::Have { .. } => {
                     ErrorKind::BadInput
@@ -168,6 +177,7 @@ impl EngineError {
                 BundleError::Missing { .. } => ErrorKind::NotFound,
                 BundleError::Io { .. } => ErrorKind::System,
             },
+            Self::Refused { .. } | Self::HeldBack { .. } => ErrorKind::Refused,
         }
     }
 

@@ -20,6 +20,7 @@ pub use bundle::{
 pub use capture::homes::{FILES_MAX, HomeHints, RuntimeHome};
 pub use capture::import::{ImportFailure, ImportProgress, ImportReport, ImportedSession};
 pub use capture::lines::LINE_BYTES_MAX;
+pub use capture::policy::{CapturePolicy, HeldBack, Pause, RULE_BYTES_MAX, RULES_MAX};
 pub use capture::survey::{FileState, SurveyedFile};
 pub use capture::transcript::{CaptureOptions, Captured};
 pub use engine::{Engine, Identity};

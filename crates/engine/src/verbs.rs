@@ -16,6 +16,7 @@ pub(crate) mod history;
 pub(crate) mod materialize;
 pub(crate) mod native;
 pub(crate) mod place;
+pub(crate) mod repair;
 pub(crate) mod show;
 pub(crate) mod snapshot;
 pub(crate) mod summary;

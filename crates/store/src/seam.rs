@@ -15,6 +15,7 @@ use crate::maintain::backup::BackedUp;
 use crate::maintain::collect::{Amount, Collect, Collected};
 use crate::maintain::forget::{Forget, Forgotten, Tombstone};
 use crate::maintain::pack::{PackOptions, Packed};
+use crate::maintain::repair::{RepairOutcome, RepairSource};
 use crate::write::{Annotations, AuditRecord, Link, Placement, Session, SessionKey, Write};
 
 /// Bytes of one literal part at most: a read verifies a whole part before it hands out any of it, so this
@@ -337,6 +338,14 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// Only where the storage cannot be read at all.
     fn verify(&self, found: &mut dyn FnMut(Damage)) -> Result<Verified, StoreError>;
+
+    /// Verifies, and mends what can be mended: damaged contents and packs from sound copies in `from`, what follows
+    /// from commits by recomputing it. Nothing is replaced before what replaces it was held to its hash, so that
+    /// nothing gets worse; what is still wrong is in the result.
+    ///
+    /// # Errors
+    /// `Locked`, `Full`, `ReadOnly`, `Backend` where the storage refuses; what was mended before stays.
+    fn repair(&self, from: &[RepairSource<'_>]) -> Result<RepairOutcome, StoreError>;
 
     /// Copies the store as it is at one moment into a folder, which is a store itself. Readers and writers go on.
     /// A folder with an earlier backup of this store is brought up to date. None from a backend that keeps nothing

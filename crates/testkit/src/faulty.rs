@@ -13,6 +13,7 @@ use stemmata_model::{
 use stemmata_store::maintain::backup::BackedUp;
 use stemmata_store::maintain::collect::{Amount, Collect, Collected};
 use stemmata_store::maintain::forget::{Forget, Forgotten, Tombstone};
+use stemmata_store::maintain::repair::{RepairOutcome, RepairSource};
 use stemmata_store::{
     Annotations, AuditRecord, BatchOutcome, Damage, Link, PackOptions, Packed, Page, PartOf, Placement,
     ResolveScope, Session, SessionFilter, SessionKey, Sink, Store, StoreError, StoreIdentity, TipFilter,
@@ -259,6 +260,10 @@ impl<S: Store> Store for FaultyStore<S> {
 
     fn verify(&self, found: &mut dyn FnMut(Damage)) -> Result<Verified, StoreError> {
         self.inner.verify(found)
+    }
+
+    fn repair(&self, from: &[RepairSource<'_>]) -> Result<RepairOutcome, StoreError> {
+        self.inner.repair(from)
     }
 
     fn backup(&self, to: &Path) -> Result<Option<BackedUp>, StoreError> {

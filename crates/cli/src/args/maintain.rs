@@ -12,9 +12,21 @@ use clap::{Args, Subcommand};
 Examples:
   stemma verify
   stemma verify --json && echo sound
+  stemma verify --repair
+  stemma verify --repair --from /mnt/disk/stemmata
 
-Reads everything that is stored. Reports every damage it finds, and exits with 6 where there is one.")]
-pub(crate) struct Verify {}
+Reads everything that is stored. Reports every damage it finds, and exits with 6 where there is one. A repair takes \
+sound copies from backups and other stores, reads transcripts again that are still there, and recomputes what follows \
+from commits; whatever it takes has the right hash.")]
+pub(crate) struct Verify {
+    /// Mend what can be mended
+    #[arg(long)]
+    pub(crate) repair: bool,
+
+    /// A backup, or the folder of another store, to look for sound copies in
+    #[arg(long, value_name = "DIR", requires = "repair")]
+    pub(crate) from: Vec<PathBuf>,
+}
 
 /// `du`
 #[derive(Debug, Args)]
@@ -72,6 +84,87 @@ pub(crate) struct Pack {
     /// How hard to compress, from 1 (fast) to 19 (small); without it what was measured to be a good middle
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=19))]
     pub(crate) level: Option<u8>,
+}
+
+/// `migrate`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma migrate --dry-run
+  stemma migrate
+  stemma migrate --rollback
+
+Steps that only add something are done by every command that opens the store. Those that rewrite it are done here \
+alone: with a backup beside the store first (`store.v<version>`), and with everything verified before it counts.")]
+pub(crate) struct Migrate {
+    /// Show what would be done, and do nothing
+    #[arg(long, conflicts_with = "rollback")]
+    pub(crate) dry_run: bool,
+
+    /// Go back to the version before this one
+    #[arg(long)]
+    pub(crate) rollback: bool,
+
+    /// With `--rollback`: leave commits behind that only the newer store has; it is kept beside
+    #[arg(long, requires = "rollback")]
+    pub(crate) leave_commits: bool,
+}
+
+/// `exclude`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma exclude ~/clients/secret            this directory and all below it
+  stemma exclude '**/*.private'              `*` within a name, `**` across names, `?` one character
+  stemma exclude ~/clients/secret --remove
+  stemma exclude --list
+
+A session whose transcript or working directory is there or below is never captured, neither by `import` nor by hooks. \
+What was captured before stays.")]
+pub(crate) struct Exclude {
+    /// A directory, a transcript, or a pattern of paths
+    #[arg(value_name = "PATH", required_unless_present = "list")]
+    pub(crate) path: Option<String>,
+
+    /// Take an exclusion back
+    #[arg(long, conflicts_with = "list")]
+    pub(crate) remove: bool,
+
+    /// Show what is excluded
+    #[arg(long, conflicts_with = "path")]
+    pub(crate) list: bool,
+}
+
+/// `pause`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma pause --for 2h
+  stemma pause --project ~/clients/secret
+  stemma unpause
+
+Nothing is captured until then. What clients write meanwhile is in their transcripts, and the next `import` after the \
+pause reads it; `stemma exclude` is for what shall never be read.")]
+pub(crate) struct Pause {
+    /// How long (`30m`, `2h`, `3d`); without it, until `stemma unpause`
+    #[arg(long = "for", value_name = "TIME")]
+    pub(crate) duration: Option<String>,
+
+    /// Only sessions that work at or below this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) project: Option<PathBuf>,
+}
+
+/// `unpause`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma unpause
+  stemma unpause --project ~/clients/secret")]
+pub(crate) struct Unpause {
+    /// Only the pause of this directory; without it, all pauses
+    #[arg(long, value_name = "DIR")]
+    pub(crate) project: Option<PathBuf>,
 }
 
 /// `status`

@@ -2,10 +2,13 @@
 //!
 //! What a transcript is and where commits end is the engine's.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use stemmata_engine::{CaptureOptions, Engine, ErrorKind, FileState, ImportProgress, ImportReport};
+use stemmata_engine::{
+    CaptureOptions, Engine, EngineError, ErrorKind, FileState, HeldBack, ImportProgress, ImportReport,
+};
 use stemmata_model::Timestamp;
 
 use crate::args::capture::Import;
@@ -16,6 +19,7 @@ use crate::output::size::{self, many};
 use crate::output::style::Style;
 use crate::output::time;
 use crate::output::v1;
+use crate::quota::{self, Quota};
 use crate::wiring::App;
 
 /// Failures and notes that a summary lists one by one; `--json` has all.
@@ -31,6 +35,8 @@ pub(crate) fn run(app: &App, args: &Import) -> Result<Exit, CliError> {
         return nothing_found(app);
     }
     let engine = app.engine()?;
+    hold_pause(app, engine, &paths, args)?;
+    hold_quota(app, engine)?;
     let options =
         CaptureOptions { granularity: granularity(app, args)?, full: args.full, ..CaptureOptions::import() };
     let began = std::time::Instant::now();
@@ -48,6 +54,38 @@ pub(crate) fn run(app: &App, args: &Import) -> Result<Exit, CliError> {
     }
     pack::after_import(app)?;
     Ok(exit(&report))
+}
+
+/// Refuses to take in more where the store is as large as it may become; warns before that.
+fn hold_quota(app: &App, engine: &Engine) -> Result<(), CliError> {
+    if app.config.get(Key::QuotaMib).is_none() {
+        return Ok(());
+    }
+    let usage = engine.store().usage()?;
+    let Some(quota) = Quota::of(app, &usage) else { return Ok(()) };
+    if quota.is_full() {
+        return Err(CliError::Quota {
+            used: size::bytes(quota.used_bytes),
+            bound: size::bytes(quota.bound_bytes),
+            plan: quota::plan(app, &usage)?,
+        });
+    }
+    if let Some(warning) = quota.warning().filter(|_| !app.console.quiet) {
+        app.console.warn(&warning);
+    }
+    Ok(())
+}
+
+/// Refuses to read what was named while everything is paused: who names a path expects it to be read.
+fn hold_pause(app: &App, engine: &Engine, paths: &[PathBuf], args: &Import) -> Result<(), CliError> {
+    let paused = engine.policy().paused(app.now()).filter(|_| !args.paths.is_empty());
+    match (paused, paths.first()) {
+        (Some(pause), Some(path)) => Err(CliError::Engine(EngineError::HeldBack {
+            path: path.clone(),
+            reason: HeldBack::Paused(pause.clone()),
+        })),
+        _ => Ok(()),
+    }
 }
 
 /// Returns what to read: what was named, else the homes of clients, else what was given for machines without.
@@ -180,11 +218,13 @@ fn wire(report: &ImportReport, elapsed_ms: u64) -> v1::Import {
             bytes_redacted: sum(&|session| session.bytes_redacted),
             failures: length(failures.len()),
             skipped: length(report.skipped.len()),
+            excluded: length(report.held_back.len()),
             elapsed_ms,
         },
         sessions,
         failures,
         skipped: report.skipped.iter().map(|path| path.to_string_lossy().into_owned()).collect(),
+        excluded: report.held_back.iter().map(held_back).collect(),
     }
 }
 
@@ -206,6 +246,10 @@ fn imported(imported: &stemmata_engine::ImportedSession) -> v1::Imported {
         title: session.title.clone(),
         parent_session: session.parent_session.as_ref().map(ToString::to_string),
     }
+}
+
+fn held_back((path, reason): &(PathBuf, HeldBack)) -> v1::HeldBack {
+    v1::HeldBack { path: path.to_string_lossy().into_owned(), reason: reason.to_string() }
 }
 
 fn failure(failure: &stemmata_engine::ImportFailure) -> v1::Failure {
@@ -254,11 +298,22 @@ fn summary(app: &App, report: &ImportReport, result: &v1::Import) -> String {
         lines.extend(paths.map(|path| format!("    {}", app.environment.shown(path))));
         lines.extend(more(report.skipped.len()));
     }
+    lines.extend(excluded(report));
     lines.extend(notes(app, report));
     lines.extend(failures(app, report));
     let mut text = lines.join("\n");
     text.push('\n');
     if lines.is_empty() { String::new() } else { text }
+}
+
+/// Says how many transcripts were left out because somebody wants it so, by reason.
+fn excluded(report: &ImportReport) -> Vec<String> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for (_, reason) in &report.held_back {
+        *counts.entry(reason.to_string()).or_default() += 1;
+    }
+    let line = |(reason, count)| format!("  {} excluded: {reason}", size::plural(count, "transcript"));
+    counts.into_iter().map(line).collect()
 }
 
 fn headline(result: &v1::Import) -> String {
@@ -347,6 +402,8 @@ fn next_step(app: &App, result: &v1::Import) -> Result<(), CliError> {
                 Style::Hint.paint("hint")
             ));
         }
+    } else if result.totals.excluded > 0 && result.totals.failures == 0 {
+        app.console.say("Nothing else was found there.");
     } else if result.totals.sessions == 0 && result.totals.failures == 0 {
         app.console.say("No transcripts found there.");
         app.console.say(&status::examples_hint());

@@ -9,6 +9,7 @@ use crate::output::size::{self, many, plural};
 use crate::output::style::Style;
 use crate::output::table::{Column, Table, cell};
 use crate::output::v1;
+use crate::quota::Quota;
 use crate::wiring::App;
 
 /// Transcripts that people see by name; `--json` has all.
@@ -44,10 +45,12 @@ fn status(app: &App) -> Result<v1::Status, CliError> {
     let home = app.home()?;
     let mut homes = Vec::new();
     let mut pending = Vec::new();
+    let mut held_back = 0;
     for found in app.homes().existing() {
         let files = engine.survey(std::slice::from_ref(&found.transcripts))?;
         let transcripts: Vec<&SurveyedFile> =
             files.iter().filter(|file| file.state != FileState::Other).collect();
+        held_back += transcripts.iter().filter(|file| file.state == FileState::HeldBack).count();
         homes.push(v1::Home {
             runtime: found.runtime.to_owned(),
             path: found.config_dir.to_string_lossy().into_owned(),
@@ -57,6 +60,7 @@ fn status(app: &App) -> Result<v1::Status, CliError> {
         pending.extend(transcripts.into_iter().filter_map(waiting));
     }
     let (_, rules) = engine.rules();
+    let usage = engine.store().usage()?;
     Ok(v1::Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         home: home.root().to_string_lossy().into_owned(),
@@ -65,9 +69,12 @@ fn status(app: &App) -> Result<v1::Status, CliError> {
         machine: engine.identity().machine.to_string(),
         machine_label: engine.identity().machine_label.clone(),
         rules: rules.to_owned(),
-        usage: Some(du::wire(engine.store().usage()?)),
+        usage: Some(du::wire(usage)),
+        quota: Quota::of(app, &usage).and_then(Quota::warning),
         homes,
         pending,
+        held_back: u64::try_from(held_back).unwrap_or(u64::MAX),
+        paused: engine.policy().paused(app.now()).map(ToString::to_string),
     })
 }
 
@@ -75,7 +82,7 @@ fn waiting(file: &SurveyedFile) -> Option<v1::Pending> {
     let state = match file.state {
         FileState::New => "new",
         FileState::Changed => "changed",
-        FileState::Unchanged | FileState::Other => return None,
+        FileState::Unchanged | FileState::HeldBack | FileState::Other => return None,
     };
     Some(v1::Pending {
         path: file.path.to_string_lossy().into_owned(),
@@ -124,6 +131,15 @@ fn told(app: &App, status: &v1::Status) -> String {
             size::bytes(home.bytes)
         );
         row(&home.runtime, found);
+    }
+    if status.held_back > 0 {
+        row("excluded", format!("{} (`stemma exclude --list`)", many(status.held_back, "transcript")));
+    }
+    if let Some(paused) = &status.paused {
+        row("paused", paused.clone());
+    }
+    if let Some(quota) = &status.quota {
+        row("quota", quota.clone());
     }
     let mut text = table.render(app.console.width);
     text.push_str(&waiting_lines(app, status));

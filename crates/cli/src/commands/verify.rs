@@ -1,7 +1,11 @@
 //! `verify`: recomputes what can be recomputed, and reports everything that is wrong.
 
-use stemmata_store::Damage;
+use std::path::PathBuf;
 
+use stemmata_store::maintain::repair::RepairSource;
+use stemmata_store::{Damage, SqliteStore};
+
+use crate::args::maintain::Verify;
 use crate::errors::{CliError, Exit};
 use crate::output::size::many;
 use crate::output::style::Style;
@@ -12,7 +16,10 @@ use crate::wiring::App;
 const DAMAGES_MAX: usize = 10_000;
 
 /// Runs the command.
-pub(crate) fn run(app: &App) -> Result<Exit, CliError> {
+pub(crate) fn run(app: &App, args: &Verify) -> Result<Exit, CliError> {
+    if args.repair {
+        return repair(app, &args.from);
+    }
     let engine = app.engine()?;
     let mut damages: Vec<Damage> = Vec::new();
     let mut beyond = 0_u64;
@@ -26,15 +33,61 @@ pub(crate) fn run(app: &App) -> Result<Exit, CliError> {
         references: looked.references,
         leftover_files: looked.leftover_files,
         damages: damages.iter().map(wire).collect(),
+        repaired: Vec::new(),
     };
+    show(app, &result, beyond)
+}
+
+/// Mends what can be mended, and shows what was and what could not be.
+fn repair(app: &App, from: &[PathBuf]) -> Result<Exit, CliError> {
+    let engine = app.engine()?;
+    let mut copies = Vec::new();
+    for folder in from {
+        let folder = app.environment.absolute(folder);
+        // A data directory is as good as the store in it.
+        let inner = folder.join("store");
+        let folder = if inner.join("stemmata.db").is_file() { inner } else { folder };
+        if !folder.join("stemmata.db").is_file() {
+            return Err(CliError::Usage(format!("there is no store and no backup in {}", folder.display())));
+        }
+        let copy = SqliteStore::open(&folder, app.store_options())
+            .map_err(|source| CliError::OpenStore { folder: folder.clone(), source })?;
+        copies.push((folder, copy));
+    }
+    let sources: Vec<RepairSource<'_>> = copies
+        .iter()
+        .map(|(folder, copy)| RepairSource {
+            name: app.environment.shown(folder),
+            store: copy,
+            packs: Some(folder.join("packs")),
+        })
+        .collect();
+    let outcome = engine.repair(&sources)?;
+    let result = v1::Verify {
+        ok: outcome.remaining.is_empty(),
+        contents: outcome.verified.contents,
+        commits: outcome.verified.commits,
+        references: outcome.verified.references,
+        leftover_files: outcome.verified.leftover_files,
+        damages: outcome.remaining.iter().map(wire).collect(),
+        repaired: outcome
+            .repaired
+            .iter()
+            .map(|own| v1::Repaired { object: own.object.clone(), from: own.from.clone() })
+            .collect(),
+    };
+    show(app, &result, 0)
+}
+
+fn show(app: &App, result: &v1::Verify, beyond: u64) -> Result<Exit, CliError> {
     if app.console.json {
-        app.console.json(&result)?;
+        app.console.json(result)?;
     } else {
-        app.console.text(&told(&result, beyond))?;
+        app.console.text(&told(result, beyond))?;
         if !result.ok {
             let hint = Style::Hint.paint("hint");
             app.console.say(&format!(
-                "{hint}: importing the same transcripts into a new `STEMMATA_HOME` gives the same commits; \
+                "{hint}: `stemma verify --repair --from BACKUP` mends from a backup or another store; importing the same transcripts into a new `STEMMATA_HOME` gives the same commits; \
                  keep this store until that is done"
             ));
         }
@@ -62,8 +115,13 @@ fn told(result: &v1::Verify, beyond: u64) -> String {
         0 => String::new(),
         left => format!("  {} that nothing refers to; the next packing removes them\n", many(left, "file")),
     };
+    let mended: String = result
+        .repaired
+        .iter()
+        .map(|own| format!("  {}  mended: {}\n", Style::Id.paint(&own.object), own.from))
+        .collect();
     if result.ok {
-        return format!("{}: {looked}\n{left}", Style::Good.paint("All is well"));
+        return mended + &format!("{}: {looked}\n{left}", Style::Good.paint("All is well"));
     }
     let count = u64::try_from(result.damages.len()).unwrap_or(u64::MAX) + beyond;
     let mut lines =
@@ -74,5 +132,5 @@ fn told(result: &v1::Verify, beyond: u64) -> String {
     if beyond > 0 {
         lines.push(format!("  … and {beyond} more"));
     }
-    lines.join("\n") + "\n"
+    mended + &lines.join("\n") + "\n"
 }

@@ -18,13 +18,13 @@ pub(crate) use context::{
     Changed, Checkpointed, Compacted, Diff, LostEntry, Materialized, Named, Native, Placed, Reparented,
     Uncompacted,
 };
-pub(crate) use import::{Failure, Import, Imported, Note, Totals};
+pub(crate) use import::{Failure, HeldBack, Import, Imported, Note, Totals};
 pub(crate) use keep::{
     CollectedAmount, Forget, ForgetBranch, ForgetCopy, Gc, Kept, RetiredSession, Unforgotten,
 };
 pub(crate) use maintain::{
-    BackedUp, ConfigEntry, ConfigPath, ConfigValue, Configuration, Damage, Du, Home, Packing, Pending,
-    Restored, Status, Verify,
+    BackedUp, ConfigEntry, ConfigPath, ConfigValue, Configuration, Damage, Du, Exclusions, Home, Migration,
+    MigrationStep, Packing, Pause, Pending, Repaired, Restored, Status, Verify,
 };
 pub(crate) use session::{ListedSession, Session, SessionList, SessionLog, SessionRow, Tree, TreeNode};
 
@@ -212,6 +212,10 @@ pub(crate) const PRINTED: &[Printed] = &[
     Printed { command: "pack", shape: Packing::SHAPE },
     Printed { command: "backup", shape: BackedUp::SHAPE },
     Printed { command: "restore", shape: Restored::SHAPE },
+    Printed { command: "migrate", shape: Migration::SHAPE },
+    Printed { command: "exclude", shape: Exclusions::SHAPE },
+    Printed { command: "pause", shape: Exclusions::SHAPE },
+    Printed { command: "unpause", shape: Exclusions::SHAPE },
     Printed { command: "status", shape: Status::SHAPE },
     Printed { command: "config", shape: Configuration::SHAPE },
     Printed { command: "config explain", shape: ConfigEntry::SHAPE },
@@ -234,6 +238,7 @@ pub(crate) const INNER: &[Shape] = &[
     TreeNode::SHAPE,
     Imported::SHAPE,
     Failure::SHAPE,
+    HeldBack::SHAPE,
     Totals::SHAPE,
     Note::SHAPE,
     Reparented::SHAPE,
@@ -244,6 +249,9 @@ pub(crate) const INNER: &[Shape] = &[
     RetiredSession::SHAPE,
     CollectedAmount::SHAPE,
     Damage::SHAPE,
+    MigrationStep::SHAPE,
+    Repaired::SHAPE,
+    Pause::SHAPE,
     Home::SHAPE,
     Pending::SHAPE,
     ConfigValue::SHAPE,

@@ -29,7 +29,7 @@ fn import_prints_one_object_with_sessions_and_totals() {
     let folder = good.parent().unwrap();
     let said = stage.run(&["import", folder.to_str().unwrap(), bad.to_str().unwrap(), "--json"]).code(10);
     let result = said.json();
-    assert_eq!(fields(&result), BTreeSet::from(["sessions", "failures", "skipped", "totals"]));
+    assert_eq!(fields(&result), BTreeSet::from(["sessions", "failures", "skipped", "excluded", "totals"]));
     let session = &result["sessions"][0];
     has(
         session,

@@ -13,6 +13,7 @@ mod bundle;
 mod contract;
 mod give;
 mod import;
+mod keeping;
 mod settings;
 mod stage;
 mod story;

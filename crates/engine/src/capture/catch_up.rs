@@ -31,7 +31,7 @@ impl Engine {
             for folder in self.folders_of(home, cwd) {
                 for path in latest(&folder)? {
                     match self.capture(&path, &CaptureOptions::live(Trigger::Explicit)) {
-                        Ok(_) | Err(EngineError::NotATranscript { .. }) => {}
+                        Ok(_) | Err(EngineError::NotATranscript { .. } | EngineError::HeldBack { .. }) => {}
                         Err(error) => failures.push(ImportFailure { path, error }),
                     }
                 }

@@ -7,6 +7,7 @@ use std::sync::{Mutex, OnceLock};
 use stemmata_store::StoreError;
 
 use crate::capture::homes::{FoundFile, find};
+use crate::capture::policy::HeldBack;
 use crate::capture::transcript::{CaptureOptions, Captured};
 use crate::engine::Engine;
 use crate::error::{EngineError, ErrorKind, Result};
@@ -51,6 +52,8 @@ pub struct ImportReport {
     pub sessions: Vec<ImportedSession>,
     /// Files below named folders that are no transcripts.
     pub skipped: Vec<PathBuf>,
+    /// Files below named folders that somebody does not want captured, and why.
+    pub held_back: Vec<(PathBuf, HeldBack)>,
     /// Files that could not be imported.
     pub failures: Vec<ImportFailure>,
 }
@@ -105,6 +108,7 @@ impl Engine {
         report.failures.extend(found.failures.into_iter().map(|(path, error)| ImportFailure { path, error }));
         report.sessions.sort_by(|left, right| left.path.cmp(&right.path));
         report.skipped.sort();
+        report.held_back.sort_by(|left, right| left.0.cmp(&right.0));
         report.failures.sort_by(|left, right| left.path.cmp(&right.path));
         if stop.get().is_none() {
             self.link_subagents(&report)?;
@@ -153,6 +157,9 @@ impl ImportReport {
         match result {
             Ok(captured) => self.sessions.push(ImportedSession { path: file.path.clone(), captured }),
             Err(EngineError::NotATranscript { .. }) if !file.is_named => self.skipped.push(file.path.clone()),
+            Err(EngineError::HeldBack { path, reason }) if !file.is_named => {
+                self.held_back.push((path, reason))
+            }
             Err(error) => self.failures.push(ImportFailure { path: file.path.clone(), error }),
         }
     }

@@ -21,6 +21,8 @@ pub enum FileState {
     Changed,
     /// A transcript that is as it was when it was read.
     Unchanged,
+    /// A transcript that somebody does not want captured.
+    HeldBack,
     /// No transcript of a known format, or a file that cannot be read.
     Other,
 }
@@ -52,6 +54,9 @@ impl Engine {
     }
 
     fn state_of(&self, file: &FoundFile) -> Result<FileState> {
+        if self.held_back(&file.path)?.is_some() {
+            return Ok(if detect_at(&file.path).is_ok() { FileState::HeldBack } else { FileState::Other });
+        }
         let key = self.session_key(&file.path);
         let cursor = self.store.cursor(&key)?;
         if cursor.is_none() && !self.store.tombstones(&[Tombstone::Transcript(key)])?.is_empty() {

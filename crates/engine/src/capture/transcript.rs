@@ -88,10 +88,13 @@ impl Engine {
     /// Captures what a transcript holds beyond what is stored. Idempotent; resumes where it was interrupted.
     ///
     /// # Errors
-    /// `NotATranscript` for a file of no known format, `Io` and `LineTooLong` with the place, store errors.
+    /// `HeldBack` where it is excluded or capture is paused, `NotATranscript` for a file of no known format, `Io` and `LineTooLong` with the place, store errors.
     /// What was handed to the store before an error stays, and the next capture goes on from there.
     pub fn capture(&self, path: &Path, options: &CaptureOptions) -> Result<Captured> {
         let mut is_careful = false;
+        if let Some(reason) = self.held_back(path)? {
+            return Err(EngineError::HeldBack { path: path.to_owned(), reason });
+        }
         for _ in 1..ATTEMPTS_MAX {
             match self.capture_once(path, options, is_careful) {
                 Err(EngineError::Store(StoreError::CursorMoved { .. })) => {}

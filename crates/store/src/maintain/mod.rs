@@ -7,4 +7,5 @@ pub mod collect;
 pub mod forget;
 pub mod migrate;
 pub(crate) mod pack;
+pub mod repair;
 pub mod surroundings;

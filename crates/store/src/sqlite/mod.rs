@@ -21,6 +21,7 @@ mod pieces;
 mod prepare;
 mod read;
 mod recent;
+mod repair;
 mod shrink;
 mod state;
 mod versions;
@@ -50,6 +51,7 @@ use crate::maintain::collect::{Amount, Collect, Collected};
 use crate::maintain::forget::{Forget, Forgotten, Tombstone};
 use crate::maintain::migrate::{Migrated, MigrationPlan, RolledBack};
 use crate::maintain::pack::{PackOptions, Packed};
+use crate::maintain::repair::{RepairOutcome, RepairSource};
 use crate::seam::{
     BatchOutcome, Damage, Page, PartOf, ResolveScope, SessionFilter, Sink, Store, StoreIdentity, TipFilter,
     Usage, Verified,
@@ -350,6 +352,10 @@ impl Store for SqliteStore {
 
     fn verify(&self, found: &mut dyn FnMut(Damage)) -> Result<Verified, StoreError> {
         self.read(|reader| Ok(reader.verify(found)))
+    }
+
+    fn repair(&self, from: &[RepairSource<'_>]) -> Result<RepairOutcome, StoreError> {
+        self.repair_all(from).map_err(|error| waited(error, &self.options))
     }
 
     fn backup(&self, to: &Path) -> Result<Option<BackedUp>, StoreError> {

@@ -12,12 +12,15 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 
-use super::failure::store_error;
+use super::failure::{During, store_error};
 use super::versions;
 use crate::error::StoreError;
 use crate::files::{Files, SystemFiles};
 use crate::maintain::surroundings::{self, Reach};
 use crate::seam::StoreIdentity;
+
+/// What is being done here, for errors.
+const OPENING: &str = "opening the store";
 
 /// The file of a store in its directory.
 pub(super) const STORE_FILE: &str = "stemmata.db";
@@ -123,10 +126,10 @@ pub(super) fn connect_reader(path: &Path, options: &SqliteOptions) -> Result<Con
 pub(super) fn connect(path: &Path, options: &SqliteOptions) -> Result<Connection, StoreError> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
-    let mut connection = Connection::open_with_flags(path, flags).map_err(|error| {
-        let operation = "opening the store";
-        store_error(error, operation)
-    })?;
+    let mut connection = Connection::open_with_flags(path, flags).during(OPENING)?;
+    if connection.is_readonly(rusqlite::MAIN_DB).unwrap_or(false) && !log_of(path).exists() {
+        connection = connect_sealed(path)?;
+    }
     let patience = Duration::from_millis(options.busy_timeout_ms);
     wait_for_locks(&mut connection, patience).map_err(|error| open_error(error, &connection, path))?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
@@ -158,6 +161,33 @@ pub(super) fn wait_for_locks(connection: &mut Connection, patience: Duration) ->
         thread::sleep(Duration::from_micros(20 << doublings).min(PAUSE_MAX));
         true
     }))
+}
+
+/// Opens a database that cannot be written and has no log, as on a disk that is read-only: nobody writes it, and the
+/// files that processes share need not be made.
+fn connect_sealed(path: &Path) -> Result<Connection, StoreError> {
+    let mut uri = String::from("file:");
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => {
+                uri.push(char::from(*byte))
+            }
+            other => uri.push_str(&format!("%{other:02X}")),
+        }
+    }
+    uri.push_str("?immutable=1");
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW
+        | OpenFlags::SQLITE_OPEN_URI;
+    Connection::open_with_flags(uri, flags).during(OPENING)
+}
+
+/// Returns the path of a database's log.
+fn log_of(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-wal");
+    PathBuf::from(name)
 }
 
 /// Says what is wrong with a file that SQLite could not open or read.

@@ -13,4 +13,6 @@ mod model_maintain;
 mod packs;
 #[cfg(unix)]
 mod processes;
+mod repair;
 mod support;
+mod versions;

@@ -13,6 +13,8 @@ wire! {
         failures: Vec<Failure>,
         /// Files below named folders that are no transcripts.
         skipped: Vec<String>,
+        /// Files below named folders that somebody does not want captured.
+        excluded: Vec<HeldBack>,
         /// Sums.
         totals: Totals,
     }
@@ -61,6 +63,14 @@ wire! {
         exit_code: u64,
     }
 
+    /// A file that somebody does not want captured.
+    struct HeldBack {
+        /// The file.
+        path: String,
+        /// Why.
+        reason: String,
+    }
+
     /// Sums over all sessions of an import.
     struct Totals {
         /// Sessions.
@@ -85,6 +95,8 @@ wire! {
         failures: u64,
         /// Files that are no transcripts.
         skipped: u64,
+        /// Files that somebody does not want captured.
+        excluded: u64,
         /// How long it took, in milliseconds.
         elapsed_ms: u64,
     }

@@ -17,8 +17,18 @@ wire! {
         references: u64,
         /// Files of packs that nothing refers to, as a crash leaves them; the next packing removes them.
         leftover_files: u64,
-        /// Everything that is wrong.
+        /// Everything that is wrong, after a repair what still is.
         damages: Vec<Damage>,
+        /// What `--repair` mended.
+        repaired: Vec<Repaired>,
+    }
+
+    /// One thing that was mended.
+    struct Repaired {
+        /// The content, the pack or the part of the database.
+        object: String,
+        /// Where the sound bytes came from, or how it was recomputed.
+        from: String,
     }
 
     /// One thing that is wrong.
@@ -115,6 +125,46 @@ wire! {
         physical_bytes: u64,
     }
 
+    /// What would bring the store to this version, or what was done.
+    struct Migration {
+        /// The write version that the store had.
+        found: u64,
+        /// The newest that this program knows.
+        newest: u64,
+        /// The write version that it has now.
+        now: u64,
+        /// The steps between the two.
+        steps: Vec<MigrationStep>,
+        /// The backup that was made before; absent where nothing was done.
+        backup: Option<String>,
+    }
+
+    /// One step from a version to the next.
+    struct MigrationStep {
+        /// The write version after it.
+        to: u64,
+        /// `additive` or `rewriting`.
+        kind: String,
+        /// What it is for.
+        about: String,
+    }
+
+    /// What is not captured.
+    struct Exclusions {
+        /// Paths and patterns, in the order in which they were given.
+        excluded: Vec<String>,
+        /// Pauses.
+        pauses: Vec<Pause>,
+    }
+
+    /// A pause of capture.
+    struct Pause {
+        /// Only sessions that work at or below this directory; absent: all.
+        project: Option<String>,
+        /// When it ends by itself; absent: when somebody ends it.
+        until: Option<String>,
+    }
+
     /// Where things are, and what is not yet imported.
     struct Status {
         /// The version of this program.
@@ -137,6 +187,12 @@ wire! {
         homes: Vec<Home>,
         /// Transcripts that are new or changed since they were last read.
         pending: Vec<Pending>,
+        /// Transcripts that are excluded, or held back by a pause.
+        held_back: u64,
+        /// Why nothing at all is captured; absent where something is.
+        paused: Option<String>,
+        /// How full the store is, where its bound is near; absent else.
+        quota: Option<String>,
     }
 
     /// A client's home.

@@ -2,7 +2,7 @@
 //!
 //! Specified in `docs/format/store.md`. Putting a backup back is `restore`'s.
 
-mod packs;
+pub(super) mod packs;
 pub(super) mod restore;
 mod room;
 mod staging;

@@ -17,7 +17,7 @@ const BUFFER_BYTES: usize = 256 * 1024;
 
 /// A pack file that a database names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct PackFile {
+pub(in crate::sqlite) struct PackFile {
     name: [u8; 32],
     pub(super) bytes: u64,
 }
@@ -32,7 +32,7 @@ pub(super) enum Got {
 }
 
 /// Returns the packs that a database names; none from a format without packs.
-pub(super) fn listed(connection: &Connection) -> Result<Vec<PackFile>, StoreError> {
+pub(in crate::sqlite) fn listed(connection: &Connection) -> Result<Vec<PackFile>, StoreError> {
     const LISTING: &str = "listing the packs";
     let known: Option<i64> = connection
         .query_row("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'pack'", [], |row| row.get(0))
@@ -49,8 +49,35 @@ pub(super) fn listed(connection: &Connection) -> Result<Vec<PackFile>, StoreErro
 }
 
 impl PackFile {
+    /// Says whether a folder has it, whole.
+    pub(in crate::sqlite) fn is_sound(&self, folder: &Path) -> Result<bool, StoreError> {
+        let path = folder.join(self.file());
+        match hash(&path) {
+            Ok(hash) => Ok(hash == self.name),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(source) => Err(io_error("reading", &path, source)),
+        }
+    }
+
+    /// Puts the one of another folder in the place of one that is missing or damaged, if it is sound itself.
+    pub(in crate::sqlite) fn replace(&self, from: &Path, into: &Path) -> Result<bool, StoreError> {
+        crate::sqlite::open::make_directory(into)?;
+        let (from, to) = (from.join(self.file()), into.join(self.file()));
+        let temporary = into.join(format!("{}.mending", self.file()));
+        if temporary.exists() {
+            fs::remove_file(&temporary).map_err(|source| io_error("removing", &temporary, source))?;
+        }
+        copy(&from, &temporary).map_err(|source| io_error("copying", &from, source))?;
+        if self.hold(&temporary, Got::Copied)? == Got::Damaged {
+            return Ok(false);
+        }
+        fs::rename(&temporary, &to).map_err(|source| io_error("naming", &to, source))?;
+        sync_directory(into)?;
+        Ok(true)
+    }
+
     /// Returns its file name.
-    pub(super) fn file(&self) -> String {
+    pub(in crate::sqlite) fn file(&self) -> String {
         format!("{}.pack", blake3::Hash::from_bytes(self.name).to_hex())
     }
 

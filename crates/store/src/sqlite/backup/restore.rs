@@ -44,8 +44,8 @@ pub(in crate::sqlite) fn exchange(from: &Path, dir: &Path, aside: &Path) -> Resu
 
 /// Copies a backup beside the store that it is to replace.
 fn staged(from: &Path, dir: &Path, aside: &Path) -> Result<Staging, StoreError> {
-    refuse(from, dir, aside)?;
     let files = files_of(from)?;
+    refuse(from, dir, aside)?;
     let staging = Staging::begin(beside(dir, RESTORING))?;
     room::check(staging.path(), files.iter().map(|file| file.bytes).sum())?;
     let packs = staging.make_folder(PACKS)?;

@@ -121,6 +121,11 @@ impl Handles {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).put(pack, Arc::clone(file), 1);
     }
 
+    /// Forgets all of them: files were replaced.
+    pub(super) fn clear(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Lately::new(HANDLES_MAX);
+    }
+
     pub(super) fn forget(&self, pack: PackName) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&pack);
     }

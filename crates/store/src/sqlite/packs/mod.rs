@@ -86,6 +86,11 @@ impl Packs {
         }
     }
 
+    /// Opens files anew from now on: some were replaced under their names.
+    pub(super) fn forget_files(&self) {
+        self.handles.clear();
+    }
+
     pub(super) fn path(&self, name: PackName) -> PathBuf {
         self.folder.join(name.file())
     }

@@ -179,6 +179,10 @@ impl Reader {
         act: impl FnOnce(&mut Literals<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let connection = &self.connection;
+        if !connection.is_autocommit() {
+            // Within a transaction of the caller's, who writes, or verifies what was just written.
+            return act(&mut Literals::within_write(connection, &self.packs, &mut self.buffers.decoded));
+        }
         let run = |sql: &'static str| -> Result<(), StoreError> {
             let mut statement = connection.prepare_cached(sql).during(READING)?;
             statement.execute([]).during(READING).map(|_| ())

@@ -1,0 +1,126 @@
+//! `migrate`: brings a store to the version that this program needs, and back.
+//!
+//! Steps that only add something are done by every command that opens the store.
+
+use std::path::PathBuf;
+
+use stemmata_store::SqliteStore;
+use stemmata_store::maintain::migrate::{MigrationPlan, MigrationStep, RolledBack, StepKind};
+
+use crate::args::maintain::Migrate;
+use crate::commands::backup::compact;
+use crate::errors::{CliError, Exit};
+use crate::home::DataHome;
+use crate::output::size::{many, plural};
+use crate::output::style::Style;
+use crate::output::{put, v1};
+use crate::wiring::App;
+
+/// Runs the command.
+pub(crate) fn run(app: &App, args: &Migrate) -> Result<Exit, CliError> {
+    let home = app.home()?;
+    let plan = SqliteStore::migration_plan(&home.store(), &app.store_options())?;
+    if args.rollback {
+        return roll_back(app, home, &plan, args.leave_commits);
+    }
+    if args.dry_run || plan.steps.is_empty() {
+        return show(app, &wire(&plan, None, None), &planned(&plan));
+    }
+    let backup = backup_of(home, plan.found);
+    let done = SqliteStore::migrate(&home.store(), &backup, &app.store_options())?;
+    let backup = done.backup.unwrap_or(backup);
+    let mut text = planned(&done.plan);
+    let verified = done.verified.unwrap_or_default();
+    put!(
+        text,
+        "{}: {} and {} verified; the store from before is {}\n",
+        Style::Good.paint("Migrated"),
+        many(verified.commits, "commit"),
+        many(verified.contents, "content"),
+        app.environment.shown(&backup)
+    );
+    show(app, &wire(&done.plan, Some(backup), Some(plan.newest)), &text)
+}
+
+/// Returns where the backup of a version is: beside the store, named by the version.
+fn backup_of(home: &DataHome, version: u32) -> PathBuf {
+    home.root().join(format!("store.v{version}"))
+}
+
+fn roll_back(app: &App, home: &DataHome, plan: &MigrationPlan, leave: bool) -> Result<Exit, CliError> {
+    let backup = backup_of(home, plan.found.saturating_sub(1));
+    let aside = home.root().join(format!("store.before-rollback-{}", compact(app.now())));
+    let done = SqliteStore::roll_back(&home.store(), &backup, &aside, leave, &app.store_options())?;
+    let (text, now) = match &done {
+        RolledBack::Undone { from, to } => {
+            (format!("{} from version {from} to {to}\n", Style::Good.paint("Rolled back")), *to)
+        }
+        RolledBack::Restored { aside, lost_commits } => {
+            let text = format!(
+                "{}: the backup of version {} is the store again\n  the newer store, with {} that only it has, is now {}\n",
+                Style::Good.paint("Rolled back"),
+                plan.found.saturating_sub(1),
+                many(*lost_commits, "commit"),
+                app.environment.shown(aside)
+            );
+            (text, plan.found.saturating_sub(1))
+        }
+    };
+    show(app, &wire(plan, None, Some(now)), &text)?;
+    app.console.say(&format!(
+        "{}: use the older `stemma` now; this one brings the store up to date again when it opens it",
+        Style::Hint.paint("hint")
+    ));
+    Ok(Exit::Done)
+}
+
+fn show(app: &App, result: &v1::Migration, text: &str) -> Result<Exit, CliError> {
+    if app.console.json {
+        app.console.json(result)?
+    } else {
+        app.console.text(text)?
+    }
+    Ok(Exit::Done)
+}
+
+fn planned(plan: &MigrationPlan) -> String {
+    if plan.steps.is_empty() {
+        return format!("The store has version {} and is up to date.\n", plan.found);
+    }
+    let mut text = format!(
+        "The store has version {}, this program {}: {}\n",
+        plan.found,
+        plan.newest,
+        plural(plan.steps.len(), "step")
+    );
+    for step in &plan.steps {
+        put!(text, "  {}  {} ({})\n", step.to, step.about, kind(step));
+    }
+    text
+}
+
+const fn kind(step: &MigrationStep) -> &'static str {
+    match step.kind {
+        StepKind::Additive => "adds only",
+        StepKind::Rewriting => "rewrites",
+    }
+}
+
+fn wire(plan: &MigrationPlan, backup: Option<PathBuf>, now: Option<u32>) -> v1::Migration {
+    let step = |step: &MigrationStep| v1::MigrationStep {
+        to: u64::from(step.to),
+        kind: match step.kind {
+            StepKind::Additive => "additive",
+            StepKind::Rewriting => "rewriting",
+        }
+        .to_owned(),
+        about: step.about.to_owned(),
+    };
+    v1::Migration {
+        found: u64::from(plan.found),
+        newest: u64::from(plan.newest),
+        now: u64::from(now.unwrap_or(plan.found)),
+        steps: plan.steps.iter().map(step).collect(),
+        backup: backup.map(|path| path.to_string_lossy().into_owned()),
+    }
+}
