@@ -29,7 +29,7 @@ impl Stage {
             .collect();
         let wholes = artifacts.iter().map(|id| read(&store, *id).expect("a read")).collect();
         if packed {
-            let packed = store.pack(PackOptions::new(Timestamp::EPOCH)).expect("a pack");
+            let packed = store.pack(&PackOptions::new(Timestamp::EPOCH)).expect("a pack");
             assert!(packed.packs > 0);
         }
         store.backup(&home.path().join("backup")).expect("a backup");
