@@ -2,7 +2,7 @@
 //!
 //! What is damaged, and what may replace it, is the store's to say.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -61,8 +61,8 @@ impl Engine {
     }
 
     /// Returns the transcripts of this machine from which commits with these contents came.
-    fn transcripts_of(&self, damaged: &HashSet<ArtifactId>) -> Result<BTreeSet<(PathBuf, Granularity)>> {
-        let mut found = BTreeSet::new();
+    fn transcripts_of(&self, damaged: &HashSet<ArtifactId>) -> Result<BTreeMap<PathBuf, Granularity>> {
+        let mut found = BTreeMap::new();
         let mut after: Option<CommitId> = None;
         loop {
             let page = self.store.commits_after(after, PAGE_COMMITS)?;
@@ -82,7 +82,7 @@ impl Engine {
                     if fits && found.len() < TRANSCRIPTS_MAX {
                         let key = SessionKey { machine: sighting.machine, path: source.path };
                         let known = self.store.session(&key)?.map(|session| session.granularity);
-                        found.insert((path, known.unwrap_or(Granularity::Turn)));
+                        found.insert(path, known.unwrap_or(Granularity::Turn));
                     }
                 }
             }
