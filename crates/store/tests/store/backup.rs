@@ -239,7 +239,7 @@ fn a_damaged_backup_is_not_restored_and_the_store_stays() {
     let error = restore(&to, home.path()).expect_err("it is damaged");
     assert!(matches!(error, StoreError::Damaged { damages: 1, .. }), "{error}");
     assert_eq!(error.kind(), StoreErrorKind::Corrupt);
-    let error = restore(home.path(), home.path()).expect_err("it is around the store");
+    let error = restore(&dir, home.path()).expect_err("it is the store itself");
     assert!(matches!(error, StoreError::Refused { .. }), "{error}");
     let nothing = home.path().join("nothing");
     fs::create_dir(&nothing).expect("a folder");

@@ -40,6 +40,12 @@ fn assert_natives(store: &SqliteStore, list: &Path) {
         let id: CommitId = fields[0].parse().expect("an id");
         let mut chain = store.ancestors(id, 1000).expect("a chain");
         chain.reverse();
+        // A native begins at the nearest snapshot.
+        let is_snapshot = |own: &stemmata_model::Commit| {
+            matches!(own.core.commit_type, stemmata_model::CommitType::Snapshot { .. })
+        };
+        let start = chain.iter().rposition(is_snapshot).unwrap_or(0);
+        let chain = &chain[start..];
         let native: Vec<u8> =
             chain.iter().flat_map(|own| read(store, own.core.native_artifact()).expect("a read")).collect();
         assert_eq!(native.len().to_string(), fields[2], "{line}");

@@ -42,7 +42,11 @@ const STATEMENTS: [(&str, &str); 4] = [
 
 impl SqliteStore {
     /// Recomputes what is wrong by itself, in one transaction; tells how many rows of each kind were.
-    pub(super) fn repair_derived(&self, damages: &[Damage]) -> Result<Vec<Repaired>, StoreError> {
+    pub(super) fn repair_derived(
+        &self,
+        damages: &[Damage],
+        is_measured: bool,
+    ) -> Result<Vec<Repaired>, StoreError> {
         let is_about = |check: &str| damages.iter().any(|damage| damage.check == check);
         let (structure, rows) = (is_about("database"), is_about("commit") || is_about("reference"));
         if !structure && !rows {
@@ -54,7 +58,7 @@ impl SqliteStore {
                 if structure && connection.execute_batch("REINDEX").is_ok() {
                     repaired.push(of("indexes", 0));
                 }
-                let figures = recompute_figures(connection)?;
+                let figures = if is_measured { recompute_figures(connection)? } else { 0 };
                 repaired.extend((figures > 0).then(|| of("depths and lengths of commits", figures)));
                 for (name, sql) in STATEMENTS {
                     let changed = connection.execute(sql, []).during(RECOMPUTING)?;

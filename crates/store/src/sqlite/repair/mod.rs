@@ -36,7 +36,9 @@ impl SqliteStore {
                     repaired.extend(self.repair_content(id, pass, sources)?);
                 }
             }
-            repaired.extend(self.repair_derived(&damages)?);
+            // Lengths are recomputed from contents: one that is still damaged may say anything of its own.
+            let is_measured = !self.damages()?.0.iter().any(|damage| damage.check == "content_hash");
+            repaired.extend(self.repair_derived(&damages, is_measured)?);
         }
         let (remaining, verified) = self.damages()?;
         Ok(RepairOutcome { repaired, remaining, verified })
