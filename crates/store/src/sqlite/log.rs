@@ -24,6 +24,10 @@ const LEFT_PAGES_MAX: i32 = 256;
 /// Pages that a last look with commits held back may have to copy; more are left for the next time.
 const REST_PAGES_MAX: i64 = 400;
 
+/// How often emptying the log is tried, and the pause between: as long as a copy takes.
+const EMPTY_TRIES_MAX: usize = 40;
+const EMPTY_PAUSE: Duration = Duration::from_millis(10);
+
 /// The thread that copies the log, started when there is something to copy.
 pub(super) struct Log {
     path: PathBuf,
@@ -114,19 +118,28 @@ impl Log {
             // Most of it without holding commits back.
             copy(&connection);
         }
-        group.with_writer(|writer| {
-            let connection = writer.connection();
-            let patience = Duration::from_millis(self.options.busy_timeout_ms);
-            // Another process is no reason to wait: what is not copied now is copied later.
-            let emptied = connection
-                .busy_timeout(Duration::ZERO)
-                .and_then(|()| connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())));
-            if emptied.is_ok() {
-                self.pages.store(0, Ordering::Relaxed);
+        // The thread of this very store may be copying at the same time; it does not take long.
+        for _ in 0..EMPTY_TRIES_MAX {
+            if group.with_writer(|writer| self.cut_off(writer.connection_mut())) {
+                return;
             }
-            // A connection that would not wait again fails its next write as locked, which is tried again.
-            drop(open::wait_for_locks(writer.connection_mut(), patience));
+            thread::sleep(EMPTY_PAUSE);
+        }
+    }
+
+    /// Says whether the log is empty now. Another process is no reason to wait: what is not copied now is copied
+    /// later.
+    fn cut_off(&self, connection: &mut Connection) -> bool {
+        let left = connection.busy_timeout(Duration::ZERO).and_then(|()| {
+            connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0))
         });
+        let emptied = left.is_ok_and(|busy| busy == 0);
+        if emptied {
+            self.pages.store(0, Ordering::Relaxed);
+        }
+        // A connection that would not wait again fails its next write as locked, which is tried again.
+        drop(open::wait_for_locks(connection, Duration::from_millis(self.options.busy_timeout_ms)));
+        emptied
     }
 
     fn stop(&self) {
