@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use stemmata_engine::Engine;
-use stemmata_model::CommitId;
-use stemmata_store::{Page, SessionFilter, StoreError, TipFilter};
+use stemmata_engine::{Engine, EngineError, ErrorKind};
+use stemmata_model::{Commit, CommitId};
+use stemmata_store::{Page, SessionFilter, StoreError, StoreErrorKind, TipFilter};
 
 use crate::ledger::native_hash;
 
@@ -19,11 +19,18 @@ pub fn dump(engine: &Engine, commits: &[CommitId]) -> Dump {
     let store = engine.store();
     let mut dump = Dump::new();
     let mut note = |question: String, answer: Result<String, StoreError>| {
-        dump.insert(question, answer.map_err(|error| error.to_string()));
+        dump.insert(question, absent(answer));
     };
     let page = Page { skip: 0, rows_max: ROWS_MAX };
     for id in commits {
-        note(format!("commit {id}"), store.commit(*id).map(|found| format!("{found:?}")));
+        let commit = store.commit(*id);
+        let core =
+            |found: &Option<Commit>| format!("{:?}", found.as_ref().map(|found| (found.id, &found.core)));
+        note(
+            format!("figures {id}"),
+            commit.as_ref().map_or(Ok(String::new()), |found| Ok(format!("{found:?}"))),
+        );
+        note(format!("commit {id}"), commit.map(|found| core(&found)));
         note(format!("children {id}"), store.children(*id, ROWS_MAX).map(|found| ids(&found)));
         note(format!("ancestors {id}"), store.ancestors(*id, ROWS_MAX).map(|found| ids(&found)));
         note(format!("sightings {id}"), store.sightings(*id, ROWS_MAX).map(|found| format!("{found:?}")));
@@ -45,12 +52,25 @@ pub fn dump(engine: &Engine, commits: &[CommitId]) -> Dump {
     note("sessions".to_owned(), sessions.map(|found| format!("{found:?}")));
     for id in commits {
         let native = native_hash(engine, *id).map(|hash| format!("{hash:?}"));
-        dump.insert(format!("native {id}"), native.map_err(|error| format!("{error:#}")));
+        let native =
+            native.or_else(|error| match error.downcast_ref::<EngineError>().map(EngineError::kind) {
+                Some(ErrorKind::NotFound) => Ok("nothing".to_owned()),
+                _ => Err(format!("{error:#}")),
+            });
+        dump.insert(format!("native {id}"), native);
     }
     dump
 }
 
-fn ids(commits: &[stemmata_model::Commit]) -> String {
+/// To say that there is nothing is an answer, and may be a wrong one.
+fn absent(answer: Result<String, StoreError>) -> Result<String, String> {
+    match answer {
+        Err(error) if error.kind() == StoreErrorKind::NotFound => Ok("nothing".to_owned()),
+        answer => answer.map_err(|error| error.to_string()),
+    }
+}
+
+fn ids(commits: &[Commit]) -> String {
     commits.iter().map(|commit| commit.id.to_string()).collect::<Vec<_>>().join(" ")
 }
 

@@ -25,6 +25,8 @@ pub struct Row {
     pub unreadable: u64,
     /// Changed bytes that were handed out, and that nothing noticed.
     pub undetected: u64,
+    /// Changed facts that no hash covers (notes, listings, places), handed out as they are.
+    pub unguarded: u64,
     /// Errors that do not say what is wrong.
     pub unclear: u64,
     /// Damages that `verify --repair` mended.
@@ -71,6 +73,7 @@ impl Row {
         self.lost += other.lost;
         self.unreadable += other.unreadable;
         self.undetected += other.undetected;
+        self.unguarded += other.unguarded;
         self.unclear += other.unclear;
         self.repaired += other.repaired;
         other.notes.into_iter().for_each(|note| self.note(note));
@@ -87,6 +90,7 @@ pub fn table(rows: &[Row]) -> String {
         "lost",
         "unreadable",
         "undetected",
+        "unguarded",
         "unclear",
         "repaired",
         "seconds",
@@ -105,6 +109,7 @@ pub fn table(rows: &[Row]) -> String {
             row.lost,
             row.unreadable,
             row.undetected,
+            row.unguarded,
             row.unclear,
             row.repaired,
         ];

@@ -9,8 +9,7 @@ fn short(part: &str) {
         .output()
         .expect("it starts");
     let text = String::from_utf8_lossy(&output.stdout);
-    println!("{text}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{part}: see the table above");
+    assert!(output.status.success(), "{part}:\n{text}{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]
@@ -26,4 +25,9 @@ fn operations_that_fail_lose_nothing() {
 #[test]
 fn kill_9_loses_nothing() {
     short("kill");
+}
+
+#[test]
+fn flipped_bits_and_cut_files_are_noticed() {
+    short("bits");
 }

@@ -110,6 +110,17 @@ pub struct Fault {
     pub at: u64,
 }
 
+/// Whether an operation takes room.
+#[derive(Debug, Clone, Copy)]
+enum Room {
+    /// It always does.
+    Needs,
+    /// On some file systems, which write what is new beside what is old.
+    May,
+    /// It gives room back.
+    Never,
+}
+
 #[derive(Debug, Default)]
 struct State {
     tree: Tree,
@@ -247,7 +258,7 @@ impl Disk {
     /// `Exists`, `Missing`, `WrongKind`; `Io` and `Full` on demand.
     pub fn make(&self, name: &Name, folder: bool) -> Result<Node, DiskError> {
         let mut state = self.lock();
-        let after = state.next(true, None)?;
+        let after = state.next(Room::Needs, None)?;
         let node = state.tree.make(name, folder)?;
         if name.text.ends_with(VOLATILE) {
             state.volatile.insert(node);
@@ -263,7 +274,7 @@ impl Disk {
     pub fn write(&self, node: Node, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
         let mut state = self.lock();
         let grows = state.tree.length(node)? < offset.saturating_add(length_of(bytes));
-        let after = state.next(grows, Some(node))?;
+        let after = state.next(if grows { Room::Needs } else { Room::May }, Some(node))?;
         let bytes = if after.is_err() { bytes.split_at(bytes.len() / 2).0 } else { bytes };
         state.tree.write(node, offset, bytes)?;
         state.note(|| Op::Write { node, offset, bytes: bytes.to_vec() });
@@ -286,7 +297,7 @@ impl Disk {
     pub fn set_length(&self, node: Node, length: u64) -> Result<(), DiskError> {
         let mut state = self.lock();
         let grows = state.tree.length(node)? < length;
-        let after = state.next(grows, Some(node))?;
+        let after = state.next(if grows { Room::Needs } else { Room::Never }, Some(node))?;
         state.tree.set_length(node, length)?;
         state.note(|| Op::SetLength { node, length });
         after
@@ -298,7 +309,7 @@ impl Disk {
     /// `Missing`, `NotEmpty`, `WrongKind`; `Io` and `Full` on demand.
     pub fn rename(&self, from: &Name, to: &Name) -> Result<(), DiskError> {
         let mut state = self.lock();
-        let after = state.next(false, None)?;
+        let after = state.next(Room::May, None)?;
         state.tree.rename(from, to)?;
         state.note(|| Op::Rename { from: from.clone(), to: to.clone() });
         after
@@ -310,7 +321,7 @@ impl Disk {
     /// `Missing`, `NotEmpty`; `Io` on demand.
     pub fn remove(&self, name: &Name) -> Result<(), DiskError> {
         let mut state = self.lock();
-        let after = state.next(false, None)?;
+        let after = state.next(Room::Never, None)?;
         state.tree.remove(name)?;
         state.note(|| Op::Remove { name: name.clone() });
         after
@@ -322,7 +333,7 @@ impl Disk {
     /// `Io` and `Full` on demand: nothing was made durable then.
     pub fn sync(&self, node: Node) -> Result<(), DiskError> {
         let mut state = self.lock();
-        match state.next(false, Some(node))? {
+        match state.next(Room::May, Some(node))? {
             Ok(()) => state.note(|| Op::Sync { node }),
             Err(error) => return Err(error),
         }
@@ -332,13 +343,17 @@ impl Disk {
 
 impl State {
     /// Counts a change. An error outside: it is not to be done; an error inside: to be done in part, and reported.
-    fn next(&mut self, needs_room: bool, node: Option<Node>) -> Result<Result<(), DiskError>, DiskError> {
+    fn next(&mut self, room: Room, node: Option<Node>) -> Result<Result<(), DiskError>, DiskError> {
         let number = self.changes;
         self.changes += 1;
         let Some(fault) = self.fault else { return Ok(Ok(())) };
         let hit = match fault.failure {
             Failure::Read => false,
-            Failure::Full => fault.at == number || (number > fault.at && needs_room),
+            Failure::Full => match room {
+                Room::Needs => fault.at <= number,
+                Room::May => fault.at == number,
+                Room::Never => false,
+            },
             Failure::Io | Failure::Torn => fault.at == number,
         };
         let volatile = node.is_some_and(|node| self.volatile.contains(&node));

@@ -17,8 +17,11 @@ use crate::stage::{Stage, scratch};
 /// Operations of one step at most: a guard against a step that never ends.
 const OPERATIONS_MAX: u64 = 100_000;
 
-/// The short form looks at one operation in so many.
-const SHORT_ONE_IN: u64 = 24;
+/// The short form fails one operation in so many of a hundred pairs of a step and a failure.
+const SHORT_PERCENT: u64 = 45;
+
+/// The last operation of a step that the short form may fail; a step of fewer passes unharmed.
+const SHORT_OPERATIONS_MAX: u64 = 40;
 
 /// Fails every operation of every step in turn.
 ///
@@ -38,8 +41,10 @@ pub fn run(reference: &Reference, effort: Effort) -> anyhow::Result<Row> {
     let wanted = |step: &Step| effort.step.is_none_or(|name| name == step.name);
     for (number, step) in STEPS.iter().enumerate().filter(|(_, step)| wanted(step)) {
         for failure in Failure::ALL {
-            let stride = if effort.short { SHORT_ONE_IN } else { 1 };
-            let mut at = if effort.short { rng.range(0, SHORT_ONE_IN - 1) } else { 0 };
+            if effort.short && !rng.chance(SHORT_PERCENT) {
+                continue;
+            }
+            let mut at = if effort.short { rng.range(0, SHORT_OPERATIONS_MAX) } else { 0 };
             while at < OPERATIONS_MAX {
                 run += 1;
                 let top = format!("run-{run}");
@@ -53,7 +58,10 @@ pub fn run(reference: &Reference, effort: Effort) -> anyhow::Result<Row> {
                     break;
                 }
                 row.faults += 1;
-                at += stride;
+                at += 1;
+                if effort.short {
+                    break;
+                }
             }
             // Reads are counted apart: the other failures come at the same operations.
             if matches!(failure, Failure::Io | Failure::Read) {

@@ -23,7 +23,7 @@ const TOP: &str = "disk";
 const RANDOM_STATES: u64 = 6;
 
 /// States that the short form looks at.
-const SHORT_STATES: usize = 220;
+const SHORT_STATES: usize = 90;
 
 /// Threads that look at states.
 const THREADS: usize = 2;

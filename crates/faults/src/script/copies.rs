@@ -14,6 +14,9 @@ use crate::ledger::Done;
 const OLD_STORE: &[u8] =
     include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../store/tests/fixtures/v1/stemmata.db"));
 
+/// Restores of one run at most.
+const TRIES_MAX: u32 = 10_000;
+
 pub(super) fn backup(act: &Act<'_>) -> anyhow::Result<Done> {
     act.engine.store().backup(&act.stage.disk.join("copy"))?;
     Ok(Done { stores: vec!["copy"], ..Done::default() })
@@ -22,7 +25,7 @@ pub(super) fn backup(act: &Act<'_>) -> anyhow::Result<Done> {
 pub(super) fn restore(act: &Act<'_>) -> anyhow::Result<Done> {
     let disk = &act.stage.disk;
     // Each try needs a name of its own for what it finds there.
-    let aside = (0..).map(|number| disk.join(format!("aside-{number}"))).find(|path| !path.exists());
+    let aside = (0..TRIES_MAX).map(|number| disk.join(format!("aside-{number}"))).find(|path| !path.exists());
     let aside = aside.context("a free name")?;
     SqliteStore::restore(&disk.join("copy"), &disk.join("restored"), &aside, &act.stage.options())?;
     Ok(Done { stores: vec!["restored"], ..Done::default() })

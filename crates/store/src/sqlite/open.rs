@@ -198,12 +198,13 @@ fn open_error(error: rusqlite::Error, connection: &Connection, path: &Path) -> S
         Some(ErrorCode::CannotOpen) if connection.is_readonly(rusqlite::MAIN_DB).unwrap_or(false) => {
             StoreError::ReadOnly { operation }
         }
+        _ if is_index_not_made(&error) => why_not_made(path).unwrap_or_else(|| store_error(error, operation)),
         _ => store_error(error, operation),
     }
 }
 
 /// Names the file in errors that come from looking into it for the first time.
-fn explain(error: StoreError, path: &Path) -> StoreError {
+pub(super) fn explain(error: StoreError, path: &Path) -> StoreError {
     let StoreError::Backend { operation, source } = error else {
         return error;
     };
@@ -213,16 +214,18 @@ fn explain(error: StoreError, path: &Path) -> StoreError {
             Some(ErrorCode::CannotOpen) => {
                 why_not_made(path).unwrap_or(StoreError::Backend { operation, source })
             }
-            _ if source
-                .sqlite_error()
-                .is_some_and(|error| error.extended_code == ffi::SQLITE_IOERR_SHMOPEN) =>
-            {
+            _ if is_index_not_made(&source) => {
                 why_not_made(path).unwrap_or(StoreError::Backend { operation, source })
             }
             _ => StoreError::Backend { operation, source },
         },
         Err(source) => StoreError::Backend { operation, source },
     }
+}
+
+/// Says whether the file that processes share could not be made or opened.
+fn is_index_not_made(error: &rusqlite::Error) -> bool {
+    error.sqlite_error().is_some_and(|error| error.extended_code == ffi::SQLITE_IOERR_SHMOPEN)
 }
 
 /// Tries what SQLite says only that it cannot do, opening or making the files of the log, to hear the reason.

@@ -51,7 +51,7 @@ enum Change {
 #[derive(Debug, Clone)]
 enum Naming {
     Make { name: Name, node: Node },
-    Rename { from: Name, to: Name },
+    Rename { from: Name, to: Name, node: Option<Node> },
     Remove { name: Name },
 }
 
@@ -59,7 +59,16 @@ impl Naming {
     fn touches(&self, folder: Node) -> bool {
         match self {
             Self::Make { name, .. } | Self::Remove { name } => name.folder == folder,
-            Self::Rename { from, to } => from.folder == folder || to.folder == folder,
+            Self::Rename { from, to, .. } => from.folder == folder || to.folder == folder,
+        }
+    }
+}
+
+impl Naming {
+    fn is_about(&self, other: &Name) -> bool {
+        match self {
+            Self::Make { name, .. } | Self::Remove { name } => name == other,
+            Self::Rename { from, to, .. } => from == other || to == other,
         }
     }
 }
@@ -121,7 +130,8 @@ impl Platter {
                 self.files.entry(*node).or_default().pending.push((number, Change::Length(*length)));
             }
             Op::Rename { from, to } => {
-                self.name(number, Naming::Rename { from: from.clone(), to: to.clone() });
+                let node = self.seen.get(&from.folder).and_then(|names| names.get(&from.text)).copied();
+                self.name(number, Naming::Rename { from: from.clone(), to: to.clone(), node });
             }
             Op::Remove { name } => self.name(number, Naming::Remove { name: name.clone() }),
             Op::Sync { node } => self.sync(*node),
@@ -141,11 +151,23 @@ impl Platter {
             }
             return;
         }
-        let (now, later): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.pending).into_iter().partition(|(_, naming)| naming.touches(node));
-        for (_, naming) in now {
-            apply_name(&mut self.durable, &naming);
+        // A rename that becomes durable takes along what made the name that it ends.
+        let mut names: Vec<Name> = Vec::new();
+        let (mut now, mut later) = (Vec::new(), Vec::new());
+        for (number, naming) in std::mem::take(&mut self.pending).into_iter().rev() {
+            if !naming.touches(node) && !names.iter().any(|name| naming.is_about(name)) {
+                later.push((number, naming));
+                continue;
+            }
+            if let Naming::Rename { from, to, .. } = &naming {
+                names.extend([from.clone(), to.clone()]);
+            }
+            now.push(naming);
         }
+        for naming in now.iter().rev() {
+            apply_name(&mut self.durable, naming);
+        }
+        later.reverse();
         self.pending = later;
     }
 
@@ -273,11 +295,10 @@ fn apply_name(folders: &mut Folders, naming: &Naming) {
         Naming::Make { name, node } => {
             folders.entry(name.folder).or_default().insert(name.text.clone(), *node);
         }
-        Naming::Rename { from, to } => {
-            let node = folders.get(&from.folder).and_then(|names| names.get(&from.text)).copied();
+        Naming::Rename { from, to, node } => {
+            folders.entry(from.folder).or_default().remove(&from.text);
             if let Some(node) = node {
-                folders.entry(from.folder).or_default().remove(&from.text);
-                folders.entry(to.folder).or_default().insert(to.text.clone(), node);
+                folders.entry(to.folder).or_default().insert(to.text.clone(), *node);
             }
         }
         Naming::Remove { name } => {

@@ -10,6 +10,12 @@ fn with_file(text: &[u8]) -> (Disk, Node, Node) {
     (disk, top, file)
 }
 
+fn follow(platter: &mut Platter, ops: &[Op]) {
+    for op in ops {
+        platter.follow(op);
+    }
+}
+
 fn file_of(image: &Image, path: &str) -> Option<Vec<u8>> {
     image.files().find(|(name, _)| *name == path).map(|(_, bytes)| bytes.to_vec())
 }
@@ -29,17 +35,17 @@ fn a_power_cut_keeps_what_was_synced_and_may_drop_the_rest() {
     disk.write(other, 0, b"b").expect("written");
     let record = disk.end_record();
     let (before_sync, after) = record.split_at(5);
-    before_sync.iter().for_each(|op| platter.follow(op));
+    follow(&mut platter, before_sync);
     assert_eq!(platter.cut("run", Keep::Nothing), Image::default(), "no name is durable");
     assert_eq!(file_of(&platter.cut("run", Keep::Names), "a").as_deref(), Some(&b"first\0\0\0\0\0\0\0"[..]));
-    after.iter().for_each(|op| platter.follow(op));
+    follow(&mut platter, after);
     let least = platter.cut("run", Keep::Nothing);
     assert_eq!(file_of(&least, "a").as_deref(), Some(&b"first"[..]));
     assert_eq!(file_of(&least, "b").as_deref(), Some(&b""[..]));
     assert_eq!(platter.cut("run", Keep::All), disk.image(top));
-    let last = platter.cut("run", Keep::Last);
-    assert_eq!(file_of(&last, "a").as_deref(), Some(&b"first"[..]));
-    assert_eq!(file_of(&last, "b").as_deref(), Some(&b"b"[..]));
+    let newest = platter.cut("run", Keep::Last);
+    assert_eq!(file_of(&newest, "a").as_deref(), Some(&b"first"[..]));
+    assert_eq!(file_of(&newest, "b").as_deref(), Some(&b"b"[..]));
     assert_eq!(platter.pending(), 2);
 }
 
@@ -51,7 +57,7 @@ fn a_write_is_torn_at_sectors() {
     disk.start_record();
     let file = disk.make(&Name::new(top, "a"), false).expect("made");
     disk.write(file, 0, &[7; 2 * SECTOR_BYTES]).expect("written");
-    disk.end_record().iter().for_each(|op| platter.follow(op));
+    follow(&mut platter, &disk.end_record());
     assert_eq!(platter.last_sectors(), Some(2));
     let head = file_of(&platter.cut("run", Keep::Head(1)), "a").expect("there");
     assert_eq!(head, vec![7; SECTOR_BYTES]);
@@ -90,7 +96,7 @@ fn a_rename_is_there_whole_or_not_at_all() {
     let mut platter = Platter::new(&disk);
     disk.start_record();
     disk.rename(&Name::new(top, "a"), &Name::new(top, "b")).expect("renamed");
-    disk.end_record().iter().for_each(|op| platter.follow(op));
+    follow(&mut platter, &disk.end_record());
     let least = platter.cut("run", Keep::Nothing);
     assert_eq!(file_of(&least, "b").as_deref(), Some(&b"old"[..]));
     let most = platter.cut("run", Keep::All);
@@ -99,6 +105,23 @@ fn a_rename_is_there_whole_or_not_at_all() {
     assert_eq!(disk.lookup(&Name::new(top, "b")), Some(file));
     disk.uproot("run");
     assert_eq!(disk.lookup(&Name::new(ROOT, "run")), None);
+}
+
+#[test]
+fn a_rename_into_a_synced_folder_is_durable_though_the_name_it_ends_never_was() {
+    let disk = Disk::new();
+    let top = disk.plant("run", &Image::default());
+    let folder = disk.make(&Name::new(top, "new"), true).expect("made");
+    let mut platter = Platter::new(&disk);
+    disk.start_record();
+    let file = disk.make(&Name::new(folder, "a"), false).expect("made");
+    disk.write(file, 0, b"text").and_then(|()| disk.sync(file)).expect("synced");
+    disk.rename(&Name::new(folder, "a"), &Name::new(top, "b")).expect("renamed");
+    disk.sync(top).expect("synced");
+    follow(&mut platter, &disk.end_record());
+    for keep in [Keep::Nothing, Keep::All, Keep::Random(3)] {
+        assert_eq!(platter.cut("run", keep), disk.image(top), "{keep:?}");
+    }
 }
 
 #[test]

@@ -157,10 +157,27 @@ fn absolute(path: &Path) -> Result<PathBuf, StoreError> {
 
 /// Empties and removes the log of a database that is about to be replaced: a new database must not meet it.
 fn drop_log(database: &Path) -> Result<(), StoreError> {
-    let Ok(metadata) = fs::metadata(database) else { return Ok(()) };
-    if metadata.len() == 0 {
-        return Ok(());
+    if fs::metadata(database).is_ok_and(|metadata| metadata.len() > 0) {
+        leave_log(database)?;
     }
+    // SQLite goes on where it could not remove a log that is empty of meaning; the new database would read it as its
+    // own. The names are gone for good before the new database comes.
+    for suffix in ["-wal", "-journal"] {
+        let mut log = database.to_path_buf().into_os_string();
+        log.push(suffix);
+        let log = PathBuf::from(log);
+        match fs::remove_file(&log) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                return Err(io_error("removing", &log, source));
+            }
+            Ok(()) | Err(_) => {}
+        }
+    }
+    sync_directory(database.parent().unwrap_or(database))
+}
+
+/// Has SQLite copy all of a database's log into it.
+fn leave_log(database: &Path) -> Result<(), StoreError> {
     let connection = Connection::open_with_flags(
         database,
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW,
@@ -171,7 +188,10 @@ fn drop_log(database: &Path) -> Result<(), StoreError> {
     match left {
         Ok(mode) if mode == "delete" => Ok(()),
         Ok(_) => Err(StoreError::Locked { waited_ms: 0 }),
-        Err(error) => Err(error).during("opening the earlier backup"),
+        Err(error) => {
+            let failed: Result<(), StoreError> = Err(error).during("opening the earlier backup");
+            failed.map_err(|error| open::explain(error, database))
+        }
     }
 }
 
