@@ -19,6 +19,7 @@ Examples:
 What branches, copies, pins or tickets need stays, and is listed; `--everywhere` cuts it out of branches and copies
 too. What is forgotten is gone from every file of the store, at once and for good: there is no way back but the
 transcript itself.")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Forget {
     /// A session, or a commit
     #[arg(value_name = "REF", required_unless_present_any = ["project", "undo"], conflicts_with_all = ["project", "undo"])]

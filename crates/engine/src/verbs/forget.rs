@@ -119,9 +119,9 @@ impl Engine {
             let all: BTreeSet<CommitId> = own.chain(of_others).collect();
             for id in all {
                 if !options.even_pinned && self.is_protected(id)? {
-                    spared.push(id)
+                    spared.push(id);
                 } else {
-                    wish.cut.push(id)
+                    wish.cut.push(id);
                 }
             }
             wish.cut.sort();

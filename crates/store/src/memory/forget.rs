@@ -43,7 +43,9 @@ pub(super) fn forget(state: &mut State, wish: &Forget) -> Forgotten {
     let (asked, cut_too) = cut(state, &wish.cut);
     let holes: Vec<CommitId> = asked.iter().chain(&cut_too).copied().collect();
     let emptied = contents_of(state, &holes);
-    holes.iter().for_each(|id| hole(state, *id));
+    for id in &holes {
+        hole(state, *id);
+    }
     let swept = give_up(state, candidates, &emptied);
     for id in gone.iter().chain(&holes) {
         state.tombstones.put(Tombstone::Commit(*id), wish.at);
@@ -88,7 +90,9 @@ pub(super) fn lift(state: &mut State, of: &Tombstone) -> u64 {
         .filter(|(_, set)| **set == at)
         .map(|(tombstone, _)| tombstone.clone())
         .collect();
-    all.iter().for_each(|tombstone| state.tombstones.remove(tombstone));
+    for tombstone in &all {
+        state.tombstones.remove(tombstone);
+    }
     u64::try_from(all.len()).expect("a length fits 64 bits")
 }
 
@@ -101,12 +105,11 @@ pub(super) fn plan(state: &State, wish: Wish<'_>) -> (Vec<CommitId>, Vec<Kept>) 
     let mut going = HashSet::new();
     let mut kept = Vec::new();
     for commit in rows {
-        match reason(state, wish, commit.id, &going) {
-            Some(because) => kept.push(Kept { commit: commit.id, because }),
-            None => {
-                going.insert(commit.id);
-                gone.push(commit.id);
-            }
+        if let Some(because) = reason(state, wish, commit.id, &going) {
+            kept.push(Kept { commit: commit.id, because });
+        } else {
+            going.insert(commit.id);
+            gone.push(commit.id);
         }
     }
     (gone, kept)
@@ -171,7 +174,9 @@ pub(super) fn remove(state: &mut State, gone: &[CommitId]) {
             let among = state.children.range((parent, 0)..=(parent, u64::MAX));
             let own: Vec<(CommitId, u64)> =
                 among.filter(|(_, child)| *child == id).map(|(key, _)| *key).collect();
-            own.iter().for_each(|key| state.children.remove(key));
+            for key in &own {
+                state.children.remove(key);
+            }
         }
     }
     let notes: Vec<Note> = state
@@ -181,7 +186,9 @@ pub(super) fn remove(state: &mut State, gone: &[CommitId]) {
         .filter(|note| going.contains(&note.commit))
         .cloned()
         .collect();
-    notes.iter().for_each(|note| state.notes.remove(note));
+    for note in &notes {
+        state.notes.remove(note);
+    }
     let about = |from: &CommitId, to: &CommitId| going.contains(from) || going.contains(to);
     let links: Vec<_> = state
         .links
@@ -190,21 +197,27 @@ pub(super) fn remove(state: &mut State, gone: &[CommitId]) {
         .filter(|link| about(&link.from, &link.to))
         .cloned()
         .collect();
-    links.iter().for_each(|link| state.links.remove(link));
+    for link in &links {
+        state.links.remove(link);
+    }
     let placed: Vec<_> = state
         .placements
         .iter()
         .filter(|(_, placement)| going.contains(&placement.ctx))
         .map(|(key, _)| key.clone())
         .collect();
-    placed.iter().for_each(|key| state.placements.remove(key));
+    for key in &placed {
+        state.placements.remove(key);
+    }
     unanchor(state, &|id| going.contains(&id));
 }
 
 fn unanchor(state: &mut State, is_gone: &dyn Fn(CommitId) -> bool) {
     let held: Vec<(u64, CommitId)> =
         state.anchors.iter().map(|(key, ())| *key).filter(|(_, id)| is_gone(*id)).collect();
-    held.iter().for_each(|key| state.anchors.remove(key));
+    for key in &held {
+        state.anchors.remove(key);
+    }
 }
 
 /// Has sessions that ended at a commit that goes end at its nearest ancestor that stays.
@@ -250,14 +263,14 @@ fn cut(state: &State, wanted: &[CommitId]) -> (Vec<CommitId>, Vec<CommitId>) {
     let mut holes: BTreeSet<CommitId> = asked.iter().copied().collect();
     loop {
         let named = contents_of(state, &holes.iter().copied().collect::<Vec<_>>());
-        let names = |commit: &Commit| {
+        let is_cut = |commit: &Commit| {
             std::iter::once(commit.core.artifact).chain(commit.core.native).any(|id| named.contains(&id))
         };
         let more: Vec<CommitId> = state
             .commits
             .iter()
             .filter(|(id, commit)| {
-                names(commit) && commit.closure != Closure::Forgotten && !holes.contains(id)
+                is_cut(commit) && commit.closure != Closure::Forgotten && !holes.contains(id)
             })
             .map(|(id, _)| *id)
             .collect();
@@ -283,7 +296,9 @@ fn hole(state: &mut State, id: CommitId) {
     }
     let notes: Vec<Note> =
         state.notes.iter().map(|(note, _)| note).filter(|note| note.commit == id).cloned().collect();
-    notes.iter().for_each(|note| state.notes.remove(note));
+    for note in &notes {
+        state.notes.remove(note);
+    }
     unanchor(state, &|anchored| anchored == id);
 }
 

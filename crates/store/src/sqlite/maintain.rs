@@ -29,6 +29,9 @@ const SWAPS_MAX: usize = 5;
 /// What happens within a transaction, and which rows go from packs by it.
 type Act<'a, T> = dyn Fn(&Connection) -> Result<(T, BTreeSet<i64>), StoreError> + 'a;
 
+/// Which packs are rewritten, by the rows that go from them.
+type Wanted<'a> = dyn Fn(&BTreeSet<i64>) -> Garbage + 'a;
+
 const STALE: &str = "letting go of what was planned";
 
 /// Ends a transaction, so that nothing of it is done.
@@ -93,11 +96,7 @@ impl SqliteStore {
 
     /// Finds out what would happen, rewrites packs without what goes from them, and then lets it happen. The caller
     /// holds the lock of packs.
-    fn swap<T>(
-        &self,
-        (act, garbage): (&Act<'_, T>, &dyn Fn(&BTreeSet<i64>) -> Garbage),
-        at: Timestamp,
-    ) -> Result<T, StoreError> {
+    fn swap<T>(&self, (act, garbage): (&Act<'_, T>, &Wanted<'_>), at: Timestamp) -> Result<T, StoreError> {
         for _ in 1..SWAPS_MAX {
             match self.swap_once((act, garbage), at) {
                 Err(error) if is_stale(&error) => {}
@@ -109,7 +108,7 @@ impl SqliteStore {
 
     fn swap_once<T>(
         &self,
-        (act, garbage): (&Act<'_, T>, &dyn Fn(&BTreeSet<i64>) -> Garbage),
+        (act, garbage): (&Act<'_, T>, &Wanted<'_>),
         at: Timestamp,
     ) -> Result<T, StoreError> {
         let (_, planned) = self.planned(act)?;

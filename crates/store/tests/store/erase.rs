@@ -85,7 +85,8 @@ fn nothing_of_it_is_left_in_any_file() {
     for (step, (secret, stays)) in (0..).zip(secrets.iter().zip(&others)) {
         gone.push(put(&store, gone.last().copied(), secret, step).0);
         let (id, artifact) = put(&store, other, stays, step);
-        (other, _) = (Some(id), kept.push(artifact));
+        other = Some(id);
+        kept.push(artifact);
     }
     let parts: Vec<&[u8]> = secrets.iter().map(Vec::as_slice).collect();
     assert!(!holding(home.path(), &parts).is_empty(), "it is there before");

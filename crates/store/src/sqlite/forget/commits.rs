@@ -195,6 +195,9 @@ fn move_tips(connection: &Connection) -> Result<(), StoreError> {
 /// A commit's id, its figures, and the messages of its chain.
 type Ancestor = (Vec<u8>, Figures, u64);
 
+/// A commit's id, its parent's row, its figures, and whether it stays.
+type Step = (Vec<u8>, Option<i64>, Vec<u8>, bool);
+
 fn ancestor(connection: &Connection, from: i64) -> Result<Option<Ancestor>, StoreError> {
     let mut next = Some(from);
     let mut found: Option<Ancestor> = None;
@@ -205,7 +208,7 @@ fn ancestor(connection: &Connection, from: i64) -> Result<Option<Ancestor>, Stor
         )
         .during(REMOVING)?;
     while let Some(row) = next {
-        let step: Option<(Vec<u8>, Option<i64>, Vec<u8>, bool)> = statement
+        let step: Option<Step> = statement
             .query_row([row], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
             .optional()
             .during(REMOVING)?;

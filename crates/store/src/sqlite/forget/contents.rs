@@ -45,9 +45,9 @@ pub(in crate::sqlite) fn cut_too(
         let named = contents_of(holes);
         let mut more = Vec::new();
         all_commits(connection, &mut |row| {
-            let names =
+            let is_cut =
                 named.contains(&row.artifact) || row.native.is_some_and(|native| named.contains(&native));
-            if names && row.state & 3 != STATE_FORGOTTEN && known.insert(row.row) {
+            if is_cut && row.state & 3 != STATE_FORGOTTEN && known.insert(row.row) {
                 more.push(row);
             }
         })?;

@@ -18,6 +18,7 @@ const PLANNING: &str = "finding out what can go";
 
 /// A commit's row, as far as it matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_field_names, reason = "the column is called so")]
 pub(in crate::sqlite) struct Row {
     pub(in crate::sqlite) row: i64,
     pub(in crate::sqlite) id: CommitId,
@@ -80,12 +81,11 @@ pub(in crate::sqlite) fn plan(connection: &Connection, wish: Wish<'_>) -> Result
     let mut gone: HashSet<i64> = HashSet::new();
     // A child's row is larger than its parent's, so that a parent is looked at when its children are decided.
     for row in rows_of(connection, wish.unroot)? {
-        match others.reason(connection, &row, &gone)? {
-            Some(because) => plan.kept.push(Kept { commit: row.id, because }),
-            None => {
-                gone.insert(row.row);
-                plan.gone.push(row);
-            }
+        if let Some(because) = others.reason(connection, &row, &gone)? {
+            plan.kept.push(Kept { commit: row.id, because });
+        } else {
+            gone.insert(row.row);
+            plan.gone.push(row);
         }
     }
     Ok(plan)
