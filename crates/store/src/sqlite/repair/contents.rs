@@ -60,14 +60,14 @@ impl SqliteStore {
         victim: &Victim,
         sources: &[RepairSource<'_>],
     ) -> Result<Option<(Vec<u8>, String)>, StoreError> {
-        let whole = 0..victim.length;
-        if let Some(found) = sources.iter().find_map(|source| bytes_of(source, id, &whole, id)) {
+        // All of it: the length that is kept here may be what is damaged.
+        if let Some(found) = sources.iter().find_map(|source| bytes_of(source, id, None, id)) {
             return Ok(Some(found));
         }
         let twins = self.read(|reader| twins(reader.connection(), victim))?;
         Ok(twins.into_iter().find_map(|(twin, at)| {
             let range = at..at.saturating_add(victim.length);
-            sources.iter().find_map(|source| bytes_of(source, twin, &range, id))
+            sources.iter().find_map(|source| bytes_of(source, twin, Some(&range), id))
         }))
     }
 
@@ -100,11 +100,11 @@ impl SqliteStore {
 fn bytes_of(
     source: &RepairSource<'_>,
     of: ArtifactId,
-    range: &std::ops::Range<u64>,
+    range: Option<&std::ops::Range<u64>>,
     wanted: ArtifactId,
 ) -> Option<(Vec<u8>, String)> {
     let mut bytes = Vec::new();
-    let read = source.store.read_content(of, Some(range.clone()), &mut |piece| {
+    let read = source.store.read_content(of, range.cloned(), &mut |piece| {
         if bytes.len() + piece.len() > PART_BYTES_MAX {
             return Err(std::io::ErrorKind::InvalidData.into());
         }
