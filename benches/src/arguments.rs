@@ -10,12 +10,13 @@ use crate::rows::Row;
 pub(crate) const USAGE: &str = "\
 usage: cargo xtask bench [rows…] [--scale 1|10|100] [--json FILE]
 
-rows: checkpoint, bytes, read, fork, import (all of them without a name)
+rows: checkpoint, bytes, packed, copies, read, fork, import (all of them without a name)
 
   --scale N    the largest size to measure at; 10 without it
   --json FILE  write every figure to FILE too
 
-STEMMATA_CORPUS names a folder of recorded sessions; without it, made-up ones are used.";
+STEMMATA_CORPUS names a folder of recorded sessions; without it, made-up ones are used.
+STEMMATA_BENCH_PYTHON names a Python with `langgraph-checkpoint-sqlite`; without it, that peer is left out.";
 
 /// The first word of a process that a benchmark starts; not for people.
 pub(crate) const CHILD: &str = "child";
@@ -84,9 +85,15 @@ fn scale(text: &str) -> anyhow::Result<u32> {
 }
 
 /// Returns the folder of recorded sessions.
-#[expect(clippy::disallowed_methods, reason = "this is the edge: the one variable that a run reads")]
+#[expect(clippy::disallowed_methods, reason = "this is the edge: a variable that a run reads")]
 pub(crate) fn corpus() -> Option<PathBuf> {
     std::env::var_os("STEMMATA_CORPUS").map(PathBuf::from).filter(|path| path.is_dir())
+}
+
+/// Returns the Python that has LangGraph's saver.
+#[expect(clippy::disallowed_methods, reason = "this is the edge: a variable that a run reads")]
+pub(crate) fn python() -> Option<PathBuf> {
+    std::env::var_os("STEMMATA_BENCH_PYTHON").map(PathBuf::from)
 }
 
 #[cfg(test)]

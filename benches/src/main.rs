@@ -10,6 +10,7 @@ mod peers;
 mod report;
 mod rows;
 mod scratch;
+mod stored;
 mod stores;
 
 use std::process::ExitCode;

@@ -3,8 +3,10 @@
 
 mod bytes;
 mod checkpoint;
+mod copies;
 mod fork;
 mod import;
+mod packed;
 mod read;
 
 use std::path::{Path, PathBuf};
@@ -20,6 +22,10 @@ pub(crate) enum Row {
     Checkpoint,
     /// What a thousand checkpoints take on disk.
     Bytes,
+    /// What they take once they are packed.
+    Packed,
+    /// What copies made by clients take, packed.
+    Copies,
     /// `native` and `materialize` of long chains.
     Read,
     /// Naming a point of a long session, and placing it.
@@ -30,12 +36,22 @@ pub(crate) enum Row {
 
 impl Row {
     /// Every row.
-    pub(crate) const ALL: [Self; 5] = [Self::Checkpoint, Self::Bytes, Self::Read, Self::Fork, Self::Import];
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Checkpoint,
+        Self::Bytes,
+        Self::Packed,
+        Self::Copies,
+        Self::Read,
+        Self::Fork,
+        Self::Import,
+    ];
 
     const fn name(self) -> &'static str {
         match self {
             Self::Checkpoint => "checkpoint",
             Self::Bytes => "bytes",
+            Self::Packed => "packed",
+            Self::Copies => "copies",
             Self::Read => "read",
             Self::Fork => "fork",
             Self::Import => "import",
@@ -59,6 +75,8 @@ impl Row {
         match self {
             Self::Checkpoint => checkpoint::run(bench),
             Self::Bytes => bytes::run(bench),
+            Self::Packed => packed::run(bench),
+            Self::Copies => copies::run(bench),
             Self::Read => read::run(bench),
             Self::Fork => fork::run(bench),
             Self::Import => import::run(bench),

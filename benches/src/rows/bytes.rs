@@ -1,8 +1,6 @@
 //! What a conversation takes on disk when every line of it was a checkpoint, and what an import takes.
 //! Not packs: this is the store as it is written to.
 
-use std::path::Path;
-
 use stemmata_engine::Engine;
 use stemmata_model::{CommitId, Granularity};
 
@@ -11,28 +9,29 @@ use crate::peers::frame::Frame;
 use crate::peers::git::Repository;
 use crate::peers::rows::{Rows, vacuum};
 use crate::report::{Figure, Line, Section, Target};
+use crate::stored::Stored;
 use crate::stores::{Imported, Thread};
 use crate::{input, scratch, stores};
 
 use super::Bench;
 
 /// Checkpoints at size 1.
-const CHECKPOINTS: usize = 1_000;
+pub(super) const CHECKPOINTS: usize = 1_000;
 
 /// A format that this version does not read: its bytes are kept all the same.
-const FORMAT: &str = "conversation-v1";
+pub(super) const FORMAT: &str = "conversation-v1";
 
 /// Turns that are committed to git; all of them from size 10 on, where the run takes minutes anyway.
 const GIT_TURNS: usize = 200;
 
 /// Bytes of sessions that are imported where none are recorded.
-const MADE_UP_BYTES: u64 = 32_000_000;
+pub(super) const MADE_UP_BYTES: u64 = 32_000_000;
 
 /// The most that content may take hot, as a part of what was captured.
 const CONTENT: Target = Target::AtMost(Figure::Times(0.40));
 
 /// The most that a commit's metadata and its share of the indexes may take.
-const METADATA: Target = Target::AtMost(Figure::Bytes(200.0));
+pub(super) const METADATA: Target = Target::AtMost(Figure::Bytes(200.0));
 
 pub(super) fn run(bench: &Bench) -> anyhow::Result<Section> {
     let mut lines = Vec::new();
@@ -100,7 +99,7 @@ fn checkpoints(scale: u32, conversation: &Conversation) -> anyhow::Result<Vec<Li
 }
 
 /// A figure about bytes that cannot be read back would be worth nothing.
-fn check(engine: &Engine, tip: Option<CommitId>, whole: u64) -> anyhow::Result<()> {
+pub(super) fn check(engine: &Engine, tip: Option<CommitId>, whole: u64) -> anyhow::Result<()> {
     let read = match tip {
         Some(tip) => engine.native(tip, &mut std::io::sink())?.0,
         None => 0,
@@ -149,39 +148,4 @@ fn frames(files: &[std::path::PathBuf]) -> anyhow::Result<u64> {
     files
         .iter()
         .try_fold(0, |total, file| Ok(total + Frame::new(&std::fs::read(file)?, 3)?.compressed_bytes()))
-}
-
-/// What a store takes.
-#[derive(Debug, Clone, Copy)]
-struct Stored {
-    commits: u64,
-    content_bytes: u64,
-    file_bytes: u64,
-}
-
-impl Stored {
-    /// Closes the store and looks at its files as they are when nothing is left to tidy.
-    fn measure(engine: Engine, store: &Path) -> anyhow::Result<Self> {
-        let usage = engine.store().usage()?;
-        drop(engine);
-        vacuum(store)?;
-        Ok(Self {
-            commits: usage.commits,
-            content_bytes: usage.content_bytes,
-            file_bytes: scratch::bytes_below(store)?,
-        })
-    }
-
-    fn content(self, scale: u32, case: &str, whole: u64) -> Line {
-        Line::ours(scale, case, Figure::times(self.content_bytes, whole))
-    }
-
-    fn all(self, scale: u32, case: &str, whole: u64) -> Line {
-        Line::ours(scale, case, Figure::times(self.file_bytes, whole))
-    }
-
-    fn metadata(self, scale: u32, case: &str) -> Line {
-        let beside_content = self.file_bytes.saturating_sub(self.content_bytes);
-        Line::ours(scale, case, Figure::bytes(beside_content / self.commits.max(1)))
-    }
 }
