@@ -36,15 +36,8 @@ pub(crate) enum Row {
 
 impl Row {
     /// Every row.
-    pub(crate) const ALL: [Self; 7] = [
-        Self::Checkpoint,
-        Self::Bytes,
-        Self::Packed,
-        Self::Copies,
-        Self::Read,
-        Self::Fork,
-        Self::Import,
-    ];
+    pub(crate) const ALL: [Self; 7] =
+        [Self::Checkpoint, Self::Bytes, Self::Packed, Self::Copies, Self::Read, Self::Fork, Self::Import];
 
     const fn name(self) -> &'static str {
         match self {

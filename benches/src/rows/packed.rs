@@ -32,7 +32,9 @@ pub(super) fn run(bench: &Bench) -> anyhow::Result<Section> {
     }
     let (note, imported) = imported(bench)?;
     notes.push(note);
-    notes.push("All files, after VACUUM and an empty log, as in `bytes`. Packing is timed by the wall.".to_owned());
+    notes.push(
+        "All files, after VACUUM and an empty log, as in `bytes`. Packing is timed by the wall.".to_owned(),
+    );
     lines.extend(imported);
     Ok(Section {
         name: "packed",
@@ -70,7 +72,9 @@ fn checkpoints(scale: u32, conversation: &Conversation) -> anyhow::Result<Vec<Li
         let text = conversation.text();
         for level in [3, 9, 19] {
             let frame = Figure::times(Frame::new(&text, level)?.compressed_bytes(), whole);
-            lines.push(own.content(scale, "content", whole).beside(format!("the whole file, zstd -{level}"), frame));
+            lines.push(
+                own.content(scale, "content", whole).beside(format!("the whole file, zstd -{level}"), frame),
+            );
         }
         if let Some(saved) = langgraph::save(&conversation.lines, &folder.path().join("langgraph"))? {
             let peer = format!("LangGraph SqliteSaver {}", saved.version);

@@ -3,7 +3,7 @@
 
 use stemmata_engine::{Engine, Stop};
 use stemmata_model::{CommitId, Granularity};
-use stemmata_store::DEPTH_MAX;
+use stemmata_store::{DEPTH_MAX, PackOptions};
 
 use crate::input::length;
 use crate::measure::{Contender, Runs, alternate, spent};
@@ -39,13 +39,20 @@ pub(super) fn run(bench: &Bench) -> anyhow::Result<Section> {
     for scale in bench.scales() {
         let chain = Chain::import(CHAIN_BYTES * u64::from(*scale), Granularity::Message)?;
         notes.push(format!("{scale}×: {} commits, {} bytes.", chain.commits.len(), chain.text.len()));
-        for (name, at) in [("tip", chain.commits.len()), ("middle", chain.commits.len() / 2)] {
+        let all = chain.commits.len();
+        for (name, at) in [("tip", all), ("middle", all / 2)] {
+            lines.extend(chain.read(*scale, name, at, None)?);
+        }
+        chain.pack()?;
+        for (name, at) in [("packed, tip", all), ("packed, middle", all / 2)] {
             lines.extend(chain.read(*scale, name, at, None)?);
         }
     }
     let chain = Chain::import(SESSION_BYTES, Granularity::Turn)?;
     notes.push(format!("A session: {} commits, {} bytes.", chain.commits.len(), chain.text.len()));
     lines.extend(chain.read(1, "a 22 MB session", chain.commits.len(), Some(SESSION))?);
+    chain.pack()?;
+    lines.extend(chain.read(1, "22 MB, packed", chain.commits.len(), Some(SESSION))?);
     notes.push(
         "Made-up sessions without compactions, so that a context is all of it. The peer decodes one frame of the \
          very bytes that we return and hashes them: no chain, no lookup. Delta by delta it does so with a frame and \
@@ -94,6 +101,11 @@ impl Chain {
         Ok(Self { engine, text: std::fs::read(&file)?, folder, commits, deltas })
     }
 
+    fn pack(&self) -> anyhow::Result<()> {
+        self.engine.store().pack(&PackOptions::default())?;
+        Ok(())
+    }
+
     /// Reads the first `count` commits in every way.
     fn read(
         &self,
@@ -108,7 +120,7 @@ impl Chain {
         let whole: u64 = self.deltas.iter().take(count).map(|delta| length(delta)).sum();
         let expected = self.text.get(..usize::try_from(whole)?).unwrap_or_default();
         let mut frame = Frame::new(expected, LEVEL)?;
-        let mut rows = Rows::create(&self.folder.path().join(format!("rows-{count}")))?;
+        let mut rows = Rows::create(&self.folder.path().join(format!("rows-{}", name.replace(' ', "-"))))?;
         rows.put_all(&self.deltas)?;
         let mut frames = Frames::new(self.deltas.get(..count).unwrap_or_default())?;
         let mut outputs = [const { Vec::new() }; 5];
@@ -137,7 +149,7 @@ impl Chain {
     }
 }
 
-/// CPU time is compared, because nothing here waits; the wall's time stands where a person would wait for it.
+/// CPU time is compared, because nothing here waits; the wall's time stands where a target names it.
 fn lines(scale: u32, name: &str, runs: &[Runs; 5], wall: Option<Target>) -> Vec<Line> {
     let [native, materialized, decoded, apart, selected] = runs;
     let cpu = |verb: &str, ours: &Runs, peer: &str, theirs: &Runs| {
@@ -153,10 +165,7 @@ fn lines(scale: u32, name: &str, runs: &[Runs; 5], wall: Option<Target>) -> Vec<
     for (verb, ours) in [("native", native), ("materialize", materialized)] {
         let line = Line::ours(scale, format!("{verb}, {name}, wall"), Figure::time(ours.wall.median()))
             .beside(FRAME, Figure::time(decoded.wall.median()));
-        lines.push(match wall {
-            Some(target) => line.target(target),
-            None => line,
-        });
+        lines.extend(wall.map(|target| line.target(target)));
     }
     lines
 }
