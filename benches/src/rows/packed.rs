@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use stemmata_engine::Engine;
+use stemmata_engine::{Clock as _, Engine, SystemClock};
 use stemmata_model::Granularity;
 use stemmata_store::PackOptions;
 
@@ -88,7 +88,7 @@ fn checkpoints(scale: u32, conversation: &Conversation) -> anyhow::Result<Vec<Li
 /// Packs everything and returns how fast.
 pub(super) fn pack(engine: &Engine, bytes: u64) -> anyhow::Result<Figure> {
     let began = Instant::now();
-    engine.store().pack(&PackOptions::default())?;
+    engine.store().pack(&PackOptions::new(SystemClock.now()))?;
     Ok(Figure::speed(bytes, began.elapsed()))
 }
 

@@ -1,7 +1,7 @@
 //! `native` and `materialize` at the tip and in the middle of a long chain, verified.
 //! Not placed in a client: that is in `fork`.
 
-use stemmata_engine::{Engine, Stop};
+use stemmata_engine::{Clock as _, Engine, Stop, SystemClock};
 use stemmata_model::{CommitId, Granularity};
 use stemmata_store::{DEPTH_MAX, PackOptions};
 
@@ -102,7 +102,7 @@ impl Chain {
     }
 
     fn pack(&self) -> anyhow::Result<()> {
-        self.engine.store().pack(&PackOptions::default())?;
+        self.engine.store().pack(&PackOptions::new(SystemClock.now()))?;
         Ok(())
     }
 
