@@ -55,7 +55,7 @@ impl SqliteStore {
         }
         let lock = self.packs.lock_patiently(PACKS_WAIT_MS)?;
         let garbage = |packed: &BTreeSet<i64>| if packed.is_empty() { Garbage::Keep } else { Garbage::All };
-        let mut forgotten = self.with_secure_delete(|| self.swap((&act, &garbage), wish.at))?;
+        let mut forgotten = self.swap((&act, &garbage), wish.at)?;
         if let Err(error) = packs::remove_leftovers(&self.maintained()) {
             forgotten.unfinished = Some(format!("packs could not be removed ({error})"));
         }
@@ -130,17 +130,6 @@ impl SqliteStore {
                 }
             })
         })
-    }
-
-    /// Has what is deleted be overwritten; every write of every day would pay for it.
-    fn with_secure_delete<T>(&self, act: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
-        let set = |sql: &'static str| {
-            self.group.with_writer(|writer| writer.connection().execute_batch(sql).during("forgetting"))
-        };
-        set("PRAGMA secure_delete = ON")?;
-        let done = act();
-        set("PRAGMA secure_delete = OFF")?;
-        done
     }
 
     pub(super) fn lift_all(&self, of: &Tombstone) -> Result<u64, StoreError> {
