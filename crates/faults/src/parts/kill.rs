@@ -26,7 +26,7 @@ const SHORT_KILLS: u64 = 40;
 const STEPS_LIVED: u64 = 4;
 
 /// The least that a child's life is drawn from, in microseconds.
-const LIFE_MICROS_MIN: u64 = 3_000;
+const LIFE_MICROS_MIN: u64 = 40_000;
 
 /// Kills children until there are enough.
 ///
@@ -47,12 +47,15 @@ pub fn run(program: &Path, reference: &Reference, effort: Effort) -> anyhow::Res
         std::fs::create_dir_all(&stage.disk)?;
         std::fs::create_dir_all(&stage.outside)?;
         let copy = Stage { disk: scratch.path().join("copy"), ..stage.clone() };
-        let mut next = 0;
+        let (mut next, mut killed_here) = (0, 0);
         while next < STEPS.len() && row.faults < kills {
-            let life = rng.range(0, (reference.micros[next] * STEPS_LIVED).max(LIFE_MICROS_MIN));
+            // A step that was often killed gets longer, so that a busy machine comes to the end too.
+            let life_max = (reference.micros[next] * STEPS_LIVED).max(LIFE_MICROS_MIN) * (1 + killed_here);
+            let life = rng.range(0, life_max);
             let child = Child { program, stage: &stage, from: next, ledger: &reference.ledgers[next] };
             let (acknowledged, killed) = child.run_and_kill(Duration::from_micros(life))?;
             row.operations += u64::try_from(acknowledged).unwrap_or(0);
+            killed_here = if acknowledged > 0 { 0 } else { killed_here + 1 };
             next += acknowledged;
             if !killed {
                 break;
