@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use stemmata_model::{Commit, CommitId, Principal};
+use stemmata_model::{Closure, Commit, CommitId, Principal};
 use stemmata_store::maintain::forget::{Forget, Forgotten, Keep, Tombstone};
 use stemmata_store::{Page, Session, SessionFilter, SessionKey, StoreError};
 
@@ -111,6 +111,8 @@ impl Engine {
             wish.even_sighted = true;
             if is_leaf || options.everywhere {
                 wish.cut = std::mem::take(&mut wish.unroot);
+                // Early looks at what it closed are no tips: they go with it, unless something needs them.
+                wish.unroot = self.looks_at(&wanted, &copies)?;
             }
         }
         if options.everywhere {
@@ -152,6 +154,19 @@ impl Engine {
             }
         }
         Err(EngineError::NotFound { what: "forgotten commit, session or transcript", text: text.to_owned() })
+    }
+
+    /// Returns covered commits that share entries with a commit and its parent.
+    fn looks_at(&self, wanted: &[Commit], copies: &[Copy]) -> Result<Vec<CommitId>> {
+        let mut found = Vec::new();
+        for id in copies.iter().flat_map(|copy| &copy.commits) {
+            let Some(look) = self.store.commit(*id)? else { continue };
+            let is_beside = wanted.iter().any(|commit| commit.core.parent == look.core.parent);
+            if is_beside && look.closure == Closure::Covered {
+                found.push(*id);
+            }
+        }
+        Ok(found)
     }
 
     fn sessions_of(&self, target: &ForgetTarget) -> Result<Vec<Session>> {

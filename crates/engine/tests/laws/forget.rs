@@ -153,6 +153,32 @@ fn a_transcript_goes_on_behind_a_hole() {
     assert_eq!(native(&engine, captured.session.tip.expect("a tip")), bytes, "the hole is filled");
 }
 
+/// Early looks at a turn hold what it holds, and go with it.
+#[test]
+fn early_looks_at_a_turn_go_with_it() {
+    let (engine, folder) = (engine(), Folder::new());
+    let bytes = session(7);
+    let ends: Vec<usize> =
+        bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(place, _)| place + 1).collect();
+    let path = folder.write("s.jsonl", &bytes[..ends[0]]);
+    for pair in ends.windows(2) {
+        import(&engine, &path);
+        folder.append("s.jsonl", &bytes[pair[0]..pair[1]]);
+    }
+    let captured = import(&engine, &path);
+    let all = engine.store().commits_after(None, 10_000).expect("commits");
+    let of = chain(&engine, captured.session.tip.expect("a tip"));
+    let leaf = of.last().expect("a chain");
+    let beside = |commit: &&stemmata_model::Commit| {
+        commit.core.parent == leaf.core.parent && commit.closure == Closure::Covered
+    };
+    assert!(all.iter().filter(beside).count() > 0, "it was looked at");
+    forget(&engine, &ForgetTarget::Commit(leaf.id), &options());
+    let all = engine.store().commits_after(None, 10_000).expect("commits");
+    assert_eq!(all.iter().filter(beside).count(), 0, "{all:?}");
+    assert_eq!(chain(&engine, leaf.id).len(), of.len(), "what follows has its place");
+}
+
 /// What is pinned or tagged is not forgotten by accident.
 #[test]
 fn what_is_protected_is_refused() {

@@ -283,3 +283,38 @@ pub fn check_copied_out(make: Make<'_>) {
     assert_eq!(bytes_of(&*store, artifact_id(second)), second);
     verify_is_clean(&*store);
 }
+
+/// A session that was forgotten is told to be, also where other sessions keep all that it went through.
+///
+/// # Panics
+/// Where it is not.
+pub fn check_session_tombstones(make: Make<'_>) {
+    let store = make();
+    let ids = chain(&*store, "two", 3);
+    captured(&*store, "one", &ids);
+    captured(&*store, "two", &ids);
+    let done = forget(&*store, &wish(&ids, &[], &[key("one")]));
+    assert_eq!((done.removed.len(), done.kept.len(), done.sessions), (0, 3, 1));
+    let of = [Tombstone::Session(session_id("one")), Tombstone::Transcript(key("one"))];
+    assert_eq!(store.tombstones(&of).expect("a read"), of);
+    assert_eq!(store.lift(&of[0]).expect("lifted"), 2);
+    assert_eq!(store.tombstones(&of).expect("a read"), []);
+}
+
+/// A content that a hole names and that came back with another commit goes with that one: the hole keeps its hash.
+///
+/// # Panics
+/// Where it stays.
+pub fn check_refilled(make: Make<'_>) {
+    let store = make();
+    let ids = chain(&*store, "hole", 3);
+    forget(&*store, &wish(&[], &ids[1..2], &[]));
+    let artifact = load(&*store, ids[1]).core.artifact;
+    let again = put(&*store, None, "hole 1\n", 500);
+    assert_eq!(bytes_of(&*store, artifact), b"hole 1\n");
+    let done = forget(&*store, &wish(&[again], &[], &[]));
+    assert_eq!((done.removed.as_slice(), done.contents), (&[again][..], 1));
+    let error = store.read_content(artifact, None, &mut |_| Ok(())).expect_err("nothing is there");
+    assert!(matches!(error, StoreError::ContentForgotten(of) if of == artifact), "{error}");
+    verify_is_clean(&*store);
+}

@@ -319,10 +319,13 @@ pub(super) fn give_up(
         .flatten()
         .collect();
     going.extend(parts);
+    let mut emptied = emptied.clone();
     for (_, commit) in state.commits.iter() {
         for content in std::iter::once(commit.core.artifact).chain(commit.core.native) {
-            if commit.closure != Closure::Forgotten || !emptied.contains(&content) {
+            if commit.closure != Closure::Forgotten {
                 going.remove(&content);
+            } else if going.contains(&content) {
+                emptied.insert(content);
             }
         }
     }

@@ -11,6 +11,7 @@ use stemmata_model::Timestamp;
 use super::failure::During;
 use super::forget::rewrite;
 use super::open::{SqliteOptions, wait_for_locks};
+use super::packs::Packs;
 use super::packs::rewrite::{Garbage, Policy, Swap};
 use super::{SqliteStore, collect, forget, marks, packs, shrink};
 use crate::error::StoreError;
@@ -28,9 +29,6 @@ const SWAPS_MAX: usize = 5;
 
 /// What happens within a transaction, and which rows go from packs by it.
 type Act<'a, T> = dyn Fn(&Connection) -> Result<(T, BTreeSet<i64>), StoreError> + 'a;
-
-/// Which packs are rewritten, by the rows that go from them.
-type Wanted<'a> = dyn Fn(&BTreeSet<i64>) -> Garbage + 'a;
 
 const STALE: &str = "letting go of what was planned";
 
@@ -54,12 +52,11 @@ impl SqliteStore {
             return self.planned(&act).map(|(forgotten, _)| forgotten);
         }
         let lock = self.packs.lock_patiently(PACKS_WAIT_MS)?;
-        let garbage = |packed: &BTreeSet<i64>| if packed.is_empty() { Garbage::Keep } else { Garbage::All };
-        let mut forgotten = self.swap((&act, &garbage), wish.at)?;
+        // Also where nothing goes from packs: one may hold what is in the inbox, since packing was interrupted.
+        let mut forgotten = self.swap((&act, Garbage::All), wish.at)?;
         if let Err(error) = packs::remove_leftovers(&self.maintained()) {
             forgotten.unfinished = Some(format!("packs could not be removed ({error})"));
         }
-        drop(lock);
         let cleaned = self.group.with_writer(|writer| {
             let connection = writer.connection();
             if rewrite::is_due(connection)? { rewrite::run(connection, LOG_WAIT) } else { Ok(None) }
@@ -69,6 +66,7 @@ impl SqliteStore {
             Ok(reason) => forgotten.unfinished = reason,
             Err(error) => forgotten.unfinished = Some(error.to_string()),
         }
+        drop(lock);
         Ok(forgotten)
     }
 
@@ -79,7 +77,7 @@ impl SqliteStore {
         }
         let lock = self.packs.lock_patiently(PACKS_WAIT_MS)?;
         let before = self.physical_bytes();
-        let mut collected = self.swap((&act, &|_| Garbage::Half), wish.now)?;
+        let mut collected = self.swap((&act, Garbage::Half), wish.now)?;
         collected.files_removed = packs::remove_leftovers(&self.maintained())?;
         drop(lock);
         if collected.deleted != Amount::default() || collected.files_removed > 0 {
@@ -96,7 +94,7 @@ impl SqliteStore {
 
     /// Finds out what would happen, rewrites packs without what goes from them, and then lets it happen. The caller
     /// holds the lock of packs.
-    fn swap<T>(&self, (act, garbage): (&Act<'_, T>, &Wanted<'_>), at: Timestamp) -> Result<T, StoreError> {
+    fn swap<T>(&self, (act, garbage): (&Act<'_, T>, Garbage), at: Timestamp) -> Result<T, StoreError> {
         for _ in 1..SWAPS_MAX {
             match self.swap_once((act, garbage), at) {
                 Err(error) if is_stale(&error) => {}
@@ -106,13 +104,9 @@ impl SqliteStore {
         self.swap_once((act, garbage), at)
     }
 
-    fn swap_once<T>(
-        &self,
-        (act, garbage): (&Act<'_, T>, &Wanted<'_>),
-        at: Timestamp,
-    ) -> Result<T, StoreError> {
+    fn swap_once<T>(&self, (act, garbage): (&Act<'_, T>, Garbage), at: Timestamp) -> Result<T, StoreError> {
         let (_, planned) = self.planned(act)?;
-        let policy = Policy { garbage: garbage(&planned), level: None };
+        let policy = Policy { garbage, level: None };
         let rewrite = packs::rewrite::prepare(&self.maintained(), &planned, policy)?;
         self.group.with_writer(|writer| {
             writer.maintain_or_undo(true, |connection| {
@@ -157,10 +151,13 @@ impl SqliteStore {
 }
 
 /// Ends what a crash interrupted, unless another process is in the way: then it, or the next opening, does.
-pub(super) fn finish_forgetting(connection: &mut Connection, options: &SqliteOptions) {
+pub(super) fn finish_forgetting(connection: &mut Connection, packs: &Packs, options: &SqliteOptions) {
     if !rewrite::is_due(connection).unwrap_or(false) {
         return;
     }
+    let Ok(Some(_lock)) = packs.lock() else {
+        return;
+    };
     let finished = wait_for_locks(connection, Duration::ZERO)
         .during("opening the store")
         .and_then(|()| rewrite::run(connection, Duration::ZERO));

@@ -19,8 +19,11 @@ pub(super) const CONDEMNED_CONTENT: i64 = 2;
 pub(super) const DOOMED: i64 = 3;
 /// A session or a transcript that was forgotten: by a hash that only this store can make.
 pub(super) const FORGOTTEN_SESSION: i64 = 4;
-/// The database has to be rewritten and its log emptied, because a forgetting was interrupted: the key is empty.
+/// The database has to be rewritten and its log emptied, because a forgetting was interrupted: the key is empty, or
+/// [`LOG_ONLY`].
 pub(super) const UNFINISHED: i64 = 5;
+/// The key of what is unfinished where only the log is left to be emptied.
+pub(super) const LOG_ONLY: &[u8] = &[1];
 
 const MARKING: &str = "marking what is to go";
 
@@ -35,7 +38,7 @@ impl Present {
     pub(super) fn load(connection: &Connection) -> Result<Self, StoreError> {
         connection
             .prepare_cached(
-                "SELECT EXISTS (SELECT 1 FROM mark WHERE kind = 0), \
+                "SELECT EXISTS (SELECT 1 FROM mark WHERE kind IN (0, 4)), \
                  EXISTS (SELECT 1 FROM mark WHERE kind BETWEEN 1 AND 2)",
             )
             .and_then(|mut statement| {

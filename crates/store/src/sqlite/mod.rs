@@ -105,7 +105,7 @@ impl SqliteStore {
         let log = Log::new(path.clone(), options.clone());
         log.watch(&mut connection).during("opening the store")?;
         let packs = Arc::new(Packs::new(&path, Arc::clone(&options.files)));
-        maintain::finish_forgetting(&mut connection, &options);
+        maintain::finish_forgetting(&mut connection, &packs, &options);
         let store = Self {
             log,
             pool: Pool::new(path.clone(), options.clone(), Arc::clone(&packs)),

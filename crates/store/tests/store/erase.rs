@@ -144,3 +144,48 @@ fn what_a_crash_interrupted_the_next_opening_ends() {
     assert_eq!(holding(home.path(), &[&secret]), Vec::<String>::new());
     assert_eq!(damages(&store), []);
 }
+
+/// Has the inbox hold a content that a pack holds too, as it is when packing is killed between two of its steps.
+fn unpack(home: &Path, artifact: ArtifactId, bytes: &[u8]) {
+    let connection = rusqlite::Connection::open(home.join("stemmata.db")).expect("a connection");
+    let (row, block): (i64, i64) = connection
+        .query_row("SELECT row, block FROM packed WHERE hash = ?1", [artifact.as_bytes()], |found| {
+            Ok((found.get(0)?, found.get(1)?))
+        })
+        .expect("a packed content");
+    let length = i64::try_from(bytes.len()).expect("small");
+    let values = rusqlite::params![row, artifact.as_bytes(), length, bytes];
+    let run = |sql: &str| connection.execute(sql, [row]).map(|_| ());
+    connection
+        .execute("INSERT INTO content VALUES (?1, ?2, ?3, 0, NULL, 0, ?4)", values)
+        .and_then(|_| run("DELETE FROM packed WHERE row = ?1"))
+        .and_then(|()| connection.execute("DELETE FROM block WHERE row = ?1", [block]).map(|_| ()))
+        .and_then(|()| run("UPDATE store SET packed_content = min(packed_content, ?1 - 1)"))
+        .expect("as before its step");
+}
+
+#[test]
+fn packs_that_hold_it_beside_the_inbox_are_rewritten() {
+    for members in [1, 400] {
+        let home = TempDir::new().expect("a directory");
+        let store = open(home.path());
+        let secret = noise(7, 900);
+        let mut kept = Vec::new();
+        let mut tip = None;
+        for step in 0..members {
+            let bytes = noise(1_000 + step, if members == 1 { 600_000 } else { 700 });
+            let (id, artifact) = put(&store, tip, &bytes, step.cast_signed());
+            (tip, _) = (Some(id), kept.push((artifact, bytes)));
+        }
+        let (gone, artifact) = put(&store, None, &secret, 1);
+        assert_eq!(pack(&store).blocks, 2);
+        unpack(home.path(), artifact, &secret);
+        assert_eq!(read(&store, artifact).expect("a read"), secret);
+        clean(&store.forget(&wish(&[gone], &[])).expect("forgotten"));
+        assert_eq!(holding(home.path(), &[&secret]), Vec::<String>::new(), "{members}");
+        for (artifact, bytes) in &kept {
+            assert_eq!(&read(&store, *artifact).expect("a read"), bytes);
+        }
+        assert_eq!(damages(&store), []);
+    }
+}

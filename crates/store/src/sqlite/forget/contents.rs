@@ -11,6 +11,7 @@ use super::plan::{Row, take};
 use crate::error::StoreError;
 use crate::sqlite::coding::{Coding, encode};
 use crate::sqlite::failure::{During, unreadable};
+use crate::sqlite::marks::{self, CONDEMNED_CONTENT};
 use crate::sqlite::packs::Packs;
 use crate::sqlite::pieces::{self, Piece};
 use crate::sqlite::read::contents::{key_of, read_pieces};
@@ -90,10 +91,14 @@ pub(in crate::sqlite) fn give_up(
     going.extend(emptied);
     let composed = composed_of(connection, &going)?;
     going.extend(composed.values().flatten().map(|piece| piece.row));
+    // A hole needs none of them, and names them all the same: it keeps their hashes and lengths.
+    let mut emptied = emptied.clone();
     all_commits(connection, &mut |row| {
         for content in std::iter::once(row.artifact).chain(row.native) {
-            if row.state & 3 != STATE_FORGOTTEN || !emptied.contains(&content) {
+            if row.state & 3 != STATE_FORGOTTEN {
                 going.remove(&content);
+            } else if going.contains(&content) {
+                emptied.insert(content);
             }
         }
     })?;
@@ -133,6 +138,8 @@ fn delete(connection: &Connection, row: i64) -> Result<Option<u64>, StoreError> 
     for sql in ["DELETE FROM content WHERE row = ?1", "DELETE FROM packed WHERE row = ?1"] {
         connection.prepare_cached(sql).and_then(|mut statement| statement.execute([row])).during(SWEEPING)?;
     }
+    // Its number may be given again.
+    marks::remove(connection, CONDEMNED_CONTENT, &marks::content_key(row))?;
     Ok(length)
 }
 

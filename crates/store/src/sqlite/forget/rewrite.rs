@@ -5,6 +5,7 @@
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
+use stemmata_model::Timestamp;
 
 use super::super::failure::During;
 use super::super::marks;
@@ -15,21 +16,33 @@ const LOG_PAUSE: Duration = Duration::from_millis(20);
 
 /// Returns whether a forgetting was interrupted before its files were clean.
 pub(in crate::sqlite) fn is_due(connection: &Connection) -> Result<bool, StoreError> {
-    Ok(marks::at(connection, marks::UNFINISHED, &[])?.is_some())
+    Ok(at(connection, &[])?.or(at(connection, marks::LOG_ONLY)?).is_some())
+}
+
+fn at(connection: &Connection, key: &[u8]) -> Result<Option<i64>, StoreError> {
+    marks::at(connection, marks::UNFINISHED, key)
 }
 
 /// Rewrites the database and empties its log, for which it tries so long. Returns what stood in the way, none when all is done.
+///
+/// The caller holds the lock of packs: whoever forgets meanwhile must not find that all is done.
 pub(in crate::sqlite) fn run(connection: &Connection, wait: Duration) -> Result<Option<String>, StoreError> {
     // Freed pages and the gaps within pages hold what was in them: only a database that is built anew holds
     // nothing but its rows.
-    let vacuumed = connection.execute_batch("VACUUM").during("rewriting the database");
-    if let Err(error) = vacuumed {
-        return Ok(Some(format!("the database could not be rewritten ({error})")));
+    if let Some(since) = at(connection, &[])? {
+        let vacuumed = connection.execute_batch("VACUUM").during("rewriting the database");
+        if let Err(error) = vacuumed {
+            return Ok(Some(format!("the database could not be rewritten ({error})")));
+        }
+        // It takes long in a large store: where a reader keeps the log, the next opening must not do it again.
+        let since = Timestamp::from_micros(since);
+        marks::set(connection, (marks::UNFINISHED, marks::LOG_ONLY), since, None)?;
+        marks::remove(connection, marks::UNFINISHED, &[])?;
     }
     if !empty_log(connection, wait)? {
         return Ok(Some("the log could not be emptied: another process reads the store".to_owned()));
     }
-    marks::remove(connection, marks::UNFINISHED, &[])?;
+    marks::remove(connection, marks::UNFINISHED, marks::LOG_ONLY)?;
     Ok(None)
 }
 

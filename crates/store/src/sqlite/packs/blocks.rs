@@ -150,7 +150,7 @@ fn block_of(row: i64, name: [u8; 32], numbers: [i64; 6], bases: &[u8]) -> Result
 impl Packs {
     /// Returns what a block decodes to. The connection stands in one transaction, so that all rows agree.
     pub(in crate::sqlite) fn load(&self, connection: &Connection, row: i64) -> Result<Loaded, BlockError> {
-        self.load_below(connection, row, BASE_DEPTH_MAX + 1, &mut BASE_BLOCKS_MAX.clone())
+        self.load_below(connection, row, BASE_DEPTH_MAX + 1, &mut BTreeMap::new())
     }
 
     /// Says where a block is, for people.
@@ -161,13 +161,14 @@ impl Packs {
         })
     }
 
-    /// Returns what a block decodes to, whose depth is below a bound; `left` counts blocks that may be decoded.
+    /// Returns what a block decodes to, whose depth is below a bound; `held` has those that were decoded on
+    /// the way, so that none is decoded or counted twice however little the cache keeps.
     fn load_below(
         &self,
         connection: &Connection,
         row: i64,
         below: u64,
-        left: &mut usize,
+        held: &mut BTreeMap<i64, Loaded>,
     ) -> Result<Loaded, BlockError> {
         let found = find_block(connection, row)?;
         let block = found
@@ -176,15 +177,21 @@ impl Packs {
         if block.depth >= below {
             return Err(BlockError::Damaged(format!("{} leans on itself", block.place())));
         }
+        if let Some(loaded) = held.get(&row) {
+            return Ok(Loaded::clone(loaded));
+        }
         if let Some(loaded) = self.blocks.get((block.pack, block.number)) {
             return Ok(loaded);
         }
-        *left = left.checked_sub(1).ok_or_else(|| {
-            BlockError::Damaged(format!("{} leans on more than {BASE_BLOCKS_MAX} others", block.place()))
-        })?;
+        if held.len() >= BASE_BLOCKS_MAX {
+            return Err(BlockError::Damaged(format!(
+                "{} leans on more than {BASE_BLOCKS_MAX} others",
+                block.place()
+            )));
+        }
         let mut before = Vec::new();
         for base in &block.bases {
-            let base = self.load_below(connection, *base, block.depth, left)?;
+            let base = self.load_below(connection, *base, block.depth, held)?;
             if before.len() + base.len() > BASES_BYTES_MAX {
                 return Err(BlockError::Damaged(format!("the bases of {} are too large", block.place())));
             }
@@ -195,6 +202,7 @@ impl Packs {
             .map_err(|what| BlockError::Damaged(format!("{}: {what}", block.place())))?;
         let loaded = Arc::new(raw);
         self.blocks.put((block.pack, block.number), &loaded);
+        held.insert(row, Loaded::clone(&loaded));
         Ok(loaded)
     }
 

@@ -8,7 +8,7 @@ use super::Packs;
 use super::blocks::BlockRow;
 use crate::files::OpenFile;
 use crate::pack::PackName;
-use crate::pack::format::{self, BlockEntry, HEADER_BYTES, TRAILER_BYTES};
+use crate::pack::format::{self, BlockEntry, HEADER_BYTES, TRAILER_BYTES, Trailer};
 
 /// Bytes that are read at once.
 const PIECE_BYTES: usize = 1024 * 1024;
@@ -60,6 +60,15 @@ impl Packs {
     }
 }
 
+impl Packs {
+    /// Returns where a file's index begins, which is where its blocks end; none where that cannot be read.
+    pub(super) fn index_offset(&self, name: PackName) -> Option<u64> {
+        let file = self.open(name).ok()?;
+        let length = file.length().ok()?;
+        trailer_of(&file, length).ok().map(|trailer| trailer.index_offset)
+    }
+}
+
 fn hash_of(file: &Arc<dyn OpenFile>, length: u64) -> Result<PackName, String> {
     let mut hasher = blake3::Hasher::new();
     let mut offset = 0;
@@ -75,18 +84,23 @@ fn hash_of(file: &Arc<dyn OpenFile>, length: u64) -> Result<PackName, String> {
     Ok(PackName(*hasher.finalize().as_bytes()))
 }
 
-fn entries_of(file: &Arc<dyn OpenFile>, length: u64) -> Result<Vec<BlockEntry>, String> {
-    let read = |offset: u64, into: &mut [u8]| {
-        file.read_at(offset, into).map_err(|error| format!("it cannot be read at byte {offset} ({error})"))
-    };
+fn read(file: &Arc<dyn OpenFile>, offset: u64, into: &mut [u8]) -> Result<(), String> {
+    file.read_at(offset, into).map_err(|error| format!("it cannot be read at byte {offset} ({error})"))
+}
+
+fn trailer_of(file: &Arc<dyn OpenFile>, length: u64) -> Result<Trailer, String> {
     let trailer_bytes = u64::try_from(TRAILER_BYTES).expect("a small number");
     let end = length.checked_sub(trailer_bytes).ok_or("it is cut off")?;
     let mut header = [0; 12];
     let mut trailer = [0; TRAILER_BYTES];
-    read(0, &mut header)?;
-    read(end, &mut trailer)?;
-    let trailer = format::read_ends(&header, &trailer, length).map_err(|error| error.to_string())?;
+    read(file, 0, &mut header)?;
+    read(file, end, &mut trailer)?;
+    format::read_ends(&header, &trailer, length).map_err(|error| error.to_string())
+}
+
+fn entries_of(file: &Arc<dyn OpenFile>, length: u64) -> Result<Vec<BlockEntry>, String> {
+    let trailer = trailer_of(file, length)?;
     let mut index = vec![0; trailer.index_bytes];
-    read(trailer.index_offset, &mut index)?;
+    read(file, trailer.index_offset, &mut index)?;
     format::read_index(&trailer, &index).map_err(|error| error.to_string())
 }

@@ -23,6 +23,7 @@ pub(in crate::sqlite) use self::prepare::prepare;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sqlite) enum Garbage {
     /// Only those of which something is to go.
+    #[cfg(test)]
     Keep,
     /// Those too that hold more bytes that nobody needs than bytes that somebody does: for collection.
     Half,
@@ -92,6 +93,7 @@ impl Rewrite {
     }
 
     /// Bytes of files that go, and of those that take their place.
+    #[cfg(test)]
     pub(in crate::sqlite) fn bytes(&self) -> (u64, u64) {
         (self.old.iter().map(|pack| pack.bytes).sum(), self.new.iter().map(|pack| pack.bytes).sum())
     }

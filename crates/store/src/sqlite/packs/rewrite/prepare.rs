@@ -28,7 +28,7 @@ pub(in crate::sqlite) fn prepare(
     policy: Policy,
 ) -> Result<Rewrite, StoreError> {
     let mut reader = store.pool.reader()?;
-    let survey = reader.within_read(|connection| survey(connection, gone, policy.garbage))?;
+    let survey = reader.within_read(|connection| survey((connection, store.packs), gone, policy.garbage))?;
     let mut writer = Writer {
         packs: store.packs,
         level: policy.level.unwrap_or(frame::LEVEL),

@@ -9,7 +9,9 @@ use rusqlite::Connection;
 use super::{Garbage, OldPack};
 use crate::error::StoreError;
 use crate::pack::PackName;
+use crate::pack::format::HEADER_BYTES;
 use crate::sqlite::failure::During;
+use crate::sqlite::packs::Packs;
 use crate::sqlite::packs::blocks::{BlockRow, block_rows};
 
 const SURVEYING: &str = "looking for packs to rewrite";
@@ -47,12 +49,12 @@ struct Known {
 
 /// Finds what is to be rewritten. The connection stands in one transaction.
 pub(super) fn survey(
-    connection: &Connection,
+    (connection, packs): (&Connection, &Packs),
     gone: &BTreeSet<i64>,
     garbage: Garbage,
 ) -> Result<Survey, StoreError> {
     let known = Known::read(connection, gone)?;
-    let wanted = known.packs_to_rewrite(connection, gone, garbage)?;
+    let wanted = known.packs_to_rewrite((connection, packs), gone, garbage)?;
     Ok(known.into_survey(wanted))
 }
 
@@ -105,7 +107,7 @@ impl Known {
 
     fn packs_to_rewrite(
         &self,
-        connection: &Connection,
+        (connection, packs): (&Connection, &Packs),
         gone: &BTreeSet<i64>,
         garbage: Garbage,
     ) -> Result<BTreeSet<i64>, StoreError> {
@@ -120,7 +122,7 @@ impl Known {
             }
         }
         for pack in &self.packs {
-            if self.is_heavy(pack, garbage) {
+            if self.is_heavy(packs, pack, garbage) {
                 wanted.insert(pack.row);
             }
         }
@@ -147,7 +149,7 @@ impl Known {
     }
 
     /// Says whether a pack holds so many bytes that nobody needs that it is written anew.
-    fn is_heavy(&self, pack: &OldPack, garbage: Garbage) -> bool {
+    fn is_heavy(&self, packs: &Packs, pack: &OldPack, garbage: Garbage) -> bool {
         let (mut stored, mut needed, mut untouched) = (0_u64, 0_u64, true);
         for (_, block) in self.blocks.values().filter(|(owner, _)| *owner == pack.row) {
             let bytes = u64::try_from(block.stored).unwrap_or(u64::MAX);
@@ -160,30 +162,21 @@ impl Known {
             untouched &= !self.is_changed(block);
         }
         match garbage {
+            #[cfg(test)]
             Garbage::Keep => false,
             Garbage::Half => needed.saturating_mul(2) < pack.bytes.saturating_sub(FRAME_BYTES),
             // A file may hold blocks that no row names: those of a packing that did not come to its end.
-            Garbage::All => !untouched || self.has_unnamed(pack, stored),
+            Garbage::All => !untouched || self.has_unnamed(packs, pack, stored),
         }
     }
 
     /// Says whether a file holds blocks that the database does not know.
-    fn has_unnamed(&self, pack: &OldPack, stored: u64) -> bool {
-        let last = self.blocks.values().filter(|(owner, _)| *owner == pack.row);
-        let next = last.map(|(_, block)| block.number + 1).max().unwrap_or(0);
-        let end = crate::pack::format::HEADER_BYTES + stored;
-        let named_all = u64::try_from(pack.blocks).is_ok_and(|blocks| blocks == next);
-        // The index of what is named takes little; more than that between the blocks and the end is a block.
-        let members: usize = self
-            .blocks
-            .values()
-            .filter(|(owner, _)| *owner == pack.row)
-            .map(|(_, block)| {
-                self.members.get(&block.row).map_or(0, Vec::len) * 10 + block.bases.len() * 32 + 80
-            })
-            .sum();
-        let index = u64::try_from(members).unwrap_or(u64::MAX).saturating_add(FRAME_BYTES);
-        !named_all || pack.bytes > end.saturating_add(index)
+    fn has_unnamed(&self, packs: &Packs, pack: &OldPack, stored: u64) -> bool {
+        let named = self.blocks.values().filter(|(owner, _)| *owner == pack.row);
+        let next = named.map(|(_, block)| block.number + 1).max().unwrap_or(0);
+        let has_gap = u64::try_from(pack.blocks).is_ok_and(|blocks| blocks != next);
+        // Where the file cannot be read there is nothing to write it anew from.
+        packs.index_offset(pack.name).map_or(has_gap, |index| index != HEADER_BYTES + stored)
     }
 
     fn into_survey(mut self, wanted: BTreeSet<i64>) -> Survey {
