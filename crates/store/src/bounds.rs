@@ -6,8 +6,8 @@ use stemmata_model::Sighting;
 
 use crate::error::StoreError;
 use crate::seam::{
-    ANCHORS_MAX, BATCH_WRITES_MAX, CURSOR_BYTES_MAX, MERGED_RECORDS_MAX, PAGE_ROWS_MAX, PART_BYTES_MAX,
-    PARTS_MAX, Page,
+    ANCHORS_MAX, BATCH_WRITES_MAX, CURSOR_BYTES_MAX, HOLE_BYTES_MAX, MERGED_RECORDS_MAX, PAGE_ROWS_MAX,
+    PART_BYTES_MAX, PARTS_MAX, Page,
 };
 use crate::write::{Annotation, ContentPart, Session, Write};
 
@@ -49,6 +49,7 @@ fn check_write(write: &Write) -> Result<(), StoreError> {
     match write {
         Write::Content(content) => check_parts(content.parts()),
         Write::Commit(_) | Write::Link(_) | Write::Unlink(_) | Write::Cover { .. } => Ok(()),
+        Write::Hole(hole) => check_hole(hole.artifact_bytes.max(hole.native_bytes)),
         Write::Anchors { hashes, .. } => check_anchors(hashes),
         Write::Sighting { sighting, .. } => check_sighting(sighting),
         Write::Session(session) => check_session(session),
@@ -64,6 +65,13 @@ fn check_write(write: &Write) -> Result<(), StoreError> {
             records.iter().try_for_each(|record| check_annotation(&record.change))
         }
     }
+}
+
+fn check_hole(bytes: u64) -> Result<(), StoreError> {
+    if bytes <= HOLE_BYTES_MAX {
+        return Ok(());
+    }
+    Err(StoreError::Bound { what: "bytes of a content of a hole", value: bytes, bound: HOLE_BYTES_MAX })
 }
 
 fn check_parts(parts: &[ContentPart]) -> Result<(), StoreError> {

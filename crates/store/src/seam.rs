@@ -34,6 +34,9 @@ pub const DEPTH_MAX: u64 = 100_000;
 /// Rows that one page of a listing holds at most.
 pub const PAGE_ROWS_MAX: usize = 10_000;
 
+/// Bytes that a content of one `Write::Hole` had at most: sums over a chain stay within 63 bits.
+pub const HOLE_BYTES_MAX: u64 = 1 << 40;
+
 /// Hashes of one `Write::Anchors`, and of one look-up, at most.
 pub const ANCHORS_MAX: usize = 1_024;
 

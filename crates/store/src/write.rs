@@ -69,6 +69,21 @@ pub struct NewCommit {
     pub counts: Counts,
 }
 
+/// A commit to store without its contents, which were forgotten elsewhere: its children can be stored then.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewHole {
+    /// What is hashed. The parent must be stored or stand earlier in the batch; the artifacts need not.
+    pub core: CommitCore,
+    /// The redaction rules that the bytes went through.
+    pub rules: RulesHash,
+    /// Derived counts.
+    pub counts: Counts,
+    /// Bytes that the artifact had, at most [`HOLE_BYTES_MAX`](crate::HOLE_BYTES_MAX).
+    pub artifact_bytes: u64,
+    /// Bytes that the native artifact had, as many at most; without one it means nothing.
+    pub native_bytes: u64,
+}
+
 /// Where a session lives: one transcript on one machine.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionKey {
@@ -227,6 +242,10 @@ pub enum Write {
     /// Stores a commit. Already there: closes it where it was provisional, else nothing happens. One that was
     /// forgotten is refused as `Forgotten`, whether its hole is still there or not.
     Commit(NewCommit),
+    /// Stores a commit as a hole: its row, and of contents that are not here only hash and length. Where the commit is
+    /// here, whole or as a hole, nothing happens. It holds nothing, so one that was forgotten is not refused, and
+    /// the forgetting stands.
+    Hole(Box<NewHole>),
     /// Marks a provisional commit as covered by others of the same transcript; any other commit is left alone.
     Cover {
         /// The provisional commit.

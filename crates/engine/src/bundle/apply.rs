@@ -69,6 +69,8 @@ pub struct BundleImported {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     New,
+    /// It is a hole in the bundle and not here at all: it is stored as one.
+    NewHole,
     Known,
     /// It is here as a hole and stays one; what continues it can be stored.
     Hole,
@@ -102,7 +104,7 @@ impl Engine {
         };
         let mut result = BundleImported {
             summary: checked.summary.clone(),
-            new_commits: count(Fate::New),
+            new_commits: count(Fate::New) + count(Fate::NewHole),
             known_commits: count(Fate::Known),
             skipped_commits: count(Fate::Skipped) + count(Fate::Hole),
             sessions: 0,
@@ -174,16 +176,25 @@ fn fates(store: &dyn Store, commits: &[CheckedCommit]) -> Result<Vec<Fate>> {
         let forgotten: BTreeSet<Tombstone> = store.tombstones(&asked)?.into_iter().collect();
         for commit in page {
             let is_forgotten = forgotten.contains(&Tombstone::Commit(commit.id));
+            let is_empty = commit.closure == Closure::Forgotten;
             fates.push(match store.commit(commit.id)? {
-                Some(stored) if stored.closure == Closure::Forgotten => Fate::Hole,
+                Some(stored) if stored.closure == Closure::Forgotten => match (is_forgotten, is_empty) {
+                    (true, _) => Fate::Hole,
+                    (false, true) => Fate::Known,
+                    // Who gave us the hole had been told to forget it, and we were not.
+                    (false, false) => Fate::New,
+                },
                 Some(_) => Fate::Known,
                 None => {
                     let is_cut = match commit.parent {
                         Some(CommitRef::Number(parent)) => at(&fates, parent) == Some(&Fate::Skipped),
                         Some(CommitRef::Id(_)) | None => false,
                     };
-                    let is_empty = commit.closure == Closure::Forgotten;
-                    if is_cut || is_forgotten || is_empty { Fate::Skipped } else { Fate::New }
+                    match (is_cut, is_empty, is_forgotten) {
+                        (true, _, _) | (false, false, true) => Fate::Skipped,
+                        (false, true, _) => Fate::NewHole,
+                        (false, false, false) => Fate::New,
+                    }
                 }
             });
         }

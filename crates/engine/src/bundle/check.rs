@@ -264,9 +264,12 @@ impl Checker<'_> {
                 }
                 ContentRef::Literal(_) | ContentRef::Composed(_) => false,
             };
-            if is_forgotten && row.closure != Closure::Forgotten {
-                return Err(Malformed(format!("{} has no bytes, though it was not forgotten", row.id)));
-            }
+            let reason = match (is_forgotten, row.closure == Closure::Forgotten) {
+                (true, false) => "has no bytes, though it was not forgotten",
+                (false, true) => "has bytes, though it was forgotten",
+                (true, true) | (false, false) => continue,
+            };
+            return Err(Malformed(format!("{} {reason}", row.id)));
         }
         Ok(())
     }

@@ -41,6 +41,8 @@ pub(super) struct Packer {
     pub(super) had: HashSet<ArtifactId>,
     pub(super) done: Packed,
     known: HashMap<ArtifactId, ContentRef>,
+    /// Contents of holes.
+    forgotten: HashMap<ArtifactId, ContentRef>,
     /// Ranges of literal contents that are not in the bundle as a whole, by content and offset.
     ranges: BTreeMap<(ArtifactId, u64), (u64, ContentRef)>,
     lengths: Vec<usize>,
@@ -59,9 +61,10 @@ impl Packer {
             || self.named.len() >= LISTS_BYTES_FULL
     }
 
-    /// Adds a content whose bytes were forgotten, unless it is there.
+    /// Adds a content of a hole, unless it is there. Other commits may have the same content with its bytes: theirs
+    /// is another row.
     pub(super) fn add_forgotten(&mut self, store: &dyn Store, id: ArtifactId) -> Result<ContentRef> {
-        if let Some(known) = self.known.get(&id) {
+        if let Some(known) = self.forgotten.get(&id) {
             return Ok(*known);
         }
         let length = store.content_length(id)?.ok_or(StoreError::ContentMissing(id))?;
@@ -137,7 +140,8 @@ impl Packer {
         self.named_rows += 1;
         let number = ContentRef::Named(self.done.named);
         self.done.named += 1;
-        self.known.insert(row.hash, number);
+        let rows = if row.is_forgotten { &mut self.forgotten } else { &mut self.known };
+        rows.insert(row.hash, number);
         number
     }
 

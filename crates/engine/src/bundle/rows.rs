@@ -6,7 +6,7 @@ use stemmata_model::{
     ArtifactId, Closure, CommitId, CommitType, Counts, FormatId, NAME_BYTES_MAX, RulesHash, Template,
     Timestamp,
 };
-use stemmata_store::{PART_BYTES_MAX, PARTS_MAX};
+use stemmata_store::{HOLE_BYTES_MAX, PART_BYTES_MAX, PARTS_MAX};
 
 use super::bytes::{Malformed, Take, put_length, put_number, put_signed, put_text};
 
@@ -294,7 +294,9 @@ pub(super) fn take_named(take: &mut Take<'_>) -> Result<NamedRow, Malformed> {
         1 => true,
         _ => return Err(Malformed::new("a content has flags that there are not")),
     };
-    Ok(NamedRow { hash: take.artifact()?, length: take.number()?, is_forgotten })
+    let hash = take.artifact()?;
+    let bound = if is_forgotten { HOLE_BYTES_MAX } else { u64::MAX };
+    Ok(NamedRow { hash, length: take.count("bytes of a content", bound)?, is_forgotten })
 }
 
 /// Reads the lengths of a block's contents; what is left in `take` are their bytes.

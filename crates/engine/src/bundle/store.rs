@@ -8,7 +8,7 @@ use stemmata_model::{ArtifactId, Closure, CommitCore, CommitId, RulesHash};
 use stemmata_store::maintain::forget::Tombstone;
 use stemmata_store::{
     AuditRecord, BATCH_WRITES_MAX, BatchOutcome, ContentPart, Link, MERGED_RECORDS_MAX, NewCommit,
-    NewContent, Session, SessionOrigin, Store, Write,
+    NewContent, NewHole, Session, SessionOrigin, Store, Write,
 };
 
 use super::apply::{BundleImportOptions, BundleImported, Fate, Taken};
@@ -171,7 +171,7 @@ impl<'a> Applier<'a> {
             let number = self.counts[2];
             self.counts[2] += 1;
             match at(self.taken.fates, number) {
-                Some(Fate::New) => self.commit(row)?,
+                Some(Fate::New | Fate::NewHole) => self.commit(row)?,
                 Some(Fate::Known) => self.close(&row)?,
                 Some(Fate::Hole | Fate::Skipped) => {}
                 None => return changed(),
@@ -202,8 +202,23 @@ impl<'a> Applier<'a> {
             return changed();
         }
         let rules = row.kind.rules;
+        if row.closure == Closure::Forgotten {
+            let artifact_bytes = self.bytes_of_hole(row.artifact)?;
+            let native_bytes = row.native.map_or(Ok(0), |native| self.bytes_of_hole(native))?;
+            let hole = NewHole { core, rules, counts: row.counts, artifact_bytes, native_bytes };
+            return self.push(Write::Hole(Box::new(hole)));
+        }
         self.result.other_rules_commits += u64::from(rules != self.rules && rules != RulesHash::NONE);
         self.push(Write::Commit(NewCommit { core, rules, closure: row.closure, counts: row.counts }))
+    }
+
+    fn bytes_of_hole(&self, of: ContentRef) -> std::result::Result<u64, Fault> {
+        match of {
+            ContentRef::Named(number) => {
+                at(&self.taken.checked.named, number).map_or_else(changed, |own| Ok(own.length))
+            }
+            ContentRef::Literal(_) | ContentRef::Composed(_) => changed(),
+        }
     }
 
     /// Passes on that a commit which is here provisionally is more than that elsewhere.
@@ -230,7 +245,8 @@ impl<'a> Applier<'a> {
     fn resolve(&self, of: CommitRef) -> std::result::Result<Option<CommitId>, Fault> {
         match of {
             CommitRef::Number(number) => {
-                let is_taken = matches!(at(self.taken.fates, number), Some(Fate::New | Fate::Known));
+                let is_taken =
+                    matches!(at(self.taken.fates, number), Some(Fate::New | Fate::NewHole | Fate::Known));
                 Ok(at(&self.taken.checked.commits, number).filter(|_| is_taken).map(|commit| commit.id))
             }
             CommitRef::Id(id) => Ok(self.store.commit(id)?.map(|commit| commit.id)),

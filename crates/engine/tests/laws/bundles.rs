@@ -11,7 +11,8 @@ use stemmata_engine::{
 use stemmata_model::{Commit, CommitId, NoteCode, Principal, Sighting, Timestamp};
 use stemmata_store::maintain::forget::Forget;
 use stemmata_store::{
-    Annotations, AuditRecord, Link, MemoryStore, Page, Session, SessionFilter, Store, StoreIdentity,
+    Annotations, AuditRecord, Link, MemoryStore, Page, Session, SessionFilter, SessionKey, Store,
+    StoreIdentity,
 };
 use stemmata_testkit::claude::ClaudeSession;
 use stemmata_testkit::faulty::{Fault, FaultyStore};
@@ -68,6 +69,19 @@ pub(crate) fn told(engine: &Engine) -> Told {
         said,
         commits: commits.into_iter().map(|commit| (commit.clone(), seen(commit.id))).collect(),
         sessions: store.sessions(&SessionFilter::default(), page).expect("sessions"),
+    }
+}
+
+fn forgetting(sessions: Vec<SessionKey>) -> Forget {
+    Forget {
+        unroot: Vec::new(),
+        cut: Vec::new(),
+        sessions,
+        even_sighted: true,
+        even_pinned: true,
+        at: Timestamp::EPOCH,
+        by: Principal::new("ann").expect("a name"),
+        dry_run: false,
     }
 }
 
@@ -208,6 +222,43 @@ proptest! {
     }
 
     #[test]
+    fn a_hole_travels_with_what_continues_it(seed in 0..10_000_u64, place in 0..100_usize) {
+        let folder = Folder::new();
+        let engine = history(seed, &folder);
+        let (whole, _) = export(&engine, &BundleSelection::All, &[]);
+        let complete = told(&engine);
+        let all = engine.store().commits_after(None, usize::MAX).expect("commits");
+        let cut = vec![all[place % all.len()].id];
+        let wish = Forget { cut, ..forgetting(Vec::new()) };
+        engine.store().forget(&wish).expect("forgotten");
+        let (bundle, done) = export(&engine, &BundleSelection::All, &[]);
+        let other = other();
+        let taken = take(&other, &bundle);
+        prop_assert!(taken.summary.forgotten > 0);
+        prop_assert_eq!((taken.new_commits, taken.skipped_commits, taken.links_left_out), (done.commits, 0, 0));
+        prop_assert_eq!(told(&other), told(&engine));
+        prop_assert_eq!(damages(other.store()), Vec::<String>::new());
+        for commit in &all {
+            let read = |engine: &Engine| {
+                let mut bytes = Vec::new();
+                engine.native(commit.id, &mut bytes).map(|_| bytes).map_err(|error| error.to_string())
+            };
+            prop_assert_eq!(read(&other), read(&engine));
+        }
+        prop_assert!(export(&other, &BundleSelection::All, &[]).0 == bundle);
+        let again = take(&other, &bundle);
+        prop_assert_eq!((again.new_commits, again.skipped_commits, again.notes.len()), (0, 0, 0));
+        // Who was told to forget keeps the hole, who only heard of it has the commit as soon as somebody gives it.
+        take(&engine, &whole);
+        prop_assert_eq!(told(&engine).commits, told(&other).commits);
+        take(&other, &whole);
+        prop_assert_eq!(told(&other).commits, complete.commits);
+        prop_assert_eq!(damages(other.store()), Vec::<String>::new());
+        take(&other, &bundle);
+        prop_assert_eq!(told(&other).said, complete.said, "a hole takes nothing away");
+    }
+
+    #[test]
     fn two_stores_that_exchange_bundles_know_the_same(one in 0..5_000_u64, two in 0..5_000_u64) {
         let (first, second) = (Folder::new(), Folder::new());
         let ann = history(one, &first);
@@ -297,16 +348,7 @@ fn what_was_forgotten_does_not_come_back_in_a_bundle() {
     let (bundle, _) = export(&engine, &BundleSelection::All, &[]);
     let gone_tip = gone.tip.expect("a tip");
     let ids: Vec<CommitId> = chain(&engine, gone_tip).iter().map(|commit| commit.id).collect();
-    let wish = Forget {
-        unroot: ids.clone(),
-        cut: Vec::new(),
-        sessions: vec![gone.key.clone()],
-        even_sighted: true,
-        even_pinned: true,
-        at: Timestamp::EPOCH,
-        by: Principal::new("ann").expect("a name"),
-        dry_run: false,
-    };
+    let wish = Forget { unroot: ids.clone(), ..forgetting(vec![gone.key.clone()]) };
     engine.store().forget(&wish).expect("forgotten");
     assert!(engine.store().commit(gone_tip).expect("a read").is_none());
     let before = told(&engine);

@@ -2,7 +2,7 @@
 //!
 //! Whether anything is left in a file is each backend's own test.
 
-use stemmata_model::{Closure, CommitId, TicketId, artifact_id};
+use stemmata_model::{Closure, Commit, CommitId, TicketId, artifact_id};
 
 use super::Make;
 use super::builders::{
@@ -13,8 +13,10 @@ use super::chains::load;
 use super::transactions::verify_is_clean;
 use crate::error::StoreError;
 use crate::maintain::forget::{Forget, Forgotten, Keep, Kept, Tombstone};
-use crate::seam::{Store, TipFilter};
-use crate::write::{Annotation, ContentPart, Link, LinkKind, NewContent, SessionKey, SessionOrigin, Write};
+use crate::seam::{HOLE_BYTES_MAX, Store, TipFilter};
+use crate::write::{
+    Annotation, ContentPart, Link, LinkKind, NewCommit, NewContent, NewHole, SessionKey, SessionOrigin, Write,
+};
 
 pub(super) fn wish(unroot: &[CommitId], cut: &[CommitId], sessions: &[SessionKey]) -> Forget {
     Forget {
@@ -189,6 +191,67 @@ pub fn check_holes(make: Make<'_>) {
     assert_eq!(bytes_of(&*store, load(&*store, own).core.artifact), b"hole 1\n");
     assert_eq!(load(&*store, ids[1]).closure, Closure::Forgotten);
     verify_is_clean(&*store);
+}
+
+/// A commit of which only the row is known can be stored and continued; it destroys nothing and brings nothing back.
+///
+/// # Panics
+/// Where it has bytes, takes some away, or is more than a hole.
+pub fn check_new_holes(make: Make<'_>) {
+    let (whole, store) = (make(), make());
+    let ids = chain(&*whole, "far", 3);
+    let cores: Vec<NewHole> = ids.iter().map(|id| hole_of(&load(&*whole, *id))).collect();
+    let hole = |place: usize| Write::Hole(Box::new(cores[place].clone()));
+    assert!(matches!(refused(&*store, vec![hole(1)]), StoreError::ParentMissing { .. }));
+    let long = NewHole { artifact_bytes: HOLE_BYTES_MAX + 1, ..cores[0].clone() };
+    assert!(matches!(refused(&*store, vec![Write::Hole(Box::new(long))]), StoreError::Bound { .. }));
+    write(&*store, vec![hole(0), hole(1)]);
+    write(&*store, vec![hole(0)]);
+    let stored = load(&*store, ids[1]);
+    assert_eq!(stored, Commit { closure: Closure::Forgotten, ..load(&*whole, ids[1]) });
+    let error = store.read_content(stored.core.artifact, None, &mut |_| Ok(())).expect_err("no bytes");
+    assert!(matches!(error, StoreError::ContentForgotten(id) if id == stored.core.artifact), "{error}");
+    assert_eq!(store.tips(&TipFilter::default(), ALL).expect("a read"), [], "a hole is no tip");
+    let child = put(&*store, Some(ids[1]), "far 2 here\n", 99);
+    assert_eq!(load(&*store, child).cumulative_bytes, stored.cumulative_bytes + 11);
+    verify_is_clean(&*store);
+
+    // Who has it keeps it, and who gets it has a hole no more.
+    write(&*whole, vec![hole(2)]);
+    assert_eq!(load(&*whole, ids[2]).closure, Closure::Closed);
+    let same = put(&*store, None, "far 0\n", at(0).as_micros());
+    assert_eq!(bytes_of(&*store, load(&*store, same).core.artifact), b"far 0\n");
+
+    // What was forgotten may be a hole, and stays forgotten.
+    let all = Forget { even_sighted: true, ..wish(&ids, &[], &[]) };
+    assert_eq!(forget(&*whole, &all).removed.len(), 3);
+    write(&*whole, vec![hole(0), hole(1)]);
+    assert_eq!(load(&*whole, ids[1]).closure, Closure::Forgotten);
+    let content = Write::Content(NewContent::literal(b"far 0\n".to_vec()));
+    let again = NewCommit {
+        core: cores[0].core.clone(),
+        rules: cores[0].rules,
+        closure: Closure::Closed,
+        counts: cores[0].counts,
+    };
+    assert!(matches!(refused(&*whole, vec![content, Write::Commit(again)]), StoreError::Forgotten(_)));
+    // A hole holds nothing: bytes that it shared with another commit go with that one.
+    let other = put(&*whole, None, "far 1\n", 500);
+    let artifact = load(&*whole, other).core.artifact;
+    assert_eq!(bytes_of(&*whole, artifact), b"far 1\n");
+    forget(&*whole, &Forget { even_sighted: true, ..wish(&[other], &[], &[]) });
+    whole.read_content(artifact, None, &mut |_| Ok(())).expect_err("nobody needs its bytes");
+    verify_is_clean(&*whole);
+}
+
+fn hole_of(commit: &Commit) -> NewHole {
+    NewHole {
+        core: commit.core.clone(),
+        rules: commit.rules,
+        counts: commit.counts,
+        artifact_bytes: commit.native_bytes,
+        native_bytes: commit.native_bytes,
+    }
 }
 
 /// What was forgotten is not taken in again, until somebody takes that back.

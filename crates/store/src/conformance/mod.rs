@@ -25,8 +25,8 @@ pub use contents::{
     check_contents, check_parts, check_ranges, check_sinks, check_slices, check_slices_of_slices,
 };
 pub use forget::{
-    check_copied_out, check_forget, check_forget_ends, check_forget_keeps, check_holes, check_refilled,
-    check_session_tombstones, check_tombstones,
+    check_copied_out, check_forget, check_forget_ends, check_forget_keeps, check_holes, check_new_holes,
+    check_refilled, check_session_tombstones, check_tombstones,
 };
 pub use lookups::{check_prefixes, check_resolve, check_walks};
 pub use metadata::{
@@ -106,6 +106,7 @@ fn run_maintenance(make: Make<'_>) {
         check_forget_keeps,
         check_forget_ends,
         check_holes,
+        check_new_holes,
         check_tombstones,
         check_copied_out,
         check_session_tombstones,

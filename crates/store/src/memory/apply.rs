@@ -13,7 +13,7 @@ use crate::maintain::forget::Tombstone;
 use crate::merge::{merged_annotations, standing_records};
 use crate::seam::{BatchOutcome, DEPTH_MAX};
 use crate::write::{
-    Annotation, Annotations, AuditRecord, Link, NewCommit, Placement, Session, SessionOrigin, Write,
+    Annotation, Annotations, AuditRecord, Link, NewCommit, NewHole, Placement, Session, SessionOrigin, Write,
 };
 
 pub(super) fn apply(state: &mut State, write: Write, outcome: &mut BatchOutcome) -> Result<(), StoreError> {
@@ -28,6 +28,7 @@ pub(super) fn apply(state: &mut State, write: Write, outcome: &mut BatchOutcome)
             Ok(())
         }
         Write::Commit(new) => commit(state, new, outcome),
+        Write::Hole(new) => hole(state, *new, outcome),
         Write::Cover { commit } => cover(state, commit),
         Write::Sighting { commit, sighting } => see(state, commit, *sighting),
         Write::Session(session) => upsert_session(state, *session),
@@ -77,25 +78,54 @@ fn commit(state: &mut State, new: NewCommit, outcome: &mut BatchOutcome) -> Resu
         }
         return Ok(());
     }
-    let (depth, before_bytes) = match new.core.parent {
-        None => (0, 0),
-        Some(parent) => match state.commits.get(&parent) {
-            Some(commit) => {
-                let before = (commit.depth + 1, commit.cumulative_bytes);
-                state.condemned.remove(&parent);
-                before
-            }
-            None => return Err(StoreError::ParentMissing { commit: id, parent }),
-        },
-    };
-    if depth >= DEPTH_MAX {
-        return Err(StoreError::Bound { what: "commits of a chain", value: depth + 1, bound: DEPTH_MAX });
-    }
+    let (depth, before_bytes) = beginning(state, id, new.core.parent)?;
     has_bytes(state, new.core.artifact)?;
+    let native = new.core.native_artifact();
+    has_bytes(state, native)?;
+    add(state, new, (depth, before_bytes))?;
+    outcome.new_commits += 1;
+    Ok(())
+}
+
+/// Stores a commit without its contents, unless it is here.
+fn hole(state: &mut State, hole: NewHole, outcome: &mut BatchOutcome) -> Result<(), StoreError> {
+    let id = hole.core.id();
+    state.condemned.remove(&id);
+    if state.commits.contains(&id) {
+        return Ok(());
+    }
+    let before = beginning(state, id, hole.core.parent)?;
+    let native = hole.core.native.map(|native| (native, hole.native_bytes));
+    for (content, length) in std::iter::once((hole.core.artifact, hole.artifact_bytes)).chain(native) {
+        state.orphans.remove(&content);
+        if !state.contents.contains(&content) {
+            state.contents.put(content, Content::Forgotten { length });
+            outcome.new_contents += 1;
+        }
+    }
+    let (core, rules, counts) = (hole.core, hole.rules, hole.counts);
+    add(state, NewCommit { core, rules, closure: Closure::Forgotten, counts }, before)?;
+    outcome.new_commits += 1;
+    Ok(())
+}
+
+/// Returns the depth of a commit that is not here, and the bytes of all before it.
+fn beginning(state: &mut State, id: CommitId, parent: Option<CommitId>) -> Result<(u64, u64), StoreError> {
+    let Some(parent) = parent else { return Ok((0, 0)) };
+    let commit = state.commits.get(&parent).ok_or(StoreError::ParentMissing { commit: id, parent })?;
+    let before = (commit.depth + 1, commit.cumulative_bytes);
+    state.condemned.remove(&parent);
+    if before.0 >= DEPTH_MAX {
+        return Err(StoreError::Bound { what: "commits of a chain", value: before.0 + 1, bound: DEPTH_MAX });
+    }
+    Ok(before)
+}
+
+fn add(state: &mut State, new: NewCommit, (depth, before_bytes): (u64, u64)) -> Result<(), StoreError> {
+    let id = new.core.id();
     let native = new.core.native_artifact();
     let native_bytes =
         state.contents.get(&native).map(Content::length).ok_or(StoreError::ContentMissing(native))?;
-    has_bytes(state, native)?;
     let order = state.order();
     if let Some(parent) = new.core.parent {
         state.children.put((parent, order), id);
@@ -111,7 +141,6 @@ fn commit(state: &mut State, new: NewCommit, outcome: &mut BatchOutcome) -> Resu
         cumulative_bytes: before_bytes.saturating_add(native_bytes),
     };
     state.commits.put(id, commit);
-    outcome.new_commits += 1;
     Ok(())
 }
 

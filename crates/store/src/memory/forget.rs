@@ -302,7 +302,8 @@ fn hole(state: &mut State, id: CommitId) {
     unanchor(state, &|anchored| anchored == id);
 }
 
-/// Gives up contents and what they were made of, unless a commit names them.
+/// Gives up contents and what they were made of, unless a commit names them. Those that only holes name keep their hash
+/// and length.
 pub(super) fn give_up(
     state: &mut State,
     candidates: BTreeSet<ArtifactId>,

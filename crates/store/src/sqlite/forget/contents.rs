@@ -80,8 +80,8 @@ pub(in crate::sqlite) fn all_commits(
     Ok(())
 }
 
-/// Gives up contents and what they were made of, unless a commit names them. Those of `emptied`, which holes name, keep
-/// their hash and length.
+/// Gives up contents and what they were made of, unless a commit names them. Those that only holes name keep their hash
+/// and length.
 pub(in crate::sqlite) fn give_up(
     (connection, packs): (&Connection, &Packs),
     candidates: BTreeSet<i64>,

@@ -3,7 +3,7 @@
 //! Where they were seen is in `places`.
 
 use rusqlite::{OptionalExtension, params};
-use stemmata_model::{ArtifactId, Closure, CommitId};
+use stemmata_model::{ArtifactId, Closure, CommitCore, CommitId};
 
 use super::Transaction;
 use crate::error::StoreError;
@@ -33,36 +33,46 @@ impl Transaction<'_> {
         if let Some(known) = self.find_commit(id)? {
             return self.store_again(id, known, new);
         }
-        let parent = match new.core.parent {
-            None => None,
-            Some(parent) => {
-                Some(self.find_commit(parent)?.ok_or(StoreError::ParentMissing { commit: id, parent })?)
-            }
-        };
-        let (depth, before_bytes) =
-            parent.map_or((0, 0), |parent| (parent.depth + 1, parent.cumulative_bytes));
-        if depth >= DEPTH_MAX {
-            return Err(StoreError::Bound { what: "commits of a chain", value: depth + 1, bound: DEPTH_MAX });
-        }
+        let parent = self.parent_of(id, &new.core)?;
+        let (depth, before_bytes) = beginning(parent);
         let artifact = self.need_content(new.core.artifact)?;
         let native = new.core.native.map(|native| self.need_content(native)).transpose()?;
         let native_bytes = native.unwrap_or(artifact).length;
-        let known = self.insert_commit(
-            id,
-            new,
-            Rows {
-                parent: parent.map(|parent| parent.row),
-                artifact: artifact.row,
-                native: native.map(|native| native.row),
-            },
-            Figures {
-                native_bytes,
-                cumulative_bytes: before_bytes.saturating_add(native_bytes),
-                depth,
-                counts: new.counts,
-                restated_entries: state::restated_entries(new.core.commit_type),
-            },
-        )?;
+        let rows = Rows {
+            parent: parent.map(|parent| parent.row),
+            artifact: artifact.row,
+            native: native.map(|native| native.row),
+        };
+        let figures = Figures {
+            native_bytes,
+            cumulative_bytes: before_bytes.saturating_add(native_bytes),
+            depth,
+            counts: new.counts,
+            restated_entries: state::restated_entries(new.core.commit_type),
+        };
+        self.add_commit((id, new), rows, figures, parent)
+    }
+
+    /// Returns what a commit that is not here continues.
+    pub(super) fn parent_of(&mut self, id: CommitId, core: &CommitCore) -> Result<Option<Known>, StoreError> {
+        let Some(parent) = core.parent else { return Ok(None) };
+        let known = self.find_commit(parent)?.ok_or(StoreError::ParentMissing { commit: id, parent })?;
+        if known.depth + 1 >= DEPTH_MAX {
+            let value = known.depth + 2;
+            return Err(StoreError::Bound { what: "commits of a chain", value, bound: DEPTH_MAX });
+        }
+        Ok(Some(known))
+    }
+
+    /// Adds the row of a commit; what it continues is a tip no more.
+    pub(super) fn add_commit(
+        &mut self,
+        (id, new): (CommitId, &NewCommit),
+        rows: Rows,
+        figures: Figures,
+        parent: Option<Known>,
+    ) -> Result<(), StoreError> {
+        let known = self.insert_commit(id, new, rows, figures)?;
         if let Some(parent) = parent {
             self.execute(
                 "UPDATE commits SET tip = 0 WHERE row = ?1 AND tip = 1",
@@ -170,7 +180,7 @@ impl Transaction<'_> {
             Kind { format: new.core.format.clone(), template: new.core.template.clone(), rules: new.rules };
         let kind = self.memory.kinds.row_of(self.connection, &kind)?;
         let created_at = new.core.created_at.as_micros();
-        let tip = new.closure != Closure::Covered;
+        let tip = !matches!(new.closure, Closure::Covered | Closure::Forgotten);
         let values = params![
             id.to_bytes(),
             rows.parent,
@@ -196,8 +206,13 @@ impl Transaction<'_> {
 
 /// What a new commit refers to.
 #[derive(Clone, Copy)]
-struct Rows {
-    parent: Option<i64>,
-    artifact: i64,
-    native: Option<i64>,
+pub(super) struct Rows {
+    pub(super) parent: Option<i64>,
+    pub(super) artifact: i64,
+    pub(super) native: Option<i64>,
+}
+
+/// Returns the depth of a commit that continues another one, and the bytes of all before it.
+pub(super) fn beginning(parent: Option<Known>) -> (u64, u64) {
+    parent.map_or((0, 0), |parent| (parent.depth + 1, parent.cumulative_bytes))
 }

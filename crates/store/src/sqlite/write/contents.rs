@@ -75,31 +75,32 @@ impl Transaction<'_> {
 
     /// Gives a forgotten content its bytes back, for who has them and was not told to forget them.
     fn fill_content(&mut self, id: ArtifactId, known: Known, parts: &[Part]) -> Result<i64, StoreError> {
-        let filled = Known { is_forgotten: false, ..known };
         if let [Part::Literal(literal)] = parts
             && literal.hash == id
         {
             return self.fill_literal(literal, known).map(|known| known.row);
         }
-        let (pieces, _) = self.compose(parts)?;
+        let (pieces, length) = self.compose(parts)?;
         // A part of it may be the whole: then it is filled by now.
         if self.find_content(id)?.is_some_and(|known| known.is_forgotten) {
             self.refer(&pieces)?;
             self.execute(
-                "UPDATE content SET coding = ?2, dictionary = NULL, bytes = ?3 WHERE row = ?1",
-                params![known.row, Coding::Composed.number(), pieces::encode(&pieces)],
+                "UPDATE content SET coding = ?2, dictionary = NULL, bytes = ?3, length = ?4 WHERE row = ?1",
+                params![known.row, Coding::Composed.number(), pieces::encode(&pieces), length.cast_signed()],
                 "filling a content",
             )?;
-            self.memory.contents.put(id, filled);
+            self.memory.contents.put(id, Known { row: known.row, length, is_forgotten: false });
         }
         Ok(known.row)
     }
 
     fn fill_literal(&mut self, literal: &Literal, known: Known) -> Result<Known, StoreError> {
-        let filled = Known { is_forgotten: false, ..known };
+        // The length of a hole's content is what somebody else said of it; now it is known.
+        let filled = Known { row: known.row, length: literal.length, is_forgotten: false };
+        let (coding, length) = (literal.coding, literal.length.cast_signed());
         self.execute(
-            "UPDATE content SET coding = ?2, dictionary = ?3, bytes = ?4 WHERE row = ?1",
-            params![known.row, literal.coding.number(), literal.coding.dictionary(), literal.stored],
+            "UPDATE content SET coding = ?2, dictionary = ?3, bytes = ?4, length = ?5 WHERE row = ?1",
+            params![known.row, coding.number(), coding.dictionary(), literal.stored, length],
             "filling a content",
         )?;
         self.memory.contents.put(literal.hash, filled);
@@ -194,6 +195,23 @@ impl Transaction<'_> {
         self.outcome.new_contents += 1;
         self.outcome.new_bytes += literal.length;
         self.outcome.stored_bytes += u64::try_from(literal.stored.len()).expect("a length fits 64 bits");
+        Ok(known)
+    }
+
+    /// Stores that there was a content of which only hash and length are known.
+    pub(super) fn insert_forgotten(&mut self, id: ArtifactId, length: u64) -> Result<Known, StoreError> {
+        let none: Option<i64> = None;
+        let nothing: &[u8] = &[];
+        let row = self.insert_content(params![
+            id.as_bytes(),
+            length.cast_signed(),
+            Coding::Forgotten.number(),
+            none,
+            nothing
+        ])?;
+        let known = Known { row, length, is_forgotten: true };
+        self.memory.contents.put(id, known);
+        self.outcome.new_contents += 1;
         Ok(known)
     }
 

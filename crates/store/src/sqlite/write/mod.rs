@@ -6,6 +6,7 @@ mod anchors;
 mod annotations;
 mod commits;
 mod contents;
+mod holes;
 mod merge;
 mod places;
 
@@ -228,6 +229,7 @@ impl Transaction<'_> {
                 }
                 Ok(())
             }
+            Write::Hole(hole) => self.store_hole(hole),
             Write::Cover { commit } => self.cover(*commit),
             Write::Sighting { commit, sighting } => self.see(*commit, sighting),
             Write::Session(session) => self.upsert_session(session),
