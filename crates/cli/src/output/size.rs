@@ -22,7 +22,7 @@ pub(crate) fn plural(count: usize, word: &str) -> String {
 pub(crate) fn many(count: u64, word: &str) -> String {
     let ending = if count == 1 { "" } else { "s" };
     let word = match word.strip_suffix('y') {
-        Some(stem) if count != 1 => format!("{stem}ie"),
+        Some(stem) if count != 1 && !stem.ends_with(['a', 'e', 'o', 'u']) => format!("{stem}ie"),
         _ => word.to_owned(),
     };
     format!("{} {word}{ending}", grouped(count))
@@ -100,6 +100,7 @@ mod tests {
             (0, "commit", "0 commits"),
             (1_234_567, "entry", "1,234,567 entries"),
             (1, "entry", "1 entry"),
+            (14, "day", "14 days"),
         ] {
             assert_eq!(many(number, word), shown);
         }

@@ -14,6 +14,7 @@ mod contract;
 mod give;
 mod import;
 mod keeping;
+mod letting_go;
 mod settings;
 mod stage;
 mod story;

@@ -28,6 +28,9 @@ const SHARED_MIN: usize = 2;
 /// Links and sightings of one commit that are looked at.
 const LOOKED_AT_MAX: usize = 256;
 
+/// Searches for the originals of one capture: each that begins again met something that had just been let go.
+const SEARCHES_MAX: usize = 8;
+
 /// Bytes of a root that are read for its first record and for what it says of its origin.
 const ROOT_BYTES_MAX: u64 = 1024 * 1024;
 
@@ -60,7 +63,21 @@ struct Root {
 impl Engine {
     /// Links what is new to what it was copied from, and what was copied from it to it; returns the links that are
     /// new. One look-up for each anchor, and nothing more where no other chain has it.
+    ///
+    /// What another process forgets or collects meanwhile may be gone in the middle of a search: then it begins
+    /// again, without it.
     pub(crate) fn link_copies(&self, news: &News) -> Result<Vec<Link>> {
+        for _ in 0..SEARCHES_MAX {
+            match self.search_and_link(news) {
+                Err(EngineError::Store(error)) if is_gone(&error) => {}
+                done => return done,
+            }
+        }
+        // A capture never fails for want of a link.
+        Ok(Vec::new())
+    }
+
+    fn search_and_link(&self, news: &News) -> Result<Vec<Link>> {
         let mut search = Search { engine: self, roots: HashMap::new(), known: HashMap::new() };
         let mut writes = Vec::new();
         for covered in news.covered_roots() {
@@ -75,12 +92,8 @@ impl Engine {
         }
         let made = |write: &Write| if let Write::Link(link) = write { Some(link.clone()) } else { None };
         let links = writes.iter().filter_map(made).collect();
-        match self.store.commit_batch(writes) {
-            Ok(_) => Ok(links),
-            // Somebody had one of the two forgotten meanwhile: there is nothing left to link.
-            Err(StoreError::CommitMissing(_)) => Ok(Vec::new()),
-            Err(error) => Err(error.into()),
-        }
+        self.store.commit_batch(writes)?;
+        Ok(links)
     }
 
     /// Returns the link from a chain that a client copied to its original, found by any commit of it.
@@ -95,6 +108,17 @@ impl Engine {
             link.from == root && link.kind == LinkKind::DerivedFrom && link.entry.is_some()
         }))
     }
+}
+
+/// Returns whether something that was there a moment ago is not there any more.
+const fn is_gone(error: &StoreError) -> bool {
+    matches!(
+        error,
+        StoreError::CommitMissing(_)
+            | StoreError::ContentMissing(_)
+            | StoreError::ContentForgotten(_)
+            | StoreError::Forgotten(_)
+    )
 }
 
 /// Hashes of ids of a root's first records.

@@ -1,0 +1,189 @@
+//! What lets go of stored things, and what makes the rest smaller: `forget`, `gc`, `pack`, and `du` after it.
+
+use serde_json::{Value, json};
+
+use crate::stage::Stage;
+use crate::story::{self, SESSION, Story};
+
+/// A second session, of another project.
+const OTHER: &str = "07e40000-0000-4000-8000-000000000002";
+
+/// A stage with a session, and its tip.
+fn stage() -> (Stage, String) {
+    let stage = Stage::new();
+    let path = stage.home.write("a.jsonl", story::retry("/home/ann/shop").text().as_bytes());
+    let tip = stage.import(&path)["tip"].as_str().unwrap().to_owned();
+    (stage, tip)
+}
+
+fn import_other(stage: &Stage) -> String {
+    let mut story = Story::new(OTHER, "/home/ann/garden");
+    story.user("Which seeds are left?").assistant("Beans.");
+    let path = stage.home.write("other.jsonl", story.text().as_bytes());
+    stage.import(&path)["tip"].as_str().unwrap().to_owned()
+}
+
+/// Returns the sessions that hold something.
+fn sessions(stage: &Stage) -> Vec<String> {
+    let listed = stage.json(&["list"]);
+    let listed = listed["sessions"].as_array().unwrap().iter().filter(|session| session["tip"].is_string());
+    listed.map(|session| session["session_id"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Runs at another time than the stage's.
+fn json_at(stage: &Stage, now: &str, args: &[&str]) -> Value {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_stemma"));
+    command.env_clear().envs(stage.home.environment()).current_dir(stage.home.project());
+    let output = command.args(args).args(["--json", "--test-now", now]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn a_session_is_forgotten_and_may_come_back_only_when_that_is_taken_back() {
+    let (stage, tip) = stage();
+    import_other(&stage);
+    let path = stage.home.path().join("a.jsonl");
+    let path = path.to_str().unwrap();
+    insta::assert_snapshot!("forget_dry_run", stage.told(&["forget", SESSION, "--dry-run"]));
+    insta::assert_snapshot!("forget_without_yes", stage.told(&["forget", SESSION]));
+    stage.run(&["forget", SESSION, "--json"]).code(2).complains(&["`--dry-run`", "`--yes`"]);
+    assert_eq!(sessions(&stage).len(), 2, "nothing happened yet");
+    insta::assert_snapshot!("forget_yes", stage.told(&["forget", SESSION, "--yes"]));
+    assert_eq!(sessions(&stage), [OTHER]);
+    stage.run(&["show", &tip]).code(3);
+    let again = stage.json(&["import", path]);
+    assert_eq!(again["totals"]["new_commits"], 0, "{again}");
+    insta::assert_snapshot!("forget_import_after", stage.told(&["import", path]));
+    insta::assert_snapshot!("forget_undo", stage.told(&["forget", "--undo", SESSION]));
+    stage
+        .run(&["forget", "--undo", SESSION])
+        .code(3)
+        .complains(&["no forgotten commit, session or transcript"]);
+    stage.run(&["import", path]).ok();
+    assert_eq!(stage.native(&tip), std::fs::read(path).unwrap());
+    stage.run(&["verify"]).ok();
+}
+
+#[test]
+fn a_plan_in_json_is_what_happens() {
+    let (stage, tip) = stage();
+    let mut plan = stage.json(&["forget", &tip, "--dry-run"]);
+    assert_eq!((&plan["dry_run"], &plan["sessions"]), (&json!(true), &json!([])));
+    let ids = |value: &Value| value.as_array().unwrap().len();
+    assert_eq!(ids(&plan["removed"]) + ids(&plan["cut"]), 1, "{plan}");
+    plan["dry_run"] = json!(false);
+    assert_eq!(stage.json(&["forget", &tip, "--yes"]), plan);
+    let rest = stage.json(&["forget", "--project", "/home/ann", "--yes"]);
+    assert_eq!(rest["sessions"], json!([SESSION]));
+    assert_eq!(stage.json(&["du"])["commits"], 0);
+    assert_eq!(
+        stage.json(&["forget", "--undo", SESSION])["lifted"].as_u64().map(|count| count > 2),
+        Some(true)
+    );
+}
+
+#[test]
+fn what_is_pinned_is_not_forgotten_by_accident() {
+    let (stage, tip) = stage();
+    stage.run(&["pin", &tip]).ok();
+    stage.run(&["tag", &tip, "fix"]).ok();
+    insta::assert_snapshot!("forget_pinned", stage.told(&["forget", SESSION, "--yes"]));
+    stage.run(&["forget", SESSION, "--dry-run"]).code(5);
+    assert_eq!(sessions(&stage), [SESSION]);
+    stage.run(&["forget", SESSION, "--yes", "--even-pinned"]).ok();
+    assert_eq!(sessions(&stage), Vec::<String>::new());
+}
+
+#[test]
+fn a_branch_keeps_what_it_needs_unless_it_is_cut_everywhere() {
+    let (stage, tip) = stage();
+    let placed = stage.json(&["fork", &tip]);
+    let path = placed["path"].as_str().unwrap();
+    let fork = placed["session_id"].as_str().unwrap();
+    let told = |args: &[&str]| stage.told(args).replace(fork, "[FORK]").replace(&fork[..8], "[FORK]");
+    insta::assert_snapshot!("forget_branch_dry_run", told(&["forget", SESSION, "--dry-run"]));
+    let kept = stage.json(&["forget", SESSION, "--dry-run"]);
+    assert!(!kept["kept"].as_array().unwrap().is_empty(), "{kept}");
+    assert_eq!(kept["branches"][0]["session_id"], fork);
+    insta::assert_snapshot!("forget_everywhere", told(&["forget", SESSION, "--everywhere", "--yes"]));
+    let said = stage.run(&["native", &tip, "--out", "-"]).complains(&["forgotten"]);
+    assert!(said.code != 0 && said.stdout.is_empty());
+    assert!(std::path::Path::new(path).exists(), "no file of the client's is touched");
+    stage.run(&["verify"]).ok();
+}
+
+#[test]
+fn retention_lets_go_in_two_steps() {
+    let (stage, tip) = stage();
+    let garden = import_other(&stage);
+    insta::assert_snapshot!("gc_nothing_configured", stage.told(&["gc", "--dry-run"]));
+    stage.run(&["config", "set", "retention.projects", "/home/ann/shop=30"]).ok();
+    assert_eq!(stage.json(&["gc"])["retired"], json!([]), "it is of today");
+    let april = "2026-04-20T12:00:00Z";
+    let plan = json_at(&stage, april, &["gc", "--dry-run"]);
+    assert_eq!((&plan["retired"][0]["session_id"], &plan["dry_run"]), (&json!(SESSION), &json!(true)));
+    assert_eq!(json_at(&stage, april, &["gc", "--dry-run"]), plan, "a dry run changes nothing");
+    let first = json_at(&stage, april, &["gc"]);
+    assert_eq!((&first["condemned"], &first["deleted"]["commits"]), (&plan["condemned"], &json!(0)));
+    assert!(first["condemned"]["commits"].as_u64() > Some(1), "{first}");
+    assert!(!stage.native(&tip).is_empty(), "it can be read as long as it is only condemned");
+    // Neither before the grace is over, nor with one of their own.
+    let early = json_at(&stage, "2026-05-01T12:00:00Z", &["gc"]);
+    assert_eq!(
+        (&early["waiting"]["commits"], &early["deleted"]["commits"]),
+        (&first["condemned"]["commits"], &json!(0))
+    );
+    let done = json_at(&stage, "2026-05-04T12:00:00Z", &["gc"]);
+    assert_eq!(done["deleted"]["commits"], first["condemned"]["commits"], "{done}");
+    stage.run(&["native", &tip, "--out", "-"]).code(3);
+    assert_eq!(sessions(&stage), [OTHER]);
+    assert!(!stage.native(&garden).is_empty());
+    stage.run(&["verify"]).ok();
+}
+
+#[test]
+fn gc_says_what_it_does() {
+    let (stage, _) = stage();
+    stage.run(&["config", "set", "retention.sessions_days", "1"]).ok();
+    let told = |args: &[&str]| {
+        let mut all = args.to_vec();
+        all.extend(["--test-now", "2026-04-20T12:00:00Z"]);
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_stemma"));
+        command.env_clear().envs(stage.home.environment()).current_dir(stage.home.project());
+        String::from_utf8(command.args(all).output().unwrap().stdout).unwrap()
+    };
+    insta::assert_snapshot!("gc_dry_run", told(&["gc", "--dry-run"]));
+    assert!(told(&["gc"]).contains("Condemned: "));
+    let second = told(&["gc", "--grace-days", "0"]);
+    assert!(second.contains("Deleted: ") && !second.contains("Waiting"), "{second}");
+    assert_eq!(told(&["gc"]), "Nothing to collect.\n");
+}
+
+#[test]
+fn packing_moves_everything_and_du_tells_where_it_is() {
+    let (stage, tip) = stage();
+    let before = stage.json(&["du"]);
+    assert_eq!((&before["packs"], &before["packed_bytes"]), (&json!(0), &json!(0)));
+    let packed = stage.json(&["pack"]);
+    assert_eq!(
+        (&packed["packs"], &packed["busy"], &packed["damaged"]),
+        (&json!(1), &json!(false), &json!(0))
+    );
+    assert_eq!(packed["inbox_bytes"], before["inbox_bytes"]);
+    let after = stage.json(&["du"]);
+    assert_eq!((&after["packs"], &after["inbox_bytes"]), (&json!(1), &json!(0)));
+    assert_eq!(after["physical_bytes"], packed["physical_bytes"]);
+    for same in ["logical_bytes", "distinct_bytes", "commits", "sessions", "contents"] {
+        assert_eq!(after[same], before[same], "{same}");
+    }
+    assert_eq!(stage.native(&tip), std::fs::read(stage.home.path().join("a.jsonl")).unwrap());
+    insta::assert_snapshot!("pack_again", stage.told(&["pack"]));
+    stage.run(&["pack", "--level", "20"]).code(2);
+    // What comes after goes to the inbox again, and the next packing takes it.
+    import_other(&stage);
+    let grown = stage.json(&["du"]);
+    assert_ne!(grown["inbox_bytes"], 0);
+    assert!(stage.told(&["pack"]).starts_with("exit 0\nPacked "), "it says what it did");
+    stage.run(&["verify"]).ok();
+}
