@@ -23,8 +23,11 @@ use stemmata_testkit::claude::{ClaudeSession, CopyKind, copy_of};
 
 const CHILD: &str = "STEMMATA_PROCESSES_CHILD";
 
+/// What a child does.
+type Work = fn(&mut Worker);
+
 /// What the children do, one each.
-const ROLES: [(&str, fn(&mut Worker)); 8] = [
+const ROLES: [(&str, Work); 8] = [
     ("grow", grow),
     ("copy", copy),
     ("checkpoint", checkpoint),
@@ -89,13 +92,8 @@ impl Worker {
         Self { home: home.to_owned(), engine, clock }
     }
 
-    fn say(&self, fate: Fate, id: CommitId, hash: &str) {
-        let mut out = std::io::stdout().lock();
-        writeln!(out, "\nack {fate:?} {id} {hash}").and_then(|()| out.flush()).expect("the parent listens");
-    }
-
     fn say_kept(&self, id: CommitId) {
-        self.say(Fate::Kept, id, &hash(&self.native(id).expect("what was just made is there")));
+        say(Fate::Kept, id, &hash(&self.native(id).expect("what was just made is there")));
     }
 
     fn native(&self, id: CommitId) -> Result<Vec<u8>, EngineError> {
@@ -136,6 +134,11 @@ impl Worker {
         self.engine.store().verify(&mut |damage| damages.push(damage)).expect("verified");
         assert_eq!(damages, []);
     }
+}
+
+fn say(fate: Fate, id: CommitId, hash: &str) {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "\nack {fate:?} {id} {hash}").and_then(|()| out.flush()).expect("the parent listens");
 }
 
 fn hash(bytes: &[u8]) -> String {
@@ -219,7 +222,7 @@ fn forget(worker: &mut Worker) {
         let options =
             ForgetOptions { everywhere: !is_shared, even_pinned: false, dry_run: false, by: principal() };
         worker.engine.forget(&ForgetTarget::Session(captured.session.key), &options).expect("forgotten");
-        worker.say(Fate::Forgotten, tip, "-");
+        say(Fate::Forgotten, tip, "-");
         assert_eq!(worker.append(&name, "").session.tip, None, "{name} stays away");
     }
 }
@@ -242,7 +245,7 @@ fn retire(worker: &mut Worker) {
         let tail = after.to_owned() + &rest[1..].concat();
         for some in tail.split_inclusive('\n').collect::<Vec<_>>().chunks(9) {
             let captured = worker.append(&name, &some.concat());
-            worker.say(Fate::Retired, captured.session.tip.expect("a tip"), "-");
+            say(Fate::Retired, captured.session.tip.expect("a tip"), "-");
         }
     }
 }
