@@ -67,7 +67,7 @@ fn command(app: &App, command: Command) -> Result<Exit, CliError> {
         Command::Gc(args) => commands::gc::run(app, &args),
         Command::Bundle(args) => commands::bundle::run(app, &args),
         Command::Verify(args) => commands::verify::run(app, &args),
-        Command::Du(_) => commands::du::run(app),
+        Command::Du(args) => commands::du::run(app, &args),
         Command::Pack(args) => commands::pack::run(app, &args),
         Command::Backup(args) => commands::backup::run(app, &args),
         Command::Restore(args) => commands::backup::restore(app, &args),

@@ -32,6 +32,7 @@ pub use verbs::checkpoint::{CheckpointContent, CheckpointRequest, Checkpointed};
 pub use verbs::collect::{CollectOptions, CollectReport, RetiredSession};
 pub use verbs::compact::Compacted;
 pub use verbs::copies::Copy;
+pub use verbs::costs::{ChainBytes, ChainCost};
 pub use verbs::diff::{CompactionDiff, LostEntry};
 pub use verbs::find::CANDIDATES_MAX;
 pub use verbs::forget::{Branch, ForgetOptions, ForgetReport, ForgetTarget};

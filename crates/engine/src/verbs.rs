@@ -6,6 +6,7 @@ pub(crate) mod checkpoint;
 pub(crate) mod collect;
 pub(crate) mod compact;
 pub(crate) mod copies;
+pub(crate) mod costs;
 pub(crate) mod count;
 pub(crate) mod current;
 pub(crate) mod diff;

@@ -2,9 +2,10 @@
 //!
 //! What needs a look into the store (parents, ranges of slices) is each backend's own.
 
-use stemmata_model::Sighting;
+use stemmata_model::{CommitId, Sighting};
 
 use crate::error::StoreError;
+use crate::maintain::costs::COSTED_COMMITS_MAX;
 use crate::seam::{
     ANCHORS_MAX, BATCH_WRITES_MAX, CURSOR_BYTES_MAX, HOLE_BYTES_MAX, MERGED_RECORDS_MAX, PAGE_ROWS_MAX,
     PART_BYTES_MAX, PARTS_MAX, Page,
@@ -34,6 +35,10 @@ pub(crate) fn check_page(page: Page) -> Result<(), StoreError> {
 
 pub(crate) fn check_anchors(hashes: &[u64]) -> Result<(), StoreError> {
     at_most("anchors at once", hashes.len(), ANCHORS_MAX)
+}
+
+pub(crate) fn check_costed(commits: &[CommitId]) -> Result<(), StoreError> {
+    at_most("commits at once", commits.len(), COSTED_COMMITS_MAX)
 }
 
 /// Returns the end of a range that lies within a content of `length` bytes.

@@ -13,6 +13,7 @@ use stemmata_model::{
 use crate::error::StoreError;
 use crate::maintain::backup::BackedUp;
 use crate::maintain::collect::{Amount, Collect, Collected};
+use crate::maintain::costs::{ContentCost, Counted};
 use crate::maintain::forget::{Forget, Forgotten, Tombstone};
 use crate::maintain::pack::{PackOptions, Packed};
 use crate::maintain::repair::{RepairOutcome, RepairSource};
@@ -298,6 +299,15 @@ pub trait Store: Send + Sync {
 
     /// Returns how much there is.
     fn usage(&self) -> Result<Usage, StoreError>;
+
+    /// Returns what the contents of commits take, in the order of `of`, at most
+    /// [`COSTED_COMMITS_MAX`](crate::maintain::costs::COSTED_COMMITS_MAX) at once. A literal content counts whole for
+    /// the first commit that names any of it, in this call or in earlier ones with the same `counted`; so the sum
+    /// over a walk counts every content once. Composed contents cost what the literals do that they name.
+    ///
+    /// # Errors
+    /// `CommitMissing`, `Bound`.
+    fn costs(&self, of: &[CommitId], counted: &mut Counted) -> Result<Vec<ContentCost>, StoreError>;
 
     /// Moves contents from where writes put them to where they take least room. Nothing that can be read
     /// changes; reads and writes go on meanwhile, and a write waits for one short transaction at most. Two at

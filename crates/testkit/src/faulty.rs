@@ -12,6 +12,7 @@ use stemmata_model::{
 };
 use stemmata_store::maintain::backup::BackedUp;
 use stemmata_store::maintain::collect::{Amount, Collect, Collected};
+use stemmata_store::maintain::costs::{ContentCost, Counted};
 use stemmata_store::maintain::forget::{Forget, Forgotten, Tombstone};
 use stemmata_store::maintain::repair::{RepairOutcome, RepairSource};
 use stemmata_store::{
@@ -232,6 +233,10 @@ impl<S: Store> Store for FaultyStore<S> {
 
     fn usage(&self) -> Result<Usage, StoreError> {
         self.inner.usage()
+    }
+
+    fn costs(&self, of: &[CommitId], counted: &mut Counted) -> Result<Vec<ContentCost>, StoreError> {
+        self.inner.costs(of, counted)
     }
 
     fn pack(&self, options: &PackOptions) -> Result<Packed, StoreError> {

@@ -33,8 +33,25 @@ pub(crate) struct Verify {
 #[command(after_help = "\
 Examples:
   stemma du
-  stemma du --json")]
-pub(crate) struct Du {}
+  stemma du --json
+  stemma du --chains               the sessions that take most
+  stemma du --chains --project .   those of this directory
+
+Bytes in packs are shares of the blocks that hold them, by length. A commit that several sessions have counts for the \
+one that began first. Marks: ⑂ a copy that a client made, and of what; ⚙ subagents.")]
+pub(crate) struct Du {
+    /// What each session's chain takes, the largest first
+    #[arg(long)]
+    pub(crate) chains: bool,
+
+    /// Only sessions that worked in this directory or below it
+    #[arg(long, value_name = "DIR", requires = "chains")]
+    pub(crate) project: Option<PathBuf>,
+
+    /// How many at most; 0 for all (default: 30, with `--json` all)
+    #[arg(short = 'n', long = "limit", value_name = "N", requires = "chains")]
+    pub(crate) limit: Option<usize>,
+}
 
 /// `backup`
 #[derive(Debug, Args)]

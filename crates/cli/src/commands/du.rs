@@ -1,7 +1,10 @@
 //! `du`: how many bytes were captured, and how many they take.
 
+mod chains;
+
 use stemmata_store::Usage;
 
+use crate::args::maintain::Du;
 use crate::errors::{CliError, Exit};
 use crate::output::size::{self, many};
 use crate::output::style::Style;
@@ -10,7 +13,10 @@ use crate::output::v1;
 use crate::wiring::App;
 
 /// Runs the command.
-pub(crate) fn run(app: &App) -> Result<Exit, CliError> {
+pub(crate) fn run(app: &App, args: &Du) -> Result<Exit, CliError> {
+    if args.chains {
+        return chains::run(app, args);
+    }
     let usage = wire(app.engine()?.store().usage()?);
     if app.console.json {
         app.console.json(&usage)?;

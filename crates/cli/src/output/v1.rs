@@ -23,8 +23,8 @@ pub(crate) use keep::{
     CollectedAmount, Forget, ForgetBranch, ForgetCopy, Gc, Kept, RetiredSession, Unforgotten,
 };
 pub(crate) use maintain::{
-    BackedUp, ConfigEntry, ConfigPath, ConfigValue, Configuration, Damage, Du, Exclusions, Home, Migration,
-    MigrationStep, Packing, Pause, Pending, Repaired, Restored, Status, Verify,
+    BackedUp, ConfigEntry, ConfigPath, ConfigValue, Configuration, Damage, Du, DuChain, DuChains, DuTotal,
+    Exclusions, Home, Migration, MigrationStep, Packing, Pause, Pending, Repaired, Restored, Status, Verify,
 };
 pub(crate) use session::{ListedSession, Session, SessionList, SessionLog, SessionRow, Tree, TreeNode};
 
@@ -209,6 +209,7 @@ pub(crate) const PRINTED: &[Printed] = &[
     Printed { command: "bundle have", shape: BundleHave::SHAPE },
     Printed { command: "verify", shape: Verify::SHAPE },
     Printed { command: "du", shape: Du::SHAPE },
+    Printed { command: "du --chains", shape: DuChains::SHAPE },
     Printed { command: "pack", shape: Packing::SHAPE },
     Printed { command: "backup", shape: BackedUp::SHAPE },
     Printed { command: "restore", shape: Restored::SHAPE },
@@ -225,6 +226,8 @@ pub(crate) const PRINTED: &[Printed] = &[
 
 /// The types that stand within others.
 pub(crate) const INNER: &[Shape] = &[
+    DuChain::SHAPE,
+    DuTotal::SHAPE,
     Commit::SHAPE,
     Summary::SHAPE,
     Sighting::SHAPE,

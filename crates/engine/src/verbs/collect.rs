@@ -90,11 +90,16 @@ impl Engine {
 
     /// Returns all sessions that hold something.
     pub(crate) fn all_sessions(&self) -> Result<Vec<Session>> {
+        self.sessions_in(&SessionFilter::default())
+    }
+
+    /// Returns the sessions of a filter that hold something.
+    pub(crate) fn sessions_in(&self, filter: &SessionFilter) -> Result<Vec<Session>> {
         let mut all = Vec::new();
         let mut skip = 0;
         loop {
             let page = Page { skip, rows_max: stemmata_store::PAGE_ROWS_MAX };
-            let sessions = self.store.sessions(&SessionFilter::default(), page)?;
+            let sessions = self.store.sessions(filter, page)?;
             let count = sessions.len();
             all.extend(sessions.into_iter().filter(|session| session.tip.is_some()));
             if count < page.rows_max {

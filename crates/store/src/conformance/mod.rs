@@ -8,6 +8,7 @@ mod chains;
 mod collect;
 mod concurrency;
 mod contents;
+mod costs;
 mod forget;
 mod lookups;
 mod metadata;
@@ -24,6 +25,7 @@ pub use concurrency::{check_readers_beside_a_writer, check_writers_at_once};
 pub use contents::{
     check_contents, check_parts, check_ranges, check_sinks, check_slices, check_slices_of_slices,
 };
+pub use costs::check_costs;
 pub use forget::{
     check_copied_out, check_forget, check_forget_ends, check_forget_keeps, check_holes, check_new_holes,
     check_refilled, check_session_tombstones, check_tombstones,
@@ -86,6 +88,7 @@ pub fn run(make: Make<'_>) {
     }
     for check in [
         check_packs,
+        check_costs,
         check_parts,
         check_merges,
         check_tags,

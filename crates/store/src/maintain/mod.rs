@@ -4,6 +4,7 @@
 
 pub mod backup;
 pub mod collect;
+pub mod costs;
 pub mod forget;
 pub mod migrate;
 pub(crate) mod pack;

@@ -6,6 +6,7 @@
 mod apply;
 mod collect;
 mod content;
+mod costs;
 mod forget;
 mod table;
 mod verify;
@@ -22,10 +23,11 @@ use stemmata_model::{
 
 use self::content::{Content, Contents};
 use self::table::Table;
-use crate::bounds::{check_anchors, check_batch, check_page};
+use crate::bounds::{check_anchors, check_batch, check_costed, check_page};
 use crate::error::StoreError;
 use crate::maintain::backup::BackedUp;
 use crate::maintain::collect::{Amount, Collect, Collected};
+use crate::maintain::costs::{ContentCost, Counted};
 use crate::maintain::forget::{Forget, Forgotten, Tombstone};
 use crate::maintain::pack::{PackOptions, Packed};
 use crate::maintain::repair::{RepairOutcome, RepairSource};
@@ -470,6 +472,12 @@ impl Store for MemoryStore {
         usage.inbox_bytes = usage.distinct_bytes;
         usage.physical_bytes = usage.distinct_bytes;
         Ok(usage)
+    }
+
+    fn costs(&self, of: &[CommitId], counted: &mut Counted) -> Result<Vec<ContentCost>, StoreError> {
+        check_costed(of)?;
+        let state = self.lock();
+        of.iter().map(|commit| costs::cost_of(&state, *commit, counted)).collect()
     }
 
     fn pack(&self, _options: &PackOptions) -> Result<Packed, StoreError> {

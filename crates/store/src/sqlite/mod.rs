@@ -44,10 +44,11 @@ use self::log::Log;
 use self::packs::Packs;
 use self::read::{Borrowed, Pool};
 use self::write::Writer;
-use crate::bounds::{check_anchors, check_batch, check_page};
+use crate::bounds::{check_anchors, check_batch, check_costed, check_page};
 use crate::error::StoreError;
 use crate::maintain::backup::{BackedUp, Restored};
 use crate::maintain::collect::{Amount, Collect, Collected};
+use crate::maintain::costs::{ContentCost, Counted};
 use crate::maintain::forget::{Forget, Forgotten, Tombstone};
 use crate::maintain::migrate::{Migrated, MigrationPlan, RolledBack};
 use crate::maintain::pack::{PackOptions, Packed};
@@ -324,6 +325,11 @@ impl Store for SqliteStore {
         let mut usage = self.read(|reader| reader.usage())?;
         usage.physical_bytes = self.physical_bytes();
         Ok(usage)
+    }
+
+    fn costs(&self, of: &[CommitId], counted: &mut Counted) -> Result<Vec<ContentCost>, StoreError> {
+        check_costed(of)?;
+        self.read(|reader| reader.costs(of, counted))
     }
 
     fn pack(&self, options: &PackOptions) -> Result<Packed, StoreError> {

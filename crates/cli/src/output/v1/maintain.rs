@@ -65,6 +65,68 @@ wire! {
         contents: u64,
     }
 
+    /// What the chains of sessions take.
+    struct DuChains {
+        /// The chains, the one that takes most first.
+        chains: Vec<DuChain>,
+        /// All that match, also those that `-n` leaves out.
+        total: DuTotal,
+    }
+
+    /// What a session's chain takes. A commit counts for the chain whose session began first.
+    struct DuChain {
+        /// The session.
+        session_id: String,
+        /// The transcript's path, or `api:<session>` for one without a file.
+        path: String,
+        /// The machine's id.
+        machine: String,
+        /// For a subagent: the session that it belongs to.
+        parent_session: Option<String>,
+        /// Its first prompt, or the name that the client gave it.
+        title: Option<String>,
+        /// The working directory.
+        cwd: Option<String>,
+        /// The newest commit.
+        tip: Option<String>,
+        /// Commits that count for this chain.
+        commits: u64,
+        /// Their native bytes: what was captured.
+        logical_bytes: u64,
+        /// Bytes that they take: frames of the inbox and shares of pack blocks.
+        stored_bytes: u64,
+        /// Of these, bytes in packs.
+        packed_bytes: u64,
+        /// Commits of this chain that count for chains that began earlier.
+        shared_commits: u64,
+        /// Their native bytes.
+        shared_logical_bytes: u64,
+        /// Bytes that they take.
+        shared_stored_bytes: u64,
+        /// Where a client copied it from another session: the commit that it was copied from.
+        copy_of: Option<String>,
+    }
+
+    /// What chains take together. What they share counts once.
+    struct DuTotal {
+        /// Chains.
+        chains: u64,
+        /// Commits that count for them.
+        commits: u64,
+        /// Their native bytes.
+        logical_bytes: u64,
+        /// Bytes that they take.
+        stored_bytes: u64,
+        /// Of these, bytes in packs.
+        packed_bytes: u64,
+        /// Chains that clients copied from others.
+        copies: u64,
+        /// Native bytes that count for these.
+        copies_logical_bytes: u64,
+        /// Bytes that these take.
+        copies_stored_bytes: u64,
+    }
+
     /// What a backup holds.
     struct BackedUp {
         /// Its folder.

@@ -5,6 +5,7 @@
 mod anchors;
 pub(super) mod commits;
 pub(super) mod contents;
+mod costs;
 mod listings;
 pub(super) mod literals;
 pub(super) mod metadata;
