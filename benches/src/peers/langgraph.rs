@@ -20,12 +20,8 @@ pub(crate) struct Saved {
     pub version: String,
     /// Bytes of its files, its log emptied.
     pub bytes: u64,
-    /// The median checkpoint.
+    /// The median checkpoint, which does not sync.
     pub put_seconds: f64,
-    /// Reading the newest checkpoint.
-    pub tip_seconds: f64,
-    /// Reading the one in the middle.
-    pub middle_seconds: f64,
 }
 
 /// Stores a conversation, a checkpoint a line; none without a Python that was named.
@@ -54,7 +50,5 @@ pub(crate) fn save(lines: &[Vec<u8>], folder: &Path) -> anyhow::Result<Option<Sa
         version: answer.get("version").and_then(Value::as_str).unwrap_or_default().to_owned(),
         bytes: answer.get("bytes").and_then(Value::as_u64).context("no bytes")?,
         put_seconds: number("put_seconds")?,
-        tip_seconds: number("tip_seconds")?,
-        middle_seconds: number("middle_seconds")?,
     }))
 }

@@ -78,7 +78,9 @@ fn checkpoints(scale: u32, conversation: &Conversation) -> anyhow::Result<Vec<Li
         }
         if let Some(saved) = langgraph::save(&conversation.lines, &folder.path().join("langgraph"))? {
             let peer = format!("LangGraph SqliteSaver {}", saved.version);
-            lines.push(own.all(scale, "all files", whole).beside(peer, Figure::times(saved.bytes, whole)));
+            lines.push(own.all(scale, "all files", whole).beside(&peer, Figure::times(saved.bytes, whole)));
+            let put = Figure::Seconds(saved.put_seconds);
+            lines.push(Line::peer(scale, "a checkpoint, not synced, p50", peer, put));
         }
     }
     lines.push(Line::ours(scale, "packing", speed));

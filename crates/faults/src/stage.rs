@@ -3,8 +3,8 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context as _;
 use stemmata_engine::{Clock, Engine, Identity, NewIds};
@@ -89,6 +89,8 @@ impl Stage {
         let path = self.outside.join(name).with_extension("jsonl");
         let mut text = lines.join("\n");
         text.push('\n');
+        // One check at a time writes; another would read what is half written.
+        let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
         if fs::read(&path).is_ok_and(|there| there == text.as_bytes()) {
             return Ok(path);
         }
@@ -98,6 +100,9 @@ impl Stage {
         Ok(path)
     }
 }
+
+/// Held while a transcript is written.
+static WRITING: Mutex<()> = Mutex::new(());
 
 /// Returns when a day of the script begins.
 pub fn now(day: u32) -> Timestamp {

@@ -158,7 +158,7 @@ impl ImportReport {
             Ok(captured) => self.sessions.push(ImportedSession { path: file.path.clone(), captured }),
             Err(EngineError::NotATranscript { .. }) if !file.is_named => self.skipped.push(file.path.clone()),
             Err(EngineError::HeldBack { path, reason }) if !file.is_named => {
-                self.held_back.push((path, reason))
+                self.held_back.push((path, reason));
             }
             Err(error) => self.failures.push(ImportFailure { path: file.path.clone(), error }),
         }

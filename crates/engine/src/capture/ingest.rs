@@ -2,6 +2,8 @@
 //!
 //! The same code serves import and live capture, which is why both give the same chain.
 
+mod told;
+
 use stemmata_model::{
     ArtifactId, Closure, CommitCore, CommitId, CommitType, Note, NoteCode, RulesHash, Sighting, Source,
     Timestamp, Trigger, artifact_id,
@@ -433,79 +435,6 @@ impl<'e> Ingest<'e> {
         self.outcome.new_bytes += done.new_bytes;
         self.outcome.stored_bytes += done.stored_bytes;
         Ok(())
-    }
-
-    /// Adds a note, within the bound for its kind.
-    pub(crate) fn note(&mut self, note: Note) {
-        let count = self.note_counts.entry(note.code).or_default();
-        *count += 1;
-        if *count <= NOTES_PER_KIND_MAX {
-            self.notes.push(note);
-        }
-    }
-
-    /// Returns the notes, with one more for each kind that had too many.
-    pub(crate) fn take_notes(&mut self) -> Vec<Note> {
-        let mut notes = std::mem::take(&mut self.notes);
-        let mut beyond: Vec<_> =
-            self.note_counts.iter().filter(|(_, count)| **count > NOTES_PER_KIND_MAX).collect();
-        beyond.sort();
-        for (code, count) in beyond {
-            notes.push(Note::new(*code, format!("{} more like this", count - NOTES_PER_KIND_MAX)));
-        }
-        notes
-    }
-
-    /// Returns what stands at the last closed boundary, to resume from.
-    pub(crate) const fn closed(&self) -> &Start {
-        &self.start
-    }
-
-    /// Returns the splitter, for its facts and its state.
-    pub(crate) fn splitter(&self) -> &dyn Splitter {
-        self.splitter.as_ref()
-    }
-
-    /// Returns bytes that were replaced, the open segment included.
-    pub(crate) const fn redacted_bytes(&self) -> u64 {
-        self.start.redacted_bytes + self.segment.redacted_bytes
-    }
-
-    /// Returns bytes of the file that have been read, before secrets were replaced.
-    pub(crate) const fn seen_bytes(&self) -> u64 {
-        self.start.raw_bytes + self.segment.raw_bytes
-    }
-
-    /// Returns the bytes of the open segment.
-    pub(crate) fn open_bytes(&self) -> u64 {
-        self.segment.bytes()
-    }
-
-    /// Returns the first commit that was closed here.
-    pub(crate) const fn first_closed(&self) -> Option<CommitId> {
-        self.root
-    }
-
-    /// Returns what may tell copies of other chains.
-    pub(crate) const fn news(&self) -> &News {
-        &self.news
-    }
-
-    /// Returns what the store took so far.
-    pub(crate) const fn outcome(&self) -> BatchOutcome {
-        self.outcome
-    }
-
-    pub(crate) const fn rules(&self) -> RulesHash {
-        self.rules
-    }
-
-    pub(crate) fn adapter(&self) -> &'static dyn Adapter {
-        self.adapter
-    }
-
-    pub(crate) const fn sighting(&self) -> &Sighting {
-        &self.sighting
     }
 }
 

@@ -156,7 +156,8 @@ fn covers(rule: &str, path: &Path) -> bool {
 /// What takes too long to decide counts as matched: too little is captured rather than too much.
 fn matches(pattern: &[char], text: &[char]) -> bool {
     // The furthest star of either kind, and where in the text it was last let to end.
-    let (mut within, mut across): (Option<(usize, usize)>, Option<(usize, usize)>) = (None, None);
+    let mut within: Option<(usize, usize)> = None;
+    let mut across: Option<(usize, usize)> = None;
     let (mut at, mut seen) = (0, 0);
     for _ in 0..MATCH_STEPS_MAX {
         let next = pattern.get(at);

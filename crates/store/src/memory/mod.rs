@@ -8,17 +8,18 @@ mod collect;
 mod content;
 mod costs;
 mod forget;
+mod state;
 mod table;
 mod verify;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use stemmata_model::{
-    ArtifactId, ArtifactPrefix, Closure, Commit, CommitId, CommitPrefix, MachineId, Principal, SessionId,
-    Sighting, Template, ThreadId, TicketId, Timestamp,
+    ArtifactId, ArtifactPrefix, Commit, CommitId, CommitPrefix, MachineId, Principal, SessionId, Sighting,
+    Template, ThreadId, TicketId, Timestamp,
 };
 
 use self::content::{Content, Contents};
@@ -164,95 +165,6 @@ impl MemoryStore {
             state.commit();
         }
         done
-    }
-}
-
-impl State {
-    /// Returns what orders the next thing that is stored. Numbers are never given twice, whatever is removed.
-    const fn order(&mut self) -> u64 {
-        self.next_order += 1;
-        self.next_order
-    }
-
-    fn commit(&mut self) {
-        self.contents.commit();
-        self.commits.commit();
-        self.children.commit();
-        self.sightings.commit();
-        self.sessions.commit();
-        self.cursors.commit();
-        self.placements.commit();
-        self.annotations.commit();
-        self.notes.commit();
-        self.audit.commit();
-        self.links.commit();
-        self.anchors.commit();
-        self.tombstones.commit();
-        self.condemned.commit();
-        self.orphans.commit();
-    }
-
-    fn roll_back(&mut self) {
-        self.contents.roll_back();
-        self.commits.roll_back();
-        self.children.roll_back();
-        self.sightings.roll_back();
-        self.sessions.roll_back();
-        self.cursors.roll_back();
-        self.placements.roll_back();
-        self.annotations.roll_back();
-        self.notes.roll_back();
-        self.audit.roll_back();
-        self.links.roll_back();
-        self.anchors.roll_back();
-        self.tombstones.roll_back();
-        self.condemned.roll_back();
-        self.orphans.roll_back();
-    }
-
-    fn holds_anchors(&self, id: CommitId) -> bool {
-        self.commits
-            .get(&id)
-            .is_some_and(|commit| matches!(commit.closure, Closure::Closed | Closure::Provisional))
-    }
-
-    fn sightings_of(&self, commit: CommitId) -> impl Iterator<Item = &Sighting> {
-        self.sightings.get(&commit).into_iter().flat_map(BTreeMap::values)
-    }
-
-    fn is_tip(&self, commit: &Commit, filter: &TipFilter) -> bool {
-        let id = commit.id;
-        let childless = self.children.range((id, 0)..=(id, u64::MAX)).next().is_none();
-        let wanted = |sighting: &Sighting| {
-            let session = filter.session.as_ref().is_none_or(|name| *name == sighting.session);
-            let ticket = filter.ticket.as_deref();
-            let thread = filter.thread.as_deref();
-            session
-                && ticket.is_none_or(|name| sighting.ticket.as_ref().is_some_and(|own| own.as_str() == name))
-                && thread.is_none_or(|name| sighting.thread.as_ref().is_some_and(|own| own.as_str() == name))
-        };
-        childless
-            && matches!(commit.closure, Closure::Closed | Closure::Provisional)
-            && (*filter == TipFilter::default() || self.sightings_of(id).any(wanted))
-    }
-
-    fn in_scope(&self, scope: &ResolveScope) -> BTreeSet<CommitId> {
-        let places: BTreeSet<(&MachineId, &SessionId)> = match scope {
-            ResolveScope::Project(project) => self
-                .sessions
-                .iter()
-                .filter(|(_, session)| project::holds(project, session.cwd.as_deref()))
-                .map(|(key, session)| (&key.machine, &session.session))
-                .collect(),
-            ResolveScope::Principal(_) | ResolveScope::Session(_) => BTreeSet::new(),
-        };
-        let wanted = |sighting: &Sighting| match scope {
-            ResolveScope::Principal(principal) => *principal == sighting.principal,
-            ResolveScope::Session(session) => *session == sighting.session,
-            ResolveScope::Project(_) => places.contains(&(&sighting.machine, &sighting.session)),
-        };
-        let seen = self.sightings.iter().filter(|(_, own)| own.values().any(wanted));
-        seen.map(|(commit, _)| *commit).collect()
     }
 }
 

@@ -119,7 +119,7 @@ mod tests {
         .take(600_000)
         .collect();
         let alone = encode(&noise, &[], 9).expect("memory").1.len();
-        let based = encode(&noise, &[&[0; 900_000], noise.as_slice()].concat(), 9).expect("memory").1.len();
+        let based = encode(&noise, &[vec![0; 900_000], noise.clone()].concat(), 9).expect("memory").1.len();
         assert!(alone >= 600_000 && based < 600, "{alone} alone, {based} with its base");
     }
 }

@@ -170,9 +170,14 @@ fn connect_sealed(path: &Path) -> Result<Connection, StoreError> {
     for byte in path.as_os_str().as_encoded_bytes() {
         match byte {
             b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => {
-                uri.push(char::from(*byte))
+                uri.push(char::from(*byte));
             }
-            other => uri.push_str(&format!("%{other:02X}")),
+            other => {
+                uri.push('%');
+                for digit in [other >> 4, other & 0xf] {
+                    uri.extend(char::from_digit(u32::from(digit), 16));
+                }
+            }
         }
     }
     uri.push_str("?immutable=1");

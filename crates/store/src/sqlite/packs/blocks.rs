@@ -154,7 +154,7 @@ impl Packs {
     }
 
     /// Says where a block is, for people.
-    pub(in crate::sqlite) fn place(&self, connection: &Connection, row: i64) -> Result<String, StoreError> {
+    pub(in crate::sqlite) fn place(connection: &Connection, row: i64) -> Result<String, StoreError> {
         Ok(match find_block(connection, row)? {
             Some(Ok(block)) => block.place(),
             Some(Err(_)) | None => format!("block row {row}"),

@@ -88,17 +88,17 @@ impl Packs {
     pub(in crate::sqlite) fn list(&self) -> Result<Vec<String>, StoreError> {
         match self.files.list(&self.folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-            listed => listed.map_err(|source| self.failure("listing", &self.folder, source)),
+            listed => listed.map_err(|source| Packs::failure("listing", &self.folder, source)),
         }
     }
 
     fn remove_file(&self, file: &str) -> Result<(), StoreError> {
         let path = self.folder.join(file);
-        self.files.remove(&path).map_err(|source| self.failure("removing", &path, source))
+        self.files.remove(&path).map_err(|source| Packs::failure("removing", &path, source))
     }
 
     fn sync(&self) -> Result<(), StoreError> {
         let synced = self.files.sync_directory(&self.folder);
-        synced.map_err(|source| self.failure("syncing", &self.folder, source))
+        synced.map_err(|source| Packs::failure("syncing", &self.folder, source))
     }
 }

@@ -64,9 +64,9 @@ impl Packs {
     /// left over.
     pub(super) fn lock(&self) -> Result<Option<Box<dyn FileLock>>, StoreError> {
         let made = self.files.make_directory(&self.folder);
-        made.map_err(|source| self.failure("making the folder", &self.folder, source))?;
+        made.map_err(|source| Packs::failure("making the folder", &self.folder, source))?;
         let path = self.folder.join(LOCK);
-        self.files.lock(&path).map_err(|source| self.failure("locking", &path, source))
+        self.files.lock(&path).map_err(|source| Packs::failure("locking", &path, source))
     }
 
     /// Takes the lock of those who write packs, waiting for others for so long.
@@ -118,7 +118,7 @@ impl Packs {
         let path = self.path(name);
         match self.files.remove(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(self.failure("removing", &path, error))
+                Err(Packs::failure("removing", &path, error))
             }
             Ok(()) | Err(_) => Ok(()),
         }
@@ -130,7 +130,7 @@ impl Packs {
         self.blocks.forget(name);
     }
 
-    fn failure(&self, operation: &'static str, path: &Path, source: io::Error) -> StoreError {
+    fn failure(operation: &'static str, path: &Path, source: io::Error) -> StoreError {
         match source.kind() {
             io::ErrorKind::StorageFull => StoreError::Full { operation },
             io::ErrorKind::ReadOnlyFilesystem => StoreError::ReadOnly { operation },

@@ -26,11 +26,11 @@ impl<'a> Output<'a> {
         // A crash may have left one.
         match packs.files.remove(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(packs.failure("removing", &path, error));
+                return Err(Packs::failure("removing", &path, error));
             }
             Ok(()) | Err(_) => {}
         }
-        let file = packs.files.create(&path).map_err(|source| packs.failure(WRITING, &path, source))?;
+        let file = packs.files.create(&path).map_err(|source| Packs::failure(WRITING, &path, source))?;
         let (builder, header) = PackBuilder::new();
         let mut output = Self { packs, path, file, builder };
         output.append(&header)?;
@@ -57,18 +57,18 @@ impl<'a> Output<'a> {
         let packs = self.packs;
         let (end, name, bytes) = std::mem::replace(&mut self.builder, PackBuilder::new().0).finish();
         self.append(&end)?;
-        self.file.sync().map_err(|source| packs.failure("syncing a pack", &self.path, source))?;
+        self.file.sync().map_err(|source| Packs::failure("syncing a pack", &self.path, source))?;
         drop(self.file);
         let path = packs.path(name);
         packs
             .files
             .rename(&self.path, &path)
             .and_then(|()| packs.files.sync_directory(&packs.folder))
-            .map_err(|source| packs.failure("naming a pack", &path, source))?;
+            .map_err(|source| Packs::failure("naming a pack", &path, source))?;
         Ok((name, bytes))
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
-        self.file.append(bytes).map_err(|source| self.packs.failure(WRITING, &self.path, source))
+        self.file.append(bytes).map_err(|source| self.Packs::failure(WRITING, &self.path, source))
     }
 }

@@ -103,7 +103,7 @@ pub(super) fn plan(connection: &Connection) -> Result<Plan, StoreError> {
             Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
         })
         .during(PLANNING)?;
-    let mut inbox = Inbox { plan: Plan { content_mark, commit_mark, ..Plan::default() }, ..Inbox::default() };
+    let mut inbox = Inbox { plan: Plan { commit_mark, content_mark, ..Plan::default() }, ..Inbox::default() };
     inbox.gather(connection)?;
     if inbox.left.is_empty() {
         return Ok(inbox.plan);

@@ -216,7 +216,7 @@ impl<'a> Literals<'a> {
             Some(_) => "its bytes have another hash".to_owned(),
             None => format!("the block ends before byte {}", range.end),
         };
-        Err(BlockError::Damaged(format!("{}: {what}", self.packs.place(self.connection, place.block)?)))
+        Err(BlockError::Damaged(format!("{}: {what}", Packs::place(self.connection, place.block)?)))
     }
 
     /// Looks a literal content up in packs alone, again where its pack is missing.

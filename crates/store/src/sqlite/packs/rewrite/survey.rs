@@ -55,7 +55,7 @@ pub(super) fn survey(
 ) -> Result<Survey, StoreError> {
     let known = Known::read(connection, gone)?;
     let wanted = known.packs_to_rewrite((connection, packs), gone, garbage)?;
-    Ok(known.into_survey(wanted))
+    Ok(known.into_survey(&wanted))
 }
 
 impl Known {
@@ -179,7 +179,7 @@ impl Known {
         packs.index_offset(pack.name).map_or(has_gap, |index| index != HEADER_BYTES + stored)
     }
 
-    fn into_survey(mut self, wanted: BTreeSet<i64>) -> Survey {
+    fn into_survey(mut self, wanted: &BTreeSet<i64>) -> Survey {
         let mut survey = Survey::default();
         for (row, (pack_row, block)) in std::mem::take(&mut self.blocks) {
             if !wanted.contains(&pack_row) {

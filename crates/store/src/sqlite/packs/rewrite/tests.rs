@@ -1,3 +1,5 @@
+//! Rewriting packs without some of their contents: what stays is read back, what goes is in no file.
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
