@@ -69,6 +69,6 @@ impl<'a> Output<'a> {
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
-        self.file.append(bytes).map_err(|source| self.Packs::failure(WRITING, &self.path, source))
+        self.file.append(bytes).map_err(|source| Packs::failure(WRITING, &self.path, source))
     }
 }
