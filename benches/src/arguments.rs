@@ -90,7 +90,7 @@ pub(crate) fn corpus() -> Option<PathBuf> {
     std::env::var_os("STEMMATA_CORPUS").map(PathBuf::from).filter(|path| path.is_dir())
 }
 
-/// Returns the Python that has LangGraph's saver.
+/// Returns the Python that has the saver of `LangGraph`.
 #[expect(clippy::disallowed_methods, reason = "this is the edge: a variable that a run reads")]
 pub(crate) fn python() -> Option<PathBuf> {
     std::env::var_os("STEMMATA_BENCH_PYTHON").map(PathBuf::from)

@@ -1,4 +1,4 @@
-//! The peer that agent builders meet first: LangGraph's `SqliteSaver`, driven as LangGraph's own loop does it.
+//! The peer that agent builders meet first: `SqliteSaver`, driven as the loop of `LangGraph` does it.
 //! Not there unless `STEMMATA_BENCH_PYTHON` names a Python that has it; then its lines are missing.
 
 use std::io::Write as _;
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use anyhow::Context as _;
 use serde_json::Value;
 
-use crate::arguments;
+use crate::{arguments, scratch};
 
 /// The script, so that the benchmark needs no file beside its program.
 const SCRIPT: &str = include_str!("../../peers/langgraph_saver.py");
@@ -33,7 +33,7 @@ pub(crate) fn save(lines: &[Vec<u8>], folder: &Path) -> anyhow::Result<Option<Sa
     let data = folder.join("data");
     std::fs::create_dir_all(&data)?;
     let conversation = folder.join("conversation.jsonl");
-    std::fs::write(&conversation, lines.concat())?;
+    scratch::write(&conversation, |output| output.write_all(&lines.concat()))?;
     let mut child = Command::new(&python)
         .arg("-")
         .args([&conversation, &data])

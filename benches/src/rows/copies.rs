@@ -1,6 +1,7 @@
 //! What a client's own fork or copy of a session takes, packed beside the session that it was copied from.
 //! Not a fork of ours: that writes nothing, and is in `fork`.
 
+use std::io::Write as _;
 use std::path::Path;
 
 use stemmata_model::Granularity;
@@ -85,8 +86,8 @@ fn copied(scale: u32, name: &str, text: &str, kind: CopyKind) -> anyhow::Result<
     let copy = copy_of(text, &from, COPY, kind);
     let original = folder.path().join(format!("{from}.jsonl"));
     let fork = folder.path().join(format!("{COPY}.jsonl"));
-    std::fs::write(&original, text)?;
-    std::fs::write(&fork, &copy)?;
+    scratch::write(&original, |output| output.write_all(text.as_bytes()))?;
+    scratch::write(&fork, |output| output.write_all(copy.as_bytes()))?;
     let mut stored = Vec::new();
     for (store, files) in [("one", vec![original.clone()]), ("both", vec![original, fork])] {
         let store = folder.path().join(store);

@@ -213,11 +213,11 @@ impl CliError {
     /// Says whether the reader of the output went away, which is no error.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         match self {
-            Self::Output(source) => source.kind() == io::ErrorKind::BrokenPipe,
             Self::Engine(EngineError::Io { source, operation, .. }) => {
                 *operation == "write" && source.kind() == io::ErrorKind::BrokenPipe
             }
-            Self::Engine(
+            Self::Output(source)
+            | Self::Engine(
                 EngineError::Store(StoreError::Sink(source))
                 | EngineError::Bundle(BundleError::Io { source, .. }),
             ) => source.kind() == io::ErrorKind::BrokenPipe,
@@ -255,9 +255,10 @@ impl CliError {
 /// Returns the exit code of an engine's error.
 pub(crate) fn exit_of(error: &EngineError) -> Exit {
     match error {
-        EngineError::Io { source, .. } => exit_of_io(source),
+        EngineError::Io { source, .. } | EngineError::Bundle(BundleError::Io { source, .. }) => {
+            exit_of_io(source)
+        }
         EngineError::Store(error) => exit_of_store(error),
-        EngineError::Bundle(BundleError::Io { source, .. }) => exit_of_io(source),
         other => Exit::of(other.kind()),
     }
 }

@@ -13,7 +13,8 @@ use crate::wiring::App;
 /// Of a hundred parts of the bound, so many are used when the warnings begin.
 const WARN_PERCENT: u64 = 80;
 
-/// Of a hundred bytes of the inbox, so many remain once they are packed: measured on recorded sessions.
+/// Of a hundred bytes of the inbox, so many remain once they are packed: an estimate. Of recorded sessions 45 remained where
+/// each message was a commit, 82 where each turn was one.
 const PACKED_PERCENT: u64 = 60;
 
 /// Sessions that the plan names.

@@ -76,9 +76,9 @@ fn roll_back(app: &App, home: &DataHome, plan: &MigrationPlan, leave: bool) -> R
 
 fn show(app: &App, result: &v1::Migration, text: &str) -> Result<Exit, CliError> {
     if app.console.json {
-        app.console.json(result)?
+        app.console.json(result)?;
     } else {
-        app.console.text(text)?
+        app.console.text(text)?;
     }
     Ok(Exit::Done)
 }

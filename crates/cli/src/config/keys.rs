@@ -196,9 +196,9 @@ impl Key {
             Self::GraceDays => Shape::Number { min: 0, max: 3650 },
             Self::KeepLast => Shape::Number { min: 0, max: 1_000_000 },
             Self::RetentionProjects => Shape::ProjectDays,
-            Self::ProvisionalDays => Shape::Number { min: 1, max: 36_500 },
-            Self::SessionsDays => Shape::Number { min: 1, max: 36_500 },
-            Self::SubagentsDays => Shape::Number { min: 1, max: 36_500 },
+            Self::ProvisionalDays | Self::SessionsDays | Self::SubagentsDays => {
+                Shape::Number { min: 1, max: 36_500 }
+            }
             Self::AllowNetwork => Shape::Choice(&["0", "1", "false", "true"]),
             Self::QuotaMib => Shape::Number { min: 1, max: 1 << 30 },
             Self::WaitMs => Shape::Number { min: 0, max: 3_600_000 },
@@ -217,13 +217,10 @@ impl Key {
             Self::Color => "`auto`",
             Self::Pager => "`$PAGER`, else `less -FRX`",
             Self::GraceDays => "`14`",
-            Self::KeepLast => "`0`",
-            Self::RetentionProjects => "none",
-            Self::ProvisionalDays => "for ever",
-            Self::SessionsDays => "for ever",
+            Self::KeepLast | Self::AllowNetwork => "`0`",
+            Self::RetentionProjects | Self::QuotaMib => "none",
+            Self::ProvisionalDays | Self::SessionsDays => "for ever",
             Self::SubagentsDays => "as long as the session it belongs to",
-            Self::AllowNetwork => "`0`",
-            Self::QuotaMib => "none",
             Self::WaitMs => "`10000`",
             Self::PackAfterImportMib => "`256`",
         }

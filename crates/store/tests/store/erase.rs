@@ -175,7 +175,8 @@ fn packs_that_hold_it_beside_the_inbox_are_rewritten() {
         for step in 0..members {
             let bytes = noise(1_000 + step, if members == 1 { 600_000 } else { 700 });
             let (id, artifact) = put(&store, tip, &bytes, step.cast_signed());
-            (tip, _) = (Some(id), kept.push((artifact, bytes)));
+            kept.push((artifact, bytes));
+            tip = Some(id);
         }
         let (gone, artifact) = put(&store, None, &secret, 1);
         assert_eq!(pack(&store).blocks, 2);

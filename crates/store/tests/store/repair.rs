@@ -98,7 +98,7 @@ fn a_damaged_part_comes_back_out_of_a_whole_and_a_lost_list_as_bytes() {
     other.commit_batch(vec![Write::Content(NewContent::literal(whole.clone()))]).expect("a batch");
     let source = || RepairSource { name: "the other".to_owned(), store: &other, packs: None };
     for sql in [
-        format!("UPDATE content SET bytes = x'00' WHERE row = (SELECT max(row) - 2 FROM content)"),
+        "UPDATE content SET bytes = x'00' WHERE row = (SELECT max(row) - 2 FROM content)".to_owned(),
         "UPDATE content SET bytes = x'ff' WHERE coding = 3".to_owned(),
         "UPDATE content SET bytes = x'' WHERE coding = 3".to_owned(),
     ] {

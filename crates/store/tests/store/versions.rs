@@ -80,7 +80,6 @@ fn every_version_opens_is_brought_up_to_date_and_gives_its_natives() {
     }
 }
 
-#[expect(clippy::many_single_char_names, reason = "the names that the standard gives them")]
 fn sha256(bytes: &[u8]) -> String {
     // The constants are the first bits of the roots of primes, as the standard says.
     let primes: Vec<u32> = (2..400_u32).filter(|own| (2..*own).all(|by| own % by != 0)).collect();

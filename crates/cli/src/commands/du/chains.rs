@@ -97,22 +97,24 @@ fn told(app: &App, costs: &[ChainCost], total: &v1::DuTotal) -> Result<String, C
         table.row(row(ids, cost));
     }
     let mut text = table.render(app.console.width);
-    text.push_str(&format!(
+    let sum = format!(
         "\n{} captured in {}, which take {} ({}); metadata and indexes come on top\n",
         size::bytes(total.logical_bytes),
         many(total.chains, "chain"),
         size::bytes(total.stored_bytes),
         size::percent(total.stored_bytes, total.logical_bytes),
-    ));
+    );
+    text.push_str(&sum);
     if total.copies > 0 {
         let copies = if total.copies == 1 { "copy" } else { "copies" };
-        text.push_str(&format!(
+        let line = format!(
             "Of these, {} ⑂ {copies} of other chains: {} captured, which take {} ({})\n",
             size::count(total.copies),
             size::bytes(total.copies_logical_bytes),
             size::bytes(total.copies_stored_bytes),
             size::percent(total.copies_stored_bytes, total.copies_logical_bytes),
-        ));
+        );
+        text.push_str(&line);
     }
     text.push_str(
         "What several chains hold counts for the one that began first; for the others it is shared.\n",
