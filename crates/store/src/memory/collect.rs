@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use stemmata_model::{ArtifactId, CommitId, Timestamp};
 
 use super::State;
-use super::content::Content;
+use super::content::{Content, literals_of};
 use super::forget::{Wish, contents_of, give_up, plan, remove};
 use crate::maintain::collect::{Collect, Collected};
 use crate::maintain::forget::Kept;
@@ -76,15 +76,7 @@ fn collect_contents(state: &mut State, now: Timestamp, ripe: Timestamp, collecte
 fn orphans(state: &State) -> BTreeMap<ArtifactId, u64> {
     let all: Vec<CommitId> = state.commits.iter().map(|(id, _)| *id).collect();
     let mut needed = contents_of(state, &all);
-    let parts: Vec<ArtifactId> = needed
-        .iter()
-        .filter_map(|id| match state.contents.get(id) {
-            Some(Content::Composed { pieces, .. }) => Some(pieces.iter().map(|piece| piece.of)),
-            _ => None,
-        })
-        .flatten()
-        .collect();
-    needed.extend(parts);
+    needed.extend(literals_of(&state.contents, &needed));
     let bytes_of = |content: &Content| match content {
         Content::Literal { bytes } => u64::try_from(bytes.len()).expect("a length fits 64 bits"),
         Content::Composed { .. } | Content::Forgotten { .. } => 0,

@@ -76,6 +76,15 @@ pub(super) fn parts_of(contents: &Contents, id: ArtifactId) -> Option<Vec<PartOf
     })
 }
 
+/// Returns the literal contents that hold the bytes of those given.
+pub(super) fn literals_of<'i>(
+    contents: &Contents,
+    ids: impl IntoIterator<Item = &'i ArtifactId>,
+) -> Vec<ArtifactId> {
+    let parts = ids.into_iter().flat_map(|id| parts_of(contents, *id).unwrap_or_default());
+    parts.map(|part| part.of).collect()
+}
+
 /// Hands a range of a content to `sink`.
 pub(super) fn read(
     contents: &Contents,

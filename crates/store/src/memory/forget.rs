@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use stemmata_model::{ArtifactId, Closure, Commit, CommitId, Sighting, artifact_id};
 
-use super::content::{Content, Piece, push};
+use super::content::{Content, Piece, literals_of, push};
 use super::{Note, State};
 use crate::maintain::forget::{Forget, Forgotten, Keep, Kept, Tombstone};
 use crate::write::{Annotation, SessionKey, SessionOrigin};
@@ -311,15 +311,7 @@ pub(super) fn give_up(
 ) -> Swept {
     let mut going = candidates;
     going.extend(emptied);
-    let parts: Vec<ArtifactId> = going
-        .iter()
-        .filter_map(|id| match state.contents.get(id) {
-            Some(Content::Composed { pieces, .. }) => Some(pieces.iter().map(|piece| piece.of)),
-            _ => None,
-        })
-        .flatten()
-        .collect();
-    going.extend(parts);
+    going.extend(literals_of(&state.contents, &going));
     let mut emptied = emptied.clone();
     for (_, commit) in state.commits.iter() {
         for content in std::iter::once(commit.core.artifact).chain(commit.core.native) {

@@ -2,10 +2,9 @@
 //!
 //! A crash between them leaves contents in the inbox that are in the file too; nothing is lost.
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, params, params_from_iter};
 use stemmata_model::Timestamp;
 
-use super::blocks::encode_bases;
 use super::encode::{NewBlock, NewPack};
 use crate::error::StoreError;
 use crate::pack::PackName;
@@ -19,7 +18,7 @@ const MOVING: &str = "moving contents into a pack";
 const STEP_MEMBERS_MAX: usize = 4096;
 
 /// Bytes of blocks that one transaction moves at most: what they took in the inbox is overwritten in the log.
-const STEP_BYTES_MAX: usize = 8 * 1024 * 1024;
+const STEP_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
 /// Whether a step did what was prepared.
 enum Step {
@@ -71,7 +70,7 @@ impl Applied {
     fn count(&mut self, blocks: &[NewBlock]) {
         for block in blocks {
             self.blocks += 1;
-            self.based_blocks += u64::from(!block.bases.is_empty());
+            self.based_blocks += u64::from(!block.laid.bases.is_empty());
             for member in block.members.iter().filter(|member| member.from.is_none()) {
                 self.contents += 1;
                 self.content_bytes += u64::try_from(member.length).expect("a length fits 64 bits");
@@ -94,7 +93,7 @@ fn step_length(blocks: &[NewBlock]) -> usize {
     let (mut members, mut bytes) = (0, 0);
     let fits = blocks.iter().take_while(|block| {
         members += block.members.len();
-        bytes += block.length;
+        bytes += block.laid.length;
         members <= STEP_MEMBERS_MAX && bytes <= STEP_BYTES_MAX
     });
     fits.count().max(1)
@@ -117,27 +116,15 @@ pub(super) fn insert_pack(
 }
 
 fn insert_block(connection: &Connection, pack: i64, block: &NewBlock) -> Result<i64, StoreError> {
-    let length = |value: usize| i64::try_from(value).unwrap_or(i64::MAX);
     let low = block.members.iter().map(|member| member.row).min().unwrap_or(0);
     let high = block.members.iter().map(|member| member.row).max().unwrap_or(0);
-    let values = params![
-        pack,
-        block.number.cast_signed(),
-        block.offset.cast_signed(),
-        length(block.stored),
-        length(block.length),
-        i64::from(block.coding.number()),
-        block.depth.cast_signed(),
-        encode_bases(&block.bases),
-        low,
-        high,
-    ];
+    let values = block.laid.columns(pack).into_iter().chain([low.into(), high.into()]);
     connection
         .prepare_cached(
             "INSERT INTO block (pack, number, offset, stored, length, coding, depth, bases, low, high) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         )
-        .and_then(|mut statement| statement.insert(values))
+        .and_then(|mut statement| statement.insert(params_from_iter(values)))
         .during(MOVING)
 }
 

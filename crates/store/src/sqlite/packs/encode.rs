@@ -10,11 +10,10 @@ use stemmata_model::ArtifactId;
 
 use super::Packs;
 use super::leaning::{Leaning, Original};
-use super::output::Output;
+use super::output::{Laid, Output};
 use super::plan::{BlockPlan, Member, Strand};
 use crate::error::StoreError;
 use crate::pack::PackName;
-use crate::pack::bounds::{PACK_BLOCKS_MAX, PACK_BYTES_TARGET};
 use crate::pack::format::{BlockCoding, BlockEntry};
 use crate::pack::frame;
 use crate::sqlite::read::Borrowed;
@@ -45,14 +44,7 @@ pub(super) struct Placed {
 /// A block that was written.
 #[derive(Debug)]
 pub(super) struct NewBlock {
-    pub(super) number: u64,
-    pub(super) offset: u64,
-    pub(super) stored: usize,
-    pub(super) length: usize,
-    pub(super) coding: BlockCoding,
-    pub(super) depth: u64,
-    /// The rows of the blocks that it leans on.
-    pub(super) bases: Vec<i64>,
+    pub(super) laid: Laid,
     pub(super) members: Vec<Placed>,
 }
 
@@ -147,9 +139,7 @@ impl<'a> Encoder<'a> {
     }
 
     fn is_full(&self) -> bool {
-        self.output.as_ref().is_some_and(|output| {
-            output.bytes() >= PACK_BYTES_TARGET || output.blocks() + THREADS_MAX > PACK_BLOCKS_MAX
-        })
+        self.output.as_ref().is_some_and(|output| output.is_full(THREADS_MAX))
     }
 
     /// Reads contents in one transaction. Those that are damaged or gone are left out.
@@ -204,17 +194,8 @@ impl<'a> Encoder<'a> {
             Some(output) => output,
             None => self.output.insert(Output::new(self.packs)?),
         };
-        let (number, offset) = output.block(&coded.stored, entry)?;
-        self.blocks.push(NewBlock {
-            number,
-            offset,
-            stored: coded.stored.len(),
-            length: raw.bytes.len(),
-            coding: coded.coding,
-            depth: leaning.depth,
-            bases: leaning.rows,
-            members: std::mem::take(&mut raw.members),
-        });
+        let laid = output.block(&coded.stored, entry, (leaning.depth, leaning.rows))?;
+        self.blocks.push(NewBlock { laid, members: std::mem::take(&mut raw.members) });
         Ok(())
     }
 

@@ -4,13 +4,46 @@
 
 use std::path::PathBuf;
 
+use rusqlite::types::Value;
+
+use super::blocks::encode_bases;
 use super::{Packs, UNNAMED};
 use crate::error::StoreError;
 use crate::files::NewFile;
 use crate::pack::PackName;
-use crate::pack::format::{BlockEntry, PackBuilder};
+use crate::pack::bounds::{PACK_BLOCKS_MAX, PACK_BYTES_TARGET};
+use crate::pack::format::{BlockCoding, BlockEntry, PackBuilder};
 
 const WRITING: &str = "writing a pack";
+
+/// Where a block stands in its pack, how it is kept, and what it leans on.
+#[derive(Debug)]
+pub(super) struct Laid {
+    pub(super) number: u64,
+    pub(super) offset: u64,
+    pub(super) stored: u64,
+    pub(super) length: u64,
+    pub(super) coding: BlockCoding,
+    pub(super) depth: u64,
+    /// The rows of the blocks that it leans on.
+    pub(super) bases: Vec<i64>,
+}
+
+impl Laid {
+    /// Returns the columns `pack, number, offset, stored, length, coding, depth, bases` of the block's row, in this order.
+    pub(super) fn columns(&self, pack: i64) -> [Value; 8] {
+        [
+            pack.into(),
+            self.number.cast_signed().into(),
+            self.offset.cast_signed().into(),
+            self.stored.cast_signed().into(),
+            self.length.cast_signed().into(),
+            i64::from(self.coding.number()).into(),
+            self.depth.cast_signed().into(),
+            encode_bases(&self.bases).into(),
+        ]
+    }
+}
 
 /// A pack that is being written. Only who holds the lock makes one, so there is one at a time.
 pub(super) struct Output<'a> {
@@ -37,18 +70,22 @@ impl<'a> Output<'a> {
         Ok(output)
     }
 
-    /// Adds a block, and returns its number and offset.
-    pub(super) fn block(&mut self, stored: &[u8], entry: BlockEntry) -> Result<(u64, u64), StoreError> {
+    /// Adds a block that leans on the blocks in `bases`, so deep.
+    pub(super) fn block(
+        &mut self,
+        stored: &[u8],
+        entry: BlockEntry,
+        (depth, bases): (u64, Vec<i64>),
+    ) -> Result<Laid, StoreError> {
         self.append(stored)?;
-        Ok(self.builder.block(stored, entry))
+        let (kept, length, coding) = (entry.stored, entry.length, entry.coding);
+        let (number, offset) = self.builder.block(stored, entry);
+        Ok(Laid { number, offset, stored: kept, length, coding, depth, bases })
     }
 
-    pub(super) const fn bytes(&self) -> u64 {
-        self.builder.bytes()
-    }
-
-    pub(super) const fn blocks(&self) -> usize {
-        self.builder.blocks()
+    /// Returns whether the next blocks, so many, belong to another pack.
+    pub(super) const fn is_full(&self, next_blocks: usize) -> bool {
+        self.builder.bytes() >= PACK_BYTES_TARGET || self.builder.blocks() + next_blocks > PACK_BLOCKS_MAX
     }
 
     /// Ends the file, makes it durable, gives it its name, and makes that durable. Returns the name and the

@@ -1,6 +1,6 @@
 //! Swapping rewritten packs in, within the transaction that lets the contents go.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 use stemmata_model::Timestamp;
 
 use super::{MovedBlock, Rewrite};
@@ -8,7 +8,6 @@ use crate::error::StoreError;
 use crate::sqlite::failure::During;
 use crate::sqlite::marks::DOOMED;
 use crate::sqlite::packs::apply::insert_pack;
-use crate::sqlite::packs::blocks::encode_bases;
 
 const SWAPPING: &str = "swapping rewritten packs in";
 
@@ -78,29 +77,20 @@ fn is_as_it_was(connection: &Connection, rewrite: &Rewrite) -> Result<bool, Stor
 }
 
 fn move_block(connection: &Connection, pack: i64, block: &MovedBlock) -> Result<(), StoreError> {
-    let length = |value: usize| i64::try_from(value).unwrap_or(i64::MAX);
-    let values = params![
-        block.row,
-        pack,
-        block.number.cast_signed(),
-        block.offset.cast_signed(),
-        length(block.stored),
-        length(block.length),
-        i64::from(block.coding.number()),
-        block.depth.cast_signed(),
-        encode_bases(&block.bases),
-    ];
+    let values = block.laid.columns(pack).into_iter().chain([block.row.into()]);
     connection
         .prepare_cached(
-            "UPDATE block SET pack = ?2, number = ?3, offset = ?4, stored = ?5, length = ?6, coding = ?7, \
-             depth = ?8, bases = ?9 WHERE row = ?1",
+            "UPDATE block SET pack = ?1, number = ?2, offset = ?3, stored = ?4, length = ?5, coding = ?6, \
+             depth = ?7, bases = ?8 WHERE row = ?9",
         )
-        .and_then(|mut statement| statement.execute(values))
+        .and_then(|mut statement| statement.execute(params_from_iter(values)))
         .during(SWAPPING)?;
     for member in block.members.iter().flatten() {
         connection
             .prepare_cached("UPDATE packed SET offset = ?2 WHERE row = ?1")
-            .and_then(|mut statement| statement.execute([member.row, length(member.offset)]))
+            .and_then(|mut statement| {
+                statement.execute([member.row, i64::try_from(member.offset).unwrap_or(i64::MAX)])
+            })
             .during(SWAPPING)?;
     }
     Ok(())

@@ -13,8 +13,8 @@ mod tests;
 use std::collections::BTreeSet;
 
 use super::encode::Placed;
+use super::output::Laid;
 use crate::pack::PackName;
-use crate::pack::format::BlockCoding;
 
 pub(in crate::sqlite) use self::apply::{Swap, apply};
 pub(in crate::sqlite) use self::prepare::prepare;
@@ -75,13 +75,7 @@ struct MovedPack {
 #[derive(Debug)]
 struct MovedBlock {
     row: i64,
-    number: u64,
-    offset: u64,
-    stored: usize,
-    length: usize,
-    coding: BlockCoding,
-    depth: u64,
-    bases: Vec<i64>,
+    laid: Laid,
     /// Its contents, where not all that it had are left.
     members: Option<Vec<Placed>>,
 }

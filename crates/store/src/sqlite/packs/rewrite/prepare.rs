@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::survey::{Live, Survey, survey};
 use super::{MovedBlock, MovedPack, Policy, Rewrite};
 use crate::error::StoreError;
-use crate::pack::bounds::{BASES_BYTES_MAX, PACK_BLOCKS_MAX, PACK_BYTES_TARGET};
+use crate::pack::bounds::BASES_BYTES_MAX;
 use crate::pack::format::{BlockCoding, BlockEntry};
 use crate::pack::frame;
 use crate::sqlite::Maintained;
@@ -136,30 +136,17 @@ impl Writer<'_> {
             bases: coded.base_hashes,
             members: live.members.iter().map(|(_, length)| count(*length)).collect(),
         };
-        let full = self
-            .output
-            .as_ref()
-            .is_some_and(|output| output.bytes() >= PACK_BYTES_TARGET || output.blocks() >= PACK_BLOCKS_MAX);
-        if full {
+        if self.output.as_ref().is_some_and(|output| output.is_full(1)) {
             self.finish()?;
         }
         let output = match self.output.as_mut() {
             Some(output) => output,
             None => self.output.insert(Output::new(self.packs)?),
         };
-        let (number, offset) = output.block(&coded.stored, entry)?;
+        let laid = output.block(&coded.stored, entry, (depth, coded.bases))?;
         self.depths.insert(live.block.row, depth);
-        self.blocks.push(MovedBlock {
-            row: live.block.row,
-            number,
-            offset,
-            stored: coded.stored.len(),
-            length,
-            coding: coded.coding,
-            depth,
-            bases: coded.bases,
-            members: live.changed.then_some(coded.members),
-        });
+        let members = live.changed.then_some(coded.members);
+        self.blocks.push(MovedBlock { row: live.block.row, laid, members });
         Ok(())
     }
 
