@@ -5,10 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use stemmata_engine::{
-    CaptureOptions, CheckpointContent, CheckpointRequest, Engine, Identity, RandomIds, SystemClock,
-};
-use stemmata_model::{CommitId, CommitType, FormatId, Granularity, MachineId, SessionId, Template, Trigger};
+use stemmata_engine::{CaptureOptions, CheckpointRequest, Engine, Identity, RandomIds, SystemClock};
+use stemmata_model::{CommitId, FormatId, Granularity, MachineId, SessionId, Template, Trigger};
 use stemmata_store::{SqliteOptions, SqliteStore, Store};
 
 use crate::machine;
@@ -67,21 +65,13 @@ impl<'e> Thread<'e> {
     pub(crate) fn checkpoint(&mut self, bytes: &[u8]) -> anyhow::Result<CommitId> {
         let request = CheckpointRequest {
             parent: self.tip,
-            commit_type: CommitType::Delta,
-            content: CheckpointContent::Bytes(bytes.to_vec()),
-            format: self.format.clone(),
-            template: self.template.clone(),
-            principal: None,
-            machine: None,
-            session: self.session.clone(),
             trigger: Trigger::TurnBoundary,
-            ticket: None,
-            thread: None,
-            summary: None,
-            messages: None,
-            tokens: None,
-            created_at: None,
-            idempotency_key: None,
+            ..CheckpointRequest::delta(
+                bytes.to_vec(),
+                self.format.clone(),
+                self.template.clone(),
+                self.session.clone(),
+            )
         };
         let done = self.engine.checkpoint(&request)?;
         self.tip = Some(done.id);

@@ -4,20 +4,16 @@
 use std::time::Instant;
 
 use stemmata_engine::{Clock as _, Engine, SystemClock};
-use stemmata_model::Granularity;
 use stemmata_store::PackOptions;
 
-use crate::input::{Conversation, length};
+use crate::input::Conversation;
 use crate::peers::frame::Frame;
 use crate::peers::langgraph;
-use crate::peers::rows::{Rows, vacuum};
 use crate::report::{Figure, Line, Section, Target};
-use crate::stored::Stored;
-use crate::stores::{Imported, Thread};
-use crate::{input, scratch, stores};
+use crate::scratch;
 
 use super::Bench;
-use super::bytes::{CHECKPOINTS, FORMAT, MADE_UP_BYTES, METADATA, check};
+use super::bytes::{CHECKPOINTS, Checkpointed, Imports, checkpointed, imports};
 
 /// The most that content may take packed, as a part of what was captured.
 const CONTENT: Target = Target::AtMost(Figure::Times(0.14));
@@ -45,29 +41,9 @@ pub(super) fn run(bench: &Bench) -> anyhow::Result<Section> {
 }
 
 fn checkpoints(scale: u32, conversation: &Conversation) -> anyhow::Result<Vec<Line>> {
-    let folder = scratch::folder()?;
-    let store = folder.path().join("store");
-    let engine = stores::engine(&store)?;
-    let mut session = Thread::new(&engine, "conversation", FORMAT)?;
-    for line in &conversation.lines {
-        session.checkpoint(line)?;
-    }
-    let tip = session.tip();
     let whole = conversation.bytes();
-    let speed = pack(&engine, whole)?;
-    check(&engine, tip, whole)?;
-    let own = Stored::measure(engine, &store)?;
-    let table = folder.path().join("rows");
-    let mut rows = Rows::create(&table)?;
-    rows.put_all(&conversation.lines)?;
-    rows.close()?;
-    vacuum(&table)?;
-    let table = Figure::times(scratch::bytes_below(&table)?, whole);
-    let mut lines = vec![
-        own.content(scale, "content", whole).beside("SQLite rows + zstd, all", table).target(CONTENT),
-        own.all(scale, "all files", whole).beside("SQLite rows + zstd, all", table),
-        own.metadata(scale, "metadata and indexes a commit").target(METADATA),
-    ];
+    let Checkpointed { own, settled: speed, mut lines } =
+        checkpointed(scale, conversation, CONTENT, |engine| pack(engine, whole))?;
     if scale == 1 {
         let text = conversation.text();
         for level in [3, 9, 19] {
@@ -76,7 +52,7 @@ fn checkpoints(scale: u32, conversation: &Conversation) -> anyhow::Result<Vec<Li
                 own.content(scale, "content", whole).beside(format!("the whole file, zstd -{level}"), frame),
             );
         }
-        if let Some(saved) = langgraph::save(&conversation.lines, &folder.path().join("langgraph"))? {
+        if let Some(saved) = langgraph::save(&conversation.lines, scratch::folder()?.path())? {
             let peer = format!("LangGraph SqliteSaver {}", saved.version);
             lines.push(own.all(scale, "all files", whole).beside(&peer, Figure::times(saved.bytes, whole)));
             let put = Figure::Seconds(saved.put_seconds);
@@ -95,28 +71,7 @@ pub(super) fn pack(engine: &Engine, bytes: u64) -> anyhow::Result<Figure> {
 }
 
 fn imported(bench: &Bench) -> anyhow::Result<(String, Vec<Line>)> {
-    let folder = scratch::folder()?;
-    let store = folder.path().join("store");
-    let engine = stores::engine(&store)?;
-    let (origin, paths) = match input::recorded_sessions(bench.corpus()) {
-        Some(recorded) => ("recorded", vec![recorded]),
-        None => ("made-up", input::session_files(folder.path(), MADE_UP_BYTES)?),
-    };
-    let Imported { commits, bytes_in, files, .. } = stores::import(&engine, &paths, Granularity::Turn)?;
-    let speed = pack(&engine, bytes_in)?;
-    let own = Stored::measure(engine, &store)?;
-    let note = format!(
-        "Imported: {} {origin} sessions, {bytes_in} bytes, {commits} commits, a commit a turn, then packed.",
-        files.len()
-    );
-    let mut frames = [0_u64; 2];
-    for file in &files {
-        let text = std::fs::read(file)?;
-        for (total, level) in frames.iter_mut().zip([3, 9]) {
-            *total += if length(&text) == 0 { 0 } else { Frame::new(&text, level)?.compressed_bytes() };
-        }
-    }
-    let [fast, good] = frames.map(|total| Figure::times(total, bytes_in));
+    let Imports { own, settled: speed, bytes_in, note, frames: [fast, good] } = imports(bench, pack)?;
     let lines = vec![
         own.content(1, "imported sessions, content", bytes_in).beside("zstd -3, file by file", fast),
         own.content(1, "imported sessions, content", bytes_in).beside("zstd -9, file by file", good),
@@ -124,5 +79,5 @@ fn imported(bench: &Bench) -> anyhow::Result<(String, Vec<Line>)> {
         own.metadata(1, "imported, metadata a commit"),
         Line::ours(1, "imported sessions, packing", speed),
     ];
-    Ok((note, lines))
+    Ok((format!("{note}, then packed."), lines))
 }

@@ -9,10 +9,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use stemmata_engine::{
-    CaptureOptions, CheckpointContent, CheckpointRequest, Engine, Identity, RandomIds, SystemClock,
-};
-use stemmata_model::{CommitId, CommitType, FormatId, MachineId, SessionId, Template, Trigger};
+use stemmata_engine::{CaptureOptions, CheckpointRequest, Engine, Identity, RandomIds, SystemClock};
+use stemmata_model::{CommitId, FormatId, MachineId, SessionId, Template};
 use stemmata_store::{SqliteOptions, SqliteStore};
 use stemmata_testkit::claude::ClaudeSession;
 
@@ -65,21 +63,12 @@ fn child() {
 fn request(parent: Option<CommitId>, seed: u64, number: usize) -> CheckpointRequest {
     CheckpointRequest {
         parent,
-        commit_type: CommitType::Delta,
-        content: CheckpointContent::Bytes(format!("{{\"n\":{number},\"seed\":{seed}}}\n").into_bytes()),
-        format: FormatId::new("own-v1").expect("a name"),
-        template: Template::new("own").expect("a name"),
-        principal: None,
-        machine: None,
-        session: SessionId::new(format!("own-{seed}")).expect("a name"),
-        trigger: Trigger::Explicit,
-        ticket: None,
-        thread: None,
-        summary: None,
-        messages: None,
-        tokens: None,
-        created_at: None,
-        idempotency_key: None,
+        ..CheckpointRequest::delta(
+            format!("{{\"n\":{number},\"seed\":{seed}}}\n").into_bytes(),
+            FormatId::new("own-v1").expect("a name"),
+            Template::new("own").expect("a name"),
+            SessionId::new(format!("own-{seed}")).expect("a name"),
+        )
     }
 }
 

@@ -10,12 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use stemmata_engine::{
-    CaptureOptions, Captured, CheckpointContent, CheckpointRequest, Clock, CollectOptions, Engine,
-    EngineError, ForgetOptions, ForgetTarget, Identity, RandomIds, RetentionRules, Update,
+    CaptureOptions, Captured, CheckpointRequest, Clock, CollectOptions, Engine, EngineError, ForgetOptions,
+    ForgetTarget, Identity, RandomIds, RetentionRules, Update,
 };
-use stemmata_model::{
-    CommitId, CommitType, FormatId, MachineId, Principal, SessionId, Template, Timestamp, Trigger,
-};
+use stemmata_model::{CommitId, FormatId, MachineId, Principal, SessionId, Template, Timestamp};
 use stemmata_store::{
     PackOptions, Page, SessionFilter, SqliteOptions, SqliteStore, StoreError, StoreErrorKind,
 };
@@ -182,21 +180,12 @@ fn checkpoint(worker: &mut Worker) {
 fn request(parent: Option<CommitId>, number: usize) -> CheckpointRequest {
     CheckpointRequest {
         parent,
-        commit_type: CommitType::Delta,
-        content: CheckpointContent::Bytes(format!("{{\"n\":{number}}}\n").into_bytes()),
-        format: FormatId::new("own-v1").expect("a name"),
-        template: Template::new("own").expect("a name"),
-        principal: None,
-        machine: None,
-        session: SessionId::new("own").expect("a name"),
-        trigger: Trigger::Explicit,
-        ticket: None,
-        thread: None,
-        summary: None,
-        messages: None,
-        tokens: None,
-        created_at: None,
-        idempotency_key: None,
+        ..CheckpointRequest::delta(
+            format!("{{\"n\":{number}}}\n").into_bytes(),
+            FormatId::new("own-v1").expect("a name"),
+            Template::new("own").expect("a name"),
+            SessionId::new("own").expect("a name"),
+        )
     }
 }
 

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::Context as _;
-use stemmata_engine::{CaptureOptions, CheckpointContent, CheckpointRequest, Engine, Update};
-use stemmata_model::{CommitId, CommitType, FormatId, Principal, SessionId, Template, Timestamp, Trigger};
+use stemmata_engine::{CaptureOptions, CheckpointRequest, Engine, Update};
+use stemmata_model::{CommitId, FormatId, Principal, SessionId, Template, Timestamp};
 use stemmata_testkit::claude::ClaudeSession;
 use stemmata_testkit::disk::Image;
 use stemmata_testkit::rng::Rng;
@@ -168,21 +168,14 @@ fn checkpoint(act: &Act<'_>, parent: Option<&str>, name: &'static str, bytes: us
     }
     let request = CheckpointRequest {
         parent,
-        commit_type: CommitType::Delta,
-        content: CheckpointContent::Bytes(text.into_bytes()),
-        format: FormatId::new("own-v1")?,
-        template: Template::new("own")?,
-        principal: None,
-        machine: None,
-        session: SessionId::new("own-session")?,
-        trigger: Trigger::Explicit,
-        ticket: None,
-        thread: None,
         summary: Some(format!("checkpoint {name}")),
-        messages: None,
-        tokens: None,
         created_at: Some(Timestamp::from_micros(1_772_400_000_000_000 + i64::from(name.as_bytes()[3]))),
-        idempotency_key: None,
+        ..CheckpointRequest::delta(
+            text.into_bytes(),
+            FormatId::new("own-v1")?,
+            Template::new("own")?,
+            SessionId::new("own-session")?,
+        )
     };
     let made = act.engine.checkpoint(&request)?;
     Ok(Done { tips: vec![made.id], names: vec![(name, vec![made.id])], ..Done::default() })

@@ -5,8 +5,8 @@
 mod told;
 
 use stemmata_model::{
-    ArtifactId, Closure, CommitCore, CommitId, CommitType, Note, NoteCode, RulesHash, Sighting, Source,
-    Timestamp, Trigger, artifact_id,
+    ArtifactId, Closure, Commit, CommitCore, CommitId, CommitType, Note, NoteCode, RulesHash, Sighting,
+    Source, Timestamp, Trigger, artifact_id,
 };
 use stemmata_runtimes::adapter::{Adapter, SegmentFacts, Splitter};
 use stemmata_store::maintain::forget::Tombstone;
@@ -159,7 +159,7 @@ impl<'e> Ingest<'e> {
     fn settle(&mut self, segment: &OpenSegment) -> Result<()> {
         let Some(earlier) = &mut self.earlier else { return Ok(()) };
         for provisional in earlier.take_unsure() {
-            if content_ahead(self.engine, &provisional, segment)?.is_some() {
+            if commit_ahead(self.engine, &provisional, segment)?.is_some() {
                 self.start.provisional.push(provisional);
             } else {
                 earlier.replaced(provisional.commit);
@@ -250,11 +250,9 @@ impl<'e> Ingest<'e> {
     /// stored again, however often an open turn is looked at.
     fn head_of(&self, segment: &OpenSegment) -> Result<Option<Head>> {
         for known in self.start.provisional.iter().rev() {
-            if self.is_hole(known.commit)? {
-                continue;
-            }
-            if let Some(artifact) = content_ahead(self.engine, known, segment)? {
-                return Ok(Some(Head { artifact, bytes: known.bytes }));
+            let ahead = commit_ahead(self.engine, known, segment)?;
+            if let Some(commit) = ahead.filter(|commit| commit.closure != Closure::Forgotten) {
+                return Ok(Some(Head { artifact: commit.core.artifact, bytes: known.bytes }));
             }
         }
         Ok(None)
@@ -399,9 +397,7 @@ impl<'e> Ingest<'e> {
         for older in known.iter().rev().take(UNCOVERED_MAX) {
             // Where the complete lines end a commit may close yet: the splitter has not seen what follows.
             let may_close = self.torn_from == Some(older.bytes);
-            if older.bytes < bytes
-                && !may_close
-                && content_ahead(self.engine, older, &self.segment)?.is_some()
+            if older.bytes < bytes && !may_close && commit_ahead(self.engine, older, &self.segment)?.is_some()
             {
                 covered.push(older.commit);
             }
@@ -438,14 +434,10 @@ impl<'e> Ingest<'e> {
     }
 }
 
-/// Returns a provisional commit's content, where a segment begins with it.
-fn content_ahead(
-    engine: &Engine,
-    provisional: &Provisional,
-    segment: &OpenSegment,
-) -> Result<Option<ArtifactId>> {
-    let stored = engine.store.commit(provisional.commit)?.map(|commit| commit.core.artifact);
-    Ok(stored.filter(|artifact| segment.starts_with(*artifact, provisional.bytes)))
+/// Returns a provisional commit, where a segment begins with its content.
+fn commit_ahead(engine: &Engine, provisional: &Provisional, segment: &OpenSegment) -> Result<Option<Commit>> {
+    let stored = engine.store.commit(provisional.commit)?;
+    Ok(stored.filter(|commit| segment.starts_with(commit.core.artifact, provisional.bytes)))
 }
 
 fn slice(whole: &[u8], offset: u64, length: u64) -> Option<&[u8]> {

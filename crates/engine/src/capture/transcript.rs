@@ -137,13 +137,12 @@ impl Engine {
     }
 
     /// Returns whether a transcript, or the session that it is, was forgotten.
-    fn is_forgotten(&self, path: &Path, options: &CaptureOptions, prepared: &Prepared) -> Result<bool> {
-        let transcript = Tombstone::Transcript(prepared.key.clone());
+    fn is_forgotten(&self, prepared: &Prepared, session: &SessionId) -> Result<bool> {
         if prepared.previous.is_some() {
             return Ok(false);
         }
-        let session = Tombstone::Session(self.sighting(path, options, prepared)?.session);
-        Ok(!self.store.tombstones(&[transcript, session])?.is_empty())
+        let tombstones = [Tombstone::Transcript(prepared.key.clone()), Tombstone::Session(session.clone())];
+        Ok(!self.store.tombstones(&tombstones)?.is_empty())
     }
 
     fn capture_once(&self, path: &Path, options: &CaptureOptions, is_careful: bool) -> Result<Captured> {
@@ -153,17 +152,18 @@ impl Engine {
         {
             return Ok(unchanged(session, cursor, prepared.stamp));
         }
-        if self.is_forgotten(path, options, &prepared)? {
+        let sighting = self.sighting(path, options, &prepared)?;
+        if self.is_forgotten(&prepared, &sighting.session)? {
             return self.left_alone(path, options, "this session");
         }
-        self.read(path, options, prepared, is_careful)
+        self.read(path, options, (prepared, sighting), is_careful)
     }
 
     fn read(
         &self,
         path: &Path,
         options: &CaptureOptions,
-        prepared: Prepared,
+        (prepared, sighting): (Prepared, Sighting),
         is_careful: bool,
     ) -> Result<Captured> {
         let goes_on = prepared.goes_on();
@@ -178,7 +178,6 @@ impl Engine {
         let file = prepared.file.try_clone().map_err(EngineError::io("open", path))?;
         let lines = Lines::of(file, path, (start.raw_bytes, start.line), prepared.stamp.length)?;
         let windows = Windows::before(OpenFile { file: &prepared.file, path }, start.raw_bytes)?;
-        let sighting = self.sighting(path, options, &prepared)?;
         let earlier = self.earlier(&prepared)?;
         let ingest = Ingest::new(self, prepared.adapter, splitter, sighting, start);
         let ingest = ingest.careful(is_careful).expect(earlier);

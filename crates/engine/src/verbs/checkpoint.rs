@@ -64,6 +64,31 @@ pub struct CheckpointRequest {
     pub idempotency_key: Option<String>,
 }
 
+impl CheckpointRequest {
+    /// Asks for a root that holds these entries, made explicitly, now, by the engine's own user on this machine. All else
+    /// is set in the fields.
+    pub const fn delta(bytes: Vec<u8>, format: FormatId, template: Template, session: SessionId) -> Self {
+        Self {
+            parent: None,
+            commit_type: CommitType::Delta,
+            content: CheckpointContent::Bytes(bytes),
+            format,
+            template,
+            principal: None,
+            machine: None,
+            session,
+            trigger: Trigger::Explicit,
+            ticket: None,
+            thread: None,
+            summary: None,
+            messages: None,
+            tokens: None,
+            created_at: None,
+            idempotency_key: None,
+        }
+    }
+}
+
 /// A commit that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpointed {

@@ -2,8 +2,8 @@
 
 use stemmata_engine::{CheckpointContent, CheckpointRequest, Engine, ErrorKind, Stop, Update};
 use stemmata_model::{
-    CommitId, CommitType, FormatId, MachineId, NoteCode, Principal, SessionId, SummarySource, Template,
-    ThreadId, TicketId, Timestamp, Trigger,
+    CommitId, FormatId, MachineId, NoteCode, Principal, SessionId, SummarySource, Template, ThreadId,
+    TicketId, Timestamp, Trigger,
 };
 use stemmata_store::{Page, ResolveScope, TipFilter};
 
@@ -24,21 +24,15 @@ fn line(uuid: u32, role: &str, text: &str) -> Vec<u8> {
 fn request(parent: Option<CommitId>, content: Vec<u8>, second: i64) -> CheckpointRequest {
     CheckpointRequest {
         parent,
-        commit_type: CommitType::Delta,
-        content: CheckpointContent::Bytes(content),
-        format: FormatId::new("claude-code-v1").expect("a name"),
-        template: Template::new("reviewer").expect("a name"),
         principal: Some(Principal::new("iree/reviewer").expect("a name")),
-        machine: None,
-        session: SessionId::new("review-1").expect("a name"),
-        trigger: Trigger::TurnBoundary,
-        ticket: None,
-        thread: None,
-        summary: None,
-        messages: None,
-        tokens: None,
         created_at: Some(Timestamp::from_micros(1_772_323_200_000_000 + second * 1_000_000)),
-        idempotency_key: None,
+        trigger: Trigger::TurnBoundary,
+        ..CheckpointRequest::delta(
+            content,
+            FormatId::new("claude-code-v1").expect("a name"),
+            Template::new("reviewer").expect("a name"),
+            SessionId::new("review-1").expect("a name"),
+        )
     }
 }
 

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use stemmata_engine::{
-    CaptureOptions, CheckpointContent, CheckpointRequest, Clock, Engine, EngineError, ErrorKind, Identity,
-    LINE_BYTES_MAX, PlaceOptions, RandomIds, Stop,
+    CaptureOptions, CheckpointRequest, Clock, Engine, EngineError, ErrorKind, Identity, LINE_BYTES_MAX,
+    PlaceOptions, RandomIds, Stop,
 };
 use stemmata_model::{
     Closure, CommitId, CommitType, FormatId, Granularity, MachineId, NoteCode, SessionId, Template,
@@ -92,22 +92,14 @@ fn edit_cursor(engine: &Engine, path: &Path, edit: impl FnOnce(&mut serde_json::
 
 fn request(content: &[u8]) -> CheckpointRequest {
     CheckpointRequest {
-        parent: None,
-        commit_type: CommitType::Delta,
-        content: CheckpointContent::Bytes(content.to_vec()),
-        format: FormatId::new("claude-code-v1").expect("a name"),
-        template: Template::new("reviewer").expect("a name"),
-        principal: None,
-        machine: None,
-        session: SessionId::new("review-1").expect("a name"),
-        trigger: Trigger::TurnBoundary,
-        ticket: None,
-        thread: None,
-        summary: None,
-        messages: None,
-        tokens: None,
         created_at: Some(Timestamp::from_micros(1_772_323_200_000_000)),
-        idempotency_key: None,
+        trigger: Trigger::TurnBoundary,
+        ..CheckpointRequest::delta(
+            content.to_vec(),
+            FormatId::new("claude-code-v1").expect("a name"),
+            Template::new("reviewer").expect("a name"),
+            SessionId::new("review-1").expect("a name"),
+        )
     }
 }
 

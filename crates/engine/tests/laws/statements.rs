@@ -4,8 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use stemmata_engine::{
-    CaptureOptions, CheckpointContent, CheckpointRequest, EngineError, ErrorKind, PlaceOptions, Stop, Tier,
-    Update,
+    CaptureOptions, CheckpointRequest, EngineError, ErrorKind, PlaceOptions, Stop, Tier, Update,
 };
 use stemmata_model::{
     Closure, CommitCore, CommitId, CommitType, Counts, FormatId, MachineId, NoteCode, Principal, SessionId,
@@ -26,22 +25,13 @@ fn at(second: i64) -> Timestamp {
 
 fn request(format: &str, content: &[u8], second: i64) -> CheckpointRequest {
     CheckpointRequest {
-        parent: None,
-        commit_type: CommitType::Delta,
-        content: CheckpointContent::Bytes(content.to_vec()),
-        format: FormatId::new(format).expect("a name"),
-        template: Template::new("reviewer").expect("a name"),
-        principal: None,
-        machine: None,
-        session: SessionId::new("s1").expect("a name"),
-        trigger: Trigger::Explicit,
-        ticket: None,
-        thread: None,
-        summary: None,
-        messages: None,
-        tokens: None,
         created_at: Some(at(second)),
-        idempotency_key: None,
+        ..CheckpointRequest::delta(
+            content.to_vec(),
+            FormatId::new(format).expect("a name"),
+            Template::new("reviewer").expect("a name"),
+            SessionId::new("s1").expect("a name"),
+        )
     }
 }
 

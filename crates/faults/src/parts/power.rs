@@ -49,18 +49,13 @@ pub fn run(reference: &Reference, effort: Effort) -> anyhow::Result<Row> {
     } else {
         effort.percent
     };
+    let stage = Stage { disk: scratch.path().join("states"), outside: outside.clone(), seed: effort.seed };
     let mut batch: Vec<State> = Vec::new();
     // Even: step k is under way; odd: it has returned.
     let mut mark = 0_u64;
     for (number, op) in record.iter().enumerate() {
         if let Op::Mark(next) = op {
-            looked(
-                &mut batch,
-                mark,
-                reference,
-                &scratch_stage(scratch.path(), &outside, effort.seed),
-                &mut row,
-            )?;
+            looked(&mut batch, mark, reference, &stage, &mut row)?;
             mark = *next;
         }
         platter.follow(op);
@@ -76,22 +71,12 @@ pub fn run(reference: &Reference, effort: Effort) -> anyhow::Result<Row> {
             }
         }
         if batch.len() >= 64 {
-            looked(
-                &mut batch,
-                mark,
-                reference,
-                &scratch_stage(scratch.path(), &outside, effort.seed),
-                &mut row,
-            )?;
+            looked(&mut batch, mark, reference, &stage, &mut row)?;
         }
     }
-    looked(&mut batch, mark, reference, &scratch_stage(scratch.path(), &outside, effort.seed), &mut row)?;
+    looked(&mut batch, mark, reference, &stage, &mut row)?;
     row.took = started.elapsed();
     Ok(row)
-}
-
-fn scratch_stage(scratch: &Path, outside: &Path, seed: u64) -> Stage {
-    Stage { disk: scratch.join("states"), outside: outside.to_path_buf(), seed }
 }
 
 struct State {
