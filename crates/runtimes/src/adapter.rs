@@ -3,6 +3,8 @@
 //! An adapter is a set of pure functions over bytes. It never opens a file and never keeps a session: the
 //! engine feeds it lines and contents, and does what the returned plans say.
 
+use std::sync::Arc;
+
 use stemmata_model::{
     CommitType, Counts, Entry, EntryId, FormatId, Granularity, Note, SessionId, Template, Timestamp,
 };
@@ -135,10 +137,10 @@ pub struct Edit {
 pub struct Segment {
     /// The commit's type.
     pub commit_type: CommitType,
-    /// The transcript's own bytes of this commit.
-    pub native: Vec<u8>,
+    /// The transcript's own bytes of this commit, shared with who emits them.
+    pub native: Arc<Vec<u8>>,
     /// For a compaction or a snapshot: the artifact that stands for everything before.
-    pub prefix: Option<Vec<u8>>,
+    pub prefix: Option<Arc<Vec<u8>>>,
     /// Whether materializing ends here when the caller asked for this ancestor.
     pub is_stop: bool,
 }

@@ -1,5 +1,8 @@
 //! A chain as a planner sees it: the bytes of each commit, newest first, kept for the emission that follows.
+//!
+//! Contents are read in pages: a planner asks for one commit at a time, and a store answers many at once for far less.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
@@ -16,6 +19,14 @@ pub(crate) const SEGMENT_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 /// Bytes of segments that are kept in memory between planning and emitting; beyond this they are read again.
 const KEPT_BYTES_MAX: u64 = 128 * 1024 * 1024;
 
+/// Commits whose contents are read at once at most. The first page has one, each later one twice as many: a search
+/// that ends soon reads little in vain.
+const PAGE_COMMITS_MAX: usize = 512;
+
+/// Bytes after which a page is full.
+const PAGE_BYTES_FULL: u64 = 8 * 1024 * 1024;
+
+/// A content of a chain.
 struct Known {
     id: ArtifactId,
     bytes: Option<Arc<Vec<u8>>>,
@@ -26,6 +37,11 @@ pub(crate) struct ChainSegments<'e> {
     engine: &'e Engine,
     walk: Walk<'e>,
     stop: Option<CommitId>,
+    /// Commits that were walked to and whose bytes were not read yet.
+    walked: VecDeque<Commit>,
+    /// Commits whose bytes were read before the planner asked for them.
+    ahead: VecDeque<(Commit, Arc<Vec<u8>>)>,
+    page_commits: usize,
     commits: Vec<Commit>,
     known: Vec<Known>,
     kept_bytes: u64,
@@ -39,6 +55,9 @@ impl<'e> ChainSegments<'e> {
             engine,
             walk: Walk::new(engine.store.as_ref(), from),
             stop,
+            walked: VecDeque::new(),
+            ahead: VecDeque::new(),
+            page_commits: 1,
             commits: Vec::new(),
             known: Vec::new(),
             kept_bytes: 0,
@@ -83,39 +102,37 @@ impl<'e> ChainSegments<'e> {
         }
     }
 
-    fn keep(&mut self, id: ArtifactId, bytes: &[u8]) {
-        let length = u64::try_from(bytes.len()).expect("a length fits 64 bits");
+    fn keep(&mut self, id: ArtifactId, bytes: Option<&Arc<Vec<u8>>>) {
+        let length = bytes.map_or(0, |bytes| length_of(bytes));
         let fits = self.kept_bytes.saturating_add(length) <= KEPT_BYTES_MAX;
         if fits {
             self.kept_bytes += length;
         }
-        self.known.push(Known { id, bytes: fits.then(|| Arc::new(bytes.to_vec())) });
+        self.known.push(Known { id, bytes: bytes.filter(|_| fits).map(Arc::clone) });
     }
 
     fn advance(&mut self) -> Result<Option<Segment>> {
-        if self.hole.is_some() {
-            return Ok(None);
+        while self.ahead.is_empty() && self.hole.is_none() {
+            let page = self.walk_page()?;
+            if page.is_empty() {
+                break;
+            }
+            self.read_page(page)?;
         }
-        let Some(commit) = self.walk.next()? else {
+        let Some((commit, native)) = self.ahead.pop_front() else {
             return Ok(None);
         };
-        if commit.closure == Closure::Forgotten {
-            self.hole = Some(commit.id);
-            return Ok(None);
-        }
-        let native_id = commit.core.native_artifact();
-        let native = read_sized(self.engine, native_id, commit.native_bytes)?;
-        self.keep(native_id, &native);
+        self.keep(commit.core.native_artifact(), Some(&native));
         let prefix = match commit.core.commit_type {
             CommitType::Delta => None,
             CommitType::Compaction | CommitType::Snapshot { .. } if commit.core.native.is_none() => {
-                Some(native.clone())
+                Some(Arc::clone(&native))
             }
             CommitType::Compaction | CommitType::Snapshot { .. } => {
-                Some(read_whole(self.engine, commit.core.artifact)?)
+                Some(Arc::new(read_whole(self.engine, commit.core.artifact)?))
             }
         };
-        self.keep(commit.core.artifact, prefix.as_deref().unwrap_or_default());
+        self.keep(commit.core.artifact, prefix.as_ref());
         let segment = Segment {
             commit_type: commit.core.commit_type,
             native,
@@ -124,6 +141,68 @@ impl<'e> ChainSegments<'e> {
         };
         self.commits.push(commit);
         Ok(Some(segment))
+    }
+
+    /// Reads the bytes of commits. What cannot be read is an error only when the planner gets there, for it may never
+    /// need it: then it is a page of its own.
+    fn read_page(&mut self, page: Vec<Commit>) -> Result<()> {
+        let ids: Vec<ArtifactId> = page.iter().map(|commit| commit.core.native_artifact()).collect();
+        let mut contents: Vec<Vec<u8>> = Vec::with_capacity(ids.len());
+        let read = self.engine.store.read_contents(&ids, &mut |number, piece| -> io::Result<()> {
+            // An empty content hands out no piece.
+            for commit in page.iter().skip(contents.len()).take((number + 1).saturating_sub(contents.len())) {
+                contents.push(Vec::with_capacity(usize::try_from(commit.native_bytes).unwrap_or(0)));
+            }
+            if let Some(bytes) = contents.last_mut() {
+                bytes.extend_from_slice(piece);
+            }
+            Ok(())
+        });
+        match read {
+            Ok(()) => contents.resize_with(ids.len(), Vec::new),
+            Err(error) if page.len() == 1 => return Err(error.into()),
+            Err(_) => {
+                // The last one may be cut off.
+                contents.pop();
+                self.page_commits = 1;
+            }
+        }
+        let mut page = page;
+        let unread = page.split_off(contents.len());
+        self.ahead.extend(page.into_iter().zip(contents.into_iter().map(Arc::new)));
+        unread.into_iter().rev().for_each(|commit| self.walked.push_front(commit));
+        Ok(())
+    }
+
+    /// Returns the commits of the next page, up to a compaction or a snapshot: most contexts begin there.
+    fn walk_page(&mut self) -> Result<Vec<Commit>> {
+        let mut page: Vec<Commit> = Vec::new();
+        let mut bytes = 0_u64;
+        while page.len() < self.page_commits && bytes < PAGE_BYTES_FULL {
+            let walked = self.walked.pop_front();
+            let Some(commit) = walked.map_or_else(|| self.walk.next(), |commit| Ok(Some(commit)))? else {
+                break;
+            };
+            let is_hole = commit.closure == Closure::Forgotten;
+            let is_too_long = commit.native_bytes > SEGMENT_BYTES_MAX;
+            if (is_hole || is_too_long) && !page.is_empty() {
+                self.walked.push_front(commit);
+                break;
+            }
+            if is_hole {
+                self.hole = Some(commit.id);
+                break;
+            }
+            check_length(commit.native_bytes)?;
+            bytes = bytes.saturating_add(commit.native_bytes);
+            let is_end = commit.core.commit_type != CommitType::Delta;
+            page.push(commit);
+            if is_end {
+                break;
+            }
+        }
+        self.page_commits = (self.page_commits * 2).min(PAGE_COMMITS_MAX);
+        Ok(page)
     }
 }
 
@@ -140,18 +219,27 @@ pub(crate) fn read_whole(engine: &Engine, id: ArtifactId) -> Result<Vec<u8>> {
 
 /// Reads a content whose length is known already, which saves looking it up.
 fn read_sized(engine: &Engine, id: ArtifactId, length: u64) -> Result<Vec<u8>> {
-    if length > SEGMENT_BYTES_MAX {
-        let bound = stemmata_store::StoreError::Bound {
-            what: "a commit's content in bytes",
-            value: length,
-            bound: SEGMENT_BYTES_MAX,
-        };
-        return Err(EngineError::Store(bound));
-    }
+    check_length(length)?;
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
     engine.store.read_content(id, None, &mut |piece: &[u8]| -> io::Result<()> {
         bytes.extend_from_slice(piece);
         Ok(())
     })?;
     Ok(bytes)
+}
+
+fn check_length(length: u64) -> Result<()> {
+    if length <= SEGMENT_BYTES_MAX {
+        return Ok(());
+    }
+    let bound = stemmata_store::StoreError::Bound {
+        what: "a commit's content in bytes",
+        value: length,
+        bound: SEGMENT_BYTES_MAX,
+    };
+    Err(EngineError::Store(bound))
+}
+
+fn length_of(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).expect("a length fits 64 bits")
 }

@@ -1,11 +1,15 @@
 //! What each stop gives, on transcripts with several compactions, against expectations made by hand.
 
-use proptest::prelude::*;
-use stemmata_engine::{Engine, Stop};
-use stemmata_model::{CommitId, CommitType};
-use stemmata_testkit::claude::ClaudeSession;
+use std::sync::Arc;
 
-use crate::support::{Folder, bytes_of, chain, closed, engine, import, native};
+use proptest::prelude::*;
+use stemmata_engine::{CaptureOptions, Engine, Stop};
+use stemmata_model::{CommitId, CommitType, Granularity};
+use stemmata_store::{MemoryStore, Store};
+use stemmata_testkit::claude::ClaudeSession;
+use stemmata_testkit::faulty::FaultyStore;
+
+use crate::support::{Folder, bytes_of, chain, closed, engine, engine_on, import, native};
 
 fn context(engine: &Engine, ctx: CommitId, stop: Stop) -> String {
     let mut bytes = Vec::new();
@@ -185,6 +189,41 @@ proptest! {
                 ids.sort_unstable();
                 ids.dedup();
                 prop_assert_eq!(ids.len(), count, "an entry stands twice");
+            }
+        }
+    }
+}
+
+/// Contents are read ahead of the planner, so what it never gets to must not stop it.
+#[test]
+fn what_a_context_does_not_need_may_be_lost() {
+    let folder = Folder::new();
+    let store = Arc::new(FaultyStore::new(MemoryStore::default()));
+    let engine = engine_on("m1", Arc::clone(&store) as Arc<dyn Store>);
+    let path = folder.write("s.jsonl", &bytes_of(&ClaudeSession::new(5).turns(20).build()));
+    let options = CaptureOptions { granularity: Granularity::Message, ..CaptureOptions::import() };
+    let tip = engine.capture(&path, &options).expect("imported").session.tip.expect("a tip");
+    let commits = chain(&engine, tip);
+    assert!(commits.len() > 40);
+    let stops = [commits.len() - 1, commits.len() - 2, commits.len() - 9, commits.len() - 30];
+    let whole = stops.map(|at| context(&engine, tip, Stop::Ancestor(commits[at].id)));
+    // From the root on, so that each loss is one that the stops behind it do not need.
+    for (lost, commit) in commits.iter().enumerate() {
+        store.lose(commit.core.native_artifact());
+        for (at, whole) in stops.iter().zip(&whole) {
+            let mut bytes = Vec::new();
+            let stop = Stop::Ancestor(commits[*at].id);
+            let made = engine.materialize(Some(tip), None, stop, &mut bytes);
+            if lost < *at {
+                made.expect("it is not needed");
+                assert_eq!(
+                    String::from_utf8(bytes).expect("text"),
+                    *whole,
+                    "{lost} is lost, {at} is the stop"
+                );
+            } else {
+                let error = made.expect_err("it is needed").to_string();
+                assert!(error.contains("is not in the store"), "{error}");
             }
         }
     }

@@ -83,7 +83,7 @@ impl Chain {
 }
 
 pub(crate) fn segment(commit_type: CommitType, native: &[u8], prefix: Option<Vec<u8>>) -> Segment {
-    Segment { commit_type, native: native.to_vec(), prefix, is_stop: false }
+    Segment { commit_type, native: native.to_vec().into(), prefix: prefix.map(Into::into), is_stop: false }
 }
 
 /// Writes pieces out; `segments` are oldest first.

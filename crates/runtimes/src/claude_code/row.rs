@@ -2,11 +2,13 @@
 //!
 //! Not the line itself: an index of a transcript of a gigabyte keeps some hundred bytes a line.
 
+mod scan;
+
 use serde::Deserialize;
 use stemmata_model::Timestamp;
 
-use super::message::{Content, Message};
 use super::record::{Field, ParentLink, Record, is_blank, is_true, text};
+use scan::Inside;
 
 /// Stands for an id of a record: the 16 bytes of a UUID, or a hash of a text that is none.
 ///
@@ -28,29 +30,34 @@ impl Key {
 
     /// Lower case only: another spelling of the same number is another id to the client.
     fn of_uuid(id: &str) -> Option<Self> {
-        if id.len() != 36 {
-            return None;
-        }
+        let text: &[u8; 36] = id.as_bytes().try_into().ok()?;
+        let digit = |at: usize| text.get(at).map_or(NO_DIGIT, |byte| digit_of(*byte));
         let mut bytes = [0; 16];
-        let mut digits = 0_usize;
-        for (position, character) in id.bytes().enumerate() {
-            let value = match (position, character) {
-                (8 | 13 | 18 | 23, b'-') => continue,
-                (8 | 13 | 18 | 23, _) => return None,
-                (_, b'0'..=b'9') => character - b'0',
-                (_, b'a'..=b'f') => character - b'a' + 10,
-                _ => return None,
-            };
-            let byte = bytes.get_mut(digits / 2)?;
-            *byte = *byte << 4 | value;
-            digits += 1;
+        let mut all = 0;
+        for (byte, at) in bytes.iter_mut().zip([0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34]) {
+            let (high, low) = (digit(at), digit(at + 1));
+            all |= high | low;
+            *byte = high << 4 | low;
         }
-        Some(Self(bytes))
+        let has_dashes = [8, 13, 18, 23].iter().all(|at| text.get(*at) == Some(&b'-'));
+        (has_dashes && all & NO_DIGIT == 0).then_some(Self(bytes))
     }
 
     /// Returns the UUID's text; only right for a key that was made from one.
     pub(super) fn uuid_text(self) -> String {
         uuid_text(self.0)
+    }
+}
+
+/// What stands for a character that is no digit.
+const NO_DIGIT: u8 = 0xf0;
+
+/// Returns the value of a hexadecimal digit in lower case.
+const fn digit_of(character: u8) -> u8 {
+    match character {
+        b'0'..=b'9' => character - b'0',
+        b'a'..=b'f' => character - b'a' + 10,
+        _ => NO_DIGIT,
     }
 }
 
@@ -241,13 +248,13 @@ impl Row {
         };
         if is_blank(line) {
             row.kind = Kind::Blank;
-        } else if let Ok(record) = Record::parse(line) {
-            row.fill(&record, names);
+        } else if let Some((record, inside)) = scan::scan(line) {
+            row.fill(&record, &inside, names);
         }
         row
     }
 
-    fn fill(&mut self, record: &Record<'_>, names: &mut Names) {
+    fn fill(&mut self, record: &Record<'_>, inside: &Inside<'_>, names: &mut Names) {
         self.kind = kind_of(record);
         self.sidechain = record.is_sidechain_record();
         self.has_agent = record.agent_id.is_some();
@@ -270,20 +277,15 @@ impl Row {
             self.other = key_of(record.logical_parent_uuid, names);
             (self.preserved, self.keeps_chain) = preserved(record, names);
         }
-        if let Some(message) = record.message_fields() {
-            self.read_message(message);
-        }
+        self.read_message(inside);
     }
 
-    fn read_message(&mut self, message: Message<'_>) {
+    fn read_message(&mut self, inside: &Inside<'_>) {
         if self.kind == Kind::Assistant {
-            self.message = text(message.id).map(|id| short(&id));
+            self.message = text(inside.id).map(|id| short(&id));
         }
-        let Content::List(elements) = Content::of(message.content) else {
-            return;
-        };
         let (mut calls, mut answers) = (Vec::new(), Vec::new());
-        for block in elements.iter().filter_map(|element| element.block) {
+        for block in &inside.blocks {
             if block.is_type("tool_use") && self.kind == Kind::Assistant {
                 calls.extend(text(block.id).map(|id| short(&id)));
             } else if block.is_type("tool_result") {

@@ -15,7 +15,7 @@ impl Segments for Chain {
     fn next(&mut self) -> Result<Option<Segment>, SourceError> {
         Ok(self.0.pop().map(|native| Segment {
             commit_type: CommitType::Delta,
-            native,
+            native: native.into(),
             prefix: None,
             is_stop: false,
         }))

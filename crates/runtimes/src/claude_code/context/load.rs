@@ -3,6 +3,7 @@
 //! It follows single links only, to know when to stop; the path is found when all lines are there.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use stemmata_model::CommitType;
 
@@ -28,7 +29,7 @@ pub(super) struct Loaded {
 struct Lines {
     rows: Vec<Row>,
     /// What stands for everything before, where the segment is a compaction.
-    artifact: Option<Vec<u8>>,
+    artifact: Option<Arc<Vec<u8>>>,
 }
 
 /// Reads as much of a chain as a context with this stop needs.
@@ -157,14 +158,17 @@ impl Loaded {
 }
 
 fn read_lines(bytes: &[u8], segment: usize, names: &mut Names) -> Vec<Row> {
-    let mut offset = 0;
-    let lines = bytes.split_inclusive(|&byte| byte == b'\n');
-    let rows = lines.map(|line| {
-        let row = Row::read(line, Place { segment, offset }, names);
-        offset += row.length;
-        row
-    });
-    rows.collect()
+    let mut rows = Vec::new();
+    let mut start = 0;
+    let ends = memchr::memchr_iter(b'\n', bytes).map(|newline| newline + 1);
+    for end in ends.chain(std::iter::once(bytes.len())) {
+        let line = bytes.get(start..end).unwrap_or_default();
+        if !line.is_empty() {
+            rows.push(Row::read(line, Place { segment, offset: start as u64 }, names));
+        }
+        start = end;
+    }
+    rows
 }
 
 /// Follows the way back while a chain is read.

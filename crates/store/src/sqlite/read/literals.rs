@@ -150,6 +150,12 @@ impl<'a> Literals<'a> {
     /// Finds a content; where it is literal its bytes are in hand then. Where it is in the inbox and in a pack,
     /// one of them that is sound is enough.
     pub(in crate::sqlite) fn load(&mut self, key: Key<'_>) -> Result<Kept, Failure> {
+        // Neighbours are packed together, so what follows a packed content is looked for there first.
+        if self.last.is_some()
+            && let Ok(Some(hash)) = self.load_packed(key)
+        {
+            return Ok(Kept::Literal(hash));
+        }
         let mut damage = None;
         for _ in 0..LOOKUPS_MAX {
             match self.load_inbox(key) {
