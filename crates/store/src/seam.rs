@@ -158,6 +158,9 @@ pub struct Verified {
     pub references: u64,
     /// Files that nothing refers to, as a crash leaves them: harmless, and removed by the next packing.
     pub leftover_files: u64,
+    /// Byte of the log at which a last transaction begins that is not whole: a crash leaves it so before anybody was
+    /// told that it is stored. More than one changed bit in the last transaction looks the same.
+    pub unfinished_log_at: Option<u64>,
 }
 
 /// A range of a literal content, one of those that a content consists of.

@@ -32,6 +32,7 @@ pub(crate) fn run(app: &App, args: &Verify) -> Result<Exit, CliError> {
         commits: looked.commits,
         references: looked.references,
         leftover_files: looked.leftover_files,
+        unfinished_log_at: looked.unfinished_log_at,
         damages: damages.iter().map(wire).collect(),
         repaired: Vec::new(),
     };
@@ -69,6 +70,7 @@ fn repair(app: &App, from: &[PathBuf]) -> Result<Exit, CliError> {
         commits: outcome.verified.commits,
         references: outcome.verified.references,
         leftover_files: outcome.verified.leftover_files,
+        unfinished_log_at: outcome.verified.unfinished_log_at,
         damages: outcome.remaining.iter().map(wire).collect(),
         repaired: outcome
             .repaired
@@ -114,6 +116,13 @@ fn told(result: &v1::Verify, beyond: u64) -> String {
     let left = match result.leftover_files {
         0 => String::new(),
         left => format!("  {} that nothing refers to; the next packing removes them\n", many(left, "file")),
+    };
+    let left = match result.unfinished_log_at {
+        None => left,
+        Some(at) => format!(
+            "{left}  the log ends in a transaction that is not whole, at byte {at}: a crash leaves it so before \
+             anything of it is promised\n"
+        ),
     };
     let mended: String = result
         .repaired

@@ -22,6 +22,8 @@ pub(super) const FORGOTTEN_SESSION: i64 = 4;
 /// The database has to be rewritten and its log emptied, because a forgetting was interrupted: the key is empty, or
 /// [`LOG_ONLY`].
 pub(super) const UNFINISHED: i64 = 5;
+/// Transactions that a damaged log lost: by the log's salts, the byte of the damage, and how many.
+pub(super) const LOST: i64 = 6;
 /// The key of what is unfinished where only the log is left to be emptied.
 pub(super) const LOG_ONLY: &[u8] = &[1];
 

@@ -9,9 +9,11 @@ mod collect;
 mod failure;
 mod figures;
 mod forget;
+mod frames;
 mod group;
 mod kinds;
 mod log;
+mod log_damage;
 mod maintain;
 mod marks;
 mod migrate;
@@ -357,7 +359,9 @@ impl Store for SqliteStore {
     }
 
     fn verify(&self, found: &mut dyn FnMut(Damage)) -> Result<Verified, StoreError> {
-        self.read(|reader| Ok(reader.verify(found)))
+        let mut verified = self.read(|reader| Ok(reader.verify(found)))?;
+        self.verify_log(&mut verified, found)?;
+        Ok(verified)
     }
 
     fn repair(&self, from: &[RepairSource<'_>]) -> Result<RepairOutcome, StoreError> {

@@ -13,7 +13,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 
 use super::failure::{During, store_error};
-use super::versions;
+use super::{log_damage, versions};
 use crate::error::StoreError;
 use crate::files::{Files, SystemFiles};
 use crate::maintain::surroundings::{self, Reach};
@@ -72,10 +72,17 @@ pub(super) fn open_store(
     let path = dir.join(STORE_FILE);
     let new = make_file(&dir, &path)?;
     let mut connection = connect(&path, options)?;
+    let lost = log_damage::find(&connection, &path);
+    if let Some(lost) = lost {
+        log_damage::refuse_empty(&connection, &path, lost)?;
+    }
     if new {
         start_log(&connection, &path, options)?;
     }
     let identity = versions::prepare(&mut connection, &path).map_err(|error| explain(error, &path))?;
+    if let Some(lost) = lost {
+        log_damage::keep_in_mind(&connection, lost)?;
+    }
     if new {
         // The files of the log are named in the directory by now; the name of the database must be safe too.
         sync_directory(&dir)?;
@@ -189,7 +196,7 @@ fn connect_sealed(path: &Path) -> Result<Connection, StoreError> {
 }
 
 /// Returns the path of a database's log.
-fn log_of(path: &Path) -> PathBuf {
+pub(super) fn log_of(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push("-wal");
     PathBuf::from(name)

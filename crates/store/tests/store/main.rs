@@ -8,6 +8,7 @@ mod damage;
 mod disk;
 mod erase;
 mod files;
+mod log;
 mod model;
 mod model_maintain;
 mod packs;

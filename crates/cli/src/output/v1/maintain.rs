@@ -17,6 +17,9 @@ wire! {
         references: u64,
         /// Files of packs that nothing refers to, as a crash leaves them; the next packing removes them.
         leftover_files: u64,
+        /// Byte of the log at which a last transaction begins that is not whole, as a crash leaves it before anything
+        /// of it is promised.
+        unfinished_log_at: Option<u64>,
         /// Everything that is wrong, after a repair what still is.
         damages: Vec<Damage>,
         /// What `--repair` mended.

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use stemmata_model::ArtifactId;
 
-use super::{SqliteStore, backup};
+use super::{SqliteStore, backup, log_damage};
 use crate::error::StoreError;
 use crate::maintain::repair::{RepairOutcome, RepairSource, Repaired};
 use crate::seam::{Damage, Store, Verified};
@@ -39,6 +39,9 @@ impl SqliteStore {
             // Lengths are recomputed from contents: one that is still damaged may say anything of its own.
             let is_measured = !self.damages()?.0.iter().any(|damage| damage.check == "content_hash");
             repaired.extend(self.repair_derived(&damages, is_measured)?);
+        }
+        if damages.iter().any(|damage| damage.check == log_damage::CHECK) {
+            repaired.extend(self.repair_log()?);
         }
         let (remaining, verified) = self.damages()?;
         Ok(RepairOutcome { repaired, remaining, verified })
