@@ -5,6 +5,7 @@
 mod apply;
 mod bytes;
 mod check;
+mod copies;
 mod error;
 mod export;
 mod facts;

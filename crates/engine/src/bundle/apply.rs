@@ -116,7 +116,7 @@ impl Engine {
         };
         let needed = needed(source, &checked, &fates)?;
         let taken = Taken { checked: &checked, fates: &fates, needed };
-        let mut applier = Applier::new((self.store.as_ref(), self.rules().0), taken, *options, &mut result);
+        let mut applier = Applier::new(self, taken, *options, &mut result);
         each_record(source, &mut |record| applier.record(record))?;
         applier.finish()?;
         self.tell(&mut result);

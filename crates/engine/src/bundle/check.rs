@@ -66,6 +66,8 @@ struct Checker<'a> {
     announced: Option<[u64; 3]>,
     missing: BTreeSet<CommitId>,
     missing_contents: BTreeSet<ArtifactId>,
+    /// Contents that are named and here.
+    known_contents: BTreeSet<ArtifactId>,
     content_bytes: u64,
     facts: u64,
     at: u64,
@@ -122,6 +124,7 @@ pub(super) fn check(
         announced: None,
         missing: BTreeSet::new(),
         missing_contents: BTreeSet::new(),
+        known_contents: BTreeSet::new(),
         content_bytes: 0,
         facts: 0,
         at: 0,
@@ -399,7 +402,10 @@ impl Checker<'_> {
             return Err(BundleError::Missing { commits: self.missing.into_iter().collect() }.into());
         }
         if let Some(missing) = self.missing_contents.first() {
-            return Err(StoreError::ContentMissing(*missing).into());
+            let was_here =
+                self.store.is_some_and(|store| matches!(contents::is_forgotten(store, *missing), Ok(true)));
+            let error = if was_here { StoreError::ContentForgotten } else { StoreError::ContentMissing };
+            return Err(error(*missing).into());
         }
         let count = |length: usize| u64::try_from(length).expect("a length fits 64 bits");
         let found = &mut self.found;

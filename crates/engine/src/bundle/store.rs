@@ -7,17 +7,19 @@ use std::collections::BTreeMap;
 use stemmata_model::{ArtifactId, Closure, CommitCore, CommitId, RulesHash};
 use stemmata_store::maintain::forget::Tombstone;
 use stemmata_store::{
-    AuditRecord, BATCH_WRITES_MAX, BatchOutcome, ContentPart, Link, MERGED_RECORDS_MAX, NewCommit,
+    AuditRecord, BATCH_WRITES_MAX, BatchOutcome, ContentPart, Link, LinkKind, MERGED_RECORDS_MAX, NewCommit,
     NewContent, NewHole, Session, SessionOrigin, Store, Write,
 };
 
 use super::apply::{BundleImportOptions, BundleImported, Fate, Taken};
 use super::bytes::{Malformed, Take};
 use super::check::{Fault, at};
+use super::copies::Arrivals;
 use super::error::BundleError;
 use super::facts::{take_change, take_link, take_placement, take_session, take_sightings};
 use super::frame::{Kind, Record};
 use super::rows::{CommitRef, CommitRow, ContentRef, take_commits, take_composed, take_lengths};
+use crate::engine::Engine;
 use crate::error::Result;
 
 /// Bytes of content of one batch.
@@ -32,6 +34,7 @@ const MERGE_BYTES_FULL: usize = 1024 * 1024;
 pub(super) struct Applier<'a> {
     store: &'a dyn Store,
     rules: RulesHash,
+    arrivals: Arrivals<'a>,
     taken: Taken<'a>,
     options: BundleImportOptions,
     writes: Vec<Write>,
@@ -48,16 +51,17 @@ pub(super) struct Applier<'a> {
 type Done = std::result::Result<(), Fault>;
 
 impl<'a> Applier<'a> {
-    /// Begins with a store and the rules in force there.
+    /// Begins with the store of an engine and the rules in force there.
     pub(super) fn new(
-        (store, rules): (&'a dyn Store, RulesHash),
+        engine: &'a Engine,
         taken: Taken<'a>,
         options: BundleImportOptions,
         result: &'a mut BundleImported,
     ) -> Self {
         Self {
-            store,
-            rules,
+            store: engine.store.as_ref(),
+            rules: engine.rules().0,
+            arrivals: Arrivals::new(engine),
             taken,
             options,
             writes: Vec::new(),
@@ -101,8 +105,19 @@ impl<'a> Applier<'a> {
         Ok(())
     }
 
+    /// Stores what is kept, and then links the copies in it, of which all sightings are known by now.
+    fn settle(&mut self) -> Done {
+        self.write()?;
+        if self.options.dry_run { Ok(()) } else { Ok(self.arrivals.link()?) }
+    }
+
     fn push(&mut self, write: Write) -> Done {
-        self.writes.push(write);
+        self.push_all([write])
+    }
+
+    /// Adds writes that are never apart.
+    fn push_all(&mut self, writes: impl IntoIterator<Item = Write>) -> Done {
+        self.writes.extend(writes);
         if self.writes.len() >= self.options.batch_writes_max.clamp(1, BATCH_WRITES_MAX) {
             self.write()
         } else {
@@ -167,12 +182,19 @@ impl<'a> Applier<'a> {
             rows.push(row);
             Ok(())
         })?;
+        let first = usize::try_from(self.counts[2]).unwrap_or(usize::MAX);
+        let fates = self.taken.fates.iter().skip(first).take(rows.len());
+        if fates.into_iter().any(|fate| matches!(fate, Fate::New | Fate::Known)) {
+            // The lines of new commits are read again from the store.
+            self.settle()?;
+        }
         for row in rows {
             let number = self.counts[2];
             self.counts[2] += 1;
+            self.arrivals.met(row.id, row.parent)?;
             match at(self.taken.fates, number) {
-                Some(Fate::New | Fate::NewHole) => self.commit(row)?,
-                Some(Fate::Known) => self.close(&row)?,
+                Some(Fate::New | Fate::NewHole) => self.commit(number, row)?,
+                Some(Fate::Known) => self.close(number, &row)?,
                 Some(Fate::Hole | Fate::Skipped) => {}
                 None => return changed(),
             }
@@ -180,7 +202,7 @@ impl<'a> Applier<'a> {
         if self.bytes >= BATCH_BYTES_FULL { self.write() } else { Ok(()) }
     }
 
-    fn commit(&mut self, row: CommitRow) -> Done {
+    fn commit(&mut self, number: u64, row: CommitRow) -> Done {
         let parent = match row.parent {
             None => None,
             Some(CommitRef::Id(id)) => Some(id),
@@ -209,7 +231,20 @@ impl<'a> Applier<'a> {
             return self.push(Write::Hole(Box::new(hole)));
         }
         self.result.other_rules_commits += u64::from(rules != self.rules && rules != RulesHash::NONE);
-        self.push(Write::Commit(NewCommit { core, rules, closure: row.closure, counts: row.counts }))
+        let anchors = self.anchors(number, (row.id, &core, row.closure))?;
+        let commit = NewCommit { core, rules, closure: row.closure, counts: row.counts };
+        self.push_all(std::iter::once(Write::Commit(commit)).chain(anchors))
+    }
+
+    fn anchors(
+        &mut self,
+        number: u64,
+        commit: (CommitId, &CommitCore, Closure),
+    ) -> std::result::Result<Option<Write>, Fault> {
+        let Some(depth) = at(&self.taken.checked.commits, number).map(|commit| commit.depth) else {
+            return changed();
+        };
+        if self.options.dry_run { Ok(None) } else { Ok(self.arrivals.anchors(commit, depth)?) }
     }
 
     fn bytes_of_hole(&self, of: ContentRef) -> std::result::Result<u64, Fault> {
@@ -222,21 +257,30 @@ impl<'a> Applier<'a> {
     }
 
     /// Passes on that a commit which is here provisionally is more than that elsewhere.
-    fn close(&mut self, row: &CommitRow) -> Done {
+    fn close(&mut self, number: u64, row: &CommitRow) -> Done {
         match row.closure {
             Closure::Closed => {
                 let stored = self.store.commit(row.id)?;
                 match stored.filter(|stored| stored.closure == Closure::Provisional) {
-                    Some(stored) => self.push(Write::Commit(NewCommit {
-                        core: stored.core,
-                        rules: stored.rules,
-                        closure: Closure::Closed,
-                        counts: stored.counts,
-                    })),
+                    Some(stored) => {
+                        let anchors = self.anchors(number, (row.id, &stored.core, Closure::Closed))?;
+                        let commit = NewCommit {
+                            core: stored.core,
+                            rules: stored.rules,
+                            closure: Closure::Closed,
+                            counts: stored.counts,
+                        };
+                        self.push_all(std::iter::once(Write::Commit(commit)).chain(anchors))
+                    }
                     None => Ok(()),
                 }
             }
-            Closure::Covered => self.push(Write::Cover { commit: row.id }),
+            Closure::Covered => {
+                if row.parent.is_none() {
+                    self.arrivals.covered(row.id);
+                }
+                self.push(Write::Cover { commit: row.id })
+            }
             Closure::Provisional | Closure::Forgotten => Ok(()),
         }
     }
@@ -317,6 +361,9 @@ impl<'a> Applier<'a> {
             let row = take_link(&mut take)?;
             match (self.resolve(row.from)?, self.resolve(row.to)?) {
                 (Some(from), Some(to)) => {
+                    if row.kind == LinkKind::DerivedFrom && row.entry.is_some() {
+                        self.arrivals.told(from);
+                    }
                     self.push(Write::Link(Link { from, kind: row.kind, to, entry: row.entry }))?;
                 }
                 _ => self.result.links_left_out += 1,
@@ -371,7 +418,7 @@ impl<'a> Applier<'a> {
 
     /// Stores what is left.
     pub(super) fn finish(mut self) -> Result<()> {
-        let done = self.merge().and_then(|()| self.write());
+        let done = self.merge().and_then(|()| self.settle());
         match done {
             Ok(()) => {
                 self.result.new_bytes = self.outcome.new_bytes;

@@ -45,9 +45,21 @@ pub(crate) struct News {
     next: Anchors,
     anchored: Vec<Anchored>,
     covered_roots: Vec<CommitId>,
+    told: Vec<CommitId>,
 }
 
 impl News {
+    /// What came from another store: commits of one chain with what is kept of them, roots that are covered now, and
+    /// roots that are said to be copies of something.
+    pub(crate) fn of(anchored: Vec<Anchored>, covered_roots: Vec<CommitId>, told: Vec<CommitId>) -> Self {
+        Self { next: Anchors::default(), anchored, covered_roots, told }
+    }
+
+    /// Returns the roots that another store linked to an original: of several only the best one stays.
+    pub(crate) fn told(&self) -> &[CommitId] {
+        &self.told
+    }
+
     /// Takes the next line of the commit that is being read, which has so many before it.
     pub(crate) fn line(&mut self, adapter: &dyn Adapter, depth: u64, line: &[u8]) {
         self.next.line(adapter, depth, line);
@@ -101,12 +113,7 @@ pub(crate) struct Anchors {
 impl Anchors {
     /// Takes the next line of the commit, which has so many before it.
     pub(crate) fn line(&mut self, adapter: &dyn Adapter, depth: u64, line: &[u8]) {
-        let enough = if depth == 0 {
-            self.entries.len() >= ROOT_IDS_MAX && self.calls.len() >= ROOT_IDS_MAX
-        } else {
-            !self.calls.is_empty()
-        };
-        if enough || self.lines >= LINES_MAX {
+        if self.is_complete(depth) {
             return;
         }
         self.lines += 1;
@@ -123,6 +130,16 @@ impl Anchors {
                 }
             }
         });
+    }
+
+    /// Returns whether no further line of the commit changes what is kept of it.
+    pub(crate) fn is_complete(&self, depth: u64) -> bool {
+        let has_all = if depth == 0 {
+            self.entries.len() >= ROOT_IDS_MAX && self.calls.len() >= ROOT_IDS_MAX
+        } else {
+            !self.calls.is_empty()
+        };
+        has_all || self.lines >= LINES_MAX
     }
 
     /// Returns what is kept of the commit.

@@ -10,7 +10,7 @@ use stemmata_runtimes::adapter::IdKind;
 use stemmata_runtimes::registry;
 use stemmata_store::{ANCHORS_MAX, Link, LinkKind, StoreError, Write};
 
-use crate::capture::anchors::{Anchored, News, hash_of};
+use crate::capture::anchors::{Anchored, Anchors, News, hash_of};
 use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
@@ -56,6 +56,8 @@ struct Root {
     is_covered: bool,
     /// Hashes of its first records' own ids, and of those that they say they were copied from.
     ids: Ids,
+    /// What is kept of it. What a capture brings may be the end of a chain only, whose beginning is shared too.
+    anchors: BTreeSet<u64>,
     /// The transcripts that it was seen in.
     places: HashSet<(String, String)>,
 }
@@ -83,6 +85,10 @@ impl Engine {
         for covered in news.covered_roots() {
             let own = search.derived(*covered)?;
             writes.extend(own.into_iter().map(Write::Unlink));
+        }
+        for copy in news.told() {
+            search.root(*copy)?;
+            writes.extend(search.linked(*copy, Vec::new())?);
         }
         if let Some(newest) = news.anchored().last() {
             writes.extend(search.compare(newest.commit, news.anchored())?);
@@ -234,8 +240,10 @@ impl Search<'_> {
         if is_one_transcript || younger.is_covered || older.is_covered {
             return Ok(None);
         }
-        let is_enough =
-            shared.len() >= SHARED_MIN || younger.names(older) || self.is_linked(copy, original)?;
+        let beginning = younger.anchors.intersection(&older.anchors).filter(|hash| !shared.contains(hash));
+        let is_enough = shared.len() + beginning.count() >= SHARED_MIN
+            || younger.names(older)
+            || self.is_linked(copy, original)?;
         Ok(is_enough.then_some(copy == own))
     }
 
@@ -342,16 +350,15 @@ impl Search<'_> {
         let commit = store.commit(id)?.ok_or(StoreError::CommitMissing(id))?;
         let seen = store.sightings(id, LOOKED_AT_MAX)?.into_iter();
         let places = seen.filter_map(|seen| Some((seen.machine.to_string(), seen.source?.path))).collect();
-        let (earliest, ids) = self.beginning(&commit)?;
+        let Beginning { earliest, ids, anchors } = self.beginning(&commit)?;
         let first = earliest.unwrap_or(commit.core.created_at);
         let age = (first, !ids.origins.is_empty(), commit.closure != Closure::Closed, id);
-        Ok(Root { age, is_covered: commit.closure == Closure::Covered, ids, places })
+        Ok(Root { age, is_covered: commit.closure == Closure::Covered, ids, anchors, places })
     }
 
-    /// Returns the earliest time of a root's first records, and their ids.
-    fn beginning(&self, root: &Commit) -> Result<(Option<Timestamp>, Ids)> {
-        let mut ids = Ids::default();
-        let Some(adapter) = registry::by_format(&root.core.format) else { return Ok((None, ids)) };
+    /// Looks at a root's first records.
+    fn beginning(&self, root: &Commit) -> Result<Beginning> {
+        let Some(adapter) = registry::by_format(&root.core.format) else { return Ok(Beginning::default()) };
         let mut bytes = Vec::new();
         let range = 0..root.native_bytes.min(ROOT_BYTES_MAX);
         let read = self.engine.store.read_content(root.core.native_artifact(), Some(range), &mut |piece| {
@@ -360,12 +367,16 @@ impl Search<'_> {
         });
         match read {
             // What is lost or damaged says nothing; it is no reason to refuse what is captured beside it.
-            Err(StoreError::ContentMissing(_) | StoreError::Corrupt { .. }) => return Ok((None, ids)),
+            Err(StoreError::ContentMissing(_) | StoreError::Corrupt { .. }) => {
+                return Ok(Beginning::default());
+            }
             other => other.map_err(EngineError::from)?,
         }
+        let (mut ids, mut anchors) = (Ids::default(), Anchors::default());
         let mut splitter = adapter.splitter(Granularity::Turn, None);
         for line in bytes.split_inclusive(|byte| *byte == b'\n').filter_map(|line| line.strip_suffix(b"\n")) {
             splitter.line(line, &mut Vec::new());
+            anchors.line(adapter, 0, line);
             adapter.ids(line, &mut |kind, id| {
                 let _is_new = match kind {
                     IdKind::Entry => ids.own.insert(hash_of(id)),
@@ -374,8 +385,17 @@ impl Search<'_> {
                 };
             });
         }
-        Ok((splitter.facts().first_timestamp, ids))
+        let anchors = anchors.kept(0).into_iter().collect();
+        Ok(Beginning { earliest: splitter.facts().first_timestamp, ids, anchors })
     }
+}
+
+/// What a root's first records say.
+#[derive(Default)]
+struct Beginning {
+    earliest: Option<Timestamp>,
+    ids: Ids,
+    anchors: BTreeSet<u64>,
 }
 
 /// A commit that a copy may be linked to.

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 
 use stemmata_engine::{BundleImportOptions, BundleLimits, Engine, EngineError, ErrorKind};
 use stemmata_model::{
-    ArtifactId, CommitCore, CommitId, CommitType, FormatId, Template, Timestamp, artifact_id,
+    ArtifactId, CommitCore, CommitId, CommitType, FormatId, Principal, Template, Timestamp, artifact_id,
 };
-use stemmata_store::Usage;
+use stemmata_store::maintain::forget::Forget;
+use stemmata_store::{StoreError, Usage};
 
 use crate::bundles::{other, take, told};
 use crate::support::native;
@@ -392,6 +393,51 @@ fn contents_that_refer_to_what_is_not_there_are_refused() {
     ] {
         assert_eq!(refused(with_list(part)).kind(), ErrorKind::Corrupt);
     }
+}
+
+/// The name of a content may be all that is left of it here: a commit cannot be made of that.
+#[test]
+fn a_commit_of_a_content_that_was_forgotten_here_is_refused_before_anything_is_stored() {
+    let other = other();
+    let [hello, more, new] = [b"hello\n".as_slice(), b"more\n", b"new\n"].map(artifact_id);
+    let first = core(None, hello).id();
+    let second = core(Some(first), more).id();
+    let mut writer = Writer::new();
+    writer.header(2).block(&[b"hello\n", b"more\n"]);
+    let rows = [row(first, &[0], 0), row(second, &[2], 1)].concat();
+    writer.record(7, &[kinds(), number(2), rows].concat());
+    take(&other, &writer.end([2, 2, 0, 0, 11]));
+    let wish = Forget {
+        unroot: Vec::new(),
+        cut: vec![first],
+        sessions: Vec::new(),
+        even_sighted: true,
+        even_pinned: true,
+        at: Timestamp::EPOCH,
+        by: Principal::new("ann").expect("a name"),
+        dry_run: false,
+    };
+    other.store().forget(&wish).expect("forgotten");
+    assert!(matches!(
+        other.store().read_content(hello, None, &mut |_| Ok(())),
+        Err(StoreError::ContentForgotten(_))
+    ));
+    let before = other.store().usage().expect("usage");
+
+    let mut writer = Writer::new();
+    let third = core(Some(second), new).id();
+    let fourth = core(Some(second), hello).id();
+    writer.header(2).block(&[b"new\n"]);
+    writer.record(5, &[number(1), vec![0], hello.as_bytes().to_vec(), number(6)].concat());
+    let parent = [&[1], second.to_bytes().as_slice()].concat();
+    // Of the first literal content, and of the first named one: numbers 0 and 2.
+    let named = [&[0], fourth.to_bytes().as_slice(), &[0], &parent, &number(4), &[0, 0, 0, 0]].concat();
+    writer.record(7, &[kinds(), number(2), row(third, &parent, 0), named].concat());
+    let bundle = writer.end([2, 1, 0, 1, 4]);
+    let options = BundleImportOptions { batch_writes_max: 1, ..BundleImportOptions::default() };
+    let error = other.import_bundle(&bundle, &options).expect_err("it is refused");
+    assert!(error.to_string().contains("forgotten"), "{error}");
+    assert_eq!(other.store().usage().expect("usage"), before);
 }
 
 #[test]

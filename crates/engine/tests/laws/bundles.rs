@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use stemmata_engine::{
-    BundleExported, BundleImportOptions, BundleImported, BundleSelection, Engine, ErrorKind, Stop, Update,
-    parse_have, render_have,
+    BundleExported, BundleImportOptions, BundleImported, BundleLimits, BundleSelection, Engine, ErrorKind,
+    Stop, Update, parse_have, render_have,
 };
 use stemmata_model::{Commit, CommitId, NoteCode, Principal, Sighting, Timestamp};
 use stemmata_store::maintain::forget::Forget;
@@ -358,6 +358,34 @@ fn what_was_forgotten_does_not_come_back_in_a_bundle() {
     assert_eq!(told(&engine), before);
     assert!(native(&engine, kept.tip.expect("a tip")).len() > 10);
     assert_eq!(damages(engine.store()), Vec::<String>::new());
+}
+
+/// What the receiver said that it has, it may have forgotten by the time that the bundle comes.
+#[test]
+fn a_bundle_that_leans_on_what_was_forgotten_is_refused_whole() {
+    let folder = Folder::new();
+    let (sender, receiver) = (engine(), other());
+    let bytes = bytes_of(&ClaudeSession::new(31).turns(3).build());
+    folder.append("s.jsonl", &bytes[..bytes.len() * 2 / 3]);
+    import(&sender, &folder.path().join("s.jsonl"));
+    take(&receiver, &export(&sender, &BundleSelection::All, &[]).0);
+    let have = receiver.bundle_have(&BundleSelection::All).expect("a list");
+    folder.append("s.jsonl", &bytes[bytes.len() * 2 / 3..]);
+    import(&sender, &folder.path().join("s.jsonl"));
+    let (thin, _) = export(&sender, &BundleSelection::All, &have);
+    let summary = Engine::show_bundle(&thin, BundleLimits::default()).expect("a bundle");
+    assert!(summary.needed_contents > 0, "the open turn was sent before");
+    let all = receiver.store().commits_after(None, 1_000).expect("commits");
+    let wish = Forget { cut: all.iter().map(|commit| commit.id).collect(), ..forgetting(Vec::new()) };
+    receiver.store().forget(&wish).expect("forgotten");
+    let before = told(&receiver);
+    let error = receiver.import_bundle(&thin, &BundleImportOptions::default()).expect_err("it is refused");
+    assert!(error.to_string().contains("forgotten"), "{error}");
+    assert_eq!(told(&receiver), before);
+    assert_eq!(damages(receiver.store()), Vec::<String>::new());
+    // All of it has what was named, but what was forgotten stays away.
+    take(&receiver, &export(&sender, &BundleSelection::All, &[]).0);
+    assert_eq!(damages(receiver.store()), Vec::<String>::new());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use stemmata_engine::{CaptureOptions, Engine};
+use stemmata_engine::{BundleImportOptions, BundleSelection, CaptureOptions, Engine};
 use stemmata_model::{Closure, CommitId, Trigger};
 use stemmata_store::{Link, LinkKind};
 use stemmata_testkit::claude::{ClaudeSession, CopyKind, copy_of};
@@ -134,6 +134,78 @@ proptest! {
             let _early = live.capture(&folder.path().join(name), &how);
         }
         prop_assert_eq!(links(&live), expected);
+    }
+}
+
+/// Where a transcript is read first.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Way {
+    Here,
+    Elsewhere(usize),
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Whether a transcript is imported or comes in a bundle, whole or grown in between, and in whatever order:
+    /// what is linked in the end is what one import of all links.
+    #[test]
+    fn what_bundles_bring_is_linked_as_imports_are(
+        seed in 0..10_000_u64,
+        turns in 1..4_u64,
+        ways in proptest::collection::vec(prop_oneof![Just(Way::Here), (0..3_usize).prop_map(Way::Elsewhere)], 6),
+        early in proptest::collection::vec((0..6_usize, 0.0..1.0_f64, any::<bool>()), 0..8),
+        order in Just((0..9_usize).collect::<Vec<_>>()).prop_shuffle(),
+        batch_writes_max in prop_oneof![Just(1_usize), Just(7), Just(16_384)],
+    ) {
+        let files = family(seed, turns);
+        let expected = links(&imported(&files, &[0, 1, 2, 3, 4, 5]));
+        let folder = Folder::new();
+        let others = [engine(), engine(), engine()];
+        let here = engine();
+        let mut written = [0; 6];
+        let grow = |file: usize, end: usize, written: &mut [usize; 6]| {
+            let (name, text) = &files[file];
+            let end = end.max(written[file]);
+            folder.append(name, &text.as_bytes()[written[file]..end]);
+            written[file] = end;
+            let reader = match ways[file] {
+                Way::Here => &here,
+                Way::Elsewhere(number) => &others[number],
+            };
+            // Too little to be told from any other file is for the next look.
+            let _early = reader.capture(&folder.path().join(name), &CaptureOptions::import());
+        };
+        let bring = |number: usize| {
+            let mut bytes = Vec::new();
+            let all = BundleSelection::All;
+            others[number].export_bundle(&all, &[], &mut bytes).expect("exported");
+            let options = BundleImportOptions { batch_writes_max, ..BundleImportOptions::default() };
+            here.import_bundle(&bytes, &options).expect("imported");
+        };
+        for (file, at, is_brought) in early {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                clippy::cast_precision_loss,
+                reason = "a share of a small length"
+            )]
+            grow(file, (files[file].1.len() as f64 * at) as usize, &mut written);
+            if let (Way::Elsewhere(number), true) = (ways[file], is_brought) {
+                bring(number);
+            }
+        }
+        for step in order {
+            match step {
+                file @ 0..6 => grow(file, files[file].1.len(), &mut written),
+                number => bring(number - 6),
+            }
+        }
+        (0..3).for_each(bring);
+        prop_assert_eq!(links(&here), expected.clone());
+        // Nothing changes by being told once more.
+        (0..3).for_each(bring);
+        prop_assert_eq!(links(&here), expected);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The contents of a bundle: their hashes are computed, and what they are made of is looked up.
 
 use stemmata_model::ArtifactId;
+use stemmata_store::{Store, StoreError};
 
 use super::{Checker, ContentRow, Fault, at, length_of};
 use crate::bundle::bytes::{Malformed, Take};
@@ -34,9 +35,14 @@ impl Checker<'_> {
             if !row.is_forgotten {
                 self.found.summary.needed_contents += 1;
                 if let Some(store) = self.store
-                    && store.content_length(row.hash)? != Some(row.length)
+                    && !self.known_contents.contains(&row.hash)
+                    && !self.missing_contents.contains(&row.hash)
                 {
-                    self.missing_contents.insert(row.hash);
+                    let is_here = store.content_length(row.hash)? == Some(row.length)
+                        && !is_forgotten(store, row.hash)?;
+                    // Each is looked up once, however often it is named.
+                    let known = if is_here { &mut self.known_contents } else { &mut self.missing_contents };
+                    known.insert(row.hash);
                 }
             }
             self.found.named.push(row);
@@ -126,5 +132,15 @@ impl Checker<'_> {
             }
         };
         found.ok_or_else(|| Malformed::new("a commit has a content that there is not"))
+    }
+}
+
+/// Returns whether only the name of a content is left here.
+pub(super) fn is_forgotten(store: &dyn Store, id: ArtifactId) -> Result<bool, StoreError> {
+    match store.read_content(id, Some(0..0), &mut |_| Ok(())) {
+        Err(StoreError::ContentForgotten(_)) => Ok(true),
+        // Damage is for `verify` to tell, and for who reads the bytes.
+        Ok(()) | Err(StoreError::Corrupt { .. } | StoreError::ContentMissing(_)) => Ok(false),
+        Err(error) => Err(error),
     }
 }
