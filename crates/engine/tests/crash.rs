@@ -1,6 +1,9 @@
 //! Kill -9 at random moments during import and checkpoint: nothing acknowledged is lost, and `verify` is clean.
 //!
 //! The test runs itself again as the child that works; the parent reads its acknowledgements and kills it.
+//!
+//! `crates/faults` kills a scripted workload, one short-lived process a step. Here one process goes on through many
+//! acknowledgements, on a transcript that grows, with the real clock and real ids, into one store that outlives them all.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write as _};

@@ -1,9 +1,12 @@
 //! Looks at a store after a fault: is everything there that was promised, and does it work again?
 
+use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use stemmata_engine::Engine;
+use stemmata_engine::{BundleLimits, Engine};
 use stemmata_model::CommitId;
+use stemmata_testkit::disk::Image;
 
 use crate::ledger::{Ledger, native_hash};
 use crate::script::{Act, Step};
@@ -16,6 +19,8 @@ pub struct Verdict {
     pub lost: Vec<String>,
     /// What cannot be read, opened or done.
     pub unreadable: Vec<String>,
+    /// Damages that the step mended when it was done again.
+    pub repaired: u64,
 }
 
 impl Verdict {
@@ -63,7 +68,8 @@ pub fn check(stage: &Stage, moment: Moment<'_>) -> Verdict {
     others(stage, moment.before, day, |id| left.is_some_and(|gone| gone.contains(id)), &mut verdict);
     if let Some((step, after)) = moment.step {
         match (step.act)(&Act { stage, engine: &engine, ledger: moment.before, day }) {
-            Ok(_) => {
+            Ok(done) => {
+                verdict.repaired += done.repaired;
                 kept(&engine, after, &mut verdict);
                 damage(&engine, &mut verdict);
                 others(stage, after, day, |_| false, &mut verdict);
@@ -123,7 +129,7 @@ pub fn kept(engine: &Engine, ledger: &Ledger, verdict: &mut Verdict) {
     gone(engine, ledger, verdict);
 }
 
-/// Looks through the other stores of the disk, but for commits that are on their way out.
+/// Looks through the bundles and the other stores of the disk, but for commits that are on their way out.
 pub fn others(
     stage: &Stage,
     ledger: &Ledger,
@@ -131,7 +137,23 @@ pub fn others(
     leaves: impl Fn(&CommitId) -> bool,
     verdict: &mut Verdict,
 ) {
+    for name in &ledger.bundles {
+        let shown = std::fs::File::open(stage.disk.join(name))
+            .map_err(anyhow::Error::from)
+            .and_then(|file| Ok(Engine::show_bundle(&file, BundleLimits::default())?));
+        if let Err(error) = shown {
+            verdict.unreadable.push(format!("`{name}`: {error:#}"));
+        }
+    }
     for (name, commits) in &ledger.stores {
+        let leaving: Vec<CommitId> = commits.keys().copied().filter(|id| leaves(id)).collect();
+        let Ok(found_before) = state_of(stage, name, ledger, &leaving) else {
+            verdict.unreadable.push(format!("`{name}` cannot be read"));
+            continue;
+        };
+        if known().contains(&found_before) {
+            continue;
+        }
         let engine = match stage.engine_of(name, day) {
             Ok(engine) => engine,
             Err(error) => {
@@ -144,9 +166,37 @@ pub fn others(
         for (id, hash) in commits.iter().filter(|(id, _)| !leaves(id)) {
             commit(&engine, *id, hash, &mut found);
         }
+        if found.is_sound() {
+            known().insert(found_before);
+        }
         verdict.lost.extend(found.lost.into_iter().map(|text| format!("`{name}`: {text}")));
         verdict.unreadable.extend(found.unreadable.into_iter().map(|text| format!("`{name}`: {text}")));
     }
+}
+
+/// States of other stores that were found sound. Most faults change one store, and the others need no second look.
+static KNOWN: Mutex<BTreeSet<[u8; 32]>> = Mutex::new(BTreeSet::new());
+
+fn known() -> MutexGuard<'static, BTreeSet<[u8; 32]>> {
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns what a store and what is promised of it are known by.
+fn state_of(stage: &Stage, name: &str, ledger: &Ledger, leaving: &[CommitId]) -> std::io::Result<[u8; 32]> {
+    let mut hasher = blake3::Hasher::new();
+    let mut add = |bytes: &[u8]| {
+        hasher.update(&(bytes.len() as u64).to_le_bytes()).update(bytes);
+    };
+    for (path, bytes) in Image::read(&stage.disk.join(name))?.files() {
+        // The index of a log is rebuilt.
+        if !path.ends_with("-shm") {
+            add(path.as_bytes());
+            add(bytes);
+        }
+    }
+    add(format!("{:?}", ledger.stores.get(name)).as_bytes());
+    add(format!("{leaving:?}").as_bytes());
+    Ok(*hasher.finalize().as_bytes())
 }
 
 fn commit(engine: &Engine, id: CommitId, hash: &[u8; 32], verdict: &mut Verdict) {

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use anyhow::Context as _;
 use stemmata_engine::Engine;
-use stemmata_model::CommitId;
+use stemmata_model::{Closure, CommitId};
 use stemmata_store::Annotations;
 
 use crate::stage::Stage;
@@ -20,6 +20,8 @@ pub struct Ledger {
     pub annotations: BTreeMap<CommitId, Annotations>,
     /// Other stores of the disk by their folders, with what must be in them.
     pub stores: BTreeMap<&'static str, BTreeMap<CommitId, [u8; 32]>>,
+    /// Bundles of the disk that must be whole.
+    pub bundles: BTreeSet<&'static str>,
     /// Commits that were forgotten: nothing of them may be read.
     pub gone: BTreeSet<CommitId>,
     /// Commits that later steps need, by the script's own names; of a chain the tip is the first.
@@ -37,6 +39,10 @@ pub struct Done {
     pub gone: Vec<CommitId>,
     /// Other stores of the disk that are complete, by their folders.
     pub stores: Vec<&'static str>,
+    /// Bundles that are written, by their names.
+    pub bundles: Vec<&'static str>,
+    /// Damages that were mended.
+    pub repaired: u64,
 }
 
 /// Ancestors that are looked at of one tip at most: more than any chain of the workload has.
@@ -67,12 +73,14 @@ impl Ledger {
         for name in &done.stores {
             let other = stage.engine_of(name, day)?;
             let mut there = BTreeMap::new();
-            for commit in other.store().commits_after(None, CHAIN_MAX)? {
+            let commits = other.store().commits_after(None, CHAIN_MAX)?;
+            for commit in commits.iter().filter(|commit| commit.closure != Closure::Forgotten) {
                 there.insert(commit.id, native_hash(&other, commit.id)?);
             }
             anyhow::ensure!(!there.is_empty(), "`{name}` is empty");
             ledger.stores.insert(name, there);
         }
+        ledger.bundles.extend(&done.bundles);
         ledger.annotations.clear();
         for id in ledger.commits.keys() {
             let noted = engine.store().annotations(*id).context("annotations")?;

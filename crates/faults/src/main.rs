@@ -4,12 +4,12 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use stemmata_faults::parts::{Effort, bits, kill};
+use stemmata_faults::parts::{Effort, bits, files, kill};
 use stemmata_faults::report::{Row, table};
 use stemmata_faults::script::{Reference, STEPS};
 
 const USAGE: &str = "\
-usage: stemmata-faults [fuse|power|failing|kill|bits|all] [--seed N] [--short] [--percent N] [--step NAME]";
+usage: stemmata-faults [files|fuse|power|failing|kill|bits|all] [--seed N] [--short] [--percent N] [--step NAME]";
 
 struct Wanted {
     part: String,
@@ -36,7 +36,9 @@ fn wanted(arguments: &[String]) -> anyhow::Result<Wanted> {
                 let step = STEPS.iter().find(|step| step.name == name).context("no step has this name")?;
                 wanted.effort.step = Some(step.name);
             }
-            "fuse" | "power" | "failing" | "kill" | "bits" | "all" => argument.clone_into(&mut wanted.part),
+            "files" | "fuse" | "power" | "failing" | "kill" | "bits" | "all" => {
+                argument.clone_into(&mut wanted.part);
+            }
             other => anyhow::bail!("unknown argument `{other}`\n{USAGE}"),
         }
     }
@@ -50,9 +52,9 @@ fn mounted_parts(
     reference: &Reference,
     space: &anyhow::Result<()>,
 ) -> anyhow::Result<Vec<Row>> {
-    use stemmata_faults::parts::{failing, power};
+    use stemmata_faults::parts::{mounted, power};
     let mut rows = Vec::new();
-    for (name, run) in [("power", power::run as fn(_, _) -> _), ("failing", failing::run as fn(_, _) -> _)] {
+    for (name, run) in [("power", power::run as fn(_, _) -> _), ("failing", mounted::run as fn(_, _) -> _)] {
         if ["fuse", "all", name].contains(&wanted.part.as_str()) {
             rows.push(match space {
                 Ok(()) => run(reference, wanted.effort)?,
@@ -80,6 +82,9 @@ fn run(arguments: &[String]) -> anyhow::Result<bool> {
     let space = stemmata_faults::mount::enter_namespace();
     let reference = Reference::run(wanted.effort.seed)?;
     let mut rows = Vec::new();
+    if ["files", "all"].contains(&wanted.part.as_str()) {
+        rows.extend([files::cuts(&reference, wanted.effort)?, files::fails(&reference, wanted.effort)?]);
+    }
     #[cfg(target_os = "linux")]
     rows.extend(mounted_parts(&wanted, &reference, &space)?);
     if ["kill", "all"].contains(&wanted.part.as_str()) {

@@ -1,9 +1,12 @@
 //! The parts of a run, each a kind of fault.
 
 pub mod bits;
-#[cfg(target_os = "linux")]
-pub mod failing;
+mod cuts;
+mod failing;
+pub mod files;
 pub mod kill;
+#[cfg(target_os = "linux")]
+pub mod mounted;
 #[cfg(target_os = "linux")]
 pub mod power;
 
@@ -14,7 +17,7 @@ pub struct Effort {
     pub seed: u64,
     /// A sample of seconds in place of everything.
     pub short: bool,
-    /// Operations of power cuts that are looked at, in a hundred.
+    /// Operations that are tried, in a hundred; of kills and bits all.
     pub percent: u64,
     /// The only step that is tried, where one is named.
     pub step: Option<&'static str>,

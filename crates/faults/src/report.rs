@@ -48,6 +48,7 @@ impl Row {
         self.states += 1;
         self.lost += u64::from(!verdict.lost.is_empty());
         self.unreadable += u64::from(!verdict.unreadable.is_empty());
+        self.repaired += verdict.repaired;
         for text in verdict.all().take(3) {
             self.note(format!("{place}: {text}"));
         }

@@ -1,10 +1,11 @@
 //! The scripted workload: steps that each return when what they did is promised to last.
 
+mod bundles;
 mod copies;
 mod maintain;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -67,10 +68,19 @@ pub const STEPS: &[Step] = &[
     Step { name: "backup", day: 4, act: copies::backup },
     Step { name: "forget", day: 5, act: |act| maintain::forget(act, "third") },
     Step { name: "import the forgotten", day: 5, act: |act| maintain::import_forgotten(act, "third", 25) },
+    Step { name: "forget a commit", day: 5, act: |act| maintain::forget_commit(act, "own4") },
+    Step { name: "bundle out", day: 5, act: bundles::out },
+    Step { name: "bundle in", day: 5, act: bundles::into_second },
+    Step { name: "work in the second", day: 5, act: bundles::work_in_second },
+    Step { name: "bundle back", day: 5, act: bundles::back },
+    Step { name: "bundle home", day: 5, act: bundles::home },
     Step { name: "condemn", day: 6, act: |act| maintain::condemn(act, "fourth") },
     Step { name: "delete", day: 40, act: |act| maintain::delete(act, "fourth") },
     Step { name: "backup again", day: 41, act: copies::backup },
+    Step { name: "hurt a copy", day: 41, act: copies::hurt },
+    Step { name: "repair it", day: 41, act: copies::repair },
     Step { name: "restore", day: 41, act: copies::restore },
+    Step { name: "restore over it", day: 41, act: copies::restore },
     Step { name: "an old store", day: 41, act: copies::old_store },
     Step { name: "migrate", day: 41, act: copies::migrate },
     Step { name: "import after it", day: 41, act: |act| import(act, "second", usize::MAX) },
@@ -102,7 +112,7 @@ impl Reference {
     /// Where a step fails.
     pub fn run(seed: u64) -> anyhow::Result<Self> {
         let scratch = scratch()?;
-        let on = Stage { disk: scratch.path().join("disk"), outside: scratch.path().join("outside"), seed };
+        let on = Stage::new(&scratch.path().join("disk"), &scratch.path().join("outside"), seed);
         std::fs::create_dir_all(&on.disk)?;
         std::fs::create_dir_all(&on.outside)?;
         let mut reference = Self {
@@ -126,24 +136,36 @@ impl Reference {
 
 fn import(act: &Act<'_>, name: &'static str, lines_max: usize) -> anyhow::Result<Done> {
     let path = transcript(act, name, lines_max)?;
-    let captured = act.engine.capture(&path, &CaptureOptions::import())?;
-    let tip = captured.session.tip.context("a tip")?;
-    let chain = act.engine.store().ancestors(tip, CHAIN_MAX)?.iter().map(|commit| commit.id).collect();
+    let (tip, chain) = captured(act.engine, &path)?;
     Ok(Done { tips: vec![tip], names: vec![(name, chain)], ..Done::default() })
+}
+
+/// Captures a transcript; returns its tip and its chain.
+pub(crate) fn captured(engine: &Engine, path: &Path) -> anyhow::Result<(CommitId, Vec<CommitId>)> {
+    let captured = engine.capture(path, &CaptureOptions::import())?;
+    let tip = captured.session.tip.context("a tip")?;
+    let chain = engine.store().ancestors(tip, CHAIN_MAX)?.iter().map(|commit| commit.id).collect();
+    Ok((tip, chain))
 }
 
 /// Has the transcript of a session hold its first lines.
 pub(crate) fn transcript(act: &Act<'_>, name: &str, lines_max: usize) -> anyhow::Result<PathBuf> {
     let number = name.bytes().fold(0, |sum, byte| sum * 7 + u64::from(byte));
-    let lines = session(act.stage.seed ^ number);
+    let lines = session(name, act.stage.seed ^ number);
     act.stage.transcript(name, lines.get(..lines_max).unwrap_or(&lines))
 }
 
+/// Returns where a made-up session works: each in a folder of its own, so that rules can mean one.
+pub(crate) fn project(name: &str) -> String {
+    format!("/home/ada/{name}")
+}
+
 /// Returns the lines of a made-up session; made once for all the checks of a run.
-fn session(seed: u64) -> Arc<Vec<String>> {
+fn session(name: &str, seed: u64) -> Arc<Vec<String>> {
     static MADE: Mutex<BTreeMap<u64, Arc<Vec<String>>>> = Mutex::new(BTreeMap::new());
     let mut sessions = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-    let make = || Arc::new(ClaudeSession::new(seed).turns(5).compactions(1).build().lines);
+    let make =
+        || Arc::new(ClaudeSession::new(seed).cwd(&project(name)).turns(5).compactions(1).build().lines);
     Arc::clone(sessions.entry(seed).or_insert_with(make))
 }
 

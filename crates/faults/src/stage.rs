@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::Context as _;
 use stemmata_engine::{Clock, Engine, Identity, NewIds};
 use stemmata_model::{MachineId, SessionId, Timestamp};
-use stemmata_store::{SqliteOptions, SqliteStore};
+use stemmata_store::{Files, SqliteOptions, SqliteStore, SystemFiles};
 use stemmata_testkit::rng::Rng;
 use tempfile::TempDir;
 
@@ -30,6 +30,8 @@ pub struct Stage {
     pub outside: PathBuf,
     /// What the made-up sessions are made from.
     pub seed: u64,
+    /// What keeps the files that are not SQLite's.
+    pub files: Arc<dyn Files>,
 }
 
 #[derive(Debug)]
@@ -52,6 +54,12 @@ impl NewIds for CountedIds {
 }
 
 impl Stage {
+    /// Makes a stage of two folders, whose files are the system's.
+    pub fn new(disk: &Path, outside: &Path, seed: u64) -> Self {
+        let files = Arc::new(SystemFiles);
+        Self { disk: disk.to_path_buf(), outside: outside.to_path_buf(), seed, files }
+    }
+
     /// Opens the engine over the main store, on a day of the script.
     ///
     /// # Errors
@@ -62,7 +70,11 @@ impl Stage {
 
     /// Returns how stores are opened.
     pub fn options(&self) -> SqliteOptions {
-        SqliteOptions { busy_timeout_ms: BUSY_TIMEOUT_MS, ..SqliteOptions::default() }
+        SqliteOptions {
+            busy_timeout_ms: BUSY_TIMEOUT_MS,
+            files: Arc::clone(&self.files),
+            ..SqliteOptions::default()
+        }
     }
 
     /// Opens the engine over a store of the disk.

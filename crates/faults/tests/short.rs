@@ -13,6 +13,11 @@ fn short(part: &str) {
 }
 
 #[test]
+fn our_own_files_stand_cuts_and_failures() {
+    short("files");
+}
+
+#[test]
 fn power_cuts_lose_nothing() {
     short("power");
 }

@@ -4,9 +4,11 @@
 
 use std::fmt::Debug;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, Write};
-use std::path::Path;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use crate::maintain::surroundings::{self, Mount};
 
 /// What a store does with files of its own. [`SystemFiles`] is the real one.
 ///
@@ -28,17 +30,33 @@ pub trait Files: Debug + Send + Sync {
     /// Opens a file for reading; `NotFound` where it is not there, an error for a link or a directory.
     fn open(&self, path: &Path) -> io::Result<Arc<dyn OpenFile>>;
 
-    /// Gives a file another name in the same directory, in one step; a file or link of that name is replaced.
+    /// Gives a file or a directory another name on the same disk, in one step; a file, a link or an empty directory
+    /// of that name is replaced.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Has two names change places in one step; `Unsupported`, or the system's own error, where it cannot.
+    fn exchange(&self, left: &Path, right: &Path) -> io::Result<()>;
+
+    /// Gives a file one more name; an error where the disk cannot, and `AlreadyExists` where the name is taken.
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
 
     /// Removes a file; `NotFound` where it is not there. Those who have it open can go on reading it.
     fn remove(&self, path: &Path) -> io::Result<()>;
+
+    /// Removes a directory with nothing in it.
+    fn remove_directory(&self, directory: &Path) -> io::Result<()>;
+
+    /// Makes the bytes of a file durable that somebody else wrote, as SQLite does.
+    fn sync_file(&self, path: &Path) -> io::Result<()>;
 
     /// Makes the names in a directory durable: files that were made, renamed and removed.
     fn sync_directory(&self, directory: &Path) -> io::Result<()>;
 
     /// Returns the names in a directory, in any order; `NotFound` where it is not there.
     fn list(&self, directory: &Path) -> io::Result<Vec<String>>;
+
+    /// Returns the file system that a directory lies on, or would lie on; none where the system does not say.
+    fn mount(&self, directory: &Path) -> Option<Mount>;
 
     /// Takes a lock that other processes and other callers of this one respect, on a file that is made where
     /// it is not there. None where somebody else has it. It ends when it is dropped, and with the process.
@@ -77,6 +95,9 @@ pub trait OpenFile: Debug + Send + Sync {
 
 /// A lock that is held until it is dropped.
 pub trait FileLock: Debug + Send + Sync {}
+
+/// Bytes that are read at once where a file is read whole.
+const PART_BYTES: usize = 256 * 1024;
 
 /// The file system.
 #[derive(Debug, Clone, Copy, Default)]
@@ -120,8 +141,24 @@ impl Files for SystemFiles {
         fs::rename(from, to)
     }
 
+    fn exchange(&self, left: &Path, right: &Path) -> io::Result<()> {
+        exchange(left, right)
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::hard_link(from, to)
+    }
+
     fn remove(&self, path: &Path) -> io::Result<()> {
         fs::remove_file(path)
+    }
+
+    fn remove_directory(&self, directory: &Path) -> io::Result<()> {
+        fs::remove_dir(directory)
+    }
+
+    fn sync_file(&self, path: &Path) -> io::Result<()> {
+        File::open(path)?.sync_all()
     }
 
     fn sync_directory(&self, directory: &Path) -> io::Result<()> {
@@ -139,6 +176,10 @@ impl Files for SystemFiles {
             .collect()
     }
 
+    fn mount(&self, directory: &Path) -> Option<Mount> {
+        surroundings::look_at_mount(directory)
+    }
+
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn FileLock>>> {
         let there = fs::symlink_metadata(path);
         if there.is_ok_and(|metadata| !metadata.is_file()) {
@@ -151,6 +192,116 @@ impl Files for SystemFiles {
             Err(TryLockError::Error(error)) => Err(error),
         }
     }
+}
+
+#[cfg(any(target_os = "linux", target_vendor = "apple"))]
+fn exchange(left: &Path, right: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    Ok(renameat_with(CWD, left, CWD, right, RenameFlags::EXCHANGE)?)
+}
+
+#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+fn exchange(_left: &Path, _right: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Bytes that are gathered before they are written.
+const WRITE_BYTES: usize = 256 * 1024;
+
+/// Hands a writer to `write`; the file appears under its name, whole and durable, when that succeeds, in the place of
+/// an older one. Else there is what was there before.
+///
+/// # Errors
+/// What `write` fails with; the system's own, by `failed`.
+pub fn write_whole<T, E>(
+    files: &dyn Files,
+    path: &Path,
+    failed: impl Fn(io::Error) -> E,
+    write: impl FnOnce(&mut dyn Write) -> Result<T, E>,
+) -> Result<T, E> {
+    let (temporary, file) = create_beside(files, path).map_err(&failed)?;
+    let mut out = BufWriter::with_capacity(WRITE_BYTES, Appending(file));
+    let written = write(&mut out).and_then(|value| {
+        let mut file = out.into_inner().map_err(|error| failed(error.into_error()))?.0;
+        file.sync().and_then(|()| files.rename(&temporary, path)).map_err(&failed)?;
+        Ok(value)
+    });
+    if written.is_err() {
+        // The first error is the one to tell; a name that is left over says by itself what it is.
+        let _removed = files.remove(&temporary);
+        return written;
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    files.sync_directory(folder.unwrap_or(Path::new("."))).map_err(failed)?;
+    written
+}
+
+/// Names beside a file that are tried for what is not finished: others may be at work, and crashes leave some.
+const NAMES_MAX: u32 = 10_000;
+
+fn create_beside(files: &dyn Files, path: &Path) -> io::Result<(PathBuf, Box<dyn NewFile>)> {
+    for number in 0..NAMES_MAX {
+        let temporary = path.with_file_name(format!(".stemma-{}-{number}.tmp", std::process::id()));
+        match files.create(&temporary) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|file| (temporary, file)),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+struct Appending(Box<dyn NewFile>);
+
+impl Write for Appending {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.append(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Removes a directory with all that is in it, each name by itself. A link is removed, not what it leads to.
+pub(crate) fn remove_tree(files: &dyn Files, directory: &Path) -> io::Result<()> {
+    for name in files.list(directory)? {
+        let path = directory.join(name);
+        if fs::symlink_metadata(&path)?.is_dir() {
+            remove_tree(files, &path)?;
+        } else {
+            files.remove(&path)?;
+        }
+    }
+    files.remove_directory(directory)
+}
+
+/// Copies a file to a new name for its owner only, durably. What is half there when that fails is removed.
+pub(crate) fn copy(files: &dyn Files, from: &Path, to: &Path) -> io::Result<()> {
+    let source = files.open(from)?;
+    let mut copy = files.create(to)?;
+    let copied = each_part(source.as_ref(), |part| copy.append(part)).and_then(|()| copy.sync());
+    drop(copy);
+    if copied.is_err() {
+        // What is half there must not be taken for the whole; the first error is the one to tell.
+        let _removed = files.remove(to);
+    }
+    copied
+}
+
+/// Hands out all bytes of a file in order, in parts of a bounded size.
+pub(crate) fn each_part(file: &dyn OpenFile, mut act: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    let length = file.length()?;
+    let mut buffer = vec![0; PART_BYTES];
+    let mut at = 0;
+    while at < length {
+        let rest = usize::try_from(length - at).unwrap_or(PART_BYTES).min(PART_BYTES);
+        let part = buffer.get_mut(..rest).expect("the rest is cut to the buffer");
+        file.read_at(at, part)?;
+        act(part)?;
+        at += u64::try_from(rest).expect("a length fits 64 bits");
+    }
+    Ok(())
 }
 
 impl NewFile for File {

@@ -17,7 +17,7 @@ mod varint;
 mod write;
 
 pub use error::{StoreError, StoreErrorKind};
-pub use files::{FileLock, Files, NewFile, OpenFile, SystemFiles};
+pub use files::{FileLock, Files, NewFile, OpenFile, SystemFiles, write_whole};
 pub use maintain::pack::{PackOptions, Packed};
 pub use memory::MemoryStore;
 pub use merge::{merged_annotations, standing_records};

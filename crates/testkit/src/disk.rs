@@ -52,6 +52,20 @@ pub enum Op {
         /// The name that begins; what it stood for before is lost.
         to: Name,
     },
+    /// Two names change places, in one step.
+    Exchange {
+        /// The one.
+        left: Name,
+        /// The other.
+        right: Name,
+    },
+    /// A file has one more name.
+    Link {
+        /// The name that begins.
+        name: Name,
+        /// What it stands for.
+        node: Node,
+    },
     /// A name ends.
     Remove {
         /// Which.
@@ -62,6 +76,8 @@ pub enum Op {
         /// Which.
         node: Node,
     },
+    /// What somebody else did, all of it at once: nothing comes between.
+    Elsewhere(Vec<Op>),
     /// Something that the script noted between two operations.
     Mark(u64),
 }
@@ -125,6 +141,7 @@ enum Room {
 struct State {
     tree: Tree,
     record: Option<Vec<Op>>,
+    elsewhere: Option<Vec<Op>>,
     fault: Option<Fault>,
     reached: bool,
     changes: u64,
@@ -315,6 +332,30 @@ impl Disk {
         after
     }
 
+    /// Has two names change places.
+    ///
+    /// # Errors
+    /// `Missing`; `Io` and `Full` on demand.
+    pub fn exchange(&self, left: &Name, right: &Name) -> Result<(), DiskError> {
+        let mut state = self.lock();
+        let after = state.next(Room::May, None)?;
+        state.tree.exchange(left, right)?;
+        state.note(|| Op::Exchange { left: left.clone(), right: right.clone() });
+        after
+    }
+
+    /// Gives a file one more name.
+    ///
+    /// # Errors
+    /// `Missing`, `Exists`, `WrongKind`; `Io` and `Full` on demand.
+    pub fn link(&self, node: Node, name: &Name) -> Result<(), DiskError> {
+        let mut state = self.lock();
+        let after = state.next(Room::Needs, None)?;
+        state.tree.link(node, name)?;
+        state.note(|| Op::Link { name: name.clone(), node });
+        after
+    }
+
     /// Removes a name; an open file stays readable.
     ///
     /// # Errors
@@ -338,6 +379,75 @@ impl Disk {
             Err(error) => return Err(error),
         }
         Ok(())
+    }
+}
+
+/// What somebody else did, who does not ask this disk. Recorded; never fails, and is not counted.
+impl Disk {
+    /// Begins what is taken over at once.
+    pub fn begin_elsewhere(&self) {
+        self.lock().elsewhere = Some(Vec::new());
+    }
+
+    /// Ends what is taken over at once.
+    pub fn end_elsewhere(&self) {
+        let mut state = self.lock();
+        if let Some(ops) = state.elsewhere.take().filter(|ops| !ops.is_empty()) {
+            state.note(|| Op::Elsewhere(ops));
+        }
+    }
+
+    /// Has a file hold what it holds elsewhere; none: its name ended. What is durable is so with its name.
+    ///
+    /// # Panics
+    /// When the folder is not there.
+    pub fn take_over(&self, name: &Name, bytes: Option<&[u8]>, is_durable: bool) {
+        let mut state = self.lock();
+        let known = state.tree.lookup(name);
+        let Some(bytes) = bytes else {
+            if known.is_some() && state.tree.remove(name).is_ok() {
+                state.note(|| Op::Remove { name: name.clone() });
+            }
+            return;
+        };
+        let node = known.unwrap_or_else(|| {
+            let node = state.tree.make(name, false).expect("the folder is there and the name is free");
+            state.note(|| Op::Make { name: name.clone(), node, folder: false });
+            node
+        });
+        let Some(Item::File(before)) = state.tree.item(node) else { return };
+        let same = before.iter().zip(bytes).take_while(|(before, now)| before == now).count();
+        let length = before.len();
+        if same == bytes.len() && same == length {
+            return;
+        }
+        if bytes.len() < length {
+            let length = length_of(bytes);
+            state.tree.set_length(node, length).expect("it is a file");
+            state.note(|| Op::SetLength { node, length });
+        }
+        if let Some(rest) = bytes.get(same..).filter(|rest| !rest.is_empty()) {
+            let offset = u64::try_from(same).expect("an offset in memory");
+            state.tree.write(node, offset, rest).expect("it is a file");
+            state.note(|| Op::Write { node, offset, bytes: rest.to_vec() });
+        }
+        if is_durable {
+            state.note(|| Op::Sync { node });
+            if known.is_none() {
+                state.note(|| Op::Sync { node: name.folder });
+            }
+        }
+    }
+
+    /// Has a folder be there that somebody else made, durably.
+    ///
+    /// # Panics
+    /// When the folder above is not there, or the name is taken.
+    pub fn take_over_folder(&self, name: &Name) {
+        let mut state = self.lock();
+        let node = state.tree.make(name, true).expect("the folder is there and the name is free");
+        state.note(|| Op::Make { name: name.clone(), node, folder: true });
+        state.note(|| Op::Sync { node: name.folder });
     }
 }
 
@@ -370,7 +480,7 @@ impl State {
     }
 
     fn note(&mut self, op: impl FnOnce() -> Op) {
-        if let Some(record) = &mut self.record {
+        if let Some(record) = self.elsewhere.as_mut().or(self.record.as_mut()) {
             record.push(op());
         }
     }

@@ -8,6 +8,7 @@ pub mod clock;
 pub mod commits;
 pub mod disk;
 pub mod faulty;
+pub mod files;
 pub mod home;
 pub mod json;
 pub mod rng;

@@ -5,6 +5,8 @@
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use stemmata_store::{SystemFiles, write_whole};
+
 use crate::errors::CliError;
 
 /// Where a command's bytes go.
@@ -58,19 +60,7 @@ fn to_device<T>(
 }
 
 fn to_file<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<T, CliError>) -> Result<T, CliError> {
-    let failed = |source: io::Error| CliError::io("write", path, source);
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // Created with mode 0600, which is what the file keeps.
-    let temporary =
-        tempfile::Builder::new().prefix(".stemma-").suffix(".tmp").tempfile_in(folder).map_err(failed)?;
-    let mut out = BufWriter::with_capacity(256 * 1024, temporary);
-    let value = write(&mut out)?;
-    let temporary = out.into_inner().map_err(|error| failed(error.into_error()))?;
-    temporary.as_file().sync_all().map_err(failed)?;
-    temporary.persist(path).map_err(|error| failed(error.error))?;
-    #[cfg(unix)]
-    std::fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
-    Ok(value)
+    write_whole(&SystemFiles, path, |source| CliError::io("write", path, source), write)
 }
 
 #[cfg(test)]

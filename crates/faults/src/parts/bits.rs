@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use anyhow::Context as _;
-use stemmata_engine::CaptureOptions;
+use stemmata_engine::{CaptureOptions, Engine};
 use stemmata_model::CommitId;
+use stemmata_store::maintain::repair::RepairSource;
 use stemmata_testkit::claude::ClaudeSession;
 use stemmata_testkit::disk::Image;
 use stemmata_testkit::rng::Rng;
@@ -63,6 +64,9 @@ struct Small {
     image: Image,
     commits: Vec<CommitId>,
     sound: Dump,
+    /// The store as it was, from which damage is mended.
+    duplicate: Engine,
+    duplicate_folder: PathBuf,
     outside: PathBuf,
     seed: u64,
     emptied: bool,
@@ -74,7 +78,7 @@ impl Small {
         let scratch = scratch()?;
         let outside = scratch.path().join("outside");
         fs::create_dir_all(&outside)?;
-        let stage = Stage { disk: scratch.path().join("disk"), outside: outside.clone(), seed };
+        let stage = Stage::new(&scratch.path().join("disk"), &outside, seed);
         fs::create_dir_all(&stage.disk)?;
         let commits = {
             let engine = stage.engine(0)?;
@@ -97,9 +101,10 @@ impl Small {
             database.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
         }
         let image = Image::read(&stage.disk)?;
-        let engine = stage.engine(0)?;
-        let sound = dump(&engine, &commits);
-        Ok(Self { image, commits, sound, outside, seed, emptied, scratch })
+        let duplicate = stage.engine(0)?;
+        let sound = dump(&duplicate, &commits);
+        let duplicate_folder = stage.disk.join("store");
+        Ok(Self { image, commits, sound, duplicate, duplicate_folder, outside, seed, emptied, scratch })
     }
 
     fn damage_file(&self, path: &str, bytes: &[u8], effort: Effort, row: &mut Row) -> anyhow::Result<()> {
@@ -140,19 +145,30 @@ impl Small {
         Ok(())
     }
 
+    /// Mends a store from its duplicate, as `verify --repair --from` does, and says whether nothing is wrong after it.
+    fn mends(&self, engine: &Engine) -> bool {
+        let source = RepairSource {
+            name: "the duplicate".to_owned(),
+            store: self.duplicate.store(),
+            packs: Some(self.duplicate_folder.join("packs")),
+        };
+        engine.repair(&[source]).is_ok_and(|outcome| outcome.remaining.is_empty())
+    }
+
     /// Opens a changed store and asks it everything.
     fn look(&self, disk: &Path) -> Seen {
-        let stage = Stage { disk: disk.to_path_buf(), outside: self.outside.clone(), seed: self.seed };
+        let stage = Stage::new(disk, &self.outside, self.seed);
         let looked = catch_unwind(AssertUnwindSafe(|| {
-            let Ok(engine) = stage.engine(0) else { return Seen::Refused };
+            let Ok(engine) = stage.engine(0) else { return Seen::Refused { mended: false } };
             let now = dump(&engine, &self.commits);
             let mut found = Verdict::default();
             damage(&engine, &mut found);
             let others = differences(&self.sound, &now);
             if !found.is_sound() || refused(&self.sound, &now) {
+                let mended = !found.is_sound() && self.mends(&engine);
                 // What has the wrong bytes must not be handed out even where the damage is known.
                 let wrong = others.into_iter().find(|question| wrong_bytes(question, &now));
-                return wrong.map_or(Seen::Refused, Seen::Wrong);
+                return wrong.map_or(Seen::Refused { mended }, Seen::Wrong);
             }
             // A log that ends early shows a store of an earlier moment: all that is said is true of that one.
             let is_earlier = self.commits.iter().any(|id| answered(&now, "native", *id) == Some("nothing"));
@@ -174,7 +190,11 @@ fn judge(path: &str, change: Change, seen: Seen, (row, kinds): &mut (Row, BTreeM
     row.faults += 1;
     row.states += 1;
     let (count, question) = match seen {
-        Seen::Refused | Seen::Harmless => return,
+        Seen::Refused { mended } => {
+            row.repaired += u64::from(mended);
+            return;
+        }
+        Seen::Harmless => return,
         Seen::Wrong(question) => (&mut row.undetected, question),
         Seen::Unguarded(question) => (&mut row.unguarded, question),
     };
@@ -190,7 +210,10 @@ fn judge(path: &str, change: Change, seen: Seen, (row, kinds): &mut (Row, BTreeM
 }
 enum Seen {
     /// It is not opened, or `verify` names it, or a read does.
-    Refused,
+    Refused {
+        /// Whether a repair from a duplicate made it sound.
+        mended: bool,
+    },
     /// All that is handed out is as it was.
     Harmless,
     /// Other bytes, commits or chains are handed out, and nothing is said.

@@ -1,59 +1,69 @@
 //! Operations that fail: each in turn, with each error; the program hears of it, goes on, and tries again.
 
-use std::time::Instant;
-
 use stemmata_engine::{EngineError, ErrorKind};
 use stemmata_store::{StoreError, StoreErrorKind};
-use stemmata_testkit::disk::{Disk, Failure, Fault};
+use stemmata_testkit::disk::{Disk, Failure, Fault, Image};
 use stemmata_testkit::rng::Rng;
 
 use super::Effort;
 use crate::check::{Verdict, damage, kept, others};
-use crate::mount::Mounted;
 use crate::report::Row;
 use crate::script::{Act, Reference, STEPS, Step};
-use crate::stage::{Stage, scratch};
+use crate::stage::Stage;
 
 /// Operations of one step at most: a guard against a step that never ends.
 const OPERATIONS_MAX: u64 = 100_000;
 
-/// The short form fails one operation in so many of a hundred pairs of a step and a failure.
-const SHORT_PERCENT: u64 = 45;
+/// A disk, and where the stages on it are.
+pub(super) trait Ground {
+    /// Returns the disk that fails.
+    fn disk(&self) -> &Disk;
 
-/// The last operation of a step that the short form may fail; a step of fewer passes unharmed.
-const SHORT_OPERATIONS_MAX: u64 = 40;
+    /// Makes a stage below a new folder of the disk's root, which holds an image.
+    fn stage(&self, top: &str, image: &Image) -> anyhow::Result<Stage>;
 
-/// Fails every operation of every step in turn.
-///
-/// # Errors
-/// Where the disk cannot be mounted.
-pub fn run(reference: &Reference, effort: Effort) -> anyhow::Result<Row> {
-    let started = Instant::now();
-    let mut row = Row::new("failing");
-    let scratch = scratch()?;
-    let (mount, outside) = (scratch.path().join("mount"), scratch.path().join("outside"));
-    std::fs::create_dir_all(&mount)?;
-    std::fs::create_dir_all(&outside)?;
-    let disk = Disk::new();
-    let mounted = Mounted::new(&disk, &mount)?;
+    /// Clears a stage away.
+    fn clear(&self, top: &str) -> anyhow::Result<()>;
+}
+
+/// What the short form tries.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Short {
+    /// Pairs of a step and a failure, in a hundred; one operation of each.
+    pub(super) percent: u64,
+    /// The last operation that it may fail; a step of fewer passes unharmed.
+    pub(super) operations_max: u64,
+}
+
+/// Fails every operation of every step in turn; of the short form some of each step, by chance.
+pub(super) fn each(
+    ground: &dyn Ground,
+    reference: &Reference,
+    effort: Effort,
+    short: Short,
+    row: &mut Row,
+) -> anyhow::Result<()> {
     let mut rng = Rng::new(effort.seed ^ 0x6661_696c);
     let mut run = 0_u64;
     let wanted = |step: &Step| effort.step.is_none_or(|name| name == step.name);
     for (number, step) in STEPS.iter().enumerate().filter(|(_, step)| wanted(step)) {
         for failure in Failure::ALL {
-            if effort.short && !rng.chance(SHORT_PERCENT) {
+            if effort.short && !rng.chance(short.percent) {
                 continue;
             }
-            let mut at = if effort.short { rng.range(0, SHORT_OPERATIONS_MAX) } else { 0 };
+            let mut at = if effort.short { rng.range(0, short.operations_max) } else { 0 };
             while at < OPERATIONS_MAX {
+                // Every operation, or each with the chance that is asked for.
+                if !effort.short && !rng.chance(effort.percent) && at > 0 {
+                    at += 1;
+                    continue;
+                }
                 run += 1;
                 let top = format!("run-{run}");
-                disk.plant(&top, &reference.images[number]);
-                let stage =
-                    Stage { disk: mounted.path.join(&top), outside: outside.clone(), seed: effort.seed };
-                let tried = Tried { disk: &disk, stage: &stage, step, reference, number };
-                let fired = tried.fail(Fault { failure, at }, &mut row);
-                disk.uproot(&top);
+                let stage = ground.stage(&top, &reference.images[number])?;
+                let tried = Tried { disk: ground.disk(), stage: &stage, step, reference, number };
+                let fired = tried.fail(Fault { failure, at }, row);
+                ground.clear(&top)?;
                 if !fired {
                     break;
                 }
@@ -69,8 +79,7 @@ pub fn run(reference: &Reference, effort: Effort) -> anyhow::Result<Row> {
             }
         }
     }
-    row.took = started.elapsed();
-    Ok(row)
+    Ok(())
 }
 
 struct Tried<'a> {
@@ -100,6 +109,10 @@ impl Tried<'_> {
             Err(error) => (None, Some(error)),
         };
         let fired = self.disk.disarm();
+        if !fired && error.is_none() {
+            // The step ended before it came to the fault: as without one.
+            return false;
+        }
         if let Some(error) = &error {
             if !fired {
                 verdict.unreadable.push(format!("without a fault: {error:#}"));
@@ -116,12 +129,13 @@ impl Tried<'_> {
                 return fired;
             }
         };
-        if let Err(error) =
-            (self.step.act)(&Act { stage: self.stage, engine: &engine, ledger: before, day: self.step.day })
-        {
-            verdict.unreadable.push(format!("again, when the fault is over: {error:#}"));
-        } else {
-            kept(&engine, after, &mut verdict);
+        let act = Act { stage: self.stage, engine: &engine, ledger: before, day: self.step.day };
+        match (self.step.act)(&act) {
+            Ok(done) => {
+                verdict.repaired += done.repaired;
+                kept(&engine, after, &mut verdict);
+            }
+            Err(error) => verdict.unreadable.push(format!("again, when the fault is over: {error:#}")),
         }
         drop(engine);
         others(self.stage, after, self.step.day, |_| false, &mut verdict);
@@ -148,6 +162,8 @@ fn is_clear(error: &anyhow::Error, failure: Failure) -> bool {
     });
     match (failure, kinds) {
         (_, None) => false,
+        // What verifies a copy before it is used tells of it as damaged, with what the system says.
+        (Failure::Read, Some(_)) if format!("{error:#}").contains("(os error 5)") => true,
         // SQLite says of a sync only that it failed.
         (Failure::Full, Some(_)) if is_failed_sync(error) => true,
         (Failure::Full, Some((engine, store))) => {

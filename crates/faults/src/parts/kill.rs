@@ -1,7 +1,7 @@
 //! Kill -9 at random moments of the whole workload: a child works and says what it has, the parent kills it.
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -39,11 +39,7 @@ pub fn run(program: &Path, reference: &Reference, effort: Effort) -> anyhow::Res
     let kills = if effort.short { SHORT_KILLS } else { KILLS };
     while row.faults < kills {
         let scratch = scratch()?;
-        let stage = Stage {
-            disk: scratch.path().join("disk"),
-            outside: scratch.path().join("outside"),
-            seed: effort.seed,
-        };
+        let stage = Stage::new(&scratch.path().join("disk"), &scratch.path().join("outside"), effort.seed);
         std::fs::create_dir_all(&stage.disk)?;
         std::fs::create_dir_all(&stage.outside)?;
         let copy = Stage { disk: scratch.path().join("copy"), ..stage.clone() };
@@ -123,7 +119,7 @@ pub fn work(arguments: &[String]) -> anyhow::Result<()> {
     let [disk, outside, seed, from, names @ ..] = arguments else {
         anyhow::bail!("`work` is for this program's own children");
     };
-    let stage = Stage { disk: PathBuf::from(disk), outside: PathBuf::from(outside), seed: seed.parse()? };
+    let stage = Stage::new(Path::new(disk), Path::new(outside), seed.parse()?);
     let mut ledger = Ledger::default();
     for pair in names {
         let (name, id) = pair.split_once('=').context("a name and an id")?;

@@ -5,7 +5,8 @@ use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::Context as _;
-use stemmata_store::SqliteStore;
+use stemmata_store::maintain::repair::RepairSource;
+use stemmata_store::{SqliteStore, StoreError, write_whole};
 
 use super::Act;
 use crate::ledger::Done;
@@ -13,6 +14,12 @@ use crate::ledger::Done;
 /// A store of the first version, as it was released.
 const OLD_STORE: &[u8] =
     include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../store/tests/fixtures/v1/stemmata.db"));
+
+/// A backup that is damaged and mended.
+const HURT: &str = "hurt";
+
+/// The folder of packs in a store.
+const PACKS: &str = "packs";
 
 /// Restores of one run at most.
 const TRIES_MAX: u32 = 10_000;
@@ -29,6 +36,35 @@ pub(super) fn restore(act: &Act<'_>) -> anyhow::Result<Done> {
     let aside = aside.context("a free name")?;
     SqliteStore::restore(&disk.join("copy"), &disk.join("restored"), &aside, &act.stage.options())?;
     Ok(Done { stores: vec!["restored"], ..Done::default() })
+}
+
+/// A backup of which a pack is damaged afterwards: nothing is promised of it.
+pub(super) fn hurt(act: &Act<'_>) -> anyhow::Result<Done> {
+    let (disk, files) = (&act.stage.disk, act.stage.files.as_ref());
+    act.engine.store().backup(&disk.join(HURT))?;
+    let packs = disk.join(HURT).join(PACKS);
+    let name = files.list(&packs)?.into_iter().filter(|name| name.strip_suffix(".pack").is_some()).min();
+    let name = name.context("a pack in the backup")?;
+    let mut bytes = fs::read(disk.join("store").join(PACKS).join(&name))?;
+    let middle = bytes.len() / 2;
+    *bytes.get_mut(middle).context("a pack that is not empty")? ^= 1;
+    // The backup's may share its bytes with the store's: it is replaced, not written to.
+    let failed = |source| StoreError::Io { operation: "hurting", path: name.clone(), source };
+    write_whole(files, &packs.join(&name), failed, |out| out.write_all(&bytes).map_err(failed))?;
+    Ok(Done::default())
+}
+
+/// Mends it from the store that it was made of.
+pub(super) fn repair(act: &Act<'_>) -> anyhow::Result<Done> {
+    let hurt = act.stage.engine_of(HURT, act.day)?;
+    let source = RepairSource {
+        name: "the store".to_owned(),
+        store: act.engine.store(),
+        packs: Some(act.stage.disk.join("store").join(PACKS)),
+    };
+    let outcome = hurt.repair(&[source])?;
+    anyhow::ensure!(outcome.remaining.is_empty(), "not mended: {:?}", outcome.remaining);
+    Ok(Done { stores: vec![HURT], repaired: outcome.repaired.len() as u64, ..Done::default() })
 }
 
 /// Puts a store of the first version on the disk, as a copy by hand would.

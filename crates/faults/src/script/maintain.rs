@@ -1,16 +1,16 @@
 //! Steps that keep a store small: packing, forgetting, collecting.
 
-use stemmata_engine::{CaptureOptions, EngineError};
+use stemmata_engine::{
+    CaptureOptions, CollectOptions, EngineError, ForgetOptions, ForgetTarget, RetentionRules,
+};
 use stemmata_model::Principal;
-use stemmata_store::maintain::collect::Collect;
-use stemmata_store::maintain::forget::Forget;
-use stemmata_store::{PackOptions, Page, SessionFilter, StoreError};
+use stemmata_store::{PackOptions, Page, SessionFilter, SessionKey, StoreError};
 
-use super::{Act, chain, transcript};
+use super::{Act, chain, project, transcript};
 use crate::ledger::Done;
 
-/// How long something stays condemned: 14 days.
-const GRACE_US: i64 = 14 * 86_400_000_000;
+/// How long something stays condemned.
+const GRACE_DAYS: u32 = 14;
 
 /// Sessions that are looked through for the one that is meant.
 const SESSIONS_MAX: usize = 100;
@@ -24,18 +24,25 @@ pub(super) fn forget(act: &Act<'_>, name: &str) -> anyhow::Result<Done> {
     let gone = chain(act, name)?.to_vec();
     let page = Page { skip: 0, rows_max: SESSIONS_MAX };
     let sessions = act.engine.store().sessions(&SessionFilter::default(), page)?;
-    let meant = |path: &str| path.ends_with(&format!("/{name}.jsonl"));
-    act.engine.store().forget(&Forget {
-        unroot: gone.clone(),
-        cut: Vec::new(),
-        sessions: sessions.into_iter().map(|session| session.key).filter(|key| meant(&key.path)).collect(),
-        even_sighted: false,
-        even_pinned: false,
-        at: act.now(),
-        by: Principal::new("ada@m1/own")?,
-        dry_run: false,
-    })?;
+    // Where transcripts lie is another place in every run.
+    let meant = |key: &SessionKey| key.path.ends_with(&format!("/{name}.jsonl"));
+    if let Some(key) = sessions.into_iter().map(|session| session.key).find(meant) {
+        act.engine.forget(&ForgetTarget::Session(key), &options()?)?;
+    }
     Ok(Done { gone, ..Done::default() })
+}
+
+pub(super) fn forget_commit(act: &Act<'_>, name: &str) -> anyhow::Result<Done> {
+    let gone = chain(act, name)?.to_vec();
+    for id in &gone {
+        act.engine.forget(&ForgetTarget::Commit(*id), &options()?)?;
+    }
+    Ok(Done { gone, ..Done::default() })
+}
+
+fn options() -> anyhow::Result<ForgetOptions> {
+    let by = Principal::new("ada@m1/own")?;
+    Ok(ForgetOptions { everywhere: false, even_pinned: false, dry_run: false, by })
 }
 
 /// What was forgotten does not come back.
@@ -58,12 +65,9 @@ pub(super) fn delete(act: &Act<'_>, name: &str) -> anyhow::Result<Done> {
     Ok(Done { gone: chain(act, name)?.to_vec(), ..Done::default() })
 }
 
+/// Retention lets go of what was worked on in one project, and of nothing else.
 fn collect(act: &Act<'_>, name: &str) -> anyhow::Result<()> {
-    act.engine.store().collect(&Collect {
-        retired: chain(act, name)?.to_vec(),
-        now: act.now(),
-        grace_us: GRACE_US,
-        dry_run: false,
-    })?;
+    let rules = RetentionRules { projects: vec![(project(name), 1)], ..RetentionRules::default() };
+    act.engine.collect(&CollectOptions { rules, grace_days: GRACE_DAYS, dry_run: false })?;
     Ok(())
 }

@@ -161,7 +161,7 @@ fn roll_back_with(
         )));
     }
     drop(connection);
-    backup::restore::exchange(way.backup, dir, way.aside)?;
+    backup::restore::exchange(options.files.as_ref(), way.backup, dir, way.aside)?;
     Ok(RolledBack::Restored { aside: way.aside.to_owned(), lost_commits })
 }
 

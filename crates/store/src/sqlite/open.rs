@@ -2,7 +2,7 @@
 //!
 //! What the tables hold is specified in `docs/format/store.md`.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::failure::{During, store_error};
 use super::{log_damage, versions};
 use crate::error::StoreError;
 use crate::files::{Files, SystemFiles};
-use crate::maintain::surroundings::{self, Reach};
+use crate::maintain::surroundings::Reach;
 use crate::seam::StoreIdentity;
 
 /// What is being done here, for errors.
@@ -64,13 +64,14 @@ pub(super) fn open_store(
     options: &SqliteOptions,
 ) -> Result<(PathBuf, Connection, StoreIdentity), StoreError> {
     if !options.allow_network {
-        refuse_network(dir)?;
+        refuse_network(options.files.as_ref(), dir)?;
     }
-    make_directory(dir)?;
+    let files = options.files.as_ref();
+    make_directory(files, dir)?;
     // Links above the directory are the user's choice; below it there are none.
     let dir = fs::canonicalize(dir).map_err(|source| io_error("opening", dir, source))?;
     let path = dir.join(STORE_FILE);
-    let new = make_file(&dir, &path)?;
+    let new = make_file(files, &dir, &path)?;
     let mut connection = connect(&path, options)?;
     let lost = log_damage::find(&connection, &path);
     if let Some(lost) = lost {
@@ -85,14 +86,14 @@ pub(super) fn open_store(
     }
     if new {
         // The files of the log are named in the directory by now; the name of the database must be safe too.
-        sync_directory(&dir)?;
+        sync_directory(files, &dir)?;
     }
     Ok((path, connection, identity))
 }
 
 /// Refuses a directory that other machines may write at the same time.
-fn refuse_network(dir: &Path) -> Result<(), StoreError> {
-    match surroundings::look_at_mount(dir).filter(|mount| mount.reach == Reach::Network) {
+fn refuse_network(files: &dyn Files, dir: &Path) -> Result<(), StoreError> {
+    match files.mount(dir).filter(|mount| mount.reach == Reach::Network) {
         Some(mount) => Err(StoreError::Network {
             path: dir.display().to_string(),
             file_system: mount.file_system,
@@ -271,33 +272,24 @@ pub(super) fn io_error(operation: &'static str, path: &Path, source: io::Error) 
 }
 
 /// Makes a directory for its owner only, and the names on the way to it durable.
-pub(super) fn make_directory(dir: &Path) -> Result<(), StoreError> {
+pub(super) fn make_directory(files: &dyn Files, dir: &Path) -> Result<(), StoreError> {
     let missing: Vec<&Path> = dir.ancestors().take_while(|ancestor| !ancestor.exists()).collect();
-    if missing.is_empty() {
-        return Ok(());
+    for made in missing.iter().rev().filter(|made| !made.as_os_str().is_empty()) {
+        files.make_directory(made).map_err(|source| io_error("making the directory", made, source))?;
     }
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(dir).map_err(|source| io_error("making the directory", dir, source))?;
     for made in missing {
         let parent = made.parent().filter(|parent| !parent.as_os_str().is_empty());
-        sync_directory(parent.unwrap_or(Path::new(".")))?;
+        sync_directory(files, parent.unwrap_or(Path::new(".")))?;
     }
     Ok(())
 }
 
 /// Makes an empty file for its owner only, or looks at the one that is there. Says whether it is empty.
-fn make_file(dir: &Path, path: &Path) -> Result<bool, StoreError> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
-        Ok(file) => {
-            file.sync_all().map_err(|source| io_error("making", path, source))?;
-            sync_directory(dir)?;
+fn make_file(files: &dyn Files, dir: &Path, path: &Path) -> Result<bool, StoreError> {
+    match files.create(path) {
+        Ok(mut file) => {
+            file.sync().map_err(|source| io_error("making", path, source))?;
+            sync_directory(files, dir)?;
             return Ok(true);
         }
         Err(source) if source.kind() == io::ErrorKind::AlreadyExists => {}
@@ -323,12 +315,6 @@ fn make_file(dir: &Path, path: &Path) -> Result<bool, StoreError> {
 }
 
 /// Makes the names in a directory durable.
-pub(super) fn sync_directory(dir: &Path) -> Result<(), StoreError> {
-    // Windows has no handle of a directory to sync; its file systems journal names.
-    if cfg!(windows) {
-        return Ok(());
-    }
-    File::open(dir)
-        .and_then(|handle| handle.sync_all())
-        .map_err(|source| io_error("syncing the directory", dir, source))
+pub(super) fn sync_directory(files: &dyn Files, dir: &Path) -> Result<(), StoreError> {
+    files.sync_directory(dir).map_err(|source| io_error("syncing the directory", dir, source))
 }

@@ -3,10 +3,13 @@
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::support::{chain, damages, open, read, try_open};
 use rusqlite::Connection;
-use stemmata_store::{SqliteStore, Store, StoreError, StoreErrorKind};
+use stemmata_store::{SqliteOptions, SqliteStore, Store, StoreError, StoreErrorKind};
+use stemmata_testkit::disk::{Disk, Image};
+use stemmata_testkit::files::RecordedFiles;
 use tempfile::TempDir;
 
 const FILE: &str = "stemmata.db";
@@ -46,6 +49,31 @@ fn a_link_out_of_the_directory_is_not_followed() {
     assert!(matches!(error, StoreError::NotAStore { .. }), "{error}");
     std::os::unix::fs::symlink(&elsewhere, home.path().join("link")).expect("a link");
     open(&home.path().join("link"));
+}
+
+#[test]
+fn a_network_file_system_is_refused_and_named_until_it_is_allowed() {
+    let home = TempDir::new().expect("a directory");
+    let dir = home.path().join("deep/store");
+    for (file_system, is_refused) in [("nfs4", true), ("fuse.sshfs", true), ("9p", false), ("ext4", false)] {
+        let disk = Disk::new();
+        disk.plant("home", &Image::default());
+        let files = RecordedFiles::new(&disk, "home", home.path()).expect("a folder");
+        let files = Arc::new(files.lying_on(file_system));
+        let options = SqliteOptions { files, ..SqliteOptions::default() };
+        let opened = SqliteStore::open(&dir, options.clone());
+        if !is_refused {
+            opened.expect("a disk of this machine");
+            continue;
+        }
+        let error = opened.expect_err("other machines may write it");
+        let StoreError::Network { path, file_system: named, mount } = &error else { panic!("{error}") };
+        assert_eq!((Path::new(path), named.as_str()), (dir.as_path(), file_system));
+        assert_eq!(Path::new(mount), home.path().canonicalize().expect("it is there"));
+        assert!(!home.path().join("deep").exists(), "nothing is made there");
+        SqliteStore::open(&dir, SqliteOptions { allow_network: true, ..options }).expect("it is allowed");
+        fs::remove_dir_all(home.path().join("deep")).expect("removed");
+    }
 }
 
 fn write(path: &Path, bytes: &[u8]) {
@@ -148,11 +176,7 @@ fn stores_opened_at_once_are_one_store() {
     let dir = home.path().join("new");
     let stores: Vec<SqliteStore> = std::thread::scope(|scope| {
         let opening: Vec<_> = (0..6)
-            .map(|_| {
-                scope.spawn(|| {
-                    SqliteStore::open(&dir, stemmata_store::SqliteOptions::default()).expect("a store")
-                })
-            })
+            .map(|_| scope.spawn(|| SqliteStore::open(&dir, SqliteOptions::default()).expect("a store")))
             .collect();
         opening.into_iter().map(|opening| opening.join().expect("no panic")).collect()
     });

@@ -1,6 +1,7 @@
 //! The store's tests: both backends against the seam, and the SQLite store against a hard world.
 
 mod backup;
+mod backup_faults;
 mod conformance;
 mod copies;
 mod damage;

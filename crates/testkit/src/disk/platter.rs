@@ -52,12 +52,14 @@ enum Change {
 enum Naming {
     Make { name: Name, node: Node },
     Rename { from: Name, to: Name, node: Option<Node> },
+    Exchange { left: Name, right: Name },
     Remove { name: Name },
 }
 
 impl Naming {
     fn touches(&self, folder: Node) -> bool {
         match self {
+            Self::Exchange { left, right } => left.folder == folder || right.folder == folder,
             Self::Make { name, .. } | Self::Remove { name } => name.folder == folder,
             Self::Rename { from, to, .. } => from.folder == folder || to.folder == folder,
         }
@@ -67,6 +69,7 @@ impl Naming {
 impl Naming {
     fn is_about(&self, other: &Name) -> bool {
         match self {
+            Self::Exchange { left, right } => left == other || right == other,
             Self::Make { name, .. } | Self::Remove { name } => name == other,
             Self::Rename { from, to, .. } => from == other || to == other,
         }
@@ -133,8 +136,15 @@ impl Platter {
                 let node = self.seen.get(&from.folder).and_then(|names| names.get(&from.text)).copied();
                 self.name(number, Naming::Rename { from: from.clone(), to: to.clone(), node });
             }
+            Op::Exchange { left, right } => {
+                self.name(number, Naming::Exchange { left: left.clone(), right: right.clone() });
+            }
+            Op::Link { name, node } => {
+                self.name(number, Naming::Make { name: name.clone(), node: *node });
+            }
             Op::Remove { name } => self.name(number, Naming::Remove { name: name.clone() }),
             Op::Sync { node } => self.sync(*node),
+            Op::Elsewhere(ops) => ops.iter().for_each(|op| self.follow(op)),
             Op::Mark(_) => {}
         }
     }
@@ -159,7 +169,7 @@ impl Platter {
                 later.push((number, naming));
                 continue;
             }
-            if let Naming::Rename { from, to, .. } = &naming {
+            if let Naming::Rename { from, to, .. } | Naming::Exchange { left: from, right: to } = &naming {
                 names.extend([from.clone(), to.clone()]);
             }
             now.push(naming);
@@ -299,6 +309,17 @@ fn apply_name(folders: &mut Folders, naming: &Naming) {
             folders.entry(from.folder).or_default().remove(&from.text);
             if let Some(node) = node {
                 folders.entry(to.folder).or_default().insert(to.text.clone(), *node);
+            }
+        }
+        Naming::Exchange { left, right } => {
+            let mut node_of = |name: &Name| folders.entry(name.folder).or_default().get(&name.text).copied();
+            // Where one of them is not durable yet, the other only moves.
+            for (node, to) in [(node_of(left), right), (node_of(right), left)] {
+                let names = folders.entry(to.folder).or_default();
+                match node {
+                    Some(node) => names.insert(to.text.clone(), node),
+                    None => names.remove(&to.text),
+                };
             }
         }
         Naming::Remove { name } => {

@@ -134,6 +134,25 @@ impl Tree {
         Ok(())
     }
 
+    /// Has two names change places.
+    pub(super) fn exchange(&mut self, left: &Name, right: &Name) -> Result<(), DiskError> {
+        let (first, second) = (self.lookup(left), self.lookup(right));
+        let (first, second) = first.zip(second).ok_or(DiskError::Missing)?;
+        self.folder(left.folder)?.insert(left.text.clone(), second);
+        self.folder(right.folder)?.insert(right.text.clone(), first);
+        Ok(())
+    }
+
+    /// Gives a file one more name.
+    pub(super) fn link(&mut self, node: Node, name: &Name) -> Result<(), DiskError> {
+        self.file(node)?;
+        if self.lookup(name).is_some() {
+            return Err(DiskError::Exists);
+        }
+        self.folder(name.folder)?.insert(name.text.clone(), node);
+        Ok(())
+    }
+
     pub(super) fn remove(&mut self, name: &Name) -> Result<(), DiskError> {
         let node = self.lookup(name).ok_or(DiskError::Missing)?;
         if self.names(node).is_some_and(|names| !names.is_empty()) {

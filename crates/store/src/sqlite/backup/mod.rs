@@ -8,7 +8,7 @@ mod room;
 mod staging;
 mod stamp;
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use rusqlite::backup::{Backup, StepResult};
@@ -20,6 +20,7 @@ use self::stamp::Stamp;
 use super::failure::During;
 use super::open::{self, STORE_FILE, SqliteOptions, io_error, sync_directory};
 use crate::error::StoreError;
+use crate::files::Files;
 use crate::maintain::backup::BackedUp;
 use crate::seam::Damage;
 
@@ -38,23 +39,25 @@ const BACKING_UP: &str = "a backup into";
 /// Copies the store whose database is `path` into a folder.
 pub(super) fn backup(path: &Path, options: &SqliteOptions, to: &Path) -> Result<BackedUp, StoreError> {
     let dir = path.parent().unwrap_or(path);
-    let target = Target::look(dir, to)?;
+    let files = options.files.as_ref();
+    let target = Target::look(files, dir, to)?;
     let source = open::connect_reader(path, options)?;
     let store_id = stamp::store_id(&source)?;
     if let State::Backup(stamp) = &target.state {
         stamp.hold(&target.folder, store_id)?;
     }
-    let staging = Staging::begin(target.staging())?;
+    let staging = Staging::begin(files, target.staging())?;
     let mut done = BackedUp { is_update: target.is_update(), ..BackedUp::default() };
     let mut attempts = 0;
     loop {
         attempts += 1;
         done.damages.clear();
-        let snapshot = Snapshot::take(&source, &staging.path().join(STORE_FILE), &target)?;
+        let snapshot = Snapshot::take(files, &source, &staging.path().join(STORE_FILE), &target)?;
         (done.commits, done.database_bytes) = (snapshot.commits, snapshot.bytes);
         let taken = take_packs(dir, &target, &staging, &snapshot.packs, &mut done)?;
         if matches!(taken, Taken::All) || attempts == ATTEMPTS_MAX {
-            target.publish(staging, &Stamp { store_id, last_row: snapshot.last_row }, &snapshot.packs)?;
+            let stamp = Stamp { store_id, last_row: snapshot.last_row };
+            target.publish(files, staging, &stamp, &snapshot.packs)?;
             return Ok(done);
         }
     }
@@ -75,8 +78,8 @@ enum State {
 }
 
 impl Target {
-    fn look(store: &Path, to: &Path) -> Result<Self, StoreError> {
-        let folder = absolute(to)?;
+    fn look(files: &dyn Files, store: &Path, to: &Path) -> Result<Self, StoreError> {
+        let folder = absolute(files, to)?;
         let refused = |reason: &str| StoreError::Refused {
             what: BACKING_UP,
             path: folder.display().to_string(),
@@ -115,21 +118,27 @@ impl Target {
     }
 
     /// Gives the backup its name, as the last step: before, nothing looks like a new backup.
-    fn publish(&self, staging: Staging, stamp: &Stamp, packs: &[PackFile]) -> Result<(), StoreError> {
+    fn publish(
+        &self,
+        files: &dyn Files,
+        staging: Staging<'_>,
+        stamp: &Stamp,
+        packs: &[PackFile],
+    ) -> Result<(), StoreError> {
         let State::Backup(earlier) = &self.state else {
-            stamp.write(staging.path())?;
+            stamp.write(files, staging.path())?;
             return staging.publish(&self.folder);
         };
         // Packs go first: those that the earlier database does not name do no harm.
-        packs::publish(&staging.path().join(PACKS), &self.folder.join(PACKS))?;
-        stamp.later(earlier).write(&self.folder)?;
+        packs::publish(files, &staging.path().join(PACKS), &self.folder.join(PACKS))?;
+        stamp.later(earlier).write(files, &self.folder)?;
         let database = self.folder.join(STORE_FILE);
-        drop_log(&database)?;
-        let renamed = fs::rename(staging.path().join(STORE_FILE), &database);
+        drop_log(files, &database)?;
+        let renamed = files.rename(&staging.path().join(STORE_FILE), &database);
         renamed.map_err(|source| io_error("replacing", &database, source))?;
-        sync_directory(&self.folder)?;
-        stamp.write(&self.folder)?;
-        packs::remove_others(&self.folder.join(PACKS), packs)
+        sync_directory(files, &self.folder)?;
+        stamp.write(files, &self.folder)?;
+        packs::remove_others(files, &self.folder.join(PACKS), packs)
     }
 }
 
@@ -140,12 +149,12 @@ fn beside(folder: &Path, what: &str) -> PathBuf {
 }
 
 /// Returns a path without links above its last name, and makes the folders that lead to it.
-fn absolute(path: &Path) -> Result<PathBuf, StoreError> {
+fn absolute(files: &dyn Files, path: &Path) -> Result<PathBuf, StoreError> {
     if let Ok(real) = fs::canonicalize(path) {
         return Ok(real);
     }
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    open::make_directory(parent)?;
+    open::make_directory(files, parent)?;
     let real = fs::canonicalize(parent).map_err(|source| io_error("opening", parent, source))?;
     let name = path.file_name().ok_or_else(|| StoreError::Refused {
         what: BACKING_UP,
@@ -156,7 +165,7 @@ fn absolute(path: &Path) -> Result<PathBuf, StoreError> {
 }
 
 /// Empties and removes the log of a database that is about to be replaced: a new database must not meet it.
-fn drop_log(database: &Path) -> Result<(), StoreError> {
+fn drop_log(files: &dyn Files, database: &Path) -> Result<(), StoreError> {
     if fs::metadata(database).is_ok_and(|metadata| metadata.len() > 0) {
         leave_log(database)?;
     }
@@ -166,14 +175,14 @@ fn drop_log(database: &Path) -> Result<(), StoreError> {
         let mut log = database.to_path_buf().into_os_string();
         log.push(suffix);
         let log = PathBuf::from(log);
-        match fs::remove_file(&log) {
+        match files.remove(&log) {
             Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
                 return Err(io_error("removing", &log, source));
             }
             Ok(()) | Err(_) => {}
         }
     }
-    sync_directory(database.parent().unwrap_or(database))
+    sync_directory(files, database.parent().unwrap_or(database))
 }
 
 /// Has SQLite copy all of a database's log into it.
@@ -205,7 +214,7 @@ struct Snapshot {
 
 impl Snapshot {
     /// Copies the database within one read, which holds no writer back.
-    fn take(source: &Connection, to: &Path, target: &Target) -> Result<Self, StoreError> {
+    fn take(files: &dyn Files, source: &Connection, to: &Path, target: &Target) -> Result<Self, StoreError> {
         let read = source.unchecked_transaction().during(COPYING)?;
         let (commits, last_row): (i64, i64) = read
             .query_row("SELECT count(*), ifnull(max(row), 0) FROM commits", [], |row| {
@@ -231,18 +240,21 @@ impl Snapshot {
             new_packs
         };
         room::check(folder, bytes.saturating_add(copied))?;
-        copy_pages(&read, to)?;
+        copy_pages(files, &read, to)?;
         read.finish().during(COPYING)?;
         Ok(Self { packs, commits: commits.cast_unsigned(), last_row, bytes })
     }
 }
 
-fn copy_pages(source: &Connection, to: &Path) -> Result<(), StoreError> {
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(to).map_err(|source| io_error("making", to, source))?;
+fn copy_pages(files: &dyn Files, source: &Connection, to: &Path) -> Result<(), StoreError> {
+    match files.remove(to) {
+        // An attempt before left one.
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+            return Err(io_error("removing", to, source));
+        }
+        Ok(()) | Err(_) => {}
+    }
+    drop(files.create(to).map_err(|source| io_error("making", to, source))?);
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let mut copy = Connection::open_with_flags(to, flags).during(COPYING)?;
@@ -259,7 +271,7 @@ fn copy_pages(source: &Connection, to: &Path) -> Result<(), StoreError> {
         }
     }
     copy.close().map_err(|(_, error)| error).during(COPYING)?;
-    File::open(to).and_then(|file| file.sync_all()).map_err(|source| io_error("syncing", to, source))
+    files.sync_file(to).map_err(|source| io_error("syncing", to, source))
 }
 
 /// Whether every pack that a snapshot names was there.
@@ -271,10 +283,11 @@ enum Taken {
 fn take_packs(
     store: &Path,
     target: &Target,
-    staging: &Staging,
+    staging: &Staging<'_>,
     packs: &[PackFile],
     done: &mut BackedUp,
 ) -> Result<Taken, StoreError> {
+    let files = staging.files();
     let into = staging.make_folder(PACKS)?;
     let mut taken = Taken::All;
     (done.packs, done.pack_bytes, done.packs_new, done.copied_bytes) = (0, 0, 0, 0);
@@ -285,7 +298,7 @@ fn take_packs(
             continue;
         }
         let damaged = |message: String| Damage { check: "pack", object: pack.file(), message };
-        match pack.take(&store.join(PACKS), &into)? {
+        match pack.take(files, &store.join(PACKS), &into)? {
             packs::Got::Linked => done.packs_new += 1,
             packs::Got::Copied => {
                 done.packs_new += 1;
@@ -298,6 +311,6 @@ fn take_packs(
             packs::Got::Damaged => done.damages.push(damaged("its bytes have another hash".to_owned())),
         }
     }
-    sync_directory(&into)?;
+    sync_directory(files, &into)?;
     Ok(taken)
 }

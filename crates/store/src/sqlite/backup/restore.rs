@@ -5,10 +5,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::packs::copy;
 use super::staging::Staging;
 use super::{PACKS, beside, room};
 use crate::error::StoreError;
+use crate::files::{Files, copy};
 use crate::maintain::backup::Restored;
 use crate::seam::{Store, Verified};
 use crate::sqlite::SqliteStore;
@@ -23,37 +23,48 @@ pub(in crate::sqlite) fn restore(
     options: &SqliteOptions,
 ) -> Result<Restored, StoreError> {
     let from = fs::canonicalize(from).map_err(|source| io_error("opening", from, source))?;
-    let dir = super::absolute(dir)?;
-    let staging = staged(&from, &dir, aside)?;
+    let files = options.files.as_ref();
+    let dir = super::absolute(files, dir)?;
+    let staging = staged(files, &from, &dir, aside)?;
     let verified = verified(staging.path(), &from, options)?;
     let is_there = dir.read_dir().is_ok_and(|mut entries| entries.next().is_some());
     if !is_there {
         staging.publish(&dir)?;
         return Ok(Restored { verified, aside: None });
     }
-    open::make_directory(aside.parent().unwrap_or(aside))?;
+    open::make_directory(files, aside.parent().unwrap_or(aside))?;
     staging.exchange(&dir, aside)?;
     Ok(Restored { verified, aside: Some(aside.to_owned()) })
 }
 
 /// Puts a backup in the place of a store as it is, in the version that it has.
-pub(in crate::sqlite) fn exchange(from: &Path, dir: &Path, aside: &Path) -> Result<(), StoreError> {
+pub(in crate::sqlite) fn exchange(
+    files: &dyn Files,
+    from: &Path,
+    dir: &Path,
+    aside: &Path,
+) -> Result<(), StoreError> {
     let from = fs::canonicalize(from).map_err(|source| io_error("opening", from, source))?;
-    staged(&from, dir, aside)?.exchange(dir, aside)
+    staged(files, &from, dir, aside)?.exchange(dir, aside)
 }
 
 /// Copies a backup beside the store that it is to replace.
-fn staged(from: &Path, dir: &Path, aside: &Path) -> Result<Staging, StoreError> {
-    let files = files_of(from)?;
+fn staged<'a>(
+    files: &'a dyn Files,
+    from: &Path,
+    dir: &Path,
+    aside: &Path,
+) -> Result<Staging<'a>, StoreError> {
+    let parts = files_of(from)?;
     refuse(from, dir, aside)?;
-    let staging = Staging::begin(beside(dir, RESTORING))?;
-    room::check(staging.path(), files.iter().map(|file| file.bytes).sum())?;
+    let staging = Staging::begin(files, beside(dir, RESTORING))?;
+    room::check(staging.path(), parts.iter().map(|part| part.bytes).sum())?;
     let packs = staging.make_folder(PACKS)?;
-    for file in &files {
-        let to = staging.path().join(&file.name);
-        copy(&from.join(&file.name), &to).map_err(|source| io_error("copying", &to, source))?;
+    for part in &parts {
+        let to = staging.path().join(&part.name);
+        copy(files, &from.join(&part.name), &to).map_err(|source| io_error("copying", &to, source))?;
     }
-    sync_directory(&packs)?;
+    sync_directory(files, &packs)?;
     Ok(staging)
 }
 

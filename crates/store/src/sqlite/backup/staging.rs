@@ -2,42 +2,44 @@
 //!
 //! What a crash left of one is cleared by the next who begins there.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::StoreError;
+use crate::files::{FileLock, Files, remove_tree};
 use crate::sqlite::open::{io_error, sync_directory};
 
 /// Held by the process that makes the folder.
 const LOCK: &str = "lock";
 
-pub(super) struct Staging {
+pub(super) struct Staging<'a> {
+    files: &'a dyn Files,
     folder: PathBuf,
-    lock: Option<File>,
+    lock: Option<Box<dyn FileLock>>,
 }
 
-impl Staging {
+impl<'a> Staging<'a> {
     /// Makes the folder, or takes over what a crash left of it.
-    pub(super) fn begin(folder: PathBuf) -> Result<Self, StoreError> {
-        make(&folder)?;
+    pub(super) fn begin(files: &'a dyn Files, folder: PathBuf) -> Result<Self, StoreError> {
+        make(files, &folder)?;
         let path = folder.join(LOCK);
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
-        let lock = lock.map_err(|source| io_error("making", &path, source))?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(StoreError::Locked { waited_ms: 0 }),
-            Err(TryLockError::Error(source)) => return Err(io_error("locking", &path, source)),
-        }
-        let listing = |source| io_error("listing", &folder, source);
-        for entry in fs::read_dir(&folder).map_err(listing)? {
-            let left = entry.map_err(listing)?.path();
-            if left.file_name().is_some_and(|name| name == LOCK) {
+        let lock = files.lock(&path).map_err(|source| io_error("locking", &path, source))?;
+        let lock = lock.ok_or(StoreError::Locked { waited_ms: 0 })?;
+        for name in files.list(&folder).map_err(|source| io_error("listing", &folder, source))? {
+            if name == LOCK {
                 continue;
             }
-            let removed = if left.is_dir() { fs::remove_dir_all(&left) } else { fs::remove_file(&left) };
+            let left = folder.join(name);
+            let is_folder = fs::symlink_metadata(&left).is_ok_and(|metadata| metadata.is_dir());
+            let removed = if is_folder { remove_tree(files, &left) } else { files.remove(&left) };
             removed.map_err(|source| io_error("removing", &left, source))?;
         }
-        Ok(Self { folder, lock: Some(lock) })
+        Ok(Self { files, folder, lock: Some(lock) })
+    }
+
+    pub(super) const fn files(&self) -> &'a dyn Files {
+        self.files
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -46,63 +48,70 @@ impl Staging {
 
     pub(super) fn make_folder(&self, name: &str) -> Result<PathBuf, StoreError> {
         let folder = self.folder.join(name);
-        make(&folder)?;
+        make(self.files, &folder)?;
         Ok(folder)
     }
 
     /// Gives the folder its name. What is in it is synced by then.
     pub(super) fn publish(mut self, to: &Path) -> Result<(), StoreError> {
         self.release()?;
-        sync_directory(&self.folder)?;
-        fs::rename(&self.folder, to).map_err(|source| io_error("naming", to, source))?;
-        sync_directory(to.parent().unwrap_or(to))
+        sync_directory(self.files, &self.folder)?;
+        self.files.rename(&self.folder, to).map_err(|source| io_error("naming", to, source))?;
+        sync_directory(self.files, to.parent().unwrap_or(to))
     }
 
     /// Puts the folder in the place of another one, which goes to `aside`. Where the system can exchange two names,
-    /// there is always one of the two.
+    /// there is always one of the two. Whatever fails, the other one is not removed: it is at its place or at `aside`.
     pub(super) fn exchange(mut self, dir: &Path, aside: &Path) -> Result<(), StoreError> {
         self.release()?;
-        sync_directory(&self.folder)?;
+        sync_directory(self.files, &self.folder)?;
         let failed = |source| io_error("replacing", dir, source);
-        if exchange(&self.folder, dir).is_ok() {
-            fs::rename(&self.folder, aside).map_err(failed)?;
-        } else {
-            fs::rename(dir, aside).map_err(failed)?;
-            fs::rename(&self.folder, dir).map_err(failed)?;
+        // The new one goes to `aside` before it changes places with the old one: so the old one never has the name of
+        // a folder in the making, which whoever comes next would clear.
+        self.files.rename(&self.folder, aside).map_err(failed)?;
+        match self.files.exchange(aside, dir) {
+            Err(error) if is_unsupported(&error) => {
+                self.files.rename(aside, &self.folder).map_err(failed)?;
+                self.replace(dir, aside).map_err(failed)?;
+            }
+            done => done.map_err(failed)?,
         }
-        sync_directory(dir.parent().unwrap_or(dir))
+        let parent = |path: &Path| path.parent().unwrap_or(path).to_owned();
+        if parent(aside) != parent(dir) {
+            sync_directory(self.files, &parent(aside))?;
+        }
+        sync_directory(self.files, &parent(dir))
+    }
+
+    /// Does the same in two steps, where names cannot be exchanged.
+    fn replace(&self, dir: &Path, aside: &Path) -> io::Result<()> {
+        self.files.rename(dir, aside)?;
+        self.files.rename(&self.folder, dir).inspect_err(|_| {
+            // Back to where it was, if that is free; the first error is the one to tell.
+            let _back = self.files.rename(aside, dir);
+        })
     }
 
     /// Removes the lock: the folder is about to be used by its name.
     fn release(&mut self) -> Result<(), StoreError> {
         drop(self.lock.take());
         let lock = self.folder.join(LOCK);
-        fs::remove_file(&lock).map_err(|source| io_error("removing", &lock, source))
+        self.files.remove(&lock).map_err(|source| io_error("removing", &lock, source))
     }
 }
 
-impl Drop for Staging {
+impl Drop for Staging<'_> {
     fn drop(&mut self) {
         // Once it has its name there is nothing left to remove; what cannot be removed is cleared next time.
-        let _removed = fs::remove_dir_all(&self.folder);
+        let _removed = remove_tree(self.files, &self.folder);
     }
 }
 
-fn make(folder: &Path) -> Result<(), StoreError> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder).map_err(|source| io_error("making the directory", folder, source))
+fn is_unsupported(error: &io::Error) -> bool {
+    // A file system that does not know the flag calls it invalid.
+    matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput)
 }
 
-#[cfg(any(target_os = "linux", target_vendor = "apple"))]
-fn exchange(left: &Path, right: &Path) -> std::io::Result<()> {
-    use rustix::fs::{CWD, RenameFlags, renameat_with};
-    Ok(renameat_with(CWD, left, CWD, right, RenameFlags::EXCHANGE)?)
-}
-
-#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
-fn exchange(_left: &Path, _right: &Path) -> std::io::Result<()> {
-    Err(std::io::ErrorKind::Unsupported.into())
+fn make(files: &dyn Files, folder: &Path) -> Result<(), StoreError> {
+    files.make_directory(folder).map_err(|source| io_error("making the directory", folder, source))
 }

@@ -2,13 +2,14 @@
 //!
 //! It tells a backup from a store that somebody works with, which no backup may replace.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Write};
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 
 use rusqlite::Connection;
 
 use crate::error::StoreError;
+use crate::files::Files;
 use crate::sqlite::failure::During;
 use crate::sqlite::open::{STORE_FILE, io_error, sync_directory};
 
@@ -43,7 +44,7 @@ impl Stamp {
                 .take(STAMP_BYTES_MAX)
                 .read_to_string(&mut text)
                 .map_err(|source| io_error("reading", &path, source))?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(io_error("reading", &path, source)),
         };
         Ok(Self::parse(&text))
@@ -98,18 +99,20 @@ impl Stamp {
     }
 
     /// Writes the stamp, whole or not at all.
-    pub(super) fn write(&self, folder: &Path) -> Result<(), StoreError> {
+    pub(super) fn write(&self, files: &dyn Files, folder: &Path) -> Result<(), StoreError> {
         let (temporary, path) = (folder.join(".backup.new"), folder.join(STAMP_FILE));
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options
-            .open(&temporary)
-            .and_then(|mut file| file.write_all(self.text().as_bytes()).and_then(|()| file.sync_all()))
-            .and_then(|()| fs::rename(&temporary, &path))
+        match files.remove(&temporary) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                return Err(io_error("removing", &temporary, source));
+            }
+            Ok(()) | Err(_) => {}
+        }
+        files
+            .create(&temporary)
+            .and_then(|mut file| file.append(self.text().as_bytes()).and_then(|()| file.sync()))
+            .and_then(|()| files.rename(&temporary, &path))
             .map_err(|source| io_error("writing", &path, source))?;
-        sync_directory(folder)
+        sync_directory(files, folder)
     }
 }
 

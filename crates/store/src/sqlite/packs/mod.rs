@@ -63,7 +63,9 @@ impl Packs {
     /// Who holds it knows that nobody else adds, moves or removes packs, and that a file which no row names is
     /// left over.
     pub(super) fn lock(&self) -> Result<Option<Box<dyn FileLock>>, StoreError> {
-        let made = self.files.make_directory(&self.folder);
+        // The folder's own name has to last before a row may name a pack in it; a crash may have come between the two.
+        let parent = self.folder.parent().unwrap_or(&self.folder);
+        let made = self.files.make_directory(&self.folder).and_then(|()| self.files.sync_directory(parent));
         made.map_err(|source| Packs::failure("making the folder", &self.folder, source))?;
         let path = self.folder.join(LOCK);
         self.files.lock(&path).map_err(|source| Packs::failure("locking", &path, source))

@@ -60,11 +60,12 @@ impl SqliteStore {
     /// Brings back pack files that are missing or damaged, from folders that have them.
     fn repair_packs(&self, sources: &[RepairSource<'_>]) -> Result<Vec<Repaired>, StoreError> {
         let dir = self.path.parent().unwrap_or(&self.path);
+        let files = self.options.files.as_ref();
         let _lock = self.packs.lock_patiently(PACKS_WAIT_MS)?;
         let found = |folder: &Path, file: &str| folder.join(file).is_file();
         let mut repaired = Vec::new();
         for pack in self.read(|reader| backup::packs::listed(reader.connection()))? {
-            if pack.is_sound(&dir.join(backup::PACKS))? {
+            if pack.is_sound(files, &dir.join(backup::PACKS))? {
                 continue;
             }
             for source in sources {
@@ -72,7 +73,7 @@ impl SqliteStore {
                 else {
                     continue;
                 };
-                if pack.replace(folder, &dir.join(backup::PACKS))? {
+                if pack.replace(files, folder, &dir.join(backup::PACKS))? {
                     repaired.push(Repaired { object: pack.file(), from: source.name.clone() });
                     break;
                 }
