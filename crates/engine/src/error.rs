@@ -150,7 +150,7 @@ pub enum ErrorKind {
 
 impl EngineError {
     /// Returns the kind.
-    pub const fn kind(&self) -> ErrorKind {
+    pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Store(error) => match error.kind() {
                 StoreErrorKind::NotFound => ErrorKind::NotFound,
@@ -162,6 +162,11 @@ impl EngineError {
                 StoreErrorKind::Incompatible => ErrorKind::Incompatible,
                 StoreErrorKind::System => ErrorKind::System,
             },
+            Self::Io { source, .. } | Self::Bundle(BundleError::Io { source, .. })
+                if source.kind() == std::io::ErrorKind::StorageFull =>
+            {
+                ErrorKind::Full
+            }
             Self::Io { .. } | Self::Shrank { .. } => ErrorKind::System,
             Self::NotATranscript { .. } | Self::LineTooLong { .. } | Self::Format { .. } | Self::Name(_) => {
                 ErrorKind::BadInput

@@ -161,9 +161,9 @@ fn is_clear(error: &anyhow::Error, failure: Failure) -> bool {
         (engine.is_some() || store.is_some()).then_some((engine, store))
     });
     match (failure, kinds) {
+        // What verifies or mends a copy tells of it as damaged, with what the system says.
+        (Failure::Read, _) if format!("{error:#}").contains("(os error 5)") => true,
         (_, None) => false,
-        // What verifies a copy before it is used tells of it as damaged, with what the system says.
-        (Failure::Read, Some(_)) if format!("{error:#}").contains("(os error 5)") => true,
         // SQLite says of a sync only that it failed.
         (Failure::Full, Some(_)) if is_failed_sync(error) => true,
         (Failure::Full, Some((engine, store))) => {

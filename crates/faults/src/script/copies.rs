@@ -49,7 +49,10 @@ pub(super) fn hurt(act: &Act<'_>) -> anyhow::Result<Done> {
     let middle = bytes.len() / 2;
     *bytes.get_mut(middle).context("a pack that is not empty")? ^= 1;
     // The backup's may share its bytes with the store's: it is replaced, not written to.
-    let failed = |source| StoreError::Io { operation: "hurting", path: name.clone(), source };
+    let failed = |source: std::io::Error| match source.kind() {
+        std::io::ErrorKind::StorageFull => StoreError::Full { operation: "hurting" },
+        _ => StoreError::Io { operation: "hurting", path: name.clone(), source },
+    };
     write_whole(files, &packs.join(&name), failed, |out| out.write_all(&bytes).map_err(failed))?;
     Ok(Done::default())
 }

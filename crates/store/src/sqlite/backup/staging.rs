@@ -69,6 +69,8 @@ impl<'a> Staging<'a> {
         // The new one goes to `aside` before it changes places with the old one: so the old one never has the name of
         // a folder in the making, which whoever comes next would clear.
         self.files.rename(&self.folder, aside).map_err(failed)?;
+        // Both names last before they change places: a disk that kept only the exchange would have one of them.
+        sync_directory(self.files, aside.parent().unwrap_or(aside))?;
         match self.files.exchange(aside, dir) {
             Err(error) if is_unsupported(&error) => {
                 self.files.rename(aside, &self.folder).map_err(failed)?;
