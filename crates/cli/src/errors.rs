@@ -325,6 +325,9 @@ pub(crate) fn hint_of(error: &EngineError) -> Option<String> {
         EngineError::HeldBack { reason: HeldBack::Unknown(_), .. } => {
             "nothing is captured until it can be read: mend the file, or move it away to capture everything"
         }
+        EngineError::Refused { what: "forgetting it", .. } => {
+            "`stemma forget … --even-pinned` forgets it all the same"
+        }
         EngineError::Refused { .. } | EngineError::Name(_) => return None,
         EngineError::Store(error) => return hint_of_store(error),
     };

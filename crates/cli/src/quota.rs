@@ -2,8 +2,10 @@
 //!
 //! Only looks and tells; nothing is ever deleted by it.
 
+use stemmata_engine::CollectReport;
 use stemmata_store::{Page, SessionFilter, Usage};
 
+use crate::commands::gc;
 use crate::config::Key;
 use crate::errors::CliError;
 use crate::output::put;
@@ -61,6 +63,17 @@ pub(crate) fn plan(app: &App, usage: &Usage) -> Result<String, CliError> {
         size::bytes(packed),
         size::bytes(usage.inbox_bytes)
     );
+    let (now, later) = collectable(&gc::plan(app)?, usage);
+    if now > 0 {
+        put!(text, "  about {:>7}  `stemma gc` deletes what was condemned before\n", size::bytes(now));
+    }
+    if later > 0 {
+        put!(
+            text,
+            "  up to {:>7}  `stemma gc` lets go by `retention.…`, after the grace\n",
+            size::bytes(later)
+        );
+    }
     let filter = SessionFilter { main_only: true, ..SessionFilter::default() };
     let page = Page { skip: 0, rows_max: stemmata_store::PAGE_ROWS_MAX };
     let mut sessions = app.engine()?.store().sessions(&filter, page)?;
@@ -81,9 +94,39 @@ pub(crate) fn plan(app: &App, usage: &Usage) -> Result<String, CliError> {
     Ok(text)
 }
 
+/// Estimates what collection frees at once, and what it frees once the grace is over, by what contents take here.
+fn collectable(report: &CollectReport, usage: &Usage) -> (u64, u64) {
+    let stored = |bytes: u64| {
+        let product = u128::from(bytes) * u128::from(usage.content_bytes);
+        u64::try_from(product / u128::from(usage.distinct_bytes.max(1))).unwrap_or(u64::MAX)
+    };
+    let done = &report.collected;
+    // What is condemned of sessions is counted in commits; their own bytes say how much that is at most.
+    let retired = report.retired.iter().map(|retired| retired.session.bytes);
+    let all = retired.fold(done.condemned.bytes.saturating_add(done.waiting.bytes), u64::saturating_add);
+    (stored(done.deleted.bytes), stored(all.saturating_sub(done.deleted.bytes)))
+}
+
 #[cfg(test)]
 mod tests {
+    use stemmata_store::maintain::collect::{Amount, Collected};
+
     use super::*;
+
+    #[test]
+    fn what_collection_frees_is_estimated_from_its_plan() {
+        let amount = |bytes| Amount { commits: 1, contents: 1, bytes };
+        let collected = Collected {
+            condemned: amount(100),
+            waiting: amount(20),
+            deleted: amount(40),
+            ..Collected::default()
+        };
+        let report = CollectReport { retired: Vec::new(), provisional: 0, collected };
+        let usage = Usage { content_bytes: 500, distinct_bytes: 1000, ..Usage::default() };
+        assert_eq!(collectable(&report, &usage), (20, 40));
+        assert_eq!(collectable(&report, &Usage::default()), (0, 0));
+    }
 
     #[test]
     fn warnings_begin_before_the_bound() {

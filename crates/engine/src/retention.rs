@@ -70,7 +70,8 @@ pub(crate) fn is_older(at: Timestamp, days: u32, now: Timestamp) -> bool {
 fn outlived(session: &SessionAge, days: u32, now: Timestamp) -> Option<String> {
     let last = session.last_at?;
     let is_retired = !session.is_unread && is_older(last, days, now);
-    is_retired.then(|| format!("its last record is from {last}, more than {days} days ago"))
+    let unit = if days == 1 { "day" } else { "days" };
+    is_retired.then(|| format!("its last record is from {last}, more than {days} {unit} ago"))
 }
 
 fn days_of(rules: &RetentionRules, session: &SessionAge) -> Option<u32> {
@@ -145,6 +146,16 @@ mod tests {
 
     fn places(rules: &RetentionRules, sessions: &[SessionAge]) -> Vec<usize> {
         retired(rules, Timestamp::from_micros(NOW), sessions).into_iter().map(|(place, _)| place).collect()
+    }
+
+    #[test]
+    fn one_day_is_a_day() {
+        let sessions = [session("old", None, "/w", 31)];
+        for (days, words) in [(1, "more than 1 day ago"), (2, "more than 2 days ago")] {
+            let rules = RetentionRules { sessions_days: Some(days), ..RetentionRules::default() };
+            let found = retired(&rules, Timestamp::from_micros(NOW), &sessions);
+            assert!(found.iter().any(|(_, because)| because.ends_with(words)), "{found:?}");
+        }
     }
 
     #[test]

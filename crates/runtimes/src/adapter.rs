@@ -95,6 +95,13 @@ pub trait Splitter: Send {
 
     /// Returns everything that decides future cuts, at the last closed boundary. Bounded: at most 4 KiB.
     fn state(&self) -> Vec<u8>;
+
+    /// Takes a title back that the commit gave which closed last: its lines were forgotten. The title is what it was
+    /// before them, or what the lines after them say. Where one line closed two commits, both are meant.
+    fn disown_closed(&mut self);
+
+    /// Takes a title back that lines since the last closed boundary gave: they were forgotten.
+    fn disown_open(&mut self);
 }
 
 /// What an id says of the record that has it.

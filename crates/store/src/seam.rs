@@ -342,6 +342,9 @@ pub trait Store: Send + Sync {
     /// Returns those of `of` that were forgotten. Costs next to nothing where nothing ever was.
     fn tombstones(&self, of: &[Tombstone]) -> Result<Vec<Tombstone>, StoreError>;
 
+    /// Returns whether anything was ever forgotten, and not taken back.
+    fn has_tombstones(&self) -> Result<bool, StoreError>;
+
     /// Takes back all tombstones of the forgetting that left this one, and says how many that were. What was
     /// forgotten does not come back by that: it may come back.
     ///

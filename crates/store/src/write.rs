@@ -82,6 +82,8 @@ pub struct NewHole {
     pub artifact_bytes: u64,
     /// Bytes that the native artifact had, as many at most; without one it means nothing.
     pub native_bytes: u64,
+    /// A commit that was forgotten and that this one holds: it is forgotten with it, and comes back with it.
+    pub holds: Option<CommitId>,
 }
 
 /// Where a session lives: one transcript on one machine.
@@ -243,8 +245,8 @@ pub enum Write {
     /// forgotten is refused as `Forgotten`, whether its hole is still there or not.
     Commit(NewCommit),
     /// Stores a commit as a hole: its row, and of contents that are not here only hash and length. Where the commit is
-    /// here, whole or as a hole, nothing happens. It holds nothing, so one that was forgotten is not refused, and
-    /// the forgetting stands.
+    /// here whole nothing happens, and where it is here as a hole that stays. It holds nothing, so one that was
+    /// forgotten is not refused, and the forgetting stands.
     Hole(Box<NewHole>),
     /// Marks a provisional commit as covered by others of the same transcript; any other commit is left alone.
     Cover {

@@ -259,6 +259,10 @@ impl<S: Store> Store for FaultyStore<S> {
         self.inner.tombstones(of)
     }
 
+    fn has_tombstones(&self) -> Result<bool, StoreError> {
+        self.inner.has_tombstones()
+    }
+
     fn lift(&self, of: &Tombstone) -> Result<u64, StoreError> {
         self.inner.lift(of)
     }

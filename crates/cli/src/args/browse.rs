@@ -15,7 +15,9 @@ use super::REF_HELP;
 Examples:
   stemma list                  the newest sessions
   stemma list --here           those of this directory
-  stemma list --all -n 0       all of them, subagents too")]
+  stemma list --all -n 0       all of them, subagents too
+
+A session that retention has emptied is only listed with `--all`.")]
 pub(crate) struct List {
     /// Only sessions that worked in this directory or below it
     #[arg(long, value_name = "DIR", conflicts_with = "here")]
@@ -25,7 +27,7 @@ pub(crate) struct List {
     #[arg(long)]
     pub(crate) here: bool,
 
-    /// Subagents' sessions too
+    /// Subagents' sessions too, and those that hold nothing any more
     #[arg(long)]
     pub(crate) all: bool,
 

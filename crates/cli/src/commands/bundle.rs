@@ -14,6 +14,7 @@ use stemmata_model::CommitId;
 use crate::args::bundle::{Bounds, Bundle, BundleCommand, Chains, Export, Have, Import, Show};
 use crate::commands::read_input;
 use crate::errors::{CliError, Exit};
+use crate::output::commit::ShortIds;
 use crate::output::file::Target;
 use crate::output::size::{self, many};
 use crate::output::style::{Style, tame};
@@ -164,7 +165,7 @@ fn import(app: &App, args: &Import) -> Result<Exit, CliError> {
     if app.console.json {
         app.console.json(&imported(&done, args.dry_run))?;
     } else {
-        app.console.text(&told_import(&done, args.dry_run))?;
+        app.console.text(&told_import(app, &done, args.dry_run)?)?;
     }
     Ok(Exit::Done)
 }
@@ -186,7 +187,7 @@ fn imported(done: &BundleImported, dry_run: bool) -> v1::BundleImported {
     }
 }
 
-fn told_import(done: &BundleImported, dry_run: bool) -> String {
+fn told_import(app: &App, done: &BundleImported, dry_run: bool) -> Result<String, CliError> {
     let mut text = format!(
         "{}: {} new, {} known",
         if dry_run { "Sound, nothing stored" } else { "Taken in" },
@@ -206,9 +207,9 @@ fn told_import(done: &BundleImported, dry_run: bool) -> String {
         );
     }
     if !done.summary.tips.is_empty() {
-        put!(text, "It was made for {}\n", listed(&done.summary.tips));
+        put!(text, "It was made for {}\n", listed_here(app, &done.summary.tips)?);
     }
-    text
+    Ok(text)
 }
 
 fn show(app: &App, args: &Show) -> Result<Exit, CliError> {
@@ -305,8 +306,20 @@ fn names(ids: &[CommitId]) -> Vec<String> {
     ids.iter().map(ToString::to_string).collect()
 }
 
+/// Lists ids whole, for what need not be in the store.
 fn listed(ids: &[CommitId]) -> String {
-    let names: Vec<String> = ids.iter().take(LISTED_MAX).map(|id| Style::Id.paint(&id.to_string())).collect();
+    listed_as(ids, |id| Style::Id.paint(&id.to_string()))
+}
+
+/// Lists ids as short as the store tells them apart.
+fn listed_here(app: &App, ids: &[CommitId]) -> Result<String, CliError> {
+    let shown = ids.get(..LISTED_MAX).unwrap_or(ids);
+    let short = ShortIds::of(app.engine()?, shown)?;
+    Ok(listed_as(ids, |id| short.shown(id)))
+}
+
+fn listed_as(ids: &[CommitId], name: impl Fn(CommitId) -> String) -> String {
+    let names: Vec<String> = ids.iter().take(LISTED_MAX).map(|id| name(*id)).collect();
     let more = ids.len().saturating_sub(LISTED_MAX);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     names.join(", ") + &more

@@ -110,7 +110,7 @@ fn show(app: &App, report: &ForgetReport, dry_run: bool) -> Result<Exit, CliErro
 
 fn is_nothing(report: &ForgetReport) -> bool {
     let done = &report.forgotten;
-    done.removed.is_empty() && done.cut.is_empty() && report.sessions.is_empty()
+    done.removed.is_empty() && done.cut.is_empty() && done.sealed.is_empty() && report.sessions.is_empty()
 }
 
 fn wire(report: &ForgetReport, dry_run: bool) -> v1::Forget {
@@ -124,6 +124,7 @@ fn wire(report: &ForgetReport, dry_run: bool) -> v1::Forget {
         removed: ids(&done.removed),
         cut: ids(&done.cut),
         cut_too: ids(&done.cut_too),
+        sealed: ids(&done.sealed),
         kept: done.kept.iter().map(super::gc::kept).collect(),
         branches: report
             .branches
@@ -173,9 +174,17 @@ fn told(app: &App, report: &ForgetReport, dry_run: bool) -> Result<String, CliEr
             size::bytes(done.bytes)
         );
         if !done.cut.is_empty() {
-            put!(text, "; {} a hole in the chain", stay(count(done.cut.len() + done.cut_too.len())));
+            put!(text, "; {}", holes(count(done.cut.len() + done.cut_too.len()), dry_run));
         }
         text.push('\n');
+        if !done.sealed.is_empty() {
+            let sealed = many(count(done.sealed.len()), "commit");
+            put!(
+                text,
+                "{sealed} came here as a hole; nothing {} it now\n",
+                if dry_run { "would fill" } else { "fills" }
+            );
+        }
     }
     let keeps = |reason: Keep| done.kept.iter().filter(|kept| kept.because == reason).count();
     for (reason, words) in [
@@ -230,8 +239,13 @@ fn whose(owner: Option<&Session>) -> String {
     )
 }
 
-fn stay(holes: u64) -> String {
-    if holes == 1 { "1 stays as".to_owned() } else { format!("{holes} stay, each as") }
+fn holes(count: u64, dry_run: bool) -> String {
+    match (dry_run, count) {
+        (true, 1) => "1 would be a hole in its chain".to_owned(),
+        (true, _) => format!("{count} would be holes in their chains"),
+        (false, 1) => "1 is a hole in its chain now".to_owned(),
+        (false, _) => format!("{count} are holes in their chains now"),
+    }
 }
 
 fn count(length: usize) -> u64 {

@@ -24,8 +24,7 @@ const GRACE_DAYS: u32 = 14;
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Gc) -> Result<Exit, CliError> {
     let engine = app.engine()?;
-    let configured = number(app, Key::GraceDays);
-    let grace_days = args.grace_days.or(configured).unwrap_or(GRACE_DAYS);
+    let grace_days = args.grace_days.unwrap_or_else(|| configured_grace(app));
     let options = CollectOptions { rules: rules(app)?, grace_days, dry_run: args.dry_run };
     let report = engine.collect(&options)?;
     let packed =
@@ -36,6 +35,16 @@ pub(crate) fn run(app: &App, args: &Gc) -> Result<Exit, CliError> {
         app.console.text(&told(&report, &packed, grace_days, args.dry_run))?;
     }
     Ok(Exit::Done)
+}
+
+/// Finds out what `gc` would do as it is configured.
+pub(crate) fn plan(app: &App) -> Result<CollectReport, CliError> {
+    let options = CollectOptions { rules: rules(app)?, grace_days: configured_grace(app), dry_run: true };
+    Ok(app.engine()?.collect(&options)?)
+}
+
+fn configured_grace(app: &App) -> u32 {
+    number(app, Key::GraceDays).unwrap_or(GRACE_DAYS)
 }
 
 fn number(app: &App, key: Key) -> Option<u32> {

@@ -32,7 +32,9 @@ pub(crate) fn run(app: &App, args: &List) -> Result<Exit, CliError> {
         main_only: !args.all,
     };
     let wanted = rows(args.limit, app.console.json);
-    let mut sessions = sessions(app, &filter, wanted.saturating_add(1))?;
+    // What retention has emptied is known still, so that it is not read again, but there is nothing in it.
+    let is_listed = |session: &Session| args.all || session.tip.is_some();
+    let mut sessions = sessions(app, &filter, wanted.saturating_add(1), &is_listed)?;
     let is_cut = sessions.len() > wanted;
     sessions.truncate(wanted);
     let copies = copies(app, &sessions)?;
@@ -55,18 +57,22 @@ pub(crate) fn run(app: &App, args: &List) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// Reads sessions page by page, at most so many.
-pub(crate) fn sessions(app: &App, filter: &SessionFilter, rows_max: usize) -> Result<Vec<Session>, CliError> {
+/// Reads sessions page by page, at most so many of those that are wanted.
+pub(crate) fn sessions(
+    app: &App,
+    filter: &SessionFilter,
+    rows_max: usize,
+    is_wanted: &dyn Fn(&Session) -> bool,
+) -> Result<Vec<Session>, CliError> {
     let store = app.engine()?.store();
     let mut sessions: Vec<Session> = Vec::new();
+    let mut skip = 0;
     while sessions.len() < rows_max {
-        let page = Page {
-            skip: u64::try_from(sessions.len()).unwrap_or(u64::MAX),
-            rows_max: PAGE_ROWS.min(rows_max - sessions.len()),
-        };
+        let page = Page { skip, rows_max: PAGE_ROWS.min(rows_max - sessions.len()) };
         let rows = store.sessions(filter, page)?;
         let is_last = rows.len() < page.rows_max;
-        sessions.extend(rows);
+        skip += u64::try_from(rows.len()).unwrap_or(u64::MAX);
+        sessions.extend(rows.into_iter().filter(is_wanted));
         if is_last {
             break;
         }

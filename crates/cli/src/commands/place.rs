@@ -49,7 +49,7 @@ pub(crate) fn place(app: &App, ctx: CommitId, args: &Placement) -> Result<Placed
 fn newest_version(app: &App) -> Result<Option<String>, CliError> {
     let machine = &app.engine()?.identity().machine;
     let filter = SessionFilter { main_only: true, ..SessionFilter::default() };
-    let newest = list::sessions(app, &filter, VERSION_ROWS_MAX)?;
+    let newest = list::sessions(app, &filter, VERSION_ROWS_MAX, &|_| true)?;
     let mut versions = newest.into_iter().filter(|session| &session.key.machine == machine);
     Ok(versions.find_map(|session| session.version))
 }

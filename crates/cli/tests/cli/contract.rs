@@ -123,6 +123,7 @@ fn every_json_answer_has_the_documented_fields_and_no_others() {
         let names = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
         names.map(str::to_owned).collect()
     };
+    let chains = stage.json(&["du", "--chains"]);
     for (shape, inner, value) in [
         ("Import", None, imported.clone()),
         ("Imported", None, imported["sessions"][0].clone()),
@@ -138,6 +139,9 @@ fn every_json_answer_has_the_documented_fields_and_no_others() {
         ("Diff", None, stage.json(&["diff", &tip])),
         ("Status", None, stage.json(&["status"])),
         ("Du", None, stage.json(&["du"])),
+        ("DuChains", None, chains.clone()),
+        ("DuChain", None, chains["chains"][0].clone()),
+        ("DuTotal", None, chains["total"].clone()),
         ("Verify", None, stage.json(&["verify"])),
         ("Configuration", None, stage.json(&["config"])),
     ] {

@@ -187,3 +187,72 @@ fn packing_moves_everything_and_du_tells_where_it_is() {
     assert!(stage.told(&["pack"]).starts_with("exit 0\nPacked "), "it says what it did");
     stage.run(&["verify"]).ok();
 }
+
+/// Returns the files below the store's folder that hold some bytes.
+fn files_with(stage: &Stage, needle: &[u8]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut folders = vec![stage.home.stemmata_home()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if std::fs::read(&path).unwrap().windows(needle.len()).any(|window| window == needle) {
+                found.push(path.display().to_string());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn words_of_a_forgotten_commit_are_in_no_file_and_do_not_come_back() {
+    let stage = Stage::new();
+    let needle = b"xylograph-7f3k9q";
+    let mut story = Story::new(SESSION, "/home/ann/shop");
+    story.user("Print the xylograph-7f3k9q for me").assistant("It is printed.").user("Now the other one");
+    let path = stage.home.write("a.jsonl", format!("{}\n", story.lines()[..2].join("\n")).as_bytes());
+    let look = stage.import(&path)["tip"].as_str().unwrap().to_owned();
+    stage.run(&["update", &look, "--summary", "about xylograph-7f3k9q"]).ok();
+    stage.home.write("a.jsonl", story.text().as_bytes());
+    stage.import(&path);
+    let chain = stage.json(&["log", SESSION]);
+    let first = chain["commits"].as_array().unwrap().last().unwrap()["id"].as_str().unwrap().to_owned();
+    let named = |stage: &Stage| {
+        [&["list", "--all"][..], &["log", "--json"], &["show", &first, "--json"]]
+            .iter()
+            .any(|args| stage.run(args).ok().stdout.windows(needle.len()).any(|window| window == needle))
+    };
+    assert!(!files_with(&stage, needle).is_empty() && named(&stage), "its title is there");
+    stage.run(&["pack"]).ok();
+    stage.run(&["forget", &first, "--everywhere", "--yes"]).ok();
+    assert_eq!(files_with(&stage, needle), Vec::<String>::new());
+    assert!(!named(&stage));
+    story.assistant("Here is the other one.").user("And a third");
+    stage.home.write("a.jsonl", story.text().as_bytes());
+    stage.run(&["import", path.to_str().unwrap()]).ok();
+    stage.run(&["import", "--full", path.to_str().unwrap()]).ok();
+    assert_eq!(files_with(&stage, needle), Vec::<String>::new());
+    assert!(!named(&stage));
+    assert_eq!(stage.json(&["list"])["sessions"][0]["title"], "Now the other one");
+    stage.run(&["verify"]).ok();
+}
+
+#[test]
+fn a_session_that_retention_emptied_is_only_listed_with_all() {
+    let (stage, _) = stage();
+    stage.run(&["config", "set", "retention.sessions_days", "1"]).ok();
+    for _ in 0..2 {
+        json_at(&stage, "2026-04-20T12:00:00Z", &["gc", "--grace-days", "0"]);
+    }
+    let listed = |args: &[&str]| stage.json(args)["sessions"].as_array().unwrap().len();
+    assert_eq!((listed(&["list"]), listed(&["list", "--all"])), (0, 1));
+    assert!(stage.run(&["list"]).ok().stderr.contains("No sessions"));
+}
+
+#[test]
+fn chains_are_told_with_what_they_share() {
+    let (stage, _) = stage();
+    import_other(&stage);
+    insta::assert_snapshot!("du_chains", stage.told(&["du", "--chains"]));
+}

@@ -227,7 +227,8 @@ impl<'a> Applier<'a> {
         if row.closure == Closure::Forgotten {
             let artifact_bytes = self.bytes_of_hole(row.artifact)?;
             let native_bytes = row.native.map_or(Ok(0), |native| self.bytes_of_hole(native))?;
-            let hole = NewHole { core, rules, counts: row.counts, artifact_bytes, native_bytes };
+            let counts = row.counts;
+            let hole = NewHole { core, rules, counts, artifact_bytes, native_bytes, holds: None };
             return self.push(Write::Hole(Box::new(hole)));
         }
         self.result.other_rules_commits += u64::from(rules != self.rules && rules != RulesHash::NONE);

@@ -2,6 +2,7 @@
 //!
 //! The same code serves import and live capture, which is why both give the same chain.
 
+mod forgotten;
 mod told;
 
 use stemmata_model::{
@@ -9,8 +10,7 @@ use stemmata_model::{
     Source, Timestamp, Trigger, artifact_id,
 };
 use stemmata_runtimes::adapter::{Adapter, SegmentFacts, Splitter};
-use stemmata_store::maintain::forget::Tombstone;
-use stemmata_store::{BatchOutcome, ContentPart, NewCommit, NewContent, StoreError, Write};
+use stemmata_store::{BatchOutcome, ContentPart, NewCommit, NewContent, NewHole, Write};
 
 use crate::capture::anchors::News;
 use crate::capture::cursor::{PROVISIONAL_MAX, Provisional};
@@ -60,6 +60,16 @@ struct Made {
     facts: SegmentFacts,
     closure: Closure,
     raw_bytes: u64,
+    /// The forgotten look at an open turn that it begins with.
+    held: Option<CommitId>,
+}
+
+/// What a segment became.
+#[derive(Clone, Copy)]
+struct Pushed {
+    id: CommitId,
+    /// Whether it was forgotten, so that nothing of it was stored.
+    was_forgotten: bool,
 }
 
 /// One transcript on its way into the store.
@@ -71,6 +81,8 @@ pub(crate) struct Ingest<'e> {
     rules: RulesHash,
     /// Whether commits are looked up among what was forgotten.
     is_careful: bool,
+    /// Forgotten looks at open turns, with what they continue.
+    awaited: Vec<forgotten::Look>,
     start: Start,
     segment: OpenSegment,
     earlier: Option<Earlier>,
@@ -101,6 +113,7 @@ impl<'e> Ingest<'e> {
             sighting,
             rules: engine.rules().0,
             is_careful: false,
+            awaited: Vec::new(),
             start,
             segment: OpenSegment::default(),
             earlier: None,
@@ -113,12 +126,6 @@ impl<'e> Ingest<'e> {
             outcome: BatchOutcome::default(),
             news: News::default(),
         }
-    }
-
-    /// Has each commit looked up among what was forgotten, before anything of it is stored.
-    pub(crate) const fn careful(mut self, is_careful: bool) -> Self {
-        self.is_careful = is_careful;
-        self
     }
 
     /// Says what an earlier reading left, so that it is continued or told apart.
@@ -137,6 +144,7 @@ impl<'e> Ingest<'e> {
 
     /// Has a new segment remember what it will have begun with where provisional commits end.
     fn watch(&mut self) {
+        self.await_forgotten();
         let unsure = self.earlier.iter().flat_map(Earlier::unsure);
         let lengths: Vec<u64> =
             self.start.provisional.iter().chain(unsure).map(|provisional| provisional.bytes).collect();
@@ -219,6 +227,7 @@ impl<'e> Ingest<'e> {
     fn close(&mut self, facts: SegmentFacts) -> Result<()> {
         let segment = std::mem::take(&mut self.segment);
         self.settle(&segment)?;
+        let forgotten = self.forgotten_in(&segment)?;
         let head = self.head_of(&segment)?;
         let covered = std::mem::take(&mut self.start.provisional);
         let (raw_bytes, lines, redacted) = (segment.raw_bytes, segment.lines, segment.redacted_bytes);
@@ -226,11 +235,16 @@ impl<'e> Ingest<'e> {
             (facts.commit_type == CommitType::Compaction).then(|| segment.in_memory().map(<[u8]>::to_vec));
         let native = segment.finish(head);
         let bytes = native.bytes;
+        let closure = Closure::Closed;
         let made =
-            Made { native, in_memory: in_memory.flatten(), facts, closure: Closure::Closed, raw_bytes };
-        let id = self.push_commit(made)?;
+            Made { native, in_memory: in_memory.flatten(), facts, closure, raw_bytes, held: forgotten };
+        let Pushed { id, was_forgotten } = self.push_commit(made)?;
+        if was_forgotten {
+            self.splitter.disown_closed();
+        }
+        // Looks that were not forgotten are not covered by a hole.
         let covered = covered.into_iter().map(|provisional| provisional.commit);
-        let covered: Vec<CommitId> = covered.filter(|commit| *commit != id).collect();
+        let covered: Vec<CommitId> = covered.filter(|commit| *commit != id && !was_forgotten).collect();
         self.pending.extend(covered.iter().map(|commit| Write::Cover { commit: *commit }));
         self.pending.extend(self.news.closed(id, self.start.totals.commits, covered));
         let totals = &mut self.start.totals;
@@ -258,10 +272,10 @@ impl<'e> Ingest<'e> {
         Ok(None)
     }
 
-    fn push_commit(&mut self, made: Made) -> Result<CommitId> {
-        let Made { native, in_memory, facts, closure, raw_bytes } = made;
-        let native_id = native.artifact;
-        let (artifact, contents) = match (facts.commit_type, in_memory) {
+    fn push_commit(&mut self, made: Made) -> Result<Pushed> {
+        let Made { native, in_memory, facts, closure, raw_bytes, held } = made;
+        let (native_id, native_bytes) = (native.artifact, native.bytes);
+        let ((artifact, artifact_bytes), contents) = match (facts.commit_type, in_memory) {
             (CommitType::Compaction, Some(bytes)) => {
                 self.flush(Vec::new())?;
                 let (artifact, composed) = self.compaction_artifact(native_id, &bytes)?;
@@ -273,7 +287,9 @@ impl<'e> Ingest<'e> {
                 let (artifact, composed) = self.compaction_artifact(native_id, &bytes)?;
                 (artifact, composed.into_iter().collect())
             }
-            (CommitType::Delta | CommitType::Snapshot { .. }, _) => (native_id, vec![native.write]),
+            (CommitType::Delta | CommitType::Snapshot { .. }, _) => {
+                ((native_id, native_bytes), vec![native.write])
+            }
         };
         let parent_time = self.start.parent.map_or(Timestamp::EPOCH, |(_, time)| time);
         let core = CommitCore {
@@ -298,43 +314,27 @@ impl<'e> Ingest<'e> {
             ..source
         });
         let was_forgotten = self.is_careful && self.was_forgotten(id)?;
+        let held = held.filter(|held| *held != id && !was_forgotten);
+        let held = if self.is_whole(id, held)? { None } else { held };
         if closure == Closure::Closed {
             self.root.get_or_insert(id);
             self.start.parent = Some((id, core.created_at));
         }
         if was_forgotten {
-            return Ok(id);
+            return Ok(Pushed { id, was_forgotten });
         }
-        self.pending_bytes += native.bytes;
-        self.pending.extend::<Vec<Write>>(contents);
-        self.pending.push(Write::Commit(NewCommit {
-            core,
-            rules: self.rules,
-            closure,
-            counts: facts.counts,
-        }));
+        let (rules, counts) = (self.rules, facts.counts);
+        if held.is_some() {
+            let hole = NewHole { core, rules, counts, artifact_bytes, native_bytes, holds: held };
+            self.pending.push(Write::Hole(Box::new(hole)));
+            self.note_held(id, held);
+        } else {
+            self.pending_bytes += native_bytes;
+            self.pending.extend::<Vec<Write>>(contents);
+            self.pending.push(Write::Commit(NewCommit { core, rules, closure, counts }));
+        }
         self.pending.push(Write::Sighting { commit: id, sighting: Box::new(sighting) });
-        Ok(id)
-    }
-
-    /// Returns whether a commit was forgotten and its hole is still there, so that the chain goes on behind it.
-    ///
-    /// # Errors
-    /// `Forgotten` where nothing is there to go on from.
-    fn was_forgotten(&mut self, id: CommitId) -> Result<bool> {
-        if self.engine.store.tombstones(&[Tombstone::Commit(id)])?.is_empty() {
-            return Ok(false);
-        }
-        if !self.is_hole(id)? {
-            return Err(StoreError::Forgotten(id).into());
-        }
-        let text = format!("{id} was forgotten and was not taken in again; what follows it was");
-        self.note(Note::new(NoteCode::Forgotten, text));
-        Ok(true)
-    }
-
-    fn is_hole(&self, id: CommitId) -> Result<bool> {
-        Ok(self.engine.store.commit(id)?.is_some_and(|commit| commit.closure == Closure::Forgotten))
+        Ok(Pushed { id, was_forgotten: held.is_some() })
     }
 
     /// Builds what stands for everything before: the boundary, the summary and the records that it preserves.
@@ -342,7 +342,7 @@ impl<'e> Ingest<'e> {
         &mut self,
         native_id: ArtifactId,
         native: &[u8],
-    ) -> Result<(ArtifactId, Option<Write>)> {
+    ) -> Result<((ArtifactId, u64), Option<Write>)> {
         let parent = self.start.parent.map(|(id, _)| id);
         let mut earlier = ChainSegments::new(self.engine, parent, None);
         let plan = self.adapter.plan_compaction(native, &mut earlier).map_err(source_error)?;
@@ -368,7 +368,7 @@ impl<'e> Ingest<'e> {
         }
         let id = artifact_id(&bytes);
         let composed = (id != native_id).then(|| Write::Content(NewContent::composed(id, parts)));
-        Ok((id, composed))
+        Ok(((id, length(bytes.len())), composed))
     }
 
     /// Commits what stands after the last closed boundary as a provisional leaf. Returns its id, or none when
@@ -381,6 +381,12 @@ impl<'e> Ingest<'e> {
         let settled = self.settle(&segment);
         self.segment = segment;
         settled?;
+        if let Some(held) = self.forgotten_in(&self.segment)? {
+            // What is open yet is not told apart from it: its hole stands for all of it.
+            self.splitter.disown_open();
+            self.note_held(held, Some(held));
+            return Ok(Some(held));
+        }
         let facts = self.splitter.open();
         // Now and then all of it is stored, so that no content is made of too many ranges.
         let is_long = self.start.provisional.len() >= PROVISIONAL_MAX;
@@ -388,9 +394,12 @@ impl<'e> Ingest<'e> {
         let finished = self.segment.snapshot(head);
         let bytes = finished.bytes;
         let raw_bytes = self.segment.raw_bytes;
-        let made =
-            Made { native: finished, in_memory: None, facts, closure: Closure::Provisional, raw_bytes };
-        let id = self.push_commit(made)?;
+        let closure = Closure::Provisional;
+        let made = Made { native: finished, in_memory: None, facts, closure, raw_bytes, held: None };
+        let Pushed { id, was_forgotten } = self.push_commit(made)?;
+        if was_forgotten {
+            self.splitter.disown_open();
+        }
         let mut known = std::mem::take(&mut self.start.provisional);
         known.retain(|older| older.commit != id);
         let mut covered = Vec::new();

@@ -5,7 +5,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use stemmata_model::{CommitId, Counts, FormatId, Granularity, Note, NoteCode};
+use stemmata_model::{Closure, CommitId, Counts, FormatId, Granularity, Note, NoteCode};
 use stemmata_runtimes::adapter::{Adapter, DETECT_BYTES_MAX};
 use stemmata_runtimes::registry;
 use stemmata_store::{Placement, Session, SessionKey, SessionOrigin, StoreError};
@@ -227,7 +227,9 @@ impl Engine {
         let Some(tip) = prepared.previous.as_ref().and_then(|known| known.tip) else { return Ok(None) };
         let Some(commit) = self.store.commit(tip)? else { return Ok(None) };
         let is_placed = prepared.placement.as_ref().is_some_and(|placement| placement.ctx == tip);
-        if is_placed || commit.closure != stemmata_model::Closure::Provisional {
+        // A hole may have been either; a closed one is met as what the commit begins with.
+        let may_be_open = matches!(commit.closure, Closure::Provisional | Closure::Forgotten);
+        if is_placed || !may_be_open {
             return Ok(Some(Earlier::new(Some(tip), Vec::new())));
         }
         let open = Provisional { commit: tip, bytes: commit.native_bytes };

@@ -72,6 +72,8 @@ pub(crate) struct OpenSegment {
     spilled_bytes: u64,
     hasher: Option<blake3::Hasher>,
     marks: Option<Marks>,
+    /// Bytes beyond a part that are kept in memory before anything is spilled.
+    patience_bytes: usize,
     /// Bytes of the file that the segment was read from, before secrets were replaced.
     pub raw_bytes: u64,
     /// Lines.
@@ -109,6 +111,12 @@ impl OpenSegment {
         });
     }
 
+    /// Keeps so much more in memory before anything is spilled: what is spilled is stored before it is known which
+    /// commit it becomes.
+    pub(crate) const fn be_patient(&mut self, bytes: usize) {
+        self.patience_bytes = bytes;
+    }
+
     /// Adds a line, or the beginning of one; returns what has to be stored now, because the buffer was full.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Vec<Write> {
         if let Some(marks) = &mut self.marks {
@@ -141,7 +149,7 @@ impl OpenSegment {
             if !bytes.is_empty() {
                 self.cut();
             }
-            if self.buffer.len() >= PART_BYTES_MAX && !self.cuts.is_empty() {
+            if self.buffer.len() >= PART_BYTES_MAX + self.patience_bytes && !self.cuts.is_empty() {
                 writes.extend(self.spill());
             }
         }

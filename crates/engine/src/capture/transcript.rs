@@ -179,8 +179,17 @@ impl Engine {
         let lines = Lines::of(file, path, (start.raw_bytes, start.line), prepared.stamp.length)?;
         let windows = Windows::before(OpenFile { file: &prepared.file, path }, start.raw_bytes)?;
         let earlier = self.earlier(&prepared)?;
+        let looks = if is_careful || self.store.has_tombstones()? {
+            Some(self.forgotten_looks(&sighting.session)?)
+        } else {
+            None
+        };
         let ingest = Ingest::new(self, prepared.adapter, splitter, sighting, start);
-        let ingest = ingest.careful(is_careful).expect(earlier);
+        let ingest = match looks {
+            Some(looks) => ingest.careful(looks),
+            None => ingest,
+        };
+        let ingest = ingest.expect(earlier);
         let expected = prepared.stored.clone();
         let mut run = Run { ingest, prepared, granularity, windows, expected };
         if let Err(error) = self.read_lines(path, options, &mut run, lines) {
@@ -407,7 +416,10 @@ impl Run<'_> {
         let before = self.prepared.previous.as_ref().and_then(|known| known.title.as_ref());
         match self.prepared.origin() {
             SessionOrigin::Placed(_) => before.or(now).cloned(),
-            SessionOrigin::Imported | SessionOrigin::Api => now.or(before).cloned(),
+            // What was the title before may be of what was forgotten.
+            SessionOrigin::Imported | SessionOrigin::Api => {
+                now.or(before.filter(|_| !self.ingest.met_forgotten())).cloned()
+            }
         }
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! What a store keeps, and why, is the store's; which entries are the same is `copies`'.
 
+mod known;
+
 use std::collections::{BTreeSet, HashSet};
 
 use stemmata_model::{Closure, Commit, CommitId, Principal};
@@ -98,6 +100,8 @@ impl Engine {
             unroot: ids.clone(),
             cut: Vec::new(),
             sessions: keys,
+            unread: Vec::new(),
+            untitled: Vec::new(),
             even_sighted: false,
             even_pinned: options.even_pinned,
             at: self.clock.now(),
@@ -130,7 +134,11 @@ impl Engine {
             wish.cut.dedup();
         }
         let branches = self.branches_of(&wish, &ids)?;
-        let forgotten = self.store.forget(&wish)?;
+        self.clear_what_is_known(&mut wish)?;
+        let mut forgotten = self.store.forget(&wish)?;
+        // What had to stay and was cut is a hole, and is told as one.
+        let holes: HashSet<CommitId> = forgotten.cut.iter().chain(&forgotten.cut_too).copied().collect();
+        forgotten.kept.retain(|kept| !holes.contains(&kept.commit));
         Ok(ForgetReport { sessions, forgotten, branches, copies, spared })
     }
 

@@ -77,6 +77,8 @@ fn forgetting(sessions: Vec<SessionKey>) -> Forget {
         unroot: Vec::new(),
         cut: Vec::new(),
         sessions,
+        unread: Vec::new(),
+        untitled: Vec::new(),
         even_sighted: true,
         even_pinned: true,
         at: Timestamp::EPOCH,

@@ -228,3 +228,128 @@ fn append(folder: &Folder, bytes: &[u8]) {
     let _path: &Path = folder.path();
     folder.append("old.jsonl", bytes);
 }
+
+/// Returns the commits that hold a line.
+fn holding(engine: &Engine, line: &[u8]) -> Vec<CommitId> {
+    let line = std::str::from_utf8(line).expect("text");
+    let has = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains(line);
+    let mut found = Vec::new();
+    for commit in engine.store().commits_after(None, 10_000).expect("commits") {
+        let mut bytes = Vec::new();
+        let mut keep = |part: &[u8]| {
+            bytes.extend_from_slice(part);
+            Ok(())
+        };
+        match engine.store().read_content(commit.core.native_artifact(), None, &mut keep) {
+            Ok(()) if has(&bytes) => found.push(commit.id),
+            Ok(()) | Err(StoreError::ContentForgotten(_)) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+    found
+}
+
+/// The first prompt is a session's title and stands in its cursor: both go with the commit that it is of, also where
+/// the session was placed, and reading the transcript again brings neither back.
+#[test]
+fn a_title_goes_with_its_commit() {
+    let (engine, folder) = (engine(), Folder::new());
+    let bytes = session(8);
+    let path = folder.write("s.jsonl", &bytes);
+    let captured = import(&engine, &path);
+    let other = import(&engine, &folder.write("other.jsonl", &session(9)));
+    let title = captured.session.title.clone().expect("a title");
+    let ids: Vec<CommitId> =
+        chain(&engine, captured.session.tip.expect("a tip")).iter().map(|commit| commit.id).collect();
+    let placed = engine.place(ids[2], &placing(&folder)).expect("placed");
+    let everywhere = ForgetOptions { everywhere: true, ..options() };
+    let titles = || -> Vec<Option<String>> {
+        let page = stemmata_store::Page { skip: 0, rows_max: 100 };
+        let filter = stemmata_store::SessionFilter::default();
+        engine.store().sessions(&filter, page).expect("a read").into_iter().map(|one| one.title).collect()
+    };
+    forget(&engine, &ForgetTarget::Commit(ids[3]), &everywhere);
+    assert_eq!(
+        titles().iter().filter(|one| one.as_ref() == Some(&title)).count(),
+        2,
+        "it was of another commit"
+    );
+    import(&engine, &path);
+    forget(&engine, &ForgetTarget::Commit(ids[0]), &everywhere);
+    assert!(!titles().contains(&Some(title.clone())), "{:?}", titles());
+    assert!(titles().contains(&other.session.title), "another session keeps its own");
+    let held = |key: &stemmata_store::SessionKey| {
+        let cursor = engine.store().cursor(key).expect("a read").unwrap_or_default();
+        String::from_utf8_lossy(&cursor).contains(&title)
+    };
+    for full in [false, true, false] {
+        folder.append(
+            "s.jsonl",
+            b"{\"type\":\"user\",\"uuid\":\"x\",\"message\":{\"role\":\"user\",\"content\":\"more\"}}\n",
+        );
+        let again =
+            engine.capture(&path, &CaptureOptions { full, ..CaptureOptions::import() }).expect("read");
+        assert!(again.session.title.is_some_and(|now| now != title), "one of what is left");
+        engine.capture(&placed.path, &CaptureOptions::import()).expect("read");
+        assert!(!titles().contains(&Some(title.clone())) && !held(&captured.session.key));
+    }
+    engine.unforget(&ids[0].to_string()).expect("taken back");
+    let full = CaptureOptions { full: true, ..CaptureOptions::import() };
+    let again = engine.capture(&path, &full).expect("imported");
+    assert_eq!(again.session.title, Some(title), "it may come back now");
+}
+
+/// An open turn that was forgotten does not come back with the closed one that it becomes, in however many steps it
+/// grows, whether it is the first turn, and whether its transcript moved. Taking it back lets it.
+#[test]
+fn an_open_turn_that_was_forgotten_stays_so_when_it_closes() {
+    let bytes = bytes_of(&ClaudeSession::new(10).turns(3).build());
+    let ends: Vec<usize> =
+        bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(place, _)| place + 1).collect();
+    let mut tried = 0;
+    for lines in 1..ends.len() - 1 {
+        let (engine, folder) = (engine(), Folder::new());
+        let path = folder.write("s.jsonl", &bytes[..ends[lines - 1]]);
+        let captured = import(&engine, &path);
+        let look = captured.session.tip.expect("a tip");
+        let stored = engine.store().commit(look).expect("a read").expect("there");
+        if stored.closure != Closure::Provisional || !(lines < 3 || lines % 7 == 0) {
+            continue;
+        }
+        tried += 1;
+        let from = if lines > 1 { ends[lines - 2] } else { 0 };
+        let line = &bytes[from..ends[lines - 1]];
+        assert_eq!(holding(&engine, line), [look]);
+        forget(&engine, &ForgetTarget::Commit(look), &options());
+        assert_eq!(holding(&engine, line), []);
+        let mut notes = Vec::new();
+        let grow = |upto: usize| {
+            let now = ends.iter().position(|end| *end == upto).expect("a line's end");
+            folder.append("s.jsonl", &bytes[ends[now - 1]..upto]);
+        };
+        for upto in &ends[lines..] {
+            grow(*upto);
+            let again = import(&engine, &path);
+            notes.extend(again.notes.into_iter().map(|note| note.code));
+            assert_eq!(holding(&engine, line), [], "after {lines} lines");
+        }
+        assert!(notes.contains(&NoteCode::Forgotten) && !notes.contains(&NoteCode::Rewritten), "{notes:?}");
+        let tip = engine.store().session(&captured.session.key).expect("a read").expect("there").tip;
+        let of = chain(&engine, tip.expect("a tip"));
+        let holes: Vec<CommitId> =
+            of.iter().filter(|commit| commit.closure == Closure::Forgotten).map(|commit| commit.id).collect();
+        assert_eq!(holes.len(), 1, "one turn of the chain");
+        let full = CaptureOptions { full: true, ..CaptureOptions::import() };
+        for path in [path.clone(), folder.write("moved.jsonl", &bytes)] {
+            let again = engine.capture(&path, &full).expect("read again");
+            assert_eq!((again.session.tip, holding(&engine, line)), (tip, vec![]), "after {lines} lines");
+        }
+        let mut damages = Vec::new();
+        engine.store().verify(&mut |damage| damages.push(damage)).expect("a store that can be read");
+        assert_eq!(damages, []);
+        engine.unforget(&look.to_string()).expect("taken back");
+        let again = engine.capture(&path, &full).expect("imported");
+        assert_eq!(native(&engine, again.session.tip.expect("a tip")), bytes, "it may come back now");
+    }
+    assert!(tried > 2, "{tried}");
+}

@@ -37,13 +37,16 @@ const NO_TITLE_STARTS: [&str; 7] = [
 
 /// Where a title came from; a later kind replaces an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-enum TitleRank {
+pub(super) enum TitleRank {
     #[default]
     None,
     Prompt,
     Runtime,
     User,
 }
+
+/// A session's title and where it came from.
+pub(super) type Title = (Option<String>, TitleRank);
 
 /// Facts that grow line by line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -71,8 +74,8 @@ impl FactKeeper {
         }
     }
 
-    /// Takes what a record says.
-    pub(super) fn learn(&mut self, record: &Record<'_>, time: Option<Timestamp>) {
+    /// Takes what a record says, and returns whether it gave the title.
+    pub(super) fn learn(&mut self, record: &Record<'_>, time: Option<Timestamp>) -> bool {
         if self.facts.template.is_none() && record.uuid.is_some_and(|field| field.text().is_some()) {
             self.facts.template = Some(template(record.is_sidechain_record()));
         }
@@ -92,31 +95,44 @@ impl FactKeeper {
             self.facts.last_timestamp = Some(self.facts.last_timestamp.map_or(time, |last| last.max(time)));
         }
         if record.is_type("custom-title") {
-            self.entitle(TitleRank::User, text(record.custom_title));
+            self.entitle(TitleRank::User, text(record.custom_title))
         } else if record.is_type("ai-title") {
-            self.entitle(TitleRank::Runtime, text(record.ai_title));
+            self.entitle(TitleRank::Runtime, text(record.ai_title))
+        } else {
+            false
         }
     }
 
-    /// Takes the text of a real prompt: the first one that a person typed is the title until a better comes.
-    pub(super) fn learn_prompt(&mut self, record: &Record<'_>) {
-        if self.title_rank == TitleRank::None {
-            let prompt = prompt_text(record).filter(|prompt| {
-                let start = prompt.trim_start();
-                !NO_TITLE_STARTS.iter().any(|skipped| start.starts_with(skipped))
-            });
-            self.entitle(TitleRank::Prompt, prompt);
-        }
+    /// Takes the text of a real prompt, and returns whether it gave the title: the first one that a person typed is
+    /// it until a better comes.
+    pub(super) fn learn_prompt(&mut self, record: &Record<'_>) -> bool {
+        self.title_rank == TitleRank::None && self.entitle(TitleRank::Prompt, typed_text(record))
     }
 
-    fn entitle(&mut self, rank: TitleRank, title: Option<Cow<'_, str>>) {
+    /// Returns the title that a prompt would give if there were none.
+    pub(super) fn title_of_prompt(record: &Record<'_>) -> Title {
+        let mut alone = Self::default();
+        alone.entitle(TitleRank::Prompt, typed_text(record));
+        alone.title()
+    }
+
+    pub(super) fn title(&self) -> Title {
+        (self.facts.title.clone(), self.title_rank)
+    }
+
+    pub(super) fn set_title(&mut self, title: Title) {
+        (self.facts.title, self.title_rank) = title;
+    }
+
+    fn entitle(&mut self, rank: TitleRank, title: Option<Cow<'_, str>>) -> bool {
         let Some(title) = title.map(|title| one_line(&title)) else {
-            return;
+            return false;
         };
-        if !title.is_empty() && rank >= self.title_rank {
-            self.facts.title = Some(title);
-            self.title_rank = rank;
+        let is_taken = !title.is_empty() && rank >= self.title_rank;
+        if is_taken {
+            self.set_title((Some(title), rank));
         }
+        is_taken
     }
 
     /// Returns the facts as JSON of bounded size; what is too long is left out.
@@ -183,6 +199,14 @@ fn keep_last(kept: &mut Option<String>, field: Option<Field<'_>>) {
     {
         *kept = Some(value.into_owned());
     }
+}
+
+/// Returns the text of a prompt that a person typed.
+fn typed_text<'a>(record: &Record<'a>) -> Option<Cow<'a, str>> {
+    prompt_text(record).filter(|prompt| {
+        let start = prompt.trim_start();
+        !NO_TITLE_STARTS.iter().any(|skipped| start.starts_with(skipped))
+    })
 }
 
 /// Returns the first text of a message's content.

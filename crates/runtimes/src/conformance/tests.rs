@@ -108,6 +108,14 @@ mod broken {
             }
             state
         }
+
+        fn disown_closed(&mut self) {
+            self.good.disown_closed();
+        }
+
+        fn disown_open(&mut self) {
+            self.good.disown_open();
+        }
     }
 
     impl Adapter for Broken {

@@ -93,6 +93,33 @@ pub fn check_revival(make: Make<'_>) {
     verify_is_clean(&*store);
 }
 
+/// A hole needs its content's hash, and no bytes: what came back of them and nobody else needs is collected.
+///
+/// # Panics
+/// Where bytes stay, or the hole goes with them.
+pub fn check_orphans_of_holes(make: Make<'_>) {
+    let store = make();
+    let ids = chain(&*store, "hole", 3);
+    store.forget(&super::forget::wish(&[], &ids[1..2], &[])).expect("a forgetting");
+    assert_eq!(collect(&*store, &[], 1_000).condemned, Amount::default(), "a hole is not garbage");
+    let artifact = load(&*store, ids[1]).core.artifact;
+    write(&*store, vec![Write::Content(NewContent::literal(b"hole 1\n".to_vec()))]);
+    let first = collect(&*store, &[], 2_000);
+    assert_eq!(first.condemned, Amount { commits: 0, contents: 1, bytes: 7 });
+    let late = collect(&*store, &[], 2_000 + GRACE);
+    assert_eq!(late.deleted, Amount { commits: 0, contents: 1, bytes: 7 });
+    assert_eq!(store.content_length(artifact).expect("a read"), Some(7), "its length stays");
+    store.read_content(artifact, None, &mut |_| Ok(())).expect_err("its bytes do not");
+    verify_is_clean(&*store);
+    // Nothing is counted twice, and the hole's own row goes with the hole.
+    assert_eq!(collect(&*store, &[], 9_000).condemned, Amount::default());
+    let tail = collect(&*store, &ids, 10_000);
+    assert_eq!(tail.condemned, commits(3));
+    assert_eq!(collect(&*store, &ids, 10_000 + GRACE).deleted, Amount { commits: 3, contents: 2, bytes: 14 });
+    assert_eq!(store.content_length(artifact).expect("a read"), None);
+    verify_is_clean(&*store);
+}
+
 /// Contents that no commit names are condemned and deleted too, unless one comes to name them.
 ///
 /// # Panics

@@ -23,6 +23,8 @@ pub(super) fn wish(unroot: &[CommitId], cut: &[CommitId], sessions: &[SessionKey
         unroot: unroot.to_vec(),
         cut: cut.to_vec(),
         sessions: sessions.to_vec(),
+        unread: Vec::new(),
+        untitled: Vec::new(),
         even_sighted: false,
         even_pinned: false,
         at: at(1_000),
@@ -251,6 +253,7 @@ fn hole_of(commit: &Commit) -> NewHole {
         counts: commit.counts,
         artifact_bytes: commit.native_bytes,
         native_bytes: commit.native_bytes,
+        holds: None,
     }
 }
 
@@ -268,7 +271,9 @@ pub fn check_tombstones(make: Make<'_>) {
         Tombstone::Transcript(key("tomb")),
     ];
     assert_eq!(store.tombstones(&of).expect("a read"), []);
+    assert!(!store.has_tombstones().expect("a read"));
     forget(&*store, &wish(&ids[1..], &[], &[key("tomb")]));
+    assert!(store.has_tombstones().expect("a read"));
     assert_eq!(store.tombstones(&of).expect("a read"), of);
     assert_eq!(store.tombstones(&[Tombstone::Commit(ids[0])]).expect("a read"), []);
     let (again, writes) = checkpoint(Some(ids[0]), "tomb 1\n", 10);
@@ -345,6 +350,53 @@ pub fn check_copied_out(make: Make<'_>) {
     );
     assert_eq!(bytes_of(&*store, artifact_id(second)), second);
     verify_is_clean(&*store);
+}
+
+/// A hole that is cut gets the tombstone that it never had, and what holds a forgotten commit is forgotten with it.
+///
+/// # Panics
+/// Where something fills it, or a lifted tombstone leaves another.
+pub fn check_sealed_holes(make: Make<'_>) {
+    let (whole, store) = (make(), make());
+    let ids = chain(&*whole, "far", 2);
+    let hole =
+        |place: usize, holds| Write::Hole(Box::new(NewHole { holds, ..hole_of(&load(&*whole, ids[place])) }));
+    write(&*store, vec![hole(0, None), hole(1, None)]);
+    let done = forget(&*store, &wish(&[], &ids[..1], &[]));
+    assert_eq!((done.sealed.as_slice(), done.cut.as_slice(), done.contents), (&ids[..1], &[][..], 0));
+    let (_, writes) = checkpoint(None, "far 0\n", 0);
+    assert!(matches!(refused(&*store, writes), StoreError::Forgotten(id) if id == ids[0]));
+    assert_eq!(forget(&*store, &wish(&[], &ids[..1], &[])).sealed, [], "once is enough");
+
+    let of = |place: usize| Tombstone::Commit(ids[place]);
+    write(&*store, vec![hole(1, Some(ids[1]))]);
+    assert_eq!(store.tombstones(&[of(1)]).expect("a read"), [], "nothing forgotten is held");
+    write(&*store, vec![hole(1, Some(ids[0]))]);
+    assert_eq!(store.tombstones(&[of(1)]).expect("a read"), [of(1)]);
+    assert_eq!(store.lift(&of(0)).expect("lifted"), 2, "they are lifted together");
+    let again = load(&*whole, ids[0]);
+    let held = NewHole { holds: Some(ids[0]), ..hole_of(&again) };
+    write(&*whole, vec![Write::Hole(Box::new(held))]);
+    assert_eq!(load(&*whole, ids[0]), again, "who has it keeps it");
+    verify_is_clean(&*store);
+}
+
+/// What sessions that stay keep of what goes is cleared with it.
+///
+/// # Panics
+/// Where a title or a cursor stays, or goes from another session.
+pub fn check_cleared_sessions(make: Make<'_>) {
+    let store = make();
+    let ids = chain(&*store, "two", 3);
+    captured(&*store, "one", &ids);
+    captured(&*store, "two", &ids);
+    let cleared =
+        Forget { unread: vec![key("one")], untitled: vec![key("one")], ..wish(&[], &ids[..1], &[]) };
+    forget(&*store, &cleared);
+    let title = |name: &str| store.session(&key(name)).expect("a read").expect("it stays").title;
+    assert_eq!((title("one"), title("two")), (None, session("two", "/w", Some(9)).title));
+    assert_eq!(store.cursor(&key("one")).expect("a read"), None);
+    assert!(store.cursor(&key("two")).expect("a read").is_some());
 }
 
 /// A session that was forgotten is told to be, also where other sessions keep all that it went through.

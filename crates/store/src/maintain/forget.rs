@@ -16,6 +16,11 @@ pub struct Forget {
     pub cut: Vec<CommitId>,
     /// Sessions whose row, cursor and placement go too. What they saw of a commit does not keep it.
     pub sessions: Vec<SessionKey>,
+    /// Sessions that stay and lose their cursor: it may hold words of what goes, and their transcripts are read again
+    /// from the start.
+    pub unread: Vec<SessionKey>,
+    /// Sessions that stay and lose their title: it was in what goes.
+    pub untitled: Vec<SessionKey>,
     /// Whether no sighting keeps a commit of `unroot`: somebody named that very commit.
     pub even_sighted: bool,
     /// Whether pins, tags, tickets and threads keep nothing.
@@ -74,6 +79,8 @@ pub struct Forgotten {
     pub cut: Vec<CommitId>,
     /// Commits that nobody asked to cut, and that are holes because they name the same content.
     pub cut_too: Vec<CommitId>,
+    /// Commits of `cut` that were holes before, and that nothing may fill from now on.
+    pub sealed: Vec<CommitId>,
     /// Commits that were to go and stay.
     pub kept: Vec<Kept>,
     /// Sessions that are gone.

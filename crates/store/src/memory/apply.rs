@@ -91,7 +91,10 @@ fn commit(state: &mut State, new: NewCommit, outcome: &mut BatchOutcome) -> Resu
 fn hole(state: &mut State, hole: NewHole, outcome: &mut BatchOutcome) -> Result<(), StoreError> {
     let id = hole.core.id();
     state.condemned.remove(&id);
-    if state.commits.contains(&id) {
+    if let Some(stored) = state.commits.get(&id) {
+        if stored.closure == Closure::Forgotten {
+            forget_with(state, id, hole.holds);
+        }
         return Ok(());
     }
     let before = beginning(state, id, hole.core.parent)?;
@@ -105,8 +108,17 @@ fn hole(state: &mut State, hole: NewHole, outcome: &mut BatchOutcome) -> Result<
     }
     let (core, rules, counts) = (hole.core, hole.rules, hole.counts);
     add(state, NewCommit { core, rules, closure: Closure::Forgotten, counts }, before)?;
+    forget_with(state, id, hole.holds);
     outcome.new_commits += 1;
     Ok(())
+}
+
+/// Leaves a tombstone of a commit that holds a forgotten one, to be lifted with that one's.
+fn forget_with(state: &mut State, id: CommitId, holds: Option<CommitId>) {
+    let at = holds.and_then(|held| state.tombstones.get(&Tombstone::Commit(held)).copied());
+    if let Some(at) = at.filter(|_| !state.tombstones.contains(&Tombstone::Commit(id))) {
+        state.tombstones.put(Tombstone::Commit(id), at);
+    }
 }
 
 /// Returns the depth of a commit that is not here, and the bytes of all before it.

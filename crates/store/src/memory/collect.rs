@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stemmata_model::{ArtifactId, CommitId, Timestamp};
+use stemmata_model::{ArtifactId, Closure, CommitId, Timestamp};
 
 use super::State;
 use super::content::{Content, literals_of};
@@ -74,9 +74,15 @@ fn collect_contents(state: &mut State, now: Timestamp, ripe: Timestamp, collecte
 }
 
 fn orphans(state: &State) -> BTreeMap<ArtifactId, u64> {
-    let all: Vec<CommitId> = state.commits.iter().map(|(id, _)| *id).collect();
-    let mut needed = contents_of(state, &all);
+    let named_by = |is_hole: bool| {
+        let commits = state.commits.iter().filter(|(_, own)| (own.closure == Closure::Forgotten) == is_hole);
+        contents_of(state, &commits.map(|(id, _)| *id).collect::<Vec<CommitId>>())
+    };
+    let mut needed = named_by(false);
     needed.extend(literals_of(&state.contents, &needed));
+    // A hole needs no bytes, but the hash and the length that are left of them.
+    let is_left = |content: &Content| matches!(content, Content::Forgotten { .. });
+    needed.extend(named_by(true).into_iter().filter(|id| state.contents.get(id).is_some_and(is_left)));
     let bytes_of = |content: &Content| match content {
         Content::Literal { bytes } => u64::try_from(bytes.len()).expect("a length fits 64 bits"),
         Content::Composed { .. } | Content::Forgotten { .. } => 0,

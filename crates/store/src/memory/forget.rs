@@ -9,7 +9,7 @@ use stemmata_model::{ArtifactId, Closure, Commit, CommitId, Sighting, artifact_i
 use super::content::{Content, Piece, literals_of, push};
 use super::{Note, State};
 use crate::maintain::forget::{Forget, Forgotten, Keep, Kept, Tombstone};
-use crate::write::{Annotation, SessionKey, SessionOrigin};
+use crate::write::{Annotation, Session, SessionKey, SessionOrigin};
 
 /// What is no root any more, and what does not count as a reason to keep it.
 #[derive(Clone, Copy)]
@@ -40,6 +40,7 @@ pub(super) fn forget(state: &mut State, wish: &Forget) -> Forgotten {
     );
     let candidates = contents_of(state, &gone);
     remove(state, &gone);
+    let sealed = seal(state, wish);
     let (asked, cut_too) = cut(state, &wish.cut);
     let holes: Vec<CommitId> = asked.iter().chain(&cut_too).copied().collect();
     let emptied = contents_of(state, &holes);
@@ -67,10 +68,19 @@ pub(super) fn forget(state: &mut State, wish: &Forget) -> Forgotten {
         state.cursors.remove(key);
         state.placements.remove(&(key.machine.clone(), key.path.clone()));
     }
+    for key in &wish.unread {
+        state.cursors.remove(key);
+    }
+    for key in &wish.untitled {
+        if let Some(session) = state.sessions.get(key).cloned() {
+            state.sessions.put(key.clone(), Session { title: None, ..session });
+        }
+    }
     Forgotten {
         removed: gone,
         cut: asked,
         cut_too,
+        sealed,
         kept,
         sessions,
         contents: swept.contents,
@@ -251,6 +261,21 @@ fn move_tips(state: &mut State, going: &HashSet<CommitId>) {
             state.sessions.put(session.key.clone(), session);
         }
     }
+}
+
+/// Leaves tombstones of commits that were to be cut and are holes already, and returns those that had none.
+fn seal(state: &mut State, wish: &Forget) -> Vec<CommitId> {
+    let is_open = |id: &CommitId| {
+        let is_hole = state.commits.get(id).is_some_and(|commit| commit.closure == Closure::Forgotten);
+        is_hole && !state.tombstones.contains(&Tombstone::Commit(*id))
+    };
+    let mut sealed: Vec<CommitId> = wish.cut.iter().copied().filter(is_open).collect();
+    sealed.sort();
+    sealed.dedup();
+    for id in &sealed {
+        state.tombstones.put(Tombstone::Commit(*id), wish.at);
+    }
+    sealed
 }
 
 /// Returns what becomes a hole: what was asked for, and everything else that names a content of it.

@@ -415,6 +415,10 @@ impl Store for MemoryStore {
         Ok(of.iter().filter(|tombstone| state.tombstones.contains(tombstone)).cloned().collect())
     }
 
+    fn has_tombstones(&self) -> Result<bool, StoreError> {
+        Ok(self.lock().tombstones.len() > 0)
+    }
+
     fn lift(&self, of: &Tombstone) -> Result<u64, StoreError> {
         Ok(self.maintain(false, |state| forget::lift(state, of)))
     }

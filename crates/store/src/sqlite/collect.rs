@@ -7,6 +7,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use rusqlite::Connection;
 use stemmata_model::{CommitId, Timestamp};
 
+use super::coding::Coding;
 use super::failure::{During, unreadable};
 use super::forget::commits::remove;
 use super::forget::contents::{all_commits, contents_of, give_up};
@@ -14,6 +15,7 @@ use super::forget::plan::{Plan, Wish, plan};
 use super::marks::{self, CONDEMNED_COMMIT, CONDEMNED_CONTENT};
 use super::packs::Packs;
 use super::pieces;
+use super::state::STATE_FORGOTTEN;
 use crate::error::StoreError;
 use crate::maintain::collect::{Amount, Collect, Collected};
 
@@ -112,9 +114,11 @@ fn collect_contents(
 /// Returns contents that no commit names and no content that is needed has ranges of, with the bytes of their own.
 fn orphans(connection: &Connection) -> Result<HashMap<i64, u64>, StoreError> {
     let mut needed: HashSet<i64> = HashSet::new();
+    // A hole needs no bytes, but the hash and the length that are left of them.
+    let mut named: HashSet<i64> = HashSet::new();
     all_commits(connection, &mut |row| {
-        needed.insert(row.artifact);
-        needed.extend(row.native);
+        let by = if row.state & 3 == STATE_FORGOTTEN { &mut named } else { &mut needed };
+        by.extend(std::iter::once(row.artifact).chain(row.native));
     })?;
     let mut orphans: HashMap<i64, u64> = HashMap::new();
     let mut parts: Vec<pieces::Piece> = Vec::new();
@@ -128,15 +132,18 @@ fn orphans(connection: &Connection) -> Result<HashMap<i64, u64>, StoreError> {
     while let Some(row) = rows.next().during(COLLECTING)? {
         let number: i64 = row.get(0).during(COLLECTING)?;
         let length: i64 = row.get(1).during(COLLECTING)?;
+        let coding: i64 = row.get(2).during(COLLECTING)?;
         let list: Option<Vec<u8>> = row.get(3).during(COLLECTING)?;
+        let is_left = coding == Coding::Forgotten.number();
         if needed.contains(&number) {
             if let Some(list) = list {
                 let pieces = pieces::decode(&list)
                     .ok_or_else(|| unreadable("content.bytes", &number, &"no list of ranges"))?;
                 parts.extend(pieces);
             }
-        } else {
-            orphans.insert(number, if list.is_some() { 0 } else { length.cast_unsigned() });
+        } else if !(is_left && named.contains(&number)) {
+            let has_bytes = list.is_none() && !is_left;
+            orphans.insert(number, if has_bytes { length.cast_unsigned() } else { 0 });
         }
     }
     for part in parts {

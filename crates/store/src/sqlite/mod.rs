@@ -354,6 +354,10 @@ impl Store for SqliteStore {
         self.read(|reader| self.tombstones_among(reader.connection(), of))
     }
 
+    fn has_tombstones(&self) -> Result<bool, StoreError> {
+        self.read(|reader| Ok(marks::Present::load(reader.connection())?.tombstones))
+    }
+
     fn lift(&self, of: &Tombstone) -> Result<u64, StoreError> {
         self.lift_all(of).map_err(|error| waited(error, &self.options))
     }

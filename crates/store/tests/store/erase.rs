@@ -51,6 +51,8 @@ pub(crate) fn wish(unroot: &[CommitId], cut: &[CommitId]) -> Forget {
         unroot: unroot.to_vec(),
         cut: cut.to_vec(),
         sessions: Vec::new(),
+        unread: Vec::new(),
+        untitled: Vec::new(),
         even_sighted: true,
         even_pinned: true,
         at: Timestamp::from_micros(1_790_000_000_000_000),

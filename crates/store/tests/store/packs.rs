@@ -7,7 +7,8 @@ use stemmata_model::{ArtifactId, CommitId, Timestamp, artifact_id};
 use stemmata_store::{ContentPart, NewContent, PackOptions, Packed, SqliteStore, Store, StoreError, Write};
 use tempfile::TempDir;
 
-use crate::support::{chain, checkpoint, damages, open, read};
+use crate::erase::{noise, wish};
+use crate::support::{chain, checkpoint, damages, new_commit, open, read};
 
 pub(crate) fn pack(store: &SqliteStore) -> Packed {
     store.pack(&PackOptions::new(Timestamp::from_micros(1_790_000_000_000_000))).expect("packed")
@@ -201,4 +202,91 @@ fn read_new(step: u64) -> Vec<u8> {
         },
         other => panic!("{other:?}"),
     }
+}
+
+/// A row that had no bytes when packing went by is packed once it has some again, whoever brings them.
+#[test]
+fn what_fills_a_hole_is_packed() {
+    let home = TempDir::new().expect("a directory");
+    let store = open(home.path());
+    let (first, half) = (noise(1, 900), noise(2, 900));
+    let whole = [half.clone(), noise(3, 900)].concat();
+    let literal = NewContent::literal(whole.clone());
+    let of = literal.id();
+    let made = [half.clone(), b"and more".to_vec()].concat();
+    let parts =
+        vec![ContentPart::Slice { of, offset: 0, length: 900 }, ContentPart::Bytes(b"and more".to_vec())];
+    let put = |bytes: &[u8], micros: i64| {
+        let content = NewContent::literal(bytes.to_vec());
+        let commit = new_commit(None, content.id(), micros);
+        let id = commit.core.id();
+        store.commit_batch(vec![Write::Content(content), Write::Commit(commit)]).expect("stored");
+        id
+    };
+    let holes = [put(&first, 1), put(&half, 2)];
+    let gone = put(&whole, 3);
+    let stays = artifact_id(&made);
+    let batch =
+        vec![Write::Content(NewContent::composed(stays, parts)), Write::Commit(new_commit(None, stays, 4))];
+    store.commit_batch(batch).expect("stored");
+    pack(&store);
+    store.forget(&wish(&[], &holes)).expect("forgotten");
+    pack(&store);
+    assert_eq!(store.usage().expect("a read").inbox_bytes, 0);
+    put(&first, 5);
+    assert_ne!(store.usage().expect("a read").inbox_bytes, 0, "the row has bytes again");
+    assert_eq!(pack(&store).contents, 1);
+    assert_eq!(store.usage().expect("a read").inbox_bytes, 0);
+    store.forget(&wish(&[gone], &[])).expect("forgotten");
+    assert_eq!(read(&store, stays).expect("a read"), made);
+    assert_eq!(pack(&store).contents, 1, "what was copied out of a pack");
+    assert_eq!(store.usage().expect("a read").inbox_bytes, 0);
+    assert_eq!((read(&store, stays).expect("a read"), damages(&store)), (made, vec![]));
+}
+
+/// What an interrupted forgetting or packing left in the folder is removed by whatever lets go next.
+#[test]
+fn stray_files_go_with_the_next_forgetting_or_collection() {
+    let home = TempDir::new().expect("a directory");
+    let store = open(home.path());
+    let ids = chain(&store, "a", 3, 900);
+    pack(&store);
+    let folder = home.path().join("packs");
+    let files = || {
+        let mut names: Vec<String> = fs::read_dir(&folder)
+            .expect("a folder")
+            .map(|entry| entry.expect("a file").file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    };
+    let own = files();
+    let pack_name = own.iter().find(|name| name.as_str() != "lock").expect("a pack").clone();
+    let stray = || {
+        let named = pack_name.replace(|letter: char| letter.is_ascii_digit(), "0");
+        for name in ["new.tmp", &named] {
+            fs::copy(folder.join(&pack_name), folder.join(name)).expect("a copy");
+        }
+        assert_eq!(files().len(), own.len() + 2);
+    };
+    stray();
+    store.forget(&wish(&[], &[])).expect("nothing to forget");
+    assert_eq!(files(), own);
+    stray();
+    let collect = stemmata_store::maintain::collect::Collect {
+        retired: Vec::new(),
+        now: Timestamp::from_micros(1_790_000_000_000_000),
+        grace_us: 0,
+        dry_run: false,
+    };
+    assert_eq!(store.collect(&collect).expect("collected").files_removed, 2);
+    assert_eq!(files(), own);
+    stray();
+    assert_eq!(pack(&store).contents, 0);
+    assert_eq!(files(), own, "also where there is nothing to pack");
+    fs::copy(folder.join(&pack_name), folder.join("new.tmp")).expect("a copy");
+    drop(store);
+    let store = open(home.path());
+    assert_eq!(files(), own, "and by opening, where it has no name yet");
+    assert_eq!((artifacts(&store, &ids).len(), damages(&store)), (3, vec![]));
 }

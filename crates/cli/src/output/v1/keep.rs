@@ -17,6 +17,8 @@ wire! {
         cut: Vec<String>,
         /// Commits that are holes because they hold the same content as one that was to be cut.
         cut_too: Vec<String>,
+        /// Commits that came here as holes, without their contents, and that nothing may fill from now on.
+        sealed: Vec<String>,
         /// Commits that stay, and why.
         kept: Vec<Kept>,
         /// What goes on from commits that stay or are holes.

@@ -247,3 +247,44 @@ fn the_corpus_splits_monotonously() {
         );
     }
 }
+
+/// Of a commit that was forgotten nothing is left in the title, neither in the facts nor in the state; what stands
+/// after it gives one, and what stood before it comes back.
+#[test]
+fn a_title_goes_with_the_commit_that_gave_it() {
+    let mut lines = session("UAUAmUA");
+    lines[4] = br#"{"type":"custom-title","customTitle":"mine"}"#.to_vec();
+    // Which commits are forgotten, and the titles that are left in the facts and in the state.
+    let first = Some("please do thing 0");
+    for (forgotten, facts, state) in [
+        (&[][..], Some("mine"), Some("mine")),
+        (&[0][..], Some("mine"), Some("mine")),
+        (&[1][..], first, first),
+        (&[0, 1][..], Some("please do thing 5"), None),
+    ] {
+        let mut splitter = LineSplitter::new(Granularity::Turn, None);
+        let mut closed = 0;
+        for (place, line) in lines.iter().enumerate() {
+            let cut = splitter.line(line, &mut Vec::new());
+            if cut.before.is_some() {
+                if forgotten.contains(&closed) {
+                    splitter.disown_closed();
+                }
+                closed += 1;
+            }
+            if place == 2 && forgotten.first() == Some(&0) {
+                assert_eq!(splitter.facts().title.as_deref(), Some("please do thing 2"));
+            }
+        }
+        assert_eq!(closed, 2);
+        assert_eq!(splitter.facts().title.as_deref(), facts, "{forgotten:?}");
+        let again = LineSplitter::new(Granularity::Turn, Some(&splitter.state()));
+        assert_eq!(again.facts().title.as_deref(), state, "{forgotten:?}");
+    }
+    let mut splitter = LineSplitter::new(Granularity::Turn, None);
+    cuts(&mut splitter, &lines[..5]);
+    splitter.disown_open();
+    assert_eq!(splitter.facts().title.as_deref(), first, "the open turn had named it");
+    cuts(&mut splitter, &lines[4..5]);
+    assert_eq!(splitter.facts().title.as_deref(), Some("mine"));
+}

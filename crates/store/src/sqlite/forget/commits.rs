@@ -6,6 +6,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::plan::Row;
 use crate::error::StoreError;
+use crate::maintain::forget::Forget;
 use crate::sqlite::failure::During;
 use crate::sqlite::figures::Figures;
 use crate::sqlite::state::STATE_FORGOTTEN;
@@ -106,6 +107,26 @@ pub(in crate::sqlite) fn remove_sessions(
         run("DELETE FROM placement WHERE path = ?1 AND machine = ?2").during(REMOVING)?;
     }
     Ok(u64::try_from(removed).expect("a count fits 64 bits"))
+}
+
+/// Removes what sessions that stay have kept of what goes: their titles and cursors. Says whether there was any.
+pub(in crate::sqlite) fn clear_sessions(connection: &Connection, wish: &Forget) -> Result<bool, StoreError> {
+    let mut cleared = 0;
+    for (keys, sql) in [
+        (&wish.unread, "DELETE FROM cursor WHERE path = ?1 AND machine = ?2"),
+        (
+            &wish.untitled,
+            "UPDATE session SET title = NULL WHERE path = ?1 AND machine = ?2 AND title IS NOT NULL",
+        ),
+    ] {
+        for key in keys {
+            cleared += connection
+                .prepare_cached(sql)
+                .and_then(|mut statement| statement.execute([key.path.as_str(), key.machine.as_str()]))
+                .during("clearing what is known of sessions")?;
+        }
+    }
+    Ok(cleared > 0)
 }
 
 /// Removes what a session saw of commits that stay: it must not keep them when the next one goes.

@@ -17,6 +17,7 @@ use crate::sqlite::pieces::{self, Piece};
 use crate::sqlite::read::contents::{key_of, read_pieces};
 use crate::sqlite::read::literals::Literals;
 use crate::sqlite::state::STATE_FORGOTTEN;
+use crate::sqlite::write::contents::pack_again;
 
 const SWEEPING: &str = "giving up contents";
 
@@ -300,6 +301,7 @@ impl CopyOut<'_> {
                     params![row, coding.number(), coding.dictionary(), stored],
                 )
                 .during(SWEEPING)?;
+            pack_again(self.connection, row)?;
             return Ok(row);
         }
         self.connection

@@ -36,19 +36,21 @@ pub(super) fn forget(
         },
     )?;
     commits::remove(connection, &plan.gone)?;
-    let mut cut: Vec<Row> = plan::rows_of(connection, &wish.cut)?;
-    cut.retain(|row| row.state & 3 != STATE_FORGOTTEN);
+    let (holes, mut cut): (Vec<Row>, Vec<Row>) =
+        plan::rows_of(connection, &wish.cut)?.into_iter().partition(|row| row.state & 3 == STATE_FORGOTTEN);
     let asked = cut.clone();
     let more = contents::cut_too(connection, &mut cut)?;
     commits::hole(connection, &cut)?;
     let emptied = contents::contents_of(&cut);
     let swept = contents::give_up((connection, packs), contents::contents_of(&plan.gone), &emptied)?;
     let sessions = commits::remove_sessions(connection, &wish.sessions)?;
+    let has_cleared = commits::clear_sessions(connection, wish)?;
     let ids = |rows: &[Row]| rows.iter().map(|row| row.id).collect::<Vec<CommitId>>();
-    let forgotten = Forgotten {
+    let mut forgotten = Forgotten {
         removed: ids(&plan.gone),
         cut: ids(&asked),
         cut_too: ids(&more),
+        sealed: Vec::new(),
         kept: plan.kept,
         sessions,
         contents: swept.contents,
@@ -60,11 +62,19 @@ pub(super) fn forget(
     for row in plan.gone.iter().chain(&cut) {
         marks::set(connection, (marks::TOMBSTONE, &row.id.to_bytes()), wish.at, by)?;
     }
+    // What is a hole already holds nothing that could go, but something could fill it.
+    for row in &holes {
+        if marks::set(connection, (marks::TOMBSTONE, &row.id.to_bytes()), wish.at, by)? {
+            forgotten.sealed.push(row.id);
+        }
+    }
+    forgotten.sealed.sort();
     for tombstone in tombstones {
         let (kind, key) = marks::of_tombstone(secret, tombstone);
         marks::set(connection, (kind, &key), wish.at, by)?;
     }
-    if swept.any || forgotten.sessions > 0 || !forgotten.removed.is_empty() || !cut.is_empty() {
+    if swept.any || has_cleared || forgotten.sessions > 0 || !forgotten.removed.is_empty() || !cut.is_empty()
+    {
         marks::set(connection, (marks::UNFINISHED, &[]), wish.at, by)?;
     }
     Ok((forgotten, swept.packed))

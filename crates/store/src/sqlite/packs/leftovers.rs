@@ -59,12 +59,22 @@ pub(in crate::sqlite) fn remove_leftovers(store: &Maintained<'_>) -> Result<u64,
     Ok(removed)
 }
 
-/// Finishes what a crash left, where nobody else is at it: for opening a store. Costs one look where there is
-/// nothing to do.
+/// Finishes what a crash left, where nobody else is at it: for opening a store. Costs two looks where there is
+/// nothing to do; packs that no row names are left to whoever packs, forgets or collects next.
 pub(in crate::sqlite) fn finish_removal(store: &Maintained<'_>) -> Result<(), StoreError> {
-    if store.pool.reader()?.within_read(doomed)?.is_empty() {
-        return Ok(());
-    }
+    let is_due = store.packs.has(UNNAMED) || !store.pool.reader()?.within_read(doomed)?.is_empty();
+    if is_due { remove_unless_busy(store) } else { Ok(()) }
+}
+
+/// Removes what a crash left, where there is more in the folder than rows name.
+pub(super) fn remove_strays(store: &Maintained<'_>) -> Result<(), StoreError> {
+    let named = store.pool.reader()?.within_read(names)?.len();
+    let is_pack = |file: &String| *file == UNNAMED || PackName::of_file(file).is_some();
+    let there = store.packs.list()?.iter().filter(|file| is_pack(file)).count();
+    if there > named { remove_unless_busy(store) } else { Ok(()) }
+}
+
+fn remove_unless_busy(store: &Maintained<'_>) -> Result<(), StoreError> {
     if let Some(_lock) = store.packs.lock()? {
         remove_leftovers(store)?;
     }
@@ -90,6 +100,10 @@ impl Packs {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
             listed => listed.map_err(|source| Packs::failure("listing", &self.folder, source)),
         }
+    }
+
+    fn has(&self, file: &str) -> bool {
+        self.files.open(&self.folder.join(file)).is_ok()
     }
 
     fn remove_file(&self, file: &str) -> Result<(), StoreError> {

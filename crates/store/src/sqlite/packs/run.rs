@@ -6,7 +6,7 @@ use rusqlite::Connection;
 
 use super::apply::Applied;
 use super::encode::Encoder;
-use super::leftovers::remove_leftovers;
+use super::leftovers::{remove_leftovers, remove_strays};
 use super::plan::{self, Plan};
 use crate::error::StoreError;
 use crate::maintain::pack::{PackOptions, Packed};
@@ -20,6 +20,7 @@ pub(in crate::sqlite) fn pack(store: &Maintained<'_>, options: &PackOptions) -> 
     // Looked at before the lock, so that a store with nothing to pack stays without a folder of packs.
     let waiting = store.pool.reader()?.within_read(plan::inbox)?;
     if waiting.contents == 0 || waiting.bytes < options.inbox_bytes_min {
+        remove_strays(store)?;
         return Ok(packed);
     }
     let Some(lock) = store.packs.lock()? else {

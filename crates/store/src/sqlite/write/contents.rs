@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use stemmata_model::ArtifactId;
 
 use super::Transaction;
@@ -25,6 +25,15 @@ pub(super) struct Known {
     pub(super) length: u64,
     /// Its bytes were forgotten.
     pub(super) is_forgotten: bool,
+}
+
+/// Has packing look at a row again: it looked there when the row had no bytes.
+pub(in crate::sqlite) fn pack_again(connection: &Connection, row: i64) -> Result<(), StoreError> {
+    connection
+        .prepare_cached("UPDATE store SET packed_content = ?1 - 1 WHERE packed_content >= ?1")
+        .and_then(|mut statement| statement.execute([row]))
+        .map(|_| ())
+        .during("filling a content")
 }
 
 impl Transaction<'_> {
@@ -103,6 +112,7 @@ impl Transaction<'_> {
             params![known.row, coding.number(), coding.dictionary(), literal.stored, length],
             "filling a content",
         )?;
+        pack_again(self.connection, known.row)?;
         self.memory.contents.put(literal.hash, filled);
         self.outcome.new_bytes += literal.length;
         self.outcome.stored_bytes += u64::try_from(literal.stored.len()).expect("a length fits 64 bits");

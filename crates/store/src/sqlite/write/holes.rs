@@ -2,12 +2,15 @@
 //!
 //! How a commit that is here becomes one is `forget`'s, and how one is filled again `commits`'.
 
-use stemmata_model::{ArtifactId, Closure};
+use rusqlite::params;
+use stemmata_model::{ArtifactId, Closure, CommitId};
 
 use super::Transaction;
 use super::commits::Rows;
 use crate::error::StoreError;
+use crate::sqlite::failure::During;
 use crate::sqlite::figures::Figures;
+use crate::sqlite::marks;
 use crate::sqlite::state;
 use crate::write::{NewCommit, NewHole};
 
@@ -16,8 +19,8 @@ impl Transaction<'_> {
     pub(super) fn store_hole(&mut self, hole: &NewHole) -> Result<(), StoreError> {
         let id = hole.core.id();
         // The id is the hash of all that a stored one could differ in.
-        if self.find_commit(id)?.is_some() {
-            return Ok(());
+        if let Some(known) = self.find_commit(id)? {
+            return if self.is_hole(known)? { self.forget_with(id, hole.holds) } else { Ok(()) };
         }
         let parent = self.parent_of(id, &hole.core)?;
         let artifact = self.content_of_hole(hole.core.artifact, hole.artifact_bytes)?;
@@ -43,7 +46,29 @@ impl Transaction<'_> {
             counts: hole.counts,
             restated_entries: state::restated_entries(hole.core.commit_type),
         };
-        self.add_commit((id, &new), rows, figures, parent)
+        self.add_commit((id, &new), rows, figures, parent)?;
+        self.forget_with(id, hole.holds)
+    }
+
+    fn is_hole(&self, known: super::commits::Known) -> Result<bool, StoreError> {
+        self.connection
+            .prepare_cached("SELECT state & 3 = ?2 FROM commits WHERE row = ?1")
+            .and_then(|mut statement| {
+                statement.query_row([known.row, state::STATE_FORGOTTEN], |row| row.get(0))
+            })
+            .during("looking up a commit")
+    }
+
+    /// Leaves a tombstone of a commit that holds a forgotten one, to be lifted with that one's.
+    fn forget_with(&mut self, id: CommitId, holds: Option<CommitId>) -> Result<(), StoreError> {
+        let Some(held) = holds else { return Ok(()) };
+        self.execute(
+            "INSERT OR IGNORE INTO mark (kind, key, at, by) \
+             SELECT kind, ?1, at, by FROM mark WHERE kind = ?2 AND key = ?3",
+            params![id.to_bytes(), marks::TOMBSTONE, held.to_bytes()],
+            "leaving a tombstone",
+        )
+        .map(|_| ())
     }
 
     /// Returns a hole's content: what is here of it stays as it is.

@@ -5,7 +5,7 @@
 mod anchors;
 mod annotations;
 mod commits;
-mod contents;
+pub(in crate::sqlite) mod contents;
 mod holes;
 mod merge;
 mod places;

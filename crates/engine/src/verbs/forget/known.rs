@@ -1,0 +1,105 @@
+//! What sessions that stay know of commits that go: a title made of their words, and how far their transcripts were read.
+//!
+//! Only finds it; clearing it is part of the store's transaction.
+
+use std::collections::{BTreeSet, HashSet};
+
+use stemmata_model::{Commit, CommitId, Granularity};
+use stemmata_store::maintain::forget::Forget;
+use stemmata_store::{Annotation, Session, SessionOrigin};
+
+use super::CHILDREN_MAX;
+use crate::chain::segments::read_whole;
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::verbs::at::one_line;
+
+/// Characters of a title, as capture and checkpoints cut it.
+const TITLE_CHARS_MAX: usize = 200;
+
+/// Changes of one commit's metadata that are looked at.
+const AUDIT_MAX: usize = 10_000;
+
+/// Titles that commits may have given.
+#[derive(Debug, Default)]
+struct Titles {
+    given: BTreeSet<String>,
+    /// Whether some commit could not be read: then any title may be one of its.
+    may_be_any: bool,
+}
+
+impl Titles {
+    fn hold(&self, title: &str) -> bool {
+        self.may_be_any || self.given.contains(title)
+    }
+}
+
+impl Engine {
+    /// Adds to a wish what sessions that stay know of what goes.
+    pub(super) fn clear_what_is_known(&self, wish: &mut Forget) -> Result<()> {
+        let planned = self.store.forget(&Forget { dry_run: true, ..wish.clone() })?;
+        let going: Vec<CommitId> =
+            planned.removed.into_iter().chain(planned.cut).chain(planned.cut_too).collect();
+        if going.is_empty() {
+            return Ok(());
+        }
+        let mut titles = Titles::default();
+        for id in &going {
+            if let Some(commit) = self.store.commit(*id)? {
+                self.titles_in(&commit, &mut titles)?;
+            }
+        }
+        let below = self.with_what_follows(&going)?;
+        for session in self.all_sessions()? {
+            if wish.sessions.contains(&session.key) || !goes_through(&session, &below) {
+                continue;
+            }
+            if session.title.as_deref().is_some_and(|title| titles.hold(title)) {
+                wish.untitled.push(session.key.clone());
+            }
+            wish.unread.push(session.key);
+        }
+        Ok(())
+    }
+
+    /// Gathers every title that a line of a commit would give, and those that were made of its summaries.
+    fn titles_in(&self, commit: &Commit, titles: &mut Titles) -> Result<()> {
+        for record in self.store.audit(commit.id, AUDIT_MAX)? {
+            if let Annotation::Summary { text: Some(text), .. } = record.change {
+                titles.given.insert(one_line(&text, TITLE_CHARS_MAX));
+            }
+        }
+        let adapter = Self::adapter(&commit.core.format, "read");
+        let (Ok(adapter), Ok(bytes)) = (adapter, read_whole(self, commit.core.native_artifact())) else {
+            titles.may_be_any = true;
+            return Ok(());
+        };
+        for line in bytes.split(|byte| *byte == b'\n') {
+            // Each line alone: which of several was the title depends on what stood before.
+            let mut splitter = adapter.splitter(Granularity::Turn, None);
+            splitter.line(line, &mut Vec::new());
+            titles.given.extend(splitter.facts().title.clone());
+        }
+        Ok(())
+    }
+
+    /// Returns commits with all that continue them.
+    fn with_what_follows(&self, of: &[CommitId]) -> Result<HashSet<CommitId>> {
+        let mut found: HashSet<CommitId> = of.iter().copied().collect();
+        let mut next: Vec<CommitId> = of.to_vec();
+        while let Some(id) = next.pop() {
+            let children = self.store.children(id, CHILDREN_MAX)?;
+            next.extend(children.into_iter().map(|child| child.id).filter(|child| found.insert(*child)));
+        }
+        Ok(found)
+    }
+}
+
+/// Returns whether a session ends at one of these commits, or was placed from one.
+fn goes_through(session: &Session, commits: &HashSet<CommitId>) -> bool {
+    let placed = match session.origin {
+        SessionOrigin::Placed(from) => Some(from),
+        SessionOrigin::Imported | SessionOrigin::Api => None,
+    };
+    session.tip.into_iter().chain(placed).any(|id| commits.contains(&id))
+}
