@@ -16,15 +16,15 @@ Examples:
   stemma verify --repair --from /mnt/disk/stemmata
 
 Reads everything that is stored. Reports every damage it finds, and exits with 6 where there is one. A repair takes \
-sound copies from backups and other stores, reads transcripts again that are still there, and recomputes what follows \
+sound copies from backups, other stores and bundles, reads transcripts again that are still there, and recomputes what follows \
 from commits; whatever it takes has the right hash.")]
 pub(crate) struct Verify {
     /// Mend what can be mended
     #[arg(long)]
     pub(crate) repair: bool,
 
-    /// A backup, or the folder of another store, to look for sound copies in
-    #[arg(long, value_name = "DIR", requires = "repair")]
+    /// A backup, the folder of another store, or a bundle, to look for sound copies in
+    #[arg(long, value_name = "PATH", requires = "repair")]
     pub(crate) from: Vec<PathBuf>,
 }
 

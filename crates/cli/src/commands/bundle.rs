@@ -127,7 +127,7 @@ fn told_export(done: &BundleExported, how: &str) -> String {
 }
 
 /// Opens a bundle; what cannot be read twice is kept in a file without a name first.
-fn open(app: &App, path: &Path) -> Result<File, CliError> {
+pub(super) fn open(app: &App, path: &Path) -> Result<File, CliError> {
     let failed = |source| CliError::io("read", path, source);
     let mut input: Box<dyn std::io::Read> = if path.as_os_str() == "-" {
         Box::new(std::io::stdin().lock())

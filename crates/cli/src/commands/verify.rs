@@ -1,9 +1,12 @@
 //! `verify`: recomputes what can be recomputed, and reports everything that is wrong.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use stemmata_engine::Engine;
 use stemmata_store::maintain::repair::RepairSource;
-use stemmata_store::{Damage, SqliteStore};
+use stemmata_store::{Damage, SqliteStore, Store};
+use tempfile::TempDir;
 
 use crate::args::maintain::Verify;
 use crate::errors::{CliError, Exit};
@@ -39,28 +42,54 @@ pub(crate) fn run(app: &App, args: &Verify) -> Result<Exit, CliError> {
     show(app, &result, beyond)
 }
 
+/// A store that may have sound copies.
+struct Copy {
+    name: String,
+    store: Arc<SqliteStore>,
+    packs: PathBuf,
+    /// The folder of a bundle's contents, which goes when they are not needed any more. After the store, which is in it.
+    _aside: Option<TempDir>,
+}
+
+/// Opens a backup or another store, or lays a bundle out in a store of its own.
+fn copy_in(app: &App, engine: &Engine, from: &Path) -> Result<Copy, CliError> {
+    let from = app.environment.absolute(from);
+    let name = app.environment.shown(&from);
+    let open = |folder: &Path| {
+        SqliteStore::open(folder, app.store_options())
+            .map(Arc::new)
+            .map_err(|source| CliError::OpenStore { folder: folder.to_owned(), source })
+    };
+    if from.is_file() {
+        let bundle = super::bundle::open(app, &from)?;
+        let cache = app.home()?.cache();
+        let aside =
+            tempfile::tempdir_in(&cache).map_err(|source| CliError::io("write in", &cache, source))?;
+        let store = open(aside.path())?;
+        engine.unpack_aside(&bundle, Arc::clone(&store) as Arc<dyn Store>)?;
+        return Ok(Copy { name, store, packs: aside.path().join("packs"), _aside: Some(aside) });
+    }
+    // A data directory is as good as the store in it.
+    let inner = from.join("store");
+    let folder = if inner.join("stemmata.db").is_file() { inner } else { from };
+    if !folder.join("stemmata.db").is_file() {
+        let folder = folder.display();
+        return Err(CliError::Usage(format!("there is no store, no backup and no bundle in {folder}")));
+    }
+    let name = app.environment.shown(&folder);
+    Ok(Copy { name, store: open(&folder)?, packs: folder.join("packs"), _aside: None })
+}
+
 /// Mends what can be mended, and shows what was and what could not be.
 fn repair(app: &App, from: &[PathBuf]) -> Result<Exit, CliError> {
     let engine = app.engine()?;
-    let mut copies = Vec::new();
-    for folder in from {
-        let folder = app.environment.absolute(folder);
-        // A data directory is as good as the store in it.
-        let inner = folder.join("store");
-        let folder = if inner.join("stemmata.db").is_file() { inner } else { folder };
-        if !folder.join("stemmata.db").is_file() {
-            return Err(CliError::Usage(format!("there is no store and no backup in {}", folder.display())));
-        }
-        let copy = SqliteStore::open(&folder, app.store_options())
-            .map_err(|source| CliError::OpenStore { folder: folder.clone(), source })?;
-        copies.push((folder, copy));
-    }
+    let copies: Vec<Copy> = from.iter().map(|from| copy_in(app, engine, from)).collect::<Result<_, _>>()?;
     let sources: Vec<RepairSource<'_>> = copies
         .iter()
-        .map(|(folder, copy)| RepairSource {
-            name: app.environment.shown(folder),
-            store: copy,
-            packs: Some(folder.join("packs")),
+        .map(|copy| RepairSource {
+            name: copy.name.clone(),
+            store: copy.store.as_ref(),
+            packs: Some(copy.packs.clone()),
         })
         .collect();
     let outcome = engine.repair(&sources)?;
@@ -89,7 +118,7 @@ fn show(app: &App, result: &v1::Verify, beyond: u64) -> Result<Exit, CliError> {
         if !result.ok {
             let hint = Style::Hint.paint("hint");
             app.console.say(&format!(
-                "{hint}: `stemma verify --repair --from BACKUP` mends from a backup or another store; importing the same transcripts into a new `STEMMATA_HOME` gives the same commits; \
+                "{hint}: `stemma verify --repair --from BACKUP` mends from a backup, another store or a bundle; importing the same transcripts into a new `STEMMATA_HOME` gives the same commits; \
                  keep this store until that is done"
             ));
         }

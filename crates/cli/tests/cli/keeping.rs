@@ -254,16 +254,28 @@ fn a_damaged_store_is_mended_from_a_backup_and_from_the_transcripts() {
     assert_eq!(mended["ok"], true, "{mended}");
     assert!(mended["repaired"][0]["from"].as_str().unwrap().contains("the transcript "), "{mended}");
     assert_eq!(stage.native(&tip), bytes);
-    // With neither, what is lost stays named.
+    // A bundle is as good, though the transcript is gone.
+    let bundle = stage.home.path().join("all.stemma-bundle");
+    stage.run(&["bundle", "export", "--all", "--out", bundle.to_str().unwrap()]).ok();
     damage();
     fs::remove_file(&path).unwrap();
+    let mended = stage.json(&["verify", "--repair", "--from", bundle.to_str().unwrap()]);
+    assert_eq!(mended["ok"], true, "{mended}");
+    assert!(mended["repaired"][0]["from"].as_str().unwrap().ends_with("all.stemma-bundle"), "{mended}");
+    assert_eq!(stage.native(&tip), bytes);
+    let cache = stage.home.stemmata_home().join("cache");
+    assert_eq!(fs::read_dir(cache).unwrap().count(), 0, "nothing is left of what was laid out aside");
+    fs::write(&bundle, b"no bundle").unwrap();
+    stage.run(&["verify", "--repair", "--from", bundle.to_str().unwrap()]).code(1).complains(&["no bundle"]);
+    // With neither, what is lost stays named.
+    damage();
     let left = stage.run(&["verify", "--repair", "--json"]).code(6).json();
     assert!(!left["damages"].as_array().unwrap().is_empty());
     let nothing = stage.home.project();
     stage
         .run(&["verify", "--repair", "--from", nothing.to_str().unwrap()])
         .code(2)
-        .complains(&["no backup in"]);
+        .complains(&["no backup and no bundle in"]);
 }
 
 #[test]

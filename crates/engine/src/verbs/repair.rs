@@ -10,6 +10,7 @@ use stemmata_model::{ArtifactId, CommitId, Granularity};
 use stemmata_store::maintain::repair::{RepairOutcome, RepairSource};
 use stemmata_store::{Damage, MemoryStore, SessionKey, Store};
 
+use crate::bundle::{BundleImportOptions, BundleImported, BundleSource};
 use crate::capture::policy::CapturePolicy;
 use crate::capture::transcript::CaptureOptions;
 use crate::engine::Engine;
@@ -58,6 +59,16 @@ impl Engine {
             }
         }
         Ok(outcome)
+    }
+
+    /// Takes a bundle into a store aside, so that what it holds can mend this one. It is checked whole, as for an import.
+    ///
+    /// # Errors
+    /// `Bundle` for what is wrong with it, and for one that continues commits which it does not hold; store errors.
+    pub fn unpack_aside(&self, bundle: &dyn BundleSource, aside: Arc<dyn Store>) -> Result<BundleImported> {
+        let mut engine = self.clone();
+        engine.store = aside;
+        engine.import_bundle(bundle, &BundleImportOptions::default())
     }
 
     /// Returns the transcripts of this machine from which commits with these contents came.
