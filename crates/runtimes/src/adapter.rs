@@ -231,6 +231,8 @@ pub struct PlaceRequest {
     pub origin_cwd: Option<String>,
     /// The version of the client that will load it, where it is known.
     pub client_version: Option<String>,
+    /// When it is placed: some clients name files by it.
+    pub at: Timestamp,
     /// Made up ids are derived from this, so that placing is a pure function.
     pub seed: [u8; 32],
 }

@@ -4,7 +4,13 @@
 
 pub mod adapter;
 pub mod claude_code;
+pub mod codex;
 pub mod conformance;
+#[cfg(test)]
+pub(crate) mod corpus_tests;
+pub mod json;
+mod lines;
+mod placing;
 pub mod registry;
 
 pub use adapter::Adapter;

@@ -47,6 +47,7 @@ impl Engine {
             cwd: cwd.to_string_lossy().into_owned(),
             origin_cwd: None,
             client_version: None,
+            at: self.clock.now(),
             seed: [0; 32],
         };
         let adapters =

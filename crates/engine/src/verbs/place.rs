@@ -95,6 +95,7 @@ impl Engine {
             cwd: cwd.to_owned(),
             origin_cwd: self.origin_cwd(ctx)?,
             client_version: options.client_version.clone(),
+            at: self.clock.now(),
             seed: blake3::derive_key("stemmata.place.v1", &head.ctx.to_bytes()),
         };
         let place = context.adapter.client_place(&request);

@@ -110,6 +110,7 @@ pub(crate) fn write(pieces: &[Piece], segments: &[Segment]) -> Vec<u8> {
 /// A place for tests.
 pub(crate) fn request() -> PlaceRequest {
     PlaceRequest {
+        at: stemmata_model::Timestamp::EPOCH,
         session: stemmata_model::SessionId::new("99999999-8888-4777-8666-555555555555").expect("a name"),
         cwd: "/new/place".to_owned(),
         origin_cwd: Some("/work/project".to_owned()),

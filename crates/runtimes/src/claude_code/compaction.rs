@@ -9,10 +9,11 @@ use serde_json::Value;
 use stemmata_model::{Entry, EntryKind, EntryMeta, Note, NoteCode, Role, Timestamp};
 
 use super::encode::{Envelope, derive_uuid, uuid_of};
-use super::json::quote;
 use super::message::{Content, Shape};
-use super::record::{ParentLink, Record, text};
+use super::record::{ParentLink, Record};
 use crate::adapter::{CompactionPlan, Decoded, Piece, Segment, Segments, SourceError, segment_number};
+use crate::json::quote;
+use crate::json::text;
 
 /// Commits that are searched for preserved records: clients keep the last few messages, and with a
 /// commit for each message a long answer is some hundreds.

@@ -7,7 +7,7 @@ use stemmata_model::{Counts, IMAGE_TOKENS, Role};
 
 use super::kind::{Class, Said};
 use super::message::{Content, Element, Shape};
-use super::record::Field;
+use crate::json::Field;
 
 /// Tool results inside tool results that are looked into; the API nests none.
 pub(super) const NESTING_MAX: usize = 2;

@@ -15,8 +15,9 @@ use stemmata_model::{
 use super::count::NESTING_MAX;
 use super::kind::{Class, Said, is_known_type};
 use super::message::{Content, Element, Message, Shape, Tokens};
-use super::record::{Field, ParentLink, Record, RecordError, is_blank, text};
+use super::record::{ParentLink, Record};
 use crate::adapter::Decoded;
+use crate::json::{Field, RecordError, is_blank, text};
 
 /// The name of this runtime in [`Part::Opaque`].
 pub const RUNTIME: &str = "claude-code";

@@ -5,8 +5,9 @@
 
 use stemmata_model::FormatId;
 
-use super::record::{ParentLink, Record, is_blank, text};
+use super::record::{ParentLink, Record};
 use crate::adapter::{Confidence, Detection};
+use crate::json::{is_blank, text};
 
 /// Types that only this format has, each with a field that goes with it.
 const METADATA_MARKS: [(&str, &str); 9] = [

@@ -10,8 +10,8 @@ use std::collections::HashMap;
 use stemmata_model::{Body, Entry, EntryId, EntryKind, EntryMeta, ImageSource, Part, Role, Timestamp};
 
 use super::decode::{RUNTIME, UNNAMED_SIDECHAIN, UNTITLED};
-use super::json::{Object, one_line, quote};
 use super::record::{ParentLink, Record};
+use crate::json::{Object, one_line, quote};
 
 /// The session of encoded lines until they are placed: a name that no session of a client has.
 pub const UNPLACED_SESSION: &str = "00000000-0000-4000-8000-000000000000";

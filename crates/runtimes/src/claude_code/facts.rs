@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use stemmata_model::{SessionId, Template, Timestamp};
 
 use super::message::Content;
-use super::record::{Field, Record, text};
+use super::record::Record;
 use crate::adapter::SessionFacts;
+use crate::json::{Field, text};
 
 /// The template of a main conversation, as its bytes alone tell.
 pub const TEMPLATE_MAIN: &str = "claude-code/main";

@@ -3,14 +3,10 @@
 //! A fork by the command line keeps `uuid`, one by the SDK says in `forkedFrom` which it was, and a session that
 //! version 1.0 resumed keeps neither; ids that the API gave stay in all of them.
 
-use std::fmt;
-
-use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
-use serde_json::value::RawValue;
-
 use super::message::{Content, Shape};
-use super::record::{Field, Record, borrowed_object, text};
+use super::record::Record;
 use crate::adapter::IdKind;
+use crate::json::{Field, borrowed_object, text};
 
 borrowed_object! {
     /// The fields of `forkedFrom` that somebody here looks at.

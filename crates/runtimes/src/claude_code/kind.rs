@@ -7,7 +7,8 @@ use std::borrow::Cow;
 use stemmata_model::{EntryKind, Role, Visibility};
 
 use super::message::{Block, Content, Message};
-use super::record::{Field, Record, is_string, is_true, text};
+use super::record::Record;
+use crate::json::{Field, is_string, is_true, text};
 
 /// Attachments that the client keeps for itself: it sends nothing of them to the model.
 ///

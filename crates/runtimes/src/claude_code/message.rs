@@ -2,12 +2,10 @@
 //!
 //! Only looked at when asked for: most questions about a line need its top-level fields alone.
 
-use std::fmt;
-
-use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::record::{Field, Record, borrowed_object, is_string, is_true};
+use super::record::Record;
+use crate::json::{Field, borrowed_object, is_string, is_true};
 
 borrowed_object! {
     /// The fields of an API message that somebody here looks at.

@@ -12,7 +12,6 @@ mod detect;
 mod encode;
 mod facts;
 mod ids;
-mod json;
 mod kind;
 mod loader;
 pub mod message;

@@ -5,15 +5,14 @@
 mod close;
 mod slug;
 
-use stemmata_model::{Note, NoteCode, SessionId};
+use stemmata_model::{Note, NoteCode};
 
 use super::message::Message;
-use super::record::{Field, Record, is_blank, text};
+use super::record::Record;
 use crate::adapter::{ClientPlace, PlaceRequest, Placer};
+use crate::json::{is_blank, quote, text};
+use crate::placing::{moved, replace};
 use close::{Call, Closer, Facts};
-
-/// What stands between the names of a path, on any platform: a transcript may come from another one.
-const SEPARATORS: [char; 2] = ['/', '\\'];
 
 /// Says where Claude Code looks for a session, and how to start it.
 pub(super) fn client_place(request: &PlaceRequest) -> ClientPlace {
@@ -52,7 +51,7 @@ impl LinePlacer {
     /// Starts with nothing written.
     pub(super) fn new(request: &PlaceRequest) -> Self {
         Self {
-            session: json_string(SessionId::as_str(&request.session)),
+            session: quote(request.session.as_str()),
             cwd: request.cwd.clone(),
             origin_cwd: request.origin_cwd.clone(),
             closer: Closer::new(request),
@@ -64,34 +63,16 @@ impl LinePlacer {
 
     /// Appends a line with its structural fields replaced.
     fn rewrite(&self, line: &[u8], record: &Record<'_>, out: &mut Vec<u8>) {
-        let mut edits: Vec<(Field<'_>, String)> = Vec::new();
+        let mut edits = Vec::new();
         let sessions = [record.session_id, record.session_id_snake].into_iter().flatten();
         edits.extend(
-            sessions.filter(|field| field.text().is_some()).map(|field| (field, self.session.clone())),
+            sessions.filter(|field| field.text().is_some()).map(|field| (field.span(), self.session.clone())),
         );
         for field in [record.cwd, record.relocated_cwd].into_iter().flatten() {
-            edits.extend(self.moved(field).map(|moved| (field, json_string(&moved))));
+            let moved = field.text().and_then(|old| moved(&old, self.origin_cwd.as_deref(), &self.cwd));
+            edits.extend(moved.map(|moved| (field.span(), quote(&moved))));
         }
-        edits.sort_by_key(|(field, _)| field.span().start);
-        let mut written = 0;
-        for (field, with) in edits {
-            out.extend_from_slice(line.get(written..field.span().start).unwrap_or_default());
-            out.extend_from_slice(with.as_bytes());
-            written = field.span().end;
-        }
-        out.extend_from_slice(line.get(written..).unwrap_or_default());
-    }
-
-    /// Returns where a directory of the origin is now: only what is the origin's or below it moved.
-    fn moved(&self, field: Field<'_>) -> Option<String> {
-        let old = field.text()?;
-        let below = old.strip_prefix(self.origin_cwd.as_deref()?.trim_end_matches(SEPARATORS))?;
-        let moved = match below.trim_start_matches(SEPARATORS) {
-            "" => self.cwd.clone(),
-            _ => format!("{}{below}", self.cwd.trim_end_matches(SEPARATORS)),
-        };
-        let is_below = below.is_empty() || below.starts_with(SEPARATORS);
-        (is_below && moved != old).then_some(moved)
+        replace(line, edits, out);
     }
 
     /// Writes to what is held back, else to the output.
@@ -166,10 +147,6 @@ impl Placer for LinePlacer {
         note(self.closer.late, NoteCode::Conflict, "results came after their call had got a marked one");
         notes
     }
-}
-
-fn json_string(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
 }
 
 /// Returns the calls of an assistant's record.

@@ -7,7 +7,8 @@ mod scan;
 use serde::Deserialize;
 use stemmata_model::Timestamp;
 
-use super::record::{Field, ParentLink, Record, is_blank, is_true, text};
+use super::record::{ParentLink, Record};
+use crate::json::{Field, is_blank, is_true, text};
 use scan::Inside;
 
 /// Stands for an id of a record: the 16 bytes of a UUID, or a hash of a text that is none.

@@ -7,6 +7,8 @@
 
 use serde_json::{Value, json};
 
+use crate::corpus_tests::files_below;
+
 /// The id of the `index`-th line.
 pub(crate) fn uuid(index: usize) -> String {
     format!("00000000-0000-4000-8000-{index:012x}")
@@ -98,43 +100,6 @@ pub(crate) fn corpus_files() -> Vec<(String, Vec<u8>)> {
     files_below(&["claude-code"], |name| !is_stream(name))
 }
 
-/// Name and first bytes of every file of the corpus that is a session in another format.
-pub(crate) fn other_corpus_files() -> Vec<(String, Vec<u8>)> {
-    let others = ["aider", "claude-code", "codex", "gemini", "opencode", "openhands", "pi", "swe-agent"];
-    let mut files = files_below(&others, |name| !name.starts_with("claude-code") || is_stream(name));
-    for (_, bytes) in &mut files {
-        bytes.truncate(crate::adapter::DETECT_BYTES_MAX);
-    }
-    files
-}
-
 fn is_stream(name: &str) -> bool {
     name.ends_with(".stream.jsonl")
-}
-
-fn files_below(folders: &[&str], is_wanted: impl Fn(&str) -> bool) -> Vec<(String, Vec<u8>)> {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the corpus is no part of the project: tests may run without"
-    )]
-    let Some(root) = std::env::var_os("STEMMATA_CORPUS").map(std::path::PathBuf::from) else {
-        println!("skipped: STEMMATA_CORPUS is not set");
-        return Vec::new();
-    };
-    let mut folders: Vec<_> = folders.iter().map(|folder| root.join(folder)).collect();
-    let mut files = Vec::new();
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).expect("a folder of the corpus") {
-            let path = entry.expect("an entry of the corpus").path();
-            let name = path.strip_prefix(&root).expect("below the root").display().to_string();
-            if path.is_dir() {
-                folders.push(path);
-            } else if is_wanted(&name) {
-                files.push((name, std::fs::read(&path).expect("a file of the corpus")));
-            }
-        }
-    }
-    files.sort();
-    assert!(!files.is_empty(), "no session below {}", root.display());
-    files
 }

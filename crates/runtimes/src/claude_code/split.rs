@@ -20,8 +20,9 @@ use stemmata_model::{CommitType, Counts, EntryKind, Granularity, Note, NoteCode,
 use super::count::{UNSEEN, add, counts};
 use super::facts::{FactKeeper, Title, TitleRank, template};
 use super::kind::Class;
-use super::record::{Record, is_blank, text};
+use super::record::Record;
 use crate::adapter::{Cut, SegmentFacts, SessionFacts, Splitter};
+use crate::json::{is_blank, text};
 
 /// The version of the state that [`Splitter::state`] returns; another one is treated as none.
 const STATE_VERSION: u64 = 1;

@@ -7,10 +7,11 @@ use std::collections::{HashMap, HashSet};
 use super::loader::Loader;
 use super::message::Message;
 use super::path::{Path, Reach, leaf, walk};
-use super::record::{ParentLink, Record, is_blank};
+use super::record::{ParentLink, Record};
 use super::row::{Kind, Names, Place, Row};
 use super::tree::{Older, Tree};
 use crate::adapter::{Finding, Severity, Validation, Validator};
+use crate::json::is_blank;
 
 /// The most findings of one check that are listed: a broken file breaks the same way in every line.
 const FINDINGS_OF_A_CHECK_MAX: usize = 20;

@@ -6,12 +6,11 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use super::super::record::{ParentLink, Record, is_true, text};
-use super::{calls_of, json_string};
+use super::super::record::{ParentLink, Record};
+use super::calls_of;
 use crate::adapter::PlaceRequest;
-
-/// What a made-up result says; people search for it, so it is part of the format.
-const CLOSED_TEXT: &str = "[Closed by Stemmata: this tool call had no result when the session was placed here. It may or may not have run.]";
+use crate::json::{is_true, quote, text};
+use crate::placing::CLOSED_TEXT;
 
 /// The time of a result when no record before it has one.
 const NO_TIME: &str = "1970-01-01T00:00:00.000Z";
@@ -125,8 +124,8 @@ impl Closer {
     /// Starts with no calls.
     pub(super) fn new(request: &PlaceRequest) -> Self {
         Self {
-            session: json_string(request.session.as_str()),
-            cwd: json_string(&request.cwd),
+            session: quote(request.session.as_str()),
+            cwd: quote(&request.cwd),
             seed: request.seed,
             open: Vec::new(),
             given_up: HashSet::new(),
@@ -201,24 +200,24 @@ impl Closer {
         };
         let optional =
             |name: &str| field(name).map_or_else(String::new, |value| format!("\"{name}\":{value},"));
-        let time = field("timestamp").unwrap_or_else(|| json_string(NO_TIME));
-        let text = json_string(CLOSED_TEXT);
+        let time = field("timestamp").unwrap_or_else(|| quote(NO_TIME));
+        let text = quote(CLOSED_TEXT);
         let line = format!(
             "{{\"parentUuid\":{},\"isSidechain\":{},\"userType\":\"external\",\"cwd\":{},\"sessionId\":{},{}{}{}\
              \"type\":\"user\",\"message\":{{\"role\":\"user\",\"content\":[{{\"type\":\"tool_result\",\
              \"content\":{text},\"is_error\":true,\"tool_use_id\":{}}}]}},\"uuid\":{},\"timestamp\":{time},\
              \"toolUseResult\":{},\"sourceToolAssistantUUID\":{}}}\n",
-            json_string(parent),
+            quote(parent),
             call.sidechain,
             self.cwd,
             self.session,
             optional("version"),
             optional("gitBranch"),
             optional("agentId"),
-            json_string(&call.id),
-            json_string(&uuid),
-            json_string(&format!("Error: {CLOSED_TEXT}")),
-            json_string(&call.uuid),
+            quote(&call.id),
+            quote(&uuid),
+            quote(&format!("Error: {CLOSED_TEXT}")),
+            quote(&call.uuid),
         );
         out.extend_from_slice(line.as_bytes());
         self.closed += 1;

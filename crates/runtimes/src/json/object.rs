@@ -6,17 +6,17 @@ use serde_json::value::RawValue;
 
 /// A JSON object that is being written.
 #[derive(Debug)]
-pub(super) struct Object {
+pub(crate) struct Object {
     text: String,
 }
 
 impl Object {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { text: "{".to_owned() }
     }
 
     /// Adds a value that is JSON already; the caller has checked it.
-    pub(super) fn raw(mut self, key: &str, json: &str) -> Self {
+    pub(crate) fn raw(mut self, key: &str, json: &str) -> Self {
         if self.text.len() > 1 {
             self.text.push(',');
         }
@@ -26,35 +26,35 @@ impl Object {
         self
     }
 
-    pub(super) fn text(self, key: &str, text: &str) -> Self {
+    pub(crate) fn text(self, key: &str, text: &str) -> Self {
         self.raw(key, &quote(text))
     }
 
-    pub(super) fn optional(self, key: &str, text: Option<&str>) -> Self {
+    pub(crate) fn optional(self, key: &str, text: Option<&str>) -> Self {
         self.raw(key, &text.map_or_else(|| "null".to_owned(), quote))
     }
 
-    pub(super) fn flag(self, key: &str, flag: bool) -> Self {
+    pub(crate) fn flag(self, key: &str, flag: bool) -> Self {
         self.raw(key, if flag { "true" } else { "false" })
     }
 
-    pub(super) fn number(self, key: &str, number: u64) -> Self {
+    pub(crate) fn number(self, key: &str, number: u64) -> Self {
         self.raw(key, &number.to_string())
     }
 
-    pub(super) fn finish(mut self) -> String {
+    pub(crate) fn finish(mut self) -> String {
         self.text.push('}');
         self.text
     }
 }
 
 /// Returns a text as a JSON string.
-pub(super) fn quote(text: &str) -> String {
+pub(crate) fn quote(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
 /// Returns a JSON text on one line, none where it is no JSON. The same bytes unless it was spread over lines.
-pub(super) fn one_line(json: &str) -> Option<String> {
+pub(crate) fn one_line(json: &str) -> Option<String> {
     let raw: &RawValue = serde_json::from_str(json).ok()?;
     // Inside a string a line break would be no JSON, so these are white space.
     Some(raw.get().replace(['\n', '\r'], " "))

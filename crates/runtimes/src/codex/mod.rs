@@ -1,0 +1,109 @@
+//! Codex rollouts: `codex-v1` with numbered lines, `codex-legacy-v1` without, down to those of 2025 that have no
+//! envelope.
+//!
+//! Not the events of `codex exec --json`, which are another format. A rollout that continues another one by byte
+//! offset says so in its header ([`base`]); putting the two together is the engine's.
+
+mod base;
+#[cfg(test)]
+mod chain_tests;
+mod detect;
+mod encode;
+mod place;
+mod read;
+mod record;
+#[cfg(test)]
+mod samples_tests;
+mod validate;
+
+use stemmata_model::{Entry, FormatId, Granularity, Timestamp};
+
+use crate::adapter::{
+    Adapter, ClientPlace, CompactionPlan, ContextPlan, Decoded, Detection, IdKind, PlaceRequest, Placer,
+    PlanStop, Segments, SourceError, Splitter, Validator,
+};
+use crate::lines::{Dialect, decode, linear, split};
+
+pub use base::{HistoryBase, base};
+pub use encode::{ENCODED_VERSION, UNPLACED_SESSION};
+
+/// The name of this runtime.
+pub const RUNTIME: &str = "codex";
+
+/// The format of rollouts whose lines are numbered.
+pub const FORMAT: &str = "codex-v1";
+
+/// The format of rollouts whose lines are not.
+pub const FORMAT_LEGACY: &str = "codex-legacy-v1";
+
+static DIALECT: Dialect =
+    Dialect { runtime: RUNTIME, main: "codex/main", subagent: "codex/subagent", read: read::read };
+
+/// The adapter of rollouts; one for each of the two formats, which differ in their headers and numbers only.
+#[derive(Debug, Clone, Copy)]
+pub struct Codex {
+    is_paginated: bool,
+}
+
+impl Codex {
+    /// The adapter of `codex-v1`.
+    pub const PAGINATED: Self = Self { is_paginated: true };
+
+    /// The adapter of `codex-legacy-v1`.
+    pub const LEGACY: Self = Self { is_paginated: false };
+}
+
+impl Adapter for Codex {
+    fn format(&self) -> FormatId {
+        let name = if self.is_paginated { FORMAT } else { FORMAT_LEGACY };
+        FormatId::new(name).expect("both names are short and plain")
+    }
+
+    fn detect(&self, head: &[u8]) -> Option<Detection> {
+        detect::detect(head, self.is_paginated, self.format())
+    }
+
+    fn splitter(&self, granularity: Granularity, state: Option<&[u8]>) -> Box<dyn Splitter> {
+        Box::new(split::LineSplitter::new(&DIALECT, granularity, state))
+    }
+
+    fn decode(&self, bytes: &[u8]) -> Decoded {
+        decode::decode(&DIALECT, bytes)
+    }
+
+    fn ids(&self, line: &[u8], found: &mut dyn FnMut(IdKind, &str)) {
+        decode::ids(&DIALECT, line, found);
+    }
+
+    fn encode(&self, entries: &[Entry]) -> Vec<u8> {
+        encode::encode(entries, self.is_paginated)
+    }
+
+    fn plan_compaction(
+        &self,
+        native: &[u8],
+        earlier: &mut dyn Segments,
+    ) -> Result<CompactionPlan, SourceError> {
+        linear::plan_compaction(&DIALECT, native, earlier)
+    }
+
+    fn encode_compaction(&self, summary: &str, _last: &Decoded, at: Timestamp) -> Vec<u8> {
+        encode::compaction(summary, at)
+    }
+
+    fn plan_context(&self, chain: &mut dyn Segments, stop: PlanStop) -> Result<ContextPlan, SourceError> {
+        linear::plan_context(&DIALECT, chain, stop)
+    }
+
+    fn placer(&self, request: &PlaceRequest) -> Box<dyn Placer> {
+        Box::new(place::LinePlacer::new(request))
+    }
+
+    fn client_place(&self, request: &PlaceRequest) -> ClientPlace {
+        place::client_place(request)
+    }
+
+    fn validator(&self, _client_version: Option<&str>) -> Box<dyn Validator> {
+        Box::new(validate::LineValidator::default())
+    }
+}

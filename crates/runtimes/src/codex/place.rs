@@ -1,0 +1,240 @@
+//! Rewrites a rollout for another place: session and directory change, everything else stays as it is.
+//!
+//! What the loader would refuse is mended on the way: lines without an envelope get one, a missing header is made up,
+//! numbers go on where some are missing. It never writes a file: that is the engine's.
+
+use stemmata_model::{Note, NoteCode};
+
+use super::encode::{header_payload, iso};
+use super::record::{Kind, Record};
+use crate::adapter::{ClientPlace, PlaceRequest, Placer};
+use crate::json::{Field, Object, is_blank, is_string, quote, text};
+use crate::placing::{CLOSED_TEXT, moved, replace};
+
+/// Says where Codex looks for a session, and how to start it.
+pub(super) fn client_place(request: &PlaceRequest) -> ClientPlace {
+    let session = request.session.as_str();
+    let at = request.at.to_string();
+    let part = |range| at.get(range).unwrap_or("00").to_owned();
+    let name = format!("rollout-{}-{session}.jsonl", part(0..19).replace(':', "-"));
+    ClientPlace {
+        relative_path: vec!["sessions".to_owned(), part(0..4), part(5..7), part(8..10), name],
+        resume_command: ["codex", "resume", session].map(str::to_owned).to_vec(),
+    }
+}
+
+/// Rewrites a rollout line by line.
+pub(super) struct LinePlacer {
+    request: PlaceRequest,
+    /// The session that the rollout was.
+    origin: Option<String>,
+    has_header: bool,
+    is_paginated: bool,
+    /// The number of the next line, where lines are numbered.
+    next_ordinal: u64,
+    /// Calls without a result so far, and the type of their results.
+    open: Vec<(String, &'static str)>,
+    last_time: String,
+    dropped_tails: u64,
+    renumbered: u64,
+    wrapped: u64,
+}
+
+impl LinePlacer {
+    /// Starts with nothing written.
+    pub(super) fn new(request: &PlaceRequest) -> Self {
+        Self {
+            request: request.clone(),
+            origin: None,
+            has_header: false,
+            is_paginated: false,
+            next_ordinal: 0,
+            open: Vec::new(),
+            last_time: iso(request.at),
+            dropped_tails: 0,
+            renumbered: 0,
+            wrapped: 0,
+        }
+    }
+
+    fn record(&mut self, line: &[u8], record: &Record<'_>, out: &mut Vec<u8>) {
+        if let Some(time) = text(record.envelope.timestamp) {
+            self.last_time = time.into_owned();
+        }
+        if !self.has_header {
+            self.has_header = true;
+            if record.kind == Kind::SessionMeta {
+                self.origin = text(record.payload.id).map(std::borrow::Cow::into_owned);
+                let mode = record.payload.history_mode;
+                self.is_paginated = mode.is_some_and(|mode| is_string(mode, "paginated"));
+            } else {
+                self.make_header(out);
+            }
+        }
+        if record.has_envelope {
+            self.enveloped(line, record, out);
+        } else {
+            self.bare(record, out);
+        }
+        self.track(record);
+    }
+
+    fn make_header(&mut self, out: &mut Vec<u8>) {
+        let session = self.request.session.as_str();
+        let payload = header_payload(session, &self.last_time, &self.request.cwd, false).finish();
+        self.push("session_meta", &payload, out);
+    }
+
+    /// Appends a line of ours.
+    fn push(&mut self, kind: &str, payload: &str, out: &mut Vec<u8>) {
+        let object = Object::new().text("timestamp", &self.last_time);
+        let object = if self.is_paginated {
+            self.next_ordinal += 1;
+            object.number("ordinal", self.next_ordinal - 1)
+        } else {
+            object
+        };
+        out.extend_from_slice(object.text("type", kind).raw("payload", payload).finish().as_bytes());
+        out.push(b'\n');
+    }
+
+    fn enveloped(&mut self, line: &[u8], record: &Record<'_>, out: &mut Vec<u8>) {
+        let mut edits: Vec<(std::ops::Range<usize>, String)> = Vec::new();
+        let payload = &record.payload;
+        for field in [payload.id, payload.session_id, payload.thread_id].into_iter().flatten() {
+            let is_session = self.origin.as_deref().is_some_and(|origin| is_string(field, origin));
+            edits.extend(is_session.then(|| (field.span(), quote(self.request.session.as_str()))));
+        }
+        if matches!(record.kind, Kind::SessionMeta | Kind::TurnContext) {
+            edits.extend(self.moved(payload.cwd));
+        }
+        if record.kind == Kind::SessionMeta {
+            edits.extend(payload.history_base.map(|base| (base.span(), "null".to_owned())));
+            edits.extend(self.completed(record));
+        }
+        if self.is_paginated {
+            edits.extend(self.numbered(record));
+        }
+        replace(line, edits, out);
+        if !line.ends_with(b"\n") {
+            out.push(b'\n');
+        }
+    }
+
+    fn moved(&self, cwd: Option<Field<'_>>) -> Option<(std::ops::Range<usize>, String)> {
+        let field = cwd?;
+        let moved = moved(&field.text()?, self.request.origin_cwd.as_deref(), &self.request.cwd)?;
+        Some((field.span(), quote(&moved)))
+    }
+
+    /// Adds what a loader needs and this header lacks.
+    fn completed(&self, record: &Record<'_>) -> Option<(std::ops::Range<usize>, String)> {
+        let payload = &record.payload;
+        let wanted = header_payload(self.request.session.as_str(), &self.last_time, &self.request.cwd, false);
+        let wanted: serde_json::Map<String, serde_json::Value> =
+            serde_json::from_str(&wanted.finish()).unwrap_or_default();
+        let needed = [
+            ("id", payload.id),
+            ("timestamp", payload.timestamp),
+            ("cwd", payload.cwd),
+            ("originator", payload.originator),
+            ("cli_version", payload.cli_version),
+        ];
+        let missing = needed.into_iter().filter(|(_, field)| field.is_none());
+        let added: String =
+            missing.filter_map(|(key, _)| Some(format!("{}:{},", quote(key), wanted.get(key)?))).collect();
+        let start = record.body.span().start + 1;
+        let is_empty = record.body.raw().trim_start_matches('{').trim_start().starts_with('}');
+        let added = if is_empty { added.trim_end_matches(',').to_owned() } else { added };
+        (!added.is_empty()).then_some((start..start, added))
+    }
+
+    /// Numbers a line that has none, or one that was given already.
+    fn numbered(&mut self, record: &Record<'_>) -> Option<(std::ops::Range<usize>, String)> {
+        let own = record.envelope.ordinal.and_then(|ordinal| ordinal.number());
+        let edit = match (own, record.envelope.ordinal) {
+            (Some(own), _) if own >= self.next_ordinal => {
+                self.next_ordinal = own + 1;
+                return None;
+            }
+            (_, Some(field)) => (field.span(), self.next_ordinal.to_string()),
+            (_, None) => {
+                let end = record.envelope.timestamp?.span().end;
+                (end..end, format!(",\"ordinal\":{}", self.next_ordinal))
+            }
+        };
+        self.next_ordinal += 1;
+        self.renumbered += 1;
+        Some(edit)
+    }
+
+    /// Puts a line of old into an envelope.
+    fn bare(&mut self, record: &Record<'_>, out: &mut Vec<u8>) {
+        let kind = match record.kind {
+            Kind::SessionMeta => "session_meta",
+            Kind::Item => "response_item",
+            _ => {
+                // Nothing that a loader knows: kept for the eye.
+                out.extend_from_slice(record.body.raw().as_bytes());
+                return out.push(b'\n');
+            }
+        };
+        self.wrapped += 1;
+        let mut line = Vec::new();
+        self.push(kind, record.body.raw().trim_end(), &mut line);
+        if let Ok(wrapped) = Record::parse(&line) {
+            self.enveloped(&line, &wrapped, out);
+        }
+    }
+
+    /// Follows which calls have no result yet.
+    fn track(&mut self, record: &Record<'_>) {
+        if record.kind == Kind::Compacted {
+            self.open.clear();
+        }
+        if record.kind != Kind::Item {
+            return;
+        }
+        let Some(call) = text(record.payload.call_id) else { return };
+        let is_any = |names: &[&str]| names.iter().any(|name| record.is_item(name));
+        if is_any(&["function_call_output", "custom_tool_call_output"]) {
+            self.open.retain(|(open, _)| *open != call);
+        } else if is_any(&["function_call", "local_shell_call"]) {
+            self.open.push((call.into_owned(), "function_call_output"));
+        } else if is_any(&["custom_tool_call"]) {
+            self.open.push((call.into_owned(), "custom_tool_call_output"));
+        }
+    }
+}
+
+impl Placer for LinePlacer {
+    fn line(&mut self, line: &[u8], out: &mut Vec<u8>) {
+        match Record::parse(line) {
+            Ok(record) => self.record(line, &record, out),
+            Err(_) if is_blank(line) => {}
+            Err(_) if line.ends_with(b"\n") => out.extend_from_slice(line),
+            Err(_) => self.dropped_tails += 1,
+        }
+    }
+
+    fn finish(&mut self, out: &mut Vec<u8>) -> Vec<Note> {
+        let open = std::mem::take(&mut self.open);
+        for (call, kind) in &open {
+            let payload =
+                Object::new().text("type", kind).text("call_id", call).text("output", CLOSED_TEXT).finish();
+            self.push("response_item", &payload, out);
+        }
+        let mut notes = Vec::new();
+        let mut note = |count: u64, code: NoteCode, what: &str| {
+            if count > 0 {
+                notes.push(Note::new(code, format!("{count} {what}")));
+            }
+        };
+        note(self.dropped_tails, NoteCode::TornTail, "line that was cut in its middle was left out");
+        note(self.renumbered, NoteCode::Degraded, "lines got a number, or another one");
+        note(self.wrapped, NoteCode::Degraded, "lines of an old version got an envelope");
+        let closed = u64::try_from(open.len()).unwrap_or(u64::MAX);
+        note(closed, NoteCode::SyntheticResult, "tool calls without a result got a marked one");
+        notes
+    }
+}

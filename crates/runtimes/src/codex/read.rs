@@ -1,0 +1,280 @@
+//! What one line of a rollout is in the canonical model, and to the rule of turns.
+//!
+//! A *real user record* is a `response_item` message of the role `user` that does not begin as the texts do which
+//! the client itself puts there. `session_meta`, `task_started` and `turn_context` begin a turn ahead of it.
+
+use std::borrow::Cow;
+
+use stemmata_model::{Body, EntryKind, ImageSource, Part, Role, Timestamp, Visibility};
+
+use super::RUNTIME;
+use super::record::{Content, Git, Kind, Payload, Record};
+use crate::adapter::IdKind;
+use crate::json::{Field, Object, RecordError, is_string, text};
+use crate::lines::facts::{Hints, TitleRank};
+use crate::lines::{Line, Turn, entry_id, opaque};
+
+/// How texts begin that the client puts into the role `user`.
+const CONTEXT_STARTS: [&str; 12] = [
+    "# AGENTS.md instructions",
+    "<INSTRUCTIONS>",
+    "<agent_message>",
+    "<environment_context>",
+    "<permissions instructions>",
+    "<recommended_plugins>",
+    "<skill>",
+    "<subagent_notification>",
+    "<turn_aborted>",
+    "<user_action>",
+    "<user_instructions>",
+    "<user_shell_command>",
+];
+
+/// Where the list of a compaction's kept items is carried.
+pub(super) const OPAQUE_REPLACEMENT: &str = "replacement_history";
+
+/// How a compaction's summary begins whose text only the provider can read.
+const DIGEST_START: &str = "Earlier messages of the user:";
+
+/// Reads one line (see `Dialect::read`).
+pub(super) fn read(line: &[u8]) -> Result<Line, RecordError> {
+    let record = Record::parse(line)?;
+    let time = record.time();
+    let mut line = match record.kind {
+        Kind::Item => item(&record, time),
+        Kind::Compacted => compacted(&record, time),
+        Kind::SessionMeta | Kind::TurnContext | Kind::Event | Kind::Other | Kind::Unknown => {
+            Line::metadata(RUNTIME, &name(&record), whole(&record), time)
+        }
+    };
+    match record.kind {
+        Kind::SessionMeta => {
+            line.turn = Turn::Header;
+            line.hints = header_hints(&record);
+        }
+        Kind::TurnContext => {
+            line.turn = Turn::Start;
+            line.hints.cwd = owned(record.payload.cwd);
+        }
+        Kind::Event => line.turn = event_turn(&record),
+        Kind::Unknown => line.unknown = Some(name(&record)),
+        Kind::Item | Kind::Compacted | Kind::Other => {}
+    }
+    Ok(line)
+}
+
+fn name(record: &Record<'_>) -> String {
+    let of = |field| text(field).unwrap_or_default();
+    let outer = match record.kind {
+        Kind::SessionMeta if !record.has_envelope => Cow::Borrowed("session_meta"),
+        _ => of(record.envelope.record_type),
+    };
+    match text(record.payload.item_type) {
+        Some(inner) if record.has_envelope => format!("{outer}/{inner}"),
+        _ => outer.into_owned(),
+    }
+}
+
+/// Returns the line's JSON.
+fn whole<'a>(record: &Record<'a>) -> &'a str {
+    record.body.raw()
+}
+
+fn owned(field: Option<Field<'_>>) -> Option<String> {
+    text(field).map(Cow::into_owned)
+}
+
+fn header_hints(record: &Record<'_>) -> Hints {
+    let payload = &record.payload;
+    let git = payload.git.and_then(|git| Git::read(git).ok());
+    let is_subagent = payload.source.is_some_and(|source| source.raw().contains("\"subagent\""))
+        || payload.thread_source.is_some_and(|source| is_string(source, "subagent"));
+    Hints {
+        session: owned(payload.id).or_else(|| owned(payload.session_id)),
+        is_subagent: Some(is_subagent),
+        cwd: owned(payload.cwd),
+        git_branch: git.and_then(|git| owned(git.branch)),
+        version: owned(payload.cli_version),
+        ..Hints::default()
+    }
+}
+
+fn event_turn(record: &Record<'_>) -> Turn {
+    if record.is_item("task_started") || record.is_item("turn_started") {
+        return Turn::Start;
+    }
+    if record.is_item("thread_rolled_back") {
+        let turns = record.payload.num_turns.and_then(|turns| turns.number()).unwrap_or(1);
+        return Turn::Rewind(turns);
+    }
+    Turn::Other
+}
+
+/// Returns the content items of a message, an output or a summary.
+fn content(field: Option<Field<'_>>) -> (Body, Vec<Part>) {
+    let Some(field) = field else { return (Body::Blocks, Vec::new()) };
+    if let Some(text) = field.text() {
+        return (Body::Text, vec![Part::Text(text.into_owned())]);
+    }
+    match field.elements() {
+        Some(elements) => (Body::Blocks, elements.into_iter().map(content_part).collect()),
+        None if field.is_null() => (Body::Blocks, Vec::new()),
+        None => (Body::Blocks, vec![opaque(RUNTIME, "content", field.raw())]),
+    }
+}
+
+fn content_part(element: Field<'_>) -> Part {
+    let Ok(item) = Content::read(element) else { return opaque(RUNTIME, "content", element.raw()) };
+    let kind = text(item.kind).unwrap_or_default();
+    match (kind.as_ref(), item.text, owned(item.image_url)) {
+        ("input_text" | "output_text" | "text" | "summary_text" | "reasoning_text", Some(said), _) => {
+            Part::Text(said.text().map(Cow::into_owned).unwrap_or_default())
+        }
+        ("input_image", _, Some(url)) => image(url),
+        _ => opaque(RUNTIME, &kind, element.raw()),
+    }
+}
+
+/// Reads an image's address, which holds the image itself as a rule.
+fn image(url: String) -> Part {
+    let data = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
+    match data {
+        Some((media_type, data)) => {
+            Part::Image { media_type: media_type.to_owned(), source: ImageSource::Base64(data.to_owned()) }
+        }
+        None => Part::Image { media_type: String::new(), source: ImageSource::Url(url) },
+    }
+}
+
+fn item(record: &Record<'_>, time: Option<Timestamp>) -> Line {
+    let payload = &record.payload;
+    let kind = text(payload.item_type).unwrap_or_default();
+    let call_id = owned(payload.call_id);
+    let mut line = match kind.as_ref() {
+        "message" => message(payload, time),
+        "reasoning" => assistant(vec![reasoning(payload)], time),
+        "function_call" | "tool_search_call" => assistant(vec![function_call(payload, &kind)], time),
+        "custom_tool_call" => {
+            let input = payload.input.and_then(|input| input.text()).unwrap_or_default();
+            assistant(vec![call(payload, Object::new().text("input", &input).finish())], time)
+        }
+        "local_shell_call" => {
+            let arguments = payload.action.map_or("{}", |action| action.raw()).to_owned();
+            let id = call_id.clone().or_else(|| owned(payload.id)).unwrap_or_default();
+            assistant(vec![Part::ToolCall { call_id: id, name: "local_shell".to_owned(), arguments }], time)
+        }
+        "function_call_output" | "custom_tool_call_output" | "tool_search_output" => {
+            let (_, parts) = content(payload.output);
+            let result =
+                Part::ToolResult { call_id: call_id.clone().unwrap_or_default(), is_error: false, parts };
+            Line::said(Role::Tool, EntryKind::ToolResult, vec![result], time)
+        }
+        _ => assistant(vec![opaque(RUNTIME, &kind, whole(record))], time),
+    };
+    line.id = entry_id(text(payload.id));
+    line.ids = call_id.map(|id| (IdKind::Call, id)).into_iter().collect();
+    line
+}
+
+fn assistant(parts: Vec<Part>, time: Option<Timestamp>) -> Line {
+    Line::said(Role::Assistant, EntryKind::Message, parts, time)
+}
+
+fn message(payload: &Payload<'_>, time: Option<Timestamp>) -> Line {
+    let (body, parts) = content(payload.content);
+    let role = text(payload.role).unwrap_or_default();
+    let mut line = match role.as_ref() {
+        "assistant" => assistant(parts, time),
+        "user" if !is_context(&parts) => {
+            let mut line = Line::said(Role::User, EntryKind::Message, parts, time);
+            line.turn = Turn::Prompt;
+            line.hints.title = first_text(&line.parts).map(|text| (TitleRank::Prompt, text.to_owned()));
+            line
+        }
+        role => {
+            let role = if role == "user" { Role::User } else { Role::System };
+            let mut line = Line::said(role, EntryKind::Instruction, parts, time);
+            line.meta.visibility = Visibility { agent: true, user: false };
+            line.turn = Turn::Other;
+            line
+        }
+    };
+    line.body = body;
+    line
+}
+
+fn first_text(parts: &[Part]) -> Option<&str> {
+    parts.iter().find_map(|part| match part {
+        Part::Text(text) => Some(text.as_str()),
+        _ => None,
+    })
+}
+
+/// Returns whether the client itself put a message of the role `user` there.
+fn is_context(parts: &[Part]) -> bool {
+    let begins = |text: &str| CONTEXT_STARTS.iter().any(|start| text.trim_start().starts_with(start));
+    first_text(parts).is_some_and(begins)
+}
+
+/// Reads reasoning: its summary where there is one, else its text; the rest only the provider can read.
+fn reasoning(payload: &Payload<'_>) -> Part {
+    let joined = |field| {
+        let texts: Vec<String> = content(field)
+            .1
+            .into_iter()
+            .filter_map(|part| if let Part::Text(text) = part { Some(text) } else { None })
+            .collect();
+        (!texts.is_empty()).then(|| texts.join("\n\n"))
+    };
+    let text = joined(payload.summary).or_else(|| joined(payload.content)).unwrap_or_default();
+    Part::Thinking { text, signature: None, encrypted: owned(payload.encrypted_content) }
+}
+
+fn function_call(payload: &Payload<'_>, kind: &str) -> Part {
+    // JSON in a string, as a rule.
+    let arguments =
+        payload.arguments.map(|field| owned(Some(field)).unwrap_or_else(|| field.raw().to_owned()));
+    let Part::ToolCall { call_id, name, arguments } = call(payload, arguments.unwrap_or_default()) else {
+        return opaque(RUNTIME, kind, "null");
+    };
+    let name = if name.is_empty() { kind.trim_end_matches("_call").to_owned() } else { name };
+    Part::ToolCall { call_id, name, arguments }
+}
+
+/// Returns a call; a tool of a server is named as elsewhere: `mcp__server__tool`.
+fn call(payload: &Payload<'_>, arguments: String) -> Part {
+    let name = owned(payload.name).unwrap_or_default();
+    let name = match owned(payload.namespace).filter(|namespace| !namespace.is_empty()) {
+        Some(namespace) => format!("{namespace}__{name}"),
+        None => name,
+    };
+    Part::ToolCall { call_id: owned(payload.call_id).unwrap_or_default(), name, arguments }
+}
+
+/// Reads a compaction: what it keeps is carried, its summary is a text where the provider gave one.
+fn compacted(record: &Record<'_>, time: Option<Timestamp>) -> Line {
+    let payload = &record.payload;
+    let kept = payload.replacement_history.filter(|kept| !kept.is_null());
+    let summary = owned(payload.message).filter(|summary| !summary.is_empty());
+    let summary = summary.unwrap_or_else(|| kept.map(digest).unwrap_or_default());
+    let mut parts = vec![Part::Summary { text: summary, covers: Vec::new() }];
+    parts.extend(kept.map(|kept| opaque(RUNTIME, OPAQUE_REPLACEMENT, kept.raw())));
+    let mut line = Line::said(Role::User, EntryKind::CompactionSummary, parts, time);
+    line.turn = Turn::Compaction;
+    line
+}
+
+/// Lists the user's messages that a compaction keeps: all that can be read of it.
+fn digest(kept: Field<'_>) -> String {
+    let mut text = DIGEST_START.to_owned();
+    for item in kept.elements().unwrap_or_default() {
+        let Ok(payload) = Payload::read(item) else { continue };
+        let is_user = payload.role.is_some_and(|role| is_string(role, "user"));
+        let (_, parts) = content(payload.content);
+        if let Some(said) = first_text(&parts).filter(|_| is_user && !is_context(&parts)) {
+            text.push_str("\n\n- ");
+            text.push_str(said.trim());
+        }
+    }
+    text
+}

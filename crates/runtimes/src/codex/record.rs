@@ -1,0 +1,194 @@
+//! One line of a Codex rollout: its fields, borrowed.
+//!
+//! Rollouts of 2025 and before have no envelope: the line is the item itself.
+
+use stemmata_model::Timestamp;
+
+use crate::json::{Field, RecordError, borrowed_object, is_string, text};
+
+borrowed_object! {
+    /// The envelope of a line; of a line without one, what tells it apart.
+    pub(super) struct Envelope {
+        /// When it was written.
+        timestamp = "timestamp",
+        /// `session_meta`, `response_item`, `event_msg`, `turn_context`, `compacted`, …; without an envelope the
+        /// item's own type.
+        record_type = "type",
+        /// What the line is about.
+        payload = "payload",
+        /// The line's number, where the history is paginated.
+        ordinal = "ordinal",
+        /// `state`, in lines without an envelope.
+        old_type = "record_type",
+        /// Of a first line without an envelope: the session.
+        id = "id",
+        /// Of a first line without an envelope.
+        instructions = "instructions",
+        /// Of a first line without an envelope.
+        git = "git",
+    }
+}
+
+borrowed_object! {
+    /// The fields of a payload that somebody here looks at.
+    pub(super) struct Payload {
+        item_type = "type",
+        id = "id",
+        session_id = "session_id",
+        thread_id = "thread_id",
+        timestamp = "timestamp",
+        role = "role",
+        content = "content",
+        name = "name",
+        namespace = "namespace",
+        arguments = "arguments",
+        input = "input",
+        call_id = "call_id",
+        output = "output",
+        summary = "summary",
+        encrypted_content = "encrypted_content",
+        action = "action",
+        result = "result",
+        message = "message",
+        replacement_history = "replacement_history",
+        num_turns = "num_turns",
+        cwd = "cwd",
+        originator = "originator",
+        cli_version = "cli_version",
+        git = "git",
+        source = "source",
+        thread_source = "thread_source",
+        history_mode = "history_mode",
+        history_base = "history_base",
+        forked_from_id = "forked_from_id",
+        model = "model",
+        metadata = "internal_chat_message_metadata_passthrough",
+    }
+}
+
+borrowed_object! {
+    /// The fields of a content item that somebody here looks at.
+    pub(super) struct Content {
+        kind = "type",
+        text = "text",
+        image_url = "image_url",
+    }
+}
+
+borrowed_object! {
+    /// Where a rollout's history begins, when that is in another file.
+    pub(super) struct HistoryBase {
+        thread_id = "thread_id",
+        end_ordinal = "end_ordinal_exclusive",
+        end_offset = "end_byte_offset",
+    }
+}
+
+borrowed_object! {
+    /// A repository, as a session's header names it.
+    pub(super) struct Git {
+        branch = "branch",
+    }
+}
+
+/// What a line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The session's header.
+    SessionMeta,
+    /// Something that the model sees or said.
+    Item,
+    /// A compaction.
+    Compacted,
+    /// A turn's settings.
+    TurnContext,
+    /// Something for the client's own eyes.
+    Event,
+    /// Known, and of no interest here.
+    Other,
+    /// Not known to this version.
+    Unknown,
+}
+
+/// A line that was read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Record<'a> {
+    pub(super) envelope: Envelope<'a>,
+    pub(super) kind: Kind,
+    pub(super) payload: Payload<'a>,
+    /// The payload's JSON; without an envelope the whole line.
+    pub(super) body: Field<'a>,
+    pub(super) has_envelope: bool,
+}
+
+impl<'a> Record<'a> {
+    /// Reads one line, with or without its newline.
+    ///
+    /// # Errors
+    /// `RecordError` says what the line is instead.
+    pub(super) fn parse(line: &'a [u8]) -> Result<Self, RecordError> {
+        let text = std::str::from_utf8(line)
+            .map_err(|error| RecordError::NotUtf8 { offset: error.valid_up_to() })?;
+        let whole = Field::whole(text);
+        let envelope = Envelope::read(whole).map_err(|error| {
+            if error.is_data() { RecordError::NotObject } else { RecordError::NotJson(error) }
+        })?;
+        let payload = envelope.payload.and_then(|field| Some((field, Payload::read(field).ok()?)));
+        let (body, payload, has_envelope) = match payload {
+            Some((body, payload)) => (body, payload, true),
+            None => (whole, Payload::read(whole).unwrap_or_default(), false),
+        };
+        let kind = if has_envelope { enveloped(&envelope) } else { bare(&envelope) };
+        Ok(Self { envelope, kind, payload, body, has_envelope })
+    }
+
+    /// Returns when the line was written.
+    pub(super) fn time(&self) -> Option<Timestamp> {
+        Timestamp::parse(&text(self.envelope.timestamp)?).ok()
+    }
+
+    /// Returns whether the payload is of this type.
+    pub(super) fn is_item(&self, name: &str) -> bool {
+        self.payload.item_type.is_some_and(|field| is_string(field, name))
+    }
+}
+
+fn enveloped(envelope: &Envelope<'_>) -> Kind {
+    let Some(name) = text(envelope.record_type) else { return Kind::Unknown };
+    match name.as_ref() {
+        "session_meta" => Kind::SessionMeta,
+        "response_item" => Kind::Item,
+        "compacted" => Kind::Compacted,
+        "turn_context" => Kind::TurnContext,
+        "event_msg" => Kind::Event,
+        "world_state"
+        | "token_usage_record"
+        | "inter_agent_communication"
+        | "inter_agent_communication_metadata" => Kind::Other,
+        _ => Kind::Unknown,
+    }
+}
+
+fn bare(envelope: &Envelope<'_>) -> Kind {
+    let is_header = envelope.record_type.is_none() && envelope.id.is_some() && envelope.timestamp.is_some();
+    match text(envelope.record_type).as_deref() {
+        _ if envelope.old_type.is_some() => Kind::Other,
+        None if is_header => Kind::SessionMeta,
+        Some(
+            "message"
+            | "reasoning"
+            | "function_call"
+            | "function_call_output"
+            | "local_shell_call"
+            | "custom_tool_call"
+            | "custom_tool_call_output"
+            | "web_search_call",
+        ) => Kind::Item,
+        _ => Kind::Unknown,
+    }
+}
+
+/// Returns whether bare lines begin a rollout: no other format starts like this.
+pub(super) fn is_bare_header(envelope: &Envelope<'_>) -> bool {
+    envelope.instructions.is_some() && bare(envelope) == Kind::SessionMeta
+}

@@ -1,0 +1,189 @@
+//! Checks a rollout as Codex would load it, and counts what would reach the model.
+//!
+//! It repairs nothing. What it looks for was tried with the real loader (0.169.0): some of it is refused, some is
+//! dropped without a word.
+
+use std::collections::{HashMap, HashSet};
+
+use super::record::{Kind, Record};
+use crate::adapter::{Finding, Severity, Validation, Validator};
+use crate::json::{RecordError, is_blank, is_string, text};
+
+/// The most findings of one check that are listed: a broken file breaks the same way in every line.
+const FINDINGS_OF_A_CHECK_MAX: usize = 20;
+
+/// Checks a rollout line by line.
+#[derive(Default)]
+pub(super) struct LineValidator {
+    lines: u64,
+    has_header: bool,
+    is_paginated: bool,
+    last_has_ordinal: bool,
+    /// Calls without a result, and the lines they stand in.
+    open: Vec<(String, u64)>,
+    /// All calls since the last compaction.
+    calls: HashSet<String>,
+    sent: u64,
+    present: u64,
+    findings: Vec<Finding>,
+    counts: HashMap<&'static str, usize>,
+}
+
+impl LineValidator {
+    fn find(&mut self, severity: Severity, check: &'static str, line: Option<u64>, message: &str) {
+        let count = self.counts.entry(check).or_default();
+        *count += 1;
+        if *count <= FINDINGS_OF_A_CHECK_MAX {
+            self.findings.push(Finding { severity, check, line, message: message.to_owned() });
+        }
+    }
+
+    fn unreadable(&mut self, line: &[u8], error: &RecordError) {
+        let at = Some(self.lines);
+        if line.ends_with(b"\n") {
+            self.find(Severity::Warning, "unreadable_line", at, &format!("{error}: the loader skips it"));
+        } else {
+            self.find(Severity::Info, "torn_tail", at, "the last line is cut: the loader ignores it");
+        }
+    }
+
+    fn header(&mut self, record: &Record<'_>) {
+        let at = Some(self.lines);
+        self.has_header = true;
+        if record.kind != Kind::SessionMeta || !record.has_envelope {
+            let message = "the first record is no session header: the loader refuses the file";
+            return self.find(Severity::Fatal, "missing_header", at, message);
+        }
+        let payload = &record.payload;
+        let needed = [
+            ("id", payload.id),
+            ("timestamp", payload.timestamp),
+            ("cwd", payload.cwd),
+            ("originator", payload.originator),
+            ("cli_version", payload.cli_version),
+        ];
+        for (name, field) in needed {
+            if field.is_none() {
+                let message = format!("the session header has no `{name}`: the loader refuses the file");
+                self.find(Severity::Fatal, "incomplete_header", at, &message);
+            }
+        }
+        match payload.history_mode.and_then(|mode| mode.text()).as_deref() {
+            Some("paginated") => self.is_paginated = true,
+            Some("legacy") | None => {}
+            Some(mode) => {
+                let message = format!("the history mode `{mode}` is unknown: the loader refuses the file");
+                self.find(Severity::Fatal, "unknown_history_mode", at, &message);
+            }
+        }
+        if payload.history_base.is_some_and(|base| !base.is_null()) {
+            let message = "the history begins in another file, at a byte that only that very file has: \
+                 without it the loader refuses, with another it loses history in silence";
+            self.find(Severity::Fatal, "history_in_another_file", at, message);
+        }
+    }
+
+    fn record(&mut self, record: &Record<'_>) {
+        let at = Some(self.lines);
+        let has_time = record.time().is_some();
+        self.last_has_ordinal = record.envelope.ordinal.is_some();
+        match record.kind {
+            Kind::Item if !record.has_envelope => {
+                self.present += 1;
+                let message = "the item has no envelope, as in files of 2025: the loader drops it";
+                self.find(Severity::Fatal, "bare_item", at, message);
+            }
+            Kind::Item => {
+                self.present += 1;
+                if has_time {
+                    self.sent += 1;
+                } else {
+                    let message = "the line has no `timestamp`: the loader drops it in silence";
+                    self.find(Severity::Fatal, "missing_timestamp", at, message);
+                }
+                self.item(record);
+            }
+            Kind::Compacted => {
+                (self.present, self.sent) = (1, u64::from(has_time));
+                self.open.clear();
+                self.calls.clear();
+            }
+            Kind::Unknown => {
+                let name = text(record.envelope.record_type).unwrap_or_default();
+                let message =
+                    format!("the type `{name}` is unknown to us: the loader skips what it does not know");
+                self.find(Severity::Info, "unknown_type", at, &message);
+            }
+            Kind::SessionMeta | Kind::TurnContext | Kind::Event | Kind::Other => {}
+        }
+    }
+
+    fn item(&mut self, record: &Record<'_>) {
+        let at = Some(self.lines);
+        let kind = record.payload.item_type;
+        let is_any = |names: &[&str]| names.iter().any(|name| kind.is_some_and(|kind| is_string(kind, name)));
+        let Some(call) = text(record.payload.call_id) else { return };
+        if is_any(&["function_call", "local_shell_call", "custom_tool_call"]) {
+            self.calls.insert(call.to_string());
+            self.open.push((call.into_owned(), self.lines));
+        } else if is_any(&["function_call_output", "custom_tool_call_output"]) {
+            if self.calls.contains(call.as_ref()) {
+                self.open.retain(|(open, _)| *open != call);
+            } else {
+                let message = format!("the result of `{call}` has no call: the loader drops it");
+                self.find(Severity::Warning, "result_without_call", at, &message);
+                self.sent = self.sent.saturating_sub(1);
+            }
+        }
+    }
+}
+
+impl Validator for LineValidator {
+    fn line(&mut self, line: &[u8]) {
+        self.lines += 1;
+        if is_blank(line) {
+            return;
+        }
+        match Record::parse(line) {
+            Ok(record) => {
+                if !self.has_header {
+                    self.header(&record);
+                }
+                self.record(&record);
+            }
+            Err(error) => self.unreadable(line, &error),
+        }
+    }
+
+    fn finish(&mut self) -> Validation {
+        for (call, line) in std::mem::take(&mut self.open) {
+            let message =
+                format!("the call `{call}` has no result: the loader makes one up that says `aborted`");
+            self.find(Severity::Warning, "call_without_result", Some(line), &message);
+        }
+        if !self.has_header {
+            self.find(
+                Severity::Fatal,
+                "missing_header",
+                None,
+                "there is no record: the loader refuses the file",
+            );
+        }
+        if self.is_paginated && !self.last_has_ordinal {
+            let message = "the last record has no number although the history is paginated: the loader refuses the file";
+            self.find(Severity::Fatal, "missing_ordinal", Some(self.lines), message);
+        }
+        if self
+            .findings
+            .iter()
+            .any(|finding| finding.severity == Severity::Fatal && finding.check != "missing_timestamp")
+        {
+            self.sent = 0;
+        }
+        Validation {
+            findings: std::mem::take(&mut self.findings),
+            messages_sent: self.sent,
+            messages_present: self.present,
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! JSON values inside a line: borrowed, with their places, read in one pass.
+//!
+//! Values stay raw JSON text until somebody asks, so that a line of megabytes costs one scan and no allocation.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Range;
+
+use serde::de::Visitor;
+
+/// A JSON value inside a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Field<'a> {
+    raw: &'a str,
+    offset: usize,
+}
+
+impl<'a> Field<'a> {
+    /// Wraps a value found inside `outer`, which must be the text that `raw` borrows from.
+    ///
+    /// The place is pointer arithmetic: `raw` is a part of `outer`, so its address is not smaller.
+    pub(crate) fn within(outer: Field<'_>, raw: &'a str) -> Self {
+        let distance = raw.as_ptr().addr().saturating_sub(outer.raw.as_ptr().addr());
+        Self { raw, offset: outer.offset + distance }
+    }
+
+    /// Wraps a whole line's text.
+    pub(crate) const fn whole(raw: &'a str) -> Self {
+        Self { raw, offset: 0 }
+    }
+
+    /// Returns the JSON text, byte for byte; strings keep their quotes.
+    pub const fn raw(&self) -> &'a str {
+        self.raw
+    }
+
+    /// Returns the bytes of the line that the value takes, quotes included.
+    pub const fn span(&self) -> Range<usize> {
+        self.offset..self.offset + self.raw.len()
+    }
+
+    /// Returns the text of a string, none for any other value.
+    ///
+    /// Half of a surrogate pair, which JavaScript writes where it cut a text, becomes U+FFFD.
+    pub fn text(&self) -> Option<Cow<'a, str>> {
+        let inner = self.raw.strip_prefix('"')?.strip_suffix('"')?;
+        if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
+            return Some(Cow::Borrowed(inner));
+        }
+        if let Ok(text) = serde_json::from_str::<String>(self.raw) {
+            return Some(Cow::Owned(text));
+        }
+        let mut deserializer = serde_json::Deserializer::from_str(self.raw);
+        serde::Deserializer::deserialize_bytes(&mut deserializer, LossyText).ok().map(Cow::Owned)
+    }
+
+    /// Returns the elements of a list, none for any other value.
+    pub fn elements(&self) -> Option<Vec<Field<'a>>> {
+        if !self.raw.starts_with('[') {
+            return None;
+        }
+        let elements: Vec<&'a serde_json::value::RawValue> = serde_json::from_str(self.raw).ok()?;
+        Some(elements.into_iter().map(|element| Field::within(*self, element.get())).collect())
+    }
+
+    /// Returns whether the value is `null`.
+    pub fn is_null(&self) -> bool {
+        self.raw == "null"
+    }
+
+    /// Returns whether the value is `true`.
+    pub fn is_true(&self) -> bool {
+        self.raw == "true"
+    }
+
+    /// Returns a whole number that is not negative.
+    pub fn number(&self) -> Option<u64> {
+        self.raw.parse().ok()
+    }
+}
+
+/// Reads a string whose escapes are no valid Unicode.
+struct LossyText;
+
+impl Visitor<'_> for LossyText {
+    type Value = String;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a string")
+    }
+
+    fn visit_bytes<E>(self, bytes: &[u8]) -> Result<String, E> {
+        Ok(String::from_utf8_lossy(bytes).into_owned())
+    }
+}
+
+/// Why a line is no record.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The bytes are no UTF-8.
+    #[error("line is not UTF-8 from byte {offset}")]
+    NotUtf8 {
+        /// Bytes from the start of the line that are good.
+        offset: usize,
+    },
+    /// The text is no JSON, or more than one value.
+    #[error("line is not JSON")]
+    NotJson(#[source] serde_json::Error),
+    /// The JSON is no object.
+    #[error("line is JSON and no object")]
+    NotObject,
+}
+
+/// Declares a struct of borrowed fields and the visitor that fills it from a JSON object.
+///
+/// The last of duplicate keys wins, as in JavaScript. Unknown keys are checked as JSON and skipped.
+macro_rules! borrowed_object {
+    ($(#[$doc:meta])* $visibility:vis struct $name:ident { $($(#[$field_doc:meta])* $field:ident = $key:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+        $visibility struct $name<'a> {
+            $($(#[$field_doc])* pub $field: Option<$crate::json::Field<'a>>,)*
+        }
+
+        impl<'a> $name<'a> {
+            /// Reads an object in one pass over its text.
+            ///
+            /// # Errors
+            /// What serde says of a text that is no JSON object.
+            pub(crate) fn read(object: $crate::json::Field<'a>) -> Result<Self, serde_json::Error> {
+                #[expect(non_camel_case_types, reason = "one variant a field, spelled like the field")]
+                enum Key { $($field,)* Unknown }
+
+                struct KeyVisitor;
+
+                impl serde::de::Visitor<'_> for KeyVisitor {
+                    type Value = Key;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        formatter.write_str("a key")
+                    }
+
+                    fn visit_bytes<E>(self, key: &[u8]) -> Result<Key, E> {
+                        let key = std::str::from_utf8(key).unwrap_or_default();
+                        Ok(match key { $($key => Key::$field,)* _ => Key::Unknown })
+                    }
+                }
+
+                impl<'de> serde::Deserialize<'de> for Key {
+                    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                        // Bytes, so that half a surrogate pair in a key does not cost the line.
+                        deserializer.deserialize_bytes(KeyVisitor)
+                    }
+                }
+
+                struct ObjectVisitor<'a>($crate::json::Field<'a>);
+
+                impl<'a> serde::de::Visitor<'a> for ObjectVisitor<'a> {
+                    type Value = $name<'a>;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        formatter.write_str("an object")
+                    }
+
+                    fn visit_map<A: serde::de::MapAccess<'a>>(self, mut map: A) -> Result<$name<'a>, A::Error> {
+                        let mut object = $name::default();
+                        while let Some(key) = map.next_key::<Key>()? {
+                            let slot = match key {
+                                $(Key::$field => &mut object.$field,)*
+                                Key::Unknown => {
+                                    map.next_value::<serde::de::IgnoredAny>()?;
+                                    continue;
+                                }
+                            };
+                            let raw = map.next_value::<&'a serde_json::value::RawValue>()?;
+                            *slot = Some($crate::json::Field::within(self.0, raw.get()));
+                        }
+                        Ok(object)
+                    }
+                }
+
+                let mut deserializer = serde_json::Deserializer::from_str(object.raw());
+                let read = serde::Deserializer::deserialize_map(&mut deserializer, ObjectVisitor(object))?;
+                deserializer.end()?;
+                Ok(read)
+            }
+        }
+    };
+}
+pub(crate) use borrowed_object;
+
+/// Returns the text of a field that is there and a string.
+pub fn text(field: Option<Field<'_>>) -> Option<Cow<'_, str>> {
+    field?.text()
+}
+
+/// Returns whether a field is there and `true`.
+pub fn is_true(field: Option<Field<'_>>) -> bool {
+    field.is_some_and(|field| field.is_true())
+}
+
+/// Returns whether a field is this string; the texts compared here need no escapes.
+pub(crate) fn is_string(field: Field<'_>, text: &str) -> bool {
+    let inner = field.raw().strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    inner == Some(text) || (field.raw().contains('\\') && field.text().is_some_and(|decoded| decoded == text))
+}
+
+/// Returns whether a line is nothing but white space, and so no record.
+pub fn is_blank(line: &[u8]) -> bool {
+    line.iter().all(u8::is_ascii_whitespace)
+}

@@ -1,0 +1,138 @@
+//! Formats of JSON lines in which each line stands for itself: what they share.
+//!
+//! A format says what one line is ([`Dialect::read`]); where commits end, what a line counts, how bytes become
+//! entries and which lines a linear context holds follows from that here. Claude Code has its own: its lines are
+//! large, and its tree needs more than one line tells.
+
+pub(crate) mod count;
+pub(crate) mod decode;
+pub(crate) mod emit;
+pub(crate) mod facts;
+pub(crate) mod linear;
+pub(crate) mod split;
+
+use stemmata_model::{
+    Body, Entry, EntryId, EntryKind, EntryMeta, NativeSpan, Part, Role, Timestamp, Visibility,
+};
+
+use crate::adapter::IdKind;
+use crate::json::RecordError;
+use facts::Hints;
+
+/// A format of JSON lines.
+pub(crate) struct Dialect {
+    /// The runtime's name, as in [`Part::Opaque`] and in templates.
+    pub(crate) runtime: &'static str,
+    /// The template of a main conversation, as its bytes alone tell.
+    pub(crate) main: &'static str,
+    /// The template of a subagent's.
+    pub(crate) subagent: &'static str,
+    /// Says what one line is, by itself alone.
+    pub(crate) read: fn(&[u8]) -> Result<Line, RecordError>,
+}
+
+/// What a line is to the rules of turns and of contexts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// A session begins or goes on: a turn ends before it, and contexts keep the first one.
+    Header,
+    /// A turn begins ahead of its prompt.
+    Start,
+    /// A real user record.
+    Prompt,
+    /// Any other part of the conversation.
+    Conversation,
+    /// A compaction, whole in this line: it stands for everything before.
+    Compaction,
+    /// The conversation goes back to before that many of its last prompts.
+    Rewind(u64),
+    /// Nothing to turns.
+    Other,
+}
+
+/// What one line says.
+#[derive(Debug, Clone)]
+pub(crate) struct Line {
+    /// The record's own id.
+    pub(crate) id: Option<EntryId>,
+    pub(crate) parent: Option<EntryId>,
+    pub(crate) time: Option<Timestamp>,
+    pub(crate) role: Role,
+    pub(crate) kind: EntryKind,
+    pub(crate) body: Body,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) meta: EntryMeta,
+    pub(crate) turn: Turn,
+    pub(crate) hints: Hints,
+    /// Ids by which copies of the record are known, besides its own.
+    pub(crate) ids: Vec<(IdKind, String)>,
+    /// The record's type, where this version does not know it.
+    pub(crate) unknown: Option<String>,
+}
+
+impl Line {
+    /// Returns a line that no model sees, carried whole.
+    pub(crate) fn metadata(runtime: &str, kind: &str, json: &str, time: Option<Timestamp>) -> Self {
+        Self {
+            id: None,
+            parent: None,
+            time,
+            role: Role::System,
+            kind: EntryKind::Metadata,
+            body: Body::Blocks,
+            parts: vec![opaque(runtime, kind, json)],
+            meta: EntryMeta { visibility: Visibility { agent: false, user: false }, ..EntryMeta::default() },
+            turn: Turn::Other,
+            hints: Hints::default(),
+            ids: Vec::new(),
+            unknown: None,
+        }
+    }
+
+    /// Returns a part of the conversation.
+    pub(crate) fn said(role: Role, kind: EntryKind, parts: Vec<Part>, time: Option<Timestamp>) -> Self {
+        Self {
+            id: None,
+            parent: None,
+            time,
+            role,
+            kind,
+            body: Body::Blocks,
+            parts,
+            meta: EntryMeta::default(),
+            turn: Turn::Conversation,
+            hints: Hints::default(),
+            ids: Vec::new(),
+            unknown: None,
+        }
+    }
+
+    /// Returns whether a model sees the line as a message.
+    pub(crate) fn is_message(&self) -> bool {
+        self.meta.visibility.agent && self.role != Role::System
+    }
+
+    fn into_entry(self, id: EntryId, native: NativeSpan) -> Entry {
+        Entry {
+            id,
+            parent: self.parent,
+            timestamp: self.time,
+            role: self.role,
+            kind: self.kind,
+            body: self.body,
+            parts: self.parts,
+            meta: self.meta,
+            native,
+        }
+    }
+}
+
+/// Returns JSON that is carried without being understood.
+pub(crate) fn opaque(runtime: &str, kind: &str, json: &str) -> Part {
+    Part::Opaque { runtime: runtime.to_owned(), kind: kind.to_owned(), json: json.to_owned() }
+}
+
+/// Returns a text as an id, where it can be one.
+pub(crate) fn entry_id(text: Option<std::borrow::Cow<'_, str>>) -> Option<EntryId> {
+    EntryId::new(text?.into_owned()).ok()
+}

@@ -1,0 +1,159 @@
+//! From bytes to entries: one entry for each line that is not blank, and nothing lost.
+
+use std::collections::BTreeSet;
+
+use stemmata_model::{
+    Body, Entry, EntryId, EntryKind, EntryMeta, NativeSpan, Note, NoteCode, Role, Visibility,
+};
+
+use super::{Dialect, opaque};
+use crate::adapter::{Decoded, IdKind};
+use crate::json::{RecordError, is_blank};
+
+/// The kind of an opaque part that holds a line which is no record, as a JSON string.
+pub(crate) const OPAQUE_UNREADABLE: &str = "unreadable";
+
+/// Notes about single lines that one decode gives: a file of garbage should not fill the memory.
+const LINE_NOTES_MAX: usize = 100;
+
+/// Separates ids of lines from every other use of the hash.
+const LINE_ID_CONTEXT: &str = "stemmata.line.v1";
+
+/// Decodes whole lines; the last one may lack its newline.
+pub(crate) fn decode(dialect: &Dialect, bytes: &[u8]) -> Decoded {
+    let mut decoder = Decoder {
+        dialect,
+        decoded: Decoded::default(),
+        lines: 0,
+        line_notes: 0,
+        carriage_returns: 0,
+        unknown: BTreeSet::new(),
+    };
+    let mut start = 0;
+    while start < bytes.len() {
+        let rest = bytes.get(start..).unwrap_or_default();
+        let length = memchr::memchr(b'\n', rest);
+        let line = rest.get(..length.unwrap_or(rest.len())).unwrap_or_default();
+        decoder.line(line, start, length.is_some());
+        start += line.len() + 1;
+    }
+    decoder.finish()
+}
+
+/// Hands out the ids of one line, its own first.
+pub(crate) fn ids(dialect: &Dialect, line: &[u8], found: &mut dyn FnMut(IdKind, &str)) {
+    let Ok(line) = (dialect.read)(line) else { return };
+    if let Some(id) = &line.id {
+        found(IdKind::Entry, id.as_str());
+    }
+    for (kind, id) in &line.ids {
+        found(*kind, id);
+    }
+}
+
+/// Derives the id of a line that has none from its content: where it stands must not matter, so that a
+/// chain decodes to the same entries whether it is read whole or commit by commit.
+fn line_id(line: &[u8]) -> EntryId {
+    let hash = blake3::Hash::from_bytes(blake3::derive_key(LINE_ID_CONTEXT, line)).to_hex();
+    EntryId::new(format!("line-{}", hash.split_at(32).0)).expect("hex digits are a name")
+}
+
+struct Decoder<'d> {
+    dialect: &'d Dialect,
+    decoded: Decoded,
+    lines: u64,
+    line_notes: usize,
+    carriage_returns: u64,
+    unknown: BTreeSet<String>,
+}
+
+impl Decoder<'_> {
+    fn line(&mut self, line: &[u8], offset: usize, is_complete: bool) {
+        self.lines += 1;
+        if is_blank(line) {
+            return;
+        }
+        self.carriage_returns += u64::from(line.ends_with(b"\r"));
+        let native = NativeSpan { offset: to_u64(offset), length: to_u64(line.len()) };
+        let entry = match (self.dialect.read)(line) {
+            Ok(read) => {
+                if !is_complete {
+                    self.note(NoteCode::TornTail, "the last line has no newline".to_owned());
+                }
+                self.note_unknown(read.unknown.as_deref());
+                let id = read.id.clone().unwrap_or_else(|| line_id(line));
+                read.into_entry(id, native)
+            }
+            Err(error) => {
+                self.note_unreadable(line, &error, is_complete);
+                self.unreadable(line, native)
+            }
+        };
+        self.decoded.entries.push(entry);
+    }
+
+    fn unreadable(&self, line: &[u8], native: NativeSpan) -> Entry {
+        let text = String::from_utf8_lossy(line);
+        let json = serde_json::Value::from(text).to_string();
+        Entry {
+            id: line_id(line),
+            parent: None,
+            timestamp: None,
+            role: Role::System,
+            kind: EntryKind::Unreadable,
+            body: Body::Blocks,
+            parts: vec![opaque(self.dialect.runtime, OPAQUE_UNREADABLE, &json)],
+            meta: EntryMeta { visibility: Visibility { agent: false, user: false }, ..EntryMeta::default() },
+            native,
+        }
+    }
+
+    fn note_unknown(&mut self, unknown: Option<&str>) {
+        let Some(name) = unknown else { return };
+        if self.unknown.len() < LINE_NOTES_MAX && self.unknown.insert(name.chars().take(64).collect()) {
+            self.note(
+                NoteCode::UnknownRecord,
+                format!("records of type `{name}` are unknown and carried as they are"),
+            );
+        }
+    }
+
+    fn note_unreadable(&mut self, line: &[u8], error: &RecordError, is_complete: bool) {
+        let bytes = line.len();
+        let nul = if line.contains(&0) { " with NUL bytes" } else { "" };
+        if is_complete {
+            self.note(NoteCode::UnparsableLine, format!("{error}: {bytes} bytes{nul} kept as they are"));
+        } else {
+            self.note(
+                NoteCode::TornTail,
+                format!("the last line is cut: {bytes} bytes{nul} kept as they are"),
+            );
+        }
+    }
+
+    fn note(&mut self, code: NoteCode, message: String) {
+        self.line_notes += 1;
+        if self.line_notes <= LINE_NOTES_MAX {
+            let note = Note::at_line(code, self.lines, message);
+            self.decoded.notes.push(note);
+        }
+    }
+
+    fn finish(mut self) -> Decoded {
+        if self.line_notes > LINE_NOTES_MAX {
+            let more = self.line_notes - LINE_NOTES_MAX;
+            let note = Note::new(NoteCode::Degraded, format!("{more} more notes about lines are not listed"));
+            self.decoded.notes.push(note);
+        }
+        if self.carriage_returns > 0 {
+            let lines = self.carriage_returns;
+            let note = Note::new(NoteCode::Degraded, format!("{lines} lines end in CR LF, kept as they are"));
+            self.decoded.notes.push(note);
+        }
+        self.decoded
+    }
+}
+
+fn to_u64(value: usize) -> u64 {
+    u64::try_from(value).unwrap_or(u64::MAX)
+}

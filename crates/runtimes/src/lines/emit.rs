@@ -1,0 +1,39 @@
+//! Turns chosen lines into pieces of bytes; lines that follow each other become one piece.
+
+use crate::adapter::{Edit, Piece};
+
+/// Where a line stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// As [`segment_number`](crate::adapter::segment_number) counts.
+    pub(crate) segment: usize,
+    /// Bytes from the start of that segment's bytes.
+    pub(crate) offset: u64,
+    /// Bytes, newline included.
+    pub(crate) length: u64,
+}
+
+/// Returns where the lines of a segment's bytes stand, and the lines without their newlines.
+pub(crate) fn places(segment: usize, bytes: &[u8]) -> impl Iterator<Item = (Place, &[u8])> {
+    let mut offset = 0;
+    bytes.split_inclusive(|byte| *byte == b'\n').map(move |line| {
+        let length = u64::try_from(line.len()).unwrap_or(u64::MAX);
+        let place = Place { segment, offset, length };
+        offset += length;
+        (place, line.strip_suffix(b"\n").unwrap_or(line))
+    })
+}
+
+/// Appends a line to pieces, with replacements inside it.
+pub(crate) fn push(pieces: &mut Vec<Piece>, place: Place, edits: impl IntoIterator<Item = Edit>) {
+    let follows =
+        |piece: &Piece| piece.segment == place.segment && piece.offset + piece.length == place.offset;
+    if !pieces.last().is_some_and(follows) {
+        pieces.push(Piece { segment: place.segment, offset: place.offset, length: 0, edits: Vec::new() });
+    }
+    if let Some(piece) = pieces.last_mut() {
+        let before = piece.length;
+        piece.edits.extend(edits.into_iter().map(|edit| Edit { offset: edit.offset + before, ..edit }));
+        piece.length += place.length;
+    }
+}

@@ -1,0 +1,164 @@
+//! What a session's lines say about it: id, title, place, times.
+//!
+//! Shown to people and kept with sightings; decides no boundary.
+
+use serde_json::{Value, json};
+use stemmata_model::{SessionId, Template, Timestamp};
+
+use super::Dialect;
+use crate::adapter::SessionFacts;
+use crate::claude_code::TITLE_CHARS_MAX;
+
+/// Bytes that a text fact may take in a splitter's state; longer ones are learned again from the next line.
+const STATE_FACT_BYTES_MAX: usize = 512;
+
+/// Where a title came from; a later kind replaces an earlier one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) enum TitleRank {
+    #[default]
+    None,
+    /// The first prompt.
+    Prompt,
+    /// The runtime made it up.
+    Runtime,
+    /// The user gave it.
+    User,
+}
+
+/// What one line says of its session.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Hints {
+    pub(crate) session: Option<String>,
+    pub(crate) agent: Option<String>,
+    /// Whether the transcript is a subagent's; the first line that says so decides.
+    pub(crate) is_subagent: Option<bool>,
+    pub(crate) cwd: Option<String>,
+    pub(crate) git_branch: Option<String>,
+    pub(crate) version: Option<String>,
+    pub(crate) title: Option<(TitleRank, String)>,
+}
+
+/// Facts that grow line by line.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Facts {
+    facts: SessionFacts,
+    title_rank: TitleRank,
+}
+
+impl Facts {
+    pub(crate) const fn session(&self) -> &SessionFacts {
+        &self.facts
+    }
+
+    /// Returns the template to hash into commits.
+    pub(crate) fn template(&self, dialect: &Dialect) -> Template {
+        self.facts.template.clone().unwrap_or_else(|| template(dialect, false))
+    }
+
+    /// Takes what a line says.
+    pub(crate) fn learn(&mut self, dialect: &Dialect, hints: Hints, time: Option<Timestamp>) {
+        let facts = &mut self.facts;
+        if facts.session.is_none() {
+            facts.session = hints.session.and_then(|id| SessionId::new(id).ok());
+        }
+        if facts.agent.is_none() {
+            facts.agent = hints.agent;
+        }
+        if let (None, Some(is_subagent)) = (&facts.template, hints.is_subagent) {
+            facts.template = Some(template(dialect, is_subagent));
+        }
+        keep_last(&mut facts.cwd, hints.cwd);
+        keep_last(&mut facts.git_branch, hints.git_branch);
+        keep_last(&mut facts.version, hints.version);
+        if let Some(time) = time {
+            facts.first_timestamp = Some(facts.first_timestamp.map_or(time, |first| first.min(time)));
+            facts.last_timestamp = Some(facts.last_timestamp.map_or(time, |last| last.max(time)));
+        }
+        let Some((rank, title)) = hints.title else { return };
+        let title = one_line(&title);
+        // The first prompt stays, titles of the other ranks are replaced.
+        let is_better = rank > self.title_rank || (rank == self.title_rank && rank > TitleRank::Prompt);
+        if !title.is_empty() && is_better {
+            self.facts.title = Some(title);
+            self.title_rank = rank;
+        }
+    }
+
+    /// Returns the facts as JSON of bounded size; what is too long is left out.
+    pub(crate) fn to_json(&self) -> Value {
+        let bounded = |fact: &Option<String>| {
+            fact.as_ref().filter(|fact| json!(fact).to_string().len() <= STATE_FACT_BYTES_MAX).cloned()
+        };
+        json!({
+            "session": self.facts.session.as_ref().map(SessionId::as_str),
+            "agent": bounded(&self.facts.agent),
+            "template": self.facts.template.as_ref().map(Template::as_str),
+            "cwd": bounded(&self.facts.cwd),
+            "branch": bounded(&self.facts.git_branch),
+            "version": bounded(&self.facts.version),
+            "title": self.facts.title,
+            "rank": self.title_rank as u8,
+            "first": self.facts.first_timestamp.map(Timestamp::as_micros),
+            "last": self.facts.last_timestamp.map(Timestamp::as_micros),
+        })
+    }
+
+    /// Reads what [`Facts::to_json`] wrote; none where it is something else.
+    pub(crate) fn from_json(value: &Value) -> Option<Self> {
+        let string = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+        let time = |key: &str| value.get(key).and_then(Value::as_i64).map(Timestamp::from_micros);
+        let title_rank = match value.get("rank")?.as_u64()? {
+            0 => TitleRank::None,
+            1 => TitleRank::Prompt,
+            2 => TitleRank::Runtime,
+            3 => TitleRank::User,
+            _ => return None,
+        };
+        Some(Self {
+            facts: SessionFacts {
+                session: string("session").and_then(|id| SessionId::new(id).ok()),
+                agent: string("agent"),
+                template: string("template").and_then(|name| Template::new(name).ok()),
+                cwd: string("cwd"),
+                git_branch: string("branch"),
+                version: string("version"),
+                title: string("title"),
+                last_timestamp: time("last"),
+                first_timestamp: time("first"),
+            },
+            title_rank,
+        })
+    }
+}
+
+/// Returns the template of a main conversation or a subagent's.
+fn template(dialect: &Dialect, is_subagent: bool) -> Template {
+    let name = if is_subagent { dialect.subagent } else { dialect.main };
+    Template::new(name).expect("both names are short and plain")
+}
+
+fn keep_last(kept: &mut Option<String>, value: Option<String>) {
+    if let Some(value) = value.filter(|value| !value.is_empty()) {
+        *kept = Some(value);
+    }
+}
+
+/// Puts a text on one line: white space and control characters become single spaces, the rest is cut.
+pub(crate) fn one_line(text: &str) -> String {
+    let mut line = String::new();
+    let mut chars = 0;
+    for word in text.split(|character: char| character.is_whitespace() || character.is_control()) {
+        if word.is_empty() {
+            continue;
+        }
+        let gap = usize::from(chars > 0);
+        let room = TITLE_CHARS_MAX.saturating_sub(chars + gap);
+        if room == 0 {
+            break;
+        }
+        line.extend((gap > 0).then_some(' '));
+        line.extend(word.chars().take(room));
+        chars += gap + word.chars().take(room).count();
+    }
+    line
+}

@@ -1,0 +1,221 @@
+//! Plans a context of a linear format: the lines since the last compaction, without what was rewound.
+//!
+//! It copies no content and reads no more of a chain than it needs.
+
+use stemmata_model::{CommitType, Note, NoteCode};
+
+use super::emit::{Place, places, push};
+use super::{Dialect, Turn};
+use crate::adapter::{
+    CompactionPlan, ContextPlan, Piece, PlanStop, Segment, Segments, SourceError, segment_number,
+};
+use crate::json::is_blank;
+
+/// Commits that are searched for a session's header when a compaction is stored.
+const WALK_SEGMENTS_MAX: usize = 65_536;
+
+/// A line of a context.
+#[derive(Debug, Clone, Copy)]
+struct Row {
+    place: Place,
+    turn: Turn,
+    /// Whether it says again what an older segment said.
+    is_restated: bool,
+    is_message: bool,
+}
+
+fn rows(dialect: &Dialect, segment: usize, bytes: &[u8], restated: u64) -> Vec<Row> {
+    let mut entries = 0;
+    let rows = places(segment, bytes).map(|(place, line)| {
+        let read = (dialect.read)(line).ok();
+        entries += u64::from(!is_blank(line));
+        Row {
+            place,
+            turn: read.as_ref().map_or(Turn::Other, |line| line.turn),
+            is_restated: entries <= restated,
+            is_message: read.is_some_and(|line| line.is_message()),
+        }
+    });
+    rows.collect()
+}
+
+/// Plans a context (see `Adapter::plan_context`).
+///
+/// # Errors
+/// What the chain's storage says.
+pub(crate) fn plan_context(
+    dialect: &Dialect,
+    chain: &mut dyn Segments,
+    stop: PlanStop,
+) -> Result<ContextPlan, SourceError> {
+    let mut plan = ContextPlan::default();
+    // Newest segment first.
+    let mut read: Vec<Vec<Row>> = Vec::new();
+    while let Some(segment) = chain.next()? {
+        let (rows, ends_here) = segment_rows(dialect, read.len(), &segment, stop);
+        read.push(rows);
+        if ends_here {
+            break;
+        }
+    }
+    plan.segments_read = read.len();
+    let mut rows: Vec<Row> = read.into_iter().rev().flatten().collect();
+    if stop != PlanStop::Compaction {
+        skip_compactions(&mut rows, &mut plan);
+    }
+    rewind(&mut rows, &mut plan);
+    for row in &rows {
+        push(&mut plan.pieces, row.place, []);
+    }
+    Ok(plan)
+}
+
+/// Returns what a segment adds to a context, and whether nothing older does.
+fn segment_rows(dialect: &Dialect, position: usize, segment: &Segment, stop: PlanStop) -> (Vec<Row>, bool) {
+    let number = segment_number(position, false);
+    let replaced = |is_end: bool| {
+        let prefix = segment.prefix.as_deref().filter(|_| is_end);
+        prefix.map(|prefix| rows(dialect, segment_number(position, true), prefix, 0))
+    };
+    match segment.commit_type {
+        CommitType::Delta => {
+            (rows(dialect, number, &segment.native, 0), stop == PlanStop::Ancestor && segment.is_stop)
+        }
+        CommitType::Compaction => {
+            let is_end = match stop {
+                PlanStop::Compaction => true,
+                PlanStop::Ancestor => segment.is_stop,
+                PlanStop::Root => false,
+            };
+            let own = rows(dialect, number, &segment.native, 0);
+            match replaced(is_end) {
+                // What follows the compaction in its own commit stays behind what stands for all before.
+                Some(mut prefix) => {
+                    let after = own.iter().rposition(|row| row.turn == Turn::Compaction);
+                    prefix.extend(own.into_iter().skip(after.map_or(0, |at| at + 1)));
+                    (prefix, true)
+                }
+                None => (own, is_end),
+            }
+        }
+        CommitType::Snapshot { restated_entries } => {
+            let is_end = match stop {
+                PlanStop::Compaction => true,
+                PlanStop::Ancestor => segment.is_stop,
+                PlanStop::Root => false,
+            };
+            let restated = if is_end { 0 } else { restated_entries };
+            let (number, whole) = match &segment.prefix {
+                Some(prefix) => (segment_number(position, true), prefix),
+                None => (number, &segment.native),
+            };
+            (rows(dialect, number, whole, restated), is_end)
+        }
+    }
+}
+
+/// Leaves out compactions and what is said again: the real entries stand there already.
+fn skip_compactions(rows: &mut Vec<Row>, plan: &mut ContextPlan) {
+    let mut has_said = false;
+    rows.retain(|row| {
+        // A compaction that nothing stands before is what the context begins with.
+        let is_skipped = row.turn == Turn::Compaction && has_said;
+        plan.skipped_compactions += u64::from(is_skipped);
+        has_said |= row.is_message;
+        !is_skipped && !row.is_restated
+    });
+}
+
+/// Leaves out what the conversation went back from, and the marks of going back.
+fn rewind(rows: &mut Vec<Row>, plan: &mut ContextPlan) {
+    let mut kept: Vec<Row> = Vec::with_capacity(rows.len());
+    for row in rows.drain(..) {
+        let Turn::Rewind(prompts) = row.turn else {
+            kept.push(row);
+            continue;
+        };
+        if let Some(at) = before_prompts(&kept, prompts) {
+            let gone = kept.split_off(at);
+            plan.abandoned_entries += gone.iter().filter(|row| row.is_message).count() as u64;
+            // A session's own lines are no part of the turns that go.
+            kept.extend(gone.into_iter().filter(|row| row.turn == Turn::Header));
+        } else {
+            kept.push(row);
+            let message = format!("the last {prompts} prompts were taken back, and not all of them are here");
+            plan.notes.push(Note::new(NoteCode::Degraded, message));
+        }
+    }
+    *rows = kept;
+}
+
+/// Returns where the last `prompts` turns begin, none where a compaction holds some of them.
+fn before_prompts(rows: &[Row], prompts: u64) -> Option<usize> {
+    let mut left = prompts;
+    let mut start = rows.len();
+    for (at, row) in rows.iter().enumerate().rev() {
+        match row.turn {
+            _ if left == 0 => match row.turn {
+                // What began the turn ahead of its prompt goes with it.
+                Turn::Start | Turn::Other => start = at,
+                _ => break,
+            },
+            Turn::Prompt => {
+                left -= 1;
+                start = at;
+            }
+            Turn::Compaction => return None,
+            _ => {}
+        }
+    }
+    (left == 0).then_some(start)
+}
+
+/// Plans a compaction's artifact: the session's header, then the compaction itself, which is whole in its line.
+///
+/// # Errors
+/// What the chain's storage says.
+pub(crate) fn plan_compaction(
+    dialect: &Dialect,
+    native: &[u8],
+    earlier: &mut dyn Segments,
+) -> Result<CompactionPlan, SourceError> {
+    let mut plan = CompactionPlan::default();
+    let number = segment_number(0, false);
+    let own = rows(dialect, number, native, 0);
+    let header = match own.iter().find(|row| row.turn == Turn::Header) {
+        Some(row) => Some(row.place),
+        None => find_header(dialect, earlier)?,
+    };
+    let compaction = own.iter().rev().find(|row| row.turn == Turn::Compaction).map(|row| row.place);
+    if header.is_none() {
+        plan.notes.push(Note::new(NoteCode::Degraded, "the session's header was not found"));
+    }
+    if compaction.is_none() {
+        plan.notes.push(Note::new(NoteCode::Degraded, "compaction has no record"));
+    }
+    let mut pieces: Vec<Piece> = Vec::new();
+    for place in header.into_iter().chain(compaction) {
+        push(&mut pieces, place, []);
+    }
+    plan.pieces = pieces;
+    Ok(plan)
+}
+
+/// Finds the session's header: at the nearest compaction before, else at the beginning.
+fn find_header(dialect: &Dialect, earlier: &mut dyn Segments) -> Result<Option<Place>, SourceError> {
+    let mut found = None;
+    for position in 1..=WALK_SEGMENTS_MAX {
+        let Some(segment) = earlier.next()? else { break };
+        let is_whole = !matches!(segment.commit_type, CommitType::Delta);
+        let (number, bytes) = match &segment.prefix {
+            Some(prefix) => (segment_number(position, true), prefix),
+            None => (segment_number(position, false), &segment.native),
+        };
+        let header = rows(dialect, number, bytes, 0).into_iter().find(|row| row.turn == Turn::Header);
+        found = header.map(|row| row.place).or(found);
+        if is_whole && found.is_some() {
+            break;
+        }
+    }
+    Ok(found)
+}

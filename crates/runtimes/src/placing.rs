@@ -1,0 +1,30 @@
+//! What every placer does: directories moved with their session, calls closed that had no result.
+
+/// What a call is answered with that had no result when its session was placed.
+pub(crate) const CLOSED_TEXT: &str = "[Closed by Stemmata: this tool call had no result when the session was placed here. It may or may not have run.]";
+
+/// What stands between the names of a path, on any platform: a transcript may come from another one.
+const SEPARATORS: [char; 2] = ['/', '\\'];
+
+/// Returns where a directory of the origin is now, none where it stays: only what is the origin's or below it moved.
+pub(crate) fn moved(old: &str, origin: Option<&str>, cwd: &str) -> Option<String> {
+    let below = old.strip_prefix(origin?.trim_end_matches(SEPARATORS))?;
+    let moved = match below.trim_start_matches(SEPARATORS) {
+        "" => cwd.to_owned(),
+        _ => format!("{}{below}", cwd.trim_end_matches(SEPARATORS)),
+    };
+    let is_below = below.is_empty() || below.starts_with(SEPARATORS);
+    (is_below && moved != old).then_some(moved)
+}
+
+/// Replaces parts of a line; the places must not overlap.
+pub(crate) fn replace(line: &[u8], mut edits: Vec<(std::ops::Range<usize>, String)>, out: &mut Vec<u8>) {
+    edits.sort_by_key(|(span, _)| span.start);
+    let mut written = 0;
+    for (span, with) in edits {
+        out.extend_from_slice(line.get(written..span.start).unwrap_or_default());
+        out.extend_from_slice(with.as_bytes());
+        written = span.end;
+    }
+    out.extend_from_slice(line.get(written..).unwrap_or_default());
+}
