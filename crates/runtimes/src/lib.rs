@@ -12,5 +12,6 @@ pub mod json;
 mod lines;
 mod placing;
 pub mod registry;
+pub mod translate;
 
 pub use adapter::Adapter;

@@ -13,7 +13,7 @@ mod place;
 mod read;
 mod record;
 #[cfg(test)]
-mod samples_tests;
+pub(crate) mod samples_tests;
 mod validate;
 
 use stemmata_model::{Entry, FormatId, Granularity, Timestamp};
@@ -25,6 +25,8 @@ use crate::adapter::{
 use crate::lines::{Dialect, decode, linear, split};
 
 pub use base::{HistoryBase, base};
+pub(crate) use read::OPAQUE_REPLACEMENT;
+
 pub use encode::{ENCODED_VERSION, UNPLACED_SESSION};
 
 /// The name of this runtime.

@@ -31,7 +31,7 @@ const CONTEXT_STARTS: [&str; 12] = [
 ];
 
 /// Where the list of a compaction's kept items is carried.
-pub(super) const OPAQUE_REPLACEMENT: &str = "replacement_history";
+pub(crate) const OPAQUE_REPLACEMENT: &str = "replacement_history";
 
 /// How a compaction's summary begins whose text only the provider can read.
 const DIGEST_START: &str = "Earlier messages of the user:";

@@ -209,3 +209,30 @@ pub(crate) fn is_string(field: Field<'_>, text: &str) -> bool {
 pub fn is_blank(line: &[u8]) -> bool {
     line.iter().all(u8::is_ascii_whitespace)
 }
+
+/// Returns the keys of an object and the places where they stand in its text, quotes included; none for any other value.
+pub(crate) fn borrowed_names(object: Field<'_>) -> Option<Vec<(String, Range<usize>)>> {
+    struct Names<'a>(&'a str);
+
+    impl<'a> Visitor<'a> for Names<'a> {
+        type Value = Vec<(String, Range<usize>)>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("an object")
+        }
+
+        fn visit_map<A: serde::de::MapAccess<'a>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut names = Vec::new();
+            while let Some(key) = map.next_key::<&'a serde_json::value::RawValue>()? {
+                let start = key.get().as_ptr().addr().saturating_sub(self.0.as_ptr().addr());
+                let name = serde_json::from_str(key.get()).map_err(serde::de::Error::custom)?;
+                names.push((name, start..start + key.get().len()));
+                map.next_value::<serde::de::IgnoredAny>()?;
+            }
+            Ok(names)
+        }
+    }
+
+    let mut deserializer = serde_json::Deserializer::from_str(object.raw());
+    serde::Deserializer::deserialize_map(&mut deserializer, Names(object.raw())).ok()
+}

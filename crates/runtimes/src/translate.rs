@@ -1,0 +1,177 @@
+//! From one runtime's conversation to another's: the same entries, as far as the other can express them.
+//!
+//! Pure: entries in, entries and a report of every loss out; encoding them is the target's adapter. What is kept, changed
+//! or dropped is decided here and nowhere else.
+
+mod loss;
+mod parts;
+mod tools;
+
+use stemmata_model::{Entry, EntryKind, EntryMeta, FormatId, Role, Visibility};
+
+pub use loss::{Action, LOSSES_MAX, Loss, LossReport};
+pub use tools::Tool;
+
+/// Who made a model, as far as signatures and encrypted reasoning go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Provider {
+    Anthropic,
+    OpenAi,
+    Google,
+}
+
+impl Provider {
+    fn of_model(model: &str) -> Option<Self> {
+        let name = model.rsplit('/').next().unwrap_or(model);
+        let is_any = |starts: &[&str]| starts.iter().any(|start| name.starts_with(start));
+        if is_any(&["claude"]) {
+            Some(Self::Anthropic)
+        } else if is_any(&["gpt", "o1", "o3", "o4", "codex"]) {
+            Some(Self::OpenAi)
+        } else if is_any(&["gemini"]) {
+            Some(Self::Google)
+        } else {
+            None
+        }
+    }
+
+    fn of_runtime(runtime: &str) -> Option<Self> {
+        match runtime {
+            "claude-code" | "anthropic-messages" => Some(Self::Anthropic),
+            "codex" | "openai-responses" | "openai-chat" => Some(Self::OpenAi),
+            "gemini" => Some(Self::Google),
+            _ => None,
+        }
+    }
+}
+
+/// A conversation in terms that another runtime has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Translated {
+    /// The entries, each the child of the one before.
+    pub entries: Vec<Entry>,
+    /// What did not come across, and what came across changed.
+    pub report: LossReport,
+}
+
+/// Returns the runtime of a format: its name up to the version, and the name that both formats of a runtime share.
+pub fn runtime_of(format: &FormatId) -> &str {
+    let name = format.as_str();
+    let (runtime, version) = name.rsplit_once("-v").unwrap_or((name, ""));
+    let runtime = if version.bytes().all(|byte| byte.is_ascii_digit()) { runtime } else { name };
+    runtime.strip_suffix("-legacy").unwrap_or(runtime)
+}
+
+/// Translates a conversation: entries as they follow each other, of one format each, into another.
+///
+/// Linear in the bytes of the entries.
+pub fn translate(entries: Vec<Entry>, from: &FormatId, to: &FormatId) -> Translated {
+    let mut translator = Translator {
+        from: runtime_of(from),
+        to: runtime_of(to),
+        report: LossReport::new(from, to),
+        out: Vec::new(),
+        run: None,
+    };
+    // A subagent's own transcript is a sidechain as a whole, and then a conversation.
+    let is_side = entries.iter().filter(|entry| is_said(entry)).all(|entry| entry.meta.sidechain.is_some());
+    for entry in entries {
+        translator.entry(entry, is_side);
+    }
+    Translated { entries: translator.out, report: translator.report }
+}
+
+struct Translator<'f> {
+    from: &'f str,
+    to: &'f str,
+    report: LossReport,
+    out: Vec<Entry>,
+    /// The message that consecutive answers are: loaders merge lines by it.
+    run: Option<String>,
+}
+
+fn is_said(entry: &Entry) -> bool {
+    entry.meta.visibility.agent
+        && !matches!(entry.kind, EntryKind::Metadata | EntryKind::CompactionBoundary | EntryKind::Unreadable)
+}
+
+impl Translator<'_> {
+    fn entry(&mut self, entry: Entry, is_side: bool) {
+        if !is_said(&entry) {
+            // Titles, settings, progress, the mark of a compaction: no part of what is sent to a model.
+            self.report.unsaid += 1;
+            return;
+        }
+        if entry.meta.sidechain.is_some() && !is_side {
+            let reason = "it belongs to a subagent, whose conversation is a chain of its own";
+            return self.report.add(&entry.id, Action::Dropped, "entry", reason);
+        }
+        if self.is_own_instruction(&entry) {
+            let reason = format!("an instruction that {} gives; {} gives its own", self.from, self.to);
+            return self.report.add(&entry.id, Action::Dropped, "entry", &reason);
+        }
+        let provider = entry.meta.model.as_deref().and_then(Provider::of_model);
+        let change = parts::Change {
+            entry: &entry.id,
+            from: self.from,
+            to: self.to,
+            is_same_provider: self.accepts(provider.or_else(|| Provider::of_runtime(self.from))),
+        };
+        let had_parts = !entry.parts.is_empty();
+        let parts = parts::translate(entry.parts, &change, &mut self.report);
+        if parts.is_empty() && had_parts {
+            return self.report.add(&entry.id, Action::Dropped, "entry", "nothing of it came across");
+        }
+        self.report.kept += 1;
+        self.push(Entry { parts, ..Entry { parts: Vec::new(), ..entry } });
+    }
+
+    /// Returns whether an entry is what the runtime itself tells the model at every start.
+    fn is_own_instruction(&self, entry: &Entry) -> bool {
+        let is_own = entry.role == Role::System || self.from == crate::codex::RUNTIME;
+        entry.kind == EntryKind::Instruction && is_own
+    }
+
+    /// Returns whether signatures and encrypted reasoning of a provider mean something to the target.
+    fn accepts(&self, provider: Option<Provider>) -> bool {
+        let target = Provider::of_runtime(self.to);
+        // A runtime that talks to any provider looks itself at what a message's model was.
+        target.is_none() || target == provider
+    }
+
+    /// Appends an entry as the child of the one before.
+    fn push(&mut self, mut entry: Entry) {
+        entry.parent = self.out.last().map(|last| last.id.clone());
+        let message_id = if entry.role == Role::Assistant {
+            let id = entry.meta.message_id.clone();
+            let id = self
+                .run
+                .get_or_insert_with(|| id.unwrap_or_else(|| format!("msg_{}", short(entry.id.as_str()))));
+            Some(id.clone())
+        } else {
+            self.run = None;
+            None
+        };
+        entry.meta = EntryMeta {
+            visibility: Visibility { agent: true, user: entry.meta.visibility.user },
+            model: entry.meta.model,
+            message_id,
+            // What another client's request cost says nothing of the next one's window.
+            usage: None,
+            stop_reason: None,
+            cwd: entry.meta.cwd,
+            git_branch: entry.meta.git_branch,
+            sidechain: None,
+        };
+        self.out.push(entry);
+    }
+}
+
+/// Returns a name made of an id, the same everywhere.
+fn short(id: &str) -> String {
+    let hash = blake3::Hash::from_bytes(blake3::derive_key("stemmata.translate.v1", id.as_bytes())).to_hex();
+    hash.split_at(24).0.to_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+//! What becomes of each part: kept, said otherwise, or dropped with a reason.
+
+use stemmata_model::{EntryId, ImageSource, Part};
+
+use super::loss::{Action, LossReport};
+use super::tools;
+
+/// Characters of another runtime's own record that are told as text.
+const TOLD_CHARS_MAX: usize = 2_000;
+
+/// What a part's translation depends on.
+pub(super) struct Change<'a> {
+    pub(super) entry: &'a EntryId,
+    pub(super) from: &'a str,
+    pub(super) to: &'a str,
+    /// Whether signatures and encrypted reasoning mean something to the target.
+    pub(super) is_same_provider: bool,
+}
+
+/// Translates the parts of one entry.
+pub(super) fn translate(parts: Vec<Part>, change: &Change<'_>, report: &mut LossReport) -> Vec<Part> {
+    parts.into_iter().filter_map(|part| one(part, change, report)).collect()
+}
+
+fn one(part: Part, change: &Change<'_>, report: &mut LossReport) -> Option<Part> {
+    match part {
+        Part::Text(_) | Part::Summary { .. } => Some(part),
+        Part::Thinking { text, signature, encrypted } => {
+            thinking((text, signature, encrypted), change, report)
+        }
+        Part::ToolCall { call_id, name, arguments } => {
+            let called = tools::translate(&name, &arguments, change.from, change.to);
+            if let Some(reason) = called.note {
+                report.add(change.entry, Action::Changed, "tool_name", &reason);
+            }
+            Some(Part::ToolCall {
+                call_id: usable_id(call_id),
+                name: called.name,
+                arguments: called.arguments,
+            })
+        }
+        Part::ToolResult { call_id, is_error, parts } => {
+            let parts = translate(parts, change, report);
+            Some(Part::ToolResult { call_id: usable_id(call_id), is_error, parts })
+        }
+        Part::Image { media_type, source } => image(media_type, source, change, report),
+        Part::File { name, media_type, data } => {
+            let is_text = media_type.as_deref().is_none_or(|kind| kind.starts_with("text/"));
+            if change.to == crate::claude_code::RUNTIME || (is_text && data.is_some()) {
+                return Some(Part::File { name, media_type, data });
+            }
+            let reason =
+                format!("{} has no place for a file of type {}", change.to, media_type.unwrap_or_default());
+            report.add(change.entry, Action::Changed, "file", &reason);
+            Some(Part::Text(format!("[file {name}]")))
+        }
+        Part::Opaque { runtime, kind, json } => opaque(runtime, kind, json, change, report),
+    }
+}
+
+/// Keeps reasoning where the target's provider made it, or where the target takes it without proof.
+fn thinking(
+    (text, signature, encrypted): (String, Option<String>, Option<String>),
+    change: &Change<'_>,
+    report: &mut LossReport,
+) -> Option<Part> {
+    let needs_proof = change.to == crate::claude_code::RUNTIME || change.to == crate::codex::RUNTIME;
+    let has_proof = change.is_same_provider && (signature.is_some() || encrypted.is_some());
+    if has_proof {
+        return Some(Part::Thinking { text, signature, encrypted });
+    }
+    let reason = if signature.is_some() || encrypted.is_some() {
+        "reasoning that is signed or encrypted by another provider"
+    } else {
+        "reasoning without a signature, which the provider would refuse"
+    };
+    if needs_proof || text.is_empty() {
+        report.add(change.entry, Action::Dropped, "thinking", reason);
+        return None;
+    }
+    if signature.is_some() || encrypted.is_some() {
+        report.add(
+            change.entry,
+            Action::Changed,
+            "thinking",
+            "its signature, which means nothing to another provider, is gone",
+        );
+    }
+    Some(Part::Thinking { text, signature: None, encrypted: None })
+}
+
+fn image(
+    media_type: String,
+    source: ImageSource,
+    change: &Change<'_>,
+    report: &mut LossReport,
+) -> Option<Part> {
+    match source {
+        ImageSource::Base64(_) | ImageSource::Url(_) => Some(Part::Image { media_type, source }),
+        ImageSource::Artifact(_) => {
+            report.add(change.entry, Action::Dropped, "image", "its bytes are not at hand");
+            None
+        }
+    }
+}
+
+/// Tells what only the other runtime understands as text.
+fn opaque(
+    runtime: String,
+    kind: String,
+    json: String,
+    change: &Change<'_>,
+    report: &mut LossReport,
+) -> Option<Part> {
+    if runtime == change.to {
+        return Some(Part::Opaque { runtime, kind, json });
+    }
+    if kind == crate::codex::OPAQUE_REPLACEMENT {
+        // The summary beside it says what can be read of it.
+        report.add(
+            change.entry,
+            Action::Dropped,
+            "opaque",
+            "messages that a compaction kept word for word are in its summary",
+        );
+        return None;
+    }
+    report.add(change.entry, Action::Changed, "opaque", &format!("`{kind}` of {runtime} is told as text"));
+    let told: String = json.chars().take(TOLD_CHARS_MAX).collect();
+    Some(Part::Text(format!("[{runtime} {kind}] {told}")))
+}
+
+/// Returns a call's id as every provider takes it.
+fn usable_id(id: String) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    if !id.is_empty() && id.len() <= 64 && id.bytes().all(is_plain) {
+        return id;
+    }
+    format!("call_{}", super::short(&id))
+}

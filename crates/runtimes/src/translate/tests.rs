@@ -1,0 +1,144 @@
+//! Laws of translation, over made-up and real conversations.
+
+use stemmata_model::{Entry, EntryKind, FormatId, Part, Role};
+
+use super::*;
+use crate::adapter::Adapter;
+use crate::claude_code::ClaudeCode;
+use crate::claude_code::samples_tests::{corpus_files, transcript};
+use crate::codex::Codex;
+use crate::codex::samples_tests::rollout;
+
+fn format(name: &str) -> FormatId {
+    FormatId::new(name).expect("a name")
+}
+
+/// Translates bytes and reads what was written.
+fn across(bytes: &[u8], from: &dyn Adapter, to: &dyn Adapter) -> (Vec<u8>, LossReport) {
+    let done = translate(from.decode(bytes).entries, &from.format(), &to.format());
+    (to.encode(&done.entries), done.report)
+}
+
+/// The texts of parts.
+fn texts(parts: &[Part]) -> impl Iterator<Item = &str> {
+    parts.iter().filter_map(|part| match part {
+        Part::Text(text) | Part::Summary { text, .. } => Some(text.as_str()),
+        _ => None,
+    })
+}
+
+/// What must survive every way: who said what, every call and every result, in order.
+fn said(bytes: &[u8], adapter: &dyn Adapter) -> Vec<(Role, String)> {
+    let mut said = Vec::new();
+    for entry in adapter.decode(bytes).entries {
+        if !entry.meta.visibility.agent || entry.role == Role::System || entry.meta.sidechain.is_some() {
+            continue;
+        }
+        for part in &entry.parts {
+            let text = match part {
+                Part::Text(text) if !text.is_empty() => text.clone(),
+                Part::Summary { text, .. } => format!("summary {text}"),
+                Part::ToolCall { call_id, name, arguments } => format!("{call_id} {name} {arguments}"),
+                Part::ToolResult { call_id, parts, .. } => {
+                    format!("{call_id} {}", texts(parts).collect::<Vec<_>>().join("\n"))
+                }
+                _ => continue,
+            };
+            said.push((entry.role, text));
+        }
+    }
+    said
+}
+
+fn fatal(bytes: &[u8], adapter: &dyn Adapter) -> Vec<String> {
+    let mut validator = adapter.validator(None);
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        validator.line(line);
+    }
+    let verdict = validator.finish();
+    assert_eq!(verdict.messages_sent, verdict.messages_present, "{:?}", verdict.findings);
+    let is_fatal = |finding: &&crate::adapter::Finding| finding.severity == crate::adapter::Severity::Fatal;
+    verdict.findings.iter().filter(is_fatal).map(|finding| finding.message.clone()).collect()
+}
+
+#[test]
+fn a_conversation_comes_back_with_every_word_call_and_result() {
+    let bytes = transcript("UATRAUTRZBCUTRA");
+    let (there, report) = across(&bytes, &ClaudeCode, &Codex::LEGACY);
+    assert_eq!(fatal(&there, &Codex::LEGACY), Vec::<String>::new());
+    assert_eq!((report.dropped, report.changed), (0, 0), "{report:?}");
+    let (back, report) = across(&there, &Codex::LEGACY, &ClaudeCode);
+    assert_eq!(said(&back, &ClaudeCode), said(&bytes, &ClaudeCode));
+    assert_eq!((report.dropped, report.changed), (0, 0), "{report:?}");
+}
+
+#[test]
+fn tools_have_their_names_where_both_know_them() {
+    let bytes = transcript("UT");
+    let (there, _) = across(&bytes, &ClaudeCode, &Codex::LEGACY);
+    let calls = said(&there, &Codex::LEGACY);
+    assert_eq!(calls[1].1, r#"toolu_1 exec_command {"cmd":"ls"}"#);
+    let renamed =
+        tools::translate("Edit", r#"{ "new_string":"b", "file_path" : "x","n":1.50}"#, "claude-code", "pi");
+    assert_eq!(
+        (renamed.name.as_str(), renamed.arguments.as_str()),
+        ("edit", r#"{ "newText":"b", "path" : "x","n":1.50}"#)
+    );
+    let kept = tools::translate("TodoWrite", "[]", "claude-code", "codex");
+    assert_eq!((kept.name.as_str(), kept.arguments.as_str(), kept.note.is_some()), ("TodoWrite", "[]", true));
+    assert_eq!(tools::translate("do it: now", "", "x", "y").name, "do_it__now");
+}
+
+#[test]
+fn what_only_one_provider_can_read_is_dropped_for_another_and_said() {
+    let bytes = rollout("HtUKWA", false);
+    let (there, report) = across(&bytes, &Codex::LEGACY, &ClaudeCode);
+    let losses: Vec<_> = report.losses.iter().map(|loss| (loss.action, loss.part)).collect();
+    assert_eq!(
+        losses,
+        [(Action::Dropped, "thinking"), (Action::Dropped, "entry"), (Action::Changed, "opaque")]
+    );
+    assert_eq!((report.kept, report.dropped, report.changed, report.unsaid), (3, 1, 1, 2));
+    assert!(!String::from_utf8(there).expect("text").contains("gAAAA"));
+    // The same provider gets it verbatim.
+    let (same, report) = across(&bytes, &Codex::LEGACY, &Codex::PAGINATED);
+    assert!(String::from_utf8(same).expect("text").contains("\"encrypted_content\":\"gAAAA\""));
+    assert_eq!(report.losses, []);
+}
+
+#[test]
+fn answers_that_follow_each_other_are_one_message() {
+    let (there, _) = across(&rollout("HtUAFRA", false), &Codex::LEGACY, &ClaudeCode);
+    let entries: Vec<Entry> = ClaudeCode.decode(&there).entries;
+    let ids: Vec<_> = entries.iter().map(|entry| entry.meta.message_id.as_deref().unwrap_or("-")).collect();
+    assert_eq!(ids.len(), 5);
+    assert!(ids[1] == ids[2] && ids[1] != ids[4] && ids[0] == "-" && ids[3] == "-", "{ids:?}");
+    assert!(entries.iter().all(|entry| entry.kind != EntryKind::Instruction));
+}
+
+#[test]
+fn formats_name_their_runtimes() {
+    for (name, runtime) in [
+        ("codex-v1", "codex"),
+        ("codex-legacy-v1", "codex"),
+        ("pi-v3", "pi"),
+        ("claude-code-v1", "claude-code"),
+    ] {
+        assert_eq!(runtime_of(&format(name)), runtime);
+    }
+}
+
+#[test]
+fn real_conversations_come_back_with_every_word_call_and_result() {
+    let mut claimed = 0;
+    for (name, bytes) in corpus_files() {
+        let (there, report) = across(&bytes, &ClaudeCode, &Codex::LEGACY);
+        assert_eq!(fatal(&there, &Codex::LEGACY), Vec::<String>::new(), "{name}");
+        let (back, _) = across(&there, &Codex::LEGACY, &ClaudeCode);
+        assert_eq!(fatal(&back, &ClaudeCode), Vec::<String>::new(), "{name}");
+        let (was, is) = (said(&there, &Codex::LEGACY), said(&back, &ClaudeCode));
+        assert_eq!(was.len(), is.len(), "{name}");
+        claimed += report.kept;
+    }
+    println!("{claimed} entries went there and back");
+}
