@@ -39,6 +39,10 @@ pub(crate) const VARIABLES: &[Variable] = &[
         about: "Where Claude Code keeps its sessions; `import` reads there, `resume` and `fork` write there. \
                 Default: `~/.claude`.",
     },
+    Variable {
+        name: "CODEX_HOME",
+        about: "Where Codex keeps its sessions, as `CLAUDE_CONFIG_DIR` for Claude Code. Default: `~/.codex`.",
+    },
     Variable { name: "NO_COLOR", about: "Set to anything: no colour, as `--color never`." },
     Variable { name: "PATH", about: "Where `resume` looks for the client's program." },
     Variable {

@@ -6,7 +6,7 @@ use std::cell::OnceCell;
 use std::path::Path;
 use std::sync::Arc;
 
-use stemmata_engine::{Clock, Engine, HomeHints, Identity, RandomIds, SystemClock};
+use stemmata_engine::{Clock, Engine, HomeHints, Identity, RUNTIMES, RandomIds, SystemClock};
 use stemmata_model::{CommitId, Principal, Timestamp};
 use stemmata_store::maintain::surroundings;
 use stemmata_store::{Session, SqliteOptions, SqliteStore};
@@ -133,10 +133,11 @@ impl App {
     pub(crate) fn homes(&self) -> HomeHints {
         HomeHints {
             home: self.environment.home(),
-            claude_config_dir: self
-                .environment
-                .path("CLAUDE_CONFIG_DIR")
-                .map(|path| self.environment.absolute(&path)),
+            overrides: RUNTIMES
+                .iter()
+                .filter_map(|place| Some((place.runtime, self.environment.path(place.variable)?)))
+                .map(|(runtime, path)| (runtime, self.environment.absolute(&path)))
+                .collect(),
         }
     }
 

@@ -108,5 +108,5 @@ pub(crate) fn known_formats() -> String {
 
 /// Returns the runtime of a format: `claude-code` of `claude-code-v1`.
 pub(crate) fn runtime_of(format: &FormatId) -> &str {
-    format.as_str().rsplit_once("-v").map_or(format.as_str(), |(runtime, _)| runtime)
+    stemmata_runtimes::translate::runtime_of(format)
 }

@@ -17,7 +17,7 @@ pub use bundle::{
     BundleImported, BundleLimits, BundleSelection, BundleSource, BundleSummary, HAVE_COMMITS_MAX, parse_have,
     render_have,
 };
-pub use capture::homes::{FILES_MAX, HomeHints, RuntimeHome};
+pub use capture::homes::{FILES_MAX, HomeHints, RUNTIMES, RuntimeHome, RuntimePlace};
 pub use capture::import::{ImportFailure, ImportProgress, ImportReport, ImportedSession};
 pub use capture::lines::LINE_BYTES_MAX;
 pub use capture::policy::{CapturePolicy, HeldBack, Pause, RULE_BYTES_MAX, RULES_MAX};
@@ -27,6 +27,7 @@ pub use engine::{Engine, Identity};
 pub use error::{Candidate, EngineError, ErrorKind, Result};
 pub use ports::{Clock, NewIds, RandomIds, SystemClock};
 pub use retention::{RetentionRules, SessionAge, retired};
+pub use stemmata_runtimes::translate::{LossReport, runtime_of};
 pub use verbs::annotate::Update;
 pub use verbs::checkpoint::{CheckpointContent, CheckpointRequest, Checkpointed};
 pub use verbs::collect::{CollectOptions, CollectReport, RetiredSession};

@@ -21,4 +21,5 @@ pub(crate) mod repair;
 pub(crate) mod show;
 pub(crate) mod snapshot;
 pub(crate) mod summary;
+pub(crate) mod translate;
 pub(crate) mod tree;

@@ -314,6 +314,12 @@ pub trait Adapter: Send + Sync {
     /// Looks at the first bytes of a file (at most [`DETECT_BYTES_MAX`]) and says whether they are its own.
     fn detect(&self, head: &[u8]) -> Option<Detection>;
 
+    /// Returns the session that a file's name says, where the runtime names files so; `stem` is the name without its
+    /// ending.
+    fn session_of_name<'n>(&self, stem: &'n str) -> Option<&'n str> {
+        is_uuid_shaped(stem).then_some(stem)
+    }
+
     /// Starts reading a transcript from its beginning, or from a closed boundary with the state left there.
     /// A state that cannot be read is treated as none.
     fn splitter(&self, granularity: Granularity, state: Option<&[u8]>) -> Box<dyn Splitter>;
@@ -355,6 +361,11 @@ pub trait Adapter: Send + Sync {
 
     /// Starts checking a transcript for a version of the client (newest known where none is given).
     fn validator(&self, client_version: Option<&str>) -> Box<dyn Validator>;
+}
+
+/// Returns whether a text is 36 characters with hyphens where a uuid has them.
+pub(crate) fn is_uuid_shaped(text: &str) -> bool {
+    text.len() == 36 && text.split('-').map(str::len).eq([8, 4, 4, 4, 12])
 }
 
 /// Bytes at the start of a file that `detect` is given at most: enough for the first records of every format.

@@ -6,7 +6,8 @@ use stemmata_model::FormatId;
 
 use crate::adapter::{Adapter, Detection};
 use crate::claude_code::ClaudeCode;
-use crate::codex::Codex;
+use crate::codex::{self, Codex};
+use crate::translate::runtime_of;
 
 /// Returns all adapters, in the order in which they are asked.
 pub fn adapters() -> &'static [&'static dyn Adapter] {
@@ -16,6 +17,17 @@ pub fn adapters() -> &'static [&'static dyn Adapter] {
 /// Returns the adapter of a format.
 pub fn by_format(format: &FormatId) -> Option<&'static dyn Adapter> {
     adapters().iter().copied().find(|adapter| adapter.format() == *format)
+}
+
+/// Returns the adapter in which sessions for a runtime are written: of several formats, the one that its loader takes
+/// most readily.
+pub fn by_runtime(runtime: &str) -> Option<&'static dyn Adapter> {
+    let mut all = adapters().iter().copied();
+    match runtime {
+        // Without numbers: the simplest form that every version of the loader accepts.
+        codex::RUNTIME => Some(&Codex::LEGACY),
+        _ => all.find(|adapter| runtime_of(&adapter.format()) == runtime),
+    }
 }
 
 /// Returns the adapter that is surest that these first bytes of a file are its own; of several equally sure

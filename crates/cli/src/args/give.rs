@@ -69,6 +69,11 @@ pub(crate) struct Placement {
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
 
+    /// The runtime that goes on with it (`claude-code`, `codex`); none: the one it comes from. Another one gets a
+    /// translation, and what was lost is told
+    #[arg(long = "in", value_name = "RUNTIME")]
+    pub(crate) runtime: Option<String>,
+
     /// The client's version; none: the newest that was seen on this machine
     #[arg(long, value_name = "VERSION")]
     pub(crate) client_version: Option<String>,

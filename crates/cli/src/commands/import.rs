@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use stemmata_engine::{
     CaptureOptions, Engine, EngineError, ErrorKind, FileState, HeldBack, ImportProgress, ImportReport,
+    RUNTIMES,
 };
 use stemmata_model::Timestamp;
 
@@ -122,11 +123,17 @@ fn nothing_found(app: &App) -> Result<Exit, CliError> {
         app.console.json(&wire(&ImportReport::default(), 0))?;
         return Ok(Exit::Done);
     }
-    let place = app.homes().claude().map(|path| app.environment.shown(&path.join("projects")));
-    app.console.say(&format!(
-        "No Claude Code sessions on this machine yet (looked in {}).",
-        place.as_deref().unwrap_or("no home directory")
-    ));
+    let homes = app.homes();
+    let looked: Vec<String> = RUNTIMES
+        .iter()
+        .filter_map(|place| Some((place, homes.config_dir(place)?)))
+        .map(|(place, path)| {
+            let folder = place.transcripts.first().map_or(path.clone(), |folder| path.join(folder));
+            format!("{}: {}", place.shown, app.environment.shown(&folder))
+        })
+        .collect();
+    let looked = if looked.is_empty() { "no home directory".to_owned() } else { looked.join(", ") };
+    app.console.say(&format!("No sessions on this machine yet (looked in {looked})."));
     app.console.say(&format!(
         "{}: `stemma import examples/` reads the small sessions that come with the source, and `stemma import PATH` \
          any transcript or folder",

@@ -4,6 +4,7 @@ use stemmata_engine::Materialized;
 use stemmata_model::CommitId;
 
 use crate::args::give::Materialize;
+use crate::commands::place::say_losses;
 use crate::commands::stop;
 use crate::errors::{CliError, Exit};
 use crate::output::file::Target;
@@ -22,6 +23,9 @@ pub(crate) fn run(app: &App, args: &Materialize) -> Result<Exit, CliError> {
     let target = Target::of(&args.out);
     let made = target.write(|out| Ok(engine.materialize(ctx, args.format.as_ref(), stop, out)?))?;
     app.console.notes(&made.notes);
+    if let Some(losses) = made.losses.as_ref().filter(|_| !app.console.json) {
+        say_losses(app, losses);
+    }
     let result = wire(ctx, &args.stop, &made, &target);
     match target {
         Target::Standard => {}
@@ -65,6 +69,7 @@ pub(crate) fn wire(
         abandoned_entries: made.abandoned_entries,
         skipped_compactions: made.skipped_compactions,
         reparented: reparented.collect(),
+        losses: made.losses.as_ref().map(v1::Losses::of),
         notes: v1::Note::all(&made.notes),
         path: match target {
             Target::Standard => None,

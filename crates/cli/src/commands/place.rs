@@ -2,27 +2,42 @@
 //!
 //! How a context is placed, and whether the client will take it, is the engine's.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use stemmata_engine::{PlaceOptions, Placed};
+use stemmata_engine::{LossReport, PlaceOptions, Placed, RUNTIMES, runtime_of};
 use stemmata_model::CommitId;
-use stemmata_store::SessionFilter;
+use stemmata_store::{Session, SessionFilter};
 
 use crate::args::give::Placement;
 use crate::commands::{list, stop};
 use crate::errors::CliError;
+use crate::output::size::many;
 use crate::output::v1;
 use crate::wiring::App;
 
 /// Sessions that are looked at to find the newest version of the client.
 const VERSION_ROWS_MAX: usize = 50;
 
+/// Reasons of losses that are told to a person; `--json` has them all.
+const LOSS_REASONS_MAX: usize = 8;
+
 /// Places a commit as a new session.
 pub(crate) fn place(app: &App, ctx: CommitId, args: &Placement) -> Result<Placed, CliError> {
+    let engine = app.engine()?;
+    let runtime = match &args.runtime {
+        Some(runtime) => runtime.clone(),
+        None => engine.runtime_of_commit(ctx)?,
+    };
+    let place = RUNTIMES.iter().find(|place| place.runtime == runtime).ok_or_else(|| {
+        let known: Vec<&str> = RUNTIMES.iter().map(|place| place.runtime).collect();
+        let known = known.join(", ");
+        CliError::Usage(format!("`{runtime}` is no runtime whose sessions can be placed; these are: {known}"))
+    })?;
     let config_dir = app
         .homes()
-        .claude()
-        .ok_or(CliError::NoHome { what: "the client's sessions", variable: "CLAUDE_CONFIG_DIR" })?;
+        .config_dir(place)
+        .ok_or(CliError::NoHome { what: "the client's sessions", variable: place.variable })?;
     let cwd = match &args.cwd {
         Some(cwd) => app.environment.absolute(cwd),
         None => app.environment.current_dir.clone(),
@@ -32,25 +47,32 @@ pub(crate) fn place(app: &App, ctx: CommitId, args: &Placement) -> Result<Placed
     }
     let client_version = match &args.client_version {
         Some(version) => Some(version.clone()),
-        None => newest_version(app)?,
+        None => newest_version(app, &runtime)?,
     };
     let options = PlaceOptions {
+        runtime: Some(runtime),
         config_dir,
         cwd,
         stop: stop(app, &args.stop)?,
         at_entry: args.at.clone(),
         client_version,
     };
-    Ok(app.engine()?.place(ctx, &options)?)
+    let placed = engine.place(ctx, &options)?;
+    if let Some(losses) = &placed.losses {
+        say_losses(app, losses);
+    }
+    Ok(placed)
 }
 
 /// Returns the version of the client that wrote the newest session of this machine: most likely the one that
 /// will read what is placed.
-fn newest_version(app: &App) -> Result<Option<String>, CliError> {
+fn newest_version(app: &App, runtime: &str) -> Result<Option<String>, CliError> {
     let machine = &app.engine()?.identity().machine;
     let filter = SessionFilter { main_only: true, ..SessionFilter::default() };
     let newest = list::sessions(app, &filter, VERSION_ROWS_MAX, &|_| true)?;
-    let mut versions = newest.into_iter().filter(|session| &session.key.machine == machine);
+    let is_its =
+        |session: &Session| &session.key.machine == machine && runtime_of(&session.format) == runtime;
+    let mut versions = newest.into_iter().filter(is_its);
     Ok(versions.find_map(|session| session.version))
 }
 
@@ -66,6 +88,7 @@ pub(crate) fn wire(placed: &Placed) -> v1::Placed {
         resume_command: placed.resume_command.clone(),
         cwd: placed.cwd.to_string_lossy().into_owned(),
         prompt: placed.prompt.clone(),
+        losses: placed.losses.as_ref().map(v1::Losses::of),
         notes: v1::Note::all(&placed.notes),
     }
 }
@@ -92,6 +115,27 @@ fn quoted(word: &str) -> String {
         word.to_owned()
     } else {
         format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+/// Says what a translation kept, and what it did not.
+pub(crate) fn say_losses(app: &App, losses: &LossReport) {
+    let mut told =
+        format!("Translated from {} to {}: {} kept", losses.from, losses.to, many(losses.kept, "entry"));
+    for (count, what) in [(losses.changed, "of them changed"), (losses.dropped, "dropped")] {
+        if count > 0 {
+            told.push_str(&format!(", {count} {what}"));
+        }
+    }
+    app.console.say(&told);
+    let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
+    for loss in &losses.losses {
+        *reasons.entry(loss.reason.as_str()).or_default() += 1;
+    }
+    let mut reasons: Vec<(&str, u64)> = reasons.into_iter().collect();
+    reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    for (reason, count) in reasons.into_iter().take(LOSS_REASONS_MAX) {
+        app.console.say(&format!("  {count} × {reason}"));
     }
 }
 

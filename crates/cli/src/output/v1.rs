@@ -15,8 +15,8 @@ pub(crate) use commit::{
     Audit, Children, Commit, CommitPage, Entry, Link, Resolved, Show, Sighting, Source, Summary,
 };
 pub(crate) use context::{
-    Changed, Checkpointed, Compacted, Diff, LostEntry, Materialized, Named, Native, Placed, Reparented,
-    Uncompacted,
+    Changed, Checkpointed, Compacted, Diff, Losses, LostEntry, Materialized, Named, Native, Placed,
+    Reparented, Uncompacted,
 };
 pub(crate) use import::{Failure, HeldBack, Import, Imported, Note, Totals};
 pub(crate) use keep::{

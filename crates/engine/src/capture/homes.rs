@@ -29,24 +29,65 @@ pub struct RuntimeHome {
 pub struct HomeHints {
     /// The user's home directory.
     pub home: Option<PathBuf>,
-    /// `CLAUDE_CONFIG_DIR`.
-    pub claude_config_dir: Option<PathBuf>,
+    /// Directories that the environment gives instead of a runtime's own place in the home directory.
+    pub overrides: Vec<(&'static str, PathBuf)>,
 }
 
+/// Where a runtime keeps its sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RuntimePlace {
+    /// The runtime.
+    pub runtime: &'static str,
+    /// The runtime's name as its makers write it.
+    pub shown: &'static str,
+    /// The variable that moves its configuration directory.
+    pub variable: &'static str,
+    /// Its configuration directory below the user's home.
+    pub below_home: &'static str,
+    /// Folders below its configuration directory that hold transcripts.
+    pub transcripts: &'static [&'static str],
+}
+
+/// The runtimes whose homes are looked for.
+pub const RUNTIMES: &[RuntimePlace] = &[
+    RuntimePlace {
+        runtime: "claude-code",
+        shown: "Claude Code",
+        variable: "CLAUDE_CONFIG_DIR",
+        below_home: ".claude",
+        transcripts: &["projects"],
+    },
+    RuntimePlace {
+        runtime: "codex",
+        shown: "Codex",
+        variable: "CODEX_HOME",
+        below_home: ".codex",
+        transcripts: &["sessions", "archived_sessions"],
+    },
+];
+
 impl HomeHints {
-    /// Returns Claude Code's configuration directory, whether it exists or not.
-    pub fn claude(&self) -> Option<PathBuf> {
-        self.claude_config_dir.clone().or_else(|| self.home.as_ref().map(|home| home.join(".claude")))
+    /// Returns a runtime's configuration directory, whether it exists or not.
+    pub fn config_dir(&self, place: &RuntimePlace) -> Option<PathBuf> {
+        let given = self.overrides.iter().find(|(runtime, _)| *runtime == place.runtime);
+        let below_home = || self.home.as_ref().map(|home| home.join(place.below_home));
+        given.map(|(_, path)| path.clone()).or_else(below_home)
     }
 
-    /// Returns the homes that exist.
+    /// Returns the homes that exist; a runtime with several folders of transcripts has one for each.
     pub fn existing(&self) -> Vec<RuntimeHome> {
-        let claude = self.claude().map(|config_dir| RuntimeHome {
-            runtime: "claude-code",
-            transcripts: config_dir.join("projects"),
-            config_dir,
-        });
-        claude.into_iter().filter(|home| home.transcripts.is_dir()).collect()
+        let mut homes = Vec::new();
+        for place in RUNTIMES {
+            let Some(config_dir) = self.config_dir(place) else { continue };
+            for folder in place.transcripts {
+                let transcripts = config_dir.join(folder);
+                if transcripts.is_dir() {
+                    let config_dir = config_dir.clone();
+                    homes.push(RuntimeHome { runtime: place.runtime, config_dir, transcripts });
+                }
+            }
+        }
+        homes
     }
 }
 

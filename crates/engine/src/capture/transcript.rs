@@ -452,9 +452,8 @@ fn unchanged(session: &Session, cursor: &Cursor, stamp: FileStamp) -> Captured {
 /// Names a session: clients go by the file's name where it is shaped like an id, else the records tell.
 fn session_name(file: OpenFile<'_>, adapter: &'static dyn Adapter) -> Result<SessionId> {
     let stem = file.path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    let is_id = stem.len() == 36 && stem.split('-').map(str::len).eq([8, 4, 4, 4, 12]);
-    if is_id || stem.starts_with("agent-") {
-        return Ok(SessionId::new(stem)?);
+    if let Some(session) = adapter.session_of_name(&stem) {
+        return Ok(SessionId::new(session)?);
     }
     let mut splitter = adapter.splitter(Granularity::Turn, None);
     for line in head(file)?.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")) {

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use stemmata_model::{Bytes, Closure, CommitId, Counts, EntryId, FormatId, Note, NoteCode};
 use stemmata_runtimes::adapter::{Adapter, ContextPlan, Piece, PlanStop};
+use stemmata_runtimes::translate::LossReport;
 
 use crate::capture::ingest::source_error;
 use crate::chain::segments::ChainSegments;
@@ -28,6 +29,10 @@ pub enum Stop {
 pub enum Tier {
     /// The stored format is the one that was asked for.
     Native,
+    /// Another version of the same runtime's format.
+    Upgraded,
+    /// Another runtime's format, with its structure.
+    Transcoded,
 }
 
 impl Tier {
@@ -35,6 +40,8 @@ impl Tier {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Native => "native",
+            Self::Upgraded => "upgraded",
+            Self::Transcoded => "transcoded",
         }
     }
 }
@@ -58,6 +65,8 @@ pub struct Materialized {
     pub skipped_compactions: u64,
     /// Entries that got another parent: (entry, new parent).
     pub reparented: Vec<(EntryId, Option<EntryId>)>,
+    /// What a translation changed and dropped; none where nothing was translated.
+    pub losses: Option<LossReport>,
     /// What the user should know.
     pub notes: Vec<Note>,
 }
@@ -86,9 +95,21 @@ impl Engine {
         let Some(ctx) = ctx else {
             return Ok(Self::empty(format));
         };
-        let mut context = self.plan_context(ctx, format, stop)?;
+        if let Some(target) = self.other_format(ctx, format)? {
+            let translated = self.translate(ctx, target, stop)?;
+            out.write_all(&translated.bytes).map_err(write_failed)?;
+            return Ok(translated.made);
+        }
+        let mut context = self.plan_context(ctx, stop)?;
         let (bytes, counts) = context.write(&mut |piece: &[u8]| out.write_all(piece))?;
         Ok(context.finish(bytes, counts))
+    }
+
+    /// Returns the adapter of the format that was asked for, where it is not the one that is stored.
+    fn other_format(&self, ctx: CommitId, format: Option<&FormatId>) -> Result<Option<&'static dyn Adapter>> {
+        let Some(wanted) = format else { return Ok(None) };
+        let commit = self.store.commit(ctx)?.ok_or(stemmata_store::StoreError::CommitMissing(ctx))?;
+        if commit.core.format == *wanted { Ok(None) } else { Self::adapter(wanted, "written").map(Some) }
     }
 
     fn empty(format: Option<&FormatId>) -> Materialized {
@@ -102,29 +123,18 @@ impl Engine {
             abandoned_entries: 0,
             skipped_compactions: 0,
             reparented: Vec::new(),
+            losses: None,
             notes: Vec::new(),
         }
     }
 
     /// Plans a context.
-    pub(crate) fn plan_context(
-        &self,
-        ctx: CommitId,
-        format: Option<&FormatId>,
-        stop: Stop,
-    ) -> Result<PlannedContext<'_>> {
+    pub(crate) fn plan_context(&self, ctx: CommitId, stop: Stop) -> Result<PlannedContext<'_>> {
         let commit = self.store.commit(ctx)?.ok_or(stemmata_store::StoreError::CommitMissing(ctx))?;
         if commit.closure == Closure::Forgotten {
             return Err(stemmata_store::StoreError::Forgotten(ctx).into());
         }
         let adapter = Self::adapter(&commit.core.format, "read")?;
-        if let Some(wanted) = format.filter(|wanted| **wanted != commit.core.format) {
-            return Err(EngineError::Format {
-                format: wanted.clone(),
-                operation: "written from this chain",
-                known: format!("`{}`", commit.core.format),
-            });
-        }
         let (plan_stop, marked) = match stop {
             Stop::Compaction => (PlanStop::Compaction, None),
             Stop::Root => (PlanStop::Root, None),
@@ -216,6 +226,7 @@ impl PlannedContext<'_> {
             abandoned_entries: self.plan.abandoned_entries,
             skipped_compactions: self.plan.skipped_compactions,
             reparented: self.plan.reparented,
+            losses: None,
             notes,
         }
     }

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 
 use stemmata_model::{CommitId, FormatId, Granularity, Note, SessionId};
 use stemmata_runtimes::adapter::{
-    ClientPlace, Finding, PlaceRequest, Placer, Severity, Validation, Validator,
+    Adapter, ClientPlace, Finding, PlaceRequest, Placer, Severity, Validation, Validator,
 };
+use stemmata_runtimes::registry;
+use stemmata_runtimes::translate::LossReport;
 use stemmata_store::{Placement, Session, SessionKey, SessionOrigin, Write};
 
 use crate::capture::cursor::{Cursor, FileStamp, windows};
@@ -28,7 +30,9 @@ const ORIGIN_BYTES_MAX: u64 = 8 * 1024 * 1024;
 /// Where and how to place a context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlaceOptions {
-    /// The client's configuration directory.
+    /// The runtime that will go on with it; none: the one whose format the commit has.
+    pub runtime: Option<String>,
+    /// That client's configuration directory.
     pub config_dir: PathBuf,
     /// The directory that the agent will work in, absolute.
     pub cwd: PathBuf,
@@ -61,6 +65,8 @@ pub struct Placed {
     pub cwd: PathBuf,
     /// The text of the user entry that was cut off, to edit and send again.
     pub prompt: Option<String>,
+    /// What a translation changed and dropped; none where nothing was translated.
+    pub losses: Option<LossReport>,
     /// What the user should know.
     pub notes: Vec<Note>,
 }
@@ -82,10 +88,20 @@ impl Engine {
     /// # Errors
     /// `Refused` with reasons when the loader would not take it whole; `Io`; store errors.
     pub fn place(&self, ctx: CommitId, options: &PlaceOptions) -> Result<Placed> {
-        let head = self.head(ctx, options.at_entry.as_deref())?;
-        let commit =
+        let mut head = self.head(ctx, options.at_entry.as_deref())?;
+        let mut commit =
             self.store.commit(head.ctx)?.ok_or(stemmata_store::StoreError::CommitMissing(head.ctx))?;
-        let context = self.plan_context(head.ctx, None, options.stop)?;
+        let mut losses = None;
+        let mut stop = options.stop;
+        if let Some(target) = target_of(options.runtime.as_deref(), &commit.core.format)? {
+            let (snapshot, made) = self.translated_snapshot(head.ctx, target, stop)?;
+            commit =
+                self.store.commit(snapshot)?.ok_or(stemmata_store::StoreError::CommitMissing(snapshot))?;
+            losses = made.losses;
+            head.ctx = snapshot;
+            stop = Stop::Compaction;
+        }
+        let context = self.plan_context(head.ctx, stop)?;
         let cwd = options.cwd.to_str().ok_or_else(|| EngineError::Refused {
             what: "placing the session",
             reasons: vec![format!("{} is no text that a transcript can name", options.cwd.display())],
@@ -112,10 +128,20 @@ impl Engine {
             resume_command: place.resume_command,
             cwd: options.cwd.clone(),
             prompt: head.prompt,
+            losses,
             notes: written.notes.clone(),
         };
         self.persist(written, &placed, &commit)?;
         Ok(placed)
+    }
+
+    /// Returns the runtime that wrote a commit.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn runtime_of_commit(&self, ctx: CommitId) -> Result<String> {
+        let commit = self.store.commit(ctx)?.ok_or(stemmata_store::StoreError::CommitMissing(ctx))?;
+        Ok(runtime_of(&commit.core.format).to_owned())
     }
 
     /// Returns where the session of a commit began to work, so that paths can be mapped: where it works last may be
@@ -370,6 +396,24 @@ fn lines(mut rest: &[u8]) -> impl Iterator<Item = &[u8]> {
         let (line, after) = rest.split_at_checked(end).filter(|(line, _)| !line.is_empty())?;
         rest = after;
         Some(line)
+    })
+}
+
+/// Returns the adapter to translate into, where another runtime is to go on than the one that wrote a format.
+fn target_of(runtime: Option<&str>, format: &FormatId) -> Result<Option<&'static dyn Adapter>> {
+    let Some(runtime) = runtime.filter(|runtime| *runtime != runtime_of(format)) else { return Ok(None) };
+    let target = registry::by_runtime(runtime);
+    let known = || {
+        let names: std::collections::BTreeSet<String> =
+            registry::adapters().iter().map(|adapter| runtime_of(&adapter.format()).to_owned()).collect();
+        names.into_iter().collect::<Vec<_>>().join(", ")
+    };
+    target.map(Some).ok_or_else(|| EngineError::Refused {
+        what: "placing the session",
+        reasons: vec![format!(
+            "`{runtime}` is no runtime that sessions can be written for; these are: {}",
+            known()
+        )],
     })
 }
 

@@ -1,6 +1,6 @@
 //! `snapshot`: a full context as one commit: an operator's optimization point on a deep chain.
 
-use stemmata_model::{Closure, CommitCore, CommitId, CommitType, artifact_id};
+use stemmata_model::{Closure, CommitCore, CommitId, CommitType, Counts, RulesHash, artifact_id};
 use stemmata_store::{ContentPart, NewCommit, NewContent, PART_BYTES_MAX, StoreError, Write};
 
 use crate::engine::Engine;
@@ -17,25 +17,30 @@ impl Engine {
         let commit = self.store.commit(ctx)?.ok_or(StoreError::CommitMissing(ctx))?;
         let mut bytes = Vec::new();
         let made = self.materialize(Some(ctx), None, stop, &mut bytes)?;
-        let artifact = artifact_id(&bytes);
         let core = CommitCore {
             parent: Some(ctx),
             commit_type: CommitType::Snapshot { restated_entries: made.counts.entries },
-            artifact,
+            artifact: artifact_id(&bytes),
             native: None,
             format: commit.core.format,
             template: commit.core.template,
             created_at: commit.core.created_at,
         };
+        self.put_snapshot(core, (commit.rules, made.counts), &bytes)
+    }
+
+    /// Stores a snapshot commit with its content.
+    pub(crate) fn put_snapshot(
+        &self,
+        core: CommitCore,
+        (rules, counts): (RulesHash, Counts),
+        bytes: &[u8],
+    ) -> Result<CommitId> {
         let id = core.id();
-        let mut batch = contents(artifact, &bytes);
-        batch.push(Write::Commit(NewCommit {
-            core,
-            rules: commit.rules,
-            closure: Closure::Closed,
-            counts: made.counts,
-        }));
-        batch.push(self.own_sighting(id, ctx)?);
+        let own = core.parent.unwrap_or(id);
+        let mut batch = contents(core.artifact, bytes);
+        batch.push(Write::Commit(NewCommit { core, rules, closure: Closure::Closed, counts }));
+        batch.push(self.own_sighting(id, own)?);
         self.store.commit_batch(batch)?;
         Ok(id)
     }

@@ -31,7 +31,7 @@ use stemmata_model::{Entry, FormatId, Granularity, Timestamp};
 
 use crate::adapter::{
     Adapter, ClientPlace, CompactionPlan, ContextPlan, Decoded, Detection, IdKind, PlaceRequest, Placer,
-    PlanStop, Segments, SourceError, Splitter, Validator,
+    PlanStop, Segments, SourceError, Splitter, Validator, is_uuid_shaped,
 };
 
 pub use decode::{OPAQUE_UNREADABLE, RUNTIME};
@@ -52,6 +52,10 @@ impl Adapter for ClaudeCode {
 
     fn detect(&self, head: &[u8]) -> Option<Detection> {
         detect::detect(head, self.format())
+    }
+
+    fn session_of_name<'n>(&self, stem: &'n str) -> Option<&'n str> {
+        (is_uuid_shaped(stem) || stem.starts_with("agent-")).then_some(stem)
     }
 
     fn splitter(&self, granularity: Granularity, state: Option<&[u8]>) -> Box<dyn Splitter> {

@@ -20,7 +20,7 @@ use stemmata_model::{Entry, FormatId, Granularity, Timestamp};
 
 use crate::adapter::{
     Adapter, ClientPlace, CompactionPlan, ContextPlan, Decoded, Detection, IdKind, PlaceRequest, Placer,
-    PlanStop, Segments, SourceError, Splitter, Validator,
+    PlanStop, Segments, SourceError, Splitter, Validator, is_uuid_shaped,
 };
 use crate::lines::{Dialect, decode, linear, split};
 
@@ -63,6 +63,13 @@ impl Adapter for Codex {
 
     fn detect(&self, head: &[u8]) -> Option<Detection> {
         detect::detect(head, self.is_paginated, self.format())
+    }
+
+    fn session_of_name<'n>(&self, stem: &'n str) -> Option<&'n str> {
+        // `rollout-<time>-<thread>`, and `.jsonl` is still there where the file is compressed.
+        let stem = stem.strip_suffix(".jsonl").unwrap_or(stem);
+        let start = stem.len().checked_sub(36)?;
+        stem.get(start..).filter(|id| is_uuid_shaped(id))
     }
 
     fn splitter(&self, granularity: Granularity, state: Option<&[u8]>) -> Box<dyn Splitter> {

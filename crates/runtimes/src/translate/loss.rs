@@ -16,6 +16,16 @@ pub enum Action {
     Dropped,
 }
 
+impl Action {
+    /// Returns the name used in JSON output.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Changed => "changed",
+            Self::Dropped => "dropped",
+        }
+    }
+}
+
 /// One thing that did not come across as it was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Loss {

@@ -41,10 +41,44 @@ wire! {
         skipped_compactions: u64,
         /// Entries that got another parent.
         reparented: Vec<Reparented>,
+        /// What a translation changed and dropped; absent where nothing was translated.
+        losses: Option<Losses>,
         /// What degraded the result.
         notes: Vec<Note>,
         /// The file; absent where it went to standard output.
         path: Option<String>,
+    }
+
+    /// What a translation did not keep as it was.
+    struct Losses {
+        /// The format that was read.
+        from: String,
+        /// The format that was written.
+        to: String,
+        /// Entries of the conversation that are in the result.
+        kept: u64,
+        /// Entries of them in which something changed or is missing.
+        changed: u64,
+        /// Entries of the conversation that are not in the result.
+        dropped: u64,
+        /// Records that no model sees, which do not come across.
+        unsaid: u64,
+        /// The losses, in the order of the entries.
+        losses: Vec<Loss>,
+        /// Losses that are not listed, because there are too many.
+        unlisted: u64,
+    }
+
+    /// One thing that did not come across as it was.
+    struct Loss {
+        /// The entry it was part of.
+        entry: String,
+        /// `changed` or `dropped`.
+        action: String,
+        /// `entry`, `thinking`, `tool_name`, `image`, `file` or `opaque`.
+        part: String,
+        /// Why.
+        reason: String,
     }
 
     /// An entry whose parent is not part of a context.
@@ -75,6 +109,8 @@ wire! {
         cwd: String,
         /// The text of the user's entry that was cut off, to edit and send again.
         prompt: Option<String>,
+        /// What a translation changed and dropped; absent where nothing was translated.
+        losses: Option<Losses>,
         /// What degraded the result.
         notes: Vec<Note>,
     }
@@ -165,5 +201,27 @@ wire! {
         notes: Vec<String>,
         /// Whether it is protected.
         pinned: bool,
+    }
+}
+
+impl Losses {
+    /// Returns the wire form.
+    pub(crate) fn of(report: &stemmata_engine::LossReport) -> Self {
+        let losses = report.losses.iter().map(|loss| Loss {
+            entry: loss.entry.clone(),
+            action: loss.action.as_str().to_owned(),
+            part: loss.part.to_owned(),
+            reason: loss.reason.clone(),
+        });
+        Self {
+            from: report.from.clone(),
+            to: report.to.clone(),
+            kept: report.kept,
+            changed: report.changed,
+            dropped: report.dropped,
+            unsaid: report.unsaid,
+            losses: losses.collect(),
+            unlisted: report.unlisted,
+        }
     }
 }
