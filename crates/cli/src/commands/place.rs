@@ -124,7 +124,7 @@ pub(crate) fn say_losses(app: &App, losses: &LossReport) {
         format!("Translated from {} to {}: {} kept", losses.from, losses.to, many(losses.kept, "entry"));
     for (count, what) in [(losses.changed, "of them changed"), (losses.dropped, "dropped")] {
         if count > 0 {
-            told.push_str(&format!(", {count} {what}"));
+            told = format!("{told}, {count} {what}");
         }
     }
     app.console.say(&told);

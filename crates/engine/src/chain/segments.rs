@@ -46,6 +46,8 @@ pub(crate) struct ChainSegments<'e> {
     known: Vec<Known>,
     kept_bytes: u64,
     hole: Option<CommitId>,
+    /// The commit that the chain ends above.
+    bound: Option<CommitId>,
 }
 
 impl<'e> ChainSegments<'e> {
@@ -62,7 +64,14 @@ impl<'e> ChainSegments<'e> {
             known: Vec::new(),
             kept_bytes: 0,
             hole: None,
+            bound: None,
         }
+    }
+
+    /// Ends above a commit, where one is given: what is there is not handed out.
+    pub(crate) fn above(mut self, bound: Option<CommitId>) -> Self {
+        self.bound = bound;
+        self
     }
 
     /// Returns the commits that were handed out, newest first.
@@ -183,6 +192,10 @@ impl<'e> ChainSegments<'e> {
             let Some(commit) = walked.map_or_else(|| self.walk.next(), |commit| Ok(Some(commit)))? else {
                 break;
             };
+            if self.bound == Some(commit.id) {
+                self.walked.push_front(commit);
+                break;
+            }
             let is_hole = commit.closure == Closure::Forgotten;
             let is_too_long = commit.native_bytes > SEGMENT_BYTES_MAX;
             if (is_hole || is_too_long) && !page.is_empty() {

@@ -95,7 +95,7 @@ impl Engine {
         let Some(ctx) = ctx else {
             return Ok(Self::empty(format));
         };
-        if let Some(target) = self.other_format(ctx, format)? {
+        if let Some(target) = self.other_format(ctx, format, stop)? {
             let translated = self.translate(ctx, target, stop)?;
             out.write_all(&translated.bytes).map_err(write_failed)?;
             return Ok(translated.made);
@@ -105,11 +105,21 @@ impl Engine {
         Ok(context.finish(bytes, counts))
     }
 
-    /// Returns the adapter of the format that was asked for, where it is not the one that is stored.
-    fn other_format(&self, ctx: CommitId, format: Option<&FormatId>) -> Result<Option<&'static dyn Adapter>> {
-        let Some(wanted) = format else { return Ok(None) };
+    /// Returns the adapter to translate with: where another format was asked for than the one that is stored, or where
+    /// the way to the stop leads through several.
+    fn other_format(
+        &self,
+        ctx: CommitId,
+        format: Option<&FormatId>,
+        stop: Stop,
+    ) -> Result<Option<&'static dyn Adapter>> {
         let commit = self.store.commit(ctx)?.ok_or(stemmata_store::StoreError::CommitMissing(ctx))?;
-        if commit.core.format == *wanted { Ok(None) } else { Self::adapter(wanted, "written").map(Some) }
+        let wanted = format.unwrap_or(&commit.core.format);
+        let is_stored = commit.core.format == *wanted;
+        if is_stored && (stop == Stop::Compaction || self.eras(ctx, stop)?.len() == 1) {
+            return Ok(None);
+        }
+        Self::adapter(wanted, "written").map(Some)
     }
 
     fn empty(format: Option<&FormatId>) -> Materialized {
@@ -143,12 +153,22 @@ impl Engine {
                 (PlanStop::Ancestor, Some(ancestor))
             }
         };
-        let mut chain = ChainSegments::new(self, Some(ctx), marked);
-        let plan = adapter.plan_context(&mut chain, plan_stop).map_err(source_error)?;
+        self.plan_era(adapter, (ctx, None), (plan_stop, marked))
+    }
+
+    /// Plans a context of commits of one format, down to the one above `bound`.
+    pub(crate) fn plan_era(
+        &self,
+        adapter: &'static dyn Adapter,
+        (ctx, bound): (CommitId, Option<CommitId>),
+        (stop, marked): (PlanStop, Option<CommitId>),
+    ) -> Result<PlannedContext<'_>> {
+        let mut chain = ChainSegments::new(self, Some(ctx), marked).above(bound);
+        let plan = adapter.plan_context(&mut chain, stop).map_err(source_error)?;
         Ok(PlannedContext { plan, chain, adapter })
     }
 
-    fn check_ancestor(&self, stop: CommitId, ctx: CommitId) -> Result<()> {
+    pub(crate) fn check_ancestor(&self, stop: CommitId, ctx: CommitId) -> Result<()> {
         let mut walk = crate::chain::walk::Walk::new(self.store.as_ref(), Some(ctx));
         let mut looked = 0;
         while let Some(commit) = walk.next()? {

@@ -2,11 +2,14 @@
 //!
 //! What is kept, changed or dropped is decided in `stemmata_runtimes::translate`.
 
-use stemmata_model::{Bytes, CommitCore, CommitId, CommitType, Granularity, artifact_id};
-use stemmata_runtimes::adapter::Adapter;
-use stemmata_runtimes::translate::{runtime_of, translate};
+use stemmata_model::{
+    Bytes, Closure, CommitCore, CommitId, CommitType, Entry, FormatId, Granularity, artifact_id,
+};
+use stemmata_runtimes::adapter::{Adapter, PlanStop};
+use stemmata_runtimes::translate::{LossReport, runtime_of, translate};
 use stemmata_store::StoreError;
 
+use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::verbs::count::count;
@@ -14,6 +17,51 @@ use crate::verbs::materialize::{Materialized, Stop, Tier};
 
 /// Bytes of a context that is translated at most: it is held in memory, some times over.
 const TRANSLATED_BYTES_MAX: usize = 1 << 30;
+
+/// A part of a chain that was written in one format.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Era {
+    /// Its newest commit.
+    pub tip: CommitId,
+    pub format: FormatId,
+    /// The snapshot that begins it and restates what is older; none for the oldest.
+    pub bound: Option<CommitId>,
+}
+
+/// Entries of several eras, oldest first.
+struct Gathered {
+    entries: Vec<Entry>,
+    report: LossReport,
+    made: Materialized,
+}
+
+impl Gathered {
+    fn append(&mut self, newer: Self) {
+        self.entries.extend(newer.entries);
+        self.report.append(newer.report);
+        self.made.commits_read += newer.made.commits_read;
+        self.made.abandoned_entries += newer.made.abandoned_entries;
+        self.made.skipped_compactions += newer.made.skipped_compactions;
+        self.made.notes.extend(newer.made.notes);
+    }
+}
+
+/// Makes each entry the child of the one before: eras know nothing of each other.
+fn link(entries: &mut [Entry]) {
+    let mut before = None;
+    for entry in entries {
+        entry.parent = before.replace(entry.id.clone());
+    }
+}
+
+/// Returns where an era's part of a context begins; `index` counts from the oldest.
+const fn era_stop(stop: Stop, index: usize, newest: usize) -> (PlanStop, Option<CommitId>) {
+    match stop {
+        Stop::Compaction if newest == 0 => (PlanStop::Compaction, None),
+        Stop::Ancestor(ancestor) if index == 0 => (PlanStop::Ancestor, Some(ancestor)),
+        Stop::Compaction | Stop::Root | Stop::Ancestor(_) => (PlanStop::Root, None),
+    }
+}
 
 /// A context in another format.
 pub(crate) struct TranslatedContext {
@@ -29,8 +77,47 @@ impl Engine {
         target: &'static dyn Adapter,
         stop: Stop,
     ) -> Result<TranslatedContext> {
-        let mut context = self.plan_context(ctx, stop)?;
-        let source = context.adapter;
+        let commit = self.store.commit(ctx)?.ok_or(StoreError::CommitMissing(ctx))?;
+        if commit.closure == Closure::Forgotten {
+            return Err(StoreError::Forgotten(ctx).into());
+        }
+        if let Stop::Ancestor(ancestor) = stop {
+            self.check_ancestor(ancestor, ctx)?;
+        }
+        let mut gathered: Option<Gathered> = None;
+        let eras = self.eras(ctx, stop)?;
+        let newest = eras.len() - 1;
+        for (index, era) in eras.iter().rev().enumerate() {
+            let part = self.translate_era(era, era_stop(stop, index, newest), target)?;
+            match &mut gathered {
+                Some(whole) => whole.append(part),
+                None => gathered = Some(part),
+            }
+        }
+        let mut gathered = gathered.ok_or(StoreError::CommitMissing(ctx))?;
+        link(&mut gathered.entries);
+        let bytes = target.encode(&gathered.entries);
+        let is_same_runtime = runtime_of(&commit.core.format) == runtime_of(&target.format());
+        let mut made = gathered.made;
+        made.format = target.format();
+        made.bytes = Bytes::of(&bytes);
+        made.counts = count(target, &bytes, &mut made.notes).counts;
+        made.tier = if is_same_runtime && newest == 0 { Tier::Upgraded } else { Tier::Transcoded };
+        // Of lines that are not there any more.
+        made.reparented = Vec::new();
+        made.losses = Some(gathered.report);
+        Ok(TranslatedContext { bytes, made })
+    }
+
+    /// Translates what one runtime wrote of a chain.
+    fn translate_era(
+        &self,
+        era: &Era,
+        stop: (PlanStop, Option<CommitId>),
+        target: &'static dyn Adapter,
+    ) -> Result<Gathered> {
+        let source = Self::adapter(&era.format, "read")?;
+        let mut context = self.plan_era(source, (era.tip, era.bound), stop)?;
         let mut native = Vec::new();
         let (bytes, counts) = context.write(&mut |piece: &[u8]| {
             if native.len() + piece.len() > TRANSLATED_BYTES_MAX {
@@ -41,20 +128,38 @@ impl Engine {
             native.extend_from_slice(piece);
             Ok(())
         })?;
-        let mut made = context.finish(bytes, counts);
-        let decoded = source.decode(&native);
-        drop(native);
-        let translated = translate(decoded.entries, &source.format(), &target.format());
-        let bytes = target.encode(&translated.entries);
-        let is_same_runtime = runtime_of(&source.format()) == runtime_of(&target.format());
-        made.format = target.format();
-        made.bytes = Bytes::of(&bytes);
-        made.counts = count(target, &bytes, &mut made.notes).counts;
-        made.tier = if is_same_runtime { Tier::Upgraded } else { Tier::Transcoded };
-        // Of lines that are not there any more.
-        made.reparented = Vec::new();
-        made.losses = Some(translated.report);
-        Ok(TranslatedContext { bytes, made })
+        let made = context.finish(bytes, counts);
+        let translated = translate(source.decode(&native).entries, &era.format, &target.format());
+        Ok(Gathered { entries: translated.entries, report: translated.report, made })
+    }
+
+    /// Returns the parts of a chain that were written in one format each, newest first, down to a stop. A change of
+    /// format is a snapshot that restates what stands below it in another.
+    pub(crate) fn eras(&self, ctx: CommitId, stop: Stop) -> Result<Vec<Era>> {
+        let mut walk = Walk::new(self.store.as_ref(), Some(ctx));
+        let mut eras: Vec<Era> = Vec::new();
+        let mut above: Option<CommitId> = None;
+        while let Some(commit) = walk.next()? {
+            let is_other = eras.last().is_none_or(|era| era.format != commit.core.format);
+            if is_other {
+                if let Some(era) = eras.last_mut() {
+                    era.bound = above;
+                }
+                eras.push(Era { tip: commit.id, format: commit.core.format.clone(), bound: None });
+            }
+            let is_end = match stop {
+                Stop::Compaction => commit.core.commit_type != CommitType::Delta,
+                Stop::Root => commit.closure == Closure::Forgotten,
+                Stop::Ancestor(ancestor) => ancestor == commit.id,
+            };
+            if is_end {
+                break;
+            }
+            above = Some(commit.id);
+        }
+        // A snapshot with nothing above it in its format is an era of no entries of its own.
+        eras.retain(|era| era.bound != Some(era.tip));
+        Ok(eras)
     }
 
     /// Stores the context of a commit in another runtime's format, as a snapshot below it: what goes on there has it as
@@ -78,7 +183,8 @@ impl Engine {
         }
         let core = CommitCore {
             parent: Some(ctx),
-            commit_type: CommitType::Snapshot { restated_entries: made.counts.entries },
+            // It stands for all that is older, in another format: nothing below it is read for its sake.
+            commit_type: CommitType::Snapshot { restated_entries: 0 },
             artifact: artifact_id(&bytes),
             native: None,
             format: target.format(),

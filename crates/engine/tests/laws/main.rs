@@ -11,6 +11,7 @@ mod forget;
 mod identity;
 mod live;
 mod materialized;
+mod moved;
 mod placed;
 mod review;
 mod secrets;

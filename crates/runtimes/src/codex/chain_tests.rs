@@ -39,11 +39,14 @@ fn chain(bytes: &[u8]) -> Vec<Segment> {
         let prefix = (commit_type == CommitType::Compaction).then(|| {
             let plan = ADAPTER.plan_compaction(&native, &mut Chain(chain.clone())).expect("no storage");
             assert_eq!(plan.notes, [], "header and compaction are there");
-            let own = Segment { commit_type, native: native.clone(), prefix: None, is_stop: false };
+            let own = Segment { commit_type, native: native.clone().into(), prefix: None, is_stop: false };
             let all: Vec<Segment> = std::iter::once(own).chain(chain.clone()).collect();
             written(&plan.pieces, &all)
         });
-        chain.insert(0, Segment { commit_type, native, prefix, is_stop: false });
+        chain.insert(
+            0,
+            Segment { commit_type, native: native.into(), prefix: prefix.map(Into::into), is_stop: false },
+        );
     }
     chain
 }

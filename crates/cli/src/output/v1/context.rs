@@ -64,7 +64,7 @@ wire! {
         /// Records that no model sees, which do not come across.
         unsaid: u64,
         /// The losses, in the order of the entries.
-        losses: Vec<Loss>,
+        entries: Vec<Loss>,
         /// Losses that are not listed, because there are too many.
         unlisted: u64,
     }
@@ -220,7 +220,7 @@ impl Losses {
             changed: report.changed,
             dropped: report.dropped,
             unsaid: report.unsaid,
-            losses: losses.collect(),
+            entries: losses.collect(),
             unlisted: report.unlisted,
         }
     }

@@ -9,7 +9,8 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use serde_json::value::RawValue;
 
 use crate::claude_code::message::Content;
-use crate::claude_code::record::{Field, Record, is_string};
+use crate::claude_code::record::Record;
+use crate::json::{Field, is_string};
 
 /// The ids inside a record's message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
