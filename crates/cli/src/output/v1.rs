@@ -15,7 +15,7 @@ pub(crate) use commit::{
     Audit, Children, Commit, CommitPage, Entry, Link, Resolved, Show, Sighting, Source, Summary,
 };
 pub(crate) use context::{
-    Changed, Checkpointed, Compacted, Diff, Losses, LostEntry, Materialized, Named, Native, Placed,
+    Changed, Checkpointed, Compacted, Diff, Loss, Losses, LostEntry, Materialized, Named, Native, Placed,
     Reparented, Uncompacted,
 };
 pub(crate) use import::{Failure, HeldBack, Import, Imported, Note, Totals};
@@ -245,6 +245,8 @@ pub(crate) const INNER: &[Shape] = &[
     Totals::SHAPE,
     Note::SHAPE,
     Reparented::SHAPE,
+    Losses::SHAPE,
+    Loss::SHAPE,
     LostEntry::SHAPE,
     Kept::SHAPE,
     ForgetBranch::SHAPE,

@@ -57,11 +57,16 @@ fn a_context_stops_where_it_is_told() {
         .run(&["materialize", root_id, "--stop", &tip, "--out", "-"])
         .code(3)
         .complains(&["no ancestor", "hint:"]);
-    stage.run(&["materialize", &tip, "--format", "codex-v1", "--out", "-"]).code(1).complains(&[
-        "codex-v1",
+    stage.run(&["materialize", &tip, "--format", "abacus-v1", "--out", "-"]).code(1).complains(&[
+        "abacus-v1",
         "claude-code-v1",
         "hint:",
     ]);
+    let told = stage.run(&["materialize", &tip, "--format", "codex-v1", "--out", "-"]).ok();
+    insta::assert_snapshot!("translated", told.stderr);
+    let out = stage.home.project().join("codex.jsonl");
+    let made = stage.json(&["materialize", &tip, "--format", "codex-v1", "--out", out.to_str().unwrap()]);
+    assert_eq!((made["tier"].as_str(), made["losses"]["kept"].as_u64()), (Some("transcoded"), Some(3)));
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use stemmata_model::{Body, Entry, EntryKind, ImageSource, Part, Role, Timestamp};
+use stemmata_model::{Entry, EntryKind, ImageSource, Part, Role, Timestamp};
 
 use super::RUNTIME;
 use super::read::OPAQUE_REPLACEMENT;
@@ -194,10 +194,8 @@ impl Encoder {
             Role::System => "developer",
             Role::User | Role::Tool => "user",
         };
-        let content = match (entry.body, entry.parts.as_slice()) {
-            (Body::Text, [Part::Text(text)]) => quote(text),
-            _ => format!("[{}]", items.join(",")),
-        };
+        // Always a list: the loader drops a message whose content is a string, in silence.
+        let content = format!("[{}]", items.join(","));
         let object = Object::new().text("type", "message");
         let object = match entry.id.as_str() {
             id if id.starts_with("msg_") => object.text("id", id),

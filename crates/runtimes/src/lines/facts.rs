@@ -25,6 +25,9 @@ pub(crate) enum TitleRank {
     User,
 }
 
+/// A session's title and where it came from.
+pub(crate) type Title = (Option<String>, TitleRank);
+
 /// What one line says of its session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Hints {
@@ -55,8 +58,17 @@ impl Facts {
         self.facts.template.clone().unwrap_or_else(|| template(dialect, false))
     }
 
-    /// Takes what a line says.
-    pub(crate) fn learn(&mut self, dialect: &Dialect, hints: Hints, time: Option<Timestamp>) {
+    pub(crate) fn title(&self) -> Title {
+        (self.facts.title.clone(), self.title_rank)
+    }
+
+    pub(crate) fn set_title(&mut self, (title, rank): Title) {
+        self.facts.title = title;
+        self.title_rank = rank;
+    }
+
+    /// Takes what a line says, and returns whether it gave the title.
+    pub(crate) fn learn(&mut self, dialect: &Dialect, hints: Hints, time: Option<Timestamp>) -> bool {
         let facts = &mut self.facts;
         if facts.session.is_none() {
             facts.session = hints.session.and_then(|id| SessionId::new(id).ok());
@@ -74,14 +86,15 @@ impl Facts {
             facts.first_timestamp = Some(facts.first_timestamp.map_or(time, |first| first.min(time)));
             facts.last_timestamp = Some(facts.last_timestamp.map_or(time, |last| last.max(time)));
         }
-        let Some((rank, title)) = hints.title else { return };
+        let Some((rank, title)) = hints.title else { return false };
         let title = one_line(&title);
         // The first prompt stays, titles of the other ranks are replaced.
         let is_better = rank > self.title_rank || (rank == self.title_rank && rank > TitleRank::Prompt);
-        if !title.is_empty() && is_better {
-            self.facts.title = Some(title);
-            self.title_rank = rank;
+        let is_taken = !title.is_empty() && is_better;
+        if is_taken {
+            self.set_title((Some(title), rank));
         }
+        is_taken
     }
 
     /// Returns the facts as JSON of bounded size; what is too long is left out.
