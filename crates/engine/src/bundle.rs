@@ -9,6 +9,7 @@ mod copies;
 mod error;
 mod export;
 mod facts;
+mod forgotten;
 mod frame;
 mod have;
 mod pack;

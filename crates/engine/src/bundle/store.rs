@@ -2,8 +2,6 @@
 //!
 //! What is taken was decided in `apply`, and that it is sound in `check`.
 
-use std::collections::BTreeMap;
-
 use stemmata_model::{ArtifactId, Closure, CommitCore, CommitId, RulesHash};
 use stemmata_store::maintain::forget::Tombstone;
 use stemmata_store::{
@@ -17,6 +15,7 @@ use super::check::{Fault, at};
 use super::copies::Arrivals;
 use super::error::BundleError;
 use super::facts::{take_change, take_link, take_placement, take_session, take_sightings};
+use super::forgotten::Forgotten;
 use super::frame::{Kind, Record};
 use super::rows::{CommitRef, CommitRow, ContentRef, take_commits, take_composed, take_lengths};
 use crate::engine::Engine;
@@ -24,9 +23,6 @@ use crate::error::Result;
 
 /// Bytes of content of one batch.
 const BATCH_BYTES_FULL: u64 = 8 * 1024 * 1024;
-
-/// Sessions of which it is known whether they were forgotten.
-const TOMBSTONES_KEPT: usize = 4_096;
 
 /// Bytes of metadata in one merge.
 const MERGE_BYTES_FULL: usize = 1024 * 1024;
@@ -43,8 +39,7 @@ pub(super) struct Applier<'a> {
     merging: Option<(CommitId, Vec<AuditRecord>, usize)>,
     /// Literal contents, composed ones and commits that were met so far.
     counts: [u64; 3],
-    /// Sessions that were asked for lately, and whether they were forgotten.
-    tombstones: BTreeMap<Tombstone, bool>,
+    forgotten: Forgotten<'a>,
     result: &'a mut BundleImported,
 }
 
@@ -69,7 +64,7 @@ impl<'a> Applier<'a> {
             outcome: BatchOutcome::default(),
             merging: None,
             counts: [0; 3],
-            tombstones: BTreeMap::new(),
+            forgotten: Forgotten::new(engine),
             result,
         }
     }
@@ -298,6 +293,12 @@ impl<'a> Applier<'a> {
         }
     }
 
+    /// Returns the commit that a row says something of; none where that was forgotten here, though a hole is left.
+    fn spoken_of(&mut self, of: CommitRef) -> std::result::Result<Option<CommitId>, Fault> {
+        let Some(id) = self.resolve(of)? else { return Ok(None) };
+        Ok((!self.forgotten.has(Tombstone::Commit(id))?).then_some(id))
+    }
+
     fn sightings(&mut self, body: &[u8]) -> Done {
         let mut rows = Vec::new();
         take_sightings(body, &mut |commit, sighting| {
@@ -306,8 +307,8 @@ impl<'a> Applier<'a> {
         })?;
         for (commit, sighting) in rows {
             let session = Tombstone::Session(sighting.session.clone());
-            if let Some(commit) = self.resolve(commit)?
-                && !self.is_forgotten(session)?
+            if let Some(commit) = self.spoken_of(commit)?
+                && !self.forgotten.has(session)?
             {
                 self.push(Write::Sighting { commit, sighting: Box::new(sighting) })?;
             }
@@ -321,7 +322,7 @@ impl<'a> Applier<'a> {
             let before = take.rest().len();
             let (commit, record) = take_change(&mut take)?;
             let bytes = before - take.rest().len();
-            let Some(commit) = self.resolve(commit)? else { continue };
+            let Some(commit) = self.spoken_of(commit)? else { continue };
             let goes_on = self.merging.as_ref().is_some_and(|(own, records, taken)| {
                 *own == commit && records.len() < MERGED_RECORDS_MAX && *taken < MERGE_BYTES_FULL
             });
@@ -343,19 +344,6 @@ impl<'a> Applier<'a> {
         if self.bytes >= BATCH_BYTES_FULL { self.write() } else { Ok(()) }
     }
 
-    /// Says whether a session was forgotten here.
-    fn is_forgotten(&mut self, of: Tombstone) -> std::result::Result<bool, Fault> {
-        if let Some(known) = self.tombstones.get(&of) {
-            return Ok(*known);
-        }
-        let found = !self.store.tombstones(std::slice::from_ref(&of))?.is_empty();
-        if self.tombstones.len() >= TOMBSTONES_KEPT {
-            self.tombstones.clear();
-        }
-        self.tombstones.insert(of, found);
-        Ok(found)
-    }
-
     fn links(&mut self, body: &[u8]) -> Done {
         let mut take = Take::new(body);
         for _ in 0..take.rows("rows")? {
@@ -374,6 +362,10 @@ impl<'a> Applier<'a> {
     }
 
     fn sessions(&mut self, body: &[u8]) -> Done {
+        if self.forgotten.any()? {
+            // What titles are held against has to be there.
+            self.write()?;
+        }
         let mut take = Take::new(body);
         for _ in 0..take.rows("rows")? {
             let row = take_session(&mut take)?;
@@ -387,13 +379,16 @@ impl<'a> Applier<'a> {
                 (SessionOrigin::Api, _) => SessionOrigin::Api,
                 (SessionOrigin::Imported | SessionOrigin::Placed(_), _) => SessionOrigin::Imported,
             };
-            let session = Session { tip, origin, ..row.session };
-            if self.is_forgotten(Tombstone::Session(session.session.clone()))?
-                || self.is_forgotten(Tombstone::Transcript(session.key.clone()))?
+            let mut session = Session { tip, origin, ..row.session };
+            if self.forgotten.has(Tombstone::Session(session.session.clone()))?
+                || self.forgotten.has(Tombstone::Transcript(session.key.clone()))?
             {
                 continue;
             }
             let stored = self.store.session(&session.key)?;
+            if !self.options.dry_run {
+                session.title = self.forgotten.title_of(&session, stored.as_ref())?;
+            }
             if stored.is_none_or(|stored| rank(&stored) < rank(&session)) {
                 self.result.sessions += 1;
                 self.push(Write::Session(Box::new(session)))?;

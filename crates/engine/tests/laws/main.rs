@@ -4,6 +4,7 @@ mod bad_bundles;
 mod big_parts;
 mod bounds;
 mod bundles;
+mod bundles_forgotten;
 mod checkpoints;
 mod copies;
 mod faults;

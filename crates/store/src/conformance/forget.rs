@@ -362,7 +362,9 @@ pub fn check_sealed_holes(make: Make<'_>) {
     let hole =
         |place: usize, holds| Write::Hole(Box::new(NewHole { holds, ..hole_of(&load(&*whole, ids[place])) }));
     write(&*store, vec![hole(0, None), hole(1, None)]);
+    write(&*store, vec![pin(ids[0], Annotation::AddNote("what it held".to_owned()))]);
     let done = forget(&*store, &wish(&[], &ids[..1], &[]));
+    assert_eq!(store.annotations(ids[0]).expect("a read").notes, [""; 0], "nor what was said of it stays");
     assert_eq!((done.sealed.as_slice(), done.cut.as_slice(), done.contents), (&ids[..1], &[][..], 0));
     let (_, writes) = checkpoint(None, "far 0\n", 0);
     assert!(matches!(refused(&*store, writes), StoreError::Forgotten(id) if id == ids[0]));

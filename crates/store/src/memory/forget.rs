@@ -41,6 +41,11 @@ pub(super) fn forget(state: &mut State, wish: &Forget) -> Forgotten {
     let candidates = contents_of(state, &gone);
     remove(state, &gone);
     let sealed = seal(state, wish);
+    for id in &wish.cut {
+        if state.commits.get(id).is_some_and(|commit| commit.closure == Closure::Forgotten) {
+            silence(state, *id);
+        }
+    }
     let (asked, cut_too) = cut(state, &wish.cut);
     let holes: Vec<CommitId> = asked.iter().chain(&cut_too).copied().collect();
     let emptied = contents_of(state, &holes);
@@ -311,6 +316,12 @@ fn hole(state: &mut State, id: CommitId) {
     let Some(mut commit) = state.commits.get(&id).cloned() else { return };
     commit.closure = Closure::Forgotten;
     state.commits.put(id, commit);
+    silence(state, id);
+    unanchor(state, &|anchored| anchored == id);
+}
+
+/// Removes the summary and the notes of a hole: they say what the commit held.
+fn silence(state: &mut State, id: CommitId) {
     if let Some(mut own) = state.annotations.get(&id).cloned() {
         own.summary = None;
         state.annotations.put(id, own);
@@ -324,7 +335,6 @@ fn hole(state: &mut State, id: CommitId) {
     for note in &notes {
         state.notes.remove(note);
     }
-    unanchor(state, &|anchored| anchored == id);
 }
 
 /// Gives up contents and what they were made of, unless a commit names them. Those that only holes name keep their hash

@@ -62,6 +62,13 @@ impl Engine {
         Ok(())
     }
 
+    /// Says whether a commit that can be read would give a title.
+    pub(crate) fn gives_title(&self, commit: &Commit, title: &str) -> Result<bool> {
+        let mut titles = Titles::default();
+        self.titles_in(commit, &mut titles)?;
+        Ok(titles.given.contains(title))
+    }
+
     /// Gathers every title that a line of a commit would give, and those that were made of its summaries.
     fn titles_in(&self, commit: &Commit, titles: &mut Titles) -> Result<()> {
         for record in self.store.audit(commit.id, AUDIT_MAX)? {

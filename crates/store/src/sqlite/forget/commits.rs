@@ -78,18 +78,26 @@ pub(in crate::sqlite) fn hole(connection: &Connection, cut: &[Row]) -> Result<()
                 "UPDATE commits SET state = (state & ~3) | ?2, tip = 0 WHERE row = ?1",
                 [row.row, STATE_FORGOTTEN],
             )
-            // A summary and a note say what the commit held.
-            .and_then(|_| {
-                connection.execute(
-                    "DELETE FROM annotation WHERE commit_row = ?1 \
-                     AND (kind IN (0, 2) OR kind = 4 AND change IN (0, 3))",
-                    [row.row],
-                )
-            })
             .and_then(|_| connection.execute("DELETE FROM anchor WHERE commit_row = ?1", [row.row]))
             .during("making holes of commits")?;
     }
+    silence(connection, cut)?;
     Ok(())
+}
+
+/// Removes summaries and notes of holes: they say what the commits held. Says whether there were any.
+pub(in crate::sqlite) fn silence(connection: &Connection, holes: &[Row]) -> Result<bool, StoreError> {
+    let mut removed = 0;
+    for row in holes {
+        removed += connection
+            .prepare_cached(
+                "DELETE FROM annotation WHERE commit_row = ?1 \
+                 AND (kind IN (0, 2) OR kind = 4 AND change IN (0, 3))",
+            )
+            .and_then(|mut statement| statement.execute([row.row]))
+            .during("removing what was said of commits")?;
+    }
+    Ok(removed > 0)
 }
 
 /// Removes what is kept of sessions, and says how many there were.

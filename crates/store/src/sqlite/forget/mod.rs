@@ -44,7 +44,8 @@ pub(super) fn forget(
     let emptied = contents::contents_of(&cut);
     let swept = contents::give_up((connection, packs), contents::contents_of(&plan.gone), &emptied)?;
     let sessions = commits::remove_sessions(connection, &wish.sessions)?;
-    let has_cleared = commits::clear_sessions(connection, wish)?;
+    // One that came as a hole may have come with what others said of it.
+    let has_cleared = commits::silence(connection, &holes)? | commits::clear_sessions(connection, wish)?;
     let ids = |rows: &[Row]| rows.iter().map(|row| row.id).collect::<Vec<CommitId>>();
     let mut forgotten = Forgotten {
         removed: ids(&plan.gone),

@@ -1,0 +1,92 @@
+//! What an import leaves out because it was forgotten here: titles made of its words, and what was said of it.
+//!
+//! Which commits are left out is `apply`'s.
+
+use std::collections::BTreeMap;
+
+use stemmata_model::Closure;
+use stemmata_store::Session;
+use stemmata_store::maintain::forget::Tombstone;
+
+use crate::chain::walk::Walk;
+use crate::engine::Engine;
+use crate::error::Result;
+
+/// Tombstones that are known to be there or not.
+const KNOWN_MAX: usize = 4_096;
+
+/// What was forgotten here.
+pub(super) struct Forgotten<'a> {
+    engine: &'a Engine,
+    /// Whether anything was; asked once, before the first look.
+    any: Option<bool>,
+    known: BTreeMap<Tombstone, bool>,
+}
+
+impl<'a> Forgotten<'a> {
+    pub(super) const fn new(engine: &'a Engine) -> Self {
+        Self { engine, any: None, known: BTreeMap::new() }
+    }
+
+    /// Says whether anything was.
+    pub(super) fn any(&mut self) -> Result<bool> {
+        let any = match self.any {
+            Some(any) => any,
+            None => self.engine.store.has_tombstones()?,
+        };
+        self.any = Some(any);
+        Ok(any)
+    }
+
+    /// Says whether something was forgotten here.
+    pub(super) fn has(&mut self, of: Tombstone) -> Result<bool> {
+        if !self.any()? {
+            return Ok(false);
+        }
+        if let Some(known) = self.known.get(&of) {
+            return Ok(*known);
+        }
+        let found = !self.engine.store.tombstones(std::slice::from_ref(&of))?.is_empty();
+        if self.known.len() >= KNOWN_MAX {
+            self.known.clear();
+        }
+        self.known.insert(of, found);
+        Ok(found)
+    }
+
+    /// Returns the title that a session may have here, whose commits are stored: its own unless something of its chain
+    /// was forgotten and nothing that is left gives that title. Then the one that it has here stays.
+    ///
+    /// What gave a title is not known, and the bytes of what was forgotten may be in nobody's hands any more. So a title
+    /// is held against what is left instead.
+    pub(super) fn title_of(&mut self, session: &Session, stored: Option<&Session>) -> Result<Option<String>> {
+        let Some(title) = session.title.as_deref() else { return Ok(None) };
+        if !self.any()? || self.is_untouched(session)? || self.is_given(title, session)? {
+            return Ok(session.title.clone());
+        }
+        Ok(stored.and_then(|stored| stored.title.clone()))
+    }
+
+    fn is_untouched(&mut self, session: &Session) -> Result<bool> {
+        let engine = self.engine;
+        let mut walk = Walk::new(engine.store.as_ref(), session.tip);
+        let mut has_commits = false;
+        while let Some(commit) = walk.next()? {
+            has_commits = true;
+            if commit.closure == Closure::Forgotten && self.has(Tombstone::Commit(commit.id))? {
+                return Ok(false);
+            }
+        }
+        Ok(has_commits)
+    }
+
+    fn is_given(&self, title: &str, session: &Session) -> Result<bool> {
+        let mut walk = Walk::new(self.engine.store.as_ref(), session.tip);
+        while let Some(commit) = walk.next()? {
+            if commit.closure != Closure::Forgotten && self.engine.gives_title(&commit, title)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
