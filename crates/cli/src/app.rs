@@ -17,12 +17,17 @@ use crate::wiring::App;
 
 /// Runs one command and returns how it ended.
 pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &Environment) -> Exit {
-    let cli = match Cli::try_parse_from(arguments) {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
+        // Nor because it was called as another version of this program wants it.
+        Err(_) if arguments.get(1).is_some_and(|word| word == "hook") => return Exit::Done,
         Err(error) => return usage(&error),
     };
     let app = match App::new(environment.clone(), &cli.global) {
         Ok(app) => app,
+        // A client must not fail because a configuration is wrong: `status` will say so.
+        Err(_) if is_hook(&cli.command) => return Exit::Done,
         Err(error) => return failed(&error, environment.stderr_is_terminal),
     };
     let name = cli.command.name();
@@ -36,6 +41,10 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &E
     let took_ms = app.now().as_micros().saturating_sub(began.as_micros()) / 1000;
     tracing::info!(command = name, exit = exit.code(), took_ms, "ended");
     exit
+}
+
+const fn is_hook(command: &Command) -> bool {
+    matches!(command, Command::Hook(_))
 }
 
 fn command(app: &App, command: Command) -> Result<Exit, CliError> {
@@ -72,6 +81,9 @@ fn command(app: &App, command: Command) -> Result<Exit, CliError> {
         Command::Backup(args) => commands::backup::run(app, &args),
         Command::Restore(args) => commands::backup::restore(app, &args),
         Command::Migrate(args) => commands::migrate::run(app, &args),
+        Command::Install(args) => commands::install::run(app, &args),
+        Command::Uninstall(args) => commands::install::remove(app, &args),
+        Command::Hook(args) => Ok(commands::hook::run(app, &args)),
         Command::Exclude(args) => commands::exclude::run(app, &args),
         Command::Pause(args) => commands::exclude::pause(app, &args),
         Command::Unpause(args) => commands::exclude::unpause(app, &args),

@@ -8,6 +8,7 @@ pub(crate) mod bundle;
 pub(crate) mod capture;
 pub(crate) mod give;
 pub(crate) mod keep;
+pub(crate) mod live;
 pub(crate) mod maintain;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -161,6 +162,12 @@ pub(crate) enum Command {
     Restore(maintain::Restore),
     /// Bring the store to the version of this program, or back
     Migrate(maintain::Migrate),
+    /// Have a client's hooks capture its sessions as they go
+    Install(live::Install),
+    /// Take our hooks out of a client's settings
+    Uninstall(live::Install),
+    /// Capture what a session has gained (called by a client's hooks)
+    Hook(live::Hook),
     /// Never capture sessions of a directory
     Exclude(maintain::Exclude),
     /// Capture nothing for a while
@@ -183,6 +190,9 @@ impl Command {
     pub(crate) const fn name(&self) -> &'static str {
         match self {
             Self::Import(_) => "import",
+            Self::Install(_) => "install",
+            Self::Uninstall(_) => "uninstall",
+            Self::Hook(_) => "hook",
             Self::List(_) => "list",
             Self::Log(_) => "log",
             Self::Tree(_) => "tree",

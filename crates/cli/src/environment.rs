@@ -59,6 +59,10 @@ pub(crate) struct Environment {
     variables: BTreeMap<OsString, OsString>,
     /// The directory that the command was called in.
     pub(crate) current_dir: PathBuf,
+    /// Where this program is.
+    pub(crate) program: Option<PathBuf>,
+    /// Whether standard input is a terminal.
+    pub(crate) stdin_is_terminal: bool,
     /// Whether standard output is a terminal.
     pub(crate) stdout_is_terminal: bool,
     /// Whether standard error is a terminal.
@@ -75,6 +79,8 @@ impl Environment {
         let mut environment = Self {
             variables: std::env::vars_os().collect(),
             current_dir,
+            program: std::env::current_exe().ok(),
+            stdin_is_terminal: std::io::stdin().is_terminal(),
             stdout_is_terminal: std::io::stdout().is_terminal(),
             stderr_is_terminal: std::io::stderr().is_terminal(),
             columns: COLUMNS_DEFAULT,

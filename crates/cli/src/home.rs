@@ -124,7 +124,8 @@ impl DataHome {
         self.root.join("logs")
     }
 
-    fn run(&self) -> PathBuf {
+    /// Returns the folder of what processes leave for each other.
+    pub(crate) fn run(&self) -> PathBuf {
         self.root.join("run")
     }
 

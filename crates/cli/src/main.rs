@@ -12,6 +12,7 @@ mod errors;
 mod home;
 mod logging;
 mod output;
+mod pending;
 mod quota;
 mod reference;
 mod wiring;

@@ -6,8 +6,10 @@ use std::cell::OnceCell;
 use std::path::Path;
 use std::sync::Arc;
 
-use stemmata_engine::{Clock, Engine, HomeHints, Identity, RUNTIMES, RandomIds, SystemClock};
-use stemmata_model::{CommitId, Principal, Timestamp};
+use stemmata_engine::{
+    CaptureOptions, Clock, Engine, EngineError, HomeHints, Identity, RUNTIMES, RandomIds, SystemClock,
+};
+use stemmata_model::{CommitId, Principal, Timestamp, Trigger};
 use stemmata_store::maintain::surroundings;
 use stemmata_store::{Session, SqliteOptions, SqliteStore};
 
@@ -20,6 +22,7 @@ use crate::home::{self, DataHome};
 use crate::logging;
 use crate::output::style::Style;
 use crate::output::{Console, Stream};
+use crate::pending;
 
 /// Everything that a command works with.
 pub(crate) struct App {
@@ -89,18 +92,50 @@ impl App {
         if let Some(engine) = self.engine.get() {
             return Ok(engine);
         }
+        let engine = self.open_engine(self.store_options())?;
         let home = self.home()?;
-        let identity = self.identity(home)?;
-        let store = SqliteStore::open(&home.store(), self.store_options())
-            .map_err(|source| CliError::OpenStore { folder: home.store(), source })?;
         if !self.console.quiet {
             for warning in surroundings::look(&home.store()).warnings() {
                 self.console.warn(&warning);
             }
         }
-        let engine = Engine::new(Arc::new(store), Arc::clone(&self.clock), Arc::new(RandomIds), identity)
-            .with_policy(capture_file::load(home.root()));
+        self.take_up(&engine, home);
         Ok(self.engine.get_or_init(|| engine))
+    }
+
+    /// Opens the engine for a hook: it waits no longer than that, and takes up nothing that others left.
+    pub(crate) fn hook_engine(&self, wait_ms: u64) -> Result<Engine, CliError> {
+        let mut options = self.store_options();
+        options.busy_timeout_ms = wait_ms;
+        self.open_engine(options)
+    }
+
+    fn open_engine(&self, options: SqliteOptions) -> Result<Engine, CliError> {
+        let home = self.home()?;
+        let identity = self.identity(home)?;
+        let store = SqliteStore::open(&home.store(), options)
+            .map_err(|source| CliError::OpenStore { folder: home.store(), source })?;
+        let engine = Engine::new(Arc::new(store), Arc::clone(&self.clock), Arc::new(RandomIds), identity);
+        Ok(engine.with_policy(capture_file::load(home.root())))
+    }
+
+    /// Captures what hooks left. What fails now too stays for the next command.
+    fn take_up(&self, engine: &Engine, home: &DataHome) {
+        for (marker, left) in pending::left(home) {
+            let Some(path) = left.path else { continue };
+            match engine.capture(&path, &CaptureOptions::live(Trigger::TurnBoundary)) {
+                Ok(_) | Err(EngineError::NotATranscript { .. } | EngineError::HeldBack { .. }) => {
+                    pending::done(&marker);
+                }
+                Err(EngineError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+                    pending::done(&marker);
+                }
+                Err(error) => {
+                    self.console
+                        .warn(&format!("{}, which a hook left, was not read: {error}", path.display()));
+                }
+            }
+        }
     }
 
     /// Returns how stores are opened.

@@ -19,7 +19,11 @@ pub use bundle::{
 };
 pub use capture::homes::{FILES_MAX, HomeHints, RUNTIMES, RuntimeHome, RuntimePlace};
 pub use capture::import::{ImportFailure, ImportProgress, ImportReport, ImportedSession};
+pub use capture::install::{
+    HOOK_PLACES, HookPlace, SETTINGS_BYTES_MAX, SettingsError, hook_command, with_hooks, without_hooks,
+};
 pub use capture::lines::LINE_BYTES_MAX;
+pub use capture::nudge::{Later, NUDGE_BYTES_MAX, Nudged};
 pub use capture::policy::{CapturePolicy, HeldBack, Pause, RULE_BYTES_MAX, RULES_MAX};
 pub use capture::survey::{FileState, SurveyedFile};
 pub use capture::transcript::{CaptureOptions, Captured};

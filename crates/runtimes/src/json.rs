@@ -3,6 +3,6 @@
 mod field;
 mod object;
 
-pub use field::{Field, RecordError, is_blank, is_true, text};
-pub(crate) use field::{borrowed_names, borrowed_object, is_string};
+pub use field::{Field, Member, RecordError, is_blank, is_true, members, text};
+pub(crate) use field::{borrowed_object, is_string};
 pub(crate) use object::{Object, one_line, quote};

@@ -9,6 +9,7 @@ use crate::output::size::{self, many, plural};
 use crate::output::style::Style;
 use crate::output::table::{Column, Table, cell};
 use crate::output::v1;
+use crate::pending;
 use crate::quota::Quota;
 use crate::wiring::App;
 
@@ -71,6 +72,8 @@ fn status(app: &App) -> Result<v1::Status, CliError> {
         rules: rules.to_owned(),
         usage: Some(du::wire(usage)),
         quota: Quota::of(app, &usage).and_then(Quota::warning),
+        hook_trouble: pending::last_trouble(home).map(|trouble| trouble.reason),
+        left_by_hooks: u64::try_from(pending::left(home).len()).unwrap_or(u64::MAX),
         homes,
         pending,
         held_back: u64::try_from(held_back).unwrap_or(u64::MAX),
@@ -140,6 +143,12 @@ fn told(app: &App, status: &v1::Status) -> String {
     }
     if let Some(quota) = &status.quota {
         row("quota", quota.clone());
+    }
+    if status.left_by_hooks > 0 {
+        row("hooks left", format!("{}, not read yet", many(status.left_by_hooks, "transcript")));
+    }
+    if let Some(trouble) = &status.hook_trouble {
+        row("hook trouble", trouble.clone());
     }
     let mut text = table.render(app.console.width);
     text.push_str(&waiting_lines(app, status));

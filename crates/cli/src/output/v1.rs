@@ -24,7 +24,8 @@ pub(crate) use keep::{
 };
 pub(crate) use maintain::{
     BackedUp, ConfigEntry, ConfigPath, ConfigValue, Configuration, Damage, Du, DuChain, DuChains, DuTotal,
-    Exclusions, Home, Migration, MigrationStep, Packing, Pause, Pending, Repaired, Restored, Status, Verify,
+    Exclusions, Home, Installed, Migration, MigrationStep, Packing, Pause, Pending, Repaired, Restored,
+    Status, Verify,
 };
 pub(crate) use session::{ListedSession, Session, SessionList, SessionLog, SessionRow, Tree, TreeNode};
 
@@ -214,6 +215,8 @@ pub(crate) const PRINTED: &[Printed] = &[
     Printed { command: "backup", shape: BackedUp::SHAPE },
     Printed { command: "restore", shape: Restored::SHAPE },
     Printed { command: "migrate", shape: Migration::SHAPE },
+    Printed { command: "install", shape: Installed::SHAPE },
+    Printed { command: "uninstall", shape: Installed::SHAPE },
     Printed { command: "exclude", shape: Exclusions::SHAPE },
     Printed { command: "pause", shape: Exclusions::SHAPE },
     Printed { command: "unpause", shape: Exclusions::SHAPE },

@@ -15,6 +15,7 @@ mod give;
 mod import;
 mod keeping;
 mod letting_go;
+mod live;
 mod settings;
 mod stage;
 mod story;

@@ -25,7 +25,7 @@ impl<'a> Field<'a> {
     }
 
     /// Wraps a whole line's text.
-    pub(crate) const fn whole(raw: &'a str) -> Self {
+    pub const fn whole(raw: &'a str) -> Self {
         Self { raw, offset: 0 }
     }
 
@@ -210,29 +210,42 @@ pub fn is_blank(line: &[u8]) -> bool {
     line.iter().all(u8::is_ascii_whitespace)
 }
 
-/// Returns the keys of an object and the places where they stand in its text, quotes included; none for any other value.
-pub(crate) fn borrowed_names(object: Field<'_>) -> Option<Vec<(String, Range<usize>)>> {
-    struct Names<'a>(&'a str);
+/// A member of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member<'a> {
+    /// Its name.
+    pub name: String,
+    /// Where its key stands, quotes included: bytes of the text that the object's field counts from.
+    pub key: Range<usize>,
+    /// Its value.
+    pub value: Field<'a>,
+}
 
-    impl<'a> Visitor<'a> for Names<'a> {
-        type Value = Vec<(String, Range<usize>)>;
+/// Returns the members of an object in their order; none for any other value.
+pub fn members(object: Field<'_>) -> Option<Vec<Member<'_>>> {
+    struct Members<'a>(Field<'a>);
+
+    impl<'a> Visitor<'a> for Members<'a> {
+        type Value = Vec<Member<'a>>;
 
         fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
             formatter.write_str("an object")
         }
 
         fn visit_map<A: serde::de::MapAccess<'a>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            let mut names = Vec::new();
+            let mut members = Vec::new();
             while let Some(key) = map.next_key::<&'a serde_json::value::RawValue>()? {
-                let start = key.get().as_ptr().addr().saturating_sub(self.0.as_ptr().addr());
-                let name = serde_json::from_str(key.get()).map_err(serde::de::Error::custom)?;
-                names.push((name, start..start + key.get().len()));
-                map.next_value::<serde::de::IgnoredAny>()?;
+                let key = Field::within(self.0, key.get());
+                let name = serde_json::from_str(key.raw()).map_err(serde::de::Error::custom)?;
+                let value = Field::within(self.0, map.next_value::<&'a serde_json::value::RawValue>()?.get());
+                members.push(Member { name, key: key.span(), value });
             }
-            Ok(names)
+            Ok(members)
         }
     }
 
     let mut deserializer = serde_json::Deserializer::from_str(object.raw());
-    serde::Deserializer::deserialize_map(&mut deserializer, Names(object.raw())).ok()
+    let found = serde::Deserializer::deserialize_map(&mut deserializer, Members(object)).ok()?;
+    deserializer.end().ok()?;
+    Some(found)
 }

@@ -2,7 +2,7 @@
 //!
 //! Only keys are renamed; values, their order and their spelling stay, so that the way back gives the same bytes.
 
-use crate::json::{Field, borrowed_names, quote};
+use crate::json::{Field, Member, members, quote};
 
 /// A tool that several runtimes have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,10 +106,10 @@ pub(super) fn translate(name: &str, arguments: &str, from: &str, to: &str) -> Ca
 
 /// Renames keys of an object; whatever is no object stays.
 fn rename(arguments: &str, from: &[&str], to: &[&str]) -> String {
-    let Some(keys) = borrowed_names(Field::whole(arguments)) else { return arguments.to_owned() };
+    let Some(keys) = members(Field::whole(arguments)) else { return arguments.to_owned() };
     let mut renamed = String::with_capacity(arguments.len());
     let mut written = 0;
-    for (name, span) in keys {
+    for Member { name, key: span, .. } in keys {
         let at = from.iter().position(|key| *key == name);
         let Some(with) = at.and_then(|at| to.get(at)).filter(|with| !with.is_empty() && **with != name)
         else {

@@ -258,6 +258,24 @@ wire! {
         paused: Option<String>,
         /// How full the store is, where its bound is near; absent else.
         quota: Option<String>,
+        /// The last trouble of a hook; absent where there was none.
+        hook_trouble: Option<String>,
+        /// Transcripts that hooks left for the next command, and could not be read since.
+        left_by_hooks: u64,
+    }
+
+    /// What `install` and `uninstall` did to a client's settings.
+    struct Installed {
+        /// The runtime.
+        runtime: String,
+        /// The settings file.
+        path: String,
+        /// Whether it has to change.
+        changed: bool,
+        /// Whether it was changed.
+        written: bool,
+        /// The copy of the file as it was; absent where there was none, or nothing changed.
+        kept: Option<String>,
     }
 
     /// A client's home.

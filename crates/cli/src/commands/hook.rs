@@ -1,0 +1,163 @@
+//! `hook`: a client's nudge. Never fails the client, never prints, never makes it wait.
+//!
+//! The transcript is the truth: what the input says is only where to look. What is read and what is left is the
+//! engine's to decide.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde::Deserialize;
+use stemmata_engine::{EngineError, Nudged};
+use stemmata_model::Trigger;
+
+use crate::args::live::Hook;
+use crate::errors::{CliError, Exit};
+use crate::pending;
+use crate::wiring::App;
+
+/// Bytes of input that are read at most: a tool's output may be in it, which is not needed.
+const INPUT_BYTES_MAX: u64 = 16 << 20;
+
+/// Milliseconds that a hook waits for another process's write.
+const WAIT_MS: u64 = 20;
+
+/// What is read of the input; the rest is the client's.
+#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+struct Input {
+    hook_event_name: Option<String>,
+    transcript_path: Option<PathBuf>,
+    agent_transcript_path: Option<PathBuf>,
+}
+
+/// Runs the command. Whatever happens, the client goes on.
+pub(crate) fn run(app: &App, args: &Hook) -> Exit {
+    if let Err(error) = nudge(app, args) {
+        let reason = told(&error);
+        tracing::warn!(command = "hook", reason, "nothing was captured");
+        note(app, &reason);
+    }
+    Exit::Done
+}
+
+fn note(app: &App, reason: &str) {
+    if let Ok(home) = app.home()
+        && let Err(error) = pending::trouble(home, reason, app.now().as_micros())
+    {
+        tracing::warn!(error = %told(&error), "the trouble itself could not be kept");
+    }
+}
+
+fn told(error: &CliError) -> String {
+    let causes = crate::errors::causes(error).into_iter().map(|cause| format!(": {cause}"));
+    format!("{error}{}", causes.collect::<String>())
+}
+
+fn nudge(app: &App, args: &Hook) -> Result<(), CliError> {
+    let input = read_input(app)?;
+    let event = args.event.clone().or(input.hook_event_name).unwrap_or_default();
+    let Some(trigger) = trigger_of(&event) else { return Ok(()) };
+    let paths = [input.transcript_path, input.agent_transcript_path];
+    // A session that just began may have no file yet.
+    let paths: Vec<PathBuf> = paths.into_iter().flatten().filter(|path| path.is_file()).collect();
+    if paths.is_empty() {
+        return Ok(());
+    }
+    let opened = app.hook_engine(WAIT_MS);
+    for path in paths {
+        let nudged = match &opened {
+            Ok(engine) => engine.nudge(&path, trigger).map_err(CliError::from),
+            Err(error) => {
+                leave(app, &path, &told(error))?;
+                continue;
+            }
+        };
+        match nudged {
+            Ok(Nudged::Captured(captured)) => {
+                tracing::info!(command = "hook", event, commits = captured.new_commits, "captured");
+            }
+            Ok(Nudged::Later(later)) => {
+                tracing::info!(command = "hook", event, why = ?later, "left to an import");
+                import_in_background(app, &path)?;
+            }
+            Err(CliError::Engine(EngineError::HeldBack { .. } | EngineError::NotATranscript { .. })) => {}
+            Err(error) => leave(app, &path, &told(&error))?,
+        }
+    }
+    Ok(())
+}
+
+/// Reads what the client says. Without any input, or with some that is no JSON, there is nothing to do but to say so.
+fn read_input(app: &App) -> Result<Input, CliError> {
+    if app.environment.stdin_is_terminal {
+        return Err(CliError::Usage(
+            "`stemma hook` is for a client: it reads JSON on standard input".to_owned(),
+        ));
+    }
+    let mut text = Vec::new();
+    let stdin = std::io::stdin().lock();
+    let read = stdin.take(INPUT_BYTES_MAX).read_to_end(&mut text);
+    read.map_err(|source| CliError::io("read", Path::new("standard input"), source))?;
+    serde_json::from_slice(&text).map_err(|error| {
+        CliError::Usage(format!("a hook was called with input that is no JSON object ({error})"))
+    })
+}
+
+/// Returns what a checkpoint at an event is for; none where an event needs none.
+fn trigger_of(event: &str) -> Option<Trigger> {
+    match event {
+        "PreCompact" | "PostCompact" => Some(Trigger::Compaction),
+        "SessionEnd" => Some(Trigger::SessionEnd),
+        "PreToolUse" | "PostToolUse" | "PostToolUseFailure" | "PostToolBatch" => Some(Trigger::ToolCall),
+        "Notification" | "PermissionRequest" | "PermissionDenied" => None,
+        _ => Some(Trigger::TurnBoundary),
+    }
+}
+
+fn leave(app: &App, path: &Path, reason: &str) -> Result<(), CliError> {
+    pending::leave(app.home()?, path, reason, app.now().as_micros())
+}
+
+/// Starts an import that outlives the hook and the client's signals. Until it is through, a marker names the
+/// transcript.
+fn import_in_background(app: &App, path: &Path) -> Result<(), CliError> {
+    leave(app, path, "an import in the background reads it")?;
+    let Some(program) = &app.environment.program else { return Ok(()) };
+    let mut import = Command::new(program);
+    // Any command takes what hooks left first; this one does nothing else.
+    import.args(["import", "--quiet"]).arg(path);
+    import.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut import, 0);
+    import.spawn().map(drop).map_err(|source| CliError::io("start", program, source))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_say_what_a_checkpoint_is_for() {
+        for (event, wanted) in [
+            ("Stop", Some(Trigger::TurnBoundary)),
+            ("", Some(Trigger::TurnBoundary)),
+            ("SomethingNew", Some(Trigger::TurnBoundary)),
+            ("PreCompact", Some(Trigger::Compaction)),
+            ("SessionEnd", Some(Trigger::SessionEnd)),
+            ("PostToolUse", Some(Trigger::ToolCall)),
+            ("Notification", None),
+        ] {
+            assert_eq!(trigger_of(event), wanted, "{event}");
+        }
+    }
+
+    #[test]
+    fn of_the_input_only_the_paths_are_read() {
+        let text = r#"{"session_id":"s","transcript_path":"/t.jsonl","hook_event_name":"Stop","tool_input":{"a":[1]}}"#;
+        let input: Input = serde_json::from_str(text).unwrap();
+        assert_eq!(input.transcript_path.as_deref(), Some(Path::new("/t.jsonl")));
+        assert_eq!(serde_json::from_str::<Input>(r#"{"transcript_path":null}"#).unwrap(), Input::default());
+        assert!(serde_json::from_str::<Input>("garbage").is_err());
+    }
+}

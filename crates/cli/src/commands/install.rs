@@ -1,0 +1,159 @@
+//! `install` and `uninstall`: a client's settings get our hooks, or lose them.
+//!
+//! Which bytes change is decided in the engine; here the file is read, shown, kept aside and replaced.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use stemmata_engine::{
+    HOOK_PLACES, HookPlace, RUNTIMES, SETTINGS_BYTES_MAX, hook_command, with_hooks, without_hooks,
+};
+use stemmata_store::{SystemFiles, write_whole};
+
+use crate::args::live::Install;
+use crate::errors::{CliError, Exit};
+use crate::output::v1;
+use crate::wiring::App;
+
+/// Runs `install`.
+pub(crate) fn run(app: &App, args: &Install) -> Result<Exit, CliError> {
+    let (place, path) = find(app, &args.runtime)?;
+    let program = app.environment.program.as_deref().and_then(Path::to_str).ok_or_else(|| {
+        CliError::Usage("where this program is cannot be said in a client's settings".to_owned())
+    })?;
+    let before = read(&path)?;
+    let text = before.clone().unwrap_or_default();
+    let command = hook_command(program, place.runtime);
+    let after = with_hooks(&text, place, &command).map_err(|error| unreadable(&path, &error))?;
+    change(app, args, place, (&path, before.as_deref(), &after))
+}
+
+/// Runs `uninstall`.
+pub(crate) fn remove(app: &App, args: &Install) -> Result<Exit, CliError> {
+    let (place, path) = find(app, &args.runtime)?;
+    let before = read(&path)?;
+    let text = before.clone().unwrap_or_default();
+    let (after, _) = without_hooks(&text, place).map_err(|error| unreadable(&path, &error))?;
+    change(app, args, place, (&path, before.as_deref(), &after))
+}
+
+fn find(app: &App, runtime: &str) -> Result<(&'static HookPlace, PathBuf), CliError> {
+    let place = HOOK_PLACES.iter().find(|place| place.runtime == runtime);
+    let home = RUNTIMES.iter().find(|place| place.runtime == runtime);
+    let (Some(place), Some(home)) = (place, home) else {
+        let known: Vec<&str> = HOOK_PLACES.iter().map(|place| place.runtime).collect();
+        let known = known.join(", ");
+        return Err(CliError::Usage(format!(
+            "`{runtime}` is no runtime that has hooks for us; these have: {known}"
+        )));
+    };
+    let folder = app
+        .homes()
+        .config_dir(home)
+        .ok_or(CliError::NoHome { what: "the client's settings", variable: home.variable })?;
+    Ok((place, folder.join(place.file)))
+}
+
+fn read(path: &Path) -> Result<Option<String>, CliError> {
+    let failed = |source| CliError::io("read", path, source);
+    let file = match std::fs::File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
+    let mut text = String::new();
+    file.take(SETTINGS_BYTES_MAX).read_to_string(&mut text).map_err(failed)?;
+    Ok(Some(text))
+}
+
+fn unreadable(path: &Path, error: &stemmata_engine::SettingsError) -> CliError {
+    CliError::Usage(format!(
+        "{} was left as it is: {error}. Mend it, or add the hooks by hand as docs/guide/live.md shows",
+        path.display()
+    ))
+}
+
+/// Shows what changes, and changes it.
+fn change(
+    app: &App,
+    args: &Install,
+    place: &HookPlace,
+    (path, before, after): (&Path, Option<&str>, &str),
+) -> Result<Exit, CliError> {
+    let is_changed = before.unwrap_or_default() != after && !(before.is_none() && after.is_empty());
+    let mut kept = None;
+    if is_changed && !args.dry_run {
+        if let Some(folder) = path.parent() {
+            crate::home::create_private(folder)?;
+        }
+        if let Some(before) = before {
+            let seconds = app.now().as_micros() / 1_000_000;
+            let aside = path.with_extension(format!("json.before-stemma-{seconds}"));
+            write(&aside, before)?;
+            kept = Some(aside);
+        }
+        // A link keeps pointing where it points.
+        let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        write(&target, after)?;
+    }
+    if app.console.json {
+        app.console.json(&v1::Installed {
+            runtime: place.runtime.to_owned(),
+            path: path.to_string_lossy().into_owned(),
+            changed: is_changed,
+            written: is_changed && !args.dry_run,
+            kept: kept.map(|path| path.to_string_lossy().into_owned()),
+        })?;
+        return Ok(Exit::Done);
+    }
+    let shown = app.environment.shown(path);
+    if !is_changed {
+        app.console.say(&format!("{shown}: nothing to change"));
+        return Ok(Exit::Done);
+    }
+    app.console.text(&diff(&shown, before.unwrap_or_default(), after))?;
+    if args.dry_run {
+        app.console.say("Nothing was written (`--dry-run`)");
+    } else {
+        let copy = kept.map(|kept| format!("; the old one is {}", app.environment.shown(&kept)));
+        app.console.say(&format!("{shown} written{}", copy.unwrap_or_default()));
+        if let Some(trust) = place.trust.filter(|_| after.len() > before.map_or(0, str::len)) {
+            app.console.say(trust);
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn write(path: &Path, text: &str) -> Result<(), CliError> {
+    let failed = |source| CliError::io("write", path, source);
+    write_whole(&SystemFiles, path, failed, |out| out.write_all(text.as_bytes()).map_err(failed))
+}
+
+/// Returns the lines that differ: what is common before and after them is left out.
+fn diff(name: &str, before: &str, after: &str) -> String {
+    let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
+    let same = |pairs: &mut dyn Iterator<Item = (&&str, &&str)>| {
+        pairs.take_while(|(left, right)| left == right).count()
+    };
+    let head = same(&mut old.iter().zip(&new));
+    let tail = same(&mut old.iter().skip(head).rev().zip(new.iter().skip(head).rev()));
+    let mut text = format!("--- {name}\n+++ {name}\n@@ line {} @@\n", head + 1);
+    let changed = |lines: &[&str], sign: char| -> String {
+        let end = lines.len().saturating_sub(tail);
+        lines.get(head..end).unwrap_or_default().iter().map(|line| format!("{sign}{line}\n")).collect()
+    };
+    text.push_str(&changed(&old, '-'));
+    text.push_str(&changed(&new, '+'));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_diff_shows_what_changes_and_no_more() {
+        assert_eq!(diff("f", "a\nb\nc\n", "a\nB\nb2\nc\n"), "--- f\n+++ f\n@@ line 2 @@\n-b\n+B\n+b2\n");
+        assert_eq!(diff("f", "", "a\n"), "--- f\n+++ f\n@@ line 1 @@\n+a\n");
+    }
+}

@@ -1,0 +1,89 @@
+//! A hook's nudge: capture what a transcript holds beyond what is stored, if that is little; else say who should.
+//!
+//! A hook runs while its client waits, so it looks at size, identity and the ends of what was read, and never reads a
+//! whole file.
+
+use std::path::Path;
+
+use stemmata_model::Trigger;
+
+use crate::capture::cursor::Relation;
+use crate::capture::transcript::{CaptureOptions, Captured};
+use crate::engine::Engine;
+use crate::error::{EngineError, Result};
+
+/// Bytes of news that a hook reads at most; more is left to an import in the background.
+pub const NUDGE_BYTES_MAX: u64 = 1 << 20;
+
+/// Why a hook leaves a transcript to an import.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Later {
+    /// It was never read.
+    FirstContact,
+    /// It was rewritten, or is read by other rules now.
+    Rewritten,
+    /// It has more news than a hook reads.
+    TooMuch {
+        /// Bytes that were not read yet.
+        bytes: u64,
+    },
+}
+
+/// What a nudge did.
+#[derive(Debug)]
+pub enum Nudged {
+    /// What is new is stored.
+    Captured(Box<Captured>),
+    /// Nothing was read.
+    Later(Later),
+}
+
+/// Decides from what is known of a transcript whether a hook reads it.
+const fn decide(relation: Option<Relation>, news: u64) -> Option<Later> {
+    match relation {
+        None => Some(Later::FirstContact),
+        Some(Relation::Rewritten) => Some(Later::Rewritten),
+        Some(Relation::Grown) if news > NUDGE_BYTES_MAX => Some(Later::TooMuch { bytes: news }),
+        Some(Relation::Grown | Relation::Unchanged) => None,
+    }
+}
+
+impl Engine {
+    /// Captures complete lines that a transcript has gained, where that is at most [`NUDGE_BYTES_MAX`].
+    ///
+    /// # Errors
+    /// As `capture`.
+    pub fn nudge(&self, path: &Path, trigger: Trigger) -> Result<Nudged> {
+        if let Some(reason) = self.held_back(path)? {
+            return Err(EngineError::HeldBack { path: path.to_owned(), reason });
+        }
+        let options = CaptureOptions::live(trigger);
+        let prepared = self.prepare(path, &options)?;
+        let seen = prepared.cursor.as_ref().map_or(0, |cursor| cursor.closed_bytes);
+        let news = prepared.stamp.length.saturating_sub(seen);
+        let is_read_again = prepared.cursor.is_some() && prepared.relation.is_none();
+        let later = if is_read_again { Some(Later::Rewritten) } else { decide(prepared.relation, news) };
+        match later {
+            Some(later) => Ok(Nudged::Later(later)),
+            None => Ok(Nudged::Captured(Box::new(self.capture(path, &options)?))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hook_reads_what_is_little_and_known() {
+        for (relation, news, wanted) in [
+            (None, 10, Some(Later::FirstContact)),
+            (Some(Relation::Rewritten), 10, Some(Later::Rewritten)),
+            (Some(Relation::Grown), NUDGE_BYTES_MAX, None),
+            (Some(Relation::Grown), NUDGE_BYTES_MAX + 1, Some(Later::TooMuch { bytes: NUDGE_BYTES_MAX + 1 })),
+            (Some(Relation::Unchanged), 0, None),
+        ] {
+            assert_eq!(decide(relation, news), wanted);
+        }
+    }
+}
