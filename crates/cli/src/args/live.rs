@@ -28,6 +28,10 @@ pub(crate) struct Install {
 /// `hook`
 #[derive(Debug, Args)]
 #[command(after_help = "\
+Examples:
+  stemma hook claude-code < input.json
+  stemma hook codex Stop < input.json
+
 Called by a client's hooks with JSON on standard input; `stemma install RUNTIME` sets that up. Captures what the \
 transcript holds beyond what is stored, waits at most 20 ms for the store, leaves the rest to a command in the \
 background, prints nothing and always ends with 0. What went wrong is shown by `stemma status`.")]

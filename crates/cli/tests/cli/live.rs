@@ -10,7 +10,7 @@ use crate::stage::Stage;
 
 const SESSION: &str = "3f9c1d20-5a5b-4c8e-9d1a-0b7e6f4a2c11";
 
-fn lines(turns: usize) -> Vec<String> {
+fn lines(turns: u64) -> Vec<String> {
     ClaudeSession::new(7).turns(turns).build().lines
 }
 
@@ -101,7 +101,7 @@ fn what_a_hook_cannot_store_is_taken_up_by_the_next_command() {
 #[test]
 fn hooks_are_put_into_settings_and_taken_out_again() {
     let stage = Stage::new();
-    let settings = stage.home.path().join("home/.claude/settings.json");
+    let settings = stage.home.claude_config().join("settings.json");
     let settings =
         if settings.parent().unwrap().parent().unwrap().is_dir() { settings } else { panic!("no home") };
     std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
