@@ -161,6 +161,8 @@ pub struct Verified {
     /// Byte of the log at which a last transaction begins that is not whole: a crash leaves it so before anybody was
     /// told that it is stored. More than one changed bit in the last transaction looks the same.
     pub unfinished_log_at: Option<u64>,
+    /// Rows that are not what was written and that nothing could give back: a repair keeps them as they are, marked.
+    pub kept_rows: u64,
 }
 
 /// A range of a literal content, one of those that a content consists of.

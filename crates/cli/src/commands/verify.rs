@@ -36,6 +36,7 @@ pub(crate) fn run(app: &App, args: &Verify) -> Result<Exit, CliError> {
         references: looked.references,
         leftover_files: looked.leftover_files,
         unfinished_log_at: looked.unfinished_log_at,
+        kept_rows: looked.kept_rows,
         damages: damages.iter().map(wire).collect(),
         repaired: Vec::new(),
     };
@@ -100,6 +101,7 @@ fn repair(app: &App, from: &[PathBuf]) -> Result<Exit, CliError> {
         references: outcome.verified.references,
         leftover_files: outcome.verified.leftover_files,
         unfinished_log_at: outcome.verified.unfinished_log_at,
+        kept_rows: outcome.verified.kept_rows,
         damages: outcome.remaining.iter().map(wire).collect(),
         repaired: outcome
             .repaired
@@ -151,6 +153,13 @@ fn told(result: &v1::Verify, beyond: u64) -> String {
         Some(at) => format!(
             "{left}  the log ends in a transaction that is not whole, at byte {at}: a crash leaves it so before \
              anything of it is promised\n"
+        ),
+    };
+    let left = match result.kept_rows {
+        0 => left,
+        rows => format!(
+            "{left}  {} of metadata that nothing gave back, kept as they are; `--from` a store that has them may\n",
+            many(rows, "damaged row")
         ),
     };
     let mended: String = result

@@ -279,6 +279,34 @@ fn a_damaged_store_is_mended_from_a_backup_and_from_the_transcripts() {
 }
 
 #[test]
+fn damaged_rows_of_a_session_come_back_with_the_next_import() {
+    let stage = Stage::new();
+    let path = write(&stage, "a.jsonl", "/home/ann/shop");
+    let tip = stage.import(&path)["tip"].as_str().unwrap().to_owned();
+    stage.run(&["tag", &tip, "release"]).ok();
+    let asked = |stage: &Stage| {
+        (stage.json(&["log"]), stage.json(&["show", &tip])["sightings"].clone(), stage.json(&["tree"]))
+    };
+    let sound = asked(&stage);
+    for sql in [
+        "UPDATE session SET title = 'wrong', messages = 99",
+        "UPDATE session SET path = path || 'l'",
+        "UPDATE cursor SET value = x'00'",
+        "UPDATE sighting SET observed_at = 5, offset = 7",
+        "UPDATE sighting SET commit_row = 99 WHERE commit_row = 1",
+        "UPDATE annotation SET text = 'wrong' WHERE kind = 1",
+    ] {
+        rusqlite::Connection::open(stage.database()).and_then(|own| own.execute_batch(sql)).unwrap();
+        stage.run(&["verify"]).code(6);
+        let mended = stage.json(&["verify", "--repair"]);
+        assert_eq!((&mended["ok"], &mended["kept_rows"]), (&true.into(), &0.into()), "{sql}: {mended}");
+        stage.import(&path);
+        assert_eq!(asked(&stage), sound, "{sql}");
+        stage.run(&["verify"]).ok();
+    }
+}
+
+#[test]
 fn a_store_that_is_as_large_as_it_may_become_takes_in_no_more() {
     let stage = Stage::new();
     let path = write(&stage, "a.jsonl", "/home/ann/shop");

@@ -6,6 +6,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use stemmata_model::{CommitId, Timestamp};
 
 use super::failure::During;
+use super::seals::MARK;
 use crate::error::StoreError;
 use crate::maintain::forget::Tombstone;
 
@@ -67,9 +68,11 @@ pub(super) fn set(
     at: Timestamp,
     by: Option<&str>,
 ) -> Result<bool, StoreError> {
+    let values = params![kind, key, at.as_micros(), by];
+    let seal = MARK.seal(values).during(MARKING)?;
     connection
-        .prepare_cached("INSERT OR IGNORE INTO mark (kind, key, at, by) VALUES (?1, ?2, ?3, ?4)")
-        .and_then(|mut statement| statement.execute(params![kind, key, at.as_micros(), by]))
+        .prepare_cached("INSERT OR IGNORE INTO mark (kind, key, at, by, seal) VALUES (?1, ?2, ?3, ?4, ?5)")
+        .and_then(|mut statement| statement.execute(params![kind, key, at.as_micros(), by, seal]))
         .map(|changed| changed > 0)
         .during(MARKING)
 }

@@ -24,6 +24,7 @@ mod prepare;
 mod read;
 mod recent;
 mod repair;
+mod seals;
 mod shrink;
 mod state;
 mod versions;

@@ -46,11 +46,15 @@ pub(super) const MIGRATIONS: [Migration; 2] = [
         sql: include_str!("schema/0002.sql"),
         read_version: 2,
         kind: StepKind::Additive,
-        about: "room for packs, marks and anchors",
+        about: "room for packs, marks, anchors and seals",
         undo: Some(Undo {
             lost: "SELECT (SELECT count(*) FROM pack) + (SELECT count(*) FROM block) + (SELECT count(*) FROM packed) \
                    + (SELECT count(*) FROM mark) + (SELECT count(*) FROM content WHERE coding > 3)",
             sql: "DROP TABLE pack; DROP TABLE block; DROP TABLE packed; DROP TABLE mark; DROP TABLE anchor; \
+                  ALTER TABLE sighting DROP COLUMN seal; ALTER TABLE session DROP COLUMN seal; \
+                  ALTER TABLE cursor DROP COLUMN seal; ALTER TABLE annotation DROP COLUMN seal; \
+                  ALTER TABLE origin DROP COLUMN seal; ALTER TABLE placement DROP COLUMN seal; \
+                  ALTER TABLE link DROP COLUMN seal; \
                   ALTER TABLE store DROP COLUMN packed_content; ALTER TABLE store DROP COLUMN packed_commit;",
         }),
     },

@@ -16,5 +16,6 @@ mod packs;
 #[cfg(unix)]
 mod processes;
 mod repair;
+mod seals;
 mod support;
 mod versions;

@@ -20,6 +20,8 @@ wire! {
         /// Byte of the log at which a last transaction begins that is not whole, as a crash leaves it before anything
         /// of it is promised.
         unfinished_log_at: Option<u64>,
+        /// Rows of metadata that are not what was written, and that a repair kept as they are: nothing gave them back.
+        kept_rows: u64,
         /// Everything that is wrong, after a repair what still is.
         damages: Vec<Damage>,
         /// What `--repair` mended.

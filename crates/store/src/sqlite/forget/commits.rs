@@ -33,7 +33,7 @@ const REMOVALS: [&str; 12] = [
     "DELETE FROM link WHERE target IN (SELECT row FROM temp.gone)",
     "DELETE FROM anchor WHERE commit_row IN (SELECT row FROM temp.gone)",
     "DELETE FROM placement WHERE ctx IN (SELECT id FROM temp.gone)",
-    "UPDATE session SET came = 0, placed_from = NULL WHERE placed_from IN (SELECT id FROM temp.gone)",
+    "UPDATE session SET came = 0, placed_from = NULL, seal = NULL WHERE placed_from IN (SELECT id FROM temp.gone)",
 ];
 
 /// Removes commits everywhere. No commit that stays may have one of them as parent.
@@ -124,7 +124,7 @@ pub(in crate::sqlite) fn clear_sessions(connection: &Connection, wish: &Forget) 
         (&wish.unread, "DELETE FROM cursor WHERE path = ?1 AND machine = ?2"),
         (
             &wish.untitled,
-            "UPDATE session SET title = NULL WHERE path = ?1 AND machine = ?2 AND title IS NOT NULL",
+            "UPDATE session SET title = NULL, seal = NULL WHERE path = ?1 AND machine = ?2 AND title IS NOT NULL",
         ),
     ] {
         for key in keys {
@@ -196,7 +196,7 @@ fn move_tips(connection: &Connection) -> Result<(), StoreError> {
         match ancestor(connection, row)? {
             Some((id, figures, messages)) => connection
                 .execute(
-                    "UPDATE session SET tip = ?3, commits = ?4, messages = ?5, bytes = ?6 \
+                    "UPDATE session SET tip = ?3, commits = ?4, messages = ?5, bytes = ?6, seal = NULL \
                      WHERE path = ?1 AND machine = ?2",
                     params![
                         path,
@@ -211,7 +211,8 @@ fn move_tips(connection: &Connection) -> Result<(), StoreError> {
             // Its title is made of what is gone.
             None => connection
                 .execute(
-                    "UPDATE session SET tip = NULL, title = NULL, commits = 0, messages = 0, bytes = 0 \
+                    "UPDATE session SET tip = NULL, title = NULL, commits = 0, messages = 0, bytes = 0, \
+                     seal = NULL \
                      WHERE path = ?1 AND machine = ?2",
                     params![path, machine],
                 )

@@ -15,6 +15,10 @@ use crate::sqlite::coding::Coding;
 use crate::sqlite::failure::During;
 use crate::sqlite::figures::Figures;
 use crate::sqlite::open::STORE_FILE;
+use crate::sqlite::seals::{SEALED, Sealed};
+
+/// What a row that is not what was written is called.
+pub(in crate::sqlite) const SEAL: &str = "seal";
 
 const VERIFYING: &str = "verifying the store";
 
@@ -106,7 +110,31 @@ impl Reader {
         hold(result, "the commits", found);
         let result = self.verify_references(&mut verified, found);
         hold(result, "the references", found);
+        for sealed in SEALED {
+            let result = self.verify_seals(sealed, &mut verified, found);
+            hold(result, sealed.table, found);
+        }
         verified
+    }
+
+    /// Holds the rows of a table to their seals.
+    fn verify_seals(
+        &self,
+        sealed: &Sealed,
+        verified: &mut Verified,
+        found: Report<'_>,
+    ) -> Result<(), StoreError> {
+        sealed.broken(&self.connection, VERIFYING, &mut |broken| {
+            if broken.is_kept {
+                verified.kept_rows += 1;
+                return;
+            }
+            found(Damage {
+                check: SEAL,
+                object: sealed.table.to_owned(),
+                message: format!("the row of {} is not what was written", sealed.named(&broken)),
+            });
+        })
     }
 
     fn verify_database(&self, found: Report<'_>) -> Result<(), StoreError> {

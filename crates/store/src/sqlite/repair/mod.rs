@@ -5,6 +5,7 @@
 
 mod contents;
 mod derived;
+mod rows;
 
 use std::path::Path;
 
@@ -25,7 +26,7 @@ impl SqliteStore {
     pub(super) fn repair_all(&self, sources: &[RepairSource<'_>]) -> Result<RepairOutcome, StoreError> {
         let (damages, verified) = self.damages()?;
         let mut repaired = self.repair_packs(sources)?;
-        if damages.is_empty() && repaired.is_empty() {
+        if damages.is_empty() && repaired.is_empty() && verified.kept_rows == 0 {
             return Ok(RepairOutcome { repaired, remaining: damages, verified });
         }
         {
@@ -39,6 +40,7 @@ impl SqliteStore {
             // Lengths are recomputed from contents: one that is still damaged may say anything of its own.
             let is_measured = !self.damages()?.0.iter().any(|damage| damage.check == "content_hash");
             repaired.extend(self.repair_derived(&damages, is_measured)?);
+            repaired.extend(self.repair_rows(sources)?);
         }
         if damages.iter().any(|damage| damage.check == log_damage::CHECK) {
             repaired.extend(self.repair_log()?);

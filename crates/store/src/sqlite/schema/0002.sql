@@ -38,6 +38,7 @@ CREATE TABLE mark (
     key BLOB NOT NULL,
     at INTEGER NOT NULL,
     by TEXT,
+    seal INTEGER,
     PRIMARY KEY (kind, key)
 ) WITHOUT ROWID;
 
@@ -51,3 +52,12 @@ CREATE TABLE anchor (
 -- Rows up to these were looked at by packing, and are in packs where they are to be.
 ALTER TABLE store ADD COLUMN packed_content INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE store ADD COLUMN packed_commit INTEGER NOT NULL DEFAULT 0;
+
+-- Checksums of rows that no hash covers. Rows of format 1 have none until they are written again.
+ALTER TABLE origin ADD COLUMN seal INTEGER;
+ALTER TABLE sighting ADD COLUMN seal INTEGER;
+ALTER TABLE session ADD COLUMN seal INTEGER;
+ALTER TABLE cursor ADD COLUMN seal INTEGER;
+ALTER TABLE placement ADD COLUMN seal INTEGER;
+ALTER TABLE link ADD COLUMN seal INTEGER;
+ALTER TABLE annotation ADD COLUMN seal INTEGER;

@@ -8,7 +8,11 @@ use stemmata_model::{CommitId, Principal, SummarySource, Timestamp};
 use super::Transaction;
 use crate::error::StoreError;
 use crate::sqlite::codes::{self, KIND_AUDIT, KIND_NOTE, KIND_PIN, KIND_SUMMARY, KIND_TAG};
+use crate::sqlite::failure::During;
+use crate::sqlite::seals::{ANNOTATION, LINK};
 use crate::write::{Annotation, Link};
+
+const CHANGING: &str = "changing a commit's metadata";
 
 /// A commit's row, when, and who.
 type Change<'a> = (i64, Timestamp, &'a Principal);
@@ -47,9 +51,11 @@ impl Transaction<'_> {
         let target = self.need_commit(link.to)?.row;
         // An entry id is never empty, so that the empty text can stand for none and be part of the key.
         let entry = link.entry.as_ref().map_or("", |entry| entry.as_str());
-        self.change(
-            "INSERT OR IGNORE INTO link (source, kind, target, entry) VALUES (?1, ?2, ?3, ?4)",
+        self.execute_sealed(
+            "INSERT OR IGNORE INTO link (source, kind, target, entry, seal) VALUES (?1, ?2, ?3, ?4, ?5)",
+            &LINK,
             params![source, codes::link_kind(link.kind), target, entry],
+            CHANGING,
         )?;
         Ok(())
     }
@@ -81,12 +87,12 @@ impl Transaction<'_> {
             );
         };
         // A smaller number is a more trusted source.
-        self.change(
-            "INSERT INTO annotation (commit_row, kind, number, at, by, text, source) \
-             VALUES (?1, ?2, 0, ?3, ?4, ?5, ?6) ON CONFLICT DO UPDATE SET at = excluded.at, \
-             by = excluded.by, text = excluded.text, source = excluded.source \
+        self.write(
+            "INSERT INTO annotation (commit_row, kind, number, at, by, change, text, source, seal) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO UPDATE SET at = excluded.at, \
+             by = excluded.by, text = excluded.text, source = excluded.source, seal = excluded.seal \
              WHERE excluded.source <= source AND (excluded.source, excluded.text) <> (source, text)",
-            params![row, KIND_SUMMARY, at.as_micros(), author.as_str(), text, number],
+            params![row, KIND_SUMMARY, 0, at.as_micros(), author.as_str(), None::<i64>, text, number],
         )
     }
 
@@ -101,39 +107,53 @@ impl Transaction<'_> {
         let (row, at, author) = by;
         let sql = match sameness {
             Sameness::Text => {
-                "INSERT INTO annotation (commit_row, kind, number, at, by, text) \
-                 SELECT ?1, ?2, (SELECT ifnull(max(number), 0) + 1 FROM annotation \
-                 WHERE commit_row = ?1 AND kind = ?2), ?3, ?4, ?5 WHERE NOT EXISTS \
-                 (SELECT 1 FROM annotation WHERE commit_row = ?1 AND kind = ?2 AND text IS ?5)"
+                "INSERT INTO annotation (commit_row, kind, number, at, by, change, text, source, seal) \
+                 SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 WHERE NOT EXISTS \
+                 (SELECT 1 FROM annotation WHERE commit_row = ?1 AND kind = ?2 AND text IS ?7)"
             }
             Sameness::TextAndAuthor => {
-                "INSERT INTO annotation (commit_row, kind, number, at, by, text) \
-                 SELECT ?1, ?2, (SELECT ifnull(max(number), 0) + 1 FROM annotation \
-                 WHERE commit_row = ?1 AND kind = ?2), ?3, ?4, ?5 WHERE NOT EXISTS \
-                 (SELECT 1 FROM annotation WHERE commit_row = ?1 AND kind = ?2 AND at = ?3 AND by = ?4 \
-                 AND text IS ?5)"
+                "INSERT INTO annotation (commit_row, kind, number, at, by, change, text, source, seal) \
+                 SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 WHERE NOT EXISTS \
+                 (SELECT 1 FROM annotation WHERE commit_row = ?1 AND kind = ?2 AND at = ?4 AND by = ?5 \
+                 AND text IS ?7)"
             }
         };
-        self.change(sql, params![row, kind, at.as_micros(), author.as_str(), text])
+        let (number, none) = (self.next_number(row, kind)?, None::<i64>);
+        self.write(sql, params![row, kind, number, at.as_micros(), author.as_str(), none, text, none])
     }
 
     /// Leaves the audit record of a change, unless a repeated batch left it before.
     fn record(&self, by: Change<'_>, change: &Annotation) -> Result<(), StoreError> {
         let (row, at, author) = by;
         let (number, text, source) = codes::change(change);
-        self.change(
-            "INSERT INTO annotation (commit_row, kind, number, at, by, change, text, source) \
-             SELECT ?1, ?2, (SELECT ifnull(max(number), 0) + 1 FROM annotation \
-             WHERE commit_row = ?1 AND kind = ?2), ?3, ?4, ?5, ?6, ?7 WHERE NOT EXISTS \
-             (SELECT 1 FROM annotation WHERE commit_row = ?1 AND kind = ?2 AND at = ?3 AND by = ?4 \
-             AND change = ?5 AND text IS ?6 AND source IS ?7)",
-            params![row, KIND_AUDIT, at.as_micros(), author.as_str(), number, text, source],
+        let place = self.next_number(row, KIND_AUDIT)?;
+        self.write(
+            "INSERT INTO annotation (commit_row, kind, number, at, by, change, text, source, seal) \
+             SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 WHERE NOT EXISTS \
+             (SELECT 1 FROM annotation WHERE commit_row = ?1 AND kind = ?2 AND at = ?4 AND by = ?5 \
+             AND change = ?6 AND text IS ?7 AND source IS ?8)",
+            params![row, KIND_AUDIT, place, at.as_micros(), author.as_str(), number, text, source],
         )?;
         Ok(())
     }
 
+    /// Returns the number of the next annotation of a kind.
+    pub(super) fn next_number(&self, row: i64, kind: i64) -> Result<i64, StoreError> {
+        self.connection
+            .prepare_cached(
+                "SELECT ifnull(max(number), 0) + 1 FROM annotation WHERE commit_row = ?1 AND kind = ?2",
+            )
+            .and_then(|mut statement| statement.query_row([row, kind], |found| found.get(0)))
+            .during(CHANGING)
+    }
+
+    /// Writes an annotation: the values are all columns.
+    fn write(&self, sql: &'static str, values: &[&dyn rusqlite::ToSql]) -> Result<bool, StoreError> {
+        Ok(self.execute_sealed(sql, &ANNOTATION, values, CHANGING)? > 0)
+    }
+
     fn change(&self, sql: &'static str, values: &[&dyn rusqlite::ToSql]) -> Result<bool, StoreError> {
-        Ok(self.execute(sql, values, "changing a commit's metadata")? > 0)
+        Ok(self.execute(sql, values, CHANGING)? > 0)
     }
 }
 

@@ -13,9 +13,13 @@ use crate::merge::standing_records;
 use crate::sqlite::codes::{self, KIND_AUDIT, KIND_NOTE, KIND_PIN, KIND_SUMMARY, KIND_TAG};
 use crate::sqlite::failure::During;
 use crate::sqlite::read::metadata::{audit_record, take_audit};
+use crate::sqlite::seals::ANNOTATION;
 use crate::write::{Annotation, AuditRecord};
 
 const MERGING: &str = "merging a commit's metadata";
+
+const INSERT: &str = "INSERT INTO annotation (commit_row, kind, number, at, by, change, text, source, seal) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 
 impl Transaction<'_> {
     /// Adds records that are not there, and has the metadata be what all of them say.
@@ -32,13 +36,10 @@ impl Transaction<'_> {
         }
         for record in &new {
             let (number, text, source) = codes::change(&record.change);
-            self.execute(
-                "INSERT INTO annotation (commit_row, kind, number, at, by, change, text, source) \
-                 SELECT ?1, ?2, (SELECT ifnull(max(number), 0) + 1 FROM annotation \
-                 WHERE commit_row = ?1 AND kind = ?2), ?3, ?4, ?5, ?6, ?7",
-                params![row, KIND_AUDIT, record.at.as_micros(), record.by.as_str(), number, text, source],
-                MERGING,
-            )?;
+            let place = self.next_number(row, KIND_AUDIT)?;
+            let (at, by) = (record.at.as_micros(), record.by.as_str());
+            let values = params![row, KIND_AUDIT, place, at, by, number, text, source];
+            self.execute_sealed(INSERT, &ANNOTATION, values, MERGING)?;
         }
         all.extend(new.into_iter().cloned());
         self.keep_standing(row, &standing_records(&all))
@@ -68,12 +69,9 @@ impl Transaction<'_> {
             });
             // There is one summary, whose number is 0; the others count from 1.
             let number = if kind == KIND_SUMMARY { 0 } else { number };
-            self.execute(
-                "INSERT INTO annotation (commit_row, kind, number, at, by, text, source) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-                params![row, kind, number, record.at.as_micros(), record.by.as_str(), text, source],
-                MERGING,
-            )?;
+            let (at, by) = (record.at.as_micros(), record.by.as_str());
+            let values = params![row, kind, number, at, by, None::<i64>, text, source];
+            self.execute_sealed(INSERT, &ANNOTATION, values, MERGING)?;
         }
         Ok(())
     }

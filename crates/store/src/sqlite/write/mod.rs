@@ -8,11 +8,11 @@ mod commits;
 pub(in crate::sqlite) mod contents;
 mod holes;
 mod merge;
-mod places;
+pub(super) mod places;
 
 use std::time::Instant;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, ToSql};
 
 use self::commits::Known;
 use super::failure::{During, again};
@@ -20,6 +20,7 @@ use super::kinds::Kinds;
 use super::marks::Present;
 use super::prepare::Prepared;
 use super::recent::Recent;
+use super::seals::Sealed;
 use crate::error::{StoreError, StoreErrorKind};
 use crate::seam::BatchOutcome;
 use crate::write::Write;
@@ -265,5 +266,18 @@ impl Transaction<'_> {
             .prepare_cached(sql)
             .and_then(|mut statement| statement.execute(values))
             .during(operation)
+    }
+
+    /// Runs a statement that writes a sealed row, whose seal is one value more.
+    fn execute_sealed(
+        &self,
+        sql: &'static str,
+        sealed: &Sealed,
+        values: &[&dyn ToSql],
+        operation: &'static str,
+    ) -> Result<usize, StoreError> {
+        let seal = sealed.seal(values).during(operation)?;
+        let with_seal: Vec<&dyn ToSql> = values.iter().copied().chain([&seal as &dyn ToSql]).collect();
+        self.execute(sql, with_seal.as_slice(), operation)
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Metadata that people write is in `annotations`.
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::types::Value;
+use rusqlite::{OptionalExtension, ToSql, params};
 use stemmata_model::{CommitId, Sighting, Timestamp};
 
 use super::Transaction;
@@ -10,6 +11,7 @@ use super::commits::Known;
 use crate::error::StoreError;
 use crate::sqlite::codes;
 use crate::sqlite::failure::During;
+use crate::sqlite::seals::{CURSOR, ORIGIN, PLACEMENT, SESSION, SIGHTING};
 use crate::write::{Placement, Session, SessionKey, SessionOrigin};
 
 /// What makes sightings of a commit the same one, in the order of the table's columns.
@@ -60,14 +62,15 @@ impl Transaction<'_> {
             source.map(|source| source.offset.cast_signed()),
             source.map(|source| source.length.cast_signed()),
         ];
-        let changed = self.execute(
-            "INSERT INTO sighting (origin, created_at, commit_row, trigger, observed_at, offset, length) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) \
+        let changed = self.execute_sealed(
+            "INSERT INTO sighting (origin, created_at, commit_row, trigger, observed_at, offset, length, seal) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) \
              ON CONFLICT DO UPDATE SET trigger = excluded.trigger, observed_at = excluded.observed_at, \
-             offset = excluded.offset, length = excluded.length \
+             offset = excluded.offset, length = excluded.length, seal = excluded.seal \
              WHERE (excluded.observed_at, excluded.trigger, ifnull(excluded.offset, -1), \
              ifnull(excluded.length, -1)) \
              < (observed_at, trigger, ifnull(offset, -1), ifnull(length, -1))",
+            &SIGHTING,
             values,
             "storing a sighting",
         )?;
@@ -115,53 +118,44 @@ impl Transaction<'_> {
             .during("looking up an origin")?;
         let row = match found {
             Some(row) => row,
-            None => self
-                .connection
-                .prepare_cached(
-                    "INSERT INTO origin (principal, machine, session, path, ticket, thread, template_alias) \
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-                )
-                .and_then(|mut statement| statement.insert(values))
-                .during("storing an origin")?,
+            None => self.add_origin(values)?,
         };
         self.memory.origins.put(key, row);
         Ok(row)
     }
 
+    fn add_origin(&self, values: &[&dyn ToSql]) -> Result<i64, StoreError> {
+        let storing = "storing an origin";
+        let row: i64 = self
+            .connection
+            .prepare_cached("SELECT ifnull(max(row), 0) + 1 FROM origin")
+            .and_then(|mut statement| statement.query_row([], |found| found.get(0)))
+            .during(storing)?;
+        let whole: Vec<&dyn ToSql> =
+            std::iter::once(&row as &dyn ToSql).chain(values.iter().copied()).collect();
+        self.execute_sealed(
+            "INSERT INTO origin (row, principal, machine, session, path, ticket, thread, template_alias, seal) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            &ORIGIN,
+            &whole,
+            storing,
+        )?;
+        Ok(row)
+    }
+
     pub(super) fn upsert_session(&mut self, session: &Session) -> Result<(), StoreError> {
-        let placed_from = match session.origin {
+        match session.origin {
             SessionOrigin::Placed(ctx) => {
                 self.need_commit(ctx)?;
-                Some(ctx.to_bytes())
             }
-            SessionOrigin::Imported | SessionOrigin::Api => None,
-        };
+            SessionOrigin::Imported | SessionOrigin::Api => {}
+        }
         if let Some(tip) = session.tip {
             self.need_commit(tip)?;
         }
-        let values = params![
-            session.key.path,
-            session.key.machine.as_str(),
-            session.session.as_str(),
-            session.parent_session.as_ref().map(AsRef::<str>::as_ref),
-            session.format.as_str(),
-            session.template.as_str(),
-            session.principal.as_str(),
-            codes::granularity(session.granularity),
-            codes::session_origin(session.origin),
-            placed_from,
-            session.title,
-            session.cwd,
-            session.git_branch,
-            session.version,
-            session.started_at.map(Timestamp::as_micros),
-            session.last_at.map(Timestamp::as_micros),
-            session.tip.map(CommitId::to_bytes),
-            session.commits.cast_signed(),
-            session.messages.cast_signed(),
-            session.bytes.cast_signed(),
-        ];
-        self.execute(UPSERT_SESSION, values, "storing a session")?;
+        let row = session_row(session);
+        let values: Vec<&dyn ToSql> = row.iter().map(|value| value as &dyn ToSql).collect();
+        self.execute_sealed(UPSERT_SESSION, &SESSION, &values, "storing a session")?;
         Ok(())
     }
 
@@ -180,9 +174,10 @@ impl Transaction<'_> {
     }
 
     pub(super) fn keep_cursor(&self, key: &SessionKey, value: &[u8]) -> Result<(), StoreError> {
-        self.execute(
-            "INSERT INTO cursor (path, machine, value) VALUES (?1, ?2, ?3) \
-             ON CONFLICT DO UPDATE SET value = excluded.value",
+        self.execute_sealed(
+            "INSERT INTO cursor (path, machine, value, seal) VALUES (?1, ?2, ?3, ?4) \
+             ON CONFLICT DO UPDATE SET value = excluded.value, seal = excluded.seal",
+            &CURSOR,
             params![key.path, key.machine.as_str(), value],
             "storing a cursor",
         )?;
@@ -201,13 +196,14 @@ impl Transaction<'_> {
             placement.keyed_hash,
             placement.placed_at.as_micros(),
         ];
-        self.execute(
-            "INSERT INTO placement (path, machine, session, ctx, taken_bytes, placed_bytes, keyed_hash, placed_at) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) \
+        self.execute_sealed(
+            "INSERT INTO placement (path, machine, session, ctx, taken_bytes, placed_bytes, keyed_hash, placed_at, \
+             seal) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) \
              ON CONFLICT DO UPDATE SET session = excluded.session, ctx = excluded.ctx, \
              taken_bytes = excluded.taken_bytes, placed_bytes = excluded.placed_bytes, \
-             keyed_hash = excluded.keyed_hash, placed_at = excluded.placed_at \
+             keyed_hash = excluded.keyed_hash, placed_at = excluded.placed_at, seal = excluded.seal \
              WHERE excluded.placed_at >= placed_at",
+            &PLACEMENT,
             values,
             "storing a placement",
         )?;
@@ -215,15 +211,50 @@ impl Transaction<'_> {
     }
 }
 
+/// Returns the columns of a session's row, in their order.
+pub(in crate::sqlite) fn session_row(session: &Session) -> [Value; 20] {
+    let text = |text: &str| Value::Text(text.to_owned());
+    let perhaps = |text: &Option<String>| text.clone().map_or(Value::Null, Value::Text);
+    let time = |at: Option<Timestamp>| at.map_or(Value::Null, |at| Value::Integer(at.as_micros()));
+    let commit = |id: Option<CommitId>| id.map_or(Value::Null, |id| Value::Blob(id.to_bytes().to_vec()));
+    let count = |number: u64| Value::Integer(number.cast_signed());
+    let placed_from = match session.origin {
+        SessionOrigin::Placed(ctx) => Some(ctx),
+        SessionOrigin::Imported | SessionOrigin::Api => None,
+    };
+    [
+        text(&session.key.path),
+        text(session.key.machine.as_str()),
+        text(session.session.as_str()),
+        session.parent_session.as_ref().map_or(Value::Null, |parent| text(parent.as_str())),
+        text(session.format.as_str()),
+        text(session.template.as_str()),
+        text(session.principal.as_str()),
+        Value::Integer(codes::granularity(session.granularity)),
+        Value::Integer(codes::session_origin(session.origin)),
+        commit(placed_from),
+        perhaps(&session.title),
+        perhaps(&session.cwd),
+        perhaps(&session.git_branch),
+        perhaps(&session.version),
+        time(session.started_at),
+        time(session.last_at),
+        commit(session.tip),
+        count(session.commits),
+        count(session.messages),
+        count(session.bytes),
+    ]
+}
+
 /// Every column is replaced; columns that a newer version added keep what they hold.
 const UPSERT_SESSION: &str = "INSERT INTO session (path, machine, session, parent_session, format, template, \
      principal, granularity, came, placed_from, title, cwd, git_branch, version, started_at, last_at, tip, \
-     commits, messages, bytes) \
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20) \
+     commits, messages, bytes, seal) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21) \
      ON CONFLICT (path, machine) DO UPDATE SET session = excluded.session, \
      parent_session = excluded.parent_session, format = excluded.format, template = excluded.template, \
      principal = excluded.principal, granularity = excluded.granularity, came = excluded.came, \
      placed_from = excluded.placed_from, title = excluded.title, cwd = excluded.cwd, \
      git_branch = excluded.git_branch, version = excluded.version, started_at = excluded.started_at, \
      last_at = excluded.last_at, tip = excluded.tip, commits = excluded.commits, \
-     messages = excluded.messages, bytes = excluded.bytes";
+     messages = excluded.messages, bytes = excluded.bytes, seal = excluded.seal";

@@ -1,12 +1,12 @@
 //! Swapping rewritten packs in, within the transaction that lets the contents go.
 
-use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use stemmata_model::Timestamp;
 
 use super::{MovedBlock, Rewrite};
 use crate::error::StoreError;
 use crate::sqlite::failure::During;
-use crate::sqlite::marks::DOOMED;
+use crate::sqlite::marks::{self, DOOMED};
 use crate::sqlite::packs::apply::insert_pack;
 
 const SWAPPING: &str = "swapping rewritten packs in";
@@ -49,12 +49,8 @@ pub(in crate::sqlite) fn apply(
         if rewrite.made().any(|name| name == pack.name) {
             continue;
         }
-        connection
-            .prepare_cached("INSERT OR REPLACE INTO mark (kind, key, at) VALUES (?1, ?2, ?3)")
-            .and_then(|mut statement| {
-                statement.execute(params![DOOMED, pack.name.0.as_slice(), at.as_micros()])
-            })
-            .during(SWAPPING)?;
+        marks::remove(connection, DOOMED, &pack.name.0)?;
+        marks::set(connection, (DOOMED, &pack.name.0), at, None)?;
     }
     Ok(Swap::Done)
 }
