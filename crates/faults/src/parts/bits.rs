@@ -1,7 +1,8 @@
 //! Flipped bits and cut files: every bit and every length of a small store's files.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -9,8 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use anyhow::Context as _;
-use stemmata_engine::{CaptureOptions, Engine};
-use stemmata_model::CommitId;
+use stemmata_engine::{BundleImportOptions, BundleSelection, CaptureOptions, Engine};
+use stemmata_model::{CommitId, Timestamp};
+use stemmata_store::PackOptions;
 use stemmata_store::maintain::repair::RepairSource;
 use stemmata_testkit::claude::ClaudeSession;
 use stemmata_testkit::disk::Image;
@@ -37,22 +39,55 @@ enum Change {
     Cut { length: usize },
 }
 
-/// Changes every file of two small stores: one whose log is empty, one with all in its log.
+/// What a small store is like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Its log is empty.
+    Emptied,
+    /// All is in its log.
+    Logged,
+    /// Its log is empty, and its contents are in packs.
+    Packed,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Emptied => "log empty",
+            Self::Logged => "log full",
+            Self::Packed => "packed",
+        }
+    }
+}
+
+/// Changes every file of three small stores, and a bundle of one.
 ///
 /// # Errors
 /// Where the stores cannot be made.
 pub fn run(effort: Effort) -> anyhow::Result<Row> {
     let started = Instant::now();
     let mut row = Row::new("bits");
-    for emptied in [true, false] {
-        let small = Small::new(effort.seed, emptied)?;
+    for kind in [Kind::Emptied, Kind::Logged, Kind::Packed] {
+        let small = Small::new(effort.seed, kind)?;
         for (path, bytes) in small.image.files() {
             // Rebuilt whenever a store is opened by a first process.
             if path.ends_with("-shm") || bytes.is_empty() {
                 continue;
             }
             row.operations += bytes.len() as u64;
-            small.damage_file(path, bytes, effort, &mut row)?;
+            let put = |changed: Vec<u8>, disk: &Path| {
+                let mut image = small.image.clone();
+                image.put(path, changed);
+                image.write(disk)?;
+                Ok(small.look(disk))
+            };
+            small.damage_file((path, bytes), effort, &mut row, &put)?;
+        }
+        if kind == Kind::Packed {
+            let bytes = small.bundle()?;
+            row.operations += bytes.len() as u64;
+            let put = |changed: Vec<u8>, disk: &Path| small.take_in(&changed, disk);
+            small.damage_file(("bundle", &bytes), effort, &mut row, &put)?;
         }
     }
     row.took = started.elapsed();
@@ -69,12 +104,12 @@ struct Small {
     duplicate_folder: PathBuf,
     outside: PathBuf,
     seed: u64,
-    emptied: bool,
+    kind: Kind,
     scratch: tempfile::TempDir,
 }
 
 impl Small {
-    fn new(seed: u64, emptied: bool) -> anyhow::Result<Self> {
+    fn new(seed: u64, kind: Kind) -> anyhow::Result<Self> {
         let scratch = scratch()?;
         let outside = scratch.path().join("outside");
         fs::create_dir_all(&outside)?;
@@ -96,7 +131,10 @@ impl Small {
             commits.extend(engine.store().ancestors(tip, 100)?.iter().map(|commit| commit.id));
             commits
         };
-        if emptied {
+        if kind == Kind::Packed {
+            stage.engine(0)?.store().pack(&PackOptions::new(Timestamp::EPOCH))?;
+        }
+        if kind != Kind::Logged {
             let database = rusqlite::Connection::open(stage.disk.join("store").join("stemmata.db"))?;
             database.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
         }
@@ -104,10 +142,51 @@ impl Small {
         let duplicate = stage.engine(0)?;
         let sound = dump(&duplicate, &commits);
         let duplicate_folder = stage.disk.join("store");
-        Ok(Self { image, commits, sound, duplicate, duplicate_folder, outside, seed, emptied, scratch })
+        Ok(Self { image, commits, sound, duplicate, duplicate_folder, outside, seed, kind, scratch })
     }
 
-    fn damage_file(&self, path: &str, bytes: &[u8], effort: Effort, row: &mut Row) -> anyhow::Result<()> {
+    /// Returns a bundle of all that the store has.
+    fn bundle(&self) -> anyhow::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.duplicate.export_bundle(&BundleSelection::All, &[], &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Takes a changed bundle into a new store: what it takes must be what was sent.
+    fn take_in(&self, bundle: &[u8], disk: &Path) -> anyhow::Result<Seen> {
+        fs::create_dir_all(disk)?;
+        let path = disk.join("bundle");
+        File::create(&path)?.write_all(bundle)?;
+        let stage = Stage::new(disk, &self.outside, self.seed);
+        let taken = catch_unwind(AssertUnwindSafe(|| {
+            let engine = stage.engine(0)?;
+            let file = File::open(&path)?;
+            if engine.import_bundle(&file, &BundleImportOptions::default()).is_err() {
+                return Ok(Seen::Refused { mended: false });
+            }
+            let mut found = Verdict::default();
+            damage(&engine, &mut found);
+            let now = dump(&engine, &self.commits);
+            let told = ["native", "commit", "annotations", "audit", "links", "sightings"];
+            let differs = differences(&self.sound, &now)
+                .into_iter()
+                .find(|question| told.iter().any(|kind| question.starts_with(kind)));
+            Ok(match differs {
+                _ if !found.is_sound() => Seen::Wrong("verify".to_owned()),
+                Some(question) => Seen::Wrong(question),
+                None => Seen::Harmless,
+            })
+        }));
+        taken.unwrap_or_else(|_| Ok(Seen::Wrong("panic".to_owned())))
+    }
+
+    fn damage_file(
+        &self,
+        (path, bytes): (&str, &[u8]),
+        effort: Effort,
+        row: &mut Row,
+        put: Put<'_>,
+    ) -> anyhow::Result<()> {
         let changes = changes(bytes.len(), effort);
         let next = AtomicU64::new(0);
         let shared = Mutex::new((std::mem::take(row), BTreeMap::<String, u64>::new()));
@@ -120,11 +199,8 @@ impl Small {
                         while let Some(change) =
                             changes.get(usize::try_from(next.fetch_add(1, Ordering::Relaxed))?)
                         {
-                            let mut image = self.image.clone();
-                            image.put(path, changed(bytes, *change));
                             let _gone = fs::remove_dir_all(&disk);
-                            image.write(&disk)?;
-                            let seen = self.look(&disk);
+                            let seen = put(changed(bytes, *change), &disk)?;
                             let mut shared = shared.lock().expect("no worker panics with it");
                             judge(path, *change, seen, &mut shared);
                         }
@@ -136,10 +212,7 @@ impl Small {
         })?;
         let (mut judged, kinds) = shared.into_inner().expect("no worker panics with it");
         for (kind, count) in kinds {
-            judged.note(format!(
-                "{path} (log {}): {count} × {kind}",
-                if self.emptied { "empty" } else { "full" }
-            ));
+            judged.note(format!("{path} ({}): {count} × {kind}", self.kind.name()));
         }
         *row = judged;
         Ok(())
@@ -173,7 +246,7 @@ impl Small {
             // A log that ends early shows a store of an earlier moment: all that is said is true of that one.
             let is_earlier = self.commits.iter().any(|id| answered(&now, "native", *id) == Some("nothing"));
             if is_earlier && !others.iter().any(|question| wrong_bytes(question, &now)) {
-                return Seen::Unguarded("log that ends where it is damaged".to_owned());
+                return Seen::Earlier;
             }
             let hashed = others.iter().find(|question| is_hashed(question)).cloned();
             match (hashed, others.into_iter().next()) {
@@ -196,6 +269,14 @@ fn judge(path: &str, change: Change, seen: Seen, (row, kinds): &mut (Row, BTreeM
         }
         Seen::Harmless => return,
         Seen::Wrong(question) => (&mut row.undetected, question),
+        Seen::Earlier => match change {
+            // What is left is what a crash leaves before more is promised.
+            Change::Cut { .. } => (&mut row.unguarded, "log-cut-off".to_owned()),
+            Change::Flip { .. } => (&mut row.unguarded, "log-ended-by-a-flip".to_owned()),
+        },
+        Seen::Unguarded(_) if path.ends_with("-wal") && matches!(change, Change::Cut { .. }) => {
+            (&mut row.unguarded, "log-cut-off".to_owned())
+        }
         Seen::Unguarded(question) => (&mut row.unguarded, question),
     };
     *count += 1;
@@ -208,6 +289,10 @@ fn judge(path: &str, change: Change, seen: Seen, (row, kinds): &mut (Row, BTreeM
         }
     }
 }
+
+/// Puts changed bytes in place, and looks.
+type Put<'a> = &'a (dyn Fn(Vec<u8>, &Path) -> anyhow::Result<Seen> + Sync);
+
 enum Seen {
     /// It is not opened, or `verify` names it, or a read does.
     Refused {
@@ -218,6 +303,8 @@ enum Seen {
     Harmless,
     /// Other bytes, commits or chains are handed out, and nothing is said.
     Wrong(String),
+    /// The store of an earlier moment: its log ends sooner, and nothing says so.
+    Earlier,
     /// Something that no hash covers is other than it was: a note, a listing, a place.
     Unguarded(String),
 }
@@ -245,6 +332,15 @@ fn changes(length: usize, effort: Effort) -> Vec<Change> {
         let mut changes: Vec<Change> =
             flips.map(|(byte, bit)| Change::Flip { byte, bit: u8::try_from(bit).unwrap_or(0) }).collect();
         changes.extend((0..SHORT_STATES / 5).map(|_| Change::Cut { length: rng.index(length) }));
+        return changes;
+    }
+    if effort.percent < 100 {
+        let mut rng = Rng::new(effort.seed ^ length as u64);
+        let each = length.saturating_mul(usize::try_from(effort.percent).unwrap_or(1)) / 100;
+        let flips = (0..each * 8).map(|_| (rng.index(length), rng.index(8)));
+        let mut changes: Vec<Change> =
+            flips.map(|(byte, bit)| Change::Flip { byte, bit: u8::try_from(bit).unwrap_or(0) }).collect();
+        changes.extend((0..each).map(|_| Change::Cut { length: rng.index(length) }));
         return changes;
     }
     let flips = (0..length).flat_map(|byte| (0..8).map(move |bit| Change::Flip { byte, bit }));
