@@ -152,6 +152,8 @@ pub(crate) enum Command {
     Bundle(bundle::Bundle),
     /// Recompute every hash and look up every reference
     Verify(maintain::Verify),
+    /// Say whether a client would take a transcript whole, and why not
+    Doctor(maintain::Doctor),
     /// Show how many bytes were captured and how many they take
     Du(maintain::Du),
     /// Move what was captured into packs, where it takes least room
@@ -190,6 +192,7 @@ impl Command {
     pub(crate) const fn name(&self) -> &'static str {
         match self {
             Self::Import(_) => "import",
+            Self::Doctor(_) => "doctor",
             Self::Install(_) => "install",
             Self::Uninstall(_) => "uninstall",
             Self::Hook(_) => "hook",

@@ -11,6 +11,7 @@ pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod current;
 pub(crate) mod diff;
+pub(crate) mod doctor;
 pub(crate) mod du;
 pub(crate) mod exclude;
 pub(crate) mod forget;

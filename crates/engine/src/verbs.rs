@@ -10,6 +10,7 @@ pub(crate) mod costs;
 pub(crate) mod count;
 pub(crate) mod current;
 pub(crate) mod diff;
+pub(crate) mod doctor;
 pub(crate) mod entries;
 pub(crate) mod find;
 pub(crate) mod forget;

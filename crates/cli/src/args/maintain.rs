@@ -28,6 +28,31 @@ pub(crate) struct Verify {
     pub(crate) from: Vec<PathBuf>,
 }
 
+/// `doctor`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma doctor ~/.claude/projects/-srv-app/3f9c1d20-5a5b-4c8e-9d1a-0b7e6f4a2c11.jsonl
+  stemma doctor 3f9c1d20          the transcript of a session
+  stemma doctor --all             every transcript of this machine; shows those with trouble
+
+Reads a transcript as its client's loader would and says what would reach the model: the failure to fear is a client that \
+starts without a word and has lost half the history. Changes nothing. Exits with 6 where a client would refuse one or lose \
+some of it.")]
+pub(crate) struct Doctor {
+    /// Transcripts, or sessions
+    #[arg(value_name = "FILE|SESSION", required_unless_present = "all")]
+    pub(crate) files: Vec<String>,
+
+    /// All transcripts of the clients of this machine
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// Judge as this version of the client would; none: the one that wrote the transcript
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) client_version: Option<String>,
+}
+
 /// `du`
 #[derive(Debug, Args)]
 #[command(after_help = "\

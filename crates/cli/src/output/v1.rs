@@ -23,9 +23,9 @@ pub(crate) use keep::{
     CollectedAmount, Forget, ForgetBranch, ForgetCopy, Gc, Kept, RetiredSession, Unforgotten,
 };
 pub(crate) use maintain::{
-    BackedUp, ConfigEntry, ConfigPath, ConfigValue, Configuration, Damage, Du, DuChain, DuChains, DuTotal,
-    Exclusions, Home, Installed, Migration, MigrationStep, Packing, Pause, Pending, Repaired, Restored,
-    Status, Verify,
+    BackedUp, ConfigEntry, ConfigPath, ConfigValue, Configuration, Damage, Diagnoses, Diagnosis, Du, DuChain,
+    DuChains, DuTotal, Exclusions, Finding, Home, Installed, Migration, MigrationStep, Packing, Pause,
+    Pending, Repaired, Restored, Status, Verify,
 };
 pub(crate) use session::{ListedSession, Session, SessionList, SessionLog, SessionRow, Tree, TreeNode};
 
@@ -209,6 +209,7 @@ pub(crate) const PRINTED: &[Printed] = &[
     Printed { command: "bundle show", shape: BundleShown::SHAPE },
     Printed { command: "bundle have", shape: BundleHave::SHAPE },
     Printed { command: "verify", shape: Verify::SHAPE },
+    Printed { command: "doctor", shape: Diagnoses::SHAPE },
     Printed { command: "du", shape: Du::SHAPE },
     Printed { command: "du --chains", shape: DuChains::SHAPE },
     Printed { command: "pack", shape: Packing::SHAPE },
@@ -249,6 +250,8 @@ pub(crate) const INNER: &[Shape] = &[
     Note::SHAPE,
     Reparented::SHAPE,
     Losses::SHAPE,
+    Diagnosis::SHAPE,
+    Finding::SHAPE,
     Loss::SHAPE,
     LostEntry::SHAPE,
     Kept::SHAPE,

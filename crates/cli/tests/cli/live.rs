@@ -108,7 +108,7 @@ fn hooks_are_put_into_settings_and_taken_out_again() {
     let own = "{\n  \"model\": \"opus\",\n  \"hooks\": {\n    \"Stop\": [{ \"hooks\": [{ \"type\": \"command\", \"command\": \"make lint\" }] }]\n  }\n}\n";
     std::fs::write(&settings, own).unwrap();
     let shown = stage.run(&["install", "claude-code", "--dry-run"]).ok();
-    assert!(shown.text().contains("+") && shown.text().contains("hook claude-code"), "{}", shown.text());
+    assert!(shown.text().contains('+') && shown.text().contains("hook claude-code"), "{}", shown.text());
     assert_eq!(std::fs::read_to_string(&settings).unwrap(), own);
     let done = stage.json(&["install", "claude-code"]);
     assert_eq!((done["written"].as_bool(), done["changed"].as_bool()), (Some(true), Some(true)));

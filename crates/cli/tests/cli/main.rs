@@ -11,6 +11,7 @@ mod bad_input;
 mod browse;
 mod bundle;
 mod contract;
+mod doctor;
 mod give;
 mod import;
 mod keeping;

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::path::Path;
 
 use stemmata_model::{Closure, CommitId, Counts, FormatId, Granularity, Note, NoteCode};
-use stemmata_runtimes::adapter::{Adapter, DETECT_BYTES_MAX};
+use stemmata_runtimes::adapter::{Adapter, DETECT_BYTES_MAX, Detection};
 use stemmata_runtimes::registry;
 use stemmata_store::{Placement, Session, SessionKey, SessionOrigin, StoreError};
 
@@ -238,7 +238,7 @@ impl Engine {
 }
 
 /// Opens a regular file. Anything else could keep its reader waiting without end, so it is not even opened.
-fn open(path: &Path) -> Result<(File, FileStamp)> {
+pub(crate) fn open(path: &Path) -> Result<(File, FileStamp)> {
     let metadata = std::fs::metadata(path).map_err(EngineError::io("read", path))?;
     check_regular(path, &metadata)?;
     let file = File::open(path).map_err(EngineError::io("open", path))?;
@@ -281,12 +281,17 @@ pub(crate) fn head(file: OpenFile<'_>) -> Result<Vec<u8>> {
 
 /// Finds the adapter that knows a file.
 pub(crate) fn detect(file: OpenFile<'_>) -> Result<&'static dyn Adapter> {
+    detect_version(file).map(|(adapter, _)| adapter)
+}
+
+/// Finds the adapter that knows a file, and what it knows of it.
+pub(crate) fn detect_version(file: OpenFile<'_>) -> Result<(&'static dyn Adapter, Detection)> {
     let head = head(file)?;
     let no_transcript = |reason: String| EngineError::NotATranscript { path: file.path.to_owned(), reason };
     if head.is_empty() {
         return Err(no_transcript("it is empty".to_owned()));
     }
-    registry::detect(&head).map(|(adapter, _)| adapter).ok_or_else(|| {
+    registry::detect(&head).ok_or_else(|| {
         no_transcript(format!("its beginning fits none of the known formats ({})", known_formats()))
     })
 }

@@ -266,6 +266,48 @@ wire! {
         left_by_hooks: u64,
     }
 
+    /// What `doctor` found.
+    struct Diagnoses {
+        /// Whether clients would take all of them with nothing lost.
+        ok: bool,
+        /// The transcripts, as they were named.
+        transcripts: Vec<Diagnosis>,
+    }
+
+    /// What a client's loader would make of a transcript.
+    struct Diagnosis {
+        /// The file.
+        path: String,
+        /// Its format.
+        format: String,
+        /// The version of the client that wrote it, where it says so.
+        version: Option<String>,
+        /// Whether the client would take it with nothing lost.
+        ok: bool,
+        /// Its lines.
+        lines: u64,
+        /// Its bytes.
+        bytes: u64,
+        /// Messages of `messages_present` that the client would send to the model.
+        messages_sent: u64,
+        /// Messages of the conversation since its last compaction.
+        messages_present: u64,
+        /// What the loader would stumble over, in the order of the lines.
+        findings: Vec<Finding>,
+    }
+
+    /// One thing that a loader would stumble over.
+    struct Finding {
+        /// `info`, `warning` (something is lost or made up) or `fatal` (refused, or history is lost in silence).
+        severity: String,
+        /// Stable name of the check.
+        check: String,
+        /// Line of the transcript (1 = first); absent where it is about none.
+        line: Option<u64>,
+        /// One sentence.
+        message: String,
+    }
+
     /// What `install` and `uninstall` did to a client's settings.
     struct Installed {
         /// The runtime.

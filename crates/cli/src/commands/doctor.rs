@@ -1,0 +1,139 @@
+//! `doctor`: whether a client would take a transcript whole, and why not.
+//!
+//! Changes nothing. What loaders stumble over is the adapters' to know.
+
+use std::path::PathBuf;
+
+use stemmata_engine::{Diagnosis, Engine, EngineError, FileState, Finding, Severity};
+
+use crate::args::maintain::Doctor;
+use crate::errors::{CliError, Exit};
+use crate::output::size::{self, many};
+use crate::output::style::Style;
+use crate::output::v1;
+use crate::wiring::App;
+
+/// Runs the command.
+pub(crate) fn run(app: &App, args: &Doctor) -> Result<Exit, CliError> {
+    let mut files = Vec::new();
+    for given in &args.files {
+        files.push(path_of(app, given)?);
+    }
+    if args.all {
+        files.extend(all(app)?);
+    }
+    let mut diagnoses = Vec::new();
+    for path in files {
+        let found = Engine::doctor(&path, args.client_version.as_deref())?;
+        diagnoses.push((path, found));
+    }
+    let is_sound = diagnoses.iter().all(|(_, diagnosis)| diagnosis.validation.is_accepted());
+    if app.console.json {
+        let transcripts = diagnoses.iter().map(|(path, diagnosis)| wire(path, diagnosis)).collect();
+        app.console.json(&v1::Diagnoses { ok: is_sound, transcripts })?;
+    } else {
+        show(app, &diagnoses, args.all)?;
+    }
+    Ok(if is_sound { Exit::Done } else { Exit::Corrupt })
+}
+
+/// Returns the transcript that the user means: a file, or that of a session.
+fn path_of(app: &App, given: &str) -> Result<PathBuf, CliError> {
+    let path = app.environment.absolute(std::path::Path::new(given));
+    if path.exists() {
+        return Ok(path);
+    }
+    match app.engine()?.find_session(given)? {
+        Some(session) => Ok(PathBuf::from(session.key.path)),
+        None => Err(EngineError::NotFound { what: "session", text: given.to_owned() }.into()),
+    }
+}
+
+/// Returns the transcripts of all clients' homes.
+fn all(app: &App) -> Result<Vec<PathBuf>, CliError> {
+    let homes = app.homes().existing();
+    let folders: Vec<PathBuf> = homes.into_iter().map(|home| home.transcripts).collect();
+    let files = app.engine()?.survey(&folders)?.into_iter();
+    Ok(files.filter(|file| file.state != FileState::Other).map(|file| file.path).collect())
+}
+
+fn show(app: &App, diagnoses: &[(PathBuf, Diagnosis)], only_troubled: bool) -> Result<(), CliError> {
+    let mut rows: Vec<String> = Vec::new();
+    for (path, diagnosis) in diagnoses {
+        let validation = &diagnosis.validation;
+        let is_whole = validation.messages_sent >= validation.messages_present;
+        if only_troubled
+            && is_whole
+            && validation.findings.iter().all(|found| found.severity == Severity::Info)
+        {
+            continue;
+        }
+        let version = diagnosis.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
+        let (lines, bytes) = (many(diagnosis.lines, "line"), size::bytes(diagnosis.bytes));
+        rows.push(app.environment.shown(path));
+        rows.push(format!("  {}{version}, {lines}, {bytes}", diagnosis.format));
+        rows.push(format!("  {}", verdict(diagnosis)));
+        rows.extend(validation.findings.iter().map(|finding| format!("  {}", told(finding))));
+    }
+    rows.push(String::new());
+    app.console.text(&rows.join("\n"))?;
+    let refused = diagnoses.iter().filter(|(_, diagnosis)| !diagnosis.validation.is_accepted()).count();
+    let files = u64::try_from(diagnoses.len()).unwrap_or(u64::MAX);
+    app.console.say(&match refused {
+        0 => format!("{} looked at; a client takes all of them", many(files, "transcript")),
+        refused => format!(
+            "{} looked at, {refused} of which would be refused or lose history",
+            many(files, "transcript")
+        ),
+    });
+    Ok(())
+}
+
+/// Says what the client would do, in one sentence.
+fn verdict(diagnosis: &Diagnosis) -> String {
+    let validation = &diagnosis.validation;
+    let (sent, present) = (validation.messages_sent, validation.messages_present);
+    match (validation.is_accepted(), sent >= present) {
+        (true, true) => format!("the client would send all {}", many(present, "message")),
+        (true, false) => format!("the client would send {sent} of {}", many(present, "message")),
+        (false, _) if sent == 0 => {
+            format!("the client would refuse it, or send none of its {}", many(present, "message"))
+        }
+        (false, _) => format!("the client would silently send {sent} of {}", many(present, "message")),
+    }
+}
+
+fn told(finding: &Finding) -> String {
+    let (style, word) = match finding.severity {
+        Severity::Info => (Style::Faint, "note"),
+        Severity::Warning => (Style::Note, "warning"),
+        Severity::Fatal => (Style::Error, "fatal"),
+    };
+    let line = finding.line.map(|line| format!("line {line}: ")).unwrap_or_default();
+    format!("{}: {line}{}", style.paint(word), finding.message)
+}
+
+fn wire(path: &std::path::Path, diagnosis: &Diagnosis) -> v1::Diagnosis {
+    let findings = diagnosis.validation.findings.iter().map(|finding| v1::Finding {
+        severity: match finding.severity {
+            Severity::Info => "info",
+            Severity::Warning => "warning",
+            Severity::Fatal => "fatal",
+        }
+        .to_owned(),
+        check: finding.check.to_owned(),
+        line: finding.line,
+        message: finding.message.clone(),
+    });
+    v1::Diagnosis {
+        path: path.to_string_lossy().into_owned(),
+        format: diagnosis.format.to_string(),
+        version: diagnosis.version.clone(),
+        ok: diagnosis.validation.is_accepted(),
+        lines: diagnosis.lines,
+        bytes: diagnosis.bytes,
+        messages_sent: diagnosis.validation.messages_sent,
+        messages_present: diagnosis.validation.messages_present,
+        findings: findings.collect(),
+    }
+}

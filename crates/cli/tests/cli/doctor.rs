@@ -1,0 +1,35 @@
+//! `doctor`: what a client would make of a transcript, in words and as JSON.
+
+use serde_json::json;
+use stemmata_testkit::claude::ClaudeSession;
+
+use crate::stage::Stage;
+
+#[test]
+fn a_transcript_that_a_client_would_lose_half_of_is_told_with_lines() {
+    let stage = Stage::new();
+    let lines = ClaudeSession::new(7).turns(2).build().lines;
+    let sound = stage.home.write("sound.jsonl", (lines.join("\n") + "\n").as_bytes());
+    let said = stage.run(&["doctor", sound.to_str().unwrap(), "--client-version", "2.1.330"]).ok();
+    assert!(said.text().contains("the client would send all"), "{}", said.text());
+    // Without its parent the last answer hangs in the air, and what is before it is lost without a word.
+    let mut broken = lines.clone();
+    let last = broken.last_mut().unwrap();
+    let mut record: serde_json::Value = serde_json::from_str(last).unwrap();
+    record.as_object_mut().unwrap().remove("parentUuid");
+    *last = record.to_string();
+    let broken = stage.home.write("broken.jsonl", (broken.join("\n") + "\n").as_bytes());
+    let told = stage.run(&["doctor", broken.to_str().unwrap()]).code(6);
+    assert!(told.text().contains("fatal: line") && told.text().contains("parentUuid"), "{}", told.text());
+    let found =
+        stage.run(&["doctor", broken.to_str().unwrap(), sound.to_str().unwrap(), "--json"]).code(6).json();
+    assert_eq!((&found["ok"], found["transcripts"].as_array().unwrap().len()), (&json!(false), 2));
+    assert_eq!(found["transcripts"][0]["findings"][0]["severity"], "fatal");
+    // A rollout without its header is refused by the client.
+    let item = json!({ "timestamp": "2026-01-01T00:00:00Z", "type": "response_item", "payload": { "type": "message",
+        "role": "user", "content": [{ "type": "input_text", "text": "hi" }] } });
+    let rollout = stage.home.write("rollout.jsonl", format!("{item}\n").as_bytes());
+    let told = stage.run(&["doctor", rollout.to_str().unwrap()]).code(6);
+    assert!(told.text().contains("no session header"), "{}", told.text());
+    stage.run(&["doctor", "nobody-knows-this"]).code(3).complains(&["hint:"]);
+}
