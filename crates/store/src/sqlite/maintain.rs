@@ -8,6 +8,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use stemmata_model::Timestamp;
 
+use super::ahead::Ahead;
 use super::failure::During;
 use super::forget::rewrite;
 use super::open::{SqliteOptions, wait_for_locks};
@@ -71,11 +72,16 @@ impl SqliteStore {
     }
 
     pub(super) fn collect_all(&self, wish: &Collect) -> Result<Collected, StoreError> {
-        let act = |connection: &Connection| collect::collect((connection, &self.packs), wish);
+        // A plan may be wrong by what another collection deletes meanwhile; a deletion must not.
+        let lock = if wish.dry_run { None } else { Some(self.packs.lock_patiently(PACKS_WAIT_MS)?) };
+        let ahead = self.read(|reader| {
+            let snapshot = reader.connection().unchecked_transaction().during("reading what is needed")?;
+            Ahead::read(&snapshot)
+        })?;
+        let act = |connection: &Connection| collect::collect((connection, &self.packs), &ahead, wish);
         if wish.dry_run {
             return self.planned(&act).map(|(collected, _)| collected);
         }
-        let lock = self.packs.lock_patiently(PACKS_WAIT_MS)?;
         let before = self.physical_bytes();
         let mut collected = self.swap((&act, Garbage::Half), wish.now)?;
         collected.files_removed = packs::remove_leftovers(&self.maintained())?;

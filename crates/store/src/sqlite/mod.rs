@@ -2,6 +2,7 @@
 //!
 //! Specified in `docs/format/store.md` and `docs/format/content.md`.
 
+mod ahead;
 mod backup;
 mod codes;
 mod coding;

@@ -9,6 +9,7 @@ use stemmata_model::{ArtifactId, artifact_id};
 
 use super::plan::{Row, take};
 use crate::error::StoreError;
+use crate::sqlite::ahead::Scan;
 use crate::sqlite::coding::{Coding, encode};
 use crate::sqlite::failure::{During, unreadable};
 use crate::sqlite::marks::{self, CONDEMNED_CONTENT};
@@ -67,10 +68,7 @@ pub(in crate::sqlite) fn contents_of(rows: &[Row]) -> BTreeSet<i64> {
 }
 
 /// Hands every commit to `act`.
-pub(in crate::sqlite) fn all_commits(
-    connection: &Connection,
-    act: &mut dyn FnMut(Row),
-) -> Result<(), StoreError> {
+fn all_commits(connection: &Connection, act: &mut dyn FnMut(Row)) -> Result<(), StoreError> {
     let mut statement = connection
         .prepare("SELECT row, id, parent, state, artifact, native FROM commits")
         .during(SWEEPING)?;
@@ -85,25 +83,29 @@ pub(in crate::sqlite) fn all_commits(
 /// and length.
 pub(in crate::sqlite) fn give_up(
     (connection, packs): (&Connection, &Packs),
+    scan: Scan<'_>,
     candidates: BTreeSet<i64>,
     emptied: &BTreeSet<i64>,
 ) -> Result<Swept, StoreError> {
     let mut going = candidates;
     going.extend(emptied);
+    if going.is_empty() {
+        return Ok(Swept::default());
+    }
     let composed = composed_of(connection, &going)?;
     going.extend(composed.values().flatten().map(|piece| piece.row));
     // A hole needs none of them, and names them all the same: it keeps their hashes and lengths.
     let mut emptied = emptied.clone();
-    all_commits(connection, &mut |row| {
-        for content in std::iter::once(row.artifact).chain(row.native) {
-            if row.state & 3 != STATE_FORGOTTEN {
+    scan.each_commit(connection, &mut |named| {
+        for content in named.contents() {
+            if !named.is_hole {
                 going.remove(&content);
             } else if going.contains(&content) {
                 emptied.insert(content);
             }
         }
     })?;
-    let copied_out = CopyOut { connection, packs, going: &mut going, copied: HashMap::new() }.run()?;
+    let copied_out = CopyOut { connection, packs, scan, going: &mut going, copied: HashMap::new() }.run()?;
     let mut swept = Swept { copied_out, ..Swept::default() };
     for row in &going {
         if is_packed(connection, *row)? {
@@ -198,10 +200,14 @@ fn decode(list: &[u8], row: i64) -> Result<Vec<Piece>, StoreError> {
     pieces::decode(list).ok_or_else(|| unreadable("content.bytes", &row, &"no list of ranges"))
 }
 
+/// A composed content: its row, its hash, and what it is made of.
+type List = (i64, ArtifactId, Vec<Piece>);
+
 /// Copies ranges of rows that go into rows of their own, for composed contents that stay.
 struct CopyOut<'a> {
     connection: &'a Connection,
     packs: &'a Packs,
+    scan: Scan<'a>,
     going: &'a mut BTreeSet<i64>,
     /// Where a range was copied to.
     copied: HashMap<(i64, u64, u64), Piece>,
@@ -242,13 +248,27 @@ impl CopyOut<'_> {
     }
 
     /// Returns the composed contents that stay and that have ranges of rows that go.
-    fn lists(&self) -> Result<Vec<(i64, ArtifactId, Vec<Piece>)>, StoreError> {
-        let mut statement = self
-            .connection
-            .prepare("SELECT row, hash, bytes FROM content WHERE coding = 3")
-            .during(SWEEPING)?;
-        let mut rows = statement.query([]).during(SWEEPING)?;
+    fn lists(&self) -> Result<Vec<List>, StoreError> {
         let mut found = Vec::new();
+        if let Some(lists) = self.scan.leaning_on(self.connection, self.going)? {
+            let mut statement = self
+                .connection
+                .prepare("SELECT row, hash, bytes FROM content WHERE row = ?1 AND coding = 3")
+                .during(SWEEPING)?;
+            for list in lists {
+                self.take_lists(&mut statement.query([list]).during(SWEEPING)?, &mut found)?;
+            }
+        } else {
+            let mut statement = self
+                .connection
+                .prepare("SELECT row, hash, bytes FROM content WHERE coding = 3")
+                .during(SWEEPING)?;
+            self.take_lists(&mut statement.query([]).during(SWEEPING)?, &mut found)?;
+        }
+        Ok(found)
+    }
+
+    fn take_lists(&self, rows: &mut rusqlite::Rows<'_>, found: &mut Vec<List>) -> Result<(), StoreError> {
         while let Some(row) = rows.next().during(SWEEPING)? {
             let number: i64 = row.get(0).during(SWEEPING)?;
             if self.going.contains(&number) {
@@ -261,7 +281,7 @@ impl CopyOut<'_> {
                 found.push((number, ArtifactId::from_bytes(row.get(1).during(SWEEPING)?), pieces));
             }
         }
-        Ok(found)
+        Ok(())
     }
 
     fn copy(&mut self, of: ArtifactId, piece: Piece) -> Result<Piece, StoreError> {

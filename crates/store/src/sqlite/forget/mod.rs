@@ -13,6 +13,7 @@ use rusqlite::Connection;
 use stemmata_model::CommitId;
 
 use self::plan::{Row, Wish};
+use super::ahead::Scan;
 use super::marks;
 use super::packs::Packs;
 use super::state::STATE_FORGOTTEN;
@@ -42,7 +43,8 @@ pub(super) fn forget(
     let more = contents::cut_too(connection, &mut cut)?;
     commits::hole(connection, &cut)?;
     let emptied = contents::contents_of(&cut);
-    let swept = contents::give_up((connection, packs), contents::contents_of(&plan.gone), &emptied)?;
+    let gone = contents::contents_of(&plan.gone);
+    let swept = contents::give_up((connection, packs), Scan::Tables, gone, &emptied)?;
     let sessions = commits::remove_sessions(connection, &wish.sessions)?;
     // One that came as a hole may have come with what others said of it.
     let has_cleared = commits::silence(connection, &holes)? | commits::clear_sessions(connection, wish)?;

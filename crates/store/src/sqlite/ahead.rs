@@ -1,0 +1,206 @@
+//! What collection reads ahead of the write lock: which contents commits name, and which lists lean on which rows.
+//!
+//! Reading all rows of a large store takes seconds, and writers do not wait for that. Under the lock only what came
+//! since is read. That is enough while whoever deletes holds the lock of packs: rows are only added then, their
+//! numbers grow, and of those that are there only holes change what they need.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use rusqlite::{Connection, OptionalExtension};
+
+use super::coding::Coding;
+use super::failure::{During, unreadable};
+use super::pieces::{self, Piece};
+use super::state::STATE_FORGOTTEN;
+use crate::error::StoreError;
+
+const READING: &str = "reading what is needed";
+
+/// A commit, as far as it names contents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Named {
+    row: i64,
+    pub(super) is_hole: bool,
+    artifact: i64,
+    native: Option<i64>,
+}
+
+impl Named {
+    pub(super) fn contents(self) -> impl Iterator<Item = i64> {
+        std::iter::once(self.artifact).chain(self.native)
+    }
+}
+
+/// Where commits and lists are looked through.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Scan<'a> {
+    /// In the tables, all of them.
+    Tables,
+    /// In what was read ahead, but for commits that were removed since, by their rows.
+    Ahead(&'a Ahead, &'a HashSet<i64>),
+}
+
+impl Scan<'_> {
+    /// Hands every commit to `act`.
+    pub(super) fn each_commit(
+        self,
+        connection: &Connection,
+        act: &mut dyn FnMut(Named),
+    ) -> Result<(), StoreError> {
+        let Scan::Ahead(ahead, removed) = self else { return each_above(connection, 0, act) };
+        let since = ahead.since(connection)?;
+        let filled: HashSet<i64> = since.iter().map(|named| named.row).collect();
+        let stays = |named: &&Named| !removed.contains(&named.row) && !filled.contains(&named.row);
+        ahead.commits.iter().filter(stays).for_each(|named| act(*named));
+        since.iter().filter(|named| !removed.contains(&named.row)).for_each(|named| act(*named));
+        Ok(())
+    }
+
+    /// Returns the composed contents that may lean on some of these rows; none for all there are.
+    pub(super) fn leaning_on(
+        self,
+        connection: &Connection,
+        rows: &BTreeSet<i64>,
+    ) -> Result<Option<BTreeSet<i64>>, StoreError> {
+        let Scan::Ahead(ahead, _) = self else { return Ok(None) };
+        let mut found = BTreeSet::new();
+        for row in rows {
+            let from = ahead.leaning.partition_point(|(piece, _)| piece < row);
+            let own = ahead.leaning.iter().skip(from).take_while(|(piece, _)| piece == row);
+            found.extend(own.map(|(_, list)| *list));
+        }
+        let mut statement =
+            connection.prepare("SELECT row FROM content WHERE row > ?1 AND coding = 3").during(READING)?;
+        let new = statement.query_map([ahead.last_content], |row| row.get(0)).during(READING)?;
+        for row in new {
+            found.insert(row.during(READING)?);
+        }
+        // Some of them have bytes again, and may have them as lists.
+        found.extend(&ahead.forgotten);
+        Ok(Some(found))
+    }
+}
+
+/// What was read ahead.
+#[derive(Debug, Default)]
+pub(super) struct Ahead {
+    commits: Vec<Named>,
+    last_commit: i64,
+    last_content: i64,
+    /// Rows that lists have ranges of, and the lists' rows, in order.
+    leaning: Vec<(i64, i64)>,
+    /// Contents without bytes.
+    forgotten: Vec<i64>,
+    /// Contents that no commit needs, and the bytes that they have of their own.
+    orphans: HashMap<i64, u64>,
+}
+
+impl Ahead {
+    /// Reads all of it, within a transaction of the caller.
+    pub(super) fn read(connection: &Connection) -> Result<Self, StoreError> {
+        let mut ahead = Self::default();
+        each_above(connection, 0, &mut |named| {
+            ahead.last_commit = ahead.last_commit.max(named.row);
+            ahead.commits.push(named);
+        })?;
+        let mut needed: HashSet<i64> = HashSet::new();
+        // A hole needs no bytes, but the hash and the length that are left of them.
+        let mut named: HashSet<i64> = HashSet::new();
+        for commit in &ahead.commits {
+            if commit.is_hole { &mut named } else { &mut needed }.extend(commit.contents());
+        }
+        let mut parts: HashSet<i64> = HashSet::new();
+        let mut statement = connection
+            .prepare(
+                "SELECT row, length, coding, iif(coding = 3, bytes, NULL) FROM content \
+                 UNION ALL SELECT row, length, 0, NULL FROM packed",
+            )
+            .during(READING)?;
+        let mut rows = statement.query([]).during(READING)?;
+        while let Some(row) = rows.next().during(READING)? {
+            let number: i64 = row.get(0).during(READING)?;
+            let length: i64 = row.get(1).during(READING)?;
+            let coding: i64 = row.get(2).during(READING)?;
+            let list: Option<Vec<u8>> = row.get(3).during(READING)?;
+            let is_left = coding == Coding::Forgotten.number();
+            let is_needed = needed.contains(&number);
+            let has_bytes = list.is_none() && !is_left;
+            ahead.last_content = ahead.last_content.max(number);
+            if is_left {
+                ahead.forgotten.push(number);
+            }
+            for piece in list.map(|list| decode(&list, number)).transpose()?.unwrap_or_default() {
+                ahead.leaning.push((piece.row, number));
+                if is_needed {
+                    parts.insert(piece.row);
+                }
+            }
+            let is_kept = is_needed || is_left && named.contains(&number);
+            if !is_kept {
+                ahead.orphans.insert(number, if has_bytes { length.cast_unsigned() } else { 0 });
+            }
+        }
+        ahead.orphans.retain(|row, _| !parts.contains(row));
+        ahead.leaning.sort_unstable();
+        ahead.leaning.dedup();
+        Ok(ahead)
+    }
+
+    /// Returns contents that no commit names and no content that is needed has ranges of, with the bytes of their own.
+    pub(super) fn orphans(&self, connection: &Connection) -> Result<HashMap<i64, u64>, StoreError> {
+        let mut orphans = self.orphans.clone();
+        let is_news = |named: &Named| !named.is_hole || named.row > self.last_commit;
+        for content in self.since(connection)?.into_iter().filter(is_news).flat_map(Named::contents) {
+            orphans.remove(&content);
+            for piece in list_of(connection, content)? {
+                orphans.remove(&piece.row);
+            }
+        }
+        Ok(orphans)
+    }
+
+    /// Returns commits that came since, and those that were holes, as they are now.
+    fn since(&self, connection: &Connection) -> Result<Vec<Named>, StoreError> {
+        let mut found = Vec::new();
+        each_above(connection, self.last_commit, &mut |named| found.push(named))?;
+        let mut statement = connection
+            .prepare_cached("SELECT row, state, artifact, native FROM commits WHERE row = ?1")
+            .during(READING)?;
+        for hole in self.commits.iter().filter(|named| named.is_hole) {
+            found.extend(statement.query_row([hole.row], take).optional().during(READING)?);
+        }
+        Ok(found)
+    }
+}
+
+fn each_above(connection: &Connection, row: i64, act: &mut dyn FnMut(Named)) -> Result<(), StoreError> {
+    let mut statement = connection
+        .prepare_cached("SELECT row, state, artifact, native FROM commits WHERE row > ?1")
+        .during(READING)?;
+    let mut rows = statement.query([row]).during(READING)?;
+    while let Some(row) = rows.next().during(READING)? {
+        act(take(row).during(READING)?);
+    }
+    Ok(())
+}
+
+fn take(row: &rusqlite::Row<'_>) -> rusqlite::Result<Named> {
+    let state: i64 = row.get(1)?;
+    let is_hole = state & 3 == STATE_FORGOTTEN;
+    Ok(Named { row: row.get(0)?, is_hole, artifact: row.get(2)?, native: row.get(3)? })
+}
+
+fn list_of(connection: &Connection, row: i64) -> Result<Vec<Piece>, StoreError> {
+    let list: Option<Vec<u8>> = connection
+        .prepare_cached("SELECT bytes FROM content WHERE row = ?1 AND coding = 3")
+        .and_then(|mut statement| statement.query_row([row], |row| row.get(0)).optional())
+        .during(READING)?;
+    list.map_or_else(|| Ok(Vec::new()), |list| decode(&list, row))
+}
+
+fn decode(list: &[u8], row: i64) -> Result<Vec<Piece>, StoreError> {
+    pieces::decode(list).ok_or_else(|| unreadable("content.bytes", &row, &"no list of ranges"))
+}
+
+#[cfg(test)]
+mod tests;
