@@ -10,6 +10,7 @@ use stemmata_store::Store;
 
 use crate::capture::policy::CapturePolicy;
 use crate::error::{EngineError, Result};
+use crate::packing::Growth;
 use crate::ports::{Clock, NewIds};
 
 /// Who runs the engine, and where.
@@ -42,6 +43,7 @@ pub struct Engine {
     pub(crate) ids: Arc<dyn NewIds>,
     pub(crate) identity: Arc<Identity>,
     pub(crate) policy: Arc<CapturePolicy>,
+    pub(crate) growth: Arc<Growth>,
 }
 
 impl Engine {
@@ -59,6 +61,7 @@ impl Engine {
             ids,
             identity: Arc::new(identity),
             policy: Arc::default(),
+            growth: Arc::default(),
         }
     }
 

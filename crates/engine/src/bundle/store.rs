@@ -28,6 +28,7 @@ const BATCH_BYTES_FULL: u64 = 8 * 1024 * 1024;
 const MERGE_BYTES_FULL: usize = 1024 * 1024;
 
 pub(super) struct Applier<'a> {
+    engine: &'a Engine,
     store: &'a dyn Store,
     rules: RulesHash,
     arrivals: Arrivals<'a>,
@@ -54,6 +55,7 @@ impl<'a> Applier<'a> {
         result: &'a mut BundleImported,
     ) -> Self {
         Self {
+            engine,
             store: engine.store.as_ref(),
             rules: engine.rules().0,
             arrivals: Arrivals::new(engine),
@@ -94,7 +96,7 @@ impl<'a> Applier<'a> {
         if writes.is_empty() || self.options.dry_run {
             return Ok(());
         }
-        let outcome = self.store.commit_batch(writes)?;
+        let outcome = self.engine.commit_batch(writes)?;
         self.outcome.new_bytes += outcome.new_bytes;
         self.outcome.stored_bytes += outcome.stored_bytes;
         Ok(())

@@ -98,7 +98,7 @@ impl Engine {
         }
         let made = |write: &Write| if let Write::Link(link) = write { Some(link.clone()) } else { None };
         let links = writes.iter().filter_map(made).collect();
-        self.store.commit_batch(writes)?;
+        self.commit_batch(writes)?;
         Ok(links)
     }
 

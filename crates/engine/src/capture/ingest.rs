@@ -434,7 +434,7 @@ impl<'e> Ingest<'e> {
         if batch.is_empty() {
             return Ok(());
         }
-        let done = self.engine.store.commit_batch(batch)?;
+        let done = self.engine.commit_batch(batch)?;
         self.outcome.new_contents += done.new_contents;
         self.outcome.new_commits += done.new_commits;
         self.outcome.new_bytes += done.new_bytes;

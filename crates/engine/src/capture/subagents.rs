@@ -56,7 +56,7 @@ impl Engine {
             }
         }
         for batch in links.chunks(BATCH_WRITES_MAX) {
-            self.store.commit_batch(batch.to_vec())?;
+            self.commit_batch(batch.to_vec())?;
         }
         Ok(())
     }

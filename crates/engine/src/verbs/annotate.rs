@@ -50,7 +50,7 @@ impl Engine {
             batch.push(Write::Annotate { commit: ctx, change, at, by: by.clone() });
         }
         if !batch.is_empty() {
-            self.store.commit_batch(batch)?;
+            self.commit_batch(batch)?;
         }
         Ok(())
     }

@@ -123,7 +123,7 @@ impl Engine {
         };
         let id = core.id();
         let slice = ContentPart::Slice { of: found.commit.core.native_artifact(), offset: 0, length: keep };
-        self.store.commit_batch(vec![
+        self.commit_batch(vec![
             Write::Content(NewContent::composed(artifact, vec![slice])),
             Write::Commit(NewCommit {
                 core,

@@ -143,7 +143,7 @@ impl Engine {
             [Write::ExpectCursor { key: key.clone(), value: None }, Write::Cursor { key: key.clone(), value }]
         }));
         // Each look into the store costs as much as a tenth of the write, so the write itself says what was new.
-        let done = self.store.commit_batch(batch);
+        let done = self.commit_batch(batch);
         if let (Err(StoreError::CursorMoved { .. }), Some(key)) = (&done, &retry)
             && let Some(id) = self.earlier_try(key)?
         {

@@ -71,7 +71,7 @@ impl Engine {
             counts,
         }));
         batch.push(self.own_sighting(id, ctx)?);
-        self.store.commit_batch(batch)?;
+        self.commit_batch(batch)?;
         Ok(Compacted {
             id,
             tokens_before: before.counts.tokens,

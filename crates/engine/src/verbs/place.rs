@@ -224,7 +224,7 @@ impl Engine {
             keyed_hash: written.hash,
             placed_at: self.clock.now(),
         };
-        self.store.commit_batch(vec![Write::Placement(Box::new(placement.clone()))])?;
+        self.commit_batch(vec![Write::Placement(Box::new(placement.clone()))])?;
         written.file.persist_noclobber(path).map_err(|error| EngineError::io("create", path)(error.error))?;
         let recorded = sync_folders(path).and_then(|()| self.record(key, &placement, placed, commit));
         if recorded.is_err() {
@@ -246,7 +246,7 @@ impl Engine {
         let metadata = std::fs::metadata(path).map_err(EngineError::io("read", path))?;
         let cursor = self.placed_cursor(path, placement, FileStamp::of(&metadata), commit)?;
         let session = self.placed_session(key.clone(), placed, commit)?;
-        self.store.commit_batch(vec![
+        self.commit_batch(vec![
             Write::Session(Box::new(session)),
             Write::Cursor { key, value: cursor.encode() },
         ])?;

@@ -41,7 +41,7 @@ impl Engine {
         let mut batch = contents(core.artifact, bytes);
         batch.push(Write::Commit(NewCommit { core, rules, closure: Closure::Closed, counts }));
         batch.push(self.own_sighting(id, own)?);
-        self.store.commit_batch(batch)?;
+        self.commit_batch(batch)?;
         Ok(id)
     }
 }
