@@ -121,10 +121,10 @@ fn what_leans_since_on_what_goes_has_its_own_bytes() {
 fn a_hole_that_is_filled_since_keeps_what_it_names() {
     let home = TempDir::new().expect("a folder");
     let store = open(home.path());
-    let hole = put(&store, FIRST, 1);
+    let emptied = put(&store, FIRST, 1);
     let wish = Forget {
         unroot: Vec::new(),
-        cut: vec![hole],
+        cut: vec![emptied],
         sessions: Vec::new(),
         unread: Vec::new(),
         untitled: Vec::new(),
@@ -135,7 +135,7 @@ fn a_hole_that_is_filled_since_keeps_what_it_names() {
         dry_run: false,
     };
     store.forget(&wish).expect("forgotten");
-    store.lift(&crate::maintain::forget::Tombstone::Commit(hole)).expect("lifted");
+    store.lift(&crate::maintain::forget::Tombstone::Commit(emptied)).expect("lifted");
     store.commit_batch(vec![literal(FIRST)]).expect("stored");
     assert_eq!(collect_late(&store, &[], || ()).condemned.contents, 1, "a hole needs no bytes");
     let done = collect_late(&store, &[], || {
