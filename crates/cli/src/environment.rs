@@ -43,6 +43,11 @@ pub(crate) const VARIABLES: &[Variable] = &[
         name: "CODEX_HOME",
         about: "Where Codex keeps its sessions, as `CLAUDE_CONFIG_DIR` for Claude Code. Default: `~/.codex`.",
     },
+    Variable {
+        name: "GEMINI_CLI_HOME",
+        about: "The home directory that Gemini CLI takes for its own: its sessions are in `.gemini` below it. \
+                Default: the user's.",
+    },
     Variable { name: "NO_COLOR", about: "Set to anything: no colour, as `--color never`." },
     Variable { name: "PATH", about: "Where `resume` looks for the client's program." },
     Variable {

@@ -170,8 +170,8 @@ impl App {
             home: self.environment.home(),
             overrides: RUNTIMES
                 .iter()
-                .filter_map(|place| Some((place.runtime, self.environment.path(place.variable)?)))
-                .map(|(runtime, path)| (runtime, self.environment.absolute(&path)))
+                .filter_map(|place| Some((place, self.environment.path(place.variable)?)))
+                .map(|(place, path)| (place.runtime, place.moved_to(self.environment.absolute(&path))))
                 .collect(),
         }
     }

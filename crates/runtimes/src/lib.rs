@@ -8,6 +8,7 @@ pub mod codex;
 pub mod conformance;
 #[cfg(test)]
 pub(crate) mod corpus_tests;
+pub mod gemini;
 pub mod json;
 mod lines;
 mod placing;

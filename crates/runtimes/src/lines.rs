@@ -46,6 +46,10 @@ pub(crate) enum Turn {
     Compaction,
     /// The conversation goes back to before that many of its last prompts.
     Rewind(u64),
+    /// The conversation goes back to before the record that [`Line::target`] names.
+    RewindTo,
+    /// What was said before is gone, and no summary stands for it.
+    Clear,
     /// Nothing to turns.
     Other,
 }
@@ -68,6 +72,8 @@ pub(crate) struct Line {
     pub(crate) ids: Vec<(IdKind, String)>,
     /// The record's type, where this version does not know it.
     pub(crate) unknown: Option<String>,
+    /// The record that a rewind goes back to before.
+    pub(crate) target: Option<EntryId>,
 }
 
 impl Line {
@@ -86,6 +92,7 @@ impl Line {
             hints: Hints::default(),
             ids: Vec::new(),
             unknown: None,
+            target: None,
         }
     }
 
@@ -104,6 +111,7 @@ impl Line {
             hints: Hints::default(),
             ids: Vec::new(),
             unknown: None,
+            target: None,
         }
     }
 

@@ -7,11 +7,12 @@ use stemmata_model::FormatId;
 use crate::adapter::{Adapter, Detection};
 use crate::claude_code::ClaudeCode;
 use crate::codex::{self, Codex};
+use crate::gemini::Gemini;
 use crate::translate::runtime_of;
 
 /// Returns all adapters, in the order in which they are asked.
 pub fn adapters() -> &'static [&'static dyn Adapter] {
-    &[&ClaudeCode, &Codex::PAGINATED, &Codex::LEGACY]
+    &[&ClaudeCode, &Codex::PAGINATED, &Codex::LEGACY, &Gemini]
 }
 
 /// Returns the adapter of a format.

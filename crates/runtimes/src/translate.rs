@@ -128,7 +128,8 @@ impl Translator<'_> {
 
     /// Returns whether an entry is what the runtime itself tells the model at every start.
     fn is_own_instruction(&self, entry: &Entry) -> bool {
-        let is_own = entry.role == Role::System || self.from == crate::codex::RUNTIME;
+        let is_client = self.from == crate::codex::RUNTIME || self.from == crate::gemini::RUNTIME;
+        let is_own = entry.role == Role::System || is_client;
         entry.kind == EntryKind::Instruction && is_own
     }
 

@@ -64,7 +64,22 @@ pub const RUNTIMES: &[RuntimePlace] = &[
         below_home: ".codex",
         transcripts: &["sessions", "archived_sessions"],
     },
+    RuntimePlace {
+        runtime: "gemini",
+        shown: "Gemini CLI",
+        variable: "GEMINI_CLI_HOME",
+        below_home: ".gemini",
+        transcripts: &["tmp"],
+    },
 ];
+
+impl RuntimePlace {
+    /// Returns the configuration directory that a value of [`RuntimePlace::variable`] means.
+    pub fn moved_to(&self, value: PathBuf) -> PathBuf {
+        // Gemini CLI's names a home directory, with the configuration below it.
+        if self.runtime == "gemini" { value.join(self.below_home) } else { value }
+    }
+}
 
 impl HomeHints {
     /// Returns a runtime's configuration directory, whether it exists or not.

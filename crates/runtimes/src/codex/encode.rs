@@ -340,7 +340,7 @@ fn output(parts: &[Part]) -> String {
 }
 
 /// Returns a timestamp as the client writes it: to the millisecond, or finer where it is.
-pub(super) fn iso(at: Timestamp) -> String {
+pub(crate) fn iso(at: Timestamp) -> String {
     let shown = at.to_string();
     let shown = if Timestamp::parse(&shown).is_ok() { shown } else { Timestamp::EPOCH.to_string() };
     match shown.strip_suffix("000Z") {

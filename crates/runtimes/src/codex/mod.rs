@@ -27,6 +27,7 @@ use crate::lines::{Dialect, decode, linear, split};
 pub use base::{HistoryBase, base};
 pub(crate) use read::OPAQUE_REPLACEMENT;
 
+pub(crate) use encode::iso;
 pub use encode::{ENCODED_VERSION, UNPLACED_SESSION};
 
 /// The name of this runtime.

@@ -2,7 +2,7 @@
 //!
 //! It copies no content and reads no more of a chain than it needs.
 
-use stemmata_model::{CommitType, Note, NoteCode};
+use stemmata_model::{CommitType, EntryId, Note, NoteCode};
 
 use super::emit::{Place, places, push};
 use super::{Dialect, Turn};
@@ -16,21 +16,32 @@ const WALK_SEGMENTS_MAX: usize = 65_536;
 
 /// A line of a context.
 #[derive(Debug, Clone, Copy)]
-struct Row {
-    place: Place,
-    turn: Turn,
+pub(crate) struct Row {
+    pub(crate) place: Place,
+    pub(crate) turn: Turn,
     /// Whether it says again what an older segment said.
     is_restated: bool,
-    is_message: bool,
+    pub(crate) is_message: bool,
+    /// What stands for the record's own id.
+    pub(crate) key: Option<Key>,
+    /// What stands for the id of the record that it goes back to before.
+    pub(crate) target: Option<Key>,
 }
+
+/// A hash of an id: ids are foreign and so of any length.
+pub(crate) type Key = [u8; 32];
 
 fn rows(dialect: &Dialect, segment: usize, bytes: &[u8], restated: u64) -> Vec<Row> {
     let mut entries = 0;
     let rows = places(segment, bytes).map(|(place, line)| {
         let read = (dialect.read)(line).ok();
         entries += u64::from(!is_blank(line));
+        let key =
+            |id: &Option<EntryId>| id.as_ref().map(|id| *blake3::hash(id.as_str().as_bytes()).as_bytes());
         Row {
             place,
+            key: read.as_ref().and_then(|line| key(&line.id)),
+            target: read.as_ref().and_then(|line| key(&line.target)),
             turn: read.as_ref().map_or(Turn::Other, |line| line.turn),
             is_restated: entries <= restated,
             is_message: read.is_some_and(|line| line.is_message()),
@@ -49,6 +60,24 @@ pub(crate) fn plan_context(
     stop: PlanStop,
 ) -> Result<ContextPlan, SourceError> {
     let mut plan = ContextPlan::default();
+    let mut rows = collect(dialect, chain, stop, &mut plan)?;
+    rewind(&mut rows, &mut plan);
+    for row in &rows {
+        push(&mut plan.pieces, row.place, []);
+    }
+    Ok(plan)
+}
+
+/// Returns the lines down to the stop, oldest first, with nothing rewound yet.
+///
+/// # Errors
+/// What the chain's storage says.
+pub(crate) fn collect(
+    dialect: &Dialect,
+    chain: &mut dyn Segments,
+    stop: PlanStop,
+    plan: &mut ContextPlan,
+) -> Result<Vec<Row>, SourceError> {
     // Newest segment first.
     let mut read: Vec<Vec<Row>> = Vec::new();
     while let Some(segment) = chain.next()? {
@@ -61,13 +90,9 @@ pub(crate) fn plan_context(
     plan.segments_read = read.len();
     let mut rows: Vec<Row> = read.into_iter().rev().flatten().collect();
     if stop != PlanStop::Compaction {
-        skip_compactions(&mut rows, &mut plan);
+        skip_compactions(&mut rows, plan);
     }
-    rewind(&mut rows, &mut plan);
-    for row in &rows {
-        push(&mut plan.pieces, row.place, []);
-    }
-    Ok(plan)
+    Ok(rows)
 }
 
 /// Returns what a segment adds to a context, and whether nothing older does.

@@ -95,7 +95,7 @@ impl LineSplitter {
     /// Returns whether a commit ends before this line, and counts the turn that ends there.
     fn closes_before(&mut self, turn: Turn, begins_message: bool) -> bool {
         match turn {
-            Turn::Prompt | Turn::Start | Turn::Header if self.open.has_conversation => {
+            Turn::Prompt | Turn::Start | Turn::Clear | Turn::Header if self.open.has_conversation => {
                 self.open.has_conversation = false;
                 self.open.turns += 1;
                 match self.granularity {
@@ -105,7 +105,13 @@ impl LineSplitter {
             }
             Turn::Compaction => self.open.has_conversation || self.open.turns > 0,
             Turn::Conversation => begins_message && self.open.has_conversation,
-            Turn::Prompt | Turn::Start | Turn::Header | Turn::Rewind(_) | Turn::Other => false,
+            Turn::Prompt
+            | Turn::Start
+            | Turn::Clear
+            | Turn::Header
+            | Turn::Rewind(_)
+            | Turn::RewindTo
+            | Turn::Other => false,
         }
     }
 
@@ -137,7 +143,7 @@ impl LineSplitter {
                 let is_second = cut.before.is_some();
                 cut.after = Some(self.close(CommitType::Compaction, is_second));
             }
-            Turn::Header | Turn::Start | Turn::Rewind(_) | Turn::Other => {}
+            Turn::Header | Turn::Start | Turn::Clear | Turn::Rewind(_) | Turn::RewindTo | Turn::Other => {}
         }
         cut
     }

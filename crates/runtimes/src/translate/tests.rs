@@ -8,6 +8,8 @@ use crate::claude_code::ClaudeCode;
 use crate::claude_code::samples_tests::{corpus_files, transcript};
 use crate::codex::Codex;
 use crate::codex::samples_tests::rollout;
+use crate::gemini::Gemini;
+use crate::gemini::samples_tests::session;
 
 fn format(name: &str) -> FormatId {
     FormatId::new(name).expect("a name")
@@ -141,4 +143,51 @@ fn real_conversations_come_back_with_every_word_call_and_result() {
         claimed += report.kept;
     }
     println!("{claimed} entries went there and back");
+}
+
+#[test]
+fn a_conversation_goes_to_gemini_and_back() {
+    let bytes = transcript("UATRAUTRZBCUTRA");
+    let (there, report) = across(&bytes, &ClaudeCode, &Gemini);
+    assert_eq!(fatal(&there, &Gemini), Vec::<String>::new());
+    assert_eq!((report.dropped, report.changed), (0, 0), "{report:?}");
+    let (back, report) = across(&there, &Gemini, &ClaudeCode);
+    assert_eq!(said(&back, &ClaudeCode), said(&bytes, &ClaudeCode));
+    assert_eq!(report.dropped, 0, "{report:?}");
+}
+
+#[test]
+fn a_conversation_comes_from_gemini_and_back() {
+    let bytes = session("HEUSGRSASIUAGRA");
+    let (there, _) = across(&bytes, &Gemini, &ClaudeCode);
+    assert_eq!(fatal(&there, &ClaudeCode), Vec::<String>::new());
+    let calls = said(&there, &ClaudeCode);
+    assert_eq!(calls[1].1, r#"call_4 Bash {"command":"ls"}"#);
+    let (back, _) = across(&there, &ClaudeCode, &Gemini);
+    assert_eq!(fatal(&back, &Gemini), Vec::<String>::new());
+    let own: Vec<_> =
+        said(&bytes, &Gemini).into_iter().filter(|(_, text)| !text.starts_with("<session")).collect();
+    assert_eq!(said(&back, &Gemini), own);
+}
+
+#[test]
+fn messages_with_one_id_are_both_there() {
+    let mut entries = Gemini.decode(&session("HUA")).entries;
+    entries.push(entries[1].clone());
+    let bytes = Gemini.encode(&entries);
+    assert_eq!(said(&bytes, &Gemini).len(), 3);
+    let mut validator = Gemini.validator(None);
+    bytes.split_inclusive(|byte| *byte == b'\n').for_each(|line| validator.line(line));
+    assert_eq!(validator.finish().messages_present, 3);
+}
+
+#[test]
+fn real_conversations_go_to_gemini_and_back() {
+    for (name, bytes) in corpus_files() {
+        let (there, _) = across(&bytes, &ClaudeCode, &Gemini);
+        let (back, _) = across(&there, &Gemini, &ClaudeCode);
+        assert_eq!(fatal(&back, &ClaudeCode), Vec::<String>::new(), "{name}");
+        let (was, is) = (said(&there, &Gemini), said(&back, &ClaudeCode));
+        assert_eq!(was.len(), is.len(), "{name}");
+    }
 }

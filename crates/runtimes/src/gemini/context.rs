@@ -1,0 +1,103 @@
+//! Which lines of a chain are its context, as the loader follows them: a message that was written again is its last
+//! version, in the place of the first; a checkpoint clears what stands before it; a rewind takes back a message and
+//! all that follow.
+
+use std::collections::HashMap;
+
+use stemmata_model::{Note, NoteCode};
+
+use crate::adapter::{ContextPlan, PlanStop, Segments, SourceError};
+use crate::lines::emit::push;
+use crate::lines::linear::{Key, Row, collect};
+use crate::lines::{Dialect, Turn};
+
+/// Plans a context (see `Adapter::plan_context`).
+///
+/// # Errors
+/// What the chain's storage says.
+pub(super) fn plan_context(
+    dialect: &Dialect,
+    chain: &mut dyn Segments,
+    stop: PlanStop,
+) -> Result<ContextPlan, SourceError> {
+    let mut plan = ContextPlan::default();
+    let rows = collect(dialect, chain, stop, &mut plan)?;
+    let mut active = Active { keeps_all: stop != PlanStop::Compaction, ..Active::default() };
+    for row in rows {
+        active.take(row, &mut plan);
+    }
+    for row in &active.rows {
+        push(&mut plan.pieces, row.place, []);
+    }
+    Ok(plan)
+}
+
+/// The lines that are active so far.
+#[derive(Default)]
+struct Active {
+    rows: Vec<Row>,
+    /// Where the message with an id stands.
+    at: HashMap<Key, usize>,
+    /// Whether what a checkpoint stands for is wanted, and not the checkpoint.
+    keeps_all: bool,
+}
+
+impl Active {
+    fn take(&mut self, row: Row, plan: &mut ContextPlan) {
+        match row.turn {
+            Turn::Clear | Turn::Compaction if self.has_said() => {
+                if self.keeps_all {
+                    plan.skipped_compactions += 1;
+                } else {
+                    self.cut(0, plan);
+                    self.rows.push(row);
+                }
+            }
+            Turn::RewindTo => self.rewind(row, plan),
+            _ => self.push(row),
+        }
+    }
+
+    fn has_said(&self) -> bool {
+        self.rows.iter().any(|row| row.is_message)
+    }
+
+    fn push(&mut self, row: Row) {
+        let Some(key) = row.key else { return self.rows.push(row) };
+        let place = *self.at.entry(key).or_insert(self.rows.len());
+        match self.rows.get_mut(place) {
+            Some(earlier) => *earlier = row,
+            None => self.rows.push(row),
+        }
+    }
+
+    fn rewind(&mut self, row: Row, plan: &mut ContextPlan) {
+        let place = row.target.and_then(|target| self.at.get(&target).copied());
+        let has_checkpoint = self.rows.iter().any(|row| matches!(row.turn, Turn::Compaction));
+        match place {
+            Some(place) => self.cut(place, plan),
+            None if has_checkpoint => {
+                // It may be inside the checkpoint, which is one line: the mark stays, for the loader.
+                let message = "the conversation went back to a message that is not here by itself";
+                plan.notes.push(Note::new(NoteCode::Degraded, message));
+                self.rows.push(row);
+            }
+            None if self.keeps_all => {
+                let message =
+                    "the conversation went back to a message that is not here: nothing was taken back";
+                plan.notes.push(Note::new(NoteCode::Degraded, message));
+            }
+            // As the loader does.
+            None => self.cut(0, plan),
+        }
+    }
+
+    /// Leaves out the lines from a place on, but for the session's own.
+    fn cut(&mut self, place: usize, plan: &mut ContextPlan) {
+        let gone = self.rows.split_off(place.min(self.rows.len()));
+        plan.abandoned_entries +=
+            u64::try_from(gone.iter().filter(|row| row.is_message).count()).unwrap_or(0);
+        self.rows.extend(gone.into_iter().filter(|row| row.turn == Turn::Header));
+        self.at.retain(|_, at| *at < place);
+    }
+}

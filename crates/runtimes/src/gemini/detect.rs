@@ -1,0 +1,25 @@
+//! Whether bytes are a Gemini CLI session of JSON lines.
+
+use stemmata_model::FormatId;
+
+use super::record::{Kind, Record};
+use crate::adapter::{Confidence, Detection};
+use crate::json::is_blank;
+
+/// Looks at the first bytes of a file (see `Adapter::detect`). A header does not say which version wrote it.
+pub(super) fn detect(head: &[u8], format: FormatId) -> Option<Detection> {
+    let first = head.split(|byte| *byte == b'\n').find(|line| !is_blank(line))?;
+    let record = Record::parse(first).ok()?;
+    let fields = &record.fields;
+    let is_message = fields.id.is_some() && fields.timestamp.is_some() && fields.content.is_some();
+    let confidence = match record.kind {
+        // With its messages inside it is a session of the older format.
+        Kind::Header if fields.messages.is_some() => return None,
+        Kind::Header if fields.session_id.is_some() && fields.project_hash.is_some() => Confidence::Certain,
+        Kind::Gemini if is_message => Confidence::Certain,
+        Kind::User | Kind::Notice if is_message => Confidence::Possible,
+        Kind::Set | Kind::Rewind => Confidence::Possible,
+        _ => return None,
+    };
+    Some(Detection { format, version: None, confidence })
+}

@@ -1,0 +1,98 @@
+//! Gemini CLI sessions: `gemini-v1`, the append log of JSON lines that it writes since 2026.
+//!
+//! Each line is decoded by itself; that a message is written again with more fields, that a checkpoint replaces what
+//! stands before it, or that the conversation goes back, is for the context to follow ([`context`]). The older files
+//! of one JSON object are another format, which this version does not read.
+
+#[cfg(test)]
+mod chain_tests;
+mod context;
+mod detect;
+mod encode;
+mod part;
+mod place;
+mod read;
+mod record;
+#[cfg(test)]
+pub(crate) mod samples_tests;
+mod validate;
+
+use stemmata_model::{Entry, FormatId, Granularity, Timestamp};
+
+use crate::adapter::{
+    Adapter, ClientPlace, CompactionPlan, ContextPlan, Decoded, Detection, IdKind, PlaceRequest, Placer,
+    PlanStop, Segments, SourceError, Splitter, Validator, is_uuid_shaped,
+};
+use crate::lines::{Dialect, decode, linear, split};
+
+/// The name of this runtime.
+pub const RUNTIME: &str = "gemini";
+
+/// The format of its append logs.
+pub const FORMAT: &str = "gemini-v1";
+
+static DIALECT: Dialect =
+    Dialect { runtime: RUNTIME, main: "gemini/main", subagent: "gemini/subagent", read: read::read };
+
+/// The adapter of Gemini CLI's append logs.
+#[derive(Debug, Clone, Copy)]
+pub struct Gemini;
+
+impl Adapter for Gemini {
+    fn format(&self) -> FormatId {
+        FormatId::new(FORMAT).expect("the name is short and plain")
+    }
+
+    fn detect(&self, head: &[u8]) -> Option<Detection> {
+        detect::detect(head, self.format())
+    }
+
+    fn session_of_name<'n>(&self, stem: &'n str) -> Option<&'n str> {
+        // A main session's file has the first eight characters of its id in its name, which name no session.
+        is_uuid_shaped(stem).then_some(stem)
+    }
+
+    fn splitter(&self, granularity: Granularity, state: Option<&[u8]>) -> Box<dyn Splitter> {
+        Box::new(split::LineSplitter::new(&DIALECT, granularity, state))
+    }
+
+    fn decode(&self, bytes: &[u8]) -> Decoded {
+        decode::decode(&DIALECT, bytes)
+    }
+
+    fn ids(&self, line: &[u8], found: &mut dyn FnMut(IdKind, &str)) {
+        decode::ids(&DIALECT, line, found);
+    }
+
+    fn encode(&self, entries: &[Entry]) -> Vec<u8> {
+        encode::encode(entries)
+    }
+
+    fn plan_compaction(
+        &self,
+        native: &[u8],
+        earlier: &mut dyn Segments,
+    ) -> Result<CompactionPlan, SourceError> {
+        linear::plan_compaction(&DIALECT, native, earlier)
+    }
+
+    fn encode_compaction(&self, summary: &str, _last: &Decoded, at: Timestamp) -> Vec<u8> {
+        encode::compaction(summary, at)
+    }
+
+    fn plan_context(&self, chain: &mut dyn Segments, stop: PlanStop) -> Result<ContextPlan, SourceError> {
+        context::plan_context(&DIALECT, chain, stop)
+    }
+
+    fn placer(&self, request: &PlaceRequest) -> Box<dyn Placer> {
+        Box::new(place::LinePlacer::new(request))
+    }
+
+    fn client_place(&self, request: &PlaceRequest) -> ClientPlace {
+        place::client_place(request)
+    }
+
+    fn validator(&self, _client_version: Option<&str>) -> Box<dyn Validator> {
+        Box::new(validate::LineValidator::default())
+    }
+}

@@ -1,0 +1,216 @@
+//! Rewrites a session for another place: session and project change, everything else stays as it is.
+//!
+//! It never writes a file: that is the engine's.
+
+use sha2::{Digest as _, Sha256};
+use stemmata_model::{Note, NoteCode, Part};
+
+use super::encode::{header, iso};
+use super::part::response;
+use super::record::{Call, Kind, Record, elements};
+use crate::adapter::{ClientPlace, PlaceRequest, Placer};
+use crate::json::{Object, is_blank, is_string, quote, text};
+use crate::placing::{CLOSED_TEXT, replace};
+
+/// Characters of a session's id that its file is named by.
+const NAME_ID_CHARS: usize = 8;
+
+/// Says where Gemini CLI looks for a session, and how to start it.
+///
+/// The client names a project's folder in its `projects.json`; which name it gave only that file says. This is the one
+/// that it gives to the first project whose directory is called so.
+pub(super) fn client_place(request: &PlaceRequest) -> ClientPlace {
+    let session = request.session.as_str();
+    let at = request.at.to_string();
+    let minute = at.get(0..16).unwrap_or("1970-01-01T00:00").replace(':', "-");
+    let id: String = session.chars().take(NAME_ID_CHARS).collect();
+    let path = ["tmp", &short_name(&request.cwd), "chats", &format!("session-{minute}-{id}.jsonl")];
+    ClientPlace {
+        relative_path: path.map(str::to_owned).to_vec(),
+        resume_command: ["gemini", "--resume", session].map(str::to_owned).to_vec(),
+    }
+}
+
+/// Returns the name that the client gives to a project.
+fn short_name(cwd: &str) -> String {
+    let last = cwd.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or_default();
+    let mut name = String::new();
+    for character in last.to_lowercase().chars() {
+        if character.is_ascii_alphanumeric() {
+            name.push(character);
+        } else if !name.is_empty() && !name.ends_with('-') {
+            name.push('-');
+        }
+    }
+    let name = name.trim_end_matches('-');
+    if name.is_empty() { "project".to_owned() } else { name.to_owned() }
+}
+
+/// Returns what the client calls the project of a directory.
+pub(super) fn project_hash(cwd: &str) -> String {
+    Sha256::digest(cwd.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Rewrites a session line by line.
+pub(super) struct LinePlacer {
+    request: PlaceRequest,
+    /// The session that the transcript was.
+    origin: Option<String>,
+    has_header: bool,
+    messages: u64,
+    /// Calls without a result so far, and their tools.
+    open: Vec<(String, String)>,
+    dropped_tails: u64,
+    named: u64,
+}
+
+impl LinePlacer {
+    /// Starts with nothing written.
+    pub(super) fn new(request: &PlaceRequest) -> Self {
+        Self {
+            request: request.clone(),
+            origin: None,
+            has_header: false,
+            messages: 0,
+            open: Vec::new(),
+            dropped_tails: 0,
+            named: 0,
+        }
+    }
+
+    fn record(&mut self, line: &[u8], record: &Record<'_>, out: &mut Vec<u8>) {
+        let mut edits = Vec::new();
+        match record.kind {
+            Kind::Header => {
+                if !self.has_header {
+                    self.origin = text(record.fields.session_id).map(std::borrow::Cow::into_owned);
+                }
+                self.has_header = true;
+                edits = self.header_edits(record);
+            }
+            _ if !self.has_header => {
+                self.has_header = true;
+                let made = header(self.request.session.as_str(), &self.request.cwd, self.request.at);
+                out.extend_from_slice(made.as_bytes());
+                out.push(b'\n');
+            }
+            _ => {}
+        }
+        if matches!(record.kind, Kind::User | Kind::Gemini) {
+            self.messages += 1;
+            if record.fields.id.and_then(|id| id.text()).is_none() {
+                edits.extend(self.id_edit(record));
+            }
+            self.track(record);
+        }
+        if record.checkpoint().is_some() {
+            self.open.clear();
+        }
+        replace(line, edits, out);
+        if !line.ends_with(b"\n") {
+            out.push(b'\n');
+        }
+    }
+
+    fn header_edits(&self, record: &Record<'_>) -> Vec<(std::ops::Range<usize>, String)> {
+        let fields = &record.fields;
+        let mut edits = Vec::new();
+        let mut added = String::new();
+        let hash = project_hash(&self.request.cwd);
+        for (key, field, with) in [
+            ("sessionId", fields.session_id, self.request.session.as_str()),
+            ("projectHash", fields.project_hash, hash.as_str()),
+        ] {
+            match field {
+                Some(field) => edits.push((field.span(), quote(with))),
+                None => added.extend([&quote(key), ":", &quote(with), ","]),
+            }
+        }
+        // A session of its own: the client does not list those of subagents.
+        let kind = fields.session_kind.filter(|kind| is_string(*kind, "subagent"));
+        edits.extend(kind.map(|kind| (kind.span(), quote("main"))));
+        edits.extend(insert(record, added));
+        edits
+    }
+
+    /// Gives an id to a message that the loader would not take.
+    fn id_edit(&mut self, record: &Record<'_>) -> Option<(std::ops::Range<usize>, String)> {
+        self.named += 1;
+        let id = quote(&self.made_id());
+        match record.fields.id {
+            Some(field) => Some((field.span(), id)),
+            None => insert(record, format!("\"id\":{id},")),
+        }
+    }
+
+    fn made_id(&self) -> String {
+        let mut hasher = blake3::Hasher::new_keyed(&self.request.seed);
+        hasher.update(&self.messages.to_le_bytes());
+        hasher.finalize().to_hex().split_at(32).0.to_owned()
+    }
+
+    /// Follows which calls have no result yet.
+    fn track(&mut self, record: &Record<'_>) {
+        for call in elements(record.fields.tool_calls) {
+            let Ok(call) = Call::read(call) else { continue };
+            let (Some(id), Some(name)) = (text(call.id), text(call.name)) else { continue };
+            self.open.retain(|(open, _)| *open != id);
+            if elements(call.result).is_empty() {
+                self.open.push((id.into_owned(), name.into_owned()));
+            }
+        }
+        if record.kind == Kind::User {
+            for part in super::part::content(record.fields.content).1 {
+                if let Part::ToolResult { call_id, .. } = part {
+                    self.open.retain(|(open, _)| *open != call_id);
+                }
+            }
+        }
+    }
+}
+
+/// Puts members at the start of a line's object.
+fn insert(record: &Record<'_>, members: String) -> Option<(std::ops::Range<usize>, String)> {
+    let start = record.whole.raw().find('{')? + 1;
+    let is_empty = record.whole.raw().get(start..)?.trim_start().starts_with('}');
+    let members = if is_empty { members.trim_end_matches(',').to_owned() } else { members };
+    (!members.is_empty()).then_some((start..start, members))
+}
+
+impl Placer for LinePlacer {
+    fn line(&mut self, line: &[u8], out: &mut Vec<u8>) {
+        match Record::parse(line) {
+            Ok(record) => self.record(line, &record, out),
+            Err(_) if is_blank(line) => {}
+            Err(_) if line.ends_with(b"\n") => out.extend_from_slice(line),
+            Err(_) => self.dropped_tails += 1,
+        }
+    }
+
+    fn finish(&mut self, out: &mut Vec<u8>) -> Vec<Note> {
+        let open = std::mem::take(&mut self.open);
+        for (call, name) in &open {
+            self.messages += 1;
+            let result = response(call, name, true, &[Part::Text(CLOSED_TEXT.to_owned())]).finish();
+            let content = format!("[{}]", Object::new().raw("functionResponse", &result).finish());
+            let message = Object::new()
+                .text("id", &self.made_id())
+                .text("timestamp", &iso(self.request.at))
+                .text("type", "user")
+                .raw("content", &content);
+            out.extend_from_slice(message.finish().as_bytes());
+            out.push(b'\n');
+        }
+        let mut notes = Vec::new();
+        let mut note = |count: u64, code: NoteCode, what: &str| {
+            if count > 0 {
+                notes.push(Note::new(code, format!("{count} {what}")));
+            }
+        };
+        note(self.dropped_tails, NoteCode::TornTail, "line that was cut in its middle was left out");
+        note(self.named, NoteCode::Degraded, "messages without an id got one");
+        let closed = u64::try_from(open.len()).unwrap_or(u64::MAX);
+        note(closed, NoteCode::SyntheticResult, "tool calls without a result got a marked one");
+        notes
+    }
+}

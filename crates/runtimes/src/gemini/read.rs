@@ -1,0 +1,240 @@
+//! What one line of a session is in the canonical model, and to the rule of turns.
+//!
+//! A *real user record* is a message of the type `user` that holds no result of a tool and does not begin as the text
+//! does which the client itself puts there.
+//!
+//! A result stands twice in a session: in `toolCalls[].result` of the answer, and in a user's message behind it. It is
+//! read from the latter, where it stands in the order in which the model sees it.
+
+use std::borrow::Cow;
+
+use stemmata_model::{EntryKind, Part, Role, Timestamp, Usage, Visibility};
+
+use super::RUNTIME;
+use super::part::content;
+use super::record::{Call, Fields, Kind, Record, Thought, Tokens, elements, message_kind};
+use crate::adapter::IdKind;
+use crate::json::{Field, RecordError, is_string, text};
+use crate::lines::facts::TitleRank;
+use crate::lines::{Line, Turn, entry_id, opaque};
+
+/// How the text begins that the client itself puts at the start of a conversation.
+const CONTEXT_STARTS: [&str; 2] = ["<session_context>", "This is the Gemini CLI."];
+
+/// Behind what the client names the directory that it works in.
+const CWD_MARKS: [&str; 2] = ["**Workspace Directories:**\n  - ", "working in the directory: "];
+
+/// Where the messages of a checkpoint are carried.
+pub(super) const OPAQUE_CHECKPOINT: &str = crate::codex::OPAQUE_REPLACEMENT;
+
+/// Reads one line (see `Dialect::read`).
+pub(super) fn read(line: &[u8]) -> Result<Line, RecordError> {
+    let record = Record::parse(line)?;
+    let time = record.time();
+    let metadata = |name: &str| Line::metadata(RUNTIME, name, record.whole.raw(), time);
+    let mut line = match record.kind {
+        Kind::Header => header(&record, metadata("header")),
+        Kind::User => user(&record.fields, time),
+        Kind::Gemini => answer(&record.fields, time),
+        Kind::Notice => {
+            let mut line = metadata(&text(record.fields.record_type).unwrap_or_default());
+            line.meta.visibility.user = true;
+            line
+        }
+        Kind::Set => match record.checkpoint() {
+            Some(messages) => checkpoint(messages, time, metadata("$set")),
+            None => metadata("$set"),
+        },
+        Kind::Rewind => {
+            let mut line = metadata("$rewindTo");
+            line.turn = Turn::RewindTo;
+            line.target = entry_id(text(record.fields.rewind_to));
+            line
+        }
+        Kind::Unknown => {
+            let name = text(record.fields.record_type).unwrap_or_default();
+            let mut line = metadata(&name);
+            line.unknown = Some(name.into_owned());
+            line
+        }
+    };
+    line.id = entry_id(text(record.fields.id));
+    if let Some(title) = record.set.and_then(|set| text(set.summary)).filter(|title| !title.is_empty()) {
+        line.hints.title = Some((TitleRank::Runtime, title.into_owned()));
+    }
+    Ok(line)
+}
+
+fn owned(field: Option<Field<'_>>) -> Option<String> {
+    text(field).map(Cow::into_owned)
+}
+
+fn header(record: &Record<'_>, mut line: Line) -> Line {
+    line.turn = Turn::Header;
+    line.hints.session = owned(record.fields.session_id);
+    line.hints.is_subagent = Some(record.fields.session_kind.is_some_and(|kind| is_string(kind, "subagent")));
+    line
+}
+
+/// Returns whether the client itself put a message there.
+fn is_context(parts: &[Part]) -> bool {
+    let begins = |text: &str| CONTEXT_STARTS.iter().any(|start| text.trim_start().starts_with(start));
+    first_text(parts).is_some_and(begins)
+}
+
+fn first_text(parts: &[Part]) -> Option<&str> {
+    parts.iter().find_map(|part| match part {
+        Part::Text(text) => Some(text.as_str()),
+        _ => None,
+    })
+}
+
+fn cwd_of(parts: &[Part]) -> Option<String> {
+    let said = first_text(parts)?;
+    let rest = CWD_MARKS.iter().find_map(|mark| said.split_once(mark))?.1;
+    let cwd = rest.lines().next().unwrap_or_default().trim();
+    (!cwd.is_empty()).then(|| cwd.to_owned())
+}
+
+fn user(fields: &Fields<'_>, time: Option<Timestamp>) -> Line {
+    let (body, parts) = content(fields.content);
+    let results: Vec<String> = parts.iter().filter_map(answered).collect();
+    let is_own = is_context(&parts);
+    let mut line = if !results.is_empty() {
+        let mut line = Line::said(Role::Tool, EntryKind::ToolResult, parts, time);
+        line.ids = results.into_iter().map(|id| (IdKind::Call, id)).collect();
+        line
+    } else if is_own {
+        instruction(parts, time)
+    } else {
+        let mut line = Line::said(Role::User, EntryKind::Message, parts, time);
+        line.turn = Turn::Prompt;
+        line.hints.title = first_text(&line.parts).map(|text| (TitleRank::Prompt, text.to_owned()));
+        line
+    };
+    line.body = body;
+    line
+}
+
+fn answered(part: &Part) -> Option<String> {
+    match part {
+        Part::ToolResult { call_id, .. } => Some(call_id.clone()),
+        _ => None,
+    }
+}
+
+/// Returns what the client told the model.
+fn instruction(parts: Vec<Part>, time: Option<Timestamp>) -> Line {
+    let cwd = cwd_of(&parts);
+    let mut line = Line::said(Role::User, EntryKind::Instruction, parts, time);
+    line.meta.visibility = Visibility { agent: true, user: false };
+    line.meta.cwd.clone_from(&cwd);
+    line.hints.cwd = cwd;
+    line.turn = Turn::Other;
+    line
+}
+
+fn answer(fields: &Fields<'_>, time: Option<Timestamp>) -> Line {
+    let mut parts: Vec<Part> = elements(fields.thoughts).into_iter().map(thought).collect();
+    let (body, said) = content(fields.content);
+    parts.extend(said);
+    let calls: Vec<Part> = elements(fields.tool_calls).into_iter().map(call).collect();
+    let ids = calls.iter().filter_map(|part| match part {
+        Part::ToolCall { call_id, .. } => Some((IdKind::Call, call_id.clone())),
+        _ => None,
+    });
+    let ids = ids.collect();
+    parts.extend(calls);
+    let mut line = Line::said(Role::Assistant, EntryKind::Message, parts, time);
+    line.body = body;
+    line.ids = ids;
+    line.meta.model = owned(fields.model);
+    // Every version of an answer is the same message.
+    line.meta.message_id = owned(fields.id);
+    line.meta.usage = fields.tokens.and_then(usage);
+    line
+}
+
+fn usage(tokens: Field<'_>) -> Option<Usage> {
+    let tokens = Tokens::read(tokens).ok()?;
+    let number = |field: Option<Field<'_>>| field.and_then(|field| field.number()).unwrap_or(0);
+    let cached = number(tokens.cached);
+    Some(Usage {
+        input_tokens: number(tokens.input).saturating_sub(cached),
+        output_tokens: number(tokens.output).saturating_add(number(tokens.thoughts)),
+        cache_read_tokens: cached,
+        cache_write_tokens: 0,
+    })
+}
+
+/// Reads a thought: its subject, as the model marked it, and what it says of it.
+fn thought(field: Field<'_>) -> Part {
+    let Ok(thought) = Thought::read(field) else { return opaque(RUNTIME, "thought", field.raw()) };
+    let description = owned(thought.description).unwrap_or_default();
+    let text = match owned(thought.subject).filter(|subject| !subject.is_empty()) {
+        Some(subject) => format!("**{subject}**\n{description}"),
+        None => description,
+    };
+    Part::Thinking { text, signature: None, encrypted: None }
+}
+
+fn call(field: Field<'_>) -> Part {
+    let Ok(call) = Call::read(field) else { return opaque(RUNTIME, "call", field.raw()) };
+    Part::ToolCall {
+        call_id: owned(call.id).unwrap_or_default(),
+        name: owned(call.name).unwrap_or_default(),
+        arguments: call.args.map_or("{}", |args| args.raw()).to_owned(),
+    }
+}
+
+/// Reads a checkpoint: what the client told the model, or a compaction if anybody said something in it.
+fn checkpoint(messages: Field<'_>, time: Option<Timestamp>, metadata: Line) -> Line {
+    let mut told: Vec<Part> = Vec::new();
+    let mut said: Vec<(Role, String)> = Vec::new();
+    for message in messages.elements().unwrap_or_default() {
+        let Ok(fields) = Fields::read(message) else { continue };
+        let line = match message_kind(&fields) {
+            Kind::User => user(&fields, None),
+            Kind::Gemini => answer(&fields, None),
+            _ => continue,
+        };
+        if line.kind == EntryKind::Instruction {
+            told.extend(line.parts);
+        } else {
+            said.push((line.role, digest(&line.parts)));
+        }
+    }
+    if !said.is_empty() {
+        let summary = match said.as_slice() {
+            [(Role::User, only)] => only.clone(),
+            all => all
+                .iter()
+                .map(|(role, text)| format!("{}: {text}", role.as_str()))
+                .collect::<Vec<_>>()
+                .join("\n\n"),
+        };
+        let parts = vec![
+            Part::Summary { text: summary, covers: Vec::new() },
+            opaque(RUNTIME, OPAQUE_CHECKPOINT, messages.raw()),
+        ];
+        let mut line = Line::said(Role::User, EntryKind::CompactionSummary, parts, time);
+        line.turn = Turn::Compaction;
+        return line;
+    }
+    let mut line = if told.is_empty() { metadata } else { instruction(told, time) };
+    line.turn = Turn::Clear;
+    line
+}
+
+/// Returns what can be read of a message, as one text.
+fn digest(parts: &[Part]) -> String {
+    let texts = parts.iter().map(|part| match part {
+        Part::Text(text) | Part::Summary { text, .. } => text.clone(),
+        Part::ToolCall { name, arguments, .. } => format!("[{name} {arguments}]"),
+        Part::ToolResult { parts, .. } => digest(parts),
+        Part::Thinking { .. } | Part::Opaque { .. } => String::new(),
+        Part::Image { .. } => "[image]".to_owned(),
+        Part::File { name, .. } => format!("[file {name}]"),
+    });
+    texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
+}

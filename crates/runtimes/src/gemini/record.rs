@@ -1,0 +1,185 @@
+//! One line of a Gemini CLI session: its fields, borrowed.
+
+use stemmata_model::Timestamp;
+
+use crate::json::{Field, RecordError, borrowed_object, is_string, text};
+
+borrowed_object! {
+    /// The fields of a line that somebody here looks at; of a checkpoint's messages too.
+    pub(super) struct Fields {
+        /// Of the header.
+        session_id = "sessionId",
+        /// Of the header: the SHA-256 of the directory that the session works in.
+        project_hash = "projectHash",
+        start_time = "startTime",
+        last_updated = "lastUpdated",
+        /// Of the header: `main` or `subagent`.
+        session_kind = "kind",
+        /// Of a message; the same id again is the same message with more fields.
+        id = "id",
+        timestamp = "timestamp",
+        /// `user`, `gemini`, `info`, `error`, `warning`.
+        record_type = "type",
+        content = "content",
+        thoughts = "thoughts",
+        tokens = "tokens",
+        model = "model",
+        tool_calls = "toolCalls",
+        /// Metadata that is merged into the header's.
+        set = "$set",
+        rewind_to = "$rewindTo",
+        /// Of `$set`: what replaces all messages. Of a first line: a session of the older format.
+        messages = "messages",
+        /// Of `$set`: a title that the model made up.
+        summary = "summary",
+    }
+}
+
+borrowed_object! {
+    /// A part of a message's content.
+    pub(super) struct Content {
+        text = "text",
+        thought = "thought",
+        inline_data = "inlineData",
+        file_data = "fileData",
+        function_response = "functionResponse",
+    }
+}
+
+borrowed_object! {
+    /// Bytes inside a part, or where they are.
+    pub(super) struct Data {
+        media_type = "mimeType",
+        bytes = "data",
+        uri = "fileUri",
+    }
+}
+
+borrowed_object! {
+    /// A tool's result.
+    pub(super) struct Response {
+        id = "id",
+        name = "name",
+        body = "response",
+        parts = "parts",
+        output = "output",
+        error = "error",
+    }
+}
+
+borrowed_object! {
+    /// A tool call of an answer.
+    pub(super) struct Call {
+        id = "id",
+        name = "name",
+        args = "args",
+        result = "result",
+    }
+}
+
+borrowed_object! {
+    /// A thought of an answer.
+    pub(super) struct Thought {
+        subject = "subject",
+        description = "description",
+    }
+}
+
+borrowed_object! {
+    /// What the provider counted.
+    pub(super) struct Tokens {
+        input = "input",
+        output = "output",
+        cached = "cached",
+        thoughts = "thoughts",
+    }
+}
+
+/// What a line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The session's header.
+    Header,
+    /// What a user said, a tool returned, or the client itself put there.
+    User,
+    /// An answer.
+    Gemini,
+    /// Something for the eyes of a person only.
+    Notice,
+    /// Metadata, or a checkpoint.
+    Set,
+    /// The conversation goes back.
+    Rewind,
+    /// Not known to this version.
+    Unknown,
+}
+
+/// A line that was read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Record<'a> {
+    pub(super) whole: Field<'a>,
+    pub(super) fields: Fields<'a>,
+    /// The fields inside `$set`.
+    pub(super) set: Option<Fields<'a>>,
+    pub(super) kind: Kind,
+}
+
+impl<'a> Record<'a> {
+    /// Reads one line, with or without its newline.
+    ///
+    /// # Errors
+    /// `RecordError` says what the line is instead.
+    pub(super) fn parse(line: &'a [u8]) -> Result<Self, RecordError> {
+        let text = std::str::from_utf8(line)
+            .map_err(|error| RecordError::NotUtf8 { offset: error.valid_up_to() })?;
+        let whole = Field::whole(text);
+        let fields = Fields::read(whole).map_err(|error| {
+            if error.is_data() { RecordError::NotObject } else { RecordError::NotJson(error) }
+        })?;
+        let set = fields.set.and_then(|set| Fields::read(set).ok());
+        Ok(Self { whole, fields, set, kind: kind(&fields, set.is_some()) })
+    }
+
+    /// Returns when the line was written.
+    pub(super) fn time(&self) -> Option<Timestamp> {
+        let set = self.set.unwrap_or_default();
+        let written = [self.fields.timestamp, set.last_updated, self.fields.start_time];
+        written.into_iter().find_map(|field| Timestamp::parse(&text(field)?).ok())
+    }
+
+    /// Returns what replaces all messages, for a checkpoint.
+    pub(super) fn checkpoint(&self) -> Option<Field<'a>> {
+        self.set?.messages.filter(|messages| messages.raw().starts_with('['))
+    }
+}
+
+/// Says what a message is, in a line or in a checkpoint.
+pub(super) fn message_kind(fields: &Fields<'_>) -> Kind {
+    let is = |name: &str| fields.record_type.is_some_and(|field| is_string(field, name));
+    if is("user") {
+        Kind::User
+    } else if is("gemini") {
+        Kind::Gemini
+    } else if is("info") || is("error") || is("warning") {
+        Kind::Notice
+    } else {
+        Kind::Unknown
+    }
+}
+
+fn kind(fields: &Fields<'_>, has_set: bool) -> Kind {
+    if has_set {
+        Kind::Set
+    } else if fields.rewind_to.is_some() {
+        Kind::Rewind
+    } else if fields.record_type.is_none() && (fields.session_id.is_some() || fields.project_hash.is_some()) {
+        Kind::Header
+    } else {
+        message_kind(fields)
+    }
+}
+
+/// Returns the elements of a field that is there and a list.
+pub(super) fn elements(field: Option<Field<'_>>) -> Vec<Field<'_>> {
+    field.and_then(|field| field.elements()).unwrap_or_default()
+}

@@ -1,0 +1,186 @@
+//! Checks a session as Gemini CLI would load it, and counts what would reach the model.
+//!
+//! It repairs nothing. What is called fatal was tried with the real loader (0.61.0).
+
+use std::collections::{HashMap, HashSet};
+
+use stemmata_model::Part;
+
+use super::record::{Call, Fields, Kind, Record, elements, message_kind};
+use crate::adapter::{Finding, Severity, Validation, Validator};
+use crate::json::{RecordError, is_blank, text};
+
+/// The most findings of one check that are listed: a broken file breaks the same way in every line.
+const FINDINGS_OF_A_CHECK_MAX: usize = 20;
+
+/// Checks a session line by line.
+#[derive(Default)]
+pub(super) struct LineValidator {
+    lines: u64,
+    has_header: bool,
+    has_records: bool,
+    /// The messages that are active, by their ids.
+    active: Vec<String>,
+    known: HashSet<String>,
+    /// Messages that have no id.
+    nameless: u64,
+    /// Calls without a result, and the lines they stand in.
+    open: Vec<(String, u64)>,
+    calls: HashSet<String>,
+    findings: Vec<Finding>,
+    counts: HashMap<&'static str, usize>,
+}
+
+impl LineValidator {
+    fn find(&mut self, severity: Severity, check: &'static str, line: Option<u64>, message: &str) {
+        let count = self.counts.entry(check).or_default();
+        *count += 1;
+        if *count <= FINDINGS_OF_A_CHECK_MAX {
+            self.findings.push(Finding { severity, check, line, message: message.to_owned() });
+        }
+    }
+
+    fn unreadable(&mut self, line: &[u8], error: &RecordError) {
+        let at = Some(self.lines);
+        if line.ends_with(b"\n") {
+            self.find(Severity::Warning, "unreadable_line", at, &format!("{error}: the loader skips it"));
+        } else {
+            self.find(Severity::Info, "torn_tail", at, "the last line is cut: the loader ignores it");
+        }
+    }
+
+    fn header(&mut self, fields: &Fields<'_>) {
+        self.has_header = true;
+        for (name, field) in [("sessionId", fields.session_id), ("projectHash", fields.project_hash)] {
+            if field.is_none() {
+                let message = format!("the session header has no `{name}`: the loader refuses the file");
+                self.find(Severity::Fatal, "incomplete_header", Some(self.lines), &message);
+            }
+        }
+    }
+
+    fn message(&mut self, fields: &Fields<'_>) {
+        let at = Some(self.lines);
+        if let Some(id) = text(fields.id) {
+            if self.known.insert(id.to_string()) {
+                self.active.push(id.into_owned());
+            }
+        } else {
+            self.nameless += 1;
+            let message = "the message has no `id`: the loader refuses the file";
+            self.find(Severity::Fatal, "missing_id", at, message);
+        }
+        for call in elements(fields.tool_calls) {
+            let Ok(call) = Call::read(call) else { continue };
+            let Some(id) = text(call.id) else { continue };
+            let is_new = self.calls.insert(id.to_string());
+            if is_new && elements(call.result).is_empty() {
+                self.open.push((id.into_owned(), self.lines));
+            }
+        }
+        if message_kind(fields) == Kind::User {
+            self.results(fields);
+        }
+    }
+
+    fn results(&mut self, fields: &Fields<'_>) {
+        for part in super::part::content(fields.content).1 {
+            let Part::ToolResult { call_id, .. } = part else { continue };
+            if self.calls.contains(&call_id) {
+                self.open.retain(|(open, _)| *open != call_id);
+            } else {
+                let message = format!("the result of `{call_id}` has no call: the provider may refuse it");
+                self.find(Severity::Warning, "result_without_call", Some(self.lines), &message);
+            }
+        }
+    }
+
+    fn clear(&mut self) {
+        self.active.clear();
+        self.known.clear();
+        self.nameless = 0;
+        self.open.clear();
+        self.calls.clear();
+    }
+
+    fn record(&mut self, record: &Record<'_>) {
+        let at = Some(self.lines);
+        match record.kind {
+            Kind::Header => self.header(&record.fields),
+            Kind::User | Kind::Gemini => self.message(&record.fields),
+            Kind::Set => {
+                let Some(messages) = record.checkpoint() else { return };
+                self.clear();
+                for message in messages.elements().unwrap_or_default() {
+                    let Ok(fields) = Fields::read(message) else { continue };
+                    if matches!(message_kind(&fields), Kind::User | Kind::Gemini) {
+                        self.message(&fields);
+                    }
+                }
+            }
+            Kind::Rewind => self.rewind(text(record.fields.rewind_to).as_deref()),
+            Kind::Notice => {}
+            Kind::Unknown => {
+                self.find(Severity::Info, "unknown_type", at, "a record of a type that is unknown to us");
+            }
+        }
+    }
+
+    fn rewind(&mut self, target: Option<&str>) {
+        let place = self.active.iter().position(|id| Some(id.as_str()) == target);
+        if place.is_none() {
+            let message =
+                "the conversation goes back to a message that is not there: the loader drops all of it";
+            self.find(Severity::Warning, "unknown_rewind", Some(self.lines), message);
+        }
+        for id in self.active.split_off(place.unwrap_or(0)) {
+            self.known.remove(&id);
+        }
+    }
+}
+
+impl Validator for LineValidator {
+    fn line(&mut self, line: &[u8]) {
+        self.lines += 1;
+        if is_blank(line) {
+            return;
+        }
+        match Record::parse(line) {
+            Ok(record) => {
+                if !self.has_records && record.kind != Kind::Header {
+                    let message = "the first record is no session header: the loader refuses the file";
+                    self.find(Severity::Fatal, "missing_header", Some(self.lines), message);
+                }
+                self.has_records = true;
+                self.record(&record);
+            }
+            Err(error) => self.unreadable(line, &error),
+        }
+    }
+
+    fn finish(&mut self) -> Validation {
+        for (call, line) in std::mem::take(&mut self.open) {
+            let message =
+                format!("the call `{call}` has no result: the client answers for it when it resumes");
+            self.find(Severity::Warning, "call_without_result", Some(line), &message);
+        }
+        let present = u64::try_from(self.active.len()).unwrap_or(u64::MAX).saturating_add(self.nameless);
+        if !self.has_records {
+            self.find(
+                Severity::Fatal,
+                "missing_header",
+                None,
+                "there is no record: the loader refuses the file",
+            );
+        } else if present == 0 && self.has_header {
+            let message = "nobody said anything: the client lists no such session";
+            self.find(Severity::Fatal, "no_messages", None, message);
+        }
+        let is_refused = self.findings.iter().any(|finding| finding.severity == Severity::Fatal);
+        Validation {
+            findings: std::mem::take(&mut self.findings),
+            messages_sent: if is_refused { 0 } else { present },
+            messages_present: present,
+        }
+    }
+}
