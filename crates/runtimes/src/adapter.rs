@@ -353,6 +353,11 @@ pub trait Adapter: Send + Sync {
     /// What the chain's storage says.
     fn plan_context(&self, chain: &mut dyn Segments, stop: PlanStop) -> Result<ContextPlan, SourceError>;
 
+    /// Returns whether a client loads this format, so that sessions can be placed in it.
+    fn is_placeable(&self) -> bool {
+        true
+    }
+
     /// Starts rewriting structural fields for a new place.
     fn placer(&self, request: &PlaceRequest) -> Box<dyn Placer>;
 

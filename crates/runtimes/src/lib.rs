@@ -3,6 +3,7 @@
 //! What needs I/O (finding homes, writing files, watching) is the engine's.
 
 pub mod adapter;
+pub mod captured;
 pub mod claude_code;
 pub mod codex;
 pub mod conformance;

@@ -5,6 +5,7 @@
 use stemmata_model::FormatId;
 
 use crate::adapter::{Adapter, Detection};
+use crate::captured::Captured;
 use crate::claude_code::ClaudeCode;
 use crate::codex::{self, Codex};
 use crate::gemini::Gemini;
@@ -12,7 +13,15 @@ use crate::translate::runtime_of;
 
 /// Returns all adapters, in the order in which they are asked.
 pub fn adapters() -> &'static [&'static dyn Adapter] {
-    &[&ClaudeCode, &Codex::PAGINATED, &Codex::LEGACY, &Gemini]
+    &[
+        &ClaudeCode,
+        &Codex::PAGINATED,
+        &Codex::LEGACY,
+        &Gemini,
+        &Captured::STREAM,
+        &Captured::GENERIC,
+        &Captured::ENTRIES,
+    ]
 }
 
 /// Returns the adapter of a format.
@@ -21,13 +30,13 @@ pub fn by_format(format: &FormatId) -> Option<&'static dyn Adapter> {
 }
 
 /// Returns the adapter in which sessions for a runtime are written: of several formats, the one that its loader takes
-/// most readily.
+/// most readily. None for what no client loads.
 pub fn by_runtime(runtime: &str) -> Option<&'static dyn Adapter> {
     let mut all = adapters().iter().copied();
     match runtime {
         // Without numbers: the simplest form that every version of the loader accepts.
         codex::RUNTIME => Some(&Codex::LEGACY),
-        _ => all.find(|adapter| runtime_of(&adapter.format()) == runtime),
+        _ => all.find(|adapter| adapter.is_placeable() && runtime_of(&adapter.format()) == runtime),
     }
 }
 
@@ -101,7 +110,13 @@ mod tests {
             let folder = name.split('/').next().unwrap_or_default();
             let is_fixture = folder == "parser-fixtures"
                 && name.contains(found.format.as_str().split('-').next().unwrap_or("?"));
-            assert!(is_fixture || found.format.as_str().starts_with(folder), "{name}: {}", found.format);
+            let is_stream =
+                name.ends_with(".stream.jsonl") && found.format.as_str() == crate::captured::CLAUDE_STREAM;
+            assert!(
+                is_fixture || is_stream || found.format.as_str().starts_with(folder),
+                "{name}: {}",
+                found.format
+            );
             *claimed.entry(found.format.to_string()).or_default() += 1;
         }
         println!("claimed: {claimed:?}");

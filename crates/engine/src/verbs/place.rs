@@ -114,6 +114,12 @@ impl Engine {
             at: self.clock.now(),
             seed: blake3::derive_key("stemmata.place.v1", &head.ctx.to_bytes()),
         };
+        if !context.adapter.is_placeable() {
+            return Err(EngineError::Refused {
+                what: "placing the session",
+                reasons: vec![format!("no client loads `{}`: name one with `--in`", commit.core.format)],
+            });
+        }
         let place = context.adapter.client_place(&request);
         let path = destination(&options.config_dir, &place)?;
         let written = self.write_placed(context, &request, &path)?;
@@ -404,8 +410,11 @@ fn target_of(runtime: Option<&str>, format: &FormatId) -> Result<Option<&'static
     let Some(runtime) = runtime.filter(|runtime| *runtime != runtime_of(format)) else { return Ok(None) };
     let target = registry::by_runtime(runtime);
     let known = || {
-        let names: std::collections::BTreeSet<String> =
-            registry::adapters().iter().map(|adapter| runtime_of(&adapter.format()).to_owned()).collect();
+        let names: std::collections::BTreeSet<String> = registry::adapters()
+            .iter()
+            .filter(|adapter| adapter.is_placeable())
+            .map(|adapter| runtime_of(&adapter.format()).to_owned())
+            .collect();
         names.into_iter().collect::<Vec<_>>().join(", ")
     };
     target.map(Some).ok_or_else(|| EngineError::Refused {

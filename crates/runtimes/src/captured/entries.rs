@@ -1,0 +1,375 @@
+//! `stemmata-v1`: entries as JSON lines. Normative: `docs/format/stemmata-v1.md`.
+//!
+//! Everything of an entry but where its bytes stood; what is unset is left out, and a reader skips keys that it does not
+//! know.
+
+use std::borrow::Cow;
+
+use stemmata_model::{
+    ArtifactId, Body, Entry, EntryId, EntryKind, EntryMeta, ImageSource, Part, Role, Timestamp, Usage,
+    Visibility,
+};
+
+use crate::adapter::Confidence;
+use crate::json::{Field, Object, RecordError, borrowed_object, is_string, quote, text};
+use crate::lines::facts::TitleRank;
+use crate::lines::{Dialect, Line, Turn, entry_id, opaque};
+
+const RUNTIME: &str = "stemmata";
+
+/// The version that stands in each line.
+const VERSION: &str = "stemmata-v1";
+
+/// Parts that lie in parts at most; deeper ones are carried as JSON.
+const DEPTH_MAX: usize = 16;
+
+pub(super) static DIALECT: Dialect =
+    Dialect { runtime: RUNTIME, main: "stemmata/main", subagent: "stemmata/subagent", read };
+
+borrowed_object! {
+    /// One entry.
+    struct Row {
+        version = "v",
+        id = "id",
+        parent = "parent",
+        timestamp = "timestamp",
+        role = "role",
+        kind = "kind",
+        body = "body",
+        parts = "parts",
+        meta = "meta",
+    }
+}
+
+borrowed_object! {
+    /// One part.
+    struct Piece {
+        kind = "type",
+        text = "text",
+        signature = "signature",
+        encrypted = "encrypted",
+        call_id = "call_id",
+        name = "name",
+        arguments = "arguments",
+        is_error = "is_error",
+        parts = "parts",
+        media_type = "media_type",
+        data = "data",
+        artifact = "artifact",
+        url = "url",
+        covers = "covers",
+        runtime = "runtime",
+        opaque_kind = "kind",
+        json = "json",
+    }
+}
+
+borrowed_object! {
+    /// What stands beside the parts.
+    struct Meta {
+        agent = "agent_visible",
+        user = "user_visible",
+        model = "model",
+        message_id = "message_id",
+        usage = "usage",
+        stop_reason = "stop_reason",
+        cwd = "cwd",
+        git_branch = "git_branch",
+        sidechain = "sidechain",
+    }
+}
+
+borrowed_object! {
+    /// Tokens.
+    struct Counted {
+        input = "input",
+        output = "output",
+        cache_read = "cache_read",
+        cache_write = "cache_write",
+    }
+}
+
+fn owned(field: Option<Field<'_>>) -> Option<String> {
+    text(field).map(Cow::into_owned)
+}
+
+fn parse(line: &[u8]) -> Result<(&str, Row<'_>), RecordError> {
+    let text =
+        std::str::from_utf8(line).map_err(|error| RecordError::NotUtf8 { offset: error.valid_up_to() })?;
+    let row = Row::read(Field::whole(text)).map_err(|error| {
+        if error.is_data() { RecordError::NotObject } else { RecordError::NotJson(error) }
+    })?;
+    Ok((text, row))
+}
+
+pub(super) fn first(line: &[u8]) -> Option<(Confidence, Option<String>)> {
+    let (_, row) = parse(line).ok()?;
+    row.version.filter(|version| is_string(*version, VERSION)).map(|_| (Confidence::Certain, None))
+}
+
+fn read(line: &[u8]) -> Result<Line, RecordError> {
+    let (whole, row) = parse(line)?;
+    let time = text(row.timestamp).and_then(|time| Timestamp::parse(&time).ok());
+    let role = text(row.role).and_then(|role| role_of(&role));
+    let is_ours = row.version.is_some_and(|version| is_string(version, VERSION));
+    let (Some(role), Some(elements), true) = (role, row.parts.and_then(|parts| parts.elements()), is_ours)
+    else {
+        let mut line = Line::metadata(RUNTIME, "line", whole, time);
+        line.unknown = Some(owned(row.version).unwrap_or_default());
+        return Ok(line);
+    };
+    let kind = text(row.kind).map_or(EntryKind::Message, |kind| kind_of(&kind));
+    let parts = elements.into_iter().map(|element| part(element, 0)).collect();
+    let mut line = Line::said(role, kind, parts, time);
+    line.id = entry_id(text(row.id));
+    line.parent = entry_id(text(row.parent));
+    line.body = if row.body.is_some_and(|body| is_string(body, "text")) { Body::Text } else { Body::Blocks };
+    line.meta =
+        row.meta.and_then(|meta| Meta::read(meta).ok()).map(|meta| read_meta(&meta)).unwrap_or_default();
+    line.turn = turn(&line);
+    if line.turn == Turn::Prompt {
+        line.hints.title = line.parts.iter().find_map(|part| match part {
+            Part::Text(text) => Some((TitleRank::Prompt, text.clone())),
+            _ => None,
+        });
+    }
+    line.hints.cwd.clone_from(&line.meta.cwd);
+    line.hints.git_branch.clone_from(&line.meta.git_branch);
+    Ok(line)
+}
+
+fn turn(line: &Line) -> Turn {
+    match line.kind {
+        EntryKind::CompactionSummary => Turn::Compaction,
+        EntryKind::Metadata
+        | EntryKind::CompactionBoundary
+        | EntryKind::Unreadable
+        | EntryKind::Instruction => Turn::Other,
+        EntryKind::Message
+            if line.role == Role::User && line.meta.visibility.agent && line.meta.sidechain.is_none() =>
+        {
+            Turn::Prompt
+        }
+        _ => Turn::Conversation,
+    }
+}
+
+fn role_of(name: &str) -> Option<Role> {
+    [Role::System, Role::User, Role::Assistant, Role::Tool].into_iter().find(|role| role.as_str() == name)
+}
+
+fn kind_of(name: &str) -> EntryKind {
+    let known = [
+        EntryKind::Message,
+        EntryKind::ToolResult,
+        EntryKind::ToolResultArchived,
+        EntryKind::ToolSummary,
+        EntryKind::CompactionSummary,
+        EntryKind::CompactionBoundary,
+        EntryKind::Instruction,
+        EntryKind::Metadata,
+        EntryKind::Unreadable,
+    ];
+    known.into_iter().find(|kind| kind.as_str() == name).unwrap_or_else(|| EntryKind::Other(name.to_owned()))
+}
+
+fn read_meta(meta: &Meta<'_>) -> EntryMeta {
+    let is_seen = |field: Option<Field<'_>>| field.is_none_or(|field| field.raw() != "false");
+    let number = |field: Option<Field<'_>>| field.and_then(|field| field.number()).unwrap_or(0);
+    let usage = meta.usage.and_then(|usage| Counted::read(usage).ok());
+    EntryMeta {
+        visibility: Visibility { agent: is_seen(meta.agent), user: is_seen(meta.user) },
+        model: owned(meta.model),
+        message_id: owned(meta.message_id),
+        usage: usage.map(|usage| Usage {
+            input_tokens: number(usage.input),
+            output_tokens: number(usage.output),
+            cache_read_tokens: number(usage.cache_read),
+            cache_write_tokens: number(usage.cache_write),
+        }),
+        stop_reason: owned(meta.stop_reason),
+        cwd: owned(meta.cwd),
+        git_branch: owned(meta.git_branch),
+        sidechain: owned(meta.sidechain),
+    }
+}
+
+fn part(field: Field<'_>, depth: usize) -> Part {
+    let read = Piece::read(field).ok().filter(|_| depth <= DEPTH_MAX);
+    read.and_then(|piece| known_part(&piece, depth)).unwrap_or_else(|| opaque(RUNTIME, "part", field.raw()))
+}
+
+fn known_part(piece: &Piece<'_>, depth: usize) -> Option<Part> {
+    let said = || owned(piece.text);
+    Some(match text(piece.kind)?.as_ref() {
+        "text" => Part::Text(said()?),
+        "thinking" => Part::Thinking {
+            text: said()?,
+            signature: owned(piece.signature),
+            encrypted: owned(piece.encrypted),
+        },
+        "tool_call" => Part::ToolCall {
+            call_id: owned(piece.call_id)?,
+            name: owned(piece.name)?,
+            arguments: owned(piece.arguments)?,
+        },
+        "tool_result" => Part::ToolResult {
+            call_id: owned(piece.call_id)?,
+            is_error: crate::json::is_true(piece.is_error),
+            parts: piece.parts?.elements()?.into_iter().map(|inner| part(inner, depth + 1)).collect(),
+        },
+        "image" => Part::Image { media_type: owned(piece.media_type)?, source: source(piece)? },
+        "file" => Part::File {
+            name: owned(piece.name)?,
+            media_type: owned(piece.media_type),
+            data: owned(piece.data),
+        },
+        "summary" => Part::Summary {
+            text: said()?,
+            covers: match piece.covers {
+                Some(covers) => covers
+                    .elements()?
+                    .into_iter()
+                    .map(|id| entry_id(id.text()))
+                    .collect::<Option<Vec<EntryId>>>()?,
+                None => Vec::new(),
+            },
+        },
+        "opaque" => Part::Opaque {
+            runtime: owned(piece.runtime)?,
+            kind: owned(piece.opaque_kind)?,
+            json: owned(piece.json)?,
+        },
+        _ => return None,
+    })
+}
+
+fn source(piece: &Piece<'_>) -> Option<ImageSource> {
+    if let Some(data) = owned(piece.data) {
+        return Some(ImageSource::Base64(data));
+    }
+    if let Some(id) = owned(piece.artifact) {
+        return id.parse::<ArtifactId>().ok().map(ImageSource::Artifact);
+    }
+    owned(piece.url).map(ImageSource::Url)
+}
+
+/// Encodes entries in their order, each as one line.
+pub(super) fn encode(entries: &[Entry]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for entry in entries {
+        out.extend_from_slice(line(entry).as_bytes());
+        out.push(b'\n');
+    }
+    out
+}
+
+fn line(entry: &Entry) -> String {
+    let object = Object::new().text("v", VERSION).text("id", entry.id.as_str());
+    let object = some(object, "parent", entry.parent.as_ref().map(EntryId::as_str));
+    let shown = entry.timestamp.map(|time| time.to_string());
+    let object = some(object, "timestamp", shown.as_deref());
+    let object = object.text("role", entry.role.as_str()).text("kind", entry.kind.as_str());
+    let object = if entry.body == Body::Text { object.text("body", "text") } else { object };
+    let object = object.raw("parts", &list(&entry.parts));
+    let meta = meta(&entry.meta);
+    let object = if meta == "{}" { object } else { object.raw("meta", &meta) };
+    object.finish()
+}
+
+fn some(object: Object, key: &str, text: Option<&str>) -> Object {
+    match text {
+        Some(text) => object.text(key, text),
+        None => object,
+    }
+}
+
+fn meta(meta: &EntryMeta) -> String {
+    let mut object = Object::new();
+    for (key, is_seen) in [("agent_visible", meta.visibility.agent), ("user_visible", meta.visibility.user)] {
+        if !is_seen {
+            object = object.flag(key, false);
+        }
+    }
+    for (key, text) in [
+        ("model", &meta.model),
+        ("message_id", &meta.message_id),
+        ("stop_reason", &meta.stop_reason),
+        ("cwd", &meta.cwd),
+        ("git_branch", &meta.git_branch),
+        ("sidechain", &meta.sidechain),
+    ] {
+        object = some(object, key, text.as_deref());
+    }
+    if let Some(usage) = &meta.usage {
+        let counted = Object::new()
+            .number("input", usage.input_tokens)
+            .number("output", usage.output_tokens)
+            .number("cache_read", usage.cache_read_tokens)
+            .number("cache_write", usage.cache_write_tokens);
+        object = object.raw("usage", &counted.finish());
+    }
+    object.finish()
+}
+
+fn list(parts: &[Part]) -> String {
+    format!("[{}]", parts.iter().map(write).collect::<Vec<_>>().join(","))
+}
+
+fn write(part: &Part) -> String {
+    let typed = |kind: &str| Object::new().text("type", kind);
+    let object = match part {
+        Part::Text(text) => typed("text").text("text", text),
+        Part::Thinking { text, signature, encrypted } => {
+            let object = some(typed("thinking").text("text", text), "signature", signature.as_deref());
+            some(object, "encrypted", encrypted.as_deref())
+        }
+        Part::ToolCall { call_id, name, arguments } => {
+            typed("tool_call").text("call_id", call_id).text("name", name).text("arguments", arguments)
+        }
+        Part::ToolResult { call_id, is_error, parts } => {
+            let object = typed("tool_result").text("call_id", call_id);
+            let object = if *is_error { object.flag("is_error", true) } else { object };
+            object.raw("parts", &list(parts))
+        }
+        Part::Image { media_type, source } => {
+            let object = typed("image").text("media_type", media_type);
+            match source {
+                ImageSource::Base64(data) => object.text("data", data),
+                ImageSource::Artifact(id) => object.text("artifact", &id.to_string()),
+                ImageSource::Url(url) => object.text("url", url),
+            }
+        }
+        Part::File { name, media_type, data } => {
+            let object = some(typed("file").text("name", name), "media_type", media_type.as_deref());
+            some(object, "data", data.as_deref())
+        }
+        Part::Summary { text, covers } => {
+            let object = typed("summary").text("text", text);
+            let ids: Vec<String> = covers.iter().map(|id| quote(id.as_str())).collect();
+            if ids.is_empty() { object } else { object.raw("covers", &format!("[{}]", ids.join(","))) }
+        }
+        Part::Opaque { runtime, kind, json } => {
+            typed("opaque").text("runtime", runtime).text("kind", kind).text("json", json)
+        }
+    };
+    object.finish()
+}
+
+/// Encodes a summary of ours.
+pub(super) fn compaction(summary: &str, at: Timestamp) -> Vec<u8> {
+    let hash = blake3::Hash::from_bytes(blake3::derive_key("stemmata.entries.v1", summary.as_bytes()));
+    let name = format!("summary-{}-{}", at.as_micros(), hash.to_hex().split_at(16).0);
+    let entry = Entry {
+        id: EntryId::new(name).expect("digits and hyphens are a name"),
+        parent: None,
+        timestamp: Some(at),
+        role: Role::User,
+        kind: EntryKind::CompactionSummary,
+        body: Body::Blocks,
+        parts: vec![Part::Summary { text: summary.to_owned(), covers: Vec::new() }],
+        meta: EntryMeta::default(),
+        native: stemmata_model::NativeSpan { offset: 0, length: 0 },
+    };
+    encode(&[entry])
+}

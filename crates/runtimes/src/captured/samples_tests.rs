@@ -1,0 +1,90 @@
+//! Made-up and real captures, and the suites that every adapter passes.
+
+use stemmata_model::{CommitType, Granularity, Role};
+
+use super::Captured;
+use crate::adapter::{Adapter, Confidence};
+use crate::conformance;
+use crate::registry::by_runtime;
+
+const TIMED: &str = r#"{"t":"2026-01-01T00:00:00.000Z","fd":"stdin","line":"build it"}
+{"t":"2026-01-01T00:00:01.000Z","fd":"stdout","line":"building"}
+{"t":"2026-01-01T00:00:01.500Z","fd":"stderr","line":"warning: slow"}
+{"t":"2026-01-01T00:00:02.000Z","fd":"stdout","line":""}
+{"t":"2026-01-01T00:00:03.000Z","fd":"stdin","line":"again"}
+{"t":"2026-01-01T00:00:04.000Z","fd":"tty","line":"?"}
+no json
+{"t":"2026-01-01T00:00:05.000Z","fd":"stdout","line":"done ✓"}
+"#;
+
+const PRINTED: &str = r#"{"type":"system","subtype":"init","cwd":"/srv/project","session_id":"s-1","claude_code_version":"2.1.330"}
+{"type":"assistant","message":{"id":"msg_1","role":"assistant","model":"claude-opus","content":[{"type":"tool_use","id":"toolu_1","name":"Task","input":{"prompt":"look"}}]},"parent_tool_use_id":null,"session_id":"s-1","uuid":"a1","timestamp":"2026-01-01T00:00:01.000Z"}
+{"type":"user","message":{"role":"user","content":[{"type":"text","text":"look"}]},"parent_tool_use_id":"toolu_1","session_id":"s-1","uuid":"u1"}
+{"type":"stream_event","event":{"type":"message_start"},"session_id":"s-1","uuid":"e1"}
+{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"seen"}]},"parent_tool_use_id":null,"session_id":"s-1","uuid":"u2"}
+{"type":"user","message":{"role":"user","content":"go on"},"parent_tool_use_id":null,"session_id":"s-1","uuid":"u3"}
+{"type":"assistant","message":{"id":"msg_2","role":"assistant","content":[{"type":"text","text":"done"}]},"parent_tool_use_id":null,"session_id":"s-1","uuid":"a2"}
+{"type":"result","subtype":"success","session_id":"s-1","result":"done"}
+"#;
+
+fn passes(adapter: Captured, name: &str, bytes: &[u8]) -> conformance::Report {
+    let report =
+        conformance::check(&adapter, bytes).unwrap_or_else(|violation| panic!("{name}: {violation}"));
+    if bytes.len() <= conformance::SMALL_SAMPLE_BYTES_MAX {
+        conformance::check_damaged(&adapter, bytes).unwrap_or_else(|violation| panic!("{name}: {violation}"));
+    }
+    report
+}
+
+#[test]
+fn made_up_captures_pass_the_suite() {
+    let report = passes(Captured::GENERIC, "timed lines", TIMED.as_bytes());
+    assert_eq!((report.entries, report.commits, report.counts.messages), (8, 2, 5));
+    let report = passes(Captured::STREAM, "a stream", PRINTED.as_bytes());
+    assert_eq!((report.entries, report.commits, report.counts.messages), (8, 2, 5));
+}
+
+#[test]
+fn real_streams_pass_the_suite() {
+    for (name, bytes) in crate::corpus_tests::files("claude-code", ".stream.jsonl") {
+        let report = passes(Captured::STREAM, &name, &bytes);
+        println!("{name}: {} bytes, {report:?}", bytes.len());
+    }
+}
+
+#[test]
+fn a_stream_tells_its_session_and_whose_message_it_is() {
+    let entries = Captured::STREAM.decode(PRINTED.as_bytes()).entries;
+    assert_eq!(entries[2].meta.sidechain.as_deref(), Some("toolu_1"));
+    assert_eq!(entries[4].role, Role::Tool);
+    let mut splitter = Captured::STREAM.splitter(Granularity::Turn, None);
+    for line in PRINTED.lines() {
+        splitter.line(line.as_bytes(), &mut Vec::new());
+    }
+    let facts = splitter.facts();
+    assert_eq!(facts.session.as_ref().map(stemmata_model::SessionId::as_str), Some("s-1"));
+    assert_eq!((facts.cwd.as_deref(), facts.title.as_deref()), (Some("/srv/project"), Some("go on")));
+}
+
+#[test]
+fn what_only_says_where_it_came_from_is_detected_and_never_placed() {
+    let sure = Captured::STREAM.detect(PRINTED.as_bytes()).expect("a stream");
+    assert_eq!((sure.confidence, sure.version.as_deref()), (Confidence::Certain, Some("2.1.330")));
+    assert!(Captured::STREAM.detect(TIMED.as_bytes()).is_none());
+    assert!(Captured::GENERIC.detect(PRINTED.as_bytes()).is_none());
+    for runtime in ["generic", "claude-stream"] {
+        assert!(by_runtime(runtime).is_none(), "{runtime}");
+    }
+}
+
+#[test]
+fn a_summary_of_ours_is_a_compaction() {
+    let bytes = Captured::GENERIC.encode_compaction(
+        "so far",
+        &Captured::GENERIC.decode(b""),
+        stemmata_model::Timestamp::EPOCH,
+    );
+    let mut splitter = Captured::GENERIC.splitter(Granularity::Turn, None);
+    let cut = splitter.line(bytes.trim_ascii_end(), &mut Vec::new());
+    assert_eq!(cut.after.map(|facts| facts.commit_type), Some(CommitType::Compaction));
+}

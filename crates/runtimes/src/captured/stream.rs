@@ -1,0 +1,120 @@
+//! `claude-stream-v1`: what headless Claude Code prints with `--output-format stream-json`.
+//!
+//! Its messages are those of a transcript with other names around them, so they are read as those are. The prompt that
+//! was given on the command line is not among them.
+
+use stemmata_model::{Entry, EntryKind, Part, Role, Timestamp};
+
+use crate::adapter::{Adapter as _, Confidence, Decoded};
+use crate::claude_code::ClaudeCode;
+use crate::json::{Field, RecordError, borrowed_object, is_string, text};
+use crate::lines::facts::TitleRank;
+use crate::lines::{Dialect, Line, Turn, entry_id};
+
+const RUNTIME: &str = "claude-stream";
+
+pub(super) static DIALECT: Dialect =
+    Dialect { runtime: RUNTIME, main: "claude-code/main", subagent: "claude-code/subagent", read };
+
+borrowed_object! {
+    /// The fields of a line that somebody here looks at.
+    struct Printed {
+        record_type = "type",
+        subtype = "subtype",
+        uuid = "uuid",
+        session = "session_id",
+        caller = "parent_tool_use_id",
+        message = "message",
+        cwd = "cwd",
+        version = "claude_code_version",
+        event = "event",
+    }
+}
+
+fn parse(line: &[u8]) -> Result<(&str, Printed<'_>), RecordError> {
+    let text =
+        std::str::from_utf8(line).map_err(|error| RecordError::NotUtf8 { offset: error.valid_up_to() })?;
+    let printed = Printed::read(Field::whole(text)).map_err(|error| {
+        if error.is_data() { RecordError::NotObject } else { RecordError::NotJson(error) }
+    })?;
+    Ok((text, printed))
+}
+
+fn owned(field: Option<Field<'_>>) -> Option<String> {
+    text(field).map(std::borrow::Cow::into_owned)
+}
+
+fn read(line: &[u8]) -> Result<Line, RecordError> {
+    let (whole, printed) = parse(line)?;
+    let kind = text(printed.record_type).unwrap_or_default();
+    let entry = ClaudeCode.decode(line).entries.into_iter().next();
+    let time = entry.as_ref().and_then(|entry| entry.timestamp);
+    let is_said = matches!(kind.as_ref(), "user" | "assistant") && printed.message.is_some();
+    let mut line = match entry.filter(|_| is_said) {
+        Some(entry) => said(entry, owned(printed.caller)),
+        None => metadata(&kind, &printed, whole, time),
+    };
+    line.id = entry_id(text(printed.uuid));
+    line.hints.session = owned(printed.session);
+    line.hints.cwd = owned(printed.cwd);
+    line.hints.version = owned(printed.version);
+    Ok(line)
+}
+
+fn metadata(kind: &str, printed: &Printed<'_>, whole: &str, time: Option<Timestamp>) -> Line {
+    let name = match text(printed.subtype) {
+        Some(subtype) => format!("{kind}/{subtype}"),
+        None => kind.to_owned(),
+    };
+    let mut line = Line::metadata(RUNTIME, &name, whole, time);
+    if name == "system/init" {
+        line.turn = Turn::Header;
+    }
+    if !matches!(kind, "system" | "result" | "stream_event" | "rate_limit_event") {
+        line.unknown = Some(name);
+    }
+    line
+}
+
+fn said(entry: Entry, caller: Option<String>) -> Line {
+    let mut line = Line::said(entry.role, entry.kind, entry.parts, entry.timestamp);
+    line.body = entry.body;
+    line.meta = entry.meta;
+    line.meta.sidechain = caller;
+    if line.kind == EntryKind::CompactionSummary {
+        line.turn = Turn::Compaction;
+    }
+    let is_prompt =
+        line.role == Role::User && line.kind == EntryKind::Message && line.meta.sidechain.is_none();
+    if is_prompt {
+        line.turn = Turn::Prompt;
+        line.hints.title = line.parts.iter().find_map(|part| match part {
+            Part::Text(text) => Some((TitleRank::Prompt, text.clone())),
+            _ => None,
+        });
+    }
+    line
+}
+
+pub(super) fn first(line: &[u8]) -> Option<(Confidence, Option<String>)> {
+    let (_, printed) = parse(line).ok()?;
+    let is = |field: Option<Field<'_>>, name: &str| field.is_some_and(|field| is_string(field, name));
+    printed.session?;
+    if is(printed.record_type, "system") && is(printed.subtype, "init") {
+        return Some((Confidence::Certain, owned(printed.version)));
+    }
+    // Lines of a transcript have no such field, and `sessionId`.
+    let is_said = printed.caller.is_some() && printed.message.is_some();
+    (is_said || (is(printed.record_type, "stream_event") && printed.event.is_some()))
+        .then_some((Confidence::Possible, None))
+}
+
+/// Encodes messages as a transcript does: what reads this format reads them too.
+pub(super) fn encode(entries: &[Entry]) -> Vec<u8> {
+    ClaudeCode.encode(entries)
+}
+
+/// Encodes a summary of ours as a transcript does.
+pub(super) fn compaction(summary: &str, at: Timestamp) -> Vec<u8> {
+    ClaudeCode.encode_compaction(summary, &Decoded::default(), at)
+}
