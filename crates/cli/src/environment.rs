@@ -48,6 +48,10 @@ pub(crate) const VARIABLES: &[Variable] = &[
         about: "The home directory that Gemini CLI takes for its own: its sessions are in `.gemini` below it. \
                 Default: the user's.",
     },
+    Variable {
+        name: "PI_CODING_AGENT_DIR",
+        about: "Where pi keeps its sessions, as `CLAUDE_CONFIG_DIR` for Claude Code. Default: `~/.pi/agent`.",
+    },
     Variable { name: "NO_COLOR", about: "Set to anything: no colour, as `--color never`." },
     Variable { name: "PATH", about: "Where `resume` looks for the client's program." },
     Variable {

@@ -311,7 +311,8 @@ pub(crate) fn hint_of(error: &EngineError) -> Option<String> {
         EngineError::Ambiguous { .. } => "give more characters, or one of these ids",
         EngineError::NotATranscript { .. } => {
             "formats that this version reads: `claude-code-v1` (JSON lines that Claude Code writes), `codex-v1` and \
-             `codex-legacy-v1` (rollouts of Codex), `gemini-v1` (JSON lines of Gemini CLI), `claude-stream-v1` \
+             `codex-legacy-v1` (rollouts of Codex), `gemini-v1` (JSON lines of Gemini CLI), \
+             `pi-v3`, `pi-v2` and `pi-v1` (sessions of pi), `claude-stream-v1` \
              (output of headless Claude Code), `generic-v1` and `stemmata-v1` (our own)"
         }
         EngineError::LineTooLong { .. } => "nothing of this line was stored; everything before it was",

@@ -12,6 +12,7 @@ pub(crate) mod corpus_tests;
 pub mod gemini;
 pub mod json;
 mod lines;
+pub mod pi;
 mod placing;
 pub mod registry;
 pub mod translate;

@@ -9,6 +9,7 @@ use crate::captured::Captured;
 use crate::claude_code::ClaudeCode;
 use crate::codex::{self, Codex};
 use crate::gemini::Gemini;
+use crate::pi::{self, Pi};
 use crate::translate::runtime_of;
 
 /// Returns all adapters, in the order in which they are asked.
@@ -18,6 +19,9 @@ pub fn adapters() -> &'static [&'static dyn Adapter] {
         &Codex::PAGINATED,
         &Codex::LEGACY,
         &Gemini,
+        &Pi::V3,
+        &Pi::V2,
+        &Pi::V1,
         &Captured::STREAM,
         &Captured::GENERIC,
         &Captured::ENTRIES,
@@ -36,6 +40,8 @@ pub fn by_runtime(runtime: &str) -> Option<&'static dyn Adapter> {
     match runtime {
         // Without numbers: the simplest form that every version of the loader accepts.
         codex::RUNTIME => Some(&Codex::LEGACY),
+        // The one that its loader does not write anew.
+        pi::RUNTIME => Some(&Pi::V3),
         _ => all.find(|adapter| adapter.is_placeable() && runtime_of(&adapter.format()) == runtime),
     }
 }

@@ -73,6 +73,8 @@ pub fn translate(entries: Vec<Entry>, from: &FormatId, to: &FormatId) -> Transla
         out: Vec::new(),
         run: None,
     };
+    // What follows is in the order in which a model sees it.
+    let entries = if translator.from == crate::pi::RUNTIME { crate::pi::as_loaded(entries) } else { entries };
     // A subagent's own transcript is a sidechain as a whole, and then a conversation.
     let is_side = entries.iter().filter(|entry| is_said(entry)).all(|entry| entry.meta.sidechain.is_some());
     for entry in entries {

@@ -71,6 +71,13 @@ pub const RUNTIMES: &[RuntimePlace] = &[
         below_home: ".gemini",
         transcripts: &["tmp"],
     },
+    RuntimePlace {
+        runtime: "pi",
+        shown: "pi",
+        variable: "PI_CODING_AGENT_DIR",
+        below_home: ".pi/agent",
+        transcripts: &["sessions"],
+    },
 ];
 
 impl RuntimePlace {

@@ -10,6 +10,8 @@ use crate::codex::Codex;
 use crate::codex::samples_tests::rollout;
 use crate::gemini::Gemini;
 use crate::gemini::samples_tests::session;
+use crate::pi::Pi;
+use crate::pi::samples_tests::session as pi_session;
 
 fn format(name: &str) -> FormatId {
     FormatId::new(name).expect("a name")
@@ -189,5 +191,109 @@ fn real_conversations_go_to_gemini_and_back() {
         assert_eq!(fatal(&back, &ClaudeCode), Vec::<String>::new(), "{name}");
         let (was, is) = (said(&there, &Gemini), said(&back, &ClaudeCode));
         assert_eq!(was.len(), is.len(), "{name}");
+    }
+}
+
+/// Who said what.
+type Said = Vec<(Role, String)>;
+
+/// What was said, without what every translator may drop: the order of words, calls and results.
+fn around(bytes: &[u8], name: &str) -> (Said, Said) {
+    let mut bytes = bytes.to_vec();
+    let ways: [(&dyn Adapter, &dyn Adapter); 3] =
+        [(&ClaudeCode, &Codex::LEGACY), (&Codex::LEGACY, &Pi::V3), (&Pi::V3, &ClaudeCode)];
+    let mut first = None;
+    for (from, to) in ways {
+        bytes = across(&bytes, from, to).0;
+        assert_eq!(fatal(&bytes, to), Vec::<String>::new(), "{name}: {}", to.format());
+        // The first way drops what belongs to no conversation.
+        first.get_or_insert_with(|| across(&bytes, to, &ClaudeCode).0);
+    }
+    (said(&first.unwrap_or_default(), &ClaudeCode), said(&bytes, &ClaudeCode))
+}
+
+#[test]
+fn a_conversation_goes_around_with_every_word_call_and_result() {
+    let bytes = transcript("UATRAUTRZBCUTRA");
+    let (_, after) = around(&bytes, "made up");
+    assert_eq!(after, said(&bytes, &ClaudeCode));
+}
+
+#[test]
+fn real_conversations_go_around_with_every_word_call_and_result() {
+    let mut said = 0;
+    for (name, bytes) in corpus_files() {
+        let (before, after) = around(&bytes, &name);
+        assert_eq!(before.len(), after.len(), "{name}");
+        let odd = before.iter().zip(&after).find(|(before, after)| before != after);
+        assert_eq!(odd, None, "{name}");
+        said += after.len();
+    }
+    println!("{said} words, calls and results went around");
+}
+
+#[test]
+fn what_a_pi_compaction_keeps_stands_behind_its_summary_elsewhere() {
+    let bytes = pi_session("HUAkUA", 3);
+    let order = |bytes: &[u8], adapter: &dyn Adapter| -> Vec<String> {
+        said(bytes, adapter).into_iter().map(|(_, text)| text).collect()
+    };
+    let wanted = [
+        "summary before that, 3 things happened",
+        "please do thing 1",
+        "done 2",
+        "please do thing 4",
+        "done 5",
+    ];
+    for adapter in [&ClaudeCode as &dyn Adapter, &Codex::LEGACY, &Pi::V3] {
+        let (there, _) = across(&bytes, &Pi::V3, adapter);
+        assert_eq!(order(&there, adapter), wanted, "{}", adapter.format());
+        assert_eq!(fatal(&there, adapter), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn parallel_calls_are_one_answer_in_pi() {
+    let (there, _) = across(&rollout("HtUAFRA", false), &Codex::LEGACY, &Pi::V3);
+    let entries = Pi::V3.decode(&there).entries;
+    let parts: Vec<usize> = entries.iter().map(|entry| entry.parts.len()).collect();
+    // Header, prompt, text and call in one, result, answer.
+    assert_eq!(parts, [1, 1, 2, 1, 1]);
+    let (back, _) = across(&pi_session("HUP12A", 3), &Pi::V3, &ClaudeCode);
+    assert_eq!(fatal(&back, &ClaudeCode), Vec::<String>::new());
+}
+
+#[test]
+fn reasoning_goes_through_pi_to_the_provider_that_made_it_and_to_no_other() {
+    let bytes = pi_session("HUKA", 3);
+    let has = |bytes: &[u8], text: &str| String::from_utf8_lossy(bytes).contains(text);
+    assert!(has(&across(&bytes, &Pi::V3, &ClaudeCode).0, "c2ln"));
+    assert!(!has(&across(&bytes, &Pi::V3, &Codex::LEGACY).0, "c2ln"));
+    let (there, _) = across(&rollout("HtUKA", false), &Codex::LEGACY, &Pi::V3);
+    assert!(has(&there, "gAAAA"));
+    assert!(!has(&across(&there, &Pi::V3, &ClaudeCode).0, "gAAAA"));
+}
+
+#[test]
+fn real_pi_sessions_go_elsewhere_with_every_word_call_and_result() {
+    for (name, bytes) in crate::corpus_tests::files("pi", "jsonl") {
+        let head = bytes.get(..64 * 1024).unwrap_or(&bytes);
+        let pi = [Pi::V3, Pi::V1].into_iter().find(|pi| pi.detect(head).is_some()).expect("a version");
+        let was = said(&across(&bytes, &pi, &Pi::V3).0, &Pi::V3);
+        for adapter in [&ClaudeCode as &dyn Adapter, &Codex::LEGACY] {
+            let (there, report) = across(&bytes, &pi, adapter);
+            assert_eq!(fatal(&there, adapter), Vec::<String>::new(), "{name}");
+            let (back, _) = across(&there, adapter, &Pi::V3);
+            let is = said(&back, &Pi::V3);
+            println!(
+                "{name} to {}: {} kept, {} changed, {} dropped; {} and {} things said",
+                adapter.format(),
+                report.kept,
+                report.changed,
+                report.dropped,
+                was.len(),
+                is.len()
+            );
+        }
     }
 }

@@ -1,0 +1,381 @@
+//! Chains of pi sessions: what is committed, materialized, placed and checked.
+
+use stemmata_model::{CommitType, Granularity, SessionId, Timestamp};
+
+use super::Pi;
+use super::samples_tests::{SESSION, id, session};
+use crate::adapter::{
+    Adapter as _, ContextPlan, Cut, Piece, PlaceRequest, PlanStop, Segment, Segments, Severity, SourceError,
+    Validation,
+};
+
+/// Commits of some bytes, oldest first.
+fn commits(adapter: Pi, bytes: &[u8]) -> Vec<(CommitType, Vec<u8>)> {
+    let mut splitter = adapter.splitter(Granularity::Turn, None);
+    let (mut commits, mut open) = (Vec::new(), Vec::new());
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let Cut { before, after } = splitter.line(line.trim_ascii_end(), &mut Vec::new());
+        commits.extend(before.map(|facts| (facts.commit_type, std::mem::take(&mut open))));
+        open.extend_from_slice(line);
+        commits.extend(after.map(|facts| (facts.commit_type, std::mem::take(&mut open))));
+    }
+    if !open.is_empty() {
+        commits.push((CommitType::Delta, open));
+    }
+    commits
+}
+
+/// A chain, newest first, with the artifacts of its compactions.
+struct Chain(Vec<Segment>);
+
+impl Segments for Chain {
+    fn next(&mut self) -> Result<Option<Segment>, SourceError> {
+        Ok((!self.0.is_empty()).then(|| self.0.remove(0)))
+    }
+}
+
+fn chain(adapter: Pi, bytes: &[u8]) -> Vec<Segment> {
+    let mut chain: Vec<Segment> = Vec::new();
+    for (commit_type, native) in commits(adapter, bytes) {
+        let own = Segment { commit_type, native: native.into(), prefix: None, is_stop: false };
+        let prefix = (commit_type == CommitType::Compaction).then(|| {
+            let plan = adapter.plan_compaction(&own.native, &mut Chain(chain.clone())).expect("no storage");
+            assert_eq!(plan.notes, [], "header, kept entries and compaction are there");
+            let all: Vec<Segment> = std::iter::once(own.clone()).chain(chain.clone()).collect();
+            written(&plan.pieces, &all).into()
+        });
+        chain.insert(0, Segment { prefix, ..own });
+    }
+    chain
+}
+
+fn written(pieces: &[Piece], chain: &[Segment]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for piece in pieces {
+        let segment = &chain[piece.segment / 2];
+        let bytes =
+            if piece.segment % 2 == 1 { segment.prefix.as_ref().expect("a prefix") } else { &segment.native };
+        let narrow = |value: u64| usize::try_from(value).expect("small");
+        let (start, mut at) = (narrow(piece.offset), 0);
+        for edit in &piece.edits {
+            out.extend_from_slice(&bytes[start + at..start + narrow(edit.offset)]);
+            out.extend_from_slice(&edit.with);
+            at = narrow(edit.offset + edit.length);
+        }
+        out.extend_from_slice(&bytes[start + at..start + narrow(piece.length)]);
+    }
+    out
+}
+
+fn planned(adapter: Pi, bytes: &[u8], stop: PlanStop) -> (ContextPlan, Vec<u8>) {
+    let chain = chain(adapter, bytes);
+    let plan = adapter.plan_context(&mut Chain(chain.clone()), stop).expect("no storage");
+    let context = written(&plan.pieces, &chain);
+    (plan, context)
+}
+
+/// The letters of the lines that bytes hold: by their ids, or in the first version by their times.
+fn letters(story: &str, bytes: &[u8]) -> String {
+    let mut plain = String::new();
+    let mut is_inside = false;
+    for letter in story.chars() {
+        is_inside = (is_inside || letter == '[') && letter != ']';
+        plain.extend((!is_inside && letter != ']').then_some(letter));
+    }
+    let text = String::from_utf8(bytes.to_vec()).expect("text");
+    let letter = |line: &str| {
+        let stamp = |at: usize| format!("2026-01-01T00:{:02}:{:02}.000Z", at / 60, at % 60);
+        let found = plain.char_indices().find(|(at, _)| line.contains(&stamp(*at)));
+        found.map_or('?', |(_, letter)| letter)
+    };
+    text.lines().map(letter).collect()
+}
+
+fn checked(adapter: Pi, bytes: &[u8]) -> Validation {
+    let mut validator = adapter.validator(None);
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        validator.line(line);
+    }
+    validator.finish()
+}
+
+fn checks(verdict: &Validation) -> Vec<(Severity, &'static str)> {
+    verdict.findings.iter().map(|finding| (finding.severity, finding.check)).collect()
+}
+
+#[test]
+fn commits_close_where_a_turn_begins_and_around_a_compaction() {
+    for (story, wanted) in [
+        ("HmlUAUA", "HmlUA|UA"),
+        ("HUFRlUA", "HUFRl|UA"),
+        ("HUASUA", "HUAS|UA"),
+        ("HUACUA", "HUA|C!|UA"),
+        ("HUFkRA", "HUF|k!|RA"),
+        ("HEUA", "HE|UA"),
+    ] {
+        for version in [1, 3] {
+            let adapter = if version == 1 { Pi::V1 } else { Pi::V3 };
+            let parts: Vec<String> = commits(adapter, &session(story, version))
+                .iter()
+                .map(|(commit_type, native)| {
+                    let mark = if *commit_type == CommitType::Compaction { "!" } else { "" };
+                    format!("{}{mark}", letters(story, native))
+                })
+                .collect();
+            assert_eq!(parts.join("|"), wanted);
+        }
+    }
+}
+
+#[test]
+fn a_context_is_what_the_loader_would_send() {
+    for (story, stop, wanted) in [
+        ("HmUAUA", PlanStop::Compaction, "HmUAUA"),
+        // A compaction stands for all before it but the header and what it keeps.
+        ("HUAUACUA", PlanStop::Compaction, "HCUA"),
+        ("HUAUAkUA", PlanStop::Compaction, "HUAkUA"),
+        ("HUAUAkUAkA", PlanStop::Compaction, "HUAkA"),
+        // What the first one keeps may be kept again, and the first itself is nothing to the loader.
+        ("HUAUAkAkA", PlanStop::Compaction, "HAkA"),
+        ("HUAUAkUACA", PlanStop::Root, "HUAUAUAA"),
+        ("HCUA", PlanStop::Root, "HCUA"),
+        ("HUA?UA", PlanStop::Root, "HUA?UA"),
+    ] {
+        for (adapter, version) in [(Pi::V1, 1), (Pi::V3, 3)] {
+            let (plan, context) = planned(adapter, &session(story, version), stop);
+            assert_eq!(letters(story, &context), wanted, "{story} {stop:?} in version {version}");
+            assert_eq!((plan.abandoned_entries, plan.recovered), (0, 0), "{story}");
+            let verdict = checked(adapter, &context);
+            assert!(verdict.is_accepted(), "{story}: {:?}", verdict.findings);
+            assert_eq!(verdict.messages_sent, verdict.messages_present, "{story}");
+            let seen = wanted.chars().filter(|letter| !"Hm?".contains(*letter)).count();
+            assert_eq!(usize::try_from(verdict.messages_sent).expect("small"), seen, "{story} {stop:?}");
+        }
+    }
+}
+
+#[test]
+fn the_way_goes_by_parents_and_abandoned_branches_are_counted() {
+    for (story, stop, wanted, abandoned, skipped) in [
+        ("HUAUA[2]UA", PlanStop::Compaction, "HUAUA", 2, 0),
+        ("HUAUA[2]BUA", PlanStop::Root, "HUABUA", 2, 0),
+        // Back to before a compaction: it is not on the way.
+        ("HUAUAC[2]UA", PlanStop::Compaction, "HUAUA", 3, 0),
+        ("HUAUACUA[2]UA", PlanStop::Root, "HUAUA", 5, 0),
+        // A compaction on the branch where the conversation stands.
+        ("HUAUA[2]UACUA", PlanStop::Compaction, "HCUA", 0, 0),
+        ("HUAUA[2]UAkUA", PlanStop::Compaction, "HUAkUA", 0, 0),
+        ("HUAUA[2]UACUA", PlanStop::Root, "HUAUAUA", 2, 1),
+        // A second beginning.
+        ("HUA[0]UA", PlanStop::Root, "HUA", 2, 0),
+        // Back into what a compaction keeps, and before it.
+        ("HUAUAk[5]UA[5]UA", PlanStop::Compaction, "HUAkUA", 2, 0),
+        ("HUAUAk[4]UA", PlanStop::Compaction, "HUAUAUA", 1, 0),
+    ] {
+        let bytes = session(story, 3);
+        let (plan, context) = planned(Pi::V3, &bytes, stop);
+        assert_eq!(letters(story, &context), wanted, "{story} {stop:?}");
+        assert_eq!((plan.abandoned_entries, plan.skipped_compactions), (abandoned, skipped), "{story}");
+        let verdict = checked(Pi::V3, &context);
+        assert!(verdict.is_accepted(), "{story}: {:?}", verdict.findings);
+        assert_eq!(verdict.messages_sent, verdict.messages_present, "{story}");
+    }
+}
+
+#[test]
+fn an_ancestor_is_where_the_context_begins() {
+    let bytes = session("HUAUAUA", 3);
+    let mut chain = chain(Pi::V3, &bytes);
+    chain[1].is_stop = true;
+    let plan = Pi::V3.plan_context(&mut Chain(chain.clone()), PlanStop::Ancestor).expect("no storage");
+    let context = written(&plan.pieces, &chain);
+    assert_eq!(letters("HUAUAUA", &context), "UAUA");
+    let first = String::from_utf8(context).expect("text").lines().next().expect("a line").to_owned();
+    assert!(first.contains("\"parentId\":null"), "{first}");
+    assert_eq!(plan.reparented.len(), 1);
+}
+
+#[test]
+fn a_kept_entry_whose_parent_went_hangs_on_nothing() {
+    let (_, context) = planned(Pi::V3, &session("HUAUAkUA", 3), PlanStop::Compaction);
+    let text = String::from_utf8(context).expect("text");
+    let lines: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!((lines[1]["id"].as_str(), lines[1]["parentId"].as_str()), (Some(id(3).as_str()), None));
+    assert_eq!(lines[3]["firstKeptEntryId"], lines[1]["id"]);
+    let (_, context) = planned(Pi::V1, &session("HUAUAkUA", 1), PlanStop::Compaction);
+    let text = String::from_utf8(context).expect("text");
+    assert!(text.contains("\"firstKeptEntryIndex\":1,"), "counted in what is written: {text}");
+}
+
+#[test]
+fn what_the_loader_would_lose_is_mended() {
+    let bytes = session("HUAUA", 3);
+    let text = String::from_utf8(bytes).expect("text");
+    // One entry without a parent, another with one that was never written.
+    for (from, to, check) in [
+        (format!("\"parentId\":\"{}\",", id(2)), String::new(), "missing_parent_id"),
+        (format!("\"parentId\":\"{}\"", id(2)), "\"parentId\":\"deadbeef\"".to_owned(), "dangling_parent"),
+    ] {
+        let broken = text.replace(&from, &to);
+        let verdict = checked(Pi::V3, broken.as_bytes());
+        assert_eq!(checks(&verdict), [(Severity::Fatal, check)]);
+        assert_eq!((verdict.messages_sent, verdict.messages_present), (2, 4));
+        let (plan, context) = planned(Pi::V3, broken.as_bytes(), PlanStop::Root);
+        assert_eq!((plan.recovered, plan.reparented.len()), (1, 1));
+        let verdict = checked(Pi::V3, &context);
+        assert_eq!((checks(&verdict), verdict.messages_sent), (vec![], 4));
+    }
+}
+
+#[test]
+fn what_the_loader_would_stumble_over_is_found() {
+    let with = |letters: &str, from: &str, to: &str| {
+        let text = String::from_utf8(session(letters, 3)).expect("text").replace(from, to);
+        checked(Pi::V3, text.as_bytes())
+    };
+    for (verdict, severity, check, counts) in [
+        (with("UA", "", ""), Severity::Fatal, "missing_header", (0, 2)),
+        (with("HUA", "\"usage\"", "\"used\""), Severity::Fatal, "missing_usage", (0, 2)),
+        (with("HUF", "", ""), Severity::Warning, "call_without_result", (2, 2)),
+        (with("HUAR", "", ""), Severity::Warning, "result_without_call", (3, 3)),
+        (with("HU?A", "", ""), Severity::Warning, "unreadable_line", (2, 2)),
+        (with("HUxA", "", ""), Severity::Info, "unknown_type", (2, 2)),
+        (with("HUAkA", "firstKept", "firstLost"), Severity::Info, "", (2, 2)),
+        (
+            with("HUAkA", "EntryId\":\"00c0", "EntryId\":\"ffc0"),
+            Severity::Warning,
+            "kept_entry_missing",
+            (2, 2),
+        ),
+    ] {
+        let wanted = if check.is_empty() { vec![] } else { vec![(severity, check)] };
+        assert_eq!(checks(&verdict), wanted);
+        assert_eq!((verdict.messages_sent, verdict.messages_present), counts, "{check}");
+    }
+    let mut torn = session("HUAU", 3);
+    torn.truncate(torn.len() - 9);
+    assert_eq!(checks(&checked(Pi::V3, &torn)), [(Severity::Info, "torn_tail")]);
+    assert_eq!(checks(&checked(Pi::V3, b"")), [(Severity::Fatal, "missing_header")]);
+}
+
+fn request() -> PlaceRequest {
+    PlaceRequest {
+        session: SessionId::new("11111111-1111-4111-8111-111111111111".to_owned()).expect("an id"),
+        cwd: "/home/me/new place".to_owned(),
+        origin_cwd: Some("/srv/project".to_owned()),
+        client_version: None,
+        at: Timestamp::parse("2026-11-21T20:28:39.770123Z").expect("a time"),
+        seed: [7; 32],
+    }
+}
+
+fn placed(adapter: Pi, bytes: &[u8]) -> (String, usize) {
+    let mut placer = adapter.placer(&request());
+    let mut out = Vec::new();
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        placer.line(line, &mut out);
+    }
+    let notes = placer.finish(&mut out);
+    (String::from_utf8(out).expect("text"), notes.len())
+}
+
+#[test]
+fn placing_changes_the_header_and_nothing_else() {
+    for (adapter, version) in [(Pi::V1, 1), (Pi::V2, 2), (Pi::V3, 3)] {
+        let bytes = session("HmlUFRA[3]UASk", version);
+        let (after, notes) = placed(adapter, &bytes);
+        let before = String::from_utf8(bytes).expect("text");
+        let wanted = before
+            .replace(SESSION, "11111111-1111-4111-8111-111111111111")
+            .replace("/srv/project", "/home/me/new place");
+        assert_eq!((after.as_str(), notes), (wanted.as_str(), 0));
+    }
+}
+
+#[test]
+fn placing_closes_calls_that_have_no_result() {
+    for (adapter, version) in [(Pi::V1, 1), (Pi::V3, 3)] {
+        let (after, notes) = placed(adapter, &session("HUFRUP1", version));
+        assert_eq!(after.matches("Closed by Stemmata").count(), 1);
+        assert!(after.contains("\"toolCallId\":\"call_105\",\"toolName\":\"bash\""), "{after}");
+        let verdict = checked(adapter, after.as_bytes());
+        assert_eq!((checks(&verdict), verdict.messages_sent, notes), (vec![], 7, 1));
+        // Calls in the middle are the client's own to answer; of an answer that was broken off there are none.
+        assert!(!placed(adapter, &session("HUFUA", version)).0.contains("Closed by Stemmata"));
+        let aborted =
+            String::from_utf8(session("HUF", version)).expect("text").replace("\"toolUse\"", "\"aborted\"");
+        assert!(!placed(adapter, aborted.as_bytes()).0.contains("Closed by Stemmata"));
+    }
+}
+
+#[test]
+fn placing_mends_what_the_loader_would_lose() {
+    for (adapter, version) in [(Pi::V1, 1), (Pi::V3, 3)] {
+        let broken =
+            String::from_utf8(session("UAUA", version)).expect("text").replace("\"usage\"", "\"used\"");
+        let broken = broken.replace(&format!("\"parentId\":\"{}\",", id(1)), "");
+        let (after, _) = placed(adapter, format!("{broken}{{\"type\":\"me").as_bytes());
+        let verdict = checked(adapter, after.as_bytes());
+        assert_eq!(
+            (checks(&verdict), verdict.messages_sent, verdict.messages_present),
+            (vec![], 4, 4),
+            "{after}"
+        );
+    }
+}
+
+#[test]
+fn the_client_looks_where_the_directory_says() {
+    let place = Pi::V3.client_place(&request());
+    assert_eq!(
+        place.relative_path,
+        [
+            "sessions",
+            "--home-me-new place--",
+            "2026-11-21T20-28-39-770Z_11111111-1111-4111-8111-111111111111.jsonl"
+        ]
+    );
+    assert_eq!(place.resume_command, ["pi", "--session", "11111111-1111-4111-8111-111111111111"]);
+}
+
+#[test]
+fn our_compaction_is_one_that_the_loader_takes() {
+    for (adapter, version) in [(Pi::V1, 1), (Pi::V3, 3)] {
+        let mut bytes = session("HUAUA", version);
+        let at = Timestamp::parse("2026-01-01T00:09:00Z").expect("a time");
+        bytes.extend(adapter.encode_compaction("so it was", &adapter.decode(&bytes), at));
+        let verdict = checked(adapter, &bytes);
+        assert_eq!((checks(&verdict), verdict.messages_sent), (vec![], 1));
+        let (_, context) = planned(adapter, &bytes, PlanStop::Compaction);
+        assert_eq!(context.iter().filter(|byte| **byte == b'\n').count(), 2);
+        assert!(checked(adapter, &context).findings.is_empty());
+    }
+}
+
+#[test]
+fn real_sessions_are_accepted_and_placed() {
+    for (name, bytes) in crate::corpus_tests::files("pi", "jsonl") {
+        let head = bytes.get(..64 * 1024).unwrap_or(&bytes);
+        let adapter = [Pi::V3, Pi::V1].into_iter().find(|pi| pi.detect(head).is_some()).expect("a version");
+        for stop in [PlanStop::Compaction, PlanStop::Root] {
+            let (plan, context) = planned(adapter, &bytes, stop);
+            let (after, _) = placed(adapter, &context);
+            let verdict = checked(adapter, after.as_bytes());
+            assert!(verdict.is_accepted(), "{name}: {:?}", verdict.findings);
+            assert_eq!(verdict.messages_sent, verdict.messages_present, "{name}");
+            if stop == PlanStop::Compaction {
+                assert_eq!(verdict.messages_sent, checked(adapter, &bytes).messages_sent, "{name}");
+            }
+            println!(
+                "{name} {stop:?}: {} of {} bytes, {} messages, {} segments read, {} compactions skipped, {} findings",
+                context.len(),
+                bytes.len(),
+                verdict.messages_sent,
+                plan.segments_read,
+                plan.skipped_compactions,
+                verdict.findings.len()
+            );
+        }
+    }
+}

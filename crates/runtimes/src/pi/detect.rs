@@ -1,0 +1,25 @@
+//! Whether bytes are a pi session, and of which version of its format.
+
+use stemmata_model::FormatId;
+
+use super::record::{Kind, Record};
+use crate::adapter::{Confidence, Detection};
+use crate::json::is_blank;
+
+/// Looks at the first bytes of a file (see `Adapter::detect`).
+///
+/// The client takes a file for a session only if its first record is a header.
+pub(super) fn detect(head: &[u8], version: u8, format: FormatId) -> Option<Detection> {
+    let first = head.split(|byte| *byte == b'\n').find(|line| !is_blank(line))?;
+    let record = Record::parse(first).ok().filter(|record| record.kind == Kind::Session)?;
+    let envelope = &record.envelope;
+    envelope.id?.text()?;
+    let is_whole = envelope.cwd.is_some() && envelope.timestamp.is_some();
+    let own = match envelope.version {
+        None => 1,
+        // Versions to come are read as the newest known one.
+        Some(field) => field.number()?.clamp(1, 3),
+    };
+    let confidence = if is_whole { Confidence::Certain } else { Confidence::Possible };
+    (own == u64::from(version)).then_some(Detection { format, version: None, confidence })
+}

@@ -1,0 +1,112 @@
+//! pi sessions: `pi-v3`, and the `pi-v2` and `pi-v1` that its client turns into it when it loads them.
+//!
+//! A session is a tree in one file: each entry names its parent, the last one is where the conversation stands. The
+//! first version has no ids: there each entry follows the one before.
+
+#[cfg(test)]
+mod chain_tests;
+mod context;
+mod detect;
+mod encode;
+mod order;
+mod place;
+mod read;
+mod record;
+#[cfg(test)]
+pub(crate) mod samples_tests;
+mod trail;
+mod tree;
+mod validate;
+
+use stemmata_model::{Entry, FormatId, Granularity, Timestamp};
+
+use crate::adapter::{
+    Adapter, ClientPlace, CompactionPlan, ContextPlan, Decoded, Detection, IdKind, PlaceRequest, Placer,
+    PlanStop, Segments, SourceError, Splitter, Validator, is_uuid_shaped,
+};
+use crate::lines::{Dialect, decode, split};
+
+pub(crate) use order::as_loaded;
+
+/// The name of this runtime.
+pub const RUNTIME: &str = "pi";
+
+static DIALECT: Dialect =
+    Dialect { runtime: RUNTIME, main: "pi/main", subagent: "pi/subagent", read: read::read };
+
+/// The adapter of pi sessions; one for each version of the format.
+#[derive(Debug, Clone, Copy)]
+pub struct Pi {
+    version: u8,
+}
+
+impl Pi {
+    /// The adapter of `pi-v1`: entries without ids.
+    pub const V1: Self = Self { version: 1 };
+
+    /// The adapter of `pi-v2`.
+    pub const V2: Self = Self { version: 2 };
+
+    /// The adapter of `pi-v3`, which is also what all three write.
+    pub const V3: Self = Self { version: 3 };
+}
+
+impl Adapter for Pi {
+    fn format(&self) -> FormatId {
+        FormatId::new(format!("{RUNTIME}-v{}", self.version)).expect("all three names are short and plain")
+    }
+
+    fn detect(&self, head: &[u8]) -> Option<Detection> {
+        detect::detect(head, self.version, self.format())
+    }
+
+    fn session_of_name<'n>(&self, stem: &'n str) -> Option<&'n str> {
+        // `<time>_<session>`.
+        let (_, id) = stem.rsplit_once('_')?;
+        is_uuid_shaped(id).then_some(id)
+    }
+
+    fn splitter(&self, granularity: Granularity, state: Option<&[u8]>) -> Box<dyn Splitter> {
+        Box::new(split::LineSplitter::new(&DIALECT, granularity, state))
+    }
+
+    fn decode(&self, bytes: &[u8]) -> Decoded {
+        decode::decode(&DIALECT, bytes)
+    }
+
+    fn ids(&self, line: &[u8], found: &mut dyn FnMut(IdKind, &str)) {
+        decode::ids(&DIALECT, line, found);
+    }
+
+    fn encode(&self, entries: &[Entry]) -> Vec<u8> {
+        encode::encode(entries)
+    }
+
+    fn plan_compaction(
+        &self,
+        native: &[u8],
+        earlier: &mut dyn Segments,
+    ) -> Result<CompactionPlan, SourceError> {
+        context::plan_compaction(native, earlier, self.version == 1)
+    }
+
+    fn encode_compaction(&self, summary: &str, last: &Decoded, at: Timestamp) -> Vec<u8> {
+        encode::compaction(summary, last, at, self.version == 1)
+    }
+
+    fn plan_context(&self, chain: &mut dyn Segments, stop: PlanStop) -> Result<ContextPlan, SourceError> {
+        context::plan_context(chain, stop, self.version == 1)
+    }
+
+    fn placer(&self, request: &PlaceRequest) -> Box<dyn Placer> {
+        Box::new(place::LinePlacer::new(request))
+    }
+
+    fn client_place(&self, request: &PlaceRequest) -> ClientPlace {
+        place::client_place(request)
+    }
+
+    fn validator(&self, _client_version: Option<&str>) -> Box<dyn Validator> {
+        Box::new(validate::LineValidator::default())
+    }
+}

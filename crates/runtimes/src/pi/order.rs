@@ -1,0 +1,44 @@
+//! The order in which the loader makes messages of a context: a compaction's summary first, then what it keeps.
+
+use stemmata_model::{Entry, EntryKind, Part};
+
+use super::RUNTIME;
+use super::read::OPAQUE_KEPT;
+
+/// Puts the last compaction's summary ahead of the entries that it keeps, as the loader does. Which these are is said by
+/// their order from then on.
+pub(crate) fn as_loaded(mut entries: Vec<Entry>) -> Vec<Entry> {
+    let last = entries.iter().rposition(|entry| entry.kind == EntryKind::CompactionSummary);
+    let first = last.and_then(|last| {
+        let (before, after) = entries.split_at(last);
+        let first = first_kept(after.first()?, before)?;
+        before.iter().position(|entry| entry.id == first.id)
+    });
+    if let (Some(first), Some(last)) = (first, last)
+        && let Some(moved) = entries.get_mut(first..=last)
+    {
+        moved.rotate_right(1);
+    }
+    for entry in entries.iter_mut().filter(|entry| entry.kind == EntryKind::CompactionSummary) {
+        entry.parts.retain(|part| kept(part).is_none());
+    }
+    entries
+}
+
+/// Returns the entry that a compaction keeps first, of those that were written before it.
+pub(super) fn first_kept<'e>(compaction: &Entry, before: &'e [Entry]) -> Option<&'e Entry> {
+    let name = compaction.parts.iter().find_map(kept)?;
+    if let Ok(number) = name.parse::<usize>() {
+        return before.iter().filter(|entry| entry.kind != EntryKind::Unreadable).nth(number);
+    }
+    let id: String = serde_json::from_str(name).ok()?;
+    before.iter().find(|entry| entry.id.as_str() == id)
+}
+
+/// Returns how a part names the first kept entry, as JSON.
+pub(super) fn kept(part: &Part) -> Option<&str> {
+    match part {
+        Part::Opaque { runtime, kind, json } if runtime == RUNTIME && kind == OPAQUE_KEPT => Some(json),
+        _ => None,
+    }
+}

@@ -1,0 +1,203 @@
+//! One line of a pi session: its fields, borrowed.
+
+use stemmata_model::Timestamp;
+
+use crate::json::{Field, RecordError, borrowed_object, is_string, is_true, text};
+
+borrowed_object! {
+    /// The fields of a line that somebody here looks at.
+    pub(super) struct Envelope {
+        record_type = "type",
+        /// Of a header: the session. Else the entry's own id, absent in the first version.
+        id = "id",
+        parent_id = "parentId",
+        timestamp = "timestamp",
+        /// Of a header: the version of the format, absent in the first.
+        version = "version",
+        cwd = "cwd",
+        message = "message",
+        summary = "summary",
+        /// Of a compaction: the first entry that stays.
+        kept_id = "firstKeptEntryId",
+        /// The same in the first version: its number among the entries, the header being 0.
+        kept_index = "firstKeptEntryIndex",
+        content = "content",
+        display = "display",
+        name = "name",
+    }
+}
+
+borrowed_object! {
+    /// The fields of a message.
+    pub(super) struct Message {
+        role = "role",
+        content = "content",
+        provider = "provider",
+        model = "model",
+        usage = "usage",
+        stop_reason = "stopReason",
+        call_id = "toolCallId",
+        is_error = "isError",
+        command = "command",
+        output = "output",
+        exit_code = "exitCode",
+        cancelled = "cancelled",
+        truncated = "truncated",
+        full_output = "fullOutputPath",
+        /// Of a command that the user ran: whether the model does not get to see it.
+        excluded = "excludeFromContext",
+        display = "display",
+        summary = "summary",
+    }
+}
+
+borrowed_object! {
+    /// The fields of a content block.
+    pub(super) struct Block {
+        kind = "type",
+        text = "text",
+        thinking = "thinking",
+        signature = "thinkingSignature",
+        redacted = "redacted",
+        id = "id",
+        name = "name",
+        arguments = "arguments",
+        data = "data",
+        mime_type = "mimeType",
+    }
+}
+
+borrowed_object! {
+    /// Tokens of a request.
+    pub(super) struct Tokens {
+        input = "input",
+        output = "output",
+        cache_read = "cacheRead",
+        cache_write = "cacheWrite",
+    }
+}
+
+borrowed_object! {
+    /// A signature that is an item of the Responses API: encrypted reasoning.
+    pub(super) struct ReasoningItem {
+        encrypted = "encrypted_content",
+    }
+}
+
+/// Who speaks in a message; the last but one as the second version has it.
+const ROLES: [&str; 8] = [
+    "user",
+    "assistant",
+    "toolResult",
+    "bashExecution",
+    "custom",
+    "branchSummary",
+    "hookMessage",
+    "compactionSummary",
+];
+
+/// What a line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The session's header.
+    Session,
+    /// A message.
+    Message,
+    /// A compaction.
+    Compaction,
+    /// What happened on a branch that the conversation came back from.
+    BranchSummary,
+    /// A message that an extension put there.
+    CustomMessage,
+    /// A title.
+    SessionInfo,
+    /// Known, and of no interest here.
+    Other,
+    /// Not known to this version.
+    Unknown,
+}
+
+/// A line that was read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Record<'a> {
+    pub(super) envelope: Envelope<'a>,
+    pub(super) kind: Kind,
+    pub(super) message: Message<'a>,
+    /// The whole line.
+    pub(super) whole: Field<'a>,
+}
+
+impl<'a> Record<'a> {
+    /// Reads one line, with or without its newline.
+    ///
+    /// # Errors
+    /// `RecordError` says what the line is instead.
+    pub(super) fn parse(line: &'a [u8]) -> Result<Self, RecordError> {
+        let text = std::str::from_utf8(line)
+            .map_err(|error| RecordError::NotUtf8 { offset: error.valid_up_to() })?;
+        let whole = Field::whole(text);
+        let envelope = Envelope::read(whole).map_err(|error| {
+            if error.is_data() { RecordError::NotObject } else { RecordError::NotJson(error) }
+        })?;
+        let message = envelope.message.and_then(|field| Message::read(field).ok());
+        let kind = kind(&envelope, message.is_some());
+        Ok(Self { envelope, kind, message: message.unwrap_or_default(), whole })
+    }
+
+    /// Returns when the line was written.
+    pub(super) fn time(&self) -> Option<Timestamp> {
+        Timestamp::parse(&text(self.envelope.timestamp)?).ok()
+    }
+
+    /// Returns the id that makes the line part of the tree; a header's is the session's.
+    pub(super) fn entry_id(&self) -> Option<Field<'a>> {
+        let id = self.envelope.id.filter(|_| self.kind != Kind::Session)?;
+        id.text().is_some_and(|id| !id.is_empty()).then_some(id)
+    }
+
+    /// Returns whether it is a message of this role.
+    pub(super) fn is_role(&self, role: &str) -> bool {
+        self.kind == Kind::Message && self.message.role.is_some_and(|field| is_string(field, role))
+    }
+
+    /// Returns whether the loader makes a message for the model of it.
+    pub(super) fn is_seen(&self) -> bool {
+        match self.kind {
+            Kind::Message => {
+                let role = text(self.message.role).unwrap_or_default();
+                let is_command = role == "bashExecution";
+                ROLES.contains(&role.as_ref()) && !(is_command && is_true(self.message.excluded))
+            }
+            Kind::Compaction | Kind::BranchSummary | Kind::CustomMessage => true,
+            Kind::Session | Kind::SessionInfo | Kind::Other | Kind::Unknown => false,
+        }
+    }
+
+    /// Returns the calls in an answer: their ids and their tools.
+    pub(super) fn calls(&self) -> Vec<(String, String)> {
+        if !self.is_role("assistant") {
+            return Vec::new();
+        }
+        let blocks = self.message.content.and_then(|content| content.elements()).unwrap_or_default();
+        let call = |block: Field<'_>| {
+            let block = Block::read(block).ok()?;
+            let is_call = block.kind.is_some_and(|kind| is_string(kind, "toolCall"));
+            let id = text(block.id).filter(|_| is_call)?;
+            Some((id.into_owned(), text(block.name).unwrap_or_default().into_owned()))
+        };
+        blocks.into_iter().filter_map(call).collect()
+    }
+}
+
+fn kind(envelope: &Envelope<'_>, has_message: bool) -> Kind {
+    match text(envelope.record_type).as_deref() {
+        Some("session") => Kind::Session,
+        Some("message") if has_message => Kind::Message,
+        Some("compaction") => Kind::Compaction,
+        Some("branch_summary") => Kind::BranchSummary,
+        Some("custom_message") => Kind::CustomMessage,
+        Some("session_info") => Kind::SessionInfo,
+        Some("model_change" | "thinking_level_change" | "custom" | "label") => Kind::Other,
+        _ => Kind::Unknown,
+    }
+}

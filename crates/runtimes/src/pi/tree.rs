@@ -1,0 +1,193 @@
+//! The entries of loaded commits as a tree: who is whose parent, without their content.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+use super::record::{Kind, Record};
+use crate::json::is_blank;
+use crate::lines::emit::{Place, places};
+
+/// What an entry hangs on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Parent {
+    /// The entry with this id.
+    Id(Box<str>),
+    /// Nothing: the conversation begins with it.
+    Root,
+    /// The entry before it, in lines that do not say.
+    Before,
+}
+
+/// Which entry a compaction keeps first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Kept {
+    Id(Box<str>),
+    /// Its number among the records of the file, the header being 0.
+    Index(u64),
+}
+
+/// A line.
+#[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "facts of one line that do not depend on each other")]
+pub(super) struct Row {
+    pub(super) place: Place,
+    pub(super) id: Option<Box<str>>,
+    pub(super) parent: Parent,
+    /// Where the parent stands in the line; without one, where it would.
+    pub(super) parent_span: Range<usize>,
+    /// Where the first kept entry is named.
+    pub(super) kept_span: Option<Range<usize>>,
+    pub(super) kept: Option<Kept>,
+    pub(super) is_header: bool,
+    pub(super) is_compaction: bool,
+    pub(super) is_message: bool,
+    /// Whether the line could be read.
+    pub(super) is_record: bool,
+    /// Whether it is an entry of the tree.
+    pub(super) is_node: bool,
+    /// Whether it says again what an older commit said.
+    pub(super) is_restated: bool,
+}
+
+/// Reads the lines of a commit; the first `restated` of them say again what older ones said.
+pub(super) fn rows(segment: usize, bytes: &[u8], restated: u64, is_linear: bool) -> Vec<Row> {
+    let mut entries = 0;
+    let rows = places(segment, bytes).map(|(place, line)| {
+        entries += u64::from(!is_blank(line));
+        let mut row = row(place, line, is_linear);
+        row.is_restated = entries <= restated;
+        row
+    });
+    rows.collect()
+}
+
+/// Reads one line.
+pub(super) fn row(place: Place, line: &[u8], is_linear: bool) -> Row {
+    let mut row = Row {
+        place,
+        id: None,
+        parent: Parent::Before,
+        parent_span: 0..0,
+        kept_span: None,
+        kept: None,
+        is_header: false,
+        is_compaction: false,
+        is_message: false,
+        is_record: false,
+        is_node: false,
+        is_restated: false,
+    };
+    let Ok(record) = Record::parse(line) else { return row };
+    row.is_record = true;
+    row.is_header = record.kind == Kind::Session;
+    row.is_compaction = record.kind == Kind::Compaction;
+    row.is_message = record.is_seen();
+    let own = record.entry_id();
+    row.id = own.and_then(|id| Some(id.text()?.into()));
+    row.is_node = row.id.is_some() || (is_linear && !row.is_header);
+    match (own, record.envelope.parent_id) {
+        (Some(_), Some(field)) => {
+            let parent = field.text().filter(|parent| !parent.is_empty());
+            row.parent = parent.map_or(Parent::Root, |parent| Parent::Id(parent.into()));
+            row.parent_span = field.span();
+        }
+        (Some(id), None) => row.parent_span = id.span().end..id.span().end,
+        (None, _) => {}
+    }
+    if row.is_compaction {
+        let index = record.envelope.kept_index.filter(|field| field.number().is_some());
+        let kept_id = record.envelope.kept_id.filter(|field| field.text().is_some());
+        row.kept_span = kept_id.or(index).map(|field| field.span());
+        row.kept = kept_id
+            .and_then(|id| Some(Kept::Id(id.text()?.into())))
+            .or_else(|| Some(Kept::Index(index?.number()?)));
+    }
+    row
+}
+
+/// Where a row stands: the commit, counted from the newest, and the line in it.
+pub(super) type At = (usize, usize);
+
+/// The rows of the commits loaded so far.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    /// Newest commit first.
+    pub(super) segments: Vec<Vec<Row>>,
+    by_id: HashMap<Box<str>, At>,
+    /// Ids of entries that are said again.
+    restated: HashSet<Box<str>>,
+}
+
+impl Tree {
+    /// Adds the next older commit.
+    pub(super) fn push(&mut self, rows: Vec<Row>) {
+        let segment = self.segments.len();
+        let mut own: HashMap<Box<str>, At> = HashMap::new();
+        for (index, row) in rows.iter().enumerate() {
+            let Some(id) = &row.id else { continue };
+            if row.is_restated {
+                self.restated.insert(id.clone());
+            } else {
+                own.insert(id.clone(), (segment, index));
+            }
+        }
+        // Of two entries with one id the loader takes the later.
+        for (id, at) in own {
+            self.by_id.entry(id).or_insert(at);
+        }
+        self.segments.push(rows);
+    }
+
+    pub(super) fn row(&self, (segment, row): At) -> Option<&Row> {
+        self.segments.get(segment)?.get(row)
+    }
+
+    pub(super) fn find(&self, id: &str) -> Option<At> {
+        self.by_id.get(id).copied()
+    }
+
+    pub(super) fn is_restated(&self, id: &str) -> bool {
+        self.restated.contains(id)
+    }
+
+    /// Returns the nearest entry before a place.
+    pub(super) fn before(&self, (segment, row): At) -> Option<At> {
+        let last = |segment: usize, rows: &[Row]| {
+            let at = rows.iter().rposition(|row| row.is_node && !row.is_restated)?;
+            Some((segment, at))
+        };
+        let own = self.segments.get(segment)?;
+        last(segment, own.get(..row.min(own.len())).unwrap_or_default()).or_else(|| {
+            let older = self.segments.iter().enumerate().skip(segment + 1);
+            older.into_iter().find_map(|(segment, rows)| last(segment, rows))
+        })
+    }
+
+    /// Returns the last entry: where the conversation stands.
+    pub(super) fn leaf(&self) -> Option<At> {
+        self.before((0, usize::MAX))
+    }
+
+    pub(super) fn has_header(&self) -> bool {
+        self.segments.iter().flatten().any(|row| row.is_header)
+    }
+
+    /// Puts what stands for everything before into the place of a compaction and all older rows, and returns how
+    /// many rows that is.
+    pub(super) fn replace(&mut self, (segment, row): At, mut prefix: Vec<Row>) -> usize {
+        let count = prefix.len();
+        self.segments.truncate(segment + 1);
+        let own = self.segments.pop().unwrap_or_default();
+        prefix.extend(own.into_iter().skip(row + 1));
+        self.segments.push(prefix);
+        count
+    }
+
+    /// Returns the places of all rows, oldest first.
+    pub(super) fn in_order(&self) -> impl Iterator<Item = (At, &Row)> {
+        let newest_last = self.segments.iter().enumerate().rev();
+        newest_last.flat_map(|(segment, rows)| {
+            rows.iter().enumerate().map(move |(index, row)| ((segment, index), row))
+        })
+    }
+}
