@@ -2,7 +2,7 @@
 //! envelope.
 //!
 //! Not the events of `codex exec --json`, which are another format. A rollout that continues another one by byte
-//! offset says so in its header ([`base`]); putting the two together is the engine's.
+//! offset says so in its header ([`base()`]); putting the two together is the engine's.
 
 mod base;
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Gemini CLI sessions: `gemini-v1`, the append log of JSON lines that it writes since 2026.
 //!
 //! Each line is decoded by itself; that a message is written again with more fields, that a checkpoint replaces what
-//! stands before it, or that the conversation goes back, is for the context to follow ([`context`]). The older files
+//! stands before it, or that the conversation goes back, is for the context to follow (`context`). The older files
 //! of one JSON object are another format, which this version does not read.
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ pub enum Tool {
     Fetch,
 }
 
-/// What one runtime calls a tool, and its arguments in the order of [`KEYS`].
+/// What one runtime calls a tool, and its arguments in one order for all runtimes.
 struct Named {
     tool: Tool,
     runtime: &'static str,
