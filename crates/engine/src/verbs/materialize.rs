@@ -107,7 +107,7 @@ impl Engine {
 
     /// Returns the adapter to translate with: where another format was asked for than the one that is stored, or where
     /// the way to the stop leads through several.
-    fn other_format(
+    pub(crate) fn other_format(
         &self,
         ctx: CommitId,
         format: Option<&FormatId>,

@@ -9,12 +9,12 @@ use stemmata_runtimes::adapter::{
     Adapter, ClientPlace, Finding, PlaceRequest, Placer, Severity, Validation, Validator,
 };
 use stemmata_runtimes::registry;
-use stemmata_runtimes::translate::LossReport;
+use stemmata_runtimes::translate::{LossReport, runtime_of};
 use stemmata_store::{Placement, Session, SessionKey, SessionOrigin, Write};
 
 use crate::capture::cursor::{Cursor, FileStamp, windows};
 use crate::chain::walk::Walk;
-use crate::engine::{Engine, runtime_of};
+use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::verbs::materialize::{PlannedContext, Stop};
 
@@ -93,7 +93,12 @@ impl Engine {
             self.store.commit(head.ctx)?.ok_or(stemmata_store::StoreError::CommitMissing(head.ctx))?;
         let mut losses = None;
         let mut stop = options.stop;
-        if let Some(target) = target_of(options.runtime.as_deref(), &commit.core.format)? {
+        let target = match target_of(options.runtime.as_deref(), &commit.core.format)? {
+            Some(target) => Some(target),
+            // The same runtime, and on the way to the stop others wrote too.
+            None => self.other_format(head.ctx, None, stop)?,
+        };
+        if let Some(target) = target {
             let (snapshot, made) = self.translated_snapshot(head.ctx, target, stop)?;
             commit =
                 self.store.commit(snapshot)?.ok_or(stemmata_store::StoreError::CommitMissing(snapshot))?;

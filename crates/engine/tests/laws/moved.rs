@@ -102,7 +102,13 @@ fn a_session_moves_to_codex_and_back_as_one_history() {
     // One history: everything to the root, said once.
     let mut whole = Vec::new();
     let made = engine.materialize(Some(back.ctx), None, Stop::Root, &mut whole).expect("the whole");
-    assert_eq!((made.tier, said("claude-code-v1", &whole)), (Tier::Transcoded, returned));
+    assert_eq!((made.tier, said("claude-code-v1", &whole)), (Tier::Transcoded, returned.clone()));
+    // And so it is placed, although the runtime is the one that it comes from.
+    let options = PlaceOptions { stop: Stop::Root, ..placing(&folder) };
+    let again = engine.place(codex_tip, &options).expect("placed");
+    let placed = std::fs::read(&again.path).expect("a file");
+    assert_eq!(words(&said("codex-legacy-v1", &placed)), words(&returned));
+    assert!(!String::from_utf8_lossy(&placed).contains("parentUuid"), "a line of the other runtime");
 }
 
 #[test]
