@@ -30,7 +30,7 @@ REF names a commit: an id or a unique prefix of one (`ctx-3f9k2m7q`, `3f9k`), a 
     max_term_width = 100,
     after_help = "\
 First steps:
-  stemma import            read the Claude Code sessions of this machine
+  stemma import            read the sessions of this machine's clients
   stemma log               see them, newest first
   stemma resume --last     carry on with the newest, in a new session of the client
   stemma fork REF          try something else from any point

@@ -100,7 +100,7 @@ fn paths(app: &App, args: &Import) -> Result<Vec<PathBuf>, CliError> {
     if found.iter().any(|file| file.state != FileState::Other) {
         return Ok(homes);
     }
-    app.console.say("No Claude Code sessions on this machine yet.");
+    app.console.say("No sessions on this machine yet.");
     Ok(vec![app.environment.absolute(or)])
 }
 
