@@ -108,8 +108,3 @@ pub(crate) fn known_formats() -> String {
         registry::adapters().iter().map(|adapter| format!("`{}`", adapter.format())).collect();
     names.join(", ")
 }
-
-/// Returns the runtime of a format: `claude-code` of `claude-code-v1`.
-pub(crate) fn runtime_of(format: &FormatId) -> &str {
-    stemmata_runtimes::translate::runtime_of(format)
-}

@@ -9,11 +9,12 @@ use std::time::SystemTime;
 use stemmata_model::Trigger;
 use stemmata_runtimes::adapter::PlaceRequest;
 use stemmata_runtimes::registry;
+use stemmata_runtimes::translate::runtime_of;
 
 use crate::capture::homes::RuntimeHome;
 use crate::capture::import::ImportFailure;
 use crate::capture::transcript::CaptureOptions;
-use crate::engine::{Engine, runtime_of};
+use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 
 /// Transcripts that are looked at, the latest written first: a person works in a handful of sessions at once.

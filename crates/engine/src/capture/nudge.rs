@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use stemmata_model::Trigger;
+use stemmata_store::StoreError;
 
 use crate::capture::cursor::Relation;
 use crate::capture::transcript::{CaptureOptions, Captured};
@@ -63,10 +64,17 @@ impl Engine {
         let news = prepared.stamp.length.saturating_sub(seen);
         let is_read_again = prepared.cursor.is_some() && prepared.relation.is_none();
         let later = if is_read_again { Some(Later::Rewritten) } else { decide(prepared.relation, news) };
-        match later {
-            Some(later) => Ok(Nudged::Later(later)),
-            None => Ok(Nudged::Captured(Box::new(self.capture(path, &options)?))),
+        if let Some(later) = later {
+            return Ok(Nudged::Later(later));
         }
+        let captured = match self.capture_prepared(path, &options, prepared, false) {
+            // Somebody else read it at the same time, or something of it was forgotten: looked at anew.
+            Err(EngineError::Store(StoreError::CursorMoved { .. } | StoreError::Forgotten(_))) => {
+                self.capture(path, &options)?
+            }
+            done => done?,
+        };
+        Ok(Nudged::Captured(Box::new(captured)))
     }
 }
 

@@ -7,6 +7,7 @@ use stemmata_model::{
     Timestamp, Trigger,
 };
 use stemmata_runtimes::adapter::{Adapter, SegmentFacts};
+use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::maintain::forget::Tombstone;
 use stemmata_store::{Link, LinkKind, Session, SessionKey, SessionOrigin, StoreError, Write};
 
@@ -15,7 +16,7 @@ use crate::capture::ingest::{Ingest, Start};
 use crate::capture::lines::Lines;
 use crate::capture::reading::{Prepared, head};
 use crate::chain::walk::Walk;
-use crate::engine::{Engine, runtime_of};
+use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 
 /// How to capture a transcript.
@@ -146,7 +147,17 @@ impl Engine {
     }
 
     fn capture_once(&self, path: &Path, options: &CaptureOptions, is_careful: bool) -> Result<Captured> {
-        let prepared = self.prepare(path, options)?;
+        self.capture_prepared(path, options, self.prepare(path, options)?, is_careful)
+    }
+
+    /// Captures what a transcript holds beyond what is stored, from what is known of it.
+    pub(crate) fn capture_prepared(
+        &self,
+        path: &Path,
+        options: &CaptureOptions,
+        prepared: Prepared,
+        is_careful: bool,
+    ) -> Result<Captured> {
         if let (Some(Relation::Unchanged), Some(cursor), Some(session)) =
             (prepared.relation, &prepared.cursor, &prepared.previous)
         {

@@ -228,7 +228,7 @@ impl Engine {
     }
 
     fn given_sighting(&self, request: &CheckpointRequest, key: &SessionKey) -> Result<Sighting> {
-        let runtime = crate::engine::runtime_of(&request.format);
+        let runtime = stemmata_runtimes::translate::runtime_of(&request.format);
         Ok(Sighting {
             principal: match &request.principal {
                 Some(principal) => principal.clone(),
