@@ -23,6 +23,7 @@ pub fn adapters() -> &'static [&'static dyn Adapter] {
         &Pi::V2,
         &Pi::V1,
         &Captured::STREAM,
+        &Captured::EXEC,
         &Captured::GENERIC,
         &Captured::ENTRIES,
     ]

@@ -38,7 +38,7 @@ impl Provider {
     fn of_runtime(runtime: &str) -> Option<Self> {
         match runtime {
             "claude-code" | "anthropic-messages" => Some(Self::Anthropic),
-            "codex" | "openai-responses" | "openai-chat" => Some(Self::OpenAi),
+            "codex" | "codex-exec" | "openai-responses" | "openai-chat" => Some(Self::OpenAi),
             "gemini" => Some(Self::Google),
             _ => None,
         }

@@ -1,11 +1,14 @@
 //! Formats that are only captured: no client loads them, and `resume` goes on in a runtime that is named.
 //!
-//! `claude-stream-v1` is the structured output of headless Claude Code, `generic-v1` our own record of what any command
-//! reads and writes, `stemmata-v1` our own form of entries.
+//! `claude-stream-v1` and `codex-exec-v1` are the structured output of headless Claude Code and Codex, `generic-v1` our own
+//! record of what any command reads and writes, `stemmata-v1` our own form of entries.
 
 mod entries;
 #[cfg(test)]
 mod entries_tests;
+mod exec;
+#[cfg(test)]
+mod exec_tests;
 mod generic;
 #[cfg(test)]
 mod samples_tests;
@@ -22,6 +25,9 @@ use crate::lines::{Dialect, decode, linear, split};
 
 /// The format of headless Claude Code's output.
 pub const CLAUDE_STREAM: &str = "claude-stream-v1";
+
+/// The format of headless Codex's output.
+pub const CODEX_EXEC: &str = "codex-exec-v1";
 
 /// Our own format: entries as JSON lines.
 pub const ENTRIES: &str = "stemmata-v1";
@@ -57,6 +63,15 @@ impl Captured {
         first: stream::first,
         encode: stream::encode,
         compaction: stream::compaction,
+    };
+
+    /// The adapter of `codex-exec-v1`.
+    pub const EXEC: Self = Self {
+        name: CODEX_EXEC,
+        dialect: &exec::DIALECT,
+        first: exec::first,
+        encode: exec::encode,
+        compaction: exec::compaction,
     };
 
     /// The adapter of `stemmata-v1`.

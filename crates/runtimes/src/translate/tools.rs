@@ -47,6 +47,7 @@ const fn named(
 static TOOLS: &[Named] = &[
     named(Tool::Shell, "claude-code", "Bash", &["command"]),
     named(Tool::Shell, "codex", "exec_command", &["cmd"]),
+    named(Tool::Shell, "codex-exec", "command_execution", &["command"]),
     named(Tool::Shell, "pi", "bash", &["command"]),
     named(Tool::Shell, "gemini", "run_shell_command", &["command"]),
     named(Tool::Shell, "opencode", "bash", &["command"]),
