@@ -100,6 +100,8 @@ impl ColorWhen {
 pub(crate) enum Command {
     /// Read transcripts: all sessions of this machine, or what PATHs name
     Import(capture::Import),
+    /// Capture sessions while clients write them
+    Watch(live::Watch),
     /// List sessions in a table, the one with the latest activity first
     List(browse::List),
     /// Show sessions, one line each; with a REF, the commits behind it
@@ -192,6 +194,7 @@ impl Command {
     pub(crate) const fn name(&self) -> &'static str {
         match self {
             Self::Import(_) => "import",
+            Self::Watch(_) => "watch",
             Self::Doctor(_) => "doctor",
             Self::Install(_) => "install",
             Self::Uninstall(_) => "uninstall",

@@ -41,6 +41,7 @@ pub(crate) mod tree;
 pub(crate) mod uncompact;
 pub(crate) mod update;
 pub(crate) mod verify;
+pub(crate) mod watch;
 
 use stemmata_engine::Stop;
 

@@ -15,6 +15,7 @@ mod output;
 mod pending;
 mod quota;
 mod reference;
+mod signals;
 mod wiring;
 
 use std::process::ExitCode;

@@ -78,6 +78,16 @@ impl Console {
         out.write_all(b"\n").and_then(|()| out.flush()).map_err(CliError::Output)
     }
 
+    /// Prints one JSON object as one line, of several that a command prints.
+    #[expect(clippy::unused_self, reason = "all output goes through the console")]
+    pub(crate) fn json_line(&self, value: &impl Serialize) -> Result<(), CliError> {
+        let mut line =
+            serde_json::to_vec(value).map_err(|error| CliError::Output(io::Error::other(error)))?;
+        line.push(b'\n');
+        let mut out = io::stdout().lock();
+        out.write_all(&line).and_then(|()| out.flush()).map_err(CliError::Output)
+    }
+
     /// Prints text that a command made, with the styles in it or without.
     pub(crate) fn text(&self, text: &str) -> Result<(), CliError> {
         let plain;

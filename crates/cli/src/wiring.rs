@@ -99,7 +99,7 @@ impl App {
                 self.console.warn(&warning);
             }
         }
-        self.take_up(&engine, home);
+        self.take_up(&engine)?;
         Ok(self.engine.get_or_init(|| engine))
     }
 
@@ -120,8 +120,8 @@ impl App {
     }
 
     /// Captures what hooks left. What fails now too stays for the next command.
-    fn take_up(&self, engine: &Engine, home: &DataHome) {
-        for (marker, left) in pending::left(home) {
+    pub(crate) fn take_up(&self, engine: &Engine) -> Result<(), CliError> {
+        for (marker, left) in pending::left(self.home()?) {
             let Some(path) = left.path else { continue };
             match engine.capture(&path, &CaptureOptions::live(Trigger::TurnBoundary)) {
                 Ok(_) | Err(EngineError::NotATranscript { .. } | EngineError::HeldBack { .. }) => {
@@ -136,6 +136,7 @@ impl App {
                 }
             }
         }
+        Ok(())
     }
 
     /// Returns how stores are opened.

@@ -24,10 +24,12 @@ pub use capture::install::{
     HOOK_PLACES, HookPlace, SETTINGS_BYTES_MAX, SettingsError, hook_command, with_hooks, without_hooks,
 };
 pub use capture::lines::LINE_BYTES_MAX;
+pub use capture::look::Looked;
 pub use capture::nudge::{Later, NUDGE_BYTES_MAX, Nudged};
 pub use capture::policy::{CapturePolicy, HeldBack, Pause, RULE_BYTES_MAX, RULES_MAX};
 pub use capture::survey::{FileState, SurveyedFile};
 pub use capture::transcript::{CaptureOptions, Captured};
+pub use capture::watch::{Agenda, Look, WatchPace};
 pub use engine::{Engine, Identity};
 pub use error::{Candidate, EngineError, ErrorKind, Result};
 pub use packing::{KeepPacked, PackKeeper};

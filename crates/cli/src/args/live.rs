@@ -2,7 +2,31 @@
 //!
 //! Only shapes, as everything below `args`.
 
+use std::path::PathBuf;
+
 use clap::Args;
+
+/// `watch`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma watch                      all clients of this machine
+  stemma watch ~/backup/projects    what is below a folder
+  stemma watch --poll 10            look every ten seconds: for network file systems, which tell nothing
+  stemma watch --json               one JSON object a line
+
+First imports what was written before, then captures every session within a second or two of each change, until it is \
+interrupted (Ctrl-C) or terminated; what was heard of until then is captured before it ends. The chains are the same as \
+an import's. Exclusions and pauses hold, also those made while it runs. What cannot be captured is tried again.")]
+pub(crate) struct Watch {
+    /// Files, or folders to search for `.jsonl`; none: the homes of known clients, also new ones
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Look at everything every so many seconds instead of waiting for the system's notices
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    pub(crate) poll: Option<u32>,
+}
 
 /// `install` and `uninstall`
 #[derive(Debug, Args)]

@@ -38,12 +38,16 @@ pub(crate) fn run(app: &App, args: &Import) -> Result<Exit, CliError> {
     let engine = app.engine()?;
     hold_pause(app, engine, &paths, args)?;
     hold_quota(app, engine)?;
-    let options =
-        CaptureOptions { granularity: granularity(app, args)?, full: args.full, ..CaptureOptions::import() };
+    let options = CaptureOptions {
+        granularity: args.granularity.map_or_else(|| granularity(app), Ok)?,
+        full: args.full,
+        ..CaptureOptions::import()
+    };
     let began = std::time::Instant::now();
     let progress = Progress::start(app, engine, &paths, args.full)?;
     let told = |step: &ImportProgress<'_>| progress.step(step);
-    let report = engine.import(&paths, &options, threads(app, args), &told)?;
+    let report =
+        engine.import(&paths, &options, args.threads.map_or_else(|| threads(app), usize::from), &told)?;
     progress.end();
     let elapsed_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
     let result = wire(&report, elapsed_ms);
@@ -58,7 +62,7 @@ pub(crate) fn run(app: &App, args: &Import) -> Result<Exit, CliError> {
 }
 
 /// Refuses to take in more where the store is as large as it may become; warns before that.
-fn hold_quota(app: &App, engine: &Engine) -> Result<(), CliError> {
+pub(crate) fn hold_quota(app: &App, engine: &Engine) -> Result<(), CliError> {
     if app.config.get(Key::QuotaMib).is_none() {
         return Ok(());
     }
@@ -104,17 +108,15 @@ fn paths(app: &App, args: &Import) -> Result<Vec<PathBuf>, CliError> {
     Ok(vec![app.environment.absolute(or)])
 }
 
-fn granularity(app: &App, args: &Import) -> Result<stemmata_model::Granularity, CliError> {
-    if let Some(granularity) = args.granularity {
-        return Ok(granularity);
-    }
+/// Returns the granularity that is configured.
+pub(crate) fn granularity(app: &App) -> Result<stemmata_model::Granularity, CliError> {
     let text = app.config.get(Key::Granularity).unwrap_or_default();
     text.parse().map_err(|error: stemmata_model::ParseGranularityError| CliError::Usage(error.to_string()))
 }
 
-fn threads(app: &App, args: &Import) -> usize {
-    let configured = || app.config.get(Key::Threads).and_then(|text| text.parse().ok());
-    args.threads.map(usize::from).or_else(configured).unwrap_or(1)
+/// Returns how many transcripts are read at once, as is configured.
+pub(crate) fn threads(app: &App) -> usize {
+    app.config.get(Key::Threads).and_then(|text| text.parse().ok()).unwrap_or(1)
 }
 
 /// Without arguments and without any client's home there is nothing to read, which is no failure.

@@ -18,7 +18,7 @@ pub(crate) use context::{
     Changed, Checkpointed, Compacted, Diff, Loss, Losses, LostEntry, Materialized, Named, Native, Placed,
     Reparented, Uncompacted,
 };
-pub(crate) use import::{Failure, HeldBack, Import, Imported, Note, Totals};
+pub(crate) use import::{Failure, HeldBack, Import, Imported, Note, Totals, Watched};
 pub(crate) use keep::{
     CollectedAmount, Forget, ForgetBranch, ForgetCopy, Gc, Kept, RetiredSession, Unforgotten,
 };
@@ -216,6 +216,7 @@ pub(crate) const PRINTED: &[Printed] = &[
     Printed { command: "backup", shape: BackedUp::SHAPE },
     Printed { command: "restore", shape: Restored::SHAPE },
     Printed { command: "migrate", shape: Migration::SHAPE },
+    Printed { command: "watch", shape: Watched::SHAPE },
     Printed { command: "install", shape: Installed::SHAPE },
     Printed { command: "uninstall", shape: Installed::SHAPE },
     Printed { command: "exclude", shape: Exclusions::SHAPE },

@@ -20,3 +20,4 @@ mod live;
 mod settings;
 mod stage;
 mod story;
+mod watch;

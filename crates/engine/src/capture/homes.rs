@@ -131,6 +131,11 @@ pub(crate) struct Found {
     pub failures: Vec<(PathBuf, EngineError)>,
 }
 
+/// Says whether a file below a folder is looked into, by its name.
+pub(crate) fn may_be_transcript(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "jsonl")
+}
+
 /// Lists files to import below `paths`: named files as they are, folders searched for `.jsonl`.
 pub(crate) fn find(paths: &[PathBuf]) -> Found {
     let mut found = Found::default();
@@ -174,7 +179,7 @@ impl Found {
             let looked = entry.and_then(|entry| Ok((entry.path(), entry.file_type()?)));
             match looked {
                 Ok((path, kind)) if kind.is_dir() => self.scan(&path, depth + 1),
-                Ok((path, _)) if path.extension().is_some_and(|extension| extension == "jsonl") => {
+                Ok((path, _)) if may_be_transcript(&path) => {
                     self.file(path);
                 }
                 Ok(_) => {}

@@ -21,3 +21,4 @@ mod secrets;
 mod statements;
 mod subagents;
 mod support;
+mod watch;

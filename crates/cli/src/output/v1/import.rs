@@ -19,6 +19,26 @@ wire! {
         totals: Totals,
     }
 
+    /// A session that `watch` captured something of, one object a line.
+    struct Watched {
+        /// The transcript.
+        path: String,
+        /// The runtime's own id of the session.
+        session_id: String,
+        /// The transcript's format.
+        format: String,
+        /// The newest commit.
+        tip: Option<String>,
+        /// Commits that are new.
+        new_commits: u64,
+        /// Commits of the chain from the root to the tip.
+        commits: u64,
+        /// Bytes of the transcript that were secrets and were replaced.
+        bytes_redacted: u64,
+        /// What degraded the result.
+        notes: Vec<Note>,
+    }
+
     /// A session that was imported.
     struct Imported {
         /// The transcript.

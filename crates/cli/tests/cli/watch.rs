@@ -1,0 +1,155 @@
+//! `watch`: captures while somebody writes, hears of new files, and ends when it is asked to.
+
+use std::io::{BufRead, BufReader, Read, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, ChildStdout, Stdio};
+
+use serde_json::Value;
+use stemmata_testkit::claude::ClaudeSession;
+
+use crate::stage::Stage;
+
+/// A watching process: its lines are waited for, so no test waits for a time.
+struct Watch {
+    child: Child,
+    out: BufReader<ChildStdout>,
+    err: BufReader<ChildStderr>,
+}
+
+impl Watch {
+    fn start(stage: &Stage, args: &[&str]) -> Self {
+        let mut all = vec!["watch", "--json"];
+        all.extend(args);
+        let mut command = stage.command(&all);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        let err = BufReader::new(child.stderr.take().unwrap());
+        Self { child, out, err }
+    }
+
+    /// Reads what it says on standard error up to a line that holds a text.
+    fn until(&mut self, text: &str) -> String {
+        let mut said = String::new();
+        loop {
+            let at = said.len();
+            assert!(self.err.read_line(&mut said).unwrap() > 0, "`{text}` is not in:\n{said}");
+            if said[at..].contains(text) {
+                return said;
+            }
+        }
+    }
+
+    fn captured(&mut self) -> Value {
+        let mut line = String::new();
+        assert!(self.out.read_line(&mut line).unwrap() > 0, "it ended");
+        serde_json::from_str(&line).unwrap()
+    }
+
+    /// Reads up to the line that says that a session has so many commits.
+    fn captured_until(&mut self, path: &Path, commits: u64) -> Value {
+        loop {
+            let line = self.captured();
+            if line["path"] == path.to_str().unwrap() && line["commits"] == commits {
+                return line;
+            }
+        }
+    }
+
+    /// Asks it to end, and returns what it still said.
+    fn end(mut self, signal: rustix::process::Signal) -> (Option<i32>, String, String) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, signal).unwrap();
+        let (mut out, mut err) = (String::new(), String::new());
+        self.out.read_to_string(&mut out).unwrap();
+        self.err.read_to_string(&mut err).unwrap();
+        (self.child.wait().unwrap().code(), out, err)
+    }
+}
+
+fn lines(seed: u64, turns: u64) -> String {
+    ClaudeSession::new(seed).turns(turns).build().lines.join("\n") + "\n"
+}
+
+fn append(path: &Path, text: &str) {
+    let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+}
+
+fn home_of(stage: &Stage) -> PathBuf {
+    let folder = stage.home.claude_config().join("projects/-w");
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn tips(stage: &Stage) -> Vec<String> {
+    let listed = stage.json(&["list"]);
+    let tips = listed["sessions"].as_array().unwrap().iter().map(|session| session["tip"].as_str().unwrap());
+    let mut tips: Vec<String> = tips.map(str::to_owned).collect();
+    tips.sort();
+    tips
+}
+
+#[test]
+fn sessions_are_captured_as_they_are_written_and_are_an_imports() {
+    let (stage, other) = (Stage::new(), Stage::new());
+    let folder = home_of(&stage);
+    let (one, two) = (folder.join("one.jsonl"), folder.join("deep/two.jsonl"));
+    append(&one, &lines(1, 1));
+    let mut watch = Watch::start(&stage, &[]);
+    // What was there is caught up with first.
+    assert_eq!(watch.captured()["path"], one.to_str().unwrap());
+    let said = watch.until("Watching");
+    assert!(said.contains("~/.claude/projects") && !said.contains("cannot be heard"), "{said}");
+    let (long, short) = (lines(1, 3), lines(1, 1));
+    append(&one, &long[short.len()..]);
+    watch.captured_until(&one, 3);
+    // A folder that is new, with a file in it.
+    std::fs::create_dir(two.parent().unwrap()).unwrap();
+    append(&two, &lines(2, 2));
+    watch.captured_until(&two, 2);
+    // A file that goes away, and one that takes its place.
+    std::fs::rename(&one, folder.join("old.jsonl")).unwrap();
+    append(&one, &lines(3, 1));
+    watch.captured_until(&one, 1);
+    let (code, _, err) = watch.end(rustix::process::Signal::TERM);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("Stopped"), "{err}");
+    std::fs::remove_file(&one).unwrap();
+    for (name, text) in [("a.jsonl", lines(1, 3)), ("b.jsonl", lines(2, 2)), ("c.jsonl", lines(3, 1))] {
+        other.import(&other.home.write(name, text.as_bytes()));
+    }
+    let watched = tips(&stage);
+    assert!(tips(&other).iter().all(|tip| watched.contains(tip)), "{watched:?}");
+}
+
+#[test]
+fn what_is_excluded_while_it_runs_is_not_captured_and_an_interrupt_ends_it() {
+    let stage = Stage::new();
+    let folder = home_of(&stage);
+    let (secret, open) = (folder.join("secret.jsonl"), folder.join("open.jsonl"));
+    let mut watch = Watch::start(&stage, &["--poll", "1"]);
+    assert!(watch.until("Watching").contains("every 1 s"));
+    stage.run(&["exclude", secret.to_str().unwrap()]).ok();
+    append(&secret, &lines(1, 1));
+    append(&open, &lines(2, 1));
+    assert_eq!(watch.captured()["path"], open.to_str().unwrap());
+    let (code, out, err) = watch.end(rustix::process::Signal::INT);
+    assert_eq!((code, out.as_str()), (Some(0), ""), "{err}");
+    assert_eq!(tips(&stage).len(), 1);
+}
+
+#[test]
+fn a_damaged_line_does_not_stop_it() {
+    let stage = Stage::new();
+    let folder = home_of(&stage);
+    let path = folder.join("one.jsonl");
+    append(&path, &(lines(1, 1) + "{\"type\":\"assistant\",\n"));
+    let mut watch = Watch::start(&stage, &[folder.to_str().unwrap()]);
+    let first = watch.captured();
+    assert_eq!(first["path"], path.to_str().unwrap());
+    assert!(!first["notes"].as_array().unwrap().is_empty(), "{first}");
+    watch.until("Watching");
+    let (code, _, err) = watch.end(rustix::process::Signal::TERM);
+    assert_eq!(code, Some(0), "{err}");
+}
