@@ -102,6 +102,8 @@ pub(crate) enum Command {
     Import(capture::Import),
     /// Capture sessions while clients write them
     Watch(live::Watch),
+    /// Run a command and record what it reads and prints as a session
+    Run(live::Run),
     /// List sessions in a table, the one with the latest activity first
     List(browse::List),
     /// Show sessions, one line each; with a REF, the commits behind it
@@ -195,6 +197,7 @@ impl Command {
         match self {
             Self::Import(_) => "import",
             Self::Watch(_) => "watch",
+            Self::Run(_) => "run",
             Self::Doctor(_) => "doctor",
             Self::Install(_) => "install",
             Self::Uninstall(_) => "uninstall",

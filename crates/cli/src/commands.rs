@@ -32,6 +32,7 @@ pub(crate) mod pin;
 pub(crate) mod place;
 pub(crate) mod resolve;
 pub(crate) mod resume;
+pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod snapshot;
 pub(crate) mod status;

@@ -35,6 +35,8 @@ pub(crate) enum Exit {
     Incompatible,
     /// Some of it was done.
     Partial,
+    /// What a command under `run` ended with.
+    Passed(u8),
 }
 
 impl Exit {
@@ -67,6 +69,7 @@ impl Exit {
             Self::Full => 8,
             Self::Incompatible => 9,
             Self::Partial => 10,
+            Self::Passed(code) => code,
         }
     }
 
@@ -95,6 +98,7 @@ impl Exit {
                 "The store or bundle was written by a newer version, or the file is no store. It was not touched."
             }
             Self::Partial => "`import` finished, but some files could not be imported; the others were.",
+            Self::Passed(_) => "What the command under `run` ended with.",
         }
     }
 
@@ -414,6 +418,12 @@ fn hint_of_io(source: &io::Error) -> Option<String> {
         _ => return None,
     };
     Some(hint.to_owned())
+}
+
+/// Returns an error with its causes, in one line.
+pub(crate) fn with_causes(error: &CliError) -> String {
+    let causes = causes(error).into_iter().map(|cause| format!(": {cause}"));
+    format!("{error}{}", causes.collect::<String>())
 }
 
 /// Returns the texts of an error's causes, outermost first, without repeating what was said.

@@ -16,6 +16,7 @@ mod pending;
 mod quota;
 mod reference;
 mod signals;
+mod streams;
 mod wiring;
 
 use std::process::ExitCode;

@@ -23,6 +23,7 @@ use crate::logging;
 use crate::output::style::Style;
 use crate::output::{Console, Stream};
 use crate::pending;
+use crate::streams;
 
 /// Everything that a command works with.
 pub(crate) struct App {
@@ -69,6 +70,11 @@ impl App {
     /// Returns the present.
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// Returns the clock, for another thread.
+    pub(crate) fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock)
     }
 
     /// Returns the data directory; makes it the first time, and starts the log in it.
@@ -127,12 +133,21 @@ impl App {
                 Ok(_) | Err(EngineError::NotATranscript { .. } | EngineError::HeldBack { .. }) => {
                     pending::done(&marker);
                 }
-                Err(EngineError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
-                    pending::done(&marker);
-                }
+                Err(error) if is_gone(&error) => pending::done(&marker),
                 Err(error) => {
                     self.console
                         .warn(&format!("{}, which a hook left, was not read: {error}", path.display()));
+                }
+            }
+        }
+        for path in streams::left(self.home()?) {
+            let options = CaptureOptions { trigger: Trigger::SessionEnd, ..CaptureOptions::import() };
+            match engine.capture(&path, &options) {
+                Ok(_) | Err(EngineError::NotATranscript { .. }) => streams::done(&path),
+                Err(error) if is_gone(&error) => {}
+                Err(error) => {
+                    self.console
+                        .warn(&format!("{}, which `run` left, was not read: {error}", path.display()));
                 }
             }
         }
@@ -202,6 +217,11 @@ impl App {
         }
         Ok(engine.find(reference)?)
     }
+}
+
+/// Says whether a file is not there any more.
+fn is_gone(error: &EngineError) -> bool {
+    matches!(error, EngineError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound)
 }
 
 fn console(environment: &Environment, config: &Config, global: &Global) -> Console {

@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use stemmata_model::{ThreadId, TicketId};
 
 /// `watch`
 #[derive(Debug, Args)]
@@ -26,6 +27,37 @@ pub(crate) struct Watch {
     /// Look at everything every so many seconds instead of waiting for the system's notices
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     pub(crate) poll: Option<u32>,
+}
+
+/// `run`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma run -- claude -p 'fix the test' --output-format stream-json --verbose
+  stemma run -- codex exec --json 'fix the test'
+  stemma run --ticket T-12 -- ./my-agent < prompt.txt
+
+The command runs as it would alone: input, output, exit code and signals are its own. Structured output of a runtime is \
+kept as it is; any other output line by line with its time, beside the lines that it read (`generic-v1`). Checkpoints are \
+made while it runs, and one when it ends or is terminated. Nothing that goes wrong with the record stops the command: the \
+next `stemma` command takes up what is left, and `stemma status` says what went wrong. The command finds the session's id \
+in `$STEMMATA_SESSION`.")]
+pub(crate) struct Run {
+    /// The command and its arguments, after `--`
+    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) command: Vec<String>,
+
+    /// Keep timed lines also of structured output
+    #[arg(long)]
+    pub(crate) timed: bool,
+
+    /// A ticket to record with the session
+    #[arg(long, value_name = "TICKET")]
+    pub(crate) ticket: Option<TicketId>,
+
+    /// A thread to record with the session
+    #[arg(long, value_name = "THREAD")]
+    pub(crate) thread: Option<ThreadId>,
 }
 
 /// `install` and `uninstall`

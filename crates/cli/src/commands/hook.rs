@@ -12,7 +12,7 @@ use stemmata_engine::{EngineError, Nudged};
 use stemmata_model::Trigger;
 
 use crate::args::live::Hook;
-use crate::errors::{CliError, Exit};
+use crate::errors::{CliError, Exit, with_causes};
 use crate::pending;
 use crate::wiring::App;
 
@@ -34,7 +34,7 @@ struct Input {
 /// Runs the command. Whatever happens, the client goes on.
 pub(crate) fn run(app: &App, args: &Hook) -> Exit {
     if let Err(error) = nudge(app, args) {
-        let reason = told(&error);
+        let reason = with_causes(&error);
         tracing::warn!(command = "hook", reason, "nothing was captured");
         note(app, &reason);
     }
@@ -45,13 +45,8 @@ fn note(app: &App, reason: &str) {
     if let Ok(home) = app.home()
         && let Err(error) = pending::trouble(home, reason, app.now().as_micros())
     {
-        tracing::warn!(error = %told(&error), "the trouble itself could not be kept");
+        tracing::warn!(error = %with_causes(&error), "the trouble itself could not be kept");
     }
-}
-
-fn told(error: &CliError) -> String {
-    let causes = crate::errors::causes(error).into_iter().map(|cause| format!(": {cause}"));
-    format!("{error}{}", causes.collect::<String>())
 }
 
 fn nudge(app: &App, args: &Hook) -> Result<(), CliError> {
@@ -69,7 +64,7 @@ fn nudge(app: &App, args: &Hook) -> Result<(), CliError> {
         let nudged = match &opened {
             Ok(engine) => engine.nudge(&path, trigger).map_err(CliError::from),
             Err(error) => {
-                leave(app, &path, &told(error))?;
+                leave(app, &path, &with_causes(error))?;
                 continue;
             }
         };
@@ -82,7 +77,7 @@ fn nudge(app: &App, args: &Hook) -> Result<(), CliError> {
                 import_in_background(app, &path)?;
             }
             Err(CliError::Engine(EngineError::HeldBack { .. } | EngineError::NotATranscript { .. })) => {}
-            Err(error) => leave(app, &path, &told(&error))?,
+            Err(error) => leave(app, &path, &with_causes(&error))?,
         }
     }
     Ok(())

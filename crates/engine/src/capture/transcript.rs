@@ -36,6 +36,8 @@ pub struct CaptureOptions {
     pub thread: Option<ThreadId>,
     /// A configured name for the kind of agent.
     pub template_alias: Option<Template>,
+    /// Where the session works, for a format that does not say.
+    pub cwd: Option<String>,
 }
 
 impl CaptureOptions {
@@ -49,6 +51,7 @@ impl CaptureOptions {
             ticket: None,
             thread: None,
             template_alias: None,
+            cwd: None,
         }
     }
 
@@ -118,7 +121,8 @@ impl Engine {
         let ingest = Ingest::new(self, prepared.adapter, splitter, sighting, Start::default());
         let windows = Windows::before(OpenFile { file: &prepared.file, path }, 0)?;
         let bytes_in = prepared.stamp.length;
-        let run = Run { ingest, prepared, granularity: options.granularity, windows, expected: None };
+        let cwd = options.cwd.clone();
+        let run = Run { ingest, prepared, granularity: options.granularity, windows, cwd, expected: None };
         let session = run.session(None, None);
         let again = &session.session;
         let note = format!(
@@ -202,7 +206,8 @@ impl Engine {
         };
         let ingest = ingest.expect(earlier);
         let expected = prepared.stored.clone();
-        let mut run = Run { ingest, prepared, granularity, windows, expected };
+        let cwd = options.cwd.clone();
+        let mut run = Run { ingest, prepared, granularity, windows, cwd, expected };
         if let Err(error) = self.read_lines(path, options, &mut run, lines) {
             run.keep_what_is_closed(self, path, &error);
             return Err(error);
@@ -323,6 +328,8 @@ struct Run<'e> {
     prepared: Prepared,
     granularity: Granularity,
     windows: Windows,
+    /// Where the session works, where its records do not say.
+    cwd: Option<String>,
     /// The cursor that the store has, unless another process read the transcript too.
     expected: Option<Vec<u8>>,
 }
@@ -406,7 +413,9 @@ impl Run<'_> {
             granularity: self.granularity,
             origin: self.prepared.origin(),
             title: self.title(facts.title.as_ref()),
-            cwd: bounded(facts.cwd.as_ref()).or_else(|| previous.and_then(|known| known.cwd.clone())),
+            cwd: bounded(facts.cwd.as_ref())
+                .or_else(|| previous.and_then(|known| known.cwd.clone()))
+                .or_else(|| bounded(self.cwd.as_ref())),
             git_branch: bounded(facts.git_branch.as_ref())
                 .or_else(|| previous.and_then(|known| known.git_branch.clone())),
             version: bounded(facts.version.as_ref())

@@ -1,0 +1,299 @@
+//! `run`: a command as it is, and a record of what it read and printed.
+//!
+//! Nothing that goes wrong with the record stops the command or changes what it prints: it is told to a person at the
+//! end, and to `status`. What the lines mean is the engine's.
+
+mod pipes;
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+use stemmata_engine::{CaptureOptions, Captured, Engine, StreamForm, StreamRecorder};
+use stemmata_model::Trigger;
+
+use crate::args::live::Run;
+use crate::capture_file;
+use crate::commands::import;
+use crate::errors::{CliError, Exit};
+use crate::output::size::many;
+use crate::pending;
+use crate::signals::{self, Listening};
+use crate::streams;
+use crate::wiring::App;
+use pipes::{Kept, Recording};
+
+/// What a child's environment calls its session.
+pub(crate) const SESSION_VARIABLE: &str = "STEMMATA_SESSION";
+
+/// Milliseconds that are waited for another process that holds the store: the command waits for its end only.
+const WAIT_MS: u64 = 500;
+
+/// Milliseconds between two checkpoints at least.
+const PACE_MS: u64 = 1_000;
+
+/// A checkpoint takes at most one part in so many of the time: what one open turn holds is read again each time.
+const SHARE: u32 = 20;
+
+/// How long it is waited for what processes that the command left behind still print, once it ended itself.
+const LINGER_MS: u64 = 200;
+
+/// What happens while a command runs.
+#[derive(Debug)]
+pub(crate) enum Happened {
+    /// There is something new in the record.
+    News,
+    /// The command's output is at its end.
+    OutputEnded,
+    /// Somebody asked this process to end, and the command was told.
+    AskedToEnd,
+    /// The command ended.
+    Ended(std::io::Result<ExitStatus>),
+}
+
+/// Runs the command.
+pub(crate) fn run(app: &App, args: &Run) -> Result<Exit, CliError> {
+    let session = uuid::Uuid::new_v4().to_string();
+    let mut record = Record::new(app, args, session.clone());
+    let opened = record.open();
+    let mut command = program(args)?;
+    command.env(SESSION_VARIABLE, &session);
+    let is_timed_input = !app.environment.stdin_is_terminal;
+    command.stdout(Stdio::piped());
+    if is_timed_input {
+        command.stdin(Stdio::piped());
+    }
+    let mut child = command.spawn().map_err(|source| {
+        record.discard();
+        CliError::Client {
+            program: args.command.first().cloned().unwrap_or_default(),
+            command: args.command.join(" "),
+            source,
+        }
+    })?;
+    let (happens, happened) = sync_channel(64);
+    let _listening = forward(&child, &happens)?;
+    let form = args.timed.then_some(StreamForm::Timed);
+    let recorder = StreamRecorder::new(form, record.engine.as_ref());
+    let recording = Recording::start(app.clock(), recorder, opened);
+    pipes::pump(&mut child, &recording, &happens)?;
+    wait_for(child, happens)?;
+    let status = record.follow(&recording, &happened)?;
+    record.finish(&recording);
+    Ok(exit(status))
+}
+
+fn program(args: &Run) -> Result<Command, CliError> {
+    let (program, arguments) = args
+        .command
+        .split_first()
+        .ok_or_else(|| CliError::Usage("`stemma run` needs a command after `--`".to_owned()))?;
+    let mut command = Command::new(program);
+    command.args(arguments);
+    Ok(command)
+}
+
+/// Passes on what this process is asked to do. What the terminal asks the whole group for, the command has heard.
+fn forward(child: &Child, happens: &SyncSender<Happened>) -> Result<Listening, CliError> {
+    let pid = rustix::process::Pid::from_child(child);
+    let happens = happens.clone();
+    signals::pass_on(move |signal| {
+        if let Some(signal) = rustix::process::Signal::from_named_raw(signal) {
+            let _gone = rustix::process::kill_process(pid, signal);
+        }
+        let _full = happens.try_send(Happened::AskedToEnd);
+    })
+    .map_err(|source| CliError::io("listen for signals in", Path::new("this process"), source))
+}
+
+fn wait_for(mut child: Child, happens: SyncSender<Happened>) -> Result<(), CliError> {
+    let wait = move || {
+        let ended = child.wait();
+        let _gone = happens.send(Happened::Ended(ended));
+    };
+    let thread = std::thread::Builder::new().name("stemma-wait".to_owned()).spawn(wait);
+    thread.map(drop).map_err(|source| CliError::io("wait for", Path::new("the command"), source))
+}
+
+/// Ends as the command ended.
+fn exit(status: ExitStatus) -> Exit {
+    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+        signals::end_by(signal);
+        return Exit::Passed(u8::try_from(128 + signal).unwrap_or(u8::MAX));
+    }
+    Exit::Passed(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX))
+}
+
+/// The record of one command.
+struct Record<'a> {
+    app: &'a App,
+    args: &'a Run,
+    session: String,
+    path: Option<PathBuf>,
+    engine: Option<Engine>,
+    trouble: Option<String>,
+    captured: Option<Captured>,
+}
+
+impl<'a> Record<'a> {
+    const fn new(app: &'a App, args: &'a Run, session: String) -> Self {
+        Self { app, args, session, path: None, engine: None, trouble: None, captured: None }
+    }
+
+    /// Opens the file; without one nothing is recorded, and the command runs all the same.
+    fn open(&mut self) -> Option<File> {
+        if let Some(reason) = self.held_back() {
+            self.trouble = Some(reason);
+            return None;
+        }
+        let opened = self.app.home().and_then(|home| streams::open(home, &self.session));
+        match opened {
+            Ok((path, file)) => {
+                self.path = Some(path);
+                self.open_engine();
+                Some(file)
+            }
+            Err(error) => {
+                self.trouble(&error);
+                None
+            }
+        }
+    }
+
+    /// Returns why nothing is recorded here, where somebody wants it so.
+    fn held_back(&self) -> Option<String> {
+        let policy = capture_file::load(self.app.home().ok()?.root());
+        let here = &self.app.environment.current_dir;
+        policy.decide(here, &[], self.app.now()).map(|reason| reason.to_string())
+    }
+
+    fn discard(&self) {
+        if let Some(path) = &self.path {
+            streams::done(path);
+        }
+    }
+
+    fn open_engine(&mut self) {
+        match self.app.hook_engine(WAIT_MS) {
+            Ok(engine) => self.engine = Some(engine),
+            Err(error) => self.trouble(&error),
+        }
+    }
+
+    fn trouble(&mut self, error: &CliError) {
+        self.trouble = Some(crate::errors::with_causes(error));
+    }
+
+    /// Makes checkpoints until the command has ended, and all that it printed is recorded.
+    fn follow(
+        &mut self,
+        recording: &Recording,
+        happened: &Receiver<Happened>,
+    ) -> Result<ExitStatus, CliError> {
+        let mut status = None;
+        let mut is_output_over = false;
+        let mut next = Instant::now() + Duration::from_millis(PACE_MS);
+        loop {
+            let is_ended = status.is_some();
+            let wait = if is_ended {
+                Duration::from_millis(LINGER_MS)
+            } else {
+                next.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))
+            };
+            match happened.recv_timeout(wait) {
+                Ok(Happened::News) => {}
+                Ok(Happened::OutputEnded) | Err(RecvTimeoutError::Disconnected) => is_output_over = true,
+                Ok(Happened::AskedToEnd) => self.checkpoint(Trigger::Explicit),
+                Ok(Happened::Ended(ended)) => {
+                    status = Some(
+                        ended.map_err(|source| CliError::io("wait for", Path::new("the command"), source))?,
+                    );
+                }
+                Err(RecvTimeoutError::Timeout) => is_output_over |= is_ended,
+            }
+            if let Some(status) = status.filter(|_| is_output_over) {
+                return Ok(status);
+            }
+            if Instant::now() >= next {
+                let began = Instant::now();
+                if recording.has_news() {
+                    self.checkpoint(Trigger::ToolCall);
+                }
+                next = Instant::now() + Duration::from_millis(PACE_MS).max(began.elapsed() * SHARE);
+            }
+        }
+    }
+
+    fn checkpoint(&mut self, trigger: Trigger) {
+        let Some(path) = self.path.clone() else { return };
+        if self.engine.is_none() {
+            self.open_engine();
+        }
+        let Some(engine) = &self.engine else { return };
+        let granularity = match import::granularity(self.app) {
+            Ok(granularity) => granularity,
+            Err(error) => return self.trouble(&error),
+        };
+        let options = CaptureOptions {
+            granularity,
+            cwd: Some(self.app.environment.current_dir.to_string_lossy().into_owned()),
+            ticket: self.args.ticket.clone(),
+            thread: self.args.thread.clone(),
+            // At the end nothing follows any more: an unfinished line is all that there will be of it.
+            torn_tail: trigger == Trigger::SessionEnd,
+            ..CaptureOptions::live(trigger)
+        };
+        match engine.capture(&path, &options) {
+            Ok(captured) => {
+                self.captured = Some(captured);
+                self.trouble = None;
+            }
+            Err(error) => self.trouble(&CliError::Engine(error)),
+        }
+    }
+
+    /// Stores the rest, and takes the file away where that went well.
+    fn finish(&mut self, recording: &Recording) {
+        match recording.finish() {
+            Kept::Nothing => return self.discard(),
+            Kept::Failed(reason) => self.trouble = Some(reason),
+            Kept::Whole => {}
+        }
+        let before = self.trouble.take();
+        self.checkpoint(Trigger::SessionEnd);
+        if self.trouble.is_none() {
+            self.discard();
+        }
+        if recording.has_failed() {
+            self.trouble = self.trouble.take().or(before);
+        }
+        self.tell();
+    }
+
+    fn tell(&self) {
+        if let Some(trouble) = &self.trouble {
+            tracing::warn!(command = "run", trouble, "not all was stored");
+            if let Ok(home) = self.app.home() {
+                let told = format!("of a command under `stemma run` not all was stored yet: {trouble}");
+                if let Err(error) = pending::trouble(home, &told, self.app.now().as_micros()) {
+                    tracing::warn!(error = %error, "the trouble itself could not be kept");
+                }
+            }
+        }
+        // What the command says on standard error is not mixed with ours where a program reads it.
+        if !self.app.environment.stderr_is_terminal {
+            return;
+        }
+        if let Some(trouble) = &self.trouble {
+            self.app.console.warn(&format!(
+                "not all of this was stored; the next `stemma` command tries again: {trouble}"
+            ));
+        }
+        if let Some(captured) = &self.captured {
+            let commits = many(captured.session.commits, "commit");
+            self.app.console.say(&format!("Recorded as session {} ({commits})", self.session));
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! `run`: a command under it is as it would be alone, and what it read and printed is a session.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+
+use serde_json::Value;
+
+use crate::stage::Stage;
+
+fn sessions(stage: &Stage) -> Vec<Value> {
+    stage.json(&["list"])["sessions"].as_array().unwrap().clone()
+}
+
+fn streams(stage: &Stage) -> Vec<PathBuf> {
+    let folder = stage.home.stemmata_home().join("run/streams");
+    std::fs::read_dir(folder).map(|all| all.flatten().map(|entry| entry.path()).collect()).unwrap_or_default()
+}
+
+fn tip(session: &Value) -> String {
+    session["tip"].as_str().unwrap().to_owned()
+}
+
+/// A command under `stemma run` whose output is read while it runs.
+fn started(stage: &Stage, script: &str) -> (Child, BufReader<std::process::ChildStdout>) {
+    let mut command = stage.command(&["run", "--", "sh", "-c", script]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let out = BufReader::new(child.stdout.take().unwrap());
+    (child, out)
+}
+
+fn signal(child: &Child, signal: rustix::process::Signal) {
+    rustix::process::kill_process(rustix::process::Pid::from_child(child), signal).unwrap();
+}
+
+#[test]
+fn bytes_and_exit_code_pass_through_and_the_lines_are_a_session() {
+    let stage = Stage::new();
+    let script = "cat; printf 'no\\tnewline \\377\\000'; echo oops >&2; exit 7";
+    let said = stage.feed(&["run", "--", "sh", "-c", script], b"why does it hang?\nand where\n").code(7);
+    assert_eq!(said.stdout, b"why does it hang?\nand where\nno\tnewline \xff\0");
+    assert_eq!(said.stderr, "oops\n");
+    let all = sessions(&stage);
+    assert_eq!(all.len(), 1);
+    assert_eq!((&all[0]["format"], &all[0]["title"]), (&"generic-v1".into(), &"why does it hang?".into()));
+    assert_eq!(all[0]["cwd"].as_str().map(PathBuf::from), Some(stage.home.project().canonicalize().unwrap()));
+    let native = String::from_utf8(stage.native(&tip(&all[0]))).unwrap();
+    let lines: Vec<Value> = native.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told: Vec<(&str, &str)> =
+        lines.iter().map(|line| (line["fd"].as_str().unwrap(), line["line"].as_str().unwrap())).collect();
+    assert!(told.contains(&("stdin", "and where")), "{told:?}");
+    assert!(told.contains(&("stdout", "why does it hang?")), "{told:?}");
+    assert_eq!(told.last(), Some(&("stdout", "no\tnewline \u{fffd}\0")));
+    assert_eq!(streams(&stage), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn structured_output_is_kept_byte_for_byte() {
+    let stage = Stage::new();
+    let printed = concat!(
+        r#"{"type":"system","subtype":"init","cwd":"/w","session_id":"11111111-2222-4333-8444-555555555555","claude_code_version":"2.1.330"}"#,
+        "\n",
+        r#"{"type":"assistant","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"done"}]},"parent_tool_use_id":null,"session_id":"11111111-2222-4333-8444-555555555555","uuid":"u1"}"#,
+        "\n",
+        r#"{"type":"result","subtype":"success","result":"done","session_id":"11111111-2222-4333-8444-555555555555"}"#,
+        "\n"
+    );
+    let file = stage.home.write("stream.txt", printed.as_bytes());
+    let said =
+        stage.feed(&["run", "--ticket", "T-12", "--", "cat", file.to_str().unwrap()], b"ignored\n").ok();
+    assert_eq!(said.text(), printed);
+    let all = sessions(&stage);
+    assert_eq!((&all[0]["format"], &all[0]["cwd"]), (&"claude-stream-v1".into(), &"/w".into()));
+    assert_eq!(stage.native(&tip(&all[0])), printed.as_bytes());
+    let sighting = &stage.json(&["show", &tip(&all[0])])["sightings"][0];
+    assert_eq!((&sighting["ticket_id"], &sighting["checkpoint"]), (&"T-12".into(), &"session_end".into()));
+    stage.run(&["run", "--timed", "--", "cat", file.to_str().unwrap()]).ok();
+    assert!(sessions(&stage).iter().any(|session| session["format"] == "generic-v1"));
+}
+
+#[test]
+fn a_request_to_terminate_reaches_the_command_and_what_it_said_is_kept() {
+    let stage = Stage::new();
+    let script = "trap 'kill $!; echo bye; exit 3' TERM; sleep 60 & echo ready; wait";
+    let (mut child, mut out) = started(&stage, script);
+    let mut line = String::new();
+    out.read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    signal(&child, rustix::process::Signal::TERM);
+    let mut rest = String::new();
+    out.read_to_string(&mut rest).unwrap();
+    assert_eq!((rest.as_str(), child.wait().unwrap().code()), ("bye\n", Some(3)));
+    assert!(String::from_utf8(stage.native(&tip(&sessions(&stage)[0]))).unwrap().contains("bye"));
+    // A command that a signal ends, ends this one by the same.
+    let mut ended = stage.command(&["run", "--", "sh", "-c", "echo x; kill -KILL $$"]);
+    assert_eq!(ended.stdout(Stdio::null()).status().unwrap().signal(), Some(9));
+    assert_eq!(sessions(&stage).len(), 2);
+}
+
+#[test]
+fn what_a_killed_run_recorded_is_taken_up_by_the_next_command() {
+    let stage = Stage::new();
+    let (mut child, mut out) = started(&stage, "echo ready; read line; echo never");
+    let mut input = child.stdin.take().unwrap();
+    let mut line = String::new();
+    out.read_line(&mut line).unwrap();
+    signal(&child, rustix::process::Signal::KILL);
+    child.wait().unwrap();
+    let _gone = input.write_all(b"x\n");
+    assert_eq!(streams(&stage).len(), 1);
+    let native = stage.native(&tip(&sessions(&stage)[0]));
+    assert!(String::from_utf8(native).unwrap().contains("ready"));
+    assert_eq!(streams(&stage).len(), 0);
+}
+
+#[test]
+fn a_store_that_is_locked_or_gone_does_not_stop_the_command() {
+    let stage = Stage::new();
+    stage.run(&["status"]).ok();
+    let store = rusqlite::Connection::open(stage.database()).unwrap();
+    store.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let said = stage.run(&["run", "--", "echo", "hi"]).ok();
+    assert_eq!((said.text().as_str(), said.stderr.as_str()), ("hi\n", ""));
+    assert_eq!(streams(&stage).len(), 1);
+    store.execute_batch("ROLLBACK").unwrap();
+    drop(store);
+    let trouble = stage.json(&["status"])["hook_trouble"].as_str().unwrap().to_owned();
+    assert!(trouble.contains("stemma run"), "{trouble}");
+    assert_eq!((sessions(&stage).len(), streams(&stage).len()), (1, 0));
+    // No data directory at all.
+    let file = stage.home.write("file", b"");
+    let mut command = stage.command(&["run", "--", "echo", "hi"]);
+    let said = command.env("STEMMATA_HOME", file.join("below")).output().unwrap();
+    assert_eq!((said.status.code(), said.stdout.as_slice()), (Some(0), &b"hi\n"[..]));
+}
+
+#[test]
+fn where_a_project_is_excluded_nothing_is_recorded() {
+    let stage = Stage::new();
+    stage.run(&["exclude", "."]).ok();
+    assert_eq!(stage.run(&["run", "--", "echo", "hi"]).ok().text(), "hi\n");
+    assert_eq!((sessions(&stage).len(), streams(&stage).len()), (0, 0));
+    stage.run(&["run", "--", "./no-such-program"]).code(3).complains(&["no-such-program"]);
+    stage.run(&["run"]).code(2);
+}
+
+#[test]
+fn secrets_are_replaced_before_anything_is_written() {
+    let stage = Stage::new();
+    let secret = format!("ghp_{}", "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8");
+    let (mut child, mut out) = started(&stage, &format!("echo {secret}; read line"));
+    let mut line = String::new();
+    out.read_line(&mut line).unwrap();
+    assert_eq!(line.trim(), secret, "what is passed on is what was printed");
+    signal(&child, rustix::process::Signal::KILL);
+    child.wait().unwrap();
+    let kept = std::fs::read_to_string(&streams(&stage)[0]).unwrap();
+    assert!(kept.contains("[REDACTED:") && !kept.contains(&secret), "{kept}");
+}

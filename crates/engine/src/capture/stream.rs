@@ -1,0 +1,288 @@
+//! What a command reads and prints, as lines of a transcript with their secrets replaced.
+//!
+//! No files and no processes: chunks of bytes come in, bytes to keep come out.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use stemmata_model::Timestamp;
+use stemmata_redact::Scrubber;
+use stemmata_runtimes::adapter::Confidence;
+use stemmata_runtimes::registry;
+
+use crate::engine::Engine;
+
+/// Bytes of one line at most; a longer one becomes several. A structured line that is cut is carried as one that cannot
+/// be read: 16 MiB is twice the longest that was seen.
+const LINE_BYTES_MAX: usize = 16 << 20;
+
+/// Bytes that wait at most for the first line that a command prints.
+const HELD_BYTES_MAX: usize = 1 << 20;
+
+/// How what a command prints is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StreamForm {
+    /// As it is: it is structured output of a runtime.
+    Printed,
+    /// As lines with their times, beside those that the command read (`generic-v1`).
+    Timed,
+}
+
+/// Which of a command's streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StreamSide {
+    /// What it reads.
+    Input,
+    /// What it prints.
+    Output,
+}
+
+/// One timed line, as `docs/format/generic.md` has it.
+#[derive(Serialize)]
+struct TimedLine<'a> {
+    t: String,
+    fd: &'static str,
+    line: std::borrow::Cow<'a, str>,
+}
+
+/// Turns what a command reads and prints into a transcript.
+pub struct StreamRecorder {
+    scrubber: Arc<Scrubber>,
+    form: Option<StreamForm>,
+    input: Cutter,
+    output: Cutter,
+    /// What was read before the first line was printed.
+    held: Vec<u8>,
+}
+
+impl std::fmt::Debug for StreamRecorder {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("StreamRecorder").field("form", &self.form).finish_non_exhaustive()
+    }
+}
+
+impl StreamRecorder {
+    /// Starts. Without a form the first line that is printed decides; without an engine, which may not be at hand yet,
+    /// secrets are replaced by the rules of this build.
+    pub fn new(form: Option<StreamForm>, engine: Option<&Engine>) -> Self {
+        let scrubber =
+            engine.map_or_else(|| Arc::new(Scrubber::builtin()), |engine| Arc::clone(&engine.scrubber));
+        Self { scrubber, form, input: Cutter::default(), output: Cutter::default(), held: Vec::new() }
+    }
+
+    /// Returns how it is kept, once that is known.
+    pub const fn form(&self) -> Option<StreamForm> {
+        self.form
+    }
+
+    /// Takes bytes of a stream, and returns what to keep.
+    pub fn take(&mut self, side: StreamSide, bytes: &[u8], at: Timestamp) -> Vec<u8> {
+        let mut kept = Vec::new();
+        for line in self.cutter(side).push(bytes) {
+            self.line(side, &line, at, &mut kept);
+        }
+        kept
+    }
+
+    /// Ends a stream: what stands behind its last line break is a line too.
+    pub fn end(&mut self, side: StreamSide, at: Timestamp) -> Vec<u8> {
+        let mut kept = Vec::new();
+        let rest = std::mem::take(&mut self.cutter(side).rest);
+        if !rest.is_empty() {
+            self.line(side, &rest, at, &mut kept);
+        }
+        if side == StreamSide::Output && self.form.is_none() {
+            self.decide(StreamForm::Timed, &mut kept);
+        }
+        kept
+    }
+
+    const fn cutter(&mut self, side: StreamSide) -> &mut Cutter {
+        match side {
+            StreamSide::Input => &mut self.input,
+            StreamSide::Output => &mut self.output,
+        }
+    }
+
+    fn line(&mut self, side: StreamSide, line: &[u8], at: Timestamp, kept: &mut Vec<u8>) {
+        let is_blank = line.iter().all(u8::is_ascii_whitespace);
+        if self.form.is_none() && side == StreamSide::Output && !is_blank {
+            self.decide(form_of(line), kept);
+        }
+        match (self.form, side) {
+            (Some(StreamForm::Printed), StreamSide::Output) => {
+                kept.extend_from_slice(&self.scrubber.scrub_line(line).bytes);
+            }
+            // A structured format says itself what was asked.
+            (Some(StreamForm::Printed), StreamSide::Input) => {}
+            (Some(StreamForm::Timed), _) => kept.extend_from_slice(&self.timed(side, line, at)),
+            (None, _) => {
+                let timed = self.timed(side, line, at);
+                self.held.extend_from_slice(&timed);
+                if self.held.len() > HELD_BYTES_MAX {
+                    self.decide(StreamForm::Timed, kept);
+                }
+            }
+        }
+    }
+
+    fn decide(&mut self, form: StreamForm, kept: &mut Vec<u8>) {
+        self.form = Some(form);
+        let held = std::mem::take(&mut self.held);
+        if form == StreamForm::Timed {
+            kept.extend_from_slice(&held);
+        }
+    }
+
+    fn timed(&self, side: StreamSide, line: &[u8], at: Timestamp) -> Vec<u8> {
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let fd = match side {
+            StreamSide::Input => "stdin",
+            StreamSide::Output => "stdout",
+        };
+        let timed = TimedLine { t: at.to_string(), fd, line: String::from_utf8_lossy(line) };
+        let mut text = serde_json::to_vec(&timed).expect("text is JSON");
+        text.push(b'\n');
+        self.scrubber.scrub_line(&text).bytes.into_owned()
+    }
+}
+
+/// Says how a command's output is kept by its first line: as it is where that can be told from anything else.
+fn form_of(line: &[u8]) -> StreamForm {
+    match registry::detect(line) {
+        Some((adapter, found)) if !adapter.is_placeable() && found.confidence == Confidence::Certain => {
+            StreamForm::Printed
+        }
+        _ => StreamForm::Timed,
+    }
+}
+
+/// Cuts chunks into lines.
+#[derive(Debug, Default)]
+struct Cutter {
+    rest: Vec<u8>,
+}
+
+impl Cutter {
+    fn push(&mut self, mut bytes: &[u8]) -> Vec<Vec<u8>> {
+        let mut lines = Vec::new();
+        while !bytes.is_empty() {
+            let room = LINE_BYTES_MAX.saturating_sub(self.rest.len()).max(1);
+            let end = memchr::memchr(b'\n', bytes).map(|at| at + 1);
+            let (taken, later) = bytes.split_at(end.unwrap_or(bytes.len()).min(room));
+            self.rest.extend_from_slice(taken);
+            bytes = later;
+            if self.rest.ends_with(b"\n") || self.rest.len() >= LINE_BYTES_MAX {
+                lines.push(std::mem::take(&mut self.rest));
+            }
+        }
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const INIT: &str = r#"{"type":"system","subtype":"init","session_id":"s","cwd":"/w"}"#;
+
+    fn at(micros: i64) -> Timestamp {
+        Timestamp::from_micros(micros)
+    }
+
+    proptest! {
+        /// However the bytes come in, the lines are the same, and of structured output all bytes are kept.
+        #[test]
+        fn chunks_make_no_difference(
+            lines in proptest::collection::vec("[a-z{}\":, ]{0,30}", 0..12),
+            ends in any::<bool>(),
+            sizes in proptest::collection::vec(1_usize..40, 1..20),
+            is_structured in any::<bool>(),
+        ) {
+            let mut text = lines.join("\n");
+            if is_structured {
+                text = format!("{INIT}\n{text}");
+            }
+            if ends && !text.is_empty() {
+                text.push('\n');
+            }
+            let mut whole = StreamRecorder::new(None, None);
+            let mut wanted = whole.take(StreamSide::Output, text.as_bytes(), at(1));
+            wanted.extend(whole.end(StreamSide::Output, at(1)));
+            let mut chunked = StreamRecorder::new(None, None);
+            let mut found = Vec::new();
+            let mut rest = text.as_bytes();
+            for size in sizes.iter().cycle() {
+                let (chunk, later) = rest.split_at((*size).min(rest.len()));
+                found.extend(chunked.take(StreamSide::Output, chunk, at(1)));
+                rest = later;
+                if rest.is_empty() {
+                    break;
+                }
+            }
+            found.extend(chunked.end(StreamSide::Output, at(1)));
+            prop_assert_eq!(&found, &wanted);
+            if is_structured {
+                prop_assert_eq!(found, text.as_bytes());
+            } else {
+                prop_assert_eq!(found.iter().filter(|byte| **byte == b'\n').count(), text.lines().count());
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_read_stands_before_what_was_printed() {
+        let mut recorder = StreamRecorder::new(None, None);
+        assert!(
+            recorder.take(StreamSide::Input, b"why?\n", at(0)).is_empty(),
+            "held until the form is known"
+        );
+        let kept = recorder.take(StreamSide::Output, b"because\r\nof \"x\"", at(1_000_000));
+        let text = String::from_utf8(kept).expect("text");
+        assert_eq!(
+            text,
+            "{\"t\":\"1970-01-01T00:00:00.000000Z\",\"fd\":\"stdin\",\"line\":\"why?\"}\n\
+             {\"t\":\"1970-01-01T00:00:01.000000Z\",\"fd\":\"stdout\",\"line\":\"because\"}\n"
+        );
+        let rest = recorder.end(StreamSide::Output, at(1_000_000));
+        assert!(String::from_utf8(rest).expect("text").contains(r#""line":"of \"x\"""#));
+        assert_eq!(recorder.form(), Some(StreamForm::Timed));
+        let (detected, _) = registry::detect(text.as_bytes()).expect("a format");
+        assert_eq!(detected.format().as_str(), "generic-v1");
+    }
+
+    #[test]
+    fn structured_output_is_kept_as_it_is_and_secrets_are_not() {
+        let secret = format!("ghp_{}", "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8");
+        let mut recorder = StreamRecorder::new(None, None);
+        let printed = format!("\n{INIT}\n{{\"type\":\"user\",\"text\":\"{secret}\"}}\nplain {secret}\n");
+        let kept = recorder.take(StreamSide::Output, printed.as_bytes(), at(0));
+        assert_eq!(recorder.form(), Some(StreamForm::Printed));
+        let kept = String::from_utf8(kept).expect("text");
+        assert!(!kept.contains(&secret) && kept.contains("[REDACTED:"), "{kept}");
+        let mut timed = StreamRecorder::new(Some(StreamForm::Timed), None);
+        let kept = timed.take(StreamSide::Output, printed.as_bytes(), at(0));
+        assert!(!String::from_utf8(kept).expect("text").contains(&secret));
+    }
+
+    #[test]
+    fn a_line_without_end_is_cut() {
+        let mut recorder = StreamRecorder::new(Some(StreamForm::Timed), None);
+        let kept = recorder.take(StreamSide::Output, &vec![b'x'; LINE_BYTES_MAX + 5], at(0));
+        assert_eq!(kept.iter().filter(|byte| **byte == b'\n').count(), 1);
+        assert_eq!(recorder.output.rest.len(), 5);
+    }
+
+    #[test]
+    fn a_command_that_never_prints_does_not_hold_all_it_reads() {
+        let mut recorder = StreamRecorder::new(None, None);
+        let kept = recorder.take(StreamSide::Input, &b"0123456789\n".repeat(40_000), at(0));
+        assert!(kept.len() > HELD_BYTES_MAX && recorder.held.is_empty());
+        let mut silent = StreamRecorder::new(None, None);
+        assert!(silent.take(StreamSide::Input, b"q\n", at(0)).is_empty());
+        assert!(!silent.end(StreamSide::Output, at(0)).is_empty(), "what was asked is kept");
+    }
+}
