@@ -158,6 +158,8 @@ pub(crate) enum Command {
     Verify(maintain::Verify),
     /// Say whether a client would take a transcript whole, and why not
     Doctor(maintain::Doctor),
+    /// Write a repaired copy of a transcript that a client would not take whole
+    Repair(maintain::Repair),
     /// Show how many bytes were captured and how many they take
     Du(maintain::Du),
     /// Move what was captured into packs, where it takes least room
@@ -228,6 +230,7 @@ impl Command {
             Self::Gc(_) => "gc",
             Self::Bundle(_) => "bundle",
             Self::Verify(_) => "verify",
+            Self::Repair(_) => "repair",
             Self::Du(_) => "du",
             Self::Pack(_) => "pack",
             Self::Backup(_) => "backup",

@@ -30,6 +30,7 @@ pub(crate) mod native;
 pub(crate) mod pack;
 pub(crate) mod pin;
 pub(crate) mod place;
+pub(crate) mod repair;
 pub(crate) mod resolve;
 pub(crate) mod resume;
 pub(crate) mod run;

@@ -16,6 +16,7 @@ pub(crate) mod find;
 pub(crate) mod forget;
 pub(crate) mod history;
 pub(crate) mod materialize;
+pub(crate) mod mend;
 pub(crate) mod native;
 pub(crate) mod place;
 pub(crate) mod repair;

@@ -9,6 +9,8 @@ use stemmata_model::{
     CommitType, Counts, Entry, EntryId, FormatId, Granularity, Note, SessionId, Template, Timestamp,
 };
 
+use crate::repair::Document;
+
 /// How sure an adapter is that bytes are of its format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
@@ -363,6 +365,13 @@ pub trait Adapter: Send + Sync {
 
     /// Says where the client looks for that session and how to start it.
     fn client_place(&self, request: &PlaceRequest) -> ClientPlace;
+
+    /// Mends what a loader of that version of the client would stumble over, and changes nothing else: every text of a
+    /// user or an assistant stays, signatures are not touched, what is not known is kept. It is called again until it
+    /// finds nothing. Formats that no client loads have nothing to mend.
+    fn mend(&self, document: &mut Document, client_version: Option<&str>) {
+        let (_, _) = (document, client_version);
+    }
 
     /// Starts checking a transcript for a version of the client (newest known where none is given).
     fn validator(&self, client_version: Option<&str>) -> Box<dyn Validator>;

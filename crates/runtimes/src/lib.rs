@@ -15,6 +15,7 @@ mod lines;
 pub mod pi;
 mod placing;
 pub mod registry;
+pub mod repair;
 pub mod translate;
 
 pub use adapter::Adapter;

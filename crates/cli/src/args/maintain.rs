@@ -53,6 +53,33 @@ pub(crate) struct Doctor {
     pub(crate) client_version: Option<String>,
 }
 
+/// `repair`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma repair 3f9c1d20-5a5b-4c8e-9d1a-0b7e6f4a2c11.jsonl      a copy beside it: ….repaired.jsonl
+  stemma repair 3f9c1d20 --out mended.jsonl                     the transcript of a session
+  stemma repair rollout.jsonl --client-version 0.169.0 --json
+
+Mends what `stemma doctor` finds: cuts a torn tail, answers calls that have no result with a marked one, mends links and \
+missing fields as the client's loader of that version needs them, and says what it changed, line by line. The transcript \
+itself is never touched, nothing that was said is left out, and where nothing is wrong no copy is made. Refuses (5) where \
+the client would not take the result whole either. To mend the store and not a transcript: `stemma verify --repair`.")]
+pub(crate) struct Repair {
+    /// A transcript, or a session
+    #[arg(value_name = "FILE|SESSION")]
+    pub(crate) file: String,
+
+    /// The file to write (it appears whole or not at all), or `-` for standard output; none: a new one beside the
+    /// transcript
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Mend for this version of the client; none: the one that wrote the transcript
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) client_version: Option<String>,
+}
+
 /// `du`
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -38,7 +38,7 @@ pub(crate) fn run(app: &App, args: &Doctor) -> Result<Exit, CliError> {
 }
 
 /// Returns the transcript that the user means: a file, or that of a session.
-fn path_of(app: &App, given: &str) -> Result<PathBuf, CliError> {
+pub(super) fn path_of(app: &App, given: &str) -> Result<PathBuf, CliError> {
     let path = app.environment.absolute(std::path::Path::new(given));
     if path.exists() {
         return Ok(path);
@@ -79,6 +79,9 @@ fn show(app: &App, diagnoses: &[(PathBuf, Diagnosis)], only_troubled: bool) -> R
     app.console.text(&rows.join("\n"))?;
     let refused = diagnoses.iter().filter(|(_, diagnosis)| !diagnosis.validation.is_accepted()).count();
     let files = u64::try_from(diagnoses.len()).unwrap_or(u64::MAX);
+    let can_mend = diagnoses.iter().any(|(_, diagnosis)| {
+        diagnosis.validation.findings.iter().any(|finding| finding.severity > Severity::Info)
+    });
     app.console.say(&match refused {
         0 => format!("{} looked at; a client takes all of them", many(files, "transcript")),
         refused => format!(
@@ -86,6 +89,9 @@ fn show(app: &App, diagnoses: &[(PathBuf, Diagnosis)], only_troubled: bool) -> R
             many(files, "transcript")
         ),
     });
+    if can_mend {
+        app.console.say("hint: `stemma repair FILE` writes a repaired copy and says what it changed");
+    }
     Ok(())
 }
 
@@ -103,7 +109,7 @@ fn verdict(diagnosis: &Diagnosis) -> String {
     }
 }
 
-fn told(finding: &Finding) -> String {
+pub(super) fn told(finding: &Finding) -> String {
     let (style, word) = match finding.severity {
         Severity::Info => (Style::Faint, "note"),
         Severity::Warning => (Style::Note, "warning"),
@@ -113,18 +119,22 @@ fn told(finding: &Finding) -> String {
     format!("{}: {line}{}", style.paint(word), finding.message)
 }
 
-fn wire(path: &std::path::Path, diagnosis: &Diagnosis) -> v1::Diagnosis {
-    let findings = diagnosis.validation.findings.iter().map(|finding| v1::Finding {
-        severity: match finding.severity {
-            Severity::Info => "info",
-            Severity::Warning => "warning",
-            Severity::Fatal => "fatal",
-        }
-        .to_owned(),
+/// Returns the wire form of a finding.
+pub(super) fn finding(finding: &Finding) -> v1::Finding {
+    let severity = match finding.severity {
+        Severity::Info => "info",
+        Severity::Warning => "warning",
+        Severity::Fatal => "fatal",
+    };
+    v1::Finding {
+        severity: severity.to_owned(),
         check: finding.check.to_owned(),
         line: finding.line,
         message: finding.message.clone(),
-    });
+    }
+}
+
+fn wire(path: &std::path::Path, diagnosis: &Diagnosis) -> v1::Diagnosis {
     v1::Diagnosis {
         path: path.to_string_lossy().into_owned(),
         format: diagnosis.format.to_string(),
@@ -134,6 +144,6 @@ fn wire(path: &std::path::Path, diagnosis: &Diagnosis) -> v1::Diagnosis {
         bytes: diagnosis.bytes,
         messages_sent: diagnosis.validation.messages_sent,
         messages_present: diagnosis.validation.messages_present,
-        findings: findings.collect(),
+        findings: diagnosis.validation.findings.iter().map(finding).collect(),
     }
 }

@@ -24,8 +24,8 @@ pub(crate) use keep::{
 };
 pub(crate) use maintain::{
     BackedUp, ConfigEntry, ConfigPath, ConfigValue, Configuration, Damage, Diagnoses, Diagnosis, Du, DuChain,
-    DuChains, DuTotal, Exclusions, Finding, Home, Installed, Migration, MigrationStep, Packing, Pause,
-    Pending, Repaired, Restored, Status, Verify,
+    DuChains, DuTotal, Exclusions, Finding, Home, Installed, Mended, MendedLine, Migration, MigrationStep,
+    Packing, Pause, Pending, Repaired, Restored, Status, Verify,
 };
 pub(crate) use session::{ListedSession, Session, SessionList, SessionLog, SessionRow, Tree, TreeNode};
 
@@ -210,6 +210,7 @@ pub(crate) const PRINTED: &[Printed] = &[
     Printed { command: "bundle have", shape: BundleHave::SHAPE },
     Printed { command: "verify", shape: Verify::SHAPE },
     Printed { command: "doctor", shape: Diagnoses::SHAPE },
+    Printed { command: "repair", shape: Mended::SHAPE },
     Printed { command: "du", shape: Du::SHAPE },
     Printed { command: "du --chains", shape: DuChains::SHAPE },
     Printed { command: "pack", shape: Packing::SHAPE },
@@ -254,6 +255,7 @@ pub(crate) const INNER: &[Shape] = &[
     Diagnosis::SHAPE,
     Finding::SHAPE,
     Loss::SHAPE,
+    MendedLine::SHAPE,
     LostEntry::SHAPE,
     Kept::SHAPE,
     ForgetBranch::SHAPE,

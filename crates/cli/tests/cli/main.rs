@@ -17,6 +17,7 @@ mod import;
 mod keeping;
 mod letting_go;
 mod live;
+mod repair;
 mod run;
 mod settings;
 mod stage;

@@ -74,7 +74,7 @@ fn entry_id(tree: &Tree, key: Key) -> Option<EntryId> {
 }
 
 /// Returns the text of an id.
-fn id_text(tree: &Tree, key: Key) -> String {
+pub(super) fn id_text(tree: &Tree, key: Key) -> String {
     tree.names.get(&key).map_or_else(|| key.uuid_text(), ToString::to_string)
 }
 

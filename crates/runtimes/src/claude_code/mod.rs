@@ -18,6 +18,7 @@ pub mod message;
 mod path;
 mod place;
 pub mod record;
+mod repair;
 mod row;
 #[cfg(test)]
 pub(crate) mod samples_tests;
@@ -33,10 +34,12 @@ use crate::adapter::{
     Adapter, ClientPlace, CompactionPlan, ContextPlan, Decoded, Detection, IdKind, PlaceRequest, Placer,
     PlanStop, Segments, SourceError, Splitter, Validator, is_uuid_shaped,
 };
+use crate::repair::Document;
 
 pub use decode::{OPAQUE_UNREADABLE, RUNTIME};
 pub use encode::{ENCODED_VERSION, UNPLACED_SESSION};
 pub use facts::{TEMPLATE_MAIN, TEMPLATE_SUBAGENT, TITLE_CHARS_MAX};
+pub(crate) use row::uuid_text;
 
 /// The name of the format.
 pub const FORMAT: &str = "claude-code-v1";
@@ -96,6 +99,10 @@ impl Adapter for ClaudeCode {
 
     fn client_place(&self, request: &PlaceRequest) -> ClientPlace {
         place::client_place(request)
+    }
+
+    fn mend(&self, document: &mut Document, client_version: Option<&str>) {
+        repair::mend(document, client_version);
     }
 
     fn validator(&self, client_version: Option<&str>) -> Box<dyn Validator> {

@@ -2,7 +2,7 @@
 //!
 //! It never looks for a free session id and never writes a file: both are the engine's.
 
-mod close;
+pub(super) mod close;
 mod slug;
 
 use stemmata_model::{Note, NoteCode};
@@ -150,7 +150,7 @@ impl Placer for LinePlacer {
 }
 
 /// Returns the calls of an assistant's record.
-fn calls_of(record: &Record<'_>, message: &Message<'_>) -> Vec<Call> {
+pub(super) fn calls_of(record: &Record<'_>, message: &Message<'_>) -> Vec<Call> {
     let blocks = record.blocks();
     let calls = blocks.iter().filter(|block| block.is_type("tool_use")).filter_map(|block| text(block.id));
     let message = text(message.id).map(std::borrow::Cow::into_owned);

@@ -63,7 +63,7 @@ const fn digit_of(character: u8) -> u8 {
 }
 
 /// Returns the text of a UUID.
-pub(super) fn uuid_text(bytes: [u8; 16]) -> String {
+pub(crate) fn uuid_text(bytes: [u8; 16]) -> String {
     let mut text = String::with_capacity(36);
     for (position, byte) in bytes.iter().enumerate() {
         if matches!(position, 4 | 6 | 8 | 10) {

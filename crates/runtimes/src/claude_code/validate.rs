@@ -188,14 +188,14 @@ impl LineValidator {
 }
 
 /// What the conversation is, whatever a loader makes of it.
-struct Conversation {
-    path: Path,
+pub(super) struct Conversation {
+    pub(super) path: Path,
     /// Its messages, since its last compaction, in the order of the file.
-    messages: Vec<usize>,
+    pub(super) messages: Vec<usize>,
 }
 
 impl Conversation {
-    fn of(tree: &Tree) -> Self {
+    pub(super) fn of(tree: &Tree) -> Self {
         let path = leaf(tree).map_or_else(Path::default, |leaf| walk(tree, leaf, Reach::Compaction));
         let kept: HashSet<usize> = path.start.map_or_else(HashSet::new, |start| {
             tree.row(start).preserved.iter().filter_map(|&key| tree.find(key)).collect()
@@ -210,7 +210,7 @@ impl Conversation {
 }
 
 /// Returns whether all messages are a subagent's.
-fn side_of(rows: &[Row]) -> bool {
+pub(super) fn side_of(rows: &[Row]) -> bool {
     let mut messages = rows.iter().filter(|row| row.kind.is_message()).peekable();
     messages.peek().is_some() && messages.all(|row| row.sidechain)
 }

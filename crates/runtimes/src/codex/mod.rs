@@ -12,6 +12,7 @@ mod encode;
 mod place;
 mod read;
 mod record;
+mod repair;
 #[cfg(test)]
 pub(crate) mod samples_tests;
 mod validate;
@@ -23,6 +24,7 @@ use crate::adapter::{
     PlanStop, Segments, SourceError, Splitter, Validator, is_uuid_shaped,
 };
 use crate::lines::{Dialect, decode, linear, split};
+use crate::repair::Document;
 
 pub use base::{HistoryBase, base};
 pub(crate) use read::OPAQUE_REPLACEMENT;
@@ -111,6 +113,10 @@ impl Adapter for Codex {
 
     fn client_place(&self, request: &PlaceRequest) -> ClientPlace {
         place::client_place(request)
+    }
+
+    fn mend(&self, document: &mut Document, _client_version: Option<&str>) {
+        repair::mend(document);
     }
 
     fn validator(&self, _client_version: Option<&str>) -> Box<dyn Validator> {

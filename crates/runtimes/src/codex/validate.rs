@@ -55,6 +55,10 @@ impl LineValidator {
             return self.find(Severity::Fatal, "missing_header", at, message);
         }
         let payload = &record.payload;
+        if record.time().is_none() {
+            let message = "the session header's line has no `timestamp`: the loader refuses the file";
+            self.find(Severity::Fatal, "incomplete_header", at, message);
+        }
         let needed = [
             ("id", payload.id),
             ("timestamp", payload.timestamp),
@@ -105,6 +109,10 @@ impl LineValidator {
             }
             Kind::Compacted => {
                 (self.present, self.sent) = (1, u64::from(has_time));
+                if !has_time {
+                    let message = "the compaction has no `timestamp`: the loader drops it in silence";
+                    self.find(Severity::Fatal, "missing_timestamp", at, message);
+                }
                 self.open.clear();
                 self.calls.clear();
             }

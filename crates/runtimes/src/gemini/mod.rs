@@ -13,6 +13,7 @@ mod part;
 mod place;
 mod read;
 mod record;
+mod repair;
 #[cfg(test)]
 pub(crate) mod samples_tests;
 mod validate;
@@ -24,6 +25,7 @@ use crate::adapter::{
     PlanStop, Segments, SourceError, Splitter, Validator, is_uuid_shaped,
 };
 use crate::lines::{Dialect, decode, linear, split};
+use crate::repair::Document;
 
 /// The name of this runtime.
 pub const RUNTIME: &str = "gemini";
@@ -90,6 +92,10 @@ impl Adapter for Gemini {
 
     fn client_place(&self, request: &PlaceRequest) -> ClientPlace {
         place::client_place(request)
+    }
+
+    fn mend(&self, document: &mut Document, _client_version: Option<&str>) {
+        repair::mend(document);
     }
 
     fn validator(&self, _client_version: Option<&str>) -> Box<dyn Validator> {

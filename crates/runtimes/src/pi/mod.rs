@@ -12,6 +12,7 @@ mod order;
 mod place;
 mod read;
 mod record;
+mod repair;
 #[cfg(test)]
 pub(crate) mod samples_tests;
 mod trail;
@@ -25,6 +26,7 @@ use crate::adapter::{
     PlanStop, Segments, SourceError, Splitter, Validator, is_uuid_shaped,
 };
 use crate::lines::{Dialect, decode, split};
+use crate::repair::Document;
 
 pub(crate) use order::as_loaded;
 
@@ -104,6 +106,10 @@ impl Adapter for Pi {
 
     fn client_place(&self, request: &PlaceRequest) -> ClientPlace {
         place::client_place(request)
+    }
+
+    fn mend(&self, document: &mut Document, _client_version: Option<&str>) {
+        repair::mend(document);
     }
 
     fn validator(&self, _client_version: Option<&str>) -> Box<dyn Validator> {

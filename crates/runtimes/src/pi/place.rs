@@ -15,7 +15,7 @@ use crate::json::{Object, is_blank, quote};
 use crate::placing::{CLOSED_TEXT, replace};
 
 /// What an answer needs that says nothing of its tokens.
-const NO_USAGE: &str = r#""usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}"#;
+pub(super) const NO_USAGE: &str = r#""usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}"#;
 
 /// Says where pi looks for a session, and how to start it.
 pub(super) fn client_place(request: &PlaceRequest) -> ClientPlace {

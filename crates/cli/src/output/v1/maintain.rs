@@ -308,6 +308,37 @@ wire! {
         message: String,
     }
 
+    /// A transcript that was repaired.
+    struct Mended {
+        /// The transcript, which stays as it is.
+        path: String,
+        /// The repaired copy; absent where nothing had to be changed and none was asked for.
+        out: Option<String>,
+        /// Its format.
+        format: String,
+        /// The version of the client that wrote it, where it says so.
+        version: Option<String>,
+        /// What was changed, in the order of the lines; empty where nothing had to be.
+        changes: Vec<MendedLine>,
+        /// Messages of `messages_present` that the client would send to the model now.
+        messages_sent: u64,
+        /// Messages of the conversation since its last compaction.
+        messages_present: u64,
+        /// What the loader would still stumble over; nothing of it is fatal.
+        findings: Vec<Finding>,
+    }
+
+    /// One thing that a repair changed.
+    struct MendedLine {
+        /// Line of the transcript as it was (1 = first); absent for a new line.
+        line: Option<u64>,
+        /// Stable name of what was done: `torn_tail`, `field`, `parent`, `result`, `order`, `checkpoint`, `compaction`,
+        /// `set_aside`, `header`, `envelope`, `number` or `rewind`.
+        kind: String,
+        /// What was done and why.
+        message: String,
+    }
+
     /// What `install` and `uninstall` did to a client's settings.
     struct Installed {
         /// The runtime.

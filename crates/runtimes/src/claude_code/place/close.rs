@@ -13,12 +13,12 @@ use crate::json::{is_true, quote, text};
 use crate::placing::CLOSED_TEXT;
 
 /// The time of a result when no record before it has one.
-const NO_TIME: &str = "1970-01-01T00:00:00.000Z";
+pub(in crate::claude_code) const NO_TIME: &str = "1970-01-01T00:00:00.000Z";
 
 /// A call that waits for its result.
 #[derive(Debug, Clone)]
-pub(super) struct Call {
-    id: String,
+pub(in crate::claude_code) struct Call {
+    pub(in crate::claude_code) id: String,
     message: Option<String>,
     uuid: String,
     sidechain: bool,
@@ -27,7 +27,7 @@ pub(super) struct Call {
 
 impl Call {
     /// Remembers a call of a record, with what its result has to repeat.
-    pub(super) fn of(id: &str, message: Option<String>, record: &Record<'_>) -> Self {
+    pub(in crate::claude_code) fn of(id: &str, message: Option<String>, record: &Record<'_>) -> Self {
         let repeated = [
             ("agentId", record.agent_id),
             ("version", record.version),
@@ -42,6 +42,40 @@ impl Call {
             sidechain: is_true(record.is_sidechain),
             fields: fields.collect(),
         }
+    }
+}
+
+impl Call {
+    /// Returns a line that answers it, as `uuid` below `parent`; session and directory are JSON texts.
+    pub(in crate::claude_code) fn answer(
+        &self,
+        (parent, uuid): (&str, &str),
+        (session, cwd): (&str, &str),
+        told: &str,
+    ) -> String {
+        let field = |name: &str| {
+            let mut fields = self.fields.iter().filter(|(field, _)| *field == name);
+            fields.next().map(|(_, value)| value.clone())
+        };
+        let optional =
+            |name: &str| field(name).map_or_else(String::new, |value| format!("\"{name}\":{value},"));
+        let time = field("timestamp").unwrap_or_else(|| quote(NO_TIME));
+        let text = quote(told);
+        format!(
+            "{{\"parentUuid\":{},\"isSidechain\":{},\"userType\":\"external\",\"cwd\":{cwd},\"sessionId\":{session},{}{}{}\
+             \"type\":\"user\",\"message\":{{\"role\":\"user\",\"content\":[{{\"type\":\"tool_result\",\
+             \"content\":{text},\"is_error\":true,\"tool_use_id\":{}}}]}},\"uuid\":{},\"timestamp\":{time},\
+             \"toolUseResult\":{},\"sourceToolAssistantUUID\":{}}}\n",
+            quote(parent),
+            self.sidechain,
+            optional("version"),
+            optional("gitBranch"),
+            optional("agentId"),
+            quote(&self.id),
+            quote(uuid),
+            quote(&format!("Error: {told}")),
+            quote(&self.uuid),
+        )
     }
 }
 
@@ -194,31 +228,7 @@ impl Closer {
     /// Writes a result and returns its id.
     fn close(&mut self, call: &Call, parent: &str, out: &mut Vec<u8>) -> String {
         let uuid = self.made_up_uuid(call);
-        let field = |name: &str| {
-            let mut fields = call.fields.iter().filter(|(field, _)| *field == name);
-            fields.next().map(|(_, value)| value.clone())
-        };
-        let optional =
-            |name: &str| field(name).map_or_else(String::new, |value| format!("\"{name}\":{value},"));
-        let time = field("timestamp").unwrap_or_else(|| quote(NO_TIME));
-        let text = quote(CLOSED_TEXT);
-        let line = format!(
-            "{{\"parentUuid\":{},\"isSidechain\":{},\"userType\":\"external\",\"cwd\":{},\"sessionId\":{},{}{}{}\
-             \"type\":\"user\",\"message\":{{\"role\":\"user\",\"content\":[{{\"type\":\"tool_result\",\
-             \"content\":{text},\"is_error\":true,\"tool_use_id\":{}}}]}},\"uuid\":{},\"timestamp\":{time},\
-             \"toolUseResult\":{},\"sourceToolAssistantUUID\":{}}}\n",
-            quote(parent),
-            call.sidechain,
-            self.cwd,
-            self.session,
-            optional("version"),
-            optional("gitBranch"),
-            optional("agentId"),
-            quote(&call.id),
-            quote(&uuid),
-            quote(&format!("Error: {CLOSED_TEXT}")),
-            quote(&call.uuid),
-        );
+        let line = call.answer((parent, &uuid), (&self.session, &self.cwd), CLOSED_TEXT);
         out.extend_from_slice(line.as_bytes());
         self.closed += 1;
         self.given_up.insert(call.id.clone());

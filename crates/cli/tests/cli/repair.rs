@@ -1,0 +1,89 @@
+//! `repair`: a copy that the client takes, and never the transcript itself.
+
+use serde_json::{Value, json};
+use stemmata_testkit::claude::ClaudeSession;
+
+use crate::stage::Stage;
+
+/// A session whose second record lost its parent, and which was cut while its last line was written.
+fn broken() -> Vec<u8> {
+    let mut lines = ClaudeSession::new(7).turns(3).build().lines;
+    let last = lines.len() - 1;
+    let mut record: Value = serde_json::from_str(&lines[last]).unwrap();
+    record.as_object_mut().unwrap().remove("parentUuid");
+    lines[last] = record.to_string();
+    let mut bytes = (lines.join("\n") + "\n").into_bytes();
+    bytes.extend_from_slice(b"{\"type\":\"assistant\",\"mess");
+    bytes
+}
+
+#[test]
+fn a_copy_beside_the_transcript_says_line_by_line_what_was_mended() {
+    let stage = Stage::new();
+    let bytes = broken();
+    let path = stage.home.write("in/a.jsonl", &bytes);
+    let name = path.to_str().unwrap();
+    stage.run(&["doctor", name]).code(6).complains(&["stemma repair"]);
+    insta::assert_snapshot!("repaired", stage.told(&["repair", name]));
+    assert_eq!(std::fs::read(&path).unwrap(), bytes, "the transcript stays");
+    let copy = path.with_file_name("a.repaired.jsonl");
+    let copied = copy.to_str().unwrap();
+    let found = stage.run(&["doctor", copied, "--json"]).ok().json();
+    assert_eq!(found["transcripts"][0]["messages_sent"], found["transcripts"][0]["messages_present"]);
+    stage.run(&["repair", name]).code(5).complains(&["a.repaired.jsonl is there already", "--out"]);
+    // What was repaired has nothing to repair, and no copy of it is made.
+    insta::assert_snapshot!("nothing_to_repair", stage.told(&["repair", copied]));
+    assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 2);
+    // And it can be gone on with.
+    stage.import(&copy);
+    stage.run(&["resume", copied, "--print"]).ok();
+}
+
+#[test]
+fn the_copy_goes_where_it_is_asked_to_and_never_over_the_transcript() {
+    let stage = Stage::new();
+    let path = stage.home.write("a.jsonl", &broken());
+    let name = path.to_str().unwrap();
+    stage.run(&["repair", name, "--out", name]).code(5).complains(&["never changed in its place"]);
+    let out = stage.home.path().join("mended.jsonl");
+    let said = stage.json(&["repair", name, "--out", out.to_str().unwrap()]);
+    assert_eq!((said["out"].as_str(), said["format"].as_str()), (out.to_str(), Some("claude-code-v1")));
+    assert_eq!(said["messages_sent"], said["messages_present"]);
+    let kinds: Vec<&Value> =
+        said["changes"].as_array().unwrap().iter().map(|change| &change["kind"]).collect();
+    assert!(kinds.contains(&&json!("parent")) && kinds.ends_with(&[&json!("torn_tail")]), "{kinds:?}");
+    let streamed = stage.run(&["repair", name, "--out", "-"]).ok().stdout;
+    assert_eq!(streamed, std::fs::read(&out).unwrap(), "the same file always gives the same bytes");
+    let whole = stage.home.path().join("whole.jsonl");
+    stage.run(&["repair", out.to_str().unwrap(), "--out", whole.to_str().unwrap()]).ok();
+    assert_eq!(std::fs::read(&whole).unwrap(), streamed, "what has nothing to mend comes back as it is");
+}
+
+#[test]
+fn a_rollout_whose_history_is_in_another_file_is_refused_with_the_reason() {
+    let stage = Stage::new();
+    let header = json!({ "timestamp": "2026-01-01T00:00:00.000Z", "ordinal": 0, "type": "session_meta", "payload": {
+        "id": "01a1ffc3-10c3-7793-a024-3ccf54e49278", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": "/srv", "originator": "x",
+        "cli_version": "0.169.0", "history_mode": "paginated", "history_base": { "thread_id": "01a1ffc3-10c3-7793-a024-3ccf54e49270",
+        "end_ordinal_exclusive": 3, "end_byte_offset": 700 } } });
+    let path = stage.home.write("rollout.jsonl", format!("{header}\n").as_bytes());
+    let name = path.to_str().unwrap();
+    stage.run(&["doctor", name]).code(6);
+    stage.run(&["repair", name]).code(5).complains(&["line 1: the history begins in another file"]);
+    assert!(!path.with_file_name("rollout.repaired.jsonl").exists());
+}
+
+#[test]
+fn a_file_that_is_half_one_runtime_s_and_half_another_s() {
+    let stage = Stage::new();
+    let mut bytes = (ClaudeSession::new(3).turns(1).build().lines.join("\n") + "\n").into_bytes();
+    bytes.extend_from_slice(
+        b"{\"timestamp\":\"2026-01-01T00:00:00.000Z\",\"type\":\"response_item\",\"payload\":{\"type\":\"message\",\
+          \"role\":\"user\",\"content\":[{\"type\":\"input_text\",\"text\":\"hi\"}]}}\n{\"type\":\"user\",\"uu",
+    );
+    let path = stage.home.write("a.jsonl", &bytes);
+    let said = stage.json(&["repair", path.to_str().unwrap(), "--client-version", "2.1.330"]);
+    assert_eq!(said["changes"].as_array().unwrap().len(), 1, "{said}");
+    let kept = std::fs::read_to_string(said["out"].as_str().unwrap()).unwrap();
+    assert!(kept.ends_with("\"text\":\"hi\"}]}}\n"), "what is not known is kept");
+}

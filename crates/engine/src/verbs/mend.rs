@@ -1,0 +1,77 @@
+//! `repair` of a transcript: a mended copy for its client's loader. The store's own repair is in `repair`.
+//!
+//! What is mended is the adapters' to know; here a file is read, whole, and never written.
+
+use std::path::Path;
+
+use stemmata_model::FormatId;
+use stemmata_runtimes::adapter::{Finding, Severity, Validation};
+use stemmata_runtimes::repair::{Change, repair};
+
+use crate::capture::cursor::OpenFile;
+use crate::capture::lines::Lines;
+use crate::capture::reading::{detect_version, open};
+use crate::engine::Engine;
+use crate::error::{EngineError, Result};
+
+/// Bytes of a transcript that is repaired at most: it is held in memory, some times over.
+const MENDED_BYTES_MAX: u64 = 1 << 30;
+
+/// A transcript as its client would take it whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mended {
+    /// Its format.
+    pub format: FormatId,
+    /// The version of the client that wrote it, where it says so.
+    pub version: Option<String>,
+    /// The transcript; the same bytes where nothing had to be changed.
+    pub bytes: Vec<u8>,
+    /// What was changed, in the order of the lines.
+    pub changes: Vec<Change>,
+    /// What the loader would still stumble over.
+    pub validation: Validation,
+}
+
+impl Engine {
+    /// Reads a transcript and mends what its client's loader would stumble over, of the version that is given, else of
+    /// the one that wrote it. The file stays as it is. The same file always gives the same bytes.
+    ///
+    /// # Errors
+    /// `Refused` with reasons where the client would not take the result whole either; `NotATranscript`, `Io`,
+    /// `LineTooLong`.
+    pub fn mend(path: &Path, client_version: Option<&str>) -> Result<Mended> {
+        let (file, stamp) = open(path)?;
+        if stamp.length > MENDED_BYTES_MAX {
+            let reason = format!("{} has more than {MENDED_BYTES_MAX} bytes", path.display());
+            return Err(EngineError::Refused { what: "the repair", reasons: vec![reason] });
+        }
+        let (adapter, detection) = detect_version(OpenFile { file: &file, path })?;
+        let mut bytes = Vec::new();
+        let mut lines = Lines::of(file, path, (0, 1), stamp.length)?;
+        while let Some(line) = lines.next()? {
+            bytes.extend_from_slice(line.bytes);
+        }
+        let repaired = repair(adapter, &bytes, client_version.or(detection.version.as_deref()));
+        if !repaired.validation.is_accepted() {
+            let fatal = repaired.validation.findings.iter().filter(|found| found.severity == Severity::Fatal);
+            return Err(EngineError::Refused {
+                what: "the repair",
+                reasons: fatal.map(told).take(10).collect(),
+            });
+        }
+        Ok(Mended {
+            format: detection.format,
+            version: detection.version,
+            bytes: repaired.bytes,
+            changes: repaired.changes,
+            validation: repaired.validation,
+        })
+    }
+}
+
+fn told(finding: &Finding) -> String {
+    match finding.line {
+        Some(line) => format!("line {line}: {}", finding.message),
+        None => finding.message.clone(),
+    }
+}

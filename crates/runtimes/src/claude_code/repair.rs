@@ -1,0 +1,77 @@
+//! Mends a transcript for the loader of a version: fields first, then compactions, calls, and the links between lines.
+//!
+//! What a loader finds is `loader`'s to know, and what the conversation is `path`'s; here the lines are made such that
+//! the one finds all of the other.
+
+mod boundaries;
+mod calls;
+mod fields;
+mod links;
+
+use super::loader::Loader;
+use super::record::Record;
+use super::row::{Names, Place, Row};
+use super::tree::{Older, Tree};
+use super::validate::{Conversation, side_of};
+use crate::repair::Document;
+
+/// Mends one kind of trouble, the first that there is: what it changes may show or hide the next.
+pub(super) fn mend(document: &mut Document, client_version: Option<&str>) {
+    let before = document.changes();
+    document.cut_torn_tail(|line| Record::parse(line).is_ok());
+    fields::mend(document, Loader::of(client_version));
+    if document.changes() > before {
+        return;
+    }
+    let view = View::of(document, client_version);
+    for stage in [boundaries::mend, calls::mend, links::mend] {
+        stage(document, &view);
+        if document.changes() > before {
+            return;
+        }
+    }
+}
+
+/// A transcript as its loader sees it.
+struct View {
+    loader: Loader,
+    tree: Tree,
+    conversation: Conversation,
+}
+
+impl View {
+    fn of(document: &Document, client_version: Option<&str>) -> Self {
+        let mut names = Names::new();
+        let mut offset = 0;
+        let mut rows = Vec::with_capacity(document.len());
+        for line in document.lines() {
+            let row = Row::read(line, Place { segment: 0, offset }, &mut names);
+            offset += row.length;
+            rows.push(row);
+        }
+        let side = side_of(&rows);
+        let tree = Tree::new(rows, names, side, Older::None);
+        let conversation = Conversation::of(&tree);
+        Self { loader: Loader::of(client_version), tree, conversation }
+    }
+
+    /// Returns the text of a line's own id.
+    fn id(&self, position: usize) -> Option<String> {
+        self.tree.row(position).key.map(|key| super::context::id_text(&self.tree, key))
+    }
+
+    /// Hangs a line on another one.
+    fn hang(&self, document: &mut Document, line: usize, parent: Option<usize>, why: &str) {
+        let id = parent.and_then(|parent| self.id(parent));
+        let value = id.as_deref().map_or_else(|| "null".to_owned(), crate::json::quote);
+        let what = ("parent", format!("it hangs on {} now: {why}", told(id.as_deref())));
+        match self.tree.row(line).parent_span {
+            Some((offset, length)) => document.edit(line, vec![(offset..offset + length, value)], what),
+            None => document.add_members(line, &[("parentUuid", value)], what),
+        }
+    }
+}
+
+fn told(id: Option<&str>) -> String {
+    id.map_or_else(|| "nothing".to_owned(), |id| format!("`{id}`"))
+}

@@ -1,0 +1,197 @@
+//! Mends a rollout for its loader: a header that is whole and first, envelopes, times, numbers, results.
+//!
+//! A history that begins in another file is not mended here: its bytes are not at hand, and without them it would be lost.
+
+use super::encode::header_payload;
+use super::record::{Kind, Record};
+use crate::json::{Object, is_blank, quote, text};
+use crate::repair::{Document, REPAIRED_TEXT, made_up_uuid};
+
+/// The time of a record when no other has one.
+const NO_TIME: &str = "1970-01-01T00:00:00.000Z";
+
+/// Mends one kind of trouble, the first that there is.
+pub(super) fn mend(document: &mut Document) {
+    let before = document.changes();
+    document.cut_torn_tail(|line| Record::parse(line).is_ok());
+    for stage in [header, envelopes, results, numbers] {
+        stage(document);
+        if document.changes() > before {
+            return;
+        }
+    }
+}
+
+/// Returns the first line that the loader can read.
+fn first(document: &Document) -> Option<usize> {
+    document.lines().position(|line| !is_blank(line) && Record::parse(line).is_ok())
+}
+
+fn is_header(line: &[u8]) -> bool {
+    Record::parse(line).is_ok_and(|record| record.kind == Kind::SessionMeta)
+}
+
+/// Returns the first time that the lines name.
+fn first_time(document: &Document) -> String {
+    let times = document.lines().filter_map(|line| {
+        let record = Record::parse(line).ok()?;
+        Some(text(record.envelope.timestamp).or_else(|| text(record.payload.timestamp))?.into_owned())
+    });
+    times.into_iter().next().unwrap_or_else(|| NO_TIME.to_owned())
+}
+
+fn header(document: &mut Document) {
+    let Some(first) = first(document) else { return };
+    if !is_header(document.line(first)) {
+        let what = "the session's header: the loader refuses a file that does not begin with it";
+        let later = document.lines().position(is_header);
+        match later {
+            Some(later) => document.move_line(later, first, ("header", what)),
+            None => document.insert(first, &made_up_header(document), ("header", what)),
+        }
+        return;
+    }
+    let line = document.line(first).to_vec();
+    let Ok(record) = Record::parse(&line) else { return };
+    if record.has_envelope {
+        complete(document, first, &record);
+    }
+}
+
+fn made_up_header(document: &Document) -> String {
+    let all: Vec<u8> = document.lines().take(8).flatten().copied().collect();
+    let session = made_up_uuid(&[b"codex session", &all]);
+    let cwd =
+        document.lines().find_map(|line| Some(text(Record::parse(line).ok()?.payload.cwd)?.into_owned()));
+    let at = first_time(document);
+    let payload = header_payload(&session, &at, cwd.as_deref().unwrap_or("/"), false).finish();
+    Object::new().text("timestamp", &at).text("type", "session_meta").raw("payload", &payload).finish()
+}
+
+/// Adds what the loader needs and the header lacks.
+fn complete(document: &mut Document, index: usize, record: &Record<'_>) {
+    let payload = &record.payload;
+    let at = text(payload.timestamp).or_else(|| text(record.envelope.timestamp));
+    let at = at.map_or_else(|| first_time(document), std::borrow::Cow::into_owned);
+    let session = text(payload.session_id).or_else(|| text(payload.id));
+    let session = session.map_or_else(|| made_up_uuid(&[b"codex session"]), std::borrow::Cow::into_owned);
+    let needed = [
+        ("id", payload.id, session.as_str()),
+        ("timestamp", payload.timestamp, at.as_str()),
+        ("cwd", payload.cwd, "/"),
+        ("originator", payload.originator, "stemmata"),
+        ("cli_version", payload.cli_version, super::ENCODED_VERSION),
+    ];
+    let missing: Vec<(&str, &str)> = needed
+        .into_iter()
+        .filter(|(_, field, _)| field.is_none())
+        .map(|(name, _, value)| (name, value))
+        .collect();
+    if missing.is_empty() {
+        return;
+    }
+    let start = record.body.span().start + 1;
+    let rest = record.body.raw().get(1..).unwrap_or_default();
+    let comma = if rest.trim_start().starts_with('}') { "" } else { "," };
+    let added: Vec<String> =
+        missing.iter().map(|(name, value)| format!("{}:{}", quote(name), quote(value))).collect();
+    let names: Vec<&str> = missing.iter().map(|(name, _)| *name).collect();
+    let what = format!("the loader needs `{}` in the header", names.join("`, `"));
+    let edit = (start..start, format!("{}{comma}", added.join(",")));
+    document.edit(index, vec![edit], ("header", what));
+}
+
+/// Puts items of old into envelopes, and gives a time to those that have none.
+fn envelopes(document: &mut Document) {
+    let mut last = first_time(document);
+    let header = first(document);
+    for index in 0..document.len() {
+        let line = document.line(index).to_vec();
+        let Ok(record) = Record::parse(&line) else { continue };
+        let kind = match record.kind {
+            // Further ones are of what a fork copied; no loader looks at them.
+            Kind::SessionMeta if header != Some(index) => continue,
+            Kind::SessionMeta => "session_meta",
+            Kind::Item => "response_item",
+            Kind::Compacted => "compacted",
+            Kind::TurnContext | Kind::Event | Kind::Other | Kind::Unknown => {
+                last = text(record.envelope.timestamp).map_or(last, std::borrow::Cow::into_owned);
+                continue;
+            }
+        };
+        if !record.has_envelope {
+            let at =
+                text(record.payload.timestamp).map_or_else(|| last.clone(), std::borrow::Cow::into_owned);
+            let start = format!("{{\"timestamp\":{},\"type\":{},\"payload\":", quote(&at), quote(kind));
+            let body = record.body.raw();
+            let whole = body.len() - body.trim_start().len()..body.trim_end().len();
+            let edits = vec![(whole.start..whole.start, start), (whole.end..whole.end, "}".to_owned())];
+            let what = "the item has no envelope, as in files of 2025: it got one";
+            document.edit(index, edits, ("envelope", what));
+        } else if record.time().is_none() {
+            let what =
+                ("field", "the loader drops an item without `timestamp`: it got that of the record before");
+            match record.envelope.timestamp {
+                Some(field) => document.edit(index, vec![(field.span(), quote(&last))], what),
+                None => document.add_members(index, &[("timestamp", quote(&last))], what),
+            }
+        } else {
+            last = text(record.envelope.timestamp).map_or(last, std::borrow::Cow::into_owned);
+        }
+    }
+}
+
+/// Answers the calls that wait, at the end: a line in between would move the ones that others may point to.
+fn results(document: &mut Document) {
+    let mut open: Vec<(String, &str)> = Vec::new();
+    let mut last = NO_TIME.to_owned();
+    for line in document.lines() {
+        let Ok(record) = Record::parse(line) else { continue };
+        last = text(record.envelope.timestamp).map_or(last, std::borrow::Cow::into_owned);
+        if record.kind == Kind::Compacted {
+            open.clear();
+        }
+        let Some(call) = text(record.payload.call_id).filter(|_| record.kind == Kind::Item) else { continue };
+        if record.is_item("function_call_output") || record.is_item("custom_tool_call_output") {
+            open.retain(|(open, _)| *open != call);
+        } else if record.is_item("function_call") || record.is_item("local_shell_call") {
+            open.push((call.into_owned(), "function_call_output"));
+        } else if record.is_item("custom_tool_call") {
+            open.push((call.into_owned(), "custom_tool_call_output"));
+        }
+    }
+    for (call, kind) in open {
+        let payload = Object::new().text("type", kind).text("call_id", &call).text("output", REPAIRED_TEXT);
+        let line = Object::new().text("timestamp", &last).text("type", "response_item");
+        let what = format!("the call `{call}` had no result: it got a marked one");
+        document.insert(document.len(), &line.raw("payload", &payload.finish()).finish(), ("result", what));
+    }
+}
+
+/// Numbers the lines at the end of a numbered history that have no number.
+fn numbers(document: &mut Document) {
+    let mut is_paginated = None;
+    let mut next = 0;
+    let mut nameless: Vec<usize> = Vec::new();
+    for (index, line) in document.lines().enumerate() {
+        let Ok(record) = Record::parse(line) else { continue };
+        let mode =
+            || record.payload.history_mode.is_some_and(|mode| crate::json::is_string(mode, "paginated"));
+        is_paginated.get_or_insert_with(mode);
+        if record.envelope.ordinal.is_some() {
+            nameless.clear();
+        } else {
+            nameless.push(index);
+        }
+        let own = record.envelope.ordinal.and_then(|ordinal| ordinal.number());
+        next = own.map_or(next, |own| next.max(own.saturating_add(1)));
+    }
+    if is_paginated != Some(true) {
+        return;
+    }
+    for index in nameless {
+        let what = ("number", "the lines of this history are numbered, and this one was not");
+        document.add_members(index, &[("ordinal", next.to_string())], what);
+        next = next.saturating_add(1);
+    }
+}

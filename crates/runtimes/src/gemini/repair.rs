@@ -1,0 +1,197 @@
+//! Mends a session for its loader: a header that is whole and first, ids, results, and no way back to nowhere.
+
+use std::collections::HashSet;
+
+use stemmata_model::{Part, Timestamp};
+
+use super::encode::{header, iso};
+use super::part::response;
+use super::place::project_hash;
+use super::record::{Call, Fields, Kind, Record, elements, message_kind};
+use crate::json::{Object, is_blank, quote, text};
+use crate::repair::{Document, REPAIRED_TEXT, made_up_uuid};
+
+/// Mends one kind of trouble, the first that there is.
+pub(super) fn mend(document: &mut Document) {
+    let before = document.changes();
+    document.cut_torn_tail(|line| Record::parse(line).is_ok());
+    for stage in [begin, ids, rewinds, results] {
+        stage(document);
+        if document.changes() > before {
+            return;
+        }
+    }
+}
+
+fn begin(document: &mut Document) {
+    let is_header = |line: &[u8]| Record::parse(line).is_ok_and(|record| record.kind == Kind::Header);
+    let first = document.lines().position(|line| !is_blank(line) && Record::parse(line).is_ok());
+    let Some(first) = first else { return };
+    let line = document.line(first).to_vec();
+    if !is_header(&line) {
+        let what = ("header", "the session's header: the loader refuses a file that does not begin with it");
+        let later = document.lines().position(is_header);
+        if let Some(later) = later {
+            return document.move_line(later, first, what);
+        }
+        let at = document.lines().find_map(|line| Record::parse(line).ok()?.time());
+        let session = made_up_uuid(&[b"gemini session", &line]);
+        return document.insert(first, &header(&session, "/", at.unwrap_or(Timestamp::EPOCH)), what);
+    }
+    for index in 0..document.len() {
+        complete(document, index);
+    }
+}
+
+/// Adds what the loader needs in a header.
+fn complete(document: &mut Document, index: usize) {
+    let line = document.line(index).to_vec();
+    let Ok(record) = Record::parse(&line) else { return };
+    if record.kind != Kind::Header {
+        return;
+    }
+    let fields = &record.fields;
+    let session = quote(&made_up_uuid(&[b"gemini session", &line]));
+    let wanted = [
+        ("sessionId", fields.session_id, session),
+        ("projectHash", fields.project_hash, quote(&project_hash("/"))),
+    ];
+    let missing: Vec<(&str, String)> = wanted
+        .into_iter()
+        .filter(|(_, field, _)| field.is_none())
+        .map(|(name, _, value)| (name, value))
+        .collect();
+    let names: Vec<&str> = missing.iter().map(|(name, _)| *name).collect();
+    let what = format!("the loader needs `{}` in the header", names.join("`, `"));
+    document.add_members(index, &missing, ("header", what));
+}
+
+/// Gives ids to messages that have none.
+fn ids(document: &mut Document) {
+    for index in 0..document.len() {
+        let line = document.line(index).to_vec();
+        let Ok(record) = Record::parse(&line) else { continue };
+        let place = u64::try_from(index).unwrap_or(u64::MAX).to_le_bytes();
+        if matches!(record.kind, Kind::User | Kind::Gemini) && text(record.fields.id).is_none() {
+            let id = quote(&made_up_uuid(&[b"gemini message", &place, &line]));
+            let what = ("field", "the loader refuses a file with a message that has no `id`: it got one");
+            match record.fields.id {
+                Some(field) => document.edit(index, vec![(field.span(), id)], what),
+                None => document.add_members(index, &[("id", id)], what),
+            }
+            continue;
+        }
+        // The messages inside of a checkpoint.
+        let mut edits = Vec::new();
+        let messages = record.checkpoint().and_then(|messages| messages.elements()).unwrap_or_default();
+        for (number, message) in (0_u64..).zip(messages) {
+            let Ok(fields) = Fields::read(message) else { continue };
+            let is_message = matches!(message_kind(&fields), Kind::User | Kind::Gemini);
+            if !is_message || text(fields.id).is_some() {
+                continue;
+            }
+            let id = quote(&made_up_uuid(&[b"gemini message", &place, &number.to_le_bytes(), &line]));
+            let start = message.span().start + 1;
+            edits.push(match fields.id {
+                Some(field) => (field.span(), id),
+                None => (start..start, format!("\"id\":{id},")),
+            });
+        }
+        let what = "the loader refuses a file with messages that have no `id`: they got one";
+        document.edit(index, edits, ("field", what));
+    }
+}
+
+/// Takes out what goes back to a message that is not there: the loader would drop the whole conversation for it.
+fn rewinds(document: &mut Document) {
+    let mut known: Vec<String> = Vec::new();
+    let mut lost = None;
+    for (index, line) in document.lines().enumerate() {
+        let Ok(record) = Record::parse(line) else { continue };
+        let mut note = |fields: &Fields<'_>| {
+            let id = text(fields.id).map(std::borrow::Cow::into_owned);
+            known.extend(id.filter(|id| !known.contains(id)));
+        };
+        match record.kind {
+            Kind::User | Kind::Gemini => note(&record.fields),
+            Kind::Set if record.checkpoint().is_some() => {
+                let messages = elements(record.checkpoint());
+                let messages: Vec<Fields<'_>> =
+                    messages.into_iter().filter_map(|message| Fields::read(message).ok()).collect();
+                known.clear();
+                let said = messages
+                    .iter()
+                    .filter(|fields| matches!(message_kind(fields), Kind::User | Kind::Gemini));
+                known.extend(said.filter_map(|fields| Some(text(fields.id)?.into_owned())));
+            }
+            Kind::Rewind => {
+                let target = text(record.fields.rewind_to);
+                let place = known.iter().position(|id| Some(id.as_str()) == target.as_deref());
+                let Some(place) = place else {
+                    lost = Some(index);
+                    break;
+                };
+                known.truncate(place);
+            }
+            Kind::Set | Kind::Header | Kind::Notice | Kind::Unknown => {}
+        }
+    }
+    if let Some(index) = lost {
+        let what =
+            "it goes back to a message that is not there, for which the loader drops all: it is left out";
+        document.remove(index, ("rewind", what));
+    }
+}
+
+/// Answers the calls that wait, at the end.
+fn results(document: &mut Document) {
+    let mut open: Vec<(String, String)> = Vec::new();
+    let mut calls: HashSet<String> = HashSet::new();
+    for line in document.lines() {
+        let Ok(record) = Record::parse(line) else { continue };
+        if let Some(messages) = record.checkpoint() {
+            (open, calls) = (Vec::new(), HashSet::new());
+            for message in messages.elements().unwrap_or_default() {
+                if let Ok(fields) = Fields::read(message) {
+                    follow(&fields, &mut open, &mut calls);
+                }
+            }
+        } else if matches!(record.kind, Kind::User | Kind::Gemini) {
+            follow(&record.fields, &mut open, &mut calls);
+        }
+    }
+    let at = document.lines().rev().find_map(|line| Record::parse(line).ok()?.time());
+    let at = at.unwrap_or(Timestamp::EPOCH);
+    for (call, name) in open {
+        let result = response(&call, &name, true, &[Part::Text(REPAIRED_TEXT.to_owned())]).finish();
+        let message = Object::new()
+            .text("id", &made_up_uuid(&[b"gemini result", call.as_bytes()]))
+            .text("timestamp", &iso(at))
+            .text("type", "user")
+            .raw("content", &format!("[{}]", Object::new().raw("functionResponse", &result).finish()));
+        let what = format!("the call `{call}` had no result: it got a marked one");
+        document.insert(document.len(), &message.finish(), ("result", what));
+    }
+}
+
+/// Follows which calls have no result yet, as the checks do.
+fn follow(fields: &Fields<'_>, open: &mut Vec<(String, String)>, calls: &mut HashSet<String>) {
+    for call in elements(fields.tool_calls) {
+        let Ok(call) = Call::read(call) else { continue };
+        let (Some(id), Some(name)) = (text(call.id), text(call.name)) else { continue };
+        let is_answered = !elements(call.result).is_empty();
+        if is_answered {
+            open.retain(|(open, _)| *open != id);
+        }
+        if calls.insert(id.to_string()) && !is_answered {
+            open.push((id.into_owned(), name.into_owned()));
+        }
+    }
+    if message_kind(fields) == Kind::User {
+        for part in super::part::content(fields.content).1 {
+            if let Part::ToolResult { call_id, .. } = part {
+                open.retain(|(open, _)| *open != call_id);
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Mends a session for its loader: a header that is first, ids, parents that are there, `usage`, results.
+
+use stemmata_model::Timestamp;
+
+use super::encode::{derive, header, result, text_block};
+use super::place::NO_USAGE;
+use super::record::{Kind, Record};
+use super::trail::Trail;
+use super::tree::Parent;
+use crate::codex::iso;
+use crate::json::{Object, is_blank, quote};
+use crate::repair::{Document, REPAIRED_TEXT, made_up_uuid};
+
+/// Mends one kind of trouble, the first that there is.
+pub(super) fn mend(document: &mut Document) {
+    let before = document.changes();
+    document.cut_torn_tail(|line| Record::parse(line).is_ok());
+    for stage in [begin, fields, parents, results] {
+        stage(document);
+        if document.changes() > before {
+            return;
+        }
+    }
+}
+
+/// Reads the session as its loader walks it; lines are counted from 0.
+fn trail(document: &Document) -> Trail {
+    let mut trail = Trail::default();
+    for (index, line) in (0..).zip(document.lines()) {
+        if let Ok(record) = Record::parse(line) {
+            trail.take(line, &record, index);
+        }
+    }
+    trail
+}
+
+fn begin(document: &mut Document) {
+    let is_header = |line: &[u8]| Record::parse(line).is_ok_and(|record| record.kind == Kind::Session);
+    let first = document.lines().position(|line| !is_blank(line) && Record::parse(line).is_ok());
+    let Some(first) = first else { return };
+    let line = document.line(first).to_vec();
+    if !is_header(&line) {
+        let what = ("header", "the session's header: without it, first, the loader takes the file for empty");
+        let later = document.lines().position(is_header);
+        if let Some(later) = later {
+            return document.move_line(later, first, what);
+        }
+        let at = document.lines().find_map(|line| Record::parse(line).ok()?.time());
+        let made = header(&made_up_uuid(&[b"pi session", &line]), at.unwrap_or(Timestamp::EPOCH), "/");
+        // The loader gives ids to entries that have none, in a file that names no version.
+        let has_ids = Record::parse(&line).is_ok_and(|record| record.entry_id().is_some());
+        let made = if has_ids { made } else { made.replacen("\"version\":3,", "", 1) };
+        return document.insert(first, &made, what);
+    }
+    let Ok(record) = Record::parse(&line) else { return };
+    if record.envelope.id.is_some_and(|id| id.text().is_some()) {
+        return;
+    }
+    let id = quote(&made_up_uuid(&[b"pi session", &line]));
+    let what = ("header", "the loader takes a file whose header has no `id` for empty");
+    match record.envelope.id {
+        Some(field) => document.edit(first, vec![(field.span(), id)], what),
+        None => document.add_members(first, &[("id", id)], what),
+    }
+}
+
+/// Gives ids to entries, and `usage` to answers.
+fn fields(document: &mut Document) {
+    let is_linear = trail(document).is_linear == Some(true);
+    for index in 0..document.len() {
+        let line = document.line(index).to_vec();
+        let Ok(record) = Record::parse(&line) else { continue };
+        let is_lacking = record.is_role("assistant") && record.message.usage.is_none();
+        let end = record.envelope.message.filter(|_| is_lacking).map(|message| message.span().end - 1);
+        if let Some(end) = end {
+            let what = "the client crashes on an answer without `usage`: it got one of zeros";
+            document.edit(index, vec![(end..end, format!(",{NO_USAGE}"))], ("field", what));
+        } else if !is_linear && record.is_seen() && record.entry_id().is_none() {
+            let place = u64::try_from(index).unwrap_or(u64::MAX);
+            let id = quote(&derive(&String::from_utf8_lossy(&line), place.saturating_add(1)));
+            let what = ("field", "the loader loses an entry without `id`, or all before it: it got one");
+            match record.envelope.id {
+                Some(field) => document.edit(index, vec![(field.span(), id)], what),
+                None => document.add_members(index, &[("id", id)], what),
+            }
+        }
+    }
+}
+
+/// Hangs entries whose parent is not there, or not named, on the one before.
+fn parents(document: &mut Document) {
+    let trail = trail(document);
+    if trail.is_linear == Some(true) {
+        return;
+    }
+    let way: Vec<usize> = trail.way(true).nodes;
+    let ids: std::collections::HashSet<&str> =
+        trail.nodes.iter().filter_map(|node| node.row.id.as_deref()).collect();
+    for (index, node) in trail.nodes.iter().enumerate() {
+        let what = match &node.row.parent {
+            Parent::Before => "the entry names no parent, and the loader loses what is before it",
+            Parent::Id(id) if !ids.contains(&**id) && way.contains(&index) => {
+                "the entry's parent is not there, and the loader loses what is before it"
+            }
+            Parent::Id(_) | Parent::Root => continue,
+        };
+        let before = index.checked_sub(1).and_then(|before| trail.nodes.get(before));
+        let id = before.and_then(|node| node.row.id.as_deref());
+        let value = id.map_or_else(|| "null".to_owned(), quote);
+        let is_named = node.row.parent != Parent::Before;
+        let value = if is_named { value } else { format!(",\"parentId\":{value}") };
+        let line = usize::try_from(node.line).unwrap_or(usize::MAX);
+        document.edit(line, vec![(node.row.parent_span.clone(), value)], ("parent", what));
+    }
+}
+
+/// Answers the calls that wait at the end. For others, which something followed, the client makes results up.
+fn results(document: &mut Document) {
+    let trail = trail(document);
+    let way = trail.way(true);
+    let mut last = trail.nodes.last().and_then(|node| node.row.id.as_deref()).map(str::to_owned);
+    let at = document.lines().rev().find_map(|line| Record::parse(line).ok()?.time());
+    let at = at.unwrap_or(Timestamp::EPOCH);
+    for (call, name) in trail.open(&way) {
+        let content = format!("[{}]", text_block(REPAIRED_TEXT));
+        let message = result(&call, &name, true, &content, at).finish();
+        let mut object = Object::new().text("type", "message");
+        if let Some(parent) = last.take() {
+            let id = derive(&format!("{parent} {call}"), 0);
+            object = object.text("id", &id).text("parentId", &parent);
+            last = Some(id);
+        }
+        let line = object.text("timestamp", &iso(at)).raw("message", &message).finish();
+        let what = format!("the call `{call}` had no result: it got a marked one");
+        document.insert(document.len(), &line, ("result", what));
+    }
+}

@@ -1,0 +1,222 @@
+//! Repairing a transcript: the same lines, mended where a client's loader would stumble, and a list of what was done.
+//!
+//! Pure, and never in place: bytes in, other bytes out. What a runtime's loader needs is its adapter's to know
+//! (`Adapter::mend`); here is the document that an adapter works on, and when the work is done.
+
+use std::ops::Range;
+
+use crate::adapter::{Adapter, Validation};
+use crate::json::is_blank;
+use crate::placing::replace;
+
+/// Times that an adapter looks at a document: what mending one thing shows of another is mended in the next round. A
+/// round that finds nothing is the last.
+const ROUNDS_MAX: usize = 12;
+
+/// What a call is answered with that had no result when its transcript was repaired.
+pub(crate) const REPAIRED_TEXT: &str = "[Closed by Stemmata: this tool call had no result when the transcript was repaired. It may or may not have run.]";
+
+/// One thing that was changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// Line of the transcript as it was given (1 = first); none for a line that was not there.
+    pub line: Option<u64>,
+    /// Stable name of what was done.
+    pub kind: &'static str,
+    /// What was done and why, in one sentence without a final stop.
+    pub message: String,
+}
+
+/// A transcript that was looked through.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repaired {
+    /// The transcript; the same bytes where nothing was changed.
+    pub bytes: Vec<u8>,
+    /// What was changed, in the order of the lines.
+    pub changes: Vec<Change>,
+    /// What the loader would stumble over now.
+    pub validation: Validation,
+}
+
+/// Repairs a transcript for a version of its client (the newest known where none is given).
+///
+/// What has nothing to mend comes back as it is, and so does what was repaired. Whether a client would take the result
+/// is in its validation: not everything can be mended.
+pub fn repair(adapter: &dyn Adapter, bytes: &[u8], client_version: Option<&str>) -> Repaired {
+    let mut document = Document::of(bytes);
+    for _ in 0..ROUNDS_MAX {
+        let before = document.changes.len();
+        adapter.mend(&mut document, client_version);
+        if document.changes.len() == before {
+            break;
+        }
+    }
+    let bytes = document.bytes();
+    let mut validator = adapter.validator(client_version);
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        validator.line(line);
+    }
+    let mut changes = document.changes;
+    changes.sort_by_key(|change| (change.line.is_none(), change.line));
+    Repaired { bytes, changes, validation: validator.finish() }
+}
+
+/// A line of a document.
+#[derive(Debug, Clone)]
+struct Line {
+    /// Its number in the transcript as it was given, 1 being the first.
+    number: Option<u64>,
+    /// With its newline, if it has one.
+    bytes: Vec<u8>,
+}
+
+/// A transcript that is being repaired, line by line.
+#[derive(Debug, Clone)]
+pub struct Document {
+    lines: Vec<Line>,
+    changes: Vec<Change>,
+}
+
+impl Document {
+    /// Takes a transcript apart.
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        let lines = bytes.split_inclusive(|byte| *byte == b'\n').zip(1..);
+        let lines = lines.map(|(line, number)| Line { number: Some(number), bytes: line.to_vec() });
+        Self { lines: lines.collect(), changes: Vec::new() }
+    }
+
+    /// Returns the lines, each with its newline if it has one.
+    pub(crate) fn lines(&self) -> impl DoubleEndedIterator<Item = &[u8]> + ExactSizeIterator {
+        self.lines.iter().map(|line| line.bytes.as_slice())
+    }
+
+    /// Returns a line; empty where there is none.
+    pub(crate) fn line(&self, index: usize) -> &[u8] {
+        self.lines.get(index).map_or(&[], |line| line.bytes.as_slice())
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        self.lines().collect::<Vec<_>>().concat()
+    }
+
+    fn note(&mut self, line: Option<u64>, kind: &'static str, message: impl Into<String>) {
+        self.changes.push(Change { line, kind, message: message.into() });
+    }
+
+    /// Replaces parts of a line; the places must not overlap.
+    pub(crate) fn edit(
+        &mut self,
+        index: usize,
+        edits: Vec<(Range<usize>, String)>,
+        (kind, message): (&'static str, impl Into<String>),
+    ) {
+        let Some(line) = self.lines.get_mut(index).filter(|_| !edits.is_empty()) else { return };
+        let mut edited = Vec::with_capacity(line.bytes.len() + 64);
+        replace(&line.bytes, edits, &mut edited);
+        if edited == line.bytes {
+            return;
+        }
+        line.bytes = edited;
+        let number = line.number;
+        self.note(number, kind, message);
+    }
+
+    /// Puts members at the start of a line's object.
+    pub(crate) fn add_members(
+        &mut self,
+        index: usize,
+        members: &[(&str, String)],
+        what: (&'static str, impl Into<String>),
+    ) {
+        let line = self.line(index);
+        let Some(start) = memchr::memchr(b'{', line).map(|at| at + 1) else { return };
+        let rest = line.get(start..).unwrap_or_default();
+        let is_empty = rest.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'}');
+        let mut added = String::new();
+        for (index, (key, value)) in members.iter().enumerate() {
+            let is_last = index + 1 == members.len();
+            let comma = if is_last && is_empty { "" } else { "," };
+            added.extend([&crate::json::quote(key), ":", value, comma]);
+        }
+        if !added.is_empty() {
+            self.edit(index, vec![(start..start, added)], what);
+        }
+    }
+
+    /// Puts a new line, without its newline, before another one; at the end where there is none.
+    pub(crate) fn insert(&mut self, index: usize, line: &str, what: (&'static str, impl Into<String>)) {
+        let index = index.min(self.lines.len());
+        // Two records must never share a line.
+        if let Some(before) = index.checked_sub(1).and_then(|before| self.lines.get_mut(before))
+            && !before.bytes.ends_with(b"\n")
+        {
+            before.bytes.push(b'\n');
+        }
+        self.lines.insert(index, Line { number: None, bytes: format!("{line}\n").into_bytes() });
+        self.note(None, what.0, what.1);
+    }
+
+    /// Takes a line out.
+    pub(crate) fn remove(&mut self, index: usize, (kind, message): (&'static str, impl Into<String>)) {
+        if index < self.lines.len() {
+            let line = self.lines.remove(index);
+            self.note(line.number, kind, message);
+        }
+    }
+
+    /// Takes a line to before an earlier one.
+    pub(crate) fn move_line(
+        &mut self,
+        index: usize,
+        to: usize,
+        (kind, message): (&'static str, impl Into<String>),
+    ) {
+        if to >= index || index >= self.lines.len() {
+            return;
+        }
+        let mut line = self.lines.remove(index);
+        if !line.bytes.ends_with(b"\n") {
+            line.bytes.push(b'\n');
+        }
+        let number = line.number;
+        self.lines.insert(to, line);
+        self.note(number, kind, message);
+    }
+
+    /// Returns how many changes were made so far.
+    pub(crate) fn changes(&self) -> usize {
+        self.changes.len()
+    }
+
+    /// Cuts a last line that is no whole record: a client died while it wrote it.
+    pub(crate) fn cut_torn_tail(&mut self, is_record: impl FnOnce(&[u8]) -> bool) {
+        let Some(last) = self.lines.last() else { return };
+        let is_torn = !last.bytes.ends_with(b"\n") && !is_blank(&last.bytes) && !is_record(&last.bytes);
+        if is_torn {
+            let bytes = last.bytes.len();
+            let message = format!("the last line is cut in its middle: its {bytes} bytes are left out");
+            self.remove(self.lines.len() - 1, ("torn_tail", message));
+        }
+    }
+}
+
+/// Returns an id that looks like a client's own (version 4) and is the same for the same reasons everywhere.
+pub(crate) fn made_up_uuid(parts: &[&[u8]]) -> String {
+    let mut hasher = blake3::Hasher::new_derive_key("stemmata.repair.v1");
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+    let mut bytes = [0; 16];
+    hasher.finalize_xof().fill(&mut bytes);
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    crate::claude_code::uuid_text(bytes)
+}
+
+#[cfg(test)]
+mod tests;
