@@ -50,6 +50,8 @@ pub(crate) enum Turn {
     RewindTo,
     /// What was said before is gone, and no summary stands for it.
     Clear,
+    /// The client says again what was said: the messages that [`Line::restates`] names are the conversation.
+    Restated,
     /// Nothing to turns.
     Other,
 }
@@ -74,6 +76,8 @@ pub(crate) struct Line {
     pub(crate) unknown: Option<String>,
     /// The record that a rewind goes back to before.
     pub(crate) target: Option<EntryId>,
+    /// The messages that it says again.
+    pub(crate) restates: Vec<EntryId>,
 }
 
 impl Line {
@@ -93,6 +97,7 @@ impl Line {
             ids: Vec::new(),
             unknown: None,
             target: None,
+            restates: Vec::new(),
         }
     }
 
@@ -112,6 +117,7 @@ impl Line {
             ids: Vec::new(),
             unknown: None,
             target: None,
+            restates: Vec::new(),
         }
     }
 
@@ -120,7 +126,7 @@ impl Line {
         self.meta.visibility.agent && self.role != Role::System
     }
 
-    fn into_entry(self, id: EntryId, native: NativeSpan) -> Entry {
+    pub(crate) fn into_entry(self, id: EntryId, native: NativeSpan) -> Entry {
         Entry {
             id,
             parent: self.parent,

@@ -74,7 +74,11 @@ pub fn translate(entries: Vec<Entry>, from: &FormatId, to: &FormatId) -> Transla
         run: None,
     };
     // What follows is in the order in which a model sees it.
-    let entries = if translator.from == crate::pi::RUNTIME { crate::pi::as_loaded(entries) } else { entries };
+    let entries = match translator.from {
+        crate::pi::RUNTIME => crate::pi::as_loaded(entries),
+        crate::gemini::RUNTIME => crate::gemini::as_loaded(entries),
+        _ => entries,
+    };
     // A subagent's own transcript is a sidechain as a whole, and then a conversation.
     let is_side = entries.iter().filter(|entry| is_said(entry)).all(|entry| entry.meta.sidechain.is_some());
     for entry in entries {

@@ -78,6 +78,8 @@ fn commits_close_before_a_prompt_and_around_a_compaction() {
         ("HEUSFSGRSASUA", "HEUSFSGRSAS|UA"),
         ("HEUACUA", "HEUA|C!|UA"),
         ("HEUAOUA", "HEUA|OUA"),
+        // A session that is resumed: the client clears it and says all again.
+        ("HEUAHESNSUA", "HEUA|HESNSUA"),
         ("HEIS", "HEIS"),
     ] {
         let bytes = session(letters);
@@ -111,11 +113,42 @@ fn a_context_is_what_the_loader_would_send() {
         ("HEUAUFGRABUA", PlanStop::Compaction, "HEUAUA"),
         ("HEUAX", PlanStop::Compaction, "H"),
         ("HEUAX", PlanStop::Root, "HEUA"),
+        // What is said again stands there already, and better; else what says it again is what there is.
+        ("HEUFGRAHESNUA", PlanStop::Compaction, "HEUGRAHSUA"),
+        ("HEUAHESNHESNUA", PlanStop::Compaction, "HEUAHSHSUA"),
+        ("HEUAHESNUFGRAHESNUA", PlanStop::Compaction, "HEUAHSUGRAHSUA"),
+        ("HEUFGRAHESNUA", PlanStop::Root, "HEUGRAHSUA"),
+        ("HEUACHESNUA", PlanStop::Compaction, "HHNUA"),
         // It may be inside the checkpoint: the mark stays, for the loader.
         ("HEUACX", PlanStop::Compaction, "HCX"),
     ] {
         assert_eq!(context(letters, stop), wanted, "{letters} {stop:?}");
     }
+}
+
+#[test]
+fn what_is_said_again_reads_as_what_was_said() {
+    let first = Gemini.decode(&session("HEUFGRA")).entries;
+    let bytes = session("HEUFGRAHESN");
+    let again = bytes.split_inclusive(|byte| *byte == b'\n').next_back().expect("lines");
+    let again = super::as_loaded(Gemini.decode(&[session("H"), again.to_vec()].concat()).entries);
+    let said = |entries: &[stemmata_model::Entry]| -> Vec<(Role, Vec<Part>)> {
+        let is_said = |entry: &&stemmata_model::Entry| {
+            entry.meta.visibility.agent && entry.kind != stemmata_model::EntryKind::Instruction
+        };
+        let without_thoughts = |entry: &stemmata_model::Entry| {
+            let parts = entry.parts.iter().filter(|part| !matches!(part, Part::Thinking { .. }));
+            let parts = parts.filter(|part| !matches!(part, Part::Text(text) if text.is_empty()));
+            (entry.role, parts.cloned().collect())
+        };
+        entries.iter().filter(is_said).map(without_thoughts).collect()
+    };
+    let mut first = said(&first);
+    // The answer so far, which the client wrote again with its call.
+    first.remove(1);
+    assert_eq!(said(&again), first);
+    let ids: Vec<&str> = again.iter().map(|entry| entry.id.as_str()).collect();
+    assert_eq!(ids[2..], ["m2", "m3", "m5", "m6"], "each result has its own name");
 }
 
 #[test]

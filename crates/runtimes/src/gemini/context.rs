@@ -1,8 +1,11 @@
 //! Which lines of a chain are its context, as the loader follows them: a message that was written again is its last
 //! version, in the place of the first; a checkpoint clears what stands before it; a rewind takes back a message and
 //! all that follow.
+//!
+//! A client that resumes a session clears it and says again all that was said, with less than the lines had that said it
+//! first: no reasoning, each result twice. Where these lines are there, they are what the context holds.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use stemmata_model::{Note, NoteCode};
 
@@ -40,6 +43,9 @@ struct Active {
     at: HashMap<Key, usize>,
     /// Whether what a checkpoint stands for is wanted, and not the checkpoint.
     keeps_all: bool,
+    /// What a checkpoint cleared in which nothing was said, and how many of them are messages: the client may be about
+    /// to say it again.
+    cleared: (Vec<Row>, u64),
 }
 
 impl Active {
@@ -49,10 +55,12 @@ impl Active {
                 if self.keeps_all {
                     plan.skipped_compactions += 1;
                 } else {
-                    self.cut(0, plan);
+                    self.cleared = self.cut(0, plan);
                     self.rows.push(row);
                 }
             }
+            Turn::Restated if self.keeps_all => {}
+            Turn::Restated => self.restate(row, plan),
             Turn::RewindTo => self.rewind(row, plan),
             _ => self.push(row),
         }
@@ -75,7 +83,7 @@ impl Active {
         let place = row.target.and_then(|target| self.at.get(&target).copied());
         let has_checkpoint = self.rows.iter().any(|row| matches!(row.turn, Turn::Compaction));
         match place {
-            Some(place) => self.cut(place, plan),
+            Some(place) => drop(self.cut(place, plan)),
             None if has_checkpoint => {
                 // It may be inside the checkpoint, which is one line: the mark stays, for the loader.
                 let message = "the conversation went back to a message that is not here by itself";
@@ -88,16 +96,44 @@ impl Active {
                 plan.notes.push(Note::new(NoteCode::Degraded, message));
             }
             // As the loader does.
-            None => self.cut(0, plan),
+            None => drop(self.cut(0, plan)),
         }
     }
 
-    /// Leaves out the lines from a place on, but for the session's own.
-    fn cut(&mut self, place: usize, plan: &mut ContextPlan) {
+    /// Takes the lines that are said again for the conversation, or what says them where one of them is not there.
+    fn restate(&mut self, row: Row, plan: &mut ContextPlan) {
+        let (cleared, messages) = std::mem::take(&mut self.cleared);
+        let wanted: HashSet<Key> = row.restates.iter().copied().collect();
+        let there = cleared.iter().chain(&self.rows).filter_map(|row| row.key).collect::<HashSet<_>>();
+        if wanted.is_empty() || !wanted.is_subset(&there) {
+            self.cut(0, plan);
+            self.rows.push(row);
+            return;
+        }
+        plan.abandoned_entries -= messages;
+        // The lines since then are headers, and the checkpoint that would clear what is there again.
+        let headers = cleared.iter().filter(|row| row.turn == Turn::Header).count();
+        let since = std::mem::take(&mut self.rows).into_iter().skip(headers);
+        let mut back = cleared;
+        back.extend(since.filter(|row| !matches!(row.turn, Turn::Clear | Turn::Compaction)));
+        self.at.clear();
+        for row in back {
+            let is_gone = row.is_message && row.key.is_some_and(|key| !wanted.contains(&key));
+            if is_gone {
+                plan.abandoned_entries += 1;
+            } else {
+                self.push(row);
+            }
+        }
+    }
+
+    /// Leaves out the lines from a place on, but for the session's own; returns all of them, and how many are messages.
+    fn cut(&mut self, place: usize, plan: &mut ContextPlan) -> (Vec<Row>, u64) {
         let gone = self.rows.split_off(place.min(self.rows.len()));
-        plan.abandoned_entries +=
-            u64::try_from(gone.iter().filter(|row| row.is_message).count()).unwrap_or(0);
-        self.rows.extend(gone.into_iter().filter(|row| row.turn == Turn::Header));
+        let messages = u64::try_from(gone.iter().filter(|row| row.is_message).count()).unwrap_or(0);
+        plan.abandoned_entries += messages;
+        self.rows.extend(gone.iter().filter(|row| row.turn == Turn::Header).cloned());
         self.at.retain(|_, at| *at < place);
+        (gone, messages)
     }
 }

@@ -14,9 +14,12 @@ mod place;
 mod read;
 mod record;
 mod repair;
+mod restated;
 #[cfg(test)]
 pub(crate) mod samples_tests;
 mod validate;
+
+pub(crate) use restated::as_loaded;
 
 use stemmata_model::{Entry, FormatId, Granularity, Timestamp};
 

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use stemmata_model::{Body, ImageSource, Part};
 
 use super::RUNTIME;
+use super::read::call;
 use super::record::{Content, Data, Response};
 use crate::json::{Field, Object, is_true, one_line, text};
 use crate::lines::opaque;
@@ -35,6 +36,9 @@ fn part(field: Field<'_>) -> Part {
     let Ok(content) = Content::read(field) else { return other() };
     if let Some(response) = content.function_response {
         return Response::read(response).map_or_else(|_| other(), |response| result(&response));
+    }
+    if let Some(asked) = content.function_call {
+        return call(asked);
     }
     if let Some(data) = content.inline_data.or(content.file_data).and_then(|data| Data::read(data).ok()) {
         return data_part(&data).unwrap_or_else(other);

@@ -106,6 +106,10 @@ impl LinePlacer {
         if record.checkpoint().is_some() {
             self.open.clear();
         }
+        // The client writes its session's name again when it resumes, and goes by the last one.
+        if let Some(session) = record.set.and_then(|set| set.session_id) {
+            edits.push((session.span(), quote(self.request.session.as_str())));
+        }
         replace(line, edits, out);
         if !line.ends_with(b"\n") {
             out.push(b'\n');

@@ -7,6 +7,7 @@
 //! read from the latter, where it stands in the order in which the model sees it.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use stemmata_model::{EntryKind, Part, Role, Timestamp, Usage, Visibility};
 
@@ -26,6 +27,15 @@ const CWD_MARKS: [&str; 2] = ["**Workspace Directories:**\n  - ", "working in th
 
 /// Where the messages of a checkpoint are carried.
 pub(super) const OPAQUE_CHECKPOINT: &str = crate::codex::OPAQUE_REPLACEMENT;
+
+/// Where the messages are carried that a client says again.
+pub(super) const OPAQUE_RESTATED: &str = "restated";
+
+/// How the text begins that the client has the model write when it compacts.
+const SUMMARY_START: &str = "<state_snapshot>";
+
+/// What the client has the model say to a summary.
+const SUMMARY_ANSWER: &str = "Got it. Thanks for the additional context!";
 
 /// Reads one line (see `Dialect::read`).
 pub(super) fn read(line: &[u8]) -> Result<Line, RecordError> {
@@ -138,13 +148,12 @@ fn answer(fields: &Fields<'_>, time: Option<Timestamp>) -> Line {
     let mut parts: Vec<Part> = elements(fields.thoughts).into_iter().map(thought).collect();
     let (body, said) = content(fields.content);
     parts.extend(said);
-    let calls: Vec<Part> = elements(fields.tool_calls).into_iter().map(call).collect();
-    let ids = calls.iter().filter_map(|part| match part {
+    parts.extend(elements(fields.tool_calls).into_iter().map(call));
+    let ids = parts.iter().filter_map(|part| match part {
         Part::ToolCall { call_id, .. } => Some((IdKind::Call, call_id.clone())),
         _ => None,
     });
     let ids = ids.collect();
-    parts.extend(calls);
     let mut line = Line::said(Role::Assistant, EntryKind::Message, parts, time);
     line.body = body;
     line.ids = ids;
@@ -178,7 +187,8 @@ fn thought(field: Field<'_>) -> Part {
     Part::Thinking { text, signature: None, encrypted: None }
 }
 
-fn call(field: Field<'_>) -> Part {
+/// Reads a call of a tool.
+pub(super) fn call(field: Field<'_>) -> Part {
     let Ok(call) = Call::read(field) else { return opaque(RUNTIME, "call", field.raw()) };
     Part::ToolCall {
         call_id: owned(call.id).unwrap_or_default(),
@@ -187,22 +197,60 @@ fn call(field: Field<'_>) -> Part {
     }
 }
 
-/// Reads a checkpoint: what the client told the model, or a compaction if anybody said something in it.
-fn checkpoint(messages: Field<'_>, time: Option<Timestamp>, metadata: Line) -> Line {
+/// Reads the messages of a checkpoint. Of a result that stands in it twice, as when the client says a conversation again,
+/// the last is read: it has its own id.
+pub(super) fn messages(list: Field<'_>) -> Vec<Line> {
+    let read = |message| {
+        let fields = Fields::read(message).ok()?;
+        let time = text(fields.timestamp).and_then(|text| Timestamp::parse(&text).ok());
+        let mut line = match message_kind(&fields) {
+            Kind::User => user(&fields, time),
+            Kind::Gemini => answer(&fields, time),
+            _ => return None,
+        };
+        line.id = entry_id(text(fields.id));
+        Some(line)
+    };
+    let mut lines: Vec<Line> = list.elements().unwrap_or_default().into_iter().filter_map(read).collect();
+    let mut answers = HashSet::new();
+    for line in lines.iter_mut().rev().filter(|line| line.role == Role::Tool) {
+        line.parts.retain(|part| answered(part).is_none_or(|call| answers.insert(call)));
+    }
+    lines.retain(|line| line.role != Role::Tool || !line.parts.is_empty());
+    lines
+}
+
+/// Returns whether messages are what is left of a conversation after a compaction: one message alone, or as the client
+/// writes it. Else the client says again what was said, as it does whenever it resumes a session.
+fn is_compaction(said: &[(Role, String)]) -> bool {
+    match said {
+        [_] => true,
+        [(Role::User, summary), (Role::Assistant, answer), ..] => {
+            summary.trim_start().starts_with(SUMMARY_START) || answer.trim() == SUMMARY_ANSWER
+        }
+        _ => false,
+    }
+}
+
+/// Reads a checkpoint: what the client told the model, what was said so far, or a compaction.
+fn checkpoint(list: Field<'_>, time: Option<Timestamp>, metadata: Line) -> Line {
     let mut told: Vec<Part> = Vec::new();
     let mut said: Vec<(Role, String)> = Vec::new();
-    for message in messages.elements().unwrap_or_default() {
-        let Ok(fields) = Fields::read(message) else { continue };
-        let line = match message_kind(&fields) {
-            Kind::User => user(&fields, None),
-            Kind::Gemini => answer(&fields, None),
-            _ => continue,
-        };
+    let mut restates = Vec::new();
+    for line in messages(list) {
         if line.kind == EntryKind::Instruction {
             told.extend(line.parts);
         } else {
             said.push((line.role, digest(&line.parts)));
+            restates.extend(line.id);
         }
+    }
+    if !said.is_empty() && !is_compaction(&said) {
+        let mut line = metadata;
+        line.parts = vec![opaque(RUNTIME, OPAQUE_RESTATED, list.raw())];
+        line.turn = Turn::Restated;
+        line.restates = restates;
+        return line;
     }
     if !said.is_empty() {
         let summary = match said.as_slice() {
@@ -215,7 +263,7 @@ fn checkpoint(messages: Field<'_>, time: Option<Timestamp>, metadata: Line) -> L
         };
         let parts = vec![
             Part::Summary { text: summary, covers: Vec::new() },
-            opaque(RUNTIME, OPAQUE_CHECKPOINT, messages.raw()),
+            opaque(RUNTIME, OPAQUE_CHECKPOINT, list.raw()),
         ];
         let mut line = Line::said(Role::User, EntryKind::CompactionSummary, parts, time);
         line.turn = Turn::Compaction;

@@ -43,6 +43,7 @@ borrowed_object! {
         inline_data = "inlineData",
         file_data = "fileData",
         function_response = "functionResponse",
+        function_call = "functionCall",
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! `H` header, `E` the client's own text as a checkpoint, `U` prompt, `A` answer, `F` an answer so far, `G` the same
 //! answer with its call, `R` the call's result, `S` metadata, `T` a title, `I` a notice, `B` the last prompt taken back, `X` a
-//! rewind to nowhere, `C` a checkpoint in which something was said, `O` one in which nothing was, `?` garbage.
+//! rewind to nowhere, `C` a compaction, `O` a checkpoint in which nothing was said, `N` what was said so far said again,
+//! `?` garbage.
 
 use serde_json::{Value, json};
 
@@ -20,9 +21,39 @@ const CONTEXT: &str =
 /// What the last letters left for the next one.
 #[derive(Default)]
 struct Story {
+    /// What was said, as the client says it again.
+    said: Vec<Value>,
     answer: Option<usize>,
     call: usize,
     prompt: usize,
+}
+
+impl Story {
+    /// Remembers a message as the client says it again: calls among the content, no thoughts, each result twice, the
+    /// first time under a name that the answer gives.
+    fn say(&mut self, value: &Value) {
+        let mut own = json!({ "id": value["id"], "type": value["type"], "timestamp": value["timestamp"] });
+        let is_said = value["type"] == "user" || value["type"] == "gemini";
+        if !is_said {
+            return;
+        }
+        own["content"] = match (value["content"].as_str(), value["toolCalls"].as_array()) {
+            (Some(text), calls) => {
+                let calls = calls.into_iter().flatten().map(|call| {
+                    json!({ "functionCall": { "id": call["id"], "name": call["name"], "args": call["args"] } })
+                });
+                json!(std::iter::once(json!({ "text": text })).chain(calls).collect::<Vec<_>>())
+            }
+            _ => value["content"].clone(),
+        };
+        if let Some(last) = self.said.last().filter(|_| value["content"][0]["functionResponse"].is_object()) {
+            let mut twice = own.clone();
+            twice["id"] = json!(format!("{}_response", last["id"].as_str().unwrap_or_default()));
+            self.said.push(twice);
+        }
+        self.said.retain(|said| said["id"] != own["id"] || said["type"] != own["type"]);
+        self.said.push(own);
+    }
 }
 
 fn value(letter: char, index: usize, story: &mut Story) -> Option<Value> {
@@ -72,7 +103,11 @@ fn value(letter: char, index: usize, story: &mut Story) -> Option<Value> {
         'X' => json!({ "$rewindTo": "nowhere" }),
         'C' => {
             json!({ "$set": { "messages": [context, message(index + 500, "user", json!([{ "text": "so far" }])),
-            message(index + 600, "gemini", json!("Got it."))], "lastUpdated": at } })
+            message(index + 600, "gemini", json!("Got it. Thanks for the additional context!"))], "lastUpdated": at } })
+        }
+        'N' => {
+            let all: Vec<Value> = std::iter::once(context).chain(story.said.iter().cloned()).collect();
+            json!({ "$set": { "messages": all, "lastUpdated": at } })
         }
         'O' => json!({ "$set": { "messages": [], "lastUpdated": at } }),
         _ => return None,
@@ -85,7 +120,10 @@ pub(crate) fn session(letters: &str) -> Vec<u8> {
     let mut out = Vec::new();
     for (index, letter) in letters.chars().enumerate() {
         match value(letter, index, &mut story) {
-            Some(value) => out.extend_from_slice(value.to_string().as_bytes()),
+            Some(value) => {
+                story.say(&value);
+                out.extend_from_slice(value.to_string().as_bytes());
+            }
             None => out.extend_from_slice(b"{\"id\":\"2026"),
         }
         out.push(b'\n');
@@ -93,13 +131,13 @@ pub(crate) fn session(letters: &str) -> Vec<u8> {
     out
 }
 
-const STORY: &str = "HEUSFSGRSASITUFGRABUACUAOUSX?UA";
+const STORY: &str = "HEUSFSGRSASITUFGRABUACUAOUSX?UAHOSNUA";
 
 #[test]
 fn made_up_sessions_pass_the_suite() {
     let sample = session(STORY);
     let report = conformance::check(&Gemini, &sample).unwrap_or_else(|violation| panic!("{violation}"));
-    assert_eq!((report.entries, report.commits), (STORY.len(), 7), "{report:?}");
+    assert_eq!((report.entries, report.commits), (STORY.len(), 8), "{report:?}");
     conformance::check_damaged(&Gemini, &sample).unwrap_or_else(|violation| panic!("{violation}"));
 }
 

@@ -15,7 +15,7 @@ use crate::json::is_blank;
 const WALK_SEGMENTS_MAX: usize = 65_536;
 
 /// A line of a context.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Row {
     pub(crate) place: Place,
     pub(crate) turn: Turn,
@@ -26,6 +26,8 @@ pub(crate) struct Row {
     pub(crate) key: Option<Key>,
     /// What stands for the id of the record that it goes back to before.
     pub(crate) target: Option<Key>,
+    /// What stands for the ids of the messages that it says again.
+    pub(crate) restates: Vec<Key>,
 }
 
 /// A hash of an id: ids are foreign and so of any length.
@@ -36,12 +38,13 @@ fn rows(dialect: &Dialect, segment: usize, bytes: &[u8], restated: u64) -> Vec<R
     let rows = places(segment, bytes).map(|(place, line)| {
         let read = (dialect.read)(line).ok();
         entries += u64::from(!is_blank(line));
-        let key =
-            |id: &Option<EntryId>| id.as_ref().map(|id| *blake3::hash(id.as_str().as_bytes()).as_bytes());
+        let hash = |id: &EntryId| *blake3::hash(id.as_str().as_bytes()).as_bytes();
+        let key = |id: &Option<EntryId>| id.as_ref().map(hash);
         Row {
             place,
             key: read.as_ref().and_then(|line| key(&line.id)),
             target: read.as_ref().and_then(|line| key(&line.target)),
+            restates: read.iter().flat_map(|line| &line.restates).map(hash).collect(),
             turn: read.as_ref().map_or(Turn::Other, |line| line.turn),
             is_restated: entries <= restated,
             is_message: read.is_some_and(|line| line.is_message()),

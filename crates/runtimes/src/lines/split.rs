@@ -109,6 +109,7 @@ impl LineSplitter {
             | Turn::Start
             | Turn::Clear
             | Turn::Header
+            | Turn::Restated
             | Turn::Rewind(_)
             | Turn::RewindTo
             | Turn::Other => false,
@@ -143,7 +144,13 @@ impl LineSplitter {
                 let is_second = cut.before.is_some();
                 cut.after = Some(self.close(CommitType::Compaction, is_second));
             }
-            Turn::Header | Turn::Start | Turn::Clear | Turn::Rewind(_) | Turn::RewindTo | Turn::Other => {}
+            Turn::Header
+            | Turn::Start
+            | Turn::Clear
+            | Turn::Restated
+            | Turn::Rewind(_)
+            | Turn::RewindTo
+            | Turn::Other => {}
         }
         cut
     }
