@@ -1,29 +1,123 @@
-//! `cargo xtask clients <name>`: the optional tests against a real client.
+//! `cargo xtask clients <name…>`: the optional tests against real clients.
 //! Not in the default test run: a client is hundreds of megabytes and is installed on request.
 
-mod claude;
+mod bench;
+mod client;
+mod compacted;
 mod jail;
 mod model;
+mod moves;
 mod talk;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use serde_json::Value;
+
+use crate::process::{cargo, execute, say};
+use bench::Bench;
+use client::Client;
 
 const USAGE: &str = "\
-usage: cargo xtask clients claude [--keep] [--client-dir DIR]
+usage: cargo xtask clients NAME… [--keep] [--client-dir DIR]
 
-  Installs Claude Code into target/clients (or takes it from DIR), builds `stemma`, and has the real client go on
-  from what `stemma` places: the whole session, an earlier turn, before and after a compaction, and once more from
-  what was captured. It runs in a network of its own that has only loopback, against a scripted model, with a made-up
-  key and a home of its own. Needs Linux with `unshare` and `ip`; node and npm to install the client.
+  NAME is claude, codex, pi, gemini, opencode or all. Installs the clients into target/clients (or takes them from
+  DIR), builds `stemma`, and has each real client make a session, resume a copy of it, a fork of it, and a session
+  translated from each other client that is installed; then looks whether what was said reached the model and whether
+  what was appended was captured. They run in a network of their own that has only loopback, against a scripted
+  model, with made-up keys and a home of their own. Needs Linux with `unshare` and `ip`; node and npm to install.
 
   --keep            leave the folder with sessions, requests and the store behind, and print where it is
-  --client-dir DIR  a folder with an installed client (node_modules)";
+  --client-dir DIR  a folder with installed clients, one folder each (DIR/claude/node_modules …)";
 
-/// Runs the tests of one client.
+/// Tells the program that it is already in a network of its own.
+const INSIDE: &str = "--inside";
+
+/// Runs the tests of some clients in a network of their own.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
-    match arguments.split_first() {
-        Some((name, rest)) if name == "claude" => claude::run(root, rest, USAGE),
-        Some((name, _)) => anyhow::bail!("unknown client `{name}`\n\n{USAGE}"),
-        None => anyhow::bail!("no client named\n\n{USAGE}"),
+    if let Some([folder, clients, stemma, names @ ..]) = arguments.strip_prefix(&[INSIDE.to_owned()]) {
+        return inside(Path::new(folder), Path::new(clients), stemma.into(), names);
     }
+    let options = Options::parse(arguments)?;
+    let target = target(root)?;
+    let clients = options.client_dir.unwrap_or_else(|| target.join("clients"));
+    for client in &options.clients {
+        client.install(&clients)?;
+    }
+    execute(&mut cargo(root, &["build", "--package", "stemmata", "--bin", "stemma"]))?;
+    let stemma = target.join("debug").join("stemma");
+    let folder = tempfile::Builder::new().prefix("stemma-clients-").tempdir().context("creating a folder")?;
+    let program = std::env::current_exe().context("asking for this program's path")?;
+    let paths = [folder.path(), &clients, &stemma].map(|path| path.to_string_lossy().into_owned());
+    let mut all = vec!["clients", INSIDE];
+    all.extend(paths.iter().map(String::as_str));
+    all.extend(options.clients.iter().map(|client| client.name()));
+    let outcome = execute(&mut jail::command(&program, &all)?);
+    if options.keep {
+        say(&format!("kept: {}", folder.keep().display()));
+    }
+    outcome
+}
+
+#[derive(Debug, Default)]
+struct Options {
+    clients: Vec<Client>,
+    keep: bool,
+    client_dir: Option<PathBuf>,
+}
+
+impl Options {
+    fn parse(arguments: &[String]) -> anyhow::Result<Self> {
+        let mut options = Self::default();
+        let mut arguments = arguments.iter();
+        while let Some(argument) = arguments.next() {
+            match argument.as_str() {
+                "--keep" => options.keep = true,
+                "--client-dir" => {
+                    let folder = arguments.next();
+                    let folder =
+                        folder.with_context(|| format!("`--client-dir` without a folder\n\n{USAGE}"))?;
+                    let folder =
+                        std::fs::canonicalize(folder).with_context(|| format!("looking at `{folder}`"))?;
+                    options.client_dir = Some(folder);
+                }
+                "all" => options.clients.extend(Client::ALL),
+                name => options.clients.push(named(name)?),
+            }
+        }
+        anyhow::ensure!(!options.clients.is_empty(), "no client named\n\n{USAGE}");
+        Ok(options)
+    }
+}
+
+fn named(name: &str) -> anyhow::Result<Client> {
+    let found = Client::ALL.into_iter().find(|client| client.name() == name);
+    found.with_context(|| format!("unknown client or option `{name}`\n\n{USAGE}"))
+}
+
+/// Returns the folder that cargo builds into.
+fn target(root: &Path) -> anyhow::Result<PathBuf> {
+    let output = cargo(root, &["metadata", "--no-deps", "--format-version", "1"]).output();
+    let metadata: Value = serde_json::from_slice(&output.context("starting `cargo metadata`")?.stdout)?;
+    let target = metadata["target_directory"].as_str();
+    Ok(PathBuf::from(target.context("`cargo metadata` names no target folder")?))
+}
+
+/// Plays the stories; the network is this process's own.
+fn inside(folder: &Path, clients: &Path, stemma: PathBuf, names: &[String]) -> anyhow::Result<()> {
+    let asked = names.iter().map(|name| named(name)).collect::<anyhow::Result<Vec<_>>>()?;
+    let found = Client::ALL.into_iter().filter_map(|client| Some((client, client.find(clients)?)));
+    let found: Vec<(Client, PathBuf)> = found.collect();
+    for client in Client::ALL {
+        if !found.iter().any(|(one, _)| *one == client) {
+            say(&format!("note: {} is not installed; nothing is translated from it", client.name()));
+        }
+    }
+    let bench = Bench::new(folder, stemma, found)?;
+    moves::play(&bench, &asked)?;
+    if asked.contains(&Client::Claude) {
+        compacted::play(&bench)?;
+    }
+    say("all scenes passed");
+    Ok(())
 }

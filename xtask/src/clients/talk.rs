@@ -38,18 +38,20 @@ pub(crate) fn items(messages: &Value) -> Vec<Item> {
         .collect()
 }
 
+/// Returns a text as something said; none for white space and for reminders that the client adds.
+pub(crate) fn said(role: &str, text: &str) -> Option<Item> {
+    let text = text.trim();
+    let is_said = !text.is_empty() && !text.starts_with("<system-reminder>");
+    is_said.then(|| Item::Text { role: role.to_owned(), text: text.to_owned() })
+}
+
 /// Returns what the content of a message says.
 pub(crate) fn message_items(role: &str, content: &Value) -> Vec<Item> {
-    let said = |text: &str| {
-        let text = text.trim();
-        let is_said = !text.is_empty() && !text.starts_with("<system-reminder>");
-        is_said.then(|| Item::Text { role: role.to_owned(), text: text.to_owned() })
-    };
     let Some(blocks) = content.as_array() else {
-        return content.as_str().and_then(said).into_iter().collect();
+        return content.as_str().and_then(|text| said(role, text)).into_iter().collect();
     };
     let item = |block: &Value| match block["type"].as_str()? {
-        "text" => said(block["text"].as_str()?),
+        "text" => said(role, block["text"].as_str()?),
         "tool_use" => Some(Item::Call {
             id: string(&block["id"]),
             what: format!("{} {}", block["name"], block["input"]),
@@ -76,11 +78,13 @@ pub(crate) fn mentions(conversation: &[Item], wanted: &str) -> bool {
     })
 }
 
-fn string(value: &Value) -> String {
+/// Returns a string's text; none of another value.
+pub(crate) fn string(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-fn flat(content: &Value) -> String {
+/// Returns the texts of a result, one below the other.
+pub(crate) fn flat(content: &Value) -> String {
     match content.as_array() {
         Some(blocks) => blocks.iter().map(|block| string(&block["text"])).collect::<Vec<_>>().join("\n"),
         None => string(content),
