@@ -208,7 +208,7 @@ impl App {
         let engine = self.engine()?;
         // A path is the user's, relative to where the command was called; a tag may look like one.
         let path = Path::new(reference);
-        let is_path = path.components().count() > 1 || path.extension().is_some_and(|own| own == "jsonl");
+        let is_path = path.components().count() > 1 || stemmata_engine::is_transcript_name(path);
         if is_path
             && let Some(session) = engine.find_session(&self.environment.absolute(path).to_string_lossy())?
             && let Some(tip) = session.tip

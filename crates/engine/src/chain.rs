@@ -1,4 +1,5 @@
 //! Chains: walking from a commit towards the root, and reading what its commits hold.
 
+pub(crate) mod bases;
 pub(crate) mod segments;
 pub(crate) mod walk;

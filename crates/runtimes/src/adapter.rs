@@ -57,6 +57,8 @@ pub struct Cut {
 pub struct SessionFacts {
     /// The runtime's session id, as the first line that has one says.
     pub session: Option<SessionId>,
+    /// For a subagent whose session is its own: the session that started it.
+    pub parent: Option<SessionId>,
     /// For a subagent: its own id within the session.
     pub agent: Option<String>,
     /// The kind of agent, hashed into commits: from the first record that tells.

@@ -1,8 +1,10 @@
 //! Brings the sessions of one working directory up to date: what a person means by «this session» may not have
 //! been read yet.
 //!
-//! Only where clients keep the sessions of that directory; everything else is `import`'s.
+//! Only where clients keep the sessions of that directory, and those of it that are known; everything else is
+//! `import`'s.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -10,15 +12,25 @@ use stemmata_model::Trigger;
 use stemmata_runtimes::adapter::PlaceRequest;
 use stemmata_runtimes::registry;
 use stemmata_runtimes::translate::runtime_of;
+use stemmata_store::{Page, SessionFilter};
 
 use crate::capture::homes::RuntimeHome;
 use crate::capture::import::ImportFailure;
+use crate::capture::policy::first_cwd;
+use crate::capture::source::{is_packed, is_transcript_name, look};
 use crate::capture::transcript::CaptureOptions;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 
 /// Transcripts that are looked at, the latest written first: a person works in a handful of sessions at once.
 const FILES_MAX: usize = 16;
+
+/// Folders of single days that are looked at, the latest first: a session lies in the folder of the day it began on, and
+/// grows there.
+const DAYS_MAX: usize = 60;
+
+/// Files whose first records are read for the directory that they name, where a folder holds sessions of all.
+const HEADS_MAX: usize = 256;
 
 impl Engine {
     /// Captures what the latest sessions of a working directory have produced since they were read, and those that
@@ -27,18 +39,41 @@ impl Engine {
     /// # Errors
     /// `Io` where a folder that exists cannot be listed.
     pub fn catch_up(&self, homes: &[RuntimeHome], cwd: &Path) -> Result<Vec<ImportFailure>> {
-        let mut failures = Vec::new();
+        let mut paths = self.known_in(homes, cwd)?;
         for home in homes {
-            for folder in self.folders_of(home, cwd) {
-                for path in latest(&folder)? {
-                    match self.capture(&path, &CaptureOptions::live(Trigger::Explicit)) {
-                        Ok(_) | Err(EngineError::NotATranscript { .. } | EngineError::HeldBack { .. }) => {}
-                        Err(error) => failures.push(ImportFailure { path, error }),
-                    }
-                }
+            let days = by_day(&home.transcripts);
+            // Sessions of all directories lie in a day's folder.
+            let of_days = latest(&days)?.into_iter().filter(|path| !is_packed(path)).take(HEADS_MAX);
+            paths.extend(of_days.filter(|path| works_in(path, cwd)).take(FILES_MAX));
+            let folders = self.folders_of(home, cwd).into_iter().filter(|_| days.is_empty());
+            for folder in folders {
+                paths.extend(latest(&[folder])?.into_iter().take(FILES_MAX));
+            }
+        }
+        let mut failures = Vec::new();
+        for path in paths {
+            match self.capture(&path, &CaptureOptions::live(Trigger::Explicit)) {
+                Ok(_) | Err(EngineError::NotATranscript { .. } | EngineError::HeldBack { .. }) => {}
+                Err(error) => failures.push(ImportFailure { path, error }),
             }
         }
         Ok(failures)
+    }
+
+    /// Returns the transcripts of the directory's latest known sessions, wherever in a home they lie.
+    fn known_in(&self, homes: &[RuntimeHome], cwd: &Path) -> Result<BTreeSet<PathBuf>> {
+        let filter =
+            SessionFilter { project: Some(cwd.to_string_lossy().into_owned()), ..SessionFilter::default() };
+        let known = self.store.sessions(&filter, Page { skip: 0, rows_max: FILES_MAX })?;
+        let own = known.into_iter().filter(|session| session.key.machine == self.identity.machine);
+        let is_in_a_home = |path: &PathBuf| {
+            homes.iter().any(|home| {
+                let real = home.transcripts.canonicalize();
+                path.starts_with(&home.transcripts) || real.is_ok_and(|real| path.starts_with(real))
+            })
+        };
+        let paths = own.map(|session| PathBuf::from(session.key.path)).filter(is_in_a_home);
+        Ok(paths.filter_map(|path| look(&path)).map(|(path, _)| path).collect())
     }
 
     /// Returns where the clients of a home put sessions that work in a directory.
@@ -66,18 +101,53 @@ impl Engine {
     }
 }
 
-/// Returns the transcripts of a folder that were written last.
-fn latest(folder: &Path) -> Result<Vec<PathBuf>> {
-    let entries = std::fs::read_dir(folder).map_err(EngineError::io("list", folder))?;
-    let mut found: Vec<(SystemTime, PathBuf)> = entries
-        .filter_map(|entry| {
-            let path = entry.ok()?.path();
-            let metadata = std::fs::metadata(&path).ok()?;
-            let is_transcript =
-                metadata.is_file() && path.extension().is_some_and(|extension| extension == "jsonl");
-            is_transcript.then(|| (metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH), path))
-        })
+/// Returns the latest folders of single days (`<year>/<month>/<day>`) below a folder, none where it has no such.
+fn by_day(transcripts: &Path) -> Vec<PathBuf> {
+    let mut days = Vec::new();
+    for year in numbered(transcripts, 4) {
+        for month in numbered(&year, 2) {
+            days.extend(numbered(&month, 2));
+            if days.len() >= DAYS_MAX {
+                days.truncate(DAYS_MAX);
+                return days;
+            }
+        }
+    }
+    days
+}
+
+/// Returns the folders whose name is so many digits, the greatest first.
+fn numbered(folder: &Path, digits: usize) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let is_number =
+        |name: &str| name.len() == digits && name.bytes().all(|character| character.is_ascii_digit());
+    let mut found: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(is_number))
+        .filter(|path| path.is_dir())
         .collect();
     found.sort();
-    Ok(found.into_iter().rev().take(FILES_MAX).map(|(_, path)| path).collect())
+    found.reverse();
+    found
+}
+
+/// Returns the transcripts of some folders, those that were written last first.
+fn latest(folders: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut found: Vec<(SystemTime, PathBuf)> = Vec::new();
+    for folder in folders {
+        let entries = std::fs::read_dir(folder).map_err(EngineError::io("list", folder))?;
+        found.extend(entries.filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let metadata = std::fs::metadata(&path).ok()?;
+            let is_transcript = metadata.is_file() && is_transcript_name(&path);
+            is_transcript.then(|| (metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH), path))
+        }));
+    }
+    found.sort();
+    Ok(found.into_iter().rev().map(|(_, path)| path).collect())
+}
+
+/// Returns whether the first records of a transcript name a directory or one below it.
+fn works_in(path: &Path, cwd: &Path) -> bool {
+    first_cwd(path).iter().any(|known| known.starts_with(cwd))
 }

@@ -1,12 +1,12 @@
 //! How far a transcript has been read: the engine's cursor, and whether it still fits the file.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use stemmata_model::{CommitId, Granularity, RulesHash};
 
 use crate::capture::ingest::ChainTotals;
+use crate::capture::source::{RawBytes, is_packed};
 use crate::error::{EngineError, Result};
 
 mod v1;
@@ -34,7 +34,7 @@ pub(crate) struct FileStamp {
     pub device: u64,
     /// The file in it.
     pub inode: u64,
-    /// Bytes.
+    /// Bytes of the transcript: of a compressed file what it holds.
     pub length: u64,
     /// The last change, in nanoseconds since 1970.
     pub modified_ns: i128,
@@ -49,6 +49,13 @@ impl FileStamp {
             length: metadata.len(),
             modified_ns: i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec()),
         }
+    }
+
+    /// Returns whether a file is what it was then. The length of a compressed one says nothing of what it holds.
+    pub(crate) fn still_is(&self, path: &Path, metadata: &std::fs::Metadata) -> bool {
+        let now = Self::of(metadata);
+        let length = if is_packed(path) { self.length } else { now.length };
+        *self == Self { length, ..now }
     }
 }
 
@@ -141,7 +148,7 @@ pub(crate) fn relate(
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OpenFile<'a> {
     /// The file.
-    pub file: &'a File,
+    pub file: &'a RawBytes,
     /// What it was opened as.
     pub path: &'a Path,
 }
@@ -205,6 +212,6 @@ impl Windows {
 
 /// Returns the keyed hashes of the first and the last window of a file's first `length` bytes.
 pub(crate) fn windows(path: &Path, length: u64, secret: &[u8; 32]) -> Result<([u8; 32], [u8; 32])> {
-    let file = File::open(path).map_err(EngineError::io("open", path))?;
+    let file = RawBytes::File(File::open(path).map_err(EngineError::io("open", path))?);
     Ok(Windows::before(OpenFile { file: &file, path }, length)?.hashes(secret))
 }

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::capture::reading::check_regular;
+use crate::capture::source::{is_transcript_name, plain_name};
 use crate::error::EngineError;
 
 /// Files that one scan returns at most: far more than any home holds, and a bound against cycles and mistakes.
@@ -131,12 +132,7 @@ pub(crate) struct Found {
     pub failures: Vec<(PathBuf, EngineError)>,
 }
 
-/// Says whether a file below a folder is looked into, by its name.
-pub(crate) fn may_be_transcript(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "jsonl")
-}
-
-/// Lists files to import below `paths`: named files as they are, folders searched for `.jsonl`.
+/// Lists files to import below `paths`: named files as they are, folders searched for `.jsonl` and `.jsonl.zst`.
 pub(crate) fn find(paths: &[PathBuf]) -> Found {
     let mut found = Found::default();
     for path in paths {
@@ -153,7 +149,17 @@ pub(crate) fn find(paths: &[PathBuf]) -> Found {
     }
     found.files.sort_by(|left, right| left.path.cmp(&right.path));
     found.files.dedup_by(|left, right| left.path == right.path);
+    drop_packed_twins(&mut found.files);
     found
+}
+
+/// Leaves compressed files out whose plain one is there too: a client is just packing or unpacking it.
+fn drop_packed_twins(files: &mut Vec<FoundFile>) {
+    let plain: std::collections::HashSet<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
+    files.retain(|file| {
+        let name = plain_name(&file.path);
+        file.is_named || name == file.path || !plain.contains(name)
+    });
 }
 
 impl Found {
@@ -179,9 +185,7 @@ impl Found {
             let looked = entry.and_then(|entry| Ok((entry.path(), entry.file_type()?)));
             match looked {
                 Ok((path, kind)) if kind.is_dir() => self.scan(&path, depth + 1),
-                Ok((path, _)) if may_be_transcript(&path) => {
-                    self.file(path);
-                }
+                Ok((path, _)) if is_transcript_name(&path) => self.file(path),
                 Ok(_) => {}
                 Err(error) => self.failed("list", folder, error),
             }

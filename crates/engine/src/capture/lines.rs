@@ -3,9 +3,10 @@
 //! Knows nothing of formats: a line is what ends with a newline, or what the file ends with.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use crate::capture::source::RawBytes;
 use crate::error::{EngineError, Result};
 
 /// Bytes of one line at most. The longest seen in the wild had 7 MB; this is the memory a line may take.
@@ -26,7 +27,7 @@ pub(crate) struct Line<'a> {
 /// Lines of one file between an offset and the length that it had when reading began.
 pub(crate) struct Lines {
     path: PathBuf,
-    reader: BufReader<std::io::Take<File>>,
+    reader: BufReader<std::io::Take<Box<dyn Read + Send>>>,
     buffer: Vec<u8>,
     offset: u64,
     end: u64,
@@ -37,13 +38,13 @@ impl Lines {
     /// Opens a file and starts at `offset`, as `of` does.
     pub(crate) fn open(path: &Path, offset: u64, line: u64, end: u64) -> Result<Self> {
         let file = File::open(path).map_err(EngineError::io("open", path))?;
-        Self::of(file, path, (offset, line), end)
+        Self::of(RawBytes::File(file), path, (offset, line), end)
     }
 
     /// Starts at an offset, which is the start of a line (1 = first), and goes to `end`.
-    pub(crate) fn of(mut file: File, path: &Path, (offset, line): (u64, u64), end: u64) -> Result<Self> {
-        file.seek(SeekFrom::Start(offset)).map_err(EngineError::io("seek in", path))?;
-        let reader = BufReader::with_capacity(BUFFER_BYTES, file.take(end.saturating_sub(offset)));
+    pub(crate) fn of(file: RawBytes, path: &Path, (offset, line): (u64, u64), end: u64) -> Result<Self> {
+        let reader = file.reader(offset).map_err(EngineError::io("seek in", path))?;
+        let reader = BufReader::with_capacity(BUFFER_BYTES, reader.take(end.saturating_sub(offset)));
         Ok(Self { path: path.to_owned(), reader, buffer: Vec::new(), offset, end, line })
     }
 

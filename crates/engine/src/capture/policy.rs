@@ -2,13 +2,12 @@
 //!
 //! Keeping them in a file is the command's; asking here, before anything of a transcript is stored, is the capture's.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use stemmata_model::{Granularity, Timestamp};
 
 use crate::capture::cursor::OpenFile;
-use crate::capture::reading::{detect_at, head};
+use crate::capture::reading::{detect, head, open};
 use crate::engine::Engine;
 use crate::error::Result;
 
@@ -124,9 +123,10 @@ impl Engine {
 }
 
 /// Returns the working directories that the first records of a transcript name.
-fn first_cwd(path: &Path) -> Vec<PathBuf> {
-    let (Ok(adapter), Ok(file)) = (detect_at(path), File::open(path)) else { return Vec::new() };
-    let Ok(bytes) = head(OpenFile { file: &file, path }) else { return Vec::new() };
+pub(crate) fn first_cwd(path: &Path) -> Vec<PathBuf> {
+    let Ok((file, _)) = open(path) else { return Vec::new() };
+    let file = OpenFile { file: &file, path };
+    let (Ok(adapter), Ok(bytes)) = (detect(file), head(file)) else { return Vec::new() };
     let mut splitter = adapter.splitter(Granularity::Turn, None);
     let mut found: Vec<PathBuf> = Vec::new();
     for line in bytes.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")) {

@@ -13,6 +13,7 @@ use stemmata_store::{Placement, Session, SessionKey, SessionOrigin, StoreError};
 use crate::capture::cursor::{Cursor, FileStamp, OpenFile, Provisional, Relation, WINDOW_BYTES, relate};
 use crate::capture::earlier::Earlier;
 use crate::capture::ingest::{ChainTotals, Start};
+use crate::capture::source::{RawBytes, is_packed, unpack};
 use crate::capture::transcript::CaptureOptions;
 use crate::chain::walk::Walk;
 use crate::engine::{Engine, known_formats};
@@ -35,7 +36,7 @@ pub(crate) enum Again {
 pub(crate) struct Prepared {
     pub adapter: &'static dyn Adapter,
     pub key: SessionKey,
-    pub file: File,
+    pub file: RawBytes,
     pub stamp: FileStamp,
     /// The cursor as it is stored.
     pub stored: Option<Vec<u8>>,
@@ -80,7 +81,6 @@ impl Engine {
     /// Opens a transcript and looks up what was read of it. Everything that follows looks at this open file: by
     /// its name it could be another one by then.
     pub(crate) fn prepare(&self, path: &Path, options: &CaptureOptions) -> Result<Prepared> {
-        let (file, stamp) = open(path)?;
         let key = self.session_key(path);
         let stored = self.store.cursor(&key)?;
         let previous = self.store.session(&key)?;
@@ -92,6 +92,9 @@ impl Engine {
             Some(cursor) if adapter_of(cursor).is_none() => Some(Again::Forgotten),
             Some(_) => None,
         };
+        let seen =
+            cursor.as_ref().filter(|cursor| again.is_none() && cursor.seen_bytes == cursor.stamp.length);
+        let (file, stamp) = open_known(path, seen.map(|cursor| &cursor.stamp))?;
         let relation = match &cursor {
             Some(cursor) if again.is_none() => {
                 let file = OpenFile { file: &file, path };
@@ -238,12 +241,20 @@ impl Engine {
 }
 
 /// Opens a regular file. Anything else could keep its reader waiting without end, so it is not even opened.
-pub(crate) fn open(path: &Path) -> Result<(File, FileStamp)> {
+pub(crate) fn open(path: &Path) -> Result<(RawBytes, FileStamp)> {
+    open_known(path, None)
+}
+
+/// Opens a transcript as [`open`] does; of a compressed one that is as it is `known` the bytes are not unpacked.
+fn open_known(path: &Path, known: Option<&FileStamp>) -> Result<(RawBytes, FileStamp)> {
     let metadata = std::fs::metadata(path).map_err(EngineError::io("read", path))?;
     check_regular(path, &metadata)?;
     let file = File::open(path).map_err(EngineError::io("open", path))?;
     let metadata = file.metadata().map_err(EngineError::io("read", path))?;
-    Ok((file, FileStamp::of(&metadata)))
+    if is_packed(path) {
+        return unpack(file, path, &metadata, known);
+    }
+    Ok((RawBytes::File(file), FileStamp::of(&metadata)))
 }
 
 /// Refuses what is no regular file.

@@ -1,8 +1,10 @@
-//! Links a subagent's chain to the commit and the entry that started it.
+//! Links a subagent's chain to the commit and the entry that started it, and a fork's to where its history goes on.
 
 use std::collections::HashSet;
 
 use stemmata_model::{CommitId, EntryId, SessionId, Timestamp};
+use stemmata_runtimes::codex;
+use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::{
     BATCH_WRITES_MAX, Link, LinkKind, PAGE_ROWS_MAX, Page, Session, SessionFilter, SessionKey, Write,
 };
@@ -23,9 +25,14 @@ const LINKS_MAX: usize = 64;
 /// A subagent that wrote nothing for so long is not at work any more: an hour.
 const SILENT_MICROS: i64 = 3_600_000_000;
 
-/// Subagents' sessions have this before their id, and nothing else has.
-fn subagents() -> SessionFilter {
-    SessionFilter { session_prefix: Some("agent-".to_owned()), ..SessionFilter::default() }
+/// What is before a subagent's session id where the runtime says so: Claude Code's, and nothing else has it.
+const AGENT_PREFIX: &str = "agent-";
+
+/// Returns the sessions among which subagents of some parents are: Codex names a subagent's session as any other.
+fn subagents(of: &[&Session]) -> SessionFilter {
+    let is_codex = of.iter().any(|parent| runtime_of(&parent.format) == codex::RUNTIME);
+    let session_prefix = (!is_codex).then(|| AGENT_PREFIX.to_owned());
+    SessionFilter { session_prefix, ..SessionFilter::default() }
 }
 
 impl Engine {
@@ -36,14 +43,18 @@ impl Engine {
         let (own, mains): (Vec<&Session>, Vec<&Session>) =
             news.map(|imported| &imported.captured.session).partition(|known| known.parent_session.is_some());
         let mut links = Vec::new();
+        for session in mains.iter().chain(&own).filter(|known| runtime_of(&known.format) == codex::RUNTIME) {
+            links.extend(self.fork_link(session)?.map(Write::Link));
+        }
         for session in &own {
             links.extend(self.subagent_link(session)?.map(Write::Link));
         }
         let parents: HashSet<&SessionId> = mains.iter().map(|main| &main.session).collect();
         let done: HashSet<&SessionKey> = own.iter().map(|session| &session.key).collect();
+        let filter = subagents(&mains);
         let mut skip = 0;
         while !parents.is_empty() {
-            let page = self.store.sessions(&subagents(), Page { skip, rows_max: PAGE_ROWS_MAX })?;
+            let page = self.store.sessions(&filter, Page { skip, rows_max: PAGE_ROWS_MAX })?;
             skip += u64::try_from(page.len()).expect("a length fits 64 bits");
             let is_of = |session: &&Session| {
                 session.parent_session.as_ref().is_some_and(|parent| parents.contains(parent))
@@ -61,6 +72,16 @@ impl Engine {
         Ok(())
     }
 
+    /// Returns the link of a fork that points into its parent's file instead of copying it. Links are a set: one that
+    /// is there stays one.
+    fn fork_link(&self, session: &Session) -> Result<Option<Link>> {
+        let Some(root) = session.tip.map(|tip| self.root_of(tip)).transpose()?.flatten() else {
+            return Ok(None);
+        };
+        let base = self.base_commit(root)?;
+        Ok(base.map(|to| Link { from: root, kind: LinkKind::DerivedFrom, to, entry: None }))
+    }
+
     /// Returns the link that a subagent lacks. One that names no entry is made only when none will: when the parent
     /// has gone on beyond the subagent's end, or is long silent.
     fn subagent_link(&self, session: &Session) -> Result<Option<Link>> {
@@ -69,11 +90,8 @@ impl Engine {
         else {
             return Ok(None);
         };
-        let filter = SessionFilter {
-            session_prefix: Some(parent.as_str().to_owned()),
-            main_only: true,
-            ..SessionFilter::default()
-        };
+        let filter =
+            SessionFilter { session_prefix: Some(parent.as_str().to_owned()), ..SessionFilter::default() };
         let candidates = self.store.sessions(&filter, Page { skip: 0, rows_max: 16 })?;
         let Some(parent) = candidates.iter().find(|known| known.session == *parent) else { return Ok(None) };
         let (Some(parent_tip), Some(from)) = (parent.tip, self.root_of(tip)?) else { return Ok(None) };
@@ -83,7 +101,7 @@ impl Engine {
         if known.is_some_and(|link| link.entry.is_some()) {
             return Ok(None);
         }
-        let agent = session.session.as_str().trim_start_matches("agent-").to_owned();
+        let agent = session.session.as_str().trim_start_matches(AGENT_PREFIX).to_owned();
         let (to, entry) = self.starter(parent_tip, started, &agent)?;
         let silent_since = session.last_at.map(|last| self.clock.now().as_micros() - last.as_micros());
         let is_over =

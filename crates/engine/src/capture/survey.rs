@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use stemmata_store::maintain::forget::Tombstone;
 
-use crate::capture::cursor::{Cursor, FileStamp};
+use crate::capture::cursor::Cursor;
 use crate::capture::homes::{FoundFile, find};
 use crate::capture::reading::detect_at;
 use crate::engine::Engine;
@@ -70,7 +70,7 @@ impl Engine {
             };
         };
         let Ok(metadata) = std::fs::metadata(&file.path) else { return Ok(FileState::Other) };
-        let is_same = FileStamp::of(&metadata) == cursor.stamp && cursor.rules == self.rules().0;
+        let is_same = cursor.stamp.still_is(&file.path, &metadata) && cursor.rules == self.rules().0;
         Ok(if is_same { FileState::Unchanged } else { FileState::Changed })
     }
 }

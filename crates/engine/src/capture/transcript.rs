@@ -15,6 +15,7 @@ use crate::capture::cursor::{Cursor, FileStamp, OpenFile, Relation, Windows};
 use crate::capture::ingest::{Ingest, Start};
 use crate::capture::lines::Lines;
 use crate::capture::reading::{Prepared, head};
+use crate::capture::source::{look, plain_name};
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
@@ -309,8 +310,9 @@ impl Engine {
     /// Returns the key of the session that a transcript on this machine is: one file is one session, however
     /// it was named.
     pub(crate) fn session_key(&self, path: &Path) -> SessionKey {
-        let real =
-            path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned());
+        let there = look(path).and_then(|(there, _)| there.canonicalize().ok());
+        let real = there.or_else(|| std::path::absolute(path).ok()).unwrap_or_else(|| path.to_owned());
+        let real = plain_name(&real);
         let path = match real.to_str() {
             Some(text) => text.to_owned(),
             // Two names that are no text look alike once their odd bytes are replaced.
@@ -405,6 +407,7 @@ impl Run<'_> {
                 .agent
                 .as_ref()
                 .and(facts.session.clone())
+                .or_else(|| facts.parent.clone())
                 .or_else(|| previous.and_then(|known| known.parent_session.clone())),
             session,
             format: self.ingest.adapter().format(),
@@ -471,7 +474,8 @@ fn unchanged(session: &Session, cursor: &Cursor, stamp: FileStamp) -> Captured {
 
 /// Names a session: clients go by the file's name where it is shaped like an id, else the records tell.
 fn session_name(file: OpenFile<'_>, adapter: &'static dyn Adapter) -> Result<SessionId> {
-    let stem = file.path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let stem =
+        plain_name(file.path).file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     if let Some(session) = adapter.session_of_name(&stem) {
         return Ok(SessionId::new(session)?);
     }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use stemmata_model::{ArtifactId, Closure, Commit, CommitId, CommitType, Counts};
 use stemmata_runtimes::adapter::{Segment, Segments, SourceError, segment_number};
 
+use crate::chain::bases::Bases;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
@@ -48,6 +49,8 @@ pub(crate) struct ChainSegments<'e> {
     hole: Option<CommitId>,
     /// The commit that the chain ends above.
     bound: Option<CommitId>,
+    /// What goes on behind a root whose history begins in another chain; none where nobody asked for it.
+    bases: Option<Bases>,
 }
 
 impl<'e> ChainSegments<'e> {
@@ -65,6 +68,7 @@ impl<'e> ChainSegments<'e> {
             kept_bytes: 0,
             hole: None,
             bound: None,
+            bases: None,
         }
     }
 
@@ -72,6 +76,17 @@ impl<'e> ChainSegments<'e> {
     pub(crate) fn above(mut self, bound: Option<CommitId>) -> Self {
         self.bound = bound;
         self
+    }
+
+    /// Goes on behind a root whose history begins in another session, with the lines of that one.
+    pub(crate) fn through_bases(mut self) -> Self {
+        self.bases = Some(Bases::default());
+        self
+    }
+
+    /// Returns what was found behind roots, where somebody asked for it.
+    pub(crate) const fn bases(&mut self) -> Option<&mut Bases> {
+        self.bases.as_mut()
     }
 
     /// Returns the commits that were handed out, newest first.
@@ -121,16 +136,7 @@ impl<'e> ChainSegments<'e> {
     }
 
     fn advance(&mut self) -> Result<Option<Segment>> {
-        while self.ahead.is_empty() && self.hole.is_none() {
-            let page = self.walk_page()?;
-            if page.is_empty() {
-                break;
-            }
-            self.read_page(page)?;
-        }
-        let Some((commit, native)) = self.ahead.pop_front() else {
-            return Ok(None);
-        };
+        let Some((commit, native)) = self.read_next()? else { return Ok(None) };
         self.keep(commit.core.native_artifact(), Some(&native));
         let prefix = match commit.core.commit_type {
             CommitType::Delta => None,
@@ -150,6 +156,32 @@ impl<'e> ChainSegments<'e> {
         };
         self.commits.push(commit);
         Ok(Some(segment))
+    }
+
+    /// Returns the next commit with its bytes; of one that only a part of is a base, that part.
+    fn read_next(&mut self) -> Result<Option<(Commit, Arc<Vec<u8>>)>> {
+        loop {
+            while self.ahead.is_empty() && self.hole.is_none() {
+                let page = self.walk_page()?;
+                if page.is_empty() {
+                    break;
+                }
+                self.read_page(page)?;
+            }
+            let Some((commit, native)) = self.ahead.pop_front() else { return Ok(None) };
+            let Some(bases) = &mut self.bases else { return Ok(Some((commit, native))) };
+            if bases.ends_above(&commit) {
+                return Ok(None);
+            }
+            let Some(native) = bases.part_of(&commit, native) else { continue };
+            if commit.core.parent.is_none()
+                && let Some(tip) = bases.behind(self.engine, (&commit, &native), self.commits.len())?
+            {
+                self.walk = Walk::new(self.engine.store.as_ref(), Some(tip));
+                self.page_commits = 1;
+            }
+            return Ok(Some((commit, native)));
+        }
     }
 
     /// Reads the bytes of commits. What cannot be read is an error only when the planner gets there, for it may never

@@ -8,7 +8,8 @@ use stemmata_model::{Closure, CommitId, SessionId};
 use stemmata_store::maintain::collect::{Collect, Collected};
 use stemmata_store::{Page, Session, SessionFilter, SessionOrigin};
 
-use crate::capture::cursor::{Cursor, FileStamp};
+use crate::capture::cursor::Cursor;
+use crate::capture::source::look;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::retention::{DAY_US, RetentionRules, SessionAge, is_older, retired};
@@ -124,12 +125,12 @@ impl Engine {
         if session.key.machine != self.identity.machine {
             return Ok(false);
         }
-        let Ok(metadata) = std::fs::metadata(&session.key.path) else {
+        let Some((path, metadata)) = look(std::path::Path::new(&session.key.path)) else {
             return Ok(false);
         };
         let cursor = self.store.cursor(&session.key)?;
         Ok(cursor.and_then(|bytes| Cursor::decode(&bytes)).is_none_or(|cursor| {
-            cursor.stamp != FileStamp::of(&metadata) || cursor.stamp.length != cursor.seen_bytes
+            !cursor.stamp.still_is(&path, &metadata) || cursor.stamp.length != cursor.seen_bytes
         }))
     }
 

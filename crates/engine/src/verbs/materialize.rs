@@ -163,8 +163,11 @@ impl Engine {
         (ctx, bound): (CommitId, Option<CommitId>),
         (stop, marked): (PlanStop, Option<CommitId>),
     ) -> Result<PlannedContext<'_>> {
-        let mut chain = ChainSegments::new(self, Some(ctx), marked).above(bound);
-        let plan = adapter.plan_context(&mut chain, stop).map_err(source_error)?;
+        let mut chain = ChainSegments::new(self, Some(ctx), marked).above(bound).through_bases();
+        let mut plan = adapter.plan_context(&mut chain, stop).map_err(source_error)?;
+        if let Some(bases) = chain.bases() {
+            bases.settle(&mut plan);
+        }
         Ok(PlannedContext { plan, chain, adapter })
     }
 

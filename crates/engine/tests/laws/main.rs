@@ -6,6 +6,8 @@ mod bounds;
 mod bundles;
 mod bundles_forgotten;
 mod checkpoints;
+mod codex_forks;
+mod compressed;
 mod copies;
 mod faults;
 mod forget;

@@ -171,6 +171,7 @@ impl FactKeeper {
         };
         Some(Self {
             facts: SessionFacts {
+                parent: None,
                 session: string("session").and_then(|id| SessionId::new(id).ok()),
                 agent: string("agent"),
                 template: value.get("subagent").and_then(Value::as_bool).map(template),

@@ -3,8 +3,10 @@
 //! The client points into the other file by bytes, so a copy of it that is not byte for byte the same is another
 //! history, which the client then loads without a word.
 
+use std::ops::Range;
+
 use super::record::{HistoryBase as Fields, Kind, Record};
-use crate::json::text;
+use crate::json::{is_blank, text};
 
 /// The part of another rollout that stands before a rollout's own lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,4 +28,41 @@ pub fn base(header: &[u8]) -> Option<HistoryBase> {
         end_ordinal: fields.end_ordinal?.number()?,
         end_offset: fields.end_offset?.number()?,
     })
+}
+
+/// Returns which bytes of a header say where its history begins: where the other lines stand ahead of it, `null` says
+/// the truth.
+pub fn base_span(header: &[u8]) -> Option<Range<usize>> {
+    let record = Record::parse(header).ok().filter(|record| record.kind == Kind::SessionMeta)?;
+    record.payload.history_base.filter(|base| !base.is_null()).map(|base| base.span())
+}
+
+/// What some bytes of a rollout hold of the lines before a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Before {
+    /// Bytes of those lines; a line without a number belongs to the one before it.
+    pub bytes: usize,
+    /// The greatest number among them.
+    pub last: Option<u64>,
+    /// Whether a line of that number or a later one stands behind them.
+    pub has_later: bool,
+}
+
+/// Finds the lines of a rollout before a number, in bytes that begin with a line.
+pub fn before(bytes: &[u8], end_ordinal: u64) -> Before {
+    let mut found = Before::default();
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let ordinal = if is_blank(line) {
+            None
+        } else {
+            Record::parse(line).ok().and_then(|record| record.envelope.ordinal?.number())
+        };
+        if ordinal.is_some_and(|ordinal| ordinal >= end_ordinal) {
+            found.has_later = true;
+            break;
+        }
+        found.last = ordinal.max(found.last);
+        found.bytes += line.len();
+    }
+    found
 }

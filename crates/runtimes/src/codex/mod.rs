@@ -26,7 +26,7 @@ use crate::adapter::{
 use crate::lines::{Dialect, decode, linear, split};
 use crate::repair::Document;
 
-pub use base::{HistoryBase, base};
+pub use base::{Before, HistoryBase, base, base_span, before};
 pub(crate) use read::OPAQUE_REPLACEMENT;
 
 pub(crate) use encode::iso;

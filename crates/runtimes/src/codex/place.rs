@@ -26,8 +26,8 @@ pub(super) fn client_place(request: &PlaceRequest) -> ClientPlace {
 /// Rewrites a rollout line by line.
 pub(super) struct LinePlacer {
     request: PlaceRequest,
-    /// The session that the rollout was.
-    origin: Option<String>,
+    /// The session that the rollout was; of a fork whose parent's lines stand ahead of it, both.
+    origins: Vec<String>,
     has_header: bool,
     is_paginated: bool,
     /// The number of the next line, where lines are numbered.
@@ -45,7 +45,7 @@ impl LinePlacer {
     pub(super) fn new(request: &PlaceRequest) -> Self {
         Self {
             request: request.clone(),
-            origin: None,
+            origins: Vec::new(),
             has_header: false,
             is_paginated: false,
             next_ordinal: 0,
@@ -64,12 +64,16 @@ impl LinePlacer {
         if !self.has_header {
             self.has_header = true;
             if record.kind == Kind::SessionMeta {
-                self.origin = text(record.payload.id).map(std::borrow::Cow::into_owned);
                 let mode = record.payload.history_mode;
                 self.is_paginated = mode.is_some_and(|mode| is_string(mode, "paginated"));
             } else {
                 self.make_header(out);
             }
+        }
+        if record.kind == Kind::SessionMeta
+            && (self.origins.is_empty() || record.payload.history_base.is_some())
+        {
+            self.origins.extend(text(record.payload.id).map(std::borrow::Cow::into_owned));
         }
         if record.has_envelope {
             self.enveloped(line, record, out);
@@ -102,7 +106,7 @@ impl LinePlacer {
         let mut edits: Vec<(std::ops::Range<usize>, String)> = Vec::new();
         let payload = &record.payload;
         for field in [payload.id, payload.session_id, payload.thread_id].into_iter().flatten() {
-            let is_session = self.origin.as_deref().is_some_and(|origin| is_string(field, origin));
+            let is_session = self.origins.iter().any(|origin| is_string(field, origin));
             edits.extend(is_session.then(|| (field.span(), quote(self.request.session.as_str()))));
         }
         if matches!(record.kind, Kind::SessionMeta | Kind::TurnContext) {

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use stemmata_model::{Body, EntryKind, ImageSource, Part, Role, Timestamp, Visibility};
 
 use super::RUNTIME;
-use super::record::{Content, Git, Kind, Payload, Record};
+use super::record::{Content, Git, Kind, Payload, Record, Source, Spawn, Subagent};
 use crate::adapter::IdKind;
 use crate::json::{Field, Object, RecordError, is_string, text};
 use crate::lines::facts::{Hints, TitleRank};
@@ -91,12 +91,22 @@ fn header_hints(record: &Record<'_>) -> Hints {
         || payload.thread_source.is_some_and(|source| is_string(source, "subagent"));
     Hints {
         session: owned(payload.id).or_else(|| owned(payload.session_id)),
+        parent: if is_subagent { parent_of(payload) } else { None },
         is_subagent: Some(is_subagent),
         cwd: owned(payload.cwd),
         git_branch: git.and_then(|git| owned(git.branch)),
         version: owned(payload.cli_version),
         ..Hints::default()
     }
+}
+
+/// Returns the thread that started a subagent's.
+fn parent_of(payload: &Payload<'_>) -> Option<String> {
+    let spawn = || {
+        let subagent = Subagent::read(Source::read(payload.source?).ok()?.subagent?).ok()?;
+        owned(Spawn::read(subagent.spawn?).ok()?.parent)
+    };
+    owned(payload.parent_thread_id).or_else(spawn)
 }
 
 fn event_turn(record: &Record<'_>) -> Turn {

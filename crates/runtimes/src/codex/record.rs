@@ -61,6 +61,7 @@ borrowed_object! {
         history_mode = "history_mode",
         history_base = "history_base",
         forked_from_id = "forked_from_id",
+        parent_thread_id = "parent_thread_id",
         model = "model",
         metadata = "internal_chat_message_metadata_passthrough",
     }
@@ -81,6 +82,27 @@ borrowed_object! {
         thread_id = "thread_id",
         end_ordinal = "end_ordinal_exclusive",
         end_offset = "end_byte_offset",
+    }
+}
+
+borrowed_object! {
+    /// Who started a session: of a subagent an object.
+    pub(super) struct Source {
+        subagent = "subagent",
+    }
+}
+
+borrowed_object! {
+    /// How a subagent came to be.
+    pub(super) struct Subagent {
+        spawn = "thread_spawn",
+    }
+}
+
+borrowed_object! {
+    /// Who started a subagent.
+    pub(super) struct Spawn {
+        parent = "parent_thread_id",
     }
 }
 

@@ -32,6 +32,8 @@ pub(crate) type Title = (Option<String>, TitleRank);
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Hints {
     pub(crate) session: Option<String>,
+    /// Of a subagent: the session that started it.
+    pub(crate) parent: Option<String>,
     pub(crate) agent: Option<String>,
     /// Whether the transcript is a subagent's; the first line that says so decides.
     pub(crate) is_subagent: Option<bool>,
@@ -73,6 +75,9 @@ impl Facts {
         if facts.session.is_none() {
             facts.session = hints.session.and_then(|id| SessionId::new(id).ok());
         }
+        if facts.parent.is_none() {
+            facts.parent = hints.parent.and_then(|id| SessionId::new(id).ok());
+        }
         if facts.agent.is_none() {
             facts.agent = hints.agent;
         }
@@ -104,6 +109,7 @@ impl Facts {
         };
         json!({
             "session": self.facts.session.as_ref().map(SessionId::as_str),
+            "parent": self.facts.parent.as_ref().map(SessionId::as_str),
             "agent": bounded(&self.facts.agent),
             "template": self.facts.template.as_ref().map(Template::as_str),
             "cwd": bounded(&self.facts.cwd),
@@ -130,6 +136,7 @@ impl Facts {
         Some(Self {
             facts: SessionFacts {
                 session: string("session").and_then(|id| SessionId::new(id).ok()),
+                parent: string("parent").and_then(|id| SessionId::new(id).ok()),
                 agent: string("agent"),
                 template: string("template").and_then(|name| Template::new(name).ok()),
                 cwd: string("cwd"),

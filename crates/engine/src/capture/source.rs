@@ -1,0 +1,171 @@
+//! Where a transcript's bytes are: in a file as they are, or compressed in one (`….jsonl.zst`).
+//!
+//! Codex packs sessions that nobody works in, and unpacks them when somebody does. Either file is the same session, so
+//! the name without `.zst` is the one that a session is known by. What is unpacked never touches the disk: secrets are
+//! not replaced in it yet.
+
+use std::ffi::OsStr;
+use std::fs::{File, Metadata};
+use std::io::{Read, Seek as _, SeekFrom};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::capture::cursor::FileStamp;
+use crate::error::{EngineError, Result};
+
+/// Bytes that a compressed transcript may hold: it is unpacked in memory, and a few bytes can say that they are
+/// terabytes.
+pub(crate) const UNPACKED_BYTES_MAX: u64 = 512 * 1024 * 1024;
+
+/// The bytes of a transcript; cheap to clone.
+#[derive(Debug)]
+pub(crate) enum RawBytes {
+    /// A file that holds them.
+    File(File),
+    /// What a compressed file holds.
+    Unpacked(Arc<[u8]>),
+}
+
+impl RawBytes {
+    /// Reads at a place, as much as is there at once; leaves the place where others read alone.
+    pub(crate) fn read_at(&self, buffer: &mut [u8], offset: u64) -> std::io::Result<usize> {
+        match self {
+            Self::File(file) => file.read_at(buffer, offset),
+            Self::Unpacked(bytes) => {
+                let start = usize::try_from(offset).unwrap_or(usize::MAX);
+                let mut rest = bytes.get(start..).unwrap_or_default();
+                rest.read(buffer)
+            }
+        }
+    }
+
+    /// Returns another handle to the same bytes.
+    pub(crate) fn try_clone(&self) -> std::io::Result<Self> {
+        Ok(match self {
+            Self::File(file) => Self::File(file.try_clone()?),
+            Self::Unpacked(bytes) => Self::Unpacked(Arc::clone(bytes)),
+        })
+    }
+
+    /// Returns what reads on from a place.
+    pub(crate) fn reader(self, offset: u64) -> std::io::Result<Box<dyn Read + Send>> {
+        Ok(match self {
+            Self::File(mut file) => {
+                file.seek(SeekFrom::Start(offset))?;
+                Box::new(file)
+            }
+            Self::Unpacked(bytes) => {
+                let mut cursor = std::io::Cursor::new(bytes);
+                cursor.set_position(offset);
+                Box::new(cursor)
+            }
+        })
+    }
+}
+
+/// Returns whether a file's name is one that transcripts have.
+pub fn is_transcript_name(path: &Path) -> bool {
+    plain_name(path).extension() == Some(OsStr::new("jsonl"))
+}
+
+/// Returns the name that a transcript has when it is not compressed.
+pub(crate) fn plain_name(path: &Path) -> &Path {
+    let is_packed = path.extension() == Some(OsStr::new("zst"));
+    let whole = path.as_os_str().to_str().filter(|_| is_packed);
+    match whole.and_then(|name| name.strip_suffix(".zst")).map(Path::new) {
+        Some(plain) if plain.extension() == Some(OsStr::new("jsonl")) => plain,
+        _ => path,
+    }
+}
+
+/// Returns whether a file's name says that a transcript is compressed in it.
+pub(crate) fn is_packed(path: &Path) -> bool {
+    plain_name(path) != path
+}
+
+/// Looks at the file that a transcript is in by now: of its own name, else the compressed one.
+pub(crate) fn look(path: &Path) -> Option<(PathBuf, Metadata)> {
+    let mut packed = path.as_os_str().to_owned();
+    packed.push(".zst");
+    let found = |path: PathBuf| std::fs::metadata(&path).ok().map(|metadata| (path, metadata));
+    found(path.to_owned()).or_else(|| found(PathBuf::from(packed)))
+}
+
+/// Unpacks a compressed transcript. `known` is what the file was when it was last read: if it is that still, its bytes
+/// are not needed and none are given.
+pub(crate) fn unpack(
+    file: File,
+    path: &Path,
+    metadata: &Metadata,
+    known: Option<&FileStamp>,
+) -> Result<(RawBytes, FileStamp)> {
+    if let Some(known) = known.filter(|known| known.still_is(path, metadata)) {
+        return Ok((RawBytes::Unpacked(Arc::from([])), *known));
+    }
+    let bytes = unpack_within(file, path, UNPACKED_BYTES_MAX)?;
+    let length = u64::try_from(bytes.len()).expect("a length fits 64 bits");
+    Ok((RawBytes::Unpacked(bytes.into()), FileStamp { length, ..FileStamp::of(metadata) }))
+}
+
+fn unpack_within(file: impl Read, path: &Path, bytes_max: u64) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let decoder = zstd::Decoder::new(file).map_err(EngineError::io("unpack", path))?;
+    decoder.take(bytes_max + 1).read_to_end(&mut bytes).map_err(EngineError::io("unpack", path))?;
+    if u64::try_from(bytes.len()).is_ok_and(|length| length <= bytes_max) {
+        return Ok(bytes);
+    }
+    let reason = format!(
+        "{} holds more than {bytes_max} bytes; unpacked with `zstd -d` it can be imported",
+        path.display()
+    );
+    Err(EngineError::Refused { what: "unpacking a transcript", reasons: vec![reason] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_compressed_transcript_goes_by_its_plain_name() {
+        for (name, plain, is_one) in [
+            ("/a/x.jsonl", "/a/x.jsonl", true),
+            ("/a/x.jsonl.zst", "/a/x.jsonl", true),
+            ("/a/x.tar.zst", "/a/x.tar.zst", false),
+            ("/a/x.zst", "/a/x.zst", false),
+            ("/a/.jsonl.zst", "/a/.jsonl.zst", false),
+            ("x.jsonl.zst.zst", "x.jsonl.zst.zst", false),
+        ] {
+            let path = Path::new(name);
+            assert_eq!((plain_name(path), is_transcript_name(path)), (Path::new(plain), is_one), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_unpacks_beyond_the_bound_is_refused() {
+        let packed = zstd::encode_all(&[b'x'; 1_000][..], 1).expect("packed");
+        let unpack = |bytes_max| unpack_within(packed.as_slice(), Path::new("x.jsonl.zst"), bytes_max);
+        assert_eq!(unpack(1_000).expect("within").len(), 1_000);
+        let refused = unpack(999).expect_err("beyond").to_string();
+        assert!(refused.contains("more than 999 bytes"), "{refused}");
+        let cut = unpack_within(&packed[..packed.len() - 2], Path::new("x.jsonl.zst"), 1_000);
+        assert!(matches!(cut, Err(EngineError::Io { operation: "unpack", .. })), "{cut:?}");
+    }
+
+    #[test]
+    fn unpacked_bytes_are_read_as_a_file_is() {
+        let raw = RawBytes::Unpacked(Arc::from(*b"0123456789"));
+        let mut buffer = [0; 4];
+        assert_eq!((raw.read_at(&mut buffer, 3).expect("read"), &buffer), (4, b"3456"));
+        assert_eq!(raw.read_at(&mut buffer, 8).expect("read"), 2);
+        assert_eq!(raw.read_at(&mut buffer, 99).expect("read"), 0);
+        let mut rest = String::new();
+        raw.try_clone()
+            .expect("a handle")
+            .reader(7)
+            .expect("a reader")
+            .read_to_string(&mut rest)
+            .expect("text");
+        assert_eq!(rest, "789");
+    }
+}

@@ -1,0 +1,140 @@
+//! A transcript that its client compresses is the same session, wherever its bytes lie.
+
+use std::path::PathBuf;
+
+use stemmata_engine::{CaptureOptions, Captured, Engine, Nudged};
+use stemmata_model::Trigger;
+use stemmata_store::{Page, SessionFilter};
+
+use crate::support::{Folder, engine, import, native};
+
+const NAME: &str = "rollout-2026-01-01T00-00-00-01a1ffc3-10c3-7793-a024-3ccf54e49278";
+
+/// A rollout of some turns; each says a secret.
+fn rollout(turns: std::ops::Range<usize>) -> Vec<u8> {
+    let mut lines = Vec::new();
+    if turns.start == 0 {
+        lines.push(
+            r#"{"timestamp":"2026-01-01T00:00:00.000Z","type":"session_meta","payload":{"id":"01a1ffc3-10c3-7793-a024-3ccf54e49278","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/srv/project","originator":"codex_exec","cli_version":"0.169.0"}}"#.to_owned(),
+        );
+    }
+    for turn in turns {
+        for (role, kind, text) in [
+            ("user", "input_text", format!("do {turn} with ghp_{}", "a1B2".repeat(9))),
+            ("assistant", "output_text", format!("did {turn}")),
+        ] {
+            lines.push(format!(
+                r#"{{"timestamp":"2026-01-01T00:01:{turn:02}.000Z","type":"response_item","payload":{{"type":"message","role":"{role}","content":[{{"type":"{kind}","text":"{text}"}}]}}}}"#
+            ));
+        }
+    }
+    (lines.join("\n") + "\n").into_bytes()
+}
+
+/// Turns the plain file into a compressed one, as the client does.
+fn pack(folder: &Folder) -> PathBuf {
+    let plain = folder.path().join(format!("{NAME}.jsonl"));
+    let bytes = zstd::encode_all(std::fs::File::open(&plain).expect("a file"), 3).expect("packed");
+    let packed = folder.write(&format!("{NAME}.jsonl.zst"), &bytes);
+    std::fs::remove_file(plain).expect("removed");
+    packed
+}
+
+/// Turns the compressed file into a plain one.
+fn unpack(folder: &Folder) -> PathBuf {
+    let packed = folder.path().join(format!("{NAME}.jsonl.zst"));
+    let bytes = zstd::decode_all(std::fs::File::open(&packed).expect("a file")).expect("unpacked");
+    std::fs::remove_file(packed).expect("removed");
+    folder.write(&format!("{NAME}.jsonl"), &bytes)
+}
+
+fn sessions(engine: &Engine) -> usize {
+    engine
+        .store()
+        .sessions(&SessionFilter::default(), Page { skip: 0, rows_max: 100 })
+        .expect("sessions")
+        .len()
+}
+
+fn tip(captured: &Captured) -> stemmata_model::CommitId {
+    captured.session.tip.expect("a tip")
+}
+
+#[test]
+fn a_session_that_is_packed_and_unpacked_stays_one() {
+    let folder = Folder::new();
+    let engine = engine();
+    let plain = folder.write(&format!("{NAME}.jsonl"), &rollout(0..3));
+    let first = import(&engine, &plain);
+    for step in [pack, unpack, pack] {
+        let path = step(&folder);
+        let again = import(&engine, &path);
+        assert_eq!((again.new_commits, tip(&again), again.notes), (0, tip(&first), vec![]), "{path:?}");
+        assert_eq!((again.bytes_in, again.session.key.clone()), (first.bytes_in, first.session.key.clone()));
+        assert_eq!(engine.find_session(path.to_str().expect("text")).expect("found"), Some(again.session));
+    }
+    // It goes on once it is unpacked, and that is what one import of the whole gives.
+    let path = unpack(&folder);
+    folder.append(&format!("{NAME}.jsonl"), &rollout(3..5));
+    let grown = import(&engine, &path);
+    assert_eq!((sessions(&engine), grown.new_commits), (1, 2));
+    let whole = crate::support::engine();
+    let at_once = import(&whole, &folder.write(&format!("{NAME}-copy.jsonl"), &rollout(0..5)));
+    assert_eq!(tip(&grown), tip(&at_once));
+}
+
+#[test]
+fn invariant_13_what_is_unpacked_is_scrubbed_as_a_file_is() {
+    let folder = Folder::new();
+    let plain = engine();
+    let path = folder.write(&format!("{NAME}.jsonl"), &rollout(0..2));
+    let as_file = import(&plain, &path);
+    let packed = engine();
+    let as_packed = import(&packed, &pack(&folder));
+    assert!(as_packed.bytes_redacted > 0, "a token was replaced");
+    assert_eq!(
+        (as_packed.bytes_redacted, tip(&as_packed), as_packed.session.session.clone()),
+        (as_file.bytes_redacted, tip(&as_file), as_file.session.session.clone()),
+    );
+    assert_eq!(native(&packed, tip(&as_packed)), native(&plain, tip(&as_file)));
+}
+
+#[test]
+fn a_packed_session_that_is_as_it_was_is_not_unpacked_again() {
+    let folder = Folder::new();
+    let engine = engine();
+    folder.write(&format!("{NAME}.jsonl"), &rollout(0..3));
+    let path = pack(&folder);
+    let first = import(&engine, &path);
+    // Garbage of the same place and time: whoever looked inside would stumble.
+    let modified = std::fs::metadata(&path).expect("there").modified().expect("a time");
+    folder.write(&format!("{NAME}.jsonl.zst"), b"no frame");
+    std::fs::File::options().write(true).open(&path).expect("a file").set_modified(modified).expect("set");
+    let again = import(&engine, &path);
+    assert_eq!((again.new_commits, tip(&again), again.bytes_in), (0, tip(&first), first.bytes_in));
+    let nudged = engine.nudge(&path, Trigger::TurnBoundary).expect("a nudge");
+    assert!(matches!(nudged, Nudged::Captured(_)), "{nudged:?}");
+    let asked = CaptureOptions { full: true, ..CaptureOptions::import() };
+    assert!(engine.capture(&path, &asked).is_err(), "asked for, it is looked at");
+}
+
+#[test]
+fn folders_give_each_session_once_and_name_what_cannot_be_unpacked() {
+    let folder = Folder::new();
+    let engine = engine();
+    folder.write(&format!("{NAME}.jsonl"), &rollout(0..2));
+    let bytes = std::fs::read(pack(&folder)).expect("read");
+    // The client is just unpacking: both are there, and the plain one is what counts.
+    folder.write(&format!("{NAME}.jsonl"), &rollout(0..3));
+    folder.write("cut.jsonl.zst", &bytes[..bytes.len() / 2]);
+    folder.write("other.zst", &bytes);
+    let report =
+        engine.import(&[folder.path().to_owned()], &CaptureOptions::import(), 2, &|_| ()).expect("imported");
+    assert_eq!(report.sessions.len(), 1, "{report:?}");
+    assert_eq!(report.sessions[0].captured.session.messages, 6);
+    let failed: Vec<_> = report.failures.iter().map(|failure| failure.error.to_string()).collect();
+    assert!(
+        failed.len() == 1 && failed[0].starts_with("unpack ") && failed[0].contains("cut.jsonl.zst"),
+        "{failed:?}"
+    );
+}
