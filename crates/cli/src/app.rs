@@ -50,6 +50,7 @@ const fn is_hook(command: &Command) -> bool {
 fn command(app: &App, command: Command) -> Result<Exit, CliError> {
     match command {
         Command::Import(args) => commands::import::run(app, &args),
+        Command::Start(args) => commands::start::run(app, &args),
         Command::Run(args) => commands::run::run(app, &args),
         Command::Watch(args) => commands::watch::run(app, &args),
         Command::List(args) => commands::list::run(app, &args),

@@ -102,6 +102,8 @@ pub(crate) enum Command {
     Import(capture::Import),
     /// Capture sessions while clients write them
     Watch(live::Watch),
+    /// Start an agent of a configured kind, with a context or none
+    Start(live::Start),
     /// Run a command and record what it reads and prints as a session
     Run(live::Run),
     /// List sessions in a table, the one with the latest activity first
@@ -200,6 +202,7 @@ impl Command {
             Self::Import(_) => "import",
             Self::Watch(_) => "watch",
             Self::Run(_) => "run",
+            Self::Start(_) => "start",
             Self::Doctor(_) => "doctor",
             Self::Install(_) => "install",
             Self::Uninstall(_) => "uninstall",

@@ -4,6 +4,7 @@
 
 pub(crate) mod edit;
 mod keys;
+pub(crate) mod templates;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -68,6 +69,7 @@ pub(crate) struct Config {
     from_environment: Vec<(Key, String)>,
     from_flags: Vec<(Key, &'static str, String)>,
     defaults: Vec<(Key, String)>,
+    templates: toml::Table,
     /// Keys of the file that mean nothing, for a warning.
     pub(crate) unknown: Vec<String>,
 }
@@ -102,6 +104,11 @@ impl Config {
         self.file.as_deref()
     }
 
+    /// Returns the templates of agents, as they stand in the file.
+    pub(crate) const fn templates(&self) -> &toml::Table {
+        &self.templates
+    }
+
     /// Returns the value in force.
     pub(crate) fn get(&self, key: Key) -> Option<String> {
         self.explain(key).values.into_iter().next().map(|value| value.text)
@@ -126,7 +133,12 @@ impl Config {
     fn read_file(&mut self, path: &Path) -> Result<(), CliError> {
         let Some(text) = read(path)? else { return Ok(()) };
         let bad = |reason: String| CliError::Config { place: path.display().to_string(), reason };
-        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| bad(error.to_string()))?;
+        let mut table: toml::Table = text.parse().map_err(|error: toml::de::Error| bad(error.to_string()))?;
+        match table.remove("templates") {
+            Some(toml::Value::Table(templates)) => self.templates = templates,
+            Some(_) => self.unknown.push("templates".to_owned()),
+            None => {}
+        }
         for (name, value) in flat(&table) {
             match Key::ALL.into_iter().find(|key| key.name() == name) {
                 Some(key) => {

@@ -52,6 +52,15 @@ pub(crate) const VARIABLES: &[Variable] = &[
         name: "PI_CODING_AGENT_DIR",
         about: "Where pi keeps its sessions, as `CLAUDE_CONFIG_DIR` for Claude Code. Default: `~/.pi/agent`.",
     },
+    Variable {
+        name: "STEMMATA_SESSION",
+        about: "The session that a process belongs to: `run` and `start` set it for what they start, and `current` takes \
+                it where no session is named.",
+    },
+    Variable {
+        name: "STEMMATA_TEMPLATE",
+        about: "The kind of agent, as `start` sets it: hooks record it with what they capture.",
+    },
     Variable { name: "NO_COLOR", about: "Set to anything: no colour, as `--color never`." },
     Variable { name: "PATH", about: "Where `resume` looks for the client's program." },
     Variable {

@@ -6,7 +6,7 @@
 mod cli;
 mod json;
 
-use crate::config::Key;
+use crate::config::{Key, templates};
 use crate::environment::VARIABLES;
 use crate::errors::Exit;
 use crate::output::put;
@@ -65,6 +65,17 @@ fn configuration() -> String {
         );
     }
     text.push_str("\n```toml\n[capture]\ngranularity = \"turn\"\n\n[import]\nthreads = 2\n```\n");
+    text.push_str(
+        "\n## Templates\n\nA section `[templates.NAME]` describes a kind of agent for `stemma start --template NAME`; \
+         `stemma config` lists what is there.\n\n| field | what it is |\n| --- | --- |\n",
+    );
+    for (field, about) in templates::FIELDS {
+        put!(text, "| `{field}` | {} |\n", in_cell(about));
+    }
+    text.push_str(
+        "\n```toml\n[templates.reviewer]\nruntime = \"claude-code\"\ncommand = [\"claude\", \"--model\", \"opus\"]\n\
+         system_prompt = \"Review what you are shown; change nothing.\"\ntools = [\"Read\", \"Grep\"]\n```\n",
+    );
     text
 }
 

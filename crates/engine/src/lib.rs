@@ -51,6 +51,7 @@ pub use verbs::doctor::Diagnosis;
 pub use verbs::find::CANDIDATES_MAX;
 pub use verbs::forget::{Branch, ForgetOptions, ForgetReport, ForgetTarget};
 pub use verbs::history::HistoryRow;
+pub use verbs::launch::{AgentTemplate, StartMode, TemplateError};
 pub use verbs::materialize::{Materialized, Stop, Tier};
 pub use verbs::mend::Mended;
 pub use verbs::place::{PlaceOptions, Placed};

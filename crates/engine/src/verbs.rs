@@ -15,6 +15,7 @@ pub(crate) mod entries;
 pub(crate) mod find;
 pub(crate) mod forget;
 pub(crate) mod history;
+pub(crate) mod launch;
 pub(crate) mod materialize;
 pub(crate) mod mend;
 pub(crate) mod native;

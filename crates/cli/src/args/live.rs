@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use clap::Args;
 use stemmata_model::{ThreadId, TicketId};
 
+use super::REF_HELP;
+
 /// `watch`
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -58,6 +60,44 @@ pub(crate) struct Run {
     /// A thread to record with the session
     #[arg(long, value_name = "THREAD")]
     pub(crate) thread: Option<ThreadId>,
+}
+
+/// `start`
+#[derive(Debug, Args)]
+#[command(after_help = format!("\
+Examples:
+  stemma start --template reviewer                            afresh
+  stemma start --template reviewer --context ctx-3f9k2m7q     knowing what was known there
+  stemma start --template reviewer --context T-12 --print     the command, instead of running it
+  stemma start --template author -- -p 'go on'                with arguments for the client
+
+A template is a section of the configuration file: `[templates.reviewer]` with `runtime`, and where wanted `command`, \
+`system_prompt` and `tools` (docs/reference/configuration.md). From a tip the agent resumes, from any other commit it forks; \
+either way in a new session of the client.\n\n{REF_HELP}"))]
+pub(crate) struct Start {
+    /// The kind of agent: a template of the configuration
+    #[arg(long, short, value_name = "NAME")]
+    pub(crate) template: String,
+
+    /// What it knows: a commit, or `none`
+    #[arg(long, short, value_name = "REF")]
+    pub(crate) context: Option<String>,
+
+    /// End the context at this entry, as `fork --at` does
+    #[arg(long, value_name = "ENTRY", requires = "context")]
+    pub(crate) at: Option<String>,
+
+    /// The directory that the agent will work in; none: the current one
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+
+    /// Place the context and print the client's command instead of running it (as `--json` does)
+    #[arg(long)]
+    pub(crate) print: bool,
+
+    /// Arguments for the client, after `--`
+    #[arg(value_name = "ARG", last = true)]
+    pub(crate) extra: Vec<String>,
 }
 
 /// `install` and `uninstall`

@@ -24,7 +24,11 @@ pub(crate) fn run(app: &App, command: Option<&ConfigCommand>) -> Result<Exit, Cl
 fn show(app: &App) -> Result<Exit, CliError> {
     let keys: Vec<v1::ConfigEntry> = Key::ALL.into_iter().map(|key| wire(&app.config.explain(key))).collect();
     if app.console.json {
-        app.console.json(&v1::Configuration { keys, unknown: app.config.unknown.clone() })?;
+        app.console.json(&v1::Configuration {
+            keys,
+            unknown: app.config.unknown.clone(),
+            templates: templates(app),
+        })?;
         return Ok(Exit::Done);
     }
     let mut table = Table::new(&[("KEY", Column::Left), ("VALUE", Column::Left), ("FROM", Column::Flexible)]);
@@ -35,8 +39,22 @@ fn show(app: &App) -> Result<Exit, CliError> {
             cell(Style::Faint, entry.origin.unwrap_or_else(|| key.default_about().to_owned())),
         ]);
     }
-    app.console.text(&table.render(app.console.width))?;
+    let mut text = table.render(app.console.width);
+    for template in templates(app) {
+        let what = template.runtime.or(template.error).unwrap_or_default();
+        put!(text, "template {}: {what}\n", template.name);
+    }
+    app.console.text(&text)?;
     Ok(Exit::Done)
+}
+
+fn templates(app: &App) -> Vec<v1::ConfiguredTemplate> {
+    let table = app.config.templates();
+    let one = |name: String| match config::templates::parse(table, &name) {
+        Ok((_, template)) => v1::ConfiguredTemplate { name, runtime: Some(template.runtime), error: None },
+        Err(error) => v1::ConfiguredTemplate { name, runtime: None, error: Some(error) },
+    };
+    config::templates::names(table).into_iter().map(one).collect()
 }
 
 fn explain(app: &App, key: Key) -> Result<Exit, CliError> {

@@ -1,6 +1,7 @@
 //! `fork`: a commit as a new session beside the old one.
 
 use crate::args::give::Fork;
+use crate::commands::launch::Launch;
 use crate::commands::place;
 use crate::errors::{CliError, Exit};
 use crate::output::commit::ShortIds;
@@ -17,7 +18,7 @@ pub(crate) fn run(app: &App, args: &Fork) -> Result<Exit, CliError> {
         return Ok(Exit::Done);
     }
     app.console.notes(&placed.notes);
-    let command = place::command_line(app, &placed);
+    let command = Launch::of(&placed).shown(app);
     if args.print {
         place::say_prompt(app, &placed);
         app.console.text(&format!("{command}\n"))?;

@@ -3,7 +3,6 @@
 //! How a context is placed, and whether the client will take it, is the engine's.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use stemmata_engine::{LossReport, PlaceOptions, Placed, RUNTIMES, runtime_of};
 use stemmata_model::CommitId;
@@ -64,6 +63,15 @@ pub(crate) fn place(app: &App, ctx: CommitId, args: &Placement) -> Result<Placed
     Ok(placed)
 }
 
+/// Finds the commit that the user means. A session means its newest one, brought up to date first.
+pub(crate) fn newest(app: &App, reference: &str) -> Result<CommitId, CliError> {
+    let engine = app.engine()?;
+    match engine.find_session(reference) {
+        Ok(Some(session)) => Ok(engine.current(&session)?),
+        Ok(None) | Err(_) => app.find(reference),
+    }
+}
+
 /// Returns the version of the client that wrote the newest session of this machine: most likely the one that
 /// will read what is placed.
 fn newest_version(app: &App, runtime: &str) -> Result<Option<String>, CliError> {
@@ -93,31 +101,6 @@ pub(crate) fn wire(placed: &Placed) -> v1::Placed {
     }
 }
 
-/// Returns the command line that goes on, for a shell: with `cd` where it must run elsewhere.
-pub(crate) fn command_line(app: &App, placed: &Placed) -> String {
-    let words: Vec<String> = placed.resume_command.iter().map(|word| quoted(word)).collect();
-    let command = words.join(" ");
-    if same_dir(&placed.cwd, &app.environment.current_dir) {
-        command
-    } else {
-        format!("cd {} && {command}", quoted(&placed.cwd.to_string_lossy()))
-    }
-}
-
-fn same_dir(left: &Path, right: &Path) -> bool {
-    left.components().eq(right.components())
-}
-
-/// Quotes a word for a POSIX shell where it needs that.
-fn quoted(word: &str) -> String {
-    let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_./=:,+@%".contains(character);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
-}
-
 /// Says what a translation kept, and what it did not.
 pub(crate) fn say_losses(app: &App, losses: &LossReport) {
     let mut told =
@@ -144,24 +127,5 @@ pub(crate) fn say_prompt(app: &App, placed: &Placed) {
     if let Some(prompt) = &placed.prompt {
         app.console.say("The fork ends before this prompt; edit it and send it again:");
         app.console.say(&format!("  {}", prompt.replace('\n', "\n  ")));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_quoted_for_a_shell() {
-        for (word, shown) in [
-            ("claude", "claude"),
-            ("--resume", "--resume"),
-            ("/a b", "'/a b'"),
-            ("it's", "'it'\\''s'"),
-            ("", "''"),
-            ("$(rm)", "'$(rm)'"),
-        ] {
-            assert_eq!(quoted(word), shown);
-        }
     }
 }

@@ -16,16 +16,16 @@ pub(crate) use commit::{
 };
 pub(crate) use context::{
     Changed, Checkpointed, Compacted, Diff, Loss, Losses, LostEntry, Materialized, Named, Native, Placed,
-    Reparented, Uncompacted,
+    Reparented, Started, Uncompacted,
 };
 pub(crate) use import::{Failure, HeldBack, Import, Imported, Note, Totals, Watched};
 pub(crate) use keep::{
     CollectedAmount, Forget, ForgetBranch, ForgetCopy, Gc, Kept, RetiredSession, Unforgotten,
 };
 pub(crate) use maintain::{
-    BackedUp, ConfigEntry, ConfigPath, ConfigValue, Configuration, Damage, Diagnoses, Diagnosis, Du, DuChain,
-    DuChains, DuTotal, Exclusions, Finding, Home, Installed, Mended, MendedLine, Migration, MigrationStep,
-    Packing, Pause, Pending, Repaired, Restored, Status, Verify,
+    BackedUp, ConfigEntry, ConfigPath, ConfigValue, Configuration, ConfiguredTemplate, Damage, Diagnoses,
+    Diagnosis, Du, DuChain, DuChains, DuTotal, Exclusions, Finding, Home, Installed, Mended, MendedLine,
+    Migration, MigrationStep, Packing, Pause, Pending, Repaired, Restored, Status, Verify,
 };
 pub(crate) use session::{ListedSession, Session, SessionList, SessionLog, SessionRow, Tree, TreeNode};
 
@@ -217,6 +217,7 @@ pub(crate) const PRINTED: &[Printed] = &[
     Printed { command: "backup", shape: BackedUp::SHAPE },
     Printed { command: "restore", shape: Restored::SHAPE },
     Printed { command: "migrate", shape: Migration::SHAPE },
+    Printed { command: "start", shape: Started::SHAPE },
     Printed { command: "watch", shape: Watched::SHAPE },
     Printed { command: "install", shape: Installed::SHAPE },
     Printed { command: "uninstall", shape: Installed::SHAPE },
@@ -269,4 +270,5 @@ pub(crate) const INNER: &[Shape] = &[
     Home::SHAPE,
     Pending::SHAPE,
     ConfigValue::SHAPE,
+    ConfiguredTemplate::SHAPE,
 ];

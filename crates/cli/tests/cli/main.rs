@@ -21,5 +21,6 @@ mod repair;
 mod run;
 mod settings;
 mod stage;
+mod start;
 mod story;
 mod watch;

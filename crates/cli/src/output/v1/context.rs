@@ -5,6 +5,22 @@
 use super::{Note, wire};
 
 wire! {
+    /// An agent that `start` would start.
+    struct Started {
+        /// The template.
+        template: String,
+        /// The runtime.
+        runtime: String,
+        /// `fresh`, `resume` (from a tip) or `fork` (from any other commit).
+        mode: String,
+        /// The client's command, program first.
+        command: Vec<String>,
+        /// The directory to run it in.
+        cwd: String,
+        /// What was placed for it; absent for a fresh start.
+        placed: Option<Placed>,
+    }
+
     /// The transcript's own bytes, written out.
     struct Native {
         /// The commit.

@@ -381,6 +381,18 @@ wire! {
         keys: Vec<ConfigEntry>,
         /// Keys of the file that mean nothing.
         unknown: Vec<String>,
+        /// Kinds of agents for `start`.
+        templates: Vec<ConfiguredTemplate>,
+    }
+
+    /// A kind of agent.
+    struct ConfiguredTemplate {
+        /// Its name.
+        name: String,
+        /// The runtime; absent where the template cannot be read.
+        runtime: Option<String>,
+        /// What is wrong with it.
+        error: Option<String>,
     }
 
     /// One key of the configuration.

@@ -1,0 +1,202 @@
+//! What starts an agent: a template, a context or none, and the client's own way to be told both.
+//!
+//! Pure: words come in, the words of a command come out. Placing the context and running the command are elsewhere.
+
+use stemmata_model::CommitId;
+
+use crate::engine::Engine;
+use crate::error::Result;
+
+/// What kind of agent: which client runs it, and what that is told.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AgentTemplate {
+    /// The runtime.
+    pub runtime: String,
+    /// The client's program and arguments; none: the client as it is usually called.
+    pub command: Vec<String>,
+    /// Text that is added to the client's own system prompt.
+    pub system_prompt: Option<String>,
+    /// The only tools that the agent has; none: all.
+    pub tools: Option<Vec<String>>,
+}
+
+/// A field of a template that cannot be meant so.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{field}` {reason}")]
+pub struct TemplateError {
+    /// The field.
+    pub field: &'static str,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// Which of the three ways to start it is: one operation with different contexts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StartMode {
+    /// Without a context: a new chain begins.
+    Fresh,
+    /// From a tip.
+    Resume,
+    /// From a commit that others already follow.
+    Fork,
+}
+
+impl StartMode {
+    /// Returns its word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Fresh => "fresh",
+            Self::Resume => "resume",
+            Self::Fork => "fork",
+        }
+    }
+}
+
+/// How a client is told what a template says.
+struct Client {
+    runtime: &'static str,
+    program: &'static str,
+    system_prompt: fn(&str) -> Option<Vec<String>>,
+    tools: fn(&[String]) -> Option<Vec<String>>,
+}
+
+const CLIENTS: &[Client] = &[
+    Client {
+        runtime: "claude-code",
+        program: "claude",
+        system_prompt: |text| Some(vec!["--append-system-prompt".to_owned(), text.to_owned()]),
+        tools: |tools| Some(vec!["--tools".to_owned(), tools.join(",")]),
+    },
+    Client {
+        runtime: "codex",
+        program: "codex",
+        system_prompt: |text| {
+            // A string of TOML, which JSON's are too.
+            let value = serde_json::Value::from(text).to_string();
+            Some(vec!["-c".to_owned(), format!("developer_instructions={value}")])
+        },
+        tools: |_| None,
+    },
+    Client { runtime: "gemini", program: "gemini", system_prompt: |_| None, tools: |_| None },
+    Client {
+        runtime: "pi",
+        program: "pi",
+        system_prompt: |text| Some(vec!["--append-system-prompt".to_owned(), text.to_owned()]),
+        tools: |tools| Some(vec!["--tools".to_owned(), tools.join(",")]),
+    },
+];
+
+impl AgentTemplate {
+    /// Returns the words of the command that starts such an agent. `resume` is the client's own command that goes on with
+    /// what was placed, none for a fresh start; `extra` comes last.
+    ///
+    /// # Errors
+    /// Where a field cannot be meant so, or its client cannot be told it.
+    pub fn command_line(
+        &self,
+        resume: Option<&[String]>,
+        extra: &[String],
+    ) -> std::result::Result<Vec<String>, TemplateError> {
+        let client = CLIENTS.iter().find(|client| client.runtime == self.runtime).ok_or_else(|| {
+            let known: Vec<String> = CLIENTS.iter().map(|client| format!("`{}`", client.runtime)).collect();
+            let known = known.join(", ");
+            TemplateError {
+                field: "runtime",
+                reason: format!("is `{}`, and is one of {known}", self.runtime),
+            }
+        })?;
+        let cannot = |field, what: &str| TemplateError {
+            field,
+            reason: format!("is set, and {} cannot be told {what} on its command line", client.program),
+        };
+        let mut words = self.command.clone();
+        if words.is_empty() {
+            words.push(client.program.to_owned());
+        }
+        words.extend(resume.into_iter().flatten().skip(1).cloned());
+        if let Some(text) = &self.system_prompt {
+            let told = (client.system_prompt)(text);
+            words.extend(told.ok_or_else(|| cannot("system_prompt", "a system prompt"))?);
+        }
+        if let Some(tools) = &self.tools {
+            words.extend((client.tools)(tools).ok_or_else(|| cannot("tools", "which tools there are"))?);
+        }
+        words.extend_from_slice(extra);
+        Ok(words)
+    }
+}
+
+impl Engine {
+    /// Returns what starting from a context is called.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn start_mode(&self, context: Option<CommitId>) -> Result<StartMode> {
+        let Some(ctx) = context else { return Ok(StartMode::Fresh) };
+        let is_tip = self.store.children(ctx, 1)?.is_empty();
+        Ok(if is_tip { StartMode::Resume } else { StartMode::Fork })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    fn template(runtime: &str, command: &str) -> AgentTemplate {
+        AgentTemplate {
+            runtime: runtime.to_owned(),
+            command: words(command),
+            system_prompt: Some("Be \"brief\".".to_owned()),
+            tools: (runtime != "codex").then(|| words("Read Bash")),
+        }
+    }
+
+    #[test]
+    fn fresh_resumed_and_forked_agents_differ_in_the_context_alone() {
+        for (runtime, command, resume, wanted) in [
+            (
+                "claude-code",
+                "",
+                "claude --resume s1",
+                "claude --resume s1 --append-system-prompt P --tools Read,Bash -p hi",
+            ),
+            ("claude-code", "", "", "claude --append-system-prompt P --tools Read,Bash -p hi"),
+            (
+                "codex",
+                "nice codex exec",
+                "codex resume s1",
+                "nice codex exec resume s1 -c developer_instructions=P -p hi",
+            ),
+            (
+                "pi",
+                "pi --model m",
+                "pi --session x.jsonl",
+                "pi --model m --session x.jsonl --append-system-prompt P --tools Read,Bash -p hi",
+            ),
+        ] {
+            let resume = words(resume);
+            let resume = (!resume.is_empty()).then_some(resume.as_slice());
+            let found = template(runtime, command).command_line(resume, &words("-p hi")).expect("a command");
+            let quoted = r#""Be \"brief\".""#;
+            let found: Vec<String> = found
+                .into_iter()
+                .map(|word| word.replace("Be \"brief\".", "P").replace(quoted, "P"))
+                .collect();
+            assert_eq!(found, words(wanted));
+        }
+    }
+
+    #[test]
+    fn what_a_client_cannot_be_told_is_refused_by_name() {
+        let error =
+            |template: AgentTemplate| template.command_line(None, &[]).expect_err("refused").to_string();
+        assert!(error(template("abacus", "")).starts_with("`runtime` is `abacus`"));
+        assert!(error(template("gemini", "")).starts_with("`system_prompt` is set, and gemini cannot"));
+        let tools = AgentTemplate { tools: Some(words("a")), ..template("codex", "") };
+        assert!(error(tools).starts_with("`tools` is set, and codex cannot"));
+    }
+}
