@@ -314,10 +314,11 @@ pub(crate) fn hint_of(error: &EngineError) -> Option<String> {
         }
         EngineError::Ambiguous { .. } => "give more characters, or one of these ids",
         EngineError::NotATranscript { .. } => {
-            "formats that this version reads: `claude-code-v1` (JSON lines that Claude Code writes), `codex-v1` and \
-             `codex-legacy-v1` (rollouts of Codex), `gemini-v1` (JSON lines of Gemini CLI), \
-             `pi-v3`, `pi-v2` and `pi-v1` (sessions of pi), `claude-stream-v1` and `codex-exec-v1` \
-             (output of headless Claude Code and Codex), `generic-v1` and `stemmata-v1` (our own)"
+            "docs/reference/runtimes.md says what is read of each client, and where that is"
+        }
+        EngineError::DocumentTooLong { .. } => "nothing of it was stored; split it, or export a part of it",
+        EngineError::Torn { .. } => {
+            "its client may be writing it: import it again; `stemma doctor FILE` says where it breaks"
         }
         EngineError::LineTooLong { .. } => "nothing of this line was stored; everything before it was",
         EngineError::Shrank { .. } => "run the import again: it reads the file from where the two agree",

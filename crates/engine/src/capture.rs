@@ -5,6 +5,7 @@ pub(crate) mod big_parts;
 pub(crate) mod catch_up;
 pub(crate) mod copies;
 pub(crate) mod cursor;
+pub(crate) mod document;
 pub(crate) mod earlier;
 pub(crate) mod homes;
 pub(crate) mod import;

@@ -55,6 +55,24 @@ pub enum EngineError {
         /// The bound.
         bound_bytes: usize,
     },
+    /// A document is longer than what is held in memory.
+    #[error("{} has {bytes} bytes, and a document of at most {bound_bytes} is read", path.display())]
+    DocumentTooLong {
+        /// The file.
+        path: PathBuf,
+        /// Its bytes.
+        bytes: u64,
+        /// The bound.
+        bound_bytes: u64,
+    },
+    /// A document is cut, or is being written.
+    #[error("{} is no whole document, and nothing of it was taken in: {reason}", path.display())]
+    Torn {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        reason: String,
+    },
     /// A file shrank while it was read.
     #[error("{} shrank while it was read: {expected} bytes were there, then {found}", path.display())]
     Shrank {
@@ -168,9 +186,12 @@ impl EngineError {
                 ErrorKind::Full
             }
             Self::Io { .. } | Self::Shrank { .. } => ErrorKind::System,
-            Self::NotATranscript { .. } | Self::LineTooLong { .. } | Self::Format { .. } | Self::Name(_) => {
-                ErrorKind::BadInput
-            }
+            Self::NotATranscript { .. }
+            | Self::LineTooLong { .. }
+            | Self::DocumentTooLong { .. }
+            | Self::Torn { .. }
+            | Self::Format { .. }
+            | Self::Name(_) => ErrorKind::BadInput,
             Self::NotFound { .. } | Self::NoAncestor { .. } => ErrorKind::NotFound,
             Self::Ambiguous { .. } => ErrorKind::Ambiguous,
             Self::Bundle(error) => match error {

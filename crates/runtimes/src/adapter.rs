@@ -310,10 +310,56 @@ pub trait Validator: Send {
     fn finish(&mut self) -> Validation;
 }
 
+/// What a transcript of a format is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// Lines: what is there stays, and more may follow.
+    Lines,
+    /// One document, which a client writes anew as a whole. What is called a line elsewhere in this module is all of it:
+    /// [`Splitter`], [`Placer`], [`Validator`] and [`Adapter::ids`] are given it at once.
+    Document,
+}
+
+impl Shape {
+    /// Returns what bytes are read by: lines without their newlines, the last one as far as it goes, or all of them.
+    pub fn units(self, bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+        let mut rest = Some(bytes).filter(|bytes| !bytes.is_empty());
+        std::iter::from_fn(move || {
+            let whole = rest.take()?;
+            let end = match self {
+                Self::Lines => memchr::memchr(b'\n', whole),
+                Self::Document => None,
+            };
+            let Some((unit, behind)) = end.and_then(|end| whole.split_at_checked(end)) else {
+                return Some(whole);
+            };
+            rest = behind.get(1..).filter(|behind| !behind.is_empty());
+            Some(unit)
+        })
+    }
+}
+
 /// One runtime's transcript format. Stateless, shared between threads.
 pub trait Adapter: Send + Sync {
     /// Returns the format that this adapter writes.
     fn format(&self) -> FormatId;
+
+    /// Returns what a transcript of it is.
+    fn shape(&self) -> Shape {
+        Shape::Lines
+    }
+
+    /// Joins what commits that follow each other hold, oldest first, into one transcript: lines follow each other, lists
+    /// become one list. None where these bytes cannot be joined. One alone stays as it is.
+    fn join(&self, contents: &[&[u8]]) -> Option<Vec<u8>> {
+        Some(contents.concat())
+    }
+
+    /// Returns what has to stand behind the first `keep` bytes of a transcript, which end an entry, so that they are one
+    /// by themselves.
+    fn closing(&self, _bytes: &[u8], _keep: usize) -> Vec<u8> {
+        Vec::new()
+    }
 
     /// Looks at the first bytes of a file (at most [`DETECT_BYTES_MAX`]) and says whether they are its own.
     fn detect(&self, head: &[u8]) -> Option<Detection>;

@@ -1,11 +1,11 @@
-//! The suite that every adapter of an appending format passes: laws over sample bytes.
+//! The suite that every adapter passes: laws over sample bytes.
 //!
 //! Data in, first violation out; a panic is a violation too and is left to the test that calls. What only one
 //! format promises is tested beside its adapter.
 
 use stemmata_model::{Counts, Entry, EntryKind, Granularity, Note, Role};
 
-use crate::adapter::{Adapter, Cut, DETECT_BYTES_MAX, Decoded, SegmentFacts, Splitter};
+use crate::adapter::{Adapter, Cut, DETECT_BYTES_MAX, Decoded, SegmentFacts, Shape, Splitter};
 
 /// Bytes that a splitter's state may have: it is kept with each cursor.
 const STATE_BYTES_MAX: usize = 4 * 1024;
@@ -57,6 +57,13 @@ pub struct Report {
 /// - `counts`: what segments count adds up to what decoding gives, at each granularity.
 /// - `encode`: what a model sees of the conversation comes back from its encoding.
 ///
+/// Of a format of documents instead of `concat`, `monotone`, `resume` and `state`:
+///
+/// - `cover`: what is in no entry is white space, brackets, commas and colons.
+/// - `snapshot`: a document closes as one snapshot, each time the same.
+/// - `join`: one document joined is itself; several that can be joined give the entries of all.
+/// - `closing`: a document that is cut behind an entry and closed gives the entries up to it.
+///
 /// # Errors
 /// The first [`Violation`].
 pub fn check(adapter: &dyn Adapter, sample: &[u8]) -> Result<Report, Violation> {
@@ -65,6 +72,9 @@ pub fn check(adapter: &dyn Adapter, sample: &[u8]) -> Result<Report, Violation> 
     let detected = adapter.detect(head).map(|detection| detection.format);
     suite.hold("detect", detected == Some(adapter.format()), || format!("it found {detected:?}"))?;
     let decoded = adapter.decode(sample);
+    if adapter.shape() == Shape::Document {
+        return suite.document(sample, decoded);
+    }
     suite.cover(sample, &decoded)?;
     suite.concat(sample, &decoded)?;
     suite.encode(&decoded)?;
@@ -94,6 +104,10 @@ pub fn check_damaged(adapter: &dyn Adapter, sample: &[u8]) -> Result<(), Violati
     for end in 0..sample.len() {
         let torn = sample.get(..end).unwrap_or_default();
         let decoded = adapter.decode(torn);
+        if adapter.shape() == Shape::Document {
+            suite.torn_document(torn, &decoded)?;
+            continue;
+        }
         suite.cover(torn, &decoded)?;
         let complete = memchr::memrchr(b'\n', torn).map_or(0, |newline| newline + 1);
         let same = |entries: &[Entry]| -> Vec<Entry> {
@@ -107,12 +121,15 @@ pub fn check_damaged(adapter: &dyn Adapter, sample: &[u8]) -> Result<(), Violati
     for _ in 0..MUTATIONS {
         let mutated = random.mutate(sample);
         let decoded = adapter.decode(&mutated);
-        suite.cover(&mutated, &decoded)?;
+        match adapter.shape() {
+            Shape::Lines => suite.cover(&mutated, &decoded)?,
+            Shape::Document => suite.cover_document(&mutated, &decoded)?,
+        }
         let _detection = adapter.detect(&mutated);
         let _encoded = adapter.encode(&decoded.entries);
         let mut splitter = adapter.splitter(Granularity::Turn, None);
         let mut validator = adapter.validator(None);
-        for line in mutated.split(|byte| *byte == b'\n') {
+        for line in adapter.shape().units(&mutated) {
             splitter.line(line, &mut Vec::new());
             validator.line(line);
         }
@@ -311,5 +328,6 @@ impl Random {
     }
 }
 
+mod documents;
 #[cfg(test)]
 mod tests;

@@ -9,9 +9,11 @@ pub mod codex;
 pub mod conformance;
 #[cfg(test)]
 pub(crate) mod corpus_tests;
+mod document;
 pub mod gemini;
 pub mod json;
 mod lines;
+pub mod messages;
 pub mod pi;
 mod placing;
 pub mod registry;

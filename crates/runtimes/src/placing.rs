@@ -1,5 +1,9 @@
 //! What every placer does: directories moved with their session, calls closed that had no result.
 
+use stemmata_model::Note;
+
+use crate::adapter::Placer;
+
 /// What a call is answered with that had no result when its session was placed.
 pub(crate) const CLOSED_TEXT: &str = "[Closed by Stemmata: this tool call had no result when the session was placed here. It may or may not have run.]";
 
@@ -27,4 +31,17 @@ pub(crate) fn replace(line: &[u8], mut edits: Vec<(std::ops::Range<usize>, Strin
         written = span.end;
     }
     out.extend_from_slice(line.get(written..).unwrap_or_default());
+}
+
+/// Writes a transcript as it is: nobody loads it.
+pub(crate) struct Verbatim;
+
+impl Placer for Verbatim {
+    fn line(&mut self, line: &[u8], out: &mut Vec<u8>) {
+        out.extend_from_slice(line);
+    }
+
+    fn finish(&mut self, _out: &mut Vec<u8>) -> Vec<Note> {
+        Vec::new()
+    }
 }

@@ -9,6 +9,7 @@ use crate::captured::Captured;
 use crate::claude_code::ClaudeCode;
 use crate::codex::{self, Codex};
 use crate::gemini::Gemini;
+use crate::messages::Messages;
 use crate::pi::{self, Pi};
 use crate::translate::runtime_of;
 
@@ -26,6 +27,7 @@ pub fn adapters() -> &'static [&'static dyn Adapter] {
         &Captured::EXEC,
         &Captured::GENERIC,
         &Captured::ENTRIES,
+        &Messages::ANTHROPIC,
     ]
 }
 

@@ -6,12 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use stemmata_model::{ArtifactId, Closure, CommitCore, CommitId, CommitType};
+use stemmata_runtimes::adapter::{Adapter, Shape};
 use stemmata_runtimes::registry;
 use stemmata_store::{StoreError, Write};
 
 use super::rows::CommitRef;
 use crate::capture::anchors::{Anchored, Anchors, News};
+use crate::capture::document::DOCUMENT_BYTES_MAX;
 use crate::capture::lines::LINE_BYTES_MAX;
+use crate::chain::segments::read_whole;
 use crate::engine::Engine;
 use crate::error::Result;
 
@@ -73,7 +76,8 @@ impl<'a> Arrivals<'a> {
             Closure::Provisional => depth == 0,
             Closure::Covered | Closure::Forgotten => false,
         };
-        if !is_kept || matches!(core.commit_type, CommitType::Snapshot { .. }) {
+        // A root that is a snapshot is a document; any other snapshot says again what stands before it.
+        if !is_kept || (depth > 0 && matches!(core.commit_type, CommitType::Snapshot { .. })) {
             return Ok(None);
         }
         let hashes = self.hashes_of(core, depth)?;
@@ -104,10 +108,23 @@ impl<'a> Arrivals<'a> {
         Ok(())
     }
 
+    fn hashes_of_document(&self, adapter: &dyn Adapter, core: &CommitCore, depth: u64) -> Result<Vec<u64>> {
+        let native = core.native_artifact();
+        if self.engine.store.content_length(native)?.is_none_or(|length| length > DOCUMENT_BYTES_MAX) {
+            return Ok(Vec::new());
+        }
+        let mut anchors = Anchors::default();
+        anchors.line(adapter, depth, &read_whole(self.engine, native)?);
+        Ok(anchors.kept(depth))
+    }
+
     /// Returns what is kept of the lines of a commit; nothing where they cannot be read.
     fn hashes_of(&self, core: &CommitCore, depth: u64) -> Result<Vec<u64>> {
         let Some(adapter) = registry::by_format(&core.format) else { return Ok(Vec::new()) };
         let mut anchors = Anchors::default();
+        if adapter.shape() == Shape::Document {
+            return self.hashes_of_document(adapter, core, depth);
+        }
         let mut line = Vec::new();
         let read = each_line(self.engine, core.native_artifact(), &mut line, &mut |line| {
             anchors.line(adapter, depth, line);

@@ -6,11 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use stemmata_model::{Closure, Commit, CommitId, EntryId, Granularity, Timestamp};
-use stemmata_runtimes::adapter::IdKind;
+use stemmata_runtimes::adapter::{IdKind, Shape};
 use stemmata_runtimes::registry;
 use stemmata_store::{ANCHORS_MAX, Link, LinkKind, StoreError, Write};
 
 use crate::capture::anchors::{Anchored, Anchors, News, hash_of};
+use crate::capture::document::DOCUMENT_BYTES_MAX;
 use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
@@ -305,7 +306,7 @@ impl Search<'_> {
         let adapter = Engine::adapter(&commit.core.format, "read")?;
         let bytes = read_whole(self.engine, commit.core.native_artifact())?;
         let mut last = None;
-        for line in bytes.split(|byte| *byte == b'\n') {
+        for line in adapter.shape().units(&bytes) {
             let (mut own, mut met) = (None, None);
             adapter.ids(line, &mut |kind, id| {
                 if kind == IdKind::Entry {
@@ -360,7 +361,9 @@ impl Search<'_> {
     fn beginning(&self, root: &Commit) -> Result<Beginning> {
         let Some(adapter) = registry::by_format(&root.core.format) else { return Ok(Beginning::default()) };
         let mut bytes = Vec::new();
-        let range = 0..root.native_bytes.min(ROOT_BYTES_MAX);
+        let is_document = adapter.shape() == Shape::Document;
+        let read_max = if is_document { DOCUMENT_BYTES_MAX } else { ROOT_BYTES_MAX };
+        let range = 0..root.native_bytes.min(read_max);
         let read = self.engine.store.read_content(root.core.native_artifact(), Some(range), &mut |piece| {
             bytes.extend_from_slice(piece);
             Ok(())
@@ -374,7 +377,9 @@ impl Search<'_> {
         }
         let (mut ids, mut anchors) = (Ids::default(), Anchors::default());
         let mut splitter = adapter.splitter(Granularity::Turn, None);
-        for line in bytes.split_inclusive(|byte| *byte == b'\n').filter_map(|line| line.strip_suffix(b"\n")) {
+        // A last line may be cut where reading ended.
+        let whole = if is_document { Some(bytes.len()) } else { memchr::memrchr(b'\n', &bytes) };
+        for line in adapter.shape().units(bytes.get(..whole.unwrap_or(0)).unwrap_or_default()) {
             splitter.line(line, &mut Vec::new());
             anchors.line(adapter, 0, line);
             adapter.ids(line, &mut |kind, id| {

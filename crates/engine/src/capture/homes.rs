@@ -4,7 +4,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::capture::reading::check_regular;
+use stemmata_runtimes::adapter::Confidence;
+
+use crate::capture::cursor::OpenFile;
+use crate::capture::reading::{check_regular, detect_version, open};
 use crate::capture::source::{is_transcript_name, plain_name};
 use crate::error::EngineError;
 
@@ -132,7 +135,15 @@ pub(crate) struct Found {
     pub failures: Vec<(PathBuf, EngineError)>,
 }
 
-/// Lists files to import below `paths`: named files as they are, folders searched for `.jsonl` and `.jsonl.zst`.
+/// Says whether a file below a folder is looked into: by its name, and of documents, most of which are somebody else's,
+/// only those that are transcripts beyond doubt.
+pub(crate) fn may_be_transcript(path: &Path) -> bool {
+    let is_document = path.extension().is_some_and(|extension| extension == "json");
+    is_transcript_name(path) || (is_document && is_transcript_for_sure(path))
+}
+
+/// Lists files to import below `paths`: named files as they are, folders searched for `.jsonl` and `.jsonl.zst`, and for
+/// `.json` with a transcript in it.
 pub(crate) fn find(paths: &[PathBuf]) -> Found {
     let mut found = Found::default();
     for path in paths {
@@ -162,6 +173,13 @@ fn drop_packed_twins(files: &mut Vec<FoundFile>) {
     });
 }
 
+/// Returns whether a document below a folder is a transcript beyond doubt. One that cannot be read is not.
+fn is_transcript_for_sure(path: &Path) -> bool {
+    let Ok((file, _)) = open(path) else { return false };
+    let found = detect_version(OpenFile { file: &file, path });
+    found.is_ok_and(|(_, detection)| detection.confidence == Confidence::Certain)
+}
+
 impl Found {
     fn failed(&mut self, operation: &'static str, path: &Path, error: std::io::Error) {
         self.failures.push((path.to_owned(), EngineError::io(operation, path)(error)));
@@ -185,7 +203,7 @@ impl Found {
             let looked = entry.and_then(|entry| Ok((entry.path(), entry.file_type()?)));
             match looked {
                 Ok((path, kind)) if kind.is_dir() => self.scan(&path, depth + 1),
-                Ok((path, _)) if is_transcript_name(&path) => self.file(path),
+                Ok((path, _)) if may_be_transcript(&path) => self.file(path),
                 Ok(_) => {}
                 Err(error) => self.failed("list", folder, error),
             }

@@ -74,18 +74,20 @@ struct Pushed {
 
 /// One transcript on its way into the store.
 pub(crate) struct Ingest<'e> {
-    engine: &'e Engine,
-    adapter: &'static dyn Adapter,
-    splitter: Box<dyn Splitter>,
+    pub(super) engine: &'e Engine,
+    pub(super) adapter: &'static dyn Adapter,
+    pub(super) splitter: Box<dyn Splitter>,
     sighting: Sighting,
     rules: RulesHash,
     /// Whether commits are looked up among what was forgotten.
     is_careful: bool,
     /// Forgotten looks at open turns, with what they continue.
     awaited: Vec<forgotten::Look>,
-    start: Start,
-    segment: OpenSegment,
+    pub(super) start: Start,
+    pub(super) segment: OpenSegment,
     earlier: Option<Earlier>,
+    /// What the next commit begins with, where that is known beforehand.
+    pub(super) prior: Option<Head>,
     /// Bytes of the open segment before an unfinished last line.
     torn_from: Option<u64>,
     pending: Vec<Write>,
@@ -94,7 +96,7 @@ pub(crate) struct Ingest<'e> {
     notes: Vec<Note>,
     note_counts: std::collections::HashMap<NoteCode, usize>,
     outcome: BatchOutcome,
-    news: News,
+    pub(super) news: News,
 }
 
 impl<'e> Ingest<'e> {
@@ -117,6 +119,7 @@ impl<'e> Ingest<'e> {
             start,
             segment: OpenSegment::default(),
             earlier: None,
+            prior: None,
             torn_from: None,
             pending: Vec::new(),
             pending_bytes: 0,
@@ -213,7 +216,15 @@ impl<'e> Ingest<'e> {
         self.add(&scrubbed.bytes, raw.len(), replaced)
     }
 
-    fn add(&mut self, bytes: &[u8], raw_bytes: usize, replaced: u64) -> Result<()> {
+    /// Has the next commit stand for all before it: what a chain holds is counted from there.
+    pub(super) fn begin_anew(&mut self) {
+        self.start.totals = ChainTotals { commits: self.start.totals.commits, ..ChainTotals::default() };
+        self.start.raw_bytes = 0;
+        self.start.line = 1;
+        self.start.redacted_bytes = 0;
+    }
+
+    pub(super) fn add(&mut self, bytes: &[u8], raw_bytes: usize, replaced: u64) -> Result<()> {
         self.segment.raw_bytes += length(raw_bytes);
         self.segment.redacted_bytes += replaced;
         let spilled = self.segment.push(bytes);
@@ -224,7 +235,7 @@ impl<'e> Ingest<'e> {
         Ok(())
     }
 
-    fn close(&mut self, facts: SegmentFacts) -> Result<()> {
+    pub(super) fn close(&mut self, facts: SegmentFacts) -> Result<()> {
         let segment = std::mem::take(&mut self.segment);
         self.settle(&segment)?;
         let forgotten = self.forgotten_in(&segment)?;
@@ -262,7 +273,10 @@ impl<'e> Ingest<'e> {
 
     /// Returns the newest provisional commit's content that a segment begins with: what was captured once is not
     /// stored again, however often an open turn is looked at.
-    fn head_of(&self, segment: &OpenSegment) -> Result<Option<Head>> {
+    fn head_of(&mut self, segment: &OpenSegment) -> Result<Option<Head>> {
+        if let Some(prior) = self.prior.take() {
+            return Ok(Some(prior));
+        }
         for known in self.start.provisional.iter().rev() {
             let ahead = commit_ahead(self.engine, known, segment)?;
             if let Some(commit) = ahead.filter(|commit| commit.closure != Closure::Forgotten) {
@@ -390,8 +404,10 @@ impl<'e> Ingest<'e> {
         let facts = self.splitter.open();
         // Now and then all of it is stored, so that no content is made of too many ranges.
         let is_long = self.start.provisional.len() >= PROVISIONAL_MAX;
-        let head = if is_long { None } else { self.head_of(&self.segment)? };
-        let finished = self.segment.snapshot(head);
+        let segment = std::mem::take(&mut self.segment);
+        let head = if is_long { Ok(None) } else { self.head_of(&segment) };
+        self.segment = segment;
+        let finished = self.segment.snapshot(head?);
         let bytes = finished.bytes;
         let raw_bytes = self.segment.raw_bytes;
         let closure = Closure::Provisional;

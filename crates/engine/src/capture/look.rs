@@ -4,8 +4,8 @@
 
 use std::path::PathBuf;
 
+use crate::capture::homes::may_be_transcript;
 use crate::capture::import::{ImportFailure, ImportedSession};
-use crate::capture::source::is_transcript_name;
 use crate::capture::survey::FileState;
 use crate::capture::transcript::CaptureOptions;
 use crate::capture::watch::Look;
@@ -38,7 +38,7 @@ impl Engine {
     ) -> Result<Looked> {
         let paths = match look {
             Look::At(paths) => {
-                let is_wanted = |path: &&PathBuf| path.is_dir() || is_transcript_name(path);
+                let is_wanted = |path: &&PathBuf| path.is_dir() || may_be_transcript(path);
                 paths.iter().filter(is_wanted).cloned().collect()
             }
             Look::Everything => self.changed_below(roots)?,

@@ -5,8 +5,10 @@
 use std::path::{Path, PathBuf};
 
 use stemmata_model::{Granularity, Timestamp};
+use stemmata_runtimes::adapter::Shape;
 
 use crate::capture::cursor::OpenFile;
+use crate::capture::document;
 use crate::capture::reading::{detect, head, open};
 use crate::engine::Engine;
 use crate::error::Result;
@@ -126,8 +128,14 @@ impl Engine {
 pub(crate) fn first_cwd(path: &Path) -> Vec<PathBuf> {
     let Ok((file, _)) = open(path) else { return Vec::new() };
     let file = OpenFile { file: &file, path };
-    let (Ok(adapter), Ok(bytes)) = (detect(file), head(file)) else { return Vec::new() };
+    let Ok(adapter) = detect(file) else { return Vec::new() };
     let mut splitter = adapter.splitter(Granularity::Turn, None);
+    if adapter.shape() == Shape::Document {
+        let Ok(document) = document::read_now(file) else { return Vec::new() };
+        splitter.line(&document, &mut Vec::new());
+        return splitter.facts().cwd.iter().map(PathBuf::from).collect();
+    }
+    let Ok(bytes) = head(file) else { return Vec::new() };
     let mut found: Vec<PathBuf> = Vec::new();
     for line in bytes.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")) {
         splitter.line(line.strip_suffix(b"\n").unwrap_or(line), &mut Vec::new());

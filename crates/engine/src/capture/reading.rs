@@ -5,8 +5,8 @@
 use std::fs::File;
 use std::path::Path;
 
-use stemmata_model::{Closure, CommitId, Counts, FormatId, Granularity, Note, NoteCode};
-use stemmata_runtimes::adapter::{Adapter, DETECT_BYTES_MAX, Detection};
+use stemmata_model::{Closure, CommitId, CommitType, Counts, FormatId, Granularity, Note, NoteCode};
+use stemmata_runtimes::adapter::{Adapter, DETECT_BYTES_MAX, Detection, Shape};
 use stemmata_runtimes::registry;
 use stemmata_store::{Placement, Session, SessionKey, SessionOrigin, StoreError};
 
@@ -115,6 +115,11 @@ impl Engine {
             Some(adapter) => adapter,
             None => detect(OpenFile { file: &file, path })?,
         };
+        if adapter.shape() == Shape::Document {
+            // It is read whole each time, and what it was before is what it goes on from.
+            relation = relation.filter(|relation| *relation == Relation::Unchanged);
+            again = again.filter(|again| *again == Again::Rules);
+        }
         let mut prepared = Prepared {
             adapter,
             key,
@@ -157,6 +162,9 @@ impl Engine {
 
     /// Returns where reading begins.
     pub(crate) fn start_of(&self, path: &Path, prepared: &Prepared) -> Result<Start> {
+        if prepared.adapter.shape() == Shape::Document {
+            return self.start_of_document(prepared);
+        }
         if let Some(cursor) = prepared.goes_on() {
             return Ok(Start {
                 parent: cursor.tip.map(|tip| self.parent(tip)).transpose()?,
@@ -177,6 +185,18 @@ impl Engine {
             totals: self.totals_of(placement.ctx)?,
             ..Start::default()
         })
+    }
+
+    /// Returns what a document goes on from: the state before, or what was placed there; nothing where secrets are
+    /// replaced by other rules now.
+    fn start_of_document(&self, prepared: &Prepared) -> Result<Start> {
+        let first = Start { line: 1, ..Start::default() };
+        let known = prepared.cursor.as_ref().and_then(|cursor| cursor.tip);
+        let known = known.or(prepared.previous.as_ref().and_then(|previous| previous.tip));
+        let Some(tip) = known.filter(|_| prepared.again.is_none()) else { return Ok(first) };
+        let Some(commit) = self.store.commit(tip)? else { return Ok(first) };
+        let parent = Some((tip, commit.core.created_at));
+        Ok(Start { parent, totals: self.totals_of(tip)?, ..first })
     }
 
     fn has_tip(&self, cursor: Option<&Cursor>) -> Result<bool> {
@@ -206,12 +226,20 @@ impl Engine {
     pub(crate) fn totals_of(&self, ctx: CommitId) -> Result<ChainTotals> {
         let mut walk = Walk::new(self.store.as_ref(), Some(ctx));
         let mut totals = ChainTotals::default();
+        let mut is_counted = true;
         while let Some(commit) = walk.next()? {
             let Counts { messages, entries, .. } = commit.counts;
             totals.commits += 1;
-            totals.messages += messages;
-            totals.entries += entries;
-            totals.bytes += commit.native_bytes;
+            if is_counted {
+                totals.messages += messages;
+                totals.entries += entries;
+                totals.bytes += commit.native_bytes;
+            }
+            // A document stands for all of its states before.
+            let is_whole = matches!(commit.core.commit_type, CommitType::Snapshot { .. })
+                && Self::adapter(&commit.core.format, "read")
+                    .is_ok_and(|adapter| adapter.shape() == Shape::Document);
+            is_counted &= !is_whole;
         }
         Ok(totals)
     }

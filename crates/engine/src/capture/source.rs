@@ -40,6 +40,14 @@ impl RawBytes {
         }
     }
 
+    /// Returns how many there are now.
+    pub(crate) fn length(&self) -> std::io::Result<u64> {
+        Ok(match self {
+            Self::File(file) => file.metadata()?.len(),
+            Self::Unpacked(bytes) => u64::try_from(bytes.len()).expect("a length fits 64 bits"),
+        })
+    }
+
     /// Returns another handle to the same bytes.
     pub(crate) fn try_clone(&self) -> std::io::Result<Self> {
         Ok(match self {

@@ -6,12 +6,13 @@ use stemmata_model::{
     CommitId, Counts, Granularity, Note, NoteCode, SessionId, Sighting, Source, Template, ThreadId, TicketId,
     Timestamp, Trigger,
 };
-use stemmata_runtimes::adapter::{Adapter, SegmentFacts};
+use stemmata_runtimes::adapter::{Adapter, SegmentFacts, Shape};
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::maintain::forget::Tombstone;
 use stemmata_store::{Link, LinkKind, Session, SessionKey, SessionOrigin, StoreError, Write};
 
 use crate::capture::cursor::{Cursor, FileStamp, OpenFile, Relation, Windows};
+use crate::capture::document;
 use crate::capture::ingest::{Ingest, Start};
 use crate::capture::lines::Lines;
 use crate::capture::reading::{Prepared, head};
@@ -93,7 +94,8 @@ impl Engine {
     /// Captures what a transcript holds beyond what is stored. Idempotent; resumes where it was interrupted.
     ///
     /// # Errors
-    /// `HeldBack` where it is excluded or capture is paused, `NotATranscript` for a file of no known format, `Io` and `LineTooLong` with the place, store errors.
+    /// `HeldBack` where it is excluded or capture is paused, `NotATranscript` for a file of no known format, `Io`,
+    /// `LineTooLong` and `DocumentTooLong` with the place, `Torn` for a document that is cut, store errors.
     /// What was handed to the store before an error stays, and the next capture goes on from there.
     pub fn capture(&self, path: &Path, options: &CaptureOptions) -> Result<Captured> {
         let mut is_careful = false;
@@ -191,6 +193,9 @@ impl Engine {
         let splitter =
             prepared.adapter.splitter(granularity, goes_on.map(|cursor| cursor.splitter.as_slice()));
         let start = self.start_of(path, &prepared)?;
+        if let Some(forgotten) = self.forgotten_state(&prepared, &start)? {
+            return self.left_alone(path, options, &forgotten.to_string());
+        }
         let file = prepared.file.try_clone().map_err(EngineError::io("open", path))?;
         let lines = Lines::of(file, path, (start.raw_bytes, start.line), prepared.stamp.length)?;
         let windows = Windows::before(OpenFile { file: &prepared.file, path }, start.raw_bytes)?;
@@ -223,6 +228,9 @@ impl Engine {
         run: &mut Run<'_>,
         mut lines: Lines,
     ) -> Result<()> {
+        if run.prepared.adapter.shape() == Shape::Document {
+            return run.read_document(path);
+        }
         let mut batch_number = 0_u32;
         while let Some(line) = lines.next()? {
             if line.complete {
@@ -337,6 +345,15 @@ struct Run<'e> {
 }
 
 impl Run<'_> {
+    fn read_document(&mut self, path: &Path) -> Result<()> {
+        let bytes = document::read(OpenFile { file: &self.prepared.file, path }, self.prepared.stamp)?;
+        if let Some(reason) = self.ingest.document(&bytes)? {
+            return Err(EngineError::Torn { path: path.to_owned(), reason });
+        }
+        self.windows.push(&bytes);
+        Ok(())
+    }
+
     /// Hands what is closed to the store, with a cursor to go on from.
     fn flush_closed(&mut self, engine: &Engine, path: &Path) -> Result<()> {
         let mut progress = Vec::new();
@@ -480,6 +497,11 @@ fn session_name(file: OpenFile<'_>, adapter: &'static dyn Adapter) -> Result<Ses
         return Ok(SessionId::new(session)?);
     }
     let mut splitter = adapter.splitter(Granularity::Turn, None);
+    if adapter.shape() == Shape::Document {
+        splitter.line(&document::read_now(file)?, &mut Vec::new());
+        let named = splitter.facts().session.clone();
+        return named.map_or_else(|| SessionId::new(stem).map_err(EngineError::from), Ok);
+    }
     for line in head(file)?.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")) {
         splitter.line(line.strip_suffix(b"\n").unwrap_or(line), &mut Vec::new());
         if let Some(session) = &splitter.facts().session {

@@ -3,6 +3,7 @@
 use stemmata_model::{
     Closure, Commit, CommitCore, CommitId, CommitType, Entry, Part, Role, Timestamp, artifact_id,
 };
+use stemmata_runtimes::adapter::Shape;
 use stemmata_store::{ContentPart, NewCommit, NewContent, Write};
 
 use crate::chain::segments::read_whole;
@@ -26,6 +27,10 @@ struct Found {
     commit: Commit,
     native: Vec<u8>,
     entry: Entry,
+    shape: Shape,
+    /// The end of the entry before it in the same commit, 0 for the first.
+    before: u64,
+    is_last: bool,
 }
 
 impl Engine {
@@ -37,7 +42,12 @@ impl Engine {
         };
         let found = self.find_entry(ctx, at)?;
         let is_prompt = found.entry.role == Role::User && found.entry.answers().next().is_none();
-        let keep = if is_prompt { found.entry.native.offset } else { end_of_line(&found) };
+        let keep = match (is_prompt, found.shape) {
+            (true, Shape::Lines) => found.entry.native.offset,
+            // What separates records of a document goes with the one behind.
+            (true, Shape::Document) => found.before,
+            (false, _) => end_of(&found),
+        };
         let prompt = is_prompt.then(|| text_of(&found.entry));
         let whole = u64::try_from(found.native.len()).expect("a length fits 64 bits");
         let ctx = match (keep, found.commit.core.parent) {
@@ -67,7 +77,9 @@ impl Engine {
                 continue;
             }
             let native = read_whole(self, commit.core.native_artifact())?;
-            let entries = Self::adapter(&commit.core.format, "read")?.decode(&native).entries;
+            let adapter = Self::adapter(&commit.core.format, "read")?;
+            let entries = adapter.decode(&native).entries;
+            let last = entries.last().map(|entry| entry.native.offset);
             // What a snapshot restates stands above it, in its own place.
             let restated = match commit.core.commit_type {
                 CommitType::Snapshot { restated_entries } => {
@@ -75,11 +87,17 @@ impl Engine {
                 }
                 CommitType::Delta | CommitType::Compaction => 0,
             };
-            let mut own = entries.into_iter().skip(restated);
+            let ends: Vec<u64> = entries.iter().map(end_of_entry).collect();
+            let mut own = entries.into_iter().enumerate().skip(restated);
             let mut like = None;
-            while let Some(entry) = own.find(|entry| entry.id.as_str().starts_with(at)) {
+            let place = |index: usize, offset: u64| {
+                let before = index.checked_sub(1).and_then(|index| ends.get(index)).copied().unwrap_or(0);
+                (adapter.shape(), before, last == Some(offset))
+            };
+            while let Some((index, entry)) = own.find(|(_, entry)| entry.id.as_str().starts_with(at)) {
+                let (shape, before, is_last) = place(index, entry.native.offset);
                 if entry.id.as_str() == at {
-                    return Ok(Found { commit, native, entry });
+                    return Ok(Found { commit, native, entry, shape, before, is_last });
                 }
                 if candidates.len() < CANDIDATES_MAX {
                     candidates.push(Candidate {
@@ -87,10 +105,10 @@ impl Engine {
                         summary: one_line(&text_of(&entry), 80),
                     });
                 }
-                like = Some(entry);
+                like = Some((entry, shape, before, is_last));
             }
-            if let Some(entry) = like {
-                found = Some(Found { commit, native, entry });
+            if let Some((entry, shape, before, is_last)) = like {
+                found = Some(Found { commit, native, entry, shape, before, is_last });
             }
         }
         if candidates.len() > 1 {
@@ -104,17 +122,23 @@ impl Engine {
         let end = usize::try_from(keep).unwrap_or(usize::MAX).min(found.native.len());
         let head = found.native.get(..end).unwrap_or_default();
         let adapter = Self::adapter(&found.commit.core.format, "read")?;
-        let facts = count(adapter, head, &mut Vec::new());
+        let closing = adapter.closing(&found.native, end);
+        let bytes = [head, &closing].concat();
+        let facts = count(adapter, &bytes, &mut Vec::new());
         let floor = match found.commit.core.parent {
             Some(parent) => {
                 self.store.commit(parent)?.map_or(Timestamp::EPOCH, |known| known.core.created_at)
             }
             None => Timestamp::EPOCH,
         };
-        let artifact = artifact_id(head);
+        let artifact = artifact_id(&bytes);
         let core = CommitCore {
             parent: found.commit.core.parent,
-            commit_type: CommitType::Delta,
+            commit_type: match (adapter.shape(), found.commit.core.commit_type) {
+                // The beginning of a whole document is a whole one too.
+                (Shape::Document, whole @ CommitType::Snapshot { .. }) => whole,
+                (Shape::Document | Shape::Lines, _) => CommitType::Delta,
+            },
             artifact,
             native: None,
             format: found.commit.core.format.clone(),
@@ -122,9 +146,13 @@ impl Engine {
             created_at: facts.timestamp.unwrap_or(floor).max(floor),
         };
         let id = core.id();
-        let slice = ContentPart::Slice { of: found.commit.core.native_artifact(), offset: 0, length: keep };
+        let of = found.commit.core.native_artifact();
+        let mut parts = vec![ContentPart::Slice { of, offset: 0, length: keep }];
+        if !closing.is_empty() {
+            parts.push(ContentPart::Bytes(closing));
+        }
         self.commit_batch(vec![
-            Write::Content(NewContent::composed(artifact, vec![slice])),
+            Write::Content(NewContent::composed(artifact, parts)),
             Write::Commit(NewCommit {
                 core,
                 rules: found.commit.rules,
@@ -137,11 +165,23 @@ impl Engine {
     }
 }
 
-fn end_of_line(found: &Found) -> u64 {
-    let end = found.entry.native.offset + found.entry.native.length;
+/// Returns where a commit ends that ends with an entry: behind its line, or, of a document, behind all that follows the
+/// last one.
+fn end_of(found: &Found) -> u64 {
+    let end = end_of_entry(&found.entry);
     let next = usize::try_from(end).ok().and_then(|end| found.native.get(end..)).unwrap_or_default();
-    let newline = next.iter().position(|byte| *byte == b'\n').map_or(next.len(), |position| position + 1);
-    end + u64::try_from(newline).expect("a length fits 64 bits")
+    let more = match found.shape {
+        Shape::Lines => {
+            next.iter().position(|byte| *byte == b'\n').map_or(next.len(), |position| position + 1)
+        }
+        Shape::Document if found.is_last => next.len(),
+        Shape::Document => 0,
+    };
+    end + u64::try_from(more).expect("a length fits 64 bits")
+}
+
+const fn end_of_entry(entry: &Entry) -> u64 {
+    entry.native.offset + entry.native.length
 }
 
 /// Returns the text parts of an entry, joined.

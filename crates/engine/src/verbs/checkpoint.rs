@@ -5,6 +5,7 @@ use stemmata_model::{
     Note, NoteCode, Principal, SessionId, Sighting, SummarySource, Template, ThreadId, TicketId, Timestamp,
     Trigger, artifact_id,
 };
+use stemmata_runtimes::adapter::Shape;
 use stemmata_store::{Annotation, NewCommit, Session, SessionKey, SessionOrigin, StoreError, Write};
 
 use crate::chain::segments::read_whole;
@@ -196,7 +197,7 @@ impl Engine {
                 Ok((*id, Vec::new(), read_whole(self, *id)?))
             }
             CheckpointContent::Bytes(bytes) => {
-                let (clean, replaced) = self.clean(bytes);
+                let (clean, replaced) = self.clean(&request.format, bytes);
                 if replaced > 0 {
                     notes.push(Note::new(NoteCode::Redacted, format!("{replaced} secrets were replaced")));
                 }
@@ -208,7 +209,11 @@ impl Engine {
 
     /// Replaces secrets; returns how many there were. Text that is no lines of JSON is also looked at as a whole,
     /// for secrets that have several lines.
-    fn clean(&self, bytes: &[u8]) -> (Vec<u8>, usize) {
+    fn clean(&self, format: &FormatId, bytes: &[u8]) -> (Vec<u8>, usize) {
+        if Self::adapter(format, "read").is_ok_and(|adapter| adapter.shape() == Shape::Document) {
+            let scrubbed = self.scrubber.scrub_line(bytes);
+            return (scrubbed.bytes.into_owned(), scrubbed.findings.len());
+        }
         let lines = || bytes.split_inclusive(|byte| *byte == b'\n');
         let is_json = |line: &[u8]| matches!(line.trim_ascii_start().first(), None | Some(b'{' | b'['));
         if let Ok(text) = std::str::from_utf8(bytes)

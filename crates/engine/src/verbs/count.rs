@@ -1,7 +1,7 @@
 //! Counts what a stream of bytes holds, line by line, by the rule of its format. Decides nothing.
 
 use stemmata_model::{Counts, Granularity, Note, Timestamp};
-use stemmata_runtimes::adapter::{Adapter, SegmentFacts, Splitter};
+use stemmata_runtimes::adapter::{Adapter, SegmentFacts, Shape, Splitter};
 
 /// What bytes hold, over all boundaries in them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,8 +32,9 @@ pub(crate) fn count(adapter: &'static dyn Adapter, bytes: &[u8], notes: &mut Vec
 }
 
 /// Counts entries of a stream of bytes by lines, through the adapter's splitter. A last line without its newline
-/// is not counted.
+/// is not counted. A document is one line, which ends with the stream.
 pub(crate) struct LineCounter {
+    shape: Shape,
     splitter: Box<dyn Splitter>,
     line: Vec<u8>,
     closed: Counted,
@@ -43,6 +44,7 @@ pub(crate) struct LineCounter {
 impl LineCounter {
     pub(crate) fn new(adapter: &'static dyn Adapter) -> Self {
         Self {
+            shape: adapter.shape(),
             splitter: adapter.splitter(Granularity::Turn, None),
             line: Vec::new(),
             closed: Counted::default(),
@@ -51,6 +53,9 @@ impl LineCounter {
     }
 
     pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+        if self.shape == Shape::Document {
+            return self.line.extend_from_slice(bytes);
+        }
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             if let Some(end) = part.strip_suffix(b"\n") {
                 if self.line.is_empty() {
@@ -67,7 +72,7 @@ impl LineCounter {
     }
 
     pub(crate) fn is_between_lines(&self) -> bool {
-        self.line.is_empty()
+        self.line.is_empty() && self.shape == Shape::Lines
     }
 
     /// Adds counts that are known already.
@@ -83,6 +88,10 @@ impl LineCounter {
     }
 
     pub(crate) fn finish(mut self) -> Counted {
+        if self.shape == Shape::Document {
+            let document = std::mem::take(&mut self.line);
+            self.count(&document);
+        }
         self.closed.take(self.splitter.open());
         self.closed
     }

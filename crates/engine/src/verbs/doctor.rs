@@ -5,9 +5,10 @@
 use std::path::Path;
 
 use stemmata_model::FormatId;
-use stemmata_runtimes::adapter::Validation;
+use stemmata_runtimes::adapter::{Shape, Validation};
 
 use crate::capture::cursor::OpenFile;
+use crate::capture::document;
 use crate::capture::lines::Lines;
 use crate::capture::reading::{detect_version, open};
 use crate::engine::Engine;
@@ -32,19 +33,31 @@ impl Engine {
     /// Reads a transcript as its client's loader would, of the version that is given, else of the one that wrote it.
     ///
     /// # Errors
-    /// `NotATranscript` for a file of no known format, `Io` and `LineTooLong` with the place.
+    /// `NotATranscript` for a file of no known format, `Io`, `LineTooLong` and `DocumentTooLong` with the place.
     pub fn doctor(path: &Path, client_version: Option<&str>) -> Result<Diagnosis> {
         let (file, stamp) = open(path)?;
         let (adapter, detection) = detect_version(OpenFile { file: &file, path })?;
         let mut validator = adapter.validator(client_version.or(detection.version.as_deref()));
-        let mut lines = Lines::of(file, path, (0, 1), stamp.length)?;
-        while let Some(line) = lines.next()? {
-            validator.line(line.bytes);
+        let mut count = 0;
+        match adapter.shape() {
+            Shape::Lines => {
+                let mut lines = Lines::of(file, path, (0, 1), stamp.length)?;
+                while let Some(line) = lines.next()? {
+                    validator.line(line.bytes);
+                }
+                count += lines.next_number() - 1;
+            }
+            Shape::Document => {
+                let bytes = document::read(OpenFile { file: &file, path }, stamp)?;
+                validator.line(&bytes);
+                let lines = bytes.split_inclusive(|byte| *byte == b'\n').count();
+                count += u64::try_from(lines).expect("a count fits 64 bits");
+            }
         }
         Ok(Diagnosis {
             format: detection.format,
             version: detection.version,
-            lines: lines.next_number() - 1,
+            lines: count,
             bytes: stamp.length,
             validation: validator.finish(),
         })

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use stemmata_model::{Bytes, Closure, CommitId, Counts, EntryId, FormatId, Note, NoteCode};
-use stemmata_runtimes::adapter::{Adapter, ContextPlan, Piece, PlanStop};
+use stemmata_runtimes::adapter::{Adapter, ContextPlan, Piece, PlanStop, Shape};
 use stemmata_runtimes::translate::LossReport;
 
 use crate::capture::ingest::source_error;
@@ -190,10 +190,11 @@ impl PlannedContext<'_> {
         let mut counter = LineCounter::new(self.adapter);
         let mut bytes = Bytes(0);
         let mut ends_with_newline = true;
+        let has_lines = self.adapter.shape() == Shape::Lines;
         for piece in &self.plan.pieces {
             let content = self.chain.load(piece.segment)?.ok_or_else(outside_the_chain)?;
             // Two records must never share a line: a cut tail is closed before what follows it.
-            let join: &[u8] = if ends_with_newline { b"" } else { b"\n" };
+            let join: &[u8] = if ends_with_newline || !has_lines { b"" } else { b"\n" };
             let runs = piece_runs(piece, &content)?;
             let known = match runs[..] {
                 [whole] if counter.is_between_lines() => self.chain.counts_of(piece.segment, whole),

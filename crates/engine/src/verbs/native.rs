@@ -2,36 +2,51 @@
 
 use std::io::{self, Write};
 
-use stemmata_model::{Bytes, Closure, CommitId, CommitType};
+use stemmata_model::{ArtifactId, Bytes, Closure, CommitId, CommitType};
+use stemmata_runtimes::adapter::{Adapter, Shape};
+use stemmata_runtimes::registry;
 use stemmata_store::StoreError;
 
+use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
-use crate::error::Result;
+use crate::error::{EngineError, Result};
 
 /// Contents that are read as of one state of the store: a slow output holds a state back no longer than that.
 const CONTENTS_AT_ONCE: usize = 512;
 
 impl Engine {
     /// Writes the native bytes of a chain up to and with `ctx`: nothing added, dropped or reordered. Starts at
-    /// the nearest snapshot, which holds a whole context of its own. Pure and streaming.
+    /// the nearest snapshot, which holds a whole context of its own. Pure and streaming; lists of several commits
+    /// become one list, in memory.
     ///
     /// # Errors
-    /// `CommitMissing`, `Forgotten` for a chain with a hole, `Corrupt` (verified before bytes are handed out), or the output's own error.
+    /// `CommitMissing`, `Refused` where documents cannot be joined, `Forgotten` for a chain with a hole, `Corrupt` (verified before bytes are handed out), or the output's own error.
     pub fn native(&self, ctx: CommitId, out: &mut dyn Write) -> Result<Bytes> {
         let mut walk = Walk::new(self.store.as_ref(), Some(ctx));
         let mut contents = Vec::new();
+        let mut format = None;
         while let Some(commit) = walk.next()? {
             if commit.closure == Closure::Forgotten {
                 return Err(StoreError::Forgotten(commit.id).into());
             }
             contents.push(commit.core.native_artifact());
-            if matches!(commit.core.commit_type, CommitType::Snapshot { .. }) {
+            let is_end = matches!(commit.core.commit_type, CommitType::Snapshot { .. });
+            format.get_or_insert(commit.core.format);
+            if is_end {
                 break;
             }
         }
         let mut written = Bytes(0);
         contents.reverse();
+        let adapter = format.as_ref().and_then(registry::by_format);
+        if let Some(adapter) =
+            adapter.filter(|adapter| adapter.shape() == Shape::Document && contents.len() > 1)
+        {
+            let joined = self.joined(adapter, &contents)?;
+            out.write_all(&joined).map_err(StoreError::Sink)?;
+            return Ok(Bytes::of(&joined));
+        }
         for page in contents.chunks(CONTENTS_AT_ONCE) {
             self.store.read_contents(page, &mut |_, piece: &[u8]| -> io::Result<()> {
                 written += Bytes::of(piece);
@@ -39,5 +54,19 @@ impl Engine {
             })?;
         }
         Ok(written)
+    }
+
+    /// Joins documents, oldest first.
+    fn joined(&self, adapter: &dyn Adapter, contents: &[ArtifactId]) -> Result<Vec<u8>> {
+        let read: Vec<Vec<u8>> = contents.iter().map(|id| read_whole(self, *id)).collect::<Result<_>>()?;
+        let slices: Vec<&[u8]> = read.iter().map(Vec::as_slice).collect();
+        adapter.join(&slices).ok_or_else(|| EngineError::Refused {
+            what: "joining the documents of a chain",
+            reasons: vec![format!(
+                "not all of its {} commits hold what `{}` joins; `stemma cat` shows each",
+                contents.len(),
+                adapter.format()
+            )],
+        })
     }
 }

@@ -1,13 +1,10 @@
 //! `resume` and `fork`: writes a context where a client looks, under a new session id.
 
 use std::fs::File;
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use stemmata_model::{CommitId, FormatId, Granularity, Note, SessionId};
-use stemmata_runtimes::adapter::{
-    Adapter, ClientPlace, Finding, PlaceRequest, Placer, Severity, Validation, Validator,
-};
+use stemmata_runtimes::adapter::{Adapter, ClientPlace, Finding, PlaceRequest, Severity, Validation};
 use stemmata_runtimes::registry;
 use stemmata_runtimes::translate::{LossReport, runtime_of};
 use stemmata_store::{Placement, Session, SessionKey, SessionOrigin, Write};
@@ -18,8 +15,9 @@ use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::verbs::materialize::{PlannedContext, Stop};
 
-/// Bytes hashed and written at once: line by line the hash would take six times as long.
-const OUTPUT_BYTES: usize = 256 * 1024;
+mod output;
+
+use output::Output;
 
 /// Commits that are asked for the transcript they came from, until one knows: those that we make have none.
 const ORIGIN_COMMITS_MAX: usize = 64;
@@ -197,16 +195,7 @@ impl Engine {
         let folder = path.parent().unwrap_or(Path::new("/"));
         let file = owner_only_temp(folder)?;
         let adapter = context.adapter;
-        let mut output = Output {
-            file,
-            placer: adapter.placer(request),
-            validator: adapter.validator(request.client_version.as_deref()),
-            hasher: blake3::Hasher::new_keyed(&self.store.identity()?.secret),
-            line: Vec::new(),
-            out: Vec::new(),
-            checked: 0,
-            written: 0,
-        };
+        let mut output = Output::new(file, adapter, request, &self.store.identity()?.secret);
         let (bytes, counts) = context.write(&mut |piece: &[u8]| output.bytes(piece))?;
         output.end_line().map_err(EngineError::io("write", path))?;
         let taken_bytes = output.written;
@@ -332,82 +321,6 @@ impl Engine {
             bytes: commit.cumulative_bytes,
         })
     }
-}
-
-/// Rewrites, checks, hashes and writes, line by line.
-struct Output {
-    file: tempfile::NamedTempFile,
-    placer: Box<dyn Placer>,
-    validator: Box<dyn Validator>,
-    hasher: blake3::Hasher,
-    line: Vec<u8>,
-    /// Checked lines that are not written yet, and behind them what the placer just added.
-    out: Vec<u8>,
-    /// Bytes of `out` that were checked.
-    checked: usize,
-    /// Bytes of the file, those in `out` included.
-    written: u64,
-}
-
-impl Output {
-    fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
-        for part in lines(bytes) {
-            if self.line.is_empty() && part.ends_with(b"\n") {
-                self.placer.line(part, &mut self.out);
-                self.emit()?;
-            } else {
-                self.line.extend_from_slice(part);
-                if part.ends_with(b"\n") {
-                    self.end_line()?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn end_line(&mut self) -> io::Result<()> {
-        if !self.line.is_empty() {
-            let line = std::mem::take(&mut self.line);
-            self.placer.line(&line, &mut self.out);
-            self.emit()?;
-        }
-        Ok(())
-    }
-
-    fn finish(&mut self) -> io::Result<Vec<Note>> {
-        let notes = self.placer.finish(&mut self.out);
-        self.emit()?;
-        self.flush()?;
-        Ok(notes)
-    }
-
-    fn emit(&mut self) -> io::Result<()> {
-        let added = self.out.get(self.checked..).unwrap_or_default();
-        for line in lines(added) {
-            self.validator.line(line);
-        }
-        self.written += u64::try_from(added.len()).expect("a length fits 64 bits");
-        self.checked = self.out.len();
-        if self.checked >= OUTPUT_BYTES { self.flush() } else { Ok(()) }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.hasher.update(&self.out);
-        self.file.write_all(&self.out)?;
-        self.out.clear();
-        self.checked = 0;
-        Ok(())
-    }
-}
-
-/// Splits bytes behind each newline. The standard library's way looks at one byte at a time, which shows here.
-fn lines(mut rest: &[u8]) -> impl Iterator<Item = &[u8]> {
-    std::iter::from_fn(move || {
-        let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |newline| newline + 1);
-        let (line, after) = rest.split_at_checked(end).filter(|(line, _)| !line.is_empty())?;
-        rest = after;
-        Some(line)
-    })
 }
 
 /// Returns the adapter to translate into, where another runtime is to go on than the one that wrote a format.

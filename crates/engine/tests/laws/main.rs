@@ -9,6 +9,7 @@ mod checkpoints;
 mod codex_forks;
 mod compressed;
 mod copies;
+mod documents;
 mod faults;
 mod forget;
 mod identity;

@@ -22,6 +22,7 @@ use crate::adapter::{
 };
 use crate::json::is_blank;
 use crate::lines::{Dialect, decode, linear, split};
+use crate::placing::Verbatim;
 
 /// The format of headless Claude Code's output.
 pub const CLAUDE_STREAM: &str = "claude-stream-v1";
@@ -151,19 +152,6 @@ impl Adapter for Captured {
 
     fn validator(&self, _client_version: Option<&str>) -> Box<dyn Validator> {
         Box::new(Counting { dialect: self.dialect, messages: 0 })
-    }
-}
-
-/// Writes lines as they are: nobody loads them.
-struct Verbatim;
-
-impl Placer for Verbatim {
-    fn line(&mut self, line: &[u8], out: &mut Vec<u8>) {
-        out.extend_from_slice(line);
-    }
-
-    fn finish(&mut self, _out: &mut Vec<u8>) -> Vec<stemmata_model::Note> {
-        Vec::new()
     }
 }
 

@@ -10,7 +10,7 @@ use super::message::{Content, Element, Shape};
 use crate::json::Field;
 
 /// Tool results inside tool results that are looked into; the API nests none.
-pub(super) const NESTING_MAX: usize = 2;
+pub(crate) const NESTING_MAX: usize = 2;
 
 /// The counts of a line that is no record: an entry that no model sees.
 pub(super) const UNSEEN: Counts = Counts { messages: 0, entries: 1, tokens: 0 };

@@ -204,7 +204,7 @@ fn meta(record: &Record<'_>, class: &Class<'_>) -> EntryMeta {
     }
 }
 
-fn usage(message: &Message<'_>) -> Option<Usage> {
+pub(crate) fn usage(message: &Message<'_>) -> Option<Usage> {
     let tokens = Tokens::of(message.usage?)?;
     let number = |field: Option<Field<'_>>| field.and_then(|field| field.number()).unwrap_or(0);
     Some(Usage {
@@ -244,7 +244,7 @@ fn summary_parts(content: &Content<'_>) -> Vec<Part> {
     parts
 }
 
-fn content_parts(content: &Content<'_>, depth: usize) -> Vec<Part> {
+pub(crate) fn content_parts(content: &Content<'_>, depth: usize) -> Vec<Part> {
     match content {
         Content::Absent => Vec::new(),
         Content::Text(field) => vec![Part::Text(owned(*field))],

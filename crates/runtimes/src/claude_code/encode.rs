@@ -256,7 +256,7 @@ fn blocks(parts: &[Part]) -> String {
     format!("[{}]", blocks.join(","))
 }
 
-fn block(part: &Part) -> Option<String> {
+pub(crate) fn block(part: &Part) -> Option<String> {
     let typed = |name: &str| Object::new().text("type", name);
     let object = match part {
         Part::Text(text) | Part::Summary { text, .. } => typed("text").text("text", text),

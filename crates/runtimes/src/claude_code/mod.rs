@@ -6,10 +6,10 @@
 pub(crate) mod chain_tests;
 mod compaction;
 mod context;
-mod count;
-mod decode;
+pub(crate) mod count;
+pub(crate) mod decode;
 mod detect;
-mod encode;
+pub(crate) mod encode;
 mod facts;
 mod ids;
 mod kind;

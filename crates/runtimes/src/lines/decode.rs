@@ -14,7 +14,7 @@ use crate::json::{RecordError, is_blank};
 pub(crate) const OPAQUE_UNREADABLE: &str = "unreadable";
 
 /// Notes about single lines that one decode gives: a file of garbage should not fill the memory.
-const LINE_NOTES_MAX: usize = 100;
+pub(crate) const LINE_NOTES_MAX: usize = 100;
 
 /// Separates ids of lines from every other use of the hash.
 const LINE_ID_CONTEXT: &str = "stemmata.line.v1";
@@ -53,7 +53,7 @@ pub(crate) fn ids(dialect: &Dialect, line: &[u8], found: &mut dyn FnMut(IdKind, 
 
 /// Derives the id of a line that has none from its content: where it stands must not matter, so that a
 /// chain decodes to the same entries whether it is read whole or commit by commit.
-fn line_id(line: &[u8]) -> EntryId {
+pub(crate) fn line_id(line: &[u8]) -> EntryId {
     let hash = blake3::Hash::from_bytes(blake3::derive_key(LINE_ID_CONTEXT, line)).to_hex();
     EntryId::new(format!("line-{}", hash.split_at(32).0)).expect("hex digits are a name")
 }

@@ -81,7 +81,7 @@ impl Engine {
             titles.may_be_any = true;
             return Ok(());
         };
-        for line in bytes.split(|byte| *byte == b'\n') {
+        for line in adapter.shape().units(&bytes) {
             // Each line alone: which of several was the title depends on what stood before.
             let mut splitter = adapter.splitter(Granularity::Turn, None);
             splitter.line(line, &mut Vec::new());

@@ -1,0 +1,89 @@
+//! Formats in which a transcript is one document, written anew as a whole: what they share.
+//!
+//! A format says which records a document holds and where its list of records stands ([`Dialect`]); what a document
+//! counts, how it becomes entries, and how lists of several commits become one follows from that here. A document is
+//! one commit, a snapshot.
+
+pub(crate) mod decode;
+pub(crate) mod head;
+pub(crate) mod join;
+pub(crate) mod split;
+
+use std::ops::Range;
+
+use stemmata_model::{Body, Entry, EntryId, EntryKind, EntryMeta, NativeSpan, Part, Role, Timestamp};
+
+use crate::json::{Field, RecordError};
+use crate::lines::{self, Line};
+
+/// A format of documents.
+pub(crate) struct Dialect {
+    /// The runtime's name, as in [`Part::Opaque`](stemmata_model::Part::Opaque) and in templates.
+    pub(crate) runtime: &'static str,
+    /// The template of a main conversation, as its bytes alone tell.
+    pub(crate) main: &'static str,
+    /// The template of a subagent's.
+    pub(crate) subagent: &'static str,
+    /// Returns the records of a whole document, in the order of its bytes.
+    pub(crate) read: fn(&[u8]) -> Result<Vec<Record>, RecordError>,
+    /// Returns the inside of the list that further records join, without its brackets.
+    pub(crate) list: fn(&[u8]) -> Option<Range<usize>>,
+}
+
+/// A record of a document.
+#[derive(Debug, Clone)]
+pub(crate) struct Record {
+    /// Its bytes: ascending, and apart from the bytes of others.
+    pub(crate) span: Range<usize>,
+    /// What it says.
+    pub(crate) line: Line,
+}
+
+impl Dialect {
+    /// Returns the names of the format, for what formats of lines share.
+    const fn names(&self) -> lines::Dialect {
+        lines::Dialect {
+            runtime: self.runtime,
+            main: self.main,
+            subagent: self.subagent,
+            read: |_| Err(RecordError::NotObject),
+        }
+    }
+}
+
+/// Reads bytes as one JSON value.
+///
+/// # Errors
+/// `RecordError` says what they are instead.
+pub(crate) fn whole(bytes: &[u8]) -> Result<Field<'_>, RecordError> {
+    let text =
+        std::str::from_utf8(bytes).map_err(|error| RecordError::NotUtf8 { offset: error.valid_up_to() })?;
+    let value: &serde_json::value::RawValue = serde_json::from_str(text).map_err(RecordError::NotJson)?;
+    Ok(Field::within(Field::whole(text), value.get()))
+}
+
+/// Returns the inside of a JSON list, none for any other value.
+pub(crate) fn inside(list: Field<'_>) -> Option<Range<usize>> {
+    let span = list.span();
+    (list.raw().starts_with('[') && list.raw().ends_with(']')).then_some(span.start + 1..span.end - 1)
+}
+
+/// Returns the inside of a document that is a JSON list.
+pub(crate) fn top_list(bytes: &[u8]) -> Option<Range<usize>> {
+    inside(whole(bytes).ok()?)
+}
+
+/// Returns a summary of ours as an entry, to be encoded.
+pub(crate) fn summary_entry(summary: &str, at: Timestamp) -> Entry {
+    Entry {
+        id: EntryId::new("summary").expect("the name is short and plain"),
+        parent: None,
+        timestamp: Some(at),
+        role: Role::User,
+        kind: EntryKind::CompactionSummary,
+        body: Body::Text,
+        parts: vec![Part::Summary { text: summary.to_owned(), covers: Vec::new() }],
+        meta: EntryMeta::default(),
+        native: NativeSpan { offset: 0, length: 0 },
+    }
+}

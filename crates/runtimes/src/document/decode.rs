@@ -1,0 +1,94 @@
+//! From a document to entries: one for each record, and nothing lost.
+
+use std::collections::BTreeSet;
+
+use stemmata_model::{Body, Entry, EntryKind, EntryMeta, NativeSpan, Note, NoteCode, Role, Visibility};
+
+use super::Dialect;
+use crate::adapter::{Decoded, IdKind};
+use crate::json::{RecordError, is_blank};
+use crate::lines::decode::{LINE_NOTES_MAX, OPAQUE_UNREADABLE, line_id};
+use crate::lines::opaque;
+
+/// Decodes a document; one that is none is an entry that nobody reads, with a note.
+pub(crate) fn decode(dialect: &Dialect, bytes: &[u8]) -> Decoded {
+    let mut decoded = Decoded::default();
+    if is_blank(bytes) {
+        return decoded;
+    }
+    let records = match (dialect.read)(bytes) {
+        Ok(records) => records,
+        Err(error) => {
+            decoded.notes.push(unreadable_note(bytes, &error));
+            decoded.entries.push(unreadable(dialect, bytes));
+            return decoded;
+        }
+    };
+    let mut unknown = BTreeSet::new();
+    for record in records {
+        if let Some(name) = &record.line.unknown
+            && unknown.len() < LINE_NOTES_MAX
+            && unknown.insert(name.chars().take(64).collect::<String>())
+        {
+            let message = format!("records of type `{name}` are unknown and carried as they are");
+            decoded.notes.push(Note::new(NoteCode::UnknownRecord, message));
+        }
+        let own = bytes.get(record.span.clone()).unwrap_or_default();
+        let native = NativeSpan { offset: to_u64(record.span.start), length: to_u64(own.len()) };
+        let id = record.line.id.clone().unwrap_or_else(|| line_id(own));
+        decoded.entries.push(record.line.into_entry(id, native));
+    }
+    decoded
+}
+
+/// Hands out the ids of a document's records.
+pub(crate) fn ids(dialect: &Dialect, bytes: &[u8], found: &mut dyn FnMut(IdKind, &str)) {
+    for record in (dialect.read)(bytes).unwrap_or_default() {
+        if let Some(id) = &record.line.id {
+            found(IdKind::Entry, id.as_str());
+        }
+        for (kind, id) in &record.line.ids {
+            found(*kind, id);
+        }
+    }
+}
+
+/// Says what a document is that is none.
+pub(crate) fn unreadable_note(bytes: &[u8], error: &RecordError) -> Note {
+    let length = bytes.len();
+    let (code, what) = match error {
+        RecordError::NotJson(error) if error.is_eof() => {
+            (NoteCode::TornTail, "the document is cut".to_owned())
+        }
+        RecordError::NotJson(error) => {
+            let (line, column) = (error.line(), error.column());
+            (NoteCode::UnparsableLine, format!("the document is no JSON at line {line}, column {column}"))
+        }
+        RecordError::NotUtf8 { offset } => {
+            (NoteCode::UnparsableLine, format!("the document is not UTF-8 from byte {offset}"))
+        }
+        RecordError::NotObject => {
+            (NoteCode::UnparsableLine, "the document has not the form of its format".to_owned())
+        }
+    };
+    Note::new(code, format!("{what}: {length} bytes kept as they are"))
+}
+
+fn unreadable(dialect: &Dialect, bytes: &[u8]) -> Entry {
+    let json = serde_json::Value::from(String::from_utf8_lossy(bytes)).to_string();
+    Entry {
+        id: line_id(bytes),
+        parent: None,
+        timestamp: None,
+        role: Role::System,
+        kind: EntryKind::Unreadable,
+        body: Body::Blocks,
+        parts: vec![opaque(dialect.runtime, OPAQUE_UNREADABLE, &json)],
+        meta: EntryMeta { visibility: Visibility { agent: false, user: false }, ..EntryMeta::default() },
+        native: NativeSpan { offset: 0, length: to_u64(bytes.len()) },
+    }
+}
+
+fn to_u64(value: usize) -> u64 {
+    u64::try_from(value).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,74 @@
+//! What a whole document counts: it is one segment, a snapshot.
+
+use stemmata_model::{CommitType, Counts, Note, Template, Timestamp};
+
+use super::Dialect;
+use super::decode::unreadable_note;
+use crate::adapter::{Cut, SegmentFacts, SessionFacts, Splitter};
+use crate::json::is_blank;
+use crate::lines::count::{UNSEEN, add, counts};
+use crate::lines::facts::Facts;
+
+/// Takes whole documents; each closes as a snapshot. What is no document stays open.
+pub(crate) struct DocumentSplitter {
+    dialect: &'static Dialect,
+    facts: Facts,
+    open: Counts,
+}
+
+impl DocumentSplitter {
+    pub(crate) fn new(dialect: &'static Dialect) -> Self {
+        Self { dialect, facts: Facts::default(), open: Counts::default() }
+    }
+
+    const fn segment(timestamp: Option<Timestamp>, counts: Counts) -> SegmentFacts {
+        SegmentFacts { commit_type: CommitType::Snapshot { restated_entries: 0 }, timestamp, counts }
+    }
+}
+
+impl Splitter for DocumentSplitter {
+    fn line(&mut self, document: &[u8], notes: &mut Vec<Note>) -> Cut {
+        if is_blank(document) {
+            return Cut::default();
+        }
+        let records = match (self.dialect.read)(document) {
+            Ok(records) => records,
+            Err(error) => {
+                notes.push(unreadable_note(document, &error));
+                self.open = add(self.open, UNSEEN);
+                return Cut::default();
+            }
+        };
+        let names = self.dialect.names();
+        let (mut total, mut latest) = (Counts::default(), None);
+        for record in records {
+            total = add(total, counts(&record.line));
+            latest = latest.max(record.line.time);
+            self.facts.learn(&names, record.line.hints, record.line.time);
+        }
+        Cut { before: None, after: Some(Self::segment(latest, total)) }
+    }
+
+    fn facts(&self) -> &SessionFacts {
+        self.facts.session()
+    }
+
+    fn template(&self) -> Template {
+        self.facts.template(&self.dialect.names())
+    }
+
+    fn open(&self) -> SegmentFacts {
+        Self::segment(None, self.open)
+    }
+
+    fn state(&self) -> Vec<u8> {
+        // A document is read as a whole each time.
+        Vec::new()
+    }
+
+    fn disown_closed(&mut self) {
+        self.facts.set_title(Default::default());
+    }
+
+    fn disown_open(&mut self) {}
+}

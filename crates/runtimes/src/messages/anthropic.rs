@@ -1,0 +1,135 @@
+//! `anthropic-messages-v1`: the `messages` of a request to Anthropic's Messages API.
+//!
+//! A content block of a type that this version does not know is carried as Claude Code's is: the two are the same API's.
+
+use std::borrow::Cow;
+
+use stemmata_model::{Body, Entry, EntryKind, Part, Role};
+
+use super::ANTHROPIC;
+use super::turns::{Turn, turns};
+use crate::adapter::{Confidence, IdKind};
+use crate::claude_code::count::NESTING_MAX;
+use crate::claude_code::decode::{content_parts, usage};
+use crate::claude_code::encode::block;
+use crate::claude_code::message::{Content, Message};
+use crate::document::{Dialect, Record, top_list, whole};
+use crate::json::{Field, Object, RecordError, is_string, quote, text};
+use crate::lines::Line;
+use crate::lines::facts::TitleRank;
+
+pub(super) static DIALECT: Dialect = Dialect {
+    runtime: ANTHROPIC,
+    main: "anthropic-messages/main",
+    subagent: "anthropic-messages/subagent",
+    read,
+    list: top_list,
+};
+
+/// Types of blocks that only this API has.
+const OWN_BLOCKS: [&str; 4] = ["tool_use", "tool_result", "thinking", "redacted_thinking"];
+
+fn read(bytes: &[u8]) -> Result<Vec<Record>, RecordError> {
+    let elements = whole(bytes)?.elements().ok_or(RecordError::NotObject)?;
+    Ok(elements.into_iter().map(|element| Record { span: element.span(), line: message(element) }).collect())
+}
+
+fn message(element: Field<'_>) -> Line {
+    let fields = Message::of(element).unwrap_or_default();
+    let role = match text(fields.role).as_deref() {
+        Some("user") => Role::User,
+        Some("assistant") => Role::Assistant,
+        other => {
+            let name = other.unwrap_or("value").to_owned();
+            let mut line = Line::metadata(ANTHROPIC, &name, element.raw(), None);
+            line.unknown = Some(name);
+            return line;
+        }
+    };
+    let content = Content::of(fields.content);
+    let parts = content_parts(&content, NESTING_MAX);
+    let has_results = parts.iter().any(|part| matches!(part, Part::ToolResult { .. }));
+    let (role, kind) = match role {
+        Role::User if has_results => (Role::Tool, EntryKind::ToolResult),
+        role => (role, EntryKind::Message),
+    };
+    let mut line = Line::said(role, kind, parts, None);
+    line.body = if matches!(content, Content::Text(_)) { Body::Text } else { Body::Blocks };
+    let owned = |field| text(field).map(Cow::into_owned);
+    line.meta.message_id = owned(fields.id);
+    line.meta.model = owned(fields.model);
+    line.meta.stop_reason = owned(fields.stop_reason);
+    line.meta.usage = usage(&fields);
+    line.ids.extend(line.meta.message_id.clone().map(|id| (IdKind::Call, id)));
+    super::name_calls(&mut line);
+    if line.role == Role::User {
+        line.hints.title = super::first_text(&line.parts).map(|text| (TitleRank::Prompt, text));
+    }
+    line
+}
+
+/// Says how sure it is of the first messages of an array (see `Adapter::detect`).
+pub(super) fn claims(elements: &[Field<'_>]) -> Option<Confidence> {
+    let mut confidence = Confidence::Possible;
+    if elements.is_empty() {
+        return None;
+    }
+    for element in elements {
+        let fields = Message::of(*element)?;
+        let is_role = |name| fields.role.is_some_and(|role| is_string(role, name));
+        if !is_role("user") && !is_role("assistant") {
+            return None;
+        }
+        let blocks = match Content::of(fields.content) {
+            Content::List(blocks) => blocks,
+            Content::Text(_) => continue,
+            // The last one may be cut before its content.
+            Content::Absent | Content::Other(_) => {
+                if elements.len() == 1 || elements.last() != Some(element) {
+                    return None;
+                }
+                continue;
+            }
+        };
+        for kind in blocks.iter().filter_map(|block| text(block.block?.block_type)) {
+            if OWN_BLOCKS.contains(&kind.as_ref()) {
+                confidence = Confidence::Certain;
+            } else if matches!(kind.as_ref(), "image_url" | "input_text" | "output_text" | "input_image") {
+                return None;
+            }
+        }
+    }
+    Some(confidence)
+}
+
+/// Writes a conversation as the API takes it: two sides in turns, results first in the turn behind their calls.
+pub(super) fn encode(entries: &[Entry]) -> String {
+    let messages: Vec<String> = turns(entries).iter().filter_map(write).collect();
+    format!("[{}]", messages.join(","))
+}
+
+fn write(turn: &Turn) -> Option<String> {
+    let role = if turn.is_assistant { "assistant" } else { "user" };
+    let results = turn.results.iter().map(|(call_id, is_error, parts)| Part::ToolResult {
+        call_id: call_id.clone(),
+        is_error: *is_error,
+        parts: parts.clone(),
+    });
+    let parts: Vec<Part> = results.chain(turn.parts.iter().cloned()).collect();
+    let content = match parts.as_slice() {
+        [Part::Text(text) | Part::Summary { text, .. }] => quote(text),
+        parts => {
+            let blocks: Vec<String> = parts.iter().filter(|part| !is_empty(part)).filter_map(block).collect();
+            if blocks.is_empty() {
+                return None;
+            }
+            format!("[{}]", blocks.join(","))
+        }
+    };
+    Some(Object::new().text("role", role).raw("content", &content).finish())
+}
+
+/// Returns whether the API refuses a part for being empty.
+fn is_empty(part: &Part) -> bool {
+    matches!(part, Part::Text(text) | Part::Summary { text, .. } if text.is_empty())
+}

@@ -1,0 +1,148 @@
+//! Arrays of API messages: what an agent of one's own has in its hands. No client loads them.
+//!
+//! One array is a whole conversation, or what was added since the last commit: `anthropic-messages-v1`,
+//! `openai-chat-v1`, `openai-responses-v1`.
+
+mod anthropic;
+#[cfg(test)]
+pub(crate) mod samples_tests;
+mod turns;
+mod validate;
+
+use stemmata_model::{Entry, FormatId, Granularity, Part, Timestamp};
+
+use crate::adapter::{
+    Adapter, ClientPlace, CompactionPlan, Confidence, ContextPlan, Decoded, Detection, IdKind, PlaceRequest,
+    Placer, PlanStop, Segments, Shape, SourceError, Splitter, Validator,
+};
+use crate::document::{Dialect, decode, head, join, split};
+use crate::json::Field;
+use crate::lines::Line;
+use crate::placing::Verbatim;
+
+/// The runtime of arrays for Anthropic's Messages API.
+pub const ANTHROPIC: &str = "anthropic-messages";
+
+/// The adapter of one kind of array.
+#[derive(Clone, Copy)]
+pub struct Messages {
+    name: &'static str,
+    dialect: &'static Dialect,
+    /// Says how sure it is of the first elements of an array.
+    claims: fn(&[Field<'_>]) -> Option<Confidence>,
+    encode: fn(&[Entry]) -> String,
+    rules: validate::Rules,
+}
+
+impl std::fmt::Debug for Messages {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_tuple("Messages").field(&self.name).finish()
+    }
+}
+
+impl Messages {
+    /// The adapter of `anthropic-messages-v1`.
+    pub const ANTHROPIC: Self = Self {
+        name: "anthropic-messages-v1",
+        dialect: &anthropic::DIALECT,
+        claims: anthropic::claims,
+        encode: anthropic::encode,
+        rules: validate::Rules { alternates: true, results_follow: true },
+    };
+}
+
+impl Adapter for Messages {
+    fn format(&self) -> FormatId {
+        FormatId::new(self.name).expect("the names are short and plain")
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Document
+    }
+
+    fn join(&self, contents: &[&[u8]]) -> Option<Vec<u8>> {
+        join::join(self.dialect, contents)
+    }
+
+    fn closing(&self, bytes: &[u8], keep: usize) -> Vec<u8> {
+        head::closing(bytes, keep)
+    }
+
+    fn detect(&self, head: &[u8]) -> Option<Detection> {
+        if !head.trim_ascii_start().starts_with(b"[") {
+            return None;
+        }
+        let json = head::closed(head)?;
+        let elements = crate::document::whole(&json).ok()?.elements()?;
+        let confidence = (self.claims)(&elements)?;
+        Some(Detection { format: self.format(), version: None, confidence })
+    }
+
+    fn splitter(&self, _granularity: Granularity, _state: Option<&[u8]>) -> Box<dyn Splitter> {
+        Box::new(split::DocumentSplitter::new(self.dialect))
+    }
+
+    fn decode(&self, bytes: &[u8]) -> Decoded {
+        decode::decode(self.dialect, bytes)
+    }
+
+    fn ids(&self, document: &[u8], found: &mut dyn FnMut(IdKind, &str)) {
+        decode::ids(self.dialect, document, found);
+    }
+
+    fn encode(&self, entries: &[Entry]) -> Vec<u8> {
+        (self.encode)(entries).into_bytes()
+    }
+
+    fn plan_compaction(
+        &self,
+        _native: &[u8],
+        _earlier: &mut dyn Segments,
+    ) -> Result<CompactionPlan, SourceError> {
+        // No array says that it is a compaction: only programs make such commits, and what they give is all of it.
+        Ok(CompactionPlan::default())
+    }
+
+    fn encode_compaction(&self, summary: &str, _last: &Decoded, at: Timestamp) -> Vec<u8> {
+        self.encode(&[crate::document::summary_entry(summary, at)])
+    }
+
+    fn plan_context(&self, chain: &mut dyn Segments, stop: PlanStop) -> Result<ContextPlan, SourceError> {
+        join::plan_context(self.dialect, chain, stop)
+    }
+
+    fn is_placeable(&self) -> bool {
+        false
+    }
+
+    fn placer(&self, _request: &PlaceRequest) -> Box<dyn Placer> {
+        Box::new(Verbatim)
+    }
+
+    fn client_place(&self, request: &PlaceRequest) -> ClientPlace {
+        ClientPlace { relative_path: vec![format!("{}.json", request.session)], resume_command: Vec::new() }
+    }
+
+    fn validator(&self, _client_version: Option<&str>) -> Box<dyn Validator> {
+        Box::new(validate::MessagesValidator::new(self.dialect, self.rules))
+    }
+}
+
+/// Returns the first text of a message.
+fn first_text(parts: &[Part]) -> Option<String> {
+    parts.iter().find_map(|part| match part {
+        Part::Text(text) if !text.trim().is_empty() => Some(text.clone()),
+        _ => None,
+    })
+}
+
+/// Has copies of a record be known by the ids of the calls in it.
+fn name_calls(line: &mut Line) {
+    let calls = line.parts.iter().filter_map(|part| match part {
+        Part::ToolCall { call_id, .. } | Part::ToolResult { call_id, .. } => {
+            Some((IdKind::Call, call_id.clone()))
+        }
+        _ => None,
+    });
+    line.ids.extend(calls);
+}

@@ -1,0 +1,138 @@
+//! Checks an array as its API would: calls and results pair up, sides alternate.
+//!
+//! It repairs nothing. What is called fatal the API refuses with an error.
+
+use std::collections::HashSet;
+
+use stemmata_model::{Part, Role};
+
+use crate::adapter::{Finding, Severity, Validation, Validator};
+use crate::document::{Dialect, Record};
+use crate::json::is_blank;
+
+/// The most findings of one check that are listed.
+const FINDINGS_OF_A_CHECK_MAX: usize = 20;
+
+/// What an API demands beyond calls and results in pairs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rules {
+    /// A conversation begins with the user, and an answer follows no answer.
+    pub(super) alternates: bool,
+    /// All results stand right behind the message with their calls.
+    pub(super) results_follow: bool,
+}
+
+/// Checks whole arrays.
+pub(super) struct MessagesValidator {
+    dialect: &'static Dialect,
+    rules: Rules,
+    verdict: Validation,
+}
+
+impl MessagesValidator {
+    pub(super) fn new(dialect: &'static Dialect, rules: Rules) -> Self {
+        Self { dialect, rules, verdict: Validation::default() }
+    }
+
+    fn find(&mut self, severity: Severity, check: &'static str, message: String) {
+        let known = self.verdict.findings.iter().filter(|finding| finding.check == check).count();
+        if known < FINDINGS_OF_A_CHECK_MAX {
+            self.verdict.findings.push(Finding { severity, check, line: None, message });
+        }
+    }
+
+    fn check(&mut self, records: &[Record]) {
+        let mut open: Vec<String> = Vec::new();
+        let mut called: HashSet<String> = HashSet::new();
+        let mut before: Option<Role> = None;
+        for (number, record) in records.iter().enumerate().map(|(index, record)| (index + 1, record)) {
+            let line = &record.line;
+            if let Some(name) = &line.unknown {
+                let message =
+                    format!("message {number} has the role or type `{name}`, which the API does not know");
+                self.find(Severity::Fatal, "unknown_role", message);
+            }
+            if !line.is_message() {
+                continue;
+            }
+            self.verdict.messages_present += 1;
+            self.sides(number, line.role, before);
+            let mut answered = Vec::new();
+            for part in &line.parts {
+                match part {
+                    Part::ToolResult { call_id, .. } => {
+                        if !called.contains(call_id) {
+                            let message =
+                                format!("message {number} answers `{call_id}`, and no call has this id");
+                            self.find(Severity::Fatal, "result_without_call", message);
+                        }
+                        answered.push(call_id.clone());
+                    }
+                    Part::ToolCall { call_id, .. } => {
+                        called.insert(call_id.clone());
+                    }
+                    _ => {}
+                }
+            }
+            open.retain(|call| !answered.contains(call));
+            if self.rules.results_follow || line.role == Role::User {
+                for call in open.drain(..) {
+                    let message = format!("the call `{call}` has no result before message {number} goes on");
+                    self.find(Severity::Fatal, "call_without_result", message);
+                }
+            }
+            open.extend(line.parts.iter().filter_map(|part| match part {
+                Part::ToolCall { call_id, .. } => Some(call_id.clone()),
+                _ => None,
+            }));
+            before = Some(line.role);
+        }
+        for call in open {
+            let message = format!("the call `{call}` is not answered yet: its result has to be added first");
+            self.find(Severity::Warning, "open_call", message);
+        }
+    }
+
+    fn sides(&mut self, number: usize, role: Role, before: Option<Role>) {
+        if !self.rules.alternates {
+            return;
+        }
+        if before.is_none() && role == Role::Assistant {
+            self.find(Severity::Fatal, "begins_with_answer", "the first message is an answer".to_owned());
+        }
+        if before == Some(Role::Assistant) && role == Role::Assistant {
+            let message = format!("message {number} is an answer to an answer: the API takes both for one");
+            self.find(Severity::Info, "answer_follows_answer", message);
+        }
+    }
+}
+
+impl Validator for MessagesValidator {
+    fn line(&mut self, document: &[u8]) {
+        if is_blank(document) {
+            return;
+        }
+        match (self.dialect.read)(document) {
+            Ok(records) => self.check(&records),
+            Err(error) => {
+                let note = crate::document::decode::unreadable_note(document, &error);
+                self.find(Severity::Fatal, "unreadable", note.message);
+            }
+        }
+    }
+
+    fn finish(&mut self) -> Validation {
+        let mut verdict = std::mem::take(&mut self.verdict);
+        if verdict.messages_present == 0 && verdict.findings.is_empty() {
+            let message = "there is no message".to_owned();
+            verdict.findings.push(Finding {
+                severity: Severity::Fatal,
+                check: "no_messages",
+                line: None,
+                message,
+            });
+        }
+        verdict.messages_sent = if verdict.is_accepted() { verdict.messages_present } else { 0 };
+        verdict
+    }
+}
