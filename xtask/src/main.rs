@@ -6,6 +6,7 @@ mod check;
 mod clients;
 mod dictionary;
 mod faults;
+mod fuzz;
 mod generate;
 mod process;
 mod test;
@@ -26,6 +27,7 @@ usage: cargo xtask <task> [arguments]
   dictionary [--check]  train the store's compression dictionary, or say whether it is reproducible
   bench [arguments]     build and run the benchmarks in release mode
   clients <name>        run the optional tests against a real client
+  fuzz [TARGET…]        read made-up and mutated bytes, led by coverage, and look for panics
   faults [arguments]    fail, tear, cut, kill and flip: show that the store loses nothing";
 
 /// What the user asked for, with the arguments that belong to it.
@@ -39,6 +41,7 @@ fn run(root: &Path, task: &str, arguments: &[String]) -> anyhow::Result<()> {
         "bench" => bench::run(root, arguments),
         "clients" => clients::run(root, arguments),
         "faults" => faults::run(root, arguments),
+        "fuzz" => fuzz::run(root, arguments),
         "help" | "-h" | "--help" => {
             say(USAGE);
             Ok(())

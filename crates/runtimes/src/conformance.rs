@@ -3,9 +3,13 @@
 //! Data in, first violation out; a panic is a violation too and is left to the test that calls. What only one
 //! format promises is tested beside its adapter.
 
-use stemmata_model::{Counts, Entry, EntryKind, Granularity, Note, Role};
+use stemmata_model::{CommitType, Counts, Entry, EntryKind, Granularity, Note, Role, SessionId, Timestamp};
 
-use crate::adapter::{Adapter, Cut, DETECT_BYTES_MAX, Decoded, SegmentFacts, Shape, Splitter};
+use crate::adapter::{
+    Adapter, Cut, DETECT_BYTES_MAX, Decoded, Piece, PlaceRequest, PlanStop, Segment, SegmentFacts, Segments,
+    Shape, SourceError, Splitter,
+};
+use crate::repair::repair;
 
 /// Bytes that a splitter's state may have: it is kept with each cursor.
 const STATE_BYTES_MAX: usize = 4 * 1024;
@@ -119,24 +123,75 @@ pub fn check_damaged(adapter: &dyn Adapter, sample: &[u8]) -> Result<(), Violati
     }
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     for _ in 0..MUTATIONS {
-        let mutated = random.mutate(sample);
-        let decoded = adapter.decode(&mutated);
-        match adapter.shape() {
-            Shape::Lines => suite.cover(&mutated, &decoded)?,
-            Shape::Document => suite.cover_document(&mutated, &decoded)?,
-        }
-        let _detection = adapter.detect(&mutated);
-        let _encoded = adapter.encode(&decoded.entries);
-        let mut splitter = adapter.splitter(Granularity::Turn, None);
-        let mut validator = adapter.validator(None);
-        for line in adapter.shape().units(&mutated) {
-            splitter.line(line, &mut Vec::new());
-            validator.line(line);
-        }
-        validator.finish();
-        let _resumed = adapter.splitter(Granularity::Turn, Some(&mutated));
+        check_any(adapter, &random.mutate(sample))?;
     }
     Ok(())
+}
+
+/// Reads any bytes in every way in which an adapter reads: nothing may panic, `cover` must hold, and what is written
+/// must be read again. For fuzzing, and for damaged samples.
+///
+/// # Errors
+/// The first [`Violation`].
+///
+/// # Panics
+/// Where the adapter does, which is a bug of the adapter.
+pub fn check_any(adapter: &dyn Adapter, bytes: &[u8]) -> Result<(), Violation> {
+    let suite = Suite { adapter };
+    let decoded = suite.read(bytes)?;
+    let _detection = adapter.detect(bytes.get(..bytes.len().min(DETECT_BYTES_MAX)).unwrap_or_default());
+    let encoded = adapter.encode(&decoded.entries);
+    suite.read(&encoded)?;
+    let request = any_place();
+    let mut splitter = adapter.splitter(Granularity::Message, None);
+    let mut validator = adapter.validator(None);
+    let mut placer = adapter.placer(&request);
+    let mut placed = Vec::new();
+    for line in adapter.shape().units(bytes) {
+        splitter.line(line.strip_suffix(b"\n").unwrap_or(line), &mut Vec::new());
+        validator.line(line);
+        placer.line(line, &mut placed);
+        adapter.ids(line, &mut |_, _| ());
+    }
+    let state = splitter.state();
+    suite.hold("state", state.len() <= STATE_BYTES_MAX, || format!("a state of {} bytes", state.len()))?;
+    validator.finish();
+    placer.finish(&mut placed);
+    suite.read(&placed)?;
+    let _resumed = adapter.splitter(Granularity::Turn, Some(bytes));
+    let _repaired = repair(adapter, bytes, None);
+    for stop in [PlanStop::Compaction, PlanStop::Root] {
+        let plan = adapter.plan_context(&mut One::of(bytes, CommitType::Delta), stop);
+        suite.pieces(bytes, plan.map(|plan| plan.pieces))?;
+    }
+    let plan = adapter.plan_compaction(bytes, &mut One(None));
+    suite.pieces(bytes, plan.map(|plan| plan.pieces))
+}
+
+/// A chain of one commit, or of none.
+struct One(Option<Segment>);
+
+impl One {
+    fn of(bytes: &[u8], commit_type: CommitType) -> Self {
+        Self(Some(Segment { commit_type, native: bytes.to_vec().into(), prefix: None, is_stop: false }))
+    }
+}
+
+impl Segments for One {
+    fn next(&mut self) -> Result<Option<Segment>, SourceError> {
+        Ok(self.0.take())
+    }
+}
+
+fn any_place() -> PlaceRequest {
+    PlaceRequest {
+        session: SessionId::new("00000000-0000-4000-8000-000000000000").expect("a name"),
+        cwd: "/srv/project".to_owned(),
+        origin_cwd: Some("/srv/other".to_owned()),
+        client_version: None,
+        at: Timestamp::EPOCH,
+        seed: [0; 32],
+    }
 }
 
 struct Suite<'a> {
@@ -154,6 +209,34 @@ impl Suite<'_> {
             return Ok(());
         }
         Err(Violation { format: self.adapter.format().to_string(), law, detail: detail() })
+    }
+
+    /// Decodes any bytes; `cover` must hold.
+    fn read(&self, bytes: &[u8]) -> Result<Decoded, Violation> {
+        let decoded = self.adapter.decode(bytes);
+        match self.adapter.shape() {
+            Shape::Lines => self.cover(bytes, &decoded)?,
+            Shape::Document => self.cover_document(bytes, &decoded)?,
+        }
+        Ok(decoded)
+    }
+
+    /// Pieces and the edits in them lie within the bytes that they are of.
+    fn pieces(&self, bytes: &[u8], planned: Result<Vec<Piece>, SourceError>) -> Result<(), Violation> {
+        let pieces = planned.map_err(|error| Violation {
+            format: self.adapter.format().to_string(),
+            law: "plan",
+            detail: error.to_string(),
+        })?;
+        let length = bytes.len() as u64;
+        let is_within = |piece: &Piece| {
+            let edits = piece.edits.iter().map(|edit| edit.offset.saturating_add(edit.length));
+            piece.segment == 0
+                && piece.offset.saturating_add(piece.length) <= length
+                && edits.max().unwrap_or(0) <= piece.length
+        };
+        let stray = pieces.iter().find(|piece| !is_within(piece));
+        self.hold("plan", stray.is_none(), || format!("{stray:?} is not within {length} bytes"))
     }
 
     fn cover(&self, bytes: &[u8], decoded: &Decoded) -> Result<(), Violation> {

@@ -1,0 +1,59 @@
+//! One program for all fuzz targets, run by `cargo xtask fuzz`; see there for how it is built.
+//!
+//! A target is a reader of foreign bytes: `adapter:FORMAT` for each transcript format, and `scrub`. Which one runs is
+//! said by `STEMMATA_FUZZ_TARGET` (`list` prints them all and ends); where its first inputs go, by `STEMMATA_FUZZ_SEEDS`.
+
+#![no_main]
+
+mod seeds;
+
+use std::sync::OnceLock;
+
+use stemmata_model::FormatId;
+use stemmata_redact::Scrubber;
+use stemmata_runtimes::adapter::Adapter;
+use stemmata_runtimes::conformance::check_any;
+use stemmata_runtimes::registry::{adapters, by_format};
+
+enum Target {
+    Adapter(&'static dyn Adapter),
+    Scrub(Scrubber),
+}
+
+static TARGET: OnceLock<Target> = OnceLock::new();
+
+fn begin() {
+    let name = std::env::var("STEMMATA_FUZZ_TARGET").expect("STEMMATA_FUZZ_TARGET names a target");
+    if name == "list" {
+        println!("scrub");
+        adapters().iter().for_each(|adapter| println!("adapter:{}", adapter.format()));
+        std::process::exit(0);
+    }
+    let target = match name.strip_prefix("adapter:") {
+        Some(format) => {
+            let format = FormatId::new(format).expect("a format's name");
+            Target::Adapter(by_format(&format).expect("a format that this build knows"))
+        }
+        None if name == "scrub" => Target::Scrub(Scrubber::builtin()),
+        None => panic!("no target `{name}`"),
+    };
+    if let Some(folder) = std::env::var_os("STEMMATA_FUZZ_SEEDS") {
+        seeds::write(&target, folder.as_ref());
+    }
+    drop(TARGET.set(target));
+}
+
+libfuzzer_sys::fuzz_target!(init: begin(), |bytes: &[u8]| {
+    match TARGET.get().expect("begun") {
+        Target::Adapter(adapter) => {
+            if let Err(violation) = check_any(*adapter, bytes) {
+                panic!("{violation}");
+            }
+        }
+        Target::Scrub(scrubber) => {
+            let once = scrubber.scrub_line(bytes).bytes;
+            let twice = scrubber.scrub_line(&once).bytes;
+            assert!(matches!(twice, std::borrow::Cow::Borrowed(_)), "what was scrubbed is scrubbed again");
+        }
+    }
+});
