@@ -108,8 +108,8 @@ impl Chain {
             created_at: Timestamp::from_micros(self.at),
         };
         self.tip = Some(core.id());
-        let commit =
-            NewCommit { core, rules: engine.rules().0, closure: Closure::Closed, counts: Counts::default() };
+        let rules = engine.rules().map_or(stemmata_model::RulesHash::NONE, |(rules, _)| rules);
+        let commit = NewCommit { core, rules, closure: Closure::Closed, counts: Counts::default() };
         [Write::Content(NewContent::literal(bytes.to_vec())), Write::Commit(commit)]
     }
 }

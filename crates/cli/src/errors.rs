@@ -333,6 +333,9 @@ pub(crate) fn hint_of(error: &EngineError) -> Option<String> {
         EngineError::HeldBack { reason: HeldBack::Unknown(_), .. } => {
             "nothing is captured until it can be read: mend the file, or move it away to capture everything"
         }
+        EngineError::Rules(_) | EngineError::Scrub(_) => {
+            "mend the rule; until then that a session is there is kept, and nothing of what it says"
+        }
         EngineError::Refused { what: "forgetting it", .. } => {
             "`stemma forget … --even-pinned` forgets it all the same"
         }

@@ -15,6 +15,7 @@ mod output;
 mod pending;
 mod quota;
 mod reference;
+mod secrets_file;
 mod signals;
 mod streams;
 mod wiring;

@@ -23,6 +23,7 @@ use crate::logging;
 use crate::output::style::Style;
 use crate::output::{Console, Stream};
 use crate::pending;
+use crate::secrets_file;
 use crate::streams;
 
 /// Everything that a command works with.
@@ -122,7 +123,11 @@ impl App {
         let store = SqliteStore::open(&home.store(), options)
             .map_err(|source| CliError::OpenStore { folder: home.store(), source })?;
         let engine = Engine::new(Arc::new(store), Arc::clone(&self.clock), Arc::new(RandomIds), identity);
-        Ok(engine.with_policy(capture_file::load(home.root())))
+        let engine = engine.with_policy(capture_file::load(home.root()));
+        Ok(match secrets_file::load(home.root())? {
+            Some(rules) => engine.with_rules(rules),
+            None => engine,
+        })
     }
 
     /// Captures what hooks left. What fails now too stays for the next command.

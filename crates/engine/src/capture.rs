@@ -13,6 +13,7 @@ pub(crate) mod ingest;
 pub(crate) mod install;
 pub(crate) mod lines;
 pub(crate) mod look;
+pub(crate) mod metadata;
 pub(crate) mod nudge;
 pub(crate) mod policy;
 pub(crate) mod reading;

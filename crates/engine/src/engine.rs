@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use stemmata_model::{FormatId, MachineId, Principal, RulesHash};
-use stemmata_redact::Scrubber;
 use stemmata_runtimes::adapter::Adapter;
 use stemmata_runtimes::registry;
 use stemmata_store::Store;
@@ -12,6 +11,7 @@ use crate::capture::policy::CapturePolicy;
 use crate::error::{EngineError, Result};
 use crate::packing::Growth;
 use crate::ports::{Clock, NewIds};
+use crate::scrubbing::Scrubbing;
 
 /// Who runs the engine, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl Identity {
 #[derive(Clone)]
 pub struct Engine {
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) scrubber: Arc<Scrubber>,
+    pub(crate) scrubbing: Arc<Scrubbing>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Arc<dyn NewIds>,
     pub(crate) identity: Arc<Identity>,
@@ -56,7 +56,7 @@ impl Engine {
     ) -> Self {
         Self {
             store,
-            scrubber: Arc::new(Scrubber::builtin()),
+            scrubbing: Arc::default(),
             clock,
             ids,
             identity: Arc::new(identity),
@@ -87,9 +87,13 @@ impl Engine {
         &self.identity
     }
 
-    /// Returns the redaction rules in force: their hash and readable version.
-    pub fn rules(&self) -> (RulesHash, &str) {
-        (RulesHash(self.scrubber.rules_hash()), self.scrubber.rules_version())
+    /// Returns the redaction rules in force, a project's aside: their hash and readable version.
+    ///
+    /// # Errors
+    /// `Rules` where the store's own rules make no sense.
+    pub fn rules(&self) -> Result<(RulesHash, &str)> {
+        let scrubber = self.scrubber()?;
+        Ok((RulesHash(scrubber.rules_hash()), scrubber.rules_version()))
     }
 
     /// Returns the adapter that reads and writes a format.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crate::bundle::BundleError;
 
 use stemmata_model::{CommitId, FormatId, NameError};
+use stemmata_redact::{RuleFailure, RuleFileError};
 use stemmata_store::{StoreError, StoreErrorKind};
 
 use crate::capture::policy::HeldBack;
@@ -135,6 +136,12 @@ pub enum EngineError {
         /// Why.
         reason: HeldBack,
     },
+    /// Rules for secrets that make no sense: nothing is taken in before they do.
+    #[error(transparent)]
+    Rules(#[from] RuleFileError),
+    /// A rule for secrets that cannot be tried: nothing may pass for clean.
+    #[error(transparent)]
+    Scrub(#[from] RuleFailure),
     /// A name that is none.
     #[error(transparent)]
     Name(#[from] NameError),
@@ -203,7 +210,9 @@ impl EngineError {
                 BundleError::Missing { .. } => ErrorKind::NotFound,
                 BundleError::Io { .. } => ErrorKind::System,
             },
-            Self::Refused { .. } | Self::HeldBack { .. } => ErrorKind::Refused,
+            Self::Refused { .. } | Self::HeldBack { .. } | Self::Rules(_) | Self::Scrub(_) => {
+                ErrorKind::Refused
+            }
         }
     }
 

@@ -11,6 +11,7 @@ mod error;
 mod packing;
 mod ports;
 mod retention;
+mod scrubbing;
 mod verbs;
 
 pub use bundle::{
@@ -37,6 +38,7 @@ pub use error::{Candidate, EngineError, ErrorKind, Result};
 pub use packing::{KeepPacked, PackKeeper};
 pub use ports::{Clock, NewIds, RandomIds, SystemClock};
 pub use retention::{RetentionRules, SessionAge, retired};
+pub use scrubbing::{PROJECT_RULES, StoreRules};
 pub use stemmata_runtimes::adapter::{Finding, Severity, Validation};
 pub use stemmata_runtimes::repair::Change;
 pub use stemmata_runtimes::translate::{LossReport, runtime_of};

@@ -1,6 +1,7 @@
 //! Replacements in a line: how findings become edits, and how edits of several passes become one set.
 //! Finds nothing itself.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 
 use crate::scan::Span;
@@ -16,14 +17,28 @@ pub(crate) enum What {
     Secret(usize),
     /// A whole signed thinking block becomes a text block.
     Thinking,
+    /// A whole string of signed reasoning.
+    ThinkingText,
+    /// The type of reasoning that is signed and says nothing any more: it is text from now on.
+    PlainType,
 }
 
 impl What {
     /// A block swallows whatever lies in it; of secrets the earlier rule wins.
     fn rank(self) -> (bool, usize) {
         match self {
-            What::Thinking => (false, 0),
+            What::Thinking | What::ThinkingText | What::PlainType => (false, 0),
             What::Secret(order) => (true, order),
+        }
+    }
+
+    /// Returns what stands there instead.
+    fn replacement<'k>(self, kind: impl Fn(usize) -> &'k str) -> Cow<'static, [u8]> {
+        match self {
+            What::Secret(order) => placeholder(kind(order)).into_bytes().into(),
+            What::Thinking => THINKING_BLOCK.into(),
+            What::ThinkingText => placeholder(THINKING_KIND).into_bytes().into(),
+            What::PlainType => b"text".as_slice().into(),
         }
     }
 }
@@ -51,8 +66,8 @@ pub(crate) fn settle(mut edits: Vec<Edit>) -> Vec<Edit> {
     for edit in edits {
         match settled.last_mut() {
             Some(last) if edit.start < last.end => {
-                if edit.what == What::Thinking {
-                    last.what = What::Thinking;
+                if matches!(edit.what, What::Thinking | What::ThinkingText) && last.what != What::Thinking {
+                    last.what = edit.what;
                 }
                 last.end = last.end.max(edit.end);
             }
@@ -68,10 +83,7 @@ pub(crate) fn apply<'k>(line: &[u8], edits: &[Edit], kind: impl Fn(usize) -> &'k
     let mut at = 0;
     for edit in edits {
         out.extend_from_slice(line.get(at..edit.start).unwrap_or_default());
-        match edit.what {
-            What::Secret(order) => out.extend_from_slice(placeholder(kind(order)).as_bytes()),
-            What::Thinking => out.extend_from_slice(THINKING_BLOCK),
-        }
+        out.extend_from_slice(&edit.what.replacement(&kind));
         at = edit.end;
     }
     out.extend_from_slice(line.get(at..).unwrap_or_default());
@@ -88,10 +100,7 @@ pub(crate) fn compose<'k>(made: &[Edit], later: &[Edit], kind: impl Fn(usize) ->
     // Where each made edit stands in the edited line.
     let (mut shift, mut placed) = (0isize, Vec::with_capacity(made.len()));
     for edit in made {
-        let len = match edit.what {
-            What::Secret(order) => placeholder(kind(order)).len(),
-            What::Thinking => THINKING_BLOCK.len(),
-        };
+        let len = edit.what.replacement(&kind).len();
         let start = edit.start.saturating_add_signed(shift);
         placed.push((start, start + len, *edit));
         shift += len.cast_signed() - (edit.end - edit.start).cast_signed();

@@ -43,6 +43,11 @@ impl Fields {
         self.free.iter().any(|name| name.as_bytes() == key)
     }
 
+    /// Tells whether a field holds a signature or ciphertext.
+    pub(crate) fn is_seal(&self, key: &[u8]) -> bool {
+        self.seals.iter().any(|name| name.as_bytes() == key)
+    }
+
     pub(crate) fn is_opaque_type(&self, value: &[u8]) -> bool {
         self.opaque_types.iter().any(|name| name.as_bytes() == value)
     }

@@ -1,11 +1,13 @@
 //! The rule-set hash: a canonical encoding of everything that decides what is replaced.
 //! Not a hash of the TOML file: comments and layout do not count.
 
+use crate::custom::{Allowance, Allowed, RuleScope};
+use crate::entropy::Entropy;
 use crate::rules::{Engine, Fields, Placeholders, Rule, Rules};
 
 /// Version of what is code and not data: engines, value tests, unescaping, replacement. Part of the hash;
 /// raise it whenever the same rules could give other bytes.
-pub(crate) const ENGINE_VERSION: u64 = 1;
+pub(crate) const ENGINE_VERSION: u64 = 2;
 
 const CONTEXT: &str = "stemmata redaction rule set v1";
 
@@ -26,14 +28,36 @@ pub(crate) fn rules_hash(rules: &Rules) -> [u8; 32] {
     let Placeholders { words, whole } = &rules.placeholders;
     encoder.list(words, |encoder, word| encoder.text(word));
     encoder.list(whole, |encoder, word| encoder.text(word));
-    let Fields { opaque_types, free, skip } = &rules.fields;
-    encoder.list(opaque_types, |encoder, word| encoder.text(word));
-    encoder.list(free, |encoder, word| encoder.text(word));
+    let Fields { opaque_types, free, seals, skip } = &rules.fields;
+    for list in [opaque_types, free, seals] {
+        encoder.list(list, |encoder, word| encoder.text(word));
+    }
     encoder.list(skip, |encoder, field| {
         encoder.text(&field.key);
         encoder.text(field.shape.as_str());
     });
+    let Entropy { mode, threshold_milli, words, others, before, seals, ids, digests } = &rules.entropy;
+    encoder.text(mode.as_str());
+    encoder.number(u64::from(*threshold_milli));
+    for list in [words, others, before, seals, ids, digests] {
+        encoder.list(list, |encoder, word| encoder.text(word));
+    }
+    encoder.list(&rules.allowances, allowance);
     *encoder.0.finalize().as_bytes()
+}
+
+fn allowance(encoder: &mut Encoder, allowance: &Allowance) {
+    encoder.number(match allowance.scope {
+        RuleScope::Store => 1,
+        RuleScope::Project => 2,
+    });
+    encoder.list(&allowance.kinds, |encoder, kind| encoder.text(kind));
+    let (value, regex) = match &allowance.what {
+        Allowed::Value(value) => (value.as_str(), ""),
+        Allowed::Matching(regex) => ("", regex.source()),
+    };
+    encoder.text(value);
+    encoder.text(regex);
 }
 
 fn rule(encoder: &mut Encoder, rule: &Rule) {
@@ -48,6 +72,7 @@ fn rule(encoder: &mut Encoder, rule: &Rule) {
     encoder.text(spec.bound.as_str());
     encoder.text(spec.left.unwrap_or(spec.bound).as_str());
     encoder.text(spec.value.as_str());
+    encoder.number(rule.origin.number());
 }
 
 struct Encoder(blake3::Hasher);

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::entropy::Mode;
 use crate::rules::Rules;
 
 /// What a keyword leads to.
@@ -15,6 +16,8 @@ pub(crate) enum Target {
     Rule(usize),
     /// Look whether this name has a value assigned.
     Name(usize),
+    /// Look whether a token that looks drawn is near.
+    Word,
     /// An escape that spells a printable ASCII byte: any keyword could hide behind it.
     Escape,
 }
@@ -63,6 +66,11 @@ impl Keywords {
             for spelling in spellings {
                 found.entry(spelling).or_default().push(Target::Name(index));
             }
+        }
+        let words = rules.entropy.words.iter().filter(|_| rules.entropy.mode == Mode::Context);
+        let words: Vec<String> = words.flat_map(|word| spellings(word)).collect();
+        for word in &words {
+            found.entry(word).or_default().push(Target::Word);
         }
         for escape in PRINTABLE_ESCAPES {
             found.entry(escape).or_default().push(Target::Escape);
@@ -191,6 +199,7 @@ mod tests {
                 .iter()
                 .flat_map(|rule| rule.spec.keys.clone())
                 .chain(rules.names.iter().flat_map(|name| spellings(&name.spec.word)))
+                .chain(rules.entropy.words.iter().flat_map(|word| spellings(word)))
                 .collect();
             let keyword = index.get(&all);
             let text = format!("{before}{keyword}{after}");

@@ -6,14 +6,17 @@
 //! ```
 //! let scrubber = stemmata_redact::Scrubber::builtin();
 //! let line = format!("{{\"text\":\"export GH={}{}\"}}\n", "ghp_", "x7Kq2mWv9LpR4tYb8NcZ1sDf6GhJ3aEu5QoT");
-//! let scrubbed = scrubber.scrub_line(line.as_bytes());
+//! let scrubbed = scrubber.scrub_line(line.as_bytes())?;
 //! assert_eq!(scrubbed.bytes.as_ref(), b"{\"text\":\"export GH=[REDACTED:github-token]\"}\n");
 //! assert_eq!(scrubbed.findings[0].len, 40);
+//! # Ok::<(), stemmata_redact::RuleFailure>(())
 //! ```
 
 mod assignment;
 mod bounds;
+mod custom;
 mod edits;
+mod entropy;
 mod escape;
 mod fields;
 mod hash;
@@ -27,4 +30,6 @@ mod url;
 mod value;
 mod walk;
 
+pub use custom::{RULES_BYTES_MAX, RuleFile, RuleFileError, RuleScope};
+pub use rules::RuleFailure;
 pub use scrubber::{Finding, Scrubbed, ScrubbedText, Scrubber};

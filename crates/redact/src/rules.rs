@@ -3,10 +3,12 @@
 
 use std::sync::{Arc, OnceLock};
 
-use regex::bytes::{Regex, RegexBuilder};
+use regex::bytes::Regex;
 use serde::Deserialize;
 
 use crate::bounds::Bound;
+use crate::custom::{Allowance, Allowed, RuleScope, compile};
+use crate::entropy::{ENTROPY_KIND, Entropy};
 use crate::keywords::KEYWORD_BYTES_MIN;
 
 /// Longest match of a rule that names no `max`. Bounds what one keyword can cost.
@@ -33,6 +35,8 @@ pub(crate) enum RulesError {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ValueTest {
+    /// Whatever the expression takes.
+    Any,
     /// No placeholder, enough distinct bytes and digits.
     #[default]
     Token,
@@ -50,6 +54,7 @@ impl ValueTest {
     /// Returns the name as it stands in the TOML and in the rule-set hash.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
+            ValueTest::Any => "any",
             ValueTest::Token => "token",
             ValueTest::Random => "random",
             ValueTest::Password => "password",
@@ -106,6 +111,7 @@ pub(crate) struct Document {
     pub(crate) rules: Vec<RuleSpec>,
     pub(crate) assignment: AssignmentSpec,
     pub(crate) placeholders: Placeholders,
+    pub(crate) entropy: Entropy,
     pub(crate) fields: Fields,
 }
 
@@ -164,6 +170,7 @@ pub(crate) struct Placeholders {
 pub(crate) struct Fields {
     pub(crate) opaque_types: Vec<String>,
     pub(crate) free: Vec<String>,
+    pub(crate) seals: Vec<String>,
     pub(crate) skip: Vec<SkipSpec>,
 }
 
@@ -194,17 +201,22 @@ fn distinct_default() -> usize {
 #[derive(Debug)]
 pub(crate) struct LazyRegex {
     source: String,
-    compiled: OnceLock<Regex>,
+    compiled: OnceLock<Result<Regex, String>>,
 }
 
 impl LazyRegex {
-    pub(crate) fn get(&self) -> &Regex {
-        self.compiled.get_or_init(|| {
-            RegexBuilder::new(&self.source)
-                .unicode(false)
-                .build()
-                .expect("a test compiles every shipped expression")
-        })
+    pub(crate) fn new(source: String) -> LazyRegex {
+        LazyRegex { source, compiled: OnceLock::new() }
+    }
+
+    /// Returns the expression as it is compiled.
+    pub(crate) fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Returns the compiled expression, or why there is none: it is larger than one may be.
+    pub(crate) fn get(&self) -> Result<&Regex, &str> {
+        self.compiled.get_or_init(|| compile(&self.source)).as_ref().map_err(String::as_str)
     }
 }
 
@@ -221,6 +233,26 @@ pub(crate) struct Rule {
     pub(crate) spec: RuleSpec,
     pub(crate) kind: Arc<str>,
     pub(crate) method: Method,
+    pub(crate) origin: Origin,
+}
+
+/// Who wrote a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Shipped,
+    Store,
+    Project,
+}
+
+impl Origin {
+    /// Returns the number that stands in the rule-set hash.
+    pub(crate) const fn number(self) -> u64 {
+        match self {
+            Origin::Shipped => 0,
+            Origin::Store => 1,
+            Origin::Project => 2,
+        }
+    }
 }
 
 /// One name whose assigned value is a secret.
@@ -240,7 +272,10 @@ pub(crate) struct Rules {
     pub(crate) tails: Vec<String>,
     pub(crate) not_after: Vec<String>,
     pub(crate) placeholders: Placeholders,
+    pub(crate) entropy: Entropy,
+    entropy_kind: Arc<str>,
     pub(crate) fields: Fields,
+    pub(crate) allowances: Vec<Allowance>,
 }
 
 impl Rules {
@@ -257,15 +292,58 @@ impl Rules {
             tails,
             not_after: document.assignment.not_after,
             placeholders: document.placeholders,
+            entropy: document.entropy,
+            entropy_kind: Arc::from(ENTROPY_KIND),
             fields: document.fields,
+            allowances: Vec::new(),
         })
     }
 
-    /// Returns the kind of a finding by the order of what found it: rules first, then names.
+    /// Returns the kind of a finding by the order of what found it: rules first, then names, then entropy.
     pub(crate) fn kind(&self, order: usize) -> Option<&Arc<str>> {
         let name = || self.names.get(order.checked_sub(self.list.len())?).map(|name| &name.kind);
-        self.list.get(order).map(|rule| &rule.kind).or_else(name)
+        let entropy = || (order == self.entropy_order()).then_some(&self.entropy_kind);
+        self.list.get(order).map(|rule| &rule.kind).or_else(name).or_else(entropy)
     }
+
+    /// Returns the order of what entropy finds: the last.
+    pub(crate) fn entropy_order(&self) -> usize {
+        self.list.len() + self.names.len()
+    }
+
+    /// Tells whether somebody who may say so said that a value is no secret.
+    pub(crate) fn allow(&self, order: usize, value: &[u8]) -> Result<bool, RuleFailure> {
+        let Some(kind) = self.kind(order) else { return Ok(false) };
+        let is_projects = order == self.entropy_order()
+            || self.list.get(order).is_some_and(|rule| rule.origin == Origin::Project);
+        for allowance in &self.allowances {
+            let counts = (allowance.scope == RuleScope::Store || is_projects)
+                && (allowance.kinds.is_empty() || allowance.kinds.iter().any(|known| **known == **kind));
+            let is_meant = || match &allowance.what {
+                Allowed::Value(known) => Ok(known.as_bytes() == value),
+                Allowed::Matching(regex) => match regex.get() {
+                    Ok(regex) => Ok(regex.is_match(value)),
+                    Err(reason) => {
+                        Err(RuleFailure { rule: "an allowance".to_owned(), reason: reason.to_owned() })
+                    }
+                },
+            };
+            if counts && is_meant()? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Why a rule could not be tried: nothing that it might have found may pass for clean.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("secrets cannot be looked for: {rule} cannot be used, {reason}")]
+pub struct RuleFailure {
+    /// The rule.
+    pub rule: String,
+    /// Why.
+    pub reason: String,
 }
 
 fn rule(spec: RuleSpec) -> Result<Rule, RulesError> {
@@ -282,12 +360,12 @@ fn rule(spec: RuleSpec) -> Result<Rule, RulesError> {
         (Some(re), None) => {
             // Without room before the keyword the match begins where the keyword does.
             let source = if spec.back == 0 { format!(r"\A(?:{re})") } else { re.clone() };
-            Method::Regex(LazyRegex { source, compiled: OnceLock::new() })
+            Method::Regex(LazyRegex::new(source))
         }
         (None, Some(engine)) => Method::Engine(engine),
         _ => return Err(RulesError::Method { kind: spec.kind }),
     };
-    Ok(Rule { spec, kind, method })
+    Ok(Rule { spec, kind, method, origin: Origin::Shipped })
 }
 
 fn name(spec: NameSpec) -> Result<Name, RulesError> {
@@ -295,11 +373,13 @@ fn name(spec: NameSpec) -> Result<Name, RulesError> {
 }
 
 fn kind(kind: &str) -> Result<Arc<str>, RulesError> {
+    kind_of(kind).ok_or_else(|| RulesError::Kind { kind: kind.to_owned() })
+}
+
+/// Returns a name that can stand in a placeholder.
+pub(crate) fn kind_of(kind: &str) -> Option<Arc<str>> {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    if kind.is_empty() || !kind.bytes().all(plain) {
-        return Err(RulesError::Kind { kind: kind.to_owned() });
-    }
-    Ok(Arc::from(kind))
+    (!kind.is_empty() && kind.bytes().all(plain)).then(|| Arc::from(kind))
 }
 
 #[cfg(test)]
@@ -311,8 +391,8 @@ mod tests {
     fn every_expression_compiles_and_is_ascii() {
         for rule in &Rules::parse(BUILTIN).unwrap().list {
             if let Method::Regex(regex) = &rule.method {
-                assert!(regex.source.is_ascii(), "{}", rule.kind);
-                assert!(regex.get().captures_len() <= 2, "{}", rule.kind);
+                assert!(regex.source().is_ascii(), "{}", rule.kind);
+                assert!(regex.get().unwrap().captures_len() <= 2, "{}", rule.kind);
             }
         }
     }
@@ -322,7 +402,8 @@ mod tests {
         let with = |rule: &str| {
             let text = format!(
                 "version = 'x'\nrules = [{rule}]\n[assignment]\nnames = []\ntails = []\nnot_after = []\n\
-                 [placeholders]\nwords = []\nwhole = []\n[fields]\nopaque_types = []\nfree = []\nskip = []\n"
+                 [placeholders]\nwords = []\nwhole = []\n[entropy]\nmode = 'off'\nthreshold_milli = 1\nwords = []\nothers = []\nbefore = []\nseals = []\nids = []\n\
+                 digests = []\n[fields]\nopaque_types = []\nfree = []\nseals = []\nskip = []\n"
             );
             Rules::parse(&text)
         };

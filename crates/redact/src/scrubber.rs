@@ -4,9 +4,10 @@
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock, OnceLock};
 
+use crate::custom::{Custom, RuleFile, RuleFileError};
 use crate::edits::{self, Edit, THINKING_KIND, What};
 use crate::hash::rules_hash;
-use crate::rules::Rules;
+use crate::rules::{RuleFailure, Rules};
 use crate::scan::Scanner;
 use crate::walk;
 
@@ -23,8 +24,10 @@ const PASSES_MAX: usize = 8;
 #[derive(Debug, Clone)]
 pub struct Scrubber {
     /// Read when it is first needed: a command that scrubs nothing must not pay the millisecond.
-    shared: Arc<LazyLock<Shared>>,
+    shared: Arc<LazyLock<Shared, Make>>,
 }
+
+type Make = Box<dyn FnOnce() -> Shared + Send>;
 
 #[derive(Debug)]
 struct Shared {
@@ -33,8 +36,14 @@ struct Shared {
 }
 
 impl Shared {
-    fn builtin() -> Shared {
-        let rules = Rules::parse(BUILTIN).expect("a test reads the shipped rules");
+    fn of(custom: Vec<Custom>) -> Shared {
+        let mut rules = Rules::parse(BUILTIN).expect("a test reads the shipped rules");
+        if custom.iter().any(Custom::says_something) {
+            rules.version.push_str("+own");
+        }
+        for custom in custom {
+            custom.add_to(&mut rules);
+        }
         let hash = rules_hash(&rules);
         Shared { scanner: Scanner::of(rules), hash }
     }
@@ -74,7 +83,21 @@ impl Scrubber {
     /// are compiled when their keyword is first seen.
     pub fn builtin() -> Scrubber {
         static BUILTIN_SCRUBBER: OnceLock<Scrubber> = OnceLock::new();
-        BUILTIN_SCRUBBER.get_or_init(|| Scrubber { shared: Arc::new(LazyLock::new(Shared::builtin)) }).clone()
+        BUILTIN_SCRUBBER.get_or_init(|| Scrubber::of(Vec::new())).clone()
+    }
+
+    /// Returns the scrubber with the shipped rules and those of files: the store's, then the project's.
+    ///
+    /// # Errors
+    /// Names the file, the line and the rule that make no sense.
+    pub fn with_files(files: &[RuleFile<'_>]) -> Result<Scrubber, RuleFileError> {
+        let custom = files.iter().map(|file| Custom::read(*file)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Scrubber::of(custom))
+    }
+
+    fn of(custom: Vec<Custom>) -> Scrubber {
+        let make: Make = Box::new(move || Shared::of(custom));
+        Scrubber { shared: Arc::new(LazyLock::new(make)) }
     }
 
     /// Returns the hash of everything that decides what is replaced. Two scrubbers with the same hash give the same
@@ -83,7 +106,7 @@ impl Scrubber {
         self.shared.hash
     }
 
-    /// Returns the readable name of the rule set, as in `structured-1`.
+    /// Returns the readable name of the rule set, as in `structured-2`.
     pub fn rules_version(&self) -> &str {
         &self.shared.scanner.rules.version
     }
@@ -92,36 +115,46 @@ impl Scrubber {
     ///
     /// A line of JSON stays one: only string contents change. A line that ends inside JSON is read as far as it
     /// goes; any other line is text. Scrubbing the result again borrows it.
-    pub fn scrub_line<'a>(&self, line: &'a [u8]) -> Scrubbed<'a> {
+    ///
+    /// # Errors
+    /// Where somebody's rule cannot be tried: then nothing is known of any line. The shipped rules never fail.
+    pub fn scrub_line<'a>(&self, line: &'a [u8]) -> Result<Scrubbed<'a>, RuleFailure> {
         let body = line.strip_suffix(b"\n").unwrap_or(line);
         let body = body.strip_suffix(b"\r").unwrap_or(body);
-        let edits = self.edits(body, walk::edits_of);
+        let edits = self.edits(body, walk::edits_of)?;
         if edits.is_empty() {
-            return Scrubbed { bytes: Cow::Borrowed(line), findings: Vec::new() };
+            return Ok(Scrubbed { bytes: Cow::Borrowed(line), findings: Vec::new() });
         }
         let bytes = edits::apply(line, &edits, |order| self.kind(order));
-        Scrubbed { bytes: Cow::Owned(bytes), findings: self.findings(&edits) }
+        Ok(Scrubbed { bytes: Cow::Owned(bytes), findings: self.findings(&edits) })
     }
 
     /// Scrubs plain text: a summary, a note, a title. It may have any number of lines.
-    pub fn scrub_text<'a>(&self, text: &'a str) -> ScrubbedText<'a> {
-        let mut edits = self.edits(text.as_bytes(), walk::text_edits);
+    ///
+    /// # Errors
+    /// As [`Scrubber::scrub_line`].
+    pub fn scrub_text<'a>(&self, text: &'a str) -> Result<ScrubbedText<'a>, RuleFailure> {
+        let mut edits = self.edits(text.as_bytes(), walk::text_edits)?;
         for edit in &mut edits {
             edit.start = text.floor_char_boundary(edit.start);
             edit.end = text.ceil_char_boundary(edit.end);
         }
         let edits = edits::settle(edits);
         if edits.is_empty() {
-            return ScrubbedText { text: Cow::Borrowed(text), findings: Vec::new() };
+            return Ok(ScrubbedText { text: Cow::Borrowed(text), findings: Vec::new() });
         }
         let bytes = edits::apply(text.as_bytes(), &edits, |order| self.kind(order));
         // Edits lie on character boundaries and placeholders are ASCII: nothing is lost here.
         let scrubbed = String::from_utf8_lossy(&bytes).into_owned();
-        ScrubbedText { text: Cow::Owned(scrubbed), findings: self.findings(&edits) }
+        Ok(ScrubbedText { text: Cow::Owned(scrubbed), findings: self.findings(&edits) })
     }
 
     /// Looks until nothing more is found: what one pass leaves can be a secret only beside a placeholder.
-    fn edits(&self, line: &[u8], find: impl Fn(&Scanner, &[u8], bool) -> Vec<Edit>) -> Vec<Edit> {
+    fn edits(
+        &self,
+        line: &[u8],
+        find: impl Fn(&Scanner, &[u8], bool) -> Vec<Edit>,
+    ) -> Result<Vec<Edit>, RuleFailure> {
         let scanner = &self.shared.scanner;
         let mut made: Vec<Edit> = Vec::new();
         let mut current = Cow::Borrowed(line);
@@ -136,13 +169,16 @@ impl Scrubber {
             made = edits::compose(&made, &later, |order| self.kind(order));
             current = Cow::Owned(edits::apply(line, &made, |order| self.kind(order)));
         }
-        made
+        match scanner.failure() {
+            Some(failure) => Err(failure.clone()),
+            None => Ok(made),
+        }
     }
 
     fn findings(&self, edits: &[Edit]) -> Vec<Finding> {
         let kind = |what| match what {
             What::Secret(order) => self.shared.scanner.rules.kind(order).cloned(),
-            What::Thinking => Some(Arc::from(THINKING_KIND)),
+            What::Thinking | What::ThinkingText | What::PlainType => Some(Arc::from(THINKING_KIND)),
         };
         edits
             .iter()

@@ -33,6 +33,7 @@ impl Values<'_> {
     /// Applies a test that needs no numbers from a rule.
     pub(crate) fn passes(self, test: ValueTest, value: &[u8]) -> bool {
         match test {
+            ValueTest::Any => true,
             ValueTest::Token => !self.is_placeholder(value),
             ValueTest::Random => self.is_random(value),
             ValueTest::Password => self.is_password(value),
@@ -43,8 +44,7 @@ impl Values<'_> {
 
     /// Tells whether the value says that a secret would stand here.
     pub(crate) fn is_placeholder(self, value: &[u8]) -> bool {
-        let head = value.get(..PLACEHOLDER_BYTES).unwrap_or(value);
-        self.placeholders.words.iter().any(|word| contains_ignoring_case(head, word.as_bytes()))
+        self.placeholders.hold(value)
     }
 
     fn is_whole_placeholder(self, value: &[u8]) -> bool {
@@ -96,6 +96,14 @@ impl Values<'_> {
         };
         let printable = plain.iter().all(|byte| matches!(byte, 0x20..=0x7e | 0x80..));
         printable && after_colon(&plain).is_some_and(|password| self.is_placed_password(password))
+    }
+}
+
+impl Placeholders {
+    /// Tells whether one of the words stands in the first bytes of a value.
+    pub(crate) fn hold(&self, value: &[u8]) -> bool {
+        let head = value.get(..PLACEHOLDER_BYTES).unwrap_or(value);
+        self.words.iter().any(|word| contains_ignoring_case(head, word.as_bytes()))
     }
 }
 

@@ -17,7 +17,7 @@ const KEY_LINES_MAX: usize = 300;
 
 /// Finds the edits that a line needs; with `wide`, whole strings are taken instead of their secrets.
 pub(crate) fn edits_of(scanner: &Scanner, line: &[u8], wide: bool) -> Vec<Edit> {
-    let mut walk = Walk { scanner, line, wide, edits: Vec::new(), frames: Vec::new() };
+    let mut walk = Walk { scanner, line, wide, edits: Vec::new(), frames: Vec::new(), texts: Vec::new() };
     if walk.json().is_ok() {
         return walk.edits;
     }
@@ -54,10 +54,13 @@ enum Kind {
     Opaque,
     /// Its text is signed.
     Thinking,
+    /// Its texts, which may stand deeper, may be signed.
+    Reasoning,
 }
 
 /// An open object or array.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "four facts that have nothing to do with each other")]
 struct Frame {
     start: usize,
     object: bool,
@@ -66,7 +69,13 @@ struct Frame {
     /// The current field's name, resolved.
     key: Vec<u8>,
     kind: Option<Kind>,
+    /// Where its type stands.
+    type_at: (usize, usize),
+    /// Where its own text stands.
+    text_at: (usize, usize),
     signed: bool,
+    /// It, or an object in it, holds a signature or ciphertext.
+    sealed: bool,
     /// Edits of a field that count only if the object has no opaque type.
     if_plain: Vec<Edit>,
     /// Edits of the text of a thinking block.
@@ -81,6 +90,8 @@ struct Walk<'a> {
     wide: bool,
     edits: Vec<Edit>,
     frames: Vec<Frame>,
+    /// Texts with findings that may belong to signed reasoning.
+    texts: Vec<(usize, usize)>,
 }
 
 impl Walk<'_> {
@@ -113,9 +124,9 @@ impl Walk<'_> {
     }
 
     fn close(&mut self, end: Option<usize>) {
-        let Some(frame) = self.frames.pop() else { return };
+        let Some(mut frame) = self.frames.pop() else { return };
         if frame.kind != Some(Kind::Opaque) {
-            self.edits.extend(frame.if_plain);
+            self.edits.append(&mut frame.if_plain);
         }
         let is_signed = frame.kind == Some(Kind::Thinking) && frame.signed;
         let replaceable = is_signed && !frame.in_thinking.is_empty() && !frame.free;
@@ -123,7 +134,31 @@ impl Walk<'_> {
             Some(end) if replaceable => {
                 self.edits.push(Edit { start: frame.start, end, what: What::Thinking });
             }
-            _ => self.edits.extend(frame.in_thinking),
+            _ => self.edits.extend(std::mem::take(&mut frame.in_thinking)),
+        }
+        if frame.kind == Some(Kind::Reasoning) && frame.sealed && !frame.free && end.is_some() {
+            self.hide_reasoning(&frame);
+        }
+        if let Some(parent) = self.frames.last_mut() {
+            parent.sealed |= frame.sealed && !frame.free;
+        }
+    }
+
+    /// Replaces whole texts of signed reasoning. Where the text is the object's own the object becomes text: a client
+    /// sends both back as one. Where it stands deeper it is a summary, beside ciphertext that says all by itself.
+    fn hide_reasoning(&mut self, frame: &Frame) {
+        let first = self.texts.partition_point(|(start, _)| *start < frame.start);
+        let texts = self.texts.split_off(first);
+        if texts.is_empty() {
+            return;
+        }
+        let is_inside =
+            |edit: &Edit| texts.iter().any(|(start, end)| *start <= edit.start && edit.end <= *end);
+        self.edits.retain(|edit| !is_inside(edit));
+        self.edits.extend(texts.iter().map(|&(start, end)| Edit { start, end, what: What::ThinkingText }));
+        if texts.contains(&frame.text_at) {
+            let (start, end) = frame.type_at;
+            self.edits.push(Edit { start, end, what: What::PlainType });
         }
     }
 
@@ -133,10 +168,21 @@ impl Walk<'_> {
         let verdict = match self.frames.last_mut() {
             Some(frame) if frame.object => {
                 match frame.key.as_slice() {
-                    b"type" if raw == b"thinking" => frame.kind = Some(Kind::Thinking),
-                    b"type" => frame.kind = fields.is_opaque_type(raw).then_some(Kind::Opaque),
-                    b"signature" => frame.signed = !raw.is_empty(),
+                    b"type" => {
+                        frame.kind = match raw {
+                            b"thinking" => Some(Kind::Thinking),
+                            b"reasoning" => Some(Kind::Reasoning),
+                            _ => fields.is_opaque_type(raw).then_some(Kind::Opaque),
+                        };
+                        frame.type_at = (start, end);
+                    }
+                    b"text" => frame.text_at = (start, end),
+                    // What a client calls the signature of a thought: Claude Code, pi.
+                    b"signature" | b"thinkingSignature" => frame.signed = !raw.is_empty(),
                     _ => {}
+                }
+                if !raw.is_empty() && fields.is_seal(&frame.key) {
+                    frame.sealed = true;
                 }
                 fields.verdict(Field { key: &frame.key, value: raw, free: frame.free })
             }
@@ -149,6 +195,9 @@ impl Walk<'_> {
         let Some(frame) = self.frames.last_mut().filter(|frame| frame.object) else {
             return;
         };
+        if self.edits.len() > first && frame.key == b"text" && !frame.free {
+            self.texts.push((start, end));
+        }
         if verdict == Verdict::SkipIfTyped {
             frame.if_plain.extend(self.edits.drain(first..));
         } else if frame.key == b"thinking" {
@@ -182,8 +231,7 @@ impl Walk<'_> {
 
     fn as_field(&self, text: &[u8]) -> Option<Span> {
         let frame = self.frames.last().filter(|frame| frame.object)?;
-        let order = self.scanner.field(&frame.key, text)?;
-        Some(Span { start: 0, end: text.len(), order })
+        self.scanner.field(&frame.key, text)
     }
 
     /// A client that shows a file's lines as an array splits a private key over its strings.

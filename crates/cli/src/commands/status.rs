@@ -60,7 +60,10 @@ fn status(app: &App) -> Result<v1::Status, CliError> {
         });
         pending.extend(transcripts.into_iter().filter_map(waiting));
     }
-    let (_, rules) = engine.rules();
+    let rules = match engine.rules() {
+        Ok((_, version)) => version.to_owned(),
+        Err(error) => format!("cannot be used, so that nothing is captured: {error}"),
+    };
     let usage = engine.store().usage()?;
     Ok(v1::Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -69,7 +72,7 @@ fn status(app: &App) -> Result<v1::Status, CliError> {
         config: app.config.file().map(|path| path.to_string_lossy().into_owned()),
         machine: engine.identity().machine.to_string(),
         machine_label: engine.identity().machine_label.clone(),
-        rules: rules.to_owned(),
+        rules,
         usage: Some(du::wire(usage)),
         quota: Quota::of(app, &usage).and_then(Quota::warning),
         hook_trouble: pending::last_trouble(home).map(|trouble| trouble.reason),

@@ -129,7 +129,7 @@ impl Engine {
                 "{} new commits were scrubbed of secrets by other rules than those of this version ({}); their \
                  content was taken as it is",
                 result.other_rules_commits,
-                self.rules().1
+                self.rules().map_or("which cannot be used", |(_, version)| version)
             );
             result.notes.push(Note::new(NoteCode::OtherRules, message));
         }

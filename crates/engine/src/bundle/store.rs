@@ -57,7 +57,7 @@ impl<'a> Applier<'a> {
         Self {
             engine,
             store: engine.store.as_ref(),
-            rules: engine.rules().0,
+            rules: engine.rules().map_or(RulesHash([0; 32]), |(rules, _)| rules),
             arrivals: Arrivals::new(engine),
             taken,
             options,

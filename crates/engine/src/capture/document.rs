@@ -91,7 +91,7 @@ impl Engine {
 impl Ingest<'_> {
     /// Takes a whole document as a snapshot; nothing where it is as it was. Returns why it is none, where it is none.
     pub(crate) fn document(&mut self, raw: &[u8]) -> Result<Option<String>> {
-        let scrubbed = self.engine.scrubber.scrub_line(raw);
+        let scrubbed = self.scrubber.scrub_line(raw)?;
         let bytes = scrubbed.bytes.as_ref();
         let mut notes = Vec::new();
         let cut = self.splitter.line(bytes, &mut notes);

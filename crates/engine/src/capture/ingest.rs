@@ -6,9 +6,10 @@ mod forgotten;
 mod told;
 
 use stemmata_model::{
-    ArtifactId, Closure, Commit, CommitCore, CommitId, CommitType, Note, NoteCode, RulesHash, Sighting,
-    Source, Timestamp, Trigger, artifact_id,
+    ArtifactId, Closure, Commit, CommitCore, CommitId, CommitType, Note, NoteCode, Sighting, Source,
+    Timestamp, Trigger, artifact_id,
 };
+use stemmata_redact::Scrubber;
 use stemmata_runtimes::adapter::{Adapter, SegmentFacts, Splitter};
 use stemmata_store::{BatchOutcome, ContentPart, NewCommit, NewContent, NewHole, Write};
 
@@ -78,7 +79,7 @@ pub(crate) struct Ingest<'e> {
     pub(super) adapter: &'static dyn Adapter,
     pub(super) splitter: Box<dyn Splitter>,
     sighting: Sighting,
-    rules: RulesHash,
+    pub(super) scrubber: Scrubber,
     /// Whether commits are looked up among what was forgotten.
     is_careful: bool,
     /// Forgotten looks at open turns, with what they continue.
@@ -106,14 +107,14 @@ impl<'e> Ingest<'e> {
         adapter: &'static dyn Adapter,
         splitter: Box<dyn Splitter>,
         sighting: Sighting,
-        start: Start,
+        (start, scrubber): (Start, Scrubber),
     ) -> Self {
         Self {
             engine,
             adapter,
             splitter,
             sighting,
-            rules: engine.rules().0,
+            scrubber,
             is_careful: false,
             awaited: Vec::new(),
             start,
@@ -181,7 +182,7 @@ impl<'e> Ingest<'e> {
 
     /// Takes one complete line with its newline.
     pub(crate) fn line(&mut self, raw: &[u8]) -> Result<()> {
-        let scrubbed = self.engine.scrubber.scrub_line(raw);
+        let scrubbed = self.scrubber.scrub_line(raw)?;
         let mut notes = Vec::new();
         let line = scrubbed.bytes.strip_suffix(b"\n").unwrap_or(&scrubbed.bytes);
         let number = self.start.line + self.segment.lines;
@@ -211,7 +212,7 @@ impl<'e> Ingest<'e> {
             number,
             "the last line has no newline; its bytes are kept",
         ));
-        let scrubbed = self.engine.scrubber.scrub_line(raw);
+        let scrubbed = self.scrubber.scrub_line(raw)?;
         let replaced = scrubbed.findings.iter().map(|finding| length(finding.len)).sum();
         self.add(&scrubbed.bytes, raw.len(), replaced)
     }
@@ -337,7 +338,7 @@ impl<'e> Ingest<'e> {
         if was_forgotten {
             return Ok(Pushed { id, was_forgotten });
         }
-        let (rules, counts) = (self.rules, facts.counts);
+        let (rules, counts) = (self.rules(), facts.counts);
         if held.is_some() {
             let hole = NewHole { core, rules, counts, artifact_bytes, native_bytes, holds: held };
             self.pending.push(Write::Hole(Box::new(hole)));

@@ -3,9 +3,12 @@
 //! Changes nothing; what is read becomes commits in `ingest`.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use stemmata_model::{Closure, CommitId, CommitType, Counts, FormatId, Granularity, Note, NoteCode};
+use stemmata_model::{
+    Closure, CommitId, CommitType, Counts, FormatId, Granularity, Note, NoteCode, RulesHash,
+};
+use stemmata_redact::Scrubber;
 use stemmata_runtimes::adapter::{Adapter, DETECT_BYTES_MAX, Detection, Shape};
 use stemmata_runtimes::registry;
 use stemmata_store::{Placement, Session, SessionKey, SessionOrigin, StoreError};
@@ -38,6 +41,8 @@ pub(crate) struct Prepared {
     pub key: SessionKey,
     pub file: RawBytes,
     pub stamp: FileStamp,
+    /// What replaces its secrets.
+    pub scrubber: Scrubber,
     /// The cursor as it is stored.
     pub stored: Option<Vec<u8>>,
     pub cursor: Option<Cursor>,
@@ -84,11 +89,12 @@ impl Engine {
         let key = self.session_key(path);
         let stored = self.store.cursor(&key)?;
         let previous = self.store.session(&key)?;
+        let scrubber = self.scrubber_for(path, previous.as_ref())?;
         let cursor = stored.as_deref().and_then(Cursor::decode);
         let mut again = match &cursor {
             None => (stored.is_some() || previous.is_some()).then_some(Again::Forgotten),
             Some(_) if options.full => Some(Again::Asked),
-            Some(cursor) if cursor.rules != self.rules().0 => Some(Again::Rules),
+            Some(cursor) if cursor.rules.0 != scrubber.rules_hash() => Some(Again::Rules),
             Some(cursor) if adapter_of(cursor).is_none() => Some(Again::Forgotten),
             Some(_) => None,
         };
@@ -125,6 +131,7 @@ impl Engine {
             key,
             file,
             stamp,
+            scrubber,
             stored,
             cursor,
             relation,
@@ -268,6 +275,24 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// Returns the hash of the rules by which a transcript is read.
+    pub(crate) fn rules_of(&self, path: &Path) -> Result<RulesHash> {
+        let previous = if is_packed(path) { self.store.session(&self.session_key(path))? } else { None };
+        Ok(RulesHash(self.scrubber_for(path, previous.as_ref())?.rules_hash()))
+    }
+
+    /// Returns what replaces secrets in a transcript. Of a compressed one that is known the bytes are not unpacked.
+    fn scrubber_for(&self, path: &Path, previous: Option<&Session>) -> Result<Scrubber> {
+        let known = previous.filter(|_| is_packed(path)).and_then(|known| known.cwd.as_ref());
+        if let Some(cwd) = known {
+            return self.scrubber_at(Some(Path::new(cwd)));
+        }
+        let (file, _) = open(path)?;
+        self.scrubber_at(first_cwd(OpenFile { file: &file, path }).as_deref())
+    }
+}
+
 /// Opens a regular file. Anything else could keep its reader waiting without end, so it is not even opened.
 pub(crate) fn open(path: &Path) -> Result<(RawBytes, FileStamp)> {
     open_known(path, None)
@@ -296,6 +321,19 @@ pub(crate) fn check_regular(path: &Path, metadata: &std::fs::Metadata) -> Result
 
 fn adapter_of(cursor: &Cursor) -> Option<&'static dyn Adapter> {
     registry::by_format(&FormatId::new(cursor.format.as_str()).ok()?)
+}
+
+/// Returns the first working directory that the first records of a transcript name: whatever is appended, it stays.
+fn first_cwd(file: OpenFile<'_>) -> Option<PathBuf> {
+    let bytes = head(file).ok()?;
+    let (adapter, _) = registry::detect(&bytes)?;
+    let mut splitter = adapter.splitter(Granularity::Turn, None);
+    bytes.split_inclusive(|byte| *byte == b'\n').filter_map(|line| line.strip_suffix(b"\n")).find_map(
+        |line| {
+            splitter.line(line, &mut Vec::new());
+            splitter.facts().cwd.as_ref().map(PathBuf::from)
+        },
+    )
 }
 
 /// Counts the lines before an offset.

@@ -2,8 +2,6 @@
 //!
 //! No files and no processes: chunks of bytes come in, bytes to keep come out.
 
-use std::sync::Arc;
-
 use serde::Serialize;
 use stemmata_model::Timestamp;
 use stemmata_redact::Scrubber;
@@ -47,7 +45,8 @@ struct TimedLine<'a> {
 
 /// Turns what a command reads and prints into a transcript.
 pub struct StreamRecorder {
-    scrubber: Arc<Scrubber>,
+    /// None where rules make no sense: then nothing of what is said is kept.
+    scrubber: Option<Scrubber>,
     form: Option<StreamForm>,
     input: Cutter,
     output: Cutter,
@@ -65,8 +64,10 @@ impl StreamRecorder {
     /// Starts. Without a form the first line that is printed decides; without an engine, which may not be at hand yet,
     /// secrets are replaced by the rules of this build.
     pub fn new(form: Option<StreamForm>, engine: Option<&Engine>) -> Self {
-        let scrubber =
-            engine.map_or_else(|| Arc::new(Scrubber::builtin()), |engine| Arc::clone(&engine.scrubber));
+        let scrubber = match engine {
+            Some(engine) => engine.scrubber().ok().cloned(),
+            None => Some(Scrubber::builtin()),
+        };
         Self { scrubber, form, input: Cutter::default(), output: Cutter::default(), held: Vec::new() }
     }
 
@@ -111,7 +112,7 @@ impl StreamRecorder {
         }
         match (self.form, side) {
             (Some(StreamForm::Printed), StreamSide::Output) => {
-                kept.extend_from_slice(&self.scrubber.scrub_line(line).bytes);
+                kept.extend(self.scrubbed(line).unwrap_or_default());
             }
             // A structured format says itself what was asked.
             (Some(StreamForm::Printed), StreamSide::Input) => {}
@@ -142,9 +143,18 @@ impl StreamRecorder {
             StreamSide::Output => "stdout",
         };
         let timed = TimedLine { t: at.to_string(), fd, line: String::from_utf8_lossy(line) };
-        let mut text = serde_json::to_vec(&timed).expect("text is JSON");
-        text.push(b'\n');
-        self.scrubber.scrub_line(&text).bytes.into_owned()
+        let as_line = |timed: &TimedLine<'_>| {
+            let mut text = serde_json::to_vec(timed).expect("text is JSON");
+            text.push(b'\n');
+            text
+        };
+        // When something was said, and nothing of it, where secrets cannot be told from the rest.
+        self.scrubbed(&as_line(&timed))
+            .unwrap_or_else(|| as_line(&TimedLine { line: "[REDACTED:unscrubbed]".into(), ..timed }))
+    }
+
+    fn scrubbed(&self, line: &[u8]) -> Option<Vec<u8>> {
+        Some(self.scrubber.as_ref()?.scrub_line(line).ok()?.bytes.into_owned())
     }
 }
 

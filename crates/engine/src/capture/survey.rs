@@ -70,7 +70,8 @@ impl Engine {
             };
         };
         let Ok(metadata) = std::fs::metadata(&file.path) else { return Ok(FileState::Other) };
-        let is_same = cursor.stamp.still_is(&file.path, &metadata) && cursor.rules == self.rules().0;
+        let is_same = cursor.stamp.still_is(&file.path, &metadata)
+            && self.rules_of(&file.path).is_ok_and(|rules| rules == cursor.rules);
         Ok(if is_same { FileState::Unchanged } else { FileState::Changed })
     }
 }

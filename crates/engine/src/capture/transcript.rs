@@ -6,7 +6,7 @@ use stemmata_model::{
     CommitId, Counts, Granularity, Note, NoteCode, SessionId, Sighting, Source, Template, ThreadId, TicketId,
     Timestamp, Trigger,
 };
-use stemmata_runtimes::adapter::{Adapter, SegmentFacts, Shape};
+use stemmata_runtimes::adapter::{SegmentFacts, Shape};
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::maintain::forget::Tombstone;
 use stemmata_store::{Link, LinkKind, Session, SessionKey, SessionOrigin, StoreError, Write};
@@ -15,7 +15,8 @@ use crate::capture::cursor::{Cursor, FileStamp, OpenFile, Relation, Windows};
 use crate::capture::document;
 use crate::capture::ingest::{Ingest, Start};
 use crate::capture::lines::Lines;
-use crate::capture::reading::{Prepared, head};
+use crate::capture::metadata::session_name;
+use crate::capture::reading::Prepared;
 use crate::capture::source::{look, plain_name};
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
@@ -104,6 +105,10 @@ impl Engine {
         }
         for _ in 1..ATTEMPTS_MAX {
             match self.capture_once(path, options, is_careful) {
+                Err(error @ (EngineError::Rules(_) | EngineError::Scrub(_))) => {
+                    self.keep_metadata(path)?;
+                    return Err(error);
+                }
                 Err(EngineError::Store(StoreError::CursorMoved { .. })) => {}
                 // Commits are only looked up among what was forgotten where one of them was refused.
                 Err(EngineError::Store(StoreError::Forgotten(_))) if !is_careful => is_careful = true,
@@ -121,7 +126,8 @@ impl Engine {
         let prepared = self.prepare(path, options)?;
         let splitter = prepared.adapter.splitter(options.granularity, None);
         let sighting = self.sighting(path, options, &prepared)?;
-        let ingest = Ingest::new(self, prepared.adapter, splitter, sighting, Start::default());
+        let begun = (Start::default(), prepared.scrubber.clone());
+        let ingest = Ingest::new(self, prepared.adapter, splitter, sighting, begun);
         let windows = Windows::before(OpenFile { file: &prepared.file, path }, 0)?;
         let bytes_in = prepared.stamp.length;
         let cwd = options.cwd.clone();
@@ -205,7 +211,8 @@ impl Engine {
         } else {
             None
         };
-        let ingest = Ingest::new(self, prepared.adapter, splitter, sighting, start);
+        let begun = (start, prepared.scrubber.clone());
+        let ingest = Ingest::new(self, prepared.adapter, splitter, sighting, begun);
         let ingest = match looks {
             Some(looks) => ingest.careful(looks),
             None => ingest,
@@ -487,26 +494,4 @@ fn unchanged(session: &Session, cursor: &Cursor, stamp: FileStamp) -> Captured {
         copies: Vec::new(),
         notes: Vec::new(),
     }
-}
-
-/// Names a session: clients go by the file's name where it is shaped like an id, else the records tell.
-fn session_name(file: OpenFile<'_>, adapter: &'static dyn Adapter) -> Result<SessionId> {
-    let stem =
-        plain_name(file.path).file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    if let Some(session) = adapter.session_of_name(&stem) {
-        return Ok(SessionId::new(session)?);
-    }
-    let mut splitter = adapter.splitter(Granularity::Turn, None);
-    if adapter.shape() == Shape::Document {
-        splitter.line(&document::read_now(file)?, &mut Vec::new());
-        let named = splitter.facts().session.clone();
-        return named.map_or_else(|| SessionId::new(stem).map_err(EngineError::from), Ok);
-    }
-    for line in head(file)?.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")) {
-        splitter.line(line.strip_suffix(b"\n").unwrap_or(line), &mut Vec::new());
-        if let Some(session) = &splitter.facts().session {
-            return Ok(session.clone());
-        }
-    }
-    Ok(SessionId::new(stem)?)
 }

@@ -30,15 +30,20 @@ impl Engine {
         if self.store.commit(ctx)?.is_none() {
             return Err(stemmata_store::StoreError::CommitMissing(ctx).into());
         }
-        let clean = |text: String| self.scrubber.scrub_text(&text).text.into_owned();
+        let scrubber = self.scrubber()?;
+        let clean = |text: String| -> Result<String> { Ok(scrubber.scrub_text(&text)?.text.into_owned()) };
         let mut changes = Vec::new();
         if let Some(text) = update.summary {
-            let text = Some(clean(text)).filter(|text| !text.trim().is_empty());
+            let text = Some(clean(text)?).filter(|text| !text.trim().is_empty());
             changes.push(Annotation::Summary { text, source: SummarySource::Given });
         }
-        changes.extend(update.add_tags.into_iter().map(clean).map(Annotation::AddTag));
+        for tag in update.add_tags {
+            changes.push(Annotation::AddTag(clean(tag)?));
+        }
         changes.extend(update.remove_tags.into_iter().map(Annotation::RemoveTag));
-        changes.extend(update.notes.into_iter().map(clean).map(Annotation::AddNote));
+        for note in update.notes {
+            changes.push(Annotation::AddNote(clean(note)?));
+        }
         changes.extend(update.pin.map(|pin| if pin { Annotation::Pin } else { Annotation::Unpin }));
         let mut batch = Vec::new();
         let mut last = self.store.audit(ctx, usize::MAX)?.last().map(|record| record.at);

@@ -123,12 +123,15 @@ impl Engine {
         let id = core.id();
         batch.push(Write::Commit(NewCommit {
             core,
-            rules: self.rules().0,
+            rules: self.rules()?.0,
             closure: Closure::Closed,
             counts,
         }));
         let sighting = self.given_sighting(request, &key)?;
-        let summary = request.summary.as_ref().map(|text| self.scrubber.scrub_text(text).text.into_owned());
+        let summary = match &request.summary {
+            Some(text) => Some(self.scrubber()?.scrub_text(text)?.text.into_owned()),
+            None => None,
+        };
         let session = self.api_session(request, &sighting, key, summary.as_deref())?;
         let native_bytes = u64::try_from(bytes.len()).expect("a length fits 64 bits");
         let session = self.grown(session, (id, counts.messages, native_bytes), parent.as_ref())?;
@@ -197,7 +200,7 @@ impl Engine {
                 Ok((*id, Vec::new(), read_whole(self, *id)?))
             }
             CheckpointContent::Bytes(bytes) => {
-                let (clean, replaced) = self.clean(&request.format, bytes);
+                let (clean, replaced) = self.clean(&request.format, bytes)?;
                 if replaced > 0 {
                     notes.push(Note::new(NoteCode::Redacted, format!("{replaced} secrets were replaced")));
                 }
@@ -209,27 +212,28 @@ impl Engine {
 
     /// Replaces secrets; returns how many there were. Text that is no lines of JSON is also looked at as a whole,
     /// for secrets that have several lines.
-    fn clean(&self, format: &FormatId, bytes: &[u8]) -> (Vec<u8>, usize) {
+    fn clean(&self, format: &FormatId, bytes: &[u8]) -> Result<(Vec<u8>, usize)> {
+        let rules = self.scrubber()?;
         if Self::adapter(format, "read").is_ok_and(|adapter| adapter.shape() == Shape::Document) {
-            let scrubbed = self.scrubber.scrub_line(bytes);
-            return (scrubbed.bytes.into_owned(), scrubbed.findings.len());
+            let scrubbed = rules.scrub_line(bytes)?;
+            return Ok((scrubbed.bytes.into_owned(), scrubbed.findings.len()));
         }
         let lines = || bytes.split_inclusive(|byte| *byte == b'\n');
         let is_json = |line: &[u8]| matches!(line.trim_ascii_start().first(), None | Some(b'{' | b'['));
         if let Ok(text) = std::str::from_utf8(bytes)
             && !lines().all(is_json)
         {
-            let scrubbed = self.scrubber.scrub_text(text);
-            return (scrubbed.text.into_owned().into_bytes(), scrubbed.findings.len());
+            let scrubbed = rules.scrub_text(text)?;
+            return Ok((scrubbed.text.into_owned().into_bytes(), scrubbed.findings.len()));
         }
         let mut clean = Vec::with_capacity(bytes.len());
         let mut replaced = 0;
         for line in lines() {
-            let scrubbed = self.scrubber.scrub_line(line);
+            let scrubbed = rules.scrub_line(line)?;
             replaced += scrubbed.findings.len();
             clean.extend_from_slice(&scrubbed.bytes);
         }
-        (clean, replaced)
+        Ok((clean, replaced))
     }
 
     fn given_sighting(&self, request: &CheckpointRequest, key: &SessionKey) -> Result<Sighting> {

@@ -34,7 +34,7 @@ impl Engine {
     /// # Errors
     /// `Refused` for an empty summary, and for one that is not smaller than what it replaces.
     pub fn compact(&self, ctx: CommitId, summary: &str) -> Result<Compacted> {
-        let summary = self.scrubber.scrub_text(summary).text.into_owned();
+        let summary = self.scrubber()?.scrub_text(summary)?.text.into_owned();
         if summary.trim().is_empty() {
             return Err(refused("the summary is empty"));
         }
@@ -66,7 +66,7 @@ impl Engine {
         let mut batch = contents(artifact, &record);
         batch.push(Write::Commit(NewCommit {
             core,
-            rules: self.rules().0,
+            rules: self.rules()?.0,
             closure: Closure::Closed,
             counts,
         }));

@@ -275,7 +275,7 @@ impl Engine {
         let totals = self.totals_of(placement.ctx)?;
         Ok(Cursor {
             format: commit.core.format.to_string(),
-            rules: self.rules().0,
+            rules: self.rules_of(path)?,
             granularity: Granularity::Turn,
             closed_bytes: placement.taken_bytes,
             closed_line: lines + 1,

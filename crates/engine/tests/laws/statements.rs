@@ -373,7 +373,7 @@ fn a_chain_is_walked_whole_and_has_a_bound() {
             created_at: at(0),
         };
         tip = Some(core.id());
-        let rules = engine.rules().0;
+        let rules = engine.rules().expect("rules").0;
         Write::Commit(NewCommit { core, rules, closure: Closure::Closed, counts: Counts::default() })
     };
     for _ in 0..DEPTH_MAX / 1_000 {

@@ -3,6 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod corpus;
+mod custom;
+mod entropy;
 mod fixtures;
 mod laws;
+mod reasoning;
 mod support;

@@ -70,8 +70,8 @@ impl Ingest<'_> {
         self.outcome
     }
 
-    pub(crate) const fn rules(&self) -> RulesHash {
-        self.rules
+    pub(crate) fn rules(&self) -> RulesHash {
+        RulesHash(self.scrubber.rules_hash())
     }
 
     pub(crate) fn adapter(&self) -> &'static dyn Adapter {

@@ -1,0 +1,394 @@
+//! Entropy with context: a token that looks drawn counts only near a word that says secret.
+//! Decides about one word at a time; which text is looked at is `scan`'s and `walk`'s.
+
+use serde::Deserialize;
+
+use crate::rules::Placeholders;
+
+/// The kind of what is found here.
+pub(crate) const ENTROPY_KIND: &str = "high-entropy";
+/// Thresholds that make sense: below are words, above is nothing that fits a token.
+pub(crate) const THRESHOLD_RANGE: std::ops::RangeInclusive<u32> = 2_000..=6_000;
+
+/// Bytes between the word and a token behind it at most.
+const AFTER_BYTES_MAX: usize = 40;
+/// Bytes between a token and the word behind it at most: `… is the token`.
+const BEFORE_BYTES_MAX: usize = 24;
+const TOKEN_BYTES_MIN: usize = 20;
+/// Longer runs are images, signatures and ciphertext.
+const TOKEN_BYTES_MAX: usize = 128;
+/// Most raw bytes that one byte of a text takes after three levels of escaping: `\\\\\\\"` is eight.
+const ESCAPED_BYTES: usize = 9;
+/// Longest name of a field that is looked at.
+const NAME_BYTES_MAX: usize = 64;
+/// Changes between digit and letter, or of case, that a drawn token of the least length has nearly always.
+const CHANGES_MIN: usize = 6;
+/// A stretch of small letters as long as this, its first maybe a capital, may be a word.
+const WORD_BYTES_MIN: usize = 4;
+/// A ULID's length; it names a thing.
+const ULID_BYTES: usize = 26;
+
+/// Whether entropy counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Mode {
+    Off,
+    Context,
+}
+
+impl Mode {
+    /// Returns the name as it stands in the TOML and in the rule-set hash.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Mode::Off => "off",
+            Mode::Context => "context",
+        }
+    }
+}
+
+/// The words that make a token a secret, and those that make it something else.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Entropy {
+    pub(crate) mode: Mode,
+    pub(crate) threshold_milli: u32,
+    /// Words that say secret.
+    pub(crate) words: Vec<String>,
+    /// Parts of names and words between such a word and the token that say what else it is.
+    pub(crate) others: Vec<String>,
+    /// Parts right before such a word that make it another one.
+    pub(crate) before: Vec<String>,
+    /// Words that say digest or signature anywhere near.
+    pub(crate) seals: Vec<String>,
+    /// Beginnings of tokens that name things.
+    pub(crate) ids: Vec<String>,
+    /// What stands right before a token that is a digest.
+    pub(crate) digests: Vec<String>,
+}
+
+/// A stretch of a text.
+type Place = (usize, usize);
+
+impl Entropy {
+    /// Finds the token that the word at `word` makes a secret.
+    pub(crate) fn near(&self, text: &[u8], word: Place, placeholders: &Placeholders) -> Option<Place> {
+        self.look(text, word, (placeholders, Look::Plain))
+    }
+
+    /// Tells whether the word at `word` may make a token of a raw line a secret. Errs on the side of yes.
+    pub(crate) fn is_possible(&self, raw: &[u8], word: Place, placeholders: &Placeholders) -> bool {
+        self.look(raw, word, (placeholders, Look::Raw)).is_some()
+    }
+
+    fn look(&self, text: &[u8], word: Place, (placeholders, look): (&Placeholders, Look)) -> Option<Place> {
+        if !self.is_word(text, word, look) {
+            return None;
+        }
+        let is_token = |run: &Place| {
+            // An escaped slash is one in a view alone.
+            let unsure = look == Look::Raw && text.get(run.0..run.1).is_some_and(|run| run.contains(&b'\\'));
+            unsure || self.is_secret(text, *run, placeholders)
+        };
+        let reach = if look == Look::Raw { AFTER_BYTES_MAX * ESCAPED_BYTES } else { AFTER_BYTES_MAX };
+        let behind = runs(text, word.1..word.1.saturating_add(reach), look)
+            .find(|run| text.get(word.1..run.0).is_some_and(|gap| self.leads(gap, look)) && is_token(run));
+        behind.or_else(|| {
+            let from = word.0.saturating_sub(BEFORE_BYTES_MAX + TOKEN_BYTES_MAX);
+            // Prose alone: what stands before a name in a list or in a record is another value.
+            let is_prose =
+                |gap: &[u8]| gap.iter().all(|byte| byte.is_ascii_alphabetic() || b" '`:".contains(byte));
+            let close = |run: &Place| run.1 <= word.0 && word.0 - run.1 <= BEFORE_BYTES_MAX;
+            runs(text, from..word.0, look).filter(close).find(|run| {
+                text.get(run.1..word.0).is_some_and(|gap| is_prose(gap) && self.leads(gap, look))
+                    && is_token(run)
+            })
+        })
+    }
+
+    /// Finds the token in the value of a field whose name says secret.
+    pub(crate) fn in_field(&self, value: &[u8], placeholders: &Placeholders) -> Option<Place> {
+        runs(value, 0..AFTER_BYTES_MAX, Look::Plain).find(|run| {
+            value.get(..run.0).is_some_and(|gap| self.leads(gap, Look::Plain))
+                && self.is_secret(value, *run, placeholders)
+        })
+    }
+
+    /// Tells whether a name holds a word that says secret, with nothing behind it that says otherwise.
+    pub(crate) fn names_secret(&self, key: &[u8], word: Place) -> bool {
+        key.len() <= NAME_BYTES_MAX
+            && self.is_word(key, word, Look::Plain)
+            && self.leads(key.get(word.1..).unwrap_or_default(), Look::Plain)
+    }
+
+    /// The word is one: `token`, `apiToken`, `TOKENS`; and no part of another one: `tokenizer`, `monkey`, `public_key`.
+    fn is_word(&self, text: &[u8], (start, end): Place, look: Look) -> bool {
+        let before = text.get(..start).unwrap_or_default();
+        let first_is_lower = text.get(start).is_some_and(u8::is_ascii_lowercase);
+        let glued = before.last().is_some_and(|last| {
+            last.is_ascii_alphabetic()
+                && (last.is_ascii_lowercase() == first_is_lower)
+                && !ends_with_escape(before)
+        });
+        let after = text.get(end..).unwrap_or_default();
+        let after = match after {
+            [b's' | b'S', rest @ ..] if !rest.first().is_some_and(u8::is_ascii_lowercase) => rest,
+            _ => after,
+        };
+        let last_is_lower = text.get(end - 1).is_some_and(u8::is_ascii_lowercase);
+        let goes_on = match after.first() {
+            Some(next) if next.is_ascii_lowercase() => true,
+            Some(next) if next.is_ascii_uppercase() => !last_is_lower,
+            _ => false,
+        };
+        !glued && !goes_on && !self.is_other_before(before, look)
+    }
+
+    /// What stands before a word makes it another one: `public_key`, `public key`, `the digest of the key`.
+    fn is_other_before(&self, before: &[u8], look: Look) -> bool {
+        let window = before.get(before.len().saturating_sub(BEFORE_BYTES_MAX)..).unwrap_or_default();
+        let right_before = match window {
+            [rest @ .., b' ' | b'_' | b'-'] => rest.len(),
+            _ => window.len(),
+        };
+        parts(window).any(|part| {
+            let from = part.as_ptr().addr() - window.as_ptr().addr();
+            // One that is cut, or begins with the letter of an escape, may be another one.
+            let is_whole = from > 0 || window.len() == before.len();
+            let escaped =
+                look == Look::Raw && from.checked_sub(1).and_then(|at| window.get(at)) == Some(&b'\\');
+            let is_last = from + part.len() == right_before;
+            is_whole
+                && !escaped
+                && (is_one_of(&self.seals, part) || (is_last && is_one_of(&self.before, part)))
+        })
+    }
+
+    /// What stands between a word and a token is one thought, and does not say what else the token is.
+    fn leads(&self, gap: &[u8], look: Look) -> bool {
+        !gap.iter().any(|byte| b"\n,;&}".contains(byte))
+            && !parts(gap).any(|part| {
+                let from = part.as_ptr().addr() - gap.as_ptr().addr();
+                let escaped = from.checked_sub(1).and_then(|at| gap.get(at)) == Some(&b'\\');
+                (look == Look::Plain || !escaped)
+                    && (is_one_of(&self.others, part) || is_one_of(&self.seals, part))
+            })
+    }
+
+    fn is_secret(&self, text: &[u8], (start, end): Place, placeholders: &Placeholders) -> bool {
+        let Some(token) = text.get(start..end) else { return false };
+        (TOKEN_BYTES_MIN..=TOKEN_BYTES_MAX).contains(&token.len())
+            && is_drawn(token)
+            && entropy_milli(token) >= self.threshold_milli
+            && !self.is_name(text, (start, end))
+            && !placeholders.hold(token)
+    }
+
+    /// Digests, ids, paths, names of files and hosts.
+    fn is_name(&self, text: &[u8], (start, end): Place) -> bool {
+        let (before, token) =
+            (text.get(..start).unwrap_or_default(), text.get(start..end).unwrap_or_default());
+        let after = text.get(end..).unwrap_or_default();
+        let is_id = |id: &String| token.len() > id.len() && token.starts_with(id.as_bytes());
+        let is_digest = |mark: &String| before.ends_with(mark.as_bytes());
+        // A part of a dotted name, of a link or a path, or of an address.
+        let dotted =
+            before.ends_with(b".") || matches!(after, [b'.', next, ..] if next.is_ascii_alphanumeric());
+        let linked = before.ends_with(b"/")
+            || before.ends_with(b"@")
+            || before.ends_with(b"#")
+            || after.starts_with(b"@");
+        dotted
+            || linked
+            || self.ids.iter().any(is_id)
+            || self.digests.iter().any(is_digest)
+            || token.starts_with(b"/")
+            || token.iter().all(|byte| byte.is_ascii_hexdigit() || matches!(byte, b'-' | b'_'))
+            || (token.len() == ULID_BYTES && !token.iter().any(u8::is_ascii_lowercase))
+            || has_words(token)
+    }
+}
+
+/// How a text is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Look {
+    /// As it says.
+    Plain,
+    /// Still escaped: an escaped slash belongs to a run, and what is unsure is taken.
+    Raw,
+}
+
+/// Finds runs of token bytes that begin in a range and are long enough; of longer ones than a token has, the beginning
+/// in a raw text, and nothing in a plain one.
+fn runs(text: &[u8], range: std::ops::Range<usize>, look: Look) -> impl Iterator<Item = Place> {
+    let part_at = move |at: usize| match text.get(at..) {
+        Some([b'\\', rest @ ..]) if look == Look::Raw => {
+            let escapes = rest.iter().take(ESCAPED_BYTES).take_while(|byte| **byte == b'\\').count();
+            rest.get(escapes) == Some(&b'/')
+        }
+        Some([byte, ..]) => is_token_byte(*byte),
+        _ => false,
+    };
+    let bound = if look == Look::Raw { TOKEN_BYTES_MAX * ESCAPED_BYTES } else { TOKEN_BYTES_MAX };
+    let mut at = range.start;
+    // A range may begin inside a run, which is none of its own then.
+    let is_inside = look == Look::Plain && at > 0 && part_at(at - 1);
+    while is_inside && at < range.end && part_at(at) {
+        at += 1;
+    }
+    std::iter::from_fn(move || {
+        while at < range.end {
+            if !part_at(at) {
+                at += 1;
+                continue;
+            }
+            let start = at;
+            // Whether it goes on behind the bound decides; how long it is then, does not.
+            while at <= start + bound && part_at(at) {
+                at += 1;
+            }
+            let is_long = at > start + bound;
+            let end = at;
+            while is_long && at < range.end && part_at(at) {
+                at += 1;
+            }
+            let run = trimmed(text, (start, end));
+            if run.1.saturating_sub(run.0) >= TOKEN_BYTES_MIN && (look == Look::Raw || !is_long) {
+                return Some(run);
+            }
+        }
+        None
+    })
+}
+
+/// A token with its padding, and without the signs and the letter of an escape before it.
+fn trimmed(text: &[u8], (start, end): Place) -> Place {
+    let from = start + escape_letters(text, start);
+    let signs = text.get(from..end).unwrap_or_default();
+    let from = from + signs.iter().take_while(|byte| matches!(byte, b'+' | b'-' | b'_')).count();
+    let padding =
+        text.get(end..).unwrap_or_default().iter().take(2).take_while(|byte| **byte == b'=').count();
+    (from, end + padding)
+}
+
+const fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'_' | b'-')
+}
+
+/// The letter of an escape before a token is not part of it: `\nAbc`.
+fn escape_letters(text: &[u8], start: usize) -> usize {
+    match start.checked_sub(1).and_then(|at| text.get(at..)) {
+        Some([b'\\', b'u', a, b, c, d, ..]) if [a, b, c, d].iter().all(|byte| byte.is_ascii_hexdigit()) => 5,
+        Some([b'\\', b'x', a, b, ..]) if a.is_ascii_hexdigit() && b.is_ascii_hexdigit() => 3,
+        Some([b'\\', ..]) => 1,
+        _ => 0,
+    }
+}
+
+fn ends_with_escape(before: &[u8]) -> bool {
+    match before {
+        [.., b'\\', byte] => byte.is_ascii_alphabetic(),
+        [.., b'\\', b'u', a, b, c, d] => [a, b, c, d].iter().all(|byte| byte.is_ascii_hexdigit()),
+        _ => false,
+    }
+}
+
+/// Splits at what is no letter or digit and where a small letter comes before a capital.
+fn parts(text: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
+    text.split(|byte| !byte.is_ascii_alphanumeric()).flat_map(|word| {
+        word.chunk_by(|left, right| !(left.is_ascii_lowercase() && right.is_ascii_uppercase()))
+    })
+}
+
+fn is_one_of(words: &[String], part: &[u8]) -> bool {
+    words.iter().any(|word| part.eq_ignore_ascii_case(word.as_bytes()))
+}
+
+/// Digits and letters stand mixed as nobody names things.
+fn is_drawn(token: &[u8]) -> bool {
+    let class = |byte: u8| match byte {
+        b'0'..=b'9' => 0_u8,
+        b'a'..=b'z' => 1,
+        b'A'..=b'Z' => 2,
+        _ => 3,
+    };
+    let changes = token
+        .windows(2)
+        .filter(|pair| matches!(pair, [a, b] if class(*a) != class(*b) && class(*a) < 3 && class(*b) < 3))
+        .count();
+    let digits = token.iter().filter(|byte| byte.is_ascii_digit()).count();
+    let letters = token.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
+    changes >= CHANGES_MIN && digits >= 2 && letters >= 6
+}
+
+/// Paths and identifiers are made of words: a part of a path is one, or most of the token is.
+fn has_words(token: &[u8]) -> bool {
+    let is_lower = |part: &[u8]| part.len() >= WORD_BYTES_MIN && part.iter().all(u8::is_ascii_lowercase);
+    let is_path = token.contains(&b'/') && token.split(|byte| *byte == b'/').any(is_lower);
+    let wordy: usize = token
+        .split(|byte| !byte.is_ascii_alphabetic())
+        .flat_map(|word| {
+            word.chunk_by(|left, right| !(left.is_ascii_lowercase() && right.is_ascii_uppercase()))
+        })
+        .filter(|word| word.len() >= WORD_BYTES_MIN && word.iter().skip(1).all(u8::is_ascii_lowercase))
+        .map(<[u8]>::len)
+        .sum();
+    is_path || wordy * 2 > token.len()
+}
+
+/// Shannon's entropy in thousandths of a bit per byte; whole numbers only, so that every machine says the same.
+fn entropy_milli(token: &[u8]) -> u32 {
+    let mut counts = [0_u32; 256];
+    for &byte in token {
+        if let Some(count) = counts.get_mut(usize::from(byte)) {
+            *count += 1;
+        }
+    }
+    let Ok(length) = u32::try_from(token.len()) else { return 0 };
+    if length == 0 {
+        return 0;
+    }
+    let weighted: u64 =
+        counts.iter().filter(|count| **count > 1).map(|count| u64::from(*count) * log2_micro(*count)).sum();
+    let bits = log2_micro(length).saturating_sub(weighted / u64::from(length));
+    u32::try_from(bits / 1_000).unwrap_or(u32::MAX)
+}
+
+/// The logarithm to base 2 in millionths, by squaring: no floating point.
+fn log2_micro(value: u32) -> u64 {
+    if value == 0 {
+        return 0;
+    }
+    let whole = value.ilog2();
+    // The mantissa in [1, 2) with 30 bits behind the point.
+    let mut mantissa = (u64::from(value) << 30) >> whole;
+    let (mut micro, mut step) = (u64::from(whole) * 1_000_000, 500_000_u64);
+    while step > 0 {
+        mantissa = (mantissa * mantissa) >> 30;
+        if mantissa >= 2 << 30 {
+            mantissa >>= 1;
+            micro += step;
+        }
+        step /= 2;
+    }
+    micro
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{entropy_milli, log2_micro};
+
+    #[test]
+    fn entropy_in_whole_numbers() {
+        assert_eq!(entropy_milli(b""), 0);
+        assert_eq!(entropy_milli(b"aaaa"), 0);
+        assert_eq!(entropy_milli(b"abab"), 1_000);
+        assert_eq!(entropy_milli(b"abcdabcd"), 2_000);
+        assert!((3_169..=3_170).contains(&entropy_milli(b"abcdefghi")));
+        for value in 1..2_000_u32 {
+            let exact = f64::from(value).log2() * 1e6;
+            #[expect(clippy::cast_precision_loss, reason = "small numbers")]
+            let ours = log2_micro(value) as f64;
+            assert!((ours - exact).abs() < 40.0, "{value}: {ours} {exact}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Rules and allowances of a store and of a project, as their owner sees them.
+//! Which files make no sense is tested beside the reader.
+
+use proptest::prelude::*;
+use stemmata_redact::{RuleFile, RuleScope, Scrubber};
+
+use crate::support::draw;
+
+fn with(files: &[(&str, RuleScope)]) -> Scrubber {
+    let files: Vec<RuleFile<'_>> =
+        files.iter().map(|(text, scope)| RuleFile { name: "rules.toml", text, scope: *scope }).collect();
+    Scrubber::with_files(&files).unwrap()
+}
+
+fn scrub(scrubber: &Scrubber, line: &str) -> String {
+    String::from_utf8(scrubber.scrub_line(line.as_bytes()).unwrap().bytes.into_owned()).unwrap()
+}
+
+const ACME: &str = "[[rules]]\nkind = 'acme-ticket'\nkeywords = ['ACME-']\nregex = 'ACME-[0-9]{6}'\n";
+
+#[test]
+fn a_rule_of_ones_own_is_found_in_every_spelling() {
+    let scrubber = with(&[(ACME, RuleScope::Store)]);
+    for (line, expected) in [
+        ("see ACME-123456 now", "see [REDACTED:acme-ticket] now"),
+        (r#"{"t":"\"ACME-123456\""}"#, r#"{"t":"\"[REDACTED:acme-ticket]\""}"#),
+        (r#"{"t":"{\"a\":\"x\\nACME-123456\"}"}"#, r#"{"t":"{\"a\":\"x\\n[REDACTED:acme-ticket]\"}"}"#),
+        (r#"{"t":"\u0041CME-123456"}"#, r#"{"t":"[REDACTED:acme-ticket]"}"#),
+        ("see ACME-1234567 now", "see ACME-1234567 now"),
+        ("see XACME-123456 now", "see XACME-123456 now"),
+    ] {
+        assert_eq!(scrub(&scrubber, line), expected, "{line}");
+    }
+    assert_ne!(scrubber.rules_hash(), Scrubber::builtin().rules_hash());
+}
+
+#[test]
+fn a_group_says_which_part_is_the_secret() {
+    let text = "[[rules]]\nkind = 'pin'\nkeywords = ['pin code']\nregex = 'pin code (?P<s>[0-9]{4})'\n";
+    let scrubber = with(&[(text, RuleScope::Store)]);
+    assert_eq!(scrub(&scrubber, "the pin code 1234 is"), "the pin code [REDACTED:pin] is");
+}
+
+#[test]
+fn the_owner_allows_anything_and_a_project_only_its_own() {
+    let key = draw("ghp_{alnum:36}", 3);
+    let line = format!("{key} ACME-123456");
+    let value = format!("[[allow]]\nvalue = '{key}'\n");
+    let own = scrub(&with(&[(ACME, RuleScope::Store), (&value, RuleScope::Store)]), &line);
+    assert_eq!(own, format!("{key} [REDACTED:acme-ticket]"));
+    let rows = [
+        ("[[allow]]\nregex = 'ghp_[A-Za-z0-9]+'\n", format!("{key} [REDACTED:acme-ticket]")),
+        ("[[allow]]\nregex = 'ghp_'\n", "[REDACTED:github-token] [REDACTED:acme-ticket]".to_owned()),
+        (
+            "[[allow]]\nkinds = ['npm-token']\nregex = 'ghp_.*'\n",
+            "[REDACTED:github-token] [REDACTED:acme-ticket]".to_owned(),
+        ),
+        (
+            "[[allow]]\nkinds = ['acme-ticket']\nregex = '.{4,}'\n",
+            "[REDACTED:github-token] ACME-123456".to_owned(),
+        ),
+    ];
+    for (allow, expected) in rows {
+        assert_eq!(
+            scrub(&with(&[(ACME, RuleScope::Store), (allow, RuleScope::Store)]), &line),
+            expected,
+            "{allow}"
+        );
+    }
+    let project = format!("{ACME}[[allow]]\nregex = '.{{4,}}'\n");
+    assert_eq!(scrub(&with(&[(&project, RuleScope::Project)]), &line), "[REDACTED:github-token] ACME-123456");
+    let of_store = with(&[(ACME, RuleScope::Store), ("[[allow]]\nregex = '.{4,}'\n", RuleScope::Project)]);
+    assert_eq!(scrub(&of_store, &line), "[REDACTED:github-token] [REDACTED:acme-ticket]");
+}
+
+/// Everything that decides is in the hash; what does not decide is not.
+#[test]
+fn the_hash_covers_rules_and_allowances() {
+    let hash = |text: &str| with(&[(text, RuleScope::Store)]).rules_hash();
+    let allow = "[[allow]]\nvalue = 'abcd'\n";
+    let all = [
+        hash(""),
+        hash(ACME),
+        hash(&ACME.replace("{6}", "{7}")),
+        hash(&ACME.replace("ACME-']", "ACME-', 'acme-']")),
+        hash(&format!("{ACME}max_bytes = 100\n")),
+        hash(&format!("{ACME}bound = 'any'\n")),
+        hash(allow),
+        hash(&format!("{allow}kinds = ['jwt']\n")),
+        hash("[[allow]]\nregex = 'abcd'\n"),
+        with(&[(ACME, RuleScope::Project)]).rules_hash(),
+    ];
+    let distinct: std::collections::BTreeSet<_> = all.iter().collect();
+    assert_eq!(distinct.len(), all.len());
+    assert_eq!(hash(ACME), hash(&format!("# mine\n{}", ACME.replace('\'', "\""))));
+}
+
+/// An expression that compiles to more than it may be blocks what holds its keyword, and all that comes after.
+#[test]
+fn a_rule_that_cannot_be_used_blocks() {
+    let text =
+        "[[rules]]\nkind = 'huge'\nkeywords = ['huge-']\nregex = 'huge-(?:[a-z]{1,900}[0-9]{1,900}){400}'\n";
+    let scrubber = with(&[(text, RuleScope::Store)]);
+    assert!(scrubber.scrub_line(b"nothing here").is_ok(), "not compiled before its keyword is seen");
+    let error = scrubber.scrub_line(b"a huge-one").unwrap_err().to_string();
+    assert!(error.contains("rule `huge` cannot be used, compiled it has more than"), "{error}");
+    assert!(scrubber.scrub_line(b"nothing here").is_err());
+    assert!(scrubber.scrub_text("nothing here").is_err());
+}
+
+proptest! {
+    /// What somebody's rule finds in a placeholder is no finding: twice is once whatever the rule.
+    #[test]
+    fn twice_is_once_under_any_rule(
+        regex in prop::sample::select(vec!["REDACTED:[a-z-]+", "DACTED", "[A-Z]{4,9}", "acme.*", ".{4,9}acme", "(?i)red.{3,8}"]),
+        text in "[a-zA-Z:\\[\\] ]{0,30}",
+        before in 0..20usize,
+    ) {
+        let rule = format!("[[rules]]\nkind = 'acme'\nkeywords = ['acme', 'RED', 'ACT', 'aaa']\nregex = '{regex}'\nbefore = {before}\nbound = 'any'\n");
+        let scrubber = with(&[(&rule, RuleScope::Store)]);
+        let line = format!("{{\"t\":\"{text} acme aaaa REDX [REDACTED:token] ACTED\"}}");
+        let once = scrub(&scrubber, &line);
+        prop_assert!(serde_json::from_str::<serde_json::Value>(&once).is_ok());
+        prop_assert_eq!(scrub(&scrubber, &once), once);
+    }
+}
