@@ -132,6 +132,8 @@ pub(crate) enum Command {
     Resume(give::Resume),
     /// Place a commit as a new session beside the old one
     Fork(give::Fork),
+    /// Tell a session as one text within a budget, for another agent to go on from
+    Handoff(give::Handoff),
     /// Put a summary in the place of everything before a commit, on a new branch
     Compact(give::Compact),
     /// Give back the context from before the nearest compaction
@@ -220,6 +222,7 @@ impl Command {
             Self::Materialize(_) => "materialize",
             Self::Resume(_) => "resume",
             Self::Fork(_) => "fork",
+            Self::Handoff(_) => "handoff",
             Self::Compact(_) => "compact",
             Self::Uncompact(_) => "uncompact",
             Self::Checkpoint(_) => "checkpoint",

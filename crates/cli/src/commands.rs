@@ -18,6 +18,7 @@ pub(crate) mod forget;
 pub(crate) mod fork;
 pub(crate) mod gc;
 pub(crate) mod generate_reference;
+pub(crate) mod handoff;
 pub(crate) mod history;
 pub(crate) mod hook;
 pub(crate) mod import;

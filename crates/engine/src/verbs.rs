@@ -14,6 +14,7 @@ pub(crate) mod doctor;
 pub(crate) mod entries;
 pub(crate) mod find;
 pub(crate) mod forget;
+pub(crate) mod handoff;
 pub(crate) mod history;
 pub(crate) mod launch;
 pub(crate) mod materialize;

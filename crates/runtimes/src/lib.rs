@@ -10,7 +10,9 @@ pub mod conformance;
 #[cfg(test)]
 pub(crate) mod corpus_tests;
 mod document;
+pub mod edits;
 pub mod gemini;
+pub mod handoff;
 pub mod json;
 mod lines;
 pub mod messages;

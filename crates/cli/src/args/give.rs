@@ -45,7 +45,7 @@ pub(crate) struct Materialize {
     #[arg(long, value_name = "STOP", default_value = "compaction")]
     pub(crate) stop: String,
 
-    /// The format to give; none: the stored one
+    /// The format to give; none: the stored one. `handoff-v1` is a narrative (`stemma handoff` sets its budget)
     #[arg(long)]
     pub(crate) format: Option<FormatId>,
 
@@ -130,6 +130,40 @@ pub(crate) struct Fork {
     /// Where and how.
     #[command(flatten)]
     pub(crate) placement: Placement,
+}
+
+/// `handoff`
+#[derive(Debug, Args)]
+#[command(after_help = format!("\
+Examples:
+  stemma handoff                                 the latest session of this directory
+  stemma handoff 3f9c1d20 --budget 4000          a session, in about 4,000 tokens
+  stemma handoff ctx-3f9k2m7q --out handoff.md
+  stemma handoff --last | codex exec -           start another agent with it
+
+Tells what happened as one text: the user's last request, open tasks, files that were written, summaries, then the turns, the \
+newest whole and older ones shorter. What was said then is marked line by line as data. To go on in another tool with all of \
+its structure instead: `stemma resume REF --in codex`.\n\n{REF_HELP}"))]
+pub(crate) struct Handoff {
+    /// The commit or session; none: the latest session of the current directory
+    #[arg(value_name = "REF", conflicts_with = "last")]
+    pub(crate) reference: Option<String>,
+
+    /// The latest session of all
+    #[arg(long)]
+    pub(crate) last: bool,
+
+    /// Tokens that the text may take, by estimate (four characters each); at least 1000
+    #[arg(long, value_name = "TOKENS", default_value_t = stemmata_engine::HANDOFF_TOKENS_DEFAULT)]
+    pub(crate) budget: u64,
+
+    /// Where to begin: `compaction` (the nearest), `root`, or an ancestor
+    #[arg(long, value_name = "STOP", default_value = "compaction")]
+    pub(crate) stop: String,
+
+    /// The file to write (it appears whole or not at all), or `-` for standard output
+    #[arg(long, short, value_name = "FILE", default_value = "-")]
+    pub(crate) out: PathBuf,
 }
 
 /// `compact`

@@ -1,6 +1,6 @@
 //! `materialize`: the conversation as an agent should know it.
 
-use stemmata_engine::Materialized;
+use stemmata_engine::{HANDOFF_TOKENS_DEFAULT, Materialized};
 use stemmata_model::CommitId;
 
 use crate::args::give::Materialize;
@@ -21,7 +21,9 @@ pub(crate) fn run(app: &App, args: &Materialize) -> Result<Exit, CliError> {
     let stop = stop(app, &args.stop)?;
     let engine = app.engine()?;
     let target = Target::of(&args.out);
-    let made = target.write(|out| Ok(engine.materialize(ctx, args.format.as_ref(), stop, out)?))?;
+    let made = target.write(|out| {
+        Ok(engine.materialize_best(ctx, args.format.as_ref(), (stop, HANDOFF_TOKENS_DEFAULT), out)?)
+    })?;
     app.console.notes(&made.notes);
     if let Some(losses) = made.losses.as_ref().filter(|_| !app.console.json) {
         say_losses(app, losses);

@@ -15,8 +15,8 @@ pub(crate) use commit::{
     Audit, Children, Commit, CommitPage, Entry, Link, Resolved, Show, Sighting, Source, Summary,
 };
 pub(crate) use context::{
-    Changed, Checkpointed, Compacted, Diff, Loss, Losses, LostEntry, Materialized, Named, Native, Placed,
-    Reparented, Started, Uncompacted,
+    Changed, Checkpointed, Compacted, Diff, Handoff, Loss, Losses, LostEntry, Materialized, Named, Native,
+    Placed, Reparented, Started, Uncompacted,
 };
 pub(crate) use import::{Failure, HeldBack, Import, Imported, Note, Totals, Watched};
 pub(crate) use keep::{
@@ -192,6 +192,7 @@ pub(crate) const PRINTED: &[Printed] = &[
     Printed { command: "materialize", shape: Materialized::SHAPE },
     Printed { command: "resume", shape: Placed::SHAPE },
     Printed { command: "fork", shape: Placed::SHAPE },
+    Printed { command: "handoff", shape: Handoff::SHAPE },
     Printed { command: "compact", shape: Compacted::SHAPE },
     Printed { command: "uncompact", shape: Uncompacted::SHAPE },
     Printed { command: "checkpoint", shape: Checkpointed::SHAPE },

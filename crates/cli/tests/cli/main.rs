@@ -13,6 +13,7 @@ mod bundle;
 mod contract;
 mod doctor;
 mod give;
+mod handoff;
 mod import;
 mod keeping;
 mod letting_go;

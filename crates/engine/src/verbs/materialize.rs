@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use stemmata_model::{Bytes, Closure, CommitId, Counts, EntryId, FormatId, Note, NoteCode};
 use stemmata_runtimes::adapter::{Adapter, ContextPlan, Piece, PlanStop, Shape};
+use stemmata_runtimes::handoff;
 use stemmata_runtimes::translate::LossReport;
 
 use crate::capture::ingest::source_error;
@@ -33,6 +34,10 @@ pub enum Tier {
     Upgraded,
     /// Another runtime's format, with its structure.
     Transcoded,
+    /// A narrative: who said what, calls and results in short.
+    Rendered,
+    /// The stored bytes with a description: their format is not known.
+    Raw,
 }
 
 impl Tier {
@@ -42,6 +47,8 @@ impl Tier {
             Self::Native => "native",
             Self::Upgraded => "upgraded",
             Self::Transcoded => "transcoded",
+            Self::Rendered => "rendered",
+            Self::Raw => "raw",
         }
     }
 }
@@ -103,6 +110,33 @@ impl Engine {
         let mut context = self.plan_context(ctx, stop)?;
         let (bytes, counts) = context.write(&mut |piece: &[u8]| out.write_all(piece))?;
         Ok(context.finish(bytes, counts))
+    }
+
+    /// Writes the context of a commit by the best tier that works for all of its way to the stop: as `materialize`; as a
+    /// narrative of so many tokens where `handoff-v1` is asked for; as stored bytes with a description where one of the
+    /// formats on the way is not known.
+    ///
+    /// # Errors
+    /// As `materialize`.
+    pub fn materialize_best(
+        &self,
+        ctx: Option<CommitId>,
+        format: Option<&FormatId>,
+        (stop, budget_tokens): (Stop, u64),
+        out: &mut dyn Write,
+    ) -> Result<Materialized> {
+        let Some(known) = ctx else { return self.materialize(ctx, format, stop, out) };
+        let is_told = format.is_some_and(|format| format.as_str() == handoff::FORMAT);
+        if let Some(format) = format.filter(|_| !is_told) {
+            Self::adapter(format, "written")?;
+        }
+        if let Some(unknown) = self.unknown_format(known, stop)? {
+            return self.raw(known, stop, &unknown, out);
+        }
+        if is_told {
+            return self.rendered(known, stop, budget_tokens, out);
+        }
+        self.materialize(ctx, format, stop, out)
     }
 
     /// Returns the adapter to translate with: where another format was asked for than the one that is stored, or where

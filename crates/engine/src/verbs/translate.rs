@@ -55,7 +55,7 @@ fn link(entries: &mut [Entry]) {
 }
 
 /// Returns where an era's part of a context begins; `index` counts from the oldest.
-const fn era_stop(stop: Stop, index: usize, newest: usize) -> (PlanStop, Option<CommitId>) {
+pub(crate) const fn era_stop(stop: Stop, index: usize, newest: usize) -> (PlanStop, Option<CommitId>) {
     match stop {
         Stop::Compaction if newest == 0 => (PlanStop::Compaction, None),
         Stop::Ancestor(ancestor) if index == 0 => (PlanStop::Ancestor, Some(ancestor)),

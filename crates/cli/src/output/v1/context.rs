@@ -39,7 +39,7 @@ wire! {
         stop: String,
         /// The format of the bytes.
         format: String,
-        /// How well they keep what they were made from: `native` is the best.
+        /// How well they keep what they were made from: `native`, `upgraded`, `transcoded`, `rendered` or `raw`.
         tier: String,
         /// Bytes written.
         bytes: u64,
@@ -127,6 +127,36 @@ wire! {
         prompt: Option<String>,
         /// What a translation changed and dropped; absent where nothing was translated.
         losses: Option<Losses>,
+        /// What degraded the result.
+        notes: Vec<Note>,
+    }
+
+    /// A context that was told within a budget.
+    struct Handoff {
+        /// The commit.
+        ctx: String,
+        /// `compaction`, `root`, or the ancestor.
+        stop: String,
+        /// `rendered`; `raw` where the stored format is not known, and the text describes stored bytes.
+        tier: String,
+        /// Tokens that were allowed.
+        budget_tokens: u64,
+        /// Estimated tokens of the text.
+        token_count: u64,
+        /// Turns of which something is told.
+        turns_told: u64,
+        /// Turns of the context.
+        turns: u64,
+        /// Texts, calls and results that are told whole.
+        whole: u64,
+        /// Those that are cut.
+        cut: u64,
+        /// Those that are left out.
+        left_out: u64,
+        /// The text; absent where it went to a file.
+        text: Option<String>,
+        /// The file; absent where there is none.
+        path: Option<String>,
         /// What degraded the result.
         notes: Vec<Note>,
     }

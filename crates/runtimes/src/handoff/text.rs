@@ -1,0 +1,46 @@
+//! Texts of entries, and texts cut to a length.
+
+use stemmata_model::{Entry, Part};
+
+/// Returns what an entry says, without calls, results and reasoning.
+pub(super) fn of(entry: &Entry) -> String {
+    let said = entry.parts.iter().filter_map(|part| match part {
+        Part::Text(text) | Part::Summary { text, .. } => Some(text.clone()),
+        Part::Image { media_type, .. } => Some(format!("[image: {media_type}]")),
+        Part::File { name, .. } => Some(format!("[file: {name}]")),
+        Part::Thinking { .. } | Part::ToolCall { .. } | Part::ToolResult { .. } | Part::Opaque { .. } => None,
+    });
+    said.collect::<Vec<_>>().join("\n")
+}
+
+/// Returns what a tool returned.
+pub(super) fn of_result(parts: &[Part]) -> String {
+    let told = parts.iter().map(|part| match part {
+        Part::Text(text) | Part::Summary { text, .. } => text.clone(),
+        Part::Image { media_type, .. } => format!("[image: {media_type}]"),
+        Part::File { name, .. } => format!("[file: {name}]"),
+        Part::Opaque { kind, .. } => format!("[{kind}]"),
+        Part::Thinking { .. } | Part::ToolCall { .. } | Part::ToolResult { .. } => String::new(),
+    });
+    told.collect::<Vec<_>>().join("\n")
+}
+
+/// Returns a text on one line, cut to a number of characters.
+pub(super) fn one_line(text: &str, chars_max: usize) -> String {
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+        if line.len() > chars_max.saturating_mul(4) {
+            break;
+        }
+    }
+    let plain: String =
+        line.chars().map(|character| if character.is_control() { ' ' } else { character }).collect();
+    if plain.chars().count() <= chars_max {
+        return plain;
+    }
+    plain.chars().take(chars_max.saturating_sub(1)).chain(['…']).collect()
+}
