@@ -64,6 +64,7 @@ fn command(app: &App, command: Command) -> Result<Exit, CliError> {
         Command::Resolve(args) => commands::resolve::run(app, &args),
         Command::Native(args) => commands::native::run(app, &args),
         Command::Materialize(args) => commands::materialize::run(app, &args),
+        Command::Export(args) => commands::export::run(app, &args),
         Command::Resume(args) => commands::resume::run(app, &args),
         Command::Fork(args) => commands::fork::run(app, &args),
         Command::Handoff(args) => commands::handoff::run(app, &args),

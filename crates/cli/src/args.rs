@@ -128,6 +128,8 @@ pub(crate) enum Command {
     Native(give::Native),
     /// Write the conversation as an agent should know it at a commit
     Materialize(give::Materialize),
+    /// Write a conversation to read or to hand to other programs: HTML, Markdown, ATIF, ACP, OpenTelemetry
+    Export(give::Export),
     /// Carry on from a commit in a new session of the client
     Resume(give::Resume),
     /// Place a commit as a new session beside the old one
@@ -220,6 +222,7 @@ impl Command {
             Self::Resolve(_) => "resolve",
             Self::Native(_) => "native",
             Self::Materialize(_) => "materialize",
+            Self::Export(_) => "export",
             Self::Resume(_) => "resume",
             Self::Fork(_) => "fork",
             Self::Handoff(_) => "handoff",

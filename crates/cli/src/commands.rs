@@ -14,6 +14,7 @@ pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod du;
 pub(crate) mod exclude;
+pub(crate) mod export;
 pub(crate) mod forget;
 pub(crate) mod fork;
 pub(crate) mod gc;

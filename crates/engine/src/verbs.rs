@@ -12,6 +12,7 @@ pub(crate) mod current;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod entries;
+pub(crate) mod export;
 pub(crate) mod find;
 pub(crate) mod forget;
 pub(crate) mod handoff;

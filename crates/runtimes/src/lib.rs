@@ -11,6 +11,7 @@ pub mod conformance;
 pub(crate) mod corpus_tests;
 mod document;
 pub mod edits;
+pub mod export;
 pub mod gemini;
 pub mod handoff;
 pub mod json;

@@ -73,18 +73,22 @@ pub fn translate(entries: Vec<Entry>, from: &FormatId, to: &FormatId) -> Transla
         out: Vec::new(),
         run: None,
     };
-    // What follows is in the order in which a model sees it.
-    let entries = match translator.from {
-        crate::pi::RUNTIME => crate::pi::as_loaded(entries),
-        crate::gemini::RUNTIME => crate::gemini::as_loaded(entries),
-        _ => entries,
-    };
+    let entries = as_told(entries, translator.from);
     // A subagent's own transcript is a sidechain as a whole, and then a conversation.
     let is_side = entries.iter().filter(|entry| is_said(entry)).all(|entry| entry.meta.sidechain.is_some());
     for entry in entries {
         translator.entry(entry, is_side);
     }
     Translated { entries: translator.out, report: translator.report }
+}
+
+/// Returns a runtime's entries in the order in which a model sees them, and each as it stood last.
+pub fn as_told(entries: Vec<Entry>, runtime: &str) -> Vec<Entry> {
+    match runtime {
+        crate::pi::RUNTIME => crate::pi::as_loaded(entries),
+        crate::gemini::RUNTIME => crate::gemini::as_loaded(entries),
+        _ => entries,
+    }
 }
 
 struct Translator<'f> {

@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use stemmata_engine::Projection;
 use stemmata_model::FormatId;
 
 use super::REF_HELP;
@@ -52,6 +53,40 @@ pub(crate) struct Materialize {
     /// The file to write (it appears whole or not at all), or `-` for standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: PathBuf,
+}
+
+/// `export`
+#[derive(Debug, Args)]
+#[command(after_help = format!("\
+Examples:
+  stemma export ctx-3f9k2m7q -o talk.html           one page to read and to pass on
+  stemma export ctx-3f9k2m7q -o talk.md             the same as Markdown
+  stemma export ctx-3f9k2m7q --format atif          for programs, on standard output
+
+The whole conversation as it was said, from its beginning and without the summaries of compactions; \
+`--stop compaction` gives what the agent still knows. Secrets were replaced when it was captured; what else should not \
+be passed on is for you to see.\n\n{REF_HELP}"))]
+pub(crate) struct Export {
+    /// The commit
+    #[arg(value_name = "REF")]
+    pub(crate) reference: String,
+
+    /// `html`, `markdown`, `atif`, `acp` or `otel-genai`; none: by the ending of FILE, else `markdown`
+    #[arg(long, value_name = "FORM", value_parser = projection)]
+    pub(crate) format: Option<Projection>,
+
+    /// Where to begin: `root`, `compaction` (the nearest), or an ancestor (inclusive)
+    #[arg(long, value_name = "STOP", default_value = "root")]
+    pub(crate) stop: String,
+
+    /// The file to write (it appears whole or not at all), or `-` for standard output
+    #[arg(long, short, value_name = "FILE", default_value = "-")]
+    pub(crate) out: PathBuf,
+}
+
+fn projection(name: &str) -> Result<Projection, String> {
+    let known = || Projection::ALL.map(Projection::as_str).join("`, `");
+    Projection::of_name(name).ok_or_else(|| format!("known are `{}`", known()))
 }
 
 /// What `resume` and `fork` share.

@@ -15,8 +15,8 @@ pub(crate) use commit::{
     Audit, Children, Commit, CommitPage, Entry, Link, Resolved, Show, Sighting, Source, Summary,
 };
 pub(crate) use context::{
-    Changed, Checkpointed, Compacted, Diff, Handoff, Loss, Losses, LostEntry, Materialized, Named, Native,
-    Placed, Reparented, Started, Uncompacted,
+    Changed, Checkpointed, Compacted, Diff, Exported, Handoff, Loss, Losses, LostEntry, Materialized, Named,
+    Native, Placed, Reparented, Started, Uncompacted,
 };
 pub(crate) use import::{Failure, HeldBack, Import, Imported, Note, Totals, Watched};
 pub(crate) use keep::{
@@ -190,6 +190,7 @@ pub(crate) const PRINTED: &[Printed] = &[
     Printed { command: "resolve", shape: Resolved::SHAPE },
     Printed { command: "native", shape: Native::SHAPE },
     Printed { command: "materialize", shape: Materialized::SHAPE },
+    Printed { command: "export", shape: Exported::SHAPE },
     Printed { command: "resume", shape: Placed::SHAPE },
     Printed { command: "fork", shape: Placed::SHAPE },
     Printed { command: "handoff", shape: Handoff::SHAPE },

@@ -247,3 +247,26 @@ fn a_snapshot_gives_the_context_without_what_is_above() {
         |reference: &str| stage.run(&["materialize", reference, "--stop", "root", "--out", "-"]).ok().stdout;
     assert_eq!(context(id.trim()), context(&tip));
 }
+
+#[test]
+fn a_conversation_is_exported_to_read_and_for_programs() {
+    let (stage, tip, _) = stage();
+    let page = stage.home.path().join("talk.html");
+    stage.run(&["export", &tip, "-o", page.to_str().unwrap()]).ok();
+    let text = std::fs::read_to_string(&page).unwrap();
+    assert!(text.starts_with("<!doctype html>") && text.contains(&tip), "{text}");
+    assert!(text.contains("Fix the retry loop") && !text.contains("This session is being continued"));
+    assert_eq!(mode(&page), 0o600);
+    let printed = |args: &[&str]| String::from_utf8(stage.run(args).ok().stdout).unwrap();
+    let nearest = printed(&["export", &tip, "--stop", "compaction"]);
+    assert!(nearest.starts_with("# ") && nearest.contains("This session is being continued"), "{nearest}");
+    for form in ["atif", "acp", "otel-genai"] {
+        let json = printed(&["export", &tip, "--format", form]);
+        assert!(json.contains("Fix the retry loop"), "{form}");
+        let first = if form == "acp" { json.lines().next().unwrap() } else { json.as_str() };
+        serde_json::from_str::<serde_json::Value>(first).unwrap_or_else(|error| panic!("{form}: {error}"));
+    }
+    let told = stage.json(&["export", &tip, "--format", "markdown", "-o", page.to_str().unwrap()]);
+    assert_eq!((told["format"].as_str(), told["stop"].as_str()), (Some("markdown"), Some("root")));
+    stage.run(&["export", &tip, "--format", "pdf"]).code(2).complains(&["otel-genai"]);
+}

@@ -180,7 +180,7 @@ impl Engine {
     }
 
     /// Returns the session of the transcript that a commit was first read from.
-    fn session_of(&self, ctx: CommitId) -> Result<Option<Session>> {
+    pub(crate) fn session_of(&self, ctx: CommitId) -> Result<Option<Session>> {
         let Some(first) = self.store.sightings(ctx, 1)?.into_iter().next() else { return Ok(None) };
         let Some(source) = first.source else { return Ok(None) };
         Ok(self.store.session(&SessionKey { machine: first.machine, path: source.path })?)

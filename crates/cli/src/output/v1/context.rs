@@ -65,6 +65,24 @@ wire! {
         path: Option<String>,
     }
 
+    /// A conversation, written for people or for other programs.
+    struct Exported {
+        /// The commit.
+        ctx: String,
+        /// `root`, `compaction`, or the ancestor.
+        stop: String,
+        /// `html`, `markdown`, `atif`, `acp` or `otel-genai`.
+        format: String,
+        /// Bytes written.
+        bytes: u64,
+        /// Entries of the conversation, those that are not told included.
+        entry_count: u64,
+        /// What degraded the result.
+        notes: Vec<Note>,
+        /// The file; absent where it went to standard output.
+        path: Option<String>,
+    }
+
     /// What a translation did not keep as it was.
     struct Losses {
         /// The format that was read.

@@ -1,0 +1,124 @@
+//! `export`: a conversation for other programs and for people, in a form that no client resumes.
+//!
+//! What it looks like is decided in `stemmata_runtimes::export`.
+
+use std::fmt;
+use std::io::{self, Write};
+
+use stemmata_model::{Bytes, Closure, CommitId, Entry, Note};
+use stemmata_runtimes::export::{About, Projection, export};
+use stemmata_runtimes::translate::{as_told, runtime_of};
+use stemmata_store::StoreError;
+
+use crate::engine::Engine;
+use crate::error::{EngineError, Result};
+use crate::verbs::materialize::Stop;
+use crate::verbs::translate::era_stop;
+
+/// Bytes of a conversation that is exported at most: its entries are held in memory.
+const EXPORTED_BYTES_MAX: usize = 1 << 30;
+
+/// What an export is, beside its bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exported {
+    /// The form.
+    pub projection: Projection,
+    /// Bytes written.
+    pub bytes: Bytes,
+    /// Entries of the conversation, those that are not told included.
+    pub entries: u64,
+    /// What the user should know.
+    pub notes: Vec<Note>,
+}
+
+impl Engine {
+    /// Writes the conversation of a commit, down to a stop, in a form for other programs or for people. Pure: the same
+    /// commit and parameters give the same text, but for the title, which may have been given anew.
+    ///
+    /// # Errors
+    /// As `materialize`, and the output's own.
+    pub fn export(
+        &self,
+        ctx: CommitId,
+        projection: Projection,
+        stop: Stop,
+        out: &mut dyn Write,
+    ) -> Result<Exported> {
+        let (entries, notes) = self.conversation(ctx, stop)?;
+        let about = self.about(ctx)?;
+        let mut sink = Sink { out, bytes: Bytes(0), error: None };
+        let written = export(projection, &about, &entries, &mut sink);
+        let bytes = sink.bytes;
+        match (written, sink.error) {
+            (Ok(()), None) => {}
+            (_, error) => {
+                let error = error.unwrap_or_else(|| io::Error::other("a text could not be formatted"));
+                return Err(EngineError::Store(StoreError::Sink(error)));
+            }
+        }
+        let entries = u64::try_from(entries.len()).expect("a length fits 64 bits");
+        Ok(Exported { projection, bytes, entries, notes })
+    }
+
+    /// Returns the entries of a conversation, oldest first, each as its own runtime wrote it.
+    fn conversation(&self, ctx: CommitId, stop: Stop) -> Result<(Vec<Entry>, Vec<Note>)> {
+        let commit = self.store.commit(ctx)?.ok_or(StoreError::CommitMissing(ctx))?;
+        if commit.closure == Closure::Forgotten {
+            return Err(StoreError::Forgotten(ctx).into());
+        }
+        if let Stop::Ancestor(ancestor) = stop {
+            self.check_ancestor(ancestor, ctx)?;
+        }
+        let eras = self.eras(ctx, stop)?;
+        let newest = eras.len().saturating_sub(1);
+        let (mut entries, mut notes) = (Vec::new(), Vec::new());
+        for (index, era) in eras.iter().rev().enumerate() {
+            let source = Self::adapter(&era.format, "read")?;
+            let mut context = self.plan_era(source, (era.tip, era.bound), era_stop(stop, index, newest))?;
+            let mut native = Vec::new();
+            let (bytes, counts) = context.write(&mut |piece: &[u8]| {
+                if native.len() + piece.len() > EXPORTED_BYTES_MAX {
+                    let message =
+                        format!("a conversation of more than {EXPORTED_BYTES_MAX} bytes cannot be exported");
+                    return Err(io::Error::other(message));
+                }
+                native.extend_from_slice(piece);
+                Ok(())
+            })?;
+            notes.extend(context.finish(bytes, counts).notes);
+            entries.extend(as_told(source.decode(&native).entries, runtime_of(&era.format)));
+        }
+        Ok((entries, notes))
+    }
+
+    fn about(&self, ctx: CommitId) -> Result<About> {
+        let commit = self.store.commit(ctx)?.ok_or(StoreError::CommitMissing(ctx))?;
+        let session = self.session_of(ctx)?;
+        Ok(About {
+            ctx: ctx.to_string(),
+            runtime: runtime_of(&commit.core.format).to_owned(),
+            version: session.as_ref().and_then(|known| known.version.clone()),
+            title: session.as_ref().and_then(|known| known.title.clone()),
+            cwd: session.as_ref().and_then(|known| known.cwd.clone()),
+            git_branch: session.as_ref().and_then(|known| known.git_branch.clone()),
+            session: session.map(|known| known.session.to_string()),
+        })
+    }
+}
+
+/// Hands text on, and keeps what went wrong: formatting has no place for it.
+struct Sink<'o> {
+    out: &'o mut dyn Write,
+    bytes: Bytes,
+    error: Option<io::Error>,
+}
+
+impl fmt::Write for Sink<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.bytes += Bytes::of(text.as_bytes());
+        self.out.write_all(text.as_bytes()).map_err(|error| {
+            self.error = Some(error);
+            fmt::Error
+        })
+    }
+}

@@ -1,0 +1,142 @@
+//! Projections of a conversation for other programs and for people: what it says, in a form that no client resumes.
+//!
+//! Pure: entries in, text out, piece by piece. Formats that can be read again are adapters, not here.
+
+mod acp;
+mod atif;
+mod html;
+mod json;
+mod markdown;
+mod otel;
+mod steps;
+#[cfg(test)]
+mod tests;
+
+use std::fmt::{self, Write};
+
+use stemmata_model::{Entry, EntryKind, Part, Timestamp};
+
+/// A form to export in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Projection {
+    /// The Agent Trajectory Interchange Format: one JSON document of steps.
+    Atif,
+    /// Session updates of the Agent Client Protocol, one JSON-RPC notification a line.
+    Acp,
+    /// The attributes of OpenTelemetry's conventions for generative AI, one JSON document.
+    OtelGenai,
+    /// A document to read and to edit.
+    Markdown,
+    /// One page to read in a browser, which needs nothing else.
+    Html,
+}
+
+impl Projection {
+    /// All of them, in the order in which they are offered.
+    pub const ALL: [Self; 5] = [Self::Html, Self::Markdown, Self::Atif, Self::Acp, Self::OtelGenai];
+
+    /// Returns the name used on the command line and in JSON output.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Atif => "atif",
+            Self::Acp => "acp",
+            Self::OtelGenai => "otel-genai",
+            Self::Markdown => "markdown",
+            Self::Html => "html",
+        }
+    }
+
+    /// Returns the projection of a name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|projection| projection.as_str() == name)
+    }
+
+    /// Returns the projection that a file's ending means, where one does.
+    pub fn of_extension(extension: &str) -> Option<Self> {
+        match extension {
+            "html" | "htm" => Some(Self::Html),
+            "md" | "markdown" => Some(Self::Markdown),
+            _ => None,
+        }
+    }
+}
+
+/// What stands at the head of an export.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct About {
+    /// The commit.
+    pub ctx: String,
+    /// The runtime that wrote it.
+    pub runtime: String,
+    /// The version of that runtime, where it is known.
+    pub version: Option<String>,
+    /// The session.
+    pub session: Option<String>,
+    /// Its title.
+    pub title: Option<String>,
+    /// The directory that it worked in.
+    pub cwd: Option<String>,
+    /// The git branch.
+    pub git_branch: Option<String>,
+}
+
+/// Writes a conversation: entries as they follow each other.
+///
+/// # Errors
+/// The sink's.
+pub fn export(projection: Projection, about: &About, entries: &[Entry], out: &mut dyn Write) -> fmt::Result {
+    let shown: Vec<&Entry> = entries.iter().filter(|entry| is_shown(entry)).collect();
+    match projection {
+        Projection::Atif => atif::write(about, &shown, out),
+        Projection::Acp => acp::write(about, &shown, out),
+        Projection::OtelGenai => otel::write(about, &shown, out),
+        Projection::Markdown => markdown::write(about, &shown, out),
+        Projection::Html => html::write(about, &shown, out),
+    }
+}
+
+/// Returns whether an entry is part of what is told: what a model or a person sees, and no bookkeeping.
+fn is_shown(entry: &Entry) -> bool {
+    match entry.kind {
+        EntryKind::CompactionBoundary | EntryKind::Unreadable => false,
+        EntryKind::Metadata => entry.meta.visibility.user,
+        _ => entry.meta.visibility.agent || entry.meta.visibility.user,
+    }
+}
+
+/// Returns when a conversation began and ended.
+fn times(entries: &[&Entry]) -> Option<(Timestamp, Timestamp)> {
+    let times = || entries.iter().filter_map(|entry| entry.timestamp);
+    Some((times().min()?, times().max()?))
+}
+
+/// Returns a time as people read it: to the second.
+fn clock(time: Timestamp) -> String {
+    let text = time.to_string();
+    format!("{} UTC", text.get(..19).unwrap_or(&text).replace('T', " "))
+}
+
+/// Returns the model that answered first.
+fn model<'e>(entries: &[&'e Entry]) -> Option<&'e str> {
+    entries.iter().find_map(|entry| entry.meta.model.as_deref())
+}
+
+/// Returns what a part says to who can read text only; none for what has no text.
+fn told(part: &Part) -> Option<String> {
+    match part {
+        Part::Text(text) | Part::Summary { text, .. } => Some(text.clone()),
+        Part::Image { media_type, source } => Some(match source {
+            stemmata_model::ImageSource::Url(url) => format!("[image {url}]"),
+            _ => format!("[image {media_type}]"),
+        }),
+        Part::File { name, media_type, data } => {
+            let is_text = media_type.as_deref().is_none_or(|kind| kind.starts_with("text/"));
+            Some(match data {
+                Some(data) if is_text => format!("[file {name}]\n{data}"),
+                _ => format!("[file {name}]"),
+            })
+        }
+        Part::Opaque { kind, json, .. } => Some(format!("[{kind}] {json}")),
+        Part::Thinking { .. } | Part::ToolCall { .. } | Part::ToolResult { .. } => None,
+    }
+}

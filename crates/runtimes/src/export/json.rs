@@ -1,0 +1,48 @@
+//! What the JSON projections share: lists, arguments, images.
+//!
+//! Raw values keep their spelling; everything else is escaped where it is written.
+
+use stemmata_model::{ImageSource, Part};
+
+use crate::json::{Field, Object, members, one_line, quote};
+
+/// Returns elements as a list.
+pub(super) fn list<I: IntoIterator<Item = String>>(elements: I) -> String {
+    format!("[{}]", elements.into_iter().collect::<Vec<_>>().join(","))
+}
+
+/// Returns an object that is not closed yet, to write more behind it.
+pub(super) fn open(object: Object) -> String {
+    let mut json = object.finish();
+    json.pop();
+    json
+}
+
+/// Returns a call's arguments as an object: what is none is put into one.
+pub(super) fn arguments(text: &str) -> String {
+    let json = one_line(text);
+    match json {
+        Some(json) if members(Field::whole(&json)).is_some() => json,
+        Some(json) => Object::new().raw("input", &json).finish(),
+        None => Object::new().text("input", text).finish(),
+    }
+}
+
+/// Returns JSON as it is, and any other text as a string.
+pub(super) fn value(text: &str) -> String {
+    one_line(text).unwrap_or_else(|| quote(text))
+}
+
+/// Returns the address under which an image can be had; none where its bytes are not here.
+pub(super) fn image_url(media_type: &str, source: &ImageSource) -> Option<String> {
+    match source {
+        ImageSource::Base64(data) => Some(format!("data:{media_type};base64,{data}")),
+        ImageSource::Url(url) => Some(url.clone()),
+        ImageSource::Artifact(_) => None,
+    }
+}
+
+/// Returns the texts of parts, one below the other; of results what is in them.
+pub(super) fn texts<'p>(parts: impl IntoIterator<Item = &'p Part>) -> String {
+    parts.into_iter().filter_map(super::told).collect::<Vec<_>>().join("\n")
+}
