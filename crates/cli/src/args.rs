@@ -6,6 +6,7 @@ pub(crate) mod annotate;
 pub(crate) mod browse;
 pub(crate) mod bundle;
 pub(crate) mod capture;
+pub(crate) mod git;
 pub(crate) mod give;
 pub(crate) mod keep;
 pub(crate) mod live;
@@ -120,6 +121,8 @@ pub(crate) enum Command {
     Children(browse::Children),
     /// List the ends of branches, newest first
     Tips(browse::Tips),
+    /// Say which tool call wrote a line of a file, and why
+    Blame(git::Blame),
     /// Show what a compaction lost
     Diff(browse::Diff),
     /// Find the checkpoint at a point in time
@@ -180,6 +183,8 @@ pub(crate) enum Command {
     Install(live::Install),
     /// Take our hooks out of a client's settings
     Uninstall(live::Install),
+    /// Let commits of git name the context that they were made in
+    Git(git::Git),
     /// Capture what a session has gained (called by a client's hooks)
     Hook(live::Hook),
     /// Never capture sessions of a directory
@@ -210,6 +215,7 @@ impl Command {
             Self::Doctor(_) => "doctor",
             Self::Install(_) => "install",
             Self::Uninstall(_) => "uninstall",
+            Self::Git(_) => "git",
             Self::Hook(_) => "hook",
             Self::List(_) => "list",
             Self::Log(_) => "log",
@@ -218,6 +224,7 @@ impl Command {
             Self::History(_) => "history",
             Self::Children(_) => "children",
             Self::Tips(_) => "tips",
+            Self::Blame(_) => "blame",
             Self::Diff(_) => "diff",
             Self::Resolve(_) => "resolve",
             Self::Native(_) => "native",

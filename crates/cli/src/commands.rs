@@ -3,6 +3,7 @@
 //! A command decides nothing that another interface of the engine would have to decide again.
 
 pub(crate) mod backup;
+pub(crate) mod blame;
 pub(crate) mod bundle;
 pub(crate) mod checkpoint;
 pub(crate) mod children;
@@ -19,6 +20,7 @@ pub(crate) mod forget;
 pub(crate) mod fork;
 pub(crate) mod gc;
 pub(crate) mod generate_reference;
+pub(crate) mod git;
 pub(crate) mod handoff;
 pub(crate) mod history;
 pub(crate) mod hook;

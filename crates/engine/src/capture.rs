@@ -7,6 +7,7 @@ pub(crate) mod copies;
 pub(crate) mod cursor;
 pub(crate) mod document;
 pub(crate) mod earlier;
+pub(crate) mod git_hook;
 pub(crate) mod homes;
 pub(crate) mod import;
 pub(crate) mod ingest;

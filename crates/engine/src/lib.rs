@@ -19,6 +19,9 @@ pub use bundle::{
     BundleImported, BundleLimits, BundleSelection, BundleSource, BundleSummary, HAVE_COMMITS_MAX, parse_have,
     render_have,
 };
+pub use capture::git_hook::{
+    CONTEXT_TRAILER, GIT_HOOK, GIT_HOOK_BYTES_MAX, with_git_hook, with_trailer, without_git_hook,
+};
 pub use capture::homes::{FILES_MAX, HomeHints, RUNTIMES, RuntimeHome, RuntimePlace};
 pub use capture::import::{ImportFailure, ImportProgress, ImportReport, ImportedSession};
 pub use capture::install::{
@@ -45,6 +48,7 @@ pub use stemmata_runtimes::handoff::{HANDOFF_TOKENS_DEFAULT, HANDOFF_TOKENS_MIN}
 pub use stemmata_runtimes::repair::Change;
 pub use stemmata_runtimes::translate::{LossReport, runtime_of};
 pub use verbs::annotate::Update;
+pub use verbs::blame::{BlameQuery, LineOrigin, project_of};
 pub use verbs::checkpoint::{CheckpointContent, CheckpointRequest, Checkpointed};
 pub use verbs::collect::{CollectOptions, CollectReport, RetiredSession};
 pub use verbs::compact::Compacted;

@@ -2,6 +2,7 @@
 
 pub(crate) mod annotate;
 pub(crate) mod at;
+pub(crate) mod blame;
 pub(crate) mod checkpoint;
 pub(crate) mod collect;
 pub(crate) mod compact;

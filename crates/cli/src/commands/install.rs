@@ -130,7 +130,7 @@ fn write(path: &Path, text: &str) -> Result<(), CliError> {
 }
 
 /// Returns the lines that differ: what is common before and after them is left out.
-fn diff(name: &str, before: &str, after: &str) -> String {
+pub(super) fn diff(name: &str, before: &str, after: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let same = |pairs: &mut dyn Iterator<Item = (&&str, &&str)>| {
         pairs.take_while(|(left, right)| left == right).count()

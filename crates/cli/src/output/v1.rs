@@ -5,6 +5,7 @@
 mod bundle;
 mod commit;
 mod context;
+mod git;
 mod import;
 mod keep;
 mod maintain;
@@ -18,6 +19,7 @@ pub(crate) use context::{
     Changed, Checkpointed, Compacted, Diff, Exported, Handoff, Loss, Losses, LostEntry, Materialized, Named,
     Native, Placed, Reparented, Started, Uncompacted,
 };
+pub(crate) use git::{Blame, BlamedLine, GitHook};
 pub(crate) use import::{Failure, HeldBack, Import, Imported, Note, Totals, Watched};
 pub(crate) use keep::{
     CollectedAmount, Forget, ForgetBranch, ForgetCopy, Gc, Kept, RetiredSession, Unforgotten,
@@ -186,6 +188,7 @@ pub(crate) const PRINTED: &[Printed] = &[
     Printed { command: "history", shape: CommitPage::SHAPE },
     Printed { command: "children", shape: Children::SHAPE },
     Printed { command: "tips", shape: CommitPage::SHAPE },
+    Printed { command: "blame", shape: Blame::SHAPE },
     Printed { command: "diff", shape: Diff::SHAPE },
     Printed { command: "resolve", shape: Resolved::SHAPE },
     Printed { command: "native", shape: Native::SHAPE },
@@ -223,6 +226,8 @@ pub(crate) const PRINTED: &[Printed] = &[
     Printed { command: "watch", shape: Watched::SHAPE },
     Printed { command: "install", shape: Installed::SHAPE },
     Printed { command: "uninstall", shape: Installed::SHAPE },
+    Printed { command: "git install", shape: GitHook::SHAPE },
+    Printed { command: "git uninstall", shape: GitHook::SHAPE },
     Printed { command: "exclude", shape: Exclusions::SHAPE },
     Printed { command: "pause", shape: Exclusions::SHAPE },
     Printed { command: "unpause", shape: Exclusions::SHAPE },
@@ -257,6 +262,7 @@ pub(crate) const INNER: &[Shape] = &[
     Losses::SHAPE,
     Diagnosis::SHAPE,
     Finding::SHAPE,
+    BlamedLine::SHAPE,
     Loss::SHAPE,
     MendedLine::SHAPE,
     LostEntry::SHAPE,

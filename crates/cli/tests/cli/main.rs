@@ -8,6 +8,7 @@
 )]
 
 mod bad_input;
+mod blame;
 mod browse;
 mod bundle;
 mod contract;

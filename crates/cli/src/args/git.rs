@@ -1,0 +1,75 @@
+//! Flags of the commands around git.
+//!
+//! Only shapes, as everything below `args`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+/// `blame`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma blame src/client.rs:42          one line
+  stemma blame src/client.rs:40-60
+  stemma blame src/client.rs --json      the whole file
+
+Says which tool call of which session wrote a line, what the user had asked for, and what the agent thought or said before. \
+Git says which of its commits a line is of, and its `Context-Id` trailer (`stemma git install`) which chain; without either, \
+the sessions that worked in the project are searched for the edit that wrote this text. `stemma show CTX --entries` and \
+`stemma resume CTX --at ENTRY` go on from there.")]
+pub(crate) struct Blame {
+    /// The file, with a line or a range of lines
+    #[arg(value_name = "FILE[:LINE[-LINE]]")]
+    pub(crate) place: String,
+}
+
+/// `git`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma git install --dry-run     show what would change
+  stemma git install               in the repository of the current directory
+  stemma git uninstall
+
+Every commit that is made while a session works in the repository then names its context in a trailer, \
+`Context-Id: ctx-…`. The hook goes among the lines of one that is there, does nothing when this program is gone, and never \
+stops a commit.")]
+pub(crate) struct Git {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: GitCommand,
+}
+
+/// The commands around git.
+#[derive(Debug, Subcommand)]
+pub(crate) enum GitCommand {
+    /// Let commits of this repository name the context that they were made in
+    Install(GitInstall),
+    /// Take our lines out of the repository's hook
+    Uninstall(GitInstall),
+    /// Add the trailer to a commit's message (called by the hook)
+    #[command(hide = true)]
+    Trailer(GitTrailer),
+}
+
+/// `git install` and `git uninstall`
+#[derive(Debug, Args)]
+pub(crate) struct GitInstall {
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// `git trailer`
+#[derive(Debug, Args)]
+pub(crate) struct GitTrailer {
+    /// The file with the message
+    pub(crate) message: PathBuf,
+
+    /// Where the message comes from, as git says
+    pub(crate) source: Option<String>,
+
+    /// The commit that it comes from, as git says
+    pub(crate) commit: Option<String>,
+}

@@ -1,0 +1,239 @@
+//! `git install` and `blame`, with a real git in a home of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::stage::Stage;
+
+/// A session of Claude Code that works in a project now, by the clock of tests.
+struct Session {
+    lines: Vec<String>,
+    cwd: String,
+}
+
+const SESSION: &str = "5e55104e-0000-4000-8000-0000000000b1";
+
+impl Session {
+    fn new(cwd: &Path) -> Self {
+        Self { lines: Vec::new(), cwd: cwd.to_str().unwrap().to_owned() }
+    }
+
+    fn line(&mut self, kind: &str, message: &Value) {
+        let number = self.lines.len();
+        let id = |number: usize| format!("00000000-0000-4000-8000-{number:012x}");
+        let line = json!({ "parentUuid": number.checked_sub(1).map(id), "isSidechain": false, "userType": "external",
+            "cwd": self.cwd, "sessionId": SESSION, "version": "2.1.330", "gitBranch": "main", "type": kind,
+            "message": message, "uuid": id(number), "timestamp": format!("2026-03-09T11:{:02}:00.000Z", number + 10) });
+        self.lines.push(line.to_string());
+    }
+
+    fn asks(&mut self, text: &str) {
+        self.line("user", &json!({ "role": "user", "content": text }));
+    }
+
+    fn says(&mut self, text: &str) {
+        let content = json!([{ "type": "text", "text": text }]);
+        self.line(
+            "assistant",
+            &json!({ "id": format!("m{}", self.lines.len()), "role": "assistant", "content": content }),
+        );
+    }
+
+    fn calls(&mut self, name: &str, input: &Value) {
+        let id = format!("toolu_{}", self.lines.len());
+        let content = json!([{ "type": "tool_use", "id": id, "name": name, "input": input }]);
+        self.line("assistant", &json!({ "id": format!("m{id}"), "role": "assistant", "content": content }));
+        let result = json!([{ "type": "tool_result", "tool_use_id": id, "content": "ok" }]);
+        self.line("user", &json!({ "role": "user", "content": result }));
+    }
+
+    fn write(&self, stage: &Stage) -> PathBuf {
+        let slug: String = self
+            .cwd
+            .chars()
+            .map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' })
+            .collect();
+        let path = format!("home/.claude/projects/{slug}/{SESSION}.jsonl");
+        stage.home.write(&path, (self.lines.join("\n") + "\n").as_bytes())
+    }
+}
+
+/// Runs git in the stage's project, with nothing of the machine's own configuration.
+#[track_caller]
+fn git(stage: &Stage, args: &[&str]) -> String {
+    let mut command = Command::new("git");
+    command
+        .env_clear()
+        .envs(stage.home.environment())
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_SYSTEM", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1");
+    for (name, value) in [("AUTHOR", "ann"), ("COMMITTER", "ann")] {
+        command.env(format!("GIT_{name}_NAME"), value).env(format!("GIT_{name}_EMAIL"), "ann@example.org");
+    }
+    let out = command.current_dir(stage.home.project()).args(args).output().expect("git runs");
+    assert!(out.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&out.stderr));
+    String::from_utf8_lossy(&out.stdout).into_owned()
+}
+
+/// Runs the program with the path on which git is.
+fn stemma(stage: &Stage, args: &[&str]) -> std::process::Output {
+    let mut command = stage.command(args);
+    command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .output()
+        .expect("the binary runs")
+}
+
+#[track_caller]
+fn ok(out: &std::process::Output) -> String {
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    String::from_utf8_lossy(&out.stdout).into_owned()
+}
+
+/// Says whether these tests can be run: without git there is nothing to install into.
+fn has_git() -> bool {
+    Command::new("git").arg("--version").output().is_ok()
+}
+
+const CODE: &str = "fn wait(times: u32) -> u64 {\n    1 << times\n}\n";
+
+fn worked(stage: &Stage) -> Session {
+    let project = stage.home.project();
+    let file = project.join("src/retry.rs");
+    let mut session = Session::new(&project);
+    session.asks("Make the retries wait longer each time");
+    session.says("Doubling is the usual way: I write a function for it.");
+    session.calls("Write", &json!({ "file_path": file, "content": CODE }));
+    session.says("Done.");
+    stage.home.write("home/project/src/retry.rs", CODE.as_bytes());
+    session.write(stage);
+    session
+}
+
+#[test]
+fn a_line_leads_to_the_call_that_wrote_it_and_to_why_without_git() {
+    let stage = Stage::new();
+    let mut session = worked(&stage);
+    session.asks("Never wait longer than a minute");
+    session.says("A minimum does it.");
+    let edit = json!({ "file_path": stage.home.project().join("src/retry.rs"), "old_string": "    1 << times",
+        "new_string": "    (1 << times).min(60)" });
+    session.calls("Edit", &edit);
+    stage
+        .home
+        .write("home/project/src/retry.rs", CODE.replace("1 << times", "(1 << times).min(60)").as_bytes());
+    stage.import(&session.write(&stage));
+    let found: Value =
+        serde_json::from_str(&ok(&stemma(&stage, &["blame", "src/retry.rs", "--json"]))).unwrap();
+    let lines = found["lines"].as_array().unwrap();
+    let told: Vec<(&str, &str)> = lines
+        .iter()
+        .map(|line| (line["tool"].as_str().unwrap(), line["request"].as_str().unwrap()))
+        .collect();
+    let first = ("Write", "Make the retries wait longer each time");
+    assert_eq!(told, [first, ("Edit", "Never wait longer than a minute"), first]);
+    assert_eq!(lines[1]["reasoning"], "A minimum does it.");
+    assert_eq!((&lines[0]["via"], lines[0].get("git_commit")), (&json!("search"), None));
+    assert_eq!(lines[1]["session_id"], SESSION);
+    // From there it goes on: the entry is one of the commit's.
+    let shown = stage.json(&["show", lines[1]["ctx"].as_str().unwrap(), "--entries"]);
+    assert!(shown.to_string().contains(lines[1]["entry"].as_str().unwrap()), "{shown}");
+    let text = ok(&stemma(&stage, &["blame", "src/retry.rs:2"]));
+    assert!(text.contains("wrote Edit in ctx-") && text.contains("asked Never wait longer"), "{text}");
+    assert!(
+        text.contains("why   A minimum does it.") && text.contains("2      (1 << times).min(60)"),
+        "{text}"
+    );
+    stage.run(&["blame", "src/retry.rs:99"]).code(3);
+    stage.run(&["blame", "src/nowhere.rs:1"]).code(3);
+    // What nobody wrote is said to be so.
+    stage.home.write("home/project/src/other.rs", b"something else\n");
+    let other = ok(&stemma(&stage, &["blame", "src/other.rs"]));
+    assert!(other.contains("nobody that was captured"), "{other}");
+}
+
+#[test]
+fn commits_name_their_context_and_blame_goes_by_it() {
+    if !has_git() {
+        return;
+    }
+    let stage = Stage::new();
+    git(&stage, &["init", "-q", "-b", "main"]);
+    let hook = stage.home.project().join(".git/hooks/prepare-commit-msg");
+    stage
+        .home
+        .write("home/project/.git/hooks/prepare-commit-msg", b"#!/bin/sh\necho ran >> hook.log\nexit 0\n");
+    let before = std::fs::read(&hook).unwrap();
+    let shown = ok(&stemma(&stage, &["git", "install", "--dry-run"]));
+    assert!(shown.contains("+# >>> stemma") && std::fs::read(&hook).unwrap() == before, "{shown}");
+    ok(&stemma(&stage, &["git", "install"]));
+    let installed = std::fs::read_to_string(&hook).unwrap();
+    assert!(
+        ok(&stemma(&stage, &["git", "install"])).is_empty()
+            && std::fs::read_to_string(&hook).unwrap() == installed
+    );
+    worked(&stage);
+    git(&stage, &["add", "src"]);
+    // The clock of tests is the hook's too.
+    let program = env!("CARGO_BIN_EXE_stemma");
+    let now = format!("'{program}' --test-now {} git trailer", stemmata_testkit::home::NOW);
+    let pinned = installed.replace(&format!("'{program}' git trailer"), &now);
+    assert_ne!(pinned, installed);
+    std::fs::write(&hook, pinned).unwrap();
+    git(&stage, &["commit", "-q", "-m", "Wait longer each time"]);
+    assert!(stage.home.project().join("hook.log").exists(), "the hook that was there still runs");
+    let message = git(&stage, &["log", "-1", "--format=%B"]);
+    assert!(message.starts_with("Wait longer each time\n\nContext-Id: ctx-"), "{message}");
+    let found: Value =
+        serde_json::from_str(&ok(&stemma(&stage, &["blame", "src/retry.rs:2", "--json"]))).unwrap();
+    let line = &found["lines"][0];
+    assert_eq!((&line["via"], &line["git_summary"]), (&json!("trailer"), &json!("Wait longer each time")));
+    assert_eq!(line["request"], "Make the retries wait longer each time");
+    assert!(message.contains(line["context_id"].as_str().unwrap()));
+    // An amended commit keeps its trailer, once.
+    git(&stage, &["commit", "-q", "--amend", "--no-edit"]);
+    assert_eq!(git(&stage, &["log", "-1", "--format=%B"]).matches("Context-Id").count(), 1);
+    // A line that is not committed yet is found by its text.
+    stage.home.write("home/project/src/retry.rs", format!("{CODE}// by hand\n").as_bytes());
+    let text = ok(&stemma(&stage, &["blame", "src/retry.rs"]));
+    assert!(text.contains("not committed") && text.contains("nobody that was captured"), "{text}");
+    ok(&stemma(&stage, &["git", "uninstall"]));
+    assert_eq!(std::fs::read(&hook).unwrap(), before, "what was there is there again");
+}
+
+#[test]
+fn nothing_of_ours_stops_a_commit() {
+    if !has_git() {
+        return;
+    }
+    let stage = Stage::new();
+    git(&stage, &["init", "-q", "-b", "main"]);
+    git(&stage, &["config", "core.hooksPath", "tools/hooks"]);
+    ok(&stemma(&stage, &["git", "install"]));
+    let hook = stage.home.project().join("tools/hooks/prepare-commit-msg");
+    let installed = std::fs::read_to_string(&hook).unwrap();
+    // No session, then a store that cannot be used, then no program at all.
+    git(&stage, &["commit", "-q", "--allow-empty", "-m", "one"]);
+    stage.home.write("data/stemmata/store/stemmata.db", b"this is no database");
+    git(&stage, &["commit", "-q", "--allow-empty", "-m", "two"]);
+    std::fs::write(&hook, installed.replace(env!("CARGO_BIN_EXE_stemma"), "/nowhere/stemma")).unwrap();
+    git(&stage, &["commit", "-q", "--allow-empty", "-m", "three"]);
+    assert_eq!(git(&stage, &["log", "--format=%B"]).matches("Context-Id").count(), 0);
+    ok(&stemma(&stage, &["git", "uninstall"]));
+    assert!(!hook.exists(), "a hook that was ours alone is gone");
+    // Hooks that other repositories have too are left alone.
+    let shared = stage.home.path().join("shared-hooks");
+    git(&stage, &["config", "core.hooksPath", shared.to_str().unwrap()]);
+    let refused = stemma(&stage, &["git", "install"]);
+    assert_eq!(refused.status.code(), Some(5), "{}", String::from_utf8_lossy(&refused.stderr));
+    stage.home.write("home/project/tools/hooks/prepare-commit-msg", b"#!/usr/bin/env python3\nprint()\n");
+    git(&stage, &["config", "core.hooksPath", "tools/hooks"]);
+    assert_eq!(stemma(&stage, &["git", "install"]).status.code(), Some(5));
+}

@@ -1,0 +1,278 @@
+//! `blame`: which tool call of which session wrote a line, what was asked for, and what was thought before.
+//!
+//! Reads commits only; what git knows of a line is its caller's to ask. Which lines a call wrote is
+//! `stemmata_runtimes::edits`'s to know.
+
+mod place;
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use stemmata_model::{Closure, Commit, CommitId, CommitType, Entry, Part, Timestamp};
+use stemmata_runtimes::edits::edits;
+use stemmata_store::{Page, Session, SessionFilter};
+
+use crate::chain::segments::read_whole;
+use crate::chain::walk::Walk;
+use crate::engine::Engine;
+use crate::error::Result;
+use place::{is_of_file, run};
+
+/// Sessions that are searched at most, the latest.
+const SESSIONS_MAX: usize = 2_000;
+
+/// Commits that are looked at for one answer.
+const COMMITS_MAX: usize = 200_000;
+
+/// Commits before an edit that are looked through for what was asked.
+const REQUEST_COMMITS_MAX: usize = 64;
+
+/// Characters of a line that many places have, such as a brace: it is only known by its neighbours.
+const COMMON_CHARS_MAX: usize = 3;
+
+/// What to look for.
+#[derive(Debug, Clone)]
+pub struct BlameQuery<'a> {
+    /// The file, absolute.
+    pub file: &'a Path,
+    /// The directory of the project that it is part of: sessions that worked there, below or above are searched.
+    pub project: &'a Path,
+    /// All lines of the file.
+    pub lines: &'a [String],
+    /// The lines that are asked for, counted from 0.
+    pub wanted: Range<usize>,
+    /// Where lines are known to come from: a line and the commit that a note in git names.
+    pub known: &'a HashMap<usize, CommitId>,
+}
+
+/// Where a line came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LineOrigin {
+    /// The line, counted from 0.
+    pub line: usize,
+    /// The commit that holds the call.
+    pub ctx: CommitId,
+    /// Whether a note in git named the chain that it was found on.
+    pub is_noted: bool,
+    /// The session in which it was found.
+    pub session: String,
+    /// The entry that made the call.
+    pub entry: String,
+    /// The call.
+    pub call_id: String,
+    /// The tool, as the runtime spells it.
+    pub tool: String,
+    /// When.
+    pub at: Option<Timestamp>,
+    /// What the user had asked for.
+    pub request: Option<String>,
+    /// What the agent thought or said before.
+    pub reasoning: Option<String>,
+}
+
+/// An edit of the file, and the commit that holds it.
+struct Found {
+    ctx: CommitId,
+    session: String,
+    entry: String,
+    call_id: String,
+    tool: String,
+    at: Option<Timestamp>,
+    lines: Vec<String>,
+    is_whole: bool,
+    request: Option<String>,
+    reasoning: Option<String>,
+}
+
+impl Engine {
+    /// Says of each wanted line which tool call wrote it, as far as the store knows: the last one that wrote this text,
+    /// and of several that did the one that wrote most of what stands around it too. Lines without an answer are left
+    /// out.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn blame(&self, query: &BlameQuery<'_>) -> Result<Vec<LineOrigin>> {
+        let found = self.edits_of(query)?;
+        let mut noted: HashMap<CommitId, HashSet<CommitId>> = HashMap::new();
+        for ctx in query.known.values() {
+            if !noted.contains_key(ctx) {
+                noted.insert(*ctx, self.chain_of(*ctx)?);
+            }
+        }
+        let mut origins = Vec::new();
+        for line in query.wanted.clone() {
+            let chain = query.known.get(&line).and_then(|ctx| noted.get(ctx));
+            let on_chain = chain
+                .and_then(|chain| best(query, line, found.iter().filter(|edit| chain.contains(&edit.ctx))));
+            let is_noted = on_chain.is_some();
+            let Some(edit) = on_chain.or_else(|| best(query, line, found.iter())) else { continue };
+            origins.push(LineOrigin {
+                line,
+                ctx: edit.ctx,
+                is_noted,
+                session: edit.session.clone(),
+                entry: edit.entry.clone(),
+                call_id: edit.call_id.clone(),
+                tool: edit.tool.clone(),
+                at: edit.at,
+                request: edit.request.clone(),
+                reasoning: edit.reasoning.clone(),
+            });
+        }
+        Ok(origins)
+    }
+
+    /// Returns the commits from one to the root.
+    fn chain_of(&self, ctx: CommitId) -> Result<HashSet<CommitId>> {
+        let mut walk = Walk::new(self.store.as_ref(), self.store.commit(ctx)?.map(|commit| commit.id));
+        let mut chain = HashSet::new();
+        while chain.len() < COMMITS_MAX
+            && let Some(commit) = walk.next()?
+        {
+            chain.insert(commit.id);
+        }
+        Ok(chain)
+    }
+
+    /// Finds all edits of the file in the sessions that may have made them, and on the chains that are named.
+    fn edits_of(&self, query: &BlameQuery<'_>) -> Result<Vec<Found>> {
+        let mut starts: Vec<(CommitId, String, Option<String>)> = Vec::new();
+        for session in self.sessions_around(query.project)? {
+            starts.extend(session.tip.map(|tip| (tip, session.session.to_string(), session.cwd)));
+        }
+        starts.extend(query.known.values().map(|ctx| (*ctx, String::new(), None)));
+        let mut seen: HashSet<CommitId> = HashSet::new();
+        let mut found = Vec::new();
+        for (tip, session, cwd) in starts {
+            let mut walk = Walk::new(self.store.as_ref(), self.store.commit(tip)?.map(|commit| commit.id));
+            while seen.len() < COMMITS_MAX
+                && let Some(commit) = walk.next()?
+            {
+                if commit.closure == Closure::Forgotten || !seen.insert(commit.id) {
+                    break;
+                }
+                self.edits_in(&commit, query, (&session, cwd.as_deref()), &mut found)?;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the sessions that worked in a directory, below it or above it, the latest first.
+    fn sessions_around(&self, project: &Path) -> Result<Vec<Session>> {
+        let page = Page { skip: 0, rows_max: SESSIONS_MAX };
+        let all = self.store.sessions(&SessionFilter::default(), page)?;
+        let is_near = |session: &Session| {
+            let cwd = session.cwd.as_deref().map(Path::new);
+            cwd.is_some_and(|cwd| cwd.starts_with(project) || project.starts_with(cwd))
+        };
+        Ok(all.into_iter().filter(is_near).collect())
+    }
+
+    fn edits_in(
+        &self,
+        commit: &Commit,
+        query: &BlameQuery<'_>,
+        (session, cwd): (&str, Option<&str>),
+        found: &mut Vec<Found>,
+    ) -> Result<()> {
+        // A snapshot says again what older commits said.
+        if matches!(commit.core.commit_type, CommitType::Snapshot { .. }) {
+            return Ok(());
+        }
+        let Ok(adapter) = Self::adapter(&commit.core.format, "read") else { return Ok(()) };
+        let bytes = read_whole(self, commit.core.native_artifact())?;
+        let name = query.file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        if memchr::memmem::find(&bytes, name.as_bytes()).is_none() {
+            return Ok(());
+        }
+        let entries = adapter.decode(&bytes).entries;
+        for edit in edits(&entries) {
+            let Some(entry) = entries.get(edit.entry) else { continue };
+            let cwd = entry.meta.cwd.as_deref().or(cwd);
+            if !is_of_file(&edit.path, cwd, (query.file, query.project)) {
+                continue;
+            }
+            let before = entries.get(..=edit.entry).unwrap_or_default();
+            let (request, reasoning) = asked(before);
+            let request = match request {
+                Some(request) => Some(request),
+                None => self.asked_before(commit)?,
+            };
+            found.push(Found {
+                ctx: commit.id,
+                session: session.to_owned(),
+                entry: entry.id.to_string(),
+                call_id: edit.call_id,
+                tool: edit.tool,
+                at: entry.timestamp.or(Some(commit.core.created_at)),
+                lines: edit.lines,
+                is_whole: edit.is_whole,
+                request,
+                reasoning,
+            });
+        }
+        Ok(())
+    }
+
+    /// Returns what the user asked for last before a commit.
+    fn asked_before(&self, commit: &Commit) -> Result<Option<String>> {
+        let mut walk = Walk::new(self.store.as_ref(), commit.core.parent);
+        for _ in 0..REQUEST_COMMITS_MAX {
+            let Some(commit) = walk.next()? else { break };
+            if commit.closure == Closure::Forgotten {
+                break;
+            }
+            if let Some(request) = asked(&self.entries(commit.id)?).0 {
+                return Ok(Some(request));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Returns the last request in some entries, and what was thought or said since, last.
+fn asked(entries: &[Entry]) -> (Option<String>, Option<String>) {
+    let is_request = |entry: &&Entry| entry.is_prompt() && !text(entry).trim().is_empty();
+    let start = entries.iter().rposition(|entry| is_request(&entry));
+    let request = start.and_then(|start| entries.get(start)).map(text);
+    let since = entries.get(start.map_or(0, |start| start + 1)..).unwrap_or_default();
+    let parts = since.iter().rev().flat_map(|entry| entry.parts.iter().rev());
+    let mut thought = parts.filter_map(|part| match part {
+        Part::Thinking { text, .. } | Part::Text(text) if !text.trim().is_empty() => Some(text.clone()),
+        _ => None,
+    });
+    (request, thought.next())
+}
+
+fn text(entry: &Entry) -> String {
+    let said = entry.parts.iter().filter_map(|part| match part {
+        Part::Text(text) => Some(text.as_str()),
+        _ => None,
+    });
+    said.collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the edit that a line is of: the longest run of what stands around it counts up to three lines, then the time.
+fn best<'f>(
+    query: &BlameQuery<'_>,
+    line: usize,
+    edits: impl Iterator<Item = &'f Found>,
+) -> Option<&'f Found> {
+    let text = query.lines.get(line)?.trim();
+    let is_common = text.chars().count() <= COMMON_CHARS_MAX;
+    let scored = edits.map(|edit| (run(query.lines, line, &edit.lines), edit));
+    // Who wrote the whole file wrote its braces too.
+    let least = |edit: &Found| if is_common && !edit.is_whole { 2 } else { 1 };
+    let scored = scored.filter(|(run, edit)| *run >= least(edit) && !text.is_empty());
+    scored.max_by_key(|(run, edit)| ((*run).min(3), edit.at)).map(|(_, edit)| edit)
+}
+
+/// Returns the directory whose sessions are searched for a file outside of any repository.
+pub fn project_of(file: &Path, current_dir: &Path) -> PathBuf {
+    if file.starts_with(current_dir) {
+        current_dir.to_owned()
+    } else {
+        file.parent().unwrap_or(file).to_owned()
+    }
+}
