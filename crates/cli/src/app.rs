@@ -21,13 +21,15 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &E
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
         // Nor because it was called as another version of this program wants it.
-        Err(_) if arguments.get(1).is_some_and(|word| word == "hook") => return Exit::Done,
+        Err(_) if arguments.get(1).is_some_and(|word| word == "hook") => {
+            return commands::hook::pass_over(environment);
+        }
         Err(error) => return usage(&error),
     };
     let app = match App::new(environment.clone(), &cli.global) {
         Ok(app) => app,
         // A client must not fail because a configuration is wrong: `status` will say so.
-        Err(_) if is_hook(&cli.command) => return Exit::Done,
+        Err(_) if is_hook(&cli.command) => return commands::hook::pass_over(environment),
         Err(error) => return failed(&error, environment.stderr_is_terminal),
     };
     let name = cli.command.name();

@@ -189,6 +189,8 @@ fn defaults(environment: &Environment) -> Vec<(Key, String)> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
     vec![
         (Key::Granularity, "turn".to_owned()),
+        (Key::Provisional, "turn".to_owned()),
+        (Key::Inject, "0".to_owned()),
         (Key::GraceDays, "14".to_owned()),
         (Key::User, crate::home::label_of(user.as_deref().unwrap_or("user"))),
         (Key::Threads, threads.to_string()),

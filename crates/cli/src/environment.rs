@@ -55,7 +55,8 @@ pub(crate) const VARIABLES: &[Variable] = &[
     Variable {
         name: "STEMMATA_SESSION",
         about: "The session that a process belongs to: `run` and `start` set it for what they start, and `current` takes \
-                it where no session is named.",
+                it where no session is named; after it `CLAUDE_CODE_SESSION_ID`, `CODEX_THREAD_ID`, \
+                `GEMINI_CLI_SESSION_ID` and `GEMINI_SESSION_ID`, which clients set.",
     },
     Variable {
         name: "STEMMATA_TEMPLATE",

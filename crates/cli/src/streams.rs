@@ -19,6 +19,12 @@ fn folder(home: &DataHome) -> PathBuf {
     home.run().join("streams")
 }
 
+/// Returns where the stream of a session is, if it has one.
+pub(crate) fn path(home: &DataHome, session: &str) -> PathBuf {
+    let name = Path::new(session).file_name().unwrap_or_default().to_string_lossy();
+    folder(home).join(format!("{name}.jsonl"))
+}
+
 /// Opens a new stream, locked for as long as the file is open: what is locked is still being written.
 pub(crate) fn open(home: &DataHome, session: &str) -> Result<(PathBuf, File), CliError> {
     let folder = folder(home);

@@ -19,14 +19,17 @@ pub use bundle::{
     BundleImported, BundleLimits, BundleSelection, BundleSource, BundleSummary, HAVE_COMMITS_MAX, parse_have,
     render_have,
 };
+pub use capture::expiry::days_kept;
 pub use capture::git_hook::{
     CONTEXT_TRAILER, GIT_HOOK, GIT_HOOK_BYTES_MAX, with_git_hook, with_trailer, without_git_hook,
 };
 pub use capture::homes::{FILES_MAX, HomeHints, RUNTIMES, RuntimeHome, RuntimePlace};
 pub use capture::import::{ImportFailure, ImportProgress, ImportReport, ImportedSession};
 pub use capture::install::{
-    HOOK_PLACES, HookPlace, SETTINGS_BYTES_MAX, SettingsError, hook_command, with_hooks, without_hooks,
+    HOOK_PLACES, HookEvents, HookKind, HookPlace, HookWish, SETTINGS_BYTES_MAX, SettingsError, hook_command,
+    with_hooks, without_hooks,
 };
+pub use capture::leaf::{ParseProvisionalError, Provisional};
 pub use capture::lines::LINE_BYTES_MAX;
 pub use capture::look::Looked;
 pub use capture::nudge::{Later, NUDGE_BYTES_MAX, Nudged};
@@ -65,6 +68,7 @@ pub use verbs::launch::{AgentTemplate, StartMode, TemplateError};
 pub use verbs::materialize::{Materialized, Stop, Tier};
 pub use verbs::mend::Mended;
 pub use verbs::place::{PlaceOptions, Placed};
+pub use verbs::recall::RECALL_CHARS_MAX;
 pub use verbs::show::{SHOWN_MAX, Shown};
 pub use verbs::summary::SummaryText;
 pub use verbs::tree::{TREE_COMMITS_MAX, Tree, TreeNode};

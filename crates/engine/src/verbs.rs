@@ -23,6 +23,7 @@ pub(crate) mod materialize;
 pub(crate) mod mend;
 pub(crate) mod native;
 pub(crate) mod place;
+pub(crate) mod recall;
 pub(crate) mod repair;
 pub(crate) mod show;
 pub(crate) mod snapshot;

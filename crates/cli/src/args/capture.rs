@@ -178,11 +178,17 @@ pub(crate) struct Snapshot {
 Examples:
   stemma current                    the latest session of this directory
   stemma current 62687def           a session by a prefix of its id
+  stemma current --hook < input     the session of a client's hook
   git commit --trailer \"Context-Id: $(stemma current)\"
 
 Works in the middle of a turn too: what is not yet closed becomes a provisional commit.")]
 pub(crate) struct Current {
-    /// A session id, a prefix of one, or a transcript's path; none: the latest session of this directory
+    /// A session id, a prefix of one, or a transcript's path; none: the session that this process runs in, as its
+    /// environment says, else the latest session of this directory
     #[arg(value_name = "SESSION")]
     pub(crate) session: Option<String>,
+
+    /// Read which session it is from the JSON that a client gives its hooks, on standard input
+    #[arg(long, conflicts_with = "session")]
+    pub(crate) hook: bool,
 }

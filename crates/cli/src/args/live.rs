@@ -106,15 +106,20 @@ pub(crate) struct Start {
 Examples:
   stemma install claude-code --dry-run    show what would change
   stemma install claude-code
-  stemma install codex
+  stemma install codex --inject           tell the agent what was lost where it resumes or compacts
+  stemma install pi                       an extension file of its own
 
-Adds one hook for each event that matters (a turn ends, a compaction comes, a session ends) to the client's own settings, \
-and nothing else; your hooks stay, and a copy of the file is kept beside it. The hook captures what is new in \
-milliseconds and never fails the client, even when `stemma` is gone.")]
+Adds one hook for each event that matters (a turn ends, a compaction comes, a session ends; more with \
+`capture.provisional`) to the client's own settings, and nothing else; your hooks stay, and a copy of the file is kept \
+beside it. The hook captures what is new in milliseconds and never fails the client, even when `stemma` is gone.")]
 pub(crate) struct Install {
-    /// The runtime: `claude-code` or `codex`
+    /// The runtime: `claude-code`, `codex`, `gemini` or `pi`
     #[arg(value_name = "RUNTIME")]
     pub(crate) runtime: String,
+
+    /// Let the hooks tell the agent, where its session is resumed or was compacted, what of it was lost
+    #[arg(long)]
+    pub(crate) inject: bool,
 
     /// Show what would change, and change nothing
     #[arg(long)]
@@ -139,4 +144,8 @@ pub(crate) struct Hook {
     /// The event; none: the one that the input names
     #[arg(value_name = "EVENT")]
     pub(crate) event: Option<String>,
+
+    /// Print what of a resumed or compacted session was lost, for the client to tell its agent
+    #[arg(long)]
+    pub(crate) inject: bool,
 }

@@ -1,4 +1,4 @@
-//! `hook`: a client's nudge. Never fails the client, never prints, never makes it wait.
+//! `hook`: a client's nudge. Never fails the client, never makes it wait, and prints only what it was asked to recall.
 //!
 //! The transcript is the truth: what the input says is only where to look. What is read and what is left is the
 //! engine's to decide.
@@ -8,10 +8,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde::Deserialize;
-use stemmata_engine::{EngineError, Nudged};
-use stemmata_model::Trigger;
+use serde_json::json;
+use stemmata_engine::{CaptureOptions, Engine, EngineError, Nudged};
+use stemmata_model::{Template, Trigger};
 
 use crate::args::live::Hook;
+use crate::commands::import;
+use crate::commands::start::TEMPLATE_VARIABLE;
+use crate::config::Key;
+use crate::environment::Environment;
 use crate::errors::{CliError, Exit, with_causes};
 use crate::pending;
 use crate::wiring::App;
@@ -22,13 +27,23 @@ const INPUT_BYTES_MAX: u64 = 16 << 20;
 /// Milliseconds that a hook waits for another process's write.
 const WAIT_MS: u64 = 20;
 
+/// Tools by which something is decided, by their clients' names.
+const DECIDING_TOOLS: &[&str] =
+    &["AskUserQuestion", "ExitPlanMode", "ask_user", "exit_plan_mode", "request_user_input", "update_plan"];
+
 /// What is read of the input; the rest is the client's.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-struct Input {
+pub(crate) struct Input {
     hook_event_name: Option<String>,
-    transcript_path: Option<PathBuf>,
+    /// The session's own id.
+    pub(crate) session_id: Option<String>,
+    /// Its transcript.
+    pub(crate) transcript_path: Option<PathBuf>,
     agent_transcript_path: Option<PathBuf>,
+    source: Option<String>,
+    tool_name: Option<String>,
+    tool_response: Option<serde_json::Value>,
 }
 
 /// Runs the command. Whatever happens, the client goes on.
@@ -37,6 +52,14 @@ pub(crate) fn run(app: &App, args: &Hook) -> Exit {
         let reason = with_causes(&error);
         tracing::warn!(command = "hook", reason, "nothing was captured");
         note(app, &reason);
+    }
+    Exit::Done
+}
+
+/// Does nothing, but for what a client expects even of that: its words are read, else it may stumble over a closed pipe.
+pub(crate) fn pass_over(environment: &Environment) -> Exit {
+    if !environment.stdin_is_terminal {
+        let _gone = std::io::copy(&mut std::io::stdin().lock().take(INPUT_BYTES_MAX), &mut std::io::sink());
     }
     Exit::Done
 }
@@ -51,8 +74,9 @@ fn note(app: &App, reason: &str) {
 
 fn nudge(app: &App, args: &Hook) -> Result<(), CliError> {
     let input = read_input(app)?;
-    let event = args.event.clone().or(input.hook_event_name).unwrap_or_default();
+    let event = args.event.clone().or_else(|| input.hook_event_name.clone()).unwrap_or_default();
     let Some(trigger) = trigger_of(&event) else { return Ok(()) };
+    let options = options(app, trigger, is_significant(&event, &input))?;
     let paths = [input.transcript_path, input.agent_transcript_path];
     // A session that just began may have no file yet.
     let paths: Vec<PathBuf> = paths.into_iter().flatten().filter(|path| path.is_file()).collect();
@@ -60,9 +84,9 @@ fn nudge(app: &App, args: &Hook) -> Result<(), CliError> {
         return Ok(());
     }
     let opened = app.hook_engine(WAIT_MS);
-    for path in paths {
+    for path in paths.iter().map(PathBuf::clone) {
         let nudged = match &opened {
-            Ok(engine) => engine.nudge(&path, trigger).map_err(CliError::from),
+            Ok(engine) => engine.nudge(&path, &options).map_err(CliError::from),
             Err(error) => {
                 leave(app, &path, &with_causes(error))?;
                 continue;
@@ -80,14 +104,65 @@ fn nudge(app: &App, args: &Hook) -> Result<(), CliError> {
             Err(error) => leave(app, &path, &with_causes(&error))?,
         }
     }
+    if let (Ok(engine), Some(path), "SessionStart") = (&opened, paths.first(), event.as_str()) {
+        if is_injecting(app, args) {
+            inject(app, engine, path, input.source.as_deref().unwrap_or_default())?;
+        }
+        engine.close_dead(path, &options)?;
+    }
     Ok(())
 }
 
+/// Returns how a hook captures: as is configured, and with what the client's environment says of the agent.
+fn options(app: &App, trigger: Trigger, is_significant: bool) -> Result<CaptureOptions, CliError> {
+    let template = app.environment.text(TEMPLATE_VARIABLE);
+    Ok(CaptureOptions {
+        granularity: import::granularity(app)?,
+        leaf: import::provisional(app)?.keeps(trigger, is_significant),
+        // A name that is none is somebody else's variable.
+        template_alias: template.and_then(|name| Template::new(name).ok()),
+        ..CaptureOptions::live(trigger)
+    })
+}
+
+/// Off unless somebody said so, for this client or for all.
+fn is_injecting(app: &App, args: &Hook) -> bool {
+    args.inject || app.config.get(Key::Inject).is_some_and(|text| matches!(text.as_str(), "1" | "true"))
+}
+
+/// Prints what of a session was lost, in the form in which clients take it. A session that begins has lost nothing; one that
+/// is known already goes on, whatever its client calls that.
+fn inject(app: &App, engine: &Engine, path: &Path, source: &str) -> Result<(), CliError> {
+    if source == "clear" {
+        return Ok(());
+    }
+    let Some(tip) = engine.find_session(&path.to_string_lossy())?.and_then(|session| session.tip) else {
+        return Ok(());
+    };
+    let Some(recalled) = engine.recall(tip)? else { return Ok(()) };
+    tracing::info!(command = "hook", source, chars = recalled.len(), "recalled");
+    app.console.json_line(&json!({
+        "hookSpecificOutput": { "hookEventName": "SessionStart", "additionalContext": recalled }
+    }))
+}
+
+/// Says whether a tool failed, or something was decided with it.
+fn is_significant(event: &str, input: &Input) -> bool {
+    let tool = input.tool_name.as_deref().unwrap_or_default();
+    let failed = || {
+        input
+            .tool_response
+            .as_ref()
+            .is_some_and(|said| said.get("error").is_some_and(|error| !error.is_null()))
+    };
+    event == "PostToolUseFailure" || DECIDING_TOOLS.contains(&tool) || failed()
+}
+
 /// Reads what the client says. Without any input, or with some that is no JSON, there is nothing to do but to say so.
-fn read_input(app: &App) -> Result<Input, CliError> {
+pub(crate) fn read_input(app: &App) -> Result<Input, CliError> {
     if app.environment.stdin_is_terminal {
         return Err(CliError::Usage(
-            "`stemma hook` is for a client: it reads JSON on standard input".to_owned(),
+            "this is for a client's hook: it reads the hook's JSON on standard input".to_owned(),
         ));
     }
     let mut text = Vec::new();
@@ -102,9 +177,10 @@ fn read_input(app: &App) -> Result<Input, CliError> {
 /// Returns what a checkpoint at an event is for; none where an event needs none.
 fn trigger_of(event: &str) -> Option<Trigger> {
     match event {
-        "PreCompact" | "PostCompact" => Some(Trigger::Compaction),
+        "PreCompact" | "PostCompact" | "PreCompress" => Some(Trigger::Compaction),
         "SessionEnd" => Some(Trigger::SessionEnd),
-        "PreToolUse" | "PostToolUse" | "PostToolUseFailure" | "PostToolBatch" => Some(Trigger::ToolCall),
+        "PreToolUse" | "PostToolUse" | "PostToolUseFailure" | "PostToolBatch" | "BeforeTool"
+        | "AfterTool" => Some(Trigger::ToolCall),
         "Notification" | "PermissionRequest" | "PermissionDenied" => None,
         _ => Some(Trigger::TurnBoundary),
     }
@@ -141,6 +217,9 @@ mod tests {
             ("PreCompact", Some(Trigger::Compaction)),
             ("SessionEnd", Some(Trigger::SessionEnd)),
             ("PostToolUse", Some(Trigger::ToolCall)),
+            ("AfterTool", Some(Trigger::ToolCall)),
+            ("PreCompress", Some(Trigger::Compaction)),
+            ("AfterAgent", Some(Trigger::TurnBoundary)),
             ("Notification", None),
         ] {
             assert_eq!(trigger_of(event), wanted, "{event}");
@@ -154,5 +233,18 @@ mod tests {
         assert_eq!(input.transcript_path.as_deref(), Some(Path::new("/t.jsonl")));
         assert_eq!(serde_json::from_str::<Input>(r#"{"transcript_path":null}"#).unwrap(), Input::default());
         assert!(serde_json::from_str::<Input>("garbage").is_err());
+    }
+
+    #[test]
+    fn failures_and_decisions_are_significant() {
+        for (event, text, wanted) in [
+            ("PostToolUse", r#"{"tool_name":"Bash","tool_response":{"stdout":"x"}}"#, false),
+            ("PostToolUse", r#"{"tool_name":"ExitPlanMode","tool_response":"yes"}"#, true),
+            ("PostToolUseFailure", r#"{"tool_name":"Bash"}"#, true),
+            ("AfterTool", r#"{"tool_name":"x","tool_response":{"error":{"message":"no"}}}"#, true),
+            ("AfterTool", r#"{"tool_name":"x","tool_response":{"error":null}}"#, false),
+        ] {
+            assert_eq!(is_significant(event, &serde_json::from_str(text).unwrap()), wanted, "{text}");
+        }
     }
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use stemmata_engine::{
     CaptureOptions, Engine, EngineError, ErrorKind, FileState, HeldBack, ImportProgress, ImportReport,
-    RUNTIMES,
+    ParseProvisionalError, Provisional, RUNTIMES,
 };
 use stemmata_model::Timestamp;
 
@@ -112,6 +112,12 @@ fn paths(app: &App, args: &Import) -> Result<Vec<PathBuf>, CliError> {
 pub(crate) fn granularity(app: &App) -> Result<stemmata_model::Granularity, CliError> {
     let text = app.config.get(Key::Granularity).unwrap_or_default();
     text.parse().map_err(|error: stemmata_model::ParseGranularityError| CliError::Usage(error.to_string()))
+}
+
+/// Returns when provisional commits are made, as is configured.
+pub(crate) fn provisional(app: &App) -> Result<Provisional, CliError> {
+    let text = app.config.get(Key::Provisional).unwrap_or_default();
+    text.parse().map_err(|error: ParseProvisionalError| CliError::Usage(error.to_string()))
 }
 
 /// Returns how many transcripts are read at once, as is configured.

@@ -6,11 +6,12 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use stemmata_engine::{
-    HOOK_PLACES, HookPlace, RUNTIMES, SETTINGS_BYTES_MAX, hook_command, with_hooks, without_hooks,
+    HOOK_PLACES, HookPlace, HookWish, RUNTIMES, SETTINGS_BYTES_MAX, SettingsError, with_hooks, without_hooks,
 };
 use stemmata_store::{SystemFiles, write_whole};
 
 use crate::args::live::Install;
+use crate::commands::import;
 use crate::errors::{CliError, Exit};
 use crate::output::v1;
 use crate::wiring::App;
@@ -22,10 +23,9 @@ pub(crate) fn run(app: &App, args: &Install) -> Result<Exit, CliError> {
         CliError::Usage("where this program is cannot be said in a client's settings".to_owned())
     })?;
     let before = read(&path)?;
-    let text = before.clone().unwrap_or_default();
-    let command = hook_command(program, place.runtime);
-    let after = with_hooks(&text, place, &command).map_err(|error| unreadable(&path, &error))?;
-    change(app, args, place, (&path, before.as_deref(), &after))
+    let wish = HookWish { program, provisional: import::provisional(app)?, inject: args.inject };
+    let after = with_hooks(before.as_deref(), place, &wish).map_err(|error| unreadable(&path, &error))?;
+    change(app, args, place, (&path, before.as_deref(), Some(&after)))
 }
 
 /// Runs `uninstall`.
@@ -33,8 +33,8 @@ pub(crate) fn remove(app: &App, args: &Install) -> Result<Exit, CliError> {
     let (place, path) = find(app, &args.runtime)?;
     let before = read(&path)?;
     let text = before.clone().unwrap_or_default();
-    let (after, _) = without_hooks(&text, place).map_err(|error| unreadable(&path, &error))?;
-    change(app, args, place, (&path, before.as_deref(), &after))
+    let after = without_hooks(&text, place).map_err(|error| unreadable(&path, &error))?;
+    change(app, args, place, (&path, before.as_deref(), after.as_deref()))
 }
 
 fn find(app: &App, runtime: &str) -> Result<(&'static HookPlace, PathBuf), CliError> {
@@ -66,11 +66,14 @@ fn read(path: &Path) -> Result<Option<String>, CliError> {
     Ok(Some(text))
 }
 
-fn unreadable(path: &Path, error: &stemmata_engine::SettingsError) -> CliError {
-    CliError::Usage(format!(
-        "{} was left as it is: {error}. Mend it, or add the hooks by hand as docs/guide/live.md shows",
-        path.display()
-    ))
+fn unreadable(path: &Path, error: &SettingsError) -> CliError {
+    let next = match error {
+        SettingsError::Foreign => "Move it away first",
+        SettingsError::NotJson { .. } | SettingsError::Shape { .. } => {
+            "Mend it, or add the hooks by hand as docs/guide/live.md shows"
+        }
+    };
+    CliError::Usage(format!("{} was left as it is: {error}. {next}", path.display()))
 }
 
 /// Shows what changes, and changes it.
@@ -78,9 +81,9 @@ fn change(
     app: &App,
     args: &Install,
     place: &HookPlace,
-    (path, before, after): (&Path, Option<&str>, &str),
+    (path, before, after): (&Path, Option<&str>, Option<&str>),
 ) -> Result<Exit, CliError> {
-    let is_changed = before.unwrap_or_default() != after && !(before.is_none() && after.is_empty());
+    let is_changed = before.unwrap_or_default() != after.unwrap_or_default();
     let mut kept = None;
     if is_changed && !args.dry_run {
         if let Some(folder) = path.parent() {
@@ -88,13 +91,17 @@ fn change(
         }
         if let Some(before) = before {
             let seconds = app.now().as_micros() / 1_000_000;
-            let aside = path.with_extension(format!("json.before-stemma-{seconds}"));
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let aside = path.with_file_name(format!("{name}.before-stemma-{seconds}"));
             write(&aside, before)?;
             kept = Some(aside);
         }
         // A link keeps pointing where it points.
         let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        write(&target, after)?;
+        match after {
+            Some(after) => write(&target, after)?,
+            None => std::fs::remove_file(path).map_err(|source| CliError::io("remove", path, source))?,
+        }
     }
     if app.console.json {
         app.console.json(&v1::Installed {
@@ -111,13 +118,14 @@ fn change(
         app.console.say(&format!("{shown}: nothing to change"));
         return Ok(Exit::Done);
     }
-    app.console.text(&diff(&shown, before.unwrap_or_default(), after))?;
+    app.console.text(&diff(&shown, before.unwrap_or_default(), after.unwrap_or_default()))?;
     if args.dry_run {
         app.console.say("Nothing was written (`--dry-run`)");
     } else {
         let copy = kept.map(|kept| format!("; the old one is {}", app.environment.shown(&kept)));
-        app.console.say(&format!("{shown} written{}", copy.unwrap_or_default()));
-        if let Some(trust) = place.trust.filter(|_| after.len() > before.map_or(0, str::len)) {
+        let what = if after.is_some() { "written" } else { "removed" };
+        app.console.say(&format!("{shown} {what}{}", copy.unwrap_or_default()));
+        if let Some(trust) = place.trust.filter(|_| after.map_or(0, str::len) > before.map_or(0, str::len)) {
             app.console.say(trust);
         }
     }

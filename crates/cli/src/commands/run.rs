@@ -243,6 +243,7 @@ impl<'a> Record<'a> {
             thread: self.args.thread.clone(),
             // At the end nothing follows any more: an unfinished line is all that there will be of it.
             torn_tail: trigger == Trigger::SessionEnd,
+            leaf: import::provisional(self.app).is_ok_and(|policy| policy.keeps(trigger, false)),
             ..CaptureOptions::live(trigger)
         };
         match engine.capture(&path, &options) {

@@ -1,6 +1,9 @@
 //! `status`: where things are, what is stored, and what is not yet imported.
 
-use stemmata_engine::{FileState, SurveyedFile};
+use std::io::Read;
+use std::path::Path;
+
+use stemmata_engine::{FileState, SETTINGS_BYTES_MAX, SurveyedFile, days_kept};
 
 use crate::commands::du;
 use crate::errors::{CliError, Exit};
@@ -12,6 +15,11 @@ use crate::output::v1;
 use crate::pending;
 use crate::quota::Quota;
 use crate::wiring::App;
+
+/// Days before a client deletes a transcript in which there is a warning.
+const DUE_DAYS: u64 = 7;
+
+const SECONDS_PER_DAY: u64 = 86_400;
 
 /// Transcripts that people see by name; `--json` has all.
 const LISTED_MAX: usize = 10;
@@ -58,7 +66,8 @@ fn status(app: &App) -> Result<v1::Status, CliError> {
             transcripts: u64::try_from(transcripts.len()).unwrap_or(u64::MAX),
             bytes: transcripts.iter().map(|file| file.bytes).sum(),
         });
-        pending.extend(transcripts.into_iter().filter_map(waiting));
+        let days = days_kept(found.runtime, settings(&found.config_dir).as_deref());
+        pending.extend(transcripts.into_iter().filter_map(|file| waiting(app, file, days)));
     }
     let rules = match engine.rules() {
         Ok((_, version)) => version.to_owned(),
@@ -84,7 +93,23 @@ fn status(app: &App) -> Result<v1::Status, CliError> {
     })
 }
 
-fn waiting(file: &SurveyedFile) -> Option<v1::Pending> {
+/// Returns the text of a client's settings, for how long it keeps what it wrote.
+fn settings(config_dir: &Path) -> Option<String> {
+    let mut text = String::new();
+    let file = std::fs::File::open(config_dir.join("settings.json")).ok()?;
+    file.take(SETTINGS_BYTES_MAX).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+/// Returns the days until a file that nobody writes to any more is deleted.
+fn days_left(app: &App, path: &Path, days: u64) -> Option<u64> {
+    let modified = std::fs::metadata(path).ok()?.modified().ok()?;
+    let since = modified.duration_since(std::time::UNIX_EPOCH).ok()?.as_secs();
+    let now = u64::try_from(app.now().as_micros() / 1_000_000).ok()?;
+    Some(days.saturating_sub(now.saturating_sub(since) / SECONDS_PER_DAY))
+}
+
+fn waiting(app: &App, file: &SurveyedFile, days: Option<u64>) -> Option<v1::Pending> {
     let state = match file.state {
         FileState::New => "new",
         FileState::Changed => "changed",
@@ -94,6 +119,7 @@ fn waiting(file: &SurveyedFile) -> Option<v1::Pending> {
         path: file.path.to_string_lossy().into_owned(),
         state: state.to_owned(),
         bytes: file.bytes,
+        days_left: days.and_then(|days| days_left(app, &file.path, days)),
     })
 }
 
@@ -166,6 +192,17 @@ fn waiting_lines(app: &App, status: &v1::Status) -> String {
         return format!("{}\n", Style::Good.paint("Everything is imported."));
     }
     let mut text = format!("{} not yet imported:\n", plural(status.pending.len(), "transcript"));
+    let due =
+        status.pending.iter().filter(|file| file.days_left.is_some_and(|days| days <= DUE_DAYS)).count();
+    if due > 0 {
+        let what = if due == 1 { "its client deletes it" } else { "their clients delete them" };
+        put!(
+            text,
+            "{}: {} within {DUE_DAYS} days: {what}; what is imported stays\n",
+            Style::Warning.paint("warning"),
+            plural(due, "transcript")
+        );
+    }
     for file in status.pending.iter().take(LISTED_MAX) {
         let path = app.environment.shown(std::path::Path::new(&file.path));
         put!(text, "  {:<7}  {:>7}  {path}\n", file.state, size::bytes(file.bytes));

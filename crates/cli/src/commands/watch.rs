@@ -5,7 +5,7 @@
 
 mod ears;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -30,6 +30,9 @@ use ears::{Ears, Heard};
 /// Milliseconds between two looks where files cannot be watched.
 const POLL_MS: u64 = 5_000;
 
+/// Sessions at most whose open turns are kept in mind; an import keeps the others'.
+const OPEN_MAX: usize = 4_096;
+
 /// Columns of a session's title in a line.
 const TITLE_COLUMNS: usize = 60;
 
@@ -53,11 +56,13 @@ pub(crate) fn run(app: &App, args: &Watch) -> Result<Exit, CliError> {
         named: args.paths.iter().map(|path| app.environment.absolute(path)).collect(),
         options: CaptureOptions {
             granularity: import::granularity(app)?,
+            leaf: import::provisional(app)?.keeps(Trigger::TurnBoundary, false),
             ..CaptureOptions::live(Trigger::TurnBoundary)
         },
         poll_ms: args.poll.map(|seconds| u64::from(seconds) * 1_000),
         ears,
         began: Instant::now(),
+        open: BTreeSet::new(),
         failed: BTreeMap::new(),
         commits: 0,
         is_told: false,
@@ -78,6 +83,8 @@ struct Watching<'a> {
     poll_ms: Option<u64>,
     ears: Ears,
     began: Instant,
+    /// Files that were captured without what their open turns hold: that is kept once they are silent.
+    open: BTreeSet<PathBuf>,
     /// Files whose last look failed: how often in a row, and what was told of it.
     failed: BTreeMap<PathBuf, (u32, String)>,
     commits: u64,
@@ -171,7 +178,13 @@ impl Watching<'_> {
             }
             looked => looked?,
         };
+        if !self.options.leaf {
+            self.close_silent(&engine)?;
+        }
         for captured in &looked.captured {
+            if !self.options.leaf && self.open.len() < OPEN_MAX {
+                self.open.insert(captured.path.clone());
+            }
             self.failed.remove(&captured.path);
             self.commits = self.commits.saturating_add(captured.captured.new_commits);
             self.tell(captured)?;
@@ -191,6 +204,19 @@ impl Watching<'_> {
             self.is_told = true;
             self.say_begun(&roots);
         }
+        Ok(())
+    }
+
+    /// Keeps what sessions held that ended without saying so.
+    fn close_silent(&mut self, engine: &Engine) -> Result<(), CliError> {
+        let silent: Vec<PathBuf> =
+            self.open.iter().filter(|path| !path.exists() || engine.is_silent(path)).cloned().collect();
+        if silent.is_empty() {
+            return Ok(());
+        }
+        let options = CaptureOptions { trigger: Trigger::SessionEnd, leaf: true, ..self.options.clone() };
+        engine.look(&Look::At(silent.clone()), &[], &options, 1)?;
+        self.open.retain(|path| !silent.contains(path));
         Ok(())
     }
 

@@ -9,8 +9,12 @@ use crate::errors::CliError;
 pub(crate) enum Key {
     /// `capture.granularity`
     Granularity,
+    /// `capture.provisional`
+    Provisional,
     /// `gc.grace_days`
     GraceDays,
+    /// `hooks.inject`
+    Inject,
     /// `identity.user`
     User,
     /// `identity.machine_label`
@@ -58,9 +62,11 @@ pub(crate) enum Shape {
 
 impl Key {
     /// All keys, in the order they are shown.
-    pub(crate) const ALL: [Self; 16] = [
+    pub(crate) const ALL: [Self; 18] = [
         Self::Granularity,
+        Self::Provisional,
         Self::GraceDays,
+        Self::Inject,
         Self::User,
         Self::MachineLabel,
         Self::Threads,
@@ -81,6 +87,8 @@ impl Key {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Granularity => "capture.granularity",
+            Self::Provisional => "capture.provisional",
+            Self::Inject => "hooks.inject",
             Self::GraceDays => "gc.grace_days",
             Self::User => "identity.user",
             Self::MachineLabel => "identity.machine_label",
@@ -103,6 +111,8 @@ impl Key {
     pub(crate) const fn variable(self) -> &'static str {
         match self {
             Self::Granularity => "STEMMATA_GRANULARITY",
+            Self::Provisional => "STEMMATA_PROVISIONAL",
+            Self::Inject => "STEMMATA_HOOKS_INJECT",
             Self::User => "STEMMATA_USER",
             Self::MachineLabel => "STEMMATA_MACHINE_LABEL",
             Self::Threads => "STEMMATA_IMPORT_THREADS",
@@ -130,6 +140,8 @@ impl Key {
             Self::GraceDays => Some("--grace-days"),
             Self::User
             | Self::MachineLabel
+            | Self::Provisional
+            | Self::Inject
             | Self::Pager
             | Self::WaitMs
             | Self::PackAfterImportMib
@@ -149,6 +161,15 @@ impl Key {
             Self::Granularity => {
                 "How often imports close a commit: `turn`, `message` or `every:N` turns. A session keeps what it \
                  began with, unless it is imported with `--full`."
+            }
+            Self::Provisional => {
+                "When hooks, `run` and `watch` keep what an open turn holds as a provisional commit: `end` (a session ends, or \
+                 somebody asks), `turn` (also where a turn ends, and at compactions), `significant` (also where a tool fails \
+                 or something is decided), `tool` (after every tool). `stemma install` asks clients for what it needs."
+            }
+            Self::Inject => {
+                "Whether hooks may tell an agent, where its session is resumed or was compacted, what of it was lost: `1` \
+                 for all clients whose hooks are installed; `stemma install --inject` for one."
             }
             Self::User => "The user's name in principals (`<user>@<machine>/<runtime>`).",
             Self::MachineLabel => "A readable name of this machine in principals. Its id stays what it is.",
@@ -199,25 +220,26 @@ impl Key {
             Self::ProvisionalDays | Self::SessionsDays | Self::SubagentsDays => {
                 Shape::Number { min: 1, max: 36_500 }
             }
-            Self::AllowNetwork => Shape::Choice(&["0", "1", "false", "true"]),
+            Self::AllowNetwork | Self::Inject => Shape::Choice(&["0", "1", "false", "true"]),
             Self::QuotaMib => Shape::Number { min: 1, max: 1 << 30 },
             Self::WaitMs => Shape::Number { min: 0, max: 3_600_000 },
             Self::PackAfterImportMib => Shape::Number { min: 0, max: 1_048_576 },
             Self::Color => Shape::Choice(&["auto", "always", "never"]),
+            Self::Provisional => Shape::Choice(&["end", "turn", "significant", "tool"]),
         }
     }
 
     /// Returns what the default is, in words.
     pub(crate) const fn default_about(self) -> &'static str {
         match self {
-            Self::Granularity => "`turn`",
+            Self::Granularity | Self::Provisional => "`turn`",
             Self::User => "`$USER`, else `user`",
             Self::MachineLabel => "the host's name when the data directory was created",
             Self::Threads => "the number of processors, at most 8",
             Self::Color => "`auto`",
             Self::Pager => "`$PAGER`, else `less -FRX`",
             Self::GraceDays => "`14`",
-            Self::KeepLast | Self::AllowNetwork => "`0`",
+            Self::KeepLast | Self::AllowNetwork | Self::Inject => "`0`",
             Self::RetentionProjects | Self::QuotaMib => "none",
             Self::ProvisionalDays | Self::SessionsDays => "for ever",
             Self::SubagentsDays => "as long as the session it belongs to",

@@ -132,7 +132,7 @@ fn numbered(folder: &Path, digits: usize) -> Vec<PathBuf> {
 }
 
 /// Returns the transcripts of some folders, those that were written last first.
-fn latest(folders: &[PathBuf]) -> Result<Vec<PathBuf>> {
+pub(crate) fn latest(folders: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut found: Vec<(SystemTime, PathBuf)> = Vec::new();
     for folder in folders {
         let entries = std::fs::read_dir(folder).map_err(EngineError::io("list", folder))?;

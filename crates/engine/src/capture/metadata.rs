@@ -76,3 +76,19 @@ pub(crate) fn session_name(file: OpenFile<'_>, adapter: &'static dyn Adapter) ->
     }
     Ok(SessionId::new(stem)?)
 }
+
+/// Bytes of a directory, a branch or a version that a session's listing holds at most, as the store bounds them.
+const LISTED_BYTES_MAX: usize = 4096;
+
+/// Returns a text that a listing can hold: foreign records may say anything.
+pub(crate) fn bounded(text: Option<&String>) -> Option<String> {
+    text.filter(|text| text.len() <= LISTED_BYTES_MAX).cloned()
+}
+
+/// Returns the earlier of two points in time, where there are any.
+pub(crate) fn earliest(left: Option<Timestamp>, right: Option<Timestamp>) -> Option<Timestamp> {
+    match (left, right) {
+        (Some(left), Some(right)) => Some(left.min(right)),
+        (known, None) | (None, known) => known,
+    }
+}

@@ -5,7 +5,6 @@
 
 use std::path::Path;
 
-use stemmata_model::Trigger;
 use stemmata_store::StoreError;
 
 use crate::capture::cursor::Relation;
@@ -54,12 +53,11 @@ impl Engine {
     ///
     /// # Errors
     /// As `capture`.
-    pub fn nudge(&self, path: &Path, trigger: Trigger) -> Result<Nudged> {
+    pub fn nudge(&self, path: &Path, options: &CaptureOptions) -> Result<Nudged> {
         if let Some(reason) = self.held_back(path)? {
             return Err(EngineError::HeldBack { path: path.to_owned(), reason });
         }
-        let options = CaptureOptions::live(trigger);
-        let prepared = self.prepare(path, &options)?;
+        let prepared = self.prepare(path, options)?;
         let seen = prepared.cursor.as_ref().map_or(0, |cursor| cursor.closed_bytes);
         let news = prepared.stamp.length.saturating_sub(seen);
         let is_read_again = prepared.cursor.is_some() && prepared.relation.is_none();
@@ -67,10 +65,10 @@ impl Engine {
         if let Some(later) = later {
             return Ok(Nudged::Later(later));
         }
-        let captured = match self.capture_prepared(path, &options, prepared, false) {
+        let captured = match self.capture_prepared(path, options, prepared, false) {
             // Somebody else read it at the same time, or something of it was forgotten: looked at anew.
             Err(EngineError::Store(StoreError::CursorMoved { .. } | StoreError::Forgotten(_))) => {
-                self.capture(path, &options)?
+                self.capture(path, options)?
             }
             done => done?,
         };

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use stemmata_model::{
     CommitId, Counts, Granularity, Note, NoteCode, SessionId, Sighting, Source, Template, ThreadId, TicketId,
-    Timestamp, Trigger,
+    Trigger,
 };
 use stemmata_runtimes::adapter::{SegmentFacts, Shape};
 use stemmata_runtimes::translate::runtime_of;
@@ -15,7 +15,7 @@ use crate::capture::cursor::{Cursor, FileStamp, OpenFile, Relation, Windows};
 use crate::capture::document;
 use crate::capture::ingest::{Ingest, Start};
 use crate::capture::lines::Lines;
-use crate::capture::metadata::session_name;
+use crate::capture::metadata::{bounded, earliest, session_name};
 use crate::capture::reading::Prepared;
 use crate::capture::source::{look, plain_name};
 use crate::chain::walk::Walk;
@@ -41,6 +41,8 @@ pub struct CaptureOptions {
     pub template_alias: Option<Template>,
     /// Where the session works, for a format that does not say.
     pub cwd: Option<String>,
+    /// Keep what an open turn holds as a provisional commit. Where there is one already, it goes on all the same.
+    pub leaf: bool,
 }
 
 impl CaptureOptions {
@@ -55,6 +57,7 @@ impl CaptureOptions {
             thread: None,
             template_alias: None,
             cwd: None,
+            leaf: true,
         }
     }
 
@@ -66,9 +69,6 @@ impl CaptureOptions {
 
 /// Readings of one transcript that are tried while other processes read it too: each time, one of them gets on.
 const ATTEMPTS_MAX: usize = 8;
-
-/// Bytes of a directory, a branch or a version that a session's listing holds at most, as the store bounds them.
-const LISTED_BYTES_MAX: usize = 4096;
 
 /// What a capture found and did.
 #[derive(Debug, Clone, PartialEq)]
@@ -225,7 +225,7 @@ impl Engine {
             run.keep_what_is_closed(self, path, &error);
             return Err(error);
         }
-        self.finish(path, run)
+        self.finish(path, run, options.leaf)
     }
 
     fn read_lines(
@@ -257,11 +257,18 @@ impl Engine {
         Ok(())
     }
 
-    fn finish(&self, path: &Path, mut run: Run<'_>) -> Result<Captured> {
-        let leaf = run.ingest.provisional()?;
+    fn finish(&self, path: &Path, mut run: Run<'_>, is_leaf_wanted: bool) -> Result<Captured> {
+        // What was kept once is never behind what a listing says, and what is read again is compared with what was there.
+        let goes_on = !run.ingest.closed().provisional.is_empty() || run.prepared.again.is_some();
+        let leaf = if is_leaf_wanted || goes_on { run.ingest.provisional()? } else { None };
         let open = leaf.map(|_| run.ingest.splitter().open());
-        let windows = run.windows.hashes(&self.store.identity()?.secret);
-        let mut last = run.progress(windows, leaf.zip(open));
+        // A cursor's windows are of what was seen, which ends at a boundary where nothing else was kept.
+        let windows = if leaf.is_some() || is_leaf_wanted {
+            run.windows.clone()
+        } else {
+            Windows::before(OpenFile { file: &run.prepared.file, path }, run.ingest.closed().raw_bytes)?
+        };
+        let mut last = run.progress(windows.hashes(&self.store.identity()?.secret), leaf.zip(open));
         if let Some(left) = run.ingest.left_behind() {
             let note = run.prepared.note_left(left.newest, run.granularity);
             run.ingest.note(note);
@@ -468,18 +475,6 @@ impl Run<'_> {
                 now.or(before.filter(|_| !self.ingest.met_forgotten())).cloned()
             }
         }
-    }
-}
-
-/// Returns a text that a listing can hold: foreign records may say anything.
-fn bounded(text: Option<&String>) -> Option<String> {
-    text.filter(|text| text.len() <= LISTED_BYTES_MAX).cloned()
-}
-
-fn earliest(left: Option<Timestamp>, right: Option<Timestamp>) -> Option<Timestamp> {
-    match (left, right) {
-        (Some(left), Some(right)) => Some(left.min(right)),
-        (known, None) | (None, known) => known,
     }
 }
 

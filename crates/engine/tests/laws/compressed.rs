@@ -112,7 +112,7 @@ fn a_packed_session_that_is_as_it_was_is_not_unpacked_again() {
     std::fs::File::options().write(true).open(&path).expect("a file").set_modified(modified).expect("set");
     let again = import(&engine, &path);
     assert_eq!((again.new_commits, tip(&again), again.bytes_in), (0, tip(&first), first.bytes_in));
-    let nudged = engine.nudge(&path, Trigger::TurnBoundary).expect("a nudge");
+    let nudged = engine.nudge(&path, &CaptureOptions::live(Trigger::TurnBoundary)).expect("a nudge");
     assert!(matches!(nudged, Nudged::Captured(_)), "{nudged:?}");
     let asked = CaptureOptions { full: true, ..CaptureOptions::import() };
     assert!(engine.capture(&path, &asked).is_err(), "asked for, it is looked at");

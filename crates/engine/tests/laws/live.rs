@@ -37,7 +37,10 @@ fn live_equals_imported(
         folder.append("live.jsonl", &bytes[written..end]);
         written = end;
         let how = if is_import { CaptureOptions::import() } else { CaptureOptions::live(Trigger::ToolCall) };
-        match live.capture(&folder.path().join("live.jsonl"), &CaptureOptions { granularity, ..how }) {
+        // Some policies keep nothing of a turn that is open.
+        let leaf = how.leaf && (is_import || !seed.is_multiple_of(3));
+        let how = CaptureOptions { granularity, leaf, ..how };
+        match live.capture(&folder.path().join("live.jsonl"), &how) {
             Ok(captured) => {
                 if is_import {
                     let ctx = captured.session.tip.expect("a tip");
@@ -104,4 +107,45 @@ fn provisional_commits_are_kept_as_ranges_once_closed_ones_cover_them() {
         .expect("tips");
     assert_eq!(tips.iter().map(|commit| commit.id).collect::<Vec<_>>(), [tip]);
     assert_eq!(chain(&engine, tip).len(), 3);
+}
+
+#[test]
+fn an_open_turn_is_kept_where_that_is_wanted_or_was_before() {
+    let lines = ClaudeSession::new(3).turns(1).tool_calls(4).build().lines;
+    let open = &lines[..lines.len() - 2];
+    let (folder, engine) = (Folder::new(), engine());
+    let path = folder.path().join("live.jsonl");
+    let without = CaptureOptions { leaf: false, ..CaptureOptions::live(Trigger::ToolCall) };
+    let mut tips = Vec::new();
+    for (line, options) in open.iter().zip([&without, &without, &CaptureOptions::import(), &without]) {
+        folder.append("live.jsonl", format!("{line}\n").as_bytes());
+        let captured = engine.capture(&path, options).expect("captured");
+        tips.push(captured.session.tip.map(|tip| native(&engine, tip).len()));
+    }
+    let length = |count: usize| open[..count].iter().map(|line| line.len() + 1).sum::<usize>();
+    // What was kept once goes on: a listing never falls behind it.
+    assert_eq!(tips, [None, None, Some(length(3)), Some(length(4))]);
+}
+
+#[test]
+fn a_session_that_ended_without_saying_so_is_closed_at_the_next_look_beside_it() {
+    let (folder, engine) = (Folder::new(), engine());
+    let lines = ClaudeSession::new(3).turns(2).tool_calls(4).build().lines;
+    let path = folder.write("dead.jsonl", b"");
+    let without = CaptureOptions { leaf: false, ..CaptureOptions::live(Trigger::TurnBoundary) };
+    folder.append("dead.jsonl", (lines[..lines.len() - 3].join("\n") + "\n").as_bytes());
+    let before = engine.capture(&path, &without).expect("captured").session.tip.expect("a tip");
+    let beside = folder.write("next.jsonl", b"");
+    let now = stemmata_engine::Clock::now(&crate::support::FixedClock).as_micros();
+    for (age_seconds, closed) in [(60, 0), (7_200, 1)] {
+        let at = std::time::UNIX_EPOCH
+            + std::time::Duration::from_micros(u64::try_from(now).expect("after 1970"))
+            - std::time::Duration::from_secs(age_seconds);
+        std::fs::File::options().append(true).open(&path).expect("a file").set_modified(at).expect("a time");
+        assert_eq!(engine.close_dead(&beside, &without).expect("looked"), closed);
+    }
+    let after = engine.capture(&path, &without).expect("captured").session.tip.expect("a tip");
+    assert!(native(&engine, after).len() > native(&engine, before).len());
+    let sightings = engine.show(after).expect("shown").sightings;
+    assert_eq!(sightings.first().map(|sighting| sighting.trigger), Some(Trigger::SessionEnd));
 }

@@ -373,6 +373,8 @@ wire! {
         state: String,
         /// Its bytes.
         bytes: u64,
+        /// Days until its client deletes it; absent where that keeps it.
+        days_left: Option<u64>,
     }
 
     /// The configuration as it is in force.

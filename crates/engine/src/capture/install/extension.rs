@@ -1,0 +1,64 @@
+//! A file of our own that a runtime loads as code.
+//!
+//! All of it is ours, so it is written and removed whole; a file of that name that is not ours is left alone.
+
+use super::{HookWish, SettingsError};
+use crate::capture::leaf::Provisional;
+
+/// Returns the file. `place` is its template and the runtime.
+///
+/// # Errors
+/// `Foreign` where somebody else's file stands in its place.
+pub(super) fn with_hooks(
+    text: Option<&str>,
+    (template, runtime): (&str, &str),
+    wish: &HookWish<'_>,
+) -> Result<String, SettingsError> {
+    check(text.unwrap_or_default(), runtime)?;
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    let tools = match wish.provisional {
+        Provisional::End | Provisional::Turn => "none",
+        Provisional::Significant => "failures",
+        Provisional::Tool => "all",
+    };
+    Ok(template
+        .replace("\"@PROGRAM@\"", &quoted(wish.program))
+        .replace("\"@TOOLS@\"", &quoted(tools))
+        .replace("\"@INJECT@\"", if wish.inject { "true" } else { "false" }))
+}
+
+/// Says whether the file may go.
+///
+/// # Errors
+/// `Foreign`, as [`with_hooks`].
+pub(super) fn without_hooks(text: &str, runtime: &str) -> Result<(), SettingsError> {
+    check(text, runtime)
+}
+
+fn check(text: &str, runtime: &str) -> Result<(), SettingsError> {
+    let is_ours = text.starts_with(&format!("// Written by `stemma install {runtime}`;"));
+    if is_ours || text.trim().is_empty() { Ok(()) } else { Err(SettingsError::Foreign) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{HOOK_PLACES, HookKind};
+    use super::*;
+
+    #[test]
+    fn a_file_of_ours_is_written_whole_and_one_of_somebody_elses_is_left_alone() {
+        for place in HOOK_PLACES {
+            let HookKind::Extension(template) = place.kind else { continue };
+            let wish = HookWish { program: "/o\"dd/stemma", provisional: Provisional::Tool, inject: true };
+            let text = with_hooks(None, (template, place.runtime), &wish).expect("a file");
+            assert!(text.contains(r#"const program = "/o\"dd/stemma";"#), "{text}");
+            assert!(!text.contains("@PROGRAM@") && !text.contains("@TOOLS@") && !text.contains("@INJECT@"));
+            let again = with_hooks(Some(&text), (template, place.runtime), &wish);
+            assert_eq!(again.as_deref(), Ok(text.as_str()));
+            assert_eq!(without_hooks(&text, place.runtime), Ok(()));
+            let foreign = Some("export default () => {};");
+            assert_eq!(with_hooks(foreign, (template, place.runtime), &wish), Err(SettingsError::Foreign));
+            assert_eq!(without_hooks("// mine", place.runtime), Err(SettingsError::Foreign));
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! Lists of hooks in a runtime's settings, which are JSON.
+//!
+//! What is the user's stays byte for byte: only what is ours is inserted or removed.
+
+use std::ops::Range;
+
+use serde_json::json;
+use stemmata_runtimes::json::{Field, Member, members};
+
+use super::{HookEvents, HookWish, SettingsError, hook_command};
+use crate::capture::leaf::Provisional;
+
+/// Returns whether an entry of a list of hooks is ours and nobody else's.
+fn is_ours(entry: Field<'_>, runtime: &str) -> bool {
+    let marks = ["", " --inject"].map(|flag| format!(" hook {runtime}{flag} || true"));
+    let hooks = members(entry)
+        .and_then(|members| members.into_iter().find(|member| member.name == "hooks"))
+        .and_then(|hooks| hooks.value.elements())
+        .unwrap_or_default();
+    hooks.len() == 1
+        && hooks
+            .into_iter()
+            .filter_map(command_of)
+            .any(|command| marks.iter().any(|mark| command.ends_with(mark)))
+}
+
+fn command_of(hook: Field<'_>) -> Option<String> {
+    let command = members(hook)?.into_iter().find(|member| member.name == "command")?;
+    Some(command.value.text()?.into_owned())
+}
+
+/// An event, and the entry of ours in its list.
+pub(super) type Wanted = (&'static str, String);
+
+/// Returns the entries that a wish means.
+pub(super) fn wanted(events: &HookEvents, runtime: &str, wish: &HookWish<'_>) -> Vec<Wanted> {
+    let command = hook_command(wish, runtime);
+    let entry = |matcher: Option<&str>| {
+        let hook = json!({ "type": "command", "command": command, "timeout": events.timeout });
+        match matcher {
+            Some(matcher) => json!({ "matcher": matcher, "hooks": [hook] }).to_string(),
+            None => json!({ "hooks": [hook] }).to_string(),
+        }
+    };
+    let mut wanted: Vec<Wanted> = events.turns.iter().map(|event| (*event, entry(None))).collect();
+    match wish.provisional {
+        Provisional::End | Provisional::Turn => {}
+        Provisional::Significant => {
+            wanted.extend(events.significant.iter().map(|(event, matcher)| (*event, entry(*matcher))));
+        }
+        Provisional::Tool => wanted.extend(events.tools.iter().map(|event| (*event, entry(None)))),
+    }
+    wanted
+}
+
+/// Returns settings with our hooks; the same text where all of them are there already, and nothing else of ours.
+///
+/// # Errors
+/// `NotJson` and `Shape`: nothing of it is touched then.
+pub(super) fn with_hooks(text: &str, runtime: &str, wanted: &[Wanted]) -> Result<String, SettingsError> {
+    let found = ours_in(text, runtime)?;
+    let same = |(event, entry): &Wanted| found.iter().any(|(own, text)| own == event && text == entry);
+    if found.len() == wanted.len() && wanted.iter().all(same) {
+        return Ok(text.to_owned());
+    }
+    // What an earlier version of ours put in, or another wish, goes first.
+    let (text, _) = without_hooks(text, runtime)?;
+    let text = if text.trim().is_empty() { "{}\n" } else { &text };
+    let root = object(Field::whole(text), "the file")?;
+    let Some(hooks) = root.iter().find(|member| member.name == "hooks") else {
+        let lists: Vec<String> =
+            wanted.iter().map(|(event, entry)| format!("    \"{event}\": [{entry}]")).collect();
+        let member = format!("\"hooks\": {{\n{}\n  }}", lists.join(",\n"));
+        return Ok(insert_last(text, Field::whole(text), ends(&root).last(), &member, "  "));
+    };
+    let lists = object(hooks.value, "hooks")?;
+    let mut edits: Vec<(usize, String)> = Vec::new();
+    let mut missing: Vec<String> = Vec::new();
+    for (event, entry) in wanted {
+        let Some(list) = lists.iter().find(|member| member.name == *event) else {
+            missing.push(format!("\"{event}\": [{entry}]"));
+            continue;
+        };
+        let elements = elements(list)?;
+        match elements.last() {
+            Some(final_one) => edits.push((final_one.span().end, format!(", {entry}"))),
+            None => edits.push((list.value.span().start + 1, entry.clone())),
+        }
+    }
+    let mut done = text.to_owned();
+    if !missing.is_empty() {
+        let member = missing.join(",\n    ");
+        done = insert_last(text, hooks.value, ends(&lists).last(), &member, "    ");
+    }
+    // What is inserted behind the last member stands behind all these.
+    edits.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
+    for (at, with) in edits {
+        done.insert_str(at, &with);
+    }
+    Ok(done)
+}
+
+/// Returns the entries of ours: their events and their texts.
+fn ours_in(text: &str, runtime: &str) -> Result<Vec<(String, String)>, SettingsError> {
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    let root = object(Field::whole(text), "the file")?;
+    let Some(hooks) = root.iter().find(|member| member.name == "hooks") else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    for list in object(hooks.value, "hooks")? {
+        for entry in elements(&list)?.into_iter().filter(|entry| is_ours(*entry, runtime)) {
+            found.push((list.name.clone(), entry.raw().to_owned()));
+        }
+    }
+    Ok(found)
+}
+
+fn elements<'a>(list: &Member<'a>) -> Result<Vec<Field<'a>>, SettingsError> {
+    let found = list.value.elements();
+    found.ok_or_else(|| SettingsError::Shape { what: format!("hooks.{}", list.name), wanted: "list" })
+}
+
+/// Returns settings without our hooks, and whether there were any.
+///
+/// # Errors
+/// As [`with_hooks`].
+pub(super) fn without_hooks(text: &str, runtime: &str) -> Result<(String, bool), SettingsError> {
+    if text.trim().is_empty() {
+        return Ok((text.to_owned(), false));
+    }
+    let root = object(Field::whole(text), "the file")?;
+    let Some(position) = root.iter().position(|member| member.name == "hooks") else {
+        return Ok((text.to_owned(), false));
+    };
+    let hooks = root.get(position).map_or(Field::whole("{}"), |member| member.value);
+    let lists = object(hooks, "hooks")?;
+    let mut cuts: Vec<Range<usize>> = Vec::new();
+    let mut emptied = Vec::new();
+    for (index, list) in lists.iter().enumerate() {
+        let elements = list.value.elements().unwrap_or_default();
+        let ours: Vec<usize> = (0..elements.len())
+            .filter(|at| elements.get(*at).is_some_and(|element| is_ours(*element, runtime)))
+            .collect();
+        if ours.is_empty() {
+            continue;
+        }
+        if ours.len() == elements.len() {
+            emptied.push(index);
+            continue;
+        }
+        let spans: Vec<Range<usize>> = elements.iter().map(Field::span).collect();
+        cuts.extend(ours.into_iter().map(|at| cut(&spans, at)));
+    }
+    if emptied.len() == lists.len() && !lists.is_empty() {
+        cuts = vec![cut(&ends(&root).collect::<Vec<_>>(), position)];
+    } else {
+        let spans: Vec<Range<usize>> = ends(&lists).collect();
+        cuts.extend(emptied.into_iter().rev().map(|at| cut(&spans, at)));
+    }
+    let found = !cuts.is_empty();
+    Ok((without(text, cuts), found))
+}
+
+/// Leaves ranges out; they may overlap where neighbours go together.
+fn without(text: &str, mut cuts: Vec<Range<usize>>) -> String {
+    cuts.sort_by_key(|cut| cut.start);
+    let mut kept = String::with_capacity(text.len());
+    let mut at = 0;
+    for cut in cuts {
+        kept.push_str(text.get(at..cut.start.max(at)).unwrap_or_default());
+        at = at.max(cut.end);
+    }
+    kept.push_str(text.get(at..).unwrap_or_default());
+    kept
+}
+
+/// Returns what goes with an item of a list of several: the comma before it, or for the first one the one behind it.
+fn cut(spans: &[Range<usize>], at: usize) -> Range<usize> {
+    let own = spans.get(at).cloned().unwrap_or_default();
+    match (at.checked_sub(1).and_then(|before| spans.get(before)), spans.get(at + 1)) {
+        (Some(before), _) => before.end..own.end,
+        (None, Some(next)) => own.start..next.start,
+        (None, None) => own,
+    }
+}
+
+fn object<'a>(field: Field<'a>, what: &str) -> Result<Vec<Member<'a>>, SettingsError> {
+    if let Some(found) = members(field) {
+        return Ok(found);
+    }
+    match serde_json::from_str::<serde::de::IgnoredAny>(field.raw()) {
+        Err(error) => Err(SettingsError::NotJson {
+            line: error.line(),
+            column: error.column(),
+            reason: reason_of(&error, field.raw()),
+        }),
+        Ok(_) => Err(SettingsError::Shape { what: what.to_owned(), wanted: "object" }),
+    }
+}
+
+/// Says what is wrong there. A comment is the usual reason: some clients read them, and editing could lose them.
+fn reason_of(error: &serde_json::Error, text: &str) -> String {
+    let line = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
+    let at = line.get(error.column().saturating_sub(1)..).unwrap_or_default();
+    if at.starts_with("//") || at.starts_with("/*") || at.starts_with('#') {
+        return "a comment stands there, and a file with comments is not edited".to_owned();
+    }
+    error.to_string().split(" at line").next().unwrap_or_default().to_owned()
+}
+
+/// Returns where members stand, keys included.
+fn ends<'m>(members: &'m [Member<'_>]) -> impl DoubleEndedIterator<Item = Range<usize>> + 'm {
+    members.iter().map(|member| member.key.start..member.value.span().end)
+}
+
+/// Inserts a member behind the last one of an object.
+fn insert_last(
+    text: &str,
+    object: Field<'_>,
+    last: Option<Range<usize>>,
+    member: &str,
+    indent: &str,
+) -> String {
+    let (at, with) = if let Some(last) = last {
+        (last.end, format!(",\n{indent}{member}"))
+    } else {
+        let outer = indent.get(2..).unwrap_or_default();
+        (object.span().start + 1, format!("\n{indent}{member}\n{outer}"))
+    };
+    let mut done = text.to_owned();
+    done.insert_str(at, &with);
+    done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{HOOK_PLACES, HookKind};
+    use super::*;
+
+    const RUNTIME: &str = "claude-code";
+
+    fn events() -> &'static HookEvents {
+        match HOOK_PLACES[0].kind {
+            HookKind::Settings(events) => events,
+            HookKind::Extension(_) => panic!("settings"),
+        }
+    }
+
+    const WISH: HookWish<'_> =
+        HookWish { program: "/opt/it's/stemma", provisional: Provisional::Turn, inject: false };
+
+    fn asked(text: &str, wish: &HookWish<'_>) -> Result<String, SettingsError> {
+        with_hooks(text, RUNTIME, &wanted(events(), RUNTIME, wish))
+    }
+
+    fn installed(text: &str) -> String {
+        asked(text, &WISH).expect("settings")
+    }
+
+    #[test]
+    fn hooks_go_in_once_and_come_out_without_a_trace() {
+        let foreign = r#"{"hooks": [{"type": "command", "command": "make lint"}]}"#;
+        for text in [
+            "{}\n",
+            "{\n  \"model\": \"opus\"\n}\n",
+            "{ \"hooks\": {}, \"n\": 1.50 }",
+            &format!(
+                "{{\n  \"hooks\": {{\n    \"Stop\": [{foreign}],\n    \"Other\": []\n  }},\n  \"z\": 1\n}}"
+            ),
+        ] {
+            let with = installed(text);
+            let parsed: serde_json::Value = serde_json::from_str(&with).expect("JSON");
+            for event in events().turns {
+                let list = parsed["hooks"][event].as_array().expect("a list");
+                let ours = list.iter().filter(|entry| entry.to_string().contains("hook claude-code")).count();
+                assert_eq!(ours, 1, "{event}: {with}");
+            }
+            assert_eq!(installed(&with), with, "once is enough");
+            let (without, found) = without_hooks(&with, RUNTIME).expect("settings");
+            assert!(found);
+            let was: serde_json::Value = serde_json::from_str(text).expect("JSON");
+            let mut is: serde_json::Value = serde_json::from_str(&without).expect("JSON");
+            // An empty list of hooks is none.
+            if was["hooks"].as_object().is_some_and(serde_json::Map::is_empty) {
+                is["hooks"] = serde_json::json!({});
+            }
+            assert_eq!(is, was, "{without}");
+            assert_eq!(without_hooks(text, RUNTIME).expect("settings"), (text.to_owned(), false));
+        }
+        assert!(installed("").starts_with("{\n  \"hooks\": {\n    \"SessionStart\""));
+    }
+
+    #[test]
+    fn what_is_the_users_stays_byte_for_byte() {
+        let text = "{\n\t\"a\" : 1.0e2,\n\n\t\"b\":{ \"c\":\"\\u00e9\" }\n}";
+        let with = installed(text);
+        assert!(
+            with.starts_with("{\n\t\"a\" : 1.0e2,\n\n\t\"b\":{ \"c\":\"\\u00e9\" },\n  \"hooks\""),
+            "{with}"
+        );
+        assert_eq!(without_hooks(&with, RUNTIME).expect("settings").0, text);
+    }
+
+    #[test]
+    fn settings_that_cannot_be_read_are_left_alone() {
+        let error = |text: &str| asked(text, &WISH).expect_err("refused").to_string();
+        assert!(error("{\n  // mine\n  \"a\": 1\n}").starts_with("line 2"), "{}", error("{\n  // mine\n}"));
+        for text in ["{\n  // mine\n  \"a\": 1\n}", "{ /* mine */ }", "{\n# mine\n}"] {
+            assert!(error(text).contains("a comment stands there"), "{}", error(text));
+        }
+        assert!(error("{\"a\": }").contains("line 1"));
+        assert_eq!(error("[]"), "`the file` is no object");
+        assert_eq!(error(r#"{"hooks": []}"#), "`hooks` is no object");
+        assert_eq!(error(r#"{"hooks": {"Stop": {}}}"#), "`hooks.Stop` is no list");
+    }
+
+    #[test]
+    fn the_command_is_harmless_without_the_program() {
+        assert_eq!(
+            hook_command(&WISH, "codex"),
+            "[ -x '/opt/it'\\''s/stemma' ] && '/opt/it'\\''s/stemma' hook codex || true"
+        );
+    }
+
+    #[test]
+    fn another_wish_replaces_the_one_before_and_leaves_what_is_foreign() {
+        let foreign = r#"{"hooks": [{"type": "command", "command": "make lint"}]}"#;
+        let text = format!("{{\"hooks\": {{\"PostToolUse\": [{foreign}]}}}}");
+        let count = |text: &str, what: &str| text.matches(what).count();
+        let mut before = text.clone();
+        for (provisional, inject, hooks) in [
+            (Provisional::Tool, false, 7),
+            (Provisional::Significant, true, 7),
+            (Provisional::Turn, true, 5),
+            (Provisional::End, false, 5),
+        ] {
+            let wish = HookWish { provisional, inject, ..WISH };
+            let after = asked(&before, &wish).expect("settings");
+            assert_eq!(count(&after, "hook claude-code"), hooks, "{after}");
+            assert_eq!(count(&after, "--inject"), if inject { hooks } else { 0 }, "{after}");
+            assert_eq!(count(&after, "make lint"), 1, "{after}");
+            assert_eq!(asked(&after, &wish).expect("settings"), after, "once is enough");
+            before = after;
+        }
+        assert_eq!(without_hooks(&before, RUNTIME).expect("settings").0, text);
+        let moved = HookWish { program: "/usr/bin/stemma", ..WISH };
+        let after = asked(&before, &moved).expect("settings");
+        assert_eq!((count(&after, "/opt/"), count(&after, "hook claude-code")), (0, 5));
+    }
+}
