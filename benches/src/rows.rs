@@ -5,9 +5,11 @@ mod bytes;
 mod checkpoint;
 mod copies;
 mod fork;
+mod hook;
 mod import;
 mod packed;
 mod read;
+mod translate;
 
 use std::path::{Path, PathBuf};
 
@@ -32,12 +34,25 @@ pub(crate) enum Row {
     Fork,
     /// A folder of transcripts.
     Import,
+    /// A hook's call on transcripts of several sizes.
+    Hook,
+    /// Reading a format, and turning it into another.
+    Translate,
 }
 
 impl Row {
     /// Every row.
-    pub(crate) const ALL: [Self; 7] =
-        [Self::Checkpoint, Self::Bytes, Self::Packed, Self::Copies, Self::Read, Self::Fork, Self::Import];
+    pub(crate) const ALL: [Self; 9] = [
+        Self::Checkpoint,
+        Self::Bytes,
+        Self::Packed,
+        Self::Copies,
+        Self::Read,
+        Self::Fork,
+        Self::Import,
+        Self::Hook,
+        Self::Translate,
+    ];
 
     const fn name(self) -> &'static str {
         match self {
@@ -48,6 +63,8 @@ impl Row {
             Self::Read => "read",
             Self::Fork => "fork",
             Self::Import => "import",
+            Self::Hook => "hook",
+            Self::Translate => "translate",
         }
     }
 
@@ -73,6 +90,8 @@ impl Row {
             Self::Read => read::run(bench),
             Self::Fork => fork::run(bench),
             Self::Import => import::run(bench),
+            Self::Hook => hook::run(bench),
+            Self::Translate => translate::run(bench),
         }
     }
 }

@@ -146,18 +146,18 @@ pub fn check_any(adapter: &dyn Adapter, bytes: &[u8]) -> Result<(), Violation> {
     let mut splitter = adapter.splitter(Granularity::Message, None);
     let mut validator = adapter.validator(None);
     let mut placer = adapter.placer(&request);
-    let mut placed = Vec::new();
+    let mut written = Vec::new();
     for line in adapter.shape().units(bytes) {
         splitter.line(line.strip_suffix(b"\n").unwrap_or(line), &mut Vec::new());
         validator.line(line);
-        placer.line(line, &mut placed);
+        placer.line(line, &mut written);
         adapter.ids(line, &mut |_, _| ());
     }
     let state = splitter.state();
     suite.hold("state", state.len() <= STATE_BYTES_MAX, || format!("a state of {} bytes", state.len()))?;
     validator.finish();
-    placer.finish(&mut placed);
-    suite.read(&placed)?;
+    placer.finish(&mut written);
+    suite.read(&written)?;
     let _resumed = adapter.splitter(Granularity::Turn, Some(bytes));
     let _repaired = repair(adapter, bytes, None);
     for stop in [PlanStop::Compaction, PlanStop::Root] {

@@ -1,0 +1,102 @@
+//! A hook's call: a transcript has gained a turn, and the client waits.
+//! Not the start of a process, which the operating system decides; all that `stemma hook` does after it.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::path::Path;
+
+use anyhow::Context as _;
+use stemmata_engine::{CaptureOptions, Nudged};
+use stemmata_model::{Granularity, Trigger};
+
+use crate::measure::{Contender, alternate, spent};
+use crate::peers::append::AppendFile;
+use crate::report::{Figure, Line, Section, Target};
+use crate::{input, scratch, stores};
+
+use super::Bench;
+
+/// Bytes of the transcripts that grow.
+const TRANSCRIPTS_BYTES: [u64; 3] = [1_000_000, 10_000_000, 70_000_000];
+
+/// Turns that each gains.
+const ROUNDS: usize = 40;
+
+/// About how many bytes a turn has.
+const TURN_BYTES: usize = 20_000;
+
+/// The most time on a CPU that a call may take.
+const CPU: Target = Target::AtMost(Figure::Seconds(0.015));
+
+/// The most that a call may take besides one sync of the disk.
+const WALL: Target = Target::AtMost(Figure::Seconds(0.010));
+
+pub(super) fn run(_bench: &Bench) -> anyhow::Result<Section> {
+    let mut lines = Vec::new();
+    for bytes in TRANSCRIPTS_BYTES {
+        lines.extend(transcript(bytes)?);
+    }
+    let notes = vec![format!(
+        "A transcript of that size is in the store and gains {ROUNDS} turns of about {TURN_BYTES} bytes; after each the \
+         store is opened, what is new is captured, durably, and the store is closed. The peer appends the same bytes to \
+         a file and syncs it. Without the sync: the slowest of a hundred calls less the slowest of a hundred syncs."
+    )];
+    Ok(Section { name: "hook", title: "a hook's call at the end of a turn".to_owned(), notes, lines })
+}
+
+fn transcript(bytes: u64) -> anyhow::Result<Vec<Line>> {
+    let folder = scratch::folder()?;
+    let extra = u64::try_from(ROUNDS * TURN_BYTES)?;
+    let text = input::claude_session(8, bytes + 2 * extra)?;
+    let start = cut(&text, usize::try_from(bytes)?);
+    let (known, mut news) = text.split_at(start);
+    let file = folder.path().join("be9c0000-0000-4000-8000-000000000008.jsonl");
+    scratch::write(&file, |output| output.write_all(known))?;
+    let store = folder.path().join("store");
+    stores::import(&stores::engine(&store)?, std::slice::from_ref(&file), Granularity::Turn)?;
+    let mut turns = Vec::with_capacity(ROUNDS);
+    for _ in 0..ROUNDS {
+        let (turn, rest) = news.split_at(cut(news, TURN_BYTES));
+        turns.push(turn);
+        news = rest;
+    }
+    let mut growing = OpenOptions::new().append(true).open(&file).context("opening the transcript")?;
+    let mut peer = AppendFile::create(&folder.path().join("peer"))?;
+    let contenders: [Contender<'_>; 2] = [
+        Box::new(|round| grow_and_call(&mut growing, turns.get(round).copied(), &store, &file)),
+        Box::new(|round| spent(|| peer.append(turns.get(round).copied().unwrap_or_default()))),
+    ];
+    let [ours, synced] = alternate(ROUNDS, contenders)?;
+    let size = format!("{} MB", bytes / 1_000_000);
+    let rest = ours.wall.percentile(99).saturating_sub(synced.wall.percentile(99));
+    Ok(vec![
+        Line::ours(1, format!("{size}, on a CPU, in the middle"), Figure::time(ours.cpu.median())),
+        Line::ours(1, format!("{size}, on a CPU, slowest of 100"), Figure::time(ours.cpu.percentile(99)))
+            .target(CPU),
+        Line::ours(1, format!("{size}, slowest of 100"), Figure::time(ours.wall.percentile(99)))
+            .beside("append + fdatasync", Figure::time(synced.wall.percentile(99))),
+        Line::ours(1, format!("{size}, without the sync"), Figure::time(rest)).target(WALL),
+    ])
+}
+
+fn grow_and_call(
+    growing: &mut File,
+    turn: Option<&[u8]>,
+    store: &Path,
+    file: &Path,
+) -> anyhow::Result<crate::measure::Spent> {
+    growing.write_all(turn.unwrap_or_default())?;
+    spent(|| {
+        let engine = stores::engine(store)?;
+        match engine.nudge(file, &CaptureOptions::live(Trigger::TurnBoundary))? {
+            Nudged::Captured(_) => Ok(()),
+            Nudged::Later(later) => anyhow::bail!("the hook left it to an import: {later:?}"),
+        }
+    })
+}
+
+/// Returns where the line ends in which a byte stands.
+fn cut(text: &[u8], at: usize) -> usize {
+    let behind = text.get(at..).unwrap_or_default();
+    behind.iter().position(|byte| *byte == b'\n').map_or(text.len(), |newline| at + newline + 1)
+}
