@@ -323,6 +323,17 @@ fn what_was_lost_is_told_where_somebody_wants_it_and_as_data() {
         assert!(context.contains(line), "`{line}` is not in:\n{context}");
     }
     assert!(context.contains("\nPinned:\n> ctx-") && !context.contains("write the parser"), "{context}");
+    // What was said of an open turn is not forgotten when it closes.
+    std::fs::OpenOptions::new()
+        .append(true)
+        .open(&path)
+        .unwrap()
+        .write_all((lines(2)[lines(1).len()..].join("\n") + "\n").as_bytes())
+        .unwrap();
+    stage.import(&path);
+    let said: Value = serde_json::from_str(&begin(&stage, &["--inject"], &path, "resume")).unwrap();
+    let context = said["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+    assert!(context.contains("> The port is 81") && context.contains("> ctx-"), "{context}");
     stage.run(&["config", "set", "hooks.inject", "1"]).ok();
     assert_eq!(begin(&stage, &[], &path, "resume"), format!("{said}\n"));
     // What is installed for one client says so itself.

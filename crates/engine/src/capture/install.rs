@@ -80,7 +80,8 @@ pub const HOOK_PLACES: &[HookPlace] = &[
             turns: &["SessionStart", "Stop", "PreCompact", "SessionEnd"],
             significant: &[("PostToolUse", Some("update_plan|request_user_input"))],
             tools: &["PostToolUse"],
-            timeout: 10,
+            // The most that it grants at the end of a session; it warns of more.
+            timeout: 3,
         }),
         trust: Some("Codex asks once whether it may run new hooks: start `codex` and say yes"),
     },

@@ -279,6 +279,16 @@ mod tests {
     }
 
     #[test]
+    fn a_client_with_hooks_tells_of_them_before_its_header() {
+        let hook = r#"{"type":"system","subtype":"hook_started","hook_id":"h","uuid":"u","session_id":"s"}"#;
+        let mut recorder = StreamRecorder::new(None, None);
+        let kept = recorder.take(StreamSide::Output, format!("{hook}\n{INIT}\n").as_bytes(), at(0));
+        assert_eq!(recorder.form(), Some(StreamForm::Printed));
+        let (detected, _) = registry::detect(&kept).expect("a format");
+        assert_eq!(detected.format().as_str(), "claude-stream-v1");
+    }
+
+    #[test]
     fn a_line_without_end_is_cut() {
         let mut recorder = StreamRecorder::new(Some(StreamForm::Timed), None);
         let kept = recorder.take(StreamSide::Output, &vec![b'x'; LINE_BYTES_MAX + 5], at(0));

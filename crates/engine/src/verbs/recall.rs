@@ -2,7 +2,8 @@
 //!
 //! Everything here was written by somebody else: it is handed over as quoted data, line by line, never as instructions.
 
-use stemmata_model::{CommitId, CommitType, Entry, Part};
+use stemmata_model::{Closure, Commit, CommitId, CommitType, Entry, Part, Timestamp};
+use stemmata_store::ResolveScope;
 
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
@@ -14,6 +15,12 @@ pub const RECALL_CHARS_MAX: usize = 10_000;
 
 /// Commits that are walked.
 const WALK_COMMITS_MAX: usize = 1_000;
+
+/// Points in time of a session that are looked at for what closed commits took the place of.
+const COVERED_LOOKS_MAX: usize = 256;
+
+/// Commits of one point in time.
+const SAME_TIME_MAX: usize = 64;
 
 /// Bytes of commits that are read to find the list of tasks.
 const READ_BYTES_MAX: u64 = 4 << 20;
@@ -49,24 +56,22 @@ impl Engine {
     /// # Errors
     /// `CommitMissing`, store errors. Entries that cannot be read are passed over.
     pub fn recall(&self, ctx: CommitId) -> Result<Option<String>> {
-        let mut walk = Walk::new(self.store.as_ref(), Some(ctx));
         let mut found = Found::default();
         let (mut read_bytes, mut tasks) = (0_u64, None);
-        for _ in 0..WALK_COMMITS_MAX {
-            let Some(commit) = walk.next()? else { break };
+        for commit in self.told_of(ctx)? {
             let said = self.store.annotations(commit.id)?;
             if said.pinned && found.pins.len() < ITEMS_MAX {
                 let tags =
                     if said.tags.is_empty() { String::new() } else { format!(" ({})", said.tags.join(", ")) };
                 found.pins.push(format!("{}{tags}: {}", commit.id, self.summary(&commit)?.text));
             }
-            for note in said.notes.iter().rev() {
-                if found.notes.len() < ITEMS_MAX {
-                    found.notes.push(note.clone());
-                }
-            }
+            let room = ITEMS_MAX.saturating_sub(found.notes.len());
+            found.notes.extend(said.notes.into_iter().rev().take(room));
             if found.summary.is_none() {
                 found.summary = said.summary.map(|(text, _)| text);
+            }
+            if commit.closure == Closure::Covered {
+                continue;
             }
             if commit.core.commit_type == CommitType::Compaction {
                 found.compaction.get_or_insert(commit.id);
@@ -78,6 +83,37 @@ impl Engine {
         }
         found.tasks = tasks.unwrap_or_default();
         Ok(told(ctx, &found))
+    }
+}
+
+impl Engine {
+    /// Returns the commits of a chain, and those of its session that closed ones took the place of: somebody may have said
+    /// something about one while it was the newest. The newest first.
+    fn told_of(&self, ctx: CommitId) -> Result<Vec<Commit>> {
+        let mut walk = Walk::new(self.store.as_ref(), Some(ctx));
+        let mut commits = Vec::new();
+        for _ in 0..WALK_COMMITS_MAX {
+            let Some(commit) = walk.next()? else { break };
+            commits.push(commit);
+        }
+        let Some(sighting) = self.store.sightings(ctx, 1)?.pop() else { return Ok(commits) };
+        let scope = ResolveScope::Session(sighting.session);
+        let mut at = Timestamp::from_micros(i64::MAX);
+        for _ in 0..COVERED_LOOKS_MAX {
+            let ids = self.store.resolve(&scope, at, SAME_TIME_MAX)?;
+            let mut earliest = None;
+            for id in ids {
+                let Some(commit) = self.store.commit(id)? else { continue };
+                earliest = Some(commit.core.created_at);
+                if commit.closure == Closure::Covered {
+                    commits.push(commit);
+                }
+            }
+            let Some(time) = earliest else { break };
+            at = Timestamp::from_micros(time.as_micros().saturating_sub(1));
+        }
+        commits.sort_by_key(|commit| std::cmp::Reverse((commit.core.created_at, commit.depth)));
+        Ok(commits)
     }
 }
 

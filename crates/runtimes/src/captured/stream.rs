@@ -100,10 +100,10 @@ pub(super) fn first(line: &[u8]) -> Option<(Confidence, Option<String>)> {
     let (_, printed) = parse(line).ok()?;
     let is = |field: Option<Field<'_>>, name: &str| field.is_some_and(|field| is_string(field, name));
     printed.session?;
-    if is(printed.record_type, "system") && is(printed.subtype, "init") {
+    // Hooks are told of before the header. A transcript has no such field, and `sessionId`.
+    if is(printed.record_type, "system") && printed.subtype.is_some() {
         return Some((Confidence::Certain, owned(printed.version)));
     }
-    // Lines of a transcript have no such field, and `sessionId`.
     let is_said = printed.caller.is_some() && printed.message.is_some();
     (is_said || (is(printed.record_type, "stream_event") && printed.event.is_some()))
         .then_some((Confidence::Possible, None))
