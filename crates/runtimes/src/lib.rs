@@ -14,6 +14,7 @@ pub mod edits;
 pub mod export;
 pub mod gemini;
 pub mod handoff;
+pub mod imported;
 pub mod json;
 mod lines;
 pub mod messages;

@@ -9,6 +9,7 @@ use crate::captured::Captured;
 use crate::claude_code::ClaudeCode;
 use crate::codex::{self, Codex};
 use crate::gemini::Gemini;
+use crate::imported::Imported;
 use crate::messages::Messages;
 use crate::pi::{self, Pi};
 use crate::translate::runtime_of;
@@ -26,7 +27,10 @@ pub fn adapters() -> &'static [&'static dyn Adapter] {
         &Captured::STREAM,
         &Captured::EXEC,
         &Captured::GENERIC,
+        &Captured::OPENHANDS,
         &Captured::ENTRIES,
+        &Imported::SWE_AGENT,
+        &Imported::AIDER,
         &Messages::ANTHROPIC,
     ]
 }

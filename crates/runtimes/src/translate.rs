@@ -7,7 +7,9 @@ mod loss;
 mod parts;
 mod tools;
 
-use stemmata_model::{Entry, EntryKind, EntryMeta, FormatId, Role, Visibility};
+use std::collections::HashMap;
+
+use stemmata_model::{Entry, EntryId, EntryKind, EntryMeta, FormatId, Role, Visibility};
 
 pub use loss::{Action, LOSSES_MAX, Loss, LossReport};
 pub use tools::Tool;
@@ -72,6 +74,7 @@ pub fn translate(entries: Vec<Entry>, from: &FormatId, to: &FormatId) -> Transla
         report: LossReport::new(from, to),
         out: Vec::new(),
         run: None,
+        seen: HashMap::new(),
     };
     let entries = as_told(entries, translator.from);
     // A subagent's own transcript is a sidechain as a whole, and then a conversation.
@@ -98,6 +101,8 @@ struct Translator<'f> {
     out: Vec<Entry>,
     /// The message that consecutive answers are: loaders merge lines by it.
     run: Option<String>,
+    /// How often each id was met: entries without one are named by what they say, and may say it twice.
+    seen: HashMap<EntryId, u64>,
 }
 
 fn is_said(entry: &Entry) -> bool {
@@ -150,8 +155,19 @@ impl Translator<'_> {
         target.is_none() || target == provider
     }
 
+    /// Gives an entry another id where one before it has the same: a loader takes two of one id for one.
+    fn name_apart(&mut self, entry: &mut Entry) {
+        let count = self.seen.entry(entry.id.clone()).or_default();
+        if *count > 0 {
+            let name = format!("again-{}", short(&format!("{} {count}", entry.id)));
+            entry.id = EntryId::new(name).expect("digits and letters are a name");
+        }
+        *count += 1;
+    }
+
     /// Appends an entry as the child of the one before.
     fn push(&mut self, mut entry: Entry) {
+        self.name_apart(&mut entry);
         entry.parent = self.out.last().map(|last| last.id.clone());
         let message_id = if entry.role == Role::Assistant {
             let id = entry.meta.message_id.clone();

@@ -17,6 +17,9 @@ pub const FILES_MAX: usize = 1_000_000;
 /// Folders below each other that a scan enters at most.
 const DEPTH_MAX: usize = 32;
 
+/// How names of documents end that may be transcripts.
+const DOCUMENT_ENDINGS: [&str; 3] = ["json", "traj", "md"];
+
 /// A runtime's home on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuntimeHome {
@@ -138,12 +141,13 @@ pub(crate) struct Found {
 /// Says whether a file below a folder is looked into: by its name, and of documents, most of which are somebody else's,
 /// only those that are transcripts beyond doubt.
 pub(crate) fn may_be_transcript(path: &Path) -> bool {
-    let is_document = path.extension().is_some_and(|extension| extension == "json");
+    let ending = path.extension().and_then(|extension| extension.to_str());
+    let is_document = ending.is_some_and(|ending| DOCUMENT_ENDINGS.contains(&ending));
     is_transcript_name(path) || (is_document && is_transcript_for_sure(path))
 }
 
 /// Lists files to import below `paths`: named files as they are, folders searched for `.jsonl` and `.jsonl.zst`, and for
-/// `.json` with a transcript in it.
+/// `.json`, `.traj` and `.md` with a transcript in it.
 pub(crate) fn find(paths: &[PathBuf]) -> Found {
     let mut found = Found::default();
     for path in paths {

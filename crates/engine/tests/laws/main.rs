@@ -13,6 +13,7 @@ mod documents;
 mod faults;
 mod forget;
 mod identity;
+mod imported;
 mod live;
 mod materialized;
 mod model_bundles;

@@ -1,7 +1,8 @@
 //! Formats that are only captured: no client loads them, and `resume` goes on in a runtime that is named.
 //!
 //! `claude-stream-v1` and `codex-exec-v1` are the structured output of headless Claude Code and Codex, `generic-v1` our own
-//! record of what any command reads and writes, `stemmata-v1` our own form of entries.
+//! record of what any command reads and writes, `stemmata-v1` our own form of entries, `openhands-v1` the
+//! events of `OpenHands`.
 
 mod entries;
 #[cfg(test)]
@@ -10,6 +11,9 @@ mod exec;
 #[cfg(test)]
 mod exec_tests;
 mod generic;
+mod openhands;
+#[cfg(test)]
+mod openhands_tests;
 #[cfg(test)]
 mod samples_tests;
 mod stream;
@@ -35,6 +39,9 @@ pub const ENTRIES: &str = "stemmata-v1";
 
 /// The format of timed lines of any command.
 pub const GENERIC: &str = "generic-v1";
+
+/// The format of `OpenHands`' events.
+pub const OPENHANDS: &str = "openhands-v1";
 
 /// How sure an adapter is, and which version wrote the bytes.
 type Claim = (Confidence, Option<String>);
@@ -82,6 +89,15 @@ impl Captured {
         first: entries::first,
         encode: entries::encode,
         compaction: entries::compaction,
+    };
+
+    /// The adapter of `openhands-v1`.
+    pub const OPENHANDS: Self = Self {
+        name: OPENHANDS,
+        dialect: &openhands::DIALECT,
+        first: openhands::first,
+        encode: openhands::encode,
+        compaction: openhands::compaction,
     };
 
     /// The adapter of `generic-v1`.

@@ -208,6 +208,15 @@ fn a_history_in_another_file_is_named() {
 }
 
 #[test]
+fn a_paginated_history_is_placed_with_one_header() {
+    for (is_paginated, headers) in [(true, 1), (false, 2)] {
+        let (out, _) = placed(&rollout("HtUAHtUA", is_paginated));
+        assert_eq!(out.matches("session_meta").count(), headers);
+        assert_eq!((out.matches("done ").count(), fatal(out.as_bytes())), (2, vec![]), "{out}");
+    }
+}
+
+#[test]
 fn the_client_finds_a_session_by_its_day_and_id() {
     let place = ADAPTER.client_place(&request());
     let path = place.relative_path.join("/");
@@ -230,6 +239,8 @@ fn loaders_refuse_what_the_checks_call_fatal() {
                 .into_bytes(),
             vec!["incomplete_header"],
         ),
+        (rollout("HUAHUA", true), vec!["second_header"]),
+        (rollout("HUAHUA", false), vec![]),
         (
             String::from_utf8(rollout("HUA", true))
                 .expect("text")

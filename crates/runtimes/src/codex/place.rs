@@ -61,6 +61,7 @@ impl LinePlacer {
         if let Some(time) = text(record.envelope.timestamp) {
             self.last_time = time.into_owned();
         }
+        let is_second = self.has_header && record.kind == Kind::SessionMeta;
         if !self.has_header {
             self.has_header = true;
             if record.kind == Kind::SessionMeta {
@@ -74,6 +75,10 @@ impl LinePlacer {
             && (self.origins.is_empty() || record.payload.history_base.is_some())
         {
             self.origins.extend(text(record.payload.id).map(std::borrow::Cow::into_owned));
+        }
+        // A paginated history begins for the loader with its last header: what stands ahead would be lost in silence.
+        if is_second && self.is_paginated {
+            return;
         }
         if record.has_envelope {
             self.enveloped(line, record, out);

@@ -17,6 +17,7 @@ const FINDINGS_OF_A_CHECK_MAX: usize = 20;
 pub(super) struct LineValidator {
     lines: u64,
     has_header: bool,
+    headers: u64,
     is_paginated: bool,
     last_has_ordinal: bool,
     /// Calls without a result, and the lines they stand in.
@@ -89,6 +90,7 @@ impl LineValidator {
 
     fn record(&mut self, record: &Record<'_>) {
         let at = Some(self.lines);
+        self.headers += u64::from(record.kind == Kind::SessionMeta);
         let has_time = record.time().is_some();
         self.last_has_ordinal = record.envelope.ordinal.is_some();
         match record.kind {
@@ -121,6 +123,11 @@ impl LineValidator {
                 let message =
                     format!("the type `{name}` is unknown to us: the loader skips what it does not know");
                 self.find(Severity::Info, "unknown_type", at, &message);
+            }
+            Kind::SessionMeta if self.is_paginated && self.headers > 1 => {
+                let message = "a second header in a paginated history: the loader begins there, and loses all \
+                     before it in silence";
+                self.find(Severity::Fatal, "second_header", at, message);
             }
             Kind::SessionMeta | Kind::TurnContext | Kind::Event | Kind::Other => {}
         }

@@ -297,3 +297,16 @@ fn real_pi_sessions_go_elsewhere_with_every_word_call_and_result() {
         }
     }
 }
+
+#[test]
+fn entries_that_say_the_same_twice_stay_two() {
+    let said = "{\"t\":\"2026-01-01T00:00:00Z\",\"fd\":\"stdin\",\"line\":\"again\"}\n{\"t\":\"2026-01-01T00:00:00Z\",\"fd\":\"stdout\",\"line\":\"no\"}\n";
+    let entries = crate::captured::Captured::GENERIC.decode(said.repeat(3).as_bytes()).entries;
+    assert_eq!(entries[0].id, entries[2].id, "they are named by what they say");
+    let format = |name: &str| FormatId::new(name).expect("a name");
+    let translated = translate(entries, &format("generic-v1"), &format("claude-code-v1")).entries;
+    let ids: std::collections::HashSet<_> = translated.iter().map(|entry| &entry.id).collect();
+    let messages: std::collections::HashSet<_> =
+        translated.iter().filter_map(|entry| entry.meta.message_id.as_ref()).collect();
+    assert_eq!((translated.len(), ids.len(), messages.len()), (6, 6, 3));
+}

@@ -1,0 +1,399 @@
+//! `openhands-v1`: events of `OpenHands`, one a line: those of its SDK (with a `kind`) and the older ones (with an `action` or
+//! an `observation`). Normative: `docs/format/imported.md`.
+//!
+//! Condensations are carried and not followed: they name events to leave out, not a place to begin.
+
+use stemmata_model::{Entry, EntryKind, ImageSource, Part, Role, Timestamp, Visibility};
+
+use crate::adapter::{Confidence, IdKind};
+use crate::json::{Field, Object, RecordError, borrowed_object, is_true, quote, text};
+use crate::lines::facts::TitleRank;
+use crate::lines::{Dialect, Line, Turn, entry_id, opaque};
+
+const RUNTIME: &str = "openhands";
+
+pub(super) static DIALECT: Dialect =
+    Dialect { runtime: RUNTIME, main: "openhands/main", subagent: "openhands/subagent", read };
+
+/// Events that are known and of no interest to a conversation.
+const QUIET: [&str; 10] = [
+    "ConversationStateUpdateEvent",
+    "PauseEvent",
+    "Condensation",
+    "CondensationRequest",
+    "CondensationSummaryEvent",
+    "TokenEvent",
+    "agent_state_changed",
+    "change_agent_state",
+    "recall",
+    "null",
+];
+
+borrowed_object! {
+    /// An event of either kind.
+    struct Event {
+        id = "id",
+        timestamp = "timestamp",
+        source = "source",
+        kind = "kind",
+        system_prompt = "system_prompt",
+        message = "llm_message",
+        thought = "thought",
+        reasoning = "reasoning_content",
+        thinking_blocks = "thinking_blocks",
+        action = "action",
+        tool_name = "tool_name",
+        call_id = "tool_call_id",
+        call = "tool_call",
+        response_id = "llm_response_id",
+        observation = "observation",
+        error = "error",
+        rejection = "rejection_reason",
+        args = "args",
+        content = "content",
+        said = "message",
+        cause = "cause",
+        extras = "extras",
+        call_metadata = "tool_call_metadata",
+    }
+}
+
+borrowed_object! {
+    /// A message, a call, a prompt, a block, arguments: whatever has some of these.
+    struct Inner {
+        role = "role",
+        content = "content",
+        text = "text",
+        kind = "type",
+        name = "name",
+        arguments = "arguments",
+        is_error = "is_error",
+        image_urls = "image_urls",
+        reasoning = "reasoning_content",
+        thinking = "thinking",
+        signature = "signature",
+        thought = "thought",
+        final_thought = "final_thought",
+        function_name = "function_name",
+        call_id = "tool_call_id",
+    }
+}
+
+fn owned(field: Option<Field<'_>>) -> Option<String> {
+    text(field).map(std::borrow::Cow::into_owned)
+}
+
+fn inner(field: Option<Field<'_>>) -> Inner<'_> {
+    field.and_then(|field| Inner::read(field).ok()).unwrap_or_default()
+}
+
+fn parse(line: &[u8]) -> Result<(&str, Event<'_>), RecordError> {
+    let text =
+        std::str::from_utf8(line).map_err(|error| RecordError::NotUtf8 { offset: error.valid_up_to() })?;
+    let event = Event::read(Field::whole(text)).map_err(|error| {
+        if error.is_data() { RecordError::NotObject } else { RecordError::NotJson(error) }
+    })?;
+    Ok((text, event))
+}
+
+/// Reads a time; the events' have no zone, and are taken for UTC.
+fn time(event: &Event<'_>) -> Option<Timestamp> {
+    let said = text(event.timestamp)?;
+    Timestamp::parse(&said).or_else(|_| Timestamp::parse(&format!("{said}Z"))).ok()
+}
+
+fn read(line: &[u8]) -> Result<Line, RecordError> {
+    let (whole, event) = parse(line)?;
+    let name = name(&event);
+    let said = if event.kind.is_some() { of_sdk(&event, &name) } else { of_old(&event, &name) };
+    let mut line = said.unwrap_or_else(|| {
+        let mut line = Line::metadata(RUNTIME, &name, whole, None);
+        line.unknown = (!QUIET.contains(&name.as_str())).then(|| name.clone());
+        line
+    });
+    line.time = time(&event);
+    line.id = entry_id(text(event.id));
+    let calls = line.parts.iter().filter_map(|part| match part {
+        Part::ToolCall { call_id, .. } | Part::ToolResult { call_id, .. } => {
+            Some((IdKind::Call, call_id.clone()))
+        }
+        _ => None,
+    });
+    // Made up ones say nothing of copies.
+    line.ids = calls.filter(|(_, id)| !id.starts_with(MADE_UP)).collect();
+    Ok(line)
+}
+
+/// How the id of a call begins that has none.
+const MADE_UP: &str = "event-";
+
+fn name(event: &Event<'_>) -> String {
+    [event.kind, event.action, event.observation]
+        .into_iter()
+        .find_map(text)
+        .map_or_else(|| "event".to_owned(), std::borrow::Cow::into_owned)
+}
+
+fn of_sdk(event: &Event<'_>, name: &str) -> Option<Line> {
+    match name {
+        "SystemPromptEvent" => Some(instruction(owned(inner(event.system_prompt).text)?)),
+        "MessageEvent" => {
+            let message = inner(event.message);
+            let mut parts = thinking(message.reasoning, None);
+            parts.extend(blocks(message.content));
+            let is_user = text(message.role).is_some_and(|role| role == "user");
+            Some(if is_user { prompt(parts) } else { assistant(parts) })
+        }
+        "ActionEvent" => {
+            let mut parts = thinking(event.reasoning, event.thinking_blocks);
+            parts.extend(blocks(event.thought));
+            let call = inner(event.call);
+            let arguments = owned(call.arguments)
+                .or_else(|| event.action.map(|action| action.raw().to_owned()))
+                .unwrap_or_else(|| "{}".to_owned());
+            let name = owned(event.tool_name).or_else(|| owned(call.name)).unwrap_or_default();
+            parts.push(Part::ToolCall { call_id: owned(event.call_id)?, name, arguments });
+            let mut line = assistant(parts);
+            line.meta.message_id = owned(event.response_id);
+            Some(line)
+        }
+        "ObservationEvent" => {
+            let observation = inner(event.observation);
+            Some(result(owned(event.call_id)?, is_true(observation.is_error), blocks(observation.content)))
+        }
+        "AgentErrorEvent" | "UserRejectObservation" => {
+            let told = owned(event.error).or_else(|| owned(event.rejection)).unwrap_or_default();
+            Some(result(owned(event.call_id)?, true, vec![Part::Text(told)]))
+        }
+        _ => None,
+    }
+}
+
+fn of_old(event: &Event<'_>, name: &str) -> Option<Line> {
+    let is_agent = text(event.source).is_some_and(|source| source == "agent");
+    let args = inner(event.args);
+    let own_call = inner(event.call_metadata);
+    let made_up = |number: Option<Field<'_>>| Some(format!("{MADE_UP}{}", number?.number()?));
+    if event.observation.is_some() {
+        if QUIET.contains(&name) {
+            return None;
+        }
+        let call_id = owned(own_call.call_id).or_else(|| made_up(event.cause))?;
+        let said = owned(event.content).unwrap_or_default();
+        return Some(result(call_id, name == "error", vec![Part::Text(said)]));
+    }
+    match name {
+        "message" => {
+            let parts = vec![Part::Text(owned(args.content).or_else(|| owned(event.said))?)];
+            Some(if is_agent { assistant(parts) } else { prompt(parts) })
+        }
+        "system" => Some(instruction(owned(args.content).or_else(|| owned(event.said))?)),
+        "finish" => {
+            let told = owned(args.final_thought).or_else(|| owned(args.thought));
+            let told = told.filter(|told| !told.is_empty()).or_else(|| owned(event.said))?;
+            Some(assistant(vec![Part::Text(told)]))
+        }
+        _ if QUIET.contains(&name) || !is_agent || event.args.is_none() => None,
+        _ => {
+            let thought = owned(args.thought).filter(|thought| !thought.is_empty());
+            let mut parts: Vec<Part> = thought.map(Part::Text).into_iter().collect();
+            parts.push(Part::ToolCall {
+                call_id: owned(own_call.call_id).or_else(|| made_up(event.id))?,
+                name: owned(own_call.function_name).unwrap_or_else(|| name.to_owned()),
+                arguments: event.args?.raw().to_owned(),
+            });
+            Some(assistant(parts))
+        }
+    }
+}
+
+fn instruction(said: String) -> Line {
+    let mut line = Line::said(Role::System, EntryKind::Instruction, vec![Part::Text(said)], None);
+    line.meta.visibility = Visibility { agent: true, user: false };
+    line.turn = Turn::Other;
+    line
+}
+
+fn prompt(parts: Vec<Part>) -> Line {
+    let mut line = Line::said(Role::User, EntryKind::Message, parts, None);
+    line.turn = Turn::Prompt;
+    line.hints.title = line.parts.iter().find_map(|part| match part {
+        Part::Text(text) => Some((TitleRank::Prompt, text.clone())),
+        _ => None,
+    });
+    line
+}
+
+fn assistant(parts: Vec<Part>) -> Line {
+    Line::said(Role::Assistant, EntryKind::Message, parts, None)
+}
+
+fn result(call_id: String, is_error: bool, parts: Vec<Part>) -> Line {
+    let result = Part::ToolResult { call_id, is_error, parts };
+    Line::said(Role::Tool, EntryKind::ToolResult, vec![result], None)
+}
+
+/// Returns reasoning: signed blocks where there are some, else its text.
+fn thinking(reasoning: Option<Field<'_>>, signed: Option<Field<'_>>) -> Vec<Part> {
+    let blocks = signed.and_then(|blocks| blocks.elements()).unwrap_or_default();
+    let signed: Vec<Part> = blocks
+        .into_iter()
+        .filter_map(|block| {
+            let block = inner(Some(block));
+            let (text, signature) = (owned(block.thinking)?, owned(block.signature));
+            Some(Part::Thinking { text, signature, encrypted: None })
+        })
+        .collect();
+    if !signed.is_empty() {
+        return signed;
+    }
+    let text = owned(reasoning).filter(|text| !text.is_empty());
+    text.map(|text| Part::Thinking { text, signature: None, encrypted: None }).into_iter().collect()
+}
+
+fn blocks(content: Option<Field<'_>>) -> Vec<Part> {
+    let Some(content) = content else { return Vec::new() };
+    if let Some(text) = content.text() {
+        return vec![Part::Text(text.into_owned())];
+    }
+    content.elements().unwrap_or_default().into_iter().flat_map(block).collect()
+}
+
+fn block(field: Field<'_>) -> Vec<Part> {
+    let block = inner(Some(field));
+    match (text(block.kind).as_deref(), owned(block.text), block.image_urls.and_then(|urls| urls.elements()))
+    {
+        (Some("text"), Some(text), _) => vec![Part::Text(text)],
+        (Some("image"), _, Some(urls)) => {
+            urls.into_iter().filter_map(|url| Some(image(url.text()?.into_owned()))).collect()
+        }
+        _ => vec![opaque(RUNTIME, "block", field.raw())],
+    }
+}
+
+fn image(url: String) -> Part {
+    match url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,")) {
+        Some((media_type, data)) => {
+            Part::Image { media_type: media_type.to_owned(), source: ImageSource::Base64(data.to_owned()) }
+        }
+        None => Part::Image { media_type: String::new(), source: ImageSource::Url(url) },
+    }
+}
+
+pub(super) fn first(line: &[u8]) -> Option<(Confidence, Option<String>)> {
+    let (_, event) = parse(line).ok()?;
+    let is_source = matches!(text(event.source)?.as_ref(), "agent" | "user" | "environment" | "hook");
+    let is_event = event.kind.is_some() || event.action.is_some() || event.observation.is_some();
+    // A folder of single events looks the same: each of its files is no transcript by itself.
+    (is_source && is_event && event.id.is_some() && event.timestamp.is_some())
+        .then_some((Confidence::Possible, None))
+}
+
+/// Encodes what was said as events of the SDK.
+pub(super) fn encode(entries: &[Entry]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for entry in entries.iter().filter(|entry| entry.meta.visibility.agent) {
+        encode_entry(entry, &mut out);
+    }
+    out
+}
+
+/// Encodes a summary of ours, as something that the user says.
+pub(super) fn compaction(summary: &str, at: Timestamp) -> Vec<u8> {
+    let mut out = Vec::new();
+    let message = Object::new().text("role", "user").raw("content", &list(&[Part::Text(summary.to_owned())]));
+    let event = head(&format!("summary-{}", at.as_micros()), Some(at), "user");
+    push(&event.raw("llm_message", &message.finish()).text("kind", "MessageEvent").finish(), &mut out);
+    out
+}
+
+fn push(event: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(event.as_bytes());
+    out.push(b'\n');
+}
+
+fn head(id: &str, time: Option<Timestamp>, source: &str) -> Object {
+    let object = Object::new().text("id", id);
+    let time = time.unwrap_or(Timestamp::EPOCH).to_string();
+    object.text("timestamp", &time).text("source", source)
+}
+
+fn encode_entry(entry: &Entry, out: &mut Vec<u8>) {
+    let mut said: Vec<Part> = Vec::new();
+    let (mut text, mut signed) = (String::new(), Vec::new());
+    let mut has_calls = false;
+    for (number, part) in entry.parts.iter().enumerate() {
+        let id = if number == 0 { entry.id.to_string() } else { format!("{}-{number}", entry.id) };
+        match part {
+            Part::Thinking { text: own, signature, .. } => {
+                text.push_str(own);
+                let block = Object::new().text("type", "thinking").text("thinking", own);
+                let block = match signature {
+                    Some(signature) => block.text("signature", signature),
+                    None => block,
+                };
+                signed.push(block.finish());
+            }
+            Part::ToolCall { call_id, name, arguments } => {
+                let call = Object::new().text("id", call_id).text("name", name).text("arguments", arguments);
+                let event = head(&id, entry.timestamp, "agent")
+                    .raw("thought", &list(&std::mem::take(&mut said)))
+                    .text("reasoning_content", &std::mem::take(&mut text))
+                    .raw("thinking_blocks", &format!("[{}]", std::mem::take(&mut signed).join(",")))
+                    .text("tool_name", name)
+                    .text("tool_call_id", call_id)
+                    .raw("tool_call", &call.finish());
+                push(&event.text("kind", "ActionEvent").finish(), out);
+                has_calls = true;
+            }
+            Part::ToolResult { call_id, is_error, parts } => {
+                let told = Object::new().raw("content", &list(parts)).flag("is_error", *is_error);
+                let event = head(&id, entry.timestamp, "environment").text("tool_call_id", call_id);
+                push(
+                    &event.raw("observation", &told.finish()).text("kind", "ObservationEvent").finish(),
+                    out,
+                );
+            }
+            other => said.push(other.clone()),
+        }
+    }
+    if said.is_empty() && (text.is_empty() || has_calls) {
+        return;
+    }
+    if entry.kind == EntryKind::Instruction {
+        let prompt = said.iter().find_map(|part| match part {
+            Part::Text(text) => Some(Object::new().text("type", "text").text("text", text).finish()),
+            _ => None,
+        });
+        let event = head(entry.id.as_str(), entry.timestamp, "agent");
+        let event = event.raw("system_prompt", &prompt.unwrap_or_else(|| "{}".to_owned()));
+        return push(&event.text("kind", "SystemPromptEvent").finish(), out);
+    }
+    let (role, source) =
+        if entry.role == Role::Assistant { ("assistant", "agent") } else { ("user", "user") };
+    let message = Object::new().text("role", role).raw("content", &list(&said));
+    let message = if text.is_empty() { message } else { message.text("reasoning_content", &text) };
+    let event = head(entry.id.as_str(), entry.timestamp, source).raw("llm_message", &message.finish());
+    push(&event.text("kind", "MessageEvent").finish(), out);
+}
+
+fn list(parts: &[Part]) -> String {
+    let blocks = parts.iter().filter_map(|part| match part {
+        Part::Text(text) | Part::Summary { text, .. } => {
+            Some(Object::new().text("type", "text").text("text", text).finish())
+        }
+        Part::Image { media_type, source } => {
+            let url = match source {
+                ImageSource::Base64(data) => format!("data:{media_type};base64,{data}"),
+                ImageSource::Url(url) => url.clone(),
+                ImageSource::Artifact(_) => return None,
+            };
+            Some(
+                Object::new().text("type", "image").raw("image_urls", &format!("[{}]", quote(&url))).finish(),
+            )
+        }
+        Part::Opaque { runtime, json, .. } if runtime == RUNTIME => Some(json.clone()),
+        _ => None,
+    });
+    format!("[{}]", blocks.collect::<Vec<_>>().join(","))
+}

@@ -1,0 +1,111 @@
+//! Made-up and real events of `OpenHands`, and the suites that every adapter passes.
+
+use stemmata_model::{EntryKind, FormatId, Granularity, Part, Role};
+
+use super::Captured;
+use crate::adapter::Adapter as _;
+use crate::conformance;
+use crate::translate::translate;
+
+const ADAPTER: Captured = Captured::OPENHANDS;
+
+const SDK: &str = r#"{"id":"a1","timestamp":"2026-01-01T00:00:00.000001","source":"agent","system_prompt":{"type":"text","text":"Be exact."},"tools":[],"kind":"SystemPromptEvent"}
+{"id":"a2","timestamp":"2026-01-01T00:00:01","source":"user","llm_message":{"role":"user","content":[{"type":"text","text":"mend it"},{"type":"image","image_urls":["data:image/png;base64,AAAA","https://x.example/b.png"]}]},"kind":"MessageEvent"}
+{"id":"a3","timestamp":"2026-01-01T00:00:02","source":"agent","thought":[{"type":"text","text":"I look."}],"reasoning_content":"look first","thinking_blocks":[],"action":{"command":"ls","kind":"TerminalAction"},"tool_name":"terminal","tool_call_id":"call_1","tool_call":{"id":"call_1","name":"terminal","arguments":"{\"command\": \"ls\"}"},"llm_response_id":"r1","kind":"ActionEvent"}
+{"id":"a4","timestamp":"2026-01-01T00:00:02","source":"agent","thought":[],"reasoning_content":"","thinking_blocks":[{"type":"thinking","thinking":"both","signature":"sig"}],"action":{"path":"x"},"tool_name":"file_editor","tool_call_id":"call_2","tool_call":null,"llm_response_id":"r1","kind":"ActionEvent"}
+{"id":"a5","timestamp":"2026-01-01T00:00:03","source":"environment","tool_call_id":"call_1","observation":{"content":[{"type":"text","text":"note.txt"}],"is_error":false,"kind":"TerminalObservation"},"action_id":"a3","kind":"ObservationEvent"}
+{"id":"a6","timestamp":"2026-01-01T00:00:03","source":"agent","tool_call_id":"call_2","tool_name":"file_editor","error":"no such tool","kind":"AgentErrorEvent"}
+{"id":"a7","timestamp":"2026-01-01T00:00:04","source":"environment","key":"stats","value":{},"kind":"ConversationStateUpdateEvent"}
+{"id":"a8","timestamp":"2026-01-01T00:00:05","source":"agent","llm_message":{"role":"assistant","content":[{"type":"text","text":"done"}]},"kind":"MessageEvent"}
+{"id":"a9","timestamp":"2026-01-01T00:00:06","source":"agent","kind":"HologramEvent"}
+{"id":"b1","timestamp":"2026-01-01T00:00:07","source":"user","llm_message":{"role":"user","content":[{"type":"text","text":"and more"}]},"kind":"MessageEvent"}
+"#;
+
+const OLD: &str = r#"{"id":0,"timestamp":"2025-01-01T00:00:00.5","source":"agent","message":"","action":"system","args":{"content":"Be exact."}}
+{"id":1,"timestamp":"2025-01-01T00:00:01","source":"user","message":"mend it","action":"message","args":{"content":"mend it","image_urls":null}}
+{"id":2,"timestamp":"2025-01-01T00:00:01","source":"user","message":"","action":"recall","args":{"query":"mend it"}}
+{"id":3,"timestamp":"2025-01-01T00:00:02","source":"agent","message":"Running","action":"run","args":{"command":"ls","thought":"I look."},"tool_call_metadata":{"function_name":"execute_bash","tool_call_id":"toolu_1"}}
+{"id":4,"timestamp":"2025-01-01T00:00:03","source":"agent","message":"","cause":3,"observation":"run","content":"note.txt","extras":{},"tool_call_metadata":{"function_name":"execute_bash","tool_call_id":"toolu_1"}}
+{"id":5,"timestamp":"2025-01-01T00:00:04","source":"agent","message":"","action":"read","args":{"path":"note.txt","thought":""}}
+{"id":6,"timestamp":"2025-01-01T00:00:05","source":"environment","message":"","cause":5,"observation":"error","content":"gone"}
+{"id":7,"timestamp":"2025-01-01T00:00:06","source":"environment","message":"","observation":"agent_state_changed","content":"","extras":{}}
+{"id":8,"timestamp":"2025-01-01T00:00:07","source":"agent","message":"All done!","action":"finish","args":{"final_thought":"It is mended."}}
+"#;
+
+fn passes(name: &str, bytes: &[u8]) -> conformance::Report {
+    let report =
+        conformance::check(&ADAPTER, bytes).unwrap_or_else(|violation| panic!("{name}: {violation}"));
+    if bytes.len() <= conformance::SMALL_SAMPLE_BYTES_MAX {
+        conformance::check_damaged(&ADAPTER, bytes).unwrap_or_else(|violation| panic!("{name}: {violation}"));
+    }
+    report
+}
+
+#[test]
+fn made_up_events_pass_the_suite() {
+    let report = passes("events of the SDK", SDK.as_bytes());
+    assert_eq!((report.entries, report.commits, report.counts.messages), (10, 2, 7));
+    let report = passes("older events", OLD.as_bytes());
+    assert_eq!((report.entries, report.commits, report.counts.messages), (9, 1, 6));
+}
+
+#[test]
+fn real_events_pass_the_suite() {
+    for (name, bytes) in crate::corpus_tests::files("openhands", ".jsonl") {
+        let report = passes(&name, &bytes);
+        let entries = ADAPTER.decode(&bytes).entries;
+        let calls = entries.iter().map(|entry| entry.calls().count()).sum::<usize>();
+        println!("{name}: {} entries, {calls} tool calls, {} notes", report.entries, report.notes.len());
+        assert!(calls > 0);
+    }
+}
+
+#[test]
+fn both_kinds_of_events_say_who_said_and_did_what() {
+    for (name, events) in [("sdk", SDK), ("old", OLD)] {
+        let entries = ADAPTER.decode(events.as_bytes()).entries;
+        let kinds =
+            |role, kind| entries.iter().filter(|entry| entry.role == role && entry.kind == kind).count();
+        assert_eq!(kinds(Role::System, EntryKind::Instruction), 1, "{name}");
+        assert_eq!(kinds(Role::Tool, EntryKind::ToolResult), 2, "{name}");
+        let mut calls: Vec<&str> = entries.iter().flat_map(stemmata_model::Entry::calls).collect();
+        let mut answers: Vec<&str> = entries.iter().flat_map(stemmata_model::Entry::answers).collect();
+        calls.sort_unstable();
+        answers.sort_unstable();
+        assert_eq!(calls, answers, "{name}");
+        assert!(entries.iter().all(|entry| entry.timestamp.is_some()), "{name}");
+    }
+    let entries = ADAPTER.decode(SDK.as_bytes()).entries;
+    assert!(
+        matches!(&entries[2].parts[..], [Part::Thinking { .. }, Part::Text(_), Part::ToolCall { arguments, .. }]
+        if arguments == "{\"command\": \"ls\"}")
+    );
+    assert!(
+        matches!(&entries[3].parts[..], [Part::Thinking { signature: Some(_), .. }, Part::ToolCall { arguments, .. }]
+        if arguments == "{\"path\":\"x\"}")
+    );
+    assert_eq!(entries[1].parts.len(), 3, "each address is an image");
+}
+
+#[test]
+fn events_are_told_from_other_lines_and_go_on_elsewhere() {
+    for events in [SDK, OLD] {
+        assert!(ADAPTER.detect(events.as_bytes()).is_some());
+        let mut splitter = ADAPTER.splitter(Granularity::Turn, None);
+        for line in events.lines() {
+            splitter.line(line.as_bytes(), &mut Vec::new());
+        }
+        assert_eq!(splitter.facts().title.as_deref(), Some("mend it"));
+        let format = |name: &str| FormatId::new(name).expect("a name");
+        let entries = ADAPTER.decode(events.as_bytes()).entries;
+        let claude = translate(entries, &format("openhands-v1"), &format("claude-code-v1")).entries;
+        let called = claude.iter().flat_map(|entry| &entry.parts).find_map(|part| match part {
+            Part::ToolCall { name, .. } => Some(name.as_str()),
+            _ => None,
+        });
+        assert_eq!(called, Some("Bash"));
+    }
+    assert!(
+        ADAPTER.detect(b"{\"id\":1,\"timestamp\":\"x\",\"source\":\"elsewhere\",\"kind\":\"y\"}\n").is_none()
+    );
+}

@@ -1,0 +1,153 @@
+//! Made-up and real documents, and the laws that they keep.
+
+use stemmata_model::{EntryKind, FormatId, Part, Role};
+
+use super::Imported;
+use crate::adapter::{Adapter as _, Confidence};
+use crate::conformance::{SMALL_SAMPLE_BYTES_MAX, check, check_damaged};
+use crate::registry::detect;
+
+const OLD_TRAJECTORY: &str = r#"{
+  "environment": "swe_main",
+  "trajectory": [{"action": "open a.py\n", "observation": "[File: a.py]", "thought": "I look.", "response": "…"}],
+  "history": [
+    {"role": "system", "content": "SETTING: be exact.", "agent": "primary"},
+    {"role": "user", "content": "a demonstration", "agent": "primary", "is_demo": true},
+    {"role": "user", "content": "mend it", "agent": "primary"},
+    {"role": "assistant", "content": "I look.\n```\nopen a.py\n```", "thought": "I look.\n", "action": "open a.py\n", "agent": "primary"},
+    {"role": "user", "content": "[File: a.py]", "agent": "primary"},
+    {"role": "assistant", "content": "done", "thought": "done", "action": "", "agent": "primary"},
+    {"role": "user", "content": "thanks", "agent": "primary"}
+  ],
+  "info": {"exit_status": "submitted", "n": 1.50}
+}
+"#;
+
+const TRAJECTORY: &str = r#"{"environment":"swe_main","trajectory":[{"action":"ls","observation":"a.py"}],"history":[
+{"role":"system","content":"be exact","message_type":"system_prompt"},
+{"role":"user","content":[{"type":"text","text":"mend it","cache_control":{"type":"ephemeral"}}],"message_type":"observation"},
+{"role":"assistant","content":"I look.","thought":"I look.","action":"ls","tool_calls":[{"type":"function","id":"call_1","function":{"name":"bash","arguments":"{\"command\": \"ls\"}"}}],"message_type":"action"},
+{"role":"tool","content":[{"type":"text","text":"OBSERVATION:\na.py"}],"tool_call_ids":["call_1"],"message_type":"observation"},
+{"role":"hologram","content":"?"}],"info":{},"replay_config":"{}"}"#;
+
+const CHAT: &str = "
+# aider chat started at 2025-06-02 11:47:49
+
+> Aider v0.84.0  
+> Model: x  
+
+#### mend it  
+#### please  
+
+I do.
+
+```md
+#### no prompt
+> no output
+```
+That was it.
+
+> Applied edit to a.py  
+
+#### more  
+#### 
+
+Done.
+
+# aider chat started at 2025-06-03 00:00:00
+
+```
+never closed
+# aider chat started at 2025-06-04 00:00:00
+#### last
+";
+
+fn passes(adapter: Imported, name: &str, bytes: &[u8]) -> crate::conformance::Report {
+    let report = check(&adapter, bytes).unwrap_or_else(|violation| panic!("{name}: {violation}"));
+    if bytes.len() <= SMALL_SAMPLE_BYTES_MAX {
+        check_damaged(&adapter, bytes).unwrap_or_else(|violation| panic!("{name}: {violation}"));
+    }
+    report
+}
+
+#[test]
+fn made_up_documents_keep_the_laws() {
+    for (adapter, name, document, wanted) in [
+        (Imported::SWE_AGENT, "an old trajectory", OLD_TRAJECTORY, (10, 6)),
+        (Imported::SWE_AGENT, "a trajectory", TRAJECTORY, (9, 3)),
+        (Imported::AIDER, "a chat", CHAT, (11, 6)),
+    ] {
+        let report = passes(adapter, name, document.as_bytes());
+        assert_eq!((report.entries, report.counts.messages), wanted, "{name}");
+        let (found, detection) = detect(document.as_bytes()).expect("a format");
+        assert_eq!((found.format(), detection.confidence), (adapter.format(), Confidence::Certain), "{name}");
+    }
+}
+
+#[test]
+fn real_documents_keep_the_laws() {
+    for (adapter, folder, ending) in
+        [(Imported::SWE_AGENT, "swe-agent", ".traj"), (Imported::AIDER, "aider", ".md")]
+    {
+        let files = crate::corpus_tests::files(folder, ending);
+        for (name, bytes) in &files {
+            let report = passes(adapter, name, bytes);
+            let entries = adapter.decode(bytes).entries;
+            let count = |role| entries.iter().filter(|entry| entry.role == role).count();
+            let calls = entries.iter().map(|entry| entry.calls().count()).sum::<usize>();
+            println!(
+                "{name}: {} entries, {} prompts, {} answers, {calls} tool calls, {} notes",
+                report.entries,
+                count(Role::User),
+                count(Role::Assistant),
+                report.notes.len()
+            );
+        }
+    }
+}
+
+#[test]
+fn an_action_of_old_is_a_call_and_what_it_gave_its_result() {
+    let entries = Imported::SWE_AGENT.decode(OLD_TRAJECTORY.as_bytes()).entries;
+    let said: Vec<&stemmata_model::Entry> =
+        entries.iter().filter(|entry| entry.kind != EntryKind::Metadata).collect();
+    let Part::ToolCall { name, arguments, .. } = &said[3].parts[1] else { panic!("a call: {:?}", said[3]) };
+    assert_eq!((name.as_str(), arguments.as_str()), ("bash", r#"{"command":"open a.py\n"}"#));
+    assert_eq!(said[3].calls().collect::<Vec<_>>(), said[4].answers().collect::<Vec<_>>());
+    assert_eq!(
+        (said[1].role, said[6].role),
+        (Role::User, Role::User),
+        "demonstrations and replies stay prompts"
+    );
+    let format = |name: &str| FormatId::new(name).expect("a name");
+    let claude = crate::translate::translate(entries, &format("swe-agent-v1"), &format("claude-code-v1"));
+    assert!(
+        claude
+            .entries
+            .iter()
+            .flat_map(|entry| &entry.parts)
+            .any(|part| { matches!(part, Part::ToolCall { name, .. } if name == "Bash") })
+    );
+}
+
+#[test]
+fn a_chat_tells_prompts_answers_and_output_apart() {
+    let entries = Imported::AIDER.decode(CHAT.as_bytes()).entries;
+    let texts = |role| -> Vec<String> {
+        let own = entries.iter().filter(|entry| entry.role == role && entry.kind == EntryKind::Message);
+        own.flat_map(|entry| &entry.parts)
+            .filter_map(|part| match part {
+                Part::Text(text) => Some(text.clone()),
+                _ => None,
+            })
+            .collect()
+    };
+    assert_eq!(texts(Role::User), ["mend it\nplease", "more\n", "last"]);
+    let answers = texts(Role::Assistant);
+    assert_eq!(answers.len(), 3, "{answers:?}");
+    assert!(answers[0].starts_with("I do.") && answers[0].ends_with("That was it."), "{answers:?}");
+    assert_eq!(
+        entries[2].timestamp.map(|time| time.to_string()).as_deref(),
+        Some("2025-06-02T11:47:49.000000Z")
+    );
+}
