@@ -384,6 +384,13 @@ pub trait Adapter: Send + Sync {
     /// Turns entries into bytes that the runtime's loader accepts.
     fn encode(&self, entries: &[Entry]) -> Vec<u8>;
 
+    /// Turns a session in another format of the same runtime into this one, field by field: everything that was said, and
+    /// everything that no model sees, stays. None where the formats have no such way.
+    fn upgrade(&self, from: &FormatId, bytes: &[u8]) -> Option<Vec<u8>> {
+        let (_, _) = (from, bytes);
+        None
+    }
+
     /// Finds the records that a compaction of the runtime's own keeps; `earlier` starts at its parent.
     ///
     /// # Errors

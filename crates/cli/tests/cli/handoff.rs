@@ -61,3 +61,38 @@ fn stored_bytes_of_a_format_that_nobody_knows_are_given_with_a_description() {
     assert_eq!(stage.json(&["handoff", ctx])["tier"], "raw");
     stage.run(&["materialize", ctx, "--format", "no-such-v1", "--out", "-"]).code(1);
 }
+
+#[test]
+fn a_session_in_an_older_format_of_its_runtime_is_upgraded_field_by_field() {
+    let stage = Stage::new();
+    let line = |value: serde_json::Value| format!("{value}\n");
+    let at = |second: u32| format!("2026-01-01T00:00:0{second}.000Z");
+    let mut rollout = line(
+        json!({ "timestamp": at(0), "type": "session_meta", "payload": { "id": "01a1ffc3-10c3-7793-a024-3ccf54e49278",
+        "timestamp": at(0), "cwd": "/srv", "originator": "codex", "cli_version": "0.40.0" } }),
+    );
+    for (second, text) in [(1, "hi"), (2, "go on")] {
+        let content = json!([{ "type": "input_text", "text": text }]);
+        let payload = json!({ "type": "message", "role": "user", "content": content });
+        rollout
+            .push_str(&line(json!({ "timestamp": at(second), "type": "response_item", "payload": payload })));
+        let event = json!({ "type": "token_count", "info": null });
+        rollout.push_str(&line(json!({ "timestamp": at(second), "type": "event_msg", "payload": event })));
+    }
+    let path = stage
+        .home
+        .write("rollout-2026-01-01T00-00-00-01a1ffc3-10c3-7793-a024-3ccf54e49278.jsonl", rollout.as_bytes());
+    let session = stage.import(&path);
+    let tip = session["tip"].as_str().unwrap();
+    let out = stage.home.path().join("numbered.jsonl");
+    let made = stage.json(&["materialize", tip, "--format", "codex-v1", "--out", out.to_str().unwrap()]);
+    assert_eq!((&made["tier"], &made["losses"]["dropped"]), (&json!("upgraded"), &json!(0)));
+    let text = std::fs::read_to_string(&out).unwrap();
+    assert!(
+        text.lines().count() == 5 && text.contains("\"ordinal\":4") && text.contains("token_count"),
+        "{text}"
+    );
+    stage.run(&["doctor", out.to_str().unwrap()]).ok();
+    let native = stage.run(&["materialize", tip, "--format", "codex-legacy-v1", "--out", "-"]).ok().stdout;
+    assert_eq!(native, rollout.as_bytes());
+}

@@ -16,9 +16,6 @@ use crate::error::{EngineError, Result};
 use crate::verbs::materialize::{Materialized, Stop, Tier};
 use crate::verbs::translate::era_stop;
 
-/// Bytes of one part of a context that is told at most: it is held in memory.
-const TOLD_BYTES_MAX: usize = 1 << 30;
-
 /// Commits that are given raw at most, the newest.
 const RAW_COMMITS_MAX: usize = 10_000;
 
@@ -62,17 +59,7 @@ impl Engine {
         let (mut entries, mut commits_read, mut notes) = (Vec::new(), 0, Vec::new());
         for (index, era) in eras.iter().rev().enumerate() {
             let adapter = Self::adapter(&era.format, "read")?;
-            let mut context = self.plan_era(adapter, (era.tip, era.bound), era_stop(stop, index, newest))?;
-            let mut native = Vec::new();
-            let (bytes, counts) = context.write(&mut |piece: &[u8]| {
-                if native.len() + piece.len() > TOLD_BYTES_MAX {
-                    let message = format!("a context of more than {TOLD_BYTES_MAX} bytes cannot be told");
-                    return Err(std::io::Error::other(message));
-                }
-                native.extend_from_slice(piece);
-                Ok(())
-            })?;
-            let made = context.finish(bytes, counts);
+            let (native, made) = self.native_of_era(adapter, era, era_stop(stop, index, newest))?;
             commits_read += made.commits_read;
             notes.extend(made.notes);
             entries.extend(adapter.decode(&native).entries);

@@ -87,6 +87,11 @@ impl Engine {
         let mut gathered: Option<Gathered> = None;
         let eras = self.eras(ctx, stop)?;
         let newest = eras.len() - 1;
+        if let [era] = eras.as_slice()
+            && let Some(upgraded) = self.upgrade(era, era_stop(stop, 0, 0), target)?
+        {
+            return Ok(upgraded);
+        }
         for (index, era) in eras.iter().rev().enumerate() {
             let part = self.translate_era(era, era_stop(stop, index, newest), target)?;
             match &mut gathered {
@@ -109,6 +114,28 @@ impl Engine {
         Ok(TranslatedContext { bytes, made })
     }
 
+    /// Gives a context in another format of the runtime that wrote it, where the formats have a way field by field.
+    fn upgrade(
+        &self,
+        era: &Era,
+        stop: (PlanStop, Option<CommitId>),
+        target: &'static dyn Adapter,
+    ) -> Result<Option<TranslatedContext>> {
+        if runtime_of(&era.format) != runtime_of(&target.format()) {
+            return Ok(None);
+        }
+        let source = Self::adapter(&era.format, "read")?;
+        let (native, mut made) = self.native_of_era(source, era, stop)?;
+        let Some(bytes) = target.upgrade(&era.format, &native) else { return Ok(None) };
+        let kept = made.counts.messages;
+        made.format = target.format();
+        made.bytes = Bytes::of(&bytes);
+        made.counts = count(target, &bytes, &mut made.notes).counts;
+        made.tier = Tier::Upgraded;
+        made.losses = Some(LossReport::whole(&era.format, &target.format(), kept));
+        Ok(Some(TranslatedContext { bytes, made }))
+    }
+
     /// Translates what one runtime wrote of a chain.
     fn translate_era(
         &self,
@@ -117,6 +144,18 @@ impl Engine {
         target: &'static dyn Adapter,
     ) -> Result<Gathered> {
         let source = Self::adapter(&era.format, "read")?;
+        let (native, made) = self.native_of_era(source, era, stop)?;
+        let translated = translate(source.decode(&native).entries, &era.format, &target.format());
+        Ok(Gathered { entries: translated.entries, report: translated.report, made })
+    }
+
+    /// Returns the bytes of what one runtime wrote of a context.
+    pub(crate) fn native_of_era(
+        &self,
+        source: &'static dyn Adapter,
+        era: &Era,
+        stop: (PlanStop, Option<CommitId>),
+    ) -> Result<(Vec<u8>, Materialized)> {
         let mut context = self.plan_era(source, (era.tip, era.bound), stop)?;
         let mut native = Vec::new();
         let (bytes, counts) = context.write(&mut |piece: &[u8]| {
@@ -128,9 +167,7 @@ impl Engine {
             native.extend_from_slice(piece);
             Ok(())
         })?;
-        let made = context.finish(bytes, counts);
-        let translated = translate(source.decode(&native).entries, &era.format, &target.format());
-        Ok(Gathered { entries: translated.entries, report: translated.report, made })
+        Ok((native, context.finish(bytes, counts)))
     }
 
     /// Returns the parts of a chain that were written in one format each, newest first, down to a stop. A change of

@@ -15,6 +15,7 @@ mod record;
 mod repair;
 #[cfg(test)]
 pub(crate) mod samples_tests;
+mod upgrade;
 mod validate;
 
 use stemmata_model::{Entry, FormatId, Granularity, Timestamp};
@@ -89,6 +90,11 @@ impl Adapter for Codex {
 
     fn encode(&self, entries: &[Entry]) -> Vec<u8> {
         encode::encode(entries, self.is_paginated)
+    }
+
+    fn upgrade(&self, from: &FormatId, bytes: &[u8]) -> Option<Vec<u8>> {
+        let is_ours = matches!(from.as_str(), FORMAT | FORMAT_LEGACY);
+        is_ours.then(|| upgrade::upgrade(bytes, self.is_paginated))
     }
 
     fn plan_compaction(

@@ -164,6 +164,11 @@ impl<'a> Record<'a> {
         Ok(Self { envelope, kind, payload, body, has_envelope })
     }
 
+    /// Returns where the line's object begins.
+    pub(super) fn whole_start(&self) -> Option<usize> {
+        (!self.has_envelope).then(|| self.body.raw().find('{')).flatten()
+    }
+
     /// Returns when the line was written.
     pub(super) fn time(&self) -> Option<Timestamp> {
         Timestamp::parse(&text(self.envelope.timestamp)?).ok()

@@ -17,6 +17,7 @@ mod repair;
 pub(crate) mod samples_tests;
 mod trail;
 mod tree;
+mod upgrade;
 mod validate;
 
 use stemmata_model::{Entry, FormatId, Granularity, Timestamp};
@@ -82,6 +83,11 @@ impl Adapter for Pi {
 
     fn encode(&self, entries: &[Entry]) -> Vec<u8> {
         encode::encode(entries)
+    }
+
+    fn upgrade(&self, from: &FormatId, bytes: &[u8]) -> Option<Vec<u8>> {
+        let is_older = from.as_str() == "pi-v1" || from.as_str() == "pi-v2";
+        (self.version == 3 && is_older).then(|| upgrade::upgrade(bytes, from.as_str() == "pi-v1"))
     }
 
     fn plan_compaction(

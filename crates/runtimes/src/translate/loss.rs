@@ -77,6 +77,11 @@ impl LossReport {
         }
     }
 
+    /// Reports that all entries of a conversation are in the result as they were.
+    pub fn whole(from: &FormatId, to: &FormatId, kept: u64) -> Self {
+        Self { kept, ..Self::new(from, to) }
+    }
+
     /// Notes a loss.
     pub(super) fn add(&mut self, entry: &EntryId, action: Action, part: &'static str, reason: &str) {
         let is_whole = part == "entry" && action == Action::Dropped;
