@@ -81,6 +81,8 @@ fn command(app: &App, command: Command) -> Result<Exit, CliError> {
         Command::Pin(args) => commands::pin::run(app, &args, true),
         Command::Unpin(args) => commands::pin::run(app, &args, false),
         Command::Forget(args) => commands::forget::run(app, &args),
+        Command::Scan(args) => commands::scan::run(app, &args),
+        Command::Scrub(args) => commands::scrub::run(app, &args),
         Command::Gc(args) => commands::gc::run(app, &args),
         Command::Bundle(args) => commands::bundle::run(app, &args),
         Command::Verify(args) => commands::verify::run(app, &args),

@@ -11,6 +11,7 @@ pub(crate) mod give;
 pub(crate) mod keep;
 pub(crate) mod live;
 pub(crate) mod maintain;
+pub(crate) mod secrets;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use stemmata_model::Timestamp;
@@ -159,6 +160,10 @@ pub(crate) enum Command {
     Unpin(annotate::Pin),
     /// Let go of a session, a commit or a project, for good
     Forget(keep::Forget),
+    /// Say what today's rules for secrets would find in what is stored
+    Scan(secrets::Scan),
+    /// Replace secrets in what is stored, and remove the old bytes for good
+    Scrub(secrets::Scrub),
     /// Let go of what retention says and of what nobody needs, and pack the rest
     Gc(keep::Gc),
     /// Write chains as one portable file, and take such files in
@@ -243,6 +248,8 @@ impl Command {
             Self::Pin(_) => "pin",
             Self::Unpin(_) => "unpin",
             Self::Forget(_) => "forget",
+            Self::Scan(_) => "scan",
+            Self::Scrub(_) => "scrub",
             Self::Gc(_) => "gc",
             Self::Bundle(_) => "bundle",
             Self::Verify(_) => "verify",

@@ -39,6 +39,8 @@ pub(crate) mod repair;
 pub(crate) mod resolve;
 pub(crate) mod resume;
 pub(crate) mod run;
+pub(crate) mod scan;
+pub(crate) mod scrub;
 pub(crate) mod show;
 pub(crate) mod snapshot;
 pub(crate) mod start;

@@ -35,13 +35,15 @@ pub(crate) enum Exit {
     Incompatible,
     /// Some of it was done.
     Partial,
+    /// A scan found secrets.
+    Found,
     /// What a command under `run` ended with.
     Passed(u8),
 }
 
 impl Exit {
     /// All codes, in order.
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Done,
         Self::Failure,
         Self::Usage,
@@ -53,6 +55,7 @@ impl Exit {
         Self::Full,
         Self::Incompatible,
         Self::Partial,
+        Self::Found,
     ];
 
     /// Returns the number.
@@ -69,6 +72,7 @@ impl Exit {
             Self::Full => 8,
             Self::Incompatible => 9,
             Self::Partial => 10,
+            Self::Found => 11,
             Self::Passed(code) => code,
         }
     }
@@ -98,6 +102,7 @@ impl Exit {
                 "The store or bundle was written by a newer version, or the file is no store. It was not touched."
             }
             Self::Partial => "`import` finished, but some files could not be imported; the others were.",
+            Self::Found => "`scan` found what today's rules take for secrets.",
             Self::Passed(_) => "What the command under `run` ended with.",
         }
     }

@@ -220,7 +220,15 @@ impl App {
         {
             return Ok(tip);
         }
-        Ok(engine.find(reference)?)
+        let found = engine.find(reference)?;
+        let text = found.to_string();
+        let is_it = text.starts_with(reference) || text.get(4..).is_some_and(|id| id.starts_with(reference));
+        if !is_it && let Some((from, to)) = engine.redirected(reference)?.first() {
+            let note = Style::Note.paint("note");
+            self.console
+                .say(&format!("{note}: {from} was scrubbed of secrets; this is {to}, which it became"));
+        }
+        Ok(found)
     }
 }
 

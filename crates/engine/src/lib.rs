@@ -69,6 +69,8 @@ pub use verbs::materialize::{Materialized, Stop, Tier};
 pub use verbs::mend::Mended;
 pub use verbs::place::{PlaceOptions, Placed};
 pub use verbs::recall::RECALL_CHARS_MAX;
+pub use verbs::scan::{FoundIn, ScanTarget, Scanned, SecretFound};
+pub use verbs::scrub::{ScrubOptions, ScrubReport, ScrubTarget};
 pub use verbs::show::{SHOWN_MAX, Shown};
 pub use verbs::summary::SummaryText;
 pub use verbs::tree::{TREE_COMMITS_MAX, Tree, TreeNode};

@@ -25,6 +25,8 @@ pub(crate) mod native;
 pub(crate) mod place;
 pub(crate) mod recall;
 pub(crate) mod repair;
+pub(crate) mod scan;
+pub(crate) mod scrub;
 pub(crate) mod show;
 pub(crate) mod snapshot;
 pub(crate) mod summary;

@@ -53,7 +53,11 @@ pub(crate) fn check_range(offset: u64, length: u64, whole: u64) -> Result<u64, S
 fn check_write(write: &Write) -> Result<(), StoreError> {
     match write {
         Write::Content(content) => check_parts(content.parts()),
-        Write::Commit(_) | Write::Link(_) | Write::Unlink(_) | Write::Cover { .. } => Ok(()),
+        Write::Commit(_)
+        | Write::Link(_)
+        | Write::Unlink(_)
+        | Write::Cover { .. }
+        | Write::Redirect { .. } => Ok(()),
         Write::Hole(hole) => check_hole(hole.artifact_bytes.max(hole.native_bytes)),
         Write::Anchors { hashes, .. } => check_anchors(hashes),
         Write::Sighting { sighting, .. } => check_sighting(sighting),

@@ -344,6 +344,14 @@ pub trait Store: Send + Sync {
     /// Returns those of `of` that were forgotten. Costs next to nothing where nothing ever was.
     fn tombstones(&self, of: &[Tombstone]) -> Result<Vec<Tombstone>, StoreError>;
 
+    /// Returns what commits became when they were scrubbed, as pairs of then and now in the order of the first, after
+    /// one of them; at most `limit`.
+    fn redirects(
+        &self,
+        after: Option<CommitId>,
+        limit: usize,
+    ) -> Result<Vec<(CommitId, CommitId)>, StoreError>;
+
     /// Returns whether anything was ever forgotten, and not taken back.
     fn has_tombstones(&self) -> Result<bool, StoreError>;
 

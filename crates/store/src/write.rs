@@ -305,6 +305,16 @@ pub enum Write {
     Link(Link),
     /// Removes a link. Not there: nothing happens.
     Unlink(Link),
+    /// Says what a commit became when its chain was scrubbed, so that its id still leads somewhere. Neither has to be
+    /// there; the first that is said of a commit stays.
+    Redirect {
+        /// The commit that was.
+        from: CommitId,
+        /// What it became.
+        to: CommitId,
+        /// When.
+        at: Timestamp,
+    },
     /// Keeps hashes of ids that a commit's entries have, so that copies of its chain are found by them. Merges as
     /// a set; the same hashes of commits that are covered by now are let go.
     Anchors {

@@ -259,6 +259,14 @@ impl<S: Store> Store for FaultyStore<S> {
         self.inner.tombstones(of)
     }
 
+    fn redirects(
+        &self,
+        after: Option<CommitId>,
+        limit: usize,
+    ) -> Result<Vec<(CommitId, CommitId)>, StoreError> {
+        self.inner.redirects(after, limit)
+    }
+
     fn has_tombstones(&self) -> Result<bool, StoreError> {
         self.inner.has_tombstones()
     }

@@ -9,6 +9,7 @@ mod git;
 mod import;
 mod keep;
 mod maintain;
+mod secrets;
 mod session;
 
 pub(crate) use bundle::{BundleExported, BundleHave, BundleImported, BundleShown};
@@ -29,6 +30,7 @@ pub(crate) use maintain::{
     Diagnosis, Du, DuChain, DuChains, DuTotal, Exclusions, Finding, Home, Installed, Mended, MendedLine,
     Migration, MigrationStep, Packing, Pause, Pending, Repaired, Restored, Status, Verify,
 };
+pub(crate) use secrets::{Scan, ScanFinding, Scrub, ScrubKind, ScrubRedirect};
 pub(crate) use session::{ListedSession, Session, SessionList, SessionLog, SessionRow, Tree, TreeNode};
 
 use serde::ser::SerializeMap;
@@ -208,6 +210,8 @@ pub(crate) const PRINTED: &[Printed] = &[
     Printed { command: "unpin", shape: Changed::SHAPE },
     Printed { command: "forget", shape: Forget::SHAPE },
     Printed { command: "forget --undo", shape: Unforgotten::SHAPE },
+    Printed { command: "scan", shape: Scan::SHAPE },
+    Printed { command: "scrub", shape: Scrub::SHAPE },
     Printed { command: "gc", shape: Gc::SHAPE },
     Printed { command: "bundle export", shape: BundleExported::SHAPE },
     Printed { command: "bundle import", shape: BundleImported::SHAPE },
@@ -269,6 +273,9 @@ pub(crate) const INNER: &[Shape] = &[
     Kept::SHAPE,
     ForgetBranch::SHAPE,
     ForgetCopy::SHAPE,
+    ScanFinding::SHAPE,
+    ScrubKind::SHAPE,
+    ScrubRedirect::SHAPE,
     RetiredSession::SHAPE,
     CollectedAmount::SHAPE,
     Damage::SHAPE,

@@ -21,6 +21,7 @@ mod letting_go;
 mod live;
 mod repair;
 mod run;
+mod scrub;
 mod settings;
 mod stage;
 mod start;

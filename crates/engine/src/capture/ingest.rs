@@ -7,17 +7,17 @@ mod told;
 
 use stemmata_model::{
     ArtifactId, Closure, Commit, CommitCore, CommitId, CommitType, Note, NoteCode, Sighting, Source,
-    Timestamp, Trigger, artifact_id,
+    Timestamp, Trigger,
 };
 use stemmata_redact::Scrubber;
 use stemmata_runtimes::adapter::{Adapter, SegmentFacts, Splitter};
-use stemmata_store::{BatchOutcome, ContentPart, NewCommit, NewContent, NewHole, Write};
+use stemmata_store::{BatchOutcome, NewCommit, NewHole, Write};
 
 use crate::capture::anchors::News;
 use crate::capture::cursor::{PROVISIONAL_MAX, Provisional};
 use crate::capture::earlier::{Earlier, Left};
 use crate::capture::segment::{FinishedSegment, Head, OpenSegment};
-use crate::chain::segments::{ChainSegments, read_whole};
+use crate::chain::segments::read_whole;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 
@@ -352,38 +352,18 @@ impl<'e> Ingest<'e> {
         Ok(Pushed { id, was_forgotten: held.is_some() })
     }
 
-    /// Builds what stands for everything before: the boundary, the summary and the records that it preserves.
+    /// Builds what stands for everything before.
     fn compaction_artifact(
         &mut self,
         native_id: ArtifactId,
         native: &[u8],
     ) -> Result<((ArtifactId, u64), Option<Write>)> {
         let parent = self.start.parent.map(|(id, _)| id);
-        let mut earlier = ChainSegments::new(self.engine, parent, None);
-        let plan = self.adapter.plan_compaction(native, &mut earlier).map_err(source_error)?;
-        for note in plan.notes {
+        let made = self.engine.compaction_artifact(self.adapter, parent, (native_id, native))?;
+        for note in made.notes {
             self.note(note);
         }
-        let mut bytes = Vec::new();
-        let mut parts = Vec::new();
-        for piece in &plan.pieces {
-            // Number 0 is the compaction's own bytes; the chain behind it starts at 2.
-            let loaded = match piece.segment.checked_sub(2) {
-                None => None,
-                Some(number) => Some((earlier.content(number).0, earlier.load(number)?.unwrap_or_default())),
-            };
-            let (of, whole) =
-                loaded.as_ref().map_or((native_id, native), |(of, whole)| (*of, whole.as_slice()));
-            let range = slice(whole, piece.offset, piece.length).ok_or_else(|| EngineError::Refused {
-                what: "a compaction",
-                reasons: vec!["it points outside its chain".to_owned()],
-            })?;
-            bytes.extend_from_slice(range);
-            parts.push(ContentPart::Slice { of, offset: piece.offset, length: piece.length });
-        }
-        let id = artifact_id(&bytes);
-        let composed = (id != native_id).then(|| Write::Content(NewContent::composed(id, parts)));
-        Ok(((id, length(bytes.len())), composed))
+        Ok((made.artifact, made.composed))
     }
 
     /// Commits what stands after the last closed boundary as a provisional leaf. Returns its id, or none when
@@ -464,12 +444,6 @@ impl<'e> Ingest<'e> {
 fn commit_ahead(engine: &Engine, provisional: &Provisional, segment: &OpenSegment) -> Result<Option<Commit>> {
     let stored = engine.store.commit(provisional.commit)?;
     Ok(stored.filter(|commit| segment.starts_with(commit.core.artifact, provisional.bytes)))
-}
-
-fn slice(whole: &[u8], offset: u64, length: u64) -> Option<&[u8]> {
-    let start = usize::try_from(offset).ok()?;
-    let end = start.checked_add(usize::try_from(length).ok()?)?;
-    whole.get(start..end)
 }
 
 fn length(bytes: usize) -> u64 {

@@ -81,7 +81,7 @@ impl Engine {
         Ok(copies)
     }
 
-    fn root_from(&self, commit: &Commit) -> Result<CommitId> {
+    pub(crate) fn root_from(&self, commit: &Commit) -> Result<CommitId> {
         let mut walk = Walk::new(self.store.as_ref(), Some(commit.id));
         let mut root = commit.id;
         while let Some(commit) = walk.next()? {
@@ -90,7 +90,7 @@ impl Engine {
         Ok(root)
     }
 
-    fn tree_from(&self, root: CommitId) -> Result<Vec<Commit>> {
+    pub(crate) fn tree_from(&self, root: CommitId) -> Result<Vec<Commit>> {
         let mut tree: Vec<Commit> = self.store.commit(root)?.into_iter().collect();
         let mut next = 0;
         while let Some(commit) = tree.get(next).filter(|_| next < TREE_COMMITS_MAX) {
@@ -128,7 +128,7 @@ impl Engine {
         Ok(marks)
     }
 
-    fn first_session(&self, id: CommitId) -> Result<Option<Session>> {
+    pub(crate) fn first_session(&self, id: CommitId) -> Result<Option<Session>> {
         let Some(first) = self.store.sightings(id, 1)?.into_iter().next() else { return Ok(None) };
         let path = match first.source {
             Some(source) => source.path,

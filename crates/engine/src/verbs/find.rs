@@ -21,7 +21,9 @@ impl Engine {
         if text.starts_with(IdKind::Commit.tag()) {
             let prefix: CommitPrefix =
                 text.parse().map_err(|_| EngineError::NotFound { what: "commit", text: text.to_owned() })?;
-            return self.only(text, &self.store.commits_in(prefix, CANDIDATES_MAX + 1)?);
+            let found = self.store.commits_in(prefix, CANDIDATES_MAX + 1)?;
+            let found = if found.is_empty() { self.redirected_to(text)? } else { found };
+            return self.only(text, &found);
         }
         let tagged = self.store.tagged(text, CANDIDATES_MAX + 1)?;
         if !tagged.is_empty() {
@@ -36,6 +38,10 @@ impl Engine {
             let commits = self.store.commits_in(prefix, CANDIDATES_MAX + 1)?;
             if !commits.is_empty() {
                 return self.only(text, &commits);
+            }
+            let scrubbed = self.redirected_to(text)?;
+            if !scrubbed.is_empty() {
+                return self.only(text, &scrubbed);
             }
         }
         Err(EngineError::NotFound { what: "commit, session or tag", text: text.to_owned() })

@@ -177,7 +177,7 @@ impl Engine {
         Ok(found)
     }
 
-    fn sessions_of(&self, target: &ForgetTarget) -> Result<Vec<Session>> {
+    pub(crate) fn sessions_of(&self, target: &ForgetTarget) -> Result<Vec<Session>> {
         let mut sessions = match target {
             ForgetTarget::Commit(_) => return Ok(Vec::new()),
             ForgetTarget::Session(key) => {

@@ -21,6 +21,7 @@ mod moved;
 mod packing;
 mod placed;
 mod review;
+mod scrubbed;
 mod secrets;
 mod statements;
 mod subagents;

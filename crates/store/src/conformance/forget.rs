@@ -435,3 +435,18 @@ pub fn check_refilled(make: Make<'_>) {
     assert!(matches!(error, StoreError::ContentForgotten(of) if of == artifact), "{error}");
     verify_is_clean(&*store);
 }
+
+/// What a commit became outlives it; the first that is said stays, and pages follow each other.
+pub fn check_redirects(make: Make<'_>) {
+    let store = make();
+    let id = |byte: u8| CommitId::from_bytes([byte; 16]);
+    assert_eq!(store.redirects(None, 9).expect("read"), Vec::new());
+    let redirect = |from: u8, to: u8| Write::Redirect { from: id(from), to: id(to), at: at(5) };
+    write(&*store, vec![redirect(7, 9), redirect(3, 7)]);
+    write(&*store, vec![redirect(7, 1)]);
+    assert_eq!(store.redirects(None, 9).expect("read"), [(id(3), id(7)), (id(7), id(9))]);
+    assert_eq!(store.redirects(None, 1).expect("read"), [(id(3), id(7))]);
+    assert_eq!(store.redirects(Some(id(3)), 9).expect("read"), [(id(7), id(9))]);
+    assert_eq!(store.redirects(Some(id(7)), 9).expect("read"), Vec::new());
+    verify_is_clean(&*store);
+}

@@ -50,6 +50,12 @@ pub(super) fn apply(state: &mut State, write: Write, outcome: &mut BatchOutcome)
             state.links.remove(&link);
             Ok(())
         }
+        Write::Redirect { from, to, .. } => {
+            if !state.redirects.contains(&from) {
+                state.redirects.put(from, to);
+            }
+            Ok(())
+        }
         Write::Anchors { commit, hashes } => anchor(state, commit, &hashes),
     }
 }

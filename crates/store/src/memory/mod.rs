@@ -100,6 +100,7 @@ struct State {
     anchors: Table<(u64, CommitId), ()>,
     /// With the time of the forgetting that left them.
     tombstones: Table<Tombstone, Timestamp>,
+    redirects: Table<CommitId, CommitId>,
     /// Condemned commits and contents, and since when.
     condemned: Table<CommitId, Timestamp>,
     orphans: Table<ArtifactId, Timestamp>,
@@ -139,6 +140,7 @@ impl MemoryStore {
                 links: Table::new(),
                 anchors: Table::new(),
                 tombstones: Table::new(),
+                redirects: Table::new(),
                 condemned: Table::new(),
                 orphans: Table::new(),
                 next_order: 0,
@@ -413,6 +415,22 @@ impl Store for MemoryStore {
     fn tombstones(&self, of: &[Tombstone]) -> Result<Vec<Tombstone>, StoreError> {
         let state = self.lock();
         Ok(of.iter().filter(|tombstone| state.tombstones.contains(tombstone)).cloned().collect())
+    }
+
+    fn redirects(
+        &self,
+        after: Option<CommitId>,
+        limit: usize,
+    ) -> Result<Vec<(CommitId, CommitId)>, StoreError> {
+        let state = self.lock();
+        let later = |from: &CommitId| after.is_none_or(|after| *from > after);
+        Ok(state
+            .redirects
+            .iter()
+            .filter(|(from, _)| later(from))
+            .take(limit)
+            .map(|(a, b)| (*a, *b))
+            .collect())
     }
 
     fn has_tombstones(&self) -> Result<bool, StoreError> {

@@ -29,6 +29,7 @@ impl State {
         self.links.commit();
         self.anchors.commit();
         self.tombstones.commit();
+        self.redirects.commit();
         self.condemned.commit();
         self.orphans.commit();
     }
@@ -47,6 +48,7 @@ impl State {
         self.links.roll_back();
         self.anchors.roll_back();
         self.tombstones.roll_back();
+        self.redirects.roll_back();
         self.condemned.roll_back();
         self.orphans.roll_back();
     }

@@ -5,7 +5,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 use stemmata_model::{CommitId, Timestamp};
 
-use super::failure::During;
+use super::failure::{During, unreadable};
 use super::seals::MARK;
 use crate::error::StoreError;
 use crate::maintain::forget::Tombstone;
@@ -25,6 +25,8 @@ pub(super) const FORGOTTEN_SESSION: i64 = 4;
 pub(super) const UNFINISHED: i64 = 5;
 /// Transactions that a damaged log lost: by the log's salts, the byte of the damage, and how many.
 pub(super) const LOST: i64 = 6;
+/// What a commit became when it was scrubbed: by its id; `by` is the id that it has now, as text.
+pub(super) const REDIRECT: i64 = 7;
 /// The key of what is unfinished where only the log is left to be emptied.
 pub(super) const LOG_ONLY: &[u8] = &[1];
 
@@ -84,6 +86,39 @@ pub(super) fn remove(connection: &Connection, kind: i64, key: &[u8]) -> Result<b
         .and_then(|mut statement| statement.execute(params![kind, key]))
         .map(|changed| changed > 0)
         .during(MARKING)
+}
+
+/// Says what a commit became; what was said before stays.
+pub(super) fn redirect(
+    connection: &Connection,
+    from: CommitId,
+    to: CommitId,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    set(connection, (REDIRECT, &from.to_bytes()), at, Some(&to.to_string())).map(drop)
+}
+
+/// Returns what commits became, in the order of their ids, after one of them.
+pub(super) fn redirects(
+    connection: &Connection,
+    after: Option<CommitId>,
+    limit: usize,
+) -> Result<Vec<(CommitId, CommitId)>, StoreError> {
+    let after: Vec<u8> = after.map(|id| id.to_bytes().to_vec()).unwrap_or_default();
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let rows: Vec<([u8; 16], String)> = connection
+        .prepare_cached("SELECT key, by FROM mark WHERE kind = ?1 AND key > ?2 ORDER BY key LIMIT ?3")
+        .and_then(|mut statement| {
+            let rows =
+                statement.query_map(params![REDIRECT, after, limit], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows.collect()
+        })
+        .during("reading redirects")?;
+    let read = |(from, to): ([u8; 16], String)| {
+        let to = to.parse().map_err(|_| unreadable("mark.by", &to, &"no id of a commit"))?;
+        Ok((CommitId::from_bytes(from), to))
+    };
+    rows.into_iter().map(read).collect()
 }
 
 /// Returns when a mark was set.

@@ -356,6 +356,14 @@ impl Store for SqliteStore {
         self.read(|reader| self.tombstones_among(reader.connection(), of))
     }
 
+    fn redirects(
+        &self,
+        after: Option<CommitId>,
+        limit: usize,
+    ) -> Result<Vec<(CommitId, CommitId)>, StoreError> {
+        self.read(|reader| marks::redirects(reader.connection(), after, limit))
+    }
+
     fn has_tombstones(&self) -> Result<bool, StoreError> {
         self.read(|reader| Ok(marks::Present::load(reader.connection())?.tombstones))
     }

@@ -241,6 +241,9 @@ impl Transaction<'_> {
             Write::MergeAnnotations { commit, records } => self.merge_annotations(*commit, records),
             Write::Link(link) => self.link(link),
             Write::Unlink(link) => self.unlink(link),
+            Write::Redirect { from, to, at } => {
+                crate::sqlite::marks::redirect(self.connection, *from, *to, *at)
+            }
             Write::Anchors { commit, hashes } => self.anchor(*commit, hashes),
         }
     }

@@ -1,0 +1,65 @@
+//! Flags of the commands that look for secrets in what is stored, and replace them.
+//!
+//! Only shapes, as everything below `args`.
+
+use clap::Args;
+
+/// `scan`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma scan                                everything that is stored
+  stemma scan 3f2a91c0                       a session, its subagents included
+  stemma scan ctx-8dk2m                      a commit and all that it continues
+  stemma scan --limit 100                    stop after the commit with the hundredth finding
+  stemma scan --after ctx-…                  go on after a commit
+
+Reports what today's rules would find, never the value: kind, commit, line, and a fingerprint that is equal for equal
+secrets in this store and says nothing to anybody else. Exit code 11 where something was found, 0 where nothing was.")]
+pub(crate) struct Scan {
+    /// A session or a commit; without one, everything
+    #[arg(value_name = "REF", conflicts_with = "all")]
+    pub(crate) reference: Option<String>,
+
+    /// Everything that is stored (as without a REF)
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// Stop after the commit with the finding of this number; the output says how to go on
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(crate) limit: u64,
+
+    /// Go on after this commit, in the order of ids
+    #[arg(long, value_name = "CTX", conflicts_with = "reference")]
+    pub(crate) after: Option<stemmata_model::CommitId>,
+}
+
+/// `scrub`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma scrub 3f2a91c0 --dry-run            what would change, and why
+  stemma scrub 3f2a91c0                      a session, with its branches, copies and subagents
+  stemma scrub ctx-8dk2m --yes               the whole tree that a commit stands in
+  stemma scrub --all --yes                   everything that is stored
+
+Replaces what today's rules find in what is stored, as an import under these rules would have. Commits that change get new
+ids, and the old ones lead to them; capture goes on where it stopped. The old bytes are gone from every file of the store,
+for good. Clients' own transcripts, bundles, backups and sessions that were placed stay as they are.")]
+pub(crate) struct Scrub {
+    /// A session or a commit: the whole tree that it stands in, and all copies of it
+    #[arg(value_name = "REF", required_unless_present = "all", conflicts_with = "all")]
+    pub(crate) reference: Option<String>,
+
+    /// Everything that is stored
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Do not ask
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+}

@@ -1,0 +1,146 @@
+//! `scrub`: shows what would be replaced in what is stored, asks, and replaces it.
+
+use std::io::{BufRead, Write};
+
+use stemmata_engine::{ScrubOptions, ScrubReport, ScrubTarget};
+use stemmata_store::Session;
+
+use crate::args::secrets::Scrub;
+use crate::errors::{CliError, Exit};
+use crate::output::put;
+use crate::output::session;
+use crate::output::size::many;
+use crate::output::style::Style;
+use crate::output::v1;
+use crate::wiring::App;
+
+/// Lines of one kind that people see; `--json` has all.
+const LINES_MAX: usize = 10;
+
+/// Runs the command.
+pub(crate) fn run(app: &App, args: &Scrub) -> Result<Exit, CliError> {
+    let engine = app.engine()?;
+    let target = target(app, args)?;
+    let options =
+        |dry_run| -> Result<ScrubOptions, CliError> { Ok(ScrubOptions { dry_run, by: app.principal()? }) };
+    if args.dry_run || !args.yes {
+        let plan = engine.scrub(&target, &options(true)?)?;
+        if args.dry_run {
+            return show(app, &plan, true);
+        }
+        if app.console.json || !app.environment.stdout_is_terminal {
+            return Err(CliError::Usage(
+                "scrubbing cannot be taken back: look at it with `--dry-run`, then say `--yes`".to_owned(),
+            ));
+        }
+        app.console.text(&told(&plan, true))?;
+        if plan.rewritten == 0 {
+            return Ok(Exit::Done);
+        }
+        if !asked("Replace these, for good? [y/N] ")? {
+            app.console.say("Nothing was changed.");
+            return Ok(Exit::Done);
+        }
+    }
+    let done = engine.scrub(&target, &options(false)?)?;
+    show(app, &done, false)
+}
+
+fn target(app: &App, args: &Scrub) -> Result<ScrubTarget, CliError> {
+    let Some(reference) = args.reference.as_deref().filter(|_| !args.all) else {
+        return Ok(ScrubTarget::All);
+    };
+    match named_session(app, reference)? {
+        Some(session) => Ok(ScrubTarget::Session(session.key)),
+        None => Ok(ScrubTarget::Commit(app.find(reference)?)),
+    }
+}
+
+/// Returns the session that a name means, by its transcript or its id.
+pub(crate) fn named_session(app: &App, reference: &str) -> Result<Option<Session>, CliError> {
+    let engine = app.engine()?;
+    let path = app.environment.absolute(std::path::Path::new(reference));
+    Ok(match engine.find_session(&path.to_string_lossy())? {
+        Some(session) => Some(session),
+        None => engine.find_session(reference)?,
+    })
+}
+
+fn asked(question: &str) -> Result<bool, CliError> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(question.as_bytes()).and_then(|()| out.flush()).map_err(CliError::Output)?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer).map_err(CliError::Output)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+fn show(app: &App, report: &ScrubReport, dry_run: bool) -> Result<Exit, CliError> {
+    if app.console.json {
+        app.console.json(&wire(report, dry_run))?;
+        return Ok(Exit::Done);
+    }
+    app.console.text(&told(report, dry_run))?;
+    if let Some(reason) = &report.forgotten.unfinished {
+        app.console.warn(&format!(
+            "some of it may still stand in the store's files: {reason}; the next `stemma` command goes on"
+        ));
+    }
+    if !dry_run && report.rewritten > 0 {
+        let hint = Style::Hint.paint("hint");
+        app.console.say(&format!(
+            "{hint}: what leaked is to be changed where it came from; clients' transcripts, bundles and backups \
+             still hold it; `stemma scan` says whether it stands in other sessions"
+        ));
+    }
+    Ok(Exit::Done)
+}
+
+fn wire(report: &ScrubReport, dry_run: bool) -> v1::Scrub {
+    let redirect = |(from, to): &(stemmata_model::CommitId, stemmata_model::CommitId)| v1::ScrubRedirect {
+        from: from.to_string(),
+        to: to.to_string(),
+    };
+    v1::Scrub {
+        dry_run,
+        looked_at: report.looked_at,
+        kinds: report
+            .kinds
+            .iter()
+            .map(|(kind, count)| v1::ScrubKind { kind: kind.clone(), findings: *count })
+            .collect(),
+        dirty: report.dirty,
+        rewritten: report.rewritten,
+        redirects: report.redirects.iter().map(redirect).collect(),
+        sessions: report.sessions.iter().map(|session| session.session.to_string()).collect(),
+        contents: report.forgotten.contents,
+        bytes: report.forgotten.bytes,
+        unfinished: report.forgotten.unfinished.clone(),
+    }
+}
+
+fn told(report: &ScrubReport, dry_run: bool) -> String {
+    let mut text = String::new();
+    if report.rewritten == 0 {
+        let looked = many(report.looked_at, "commit");
+        put!(text, "{}: nothing to replace in {looked}\n", Style::Good.paint("Clean"));
+        return text;
+    }
+    for (kind, count) in &report.kinds {
+        put!(text, "{kind}: {count}\n");
+    }
+    let verb = if dry_run { "Would replace them" } else { "Replaced them" };
+    put!(
+        text,
+        "{}: {} with findings, {} with new ids\n",
+        Style::Warning.paint(verb),
+        many(report.dirty, "commit"),
+        many(report.rewritten, "commit")
+    );
+    for one in report.sessions.iter().take(LINES_MAX) {
+        put!(text, "  {}  {}\n", Style::Id.paint(&session::short(one)), session::title(one));
+    }
+    if report.sessions.len() > LINES_MAX {
+        put!(text, "  … and {} more sessions\n", report.sessions.len() - LINES_MAX);
+    }
+    text
+}

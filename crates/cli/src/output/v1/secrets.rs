@@ -1,0 +1,77 @@
+//! Wire types of the commands that look for secrets in what is stored.
+//!
+//! How they are filled is in the commands.
+
+use super::wire;
+
+wire! {
+    /// What today's rules would find in what is stored. Holds no byte of a secret.
+    struct Scan {
+        /// Commits that were looked at.
+        commits: u64,
+        /// Bytes of their content.
+        bytes: u64,
+        /// Commits among them whose content was forgotten.
+        holes: u64,
+        /// Where to go on with `--after`, where the limit ended it.
+        next: Option<String>,
+        /// What was found.
+        findings: Vec<ScanFinding>,
+    }
+
+    /// One finding.
+    struct ScanFinding {
+        /// The commit.
+        commit: String,
+        /// The line of its content, 1 = first; absent where it is in its summary, tags or notes.
+        line: Option<u64>,
+        /// The id of the record, where it has one.
+        entry: Option<String>,
+        /// The rule's kind, as in `github-token`.
+        kind: String,
+        /// Bytes of it.
+        bytes: u64,
+        /// Equal for equal secrets in this store.
+        fingerprint: String,
+    }
+
+    /// What was scrubbed, or what would be.
+    struct Scrub {
+        /// Whether nothing was changed.
+        dry_run: bool,
+        /// Commits that were looked at.
+        looked_at: u64,
+        /// Findings by their kind.
+        kinds: Vec<ScrubKind>,
+        /// Commits with findings.
+        dirty: u64,
+        /// Commits that get other ids, those that follow included.
+        rewritten: u64,
+        /// Which commit became which.
+        redirects: Vec<ScrubRedirect>,
+        /// Sessions that end at another commit.
+        sessions: Vec<String>,
+        /// Contents whose bytes are gone.
+        contents: u64,
+        /// Bytes of them, uncompressed.
+        bytes: u64,
+        /// What is left to do on disk; the next command does it.
+        unfinished: Option<String>,
+    }
+
+    /// Findings of one kind.
+    struct ScrubKind {
+        /// The rule's kind.
+        kind: String,
+        /// How many.
+        findings: u64,
+    }
+
+    /// What a commit became.
+    struct ScrubRedirect {
+        /// The id that it had.
+        from: String,
+        /// The id that it has.
+        to: String,
+    }
+}

@@ -1,0 +1,70 @@
+//! `scan` and `scrub`, and the store's own rules, as their user meets them.
+
+use crate::stage::Stage;
+use crate::story::{SESSION, Story};
+
+/// No shipped rule knows it.
+const SECRET: &str = "ACME-771234";
+
+const RULES: &str = "[[rules]]\nkind = 'ticket'\nkeywords = ['ACME-']\nregex = 'ACME-[0-9]{6}'\n";
+
+/// A session with a secret in it, imported before anybody knew, and its tip.
+fn leaked() -> (Stage, String) {
+    let stage = Stage::new();
+    let mut story = Story::new(SESSION, "/home/ann/shop");
+    story.user("Look at the tickets.").assistant(&format!("There is {SECRET} alone."));
+    story.user("And now?").assistant("Done.");
+    let path = stage.home.write("a.jsonl", story.text().as_bytes());
+    let tip = stage.import(&path)["tip"].as_str().unwrap().to_owned();
+    (stage, tip)
+}
+
+fn rules(stage: &Stage, text: &str) {
+    let home = stage.database().parent().unwrap().parent().unwrap().to_owned();
+    std::fs::write(home.join("secrets.toml"), text).unwrap();
+}
+
+#[test]
+fn what_leaked_is_found_shown_and_replaced() {
+    let (stage, tip) = leaked();
+    stage.run(&["scan"]).ok();
+    rules(&stage, RULES);
+    let scan = stage.run(&["scan", "--json"]).code(11);
+    assert!(!scan.text().contains(SECRET));
+    let found = scan.json();
+    assert_eq!(found["findings"].as_array().unwrap().len(), 1, "{found}");
+    assert_eq!(found["findings"][0]["kind"], "ticket");
+    stage.run(&["scan", SESSION]).code(11);
+    stage.run(&["scan", &tip]).code(11);
+    stage.run(&["scrub", SESSION, "--json"]).code(2).complains(&["`--dry-run`", "`--yes`"]);
+    let plan = stage.json(&["scrub", SESSION, "--dry-run"]);
+    assert_eq!((&plan["dry_run"], &plan["dirty"]), (&true.into(), &1.into()), "{plan}");
+    let done = stage.json(&["scrub", SESSION, "--yes"]);
+    assert_eq!(done["rewritten"], plan["rewritten"]);
+    stage.run(&["scan"]).ok();
+    // The old id leads to what it became, and says so.
+    let shown = stage.run(&["show", &tip, "--json"]).ok().complains(&["was scrubbed of secrets"]);
+    assert_ne!(shown.json()["commit"]["id"], tip.as_str());
+    assert!(!String::from_utf8(stage.native(&tip)).unwrap().contains(SECRET));
+    // The transcript itself is the client's, and is read as it was: nothing is taken in twice.
+    let again = stage.json(&["import", stage.home.path().join("a.jsonl").to_str().unwrap()]);
+    assert_eq!(again["totals"]["new_commits"], 0, "{again}");
+    stage.run(&["verify"]).ok();
+    assert_eq!(stage.json(&["scrub", "--all", "--yes"])["rewritten"], 0);
+}
+
+#[test]
+fn a_rule_that_makes_no_sense_blocks_and_is_named() {
+    let (stage, _) = leaked();
+    rules(&stage, "[[rules]]\nkind = 'ticket'\nkeywords = ['ACME-']\nregex = 'ACME-['\n");
+    let mut story = Story::new("5e55104e-0000-4000-8000-000000000009", "/home/ann/shop");
+    story.user("Another one.").assistant("Yes.");
+    let path = stage.home.write("b.jsonl", story.text().as_bytes());
+    stage
+        .run(&["import", path.to_str().unwrap()])
+        .code(5)
+        .complains(&["secrets.toml:4: rule `ticket`", "at column 6"]);
+    stage.run(&["scan"]).code(5).complains(&["secrets.toml:4"]);
+    stage.run(&["status"]).ok();
+    stage.run(&["list"]).ok();
+}

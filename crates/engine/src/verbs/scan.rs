@@ -1,0 +1,290 @@
+//! `scan`: what today's rules would find in what is stored. Reads commit by commit and line by line, and changes nothing.
+//!
+//! Which stretches are secrets is `stemmata-redact`'s; rewriting them is `scrub`'s.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+
+use stemmata_model::{ArtifactId, Closure, Commit, CommitId};
+use stemmata_redact::Scrubber;
+use stemmata_runtimes::adapter::{Adapter, IdKind, Shape};
+use stemmata_runtimes::registry;
+use stemmata_store::{Annotation, StoreError};
+
+use crate::capture::lines::LINE_BYTES_MAX;
+use crate::chain::segments::read_whole;
+use crate::engine::Engine;
+use crate::error::{EngineError, Result};
+use crate::verbs::forget::ForgetTarget;
+
+/// Commits that are looked up at once in a walk over the whole store.
+const PAGE_COMMITS: usize = 1_000;
+
+/// Changes of one commit's metadata that are looked at.
+const AUDIT_MAX: usize = 10_000;
+
+/// Domain of fingerprints.
+const CONTEXT: &[u8] = b"stemmata secret fingerprint v1";
+
+/// What is looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ScanTarget {
+    /// These commits.
+    Commits(Vec<CommitId>),
+    /// All commits, in the order of their ids, after one of them.
+    All(Option<CommitId>),
+}
+
+/// Where something was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FoundIn {
+    /// A line of the commit's own content, 1 = first.
+    Line(u64),
+    /// What was said of the commit: its summary, a tag or a note, of now or before.
+    Annotation,
+}
+
+/// Something that today's rules take for a secret. Holds no byte of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecretFound {
+    /// The commit.
+    pub commit: CommitId,
+    /// Where in it.
+    pub place: FoundIn,
+    /// The id of the record that the line is, where it has one.
+    pub entry: Option<String>,
+    /// The rule's kind, as in `github-token`.
+    pub kind: String,
+    /// Bytes of it.
+    pub bytes: u64,
+    /// Equal for equal secrets in this store, and for nobody else of any use.
+    pub fingerprint: String,
+}
+
+/// What a scan looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Scanned {
+    /// Commits.
+    pub commits: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Commits whose content is not there any more.
+    pub holes: u64,
+    /// Findings.
+    pub found: u64,
+    /// The last commit that was looked at: a walk over the whole store goes on after it.
+    pub last: Option<CommitId>,
+}
+
+/// What replaces secrets, by the directories that sessions worked in.
+pub(crate) struct Rulers<'e> {
+    engine: &'e Engine,
+    known: HashMap<Option<String>, Scrubber>,
+}
+
+impl<'e> Rulers<'e> {
+    pub(crate) fn new(engine: &'e Engine) -> Self {
+        Self { engine, known: HashMap::new() }
+    }
+
+    /// Returns the rules for a commit: those of the directory that its first session worked in.
+    pub(crate) fn of(&mut self, commit: CommitId) -> Result<Scrubber> {
+        let cwd = self.engine.first_session(commit)?.and_then(|session| session.cwd);
+        if let Some(known) = self.known.get(&cwd) {
+            return Ok(known.clone());
+        }
+        let scrubber = self.engine.scrubber_at(cwd.as_deref().map(Path::new))?;
+        self.known.insert(cwd, scrubber.clone());
+        Ok(scrubber)
+    }
+}
+
+impl Engine {
+    /// Returns all commits of sessions that a name means, their subagents included.
+    ///
+    /// # Errors
+    /// `NotFound`, store errors.
+    pub fn commits_held_by(&self, target: &ForgetTarget) -> Result<Vec<CommitId>> {
+        let commits = self.commits_of(&self.sessions_of(target)?)?;
+        Ok(commits.into_iter().map(|commit| commit.id).collect())
+    }
+
+    /// Tells `found` what today's rules would find. Stops where `found` says so, after all of that commit.
+    ///
+    /// # Errors
+    /// `CommitMissing`, `Rules`, store errors.
+    pub fn scan(&self, target: &ScanTarget, found: &mut dyn FnMut(SecretFound) -> bool) -> Result<Scanned> {
+        let mut rulers = Rulers::new(self);
+        let mut scanned = Scanned::default();
+        match target {
+            ScanTarget::Commits(ids) => {
+                for id in ids {
+                    let commit = self.store.commit(*id)?.ok_or(StoreError::CommitMissing(*id))?;
+                    if !self.scan_commit(&commit, &mut rulers, (&mut scanned, found))? {
+                        break;
+                    }
+                }
+            }
+            ScanTarget::All(after) => {
+                let mut after = *after;
+                loop {
+                    let page = self.store.commits_after(after, PAGE_COMMITS)?;
+                    let Some(last) = page.last().map(|commit| commit.id) else { break };
+                    for commit in &page {
+                        if !self.scan_commit(commit, &mut rulers, (&mut scanned, found))? {
+                            return Ok(scanned);
+                        }
+                    }
+                    after = Some(last);
+                }
+            }
+        }
+        Ok(scanned)
+    }
+
+    fn scan_commit(
+        &self,
+        commit: &Commit,
+        rulers: &mut Rulers<'_>,
+        (scanned, found): (&mut Scanned, &mut dyn FnMut(SecretFound) -> bool),
+    ) -> Result<bool> {
+        scanned.commits += 1;
+        scanned.last = Some(commit.id);
+        let mut goes_on = true;
+        let mut tell = |secret: SecretFound| {
+            scanned.found += 1;
+            goes_on &= found(secret);
+        };
+        let scrubber = rulers.of(commit.id)?;
+        let key = self.store.identity()?.secret;
+        for record in self.store.audit(commit.id, AUDIT_MAX)? {
+            let Some(text) = text_of(&record.change) else { continue };
+            for finding in scrubber.scrub_text(text)?.findings {
+                let secret = text.as_bytes().get(finding.offset..finding.offset + finding.len);
+                tell(SecretFound {
+                    commit: commit.id,
+                    place: FoundIn::Annotation,
+                    entry: None,
+                    kind: finding.kind.to_string(),
+                    bytes: length(finding.len),
+                    fingerprint: fingerprint(&key, secret.unwrap_or_default()),
+                });
+            }
+        }
+        if commit.closure == Closure::Forgotten {
+            scanned.holes += 1;
+            return Ok(goes_on);
+        }
+        scanned.bytes += commit.native_bytes;
+        let adapter = registry::by_format(&commit.core.format);
+        let mut number = 0;
+        self.each_scrubbed(commit, &scrubber, &mut |line, scrubbed| {
+            number += 1;
+            let entry =
+                if scrubbed.findings.is_empty() { None } else { adapter.and_then(|own| entry_of(own, line)) };
+            for finding in &scrubbed.findings {
+                let secret = line.get(finding.offset..finding.offset + finding.len);
+                tell(SecretFound {
+                    commit: commit.id,
+                    place: FoundIn::Line(number),
+                    entry: entry.clone(),
+                    kind: finding.kind.to_string(),
+                    bytes: length(finding.len),
+                    fingerprint: fingerprint(&key, secret.unwrap_or_default()),
+                });
+            }
+            Ok(())
+        })?;
+        Ok(goes_on)
+    }
+
+    /// Hands out each line of a commit's own content with what an import would make of it: its newline included; a
+    /// document as one line.
+    pub(crate) fn each_scrubbed(
+        &self,
+        commit: &Commit,
+        scrubber: &Scrubber,
+        each: &mut dyn FnMut(&[u8], &stemmata_redact::Scrubbed<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let id = commit.core.native_artifact();
+        let is_document =
+            registry::by_format(&commit.core.format).is_some_and(|own| own.shape() == Shape::Document);
+        if is_document {
+            let bytes = read_whole(self, id)?;
+            return each(&bytes, &scrubber.scrub_line(&bytes)?);
+        }
+        let mut failed = None;
+        let read = self.each_line(id, &mut |line| {
+            let done = scrubber.scrub_line(line).map_err(EngineError::from).and_then(|own| each(line, &own));
+            failed = done.err();
+            failed.is_none()
+        });
+        match failed {
+            Some(error) => Err(error),
+            None => read,
+        }
+    }
+
+    /// Hands out lines with their newlines, the last one maybe without, until told to stop.
+    fn each_line(&self, of: ArtifactId, each: &mut dyn FnMut(&[u8]) -> bool) -> Result<()> {
+        let mut line: Vec<u8> = Vec::new();
+        let stopped = || io::Error::from(io::ErrorKind::Interrupted);
+        let read = self.store.read_content(of, None, &mut |piece| {
+            for part in piece.split_inclusive(|byte| *byte == b'\n') {
+                // No capture takes a longer one: it came whole from somewhere else, and is looked at in parts.
+                let is_long = line.len().saturating_add(part.len()) > LINE_BYTES_MAX;
+                if is_long && !each(&std::mem::take(&mut line)) {
+                    return Err(stopped());
+                }
+                line.extend_from_slice(part);
+                if line.ends_with(b"\n") {
+                    let goes_on = each(&line);
+                    line.clear();
+                    if !goes_on {
+                        return Err(stopped());
+                    }
+                }
+            }
+            Ok(())
+        });
+        match read {
+            Err(StoreError::Sink(error)) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
+            other => other?,
+        }
+        if !line.is_empty() {
+            each(&line);
+        }
+        Ok(())
+    }
+}
+
+/// Returns the text of a change of metadata.
+pub(crate) fn text_of(change: &Annotation) -> Option<&str> {
+    match change {
+        Annotation::Summary { text, .. } => text.as_deref(),
+        Annotation::AddTag(text) | Annotation::RemoveTag(text) | Annotation::AddNote(text) => Some(text),
+        Annotation::Pin | Annotation::Unpin => None,
+    }
+}
+
+fn entry_of(adapter: &dyn Adapter, line: &[u8]) -> Option<String> {
+    let mut entry = None;
+    adapter.ids(line.strip_suffix(b"\n").unwrap_or(line), &mut |kind, id| {
+        if kind == IdKind::Entry {
+            entry.get_or_insert_with(|| id.to_owned());
+        }
+    });
+    entry
+}
+
+/// Names a secret for whoever has the store's key, and tells nobody else anything.
+fn fingerprint(key: &[u8; 32], secret: &[u8]) -> String {
+    let mut hasher = blake3::Hasher::new_keyed(key);
+    hasher.update(CONTEXT).update(secret);
+    hasher.finalize().to_hex().chars().take(16).collect()
+}
+
+fn length(bytes: usize) -> u64 {
+    u64::try_from(bytes).expect("a length fits 64 bits")
+}

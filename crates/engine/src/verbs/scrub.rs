@@ -1,0 +1,218 @@
+//! `scrub`: has chains be what an import under today's rules would give, and removes what they were.
+//!
+//! New commits first, then sessions, cursors and redirects, then the old ones are forgotten: after a crash anywhere both
+//! chains are whole, and the next scrub goes on. What is forgotten and how it leaves the files is the store's.
+
+mod rewrite;
+mod scope;
+mod settle;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use stemmata_model::{Closure, Commit, CommitId, Principal};
+use stemmata_store::maintain::forget::{Forget, Forgotten, Tombstone};
+use stemmata_store::{Session, SessionKey};
+
+use crate::engine::Engine;
+use crate::error::{EngineError, Result};
+use crate::verbs::forget::ForgetTarget;
+use crate::verbs::scan::ScanTarget;
+
+/// Redirects that are read at once.
+const REDIRECTS_PAGE: usize = 10_000;
+
+/// Redirects in a row that are followed: a chain that was scrubbed so often.
+const REDIRECT_STEPS_MAX: usize = 1_000;
+
+/// What is to be scrubbed. Always whole trees, and all that are linked to them as copies: a part that stays would keep
+/// the bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ScrubTarget {
+    /// The tree of one commit.
+    Commit(CommitId),
+    /// The trees of a session and of its subagents.
+    Session(SessionKey),
+    /// Everything.
+    All,
+}
+
+/// How to scrub.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScrubOptions {
+    /// Find out what would happen, and change nothing.
+    pub dry_run: bool,
+    /// Who scrubs.
+    pub by: Principal,
+}
+
+/// What was scrubbed, or what would be.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ScrubReport {
+    /// Commits that were looked at.
+    pub looked_at: u64,
+    /// Findings by their kind.
+    pub kinds: BTreeMap<String, u64>,
+    /// Commits with findings.
+    pub dirty: u64,
+    /// Commits that become others, because of what they hold or of what they continue.
+    pub rewritten: u64,
+    /// Which commit became which; nothing in a dry run.
+    pub redirects: Vec<(CommitId, CommitId)>,
+    /// Sessions that end at another commit now, or would.
+    pub sessions: Vec<Session>,
+    /// What the store removed; nothing in a dry run.
+    pub forgotten: Forgotten,
+}
+
+/// What a scrub works on: parents before their children.
+struct Scope {
+    commits: Vec<Commit>,
+    /// Those with findings in their own content or in what was said of them.
+    dirty: HashSet<CommitId>,
+    /// Those that an earlier scrub rewrote and did not get to remove.
+    left: HashMap<CommitId, CommitId>,
+    kinds: BTreeMap<String, u64>,
+}
+
+impl Scope {
+    /// Returns the commits that become others.
+    fn changing(&self) -> HashSet<CommitId> {
+        let mut changing: HashSet<CommitId> = HashSet::new();
+        for commit in &self.commits {
+            let follows = commit.core.parent.is_some_and(|parent| changing.contains(&parent));
+            if follows || self.dirty.contains(&commit.id) || self.left.contains_key(&commit.id) {
+                changing.insert(commit.id);
+            }
+        }
+        changing
+    }
+}
+
+impl Engine {
+    /// Scrubs what is stored by today's rules. Each commit that changes gets another id, and the old one leads to it;
+    /// live capture goes on where it stopped. Nothing that is imported later brings back what was removed.
+    ///
+    /// # Errors
+    /// `Rules`, `NotFound`, `Refused` where something was added to an old chain meanwhile (run it again), store errors.
+    /// What was done before an error stays, and the next scrub goes on from there.
+    pub fn scrub(&self, target: &ScrubTarget, options: &ScrubOptions) -> Result<ScrubReport> {
+        let scope = self.scope_of(target)?;
+        let changing = scope.changing();
+        let sessions = self.sessions_through(&changing)?;
+        let mut report = ScrubReport {
+            looked_at: count(scope.commits.len()),
+            kinds: scope.kinds.clone(),
+            dirty: count(scope.dirty.len()),
+            rewritten: count(changing.len()),
+            sessions,
+            ..ScrubReport::default()
+        };
+        if options.dry_run || changing.is_empty() {
+            return Ok(report);
+        }
+        let mut made = self.rewrite(&scope, &changing)?;
+        self.settle(&mut made, &report.sessions)?;
+        let mut old: Vec<CommitId> = made.map.keys().copied().collect();
+        old.sort();
+        let wish = Forget {
+            unroot: old,
+            cut: made.sealed.clone(),
+            sessions: Vec::new(),
+            unread: made.unread(&report.sessions),
+            untitled: Vec::new(),
+            even_sighted: true,
+            even_pinned: true,
+            at: self.clock.now(),
+            by: options.by.clone(),
+            dry_run: false,
+        };
+        report.forgotten = self.store.forget(&wish)?;
+        report.redirects = made.map.iter().map(|(from, to)| (*from, *to)).collect();
+        report.redirects.sort();
+        if let Some(kept) = report.forgotten.kept.first() {
+            let reason = format!("something was added to {} meanwhile; run it again", kept.commit);
+            return Err(EngineError::Refused { what: "removing what was scrubbed", reasons: vec![reason] });
+        }
+        Ok(report)
+    }
+
+    /// Returns what a commit that was scrubbed became, as pairs of its old id and its newest one, for all whose old id
+    /// begins so (with or without the tag).
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn redirected(&self, text: &str) -> Result<Vec<(CommitId, CommitId)>> {
+        let wanted = text.strip_prefix(stemmata_model::IdKind::Commit.tag()).unwrap_or(text);
+        if wanted.len() < stemmata_model::PREFIX_CHARS_MIN {
+            return Ok(Vec::new());
+        }
+        let all = self.all_redirects()?;
+        let mut found: Vec<(CommitId, CommitId)> = all
+            .keys()
+            .filter(|from| {
+                let id = from.to_string();
+                id.strip_prefix(stemmata_model::IdKind::Commit.tag()).is_some_and(|id| id.starts_with(wanted))
+            })
+            .map(|from| (*from, end_of(&all, *from)))
+            .collect();
+        found.sort();
+        Ok(found)
+    }
+
+    /// Returns the newest commits that scrubbed ones became whose old ids begin so.
+    pub(crate) fn redirected_to(&self, text: &str) -> Result<Vec<CommitId>> {
+        let mut found: Vec<CommitId> = self.redirected(text)?.into_iter().map(|(_, to)| to).collect();
+        found.sort();
+        found.dedup();
+        Ok(found)
+    }
+
+    /// Returns every redirect.
+    fn all_redirects(&self) -> Result<HashMap<CommitId, CommitId>> {
+        let mut all = HashMap::new();
+        let mut after = None;
+        loop {
+            let page = self.store.redirects(after, REDIRECTS_PAGE)?;
+            after = page.last().map(|(from, _)| *from);
+            let is_last = page.len() < REDIRECTS_PAGE;
+            all.extend(page);
+            if is_last {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// Returns sessions that end at one of these commits, or were placed from one.
+    fn sessions_through(&self, commits: &HashSet<CommitId>) -> Result<Vec<Session>> {
+        let mut sessions = self.all_sessions()?;
+        sessions.retain(|session| {
+            let placed = match session.origin {
+                stemmata_store::SessionOrigin::Placed(from) => Some(from),
+                stemmata_store::SessionOrigin::Imported | stemmata_store::SessionOrigin::Api => None,
+            };
+            session.tip.into_iter().chain(placed).any(|id| commits.contains(&id))
+        });
+        Ok(sessions)
+    }
+
+    fn is_sealed(&self, hole: &Commit) -> Result<bool> {
+        Ok(hole.closure == Closure::Forgotten
+            && !self.store.tombstones(&[Tombstone::Commit(hole.id)])?.is_empty())
+    }
+}
+
+/// Follows redirects to the newest commit.
+fn end_of(all: &HashMap<CommitId, CommitId>, from: CommitId) -> CommitId {
+    let mut at = from;
+    for _ in 0..REDIRECT_STEPS_MAX {
+        match all.get(&at) {
+            Some(next) => at = *next,
+            None => break,
+        }
+    }
+    at
+}
+
+fn count(length: usize) -> u64 {
+    u64::try_from(length).expect("a length fits 64 bits")
+}

@@ -1,0 +1,292 @@
+//! Writes what commits become: scrubbed contents, commits on the new chain, and all that stands beside them.
+//!
+//! Old commits, sessions and cursors stay as they are here.
+
+use std::collections::{HashMap, HashSet};
+
+use stemmata_model::{ArtifactId, Closure, Commit, CommitCore, CommitId, CommitType, Granularity, RulesHash};
+use stemmata_redact::Scrubber;
+use stemmata_runtimes::adapter::Adapter;
+use stemmata_runtimes::registry;
+use stemmata_store::{Annotation, AuditRecord, Link, NewCommit, NewHole, SessionKey, Write};
+
+use super::{Scope, end_of};
+use crate::capture::anchors::Anchors;
+use crate::capture::segment::OpenSegment;
+use crate::chain::segments::read_whole;
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::verbs::scan::{Rulers, text_of};
+
+/// Writes after which a batch is handed to the store.
+const BATCH_WRITES: usize = 512;
+
+/// Bytes of new content after which a batch is handed to the store.
+const BATCH_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Sightings, links and changes of one commit that are taken along.
+const BESIDE_MAX: usize = 10_000;
+
+/// What became of what.
+#[derive(Debug, Default)]
+pub(super) struct Made {
+    /// What each old commit became, now or in an earlier scrub that was interrupted.
+    pub map: HashMap<CommitId, CommitId>,
+    /// New holes of commits that were forgotten: nothing may fill them.
+    pub sealed: Vec<CommitId>,
+    /// What lines gave as a title, where scrubbing changes it.
+    pub titles: HashMap<String, String>,
+    /// Sessions whose transcripts have to be read from their start again.
+    pub without_cursor: HashSet<SessionKey>,
+}
+
+impl Made {
+    pub(super) fn new_of(&self, old: CommitId) -> CommitId {
+        end_of(&self.map, old)
+    }
+}
+
+/// A commit's own content as it will be.
+struct Content {
+    artifact: ArtifactId,
+    bytes: u64,
+    writes: Vec<Write>,
+}
+
+/// A rewriting under way.
+struct Rewrite<'e> {
+    engine: &'e Engine,
+    rulers: Rulers<'e>,
+    scope: &'e Scope,
+    changing: &'e HashSet<CommitId>,
+    made: Made,
+    pending: Vec<Write>,
+    pending_bytes: u64,
+}
+
+impl Engine {
+    pub(super) fn rewrite(&self, scope: &Scope, changing: &HashSet<CommitId>) -> Result<Made> {
+        let mut rewrite = Rewrite {
+            engine: self,
+            rulers: Rulers::new(self),
+            scope,
+            changing,
+            made: Made { map: scope.left.clone(), ..Made::default() },
+            pending: Vec::new(),
+            pending_bytes: 0,
+        };
+        for commit in scope.commits.iter().filter(|commit| changing.contains(&commit.id)) {
+            if !rewrite.made.map.contains_key(&commit.id) && !rewrite.leads_to_what_covers(commit)? {
+                rewrite.commit(commit)?;
+            }
+        }
+        rewrite.resolve_looks();
+        for commit in scope.commits.iter().filter(|commit| changing.contains(&commit.id)) {
+            rewrite.beside(commit)?;
+        }
+        rewrite.flush()?;
+        Ok(rewrite.made)
+    }
+}
+
+impl Rewrite<'_> {
+    fn commit(&mut self, old: &Commit) -> Result<()> {
+        let parent = old.core.parent.map(|parent| self.made.new_of(parent));
+        if old.closure == Closure::Forgotten {
+            return self.hole(old, parent);
+        }
+        let scrubber = self.rulers.of(old.id)?;
+        let content = self.content(old, &scrubber)?;
+        let native = content.artifact;
+        self.pending_bytes += content.bytes;
+        self.pending.extend(content.writes);
+        let adapter = registry::by_format(&old.core.format);
+        let (artifact, native) = match (old.core.commit_type, old.core.native, adapter) {
+            // A client's compaction is composed of the chain before it, which is another one now.
+            (CommitType::Compaction, Some(_), Some(adapter)) => {
+                self.flush()?;
+                let bytes = read_whole(self.engine, native)?;
+                let made = self.engine.compaction_artifact(adapter, parent, (native, &bytes))?;
+                self.pending.extend(made.composed);
+                (made.artifact.0, Some(native).filter(|native| *native != made.artifact.0))
+            }
+            _ => (native, None),
+        };
+        let core = CommitCore { parent, artifact, native, ..old.core.clone() };
+        let id = core.id();
+        let closure = match old.closure {
+            Closure::Closed => Closure::Closed,
+            Closure::Provisional | Closure::Covered | Closure::Forgotten => Closure::Provisional,
+        };
+        let rules = RulesHash(scrubber.rules_hash());
+        self.pending.push(Write::Commit(NewCommit { core, rules, closure, counts: old.counts }));
+        if old.closure == Closure::Covered {
+            self.pending.push(Write::Cover { commit: id });
+        }
+        self.took(old, id)
+    }
+
+    /// A commit that was forgotten stays forgotten on the new chain.
+    fn hole(&mut self, old: &Commit, parent: Option<CommitId>) -> Result<()> {
+        let core = CommitCore { parent, ..old.core.clone() };
+        let id = core.id();
+        let (rules, counts, bytes) = (old.rules, old.counts, old.native_bytes);
+        let artifact_bytes = self.engine.store.content_length(old.core.artifact)?.unwrap_or(bytes);
+        let hole = NewHole { core, rules, counts, artifact_bytes, native_bytes: bytes, holds: None };
+        self.pending.push(Write::Hole(Box::new(hole)));
+        if self.engine.is_sealed(old)? {
+            self.made.sealed.push(id);
+        }
+        self.took(old, id)
+    }
+
+    fn took(&mut self, old: &Commit, id: CommitId) -> Result<()> {
+        self.made.map.insert(old.id, id);
+        if self.pending.len() >= BATCH_WRITES || self.pending_bytes >= BATCH_BYTES {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// An early look that nothing goes on from is no part of what an import gives: its id leads to what covers it.
+    fn leads_to_what_covers(&mut self, old: &Commit) -> Result<bool> {
+        let Some(parent) = old.core.parent.filter(|_| old.closure == Closure::Covered) else {
+            return Ok(false);
+        };
+        let store = &self.engine.store;
+        if !store.children(old.id, 1)?.is_empty() {
+            return Ok(false);
+        }
+        let covers = |other: &&Commit| {
+            matches!(other.closure, Closure::Closed | Closure::Provisional)
+                && other.native_bytes >= old.native_bytes
+        };
+        let beside = store.children(parent, BESIDE_MAX)?;
+        let by =
+            beside.iter().filter(covers).min_by_key(|other| (other.native_bytes, other.id)).map(|by| by.id);
+        // What covers it may not be rewritten yet: the two are looked up when all are.
+        if let Some(by) = by.filter(|by| self.changing.contains(by)) {
+            self.made.map.insert(old.id, by);
+        }
+        Ok(by.is_some_and(|by| self.changing.contains(&by)))
+    }
+
+    /// Has early looks lead to the new commits at once, where they led to the old ones that cover them.
+    fn resolve_looks(&mut self) {
+        let ends: Vec<(CommitId, CommitId)> =
+            self.made.map.keys().map(|old| (*old, self.made.new_of(*old))).collect();
+        self.made.map.extend(ends);
+    }
+
+    fn content(&mut self, old: &Commit, scrubber: &Scrubber) -> Result<Content> {
+        let (artifact, bytes) = (old.core.native_artifact(), old.native_bytes);
+        if !self.scope.dirty.contains(&old.id) {
+            return Ok(Content { artifact, bytes: 0, writes: Vec::new() });
+        }
+        let adapter = registry::by_format(&old.core.format);
+        let mut segment = OpenSegment::default();
+        let (mut spilled, mut titles) = (Vec::new(), Vec::new());
+        let engine = self.engine;
+        engine.each_scrubbed(old, scrubber, &mut |line, scrubbed| {
+            let writes = segment.push(&scrubbed.bytes);
+            if !writes.is_empty() {
+                spilled.extend(writes);
+                engine.commit_batch(std::mem::take(&mut spilled))?;
+            }
+            if let Some(adapter) = adapter.filter(|_| !scrubbed.findings.is_empty()) {
+                let title = |line: &[u8]| title_of(adapter, line);
+                titles.extend(title(line).zip(Some(title(&scrubbed.bytes).unwrap_or_default())));
+            }
+            Ok(())
+        })?;
+        self.made.titles.extend(titles);
+        let finished = segment.finish(None);
+        // Only what was said of it may hold a secret.
+        if finished.artifact == artifact {
+            return Ok(Content { artifact, bytes: 0, writes: Vec::new() });
+        }
+        Ok(Content { artifact: finished.artifact, bytes, writes: vec![finished.write] })
+    }
+
+    /// Takes along sightings, what was said, links and anchors.
+    fn beside(&mut self, old: &Commit) -> Result<()> {
+        let store = &self.engine.store;
+        let new = self.made.new_of(old.id);
+        for sighting in store.sightings(old.id, BESIDE_MAX)? {
+            self.pending.push(Write::Sighting { commit: new, sighting: Box::new(sighting) });
+        }
+        let records = store.audit(old.id, BESIDE_MAX)?;
+        if !records.is_empty() {
+            let scrubber = self.rulers.of(old.id)?;
+            let records =
+                records.into_iter().map(|record| scrubbed(record, &scrubber)).collect::<Result<_>>()?;
+            self.pending.push(Write::MergeAnnotations { commit: new, records });
+        }
+        for link in store.links(old.id, BESIDE_MAX)? {
+            let link = Link { from: self.made.new_of(link.from), to: self.made.new_of(link.to), ..link };
+            if link.from != link.to {
+                self.pending.push(Write::Link(link));
+            }
+        }
+        if old.closure == Closure::Closed || (old.closure == Closure::Provisional && old.depth == 0) {
+            self.anchors(old, new)?;
+        }
+        if self.pending.len() >= BATCH_WRITES {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Ids are never secrets: those of the old content are those of the new one.
+    fn anchors(&mut self, old: &Commit, new: CommitId) -> Result<()> {
+        let Some(adapter) = registry::by_format(&old.core.format) else { return Ok(()) };
+        if matches!(old.core.commit_type, CommitType::Snapshot { .. }) && old.depth > 0 {
+            return Ok(());
+        }
+        let bytes = read_whole(self.engine, old.core.native_artifact())?;
+        let mut anchors = Anchors::default();
+        for line in bytes.split(|byte| *byte == b'\n') {
+            if anchors.is_complete(old.depth) {
+                break;
+            }
+            anchors.line(adapter, old.depth, line);
+        }
+        let hashes = anchors.kept(old.depth);
+        if !hashes.is_empty() {
+            self.pending.push(Write::Anchors { commit: new, hashes });
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.pending_bytes = 0;
+        let batch = std::mem::take(&mut self.pending);
+        if !batch.is_empty() {
+            self.engine.commit_batch(batch)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the title that a line alone would give.
+fn title_of(adapter: &dyn Adapter, line: &[u8]) -> Option<String> {
+    let mut splitter = adapter.splitter(Granularity::Turn, None);
+    splitter.line(line.strip_suffix(b"\n").unwrap_or(line), &mut Vec::new());
+    splitter.facts().title.clone()
+}
+
+fn scrubbed(record: AuditRecord, scrubber: &Scrubber) -> Result<AuditRecord> {
+    let clean = match text_of(&record.change) {
+        Some(text) => scrubber.scrub_text(text)?.text.into_owned(),
+        None => return Ok(record),
+    };
+    let change = match record.change {
+        Annotation::Summary { source, .. } => Annotation::Summary { text: Some(clean), source },
+        Annotation::AddTag(_) => Annotation::AddTag(clean),
+        Annotation::RemoveTag(_) => Annotation::RemoveTag(clean),
+        Annotation::AddNote(_) => Annotation::AddNote(clean),
+        Annotation::Pin => Annotation::Pin,
+        Annotation::Unpin => Annotation::Unpin,
+    };
+    Ok(AuditRecord { change, ..record })
+}

@@ -1,0 +1,152 @@
+//! What a scrub works on: whole trees, with those that hold copies, and what today's rules find there.
+//!
+//! Changes nothing.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use stemmata_model::{Commit, CommitId};
+use stemmata_store::{LinkKind, StoreError};
+
+use super::{ForgetTarget, ScanTarget, Scope, ScrubTarget};
+use crate::engine::Engine;
+use crate::error::Result;
+
+/// Links of one commit that are followed.
+const LINKS_MAX: usize = 10_000;
+
+/// Sightings of one commit that are looked at.
+const SIGHTINGS_MAX: usize = 1_000;
+
+/// Children of one commit at most.
+const CHILDREN_MAX: usize = 1 << 20;
+
+/// Commits that are looked up at once.
+const PAGE_COMMITS: usize = 1_000;
+
+impl Engine {
+    pub(super) fn scope_of(&self, target: &ScrubTarget) -> Result<Scope> {
+        let mut left = self.all_redirects()?;
+        let mut there = HashMap::new();
+        for (from, to) in left.drain() {
+            if self.store.commit(from)?.is_some() {
+                there.insert(from, to);
+            }
+        }
+        let mut roots = self.roots_of(target)?;
+        for from in there.keys() {
+            roots.extend(self.root_of(*from)?);
+        }
+        let commits = self.trees_of(roots, *target == ScrubTarget::All)?;
+        let mut scope = Scope { commits, dirty: HashSet::new(), left: there, kinds: BTreeMap::new() };
+        let ids: Vec<CommitId> = scope.commits.iter().map(|commit| commit.id).collect();
+        let (dirty, kinds) = (&mut scope.dirty, &mut scope.kinds);
+        let left = &scope.left;
+        self.scan(&ScanTarget::Commits(ids), &mut |found| {
+            if !left.contains_key(&found.commit) {
+                dirty.insert(found.commit);
+                *kinds.entry(found.kind).or_default() += 1;
+            }
+            true
+        })?;
+        Ok(scope)
+    }
+
+    fn roots_of(&self, target: &ScrubTarget) -> Result<Vec<CommitId>> {
+        match target {
+            ScrubTarget::Commit(id) => {
+                let commit = self.store.commit(*id)?.ok_or(StoreError::CommitMissing(*id))?;
+                Ok(vec![self.root_from(&commit)?])
+            }
+            ScrubTarget::Session(key) => {
+                let mut roots = Vec::new();
+                for session in self.sessions_of(&ForgetTarget::Session(key.clone()))? {
+                    for commit in self.commits_of(std::slice::from_ref(&session))? {
+                        if commit.core.parent.is_none() {
+                            roots.push(commit.id);
+                        }
+                    }
+                }
+                Ok(roots)
+            }
+            ScrubTarget::All => {
+                let (mut roots, mut after) = (Vec::new(), None);
+                loop {
+                    let page = self.store.commits_after(after, PAGE_COMMITS)?;
+                    after = page.last().map(|commit| commit.id);
+                    let is_last = page.len() < PAGE_COMMITS;
+                    let own = page.into_iter().filter(|commit| commit.core.parent.is_none());
+                    roots.extend(own.map(|commit| commit.id));
+                    if is_last {
+                        return Ok(roots);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns all commits of trees, and of all that are linked to them as copies, parents before their children.
+    fn trees_of(&self, roots: Vec<CommitId>, are_all: bool) -> Result<Vec<Commit>> {
+        let mut known: HashSet<CommitId> = HashSet::new();
+        let mut next: Vec<CommitId> = roots;
+        let mut commits = Vec::new();
+        loop {
+            while let Some(root) = next.pop() {
+                if !known.insert(root) {
+                    continue;
+                }
+                for commit in self.whole_tree(root)? {
+                    for link in if are_all { Vec::new() } else { self.store.links(commit.id, LINKS_MAX)? } {
+                        if link.kind == LinkKind::DerivedFrom {
+                            let other = if link.from == commit.id { link.to } else { link.from };
+                            next.extend(self.root_of_there(other)?);
+                        }
+                    }
+                    commits.push(commit);
+                }
+            }
+            if !are_all {
+                next = self.looks_beside(&known)?;
+            }
+            if next.is_empty() {
+                return Ok(commits);
+            }
+        }
+    }
+
+    /// Returns roots that were seen where one of these was: an early look at a first turn is a root of its own, and what
+    /// closed the turn is made of its bytes.
+    fn looks_beside(&self, known: &HashSet<CommitId>) -> Result<Vec<CommitId>> {
+        let mut places: HashSet<(String, String)> = HashSet::new();
+        for root in known {
+            places.extend(self.places_of(*root)?);
+        }
+        let all = self.roots_of(&ScrubTarget::All)?;
+        let mut found = Vec::new();
+        for root in all.into_iter().filter(|root| !known.contains(root)) {
+            if self.places_of(root)?.iter().any(|place| places.contains(place)) {
+                found.push(root);
+            }
+        }
+        Ok(found)
+    }
+
+    fn places_of(&self, id: CommitId) -> Result<Vec<(String, String)>> {
+        let seen = self.store.sightings(id, SIGHTINGS_MAX)?.into_iter();
+        Ok(seen.filter_map(|seen| Some((seen.machine.to_string(), seen.source?.path))).collect())
+    }
+
+    fn root_of_there(&self, id: CommitId) -> Result<Option<CommitId>> {
+        self.store.commit(id)?.map(|commit| self.root_from(&commit)).transpose()
+    }
+
+    /// Returns a whole tree, however large: a part that is passed over would keep its bytes.
+    fn whole_tree(&self, root: CommitId) -> Result<Vec<Commit>> {
+        let mut tree: Vec<Commit> = self.store.commit(root)?.into_iter().collect();
+        let mut at = 0;
+        while let Some(id) = tree.get(at).map(|commit| commit.id) {
+            at += 1;
+            tree.extend(self.store.children(id, CHILDREN_MAX)?);
+        }
+        Ok(tree)
+    }
+}

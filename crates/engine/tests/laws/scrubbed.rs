@@ -1,0 +1,234 @@
+//! Scrubbing what is stored: it becomes what an import under the new rules gives, and the old bytes are gone.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use stemmata_engine::{
+    CaptureOptions, Engine, FoundIn, ScanTarget, ScrubOptions, ScrubReport, ScrubTarget, SecretFound,
+    StoreRules, Update,
+};
+use stemmata_model::{CommitId, Principal, Trigger};
+use stemmata_store::{
+    MemoryStore, PackOptions, SessionFilter, SqliteOptions, SqliteStore, Store, StoreIdentity,
+};
+use stemmata_testkit::faulty::{Fault, FaultyStore};
+
+use crate::support::{Folder, engine_on, import, memory, native};
+
+/// What was leaked: no shipped rule knows it, and the store's own does from now on.
+const SECRET: &str = "ACME-771234";
+const RULES: &str = "[[rules]]\nkind = 'ticket'\nkeywords = ['ACME-']\nregex = 'ACME-[0-9]{6}'\n";
+
+fn under_rules(store: Arc<dyn Store>) -> Engine {
+    engine_on("m1", store).with_rules(StoreRules { name: "secrets.toml".to_owned(), text: RULES.to_owned() })
+}
+
+fn by() -> ScrubOptions {
+    ScrubOptions { dry_run: false, by: Principal::new("ada@m1").expect("a name") }
+}
+
+fn user(number: u32, parent: Option<u32>, text: &str) -> String {
+    record("user", number, parent, &format!(r#"{{"role":"user","content":"{text}"}}"#))
+}
+
+fn answer(number: u32, parent: u32, text: &str) -> String {
+    let message = format!(
+        r#"{{"id":"msg_{number}","role":"assistant","content":[{{"type":"text","text":"{text}"}}],"stop_reason":"end_turn"}}"#
+    );
+    record("assistant", number, Some(parent), &message)
+}
+
+fn record(kind: &str, number: u32, parent: Option<u32>, message: &str) -> String {
+    let id = |number: u32| format!("aaaaaaaa-0000-4000-8000-{number:012}");
+    let parent = parent.map_or("null".to_owned(), |parent| format!("\"{}\"", id(parent)));
+    format!(
+        "{{\"type\":\"{kind}\",\"uuid\":\"{}\",\"parentUuid\":{parent},\"timestamp\":\"2026-01-01T00:00:{number:02}.000Z\",\"sessionId\":\"s\",\"message\":{message}}}\n",
+        id(number)
+    )
+}
+
+/// Three closed turns, the secret in the first prompt and in the second answer, and an open one.
+fn story() -> Vec<String> {
+    vec![
+        user(1, None, &format!("what is {SECRET} about")),
+        answer(2, 1, "nothing much"),
+        user(3, Some(2), "and now"),
+        answer(4, 3, &format!("see {SECRET} again")),
+        user(5, Some(4), "thanks"),
+        answer(6, 5, "welcome"),
+        user(7, Some(6), "one more"),
+    ]
+}
+
+/// Captures a story as a client writes it, with a hook after each record.
+fn live(engine: &Engine, folder: &Folder, name: &str) -> CommitId {
+    let mut tip = None;
+    for line in story() {
+        folder.append(name, line.as_bytes());
+        let captured = engine
+            .capture(&folder.path().join(name), &CaptureOptions::live(Trigger::TurnBoundary))
+            .expect("captured");
+        tip = captured.session.tip;
+    }
+    tip.expect("a tip")
+}
+
+fn scan(engine: &Engine) -> Vec<SecretFound> {
+    let mut found = Vec::new();
+    engine
+        .scan(&ScanTarget::All(None), &mut |secret| {
+            found.push(secret);
+            true
+        })
+        .expect("scanned");
+    found
+}
+
+/// The law: what is scrubbed is what an import under the new rules gives, and capture goes on from there.
+#[test]
+fn scrubbing_gives_what_an_import_gives_and_capture_goes_on() {
+    let (folder, store) = (Folder::new(), memory());
+    let before = engine_on("m1", Arc::clone(&store) as _);
+    let old = live(&before, &folder, "s.jsonl");
+    let engine = under_rules(Arc::clone(&store) as _);
+    let lines = scan(&engine).into_iter().filter(|found| matches!(found.place, FoundIn::Line(_)));
+    assert!(lines.count() >= 2);
+    let session =
+        before.store().sessions(&SessionFilter::default(), stemmata_store::Page { skip: 0, rows_max: 9 });
+    let key = session.expect("sessions").remove(0).key;
+    let report = engine.scrub(&ScrubTarget::Session(key.clone()), &by()).expect("scrubbed");
+    assert!(report.redirects.len() >= 4, "{report:?}");
+    let session = engine.store().session(&key).expect("read").expect("a session");
+    let tip = session.tip.expect("a tip");
+    assert_ne!(tip, old);
+    assert!(!session.title.unwrap_or_default().contains(SECRET));
+    assert_eq!(engine.find(&old.to_string()).expect("redirected"), tip);
+    assert!(scan(&engine).is_empty(), "{:?}", scan(&engine));
+    let stored = String::from_utf8(native(&engine, tip)).expect("text");
+    assert_eq!(stored, story().concat().replace(SECRET, "[REDACTED:ticket]"));
+
+    // Another store that never saw the old rules has the same chain.
+    let fresh = under_rules(memory() as _);
+    let imported = import(&fresh, &folder.path().join("s.jsonl")).session.tip.expect("a tip");
+    assert_eq!(imported, tip);
+
+    // What the client writes next becomes a child; nothing is read or stored twice.
+    let commits = engine.store().usage().expect("usage").commits;
+    folder.append("s.jsonl", answer(8, 7, &format!("no more {SECRET}")).as_bytes());
+    let captured = engine
+        .capture(&folder.path().join("s.jsonl"), &CaptureOptions::live(Trigger::TurnBoundary))
+        .expect("captured");
+    assert!(captured.notes.is_empty(), "{:?}", captured.notes);
+    assert_eq!(captured.new_commits, 1, "{captured:?}");
+    assert!(engine.store().usage().expect("usage").commits <= commits + 1);
+    let all = String::from_utf8(native(&engine, captured.session.tip.expect("a tip"))).expect("text");
+    assert!(all.starts_with(&stored) && !all.contains(SECRET));
+}
+
+#[test]
+fn what_was_said_of_commits_goes_along_without_the_secret() {
+    let (folder, store) = (Folder::new(), memory());
+    let before = engine_on("m1", Arc::clone(&store) as _);
+    let tip = live(&before, &folder, "s.jsonl");
+    let update = Update {
+        summary: Some(format!("about {SECRET}")),
+        add_tags: vec!["kept".to_owned()],
+        notes: vec![format!("ask about {SECRET}")],
+        pin: Some(true),
+        ..Update::default()
+    };
+    let ada = Principal::new("ada@m1").expect("a name");
+    before.update(tip, update, &ada).expect("updated");
+    let engine = under_rules(Arc::clone(&store) as _);
+    let dry = ScrubOptions { dry_run: true, ..by() };
+    let plan = engine.scrub(&ScrubTarget::All, &dry).expect("planned");
+    assert!(plan.redirects.is_empty() && plan.rewritten > 0 && plan.dirty > 0, "{plan:?}");
+    assert_eq!(engine.find(&tip.to_string()).expect("unchanged"), tip);
+    engine.scrub(&ScrubTarget::All, &by()).expect("scrubbed");
+    let new = engine.find("kept").expect("the tag is there");
+    let own = engine.store().annotations(new).expect("annotations");
+    assert_eq!(own.summary.expect("a summary").0, "about [REDACTED:ticket]");
+    assert_eq!(own.notes, ["ask about [REDACTED:ticket]"]);
+    assert!(own.pinned);
+    assert_eq!(engine.scrub(&ScrubTarget::All, &by()).expect("again").rewritten, 0, "twice is once");
+}
+
+fn holds_secret(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            found.extend(holds_secret(&path));
+        } else {
+            let bytes = std::fs::read(&path).expect("read");
+            if bytes.windows(SECRET.len()).any(|window| window == SECRET.as_bytes()) {
+                found.push(path.display().to_string());
+            }
+        }
+    }
+    found
+}
+
+/// Packed or not, with copies that share its bytes: no file of the store holds the secret, nor a content that unpacks
+/// to it.
+#[test]
+fn no_file_of_the_store_holds_the_secret() {
+    for packed in [false, true] {
+        let (folder, home) = (Folder::new(), tempfile::tempdir().expect("a folder"));
+        let options = SqliteOptions { busy_timeout_ms: 500, ..SqliteOptions::default() };
+        let store = Arc::new(SqliteStore::open(home.path(), options.clone()).expect("a store"));
+        let before = engine_on("m1", Arc::clone(&store) as _);
+        live(&before, &folder, "s.jsonl");
+        // A client's copy of the session, with an id of its own and one turn more.
+        let copied =
+            story().concat().replace("\"sessionId\":\"s\"", "\"sessionId\":\"t\"") + &answer(9, 7, "a copy");
+        import(&before, &folder.write("t.jsonl", copied.as_bytes()));
+        if packed {
+            store
+                .pack(&PackOptions::new(stemmata_model::Timestamp::from_micros(1_800_000_000_000_000)))
+                .expect("packed");
+        }
+        let engine = under_rules(Arc::clone(&store) as _);
+        let report = engine.scrub(&ScrubTarget::All, &by()).expect("scrubbed");
+        assert_eq!(report.forgotten.unfinished, None);
+        assert!(scan(&engine).is_empty(), "{:?}", scan(&engine));
+        let mut damages = Vec::new();
+        engine.store().verify(&mut |damage| damages.push(damage)).expect("verified");
+        assert!(damages.is_empty(), "{damages:?}");
+        drop((engine, before));
+        drop(Arc::into_inner(store).expect("nobody else has it"));
+        assert_eq!(holds_secret(home.path()), Vec::<String>::new(), "packed: {packed}");
+    }
+}
+
+/// A scrub that fails at any write leaves a store in which everything can be read, and the next one ends it.
+#[test]
+fn a_scrub_that_is_interrupted_anywhere_goes_on() {
+    let mut reached_end = false;
+    for number in 1..80 {
+        for fault in [Fault::Before, Fault::After] {
+            let folder = Folder::new();
+            let identity = StoreIdentity { store_id: [1; 16], secret: [2; 32] };
+            let faulty = Arc::new(FaultyStore::new(MemoryStore::new(identity)));
+            live(&engine_on("m1", Arc::clone(&faulty) as _), &folder, "s.jsonl");
+            faulty.fail(number, fault);
+            let engine = under_rules(Arc::clone(&faulty) as _);
+            let interrupted = engine.scrub(&ScrubTarget::All, &by());
+            let page = stemmata_store::Page { skip: 0, rows_max: 9 };
+            let session =
+                engine.store().sessions(&SessionFilter::default(), page).expect("sessions").remove(0);
+            let text = String::from_utf8(native(&engine, session.tip.expect("a tip"))).expect("text");
+            assert_eq!(text.replace("[REDACTED:ticket]", SECRET), story().concat(), "write {number}");
+            let again: ScrubReport = engine.scrub(&ScrubTarget::All, &by()).expect("goes on");
+            assert!(scan(&engine).is_empty(), "write {number}: {:?} after {again:?}", scan(&engine));
+            let fresh = under_rules(memory() as _);
+            let imported = import(&fresh, &folder.path().join("s.jsonl")).session.tip;
+            assert_eq!(engine.store().session(&session.key).expect("read").expect("there").tip, imported);
+            reached_end |= interrupted.is_ok();
+        }
+        if reached_end {
+            return;
+        }
+    }
+    panic!("every write failed: the test does not reach the end");
+}
