@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use stemmata_model::{Entry, EntryKind, Part, Timestamp, Tokens};
 
-use blocks::{Block, Turn};
+use blocks::{Block, Turn, Voice};
 
 /// The name of the format in which a narrative is given.
 pub const FORMAT: &str = "handoff-v1";
@@ -30,6 +30,9 @@ const SHORT_CHARS: usize = 240;
 
 /// Characters that the frame of the smallest narrative takes at most, the last request in it included.
 const REQUEST_CHARS_MIN: usize = 400;
+
+/// Older turns of which the request and the last answer are shown before the tools of the newest one.
+const OUTLINE_TURNS_MAX: usize = 12;
 
 /// Files that are listed at most.
 const FILES_MAX: usize = 40;
@@ -133,7 +136,8 @@ impl Plan {
         }
     }
 
-    /// Lists the steps: the newest turn first and whole, then the older ones.
+    /// Lists the steps: what was said last, what was asked for and answered before, the newest turn whole, then the older
+    /// ones.
     fn steps(&self) -> Vec<Step> {
         let mut steps = Vec::new();
         let mut doubled = |place, block: &Block, from: usize, to: usize| {
@@ -152,6 +156,17 @@ impl Plan {
         let top = || self.top.iter().enumerate();
         top().for_each(|(index, block)| doubled((None, index), block, SHORT_CHARS, SHORT_CHARS * 4));
         if let Some(newest) = newest {
+            let said = |block: &Block| matches!(block.voice, Voice::User | Voice::Assistant);
+            for (index, block) in of_turn(newest).iter().enumerate().rev().filter(|(_, block)| said(block)) {
+                doubled((Some(newest), index), block, SHORT_CHARS, SHORT_CHARS);
+            }
+            for turn in (0..newest).rev().take(OUTLINE_TURNS_MAX) {
+                let last = |voice| of_turn(turn).iter().rposition(move |block| block.voice == voice);
+                for index in [last(Voice::Assistant), last(Voice::User)].into_iter().flatten() {
+                    let Some(block) = of_turn(turn).get(index) else { continue };
+                    doubled((Some(turn), index), block, SHORT_CHARS, SHORT_CHARS);
+                }
+            }
             for (index, block) in of_turn(newest).iter().enumerate().rev() {
                 doubled((Some(newest), index), block, SHORT_CHARS, SHORT_CHARS);
             }

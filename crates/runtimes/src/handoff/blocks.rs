@@ -31,14 +31,26 @@ pub(super) struct Block {
     pub(super) chars: usize,
     /// Characters of it that are shown: none, some from its beginning and its end, or all.
     pub(super) shown: usize,
-    is_result: bool,
+    /// Whose words they are.
+    pub(super) voice: Voice,
+}
+
+/// Whose words a block tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Voice {
+    User,
+    Assistant,
+    /// A call or a result.
+    Tool,
+    /// Anything else: a summary, a list of ours.
+    Other,
 }
 
 impl Block {
     pub(super) fn text(heading: &str, text: impl Into<String>) -> Self {
         let text = text.into().trim_end().replace('\r', "");
         let chars = text.chars().count().max(1);
-        Self { heading: heading.to_owned(), text, chars, shown: 0, is_result: false }
+        Self { heading: heading.to_owned(), text, chars, shown: 0, voice: Voice::Other }
     }
 
     /// Returns how many characters are shown where so many are wanted: little more is shown whole.
@@ -47,7 +59,7 @@ impl Block {
     }
 
     pub(super) fn first_chars_max(&self) -> usize {
-        if self.is_result { RESULT_CHARS } else { SAID_CHARS }
+        if self.voice == Voice::Tool { RESULT_CHARS } else { SAID_CHARS }
     }
 
     pub(super) fn rendered_chars(&self) -> usize {
@@ -114,13 +126,13 @@ fn blocks(entry: &Entry) -> Vec<Block> {
     let mut blocks = Vec::new();
     let said = super::text::of(entry);
     if !said.trim().is_empty() {
-        let who = match (entry.kind == EntryKind::CompactionSummary, entry.role) {
-            (true, _) => "**Summary of what was before**",
-            (false, Role::User) => "**User**",
-            (false, Role::Assistant) => "**Assistant**",
-            (false, Role::Tool | Role::System) => "**Runtime**",
+        let (who, voice) = match (entry.kind == EntryKind::CompactionSummary, entry.role) {
+            (true, _) => ("**Summary of what was before**", Voice::Other),
+            (false, Role::User) => ("**User**", Voice::User),
+            (false, Role::Assistant) => ("**Assistant**", Voice::Assistant),
+            (false, Role::Tool | Role::System) => ("**Runtime**", Voice::Other),
         };
-        blocks.push(Block::text(who, said));
+        blocks.push(Block { voice, ..Block::text(who, said) });
     }
     for part in &entry.parts {
         match part {
@@ -128,7 +140,7 @@ fn blocks(entry: &Entry) -> Vec<Block> {
             Part::ToolResult { is_error, parts, .. } => {
                 let heading = if *is_error { "→ failed" } else { "→ returned" };
                 let block = Block::text(heading, of_result(parts));
-                blocks.push(Block { is_result: true, ..block });
+                blocks.push(Block { voice: Voice::Tool, ..block });
             }
             _ => {}
         }
@@ -152,5 +164,5 @@ fn call(name: &str, arguments: &str) -> Block {
         _ => arguments.to_owned(),
     };
     let block = Block::text(&format!("**Tool** `{}`", one_line(&name.replace('`', "'"), 80)), told);
-    Block { is_result: true, ..block }
+    Block { voice: Voice::Tool, ..block }
 }

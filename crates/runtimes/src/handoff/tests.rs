@@ -143,3 +143,16 @@ fn the_newest_turn_stays_whole_where_older_ones_are_cut_or_gone() {
     );
     assert!(told.turns.0 < told.turns.1 && told.turns.1 == 61, "{:?}", told.turns);
 }
+
+#[test]
+fn what_was_asked_before_stands_there_although_the_newest_turn_fills_the_budget() {
+    let mut entries = vec![user("why is it red?"), answer("a test is missing"), user("make it green")];
+    for number in 0..40 {
+        entries.push(call("c", "Bash", &format!(r#"{{"command":"look {number}"}}"#)));
+        entries.push(result("c", &"output ".repeat(400)));
+    }
+    let told = handoff(&entries, &source(), HANDOFF_TOKENS_MIN);
+    for said in ["> why is it red?", "> a test is missing", "> make it green", "> command: look 39"] {
+        assert!(told.text.contains(said), "no `{said}` in\n{}", told.text);
+    }
+}
