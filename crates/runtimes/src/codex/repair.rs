@@ -101,16 +101,35 @@ fn complete(document: &mut Document, index: usize, record: &Record<'_>) {
     document.edit(index, vec![edit], ("header", what));
 }
 
+/// Takes a further header, which a fork copied, for what it is: the loader of a numbered history would begin there.
+fn set_aside(document: &mut Document, index: usize, record: &Record<'_>) {
+    let name = quote("session_meta_copied");
+    let what =
+        ("set_aside", "a second header, at which the loader would begin anew: it is set aside as unknown");
+    match record.envelope.record_type {
+        Some(field) => document.edit(index, vec![(field.span(), name)], what),
+        None => document.add_members(index, &[("type", name)], what),
+    }
+}
+
 /// Puts items of old into envelopes, and gives a time to those that have none.
 fn envelopes(document: &mut Document) {
     let mut last = first_time(document);
     let header = first(document);
+    let is_paginated = header.is_some_and(|header| {
+        let mode = Record::parse(document.line(header)).ok().and_then(|record| record.payload.history_mode);
+        mode.is_some_and(|mode| crate::json::is_string(mode, "paginated"))
+    });
     for index in 0..document.len() {
         let line = document.line(index).to_vec();
         let Ok(record) = Record::parse(&line) else { continue };
         let kind = match record.kind {
-            // Further ones are of what a fork copied; no loader looks at them.
-            Kind::SessionMeta if header != Some(index) => continue,
+            Kind::SessionMeta if header != Some(index) => {
+                if is_paginated {
+                    set_aside(document, index, &record);
+                }
+                continue;
+            }
             Kind::SessionMeta => "session_meta",
             Kind::Item => "response_item",
             Kind::Compacted => "compacted",
