@@ -6,6 +6,7 @@ pub(crate) mod catch_up;
 pub(crate) mod compaction;
 pub(crate) mod copies;
 pub(crate) mod cursor;
+pub(crate) mod database;
 pub(crate) mod dead;
 pub(crate) mod document;
 pub(crate) mod earlier;

@@ -257,6 +257,9 @@ pub struct ClientPlace {
     pub relative_path: Vec<String>,
     /// The client's own command line that resumes the session, program first.
     pub resume_command: Vec<String>,
+    /// The client's own command line that takes the file in, program first; the file's path is its last argument. None
+    /// where the client finds the file by itself.
+    pub import_command: Option<Vec<String>>,
 }
 
 /// How bad a finding is.
@@ -368,6 +371,17 @@ pub trait Adapter: Send + Sync {
     /// ending.
     fn session_of_name<'n>(&self, stem: &'n str) -> Option<&'n str> {
         is_uuid_shaped(stem).then_some(stem)
+    }
+
+    /// Returns the id that a new session of the client's gets: the one that was drawn for it, where the client takes any.
+    fn new_session(&self, drawn: &SessionId, _at: Timestamp) -> SessionId {
+        drawn.clone()
+    }
+
+    /// Returns the part of a session's id by which its client names files, where that is not all of it: no two sessions of
+    /// a home may share it.
+    fn short_name<'n>(&self, _session: &'n str) -> Option<&'n str> {
+        None
     }
 
     /// Starts reading a transcript from its beginning, or from a closed boundary with the state left there.

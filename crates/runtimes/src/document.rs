@@ -13,6 +13,7 @@ use std::ops::Range;
 
 use stemmata_model::{Body, Entry, EntryId, EntryKind, EntryMeta, NativeSpan, Part, Role, Timestamp};
 
+use crate::adapter::IdKind;
 use crate::json::{Field, RecordError};
 use crate::lines::{self, Line};
 
@@ -86,4 +87,23 @@ pub(crate) fn summary_entry(summary: &str, at: Timestamp) -> Entry {
         meta: EntryMeta::default(),
         native: NativeSpan { offset: 0, length: 0 },
     }
+}
+
+/// Returns the first text of a message.
+pub(crate) fn first_text(parts: &[Part]) -> Option<String> {
+    parts.iter().find_map(|part| match part {
+        Part::Text(text) if !text.trim().is_empty() => Some(text.clone()),
+        _ => None,
+    })
+}
+
+/// Has copies of a record be known by the ids of the calls in it.
+pub(crate) fn name_calls(line: &mut Line) {
+    let calls = line.parts.iter().filter_map(|part| match part {
+        Part::ToolCall { call_id, .. } | Part::ToolResult { call_id, .. } => {
+            Some((IdKind::Call, call_id.clone()))
+        }
+        _ => None,
+    });
+    line.ids.extend(calls);
 }

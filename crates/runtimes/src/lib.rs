@@ -18,6 +18,7 @@ pub mod imported;
 pub mod json;
 mod lines;
 pub mod messages;
+pub mod opencode;
 pub mod pi;
 mod placing;
 pub mod registry;

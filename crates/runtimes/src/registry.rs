@@ -8,9 +8,10 @@ use crate::adapter::{Adapter, Detection};
 use crate::captured::Captured;
 use crate::claude_code::ClaudeCode;
 use crate::codex::{self, Codex};
-use crate::gemini::Gemini;
+use crate::gemini::{Gemini, GeminiLegacy};
 use crate::imported::Imported;
 use crate::messages::Messages;
+use crate::opencode::Opencode;
 use crate::pi::{self, Pi};
 use crate::translate::runtime_of;
 
@@ -21,9 +22,11 @@ pub fn adapters() -> &'static [&'static dyn Adapter] {
         &Codex::PAGINATED,
         &Codex::LEGACY,
         &Gemini,
+        &GeminiLegacy,
         &Pi::V3,
         &Pi::V2,
         &Pi::V1,
+        &Opencode,
         &Captured::STREAM,
         &Captured::EXEC,
         &Captured::GENERIC,
@@ -32,6 +35,8 @@ pub fn adapters() -> &'static [&'static dyn Adapter] {
         &Imported::SWE_AGENT,
         &Imported::AIDER,
         &Messages::ANTHROPIC,
+        &Messages::CHAT,
+        &Messages::RESPONSES,
     ]
 }
 

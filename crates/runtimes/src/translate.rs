@@ -90,6 +90,7 @@ pub fn as_told(entries: Vec<Entry>, runtime: &str) -> Vec<Entry> {
     match runtime {
         crate::pi::RUNTIME => crate::pi::as_loaded(entries),
         crate::gemini::RUNTIME => crate::gemini::as_loaded(entries),
+        crate::opencode::RUNTIME => crate::opencode::as_loaded(entries),
         _ => entries,
     }
 }
@@ -145,7 +146,9 @@ impl Translator<'_> {
     fn is_own_instruction(&self, entry: &Entry) -> bool {
         let is_client = self.from == crate::codex::RUNTIME || self.from == crate::gemini::RUNTIME;
         let is_own = entry.role == Role::System || is_client;
-        entry.kind == EntryKind::Instruction && is_own
+        // What a program of one's own told the model goes where there is a place for it.
+        let has_place = |runtime| runtime == crate::messages::CHAT || runtime == crate::messages::RESPONSES;
+        entry.kind == EntryKind::Instruction && is_own && !(has_place(self.from) && has_place(self.to))
     }
 
     /// Returns whether signatures and encrypted reasoning of a provider mean something to the target.

@@ -19,19 +19,28 @@ pub(crate) struct Launch {
     pub(crate) cwd: PathBuf,
     /// Variables that it gets besides ours.
     pub(crate) variables: Vec<(&'static str, String)>,
+    /// The client's own command that takes what was placed in first, where it does not find that by itself.
+    pub(crate) import: Option<Vec<String>>,
 }
 
 impl Launch {
     /// Returns what goes on with what was placed.
     pub(crate) fn of(placed: &Placed) -> Self {
-        Self { words: placed.resume_command.clone(), cwd: placed.cwd.clone(), variables: Vec::new() }
+        Self {
+            words: placed.resume_command.clone(),
+            cwd: placed.cwd.clone(),
+            variables: Vec::new(),
+            import: placed.import_command.clone(),
+        }
     }
 
     /// Returns it as a command for a shell: with `cd` where it must run elsewhere.
     pub(crate) fn shown(&self, app: &App) -> String {
         let variables = self.variables.iter().map(|(name, value)| format!("{name}={}", quoted(value)));
         let words: Vec<String> = variables.chain(self.words.iter().map(|word| quoted(word))).collect();
-        let command = words.join(" ");
+        let import = self.import.iter().flatten().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+        let first = if import.is_empty() { import } else { format!("{import} && ") };
+        let command = format!("{first}{}", words.join(" "));
         if self.cwd.components().eq(app.environment.current_dir.components()) {
             command
         } else {
@@ -50,6 +59,7 @@ impl Launch {
                 "no program of that name is on the `PATH`",
             ))
         })?;
+        self.take_in(app, &path)?;
         tracing::info!("handing over to the client");
         let mut client = Command::new(path);
         client.args(self.words.iter().skip(1)).current_dir(&self.cwd).envs(self.variables.iter().cloned());
@@ -63,6 +73,25 @@ impl Launch {
             let status = client.status().map_err(missing)?;
             Ok(if status.success() { Exit::Done } else { Exit::Failure })
         }
+    }
+}
+
+impl Launch {
+    /// Has the client take in what was placed, and waits for it.
+    fn take_in(&self, app: &App, program: &Path) -> Result<(), CliError> {
+        let Some(import) = &self.import else { return Ok(()) };
+        let failed = |source| CliError::Client {
+            program: import.first().cloned().unwrap_or_default(),
+            command: self.shown(app),
+            source,
+        };
+        let mut client = Command::new(program);
+        client.args(import.iter().skip(1)).current_dir(&self.cwd).stdout(std::process::Stdio::null());
+        let status = client.status().map_err(failed)?;
+        if status.success() {
+            return Ok(());
+        }
+        Err(failed(std::io::Error::other(format!("it did not take the session in ({status})"))))
     }
 }
 

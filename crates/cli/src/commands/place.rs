@@ -94,6 +94,7 @@ pub(crate) fn wire(placed: &Placed) -> v1::Placed {
         bytes: placed.bytes,
         messages: placed.messages,
         resume_command: placed.resume_command.clone(),
+        import_command: placed.import_command.clone(),
         cwd: placed.cwd.to_string_lossy().into_owned(),
         prompt: placed.prompt.clone(),
         losses: placed.losses.as_ref().map(v1::Losses::of),

@@ -46,7 +46,8 @@ pub(crate) fn run(app: &App, args: &Start) -> Result<Exit, CliError> {
     }
     let mut variables = vec![(TEMPLATE_VARIABLE, alias.to_string())];
     variables.extend(placed.as_ref().map(|placed| (SESSION_VARIABLE, placed.session.to_string())));
-    let launch = Launch { words, cwd, variables };
+    let import = placed.as_ref().and_then(|placed| placed.import_command.clone());
+    let launch = Launch { words, cwd, variables, import };
     if app.console.json {
         app.console.json(&v1::Started {
             template: alias.to_string(),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use stemmata_runtimes::adapter::Confidence;
 
 use crate::capture::cursor::OpenFile;
+use crate::capture::database;
 use crate::capture::reading::{check_regular, detect_version, open};
 use crate::capture::source::{is_transcript_name, plain_name};
 use crate::error::EngineError;
@@ -27,7 +28,7 @@ pub struct RuntimeHome {
     pub runtime: &'static str,
     /// Its configuration directory.
     pub config_dir: PathBuf,
-    /// The folder below it that holds transcripts.
+    /// The folder below it that holds transcripts, or the database.
     pub transcripts: PathBuf,
 }
 
@@ -51,7 +52,7 @@ pub struct RuntimePlace {
     pub variable: &'static str,
     /// Its configuration directory below the user's home.
     pub below_home: &'static str,
-    /// Folders below its configuration directory that hold transcripts.
+    /// Folders below its configuration directory that hold transcripts, or a database.
     pub transcripts: &'static [&'static str],
 }
 
@@ -85,13 +86,25 @@ pub const RUNTIMES: &[RuntimePlace] = &[
         below_home: ".pi/agent",
         transcripts: &["sessions"],
     },
+    RuntimePlace {
+        runtime: "opencode",
+        shown: "opencode",
+        variable: "XDG_DATA_HOME",
+        below_home: ".local/share/opencode",
+        transcripts: &[database::FILE],
+    },
 ];
 
 impl RuntimePlace {
     /// Returns the configuration directory that a value of [`RuntimePlace::variable`] means.
     pub fn moved_to(&self, value: PathBuf) -> PathBuf {
-        // Gemini CLI's names a home directory, with the configuration below it.
-        if self.runtime == "gemini" { value.join(self.below_home) } else { value }
+        match self.runtime {
+            // It names a home directory, with the configuration below it.
+            "gemini" => value.join(self.below_home),
+            // It names where all programs keep their data.
+            "opencode" => value.join("opencode"),
+            _ => value,
+        }
     }
 }
 
@@ -110,7 +123,7 @@ impl HomeHints {
             let Some(config_dir) = self.config_dir(place) else { continue };
             for folder in place.transcripts {
                 let transcripts = config_dir.join(folder);
-                if transcripts.is_dir() {
+                if transcripts.is_dir() || transcripts.is_file() {
                     let config_dir = config_dir.clone();
                     homes.push(RuntimeHome { runtime: place.runtime, config_dir, transcripts });
                 }
@@ -153,12 +166,16 @@ pub(crate) fn find(paths: &[PathBuf]) -> Found {
     for path in paths {
         match std::fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => found.scan(path, 0),
+            Ok(metadata) if metadata.is_file() && database::is_database(path) => found.database(path),
             Ok(metadata) => match check_regular(path, &metadata) {
                 Ok(()) => {
                     found.files.push(FoundFile { path: path.clone(), is_named: true, bytes: metadata.len() });
                 }
                 Err(error) => found.failures.push((path.clone(), error)),
             },
+            Err(_) if database::session_in(path).is_some() => {
+                found.files.push(FoundFile { path: path.clone(), is_named: true, bytes: 0 });
+            }
             Err(error) => found.failed("read", path, error),
         }
     }
@@ -207,10 +224,23 @@ impl Found {
             let looked = entry.and_then(|entry| Ok((entry.path(), entry.file_type()?)));
             match looked {
                 Ok((path, kind)) if kind.is_dir() => self.scan(&path, depth + 1),
+                Ok((path, _)) if database::is_database(&path) => self.database(&path),
                 Ok((path, _)) if may_be_transcript(&path) => self.file(path),
                 Ok(_) => {}
                 Err(error) => self.failed("list", folder, error),
             }
+        }
+    }
+
+    /// Takes the sessions in a database. How large one is shows when it is read.
+    fn database(&mut self, database: &Path) {
+        match database::sessions(database) {
+            Ok(sessions) => self.files.extend(sessions.into_iter().map(|path| FoundFile {
+                path,
+                is_named: false,
+                bytes: 0,
+            })),
+            Err(error) => self.failures.push((database.to_owned(), error)),
         }
     }
 

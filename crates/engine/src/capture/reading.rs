@@ -14,6 +14,7 @@ use stemmata_runtimes::registry;
 use stemmata_store::{Placement, Session, SessionKey, SessionOrigin, StoreError};
 
 use crate::capture::cursor::{Cursor, FileStamp, OpenFile, Provisional, Relation, WINDOW_BYTES, relate};
+use crate::capture::database;
 use crate::capture::earlier::Earlier;
 use crate::capture::ingest::{ChainTotals, Start};
 use crate::capture::source::{RawBytes, is_packed, unpack};
@@ -278,19 +279,24 @@ impl Engine {
 impl Engine {
     /// Returns the hash of the rules by which a transcript is read.
     pub(crate) fn rules_of(&self, path: &Path) -> Result<RulesHash> {
-        let previous = if is_packed(path) { self.store.session(&self.session_key(path))? } else { None };
+        let previous = if is_costly(path) { self.store.session(&self.session_key(path))? } else { None };
         Ok(RulesHash(self.scrubber_for(path, previous.as_ref())?.rules_hash()))
     }
 
     /// Returns what replaces secrets in a transcript. Of a compressed one that is known the bytes are not unpacked.
     fn scrubber_for(&self, path: &Path, previous: Option<&Session>) -> Result<Scrubber> {
-        let known = previous.filter(|_| is_packed(path)).and_then(|known| known.cwd.as_ref());
+        let known = previous.filter(|_| is_costly(path)).and_then(|known| known.cwd.as_ref());
         if let Some(cwd) = known {
             return self.scrubber_at(Some(Path::new(cwd)));
         }
         let (file, _) = open(path)?;
         self.scrubber_at(first_cwd(OpenFile { file: &file, path }).as_deref())
     }
+}
+
+/// Returns whether all of a transcript has to be read for its first bytes.
+fn is_costly(path: &Path) -> bool {
+    is_packed(path) || database::session_in(path).is_some()
 }
 
 /// Opens a regular file. Anything else could keep its reader waiting without end, so it is not even opened.
@@ -300,6 +306,10 @@ pub(crate) fn open(path: &Path) -> Result<(RawBytes, FileStamp)> {
 
 /// Opens a transcript as [`open`] does; of a compressed one that is as it is `known` the bytes are not unpacked.
 fn open_known(path: &Path, known: Option<&FileStamp>) -> Result<(RawBytes, FileStamp)> {
+    if let Some((database, session)) = database::session_in(path) {
+        let (document, stamp) = database::read(database, session, known)?;
+        return Ok((RawBytes::Unpacked(document.unwrap_or_default().into()), stamp));
+    }
     let metadata = std::fs::metadata(path).map_err(EngineError::io("read", path))?;
     check_regular(path, &metadata)?;
     let file = File::open(path).map_err(EngineError::io("open", path))?;

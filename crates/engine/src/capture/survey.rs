@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use stemmata_store::maintain::forget::Tombstone;
 
 use crate::capture::cursor::Cursor;
+use crate::capture::database;
 use crate::capture::homes::{FoundFile, find};
 use crate::capture::reading::detect_at;
 use crate::engine::Engine;
@@ -69,9 +70,13 @@ impl Engine {
                 Err(error) => Err(error),
             };
         };
-        let Ok(metadata) = std::fs::metadata(&file.path) else { return Ok(FileState::Other) };
-        let is_same = cursor.stamp.still_is(&file.path, &metadata)
-            && self.rules_of(&file.path).is_ok_and(|rules| rules == cursor.rules);
+        let is_there_still = if let Some((database, session)) = database::session_in(&file.path) {
+            database::modified_ns(database, session) == Some(cursor.stamp.modified_ns)
+        } else {
+            let Ok(metadata) = std::fs::metadata(&file.path) else { return Ok(FileState::Other) };
+            cursor.stamp.still_is(&file.path, &metadata)
+        };
+        let is_same = is_there_still && self.rules_of(&file.path).is_ok_and(|rules| rules == cursor.rules);
         Ok(if is_same { FileState::Unchanged } else { FileState::Changed })
     }
 }

@@ -10,11 +10,13 @@ use stemmata_runtimes::translate::{LossReport, runtime_of};
 use stemmata_store::{Placement, Session, SessionKey, SessionOrigin, Write};
 
 use crate::capture::cursor::{Cursor, FileStamp, windows};
+use crate::capture::database;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::verbs::materialize::{PlannedContext, Stop};
 
+mod name;
 mod output;
 
 use output::Output;
@@ -59,6 +61,8 @@ pub struct Placed {
     pub messages: u64,
     /// The client's own command line that resumes it, program first.
     pub resume_command: Vec<String>,
+    /// The client's own command line that takes the file in first, where it does not find it by itself.
+    pub import_command: Option<Vec<String>>,
     /// The directory to run it in.
     pub cwd: PathBuf,
     /// The text of the user entry that was cut off, to edit and send again.
@@ -110,7 +114,7 @@ impl Engine {
             reasons: vec![format!("{} is no text that a transcript can name", options.cwd.display())],
         })?;
         let request = PlaceRequest {
-            session: self.ids.session(),
+            session: self.new_session(context.adapter, &options.config_dir)?,
             cwd: cwd.to_owned(),
             origin_cwd: self.origin_cwd(ctx)?,
             client_version: options.client_version.clone(),
@@ -135,6 +139,10 @@ impl Engine {
             bytes: written.placed_bytes,
             messages: written.validation.messages_sent,
             resume_command: place.resume_command,
+            import_command: place.import_command.map(|mut words| {
+                words.push(path.to_string_lossy().into_owned());
+                words
+            }),
             cwd: options.cwd.clone(),
             prompt: head.prompt,
             losses,
@@ -213,7 +221,7 @@ impl Engine {
     fn persist(&self, written: Written, placed: &Placed, commit: &stemmata_model::Commit) -> Result<()> {
         let path = &placed.path;
         written.file.as_file().sync_all().map_err(EngineError::io("sync", path))?;
-        let key = self.key_of_new(path)?;
+        let key = self.key_of_placed(placed)?;
         let placement = Placement {
             machine: self.identity.machine.clone(),
             path: key.path.clone(),
@@ -243,14 +251,30 @@ impl Engine {
         commit: &stemmata_model::Commit,
     ) -> Result<()> {
         let path = &placed.path;
+        let session = self.placed_session(key.clone(), placed, commit)?;
+        if placed.import_command.is_some() {
+            // What the client makes of it is read from its beginning, and goes on from here.
+            self.commit_batch(vec![Write::Session(Box::new(session))])?;
+            return Ok(());
+        }
         let metadata = std::fs::metadata(path).map_err(EngineError::io("read", path))?;
         let cursor = self.placed_cursor(path, placement, FileStamp::of(&metadata), commit)?;
-        let session = self.placed_session(key.clone(), placed, commit)?;
         self.commit_batch(vec![
             Write::Session(Box::new(session)),
             Write::Cursor { key, value: cursor.encode() },
         ])?;
         Ok(())
+    }
+
+    /// Returns the key of the session that was placed: its file, or where the client will keep what it takes in.
+    fn key_of_placed(&self, placed: &Placed) -> Result<SessionKey> {
+        let folder = placed.path.parent().and_then(Path::parent).filter(|_| placed.import_command.is_some());
+        match folder {
+            Some(config_dir) => {
+                Ok(self.session_key(&config_dir.join(database::FILE).join(placed.session.as_str())))
+            }
+            None => self.key_of_new(&placed.path),
+        }
     }
 
     /// Returns the key that a file will have, which is not there yet.
@@ -325,7 +349,15 @@ impl Engine {
 
 /// Returns the adapter to translate into, where another runtime is to go on than the one that wrote a format.
 fn target_of(runtime: Option<&str>, format: &FormatId) -> Result<Option<&'static dyn Adapter>> {
-    let Some(runtime) = runtime.filter(|runtime| *runtime != runtime_of(format)) else { return Ok(None) };
+    let own = registry::by_format(format).filter(|adapter| adapter.is_placeable());
+    // Of formats that its client does not take as they are, there is one that it does.
+    let runtime = match runtime {
+        None if own.is_none() && registry::by_runtime(runtime_of(format)).is_some() => {
+            Some(runtime_of(format))
+        }
+        other => other.filter(|runtime| *runtime != runtime_of(format) || own.is_none()),
+    };
+    let Some(runtime) = runtime else { return Ok(None) };
     let target = registry::by_runtime(runtime);
     let known = || {
         let names: std::collections::BTreeSet<String> = registry::adapters()

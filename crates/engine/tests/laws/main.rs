@@ -18,6 +18,7 @@ mod live;
 mod materialized;
 mod model_bundles;
 mod moved;
+mod opencode;
 mod packing;
 mod placed;
 mod review;

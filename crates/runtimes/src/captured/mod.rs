@@ -163,7 +163,7 @@ impl Adapter for Captured {
 
     fn client_place(&self, request: &PlaceRequest) -> ClientPlace {
         let name = format!("{}.jsonl", request.session);
-        ClientPlace { relative_path: vec![name], resume_command: Vec::new() }
+        ClientPlace { relative_path: vec![name], resume_command: Vec::new(), import_command: None }
     }
 
     fn validator(&self, _client_version: Option<&str>) -> Box<dyn Validator> {

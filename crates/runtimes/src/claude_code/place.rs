@@ -20,6 +20,7 @@ pub(super) fn client_place(request: &PlaceRequest) -> ClientPlace {
     ClientPlace {
         relative_path: vec!["projects".to_owned(), slug::of(&request.cwd), format!("{session}.jsonl")],
         resume_command: ["claude", "--resume", session].map(str::to_owned).to_vec(),
+        import_command: None,
     }
 }
 

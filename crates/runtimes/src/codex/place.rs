@@ -20,6 +20,7 @@ pub(super) fn client_place(request: &PlaceRequest) -> ClientPlace {
     ClientPlace {
         relative_path: vec!["sessions".to_owned(), part(0..4), part(5..7), part(8..10), name],
         resume_command: ["codex", "resume", session].map(str::to_owned).to_vec(),
+        import_command: None,
     }
 }
 

@@ -37,7 +37,10 @@ impl Scan {
 pub(crate) fn closing(bytes: &[u8], keep: usize) -> Vec<u8> {
     let mut scan = Scan::default();
     bytes.iter().take(keep).for_each(|byte| scan.byte(*byte));
-    scan.closers.into_iter().rev().collect()
+    let kept = bytes.get(..keep).unwrap_or(bytes).trim_ascii_end();
+    // A key whose value is cut off.
+    let value: &[u8] = if kept.ends_with(b":") && !scan.in_text { b"null" } else { b"" };
+    value.iter().copied().chain(scan.closers.into_iter().rev()).collect()
 }
 
 /// Returns a head of a JSON document as JSON by itself: all of it, or what stands before its last comma, closed.
@@ -96,7 +99,7 @@ mod tests {
     #[test]
     fn what_is_open_is_closed() {
         let whole = br#"[{"a":["}"]},{"b":2}]"#;
-        for (keep, closers) in [(0, ""), (1, "]"), (9, "]}]"), (12, "]"), (whole.len(), "")] {
+        for (keep, closers) in [(0, ""), (1, "]"), (9, "]}]"), (12, "]"), (18, "null}]"), (whole.len(), "")] {
             assert_eq!(String::from_utf8(closing(whole, keep)).expect("text"), closers, "{keep}");
         }
     }

@@ -2,13 +2,14 @@
 //!
 //! Each line is decoded by itself; that a message is written again with more fields, that a checkpoint replaces what
 //! stands before it, or that the conversation goes back, is for the context to follow (`context`). The older files
-//! of one JSON object are another format, which this version does not read.
+//! of one JSON object are another format, `gemini-legacy-v1` (`legacy`).
 
 #[cfg(test)]
 mod chain_tests;
 mod context;
 mod detect;
 mod encode;
+mod legacy;
 mod part;
 mod place;
 mod read;
@@ -29,6 +30,8 @@ use crate::adapter::{
 };
 use crate::lines::{Dialect, decode, linear, split};
 use crate::repair::Document;
+
+pub use legacy::GeminiLegacy;
 
 /// The name of this runtime.
 pub const RUNTIME: &str = "gemini";
@@ -55,6 +58,10 @@ impl Adapter for Gemini {
     fn session_of_name<'n>(&self, stem: &'n str) -> Option<&'n str> {
         // A main session's file has the first eight characters of its id in its name, which name no session.
         is_uuid_shaped(stem).then_some(stem)
+    }
+
+    fn short_name<'n>(&self, session: &'n str) -> Option<&'n str> {
+        Some(place::name_of(session))
     }
 
     fn splitter(&self, granularity: Granularity, state: Option<&[u8]>) -> Box<dyn Splitter> {

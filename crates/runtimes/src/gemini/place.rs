@@ -23,12 +23,18 @@ pub(super) fn client_place(request: &PlaceRequest) -> ClientPlace {
     let session = request.session.as_str();
     let at = request.at.to_string();
     let minute = at.get(0..16).unwrap_or("1970-01-01T00:00").replace(':', "-");
-    let id: String = session.chars().take(NAME_ID_CHARS).collect();
+    let id = name_of(session);
     let path = ["tmp", &short_name(&request.cwd), "chats", &format!("session-{minute}-{id}.jsonl")];
     ClientPlace {
         relative_path: path.map(str::to_owned).to_vec(),
         resume_command: ["gemini", "--resume", session].map(str::to_owned).to_vec(),
+        import_command: None,
     }
+}
+
+/// Returns the part of a session's id that its file is named by.
+pub(super) fn name_of(session: &str) -> &str {
+    session.char_indices().nth(NAME_ID_CHARS).map_or(session, |(end, _)| session.split_at(end).0)
 }
 
 /// Returns the name that the client gives to a project.

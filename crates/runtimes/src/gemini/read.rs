@@ -106,7 +106,7 @@ fn cwd_of(parts: &[Part]) -> Option<String> {
     (!cwd.is_empty()).then(|| cwd.to_owned())
 }
 
-fn user(fields: &Fields<'_>, time: Option<Timestamp>) -> Line {
+pub(super) fn user(fields: &Fields<'_>, time: Option<Timestamp>) -> Line {
     let (body, parts) = content(fields.content);
     let results: Vec<String> = parts.iter().filter_map(answered).collect();
     let is_own = is_context(&parts);
@@ -144,7 +144,7 @@ fn instruction(parts: Vec<Part>, time: Option<Timestamp>) -> Line {
     line
 }
 
-fn answer(fields: &Fields<'_>, time: Option<Timestamp>) -> Line {
+pub(super) fn answer(fields: &Fields<'_>, time: Option<Timestamp>) -> Line {
     let mut parts: Vec<Part> = elements(fields.thoughts).into_iter().map(thought).collect();
     let (body, said) = content(fields.content);
     parts.extend(said);

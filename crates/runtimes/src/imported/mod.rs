@@ -118,7 +118,11 @@ impl Adapter for Imported {
     }
 
     fn client_place(&self, request: &PlaceRequest) -> ClientPlace {
-        ClientPlace { relative_path: vec![request.session.to_string()], resume_command: Vec::new() }
+        ClientPlace {
+            relative_path: vec![request.session.to_string()],
+            resume_command: Vec::new(),
+            import_command: None,
+        }
     }
 
     fn validator(&self, _client_version: Option<&str>) -> Box<dyn Validator> {

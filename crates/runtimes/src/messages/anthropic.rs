@@ -61,9 +61,9 @@ fn message(element: Field<'_>) -> Line {
     line.meta.stop_reason = owned(fields.stop_reason);
     line.meta.usage = usage(&fields);
     line.ids.extend(line.meta.message_id.clone().map(|id| (IdKind::Call, id)));
-    super::name_calls(&mut line);
+    crate::document::name_calls(&mut line);
     if line.role == Role::User {
-        line.hints.title = super::first_text(&line.parts).map(|text| (TitleRank::Prompt, text));
+        line.hints.title = crate::document::first_text(&line.parts).map(|text| (TitleRank::Prompt, text));
     }
     line
 }

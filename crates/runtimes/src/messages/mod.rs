@@ -4,12 +4,14 @@
 //! `openai-chat-v1`, `openai-responses-v1`.
 
 mod anthropic;
+mod chat;
+mod responses;
 #[cfg(test)]
 pub(crate) mod samples_tests;
-mod turns;
+pub(crate) mod turns;
 mod validate;
 
-use stemmata_model::{Entry, FormatId, Granularity, Part, Timestamp};
+use stemmata_model::{Entry, FormatId, Granularity, ImageSource, Part, Timestamp};
 
 use crate::adapter::{
     Adapter, ClientPlace, CompactionPlan, Confidence, ContextPlan, Decoded, Detection, IdKind, PlaceRequest,
@@ -17,11 +19,16 @@ use crate::adapter::{
 };
 use crate::document::{Dialect, decode, head, join, split};
 use crate::json::Field;
-use crate::lines::Line;
 use crate::placing::Verbatim;
 
 /// The runtime of arrays for Anthropic's Messages API.
 pub const ANTHROPIC: &str = "anthropic-messages";
+
+/// The runtime of arrays for chat-completions APIs.
+pub const CHAT: &str = "openai-chat";
+
+/// The runtime of arrays for OpenAI's Responses API.
+pub const RESPONSES: &str = "openai-responses";
 
 /// The adapter of one kind of array.
 #[derive(Clone, Copy)]
@@ -47,7 +54,25 @@ impl Messages {
         dialect: &anthropic::DIALECT,
         claims: anthropic::claims,
         encode: anthropic::encode,
-        rules: validate::Rules { alternates: true, results_follow: true },
+        rules: validate::Rules { alternates: true, results_at_once: true },
+    };
+
+    /// The adapter of `openai-chat-v1`.
+    pub const CHAT: Self = Self {
+        name: "openai-chat-v1",
+        dialect: &chat::DIALECT,
+        claims: chat::claims,
+        encode: chat::encode,
+        rules: validate::Rules { alternates: false, results_at_once: false },
+    };
+
+    /// The adapter of `openai-responses-v1`.
+    pub const RESPONSES: Self = Self {
+        name: "openai-responses-v1",
+        dialect: &responses::DIALECT,
+        claims: responses::claims,
+        encode: responses::encode,
+        rules: validate::Rules { alternates: false, results_at_once: false },
     };
 }
 
@@ -120,7 +145,11 @@ impl Adapter for Messages {
     }
 
     fn client_place(&self, request: &PlaceRequest) -> ClientPlace {
-        ClientPlace { relative_path: vec![format!("{}.json", request.session)], resume_command: Vec::new() }
+        ClientPlace {
+            relative_path: vec![format!("{}.json", request.session)],
+            resume_command: Vec::new(),
+            import_command: None,
+        }
     }
 
     fn validator(&self, _client_version: Option<&str>) -> Box<dyn Validator> {
@@ -128,21 +157,13 @@ impl Adapter for Messages {
     }
 }
 
-/// Returns the first text of a message.
-fn first_text(parts: &[Part]) -> Option<String> {
-    parts.iter().find_map(|part| match part {
-        Part::Text(text) if !text.trim().is_empty() => Some(text.clone()),
-        _ => None,
-    })
-}
-
-/// Has copies of a record be known by the ids of the calls in it.
-fn name_calls(line: &mut Line) {
-    let calls = line.parts.iter().filter_map(|part| match part {
-        Part::ToolCall { call_id, .. } | Part::ToolResult { call_id, .. } => {
-            Some((IdKind::Call, call_id.clone()))
+/// Returns an image at an address; one whose bytes are in the address is one by itself.
+fn data_url(url: &str) -> Part {
+    let inline = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
+    match inline {
+        Some((media_type, data)) => {
+            Part::Image { media_type: media_type.to_owned(), source: ImageSource::Base64(data.to_owned()) }
         }
-        _ => None,
-    });
-    line.ids.extend(calls);
+        None => Part::Image { media_type: String::new(), source: ImageSource::Url(url.to_owned()) },
+    }
 }

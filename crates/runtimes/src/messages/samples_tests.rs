@@ -37,3 +37,127 @@ fn anthropic_arrays_keep_the_laws() {
     check_damaged(&Messages::ANTHROPIC, ANTHROPIC_SAMPLE.as_bytes())
         .unwrap_or_else(|broken| panic!("{broken}"));
 }
+
+/// The same, as a chat-completions API has it.
+pub(crate) const CHAT_SAMPLE: &str = r#"[{"role":"system","content":"You look after bells."},
+ {"role":"user","content":"Which bells ring at noon?"},
+ {"role":"assistant","content":null,"reasoning_content":"The list will say.","tool_calls":[
+  {"id":"call_ListOfBells7Q","type":"function","function":{"name":"read_list","arguments":"{\"path\": \"bells.txt\", \"at\": 1.50}"}},
+  {"id":"call_PicOfTower8R","type":"function","function":{"name":"photo","arguments":"{}"}}]},
+ {"role":"tool","tool_call_id":"call_ListOfBells7Q","content":"east: 12:00\nwest: silent"},
+ {"role":"tool","tool_call_id":"call_PicOfTower8R","content":[{"type":"text","text":"fog"},{"type":"text","text":"more fog"}]},
+ {"role":"assistant","content":"The east bell does."},
+ {"role":"user","content":[{"type":"text","text":"And this one?"},
+  {"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}}]},
+ {"role":"assistant","content":"It hangs in the west."}]"#;
+
+/// The same, as the Responses API has it.
+pub(crate) const RESPONSES_SAMPLE: &str = r#"[
+ {"role":"developer","content":"You look after bells."},
+ {"type":"message","role":"user","content":[{"type":"input_text","text":"Which bells ring at noon?"}]},
+ {"type":"reasoning","id":"rs_68f0c1d2e3a4","summary":[{"type":"summary_text","text":"The list will say."}],"encrypted_content":"ZW5jcnlwdGVk"},
+ {"type":"message","id":"msg_68f0c1d2e3a5","role":"assistant","content":[{"type":"output_text","text":"I look.","annotations":[]}]},
+ {"type":"function_call","id":"fc_68f0c1d2e3a6","call_id":"call_ListOfBells7Q","name":"read_list","arguments":"{\"path\": \"bells.txt\"}"},
+ {"type":"function_call","call_id":"call_PicOfTower8R","name":"photo","arguments":"{}"},
+ {"type":"function_call_output","call_id":"call_ListOfBells7Q","output":"east: 12:00\nwest: silent"},
+ {"type":"function_call_output","call_id":"call_PicOfTower8R","output":[{"type":"input_text","text":"fog"},{"type":"input_image","image_url":"https://tower.example/b.png"}]},
+ {"type":"web_search_call","id":"ws_1","status":"completed"},
+ {"type":"message","role":"assistant","content":[{"type":"output_text","text":"The east bell does."}]},
+ {"type":"message","role":"user","content":"And the west one?"}
+]
+"#;
+
+#[test]
+fn chat_and_responses_arrays_keep_the_laws() {
+    for (adapter, sample, entries) in
+        [(Messages::CHAT, CHAT_SAMPLE, 8), (Messages::RESPONSES, RESPONSES_SAMPLE, 11)]
+    {
+        let name = adapter.format();
+        let report = check(&adapter, sample.as_bytes()).unwrap_or_else(|broken| panic!("{name}: {broken}"));
+        assert_eq!((report.entries, report.notes), (entries, Vec::new()), "{name}");
+        check_damaged(&adapter, sample.as_bytes()).unwrap_or_else(|broken| panic!("{name}: {broken}"));
+    }
+}
+
+fn accepted(adapter: &dyn Adapter, array: &[u8]) -> Vec<&'static str> {
+    let mut validator = adapter.validator(None);
+    validator.line(array);
+    validator.finish().findings.into_iter().map(|finding| finding.check).collect()
+}
+
+#[test]
+fn a_conversation_in_each_array_is_one_that_every_api_takes() {
+    let all = [
+        (Messages::ANTHROPIC, ANTHROPIC_SAMPLE),
+        (Messages::CHAT, CHAT_SAMPLE),
+        (Messages::RESPONSES, RESPONSES_SAMPLE),
+    ];
+    for (from, sample) in all {
+        for (to, _) in all {
+            let entries = from.decode(sample.as_bytes()).entries;
+            let translated = crate::translate::translate(entries, &from.format(), &to.format());
+            let array = to.encode(&translated.entries);
+            let what = format!("{} to {}: {}", from.format(), to.format(), String::from_utf8_lossy(&array));
+            assert_eq!(accepted(&to, &array), [""; 0], "{what}");
+            for word in ["Which bells", "bells.txt", "east: 12:00", "fog", "The east bell does."] {
+                assert!(String::from_utf8_lossy(&array).contains(word), "{word}: {what}");
+            }
+            assert_eq!(
+                crate::registry::detect(&array).map(|(adapter, _)| adapter.format()),
+                Some(to.format()),
+                "{what}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_an_api_would_refuse_is_found() {
+    for (adapter, array, check) in [
+        (Messages::ANTHROPIC, r#"[{"role":"assistant","content":"a"}]"#, "begins_with_answer"),
+        (
+            Messages::ANTHROPIC,
+            r#"[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"n","input":{}}]},{"role":"user","content":"b"}]"#,
+            "call_without_result",
+        ),
+        (
+            Messages::ANTHROPIC,
+            r#"[{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"x"}]}]"#,
+            "result_without_call",
+        ),
+        (
+            Messages::CHAT,
+            r#"[{"role":"user","content":"a"},{"role":"assistant","content":null,"tool_calls":[{"id":"t","type":"function","function":{"name":"n","arguments":"{}"}}]}]"#,
+            "open_call",
+        ),
+        (Messages::CHAT, r#"[{"role":"wizard","content":"a"}]"#, "unknown_role"),
+        (
+            Messages::RESPONSES,
+            r#"[{"type":"function_call_output","call_id":"t","output":"x"}]"#,
+            "result_without_call",
+        ),
+        (Messages::RESPONSES, "[", "unreadable"),
+        (Messages::CHAT, "[]", "no_messages"),
+    ] {
+        assert!(accepted(&adapter, array.as_bytes()).contains(&check), "{check}: {array}");
+    }
+}
+
+#[test]
+fn calls_are_closed_and_results_come_home_where_a_conversation_is_odd() {
+    // A prompt came between call and result, one call was never answered, and one result has no call.
+    let odd = r#"[{"role":"user","content":"a"},
+      {"role":"assistant","content":[{"type":"tool_use","id":"one","name":"n","input":{}},{"type":"tool_use","id":"two","name":"n","input":{}}]},
+      {"role":"user","content":"wait"},
+      {"role":"user","content":[{"type":"tool_result","tool_use_id":"one","content":"late"},{"type":"tool_result","tool_use_id":"none","content":"stray"}]},
+      {"role":"assistant","content":"b"}]"#;
+    let entries = Messages::ANTHROPIC.decode(odd.as_bytes()).entries;
+    for to in [Messages::ANTHROPIC, Messages::CHAT, Messages::RESPONSES] {
+        let array = to.encode(&entries);
+        let said = String::from_utf8_lossy(&array).into_owned();
+        assert_eq!(accepted(&to, &array), [""; 0], "{said}");
+        for word in ["late", "stray", "Closed by Stemmata", "wait"] {
+            assert!(said.contains(word), "{word}: {said}");
+        }
+    }
+}

@@ -4,30 +4,34 @@
 
 use std::collections::HashMap;
 
-use stemmata_model::{Entry, EntryKind, Part, Role};
+use stemmata_model::{Entry, EntryKind, Part, Role, Timestamp};
 
 use crate::placing::CLOSED_TEXT;
 
 /// A result: the call it answers, whether the tool failed, and what it returned.
-pub(super) type Answer = (String, bool, Vec<Part>);
+pub(crate) type Answer = (String, bool, Vec<Part>);
 
 /// What one side says at once.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Turn {
-    pub(super) is_assistant: bool,
+pub(crate) struct Turn {
+    pub(crate) is_assistant: bool,
     /// Answers to the calls of the turn before.
-    pub(super) results: Vec<Answer>,
+    pub(crate) results: Vec<Answer>,
     /// All else.
-    pub(super) parts: Vec<Part>,
+    pub(crate) parts: Vec<Part>,
     /// Of an assistant's: the message that it began with.
     message: Option<String>,
+    /// The model that answered.
+    pub(crate) model: Option<String>,
+    /// When it began.
+    pub(crate) at: Option<Timestamp>,
 }
 
 /// Puts what a model saw into turns. Instructions are left out: they stand outside of a conversation.
 ///
 /// A result goes behind its call, wherever it came; one without a call is told as text. A call that something follows
 /// and that has no result gets a marked one; a call at the end stays open, for whoever goes on to answer.
-pub(super) fn turns(entries: &[Entry]) -> Vec<Turn> {
+pub(crate) fn turns(entries: &[Entry]) -> Vec<Turn> {
     let mut maker = Maker::default();
     for entry in entries.iter().filter(|entry| is_said(entry)) {
         if entry.role == Role::Assistant {
@@ -35,6 +39,7 @@ pub(super) fn turns(entries: &[Entry]) -> Vec<Turn> {
         } else {
             maker.user(entry);
         }
+        maker.date(entry);
     }
     maker.finish()
 }
@@ -46,7 +51,7 @@ fn is_said(entry: &Entry) -> bool {
 }
 
 /// Returns whether an entry is an instruction rather than a turn.
-pub(super) fn is_instruction(entry: &Entry) -> bool {
+pub(crate) fn is_instruction(entry: &Entry) -> bool {
     entry.role == Role::System && entry.kind == EntryKind::Instruction
 }
 
@@ -75,6 +80,16 @@ impl Maker {
                         turn.parts.push(other.clone());
                     }
                 }
+            }
+        }
+    }
+
+    /// Notes who spoke last, and when.
+    fn date(&mut self, entry: &Entry) {
+        if let Some(turn) = self.turns.last_mut() {
+            turn.at = turn.at.or(entry.timestamp);
+            if turn.is_assistant {
+                turn.model = turn.model.take().or_else(|| entry.meta.model.clone());
             }
         }
     }

@@ -9,6 +9,7 @@ use stemmata_model::{Part, Role};
 use crate::adapter::{Finding, Severity, Validation, Validator};
 use crate::document::{Dialect, Record};
 use crate::json::is_blank;
+use crate::lines::Line;
 
 /// The most findings of one check that are listed.
 const FINDINGS_OF_A_CHECK_MAX: usize = 20;
@@ -18,8 +19,9 @@ const FINDINGS_OF_A_CHECK_MAX: usize = 20;
 pub(super) struct Rules {
     /// A conversation begins with the user, and an answer follows no answer.
     pub(super) alternates: bool,
-    /// All results stand right behind the message with their calls.
-    pub(super) results_follow: bool,
+    /// All results of a message's calls stand in the one message behind it; else in messages of their own, before
+    /// anything else is said.
+    pub(super) results_at_once: bool,
 }
 
 /// Checks whole arrays.
@@ -75,7 +77,10 @@ impl MessagesValidator {
                 }
             }
             open.retain(|call| !answered.contains(call));
-            if self.rules.results_follow || line.role == Role::User {
+            if self.rules.results_at_once
+                || line.role == Role::User
+                || Self::goes_on(line, !answered.is_empty())
+            {
                 for call in open.drain(..) {
                     let message = format!("the call `{call}` has no result before message {number} goes on");
                     self.find(Severity::Fatal, "call_without_result", message);
@@ -91,6 +96,14 @@ impl MessagesValidator {
             let message = format!("the call `{call}` is not answered yet: its result has to be added first");
             self.find(Severity::Warning, "open_call", message);
         }
+    }
+
+    /// Returns whether a message says something else while results are still awaited. Calls of one answer may stand in
+    /// messages of their own.
+    fn goes_on(line: &Line, is_answer: bool) -> bool {
+        let is_call =
+            line.parts.iter().all(|part| matches!(part, Part::ToolCall { .. } | Part::Thinking { .. }));
+        !is_answer && !is_call && line.role == Role::Assistant
     }
 
     fn sides(&mut self, number: usize, role: Role, before: Option<Role>) {

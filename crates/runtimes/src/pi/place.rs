@@ -27,6 +27,7 @@ pub(super) fn client_place(request: &PlaceRequest) -> ClientPlace {
     ClientPlace {
         relative_path: vec!["sessions".to_owned(), folder, name],
         resume_command: ["pi", "--session", session].map(str::to_owned).to_vec(),
+        import_command: None,
     }
 }
 

@@ -4,6 +4,7 @@ use stemmata_model::{EntryId, ImageSource, Part};
 
 use super::loss::{Action, LossReport};
 use super::tools;
+use crate::messages::{ANTHROPIC, RESPONSES};
 
 /// Characters of another runtime's own record that are told as text.
 const TOLD_CHARS_MAX: usize = 2_000;
@@ -64,8 +65,10 @@ fn thinking(
     change: &Change<'_>,
     report: &mut LossReport,
 ) -> Option<Part> {
-    let needs_proof = change.to == crate::claude_code::RUNTIME || change.to == crate::codex::RUNTIME;
-    let has_proof = change.is_same_provider && (signature.is_some() || encrypted.is_some());
+    let has_no_place = change.to == crate::messages::CHAT;
+    let needs_proof = has_no_place
+        || [crate::claude_code::RUNTIME, crate::codex::RUNTIME, ANTHROPIC, RESPONSES].contains(&change.to);
+    let has_proof = !has_no_place && change.is_same_provider && (signature.is_some() || encrypted.is_some());
     if has_proof {
         return Some(Part::Thinking { text, signature, encrypted });
     }

@@ -139,6 +139,8 @@ wire! {
         messages: u64,
         /// The client's own command line that resumes it, program first.
         resume_command: Vec<String>,
+        /// The client's own command line that takes the file in first; absent where it finds it by itself.
+        import_command: Option<Vec<String>>,
         /// The directory to run it in.
         cwd: String,
         /// The text of the user's entry that was cut off, to edit and send again.

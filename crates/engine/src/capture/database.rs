@@ -1,0 +1,324 @@
+//! Reads sessions out of opencode's database, each as the document that the client itself would export.
+//!
+//! A session goes by a path below the database's file, as if that were a folder: `opencode.db/ses_…`. Nothing of the
+//! user's is changed. A database that nobody writes to is read as it lies there; of one in use, SQLite sees what was not
+//! merged yet; where that needs a file that is not there, both files are copied to a private folder first.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, Row, params};
+use serde_json::value::RawValue;
+
+use crate::capture::cursor::FileStamp;
+use crate::capture::document::DOCUMENT_BYTES_MAX;
+use crate::error::{EngineError, Result};
+
+/// The database's name in the client's folder.
+pub(crate) const FILE: &str = "opencode.db";
+
+/// How a session's id begins.
+const SESSION: &str = "ses_";
+
+/// How long a writer is waited for.
+const BUSY: Duration = Duration::from_secs(2);
+
+/// Times that the two files are copied: a client that writes meanwhile makes a copy worthless.
+const COPIES_MAX: usize = 5;
+
+/// Sessions of one database at most.
+const SESSIONS_MAX: usize = 100_000;
+
+/// Returns whether a file's name says that it is the client's database.
+pub(crate) fn is_database(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == FILE)
+}
+
+/// Takes a session's path apart: the database, and the session in it.
+pub(crate) fn session_in(path: &Path) -> Option<(&Path, &str)> {
+    let database = path.parent().filter(|database| database.extension().is_some_and(|end| end == "db"))?;
+    let session = path.file_name()?.to_str().filter(|name| name.starts_with(SESSION))?;
+    database.is_file().then_some((database, session))
+}
+
+/// Returns the paths of the sessions in a database.
+///
+/// # Errors
+/// `NotATranscript` for a database that is not of a known form, `Io`.
+pub(crate) fn sessions(database: &Path) -> Result<Vec<PathBuf>> {
+    let opened = Opened::of(database)?;
+    let read = || -> rusqlite::Result<Vec<String>> {
+        let mut statement = opened.connection.prepare("SELECT id FROM session ORDER BY id LIMIT ?1")?;
+        let rows =
+            statement.query_map([i64::try_from(SESSIONS_MAX).unwrap_or(i64::MAX)], |row| row.get(0))?;
+        rows.collect()
+    };
+    let ids = read().map_err(|error| foreign(database, &error))?;
+    Ok(ids.into_iter().filter(|id| id.starts_with(SESSION)).map(|id| database.join(id)).collect())
+}
+
+/// Reads a session as a document. Where it is as it was `known`, nothing is read of it.
+///
+/// # Errors
+/// `NotFound` for a session that is not there, `NotATranscript` for a database that is not of a known form,
+/// `DocumentTooLong`, `Io`.
+pub(crate) fn read(
+    database: &Path,
+    session: &str,
+    known: Option<&FileStamp>,
+) -> Result<(Option<Vec<u8>>, FileStamp)> {
+    let opened = Opened::of(database)?;
+    let at = |error| foreign(database, &error);
+    let modified_ns = opened.changed(session).map_err(at)?;
+    let metadata = std::fs::metadata(database).map_err(EngineError::io("read", database))?;
+    let stamp = FileStamp {
+        device: metadata.dev(),
+        inode: metadata.ino(),
+        length: known.map_or(0, |known| known.length),
+        modified_ns,
+    };
+    if known == Some(&stamp) {
+        return Ok((None, stamp));
+    }
+    let bytes = opened.size(session).map_err(at)?;
+    if bytes > DOCUMENT_BYTES_MAX {
+        let path = database.join(session);
+        return Err(EngineError::DocumentTooLong { path, bytes, bound_bytes: DOCUMENT_BYTES_MAX });
+    }
+    let document = opened.document(session).map_err(at)?;
+    let document = document.ok_or_else(|| EngineError::NotFound {
+        what: "session in opencode's database",
+        text: session.to_owned(),
+    })?;
+    let length = u64::try_from(document.len()).expect("a length fits 64 bits");
+    Ok((Some(document.into_bytes()), FileStamp { length, ..stamp }))
+}
+
+/// Returns when a session was written last, as its stamp has it; none where that cannot be read.
+pub(crate) fn modified_ns(database: &Path, session: &str) -> Option<i128> {
+    Opened::of(database).ok()?.changed(session).ok()
+}
+
+/// An open database, and the copy that it is where it is one.
+struct Opened {
+    connection: Connection,
+    _copy: Option<tempfile::TempDir>,
+}
+
+impl Opened {
+    fn of(database: &Path) -> Result<Self> {
+        let beside = |ending: &str| {
+            let mut name = database.as_os_str().to_owned();
+            name.push(ending);
+            PathBuf::from(name)
+        };
+        let (log, index) = (beside("-wal"), beside("-shm"));
+        let has_log = std::fs::metadata(&log).is_ok_and(|log| log.len() > 0);
+        let (connection, copy) = if !has_log {
+            (connect(database, "immutable=1"), None)
+        } else if index.is_file() {
+            (connect(database, "mode=ro"), None)
+        } else {
+            let copy = copied(database, &log)?;
+            (connect(&copy.path().join(FILE), "mode=rw"), Some(copy))
+        };
+        let connection = connection.map_err(|error| foreign(database, &error))?;
+        Ok(Self { connection, _copy: copy })
+    }
+
+    /// Returns when anything of a session was written last, in milliseconds since 1970 times a million, and below that
+    /// how many rows it has: a row may say an older time than others.
+    fn changed(&self, session: &str) -> rusqlite::Result<i128> {
+        let latest = "SELECT MAX(at), SUM(many) FROM (SELECT time_updated AS at, 1 AS many FROM session WHERE id = ?1 \
+                      UNION ALL SELECT MAX(time_updated), COUNT(*) FROM message WHERE session_id = ?1 \
+                      UNION ALL SELECT MAX(time_updated), COUNT(*) FROM part WHERE session_id = ?1)";
+        let (at_ms, rows) = self.connection.query_row(latest, [session], |row| {
+            let (at_ms, rows): (Option<i64>, Option<i64>) = (row.get(0)?, row.get(1)?);
+            Ok((at_ms.unwrap_or(0), rows.unwrap_or(0)))
+        })?;
+        Ok(i128::from(at_ms) * 1_000_000 + i128::from(rows % 1_000_000))
+    }
+
+    fn size(&self, session: &str) -> rusqlite::Result<u64> {
+        let sum = "SELECT (SELECT TOTAL(LENGTH(data)) FROM message WHERE session_id = ?1) \
+                   + (SELECT TOTAL(LENGTH(data)) FROM part WHERE session_id = ?1)";
+        let characters = self.connection.query_row(sum, [session], |row| row.get::<_, f64>(0))?;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a sum of lengths")]
+        Ok(characters.max(0.0) as u64)
+    }
+
+    /// Returns a session as one document, none where there is none.
+    fn document(&self, session: &str) -> rusqlite::Result<Option<String>> {
+        // One state of the database for all three tables.
+        let reading = self.connection.unchecked_transaction()?;
+        let about =
+            reading.prepare("SELECT * FROM session WHERE id = ?1")?.query_row([session], |row| Ok(info(row)));
+        let about = match about {
+            Ok(about) => about,
+            Err(rusqlite::Error::QueryReturnedNoRows) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let mut parts: HashMap<String, Vec<String>> = HashMap::new();
+        let mut statement =
+            reading.prepare("SELECT id, message_id, data FROM part WHERE session_id = ?1 ORDER BY id")?;
+        let mut rows = statement.query(params![session])?;
+        while let Some(row) = rows.next()? {
+            let (id, message, data): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            let own = [("id", id.as_str()), ("sessionID", session), ("messageID", message.as_str())];
+            let part = with(&data, &own);
+            parts.entry(message).or_default().push(part);
+        }
+        let mut messages = Vec::new();
+        let mut statement = reading
+            .prepare("SELECT id, data FROM message WHERE session_id = ?1 ORDER BY time_created, id")?;
+        let mut rows = statement.query(params![session])?;
+        while let Some(row) = rows.next()? {
+            let (id, data): (String, String) = (row.get(0)?, row.get(1)?);
+            let own = parts.remove(&id).unwrap_or_default().join(",");
+            let about = with(&data, &[("id", id.as_str()), ("sessionID", session)]);
+            messages.push(format!("{{\"info\":{about},\"parts\":[{own}]}}"));
+        }
+        Ok(Some(format!("{{\"info\":{about},\"messages\":[{}]}}\n", messages.join(","))))
+    }
+}
+
+fn connect(database: &Path, how: &str) -> rusqlite::Result<Connection> {
+    let mut uri = "file:".to_owned();
+    for byte in database.as_os_str().as_encoded_bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-_.~".contains(byte) {
+            uri.push(char::from(*byte));
+        } else {
+            let _written = write!(uri, "%{byte:02X}");
+        }
+    }
+    let is_copy = how == "mode=rw";
+    let access = if is_copy { OpenFlags::SQLITE_OPEN_READ_WRITE } else { OpenFlags::SQLITE_OPEN_READ_ONLY };
+    let flags = access | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(format!("{uri}?{how}"), flags)?;
+    connection.busy_timeout(BUSY)?;
+    Ok(connection)
+}
+
+/// Copies a database and its log as they are at one moment.
+fn copied(database: &Path, log: &Path) -> Result<tempfile::TempDir> {
+    let states =
+        || [database, log].map(|path| std::fs::metadata(path).ok().map(|state| FileStamp::of(&state)));
+    for _ in 0..COPIES_MAX {
+        // Only its owner can look into it, and it is gone when the session was read.
+        let folder =
+            tempfile::tempdir().map_err(EngineError::io("create a private folder to copy", database))?;
+        let before = states();
+        for (from, name) in [(database, FILE.to_owned()), (log, format!("{FILE}-wal"))] {
+            std::fs::copy(from, folder.path().join(name)).map_err(EngineError::io("copy", from))?;
+        }
+        if states() == before {
+            return Ok(folder);
+        }
+    }
+    Err(EngineError::NotATranscript {
+        path: database.to_owned(),
+        reason: format!(
+            "it changed each of the {COPIES_MAX} times that it was copied; try again in a moment"
+        ),
+    })
+}
+
+fn foreign(database: &Path, error: &rusqlite::Error) -> EngineError {
+    EngineError::NotATranscript {
+        path: database.to_owned(),
+        reason: format!(
+            "opencode's database could not be read as its versions 1.2 to 1.18 write it ({error}); \
+             `opencode export SESSION` gives a file that can be imported"
+        ),
+    }
+}
+
+/// Writes what a session says of itself, as the export does.
+fn info(row: &Row<'_>) -> String {
+    let mut object = Info { json: "{".to_owned() };
+    let text = |column: &str| row.get::<_, Option<String>>(column).ok().flatten();
+    let number = |column: &str| row.get::<_, Option<i64>>(column).ok().flatten();
+    for (key, column) in [
+        ("id", "id"),
+        ("slug", "slug"),
+        ("projectID", "project_id"),
+        ("workspaceID", "workspace_id"),
+        ("directory", "directory"),
+        ("path", "path"),
+        ("parentID", "parent_id"),
+        ("title", "title"),
+        ("agent", "agent"),
+    ] {
+        object.put(key, text(column).map(|text| quoted(&text)));
+    }
+    object.put("model", text("model").filter(|json| is_json(json)));
+    object.put("version", text("version").map(|text| quoted(&text)));
+    let numbers = |columns: &[(&str, &str)]| {
+        let mut inner = Info { json: "{".to_owned() };
+        for (key, column) in columns {
+            inner.put(key, number(column).map(|number| number.to_string()));
+        }
+        inner.finish()
+    };
+    let summary =
+        [("additions", "summary_additions"), ("deletions", "summary_deletions"), ("files", "summary_files")];
+    object.put("summary", number("summary_additions").map(|_| numbers(&summary)));
+    object.put("share", text("share_url").map(|url| format!("{{\"url\":{}}}", quoted(&url))));
+    let cost = row.get::<_, Option<f64>>("cost").ok().flatten();
+    object.put("cost", cost.map(|cost| serde_json::Value::from(cost).to_string()));
+    let cache = numbers(&[("read", "tokens_cache_read"), ("write", "tokens_cache_write")]);
+    let tokens =
+        numbers(&[("input", "tokens_input"), ("output", "tokens_output"), ("reasoning", "tokens_reasoning")]);
+    let tokens = tokens.strip_suffix('}').map(|tokens| format!("{tokens},\"cache\":{cache}}}"));
+    object.put("tokens", tokens.filter(|_| number("tokens_input").is_some()));
+    for column in ["permission", "revert", "metadata"] {
+        object.put(column, text(column).filter(|json| is_json(json)));
+    }
+    let times = [
+        ("created", "time_created"),
+        ("updated", "time_updated"),
+        ("compacting", "time_compacting"),
+        ("archived", "time_archived"),
+    ];
+    object.put("time", Some(numbers(&times)));
+    object.finish()
+}
+
+/// An object that is being written.
+struct Info {
+    json: String,
+}
+
+impl Info {
+    fn put(&mut self, key: &str, json: Option<String>) {
+        let Some(json) = json else { return };
+        let comma = if self.json.len() > 1 { "," } else { "" };
+        let _written = write!(self.json, "{comma}{}:{json}", quoted(key));
+    }
+
+    fn finish(self) -> String {
+        self.json + "}"
+    }
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+fn is_json(text: &str) -> bool {
+    serde_json::from_str::<&RawValue>(text).is_ok()
+}
+
+/// Returns a row's object with ids behind it; what is no object is carried as a text.
+fn with(data: &str, ids: &[(&str, &str)]) -> String {
+    let own = data.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).filter(|_| is_json(data));
+    let carried = format!("\"type\":\"unreadable\",\"text\":{}", quoted(data));
+    let mut object = Info { json: format!("{{{}", own.map_or(carried.as_str(), str::trim)) };
+    for (key, id) in ids {
+        object.put(key, Some(quoted(id)));
+    }
+    object.finish()
+}

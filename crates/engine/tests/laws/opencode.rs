@@ -1,0 +1,238 @@
+//! opencode's sessions: out of its database, exported, placed for its import.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+use stemmata_engine::{CaptureOptions, Engine, EngineError, PlaceOptions, Stop};
+use stemmata_model::{CommitId, Entry, FormatId};
+
+use crate::support::{Folder, bytes_of, chain, corpus, engine, import, native, placing};
+
+const SESSION: &str = "ses_e1002233445566778899aabbcc";
+
+const TABLES: &str = "
+    CREATE TABLE session (id text PRIMARY KEY, project_id text NOT NULL, parent_id text, slug text NOT NULL,
+        directory text NOT NULL, title text NOT NULL, version text NOT NULL, time_created integer NOT NULL,
+        time_updated integer NOT NULL);
+    CREATE TABLE message (id text PRIMARY KEY, session_id text NOT NULL, time_created integer NOT NULL,
+        time_updated integer NOT NULL, data text NOT NULL);
+    CREATE TABLE part (id text PRIMARY KEY, message_id text NOT NULL, session_id text NOT NULL,
+        time_created integer NOT NULL, time_updated integer NOT NULL, data text NOT NULL);";
+
+/// A database as the client keeps it, open as the client has it open.
+struct Client {
+    path: PathBuf,
+    connection: Connection,
+}
+
+impl Client {
+    fn new(folder: &Folder) -> Self {
+        let path = folder.path().join("opencode.db");
+        let connection = Connection::open(&path).expect("a database");
+        connection.pragma_update(None, "journal_mode", "WAL").expect("a log");
+        connection.pragma_update(None, "wal_autocheckpoint", 0).expect("nothing is merged");
+        connection.execute_batch(TABLES).expect("tables");
+        Self { path, connection }
+    }
+
+    fn begins(&self, session: &str) {
+        let row = "INSERT INTO session VALUES (?1, 'global', NULL, 'loud-bell', '/tower', 'Bells', '1.18.33', 1000, 1000)";
+        self.connection.execute(row, [session]).expect("a session");
+    }
+
+    fn says(&self, session: &str, number: i64, text: &str) {
+        let role = if number % 2 == 0 { "user" } else { "assistant" };
+        let about = format!(
+            r#"{{"role":"{role}","parentID":"","modelID":"m","providerID":"p","time":{{"created":{number}}}}}"#
+        );
+        let message = "INSERT INTO message VALUES (?1, ?2, ?3, ?3, ?4)";
+        let id = format!("msg_{number:026}");
+        self.connection.execute(message, (&id, session, number, about)).expect("a message");
+        let part = "INSERT INTO part VALUES (?1, ?2, ?3, ?4, ?4, ?5)";
+        let said = format!(r#"{{"type":"text","text":"{text}"}}"#);
+        self.connection
+            .execute(part, (format!("prt_{number:026}"), &id, session, number, said))
+            .expect("a part");
+    }
+
+    fn session(&self) -> PathBuf {
+        self.path.join(SESSION)
+    }
+
+    fn files(&self) -> Vec<Option<Vec<u8>>> {
+        let named = |ending: &str| PathBuf::from(format!("{}{ending}", self.path.display()));
+        ["", "-wal"].map(|ending| std::fs::read(named(ending)).ok()).to_vec()
+    }
+}
+
+fn said(engine: &Engine, ctx: CommitId) -> Vec<String> {
+    let entries: Vec<Entry> = engine.entries(ctx).expect("entries");
+    let texts = entries.iter().flat_map(|entry| &entry.parts).filter_map(|part| match part {
+        stemmata_model::Part::Text(text) => Some(text.clone()),
+        _ => None,
+    });
+    texts.collect()
+}
+
+#[test]
+fn a_database_and_its_exports_give_the_same_entries() {
+    let Some(corpus) = corpus("a_database_and_its_exports_give_the_same_entries") else { return };
+    let folder = corpus.join("opencode/generated/opencode-1.18.33");
+    let engine = engine();
+    let report = engine
+        .import(&[folder.join("opencode.db")], &CaptureOptions::import(), 2, &|_| {})
+        .expect("imported");
+    assert!(report.failures.is_empty(), "{:?}", report.failures);
+    assert_eq!(report.sessions.len(), 2);
+    for imported in report.sessions {
+        let session = imported.captured.session;
+        let export = std::fs::read(folder.join(format!("{}.json", session.session))).expect("its export");
+        let adapter = stemmata_runtimes::registry::by_format(&session.format).expect("an adapter");
+        let plain = |mut entry: Entry| {
+            // Where bytes stand, and how what nobody reads is spelled, is each one's own.
+            entry.native = stemmata_model::NativeSpan { offset: 0, length: 0 };
+            entry.parts.retain(|part| !matches!(part, stemmata_model::Part::Opaque { .. }));
+            for part in &mut entry.parts {
+                if let stemmata_model::Part::ToolCall { arguments, .. } = part {
+                    let value: serde_json::Value = serde_json::from_str(arguments).expect("JSON");
+                    *arguments = value.to_string();
+                }
+            }
+            let id = if entry.kind == stemmata_model::EntryKind::Metadata { None } else { Some(entry.id) };
+            (id, entry.role, entry.kind, entry.parts, entry.meta, entry.timestamp)
+        };
+        let ours: Vec<_> =
+            engine.entries(session.tip.expect("a tip")).expect("entries").into_iter().map(plain).collect();
+        let theirs: Vec<_> = adapter.decode(&export).entries.into_iter().map(plain).collect();
+        assert!(ours.len() >= 8, "{}", ours.len());
+        assert_eq!(ours, theirs);
+    }
+    let again = engine
+        .import(&[folder.join("opencode.db")], &CaptureOptions::import(), 2, &|_| {})
+        .expect("imported");
+    assert!(again.sessions.iter().all(|session| session.captured.new_commits == 0));
+}
+
+#[test]
+fn a_database_in_use_is_read_with_what_is_not_merged_and_left_as_it_is() {
+    let folder = Folder::new();
+    let client = Client::new(&folder);
+    client.begins(SESSION);
+    client.says(SESSION, 2, "Which bells ring at noon?");
+    client.says(SESSION, 3, "The east bell does.");
+    assert!(client.files()[1].as_ref().is_some_and(|log| !log.is_empty()), "nothing is merged");
+    let before = client.files();
+    let engine = engine();
+    let captured = import(&engine, &client.session());
+    let tip = captured.session.tip.expect("a tip");
+    assert_eq!(said(&engine, tip), ["Which bells ring at noon?", "The east bell does."]);
+    assert_eq!(captured.session.session.as_str(), SESSION);
+    assert_eq!(captured.session.cwd.as_deref(), Some("/tower"));
+    assert_eq!(client.files(), before);
+    assert_eq!(import(&engine, &client.session()).new_commits, 0);
+    client.says(SESSION, 4, "And the west one?");
+    let grown = import(&engine, &client.session()).session.tip.expect("a tip");
+    assert_eq!((said(&engine, grown).len(), chain(&engine, grown).len()), (3, 2));
+}
+
+#[test]
+fn a_log_that_nobody_merged_is_read_from_a_copy() {
+    let folder = Folder::new();
+    let client = Client::new(&folder);
+    client.begins(SESSION);
+    client.says(SESSION, 2, "Not merged.");
+    // As a client leaves them that was killed, or a backup that took two files of three.
+    let other = Folder::new();
+    for (bytes, name) in client.files().into_iter().zip(["opencode.db", "opencode.db-wal"]) {
+        other.write(name, &bytes.expect("a file"));
+    }
+    let engine = engine();
+    let tip = import(&engine, &other.path().join("opencode.db").join(SESSION)).session.tip.expect("a tip");
+    assert_eq!(said(&engine, tip), ["Not merged."]);
+    let left: Vec<String> = std::fs::read_dir(other.path())
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    assert_eq!(left.len(), 2, "{left:?}");
+}
+
+#[test]
+fn a_database_of_another_form_is_refused_with_the_way_out() {
+    let folder = Folder::new();
+    let client = Client::new(&folder);
+    client.connection.execute_batch("ALTER TABLE part RENAME TO part_v2").expect("renamed");
+    client.begins(SESSION);
+    let read = engine().capture(&client.session(), &CaptureOptions::import());
+    let Err(EngineError::NotATranscript { reason, .. }) = &read else { panic!("{read:?}") };
+    assert!(reason.contains("opencode export") && reason.contains("part"), "{reason}");
+    folder.write("opencode.db-journal", b"");
+    let torn = Folder::new();
+    let path = torn.write("opencode.db", b"SQLite format 3\0 and no more");
+    let report = engine().import(&[path], &CaptureOptions::import(), 1, &|_| {}).expect("imported");
+    assert_eq!(report.failures.len(), 1);
+}
+
+/// Has the client take a placed file in, as its import does.
+fn take_in(client: &Client, file: &Path) -> String {
+    let bytes = std::fs::read(file).expect("the file");
+    let session: serde_json::Value = serde_json::from_slice(&bytes).expect("JSON");
+    let id = session["info"]["id"].as_str().expect("an id").to_owned();
+    client.begins(&id);
+    for message in session["messages"].as_array().expect("messages") {
+        let of = |value: &serde_json::Value| value.as_str().expect("a text").to_owned();
+        let own = of(&message["info"]["id"]);
+        let row = "INSERT INTO message VALUES (?1, ?2, 5, 5, ?3)";
+        client.connection.execute(row, (&own, &id, message["info"].to_string())).expect("a message");
+        for part in message["parts"].as_array().expect("parts") {
+            let row = "INSERT INTO part VALUES (?1, ?2, ?3, 5, 5, ?4)";
+            client.connection.execute(row, (of(&part["id"]), &own, &id, part.to_string())).expect("a part");
+        }
+    }
+    id
+}
+
+#[test]
+fn a_session_that_goes_on_in_opencode_is_one_history() {
+    let folder = Folder::new();
+    let engine = engine();
+    let transcript = stemmata_testkit::claude::ClaudeSession::new(5).turns(2).build();
+    let tip =
+        import(&engine, &folder.write("talk.jsonl", &bytes_of(&transcript))).session.tip.expect("a tip");
+    let home = folder.path().join("client");
+    std::fs::create_dir_all(&home).expect("a folder");
+    let options = PlaceOptions { runtime: Some("opencode".to_owned()), ..placing(&folder) };
+    let placed = engine.place(tip, &options).expect("placed");
+    let import_command = placed.import_command.clone().expect("an import");
+    assert_eq!(import_command.last().map(PathBuf::from), Some(placed.path.clone()));
+    assert_eq!(placed.resume_command.last().map(String::as_str), Some(placed.session.as_str()));
+
+    let inside = Folder::new();
+    let client = Client::new(&inside);
+    let id = take_in(&client, &placed.path);
+    assert_eq!(id, placed.session.as_str());
+    client.says(&id, 100, "Go on.");
+    drop(client.connection);
+    std::fs::rename(&client.path, home.join("opencode.db")).expect("moved");
+    let report =
+        engine.import(&[home.join("opencode.db")], &CaptureOptions::import(), 1, &|_| {}).expect("imported");
+    let [imported] = report.sessions.as_slice() else { panic!("{:?}", report.failures) };
+    let grown = imported.captured.session.tip.expect("a tip");
+    let ancestors: Vec<CommitId> = chain(&engine, grown).iter().map(|commit| commit.id).collect();
+    assert!(
+        ancestors.contains(&tip) && ancestors.contains(&placed.ctx),
+        "one line from the first turn to the last"
+    );
+    assert!(said(&engine, grown).contains(&"Go on.".to_owned()));
+    // And back, as an array for an API.
+    let mut bytes = Vec::new();
+    let format = FormatId::new("anthropic-messages-v1").expect("a name");
+    engine.materialize(Some(grown), Some(&format), Stop::Compaction, &mut bytes).expect("materialized");
+    let adapter = stemmata_runtimes::registry::by_format(&format).expect("an adapter");
+    let mut validator = adapter.validator(None);
+    validator.line(&bytes);
+    let verdict = validator.finish();
+    assert!(verdict.is_accepted(), "{:?}", verdict.findings);
+    let fork = PlaceOptions { runtime: None, ..placing(&folder) };
+    assert_ne!(engine.place(grown, &fork).expect("placed again").session, placed.session);
+    assert!(!native(&engine, grown).is_empty());
+}

@@ -1,0 +1,292 @@
+//! `openai-chat-v1`: the `messages` of a request to a chat-completions API.
+
+use std::borrow::Cow;
+
+use stemmata_model::{Body, Entry, EntryKind, ImageSource, Part, Role};
+
+use super::turns::{Turn, is_instruction, turns};
+use super::{CHAT, data_url};
+use crate::adapter::Confidence;
+use crate::document::{Dialect, Record, top_list, whole};
+use crate::json::{Field, Object, RecordError, borrowed_object, one_line, quote, text};
+use crate::lines::facts::TitleRank;
+use crate::lines::{Line, opaque};
+
+pub(super) static DIALECT: Dialect = Dialect {
+    runtime: CHAT,
+    main: "openai-chat/main",
+    subagent: "openai-chat/subagent",
+    read,
+    list: top_list,
+};
+
+borrowed_object! {
+    /// A message.
+    struct Message {
+        role = "role",
+        content = "content",
+        /// What the model said instead of an answer.
+        refusal = "refusal",
+        /// What some providers tell of the model's reasoning.
+        reasoning = "reasoning_content",
+        tool_calls = "tool_calls",
+        /// Of a result: the call it answers.
+        tool_call_id = "tool_call_id",
+    }
+}
+
+borrowed_object! {
+    /// A call, its function, and a part of a content.
+    struct Piece {
+        id = "id",
+        kind = "type",
+        function = "function",
+        name = "name",
+        arguments = "arguments",
+        text = "text",
+        refusal = "refusal",
+        image_url = "image_url",
+        url = "url",
+    }
+}
+
+fn read(bytes: &[u8]) -> Result<Vec<Record>, RecordError> {
+    let elements = whole(bytes)?.elements().ok_or(RecordError::NotObject)?;
+    Ok(elements.into_iter().map(|element| Record { span: element.span(), line: message(element) }).collect())
+}
+
+fn owned(field: Option<Field<'_>>) -> Option<String> {
+    text(field).map(Cow::into_owned)
+}
+
+fn message(element: Field<'_>) -> Line {
+    let fields = Message::read(element).unwrap_or_default();
+    let name = owned(fields.role).unwrap_or_else(|| "value".to_owned());
+    let (body, said) = content(fields.content);
+    let mut line = match name.as_str() {
+        "system" | "developer" => {
+            let mut line = Line::said(Role::System, EntryKind::Instruction, said, None);
+            line.meta.visibility.user = false;
+            line
+        }
+        "user" => {
+            let title = crate::document::first_text(&said).map(|text| (TitleRank::Prompt, text));
+            let mut line = Line::said(Role::User, EntryKind::Message, said, None);
+            line.hints.title = title;
+            line
+        }
+        "assistant" => Line::said(Role::Assistant, EntryKind::Message, answer(&fields, said), None),
+        "tool" => {
+            let call_id = owned(fields.tool_call_id).unwrap_or_default();
+            let result = Part::ToolResult { call_id, is_error: false, parts: said };
+            Line::said(Role::Tool, EntryKind::ToolResult, vec![result], None)
+        }
+        _ => {
+            let mut line = Line::metadata(CHAT, &name, element.raw(), None);
+            line.unknown = Some(name);
+            return line;
+        }
+    };
+    line.body = body;
+    crate::document::name_calls(&mut line);
+    line
+}
+
+fn answer(fields: &Message<'_>, said: Vec<Part>) -> Vec<Part> {
+    let mut parts = Vec::new();
+    if let Some(text) = owned(fields.reasoning).filter(|text| !text.is_empty()) {
+        parts.push(Part::Thinking { text, signature: None, encrypted: None });
+    }
+    parts.extend(said);
+    parts.extend(owned(fields.refusal).map(Part::Text));
+    for call in fields.tool_calls.and_then(|calls| calls.elements()).unwrap_or_default() {
+        let read = Piece::read(call).unwrap_or_default();
+        let function = read.function.and_then(|function| Piece::read(function).ok());
+        parts.push(match (owned(read.id), function) {
+            (Some(call_id), Some(function)) => Part::ToolCall {
+                call_id,
+                name: owned(function.name).unwrap_or_default(),
+                arguments: owned(function.arguments).unwrap_or_else(|| "{}".to_owned()),
+            },
+            _ => opaque(CHAT, "tool_call", call.raw()),
+        });
+    }
+    parts
+}
+
+fn content(field: Option<Field<'_>>) -> (Body, Vec<Part>) {
+    let Some(field) = field.filter(|field| !field.is_null()) else { return (Body::Text, Vec::new()) };
+    if let Some(said) = field.text() {
+        return (Body::Text, vec![Part::Text(said.into_owned())]);
+    }
+    match field.elements() {
+        Some(elements) => (Body::Blocks, elements.into_iter().map(part).collect()),
+        None => (Body::Blocks, vec![opaque(CHAT, "content", field.raw())]),
+    }
+}
+
+fn part(element: Field<'_>) -> Part {
+    let read = Piece::read(element).unwrap_or_default();
+    let kind = owned(read.kind).unwrap_or_else(|| "value".to_owned());
+    let known = match kind.as_str() {
+        "text" => owned(read.text).map(Part::Text),
+        "refusal" => owned(read.refusal).map(Part::Text),
+        "image_url" => {
+            let url = read.image_url.and_then(|image| owned(Piece::read(image).ok()?.url));
+            url.map(|url| data_url(&url))
+        }
+        _ => None,
+    };
+    known.unwrap_or_else(|| opaque(CHAT, &kind, element.raw()))
+}
+
+/// Says how sure it is of the first messages of an array (see `Adapter::detect`).
+pub(super) fn claims(elements: &[Field<'_>]) -> Option<Confidence> {
+    let mut confidence = Confidence::Possible;
+    let mut has_content = false;
+    for element in elements {
+        let fields = Message::read(*element).ok()?;
+        let role = text(fields.role)?;
+        let is_answer = role == "assistant";
+        has_content |= fields.content.is_some() || fields.tool_calls.is_some();
+        match role.as_ref() {
+            "tool" if fields.tool_call_id.is_some() => confidence = Confidence::Certain,
+            "assistant" if fields.tool_calls.is_some() => confidence = Confidence::Certain,
+            "system" | "developer" | "user" | "assistant" | "tool" => {}
+            _ => return None,
+        }
+        let blocks = fields.content.and_then(|content| content.elements()).unwrap_or_default();
+        for block in blocks {
+            let kind = owned(Piece::read(block).ok()?.kind)?;
+            match kind.as_str() {
+                "image_url" | "input_audio" if !is_answer => confidence = Confidence::Certain,
+                "text" | "refusal" | "image_url" | "input_audio" | "file" => {}
+                // Another API's.
+                _ => return None,
+            }
+        }
+    }
+    has_content.then_some(confidence)
+}
+
+/// Writes a conversation as the API takes it: each call answered by one message of the role `tool`.
+pub(super) fn encode(entries: &[Entry]) -> String {
+    let mut messages: Vec<String> = Vec::new();
+    let system = entries.iter().filter(|entry| is_instruction(entry) && entry.meta.visibility.agent);
+    messages.extend(system.filter_map(|entry| said("system", &entry.parts)));
+    for turn in turns(entries) {
+        for (call_id, _, parts) in &turn.results {
+            let object = Object::new().text("role", "tool").text("tool_call_id", call_id);
+            messages.push(object.raw("content", &plain(parts)).finish());
+        }
+        if turn.is_assistant {
+            messages.extend(written(&turn));
+        } else if !turn.parts.is_empty() {
+            messages.extend(said("user", &turn.parts));
+        }
+        // An API takes images from a user only.
+        let images: Vec<Part> = turn
+            .results
+            .iter()
+            .flat_map(|(.., parts)| parts)
+            .filter(|part| is_image(part))
+            .cloned()
+            .collect();
+        if !images.is_empty() {
+            messages.extend(said("user", &images));
+        }
+    }
+    format!("[{}]", messages.join(","))
+}
+
+fn is_image(part: &Part) -> bool {
+    matches!(part, Part::Image { .. })
+}
+
+fn said(role: &str, parts: &[Part]) -> Option<String> {
+    let content = match parts {
+        [Part::Text(text) | Part::Summary { text, .. }] => quote(text),
+        parts => {
+            let blocks: Vec<String> = parts.iter().filter_map(block).collect();
+            if blocks.is_empty() {
+                return None;
+            }
+            format!("[{}]", blocks.join(","))
+        }
+    };
+    Some(Object::new().text("role", role).raw("content", &content).finish())
+}
+
+fn written(turn: &Turn) -> Option<String> {
+    let is_call = |part: &&Part| matches!(part, Part::ToolCall { .. });
+    let is_thought = |part: &&Part| matches!(part, Part::Thinking { .. });
+    let spoken: Vec<Part> =
+        turn.parts.iter().filter(|part| !is_call(part) && !is_thought(part)).cloned().collect();
+    let content = match spoken.as_slice() {
+        [] => "null".to_owned(),
+        [Part::Text(text) | Part::Summary { text, .. }] => quote(text),
+        parts => format!("[{}]", parts.iter().filter_map(block).collect::<Vec<_>>().join(",")),
+    };
+    let mut object = Object::new().text("role", "assistant").raw("content", &content);
+    let thoughts: Vec<&str> = turn
+        .parts
+        .iter()
+        .filter_map(|part| match part {
+            Part::Thinking { text, .. } if !text.is_empty() => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    if !thoughts.is_empty() {
+        object = object.text("reasoning_content", &thoughts.join("\n"));
+    }
+    let calls: Vec<String> = turn.parts.iter().filter_map(call).collect();
+    if calls.is_empty() && spoken.is_empty() {
+        return None;
+    }
+    let object =
+        if calls.is_empty() { object } else { object.raw("tool_calls", &format!("[{}]", calls.join(","))) };
+    Some(object.finish())
+}
+
+fn call(part: &Part) -> Option<String> {
+    let Part::ToolCall { call_id, name, arguments } = part else { return None };
+    let function = Object::new().text("name", name).text("arguments", arguments).finish();
+    Some(Object::new().text("id", call_id).text("type", "function").raw("function", &function).finish())
+}
+
+fn block(part: &Part) -> Option<String> {
+    let typed = |name: &str| Object::new().text("type", name);
+    let object = match part {
+        Part::Text(text) | Part::Summary { text, .. } => typed("text").text("text", text),
+        Part::Image { media_type, source } => {
+            let url = match source {
+                ImageSource::Base64(data) => format!("data:{media_type};base64,{data}"),
+                ImageSource::Url(url) => url.clone(),
+                ImageSource::Artifact(_) => return None,
+            };
+            typed("image_url").raw("image_url", &Object::new().text("url", &url).finish())
+        }
+        Part::File { name, data: Some(data), .. } => {
+            typed("text").text("text", &format!("File {name}:\n{data}"))
+        }
+        Part::Opaque { runtime, json, .. } if runtime == CHAT => return one_line(json),
+        Part::File { .. }
+        | Part::Opaque { .. }
+        | Part::Thinking { .. }
+        | Part::ToolCall { .. }
+        | Part::ToolResult { .. } => return None,
+    };
+    Some(object.finish())
+}
+
+/// Returns what a tool returned, as far as it is text.
+fn plain(parts: &[Part]) -> String {
+    match parts {
+        [] => quote(""),
+        [Part::Text(text)] => quote(text),
+        parts => {
+            let texts: Vec<String> = parts.iter().filter(|part| !is_image(part)).filter_map(block).collect();
+            if texts.is_empty() { quote("") } else { format!("[{}]", texts.join(",")) }
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! From entries to a session that `opencode import` takes.
+//!
+//! What a request cost is not known and written as zero. Ids are made up: placing makes them anew, since a message's id
+//! names one message of all sessions.
+
+use std::collections::HashMap;
+
+use stemmata_model::{Entry, ImageSource, Part, Timestamp};
+
+use super::RUNTIME;
+use super::ids::{self, Ids};
+use crate::claude_code::UNPLACED_SESSION;
+use crate::json::{Object, one_line, quote};
+use crate::messages::turns::{Answer, Turn, turns};
+use crate::placing::CLOSED_TEXT;
+
+/// The version that encoded sessions carry: the newest whose import we know.
+const ENCODED_VERSION: &str = "1.18.33";
+
+/// What is said where a conversation begins with an answer, which the client hangs on a prompt.
+const NO_PROMPT: &str = "[The conversation begins with an answer.]";
+
+/// Counts of tokens that are not known.
+const NO_TOKENS: &str = r#"{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}}"#;
+
+/// Encodes entries as a whole session.
+pub(super) fn encode(entries: &[Entry]) -> String {
+    let at = entries.iter().find_map(|entry| entry.timestamp).unwrap_or(Timestamp::EPOCH);
+    let cwd = entries.iter().find_map(|entry| entry.meta.cwd.clone()).unwrap_or_else(|| "/".to_owned());
+    let session = ids::session(UNPLACED_SESSION, at);
+    let mut writer = Writer {
+        ids: Ids::new(blake3::derive_key("stemmata.opencode.v1", session.as_bytes()), at),
+        at,
+        cwd,
+        session,
+        prompt: None,
+        model: entries
+            .iter()
+            .find_map(|entry| entry.meta.model.clone())
+            .unwrap_or_else(|| "unknown".to_owned()),
+        messages: Vec::new(),
+    };
+    let all = turns(entries);
+    for (index, turn) in all.iter().enumerate() {
+        let behind = all.get(index + 1).map(|turn| turn.results.as_slice()).unwrap_or_default();
+        writer.turn(turn, behind);
+    }
+    writer.finish()
+}
+
+struct Writer {
+    ids: Ids,
+    at: Timestamp,
+    cwd: String,
+    session: String,
+    /// The last message of the user.
+    prompt: Option<String>,
+    model: String,
+    messages: Vec<String>,
+}
+
+impl Writer {
+    fn turn(&mut self, turn: &Turn, results: &[Answer]) {
+        self.at = turn.at.map_or(self.at, |at| at.max(self.at));
+        if let Some(model) = &turn.model {
+            self.model.clone_from(model);
+        }
+        if turn.is_assistant {
+            return self.answer(turn, results);
+        }
+        let mut said: Vec<Part> = Vec::new();
+        for part in &turn.parts {
+            if let Part::Summary { text, .. } = part {
+                self.prompt(&std::mem::take(&mut said));
+                self.summary(text);
+            } else {
+                said.push(part.clone());
+            }
+        }
+        self.prompt(&said);
+    }
+
+    fn prompt(&mut self, parts: &[Part]) {
+        let message = self.ids.next("msg");
+        let written: Vec<String> =
+            parts.iter().filter_map(|part| self.part(&message, part, &HashMap::new())).collect();
+        if written.is_empty() {
+            return;
+        }
+        self.user(message, &written);
+    }
+
+    fn user(&mut self, message: String, parts: &[String]) {
+        let model =
+            Object::new().text("providerID", provider(&self.model)).text("modelID", &self.model).finish();
+        let info = Object::new()
+            .text("id", &message)
+            .text("sessionID", &self.session)
+            .text("role", "user")
+            .raw("time", &Object::new().number("created", millis(self.at)).finish())
+            .text("agent", "build")
+            .raw("model", &model);
+        self.push(&info.finish(), parts);
+        self.prompt = Some(message);
+    }
+
+    fn answer(&mut self, turn: &Turn, results: &[Answer]) {
+        if self.prompt.is_none() {
+            self.prompt(&[Part::Text(NO_PROMPT.to_owned())]);
+        }
+        let message = self.ids.next("msg");
+        let answers: HashMap<&str, &Answer> =
+            results.iter().map(|answer| (answer.0.as_str(), answer)).collect();
+        let mut parts = vec![self.step(&message, "step-start")];
+        let spoken: Vec<String> =
+            turn.parts.iter().filter_map(|part| self.part(&message, part, &answers)).collect();
+        if spoken.is_empty() {
+            return;
+        }
+        parts.extend(spoken);
+        let has_calls = turn.parts.iter().any(|part| matches!(part, Part::ToolCall { .. }));
+        let finish = if has_calls { "tool-calls" } else { "stop" };
+        let end = Object::new()
+            .text("type", "step-finish")
+            .text("reason", finish)
+            .raw("tokens", NO_TOKENS)
+            .number("cost", 0);
+        parts.push(self.named(&message, end));
+        let info = self.answer_info(&message, finish);
+        self.push(&info.finish(), &parts);
+    }
+
+    fn answer_info(&self, message: &str, finish: &str) -> Object {
+        let path = Object::new().text("cwd", &self.cwd).text("root", "/").finish();
+        let at = millis(self.at);
+        let time = Object::new().number("created", at).number("completed", at).finish();
+        Object::new()
+            .text("id", message)
+            .text("sessionID", &self.session)
+            .text("role", "assistant")
+            .text("parentID", self.prompt.as_deref().unwrap_or_default())
+            .text("modelID", &self.model)
+            .text("providerID", provider(&self.model))
+            .text("mode", "build")
+            .text("agent", "build")
+            .raw("path", &path)
+            .number("cost", 0)
+            .raw("tokens", NO_TOKENS)
+            .raw("time", &time)
+            .text("finish", finish)
+    }
+
+    /// Writes a summary as the client's own compaction does: a mark, and an answer that stands for all before.
+    fn summary(&mut self, text: &str) {
+        let message = self.ids.next("msg");
+        let mark = self.named(&message, Object::new().text("type", "compaction").flag("auto", false));
+        self.user(message, &[mark]);
+        let message = self.ids.next("msg");
+        let part = self.named(&message, Object::new().text("type", "text").text("text", text));
+        let info = self.answer_info(&message, "stop").flag("summary", true);
+        self.push(&info.finish(), &[part]);
+    }
+
+    fn push(&mut self, info: &str, parts: &[String]) {
+        let message = Object::new().raw("info", info).raw("parts", &format!("[{}]", parts.join(",")));
+        self.messages.push(message.finish());
+    }
+
+    fn step(&mut self, message: &str, kind: &str) -> String {
+        self.named(message, Object::new().text("type", kind))
+    }
+
+    fn named(&mut self, message: &str, object: Object) -> String {
+        let id = self.ids.next("prt");
+        object.text("id", &id).text("sessionID", &self.session).text("messageID", message).finish()
+    }
+
+    fn part(&mut self, message: &str, part: &Part, answers: &HashMap<&str, &Answer>) -> Option<String> {
+        let at = millis(self.at);
+        let time = Object::new().number("start", at).number("end", at).finish();
+        let typed = |name: &str| Object::new().text("type", name);
+        let object = match part {
+            Part::Text(text) | Part::Summary { text, .. } => typed("text").text("text", text),
+            Part::Thinking { text, signature, encrypted } => {
+                let object = typed("reasoning").text("text", text).raw("time", &time);
+                match proof(signature.as_deref(), encrypted.as_deref()) {
+                    Some(metadata) => object.raw("metadata", &metadata),
+                    None => object,
+                }
+            }
+            Part::ToolCall { call_id, name, arguments } => {
+                let state = state(arguments, answers.get(call_id.as_str()).copied(), &time);
+                typed("tool").text("callID", call_id).text("tool", name).raw("state", &state)
+            }
+            Part::Image { .. } | Part::File { .. } => file(part)?,
+            Part::Opaque { runtime, .. } if runtime == RUNTIME => return None,
+            Part::Opaque { .. } | Part::ToolResult { .. } => return None,
+        };
+        Some(self.named(message, object))
+    }
+
+    fn finish(self) -> String {
+        let at = millis(self.at);
+        let info = Object::new()
+            .text("id", &self.session)
+            .text("slug", "from-stemmata")
+            .text("projectID", "global")
+            .text("directory", &self.cwd)
+            .text("title", "Continued with Stemmata")
+            .text("version", ENCODED_VERSION)
+            .raw("time", &Object::new().number("created", at).number("updated", at).finish());
+        let messages = format!("[{}]", self.messages.join(","));
+        Object::new().raw("info", &info.finish()).raw("messages", &messages).finish()
+    }
+}
+
+/// Returns what the client keeps of a call: with its result, as an error, or as one that is not done.
+fn state(arguments: &str, answer: Option<&Answer>, time: &str) -> String {
+    let input = match one_line(arguments) {
+        // As it was spelled: a document may have line breaks.
+        Some(_) if arguments.trim_start().starts_with('{') => arguments.trim().to_owned(),
+        Some(json) => Object::new().raw("value", &json).finish(),
+        None => Object::new().text("text", arguments).finish(),
+    };
+    let Some((_, is_error, parts)) = answer else {
+        return Object::new().text("status", "pending").raw("input", &input).text("raw", &input).finish();
+    };
+    let texts: Vec<&str> = parts
+        .iter()
+        .filter_map(|part| match part {
+            Part::Text(text) => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    let text = texts.join("\n");
+    if *is_error {
+        return closed(&input, &text, time);
+    }
+    let files: Vec<String> = parts.iter().filter_map(|part| Some(file(part)?.finish())).collect();
+    let object = Object::new()
+        .text("status", "completed")
+        .raw("input", &input)
+        .text("output", &text)
+        .text("title", "")
+        .raw("metadata", "{}")
+        .raw("time", time);
+    if files.is_empty() {
+        object.finish()
+    } else {
+        object.raw("attachments", &format!("[{}]", files.join(","))).finish()
+    }
+}
+
+/// Returns a call that failed.
+pub(super) fn closed(input: &str, error: &str, time: &str) -> String {
+    let object = Object::new().text("status", "error").raw("input", input);
+    object.text("error", if error.is_empty() { CLOSED_TEXT } else { error }).raw("time", time).finish()
+}
+
+fn file(part: &Part) -> Option<Object> {
+    let url = |media_type: &str, data: &str| format!("data:{media_type};base64,{data}");
+    let typed = |media_type: &str, url: &str| {
+        Object::new().text("type", "file").text("mime", media_type).text("url", url)
+    };
+    match part {
+        Part::Image { media_type, source } => match source {
+            ImageSource::Base64(data) => Some(typed(media_type, &url(media_type, data))),
+            ImageSource::Url(address) => {
+                Some(typed(if media_type.is_empty() { "image/png" } else { media_type }, address))
+            }
+            ImageSource::Artifact(_) => None,
+        },
+        Part::File { name, media_type, data: Some(data) } => {
+            let is_text = media_type.as_deref().is_none_or(|kind| kind.starts_with("text/"));
+            if is_text {
+                return Some(
+                    Object::new().text("type", "text").text("text", &format!("File {name}:\n{data}")),
+                );
+            }
+            let media_type = media_type.as_deref().unwrap_or("application/octet-stream");
+            Some(typed(media_type, &url(media_type, data)).text("filename", name))
+        }
+        _ => None,
+    }
+}
+
+fn proof(signature: Option<&str>, encrypted: Option<&str>) -> Option<String> {
+    match (signature, encrypted) {
+        (Some(signature), _) => {
+            let own = Object::new().text("signature", signature).finish();
+            Some(Object::new().raw("anthropic", &own).finish())
+        }
+        (None, Some(encrypted)) => {
+            let own = format!("{{{}:{}}}", quote("reasoningEncryptedContent"), quote(encrypted));
+            Some(Object::new().raw("openai", &own).finish())
+        }
+        (None, None) => None,
+    }
+}
+
+/// Returns who offers a model, as the client calls them.
+fn provider(model: &str) -> &'static str {
+    if model.starts_with("claude") {
+        "anthropic"
+    } else if ["gpt", "o1", "o3", "o4", "codex"].iter().any(|start| model.starts_with(start)) {
+        "openai"
+    } else if model.starts_with("gemini") {
+        "google"
+    } else {
+        "unknown"
+    }
+}
+
+/// Returns a moment as the client writes it.
+pub(super) fn millis(at: Timestamp) -> u64 {
+    u64::try_from(at.as_micros() / 1_000).unwrap_or(0)
+}

@@ -1,0 +1,137 @@
+//! Sessions of opencode: `opencode-v1`, what its `export` writes and its `import` takes.
+//!
+//! The client keeps them in a database; who reads that yields the same document.
+
+mod encode;
+mod ids;
+mod place;
+mod read;
+mod record;
+#[cfg(test)]
+pub(crate) mod samples_tests;
+mod validate;
+
+use stemmata_model::{Entry, EntryKind, FormatId, Granularity, SessionId, Timestamp};
+
+use crate::adapter::{
+    Adapter, ClientPlace, CompactionPlan, Confidence, ContextPlan, Decoded, Detection, IdKind, PlaceRequest,
+    Placer, PlanStop, Segments, Shape, SourceError, Splitter, Validator,
+};
+use crate::document::{Dialect, decode, head, join, split, whole};
+
+/// The name of this runtime.
+pub const RUNTIME: &str = "opencode";
+
+/// The format of its exports.
+pub const FORMAT: &str = "opencode-v1";
+
+static DIALECT: Dialect = Dialect {
+    runtime: RUNTIME,
+    main: "opencode/main",
+    subagent: "opencode/subagent",
+    read: read::read,
+    list: read::list,
+};
+
+/// The adapter of opencode's exports.
+#[derive(Debug, Clone, Copy)]
+pub struct Opencode;
+
+impl Adapter for Opencode {
+    fn format(&self) -> FormatId {
+        FormatId::new(FORMAT).expect("the name is short and plain")
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Document
+    }
+
+    fn join(&self, contents: &[&[u8]]) -> Option<Vec<u8>> {
+        join::join(&DIALECT, contents)
+    }
+
+    fn closing(&self, bytes: &[u8], keep: usize) -> Vec<u8> {
+        head::closing(bytes, keep)
+    }
+
+    fn detect(&self, head: &[u8]) -> Option<Detection> {
+        if !head.trim_ascii_start().starts_with(b"{") {
+            return None;
+        }
+        let json = head::closed(head)?;
+        let session = record::Session::read(whole(&json).ok()?).ok()?;
+        let about = record::info(session.info);
+        let is_session = record::owned(about.id)?.starts_with("ses_");
+        let is_whole = session.messages.is_none_or(|messages| messages.raw().starts_with('['));
+        let version = record::owned(about.version);
+        (is_session && is_whole).then(|| Detection {
+            format: self.format(),
+            version,
+            confidence: Confidence::Certain,
+        })
+    }
+
+    fn session_of_name<'n>(&self, stem: &'n str) -> Option<&'n str> {
+        let is_name = |rest: &str| rest.len() == 26 && rest.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        stem.strip_prefix("ses_").is_some_and(is_name).then_some(stem)
+    }
+
+    fn new_session(&self, drawn: &SessionId, at: Timestamp) -> SessionId {
+        SessionId::new(ids::session(drawn.as_str(), at)).expect("letters and digits are a name")
+    }
+
+    fn splitter(&self, _granularity: Granularity, _state: Option<&[u8]>) -> Box<dyn Splitter> {
+        Box::new(split::DocumentSplitter::new(&DIALECT))
+    }
+
+    fn decode(&self, bytes: &[u8]) -> Decoded {
+        decode::decode(&DIALECT, bytes)
+    }
+
+    fn ids(&self, document: &[u8], found: &mut dyn FnMut(IdKind, &str)) {
+        decode::ids(&DIALECT, document, found);
+    }
+
+    fn encode(&self, entries: &[Entry]) -> Vec<u8> {
+        encode::encode(entries).into_bytes()
+    }
+
+    fn plan_compaction(
+        &self,
+        _native: &[u8],
+        _earlier: &mut dyn Segments,
+    ) -> Result<CompactionPlan, SourceError> {
+        // A compaction of the client's own is in the document, which stays whole.
+        Ok(CompactionPlan::default())
+    }
+
+    fn encode_compaction(&self, summary: &str, _last: &Decoded, at: Timestamp) -> Vec<u8> {
+        self.encode(&[crate::document::summary_entry(summary, at)])
+    }
+
+    fn plan_context(&self, chain: &mut dyn Segments, stop: PlanStop) -> Result<ContextPlan, SourceError> {
+        join::plan_context(&DIALECT, chain, stop)
+    }
+
+    fn placer(&self, request: &PlaceRequest) -> Box<dyn Placer> {
+        Box::new(place::DocumentPlacer::new(request))
+    }
+
+    fn client_place(&self, request: &PlaceRequest) -> ClientPlace {
+        place::client_place(request)
+    }
+
+    fn validator(&self, _client_version: Option<&str>) -> Box<dyn Validator> {
+        Box::new(validate::DocumentValidator::default())
+    }
+}
+
+/// Returns what the client sends of a session: nothing before its last compaction.
+pub(crate) fn as_loaded(mut entries: Vec<Entry>) -> Vec<Entry> {
+    let is_summary =
+        |entry: &Entry| entry.kind == EntryKind::CompactionSummary && entry.meta.visibility.agent;
+    if let Some(last) = entries.iter().rposition(is_summary) {
+        entries.drain(..last);
+    }
+    entries
+}

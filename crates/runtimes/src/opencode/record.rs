@@ -1,0 +1,115 @@
+//! The fields of a session of opencode, borrowed.
+
+use stemmata_model::Timestamp;
+
+use crate::json::{Field, borrowed_object, text};
+
+borrowed_object! {
+    /// A whole session.
+    pub(super) struct Session {
+        info = "info",
+        messages = "messages",
+    }
+}
+
+borrowed_object! {
+    /// What stands beside messages and parts, and what a session says of itself.
+    pub(super) struct Info {
+        id = "id",
+        slug = "slug",
+        session_id = "sessionID",
+        parent_id = "parentID",
+        directory = "directory",
+        title = "title",
+        version = "version",
+        role = "role",
+        model = "model",
+        model_id = "modelID",
+        provider_id = "providerID",
+        path = "path",
+        cwd = "cwd",
+        root = "root",
+        time = "time",
+        created = "created",
+        updated = "updated",
+        tokens = "tokens",
+        finish = "finish",
+        summary = "summary",
+    }
+}
+
+borrowed_object! {
+    /// What the provider counted.
+    pub(super) struct Tokens {
+        input = "input",
+        output = "output",
+        reasoning = "reasoning",
+        cache = "cache",
+        read = "read",
+        write = "write",
+    }
+}
+
+borrowed_object! {
+    /// A message.
+    pub(super) struct Message {
+        info = "info",
+        parts = "parts",
+    }
+}
+
+borrowed_object! {
+    /// A part of a message.
+    pub(super) struct Piece {
+        kind = "type",
+        id = "id",
+        session_id = "sessionID",
+        message_id = "messageID",
+        text = "text",
+        /// Of text that only a person sees.
+        ignored = "ignored",
+        metadata = "metadata",
+        tool = "tool",
+        call_id = "callID",
+        state = "state",
+        media_type = "mime",
+        filename = "filename",
+        url = "url",
+    }
+}
+
+borrowed_object! {
+    /// How far a call got.
+    pub(super) struct State {
+        status = "status",
+        input = "input",
+        output = "output",
+        error = "error",
+        attachments = "attachments",
+    }
+}
+
+borrowed_object! {
+    /// What a provider says of its reasoning.
+    pub(super) struct Proof {
+        signature = "signature",
+        redacted = "redactedData",
+        encrypted = "reasoningEncryptedContent",
+    }
+}
+
+/// Looks into a field that is there and an object.
+pub(super) fn info(field: Option<Field<'_>>) -> Info<'_> {
+    field.and_then(|field| Info::read(field).ok()).unwrap_or_default()
+}
+
+/// Reads milliseconds.
+pub(super) fn time(field: Option<Field<'_>>) -> Option<Timestamp> {
+    let millis = i64::try_from(field?.number()?).ok()?;
+    Some(Timestamp::from_micros(millis.checked_mul(1_000)?))
+}
+
+/// Returns a text that is there, owned.
+pub(super) fn owned(field: Option<Field<'_>>) -> Option<String> {
+    text(field).map(std::borrow::Cow::into_owned)
+}

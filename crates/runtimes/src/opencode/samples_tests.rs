@@ -1,0 +1,161 @@
+//! Samples of sessions, and the laws that they keep.
+
+use stemmata_model::{Part, Role};
+
+use super::*;
+use crate::conformance::{SMALL_SAMPLE_BYTES_MAX, check, check_damaged};
+use crate::corpus_tests::files;
+
+/// A session as the client exports it, with something of everything.
+pub(crate) const SAMPLE: &str = r#"{
+  "info": {"id": "ses_e1002233445566778899aabbcc", "slug": "loud-bell", "projectID": "global", "directory": "/tower",
+    "title": "Bells at noon", "version": "1.18.33", "time": {"created": 1790000000000, "updated": 1790000009000}},
+  "messages": [
+    {"info": {"id": "msg_1effddccb001aaaaaaaaaaaaaa", "sessionID": "ses_e1002233445566778899aabbcc", "role": "user",
+        "time": {"created": 1790000001000}, "agent": "build", "model": {"providerID": "mock", "modelID": "m1"}},
+      "parts": [{"id": "prt_1effddccb002aaaaaaaaaaaaaa", "type": "text", "text": "Which bells ring at noon?"},
+        {"id": "prt_1effddccb003aaaaaaaaaaaaaa", "type": "file", "mime": "image/png", "url": "data:image/png;base64,iVBORw0KGgo="}]},
+    {"info": {"role": "assistant", "parentID": "msg_1effddccb001aaaaaaaaaaaaaa", "modelID": "m1", "providerID": "mock",
+        "path": {"cwd": "/tower", "root": "/"}, "time": {"created": 1790000002000}, "finish": "tool-calls",
+        "tokens": {"input": 7, "output": 3, "reasoning": 1, "cache": {"read": 2, "write": 0}},
+        "id": "msg_1effddccc001aaaaaaaaaaaaaa", "sessionID": "ses_e1002233445566778899aabbcc"},
+      "parts": [{"type": "step-start", "id": "prt_1effddccc002aaaaaaaaaaaaaa"},
+        {"type": "reasoning", "text": "The list will say.", "metadata": {"anthropic": {"signature": "c2lnbmVk"}}, "id": "prt_1effddccc003aaaaaaaaaaaaaa"},
+        {"type": "text", "text": "I look.", "id": "prt_1effddccc004aaaaaaaaaaaaaa"},
+        {"type": "tool", "tool": "read", "callID": "call_ListOfBells7Q", "state": {"status": "completed", "input": {"filePath": "bells.txt", "at": 1.50},
+          "output": "east: 12:00\nwest: silent", "metadata": {}, "title": "bells.txt", "time": {"start": 1, "end": 2}}, "id": "prt_1effddccc005aaaaaaaaaaaaaa"},
+        {"type": "tool", "tool": "photo", "callID": "call_PicOfTower8R", "state": {"status": "error", "input": {}, "error": "fog", "time": {"start": 1, "end": 2}}, "id": "prt_1effddccc006aaaaaaaaaaaaaa"},
+        {"type": "step-finish", "reason": "tool-calls", "id": "prt_1effddccc007aaaaaaaaaaaaaa"},
+        {"type": "step-start", "id": "prt_1effddccc008aaaaaaaaaaaaaa"},
+        {"type": "text", "text": "The east bell does.", "id": "prt_1effddccc009aaaaaaaaaaaaaa"},
+        {"type": "step-finish", "reason": "stop", "id": "prt_1effddccc00aaaaaaaaaaaaaaa"}]},
+    {"info": {"role": "user", "time": {"created": 1790000005000}, "id": "msg_1effddccd001aaaaaaaaaaaaaa"},
+      "parts": [{"type": "text", "text": "And the west one?", "id": "prt_1effddccd002aaaaaaaaaaaaaa"}]}
+  ]
+}
+"#;
+
+#[test]
+fn sessions_keep_the_laws() {
+    let report = check(&Opencode, SAMPLE.as_bytes()).unwrap_or_else(|broken| panic!("{broken}"));
+    assert_eq!((report.entries, report.counts.messages, report.notes), (7, 6, Vec::new()));
+    check_damaged(&Opencode, SAMPLE.as_bytes()).unwrap_or_else(|broken| panic!("{broken}"));
+}
+
+#[test]
+fn the_corpus_keeps_the_laws() {
+    for (name, bytes) in files("opencode", ".json") {
+        let report = check(&Opencode, &bytes).unwrap_or_else(|broken| panic!("{name}: {broken}"));
+        assert_eq!(report.notes, Vec::new(), "{name}");
+        println!("{name}: {} entries, {} messages", report.entries, report.counts.messages);
+        if bytes.len() <= SMALL_SAMPLE_BYTES_MAX {
+            check_damaged(&Opencode, &bytes).unwrap_or_else(|broken| panic!("{name}: {broken}"));
+        }
+        let mut validator = Opencode.validator(None);
+        validator.line(&bytes);
+        assert_eq!(validator.finish().findings, Vec::new(), "{name}");
+    }
+}
+
+#[test]
+fn steps_and_results_are_entries_in_their_order() {
+    let entries = Opencode.decode(SAMPLE.as_bytes()).entries;
+    let roles: Vec<Role> = entries.iter().skip(1).map(|entry| entry.role).collect();
+    assert_eq!(roles, [Role::User, Role::Assistant, Role::Tool, Role::Tool, Role::Assistant, Role::User]);
+    let calls: Vec<&str> = entries.iter().flat_map(Entry::calls).collect();
+    let answers: Vec<&str> = entries.iter().flat_map(Entry::answers).collect();
+    assert_eq!((calls.clone(), calls), (answers, vec!["call_ListOfBells7Q", "call_PicOfTower8R"]));
+}
+
+fn request(drawn: &str) -> PlaceRequest {
+    let at = Timestamp::from_micros(1_800_000_000_000_000);
+    let session = SessionId::new(drawn).expect("a name");
+    PlaceRequest {
+        session: Opencode.new_session(&session, at),
+        cwd: "/new".to_owned(),
+        origin_cwd: Some("/tower".to_owned()),
+        client_version: None,
+        at,
+        seed: [7; 32],
+    }
+}
+
+fn placed(bytes: &[u8]) -> (Vec<u8>, Vec<stemmata_model::Note>) {
+    let mut placer = Opencode.placer(&request("b9a6d5e4-0000-4000-8000-000000000001"));
+    let mut out = Vec::new();
+    placer.line(bytes, &mut out);
+    let notes = placer.finish(&mut out);
+    (out, notes)
+}
+
+#[test]
+fn a_placed_session_has_new_ids_and_says_the_same() {
+    let (out, notes) = placed(SAMPLE.as_bytes());
+    assert_eq!(notes, Vec::new());
+    let text = String::from_utf8(out.clone()).expect("text");
+    for old in ["ses_e10022", "msg_1effddcc", "prt_1effddcc", "\"/tower\""] {
+        assert!(!text.contains(old), "{old}: {text}");
+    }
+    let said = |bytes: &[u8]| -> Vec<Vec<Part>> {
+        Opencode.decode(bytes).entries.into_iter().skip(1).map(|entry| entry.parts).collect()
+    };
+    assert_eq!(said(&out), said(SAMPLE.as_bytes()));
+    let mut validator = Opencode.validator(None);
+    validator.line(&out);
+    assert_eq!(validator.finish().findings, Vec::new());
+    assert_eq!(placed(SAMPLE.as_bytes()).0, out, "placing is pure");
+}
+
+#[test]
+fn a_call_that_is_not_done_is_closed_when_it_is_placed() {
+    let open = SAMPLE
+        .replace(r#""status": "error", "input": {}, "error": "fog""#, r#""status": "running", "input": {}"#);
+    let (out, notes) = placed(open.as_bytes());
+    assert_eq!(notes.len(), 1);
+    assert!(String::from_utf8_lossy(&out).contains("Closed by Stemmata"));
+    let entries = Opencode.decode(&out).entries;
+    assert_eq!(entries.iter().flat_map(Entry::answers).count(), 2);
+}
+
+#[test]
+fn a_newer_clients_parts_are_carried_and_told_of() {
+    let newer =
+        SAMPLE.replace(r#""type": "text", "text": "I look.""#, r#""type": "hologram", "beams": [1, 2.50]"#);
+    let decoded = Opencode.decode(newer.as_bytes());
+    assert!(decoded.notes.iter().any(|note| note.message.contains("`hologram`")), "{:?}", decoded.notes);
+    let is_carried = |part: &Part| matches!(part, Part::Opaque { json, .. } if json.contains("2.50"));
+    assert!(decoded.entries.iter().any(|entry| entry.parts.iter().any(is_carried)));
+    check(&Opencode, newer.replace("hologram", "text\", \"text\": \"x").as_bytes())
+        .unwrap_or_else(|broken| panic!("{broken}"));
+}
+
+#[test]
+fn a_compaction_stands_for_what_was_before_it() {
+    let at = Timestamp::from_micros(1_800_000_000_000_000);
+    let summary = Opencode.encode_compaction("they rang", &Decoded::default(), at);
+    let joined = Opencode.join(&[SAMPLE.as_bytes(), &summary]).expect("joined");
+    let loaded = as_loaded(Opencode.decode(&joined).entries);
+    let [only] = loaded.as_slice() else { panic!("{} entries", loaded.len()) };
+    assert_eq!(only.parts, [Part::Summary { text: "they rang".to_owned(), covers: Vec::new() }]);
+}
+
+#[test]
+fn other_formats_become_sessions_that_the_import_takes() {
+    let from = crate::messages::Messages::ANTHROPIC;
+    let sample = crate::messages::samples_tests::ANTHROPIC_SAMPLE.as_bytes();
+    let translated =
+        crate::translate::translate(from.decode(sample).entries, &from.format(), &Opencode.format());
+    let bytes = Opencode.encode(&translated.entries);
+    let mut validator = Opencode.validator(None);
+    validator.line(&bytes);
+    let verdict = validator.finish();
+    assert_eq!(verdict.findings, Vec::new(), "{}", String::from_utf8_lossy(&bytes));
+    let again = Opencode.decode(&bytes).entries;
+    assert_eq!(again.iter().flat_map(Entry::calls).count(), 2);
+    assert_eq!(again.iter().flat_map(Entry::answers).count(), 2);
+    let back = crate::translate::translate(again, &Opencode.format(), &from.format());
+    let array = String::from_utf8(from.encode(&back.entries)).expect("text");
+    for word in ["Which bells", "bells.txt", "1.50", "west: silent", "Be quick.", "It hangs in the west."] {
+        assert!(array.contains(word), "{word}: {array}");
+    }
+}

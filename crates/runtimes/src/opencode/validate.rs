@@ -1,0 +1,139 @@
+//! Checks a session as `opencode import` would take it, and counts what would reach the model.
+//!
+//! It repairs nothing. That keys must be there was tried with the real client (1.18.33), which names the missing one.
+
+use std::collections::HashSet;
+
+use super::record::{Info, Message, Piece, Session, State, info, owned};
+use crate::adapter::{Finding, Severity, Validation, Validator};
+use crate::document::whole;
+use crate::json::{Field, is_blank, text};
+
+/// The most findings of one check that are listed.
+const FINDINGS_OF_A_CHECK_MAX: usize = 20;
+
+/// Checks a whole session.
+#[derive(Default)]
+pub(super) struct DocumentValidator {
+    verdict: Validation,
+    has_document: bool,
+}
+
+impl DocumentValidator {
+    fn find(&mut self, severity: Severity, check: &'static str, message: String) {
+        let known = self.verdict.findings.iter().filter(|finding| finding.check == check).count();
+        if known < FINDINGS_OF_A_CHECK_MAX {
+            self.verdict.findings.push(Finding { severity, check, line: None, message });
+        }
+    }
+
+    fn need(&mut self, what: &str, keys: &[(&str, Option<Field<'_>>)]) {
+        for (key, _) in keys.iter().filter(|(_, field)| field.is_none()) {
+            self.find(
+                Severity::Fatal,
+                "missing_key",
+                format!("{what} has no `{key}`: the import refuses it"),
+            );
+        }
+    }
+
+    fn session(&mut self, session: &Session<'_>) {
+        let about = info(session.info);
+        self.need(
+            "the session",
+            &[
+                ("id", about.id),
+                ("slug", about.slug),
+                ("directory", about.directory),
+                ("title", about.title),
+                ("version", about.version),
+                ("time", about.time),
+            ],
+        );
+        let mut before = String::new();
+        let mut known = HashSet::new();
+        let messages = session.messages.and_then(|messages| messages.elements()).unwrap_or_default();
+        for (number, element) in messages.into_iter().enumerate() {
+            let what = format!("message {}", number + 1);
+            let Ok(message) = Message::read(element) else {
+                self.find(Severity::Fatal, "missing_key", format!("{what} is no object"));
+                continue;
+            };
+            let about = info(message.info);
+            self.message(&what, &about, &message, &known);
+            let id = owned(about.id).unwrap_or_default();
+            if id <= before {
+                let text =
+                    format!("{what} is not sorted behind the one before it by its id, as the client sorts");
+                self.find(Severity::Fatal, "out_of_order", text);
+            }
+            known.insert(id.clone());
+            before = id;
+        }
+    }
+
+    fn message(&mut self, what: &str, about: &Info<'_>, message: &Message<'_>, known: &HashSet<String>) {
+        self.need(what, &[("id", about.id), ("role", about.role), ("parts", message.parts)]);
+        match text(about.role).as_deref() {
+            Some("assistant") => {
+                self.need(
+                    what,
+                    &[
+                        ("parentID", about.parent_id),
+                        ("modelID", about.model_id),
+                        ("providerID", about.provider_id),
+                        ("time", about.time),
+                    ],
+                );
+                if text(about.parent_id).is_some_and(|parent| !known.contains(parent.as_ref())) {
+                    let text = format!("{what} answers a message that is not before it");
+                    self.find(Severity::Warning, "unknown_parent", text);
+                }
+            }
+            Some("user") => self.need(what, &[("time", about.time)]),
+            _ => {
+                let text = format!("{what} has a role that is unknown to us");
+                self.find(Severity::Fatal, "unknown_role", text);
+            }
+        }
+        self.verdict.messages_present += 1;
+        for part in message.parts.and_then(|parts| parts.elements()).unwrap_or_default() {
+            let read = Piece::read(part).unwrap_or_default();
+            self.need(what, &[("type of a part", read.kind), ("id of a part", read.id)]);
+            let state = read.state.and_then(|state| State::read(state).ok());
+            let status = state.and_then(|state| owned(state.status));
+            if matches!(status.as_deref(), Some("pending" | "running")) {
+                let call = owned(read.call_id).unwrap_or_default();
+                let text = format!("the call `{call}` has no result: the client calls it aborted");
+                self.find(Severity::Warning, "call_without_result", text);
+            }
+        }
+    }
+}
+
+impl Validator for DocumentValidator {
+    fn line(&mut self, document: &[u8]) {
+        if is_blank(document) {
+            return;
+        }
+        self.has_document = true;
+        match whole(document).map(Session::read) {
+            Ok(Ok(session)) => self.session(&session),
+            Ok(Err(_)) => self.find(Severity::Fatal, "unreadable", "the document is no session".to_owned()),
+            Err(error) => {
+                let note = crate::document::decode::unreadable_note(document, &error);
+                self.find(Severity::Fatal, "unreadable", note.message);
+            }
+        }
+    }
+
+    fn finish(&mut self) -> Validation {
+        let has_findings = !self.verdict.findings.is_empty();
+        if self.verdict.messages_present == 0 && !has_findings {
+            self.find(Severity::Fatal, "no_messages", "nobody said anything".to_owned());
+        }
+        let mut verdict = std::mem::take(&mut self.verdict);
+        verdict.messages_sent = if verdict.is_accepted() { verdict.messages_present } else { 0 };
+        verdict
+    }
+}
