@@ -146,6 +146,11 @@ impl Entropy {
     /// What stands before a word makes it another one: `public_key`, `public key`, `the digest of the key`.
     fn is_other_before(&self, before: &[u8], look: Look) -> bool {
         let window = before.get(before.len().saturating_sub(BEFORE_BYTES_MAX)..).unwrap_or_default();
+        let window = match (look, memchr::memrchr(b'"', window)) {
+            // What stands before a quote is another string, and says nothing of this one.
+            (Look::Raw, Some(quote)) => window.get(quote + 1..).unwrap_or_default(),
+            _ => window,
+        };
         let right_before = match window {
             [rest @ .., b' ' | b'_' | b'-'] => rest.len(),
             _ => window.len(),

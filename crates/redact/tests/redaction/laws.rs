@@ -403,3 +403,11 @@ fn threads_share_a_scrubber() {
     });
     assert!(results.iter().all(|bytes| bytes == b"[REDACTED:github-token]"));
 }
+
+/// A field beside it says nothing of the next one's name.
+#[test]
+fn a_seal_in_another_string_hides_no_token_from_the_prefilter() {
+    let line = br#"{"signature":0,"token":"tokenizer = \"cl100k_base_v2_1a2b3c\""}"#;
+    let kinds: Vec<String> = scrub(line).findings.iter().map(|finding| finding.kind.to_string()).collect();
+    assert_eq!(kinds, ["high-entropy"]);
+}
