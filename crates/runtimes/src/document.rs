@@ -19,7 +19,7 @@ use crate::lines::{self, Line};
 
 /// A format of documents.
 pub(crate) struct Dialect {
-    /// The runtime's name, as in [`Part::Opaque`](stemmata_model::Part::Opaque) and in templates.
+    /// The runtime's name, as in [`Part::Opaque`] and in templates.
     pub(crate) runtime: &'static str,
     /// The template of a main conversation, as its bytes alone tell.
     pub(crate) main: &'static str,
