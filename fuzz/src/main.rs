@@ -51,8 +51,8 @@ libfuzzer_sys::fuzz_target!(init: begin(), |bytes: &[u8]| {
             }
         }
         Target::Scrub(scrubber) => {
-            let once = scrubber.scrub_line(bytes).bytes;
-            let twice = scrubber.scrub_line(&once).bytes;
+            let once = scrubber.scrub_line(bytes).expect("the shipped rules work").bytes;
+            let twice = scrubber.scrub_line(&once).expect("the shipped rules work").bytes;
             assert!(matches!(twice, std::borrow::Cow::Borrowed(_)), "what was scrubbed is scrubbed again");
         }
     }

@@ -51,7 +51,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     }
     let folder = root.join("target").join("fuzz");
     let host = host()?;
-    let mut build = cargo(root, &["build", "--release", "--locked", "--manifest-path", "fuzz/Cargo.toml"]);
+    let mut build = cargo(root, &["build", "--release", "--manifest-path", "fuzz/Cargo.toml"]);
     build.args(["--target", &host, "--target-dir"]).arg(&folder).env("RUSTFLAGS", COVERAGE);
     execute(&mut build)?;
     let program = folder.join(&host).join("release").join("stemmata-fuzz");
