@@ -33,8 +33,13 @@ pub(crate) struct Talk {
 /// A placed session.
 pub(crate) struct Placed {
     pub(crate) path: PathBuf,
+    /// What the client runs first to take the file into its own database, without its program; nothing where it needs
+    /// none.
+    import: Vec<String>,
     /// The client's own command, without its program.
     pub(crate) command: Vec<String>,
+    /// The client's session.
+    session: String,
 }
 
 impl Bench {
@@ -117,6 +122,9 @@ impl Bench {
 
     /// Has a client go on with a placed session.
     pub(crate) fn go_on(&self, client: Client, placed: &Placed, prompt: &str) -> anyhow::Result<Talk> {
+        if !placed.import.is_empty() {
+            self.run_client(client, "elsewhere", &placed.import)?;
+        }
         let talk = self.ask(client, "elsewhere", &placed.command, prompt)?;
         anyhow::ensure!(
             mentions(&talk.first.said, prompt),
@@ -142,11 +150,22 @@ impl Bench {
         let cwd = self.path("elsewhere");
         let cwd = cwd.to_string_lossy();
         let placed = self.stemma(&[arguments, &["--cwd", &cwd]].concat())?;
-        let words = placed["resume_command"].as_array().map_or(&[][..], Vec::as_slice);
-        let words = words.iter().filter_map(|word| word.as_str().map(str::to_owned));
+        let words = |name: &str| -> Vec<String> {
+            let words = placed[name].as_array().map_or(&[][..], Vec::as_slice);
+            words.iter().filter_map(|word| word.as_str().map(str::to_owned)).skip(1).collect()
+        };
         let path = PathBuf::from(placed["path"].as_str().context("no path was printed")?);
         anyhow::ensure!(path.is_file(), "nothing was placed at {}", path.display());
-        Ok(Placed { path, command: words.skip(1).collect() })
+        let session = placed["session_id"].as_str().context("no session was printed")?.to_owned();
+        Ok(Placed { path, import: words("import_command"), command: words("resume_command"), session })
+    }
+
+    /// Captures what a client appended to a placed session, and returns its tip.
+    pub(crate) fn capture(&self, client: Client, placed: &Placed) -> anyhow::Result<String> {
+        match client.database() {
+            Some(database) => self.import(&self.path("home").join(database).join(&placed.session)),
+            None => self.import(&placed.path),
+        }
     }
 
     /// Imports a file and returns the tip of its session.
@@ -173,6 +192,12 @@ impl Bench {
     pub(crate) fn session_with(&self, client: Client, prompt: &str) -> anyhow::Result<PathBuf> {
         let text = prompt.split("[[").next().unwrap_or_default().trim_end();
         let folder = self.path("home").join(client.sessions());
+        if let Some(database) = client.database() {
+            // One session is made there before others are placed.
+            let imported = self.stemma(&["import", &self.path("home").join(database).to_string_lossy()])?;
+            let path = imported["sessions"][0]["path"].as_str();
+            return Ok(PathBuf::from(path.with_context(|| format!("no session in {imported}"))?));
+        }
         let mut folders = vec![folder.clone()];
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {

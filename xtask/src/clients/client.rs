@@ -191,7 +191,7 @@ impl Client {
         };
         let first: &[&str] = match self {
             Self::Codex => &["exec"],
-            Self::Opencode if resume.is_empty() => &["run"],
+            Self::Opencode => &["run"],
             _ => &[],
         };
         let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
@@ -211,6 +211,11 @@ impl Client {
             input["description"] = json!("says a word");
         }
         format!("[[call {tool} {input}]]")
+    }
+
+    /// Returns the database below its home that its sessions are in, for a client that has one.
+    pub(crate) fn database(self) -> Option<&'static str> {
+        (self == Self::Opencode).then_some(".local/share/opencode/opencode.db")
     }
 
     /// Returns the folder below its home where it keeps sessions.

@@ -158,7 +158,9 @@ fn asked_calls(text: &str) -> Vec<(String, Value)> {
     let calls = text.split(CALL_MARK).skip(1).filter_map(|rest| {
         let (name, rest) = rest.split_once(' ')?;
         let (input, _) = rest.split_once("]]")?;
-        Some((name.to_owned(), serde_json::from_str(input).ok()?))
+        // One of the clients sends a prompt of several words as a quoted string.
+        let plain = || serde_json::from_str(&input.replace("\\\"", "\"")).ok();
+        Some((name.to_owned(), serde_json::from_str(input).ok().or_else(plain)?))
     });
     calls.collect()
 }
