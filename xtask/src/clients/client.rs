@@ -187,7 +187,8 @@ impl Client {
             Self::Codex => &["--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", prompt],
             Self::Pi => &["-p", "--provider", "made-up", "--model", MODEL, prompt],
             Self::Gemini => &["-m", "gemini-2.5-flash", "--approval-mode", "yolo", "-p", prompt],
-            Self::Opencode => &[prompt],
+            // Else it asks the model of the session, whose provider is not there.
+            Self::Opencode => &["--model", "made-up/made-up-model", prompt],
         };
         let first: &[&str] = match self {
             Self::Codex => &["exec"],
