@@ -55,7 +55,8 @@ fn read(bytes: &[u8]) -> Result<Vec<Record>, RecordError> {
     let mut time = None;
     let mut offset = 0;
     for line in text.split_inclusive('\n') {
-        let own = line.trim_end();
+        // What else Unicode calls white space is somebody's.
+        let own = line.trim_ascii_end();
         let span = offset..offset + own.len();
         offset += line.len();
         if own.is_empty() {

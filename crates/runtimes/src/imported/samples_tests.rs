@@ -4,7 +4,7 @@ use stemmata_model::{EntryKind, FormatId, Part, Role};
 
 use super::Imported;
 use crate::adapter::{Adapter as _, Confidence};
-use crate::conformance::{SMALL_SAMPLE_BYTES_MAX, check, check_damaged};
+use crate::conformance::{SMALL_SAMPLE_BYTES_MAX, check, check_any, check_damaged};
 use crate::registry::detect;
 
 const OLD_TRAJECTORY: &str = r#"{
@@ -150,4 +150,10 @@ fn a_chat_tells_prompts_answers_and_output_apart() {
         entries[2].timestamp.map(|time| time.to_string()).as_deref(),
         Some("2025-06-02T11:47:49.000000Z")
     );
+}
+
+#[test]
+fn white_space_that_is_not_ascii_is_somebodys() {
+    let text = "# aider chat started at 2026-01-01 00:00:00\n\nan answer\u{b}\u{a0}\n\n\u{b}\n#### a prompt\u{2028}\n";
+    check_any(&Imported::AIDER, text.as_bytes()).unwrap_or_else(|violation| panic!("{violation}"));
 }
