@@ -11,10 +11,10 @@ use anyhow::Context as _;
 use crate::process::{available, cargo, execute, say};
 
 const USAGE: &str = "\
-usage: cargo xtask fuzz [--seconds N] [TARGET…]
+usage: cargo xtask fuzz [--seconds N | --runs N] [TARGET…]
 
   TARGET is scrub or adapter:FORMAT, as adapter:codex-v1; none: all of them. Runs each for N seconds (5 where nothing
-  is said), beginning with what earlier runs kept below target/fuzz. A target that fails leaves its input in
+  is said), beginning with what earlier runs kept below target/fuzz; or for N inputs, the same ones each time. A target that fails leaves its input in
   target/fuzz/found and names it.";
 
 /// Has every basic block counted, as libFuzzer wants it.
@@ -27,16 +27,19 @@ const LIMITS: [&str; 3] = ["-max_len=8192", "-timeout=10", "-rss_limit_mb=1024"]
 
 /// Runs the targets that were named, or all.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
-    let mut seconds = "5".to_owned();
+    let mut bound = vec!["-max_total_time=5".to_owned()];
     let mut targets = Vec::new();
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
-            "--seconds" => {
+            "--seconds" | "--runs" => {
                 let given =
-                    arguments.next().with_context(|| format!("`--seconds` without a number\n\n{USAGE}"))?;
-                given.parse::<u32>().with_context(|| format!("`--seconds {given}`\n\n{USAGE}"))?;
-                seconds.clone_from(given);
+                    arguments.next().with_context(|| format!("`{argument}` without a number\n\n{USAGE}"))?;
+                given.parse::<u32>().with_context(|| format!("`{argument} {given}`\n\n{USAGE}"))?;
+                bound = match argument.as_str() {
+                    "--seconds" => vec![format!("-max_total_time={given}")],
+                    _ => vec![format!("-runs={given}"), "-seed=1".to_owned()],
+                };
             }
             "scrub" => targets.push(argument.clone()),
             name if name.starts_with("adapter:") => targets.push(argument.clone()),
@@ -59,9 +62,9 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
         targets = all(&program)?;
     }
     for target in &targets {
-        one(&program, &folder, target, &seconds)?;
+        one(&program, &folder, target, &bound)?;
     }
-    say(&format!("{} targets, {seconds} s each: nothing found", targets.len()));
+    say(&format!("{} targets: nothing found", targets.len()));
     Ok(())
 }
 
@@ -81,7 +84,7 @@ fn host() -> anyhow::Result<String> {
     Ok(host.context("`rustc -vV` names no host")?.to_owned())
 }
 
-fn one(program: &Path, folder: &Path, target: &str, seconds: &str) -> anyhow::Result<()> {
+fn one(program: &Path, folder: &Path, target: &str, bound: &[String]) -> anyhow::Result<()> {
     let name = target.replace(':', "-");
     let (inputs, found) = (folder.join("inputs").join(&name), folder.join("found"));
     for folder in [&inputs, &found] {
@@ -89,7 +92,7 @@ fn one(program: &Path, folder: &Path, target: &str, seconds: &str) -> anyhow::Re
     }
     let mut command = Command::new(program);
     command.env("STEMMATA_FUZZ_TARGET", target).env("STEMMATA_FUZZ_SEEDS", &inputs).args(LIMITS);
-    command.arg(format!("-max_total_time={seconds}"));
+    command.args(bound);
     command.arg(format!("-artifact_prefix={}/{name}-", found.display())).arg(&inputs);
     let output = command.output().with_context(|| format!("starting the target `{target}`"))?;
     let printed = String::from_utf8_lossy(&output.stderr);
