@@ -57,8 +57,7 @@ impl Dialect {
 /// # Errors
 /// `RecordError` says what they are instead.
 pub(crate) fn whole(bytes: &[u8]) -> Result<Field<'_>, RecordError> {
-    let text =
-        std::str::from_utf8(bytes).map_err(|error| RecordError::NotUtf8 { offset: error.valid_up_to() })?;
+    let text = std::str::from_utf8(bytes)?;
     let value: &serde_json::value::RawValue = serde_json::from_str(text).map_err(RecordError::NotJson)?;
     Ok(Field::within(Field::whole(text), value.get()))
 }

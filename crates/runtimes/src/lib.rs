@@ -4,6 +4,8 @@
 
 pub mod adapter;
 pub mod captured;
+#[cfg(test)]
+pub(crate) mod chain_tests;
 pub mod claude_code;
 pub mod codex;
 pub mod conformance;

@@ -11,7 +11,7 @@ use stemmata_model::{
 };
 
 use crate::adapter::Confidence;
-use crate::json::{Field, Object, RecordError, borrowed_object, is_string, quote, text};
+use crate::json::{Field, Object, RecordError, borrowed_object, is_string, parse_line, quote, text};
 use crate::lines::facts::TitleRank;
 use crate::lines::{Dialect, Line, Turn, entry_id, opaque};
 
@@ -93,28 +93,19 @@ fn owned(field: Option<Field<'_>>) -> Option<String> {
     text(field).map(Cow::into_owned)
 }
 
-fn parse(line: &[u8]) -> Result<(&str, Row<'_>), RecordError> {
-    let text =
-        std::str::from_utf8(line).map_err(|error| RecordError::NotUtf8 { offset: error.valid_up_to() })?;
-    let row = Row::read(Field::whole(text)).map_err(|error| {
-        if error.is_data() { RecordError::NotObject } else { RecordError::NotJson(error) }
-    })?;
-    Ok((text, row))
-}
-
 pub(super) fn first(line: &[u8]) -> Option<(Confidence, Option<String>)> {
-    let (_, row) = parse(line).ok()?;
+    let (_, row) = parse_line(line, Row::read).ok()?;
     row.version.filter(|version| is_string(*version, VERSION)).map(|_| (Confidence::Certain, None))
 }
 
 fn read(line: &[u8]) -> Result<Line, RecordError> {
-    let (whole, row) = parse(line)?;
+    let (whole, row) = parse_line(line, Row::read)?;
     let time = text(row.timestamp).and_then(|time| Timestamp::parse(&time).ok());
     let role = text(row.role).and_then(|role| role_of(&role));
     let is_ours = row.version.is_some_and(|version| is_string(version, VERSION));
     let (Some(role), Some(elements), true) = (role, row.parts.and_then(|parts| parts.elements()), is_ours)
     else {
-        let mut line = Line::metadata(RUNTIME, "line", whole, time);
+        let mut line = Line::metadata(RUNTIME, "line", whole.raw(), time);
         line.unknown = Some(owned(row.version).unwrap_or_default());
         return Ok(line);
     };

@@ -6,7 +6,9 @@
 use stemmata_model::{Entry, EntryKind, ImageSource, Part, Role, Timestamp, Usage};
 
 use crate::adapter::Confidence;
-use crate::json::{Field, Object, RecordError, borrowed_object, is_string, one_line, quote, text};
+use crate::json::{
+    Field, Object, RecordError, borrowed_object, is_string, one_line, parse_line, quote, text,
+};
 use crate::lines::facts::TitleRank;
 use crate::lines::{Dialect, Line, Turn, opaque};
 
@@ -89,21 +91,12 @@ fn owned(field: Option<Field<'_>>) -> Option<String> {
     text(field).map(std::borrow::Cow::into_owned)
 }
 
-fn parse(line: &[u8]) -> Result<(&str, Event<'_>), RecordError> {
-    let text =
-        std::str::from_utf8(line).map_err(|error| RecordError::NotUtf8 { offset: error.valid_up_to() })?;
-    let event = Event::read(Field::whole(text)).map_err(|error| {
-        if error.is_data() { RecordError::NotObject } else { RecordError::NotJson(error) }
-    })?;
-    Ok((text, event))
-}
-
 fn read(line: &[u8]) -> Result<Line, RecordError> {
-    let (whole, event) = parse(line)?;
+    let (whole, event) = parse_line(line, Event::read)?;
     let kind = text(event.kind).unwrap_or_default();
     let item = event.item.and_then(|item| Item::read(item).ok());
-    let said = item.as_ref().and_then(|item| said(&kind, item, whole));
-    Ok(said.unwrap_or_else(|| metadata(&kind, &event, item.as_ref(), whole)))
+    let said = item.as_ref().and_then(|item| said(&kind, item, whole.raw()));
+    Ok(said.unwrap_or_else(|| metadata(&kind, &event, item.as_ref(), whole.raw())))
 }
 
 fn metadata(kind: &str, event: &Event<'_>, item: Option<&Item<'_>>, whole: &str) -> Line {
@@ -256,7 +249,7 @@ fn block(field: Field<'_>) -> Part {
 }
 
 pub(super) fn first(line: &[u8]) -> Option<(Confidence, Option<String>)> {
-    let (_, event) = parse(line).ok()?;
+    let (_, event) = parse_line(line, Event::read).ok()?;
     let kind = event.kind?;
     if is_string(kind, "thread.started") && event.thread.is_some() {
         return Some((Confidence::Certain, None));

@@ -3,7 +3,7 @@
 use stemmata_model::{Body, Entry, EntryKind, Part, Role, Timestamp};
 
 use crate::adapter::Confidence;
-use crate::json::{Field, Object, RecordError, borrowed_object, text};
+use crate::json::{Object, RecordError, borrowed_object, parse_line, text};
 use crate::lines::facts::TitleRank;
 use crate::lines::{Dialect, Line, Turn};
 
@@ -24,17 +24,8 @@ borrowed_object! {
     }
 }
 
-fn parse(line: &[u8]) -> Result<(&str, Timed<'_>), RecordError> {
-    let text =
-        std::str::from_utf8(line).map_err(|error| RecordError::NotUtf8 { offset: error.valid_up_to() })?;
-    let timed = Timed::read(Field::whole(text)).map_err(|error| {
-        if error.is_data() { RecordError::NotObject } else { RecordError::NotJson(error) }
-    })?;
-    Ok((text, timed))
-}
-
 fn read(line: &[u8]) -> Result<Line, RecordError> {
-    let (whole, timed) = parse(line)?;
+    let (whole, timed) = parse_line(line, Timed::read)?;
     let time = text(timed.time).and_then(|time| Timestamp::parse(&time).ok());
     let stream = text(timed.stream).unwrap_or_default();
     let said = text(timed.said).map(std::borrow::Cow::into_owned);
@@ -55,12 +46,12 @@ fn read(line: &[u8]) -> Result<Line, RecordError> {
             line
         }
         ("stderr", Some(_)) => {
-            let mut line = Line::metadata(RUNTIME, "stderr", whole, time);
+            let mut line = Line::metadata(RUNTIME, "stderr", whole.raw(), time);
             line.meta.visibility.user = true;
             line
         }
         (name, _) => {
-            let mut line = Line::metadata(RUNTIME, name, whole, time);
+            let mut line = Line::metadata(RUNTIME, name, whole.raw(), time);
             line.unknown = Some(name.to_owned());
             line
         }
@@ -70,7 +61,7 @@ fn read(line: &[u8]) -> Result<Line, RecordError> {
 }
 
 pub(super) fn first(line: &[u8]) -> Option<(Confidence, Option<String>)> {
-    let (_, timed) = parse(line).ok()?;
+    let (_, timed) = parse_line(line, Timed::read).ok()?;
     let is_known = matches!(text(timed.stream)?.as_ref(), "stdin" | "stdout" | "stderr" | SUMMARY);
     let is_timed = Timestamp::parse(&text(timed.time)?).is_ok() && text(timed.said).is_some();
     (is_known && is_timed).then_some((Confidence::Certain, None))

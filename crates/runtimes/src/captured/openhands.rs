@@ -6,7 +6,7 @@
 use stemmata_model::{Entry, EntryKind, ImageSource, Part, Role, Timestamp, Visibility};
 
 use crate::adapter::{Confidence, IdKind};
-use crate::json::{Field, Object, RecordError, borrowed_object, is_true, quote, text};
+use crate::json::{Field, Object, RecordError, borrowed_object, is_true, parse_line, quote, text};
 use crate::lines::facts::TitleRank;
 use crate::lines::{Dialect, Line, Turn, entry_id, opaque};
 
@@ -87,15 +87,6 @@ fn inner(field: Option<Field<'_>>) -> Inner<'_> {
     field.and_then(|field| Inner::read(field).ok()).unwrap_or_default()
 }
 
-fn parse(line: &[u8]) -> Result<(&str, Event<'_>), RecordError> {
-    let text =
-        std::str::from_utf8(line).map_err(|error| RecordError::NotUtf8 { offset: error.valid_up_to() })?;
-    let event = Event::read(Field::whole(text)).map_err(|error| {
-        if error.is_data() { RecordError::NotObject } else { RecordError::NotJson(error) }
-    })?;
-    Ok((text, event))
-}
-
 /// Reads a time; the events' have no zone, and are taken for UTC.
 fn time(event: &Event<'_>) -> Option<Timestamp> {
     let said = text(event.timestamp)?;
@@ -103,11 +94,11 @@ fn time(event: &Event<'_>) -> Option<Timestamp> {
 }
 
 fn read(line: &[u8]) -> Result<Line, RecordError> {
-    let (whole, event) = parse(line)?;
+    let (whole, event) = parse_line(line, Event::read)?;
     let name = name(&event);
     let said = if event.kind.is_some() { of_sdk(&event, &name) } else { of_old(&event, &name) };
     let mut line = said.unwrap_or_else(|| {
-        let mut line = Line::metadata(RUNTIME, &name, whole, None);
+        let mut line = Line::metadata(RUNTIME, &name, whole.raw(), None);
         line.unknown = (!QUIET.contains(&name.as_str())).then(|| name.clone());
         line
     });
@@ -281,7 +272,7 @@ fn image(url: String) -> Part {
 }
 
 pub(super) fn first(line: &[u8]) -> Option<(Confidence, Option<String>)> {
-    let (_, event) = parse(line).ok()?;
+    let (_, event) = parse_line(line, Event::read).ok()?;
     let is_source = matches!(text(event.source)?.as_ref(), "agent" | "user" | "environment" | "hook");
     let is_event = event.kind.is_some() || event.action.is_some() || event.observation.is_some();
     // A folder of single events looks the same: each of its files is no transcript by itself.

@@ -7,7 +7,7 @@ use stemmata_model::{Entry, EntryKind, Part, Role, Timestamp};
 
 use crate::adapter::{Adapter as _, Confidence, Decoded};
 use crate::claude_code::ClaudeCode;
-use crate::json::{Field, RecordError, borrowed_object, is_string, text};
+use crate::json::{Field, RecordError, borrowed_object, is_string, parse_line, text};
 use crate::lines::facts::TitleRank;
 use crate::lines::{Dialect, Line, Turn, entry_id};
 
@@ -31,28 +31,19 @@ borrowed_object! {
     }
 }
 
-fn parse(line: &[u8]) -> Result<(&str, Printed<'_>), RecordError> {
-    let text =
-        std::str::from_utf8(line).map_err(|error| RecordError::NotUtf8 { offset: error.valid_up_to() })?;
-    let printed = Printed::read(Field::whole(text)).map_err(|error| {
-        if error.is_data() { RecordError::NotObject } else { RecordError::NotJson(error) }
-    })?;
-    Ok((text, printed))
-}
-
 fn owned(field: Option<Field<'_>>) -> Option<String> {
     text(field).map(std::borrow::Cow::into_owned)
 }
 
 fn read(line: &[u8]) -> Result<Line, RecordError> {
-    let (whole, printed) = parse(line)?;
+    let (whole, printed) = parse_line(line, Printed::read)?;
     let kind = text(printed.record_type).unwrap_or_default();
     let entry = ClaudeCode.decode(line).entries.into_iter().next();
     let time = entry.as_ref().and_then(|entry| entry.timestamp);
     let is_said = matches!(kind.as_ref(), "user" | "assistant") && printed.message.is_some();
     let mut line = match entry.filter(|_| is_said) {
         Some(entry) => said(entry, owned(printed.caller)),
-        None => metadata(&kind, &printed, whole, time),
+        None => metadata(&kind, &printed, whole.raw(), time),
     };
     line.id = entry_id(text(printed.uuid));
     line.hints.session = owned(printed.session);
@@ -97,7 +88,7 @@ fn said(entry: Entry, caller: Option<String>) -> Line {
 }
 
 pub(super) fn first(line: &[u8]) -> Option<(Confidence, Option<String>)> {
-    let (_, printed) = parse(line).ok()?;
+    let (_, printed) = parse_line(line, Printed::read).ok()?;
     let is = |field: Option<Field<'_>>, name: &str| field.is_some_and(|field| is_string(field, name));
     printed.session?;
     // Hooks are told of before the header. A transcript has no such field, and `sessionId`.

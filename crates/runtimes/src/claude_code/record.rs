@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use stemmata_model::Timestamp;
 
 pub use crate::json::{Field, RecordError};
-use crate::json::{borrowed_object, is_string, is_true, text};
+use crate::json::{borrowed_object, is_string, is_true, parse_line, text};
 
 borrowed_object! {
     /// The top-level fields of a line that somebody here looks at; all others are checked and skipped.
@@ -107,11 +107,7 @@ impl<'a> Record<'a> {
     /// # Errors
     /// `RecordError` says what the line is instead.
     pub fn parse(line: &'a [u8]) -> Result<Self, RecordError> {
-        let text = std::str::from_utf8(line)
-            .map_err(|error| RecordError::NotUtf8 { offset: error.valid_up_to() })?;
-        Self::read(Field::whole(text)).map_err(|error| {
-            if error.is_data() { RecordError::NotObject } else { RecordError::NotJson(error) }
-        })
+        Ok(parse_line(line, Self::read)?.1)
     }
 
     /// Returns `type`, empty where it is absent or no text.

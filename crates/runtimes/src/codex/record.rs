@@ -4,7 +4,7 @@
 
 use stemmata_model::Timestamp;
 
-use crate::json::{Field, RecordError, borrowed_object, is_string, text};
+use crate::json::{Field, RecordError, borrowed_object, is_string, parse_line, text};
 
 borrowed_object! {
     /// The envelope of a line; of a line without one, what tells it apart.
@@ -149,12 +149,7 @@ impl<'a> Record<'a> {
     /// # Errors
     /// `RecordError` says what the line is instead.
     pub(super) fn parse(line: &'a [u8]) -> Result<Self, RecordError> {
-        let text = std::str::from_utf8(line)
-            .map_err(|error| RecordError::NotUtf8 { offset: error.valid_up_to() })?;
-        let whole = Field::whole(text);
-        let envelope = Envelope::read(whole).map_err(|error| {
-            if error.is_data() { RecordError::NotObject } else { RecordError::NotJson(error) }
-        })?;
+        let (whole, envelope) = parse_line(line, Envelope::read)?;
         let payload = envelope.payload.and_then(|field| Some((field, Payload::read(field).ok()?)));
         let (body, payload, has_envelope) = match payload {
             Some((body, payload)) => (body, payload, true),

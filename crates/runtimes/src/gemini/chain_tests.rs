@@ -5,72 +5,10 @@ use stemmata_model::{CommitType, Granularity, Part, Role, SessionId, Timestamp};
 use super::Gemini;
 use super::place::project_hash;
 use super::samples_tests::{SESSION, session};
-use crate::adapter::{Adapter as _, Cut, PlaceRequest, PlanStop, Segment, Segments, Severity, SourceError};
-
-/// Commits of some bytes, oldest first.
-fn commits(bytes: &[u8]) -> Vec<(CommitType, Vec<u8>)> {
-    let mut splitter = Gemini.splitter(Granularity::Turn, None);
-    let (mut commits, mut open) = (Vec::new(), Vec::new());
-    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        let Cut { before, after } = splitter.line(line.trim_ascii_end(), &mut Vec::new());
-        commits.extend(before.map(|facts| (facts.commit_type, std::mem::take(&mut open))));
-        open.extend_from_slice(line);
-        commits.extend(after.map(|facts| (facts.commit_type, std::mem::take(&mut open))));
-    }
-    if !open.is_empty() {
-        commits.push((CommitType::Delta, open));
-    }
-    commits
-}
-
-/// A chain, newest first, with the artifacts of its compactions.
-struct Chain(Vec<Segment>);
-
-impl Segments for Chain {
-    fn next(&mut self) -> Result<Option<Segment>, SourceError> {
-        Ok((!self.0.is_empty()).then(|| self.0.remove(0)))
-    }
-}
-
-fn chain(bytes: &[u8]) -> Vec<Segment> {
-    let mut chain: Vec<Segment> = Vec::new();
-    for (commit_type, native) in commits(bytes) {
-        let prefix = (commit_type == CommitType::Compaction).then(|| {
-            let plan = Gemini.plan_compaction(&native, &mut Chain(chain.clone())).expect("no storage");
-            assert_eq!(plan.notes, [], "header and checkpoint are there");
-            let own = Segment { commit_type, native: native.clone().into(), prefix: None, is_stop: false };
-            let all: Vec<Segment> = std::iter::once(own).chain(chain.clone()).collect();
-            written(&plan.pieces, &all)
-        });
-        let prefix = prefix.map(Into::into);
-        chain.insert(0, Segment { commit_type, native: native.into(), prefix, is_stop: false });
-    }
-    chain
-}
-
-fn written(pieces: &[crate::adapter::Piece], chain: &[Segment]) -> Vec<u8> {
-    let mut out = Vec::new();
-    for piece in pieces {
-        let segment = &chain[piece.segment / 2];
-        let bytes =
-            if piece.segment % 2 == 1 { segment.prefix.as_ref().expect("a prefix") } else { &segment.native };
-        let start = usize::try_from(piece.offset).expect("small");
-        out.extend_from_slice(&bytes[start..start + usize::try_from(piece.length).expect("small")]);
-    }
-    out
-}
-
-/// The letters of the lines that a context holds.
-fn context(letters: &str, stop: PlanStop) -> String {
-    let bytes = session(letters);
-    let chain = chain(&bytes);
-    let plan = Gemini.plan_context(&mut Chain(chain.clone()), stop).expect("no storage");
-    let context = written(&plan.pieces, &chain);
-    let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
-    let letter =
-        |line: &[u8]| lines.iter().position(|known| *known == line).and_then(|at| letters.chars().nth(at));
-    context.split_inclusive(|byte| *byte == b'\n').filter_map(letter).collect()
-}
+use crate::adapter::{Adapter as _, PlanStop, Segment};
+use crate::chain_tests::{
+    Chain, PLACED, checked, cut, fatal as fatal_of, kept, placed as placed_by, request, written,
+};
 
 #[test]
 fn commits_close_before_a_prompt_and_around_a_compaction() {
@@ -82,18 +20,7 @@ fn commits_close_before_a_prompt_and_around_a_compaction() {
         ("HEUAHESNSUA", "HEUA|HESNSUA"),
         ("HEIS", "HEIS"),
     ] {
-        let bytes = session(letters);
-        let mut rest = letters;
-        let parts: Vec<String> = commits(&bytes)
-            .iter()
-            .map(|(commit_type, native)| {
-                let lines = native.iter().filter(|byte| **byte == b'\n').count();
-                let (own, after) = rest.split_at(lines);
-                rest = after;
-                format!("{own}{}", if *commit_type == CommitType::Compaction { "!" } else { "" })
-            })
-            .collect();
-        assert_eq!(parts.join("|"), wanted);
+        assert_eq!(cut(&Gemini, letters, &session(letters)), wanted);
     }
 }
 
@@ -122,7 +49,7 @@ fn a_context_is_what_the_loader_would_send() {
         // It may be inside the checkpoint: the mark stays, for the loader.
         ("HEUACX", PlanStop::Compaction, "HCX"),
     ] {
-        assert_eq!(context(letters, stop), wanted, "{letters} {stop:?}");
+        assert_eq!(kept(&Gemini, letters, &session(letters), stop), wanted, "{letters} {stop:?}");
     }
 }
 
@@ -179,35 +106,14 @@ fn a_context_does_not_depend_on_where_commits_end() {
     assert_eq!(written(&plan.pieces, &single), whole);
 }
 
-fn request() -> PlaceRequest {
-    PlaceRequest {
-        session: SessionId::new("99999999-8888-4777-8666-555555555555").expect("a name"),
-        cwd: "/new/My Place".to_owned(),
-        origin_cwd: Some("/srv/project".to_owned()),
-        client_version: None,
-        at: Timestamp::parse("2026-11-22T05:06:07.089Z").expect("a time"),
-        seed: [7; 32],
-    }
-}
+const CWD: &str = "/new/My Place";
 
 fn placed(bytes: &[u8]) -> (String, Vec<String>) {
-    let mut placer = Gemini.placer(&request());
-    let mut out = Vec::new();
-    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        placer.line(line, &mut out);
-    }
-    let notes = placer.finish(&mut out).into_iter().map(|note| note.message).collect();
-    (String::from_utf8(out).expect("text"), notes)
+    placed_by(&Gemini, &request(CWD), bytes)
 }
 
 fn fatal(bytes: &[u8]) -> Vec<&'static str> {
-    let mut validator = Gemini.validator(None);
-    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        validator.line(line);
-    }
-    let verdict = validator.finish();
-    let is_fatal = |finding: &&crate::adapter::Finding| finding.severity == Severity::Fatal;
-    verdict.findings.iter().filter(is_fatal).map(|finding| finding.check).collect()
+    fatal_of(&Gemini, bytes)
 }
 
 #[test]
@@ -215,8 +121,8 @@ fn placing_changes_session_and_project_and_nothing_else() {
     let bytes = session("HEUSFSGRSASIUA");
     let (out, notes) = placed(&bytes);
     let wanted = String::from_utf8(bytes).expect("text");
-    let wanted = wanted.replace(SESSION, "99999999-8888-4777-8666-555555555555");
-    let hash = project_hash("/new/My Place");
+    let wanted = wanted.replace(SESSION, PLACED);
+    let hash = project_hash(CWD);
     assert_eq!(out, wanted.replace("\"projectHash\":\"00\"", &format!("\"projectHash\":\"{hash}\"")));
     assert_eq!((notes, fatal(out.as_bytes())), (vec![], vec![]));
 }
@@ -225,10 +131,10 @@ fn placing_changes_session_and_project_and_nothing_else() {
 fn a_project_is_named_as_the_client_does() {
     // The hash of a directory as `sha256sum` says it.
     assert_eq!(project_hash("/"), "8a5edab282632443219e051e4ade2d1d5bbc671c781051bf1437897cbdfea0f1");
-    let place = Gemini.client_place(&request());
+    let place = Gemini.client_place(&request(CWD));
     assert_eq!(place.relative_path.join("/"), "tmp/my-place/chats/session-2026-11-22T05-06-99999999.jsonl");
-    assert_eq!(place.resume_command, ["gemini", "--resume", "99999999-8888-4777-8666-555555555555"]);
-    let root = Gemini.client_place(&PlaceRequest { cwd: "/".to_owned(), ..request() });
+    assert_eq!(place.resume_command, ["gemini", "--resume", PLACED]);
+    let root = Gemini.client_place(&request("/"));
     assert_eq!(root.relative_path[1], "project");
 }
 
@@ -278,9 +184,7 @@ fn the_validator_counts_what_is_active() {
     for (letters, messages) in
         [("HEUA", 3), ("HEUFGRA", 5), ("HEUACU", 4), ("HEUAUFGRAB", 3), ("HEUAX", 0), ("HEUAOU", 1)]
     {
-        let mut validator = Gemini.validator(None);
-        session(letters).split_inclusive(|byte| *byte == b'\n').for_each(|line| validator.line(line));
-        assert_eq!(validator.finish().messages_present, messages, "{letters}");
+        assert_eq!(checked(&Gemini, &session(letters)).messages_present, messages, "{letters}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use stemmata_model::Timestamp;
 
-use crate::json::{Field, RecordError, borrowed_object, is_string, text};
+use crate::json::{Field, RecordError, borrowed_object, is_string, parse_line, text};
 
 borrowed_object! {
     /// The fields of a line that somebody here looks at; of a checkpoint's messages too.
@@ -131,12 +131,7 @@ impl<'a> Record<'a> {
     /// # Errors
     /// `RecordError` says what the line is instead.
     pub(super) fn parse(line: &'a [u8]) -> Result<Self, RecordError> {
-        let text = std::str::from_utf8(line)
-            .map_err(|error| RecordError::NotUtf8 { offset: error.valid_up_to() })?;
-        let whole = Field::whole(text);
-        let fields = Fields::read(whole).map_err(|error| {
-            if error.is_data() { RecordError::NotObject } else { RecordError::NotJson(error) }
-        })?;
+        let (whole, fields) = parse_line(line, Fields::read)?;
         let set = fields.set.and_then(|set| Fields::read(set).ok());
         Ok(Self { whole, fields, set, kind: kind(&fields, set.is_some()) })
     }

@@ -47,8 +47,7 @@ fn voice(line: &str) -> Voice {
 }
 
 fn read(bytes: &[u8]) -> Result<Vec<Record>, RecordError> {
-    let text =
-        std::str::from_utf8(bytes).map_err(|error| RecordError::NotUtf8 { offset: error.valid_up_to() })?;
+    let text = std::str::from_utf8(bytes)?;
     let mut records: Vec<Record> = Vec::new();
     let mut block: Option<(Voice, Range<usize>)> = None;
     let mut is_fenced = false;

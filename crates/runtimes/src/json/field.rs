@@ -111,6 +111,27 @@ pub enum RecordError {
     NotObject,
 }
 
+impl From<std::str::Utf8Error> for RecordError {
+    fn from(error: std::str::Utf8Error) -> Self {
+        Self::NotUtf8 { offset: error.valid_up_to() }
+    }
+}
+
+/// Reads a line as one JSON object, and returns its text beside the fields that `read` takes from it.
+///
+/// # Errors
+/// `RecordError` says what the line is instead.
+pub(crate) fn parse_line<'a, T>(
+    line: &'a [u8],
+    read: fn(Field<'a>) -> Result<T, serde_json::Error>,
+) -> Result<(Field<'a>, T), RecordError> {
+    let whole = Field::whole(std::str::from_utf8(line)?);
+    let fields = read(whole).map_err(|error| {
+        if error.is_data() { RecordError::NotObject } else { RecordError::NotJson(error) }
+    })?;
+    Ok((whole, fields))
+}
+
 /// Declares a struct of borrowed fields and the visitor that fills it from a JSON object.
 ///
 /// The last of duplicate keys wins, as in JavaScript. Unknown keys are checked as JSON and skipped.

@@ -1,78 +1,13 @@
 //! Chains of pi sessions: what is committed, materialized, placed and checked.
 
-use stemmata_model::{CommitType, Granularity, SessionId, Timestamp};
+use stemmata_model::{CommitType, Timestamp};
 
 use super::Pi;
 use super::samples_tests::{SESSION, id, session};
-use crate::adapter::{
-    Adapter as _, ContextPlan, Cut, Piece, PlaceRequest, PlanStop, Segment, Segments, Severity, SourceError,
-    Validation,
+use crate::adapter::{Adapter as _, PlanStop, Severity, Validation};
+use crate::chain_tests::{
+    Chain, PLACED, chain, checked, commits, placed as placed_by, planned, request, written,
 };
-
-/// Commits of some bytes, oldest first.
-fn commits(adapter: Pi, bytes: &[u8]) -> Vec<(CommitType, Vec<u8>)> {
-    let mut splitter = adapter.splitter(Granularity::Turn, None);
-    let (mut commits, mut open) = (Vec::new(), Vec::new());
-    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        let Cut { before, after } = splitter.line(line.trim_ascii_end(), &mut Vec::new());
-        commits.extend(before.map(|facts| (facts.commit_type, std::mem::take(&mut open))));
-        open.extend_from_slice(line);
-        commits.extend(after.map(|facts| (facts.commit_type, std::mem::take(&mut open))));
-    }
-    if !open.is_empty() {
-        commits.push((CommitType::Delta, open));
-    }
-    commits
-}
-
-/// A chain, newest first, with the artifacts of its compactions.
-struct Chain(Vec<Segment>);
-
-impl Segments for Chain {
-    fn next(&mut self) -> Result<Option<Segment>, SourceError> {
-        Ok((!self.0.is_empty()).then(|| self.0.remove(0)))
-    }
-}
-
-fn chain(adapter: Pi, bytes: &[u8]) -> Vec<Segment> {
-    let mut chain: Vec<Segment> = Vec::new();
-    for (commit_type, native) in commits(adapter, bytes) {
-        let own = Segment { commit_type, native: native.into(), prefix: None, is_stop: false };
-        let prefix = (commit_type == CommitType::Compaction).then(|| {
-            let plan = adapter.plan_compaction(&own.native, &mut Chain(chain.clone())).expect("no storage");
-            assert_eq!(plan.notes, [], "header, kept entries and compaction are there");
-            let all: Vec<Segment> = std::iter::once(own.clone()).chain(chain.clone()).collect();
-            written(&plan.pieces, &all).into()
-        });
-        chain.insert(0, Segment { prefix, ..own });
-    }
-    chain
-}
-
-fn written(pieces: &[Piece], chain: &[Segment]) -> Vec<u8> {
-    let mut out = Vec::new();
-    for piece in pieces {
-        let segment = &chain[piece.segment / 2];
-        let bytes =
-            if piece.segment % 2 == 1 { segment.prefix.as_ref().expect("a prefix") } else { &segment.native };
-        let narrow = |value: u64| usize::try_from(value).expect("small");
-        let (start, mut at) = (narrow(piece.offset), 0);
-        for edit in &piece.edits {
-            out.extend_from_slice(&bytes[start + at..start + narrow(edit.offset)]);
-            out.extend_from_slice(&edit.with);
-            at = narrow(edit.offset + edit.length);
-        }
-        out.extend_from_slice(&bytes[start + at..start + narrow(piece.length)]);
-    }
-    out
-}
-
-fn planned(adapter: Pi, bytes: &[u8], stop: PlanStop) -> (ContextPlan, Vec<u8>) {
-    let chain = chain(adapter, bytes);
-    let plan = adapter.plan_context(&mut Chain(chain.clone()), stop).expect("no storage");
-    let context = written(&plan.pieces, &chain);
-    (plan, context)
-}
 
 /// The letters of the lines that bytes hold: by their ids, or in the first version by their times.
 fn letters(story: &str, bytes: &[u8]) -> String {
@@ -91,14 +26,6 @@ fn letters(story: &str, bytes: &[u8]) -> String {
     text.lines().map(letter).collect()
 }
 
-fn checked(adapter: Pi, bytes: &[u8]) -> Validation {
-    let mut validator = adapter.validator(None);
-    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        validator.line(line);
-    }
-    validator.finish()
-}
-
 fn checks(verdict: &Validation) -> Vec<(Severity, &'static str)> {
     verdict.findings.iter().map(|finding| (finding.severity, finding.check)).collect()
 }
@@ -115,7 +42,7 @@ fn commits_close_where_a_turn_begins_and_around_a_compaction() {
     ] {
         for version in [1, 3] {
             let adapter = if version == 1 { Pi::V1 } else { Pi::V3 };
-            let parts: Vec<String> = commits(adapter, &session(story, version))
+            let parts: Vec<String> = commits(&adapter, &session(story, version))
                 .iter()
                 .map(|(commit_type, native)| {
                     let mark = if *commit_type == CommitType::Compaction { "!" } else { "" };
@@ -142,10 +69,10 @@ fn a_context_is_what_the_loader_would_send() {
         ("HUA?UA", PlanStop::Root, "HUA?UA"),
     ] {
         for (adapter, version) in [(Pi::V1, 1), (Pi::V3, 3)] {
-            let (plan, context) = planned(adapter, &session(story, version), stop);
+            let (plan, context) = planned(&adapter, &session(story, version), stop);
             assert_eq!(letters(story, &context), wanted, "{story} {stop:?} in version {version}");
             assert_eq!((plan.abandoned_entries, plan.recovered), (0, 0), "{story}");
-            let verdict = checked(adapter, &context);
+            let verdict = checked(&adapter, &context);
             assert!(verdict.is_accepted(), "{story}: {:?}", verdict.findings);
             assert_eq!(verdict.messages_sent, verdict.messages_present, "{story}");
             let seen = wanted.chars().filter(|letter| !"Hm?".contains(*letter)).count();
@@ -173,10 +100,10 @@ fn the_way_goes_by_parents_and_abandoned_branches_are_counted() {
         ("HUAUAk[4]UA", PlanStop::Compaction, "HUAUAUA", 1, 0),
     ] {
         let bytes = session(story, 3);
-        let (plan, context) = planned(Pi::V3, &bytes, stop);
+        let (plan, context) = planned(&Pi::V3, &bytes, stop);
         assert_eq!(letters(story, &context), wanted, "{story} {stop:?}");
         assert_eq!((plan.abandoned_entries, plan.skipped_compactions), (abandoned, skipped), "{story}");
-        let verdict = checked(Pi::V3, &context);
+        let verdict = checked(&Pi::V3, &context);
         assert!(verdict.is_accepted(), "{story}: {:?}", verdict.findings);
         assert_eq!(verdict.messages_sent, verdict.messages_present, "{story}");
     }
@@ -185,7 +112,7 @@ fn the_way_goes_by_parents_and_abandoned_branches_are_counted() {
 #[test]
 fn an_ancestor_is_where_the_context_begins() {
     let bytes = session("HUAUAUA", 3);
-    let mut chain = chain(Pi::V3, &bytes);
+    let mut chain = chain(&Pi::V3, &bytes);
     chain[1].is_stop = true;
     let plan = Pi::V3.plan_context(&mut Chain(chain.clone()), PlanStop::Ancestor).expect("no storage");
     let context = written(&plan.pieces, &chain);
@@ -197,13 +124,13 @@ fn an_ancestor_is_where_the_context_begins() {
 
 #[test]
 fn a_kept_entry_whose_parent_went_hangs_on_nothing() {
-    let (_, context) = planned(Pi::V3, &session("HUAUAkUA", 3), PlanStop::Compaction);
+    let (_, context) = planned(&Pi::V3, &session("HUAUAkUA", 3), PlanStop::Compaction);
     let text = String::from_utf8(context).expect("text");
     let lines: Vec<serde_json::Value> =
         text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert_eq!((lines[1]["id"].as_str(), lines[1]["parentId"].as_str()), (Some(id(3).as_str()), None));
     assert_eq!(lines[3]["firstKeptEntryId"], lines[1]["id"]);
-    let (_, context) = planned(Pi::V1, &session("HUAUAkUA", 1), PlanStop::Compaction);
+    let (_, context) = planned(&Pi::V1, &session("HUAUAkUA", 1), PlanStop::Compaction);
     let text = String::from_utf8(context).expect("text");
     assert!(text.contains("\"firstKeptEntryIndex\":1,"), "counted in what is written: {text}");
 }
@@ -218,12 +145,12 @@ fn what_the_loader_would_lose_is_mended() {
         (format!("\"parentId\":\"{}\"", id(2)), "\"parentId\":\"deadbeef\"".to_owned(), "dangling_parent"),
     ] {
         let broken = text.replace(&from, &to);
-        let verdict = checked(Pi::V3, broken.as_bytes());
+        let verdict = checked(&Pi::V3, broken.as_bytes());
         assert_eq!(checks(&verdict), [(Severity::Fatal, check)]);
         assert_eq!((verdict.messages_sent, verdict.messages_present), (2, 4));
-        let (plan, context) = planned(Pi::V3, broken.as_bytes(), PlanStop::Root);
+        let (plan, context) = planned(&Pi::V3, broken.as_bytes(), PlanStop::Root);
         assert_eq!((plan.recovered, plan.reparented.len()), (1, 1));
-        let verdict = checked(Pi::V3, &context);
+        let verdict = checked(&Pi::V3, &context);
         assert_eq!((checks(&verdict), verdict.messages_sent), (vec![], 4));
     }
 }
@@ -232,7 +159,7 @@ fn what_the_loader_would_lose_is_mended() {
 fn what_the_loader_would_stumble_over_is_found() {
     let with = |letters: &str, from: &str, to: &str| {
         let text = String::from_utf8(session(letters, 3)).expect("text").replace(from, to);
-        checked(Pi::V3, text.as_bytes())
+        checked(&Pi::V3, text.as_bytes())
     };
     for (verdict, severity, check, counts) in [
         (with("UA", "", ""), Severity::Fatal, "missing_header", (0, 2)),
@@ -255,29 +182,15 @@ fn what_the_loader_would_stumble_over_is_found() {
     }
     let mut torn = session("HUAU", 3);
     torn.truncate(torn.len() - 9);
-    assert_eq!(checks(&checked(Pi::V3, &torn)), [(Severity::Info, "torn_tail")]);
-    assert_eq!(checks(&checked(Pi::V3, b"")), [(Severity::Fatal, "missing_header")]);
+    assert_eq!(checks(&checked(&Pi::V3, &torn)), [(Severity::Info, "torn_tail")]);
+    assert_eq!(checks(&checked(&Pi::V3, b"")), [(Severity::Fatal, "missing_header")]);
 }
 
-fn request() -> PlaceRequest {
-    PlaceRequest {
-        session: SessionId::new("11111111-1111-4111-8111-111111111111".to_owned()).expect("an id"),
-        cwd: "/home/me/new place".to_owned(),
-        origin_cwd: Some("/srv/project".to_owned()),
-        client_version: None,
-        at: Timestamp::parse("2026-11-21T20:28:39.770123Z").expect("a time"),
-        seed: [7; 32],
-    }
-}
+const CWD: &str = "/home/me/new place";
 
 fn placed(adapter: Pi, bytes: &[u8]) -> (String, usize) {
-    let mut placer = adapter.placer(&request());
-    let mut out = Vec::new();
-    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        placer.line(line, &mut out);
-    }
-    let notes = placer.finish(&mut out);
-    (String::from_utf8(out).expect("text"), notes.len())
+    let (text, notes) = placed_by(&adapter, &request(CWD), bytes);
+    (text, notes.len())
 }
 
 #[test]
@@ -286,9 +199,7 @@ fn placing_changes_the_header_and_nothing_else() {
         let bytes = session("HmlUFRA[3]UASk", version);
         let (after, notes) = placed(adapter, &bytes);
         let before = String::from_utf8(bytes).expect("text");
-        let wanted = before
-            .replace(SESSION, "11111111-1111-4111-8111-111111111111")
-            .replace("/srv/project", "/home/me/new place");
+        let wanted = before.replace(SESSION, PLACED).replace("/srv/project", CWD);
         assert_eq!((after.as_str(), notes), (wanted.as_str(), 0));
     }
 }
@@ -299,7 +210,7 @@ fn placing_closes_calls_that_have_no_result() {
         let (after, notes) = placed(adapter, &session("HUFRUP1", version));
         assert_eq!(after.matches("Closed by Stemmata").count(), 1);
         assert!(after.contains("\"toolCallId\":\"call_105\",\"toolName\":\"bash\""), "{after}");
-        let verdict = checked(adapter, after.as_bytes());
+        let verdict = checked(&adapter, after.as_bytes());
         assert_eq!((checks(&verdict), verdict.messages_sent, notes), (vec![], 7, 1));
         // Calls in the middle are the client's own to answer; of an answer that was broken off there are none.
         assert!(!placed(adapter, &session("HUFUA", version)).0.contains("Closed by Stemmata"));
@@ -316,7 +227,7 @@ fn placing_mends_what_the_loader_would_lose() {
             String::from_utf8(session("UAUA", version)).expect("text").replace("\"usage\"", "\"used\"");
         let broken = broken.replace(&format!("\"parentId\":\"{}\",", id(1)), "");
         let (after, _) = placed(adapter, format!("{broken}{{\"type\":\"me").as_bytes());
-        let verdict = checked(adapter, after.as_bytes());
+        let verdict = checked(&adapter, after.as_bytes());
         assert_eq!(
             (checks(&verdict), verdict.messages_sent, verdict.messages_present),
             (vec![], 4, 4),
@@ -327,16 +238,16 @@ fn placing_mends_what_the_loader_would_lose() {
 
 #[test]
 fn the_client_looks_where_the_directory_says() {
-    let place = Pi::V3.client_place(&request());
+    let place = Pi::V3.client_place(&request(CWD));
     assert_eq!(
         place.relative_path,
         [
             "sessions",
             "--home-me-new place--",
-            "2026-11-21T20-28-39-770Z_11111111-1111-4111-8111-111111111111.jsonl"
+            "2026-11-22T05-06-07-089Z_99999999-8888-4777-8666-555555555555.jsonl"
         ]
     );
-    assert_eq!(place.resume_command, ["pi", "--session", "11111111-1111-4111-8111-111111111111"]);
+    assert_eq!(place.resume_command, ["pi", "--session", PLACED]);
 }
 
 #[test]
@@ -345,11 +256,11 @@ fn our_compaction_is_one_that_the_loader_takes() {
         let mut bytes = session("HUAUA", version);
         let at = Timestamp::parse("2026-01-01T00:09:00Z").expect("a time");
         bytes.extend(adapter.encode_compaction("so it was", &adapter.decode(&bytes), at));
-        let verdict = checked(adapter, &bytes);
+        let verdict = checked(&adapter, &bytes);
         assert_eq!((checks(&verdict), verdict.messages_sent), (vec![], 1));
-        let (_, context) = planned(adapter, &bytes, PlanStop::Compaction);
+        let (_, context) = planned(&adapter, &bytes, PlanStop::Compaction);
         assert_eq!(context.iter().filter(|byte| **byte == b'\n').count(), 2);
-        assert!(checked(adapter, &context).findings.is_empty());
+        assert!(checked(&adapter, &context).findings.is_empty());
     }
 }
 
@@ -359,13 +270,13 @@ fn real_sessions_are_accepted_and_placed() {
         let head = bytes.get(..64 * 1024).unwrap_or(&bytes);
         let adapter = [Pi::V3, Pi::V1].into_iter().find(|pi| pi.detect(head).is_some()).expect("a version");
         for stop in [PlanStop::Compaction, PlanStop::Root] {
-            let (plan, context) = planned(adapter, &bytes, stop);
+            let (plan, context) = planned(&adapter, &bytes, stop);
             let (after, _) = placed(adapter, &context);
-            let verdict = checked(adapter, after.as_bytes());
+            let verdict = checked(&adapter, after.as_bytes());
             assert!(verdict.is_accepted(), "{name}: {:?}", verdict.findings);
             assert_eq!(verdict.messages_sent, verdict.messages_present, "{name}");
             if stop == PlanStop::Compaction {
-                assert_eq!(verdict.messages_sent, checked(adapter, &bytes).messages_sent, "{name}");
+                assert_eq!(verdict.messages_sent, checked(&adapter, &bytes).messages_sent, "{name}");
             }
             println!(
                 "{name} {stop:?}: {} of {} bytes, {} messages, {} segments read, {} compactions skipped, {} findings",

@@ -2,7 +2,7 @@
 
 use stemmata_model::Timestamp;
 
-use crate::json::{Field, RecordError, borrowed_object, is_string, is_true, text};
+use crate::json::{Field, RecordError, borrowed_object, is_string, is_true, parse_line, text};
 
 borrowed_object! {
     /// The fields of a line that somebody here looks at.
@@ -133,12 +133,7 @@ impl<'a> Record<'a> {
     /// # Errors
     /// `RecordError` says what the line is instead.
     pub(super) fn parse(line: &'a [u8]) -> Result<Self, RecordError> {
-        let text = std::str::from_utf8(line)
-            .map_err(|error| RecordError::NotUtf8 { offset: error.valid_up_to() })?;
-        let whole = Field::whole(text);
-        let envelope = Envelope::read(whole).map_err(|error| {
-            if error.is_data() { RecordError::NotObject } else { RecordError::NotJson(error) }
-        })?;
+        let (whole, envelope) = parse_line(line, Envelope::read)?;
         let message = envelope.message.and_then(|field| Message::read(field).ok());
         let kind = kind(&envelope, message.is_some());
         Ok(Self { envelope, kind, message: message.unwrap_or_default(), whole })
