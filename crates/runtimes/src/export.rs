@@ -121,6 +121,27 @@ fn model<'e>(entries: &[&'e Entry]) -> Option<&'e str> {
     entries.iter().find_map(|entry| entry.meta.model.as_deref())
 }
 
+/// Returns what a person is told first: names and values, without what is not known.
+fn facts(about: &About, entries: &[&Entry]) -> Vec<(&'static str, String)> {
+    let runtime = match &about.version {
+        Some(version) => format!("{} {version}", about.runtime),
+        None => about.runtime.clone(),
+    };
+    let known = [
+        ("Context", Some(about.ctx.clone())),
+        ("Runtime", Some(runtime)),
+        ("Model", model(entries).map(str::to_owned)),
+        ("Session", about.session.clone()),
+        ("Directory", about.cwd.clone()),
+        ("Branch", about.git_branch.clone()),
+        ("Time", times(entries).map(|(first, last)| format!("{} to {}", clock(first), clock(last)))),
+    ];
+    known
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value.filter(|value| !value.is_empty())?)))
+        .collect()
+}
+
 /// Returns what a part says to who can read text only; none for what has no text.
 fn told(part: &Part) -> Option<String> {
     match part {

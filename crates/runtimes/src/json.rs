@@ -4,5 +4,5 @@ mod field;
 mod object;
 
 pub use field::{Field, Member, RecordError, is_blank, is_true, members, text};
-pub(crate) use field::{borrowed_object, is_string, parse_line};
+pub(crate) use field::{borrowed_object, is_string, owned, parse_line};
 pub(crate) use object::{Object, one_line, quote};

@@ -14,6 +14,7 @@ pub(crate) mod corpus_tests;
 mod document;
 pub mod edits;
 pub mod export;
+mod findings;
 pub mod gemini;
 pub mod handoff;
 pub mod imported;

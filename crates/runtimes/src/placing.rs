@@ -1,8 +1,9 @@
 //! What every placer does: directories moved with their session, calls closed that had no result.
 
-use stemmata_model::Note;
+use stemmata_model::{Note, NoteCode};
 
 use crate::adapter::Placer;
+use crate::json::is_blank;
 
 /// What a call is answered with that had no result when its session was placed.
 pub(crate) const CLOSED_TEXT: &str = "[Closed by Stemmata: this tool call had no result when the session was placed here. It may or may not have run.]";
@@ -32,6 +33,27 @@ pub(crate) fn replace(line: &[u8], mut edits: Vec<(std::ops::Range<usize>, Strin
     }
     out.extend_from_slice(line.get(written..).unwrap_or_default());
 }
+
+/// Writes a line that is no record, but not a torn end; returns how many ends were left out: one or none.
+pub(crate) fn unreadable(line: &[u8], out: &mut Vec<u8>) -> u64 {
+    let is_torn = !line.ends_with(b"\n") && !is_blank(line);
+    if !is_torn && !is_blank(line) {
+        out.extend_from_slice(line);
+    }
+    u64::from(is_torn)
+}
+
+/// Returns what a placer says of what it did: of each kind how often, unless it was never.
+pub(crate) fn counted<const KINDS: usize>(kinds: [(u64, NoteCode, &str); KINDS]) -> Vec<Note> {
+    let done = kinds.into_iter().filter(|(count, ..)| *count > 0);
+    done.map(|(count, code, what)| Note::new(code, format!("{count} {what}"))).collect()
+}
+
+/// What is said of ends that were left out.
+pub(crate) const TORN: &str = "line that was cut in its middle was left out";
+
+/// What is said of calls that were closed.
+pub(crate) const CLOSED: &str = "tool calls without a result got a marked one";
 
 /// Writes a transcript as it is: nobody loads it.
 pub(crate) struct Verbatim;

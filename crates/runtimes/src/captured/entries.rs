@@ -3,15 +3,13 @@
 //! Everything of an entry but where its bytes stood; what is unset is left out, and a reader skips keys that it does not
 //! know.
 
-use std::borrow::Cow;
-
 use stemmata_model::{
     ArtifactId, Body, Entry, EntryId, EntryKind, EntryMeta, ImageSource, Part, Role, Timestamp, Usage,
     Visibility,
 };
 
 use crate::adapter::Confidence;
-use crate::json::{Field, Object, RecordError, borrowed_object, is_string, parse_line, quote, text};
+use crate::json::{Field, Object, RecordError, borrowed_object, is_string, owned, parse_line, quote, text};
 use crate::lines::facts::TitleRank;
 use crate::lines::{Dialect, Line, Turn, entry_id, opaque};
 
@@ -87,10 +85,6 @@ borrowed_object! {
         cache_read = "cache_read",
         cache_write = "cache_write",
     }
-}
-
-fn owned(field: Option<Field<'_>>) -> Option<String> {
-    text(field).map(Cow::into_owned)
 }
 
 pub(super) fn first(line: &[u8]) -> Option<(Confidence, Option<String>)> {

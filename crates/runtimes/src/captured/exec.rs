@@ -7,7 +7,7 @@ use stemmata_model::{Entry, EntryKind, ImageSource, Part, Role, Timestamp, Usage
 
 use crate::adapter::Confidence;
 use crate::json::{
-    Field, Object, RecordError, borrowed_object, is_string, one_line, parse_line, quote, text,
+    Field, Object, RecordError, borrowed_object, is_string, one_line, owned, parse_line, quote, text,
 };
 use crate::lines::facts::TitleRank;
 use crate::lines::{Dialect, Line, Turn, opaque};
@@ -85,10 +85,6 @@ borrowed_object! {
         written = "cache_write_input_tokens",
         output = "output_tokens",
     }
-}
-
-fn owned(field: Option<Field<'_>>) -> Option<String> {
-    text(field).map(std::borrow::Cow::into_owned)
 }
 
 fn read(line: &[u8]) -> Result<Line, RecordError> {

@@ -6,7 +6,7 @@
 use stemmata_model::{Entry, EntryKind, ImageSource, Part, Role, Timestamp, Visibility};
 
 use crate::adapter::{Confidence, IdKind};
-use crate::json::{Field, Object, RecordError, borrowed_object, is_true, parse_line, quote, text};
+use crate::json::{Field, Object, RecordError, borrowed_object, is_true, owned, parse_line, quote, text};
 use crate::lines::facts::TitleRank;
 use crate::lines::{Dialect, Line, Turn, entry_id, opaque};
 
@@ -77,10 +77,6 @@ borrowed_object! {
         function_name = "function_name",
         call_id = "tool_call_id",
     }
-}
-
-fn owned(field: Option<Field<'_>>) -> Option<String> {
-    text(field).map(std::borrow::Cow::into_owned)
 }
 
 fn inner(field: Option<Field<'_>>) -> Inner<'_> {

@@ -7,7 +7,7 @@ use stemmata_model::{Entry, EntryKind, Part, Role, Timestamp};
 
 use crate::adapter::{Adapter as _, Confidence, Decoded};
 use crate::claude_code::ClaudeCode;
-use crate::json::{Field, RecordError, borrowed_object, is_string, parse_line, text};
+use crate::json::{Field, RecordError, borrowed_object, is_string, owned, parse_line, text};
 use crate::lines::facts::TitleRank;
 use crate::lines::{Dialect, Line, Turn, entry_id};
 
@@ -29,10 +29,6 @@ borrowed_object! {
         version = "claude_code_version",
         event = "event",
     }
-}
-
-fn owned(field: Option<Field<'_>>) -> Option<String> {
-    text(field).map(std::borrow::Cow::into_owned)
 }
 
 fn read(line: &[u8]) -> Result<Line, RecordError> {

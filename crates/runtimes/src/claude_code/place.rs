@@ -11,7 +11,7 @@ use super::message::Message;
 use super::record::Record;
 use crate::adapter::{ClientPlace, PlaceRequest, Placer};
 use crate::json::{is_blank, quote, text};
-use crate::placing::{moved, replace};
+use crate::placing::{CLOSED, TORN, counted, moved, replace};
 use close::{Call, Closer, Facts};
 
 /// Says where Claude Code looks for a session, and how to start it.
@@ -132,21 +132,16 @@ impl Placer for LinePlacer {
             out.extend_from_slice(&held.outside);
         }
         self.closer.finish(out);
-        let mut notes = Vec::new();
-        let mut note = |count: u64, code: NoteCode, what: &str| {
-            if count > 0 {
-                notes.push(Note::new(code, format!("{count} {what}")));
-            }
-        };
-        note(self.dropped_tails, NoteCode::TornTail, "line that was cut in its middle was left out");
-        note(
-            self.dropped_boundaries,
-            NoteCode::Degraded,
-            "start of a compaction without its summary was left out",
-        );
-        note(self.closer.closed, NoteCode::SyntheticResult, "tool calls without a result got a marked one");
-        note(self.closer.late, NoteCode::Conflict, "results came after their call had got a marked one");
-        notes
+        counted([
+            (self.dropped_tails, NoteCode::TornTail, TORN),
+            (
+                self.dropped_boundaries,
+                NoteCode::Degraded,
+                "start of a compaction without its summary was left out",
+            ),
+            (self.closer.closed, NoteCode::SyntheticResult, CLOSED),
+            (self.closer.late, NoteCode::Conflict, "results came after their call had got a marked one"),
+        ])
     }
 }
 

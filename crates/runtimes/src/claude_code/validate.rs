@@ -2,7 +2,7 @@
 //!
 //! It repairs nothing. The failure it looks for is a loader that says nothing and sends half the history.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::loader::Loader;
 use super::message::Message;
@@ -10,11 +10,9 @@ use super::path::{Path, Reach, leaf, walk};
 use super::record::{ParentLink, Record};
 use super::row::{Kind, Names, Place, Row};
 use super::tree::{Older, Tree};
-use crate::adapter::{Finding, Severity, Validation, Validator};
+use crate::adapter::{Severity, Validation, Validator};
+use crate::findings::Findings;
 use crate::json::is_blank;
-
-/// The most findings of one check that are listed: a broken file breaks the same way in every line.
-const FINDINGS_OF_A_CHECK_MAX: usize = 20;
 
 /// Checks a transcript line by line.
 pub(super) struct LineValidator {
@@ -22,8 +20,7 @@ pub(super) struct LineValidator {
     rows: Vec<Row>,
     names: Names,
     offset: u64,
-    findings: Vec<Finding>,
-    counts: HashMap<&'static str, usize>,
+    findings: Findings,
     has_newline: bool,
 }
 
@@ -35,18 +32,13 @@ impl LineValidator {
             rows: Vec::new(),
             names: Names::new(),
             offset: 0,
-            findings: Vec::new(),
-            counts: HashMap::new(),
+            findings: Findings::default(),
             has_newline: true,
         }
     }
 
     fn find(&mut self, severity: Severity, check: &'static str, line: Option<usize>, message: String) {
-        let count = self.counts.entry(check).or_default();
-        *count += 1;
-        if *count <= FINDINGS_OF_A_CHECK_MAX {
-            self.findings.push(Finding { severity, check, line: line.map(|line| line as u64), message });
-        }
+        self.findings.add(severity, check, line.map(|line| line as u64), message);
     }
 
     /// Checks the fields that a loader needs in every message.
@@ -239,7 +231,7 @@ impl Validator for LineValidator {
         self.check_compactions(&tree, &conversation);
         self.check_pairs(&tree, &conversation);
         self.check_reach(&tree, &conversation, &reached);
-        let mut findings = std::mem::take(&mut self.findings);
+        let mut findings = self.findings.take();
         findings.sort_by_key(|finding| finding.line);
         let is_sent = |position: &&usize| reached.contains(*position);
         Validation {

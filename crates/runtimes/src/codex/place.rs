@@ -8,8 +8,8 @@ use stemmata_model::{Note, NoteCode};
 use super::encode::{header_payload, iso};
 use super::record::{Kind, Record};
 use crate::adapter::{ClientPlace, PlaceRequest, Placer};
-use crate::json::{Field, Object, is_blank, is_string, quote, text};
-use crate::placing::{CLOSED_TEXT, moved, replace};
+use crate::json::{Field, Object, is_string, quote, text};
+use crate::placing::{CLOSED, CLOSED_TEXT, TORN, counted, moved, replace, unreadable};
 
 /// Says where Codex looks for a session, and how to start it.
 pub(super) fn client_place(request: &PlaceRequest) -> ClientPlace {
@@ -221,9 +221,7 @@ impl Placer for LinePlacer {
     fn line(&mut self, line: &[u8], out: &mut Vec<u8>) {
         match Record::parse(line) {
             Ok(record) => self.record(line, &record, out),
-            Err(_) if is_blank(line) => {}
-            Err(_) if line.ends_with(b"\n") => out.extend_from_slice(line),
-            Err(_) => self.dropped_tails += 1,
+            Err(_) => self.dropped_tails += unreadable(line, out),
         }
     }
 
@@ -234,17 +232,12 @@ impl Placer for LinePlacer {
                 Object::new().text("type", kind).text("call_id", call).text("output", CLOSED_TEXT).finish();
             self.push("response_item", &payload, out);
         }
-        let mut notes = Vec::new();
-        let mut note = |count: u64, code: NoteCode, what: &str| {
-            if count > 0 {
-                notes.push(Note::new(code, format!("{count} {what}")));
-            }
-        };
-        note(self.dropped_tails, NoteCode::TornTail, "line that was cut in its middle was left out");
-        note(self.renumbered, NoteCode::Degraded, "lines got a number, or another one");
-        note(self.wrapped, NoteCode::Degraded, "lines of an old version got an envelope");
         let closed = u64::try_from(open.len()).unwrap_or(u64::MAX);
-        note(closed, NoteCode::SyntheticResult, "tool calls without a result got a marked one");
-        notes
+        counted([
+            (self.dropped_tails, NoteCode::TornTail, TORN),
+            (self.renumbered, NoteCode::Degraded, "lines got a number, or another one"),
+            (self.wrapped, NoteCode::Degraded, "lines of an old version got an envelope"),
+            (closed, NoteCode::SyntheticResult, CLOSED),
+        ])
     }
 }

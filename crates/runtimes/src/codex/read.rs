@@ -10,7 +10,7 @@ use stemmata_model::{Body, EntryKind, ImageSource, Part, Role, Timestamp, Visibi
 use super::RUNTIME;
 use super::record::{Content, Git, Kind, Payload, Record, Source, Spawn, Subagent};
 use crate::adapter::IdKind;
-use crate::json::{Field, Object, RecordError, is_string, text};
+use crate::json::{Field, Object, RecordError, is_string, owned, text};
 use crate::lines::facts::{Hints, TitleRank};
 use crate::lines::{Line, Turn, entry_id, opaque};
 
@@ -78,10 +78,6 @@ fn name(record: &Record<'_>) -> String {
 /// Returns the line's JSON.
 fn whole<'a>(record: &Record<'a>) -> &'a str {
     record.body.raw()
-}
-
-fn owned(field: Option<Field<'_>>) -> Option<String> {
-    text(field).map(Cow::into_owned)
 }
 
 fn header_hints(record: &Record<'_>) -> Hints {

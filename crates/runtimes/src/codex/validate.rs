@@ -3,14 +3,12 @@
 //! It repairs nothing. What it looks for was tried with the real loader (0.169.0): some of it is refused, some is
 //! dropped without a word.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::record::{Kind, Record};
-use crate::adapter::{Finding, Severity, Validation, Validator};
-use crate::json::{RecordError, is_blank, is_string, text};
-
-/// The most findings of one check that are listed: a broken file breaks the same way in every line.
-const FINDINGS_OF_A_CHECK_MAX: usize = 20;
+use crate::adapter::{Severity, Validation, Validator};
+use crate::findings::Findings;
+use crate::json::{is_blank, is_string, text};
 
 /// Checks a rollout line by line.
 #[derive(Default)]
@@ -26,39 +24,21 @@ pub(super) struct LineValidator {
     calls: HashSet<String>,
     sent: u64,
     present: u64,
-    findings: Vec<Finding>,
-    counts: HashMap<&'static str, usize>,
+    findings: Findings,
 }
 
 impl LineValidator {
-    fn find(&mut self, severity: Severity, check: &'static str, line: Option<u64>, message: &str) {
-        let count = self.counts.entry(check).or_default();
-        *count += 1;
-        if *count <= FINDINGS_OF_A_CHECK_MAX {
-            self.findings.push(Finding { severity, check, line, message: message.to_owned() });
-        }
-    }
-
-    fn unreadable(&mut self, line: &[u8], error: &RecordError) {
-        let at = Some(self.lines);
-        if line.ends_with(b"\n") {
-            self.find(Severity::Warning, "unreadable_line", at, &format!("{error}: the loader skips it"));
-        } else {
-            self.find(Severity::Info, "torn_tail", at, "the last line is cut: the loader ignores it");
-        }
-    }
-
     fn header(&mut self, record: &Record<'_>) {
         let at = Some(self.lines);
         self.has_header = true;
         if record.kind != Kind::SessionMeta || !record.has_envelope {
             let message = "the first record is no session header: the loader refuses the file";
-            return self.find(Severity::Fatal, "missing_header", at, message);
+            return self.findings.add(Severity::Fatal, "missing_header", at, message);
         }
         let payload = &record.payload;
         if record.time().is_none() {
             let message = "the session header's line has no `timestamp`: the loader refuses the file";
-            self.find(Severity::Fatal, "incomplete_header", at, message);
+            self.findings.add(Severity::Fatal, "incomplete_header", at, message);
         }
         let needed = [
             ("id", payload.id),
@@ -70,7 +50,7 @@ impl LineValidator {
         for (name, field) in needed {
             if field.is_none() {
                 let message = format!("the session header has no `{name}`: the loader refuses the file");
-                self.find(Severity::Fatal, "incomplete_header", at, &message);
+                self.findings.add(Severity::Fatal, "incomplete_header", at, &message);
             }
         }
         match payload.history_mode.and_then(|mode| mode.text()).as_deref() {
@@ -78,13 +58,13 @@ impl LineValidator {
             Some("legacy") | None => {}
             Some(mode) => {
                 let message = format!("the history mode `{mode}` is unknown: the loader refuses the file");
-                self.find(Severity::Fatal, "unknown_history_mode", at, &message);
+                self.findings.add(Severity::Fatal, "unknown_history_mode", at, &message);
             }
         }
         if payload.history_base.is_some_and(|base| !base.is_null()) {
             let message = "the history begins in another file, at a byte that only that very file has: \
                  without it the loader refuses, with another it loses history in silence";
-            self.find(Severity::Fatal, "history_in_another_file", at, message);
+            self.findings.add(Severity::Fatal, "history_in_another_file", at, message);
         }
     }
 
@@ -97,7 +77,7 @@ impl LineValidator {
             Kind::Item if !record.has_envelope => {
                 self.present += 1;
                 let message = "the item has no envelope, as in files of 2025: the loader drops it";
-                self.find(Severity::Fatal, "bare_item", at, message);
+                self.findings.add(Severity::Fatal, "bare_item", at, message);
             }
             Kind::Item => {
                 self.present += 1;
@@ -105,7 +85,7 @@ impl LineValidator {
                     self.sent += 1;
                 } else {
                     let message = "the line has no `timestamp`: the loader drops it in silence";
-                    self.find(Severity::Fatal, "missing_timestamp", at, message);
+                    self.findings.add(Severity::Fatal, "missing_timestamp", at, message);
                 }
                 self.item(record);
             }
@@ -113,7 +93,7 @@ impl LineValidator {
                 (self.present, self.sent) = (1, u64::from(has_time));
                 if !has_time {
                     let message = "the compaction has no `timestamp`: the loader drops it in silence";
-                    self.find(Severity::Fatal, "missing_timestamp", at, message);
+                    self.findings.add(Severity::Fatal, "missing_timestamp", at, message);
                 }
                 self.open.clear();
                 self.calls.clear();
@@ -122,12 +102,12 @@ impl LineValidator {
                 let name = text(record.envelope.record_type).unwrap_or_default();
                 let message =
                     format!("the type `{name}` is unknown to us: the loader skips what it does not know");
-                self.find(Severity::Info, "unknown_type", at, &message);
+                self.findings.add(Severity::Info, "unknown_type", at, &message);
             }
             Kind::SessionMeta if self.is_paginated && self.headers > 1 => {
                 let message = "a second header in a paginated history: the loader begins there, and loses all \
                      before it in silence";
-                self.find(Severity::Fatal, "second_header", at, message);
+                self.findings.add(Severity::Fatal, "second_header", at, message);
             }
             Kind::SessionMeta | Kind::TurnContext | Kind::Event | Kind::Other => {}
         }
@@ -146,7 +126,7 @@ impl LineValidator {
                 self.open.retain(|(open, _)| *open != call);
             } else {
                 let message = format!("the result of `{call}` has no call: the loader drops it");
-                self.find(Severity::Warning, "result_without_call", at, &message);
+                self.findings.add(Severity::Warning, "result_without_call", at, &message);
                 self.sent = self.sent.saturating_sub(1);
             }
         }
@@ -166,7 +146,7 @@ impl Validator for LineValidator {
                 }
                 self.record(&record);
             }
-            Err(error) => self.unreadable(line, &error),
+            Err(error) => self.findings.unreadable(self.lines, line, &error),
         }
     }
 
@@ -174,10 +154,10 @@ impl Validator for LineValidator {
         for (call, line) in std::mem::take(&mut self.open) {
             let message =
                 format!("the call `{call}` has no result: the loader makes one up that says `aborted`");
-            self.find(Severity::Warning, "call_without_result", Some(line), &message);
+            self.findings.add(Severity::Warning, "call_without_result", Some(line), &message);
         }
         if !self.has_header {
-            self.find(
+            self.findings.add(
                 Severity::Fatal,
                 "missing_header",
                 None,
@@ -186,7 +166,7 @@ impl Validator for LineValidator {
         }
         if self.is_paginated && !self.last_has_ordinal {
             let message = "the last record has no number although the history is paginated: the loader refuses the file";
-            self.find(Severity::Fatal, "missing_ordinal", Some(self.lines), message);
+            self.findings.add(Severity::Fatal, "missing_ordinal", Some(self.lines), message);
         }
         if self
             .findings
@@ -196,7 +176,7 @@ impl Validator for LineValidator {
             self.sent = 0;
         }
         Validation {
-            findings: std::mem::take(&mut self.findings),
+            findings: self.findings.take(),
             messages_sent: self.sent,
             messages_present: self.present,
         }

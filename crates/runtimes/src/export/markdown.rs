@@ -6,7 +6,7 @@ use std::fmt::{self, Write};
 
 use stemmata_model::{Entry, EntryKind, Part, Role};
 
-use super::{About, clock, model, times, told};
+use super::{About, clock, facts, told};
 
 /// Lines of a tool's output that stand unfolded at most.
 const OPEN_LINES_MAX: usize = 12;
@@ -24,23 +24,8 @@ pub(super) fn write(about: &About, entries: &[&Entry], out: &mut dyn Write) -> f
 }
 
 fn head(about: &About, entries: &[&Entry], out: &mut dyn Write) -> fmt::Result {
-    let runtime = match &about.version {
-        Some(version) => format!("{} {version}", about.runtime),
-        None => about.runtime.clone(),
-    };
-    let times = times(entries).map(|(first, last)| format!("{} to {}", clock(first), clock(last)));
-    for (name, value) in [
-        ("Context", Some(about.ctx.as_str())),
-        ("Runtime", Some(runtime.as_str())),
-        ("Model", model(entries)),
-        ("Session", about.session.as_deref()),
-        ("Directory", about.cwd.as_deref()),
-        ("Branch", about.git_branch.as_deref()),
-        ("Time", times.as_deref()),
-    ] {
-        if let Some(value) = value.filter(|value| !value.is_empty()) {
-            writeln!(out, "- {name}: {}", code(value))?;
-        }
+    for (name, value) in facts(about, entries) {
+        writeln!(out, "- {name}: {}", code(&value))?;
     }
     writeln!(out)
 }

@@ -1,13 +1,11 @@
 //! Parts of a message's content: what they are in the canonical model, and how they are written.
 
-use std::borrow::Cow;
-
 use stemmata_model::{Body, ImageSource, Part};
 
 use super::RUNTIME;
 use super::read::call;
 use super::record::{Content, Data, Response};
-use crate::json::{Field, Object, is_true, one_line, text};
+use crate::json::{Field, Object, is_true, one_line, owned};
 use crate::lines::opaque;
 
 /// Reads a content: a string, a part, or a list of both.
@@ -22,10 +20,6 @@ pub(super) fn content(field: Option<Field<'_>>) -> (Body, Vec<Part>) {
         None if field.is_null() => (Body::Blocks, Vec::new()),
         None => (Body::Blocks, vec![part(field)]),
     }
-}
-
-fn owned(field: Option<Field<'_>>) -> Option<String> {
-    text(field).map(Cow::into_owned)
 }
 
 fn part(field: Field<'_>) -> Part {

@@ -9,8 +9,8 @@ use super::encode::{header, iso};
 use super::part::response;
 use super::record::{Call, Kind, Record, elements};
 use crate::adapter::{ClientPlace, PlaceRequest, Placer};
-use crate::json::{Object, is_blank, is_string, quote, text};
-use crate::placing::{CLOSED_TEXT, replace};
+use crate::json::{Object, is_string, quote, text};
+use crate::placing::{CLOSED, CLOSED_TEXT, TORN, counted, replace, unreadable};
 
 /// Characters of a session's id that its file is named by.
 const NAME_ID_CHARS: usize = 8;
@@ -191,9 +191,7 @@ impl Placer for LinePlacer {
     fn line(&mut self, line: &[u8], out: &mut Vec<u8>) {
         match Record::parse(line) {
             Ok(record) => self.record(line, &record, out),
-            Err(_) if is_blank(line) => {}
-            Err(_) if line.ends_with(b"\n") => out.extend_from_slice(line),
-            Err(_) => self.dropped_tails += 1,
+            Err(_) => self.dropped_tails += unreadable(line, out),
         }
     }
 
@@ -211,16 +209,11 @@ impl Placer for LinePlacer {
             out.extend_from_slice(message.finish().as_bytes());
             out.push(b'\n');
         }
-        let mut notes = Vec::new();
-        let mut note = |count: u64, code: NoteCode, what: &str| {
-            if count > 0 {
-                notes.push(Note::new(code, format!("{count} {what}")));
-            }
-        };
-        note(self.dropped_tails, NoteCode::TornTail, "line that was cut in its middle was left out");
-        note(self.named, NoteCode::Degraded, "messages without an id got one");
         let closed = u64::try_from(open.len()).unwrap_or(u64::MAX);
-        note(closed, NoteCode::SyntheticResult, "tool calls without a result got a marked one");
-        notes
+        counted([
+            (self.dropped_tails, NoteCode::TornTail, TORN),
+            (self.named, NoteCode::Degraded, "messages without an id got one"),
+            (closed, NoteCode::SyntheticResult, CLOSED),
+        ])
     }
 }

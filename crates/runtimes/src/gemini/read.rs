@@ -6,7 +6,6 @@
 //! A result stands twice in a session: in `toolCalls[].result` of the answer, and in a user's message behind it. It is
 //! read from the latter, where it stands in the order in which the model sees it.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 
 use stemmata_model::{EntryKind, Part, Role, Timestamp, Usage, Visibility};
@@ -15,7 +14,7 @@ use super::RUNTIME;
 use super::part::content;
 use super::record::{Call, Fields, Kind, Record, Thought, Tokens, elements, message_kind};
 use crate::adapter::IdKind;
-use crate::json::{Field, RecordError, is_string, text};
+use crate::json::{Field, RecordError, is_string, owned, text};
 use crate::lines::facts::TitleRank;
 use crate::lines::{Line, Turn, entry_id, opaque};
 
@@ -73,10 +72,6 @@ pub(super) fn read(line: &[u8]) -> Result<Line, RecordError> {
         line.hints.title = Some((TitleRank::Runtime, title.into_owned()));
     }
     Ok(line)
-}
-
-fn owned(field: Option<Field<'_>>) -> Option<String> {
-    text(field).map(Cow::into_owned)
 }
 
 fn header(record: &Record<'_>, mut line: Line) -> Line {

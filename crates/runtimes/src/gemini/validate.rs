@@ -2,16 +2,14 @@
 //!
 //! It repairs nothing. What is called fatal was tried with the real loader (0.61.0).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use stemmata_model::Part;
 
 use super::record::{Call, Fields, Kind, Record, elements, message_kind};
-use crate::adapter::{Finding, Severity, Validation, Validator};
-use crate::json::{RecordError, is_blank, text};
-
-/// The most findings of one check that are listed: a broken file breaks the same way in every line.
-const FINDINGS_OF_A_CHECK_MAX: usize = 20;
+use crate::adapter::{Severity, Validation, Validator};
+use crate::findings::Findings;
+use crate::json::{is_blank, text};
 
 /// Checks a session line by line.
 #[derive(Default)]
@@ -27,34 +25,16 @@ pub(super) struct LineValidator {
     /// Calls without a result, and the lines they stand in.
     open: Vec<(String, u64)>,
     calls: HashSet<String>,
-    findings: Vec<Finding>,
-    counts: HashMap<&'static str, usize>,
+    findings: Findings,
 }
 
 impl LineValidator {
-    fn find(&mut self, severity: Severity, check: &'static str, line: Option<u64>, message: &str) {
-        let count = self.counts.entry(check).or_default();
-        *count += 1;
-        if *count <= FINDINGS_OF_A_CHECK_MAX {
-            self.findings.push(Finding { severity, check, line, message: message.to_owned() });
-        }
-    }
-
-    fn unreadable(&mut self, line: &[u8], error: &RecordError) {
-        let at = Some(self.lines);
-        if line.ends_with(b"\n") {
-            self.find(Severity::Warning, "unreadable_line", at, &format!("{error}: the loader skips it"));
-        } else {
-            self.find(Severity::Info, "torn_tail", at, "the last line is cut: the loader ignores it");
-        }
-    }
-
     fn header(&mut self, fields: &Fields<'_>) {
         self.has_header = true;
         for (name, field) in [("sessionId", fields.session_id), ("projectHash", fields.project_hash)] {
             if field.is_none() {
                 let message = format!("the session header has no `{name}`: the loader refuses the file");
-                self.find(Severity::Fatal, "incomplete_header", Some(self.lines), &message);
+                self.findings.add(Severity::Fatal, "incomplete_header", Some(self.lines), &message);
             }
         }
     }
@@ -68,7 +48,7 @@ impl LineValidator {
         } else {
             self.nameless += 1;
             let message = "the message has no `id`: the loader refuses the file";
-            self.find(Severity::Fatal, "missing_id", at, message);
+            self.findings.add(Severity::Fatal, "missing_id", at, message);
         }
         for call in elements(fields.tool_calls) {
             let Ok(call) = Call::read(call) else { continue };
@@ -90,7 +70,7 @@ impl LineValidator {
                 self.open.retain(|(open, _)| *open != call_id);
             } else {
                 let message = format!("the result of `{call_id}` has no call: the provider may refuse it");
-                self.find(Severity::Warning, "result_without_call", Some(self.lines), &message);
+                self.findings.add(Severity::Warning, "result_without_call", Some(self.lines), &message);
             }
         }
     }
@@ -121,7 +101,12 @@ impl LineValidator {
             Kind::Rewind => self.rewind(text(record.fields.rewind_to).as_deref()),
             Kind::Notice => {}
             Kind::Unknown => {
-                self.find(Severity::Info, "unknown_type", at, "a record of a type that is unknown to us");
+                self.findings.add(
+                    Severity::Info,
+                    "unknown_type",
+                    at,
+                    "a record of a type that is unknown to us",
+                );
             }
         }
     }
@@ -131,7 +116,7 @@ impl LineValidator {
         if place.is_none() {
             let message =
                 "the conversation goes back to a message that is not there: the loader drops all of it";
-            self.find(Severity::Warning, "unknown_rewind", Some(self.lines), message);
+            self.findings.add(Severity::Warning, "unknown_rewind", Some(self.lines), message);
         }
         for id in self.active.split_off(place.unwrap_or(0)) {
             self.known.remove(&id);
@@ -149,12 +134,12 @@ impl Validator for LineValidator {
             Ok(record) => {
                 if !self.has_records && record.kind != Kind::Header {
                     let message = "the first record is no session header: the loader refuses the file";
-                    self.find(Severity::Fatal, "missing_header", Some(self.lines), message);
+                    self.findings.add(Severity::Fatal, "missing_header", Some(self.lines), message);
                 }
                 self.has_records = true;
                 self.record(&record);
             }
-            Err(error) => self.unreadable(line, &error),
+            Err(error) => self.findings.unreadable(self.lines, line, &error),
         }
     }
 
@@ -162,11 +147,11 @@ impl Validator for LineValidator {
         for (call, line) in std::mem::take(&mut self.open) {
             let message =
                 format!("the call `{call}` has no result: the client answers for it when it resumes");
-            self.find(Severity::Warning, "call_without_result", Some(line), &message);
+            self.findings.add(Severity::Warning, "call_without_result", Some(line), &message);
         }
         let present = u64::try_from(self.active.len()).unwrap_or(u64::MAX).saturating_add(self.nameless);
         if !self.has_records {
-            self.find(
+            self.findings.add(
                 Severity::Fatal,
                 "missing_header",
                 None,
@@ -174,11 +159,11 @@ impl Validator for LineValidator {
             );
         } else if present == 0 && self.has_header {
             let message = "nobody said anything: the client lists no such session";
-            self.find(Severity::Fatal, "no_messages", None, message);
+            self.findings.add(Severity::Fatal, "no_messages", None, message);
         }
-        let is_refused = self.findings.iter().any(|finding| finding.severity == Severity::Fatal);
+        let is_refused = self.findings.any_fatal();
         Validation {
-            findings: std::mem::take(&mut self.findings),
+            findings: self.findings.take(),
             messages_sent: if is_refused { 0 } else { present },
             messages_present: present,
         }

@@ -9,7 +9,7 @@ use stemmata_model::{Entry, EntryKind, Part, Role, Visibility};
 
 use crate::adapter::{Confidence, IdKind};
 use crate::document::{Dialect, Record, head, whole};
-use crate::json::{Field, Object, RecordError, borrowed_object, members, quote, text};
+use crate::json::{Field, Object, RecordError, borrowed_object, members, owned, quote, text};
 use crate::lines::facts::TitleRank;
 use crate::lines::{Line, opaque};
 
@@ -55,10 +55,6 @@ borrowed_object! {
         kind = "type",
         text = "text",
     }
-}
-
-fn owned(field: Option<Field<'_>>) -> Option<String> {
-    text(field).map(Cow::into_owned)
 }
 
 fn read(bytes: &[u8]) -> Result<Vec<Record>, RecordError> {

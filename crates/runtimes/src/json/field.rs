@@ -215,6 +215,11 @@ pub fn text(field: Option<Field<'_>>) -> Option<Cow<'_, str>> {
     field?.text()
 }
 
+/// Returns the text of a field that is there and a string, as a string of its own.
+pub(crate) fn owned(field: Option<Field<'_>>) -> Option<String> {
+    text(field).map(Cow::into_owned)
+}
+
 /// Returns whether a field is there and `true`.
 pub fn is_true(field: Option<Field<'_>>) -> bool {
     field.is_some_and(|field| field.is_true())

@@ -1,14 +1,12 @@
 //! `openai-chat-v1`: the `messages` of a request to a chat-completions API.
 
-use std::borrow::Cow;
-
 use stemmata_model::{Body, Entry, EntryKind, ImageSource, Part, Role};
 
 use super::turns::{Turn, is_instruction, turns};
 use super::{CHAT, data_url};
 use crate::adapter::Confidence;
 use crate::document::{Dialect, Record, top_list, whole};
-use crate::json::{Field, Object, RecordError, borrowed_object, one_line, quote, text};
+use crate::json::{Field, Object, RecordError, borrowed_object, one_line, owned, quote, text};
 use crate::lines::facts::TitleRank;
 use crate::lines::{Line, opaque};
 
@@ -53,10 +51,6 @@ borrowed_object! {
 fn read(bytes: &[u8]) -> Result<Vec<Record>, RecordError> {
     let elements = whole(bytes)?.elements().ok_or(RecordError::NotObject)?;
     Ok(elements.into_iter().map(|element| Record { span: element.span(), line: message(element) }).collect())
-}
-
-fn owned(field: Option<Field<'_>>) -> Option<String> {
-    text(field).map(Cow::into_owned)
 }
 
 fn message(element: Field<'_>) -> Line {

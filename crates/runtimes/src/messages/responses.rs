@@ -3,15 +3,13 @@
 //! An item is a message, a call, a result or reasoning. Reasoning that is encrypted means something to the organization
 //! and the model only that made it, and stays as it is.
 
-use std::borrow::Cow;
-
 use stemmata_model::{Entry, EntryKind, ImageSource, Part, Role};
 
 use super::turns::{Turn, is_instruction, turns};
 use super::{RESPONSES, data_url};
 use crate::adapter::{Confidence, IdKind};
 use crate::document::{Dialect, Record, top_list, whole};
-use crate::json::{Field, Object, RecordError, borrowed_object, one_line, quote, text};
+use crate::json::{Field, Object, RecordError, borrowed_object, one_line, owned, quote, text};
 use crate::lines::facts::TitleRank;
 use crate::lines::{Line, entry_id, opaque};
 
@@ -62,10 +60,6 @@ const CARRIED: [&str; 12] = [
 fn read(bytes: &[u8]) -> Result<Vec<Record>, RecordError> {
     let elements = whole(bytes)?.elements().ok_or(RecordError::NotObject)?;
     Ok(elements.into_iter().map(|element| Record { span: element.span(), line: item(element) }).collect())
-}
-
-fn owned(field: Option<Field<'_>>) -> Option<String> {
-    text(field).map(Cow::into_owned)
 }
 
 /// Returns an item's type: a message may leave it out.

@@ -61,9 +61,9 @@ impl Adapter for Opencode {
         let json = head::closed(head)?;
         let session = record::Session::read(whole(&json).ok()?).ok()?;
         let about = record::info(session.info);
-        let is_session = record::owned(about.id)?.starts_with("ses_");
+        let is_session = crate::json::owned(about.id)?.starts_with("ses_");
         let is_whole = session.messages.is_none_or(|messages| messages.raw().starts_with('['));
-        let version = record::owned(about.version);
+        let version = crate::json::owned(about.version);
         (is_session && is_whole).then(|| Detection {
             format: self.format(),
             version,

@@ -9,9 +9,9 @@ use stemmata_model::{Note, NoteCode};
 
 use super::encode::{closed, millis};
 use super::ids::Ids;
-use super::record::{Info, Message, Piece, Session, State, info, owned};
+use super::record::{Info, Message, Piece, Session, State, info};
 use crate::adapter::{ClientPlace, PlaceRequest, Placer};
-use crate::json::{Field, Object, quote, text};
+use crate::json::{Field, Object, owned, quote, text};
 use crate::placing::{CLOSED_TEXT, moved, replace};
 
 type Edits = Vec<(Range<usize>, String)>;

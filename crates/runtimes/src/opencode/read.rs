@@ -8,9 +8,9 @@ use std::ops::Range;
 use stemmata_model::{EntryKind, ImageSource, Part, Role, Usage};
 
 use super::RUNTIME;
-use super::record::{Info, Message, Piece, Proof, Session, State, Tokens, info, owned, time};
+use super::record::{Info, Message, Piece, Proof, Session, State, Tokens, info, time};
 use crate::document::{Record, inside, whole};
-use crate::json::{Field, RecordError, is_true, members, text};
+use crate::json::{Field, RecordError, is_true, members, owned, text};
 use crate::lines::facts::TitleRank;
 use crate::lines::{Line, entry_id, opaque};
 

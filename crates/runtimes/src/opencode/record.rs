@@ -2,7 +2,7 @@
 
 use stemmata_model::Timestamp;
 
-use crate::json::{Field, borrowed_object, text};
+use crate::json::{Field, borrowed_object};
 
 borrowed_object! {
     /// A whole session.
@@ -107,9 +107,4 @@ pub(super) fn info(field: Option<Field<'_>>) -> Info<'_> {
 pub(super) fn time(field: Option<Field<'_>>) -> Option<Timestamp> {
     let millis = i64::try_from(field?.number()?).ok()?;
     Some(Timestamp::from_micros(millis.checked_mul(1_000)?))
-}
-
-/// Returns a text that is there, owned.
-pub(super) fn owned(field: Option<Field<'_>>) -> Option<String> {
-    text(field).map(std::borrow::Cow::into_owned)
 }

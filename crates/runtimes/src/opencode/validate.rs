@@ -4,10 +4,10 @@
 
 use std::collections::HashSet;
 
-use super::record::{Info, Message, Piece, Session, State, info, owned};
+use super::record::{Info, Message, Piece, Session, State, info};
 use crate::adapter::{Finding, Severity, Validation, Validator};
 use crate::document::whole;
-use crate::json::{Field, is_blank, text};
+use crate::json::{Field, is_blank, owned, text};
 
 /// The most findings of one check that are listed.
 const FINDINGS_OF_A_CHECK_MAX: usize = 20;

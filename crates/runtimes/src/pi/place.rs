@@ -11,8 +11,8 @@ use super::trail::Trail;
 use super::tree::{Parent, Row};
 use crate::adapter::{ClientPlace, PlaceRequest, Placer};
 use crate::codex::iso;
-use crate::json::{Object, is_blank, quote};
-use crate::placing::{CLOSED_TEXT, replace};
+use crate::json::{Object, quote};
+use crate::placing::{CLOSED, CLOSED_TEXT, TORN, counted, replace, unreadable};
 
 /// What an answer needs that says nothing of its tokens.
 pub(super) const NO_USAGE: &str = r#""usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}"#;
@@ -155,25 +155,17 @@ impl Placer for LinePlacer {
     fn line(&mut self, line: &[u8], out: &mut Vec<u8>) {
         match Record::parse(line) {
             Ok(record) => self.record(line, &record, out),
-            Err(_) if is_blank(line) => {}
-            // The loader looks for the header in the first line that it can read.
-            Err(_) if line.ends_with(b"\n") => out.extend_from_slice(line),
-            Err(_) => self.dropped_tails += 1,
+            Err(_) => self.dropped_tails += unreadable(line, out),
         }
     }
 
     fn finish(&mut self, out: &mut Vec<u8>) -> Vec<Note> {
         let closed = self.close(out);
-        let mut notes = Vec::new();
-        let mut note = |count: u64, code: NoteCode, what: &str| {
-            if count > 0 {
-                notes.push(Note::new(code, format!("{count} {what}")));
-            }
-        };
-        note(self.dropped_tails, NoteCode::TornTail, "line that was cut in its middle was left out");
-        note(self.linked, NoteCode::Reparented, "entries without a parent hang on the one before");
-        note(self.completed, NoteCode::Degraded, "answers without `usage` got one of zeros");
-        note(closed, NoteCode::SyntheticResult, "tool calls without a result got a marked one");
-        notes
+        counted([
+            (self.dropped_tails, NoteCode::TornTail, TORN),
+            (self.linked, NoteCode::Reparented, "entries without a parent hang on the one before"),
+            (self.completed, NoteCode::Degraded, "answers without `usage` got one of zeros"),
+            (closed, NoteCode::SyntheticResult, CLOSED),
+        ])
     }
 }

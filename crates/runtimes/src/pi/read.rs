@@ -4,15 +4,13 @@
 //! messages of extensions and summaries of branches are parts of the conversation that begin none. Settings that stand
 //! ahead of a prompt (`model_change`, `thinking_level_change`) belong to the turn before it.
 
-use std::borrow::Cow;
-
 use stemmata_model::{Body, EntryKind, ImageSource, Part, Role, Timestamp, Usage, Visibility};
 
 use super::RUNTIME;
 use super::encode::UNKNOWN_MODEL;
 use super::record::{Block, Kind, Message, ReasoningItem, Record, Tokens};
 use crate::adapter::IdKind;
-use crate::json::{Field, RecordError, is_true, text};
+use crate::json::{Field, RecordError, is_true, owned, text};
 use crate::lines::facts::{Hints, TitleRank};
 use crate::lines::{Line, Turn, entry_id, opaque};
 
@@ -54,10 +52,6 @@ pub(super) fn read(line: &[u8]) -> Result<Line, RecordError> {
 
 fn name(record: &Record<'_>) -> String {
     owned(record.envelope.record_type).unwrap_or_default()
-}
-
-fn owned(field: Option<Field<'_>>) -> Option<String> {
-    text(field).map(Cow::into_owned)
 }
 
 fn message(record: &Record<'_>, time: Option<Timestamp>) -> Line {

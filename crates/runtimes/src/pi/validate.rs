@@ -3,44 +3,24 @@
 //! It repairs nothing. What it looks for was tried with the real loader (0.73.1): it refuses next to nothing, and loses
 //! history without a word.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::record::{Kind, Record};
 use super::trail::{Trail, Way};
 use super::tree::{Parent, Row};
 use crate::adapter::{Finding, Severity, Validation, Validator};
-use crate::json::{RecordError, is_blank, text};
-
-/// The most findings of one check that are listed: a broken file breaks the same way in every line.
-const FINDINGS_OF_A_CHECK_MAX: usize = 20;
+use crate::findings::Findings;
+use crate::json::{is_blank, text};
 
 /// Checks a session line by line.
 #[derive(Default)]
 pub(super) struct LineValidator {
     lines: u64,
     trail: Trail,
-    findings: Vec<Finding>,
-    counts: HashMap<&'static str, usize>,
+    findings: Findings,
 }
 
 impl LineValidator {
-    fn find(&mut self, severity: Severity, check: &'static str, line: Option<u64>, message: &str) {
-        let count = self.counts.entry(check).or_default();
-        *count += 1;
-        if *count <= FINDINGS_OF_A_CHECK_MAX {
-            self.findings.push(Finding { severity, check, line, message: message.to_owned() });
-        }
-    }
-
-    fn unreadable(&mut self, line: &[u8], error: &RecordError) {
-        let at = Some(self.lines);
-        if line.ends_with(b"\n") {
-            self.find(Severity::Warning, "unreadable_line", at, &format!("{error}: the loader skips it"));
-        } else {
-            self.find(Severity::Info, "torn_tail", at, "the last line is cut: the loader ignores it");
-        }
-    }
-
     fn record(&mut self, line: &[u8], record: &Record<'_>) {
         let at = Some(self.lines);
         let is_first = self.trail.is_linear.is_none();
@@ -52,12 +32,12 @@ impl LineValidator {
         }
         if record.is_role("assistant") && record.message.usage.is_none() {
             let message = "the answer has no `usage`: the client crashes on it";
-            self.find(Severity::Fatal, "missing_usage", at, message);
+            self.findings.add(Severity::Fatal, "missing_usage", at, message);
         }
         if record.kind == Kind::Unknown {
             let name = text(record.envelope.record_type).unwrap_or_default();
             let message = format!("the type `{name}` is unknown to us: the loader makes no message of it");
-            self.find(Severity::Info, "unknown_type", at, &message);
+            self.findings.add(Severity::Info, "unknown_type", at, &message);
         }
     }
 
@@ -66,7 +46,7 @@ impl LineValidator {
         if record.kind != Kind::Session || !has_id {
             let message =
                 "the first record is no session header with an `id`: the loader takes the file for empty";
-            self.find(Severity::Fatal, "missing_header", Some(self.lines), message);
+            self.findings.add(Severity::Fatal, "missing_header", Some(self.lines), message);
         }
     }
 
@@ -77,10 +57,10 @@ impl LineValidator {
         }
         if row.id.is_none() && record.is_seen() {
             let message = "the entry has no `id`: the loader loses it, or everything before it, in silence";
-            self.find(Severity::Fatal, "missing_id", at, message);
+            self.findings.add(Severity::Fatal, "missing_id", at, message);
         } else if row.id.is_some() && row.parent == Parent::Before {
             let message = "the entry has no `parentId`: the loader loses everything before it in silence";
-            self.find(Severity::Fatal, "missing_parent_id", at, message);
+            self.findings.add(Severity::Fatal, "missing_parent_id", at, message);
         }
     }
 
@@ -103,13 +83,13 @@ impl LineValidator {
         }
         for (call, line) in orphans {
             let message = format!("the result of `{call}` has no call before it");
-            self.find(Severity::Warning, "result_without_call", Some(line), &message);
+            self.findings.add(Severity::Warning, "result_without_call", Some(line), &message);
         }
         for (call, line) in open {
             let message = format!(
                 "the call `{call}` has no result: the client makes one up that says `No result provided`"
             );
-            self.find(Severity::Warning, "call_without_result", Some(line), &message);
+            self.findings.add(Severity::Warning, "call_without_result", Some(line), &message);
         }
     }
 
@@ -127,26 +107,26 @@ impl Validator for LineValidator {
         }
         match Record::parse(line) {
             Ok(record) => self.record(line, &record),
-            Err(error) => self.unreadable(line, &error),
+            Err(error) => self.findings.unreadable(self.lines, line, &error),
         }
     }
 
     fn finish(&mut self) -> Validation {
         if self.trail.is_linear.is_none() {
             let message = "there is no record: the loader takes the file for empty";
-            self.find(Severity::Fatal, "missing_header", None, message);
+            self.findings.add(Severity::Fatal, "missing_header", None, message);
         }
         let (whole, loaded) = (self.trail.way(true), self.trail.way(false));
         let broken = loaded.broken.and_then(|index| self.trail.nodes.get(index));
         if let Some(line) = broken.filter(|node| node.row.parent != Parent::Before).map(|node| node.line) {
             let message = "the entry's parent is not there: the loader loses everything before it in silence";
-            self.find(Severity::Fatal, "dangling_parent", Some(line), message);
+            self.findings.add(Severity::Fatal, "dangling_parent", Some(line), message);
         }
         let (present, _) = self.trail.sent(&whole);
         let (sent, has_kept) = self.trail.sent(&loaded);
         if !has_kept {
             let message = "the first entry that the last compaction keeps is not before it: it keeps nothing";
-            self.find(Severity::Warning, "kept_entry_missing", None, message);
+            self.findings.add(Severity::Warning, "kept_entry_missing", None, message);
         }
         self.pairs(&loaded);
         let (present, mut sent) = (self.count(&present), self.count(&sent));
@@ -154,10 +134,6 @@ impl Validator for LineValidator {
         if self.findings.iter().any(is_refused) {
             sent = 0;
         }
-        Validation {
-            findings: std::mem::take(&mut self.findings),
-            messages_sent: sent,
-            messages_present: present,
-        }
+        Validation { findings: self.findings.take(), messages_sent: sent, messages_present: present }
     }
 }

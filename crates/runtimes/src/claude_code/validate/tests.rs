@@ -409,7 +409,7 @@ fn silent_loss_is_fatal() {
 fn a_broken_file_is_not_told_line_by_line() {
     let bytes = [transcript("UA"), b"garbage\n".repeat(1000)].concat();
     let validation = validated(&bytes, None);
-    assert_eq!(validation.findings.len(), super::FINDINGS_OF_A_CHECK_MAX);
+    assert_eq!(validation.findings.len(), crate::findings::FINDINGS_OF_A_CHECK_MAX);
 }
 
 #[test]
