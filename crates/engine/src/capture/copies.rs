@@ -55,6 +55,8 @@ type Rank = (bool, std::cmp::Reverse<u64>, Age);
 struct Root {
     age: Age,
     is_covered: bool,
+    /// Whether its first records could be read.
+    is_read: bool,
     /// Hashes of its first records' own ids, and of those that they say they were copied from.
     ids: Ids,
     /// What is kept of it. What a capture brings may be the end of a chain only, whose beginning is shared too.
@@ -170,6 +172,7 @@ impl Search<'_> {
         let mut writes = Vec::new();
         let mut ours: Vec<Target> = Vec::new();
         let Some(own) = self.roots.get(&commit).copied() else { return Ok(writes) };
+        let mut is_turned = false;
         for (root, shared) in chains {
             let (Some(mine), Some(theirs)) = (shared.ours, shared.theirs) else { continue };
             let Some(is_copy) = self.is_copy(own, root, &shared.hashes)? else { continue };
@@ -177,13 +180,19 @@ impl Search<'_> {
             let (copy, original) = if is_copy { (own, root) } else { (root, own) };
             let rank = self.rank(copy, original, depth)?;
             let target = Target { rank, to, shared: shared.hashes };
+            // What was an original while it was open may be a copy now.
+            let was_turned = self.is_linked(original, copy)?;
             if is_copy {
                 ours.push(target);
+                if was_turned {
+                    writes.extend(self.linked(root, Vec::new())?);
+                }
             } else {
                 writes.extend(self.linked(root, vec![target])?);
+                is_turned |= was_turned;
             }
         }
-        if !ours.is_empty() {
+        if is_turned || !ours.is_empty() {
             writes.extend(self.linked(own, ours)?);
         }
         Ok(writes)
@@ -257,7 +266,8 @@ impl Search<'_> {
         Ok(false)
     }
 
-    /// Returns what has a copy linked to the best of these targets and of what it is linked to already.
+    /// Returns what has a copy linked to the best of these targets and of what it is linked to already, as far as that
+    /// is still its original: an open root becomes an older one by closing, and where it keeps its id, its links stay.
     fn linked(&mut self, copy: CommitId, targets: Vec<Target>) -> Result<Vec<Write>> {
         let before = self.derived(copy)?.into_iter().filter(|link| link.from == copy);
         let mut candidates: Vec<(Target, Option<Link>)> =
@@ -266,7 +276,7 @@ impl Search<'_> {
         for link in before {
             let root = self.root_of(link.to)?;
             let Some(commit) = self.engine.store.commit(link.to)? else { continue };
-            if self.root(root)?.is_covered {
+            if self.root(root)?.is_covered || self.is_older(copy, root)? {
                 writes.push(Write::Unlink(link));
             } else {
                 let rank = self.rank(copy, root, commit.depth)?;
@@ -282,6 +292,15 @@ impl Search<'_> {
         }
         writes.extend(candidates.filter_map(|(_, link)| link).map(Write::Unlink));
         Ok(writes)
+    }
+
+    /// Returns whether a chain is now the older one of two. What cannot be read cannot say so.
+    fn is_older(&mut self, own: CommitId, other: CommitId) -> Result<bool> {
+        self.root(own)?;
+        self.root(other)?;
+        let both = self.known.get(&own).zip(self.known.get(&other));
+        let both = both.filter(|(own, other)| own.is_read && other.is_read);
+        Ok(both.and_then(|(own, other)| own.is_younger(other)) == Some(false))
     }
 
     /// Returns what decides which of a copy's originals it is linked to: the one that it names, then the one that
@@ -351,15 +370,17 @@ impl Search<'_> {
         let commit = store.commit(id)?.ok_or(StoreError::CommitMissing(id))?;
         let seen = store.sightings(id, LOOKED_AT_MAX)?.into_iter();
         let places = seen.filter_map(|seen| Some((seen.machine.to_string(), seen.source?.path))).collect();
-        let Beginning { earliest, ids, anchors } = self.beginning(&commit)?;
+        let read = self.beginning(&commit)?;
+        let is_read = read.is_some();
+        let Beginning { earliest, ids, anchors } = read.unwrap_or_default();
         let first = earliest.unwrap_or(commit.core.created_at);
         let age = (first, !ids.origins.is_empty(), commit.closure != Closure::Closed, id);
-        Ok(Root { age, is_covered: commit.closure == Closure::Covered, ids, anchors, places })
+        Ok(Root { age, is_covered: commit.closure == Closure::Covered, is_read, ids, anchors, places })
     }
 
-    /// Looks at a root's first records.
-    fn beginning(&self, root: &Commit) -> Result<Beginning> {
-        let Some(adapter) = registry::by_format(&root.core.format) else { return Ok(Beginning::default()) };
+    /// Looks at a root's first records; none where they cannot be read.
+    fn beginning(&self, root: &Commit) -> Result<Option<Beginning>> {
+        let Some(adapter) = registry::by_format(&root.core.format) else { return Ok(None) };
         let mut bytes = Vec::new();
         let is_document = adapter.shape() == Shape::Document;
         let read_max = if is_document { DOCUMENT_BYTES_MAX } else { ROOT_BYTES_MAX };
@@ -370,9 +391,7 @@ impl Search<'_> {
         });
         match read {
             // What is lost or damaged says nothing; it is no reason to refuse what is captured beside it.
-            Err(StoreError::ContentMissing(_) | StoreError::Corrupt { .. }) => {
-                return Ok(Beginning::default());
-            }
+            Err(StoreError::ContentMissing(_) | StoreError::Corrupt { .. }) => return Ok(None),
             other => other.map_err(EngineError::from)?,
         }
         let (mut ids, mut anchors) = (Ids::default(), Anchors::default());
@@ -391,7 +410,7 @@ impl Search<'_> {
             });
         }
         let anchors = anchors.kept(0).into_iter().collect();
-        Ok(Beginning { earliest: splitter.facts().first_timestamp, ids, anchors })
+        Ok(Some(Beginning { earliest: splitter.facts().first_timestamp, ids, anchors }))
     }
 }
 
