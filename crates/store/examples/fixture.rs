@@ -75,6 +75,7 @@ fn fill(store: &SqliteStore) -> Outcome<Vec<(CommitId, Vec<u8>)>> {
         sessions: vec![gone.session.key.clone()],
         unread: Vec::new(),
         untitled: Vec::new(),
+        reworded: Vec::new(),
         even_sighted: true,
         even_pinned: true,
         at: Timestamp::from_micros(START),

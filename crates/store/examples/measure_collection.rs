@@ -126,6 +126,7 @@ fn forgetting(gone: &[CommitId], dry_run: bool) -> Forget {
         sessions: Vec::new(),
         unread: Vec::new(),
         untitled: Vec::new(),
+        reworded: Vec::new(),
         even_sighted: true,
         even_pinned: true,
         at: time(0),

@@ -43,6 +43,16 @@ struct Plan {
     calls: u64,
     fault: Option<(u64, Fault)>,
     lost: BTreeSet<ArtifactId>,
+    meddler: Option<(u64, Meddler)>,
+}
+
+/// What somebody else does.
+struct Meddler(Box<dyn FnOnce() + Send>);
+
+impl std::fmt::Debug for Meddler {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Meddler")
+    }
 }
 
 impl<S: Store> FaultyStore<S> {
@@ -55,6 +65,17 @@ impl<S: Store> FaultyStore<S> {
     pub fn fail(&self, number: u64, fault: Fault) {
         let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
         plan.fault = Some((plan.calls + number, fault));
+    }
+
+    /// Has somebody else act right before the batch with this number (1 = the next one), once. It may use this store.
+    pub fn meddle(&self, number: u64, act: impl FnOnce() + Send + 'static) {
+        let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
+        plan.meddler = Some((plan.calls + number, Meddler(Box::new(act))));
+    }
+
+    /// Returns whether somebody is still to act.
+    pub fn has_meddler(&self) -> bool {
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner).meddler.is_some()
     }
 
     /// Has every batch be packed after it is applied, so that all that is read comes out of packs.
@@ -99,6 +120,12 @@ impl<S: Store> FaultyStore<S> {
         let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
         plan.calls += 1;
         let calls = plan.calls;
+        let meddler = plan.meddler.take_if(|(number, _)| *number == calls);
+        drop(plan);
+        if let Some((_, Meddler(act))) = meddler {
+            act();
+        }
+        let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
         plan.fault.take_if(|(number, _)| *number == calls).map(|(_, fault)| fault)
     }
 }

@@ -34,7 +34,7 @@ pub(crate) fn run(app: &App, args: &Scrub) -> Result<Exit, CliError> {
             ));
         }
         app.console.text(&told(&plan, true))?;
-        if plan.rewritten == 0 {
+        if plan.rewritten == 0 && plan.dirty == 0 {
             return Ok(Exit::Done);
         }
         if !asked("Replace these, for good? [y/N] ")? {
@@ -85,7 +85,7 @@ fn show(app: &App, report: &ScrubReport, dry_run: bool) -> Result<Exit, CliError
             "some of it may still stand in the store's files: {reason}; the next `stemma` command goes on"
         ));
     }
-    if !dry_run && report.rewritten > 0 {
+    if !dry_run && report.dirty > 0 {
         let hint = Style::Hint.paint("hint");
         app.console.say(&format!(
             "{hint}: what leaked is to be changed where it came from; clients' transcripts, bundles and backups \
@@ -120,7 +120,7 @@ fn wire(report: &ScrubReport, dry_run: bool) -> v1::Scrub {
 
 fn told(report: &ScrubReport, dry_run: bool) -> String {
     let mut text = String::new();
-    if report.rewritten == 0 {
+    if report.rewritten == 0 && report.dirty == 0 {
         let looked = many(report.looked_at, "commit");
         put!(text, "{}: nothing to replace in {looked}\n", Style::Good.paint("Clean"));
         return text;

@@ -97,6 +97,11 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
+    /// Returns the commits that the transcript was read up to.
+    pub(crate) fn commits(&self) -> impl Iterator<Item = CommitId> {
+        self.tip.into_iter().chain(self.provisional.iter().map(|one| one.commit))
+    }
+
     /// Returns the stored form: version 1, additive JSON.
     pub(crate) fn encode(&self) -> Vec<u8> {
         v1::encode(self)

@@ -102,6 +102,7 @@ impl Engine {
             sessions: keys,
             unread: Vec::new(),
             untitled: Vec::new(),
+            reworded: Vec::new(),
             even_sighted: false,
             even_pinned: options.even_pinned,
             at: self.clock.now(),

@@ -13,10 +13,11 @@ use stemmata_model::{Closure, Commit, CommitId, Principal};
 use stemmata_store::maintain::forget::{Forget, Forgotten, Tombstone};
 use stemmata_store::{Session, SessionKey};
 
+use crate::capture::cursor::Cursor;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::verbs::forget::ForgetTarget;
-use crate::verbs::scan::ScanTarget;
+use crate::verbs::scan::{FoundIn, ScanTarget};
 
 /// Redirects that are read at once.
 const REDIRECTS_PAGE: usize = 10_000;
@@ -67,8 +68,10 @@ pub struct ScrubReport {
 /// What a scrub works on: parents before their children.
 struct Scope {
     commits: Vec<Commit>,
-    /// Those with findings in their own content or in what was said of them.
+    /// Those with findings in their own content.
     dirty: HashSet<CommitId>,
+    /// Those with findings in what was said of them.
+    said: HashSet<CommitId>,
     /// Those that an earlier scrub rewrote and did not get to remove.
     left: HashMap<CommitId, CommitId>,
     kinds: BTreeMap<String, u64>,
@@ -98,28 +101,29 @@ impl Engine {
     pub fn scrub(&self, target: &ScrubTarget, options: &ScrubOptions) -> Result<ScrubReport> {
         let scope = self.scope_of(target)?;
         let changing = scope.changing();
-        let sessions = self.sessions_through(&changing)?;
+        let reworded = self.reworded(scope.said.difference(&changing))?;
         let mut report = ScrubReport {
             looked_at: count(scope.commits.len()),
             kinds: scope.kinds.clone(),
-            dirty: count(scope.dirty.len()),
+            dirty: count(scope.dirty.union(&scope.said).count()),
             rewritten: count(changing.len()),
-            sessions,
+            sessions: self.sessions_through(&changing)?,
             ..ScrubReport::default()
         };
-        if options.dry_run || changing.is_empty() {
+        if options.dry_run || (changing.is_empty() && reworded.is_empty()) {
             return Ok(report);
         }
-        let mut made = self.rewrite(&scope, &changing)?;
-        self.settle(&mut made, &report.sessions)?;
+        let made = self.rewrite(&scope, &changing)?;
+        self.settle(&made, &report.sessions)?;
         let mut old: Vec<CommitId> = made.map.keys().copied().collect();
         old.sort();
         let wish = Forget {
             unroot: old,
             cut: made.sealed.clone(),
             sessions: Vec::new(),
-            unread: made.unread(&report.sessions),
+            unread: Vec::new(),
             untitled: Vec::new(),
+            reworded,
             even_sighted: true,
             even_pinned: true,
             at: self.clock.now(),
@@ -182,17 +186,21 @@ impl Engine {
         }
     }
 
-    /// Returns sessions that end at one of these commits, or were placed from one.
+    /// Returns sessions that end at one of these commits, were read up to one, or were placed from one.
     fn sessions_through(&self, commits: &HashSet<CommitId>) -> Result<Vec<Session>> {
-        let mut sessions = self.all_sessions()?;
-        sessions.retain(|session| {
+        let mut through = Vec::new();
+        for session in self.all_sessions()? {
             let placed = match session.origin {
                 stemmata_store::SessionOrigin::Placed(from) => Some(from),
                 stemmata_store::SessionOrigin::Imported | stemmata_store::SessionOrigin::Api => None,
             };
-            session.tip.into_iter().chain(placed).any(|id| commits.contains(&id))
-        });
-        Ok(sessions)
+            let read = self.store.cursor(&session.key)?.as_deref().and_then(Cursor::decode);
+            let read = read.iter().flat_map(Cursor::commits);
+            if session.tip.into_iter().chain(placed).chain(read).any(|id| commits.contains(&id)) {
+                through.push(session);
+            }
+        }
+        Ok(through)
     }
 
     fn is_sealed(&self, hole: &Commit) -> Result<bool> {

@@ -413,6 +413,7 @@ fn a_commit_of_a_content_that_was_forgotten_here_is_refused_before_anything_is_s
         sessions: Vec::new(),
         unread: Vec::new(),
         untitled: Vec::new(),
+        reworded: Vec::new(),
         even_sighted: true,
         even_pinned: true,
         at: Timestamp::EPOCH,

@@ -79,6 +79,7 @@ fn forgetting(sessions: Vec<SessionKey>) -> Forget {
         sessions,
         unread: Vec::new(),
         untitled: Vec::new(),
+        reworded: Vec::new(),
         even_sighted: true,
         even_pinned: true,
         at: Timestamp::EPOCH,

@@ -8,6 +8,7 @@ use stemmata_engine::{
     StoreRules, Update,
 };
 use stemmata_model::{CommitId, Principal, Trigger};
+use stemmata_store::maintain::forget::Tombstone;
 use stemmata_store::{
     MemoryStore, PackOptions, SessionFilter, SqliteOptions, SqliteStore, Store, StoreIdentity,
 };
@@ -179,6 +180,11 @@ fn no_file_of_the_store_holds_the_secret() {
         let store = Arc::new(SqliteStore::open(home.path(), options.clone()).expect("a store"));
         let before = engine_on("m1", Arc::clone(&store) as _);
         live(&before, &folder, "s.jsonl");
+        // Another one without secrets, of which one was said.
+        let clean = story().concat().replace(SECRET, "nothing").replace("aaaaaaaa", "bbbbbbbb");
+        let noted = import(&before, &folder.write("u.jsonl", clean.as_bytes())).session.tip.expect("a tip");
+        let update = Update { notes: vec![format!("ask about {SECRET}")], ..Update::default() };
+        before.update(noted, update, &by().by).expect("updated");
         // A client's copy of the session, with an id of its own and one turn more.
         let copied =
             story().concat().replace("\"sessionId\":\"s\"", "\"sessionId\":\"t\"") + &answer(9, 7, "a copy");
@@ -231,4 +237,113 @@ fn a_scrub_that_is_interrupted_anywhere_goes_on() {
         }
     }
     panic!("every write failed: the test does not reach the end");
+}
+
+/// What is said of a commit is no part of it: the chain stays, and only the words go.
+#[test]
+fn words_about_a_clean_chain_are_replaced_and_nothing_else() {
+    let clean = story().concat().replace(SECRET, "nothing");
+    for at_root in [false, true] {
+        let (folder, store) = (Folder::new(), memory());
+        let before = engine_on("m1", Arc::clone(&store) as _);
+        let tip = import(&before, &folder.write("s.jsonl", clean.as_bytes())).session.tip.expect("a tip");
+        let root = before.history(tip, 0, 99).expect("a chain").last().expect("a root").commit.id;
+        let (noted, ada) = (if at_root { root } else { tip }, Principal::new("ada@m1").expect("a name"));
+        let update = Update {
+            notes: vec![format!("ask about {SECRET}"), "plain".to_owned()],
+            add_tags: vec![format!("about-{SECRET}")],
+            ..Update::default()
+        };
+        before.update(noted, update, &ada).expect("updated");
+        let commits = before.store().usage().expect("usage").commits;
+        let engine = under_rules(Arc::clone(&store) as _);
+        let report = engine.scrub(&ScrubTarget::All, &by()).expect("scrubbed");
+        assert_eq!((report.rewritten, report.redirects.len(), report.dirty), (0, 0, 1), "{report:?}");
+        assert_eq!((report.forgotten.reworded, report.forgotten.removed.len()), (1, 0), "{report:?}");
+        assert_eq!(engine.store().usage().expect("usage").commits, commits);
+        assert_eq!(engine.find(&tip.to_string()).expect("there"), tip);
+        assert_eq!(native(&engine, tip), clean.as_bytes());
+        let own = engine.store().annotations(noted).expect("annotations");
+        assert_eq!(own.notes, ["ask about [REDACTED:ticket]", "plain"]);
+        assert_eq!(own.tags, ["about-[REDACTED:ticket]"]);
+        assert!(scan(&engine).is_empty(), "{:?}", scan(&engine));
+    }
+}
+
+/// The words stand at the beginning, the secret behind it: what does not change stays, what does goes on from it.
+#[test]
+fn words_about_what_stays_and_a_secret_behind_it() {
+    let lines = story();
+    let clean_first = lines.concat().replacen(SECRET, "nothing", 1);
+    let (folder, store) = (Folder::new(), memory());
+    let before = engine_on("m1", Arc::clone(&store) as _);
+    let tip = import(&before, &folder.write("s.jsonl", clean_first.as_bytes())).session.tip.expect("a tip");
+    let root = before.history(tip, 0, 99).expect("a chain").last().expect("a root").commit.id;
+    let ada = Principal::new("ada@m1").expect("a name");
+    let update = Update { notes: vec![format!("ask about {SECRET}")], ..Update::default() };
+    before.update(root, update, &ada).expect("updated");
+    let engine = under_rules(Arc::clone(&store) as _);
+    for _ in 0..2 {
+        engine.scrub(&ScrubTarget::All, &by()).expect("scrubbed");
+        assert!(engine.store().commit(root).expect("read").is_some(), "the root is what it was");
+        let new = engine.find(&tip.to_string()).expect("redirected");
+        assert_eq!(native(&engine, new), clean_first.replace(SECRET, "[REDACTED:ticket]").as_bytes());
+        assert!(scan(&engine).is_empty(), "{:?}", scan(&engine));
+    }
+}
+
+/// What is scrubbed and then taken back by its old rules is itself again: a later scrub does not remove it.
+#[test]
+fn what_is_unforgotten_leads_nowhere_else() {
+    let (folder, store) = (Folder::new(), memory());
+    let before = engine_on("m1", Arc::clone(&store) as _);
+    let path = folder.write("s.jsonl", story().concat().as_bytes());
+    let old = import(&before, &path).session.tip.expect("a tip");
+    let engine = under_rules(Arc::clone(&store) as _);
+    engine.scrub(&ScrubTarget::All, &by()).expect("scrubbed");
+    assert_ne!(engine.find(&old.to_string()).expect("redirected"), old);
+    assert!(engine.store().lift(&Tombstone::Commit(old)).expect("lifted") > 0);
+    assert_eq!(engine.store().redirects(None, 9).expect("redirects"), []);
+}
+
+/// What is captured while its chain is rewritten is not lost, under the old rules or the new ones: where the scrub
+/// cannot take it along it says so, and the next one does.
+#[test]
+fn a_capture_during_a_scrub_is_not_lost() {
+    let mut refused = 0;
+    for is_under_rules in [false, true] {
+        let mut number = 1;
+        loop {
+            let folder = Folder::new();
+            let identity = StoreIdentity { store_id: [1; 16], secret: [2; 32] };
+            let store = Arc::new(FaultyStore::new(MemoryStore::new(identity)));
+            let path = folder.write("s.jsonl", story().concat().as_bytes());
+            import(&engine_on("m1", Arc::clone(&store) as _), &path);
+            folder.append("s.jsonl", answer(8, 7, "the last word").as_bytes());
+            let other: Arc<dyn Store> = Arc::clone(&store) as _;
+            let other = if is_under_rules { under_rules(other) } else { engine_on("m1", other) };
+            let (file, captured) = (path.clone(), CaptureOptions::live(Trigger::TurnBoundary));
+            store.meddle(number, move || drop(other.capture(&file, &captured).expect("captured")));
+            let engine = under_rules(Arc::clone(&store) as _);
+            let report = engine.scrub(&ScrubTarget::All, &by());
+            if store.has_meddler() {
+                break;
+            }
+            refused += u32::from(report.is_err());
+            engine.scrub(&ScrubTarget::All, &by()).expect("goes on");
+            assert!(scan(&engine).is_empty(), "write {number}: {:?}", scan(&engine));
+            let page = stemmata_store::Page { skip: 0, rows_max: 9 };
+            let session = engine.store().sessions(&SessionFilter::default(), page).expect("read").remove(0);
+            // What a scrub before could not know is read when the client writes again, at the latest.
+            let again =
+                engine.capture(&path, &CaptureOptions::live(Trigger::TurnBoundary)).expect("captured");
+            let tip = again.session.tip.or(session.tip).expect("a tip");
+            let text = String::from_utf8(native(&engine, tip)).expect("text");
+            let wanted = std::fs::read_to_string(&path).expect("read").replace(SECRET, "[REDACTED:ticket]");
+            assert_eq!(text, wanted, "write {number}, under the new rules: {is_under_rules}");
+            number += 1;
+        }
+        assert!(number > 3, "nothing was tried");
+    }
+    assert!(refused > 0, "no scrub was refused");
 }

@@ -28,8 +28,8 @@ pub use contents::{
 pub use costs::check_costs;
 pub use forget::{
     check_cleared_sessions, check_copied_out, check_forget, check_forget_ends, check_forget_keeps,
-    check_holes, check_new_holes, check_redirects, check_refilled, check_sealed_holes,
-    check_session_tombstones, check_tombstones,
+    check_holes, check_lifted_redirects, check_new_holes, check_redirects, check_refilled, check_reworded,
+    check_sealed_holes, check_session_tombstones, check_tombstones,
 };
 pub use lookups::{check_prefixes, check_resolve, check_walks};
 pub use metadata::{
@@ -122,6 +122,8 @@ fn run_maintenance(make: Make<'_>) {
         check_orphans,
         check_orphans_of_holes,
         check_redirects,
+        check_lifted_redirects,
+        check_reworded,
     ] {
         check(make);
     }

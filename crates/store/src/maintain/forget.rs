@@ -4,7 +4,18 @@
 
 use stemmata_model::{CommitId, Principal, SessionId, Timestamp};
 
-use crate::write::SessionKey;
+use crate::write::{AuditRecord, SessionKey};
+
+/// A record of what was said of a commit, and what stands in its place from now on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reworded {
+    /// The commit. It stays what it is: no id depends on what is said of it.
+    pub commit: CommitId,
+    /// The record as it is; where there is none like it any more, nothing happens.
+    pub from: AuditRecord,
+    /// The record as it is to be.
+    pub to: AuditRecord,
+}
 
 /// What is to be forgotten.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +32,8 @@ pub struct Forget {
     pub unread: Vec<SessionKey>,
     /// Sessions that stay and lose their title: it was in what goes.
     pub untitled: Vec<SessionKey>,
+    /// Words that were said of commits that stay, which others replace.
+    pub reworded: Vec<Reworded>,
     /// Whether no sighting keeps a commit of `unroot`: somebody named that very commit.
     pub even_sighted: bool,
     /// Whether pins, tags, tickets and threads keep nothing.
@@ -85,6 +98,8 @@ pub struct Forgotten {
     pub kept: Vec<Kept>,
     /// Sessions that are gone.
     pub sessions: u64,
+    /// Commits of which something else is said now.
+    pub reworded: u64,
     /// Contents whose bytes are gone.
     pub contents: u64,
     /// Bytes of them, uncompressed.

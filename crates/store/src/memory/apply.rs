@@ -9,7 +9,7 @@ use stemmata_model::{Closure, Commit, CommitId, Sighting, SummarySource};
 use super::content::{self, Content};
 use super::{GREATEST, LEAST, Note, SightingKey, State};
 use crate::error::StoreError;
-use crate::maintain::forget::Tombstone;
+use crate::maintain::forget::{Reworded, Tombstone};
 use crate::merge::{merged_annotations, standing_records};
 use crate::seam::{BatchOutcome, DEPTH_MAX};
 use crate::write::{
@@ -277,6 +277,12 @@ fn merge(state: &mut State, id: CommitId, records: Vec<AuditRecord>) -> Result<(
     need(state, id)?;
     let mut all: BTreeSet<AuditRecord> = state.audit.get(&id).into_iter().flatten().cloned().collect();
     all.extend(records);
+    stand(state, id, all);
+    Ok(())
+}
+
+/// Keeps all records of a commit, and what they say together.
+fn stand(state: &mut State, id: CommitId, all: BTreeSet<AuditRecord>) {
     for record in standing_records(&all) {
         if let Annotation::AddNote(text) = record.change {
             let order = state.order();
@@ -286,7 +292,30 @@ fn merge(state: &mut State, id: CommitId, records: Vec<AuditRecord>) -> Result<(
     let merged = merged_annotations(&all);
     state.annotations.put(id, Annotations { notes: Vec::new(), ..merged });
     state.audit.put(id, all.into_iter().collect());
-    Ok(())
+}
+
+/// Replaces records of what was said of commits that stay, and returns of how many there was one to replace.
+pub(super) fn reword(state: &mut State, wishes: &[Reworded]) -> u64 {
+    let mut reworded: BTreeSet<CommitId> = BTreeSet::new();
+    for wish in wishes {
+        let mut all: BTreeSet<AuditRecord> =
+            state.audit.get(&wish.commit).into_iter().flatten().cloned().collect();
+        if wish.from == wish.to || !all.remove(&wish.from) {
+            continue;
+        }
+        all.insert(wish.to.clone());
+        let notes: Vec<Note> = state
+            .notes
+            .iter()
+            .map(|(note, _)| note)
+            .filter(|note| note.commit == wish.commit)
+            .cloned()
+            .collect();
+        notes.iter().for_each(|note| state.notes.remove(note));
+        stand(state, wish.commit, all);
+        reworded.insert(wish.commit);
+    }
+    u64::try_from(reworded.len()).expect("a length fits 64 bits")
 }
 
 /// Applies a change of anything but notes, and says whether it changed something.

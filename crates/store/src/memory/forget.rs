@@ -81,6 +81,7 @@ pub(super) fn forget(state: &mut State, wish: &Forget) -> Forgotten {
             state.sessions.put(key.clone(), Session { title: None, ..session });
         }
     }
+    let reworded = super::apply::reword(state, &wish.reworded);
     Forgotten {
         removed: gone,
         cut: asked,
@@ -88,6 +89,7 @@ pub(super) fn forget(state: &mut State, wish: &Forget) -> Forgotten {
         sealed,
         kept,
         sessions,
+        reworded,
         contents: swept.contents,
         bytes: swept.bytes,
         copied_out: swept.copied_out,
@@ -106,6 +108,10 @@ pub(super) fn lift(state: &mut State, of: &Tombstone) -> u64 {
         .map(|(tombstone, _)| tombstone.clone())
         .collect();
     for tombstone in &all {
+        // What comes back is itself again, and leads nowhere else.
+        if let Tombstone::Commit(id) = tombstone {
+            state.redirects.remove(id);
+        }
         state.tombstones.remove(tombstone);
     }
     u64::try_from(all.len()).expect("a length fits 64 bits")

@@ -166,6 +166,13 @@ pub(super) fn lift(connection: &Connection, mark: &(i64, Vec<u8>)) -> Result<u64
     let Some(at) = at(connection, mark.0, &mark.1)? else {
         return Ok(0);
     };
+    // What comes back is itself again, and leads nowhere else.
+    connection
+        .execute(
+            "DELETE FROM mark WHERE kind = ?1 AND key IN (SELECT key FROM mark WHERE kind = ?2 AND at = ?3)",
+            [REDIRECT, TOMBSTONE, at],
+        )
+        .during("lifting redirects")?;
     let lifted = connection
         .execute("DELETE FROM mark WHERE kind IN (?1, ?2) AND at = ?3", [TOMBSTONE, FORGOTTEN_SESSION, at])
         .during("lifting tombstones")?;

@@ -3,6 +3,7 @@
 //! Specified in `docs/format/store.md` and `docs/format/content.md`.
 
 mod ahead;
+mod annotations;
 mod backup;
 mod codes;
 mod coding;

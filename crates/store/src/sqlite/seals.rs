@@ -264,6 +264,22 @@ fn number(hasher: &blake3::Hasher) -> i64 {
     i64::from(u32::from_le_bytes(hash.as_bytes().first_chunk().copied().unwrap_or_default()))
 }
 
+/// Runs a statement that writes a sealed row, whose seal is one value more.
+pub(super) fn execute_sealed(
+    connection: &Connection,
+    sql: &str,
+    sealed: &Sealed,
+    values: &[&dyn ToSql],
+    operation: &'static str,
+) -> Result<usize, StoreError> {
+    let seal = sealed.seal(values).during(operation)?;
+    let with_seal: Vec<&dyn ToSql> = values.iter().copied().chain([&seal as &dyn ToSql]).collect();
+    connection
+        .prepare_cached(sql)
+        .and_then(|mut statement| statement.execute(with_seal.as_slice()))
+        .during(operation)
+}
+
 #[cfg(test)]
 mod tests {
     use tempfile::TempDir;

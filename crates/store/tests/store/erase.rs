@@ -53,6 +53,7 @@ pub(crate) fn wish(unroot: &[CommitId], cut: &[CommitId]) -> Forget {
         sessions: Vec::new(),
         unread: Vec::new(),
         untitled: Vec::new(),
+        reworded: Vec::new(),
         even_sighted: true,
         even_pinned: true,
         at: Timestamp::from_micros(1_790_000_000_000_000),

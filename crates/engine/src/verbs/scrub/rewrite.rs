@@ -5,10 +5,11 @@
 use std::collections::{HashMap, HashSet};
 
 use stemmata_model::{ArtifactId, Closure, Commit, CommitCore, CommitId, CommitType, Granularity, RulesHash};
-use stemmata_redact::Scrubber;
+use stemmata_redact::{Scrubbed, Scrubber};
 use stemmata_runtimes::adapter::Adapter;
 use stemmata_runtimes::registry;
-use stemmata_store::{Annotation, AuditRecord, Link, NewCommit, NewHole, SessionKey, Write};
+use stemmata_store::maintain::forget::Reworded;
+use stemmata_store::{Annotation, AuditRecord, Link, NewCommit, NewHole, Write};
 
 use super::{Scope, end_of};
 use crate::capture::anchors::Anchors;
@@ -36,8 +37,6 @@ pub(super) struct Made {
     pub sealed: Vec<CommitId>,
     /// What lines gave as a title, where scrubbing changes it.
     pub titles: HashMap<String, String>,
-    /// Sessions whose transcripts have to be read from their start again.
-    pub without_cursor: HashSet<SessionKey>,
 }
 
 impl Made {
@@ -76,7 +75,9 @@ impl Engine {
             pending_bytes: 0,
         };
         for commit in scope.commits.iter().filter(|commit| changing.contains(&commit.id)) {
-            if !rewrite.made.map.contains_key(&commit.id) && !rewrite.leads_to_what_covers(commit)? {
+            if let Some(new) = scope.left.get(&commit.id) {
+                rewrite.left(commit, *new)?;
+            } else if !rewrite.leads_to_what_covers(commit)? {
                 rewrite.commit(commit)?;
             }
         }
@@ -89,7 +90,41 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// Returns what is said of commits that stay, as it is and as it is to be.
+    pub(super) fn reworded<'c>(&self, of: impl Iterator<Item = &'c CommitId>) -> Result<Vec<Reworded>> {
+        let mut rulers = Rulers::new(self);
+        let mut all = Vec::new();
+        for commit in of.copied() {
+            let scrubber = rulers.of(commit)?;
+            for from in self.store.audit(commit, BESIDE_MAX)? {
+                let to = scrubbed(from.clone(), &scrubber)?;
+                all.extend((from != to).then_some(Reworded { commit, from, to }));
+            }
+        }
+        all.sort_by_key(|reworded| reworded.commit);
+        Ok(all)
+    }
+}
+
 impl Rewrite<'_> {
+    /// One that an earlier scrub rewrote and did not get to remove: what that scrub knew and did not get to say.
+    fn left(&mut self, old: &Commit, new: CommitId) -> Result<()> {
+        if old.closure != Closure::Forgotten {
+            let scrubber = self.rulers.of(old.id)?;
+            let adapter = registry::by_format(&old.core.format);
+            let titles = &mut self.made.titles;
+            return self.engine.each_scrubbed(old, &scrubber, &mut |line, scrubbed| {
+                titles.extend(adapter.and_then(|adapter| retitled(adapter, line, scrubbed)));
+                Ok(())
+            });
+        }
+        if self.engine.is_sealed(old)? {
+            self.made.sealed.push(new);
+        }
+        Ok(())
+    }
+
     fn commit(&mut self, old: &Commit) -> Result<()> {
         let parent = old.core.parent.map(|parent| self.made.new_of(parent));
         if old.closure == Closure::Forgotten {
@@ -141,7 +176,10 @@ impl Rewrite<'_> {
     }
 
     fn took(&mut self, old: &Commit, id: CommitId) -> Result<()> {
-        self.made.map.insert(old.id, id);
+        // What stays itself leads nowhere, and must not go.
+        if id != old.id {
+            self.made.map.insert(old.id, id);
+        }
         if self.pending.len() >= BATCH_WRITES || self.pending_bytes >= BATCH_BYTES {
             self.flush()?;
         }
@@ -193,10 +231,7 @@ impl Rewrite<'_> {
                 spilled.extend(writes);
                 engine.commit_batch(std::mem::take(&mut spilled))?;
             }
-            if let Some(adapter) = adapter.filter(|_| !scrubbed.findings.is_empty()) {
-                let title = |line: &[u8]| title_of(adapter, line);
-                titles.extend(title(line).zip(Some(title(&scrubbed.bytes).unwrap_or_default())));
-            }
+            titles.extend(adapter.and_then(|adapter| retitled(adapter, line, scrubbed)));
             Ok(())
         })?;
         self.made.titles.extend(titles);
@@ -212,6 +247,9 @@ impl Rewrite<'_> {
     fn beside(&mut self, old: &Commit) -> Result<()> {
         let store = &self.engine.store;
         let new = self.made.new_of(old.id);
+        if new == old.id {
+            return Ok(());
+        }
         for sighting in store.sightings(old.id, BESIDE_MAX)? {
             self.pending.push(Write::Sighting { commit: new, sighting: Box::new(sighting) });
         }
@@ -266,6 +304,12 @@ impl Rewrite<'_> {
         }
         Ok(())
     }
+}
+
+/// Returns the title that a line with secrets would give, and what it is without them.
+fn retitled(adapter: &dyn Adapter, line: &[u8], scrubbed: &Scrubbed<'_>) -> Option<(String, String)> {
+    let old = title_of(adapter, line).filter(|_| !scrubbed.findings.is_empty())?;
+    Some((old, title_of(adapter, &scrubbed.bytes).unwrap_or_default()))
 }
 
 /// Returns the title that a line alone would give.

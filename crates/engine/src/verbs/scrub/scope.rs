@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use stemmata_model::{Commit, CommitId};
 use stemmata_store::{LinkKind, StoreError};
 
-use super::{ForgetTarget, ScanTarget, Scope, ScrubTarget};
+use super::{ForgetTarget, FoundIn, ScanTarget, Scope, ScrubTarget};
 use crate::engine::Engine;
 use crate::error::Result;
 
@@ -28,7 +28,7 @@ impl Engine {
         let mut left = self.all_redirects()?;
         let mut there = HashMap::new();
         for (from, to) in left.drain() {
-            if self.store.commit(from)?.is_some() {
+            if from != to && self.store.commit(from)?.is_some() {
                 there.insert(from, to);
             }
         }
@@ -37,13 +37,20 @@ impl Engine {
             roots.extend(self.root_of(*from)?);
         }
         let commits = self.trees_of(roots, *target == ScrubTarget::All)?;
-        let mut scope = Scope { commits, dirty: HashSet::new(), left: there, kinds: BTreeMap::new() };
+        let mut scope = Scope {
+            commits,
+            dirty: HashSet::new(),
+            said: HashSet::new(),
+            left: there,
+            kinds: BTreeMap::new(),
+        };
         let ids: Vec<CommitId> = scope.commits.iter().map(|commit| commit.id).collect();
-        let (dirty, kinds) = (&mut scope.dirty, &mut scope.kinds);
+        let (dirty, said, kinds) = (&mut scope.dirty, &mut scope.said, &mut scope.kinds);
         let left = &scope.left;
         self.scan(&ScanTarget::Commits(ids), &mut |found| {
             if !left.contains_key(&found.commit) {
-                dirty.insert(found.commit);
+                let is_said = matches!(found.place, FoundIn::Annotation);
+                if is_said { &mut *said } else { &mut *dirty }.insert(found.commit);
                 *kinds.entry(found.kind).or_default() += 1;
             }
             true

@@ -13,22 +13,14 @@ use crate::capture::cursor::{Cursor, Provisional};
 use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
-use crate::error::Result;
+use crate::error::{EngineError, Result};
 use crate::verbs::scan::Rulers;
 
 /// Redirects of one batch.
 const REDIRECTS_MAX: usize = 4_000;
 
-impl Made {
-    /// Returns sessions whose transcripts are read from their start again.
-    pub(super) fn unread(&self, sessions: &[Session]) -> Vec<SessionKey> {
-        let keys = sessions.iter().map(|session| &session.key);
-        keys.filter(|key| self.without_cursor.contains(*key)).cloned().collect()
-    }
-}
-
 impl Engine {
-    pub(super) fn settle(&self, made: &mut Made, sessions: &[Session]) -> Result<()> {
+    pub(super) fn settle(&self, made: &Made, sessions: &[Session]) -> Result<()> {
         let at = self.clock.now();
         let mut all: Vec<(CommitId, CommitId)> = made.map.iter().map(|(from, to)| (*from, *to)).collect();
         all.sort();
@@ -38,17 +30,36 @@ impl Engine {
         }
         let mut rulers = Rulers::new(self);
         for session in sessions {
-            let mut batch = self.session_batch(session, made, &mut rulers)?;
+            let Some(mut batch) = self.session_batch(&session.key, made, &mut rulers)? else { continue };
             if let Some(placement) = self.store.placement(&session.key.machine, &session.key.path)? {
                 let ctx = made.new_of(placement.ctx);
                 batch.push(Write::Placement(Box::new(stemmata_store::Placement { ctx, ..placement })));
             }
-            self.commit_batch(batch)?;
+            match self.commit_batch(batch) {
+                Err(StoreError::CursorMoved { .. }) => return Err(grown(&session.key.path)),
+                done => done?,
+            };
         }
         Ok(())
     }
 
-    fn session_batch(&self, old: &Session, made: &mut Made, by: &mut Rulers<'_>) -> Result<Vec<Write>> {
+    /// Returns what moves a session as it is now; none where it is gone.
+    fn session_batch(
+        &self,
+        key: &SessionKey,
+        made: &Made,
+        by: &mut Rulers<'_>,
+    ) -> Result<Option<Vec<Write>>> {
+        // The cursor first: what is captured behind it is found by its value when the batch is written.
+        let stored = self.store.cursor(key)?;
+        let Some(old) = self.store.session(key)? else { return Ok(None) };
+        let cursor = stored.as_deref().and_then(Cursor::decode);
+        let ends = old.tip.into_iter().chain(cursor.iter().flat_map(Cursor::commits));
+        for end in ends.collect::<Vec<_>>() {
+            if !made.map.contains_key(&end) && self.goes_on_from(end, made)? {
+                return Err(grown(&key.path));
+            }
+        }
         let mut session = old.clone();
         session.tip = old.tip.map(|tip| made.new_of(tip));
         if let SessionOrigin::Placed(from) = old.origin {
@@ -69,18 +80,26 @@ impl Engine {
             session.title = Some(title).filter(|title| !title.is_empty());
         }
         let mut batch = Vec::new();
-        let stored = self.store.cursor(&old.key)?;
-        if let Some(cursor) = stored.as_deref().and_then(Cursor::decode) {
-            batch.push(Write::ExpectCursor { key: old.key.clone(), value: stored });
-            match self.moved(cursor, &session, made, RulesHash(rules.rules_hash()))? {
-                Some(cursor) => batch.push(Write::Cursor { key: old.key.clone(), value: cursor.encode() }),
-                None => {
-                    made.without_cursor.insert(old.key.clone());
-                }
-            }
+        if let Some(cursor) = cursor {
+            batch.push(Write::ExpectCursor { key: key.clone(), value: stored });
+            let moved = self.moved(cursor, &session, made, RulesHash(rules.rules_hash()))?;
+            // One that says nothing has the transcript read from its start.
+            let value = moved.map(|cursor| cursor.encode()).unwrap_or_default();
+            batch.push(Write::Cursor { key: key.clone(), value });
         }
         batch.push(Write::Session(Box::new(session)));
-        Ok(batch)
+        Ok(Some(batch))
+    }
+
+    /// Returns whether a commit continues an old chain: it came while the chain was rewritten.
+    fn goes_on_from(&self, id: CommitId, made: &Made) -> Result<bool> {
+        let mut walk = Walk::new(self.store.as_ref(), Some(id));
+        while let Some(commit) = walk.next()? {
+            if made.map.contains_key(&commit.id) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Returns a cursor that stands at the same byte of its file and on the new chain; none where that cannot be said,
@@ -145,4 +164,10 @@ impl Engine {
         }
         Ok(Some(splitter.state()))
     }
+}
+
+/// What is said where a transcript grew while its chain was rewritten.
+fn grown(path: &str) -> EngineError {
+    let reason = format!("{path} was captured meanwhile; run it again");
+    EngineError::Refused { what: "scrubbing a session", reasons: vec![reason] }
 }

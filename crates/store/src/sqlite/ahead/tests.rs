@@ -128,6 +128,7 @@ fn a_hole_that_is_filled_since_keeps_what_it_names() {
         sessions: Vec::new(),
         unread: Vec::new(),
         untitled: Vec::new(),
+        reworded: Vec::new(),
         even_sighted: true,
         even_pinned: true,
         at: Timestamp::from_micros(1),

@@ -5,6 +5,7 @@
 pub(super) mod commits;
 pub(super) mod contents;
 pub(super) mod plan;
+mod reword;
 pub(super) mod rewrite;
 
 use std::collections::BTreeSet;
@@ -48,6 +49,7 @@ pub(super) fn forget(
     let sessions = commits::remove_sessions(connection, &wish.sessions)?;
     // One that came as a hole may have come with what others said of it.
     let has_cleared = commits::silence(connection, &holes)? | commits::clear_sessions(connection, wish)?;
+    let reworded = reword::reword(connection, &wish.reworded)?;
     let ids = |rows: &[Row]| rows.iter().map(|row| row.id).collect::<Vec<CommitId>>();
     let mut forgotten = Forgotten {
         removed: ids(&plan.gone),
@@ -56,6 +58,7 @@ pub(super) fn forget(
         sealed: Vec::new(),
         kept: plan.kept,
         sessions,
+        reworded,
         contents: swept.contents,
         bytes: swept.bytes,
         copied_out: swept.copied_out,
@@ -76,8 +79,8 @@ pub(super) fn forget(
         let (kind, key) = marks::of_tombstone(secret, tombstone);
         marks::set(connection, (kind, &key), wish.at, by)?;
     }
-    if swept.any || has_cleared || forgotten.sessions > 0 || !forgotten.removed.is_empty() || !cut.is_empty()
-    {
+    let has_less = forgotten.sessions > 0 || !forgotten.removed.is_empty() || !cut.is_empty();
+    if swept.any || has_cleared || has_less || reworded > 0 {
         marks::set(connection, (marks::UNFINISHED, &[]), wish.at, by)?;
     }
     Ok((forgotten, swept.packed))

@@ -7,8 +7,8 @@ use stemmata_model::{CommitId, Principal, SummarySource, Timestamp};
 
 use super::Transaction;
 use crate::error::StoreError;
+use crate::sqlite::annotations;
 use crate::sqlite::codes::{self, KIND_AUDIT, KIND_NOTE, KIND_PIN, KIND_SUMMARY, KIND_TAG};
-use crate::sqlite::failure::During;
 use crate::sqlite::seals::{ANNOTATION, LINK};
 use crate::write::{Annotation, Link};
 
@@ -138,13 +138,8 @@ impl Transaction<'_> {
     }
 
     /// Returns the number of the next annotation of a kind.
-    pub(super) fn next_number(&self, row: i64, kind: i64) -> Result<i64, StoreError> {
-        self.connection
-            .prepare_cached(
-                "SELECT ifnull(max(number), 0) + 1 FROM annotation WHERE commit_row = ?1 AND kind = ?2",
-            )
-            .and_then(|mut statement| statement.query_row([row, kind], |found| found.get(0)))
-            .during(CHANGING)
+    fn next_number(&self, row: i64, kind: i64) -> Result<i64, StoreError> {
+        annotations::next_number(self.connection, row, kind)
     }
 
     /// Writes an annotation: the values are all columns.

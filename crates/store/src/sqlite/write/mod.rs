@@ -20,7 +20,7 @@ use super::kinds::Kinds;
 use super::marks::Present;
 use super::prepare::Prepared;
 use super::recent::Recent;
-use super::seals::Sealed;
+use super::seals::{Sealed, execute_sealed};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::seam::BatchOutcome;
 use crate::write::Write;
@@ -279,8 +279,6 @@ impl Transaction<'_> {
         values: &[&dyn ToSql],
         operation: &'static str,
     ) -> Result<usize, StoreError> {
-        let seal = sealed.seal(values).during(operation)?;
-        let with_seal: Vec<&dyn ToSql> = values.iter().copied().chain([&seal as &dyn ToSql]).collect();
-        self.execute(sql, with_seal.as_slice(), operation)
+        execute_sealed(self.connection, sql, sealed, values, operation)
     }
 }
