@@ -10,7 +10,9 @@ const NAME_BYTES_MAX: usize = 64;
 /// Longest value looked at: cloud session tokens reach 2 KiB.
 const VALUE_BYTES_MAX: usize = 4096;
 /// Most quotes, escapes and blanks between a name and its value. JSON written by people aligns columns.
-pub(crate) const GAP_BYTES_MAX: usize = 64;
+const GAP_BYTES_MAX: usize = 64;
+/// Most raw bytes that one byte of a text takes after three levels of escaping: `\\\\\\\"` is eight.
+const ESCAPED_BYTES: usize = 9;
 /// Longest type between a name and its value, as in `token: Option<&'static str> = "…"`.
 const TYPE_BYTES_MAX: usize = 40;
 
@@ -19,6 +21,16 @@ const TYPE_BYTES_MAX: usize = 40;
 pub(crate) enum Certainty {
     Exact,
     Possible,
+}
+
+impl Certainty {
+    /// Returns how many bytes of a text those of a view may take.
+    const fn reach(self, bytes: usize) -> usize {
+        match self {
+            Certainty::Exact => bytes,
+            Certainty::Possible => bytes * ESCAPED_BYTES,
+        }
+    }
 }
 
 /// A keyword's place in a text.
@@ -64,23 +76,24 @@ impl Assignments<'_> {
         if self.is_other(text, hit, whole, name) && !(glued && certainty == Certainty::Possible) {
             return None;
         }
-        let at = sign(text, whole)?;
+        let at = sign(text, whole, certainty)?;
         let typed =
             if text.get(..at)?.ends_with(b":") { annotation(text, at) } else { declaration(text, at) };
         let typed = typed.map(|len| at + len);
-        let mut places = typed.into_iter().chain([at]).map(|at| at + blanks(text, at));
-        places.find_map(|at| self.value_at(text, at, Looking { whole, name, certainty }))
+        let mut places = typed.into_iter().chain([at]);
+        places.find_map(|at| self.value_behind(text, at, Looking { whole, name, certainty }))
     }
 
-    fn value_at(self, text: &[u8], at: usize, looking: Looking<'_>) -> Option<(usize, usize)> {
+    /// Reads the value behind the sign that ends before `sign`.
+    fn value_behind(self, text: &[u8], sign: usize, looking: Looking<'_>) -> Option<(usize, usize)> {
         let Looking { whole, name, certainty } = looking;
-        let value = read_value(text, at, certainty)?;
-        if !is_set(text, at, &value, looking) {
+        let value = read_value(text, sign + blanks(text, sign, certainty), certainty)?;
+        if !is_set(text, sign, &value, looking) {
             return None;
         }
         let found = text.get(value.start..value.end)?;
         let after = text.get(value.end..).unwrap_or_default();
-        let hides_more = || if value.quoted { found.contains(&b'\\') } else { has_escaped_slash(after) };
+        let hides_more = || if value.quoted { found.contains(&b'\\') } else { goes_on_escaped(after) };
         if certainty == Certainty::Possible && hides_more() {
             return Some((value.start, value.end));
         }
@@ -164,16 +177,21 @@ fn has_escape(value: &[u8]) -> bool {
     value.windows(2).any(|pair| matches!(pair, [b'\\', b'n' | b'r' | b't' | b'u' | b'"' | b'\\' | b'/']))
 }
 
-/// The value goes on behind an escaped slash.
-fn has_escaped_slash(after: &[u8]) -> bool {
+/// In a raw text the value goes on behind an escaped slash, and behind a letter that is spelled by its number; also
+/// where one of these stands behind what would else end it.
+fn goes_on_escaped(after: &[u8]) -> bool {
+    let after = match after {
+        [b'&' | b';' | b',', rest @ ..] => rest,
+        _ => after,
+    };
     let escapes = after.iter().take(GAP_BYTES_MAX).take_while(|byte| **byte == b'\\').count();
-    escapes > 0 && after.get(escapes) == Some(&b'/')
+    escapes > 0 && matches!(after.get(escapes), Some(b'/' | b'u'))
 }
 
 /// Counts quotes, their escapes and blanks at the beginning; says whether a quote was among them.
-fn gap(text: &[u8], is_part: impl Fn(u8) -> bool) -> (usize, bool) {
+fn gap(text: &[u8], certainty: Certainty, is_part: impl Fn(u8) -> bool) -> (usize, bool) {
     let (mut len, mut quoted) = (0, false);
-    while len < GAP_BYTES_MAX {
+    while len < certainty.reach(GAP_BYTES_MAX) {
         match text.get(len..).unwrap_or_default() {
             [b'\\', b't', ..] => len += 2,
             [b'\\', b'"' | b'\'' | b'\\' | b'`', ..] | [b' ' | b'\t', ..] => len += 1,
@@ -187,9 +205,9 @@ fn gap(text: &[u8], is_part: impl Fn(u8) -> bool) -> (usize, bool) {
     (len, quoted)
 }
 
-/// Tells whether the sign before `at` sets a value like this one.
-fn is_set(text: &[u8], at: usize, value: &Value, looking: Looking<'_>) -> bool {
-    match text.get(..at).unwrap_or_default().trim_ascii_end().last() {
+/// Tells whether the sign that ends before `sign` sets a value like this one.
+fn is_set(text: &[u8], sign: usize, value: &Value, looking: Looking<'_>) -> bool {
+    match text.get(..sign).unwrap_or_default().trim_ascii_end().last() {
         // `"TOKEN", "…"` is a call; `"TOKEN", other` is a list, and so are words beside each other.
         Some(b',') => value.quoted && looking.name.spec.value == ValueTest::Random,
         // `<password>@host` is a placeholder, `<password>…</password>` a value.
@@ -201,9 +219,9 @@ fn is_set(text: &[u8], at: usize, value: &Value, looking: Looking<'_>) -> bool {
 }
 
 /// Reads the sign after a name; returns where it ends.
-fn sign(text: &[u8], name: Whole) -> Option<usize> {
+fn sign(text: &[u8], name: Whole, certainty: Certainty) -> Option<usize> {
     let rest = text.get(name.end..)?;
-    let (len, quoted) = gap(rest, |byte| matches!(byte, b'"' | b'\'' | b'`' | b']'));
+    let (len, quoted) = gap(rest, certainty, |byte| matches!(byte, b'"' | b'\'' | b'`' | b']'));
     let before = text.get(..name.start).unwrap_or_default().last();
     let is_flag =
         || memchr::memmem::find(text.get(name.start..name.end).unwrap_or_default(), b"--").is_some();
@@ -224,9 +242,24 @@ fn sign(text: &[u8], name: Whole) -> Option<usize> {
     Some(name.end + len + taken)
 }
 
-fn blanks(text: &[u8], at: usize) -> usize {
+/// Counts the blanks at `at`; of a raw text the escaped ones too.
+fn blanks(text: &[u8], at: usize, certainty: Certainty) -> usize {
     let rest = text.get(at..).unwrap_or_default();
-    rest.iter().take(GAP_BYTES_MAX).take_while(|byte| matches!(byte, b' ' | b'\t')).count()
+    let is_blank = |byte: &&u8| matches!(byte, b' ' | b'\t');
+    if certainty == Certainty::Exact {
+        return rest.iter().take(GAP_BYTES_MAX).take_while(is_blank).count();
+    }
+    let mut len = 0;
+    while len < certainty.reach(GAP_BYTES_MAX) {
+        let rest = rest.get(len..).unwrap_or_default();
+        let escapes = rest.iter().take(ESCAPED_BYTES).take_while(|byte| **byte == b'\\').count();
+        len += match rest.get(escapes) {
+            Some(b't') if escapes > 0 => escapes + 1,
+            Some(b' ' | b'\t') if escapes == 0 => 1,
+            _ => break,
+        };
+    }
+    len
 }
 
 /// Returns the length of one word and the ` = ` after it, where both stand before a quoted value.
@@ -268,8 +301,13 @@ fn read_value(text: &[u8], at: usize, certainty: Certainty) -> Option<Value> {
             let start = at + prefix + escapes + 1;
             // A bare quote ends the JSON string around a value that is itself quoted otherwise.
             let outer = if certainty == Certainty::Possible { b'"' } else { quote };
-            let len = quoted_len(text.get(start..)?, [quote, outer], escapes)?;
+            let most = certainty.reach(VALUE_BYTES_MAX);
+            let len = quoted_len(text.get(start..)?, [quote, outer], escapes, most)?;
             Some(Value { start, end: start + len, quoted: true })
+        }
+        // What it begins with is known in a view alone.
+        _ if certainty == Certainty::Possible && goes_on_escaped(rest) => {
+            Some(Value { start: at, end: at + prefix, quoted: false })
         }
         _ if prefix == 0 && escapes == 0 => {
             let len = bare_len(rest)?;
@@ -281,9 +319,9 @@ fn read_value(text: &[u8], at: usize, certainty: Certainty) -> Option<Value> {
 
 /// Measures a quoted value. The closing quote has as many backslashes as the opening one; fewer mean that the
 /// string around it ends first. No blank may stand inside: that would be a sentence.
-fn quoted_len(text: &[u8], [quote, outer]: [u8; 2], escapes: usize) -> Option<usize> {
+fn quoted_len(text: &[u8], [quote, outer]: [u8; 2], escapes: usize, most: usize) -> Option<usize> {
     let mut before = 0;
-    for (at, &byte) in text.iter().take(VALUE_BYTES_MAX).enumerate() {
+    for (at, &byte) in text.iter().take(most).enumerate() {
         match byte {
             b'\\' => before += 1,
             _ if byte == quote && before <= escapes => return Some(at - before),
@@ -294,7 +332,7 @@ fn quoted_len(text: &[u8], [quote, outer]: [u8; 2], escapes: usize) -> Option<us
         }
     }
     // The text ends inside the value: a torn line.
-    (text.len() < VALUE_BYTES_MAX).then_some(text.len())
+    (text.len() < most).then_some(text.len())
 }
 
 /// Measures an unquoted value, and refuses what goes on as code.
@@ -313,7 +351,8 @@ fn bare_len(text: &[u8]) -> Option<usize> {
         }
     }
     // `PASSWORD: WIN32_ERROR = 86` gives a type, not a value.
-    let is_type = blanks(text, at) > 0 && text.get(at + blanks(text, at)) == Some(&b'=');
+    let gap = blanks(text, at, Certainty::Exact);
+    let is_type = gap > 0 && text.get(at + gap) == Some(&b'=');
     (at > 0 && at < VALUE_BYTES_MAX && !is_type).then_some(at)
 }
 

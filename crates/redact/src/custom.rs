@@ -12,10 +12,8 @@ use crate::entropy::{Mode, THRESHOLD_RANGE};
 use crate::keywords::KEYWORD_BYTES_MIN;
 use crate::rules::{LazyRegex, Method, Origin, Rule, RuleSpec, Rules, ValueTest, kind_of};
 
-/// Bytes of one file of rules at most.
+/// Bytes of one file of rules at most, whoever wrote it.
 pub const RULES_BYTES_MAX: usize = 256 * 1024;
-const RULES_MAX: usize = 200;
-const ALLOWANCES_MAX: usize = 1_000;
 const KEYWORDS_MAX: usize = 20;
 const EXPRESSION_BYTES_MAX: usize = 2_048;
 const VALUE_BYTES_MAX: usize = 4_096;
@@ -33,6 +31,34 @@ pub enum RuleScope {
     /// A project, which may be anybody's: it may add rules and have entropy count; what it allows counts for its own
     /// rules and for entropy alone.
     Project,
+}
+
+/// How much one file may ask for.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    file_bytes: usize,
+    rules: usize,
+    allowances: usize,
+    /// Bytes of one expression that is compiled.
+    compiled_bytes: usize,
+}
+
+impl RuleScope {
+    /// Returns the limits of a file. A project's rules come with whatever is cloned: they must not be able to hold up
+    /// capture, and a project that needs more than a quarter of what an owner may have was not seen.
+    const fn limits(self) -> Limits {
+        match self {
+            RuleScope::Store => Limits {
+                file_bytes: RULES_BYTES_MAX,
+                rules: 200,
+                allowances: 1_000,
+                compiled_bytes: COMPILED_BYTES_MAX,
+            },
+            RuleScope::Project => {
+                Limits { file_bytes: 64 * 1024, rules: 50, allowances: 200, compiled_bytes: 256 * 1024 }
+            }
+        }
+    }
 }
 
 /// A file of rules.
@@ -137,13 +163,14 @@ impl Custom {
     /// Reads a file.
     pub(crate) fn read(file: RuleFile<'_>) -> Result<Custom, RuleFileError> {
         let at = Place { file };
-        if file.text.len() > RULES_BYTES_MAX {
-            return Err(at.wrong(None, "", format!("it has more than {RULES_BYTES_MAX} bytes")));
+        let Limits { file_bytes, rules, allowances, .. } = file.scope.limits();
+        if file.text.len() > file_bytes {
+            return Err(at.wrong(None, "", format!("it has more than {file_bytes} bytes")));
         }
         let document: Document = toml::from_str(file.text)
             .map_err(|error| at.wrong(error.span(), "", error.message().to_owned()))?;
-        if document.rules.len() > RULES_MAX || document.allow.len() > ALLOWANCES_MAX {
-            let reason = format!("more than {RULES_MAX} rules or {ALLOWANCES_MAX} allowances");
+        if document.rules.len() > rules || document.allow.len() > allowances {
+            let reason = format!("it has more than {rules} rules or {allowances} allowances");
             return Err(at.wrong(None, "", reason));
         }
         let threshold_milli = document.entropy.threshold.map(|bits| at.threshold(&bits)).transpose()?;
@@ -231,9 +258,9 @@ impl Place<'_> {
                 "`max_bytes` is {MATCH_BYTES_MIN} to {MATCH_BYTES_MAX}, and `before` at most {BEFORE_BYTES_MAX}"
             )));
         }
-        self.check(&entry.regex, &about)?;
-        let source = entry.regex.into_inner();
+        let source = entry.regex.get_ref().clone();
         let regex = if entry.before == 0 { format!(r"\A(?:{source})") } else { source.clone() };
+        self.check(&entry.regex, &regex, &about)?;
         let spec = RuleSpec {
             kind: entry.kind,
             keys: entry.keywords,
@@ -252,7 +279,7 @@ impl Place<'_> {
             RuleScope::Store => Origin::Store,
             RuleScope::Project => Origin::Project,
         };
-        Ok(Rule { spec, kind, method: Method::Regex(LazyRegex::new(regex)), origin })
+        Ok(Rule { spec, kind, method: Method::Regex(self.compiled_later(regex)), origin })
     }
 
     fn allowance(self, entry: Spanned<AllowEntry>) -> Result<Allowance, RuleFileError> {
@@ -264,9 +291,10 @@ impl Place<'_> {
                 Allowed::Value(value)
             }
             (None, Some(regex)) => {
-                self.check(&regex, about)?;
                 // The whole value, so that no short expression allows whatever it is a part of.
-                Allowed::Matching(LazyRegex::new(format!(r"\A(?:{})\z", regex.into_inner())))
+                let whole = format!(r"\A(?:{})\z", regex.get_ref());
+                self.check(&regex, &whole, about)?;
+                Allowed::Matching(self.compiled_later(whole))
             }
             _ => {
                 let reason =
@@ -277,16 +305,20 @@ impl Place<'_> {
         Ok(Allowance { scope: self.file.scope, kinds: entry.kinds, what })
     }
 
-    /// Checks an expression without compiling it.
-    fn check(self, regex: &Spanned<String>, about: &str) -> Result<(), RuleFileError> {
+    fn compiled_later(self, source: String) -> LazyRegex {
+        LazyRegex::within(source, self.file.scope.limits().compiled_bytes)
+    }
+
+    /// Checks an expression, as it was written and as it will be compiled, without compiling it.
+    fn check(self, regex: &Spanned<String>, compiled: &str, about: &str) -> Result<(), RuleFileError> {
         let source = regex.get_ref();
         let wrong = |reason: String| self.wrong(Some(regex.span()), about, reason);
         if source.len() > EXPRESSION_BYTES_MAX {
             return Err(wrong(format!("its expression has more than {EXPRESSION_BYTES_MAX} bytes")));
         }
-        let parsed =
-            regex_syntax::ParserBuilder::new().unicode(!source.is_ascii()).utf8(false).build().parse(source);
-        let parsed = parsed.map_err(|error| {
+        let mut parser = regex_syntax::ParserBuilder::new();
+        parser.unicode(!source.is_ascii()).utf8(false);
+        let parsed = parser.build().parse(source).map_err(|error| {
             let (column, reason) = match &error {
                 regex_syntax::Error::Parse(error) => (error.span().start.column, error.kind().to_string()),
                 regex_syntax::Error::Translate(error) => {
@@ -296,6 +328,11 @@ impl Place<'_> {
             };
             wrong(format!("its expression is wrong at column {column}: {reason}"))
         })?;
+        // What stands around it then may become a part of it.
+        if parser.build().parse(compiled).is_err() {
+            let reason = "its expression ends in a comment: leave it out, or end it with a line break";
+            return Err(wrong(reason.to_owned()));
+        }
         match parsed.properties().minimum_len() {
             Some(least) if least >= MATCH_BYTES_MIN => Ok(()),
             _ => Err(wrong(format!("its expression may match less than {MATCH_BYTES_MIN} bytes"))),
@@ -303,13 +340,14 @@ impl Place<'_> {
     }
 }
 
+/// Bytes of one compiled expression at most, and of what matching keeps of it.
+pub(crate) const COMPILED_BYTES_MAX: usize = 1024 * 1024;
+
 /// Compiles an expression within bounds, in ASCII where its text is.
-pub(crate) fn compile(source: &str) -> Result<Regex, String> {
-    /// Bytes of one compiled expression, and of what matching keeps of it.
-    const COMPILED_BYTES_MAX: usize = 1024 * 1024;
+pub(crate) fn compile(source: &str, bytes_max: usize) -> Result<Regex, String> {
     RegexBuilder::new(source)
         .unicode(!source.is_ascii())
-        .size_limit(COMPILED_BYTES_MAX)
+        .size_limit(bytes_max)
         .dfa_size_limit(COMPILED_BYTES_MAX)
         .build()
         .map_err(|error| match error {
@@ -320,7 +358,35 @@ pub(crate) fn compile(source: &str) -> Result<Regex, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Custom, RuleFile, RuleScope};
+    use super::{Custom, RuleFile, RuleScope, compile};
+
+    #[test]
+    fn a_project_may_ask_for_less_than_an_owner() {
+        let is_read = |text: &str, scope| Custom::read(RuleFile { name: "rules.toml", text, scope }).is_ok();
+        let allow = |count: usize| "[[allow]]\nvalue = 'acme'\n".repeat(count);
+        let rule = "[[rules]]\nkind = 'a'\nkeywords = ['acme']\nregex = 'acme'\n";
+        for (few, many) in [
+            (rule.repeat(50), rule.repeat(51)),
+            (allow(200), allow(201)),
+            ("#".repeat(64 * 1024), "#".repeat(64 * 1024 + 1)),
+        ] {
+            assert!(is_read(&few, RuleScope::Project) && !is_read(&many, RuleScope::Project));
+            assert!(is_read(&many, RuleScope::Store));
+        }
+    }
+
+    #[test]
+    fn expressions_of_projects_that_make_sense_fit() {
+        let most = RuleScope::Project.limits().compiled_bytes;
+        for source in [
+            "(?i)acme[_-][A-Za-z0-9_-]{20,400}",
+            "acme-é[a-zé]{4,9}",
+            "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+        ] {
+            assert!(compile(source, most).is_ok(), "{source}");
+        }
+        assert!(compile("acme[A-Za-z0-9_-]{1,9000}", most).is_err());
+    }
 
     #[test]
     fn what_is_wrong_is_named_with_its_line() {
@@ -343,6 +409,14 @@ mod tests {
             ),
             ("[[allow]]\n", "rules.toml:1: allowance it needs either"),
             ("[[allow]]\nregex = '(acme'\n", "rules.toml:2: allowance its expression is wrong at column 1"),
+            (
+                "[[rules]]\nkind = 'a'\nkeywords = ['acme']\nregex = '(?x)acme # a comment'\n",
+                "rules.toml:4: rule `a` its expression ends in a comment",
+            ),
+            (
+                "[[allow]]\nregex = '(?x)acme # a comment'\n",
+                "rules.toml:2: allowance its expression ends in a comment",
+            ),
             ("[entropy]\nmode = 'loud'\n", "rules.toml:2: unknown variant `loud`"),
             ("[entropy]\nthreshold = 9.5\n", "rules.toml:2: entropy.threshold a number of bits from 2 to 6"),
         ] {

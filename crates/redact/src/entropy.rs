@@ -25,6 +25,16 @@ const NAME_BYTES_MAX: usize = 64;
 const CHANGES_MIN: usize = 6;
 /// A stretch of small letters as long as this, its first maybe a capital, may be a word.
 const WORD_BYTES_MIN: usize = 4;
+/// The shortest digest: MD5's.
+const DIGEST_BYTES_MIN: usize = 32;
+/// Digits of the parts of a UUID.
+const UUID_PARTS: [usize; 5] = [8, 4, 4, 4, 12];
+/// A part of a name before a digest: `x64`, `macOS`, `py311`.
+const SHORT_BYTES_MAX: usize = 8;
+/// A word with a number behind it before a digest: `ubuntu2404`.
+const NAME_PART_BYTES_MAX: usize = 16;
+/// Parts that keys have before their digits, beside the words that say secret.
+const OPENERS: [&[u8]; 3] = [b"live", b"pat", b"sk"];
 /// A ULID's length; it names a thing.
 const ULID_BYTES: usize = 26;
 
@@ -208,9 +218,46 @@ impl Entropy {
             || self.digests.iter().any(is_digest)
             || token.starts_with(b"/")
             || token.iter().all(|byte| byte.is_ascii_hexdigit() || matches!(byte, b'-' | b'_'))
+            || self.names_digest(token)
             || (token.len() == ULID_BYTES && !token.iter().any(u8::is_ascii_lowercase))
             || has_words(token)
     }
+
+    /// An address, and a digest or a UUID behind words and numbers: `Linux-x64-npm-<sha256>`, `session-<uuid>`. None is
+    /// what says itself that it opens something.
+    fn names_digest(&self, token: &[u8]) -> bool {
+        let is_separator = |byte: &u8| matches!(byte, b'-' | b'_');
+        let is_hex = |part: &[u8]| part.iter().all(u8::is_ascii_hexdigit);
+        let mut parts: Vec<&[u8]> = token.split(is_separator).collect();
+        let is_uuid = parts.len() > UUID_PARTS.len() && {
+            let tail = parts.split_off(parts.len() - UUID_PARTS.len());
+            let fits = tail.iter().zip(UUID_PARTS).all(|(part, len)| part.len() == len && is_hex(part));
+            if !fits {
+                parts.extend(tail);
+            }
+            fits
+        };
+        let is_digest = |part: &&[u8]| {
+            let digits = part.strip_prefix(b"0x").unwrap_or(part);
+            digits.len() >= DIGEST_BYTES_MIN && is_hex(digits)
+        };
+        let opens = |part: &&[u8]| {
+            is_one_of(&self.words, part) || OPENERS.iter().any(|word| part.eq_ignore_ascii_case(word))
+        };
+        (is_uuid || parts.iter().any(is_digest))
+            && parts.iter().all(|part| is_digest(part) || is_short_name(part))
+            && !parts.iter().any(opens)
+    }
+}
+
+/// A word, a number or both, as names of platforms, tools and versions are.
+fn is_short_name(part: &[u8]) -> bool {
+    let letters = part.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let (word, number) = part.split_at(letters);
+    let rest = word.get(1..).unwrap_or_default();
+    let is_word = rest.iter().all(u8::is_ascii_lowercase) || word.iter().all(u8::is_ascii_uppercase);
+    (part.len() <= SHORT_BYTES_MAX && part.iter().all(u8::is_ascii_alphanumeric))
+        || (part.len() <= NAME_PART_BYTES_MAX && is_word && number.iter().all(u8::is_ascii_digit))
 }
 
 /// How a text is looked at.

@@ -18,13 +18,13 @@ pub(crate) enum Target {
     Name(usize),
     /// Look whether a token that looks drawn is near.
     Word,
-    /// An escape that spells a printable ASCII byte: any keyword could hide behind it.
+    /// An escape that spells a printable ASCII byte or a tab: any keyword, or a blank, could hide behind it.
     Escape,
 }
 
-/// Escapes of the printable ASCII bytes, as they stand in the raw line at any depth of nesting: the innermost `\u00`
+/// Escapes of the printable ASCII bytes and the tab, as they stand in the raw line at any depth of nesting: the innermost `\u00`
 /// of a chain of escapes is always spelled out.
-const PRINTABLE_ESCAPES: [&str; 6] = [r"\u002", r"\u003", r"\u004", r"\u005", r"\u006", r"\u007"];
+const PRINTABLE_ESCAPES: [&str; 7] = [r"\u0009", r"\u002", r"\u003", r"\u004", r"\u005", r"\u006", r"\u007"];
 
 /// Bytes of a keyword that the table knows; a rule set has no shorter ones.
 pub(crate) const KEYWORD_BYTES_MIN: usize = 3;

@@ -7,7 +7,7 @@ use regex::bytes::Regex;
 use serde::Deserialize;
 
 use crate::bounds::Bound;
-use crate::custom::{Allowance, Allowed, RuleScope, compile};
+use crate::custom::{Allowance, Allowed, COMPILED_BYTES_MAX, RuleScope, compile};
 use crate::entropy::{ENTROPY_KIND, Entropy};
 use crate::keywords::KEYWORD_BYTES_MIN;
 
@@ -201,12 +201,18 @@ fn distinct_default() -> usize {
 #[derive(Debug)]
 pub(crate) struct LazyRegex {
     source: String,
+    bytes_max: usize,
     compiled: OnceLock<Result<Regex, String>>,
 }
 
 impl LazyRegex {
     pub(crate) fn new(source: String) -> LazyRegex {
-        LazyRegex { source, compiled: OnceLock::new() }
+        LazyRegex::within(source, COMPILED_BYTES_MAX)
+    }
+
+    /// Makes one that is compiled to so many bytes at most.
+    pub(crate) fn within(source: String, bytes_max: usize) -> LazyRegex {
+        LazyRegex { source, bytes_max, compiled: OnceLock::new() }
     }
 
     /// Returns the expression as it is compiled.
@@ -216,7 +222,7 @@ impl LazyRegex {
 
     /// Returns the compiled expression, or why there is none: it is larger than one may be.
     pub(crate) fn get(&self) -> Result<&Regex, &str> {
-        self.compiled.get_or_init(|| compile(&self.source)).as_ref().map_err(String::as_str)
+        self.compiled.get_or_init(|| compile(&self.source, self.bytes_max)).as_ref().map_err(String::as_str)
     }
 }
 

@@ -3,6 +3,8 @@
 
 use std::sync::OnceLock;
 
+use regex::bytes::{Match, Regex};
+
 use crate::assignment::{Assignments, Certainty, Hit};
 use crate::escape::View;
 use crate::keywords::{Keywords, Target};
@@ -17,12 +19,44 @@ pub(crate) const VIEWS_MAX: usize = 3;
 /// Longest placeholder.
 const PLACEHOLDER_BYTES_MAX: usize = 80;
 
+/// Bytes that expressions of one's own may look at for each byte of a text, and beside that. Honest ones need a tenth:
+/// one that looks at 512 bytes for a keyword that stands in each line.
+const EFFORT_PER_BYTE: usize = 1_024;
+const EFFORT_MIN: usize = 1 << 20;
+
 /// A finding: bytes of the text, and the rule or name that found them, by its order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) start: usize,
     pub(crate) end: usize,
     pub(crate) order: usize,
+}
+
+/// What expressions of one's own may still look at in a text. Anybody may have written them and the text: without a
+/// bound many rules with one keyword, which stands everywhere, would take hours.
+#[derive(Debug)]
+struct Effort {
+    left: usize,
+    is_spent: bool,
+}
+
+impl Effort {
+    fn of(text: &[u8]) -> Effort {
+        Effort {
+            left: text.len().saturating_mul(EFFORT_PER_BYTE).saturating_add(EFFORT_MIN),
+            is_spent: false,
+        }
+    }
+
+    /// Takes a look into account; says whether it was one too many.
+    fn spend(&mut self, rule: &Rule, bytes: usize) -> bool {
+        if rule.origin == Origin::Shipped {
+            return false;
+        }
+        self.is_spent |= bytes > self.left;
+        self.left = self.left.saturating_sub(bytes);
+        self.is_spent
+    }
 }
 
 /// The rules with their keywords.
@@ -66,13 +100,15 @@ impl Scanner {
     }
 
     fn is_suspect_at(&self, rule: &Rule, raw: &[u8], hit: Hit) -> bool {
+        let is_found = || self.find(rule, raw, hit, &mut Effort::of(raw)).is_some();
         match &rule.method {
             // What somebody's expression makes of an escape is not known.
             _ if rule.origin != Origin::Shipped => true,
             // A client may split a key over the strings of an array.
             Method::Engine(Engine::Pem) => pem::header(raw, hit.start).is_some(),
-            Method::Engine(_) => self.find(rule, raw, hit).is_some(),
-            Method::Regex(_) => self.find(rule, raw, hit).is_some() || has_escaped_slash(rule, raw, hit),
+            Method::Engine(Engine::Url) if url::goes_on_escaped(raw, hit.start) => true,
+            Method::Engine(_) => is_found(),
+            Method::Regex(_) => is_found() || has_escape(rule, raw, hit),
         }
     }
 
@@ -97,6 +133,7 @@ impl Scanner {
     fn collect_plain(&self, text: &[u8], found: &mut Vec<Span>) {
         // A rule need not look again inside what it has just found.
         let mut last: Option<Span> = None;
+        let mut effort = Effort::of(text);
         let (first, mut drawn) = (found.len(), Vec::new());
         self.keywords.any(text, |start, end, target| {
             let hit = Hit { start, end };
@@ -112,7 +149,17 @@ impl Scanner {
                     return false;
                 }
                 Target::Rule(index) => {
-                    (index, self.rules.list.get(index).and_then(|rule| self.find(rule, text, hit)))
+                    let Some(rule) = self.rules.list.get(index) else { return false };
+                    if rule.origin != Origin::Shipped && effort.is_spent {
+                        return false;
+                    }
+                    let place = self.find(rule, text, hit, &mut effort);
+                    if effort.is_spent && rule.origin != Origin::Shipped {
+                        // What it might have found is not known: all of the text is taken, whatever is allowed.
+                        found.push(Span { start: 0, end: text.len(), order: index });
+                        return false;
+                    }
+                    (index, place)
                 }
                 Target::Name(index) => {
                     (self.rules.list.len() + index, self.assigned(text, hit, index, Certainty::Exact))
@@ -128,14 +175,10 @@ impl Scanner {
             false
         });
         // What a rule knows by its form is that, and nothing else.
-        let is_known = |span: &Span, known: &[Span]| {
-            known.iter().any(|other| other.start < span.end && span.start < other.end)
-        };
+        let known = Stretches::of(found.get(first..).unwrap_or_default());
         drawn.sort_unstable_by_key(|span: &Span| (span.start, span.end));
         drawn.dedup();
-        drawn.retain(|span| {
-            !is_known(span, found.get(first..).unwrap_or_default()) && !self.is_allowed(text, *span)
-        });
+        drawn.retain(|span| !known.overlap(span) && !self.is_allowed(text, *span));
         found.extend(drawn);
     }
 
@@ -185,7 +228,7 @@ impl Scanner {
     }
 
     /// Tries one rule at a keyword.
-    fn find(&self, rule: &Rule, text: &[u8], hit: Hit) -> Option<(usize, usize)> {
+    fn find(&self, rule: &Rule, text: &[u8], hit: Hit, effort: &mut Effort) -> Option<(usize, usize)> {
         let values = Values { placeholders: &self.rules.placeholders };
         match &rule.method {
             Method::Engine(Engine::Pem) => pem::key(text, hit.start),
@@ -199,29 +242,98 @@ impl Scanner {
                     return None;
                 }
                 let end = text.len().min(hit.start + spec.max);
-                let window = text.get(start..end)?;
-                let regex = match regex.get() {
-                    Ok(regex) => regex,
+                let window = Window { text, start, end, hit };
+                match regex.get() {
+                    Ok(regex) => self.matched(rule, regex, window, effort),
                     Err(reason) => {
                         self.fail(rule, reason);
-                        return None;
+                        None
                     }
-                };
-                let captures = regex.captures(window)?;
-                let (whole, secret) = (captures.get(0)?, captures.name("s").or(captures.get(0))?);
-                let (start, end) = (start + secret.start(), start + secret.end());
-                let from = start - (secret.start() - whole.start());
-                let value = secret.as_bytes();
-                (left.allows_start(text, from)
-                    && (rule.origin == Origin::Shipped || !is_in_placeholder(text, (start, end)))
-                    && from <= hit.start
-                    && spec.bound.allows_end(text, end)
-                    && distinct(value) >= spec.distinct
-                    && digits(value) >= spec.digits
-                    && values.passes(spec.value, value))
-                .then_some((start, end))
+                }
             }
         }
+    }
+
+    /// Finds the first match that begins at the keyword or before it, holds it, and passes the rule's tests. What
+    /// stands before it may match too, and is another keyword's.
+    fn matched(
+        &self,
+        rule: &Rule,
+        regex: &Regex,
+        at: Window<'_>,
+        effort: &mut Effort,
+    ) -> Option<(usize, usize)> {
+        let window = at.text.get(at.start..at.end)?;
+        let mut from = 0;
+        loop {
+            let captures = regex.captures_at(window, from);
+            let whole = captures.as_ref().and_then(|captures| captures.get(0));
+            let looked_at = whole.map_or(window.len(), |whole| whole.end()).saturating_sub(from);
+            if effort.spend(rule, looked_at) {
+                return None;
+            }
+            let whole = whole?;
+            if at.start + whole.start() > at.hit.start {
+                return None;
+            }
+            // A match that begins at the keyword is that keyword's, however short.
+            let holds = rule.spec.back == 0 || at.start + whole.end() >= at.hit.end;
+            let secret = captures.as_ref().and_then(|captures| captures.name("s")).unwrap_or(whole);
+            if holds && self.is_secret(rule, at, (whole.start(), secret)) {
+                return Some((at.start + secret.start(), at.start + secret.end()));
+            }
+            from = whole.start() + 1;
+            if from > window.len() {
+                return None;
+            }
+        }
+    }
+
+    /// Tells whether a match passes the tests of its rule.
+    fn is_secret(&self, rule: &Rule, at: Window<'_>, (whole, secret): (usize, Match<'_>)) -> bool {
+        let spec = &rule.spec;
+        let (start, end) = (at.start + secret.start(), at.start + secret.end());
+        let value = secret.as_bytes();
+        let values = Values { placeholders: &self.rules.placeholders };
+        spec.left.unwrap_or(spec.bound).allows_start(at.text, at.start + whole)
+            && (rule.origin == Origin::Shipped || !is_in_placeholder(at.text, (start, end)))
+            && spec.bound.allows_end(at.text, end)
+            && distinct(value) >= spec.distinct
+            && digits(value) >= spec.digits
+            && values.passes(spec.value, value)
+    }
+}
+
+/// Where an expression is tried for a keyword.
+#[derive(Debug, Clone, Copy)]
+struct Window<'a> {
+    text: &'a [u8],
+    start: usize,
+    end: usize,
+    hit: Hit,
+}
+
+/// Stretches of a text, to be asked for many times.
+struct Stretches {
+    /// Where each begins, and where the last of these and those before it ends; in the order of their beginnings.
+    sorted: Vec<(usize, usize)>,
+}
+
+impl Stretches {
+    fn of(spans: &[Span]) -> Stretches {
+        let mut sorted: Vec<(usize, usize)> = spans.iter().map(|span| (span.start, span.end)).collect();
+        sorted.sort_unstable();
+        let mut last = 0;
+        for (_, end) in &mut sorted {
+            last = last.max(*end);
+            *end = last;
+        }
+        Stretches { sorted }
+    }
+
+    fn overlap(&self, span: &Span) -> bool {
+        let before = self.sorted.partition_point(|(start, _)| *start < span.end);
+        before.checked_sub(1).and_then(|last| self.sorted.get(last)).is_some_and(|(_, end)| span.start < *end)
     }
 }
 
@@ -254,11 +366,18 @@ fn has_run(text: &[u8], at: usize, run: usize) -> bool {
     text.get(at..at + run).is_some_and(|bytes| bytes.iter().all(is_run))
 }
 
-/// Base64 holds slashes, and JSON may write them `\/`: such a line is looked at unescaped.
-fn has_escaped_slash(rule: &Rule, raw: &[u8], hit: Hit) -> bool {
+/// What an expression reads differently when it is escaped: base64 holds slashes, and JSON may write them `\/`; blanks
+/// are `\t`; and what takes all but some bytes takes letters that JSON may spell by their numbers. Such a line is looked
+/// at unescaped.
+fn has_escape(rule: &Rule, raw: &[u8], hit: Hit) -> bool {
+    let Some(re) = &rule.spec.re else { return false };
     let left = rule.spec.left.unwrap_or(rule.spec.bound);
     let end = raw.len().min(hit.start + rule.spec.max);
     let window = raw.get(hit.start..end).unwrap_or_default();
-    let has_slash = rule.spec.re.as_ref().is_some_and(|re| re.contains('/'));
-    has_slash && left.allows_start(raw, hit.start) && memchr::memmem::find(window, br"\/").is_some()
+    let knows = |marks: &[&str]| marks.iter().any(|mark| re.contains(mark));
+    let has = |escape: &str| memchr::memmem::find(window, escape.as_bytes()).is_some();
+    left.allows_start(raw, hit.start)
+        && ((knows(&["/"]) && has(r"\/"))
+            || (knows(&[r"\t", r"\s"]) && has(r"\t"))
+            || (knows(&["[^"]) && has(r"\u")))
 }

@@ -33,6 +33,10 @@ pub(crate) fn text_edits(scanner: &Scanner, text: &[u8], wide: bool) -> Vec<Edit
     }
     let protected = scanner.rules.fields.protected(text);
     spans.retain(|span| {
+        // Where nobody knows what else is in it, all of a text is taken.
+        if (span.start, span.end) == (0, text.len()) {
+            return true;
+        }
         // Protected stretches are sorted and disjoint: only the last one that begins before the end can overlap.
         let before = protected.partition_point(|(start, _)| *start < span.end);
         before.checked_sub(1).and_then(|last| protected.get(last)).is_none_or(|(_, end)| *end <= span.start)
@@ -63,6 +67,8 @@ enum Kind {
 #[expect(clippy::struct_excessive_bools, reason = "four facts that have nothing to do with each other")]
 struct Frame {
     start: usize,
+    /// How many edits there were when it began.
+    first_edit: usize,
     object: bool,
     /// Inside what a tool was given or gave back.
     free: bool,
@@ -102,7 +108,8 @@ impl Walk<'_> {
                     let parent = self.frames.last();
                     let free = parent
                         .is_some_and(|frame| frame.free || self.scanner.rules.fields.is_free(&frame.key));
-                    self.frames.push(Frame { start: at, object, free, ..Frame::default() });
+                    let first_edit = self.edits.len();
+                    self.frames.push(Frame { start: at, first_edit, object, free, ..Frame::default() });
                 }
                 Token::Close { end } => self.close(Some(end)),
                 Token::Key { start, end } => {
@@ -152,9 +159,13 @@ impl Walk<'_> {
         if texts.is_empty() {
             return;
         }
-        let is_inside =
-            |edit: &Edit| texts.iter().any(|(start, end)| *start <= edit.start && edit.end <= *end);
-        self.edits.retain(|edit| !is_inside(edit));
+        // Texts are sorted and disjoint: only the last one that begins before an edit can hold it.
+        let is_inside = |edit: &Edit| {
+            let before = texts.partition_point(|(start, _)| *start <= edit.start);
+            before.checked_sub(1).and_then(|last| texts.get(last)).is_some_and(|(_, end)| edit.end <= *end)
+        };
+        let own = self.edits.split_off(frame.first_edit.min(self.edits.len()));
+        self.edits.extend(own.into_iter().filter(|edit| !is_inside(edit)));
         self.edits.extend(texts.iter().map(|&(start, end)| Edit { start, end, what: What::ThinkingText }));
         if texts.contains(&frame.text_at) {
             let (start, end) = frame.type_at;

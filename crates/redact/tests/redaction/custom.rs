@@ -95,6 +95,42 @@ fn the_hash_covers_rules_and_allowances() {
     assert_eq!(hash(ACME), hash(&format!("# mine\n{}", ACME.replace('\'', "\""))));
 }
 
+/// What stands before a match may match too, pass no test, and be another keyword's.
+#[test]
+fn a_match_before_its_keyword_is_found_among_others() {
+    let rule = "[[rules]]\nkind = 'acme'\nkeywords = ['-ACME']\nregex = '[a-z0-9]{4,8}-ACME'\nbefore = 64\n";
+    let scrubber = with(&[(rule, RuleScope::Store)]);
+    assert_eq!(scrub(&scrubber, "foo_abcd-ACME tok12345-ACME"), "foo_abcd-ACME [REDACTED:acme]");
+    let many = |one: &str| format!("all of {}.", [one; 9].join(" "));
+    assert_eq!(scrub(&scrubber, &many("tok12345-ACME")), many("[REDACTED:acme]"));
+    let line = |text: String| format!(r#"{{"t":"{text}"}}"#);
+    assert_eq!(scrub(&scrubber, &line(many("tok12345-ACME"))), line(many("[REDACTED:acme]")));
+}
+
+/// Neither somebody's rules nor somebody's text take more than time in proportion to the text; what was not looked at is
+/// not shown.
+#[test]
+fn rules_that_look_at_too_much_take_the_whole_text() {
+    let rule = |index: usize| {
+        format!(
+            "[[rules]]\nkind = 'r{index}'\nkeywords = ['aaa']\nregex = 'aaa[a-z]{{1,500}}!'\nbound = 'any'\nmax_bytes = 512\n"
+        )
+    };
+    let rules: String = (0..50).map(rule).collect();
+    let scrubber = with(&[(&rules, RuleScope::Project)]);
+    let started = std::time::Instant::now();
+    let text = "a".repeat(100_000);
+    let line = format!(r#"{{"a":"one {}","b":"{text}","c":"two"}}"#, &text[..100]);
+    let clean = scrub(&scrubber, &line);
+    assert!(started.elapsed() < std::time::Duration::from_secs(20), "{:?}", started.elapsed());
+    // What is short is looked at whole; of the other the kind is that of the rule that was one too many.
+    assert_eq!(clean, line.replace(&format!("\"{text}"), "\"[REDACTED:r48]"));
+    // All means all: of fields that are never touched nothing is known any more either.
+    let text = format!("\"signature\": \"abc\" {text}");
+    let clean = scrubber.scrub_text(&text).unwrap().text;
+    assert!(clean.starts_with("[REDACTED:r") && clean.len() < 20, "{clean}");
+}
+
 /// An expression that compiles to more than it may be blocks what holds its keyword, and all that comes after.
 #[test]
 fn a_rule_that_cannot_be_used_blocks() {

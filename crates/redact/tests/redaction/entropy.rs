@@ -7,7 +7,7 @@ use crate::support::{draw, escaped};
 use stemmata_redact::{RuleFile, RuleScope, Scrubber};
 
 /// Texts with a token in «…» that is a secret there.
-const FOUND: [&str; 16] = [
+const FOUND: [&str; 19] = [
     "the deploy key is «{alnum:9}4xK9b{alnum:14}»",
     "Token: «{alnum:9}4xK9b{alnum:14}».",
     "use «{alnum:9}4xK9b{alnum:14}» as the token",
@@ -23,11 +23,14 @@ const FOUND: [&str; 16] = [
     "unlockKey: \"«{alnum:9}4xK9b{alnum:14}»\"",
     "secretForBuild: [\"«{alnum:9}4xK9b{alnum:14}»\"]",
     "Bearer of bad news: «{alnum:9}4xK9b{alnum:14}»",
+    "the token «acme_live_9f1b{hex:36}»",
+    "the auth «acme-key-9f1b{hex:36}»",
+    "the token «build-{hex:16}-{hex:16}Zq»",
     "your passphrase: `«{alnum:9}4xK9b{alnum:14}»`",
 ];
 
 /// Texts in which nothing is a secret.
-const LEFT: [&str; 42] = [
+const LEFT: [&str; 50] = [
     "the value is {alnum:9}4xK9b{alnum:14}",
     "key {hex:40}",
     "token {uuid}",
@@ -69,6 +72,14 @@ const LEFT: [&str; 42] = [
     "\"token\": 1, \"note\": \"{alnum:9}4xK9b{alnum:14}\"",
     "token chunk-{alnum:9}4xK9b.js",
     "key of the object is far away from what comes in the end: {alnum:9}4xK9b{alnum:14}",
+    "tokenAddress: 0x{hex:20}A0B1c2D3e4F5a6B7c8D9",
+    "the token 0x{hex:40} was sent",
+    "Cache restored from key: setup-node-Linux-x64-npm-{hex:64}",
+    "Cache key: Linux-cargo-{hex:64}",
+    "Cache hit for key: macOS-py311-pip-{hex:64}-{hex:40}",
+    "key: session-{uuid}",
+    "token build_{uuid}",
+    "key: node-cache-ubuntu2404-v2-{hex:32}",
     "Traceback key EXAMPLE{alnum:9}4xK9b{alnum:14}",
 ];
 
