@@ -32,8 +32,8 @@ Examples:
   stemma git install               in the repository of the current directory
   stemma git uninstall
 
-Every commit that is made while a session works in the repository then names its context in a trailer, \
-`Context-Id: ctx-…`. The hook goes among the lines of one that is there, does nothing when this program is gone, and never \
+Every commit that is made with a message (`git commit -m`, `-F`) while a session works in the repository then names its \
+context in a trailer, `Context-Id: ctx-…`; what an editor is opened for does not. The hook goes among the lines of one that is there, does nothing when this program is gone, and never \
 stops a commit.")]
 pub(crate) struct Git {
     /// What to do.

@@ -198,7 +198,12 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, CliError> {
         Err(error) => return Err(failed(error)),
     };
     let mut bytes = Vec::new();
-    file.take(GIT_HOOK_BYTES_MAX).read_to_end(&mut bytes).map_err(failed)?;
+    let length = file.take(GIT_HOOK_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
+    // What was read is written back: a part of it would be all that is left.
+    if u64::try_from(length).is_ok_and(|length| length > GIT_HOOK_BYTES_MAX) {
+        let reason = format!("{} has more than {GIT_HOOK_BYTES_MAX} bytes", path.display());
+        return Err(refused(reason));
+    }
     Ok(Some(bytes))
 }
 
@@ -221,8 +226,9 @@ fn put(path: &Path, text: &str) -> Result<(), CliError> {
 
 /// Adds the trailer. Whatever goes wrong, the commit goes on.
 fn trailer(app: &App, args: &GitTrailer) -> Exit {
-    // The message of a merge or a squash is git's own, and an amended one has what it had.
-    let is_new = !matches!(args.source.as_deref(), Some("merge" | "squash" | "commit"));
+    // The message of a merge or a squash is git's own, an amended one has what it had, and of one that is still its
+    // template git sees that nobody wrote it only while nothing is added.
+    let is_new = !matches!(args.source.as_deref(), Some("merge" | "squash" | "commit" | "template"));
     if is_new && let Err(error) = try_trailer(app, &args.message) {
         tracing::warn!(error = ?error.exit(), "no trailer was added");
     }
@@ -231,6 +237,9 @@ fn trailer(app: &App, args: &GitTrailer) -> Exit {
 
 fn try_trailer(app: &App, message: &Path) -> Result<(), CliError> {
     let path = app.environment.absolute(message);
+    if path.parent().is_some_and(is_replaying) {
+        return Ok(());
+    }
     // A message in another encoding would not come back as it was.
     let Some(before) = read(&path)?.and_then(|bytes| String::from_utf8(bytes).ok()) else { return Ok(()) };
     let session = app.session_here()?;
@@ -245,4 +254,11 @@ fn try_trailer(app: &App, message: &Path) -> Result<(), CliError> {
     write_whole(&SystemFiles, &path, failed, |out: &mut dyn Write| {
         out.write_all(after.as_bytes()).map_err(failed)
     })
+}
+
+/// Says whether git makes commits anew that were made before: the present context did not write them, as it does write one
+/// that takes another back. A message that a hook is given lies in git's own folder.
+fn is_replaying(git: &Path) -> bool {
+    const SIGNS: [&str; 3] = ["rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD"];
+    SIGNS.iter().any(|sign| git.join(sign).exists())
 }

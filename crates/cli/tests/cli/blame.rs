@@ -63,6 +63,12 @@ impl Session {
 /// Runs git in the stage's project, with nothing of the machine's own configuration.
 #[track_caller]
 fn git(stage: &Stage, args: &[&str]) -> String {
+    let out = try_git(stage, args);
+    assert!(out.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&out.stderr));
+    String::from_utf8_lossy(&out.stdout).into_owned()
+}
+
+fn try_git(stage: &Stage, args: &[&str]) -> std::process::Output {
     let mut command = Command::new("git");
     command
         .env_clear()
@@ -75,9 +81,7 @@ fn git(stage: &Stage, args: &[&str]) -> String {
     for (name, value) in [("AUTHOR", "ann"), ("COMMITTER", "ann")] {
         command.env(format!("GIT_{name}_NAME"), value).env(format!("GIT_{name}_EMAIL"), "ann@example.org");
     }
-    let out = command.current_dir(stage.home.project()).args(args).output().expect("git runs");
-    assert!(out.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&out.stderr));
-    String::from_utf8_lossy(&out.stdout).into_owned()
+    command.current_dir(stage.home.project()).args(args).output().expect("git runs")
 }
 
 /// Runs the program with the path on which git is.
@@ -159,6 +163,82 @@ fn a_line_leads_to_the_call_that_wrote_it_and_to_why_without_git() {
     assert!(other.contains("nobody that was captured"), "{other}");
 }
 
+/// Has the hook go by the clock of tests.
+fn pin_clock(hook: &Path) {
+    let installed = std::fs::read_to_string(hook).unwrap();
+    let program = env!("CARGO_BIN_EXE_stemma");
+    let now = format!("'{program}' --test-now {} git trailer", stemmata_testkit::home::NOW);
+    let pinned = installed.replace(&format!("'{program}' git trailer"), &now);
+    assert_ne!(pinned, installed);
+    std::fs::write(hook, pinned).unwrap();
+}
+
+/// Found in review: each of these was stamped with what the agent was at just then.
+#[test]
+fn commits_made_anew_and_messages_that_nobody_wrote_get_no_trailer() {
+    if !has_git() {
+        return;
+    }
+    let stage = Stage::new();
+    git(&stage, &["init", "-q", "-b", "main"]);
+    ok(&stemma(&stage, &["git", "install"]));
+    pin_clock(&stage.home.project().join(".git/hooks/prepare-commit-msg"));
+    worked(&stage);
+    git(&stage, &["commit", "-q", "--allow-empty", "-m", "first"]);
+    for name in ["picked", "rebased"] {
+        git(&stage, &["checkout", "-q", "-b", name]);
+        stage.home.write(&format!("home/project/{name}"), b"old\n");
+        git(&stage, &["add", name]);
+        git(&stage, &["-c", "core.hooksPath=/dev/null", "commit", "-q", "-m", name]);
+        git(&stage, &["checkout", "-q", "main"]);
+    }
+    let traced = |stage: &Stage| git(stage, &["log", "-1", "--format=%B"]).contains("Context-Id: ");
+    git(&stage, &["add", "src"]);
+    git(&stage, &["commit", "-q", "-m", "second"]);
+    assert!(traced(&stage), "the hook works");
+    git(&stage, &["cherry-pick", "picked"]);
+    assert!(!traced(&stage), "picked");
+    git(&stage, &["revert", "--no-edit", "HEAD"]);
+    assert!(traced(&stage), "to take a commit back is what the agent does now");
+    git(&stage, &["checkout", "-q", "rebased"]);
+    git(&stage, &["rebase", "-q", "main"]);
+    assert_eq!(git(&stage, &["log", "-1", "--format=%s"]), "rebased\n");
+    assert!(!traced(&stage), "rebased");
+    // An editor that is left without a word, and one that leaves the template as it was.
+    stage.home.write("home/project/template", b"Why:\n");
+    for words in [&["commit"][..], &["commit", "-s"], &["commit", "-t", "template"]] {
+        let all = [&["-c", "core.editor=true"], words, &["--allow-empty"]].concat();
+        let out = try_git(&stage, &all);
+        assert!(!out.status.success(), "{words:?} made a commit");
+    }
+}
+
+/// Found in review: they were cut at a mebibyte and written back so.
+#[test]
+fn a_hook_or_a_message_beyond_the_bound_is_left_as_it_is() {
+    if !has_git() {
+        return;
+    }
+    let stage = Stage::new();
+    git(&stage, &["init", "-q", "-b", "main"]);
+    let long = "#!/bin/sh\n".to_owned() + &"# x\n".repeat(300_000);
+    let hook = stage.home.write("home/project/.git/hooks/prepare-commit-msg", long.as_bytes());
+    let refused = stemma(&stage, &["git", "install"]);
+    assert_eq!(refused.status.code(), Some(5));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("more than 1048576 bytes"), "{refused:?}");
+    assert_eq!(std::fs::read_to_string(&hook).unwrap(), long);
+    std::fs::remove_file(&hook).unwrap();
+    ok(&stemma(&stage, &["git", "install"]));
+    pin_clock(&hook);
+    worked(&stage);
+    git(&stage, &["commit", "-q", "--allow-empty", "-m", "short"]);
+    assert!(git(&stage, &["log", "-1", "--format=%B"]).contains("Context-Id: "), "the hook works");
+    let message = "A long message\n\n".to_owned() + &"word ".repeat(300_000) + "end\n";
+    let file = stage.home.write("home/project/message", message.as_bytes());
+    git(&stage, &["commit", "-q", "--allow-empty", "-F", file.to_str().unwrap()]);
+    assert_eq!(git(&stage, &["log", "-1", "--format=%B"]).trim_end(), message.trim_end());
+}
+
 #[test]
 fn commits_name_their_context_and_blame_goes_by_it() {
     if !has_git() {
@@ -181,12 +261,7 @@ fn commits_name_their_context_and_blame_goes_by_it() {
     );
     worked(&stage);
     git(&stage, &["add", "src"]);
-    // The clock of tests is the hook's too.
-    let program = env!("CARGO_BIN_EXE_stemma");
-    let now = format!("'{program}' --test-now {} git trailer", stemmata_testkit::home::NOW);
-    let pinned = installed.replace(&format!("'{program}' git trailer"), &now);
-    assert_ne!(pinned, installed);
-    std::fs::write(&hook, pinned).unwrap();
+    pin_clock(&hook);
     git(&stage, &["commit", "-q", "-m", "Wait longer each time"]);
     assert!(stage.home.project().join("hook.log").exists(), "the hook that was there still runs");
     let message = git(&stage, &["log", "-1", "--format=%B"]);

@@ -11,6 +11,9 @@ pub const GIT_HOOK_BYTES_MAX: u64 = 1 << 20;
 /// The trailer that names the context of a commit.
 pub const CONTEXT_TRAILER: &str = "Context-Id";
 
+/// How the line begins that `git commit -s` adds.
+const SIGN_OFF: &str = "Signed-off-by: ";
+
 const BEGIN: &str =
     "# >>> stemma: names the agent's context in each commit; `stemma git uninstall` takes this out\n";
 const END: &str = "# <<< stemma\n";
@@ -51,7 +54,8 @@ pub fn without_git_hook(hook: &str) -> String {
 }
 
 /// Returns a commit's message with a trailer that names a context; none where nothing is to be added: one is there
-/// already, or the message is empty.
+/// already, or nobody wrote a message yet. That is so where an editor will open, too: with the trailer in it, a message
+/// that is left empty would not be one to git any more, and the commit would be made.
 pub fn with_trailer(message: &str, ctx: &str) -> Option<String> {
     let is_comment = |line: &&str| line.starts_with('#');
     // What stands below this line, as `git commit -v` writes it, is no part of the message.
@@ -64,22 +68,20 @@ pub fn with_trailer(message: &str, ctx: &str) -> Option<String> {
         return None;
     }
     let is_said = |line: &&str| !is_comment(line) && !line.trim().is_empty();
-    let last = lines.iter().rposition(is_said);
-    // An editor opens on a message that is still empty: its first line stays free.
-    let at = last.map_or(0, |last| last + 1);
-    let mut added = String::new();
-    match last.and_then(|last| lines.get(last).copied()) {
-        Some(line) => {
-            let paragraph =
-                lines.get(..at).unwrap_or_default().iter().rev().take_while(|line| !line.trim().is_empty());
-            let paragraph: Vec<&&str> = paragraph.collect();
-            let is_first = paragraph.len() == at;
-            let is_trailers = !is_first && paragraph.iter().all(|line| is_trailer(line));
-            added.push_str(if line.ends_with('\n') { "" } else { "\n" });
-            added.push_str(if is_trailers { "" } else { "\n" });
-        }
-        None => added.push_str("\n\n"),
+    // Of `git commit -s` the line is there before the message is, and git counts it as nothing said.
+    if !lines.iter().any(|line| is_said(line) && !line.starts_with(SIGN_OFF)) {
+        return None;
     }
+    let last = lines.iter().rposition(is_said)?;
+    let at = last + 1;
+    let paragraph =
+        lines.get(..at).unwrap_or_default().iter().rev().take_while(|line| !line.trim().is_empty());
+    let paragraph: Vec<&&str> = paragraph.collect();
+    let is_first = paragraph.len() == at;
+    let is_trailers = !is_first && paragraph.iter().all(|line| is_trailer(line));
+    let mut added = String::new();
+    added.push_str(if lines.get(last).is_some_and(|line| line.ends_with('\n')) { "" } else { "\n" });
+    added.push_str(if is_trailers { "" } else { "\n" });
     added.extend([&trailer, ctx, "\n"]);
     lines.insert(at, &added);
     Some(lines.concat() + shown)
@@ -113,7 +115,8 @@ mod tests {
         #[test]
         fn a_message_gets_one_trailer_and_keeps_every_line(message in "[a-zA-Z:# \n-]{0,120}") {
             let Some(with) = with_trailer(&message, "ctx-1") else {
-                prop_assert!(message.contains("Context-Id: "));
+                let said = |line: &str| !line.starts_with('#') && !line.trim().is_empty();
+                prop_assert!(message.contains("Context-Id: ") || !message.lines().any(said));
                 return Ok(());
             };
             prop_assert_eq!(with.matches("Context-Id: ctx-1\n").count(), 1);
@@ -133,9 +136,16 @@ mod tests {
             ("Fix it\n\nBecause.\n", "Fix it\n\nBecause.\n\nContext-Id: c\n"),
             ("Fix it\n\nSigned-off-by: A <a@b>\n", "Fix it\n\nSigned-off-by: A <a@b>\nContext-Id: c\n"),
             ("Fix it\n# a comment\n", "Fix it\n\nContext-Id: c\n# a comment\n"),
-            ("\n# a comment\n", "\n\nContext-Id: c\n\n# a comment\n"),
         ] {
             assert_eq!(with_trailer(message, "c").as_deref(), Some(with), "{message:?}");
+        }
+    }
+
+    /// Found in review: an editor that was left without a word made a commit all the same.
+    #[test]
+    fn a_message_that_git_takes_as_empty_stays_so() {
+        for message in ["", "\n", "\n# a comment\n", "\n\nSigned-off-by: A <a@b>\n", "# one\n \n# two"] {
+            assert_eq!(with_trailer(message, "c"), None, "{message:?}");
         }
     }
 
