@@ -102,6 +102,13 @@ pub(crate) fn modified_ns(database: &Path, session: &str) -> Option<i128> {
     Opened::of(database).ok()?.changed(session).ok()
 }
 
+/// Returns the directory that a session works in; none where that cannot be read.
+pub(crate) fn directory(database: &Path, session: &str) -> Option<String> {
+    let opened = Opened::of(database).ok()?;
+    let directory = "SELECT directory FROM session WHERE id = ?1";
+    opened.connection.query_row(directory, [session], |row| row.get(0)).ok().flatten()
+}
+
 /// An open database, and the copy that it is where it is one.
 struct Opened {
     connection: Connection,

@@ -7,8 +7,9 @@ use std::path::Path;
 use stemmata_model::Trigger;
 
 use crate::capture::catch_up::latest;
+use crate::capture::database;
 use crate::capture::nudge::Nudged;
-use crate::capture::reading::open;
+use crate::capture::reading::{is_costly, modified_ns};
 use crate::capture::transcript::CaptureOptions;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
@@ -21,7 +22,7 @@ const SILENT_MICROS: i64 = 3_600_000_000;
 
 impl Engine {
     /// Captures what transcripts of the same folder hold that nobody wrote to for an hour. As little of each as a hook
-    /// reads, and complete lines only. Returns how many had news.
+    /// reads, and complete lines only; none that would be unpacked for that. Returns how many had news.
     ///
     /// # Errors
     /// `Io` where the folder cannot be listed, store errors.
@@ -29,7 +30,8 @@ impl Engine {
         let Some(folder) = beside.parent() else { return Ok(0) };
         let options = CaptureOptions { trigger: Trigger::SessionEnd, leaf: true, ..options.clone() };
         let mut closed = 0;
-        let others = latest(&[folder.to_owned()])?.into_iter().filter(|path| path != beside).take(DEAD_MAX);
+        let others = latest(&[folder.to_owned()])?.into_iter();
+        let others = others.filter(|path| path != beside && !is_costly(path)).take(DEAD_MAX);
         for path in others.filter(|path| self.is_silent(path)) {
             match self.nudge(&path, &options) {
                 Ok(Nudged::Captured(captured)) => closed += usize::from(captured.new_commits > 0),
@@ -42,9 +44,11 @@ impl Engine {
         Ok(closed)
     }
 
-    /// Says whether nobody wrote to a file for so long that its session must have ended.
+    /// Says whether nobody wrote to a transcript for so long that its session must have ended, or it is gone.
     pub fn is_silent(&self, path: &Path) -> bool {
         let since = i128::from(self.clock.now().as_micros().saturating_sub(SILENT_MICROS));
-        open(path).is_ok_and(|(_, stamp)| stamp.modified_ns / 1_000 < since)
+        // A database that cannot be read just now says nothing about its sessions.
+        let is_gone = || database::session_in(path).is_none();
+        modified_ns(path).map_or_else(is_gone, |at_ns| at_ns / 1_000 < since)
     }
 }

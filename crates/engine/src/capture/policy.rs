@@ -8,8 +8,8 @@ use stemmata_model::{Granularity, Timestamp};
 use stemmata_runtimes::adapter::Shape;
 
 use crate::capture::cursor::OpenFile;
-use crate::capture::document;
-use crate::capture::reading::{detect, head, open};
+use crate::capture::reading::{detect, head, open, open_head};
+use crate::capture::{database, document};
 use crate::engine::Engine;
 use crate::error::Result;
 
@@ -126,12 +126,16 @@ impl Engine {
 
 /// Returns the working directories that the first records of a transcript name.
 pub(crate) fn first_cwd(path: &Path) -> Vec<PathBuf> {
-    let Ok((file, _)) = open(path) else { return Vec::new() };
-    let file = OpenFile { file: &file, path };
+    if let Some((database, session)) = database::session_in(path) {
+        return database::directory(database, session).map(PathBuf::from).into_iter().collect();
+    }
+    let Ok(begun) = open_head(path) else { return Vec::new() };
+    let file = OpenFile { file: &begun, path };
     let Ok(adapter) = detect(file) else { return Vec::new() };
     let mut splitter = adapter.splitter(Granularity::Turn, None);
     if adapter.shape() == Shape::Document {
-        let Ok(document) = document::read_now(file) else { return Vec::new() };
+        let Ok((whole, _)) = open(path) else { return Vec::new() };
+        let Ok(document) = document::read_now(OpenFile { file: &whole, path }) else { return Vec::new() };
         splitter.line(&document, &mut Vec::new());
         return splitter.facts().cwd.iter().map(PathBuf::from).collect();
     }

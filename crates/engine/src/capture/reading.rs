@@ -17,7 +17,7 @@ use crate::capture::cursor::{Cursor, FileStamp, OpenFile, Provisional, Relation,
 use crate::capture::database;
 use crate::capture::earlier::Earlier;
 use crate::capture::ingest::{ChainTotals, Start};
-use crate::capture::source::{RawBytes, is_packed, unpack};
+use crate::capture::source::{RawBytes, is_packed, look, unpack, unpack_head};
 use crate::capture::transcript::CaptureOptions;
 use crate::chain::walk::Walk;
 use crate::engine::{Engine, known_formats};
@@ -289,19 +289,39 @@ impl Engine {
         if let Some(cwd) = known {
             return self.scrubber_at(Some(Path::new(cwd)));
         }
-        let (file, _) = open(path)?;
+        let file = open_head(path)?;
         self.scrubber_at(first_cwd(OpenFile { file: &file, path }).as_deref())
     }
 }
 
-/// Returns whether all of a transcript has to be read for its first bytes.
-fn is_costly(path: &Path) -> bool {
+/// Returns when a transcript was written last, in nanoseconds since 1970; none where nothing is there. Nothing of it is
+/// read.
+pub(crate) fn modified_ns(path: &Path) -> Option<i128> {
+    if let Some((database, session)) = database::session_in(path) {
+        return database::modified_ns(database, session);
+    }
+    look(path).map(|(_, metadata)| FileStamp::of(&metadata).modified_ns)
+}
+
+/// Returns whether a transcript's bytes are made by unpacking or extracting it.
+pub(crate) fn is_costly(path: &Path) -> bool {
     is_packed(path) || database::session_in(path).is_some()
 }
 
 /// Opens a regular file. Anything else could keep its reader waiting without end, so it is not even opened.
 pub(crate) fn open(path: &Path) -> Result<(RawBytes, FileStamp)> {
     open_known(path, None)
+}
+
+/// Opens a transcript for its first [`DETECT_BYTES_MAX`] bytes: of a compressed one no more is unpacked.
+pub(crate) fn open_head(path: &Path) -> Result<RawBytes> {
+    if !is_packed(path) {
+        return open(path).map(|(file, _)| file);
+    }
+    let metadata = std::fs::metadata(path).map_err(EngineError::io("read", path))?;
+    check_regular(path, &metadata)?;
+    let file = File::open(path).map_err(EngineError::io("open", path))?;
+    unpack_head(file, path, DETECT_BYTES_MAX)
 }
 
 /// Opens a transcript as [`open`] does; of a compressed one that is as it is `known` the bytes are not unpacked.
@@ -385,6 +405,6 @@ pub(crate) fn detect_version(file: OpenFile<'_>) -> Result<(&'static dyn Adapter
 
 /// Finds the adapter that knows the file of a name.
 pub(crate) fn detect_at(path: &Path) -> Result<&'static dyn Adapter> {
-    let (file, _) = open(path)?;
+    let file = open_head(path)?;
     detect(OpenFile { file: &file, path })
 }

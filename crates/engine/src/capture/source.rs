@@ -116,6 +116,15 @@ pub(crate) fn unpack(
     Ok((RawBytes::Unpacked(bytes.into()), FileStamp { length, ..FileStamp::of(metadata) }))
 }
 
+/// Unpacks no more of a compressed transcript than its first bytes.
+pub(crate) fn unpack_head(file: File, path: &Path, bytes_max: usize) -> Result<RawBytes> {
+    let mut bytes = Vec::new();
+    let decoder = zstd::Decoder::new(file).map_err(EngineError::io("unpack", path))?;
+    let bytes_max = u64::try_from(bytes_max).expect("a bound fits 64 bits");
+    decoder.take(bytes_max).read_to_end(&mut bytes).map_err(EngineError::io("unpack", path))?;
+    Ok(RawBytes::Unpacked(bytes.into()))
+}
+
 fn unpack_within(file: impl Read, path: &Path, bytes_max: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let decoder = zstd::Decoder::new(file).map_err(EngineError::io("unpack", path))?;

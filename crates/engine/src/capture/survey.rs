@@ -56,7 +56,9 @@ impl Engine {
 
     fn state_of(&self, file: &FoundFile) -> Result<FileState> {
         if self.held_back(&file.path)?.is_some() {
-            return Ok(if detect_at(&file.path).is_ok() { FileState::HeldBack } else { FileState::Other });
+            // A database holds sessions only; of what is in a file the name says too little.
+            let is_one = database::session_in(&file.path).is_some() || detect_at(&file.path).is_ok();
+            return Ok(if is_one { FileState::HeldBack } else { FileState::Other });
         }
         let key = self.session_key(&file.path);
         let cursor = self.store.cursor(&key)?;

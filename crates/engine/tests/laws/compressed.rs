@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use stemmata_engine::{CaptureOptions, Captured, Engine, Nudged};
+use stemmata_engine::{CaptureOptions, CapturePolicy, Captured, Engine, FileState, Nudged};
 use stemmata_model::Trigger;
 use stemmata_store::{Page, SessionFilter};
 
@@ -137,4 +137,49 @@ fn folders_give_each_session_once_and_name_what_cannot_be_unpacked() {
         failed.len() == 1 && failed[0].starts_with("unpack ") && failed[0].contains("cut.jsonl.zst"),
         "{failed:?}"
     );
+}
+
+/// Turns a rollout into a packed one whose end is missing: only who unpacks no more than its beginning can read it.
+fn cut(folder: &Folder) -> PathBuf {
+    let mut bytes = rollout(0..1);
+    // What does not shrink, so that the beginning is not all of the file.
+    let mut noise = blake3::Hasher::new().finalize_xof();
+    for _ in 0..4_000 {
+        let mut said = [0; 32];
+        noise.fill(&mut said);
+        let said: String = said.iter().map(|byte| format!("{byte:02x}")).collect();
+        bytes.extend(String::from_utf8(rollout(1..2)).expect("text").replace("did 1", &said).bytes());
+    }
+    let packed = zstd::encode_all(bytes.as_slice(), 3).expect("packed");
+    folder.write(&format!("{NAME}.jsonl.zst"), &packed[..packed.len() / 2])
+}
+
+#[test]
+fn what_a_packed_session_is_and_where_it_works_is_told_by_its_beginning() {
+    let folder = Folder::new();
+    let path = cut(&folder);
+    let state = |engine: &Engine| engine.survey(std::slice::from_ref(&path)).expect("surveyed")[0].state;
+    assert_eq!(state(&engine()), FileState::New);
+    let excluded = vec!["/srv/project".to_owned()];
+    let kept_out = engine().with_policy(CapturePolicy { excluded, ..CapturePolicy::default() });
+    assert_eq!(state(&kept_out), FileState::HeldBack);
+}
+
+#[test]
+fn a_packed_session_is_silent_by_its_file_and_not_unpacked_by_a_hook() {
+    let folder = Folder::new();
+    let engine = engine();
+    let beside = folder.write("next.jsonl", b"");
+    let path = folder.write(&format!("{NAME}.jsonl.zst"), b"no frame");
+    let now = stemmata_engine::Clock::now(&crate::support::FixedClock).as_micros();
+    let now = std::time::Duration::from_micros(u64::try_from(now).expect("after 1970"));
+    let plain = folder.path().join(format!("{NAME}.jsonl"));
+    for (age_seconds, is_silent) in [(60, false), (7_200, true)] {
+        let at = std::time::UNIX_EPOCH + now - std::time::Duration::from_secs(age_seconds);
+        std::fs::File::options().append(true).open(&path).expect("a file").set_modified(at).expect("a time");
+        assert_eq!((engine.is_silent(&path), engine.is_silent(&plain)), (is_silent, is_silent));
+    }
+    assert!(engine.is_silent(&folder.path().join("gone.jsonl")), "nobody writes to what is gone");
+    let live = CaptureOptions::live(Trigger::TurnBoundary);
+    assert_eq!(engine.close_dead(&beside, &live).expect("looked"), 0);
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use stemmata_engine::{CaptureOptions, Engine, EngineError, PlaceOptions, Stop};
+use stemmata_engine::{CaptureOptions, CapturePolicy, Engine, EngineError, FileState, PlaceOptions, Stop};
 use stemmata_model::{CommitId, Entry, FormatId};
 
 use crate::support::{Folder, bytes_of, chain, corpus, engine, import, native, placing};
@@ -235,4 +235,23 @@ fn a_session_that_goes_on_in_opencode_is_one_history() {
     let fork = PlaceOptions { runtime: None, ..placing(&folder) };
     assert_ne!(engine.place(grown, &fork).expect("placed again").session, placed.session);
     assert!(!native(&engine, grown).is_empty());
+}
+
+#[test]
+fn when_and_where_a_session_was_written_is_told_without_reading_it() {
+    let folder = Folder::new();
+    let client = Client::new(&folder);
+    client.begins(SESSION);
+    client.says(SESSION, 2, "Which bells ring at noon?");
+    // Whoever reads the session stumbles.
+    client.connection.execute_batch("ALTER TABLE part RENAME COLUMN data TO data_v2").expect("renamed");
+    let engine = engine();
+    assert!(engine.is_silent(&client.session()), "it was written in 1970");
+    let now = stemmata_engine::Clock::now(&crate::support::FixedClock).as_micros() / 1_000;
+    client.connection.execute("UPDATE session SET time_updated = ?1", [now]).expect("written");
+    assert!(!engine.is_silent(&client.session()));
+    let excluded = vec!["/tower".to_owned()];
+    let kept_out = engine.with_policy(CapturePolicy { excluded, ..CapturePolicy::default() });
+    let found = kept_out.survey(std::slice::from_ref(&client.path)).expect("surveyed");
+    assert_eq!(found.iter().map(|file| file.state).collect::<Vec<_>>(), [FileState::HeldBack]);
 }
