@@ -11,7 +11,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use stemmata_engine::{
-    Agenda, CaptureOptions, Engine, ErrorKind, ImportFailure, ImportedSession, KeepPacked, Look, WatchPace,
+    Agenda, CaptureOptions, Engine, EngineError, ErrorKind, ImportFailure, ImportedSession, KeepPacked, Look,
+    Looked, WatchPace,
 };
 use stemmata_model::Trigger;
 
@@ -170,16 +171,11 @@ impl Watching<'_> {
             self.app.take_up(&engine)?;
         }
         let threads = if self.is_told { 1 } else { import::threads(self.app) };
-        let looked = match engine.look(look, &roots, &self.options, threads) {
-            // Somebody else holds the store for long, or its disk is full: both end, and watching goes on.
-            Err(error) if matches!(error.kind(), ErrorKind::Locked | ErrorKind::Full) => {
-                self.app.console.warn(&format!("everything will be looked at again: {error}"));
-                return Ok(());
-            }
-            looked => looked?,
-        };
+        let looked = self.patient(engine.look(look, &roots, &self.options, threads))?;
+        let Some(mut looked) = looked else { return Ok(()) };
         if !self.options.leaf {
-            self.close_silent(&engine)?;
+            let again = self.close_silent(&engine, &looked.failures)?;
+            looked.failures.extend(again);
         }
         for captured in &looked.captured {
             if !self.options.leaf && self.open.len() < OPEN_MAX {
@@ -207,22 +203,45 @@ impl Watching<'_> {
         Ok(())
     }
 
-    /// Keeps what sessions held that ended without saying so.
-    fn close_silent(&mut self, engine: &Engine) -> Result<(), CliError> {
-        let silent: Vec<PathBuf> =
-            self.open.iter().filter(|path| !path.exists() || engine.is_silent(path)).cloned().collect();
+    /// Returns what a look found, and nothing where somebody else holds the store for long, or its disk is full: both end,
+    /// and watching goes on.
+    fn patient(&self, looked: Result<Looked, EngineError>) -> Result<Option<Looked>, CliError> {
+        match looked {
+            Err(error) if matches!(error.kind(), ErrorKind::Locked | ErrorKind::Full) => {
+                self.app.console.warn(&format!("everything will be looked at again: {error}"));
+                Ok(None)
+            }
+            looked => Ok(Some(looked?)),
+        }
+    }
+
+    /// Keeps what sessions held that ended without saying so. What fails is tried again at the next look.
+    fn close_silent(
+        &mut self,
+        engine: &Engine,
+        failures: &[ImportFailure],
+    ) -> Result<Vec<ImportFailure>, CliError> {
+        let has_failed = |path: &PathBuf| failures.iter().any(|failure| failure.path == *path);
+        let silent = self.open.iter().filter(|path| !has_failed(path) && engine.is_silent(path));
+        let silent: Vec<PathBuf> = silent.cloned().collect();
         if silent.is_empty() {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let options = CaptureOptions { trigger: Trigger::SessionEnd, leaf: true, ..self.options.clone() };
-        engine.look(&Look::At(silent.clone()), &[], &options, 1)?;
-        self.open.retain(|path| !silent.contains(path));
-        Ok(())
+        let looked = self.patient(engine.look(&Look::At(silent.clone()), &[], &options, 1))?;
+        let Some(looked) = looked else { return Ok(Vec::new()) };
+        let has_failed = |path: &PathBuf| looked.failures.iter().any(|failure| failure.path == *path);
+        self.open.retain(|path| !silent.contains(path) || has_failed(path));
+        Ok(looked.failures)
     }
 
     /// Counts a failure, tells what is new about it, and returns how often this file failed in a row.
     fn fail(&mut self, failure: &ImportFailure) -> u32 {
-        let said = failure.error.to_string();
+        let said = match failure.error.kind() {
+            // How long it was waited for is another number each time.
+            ErrorKind::Locked => "another process holds the store".to_owned(),
+            _ => failure.error.to_string(),
+        };
         let (failures, before) = self.failed.get(&failure.path).cloned().unwrap_or_default();
         let failures = failures.saturating_add(1);
         if before != said {

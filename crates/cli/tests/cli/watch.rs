@@ -139,6 +139,37 @@ fn what_is_excluded_while_it_runs_is_not_captured_and_an_interrupt_ends_it() {
     assert_eq!(tips(&stage).len(), 1);
 }
 
+/// Found in review: a session whose end could not be kept was not looked at again.
+#[test]
+fn the_end_of_a_silent_session_is_kept_once_the_store_takes_it() {
+    let stage = Stage::new();
+    stage.run(&["config", "set", "capture.provisional", "end"]).ok();
+    stage.run(&["config", "set", "store.wait_ms", "20"]).ok();
+    let folder = home_of(&stage);
+    let (one, two) = (folder.join("one.jsonl"), folder.join("two.jsonl"));
+    let whole = lines(1, 3);
+    let open = whole.trim_end().rsplit_once('\n').unwrap().0.to_owned() + "\n";
+    append(&one, &open);
+    let mut watch = Watch::start(&stage, &["--poll", "1"]);
+    let first = watch.captured();
+    assert_eq!((&first["path"], first["commits"].as_u64()), (&one.to_str().unwrap().into(), Some(2)));
+    watch.until("Watching");
+    let store = rusqlite::Connection::open(stage.database()).unwrap();
+    store.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let long_ago = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_hours(24);
+    std::fs::File::options().append(true).open(&one).unwrap().set_modified(long_ago).unwrap();
+    watch.until("will be tried again");
+    store.execute_batch("ROLLBACK").unwrap();
+    append(&two, &lines(2, 2));
+    watch.captured_until(&two, 1);
+    let (code, _, err) = watch.end(rustix::process::Signal::TERM);
+    assert_eq!((code, err.matches("will be tried again").count()), (Some(0), 0), "said once: {err}");
+    // Nothing else of it is read before the question.
+    let kept = rusqlite::Connection::open(stage.database()).unwrap();
+    let commits: i64 = kept.query_row("SELECT COUNT(*) FROM commits", [], |row| row.get(0)).unwrap();
+    assert_eq!(commits, 2 + 1 + 1);
+}
+
 #[test]
 fn a_damaged_line_does_not_stop_it() {
     let stage = Stage::new();
