@@ -27,16 +27,23 @@ pub(crate) fn path(home: &DataHome, session: &str) -> PathBuf {
 
 /// Opens a new stream, locked for as long as the file is open: what is locked is still being written.
 pub(crate) fn open(home: &DataHome, session: &str) -> Result<(PathBuf, File), CliError> {
-    let folder = folder(home);
-    create_private(&folder)?;
-    let path = folder.join(format!("{session}.jsonl"));
+    let path = path(home, session);
+    let failed = |source| CliError::io("create", &path, source);
+    let (unlocked, file) = create(home, session)?;
+    flock(&file, FlockOperation::LockExclusive).map_err(|source| failed(io::Error::from(source)))?;
+    // Only now, since who finds a stream without a lock takes it away.
+    std::fs::rename(&unlocked, &path).map_err(failed)?;
+    Ok((path, file))
+}
+
+/// Creates a stream under a name that nobody looks for.
+fn create(home: &DataHome, session: &str) -> Result<(PathBuf, File), CliError> {
+    create_private(&folder(home))?;
+    let path = path(home, session).with_extension("new");
     let mut options = OpenOptions::new();
     options.append(true).create_new(true);
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let failed = |source| CliError::io("create", &path, source);
-    let file = options.open(&path).map_err(failed)?;
-    flock(&file, FlockOperation::NonBlockingLockExclusive)
-        .map_err(|source| failed(io::Error::from(source)))?;
+    let file = options.open(&path).map_err(|source| CliError::io("create", &path, source))?;
     Ok((path, file))
 }
 
@@ -71,9 +78,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let home = DataHome::open(folder.path().join("data")).unwrap();
         assert_eq!(left(&home), Vec::<PathBuf>::new());
+        let (unlocked, file) = create(&home, "s").unwrap();
+        drop(file);
+        assert_eq!(left(&home), Vec::<PathBuf>::new(), "it is not locked yet");
+        std::fs::remove_file(unlocked).unwrap();
         let (path, file) = open(&home, "s").unwrap();
         assert_eq!(left(&home), Vec::<PathBuf>::new());
-        open(&home, "s").unwrap_err();
         drop(file);
         assert_eq!(left(&home), std::slice::from_ref(&path));
         done(&path);

@@ -23,7 +23,7 @@ use crate::pending;
 use crate::signals::{self, Listening};
 use crate::streams;
 use crate::wiring::App;
-use pipes::{Kept, Recording};
+use pipes::Recording;
 
 /// What a child's environment calls its session.
 pub(crate) const SESSION_VARIABLE: &str = "STEMMATA_SESSION";
@@ -133,19 +133,34 @@ struct Record<'a> {
     session: String,
     path: Option<PathBuf>,
     engine: Option<Engine>,
+    /// Why nothing is recorded, where somebody wants it so.
+    held_back: Option<String>,
+    /// What stands in the way of storing what is recorded.
     trouble: Option<String>,
+    /// What is not recorded, and why.
+    lost: Option<String>,
     captured: Option<Captured>,
 }
 
 impl<'a> Record<'a> {
     const fn new(app: &'a App, args: &'a Run, session: String) -> Self {
-        Self { app, args, session, path: None, engine: None, trouble: None, captured: None }
+        Self {
+            app,
+            args,
+            session,
+            path: None,
+            engine: None,
+            held_back: None,
+            trouble: None,
+            lost: None,
+            captured: None,
+        }
     }
 
     /// Opens the file; without one nothing is recorded, and the command runs all the same.
     fn open(&mut self) -> Option<File> {
-        if let Some(reason) = self.held_back() {
-            self.trouble = Some(reason);
+        self.held_back = self.held_back();
+        if self.held_back.is_some() {
             return None;
         }
         let opened = self.app.home().and_then(|home| streams::open(home, &self.session));
@@ -195,24 +210,23 @@ impl<'a> Record<'a> {
         let mut status = None;
         let mut is_output_over = false;
         let mut next = Instant::now() + Duration::from_millis(PACE_MS);
+        // Once the command has ended: however much those that it left behind print, it is waited for no longer.
+        let mut last = None;
         loop {
-            let is_ended = status.is_some();
-            let wait = if is_ended {
-                Duration::from_millis(LINGER_MS)
-            } else {
-                next.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))
-            };
+            let until = last.unwrap_or(next);
+            let wait = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
             match happened.recv_timeout(wait) {
-                Ok(Happened::News) => {}
+                Ok(Happened::News) | Err(RecvTimeoutError::Timeout) => {}
                 Ok(Happened::OutputEnded) | Err(RecvTimeoutError::Disconnected) => is_output_over = true,
                 Ok(Happened::AskedToEnd) => self.checkpoint(Trigger::Explicit),
                 Ok(Happened::Ended(ended)) => {
                     status = Some(
                         ended.map_err(|source| CliError::io("wait for", Path::new("the command"), source))?,
                     );
+                    last = Some(Instant::now() + Duration::from_millis(LINGER_MS));
                 }
-                Err(RecvTimeoutError::Timeout) => is_output_over |= is_ended,
             }
+            is_output_over |= last.is_some_and(|last| Instant::now() >= last);
             if let Some(status) = status.filter(|_| is_output_over) {
                 return Ok(status);
             }
@@ -257,44 +271,54 @@ impl<'a> Record<'a> {
 
     /// Stores the rest, and takes the file away where that went well.
     fn finish(&mut self, recording: &Recording) {
-        match recording.finish() {
-            Kept::Nothing => return self.discard(),
-            Kept::Failed(reason) => self.trouble = Some(reason),
-            Kept::Whole => {}
-        }
+        let ended = recording.finish();
+        self.lost = ended.lost.map(|reason| format!("not all of this was recorded: {reason}"));
         let before = self.trouble.take();
-        self.checkpoint(Trigger::SessionEnd);
+        if ended.is_kept {
+            self.checkpoint(Trigger::SessionEnd);
+        } else if self.path.is_none() && ended.has_passed {
+            // Without a file there is nothing that the next command could try again.
+            self.lost = before.map(|reason| format!("nothing of this was recorded: {reason}"));
+        }
         if self.trouble.is_none() {
             self.discard();
-        }
-        if recording.has_failed() {
-            self.trouble = self.trouble.take().or(before);
         }
         self.tell();
     }
 
     fn tell(&self) {
-        if let Some(trouble) = &self.trouble {
-            tracing::warn!(command = "run", trouble, "not all was stored");
-            if let Ok(home) = self.app.home() {
-                let told = format!("of a command under `stemma run` not all was stored yet: {trouble}");
-                if let Err(error) = pending::trouble(home, &told, self.app.now().as_micros()) {
-                    tracing::warn!(error = %error, "the trouble itself could not be kept");
-                }
+        let retried = "not all of this was stored; the next `stemma` command tries again";
+        let trouble = self.trouble.as_ref().map(|trouble| format!("{retried}: {trouble}"));
+        let told: Vec<String> = self.lost.iter().cloned().chain(trouble).collect();
+        let is_kept = told.is_empty() || self.keep_for_status(&told.join("; "));
+        // What the command says on standard error is not mixed with ours where a program reads it, unless that is the
+        // only place where it can be said.
+        let is_terminal = self.app.environment.stderr_is_terminal;
+        if is_terminal || !is_kept {
+            for told in &told {
+                self.app.console.warn(told);
             }
         }
-        // What the command says on standard error is not mixed with ours where a program reads it.
-        if !self.app.environment.stderr_is_terminal {
+        if !is_terminal {
             return;
         }
-        if let Some(trouble) = &self.trouble {
-            self.app.console.warn(&format!(
-                "not all of this was stored; the next `stemma` command tries again: {trouble}"
-            ));
+        if let Some(reason) = &self.held_back {
+            self.app.console.say(&format!("Nothing of this was recorded: {reason}"));
         }
         if let Some(captured) = &self.captured {
             let commits = many(captured.session.commits, "commit");
             self.app.console.say(&format!("Recorded as session {} ({commits})", self.session));
         }
+    }
+
+    fn keep_for_status(&self, told: &str) -> bool {
+        tracing::warn!(command = "run", told, "not all was stored");
+        let kept = self.app.home().and_then(|home| {
+            pending::trouble(home, &format!("`stemma run`: {told}"), self.app.now().as_micros())
+        });
+        if let Err(error) = &kept {
+            tracing::warn!(error = %error, "the trouble itself could not be kept");
+        }
+        kept.is_ok()
     }
 }

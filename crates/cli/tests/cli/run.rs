@@ -134,6 +134,48 @@ fn a_store_that_is_locked_or_gone_does_not_stop_the_command() {
     let mut command = stage.command(&["run", "--", "echo", "hi"]);
     let said = command.env("STEMMATA_HOME", file.join("below")).output().unwrap();
     assert_eq!((said.status.code(), said.stdout.as_slice()), (Some(0), &b"hi\n"[..]));
+    let told = String::from_utf8(said.stderr).unwrap();
+    assert!(told.contains("nothing of this was recorded") && told.contains("below"), "{told}");
+    let mut silent = stage.command(&["run", "--", "true"]);
+    let said = silent.env("STEMMATA_HOME", file.join("below")).output().unwrap();
+    assert_eq!(said.stderr, b"", "what said nothing lost nothing");
+}
+
+/// Found in review: `status` said nothing, and what was printed was gone.
+#[test]
+fn what_could_not_be_recorded_is_told_by_status() {
+    let printed = "{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"s\",\"cwd\":\"/w\"}\n{}\n";
+    for (name, text, told) in [
+        ("run/streams", "", ["nothing of this was recorded", "streams"]),
+        ("secrets.toml", "rules = 7\n", ["secrets cannot be told from the rest of 2 lines", "secrets.toml"]),
+    ] {
+        let stage = Stage::new();
+        stage.run(&["status"]).ok();
+        let at = stage.home.stemmata_home().join(name);
+        std::fs::create_dir_all(at.parent().unwrap()).unwrap();
+        std::fs::write(&at, text).unwrap();
+        let file = stage.home.write("stream.txt", printed.as_bytes());
+        let said = stage.run(&["run", "--", "cat", file.to_str().unwrap()]).ok();
+        assert_eq!((said.text().as_str(), said.stderr.as_str()), (printed, ""));
+        std::fs::remove_file(&at).unwrap();
+        let status = stage.json(&["status"]);
+        let trouble = status["hook_trouble"].as_str().unwrap_or_default();
+        assert!(told.iter().all(|told| trouble.contains(told)), "{trouble}");
+        assert_eq!((sessions(&stage).len(), streams(&stage).len()), (0, 0));
+    }
+}
+
+/// Found in review: each line of a process that was left behind began the wait anew.
+#[test]
+fn what_a_command_left_behind_is_not_waited_for_while_it_prints() {
+    let stage = Stage::new();
+    let over = stage.home.path().join("over");
+    let left = "i=0; while [ $i -lt 200 ]; do echo x; sleep 0.05; i=$((i + 1)); done; echo > ";
+    let script = format!("({left}'{}') & exit 3", over.display());
+    let mut command = stage.command(&["run", "--", "sh", "-c", &script]);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let status = command.env("PATH", path).stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
+    assert_eq!((status.code(), over.exists()), (Some(3), false));
 }
 
 #[test]

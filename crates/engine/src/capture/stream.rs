@@ -43,10 +43,20 @@ struct TimedLine<'a> {
     line: std::borrow::Cow<'a, str>,
 }
 
+/// Lines of which nothing that was said is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnkeptLines {
+    /// How many.
+    pub lines: u64,
+    /// Why it is so of the first.
+    pub reason: String,
+}
+
 /// Turns what a command reads and prints into a transcript.
 pub struct StreamRecorder {
-    /// None where rules make no sense: then nothing of what is said is kept.
-    scrubber: Option<Scrubber>,
+    /// Why there is none, where rules make no sense: then nothing of what is said is kept.
+    scrubber: Result<Scrubber, String>,
+    unkept: Option<UnkeptLines>,
     form: Option<StreamForm>,
     input: Cutter,
     output: Cutter,
@@ -65,10 +75,16 @@ impl StreamRecorder {
     /// secrets are replaced by the rules of this build.
     pub fn new(form: Option<StreamForm>, engine: Option<&Engine>) -> Self {
         let scrubber = match engine {
-            Some(engine) => engine.scrubber().ok().cloned(),
-            None => Some(Scrubber::builtin()),
+            Some(engine) => engine.scrubber().cloned().map_err(|error| error.to_string()),
+            None => Ok(Scrubber::builtin()),
         };
-        Self { scrubber, form, input: Cutter::default(), output: Cutter::default(), held: Vec::new() }
+        let (input, output) = (Cutter::default(), Cutter::default());
+        Self { scrubber, unkept: None, form, input, output, held: Vec::new() }
+    }
+
+    /// Returns which lines were not kept, if any: secrets could not be told from the rest of them.
+    pub const fn unkept(&self) -> Option<&UnkeptLines> {
+        self.unkept.as_ref()
     }
 
     /// Returns how it is kept, once that is known.
@@ -135,7 +151,7 @@ impl StreamRecorder {
         }
     }
 
-    fn timed(&self, side: StreamSide, line: &[u8], at: Timestamp) -> Vec<u8> {
+    fn timed(&mut self, side: StreamSide, line: &[u8], at: Timestamp) -> Vec<u8> {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let fd = match side {
@@ -153,8 +169,19 @@ impl StreamRecorder {
             .unwrap_or_else(|| as_line(&TimedLine { line: "[REDACTED:unscrubbed]".into(), ..timed }))
     }
 
-    fn scrubbed(&self, line: &[u8]) -> Option<Vec<u8>> {
-        Some(self.scrubber.as_ref()?.scrub_line(line).ok()?.bytes.into_owned())
+    /// Replaces a line's secrets; none, and the line is counted, where they cannot be told from the rest.
+    fn scrubbed(&mut self, line: &[u8]) -> Option<Vec<u8>> {
+        let scrubbed = match &self.scrubber {
+            Ok(scrubber) => scrubber.scrub_line(line).map_err(|error| error.to_string()),
+            Err(reason) => Err(reason.clone()),
+        };
+        match scrubbed {
+            Ok(scrubbed) => Some(scrubbed.bytes.into_owned()),
+            Err(reason) => {
+                self.unkept.get_or_insert(UnkeptLines { lines: 0, reason }).lines += 1;
+                None
+            }
+        }
     }
 }
 
@@ -276,6 +303,20 @@ mod tests {
         let mut timed = StreamRecorder::new(Some(StreamForm::Timed), None);
         let kept = timed.take(StreamSide::Output, printed.as_bytes(), at(0));
         assert!(!String::from_utf8(kept).expect("text").contains(&secret));
+    }
+
+    /// Found in review: every line was dropped, and nobody was told.
+    #[test]
+    fn lines_that_no_rules_can_be_used_on_are_counted() {
+        for (printed, kept) in [(format!("{INIT}\n{{}}\n"), 0), ("a\nb\n".to_owned(), 2)] {
+            let mut recorder = StreamRecorder::new(None, None);
+            assert_eq!(recorder.unkept(), None);
+            recorder.scrubber = Err("`x` is no rule".to_owned());
+            let lines = recorder.take(StreamSide::Output, printed.as_bytes(), at(0));
+            assert_eq!(lines.iter().filter(|byte| **byte == b'\n').count(), kept);
+            let unkept = UnkeptLines { lines: 2, reason: "`x` is no rule".to_owned() };
+            assert_eq!(recorder.unkept(), Some(&unkept));
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use stemmata_engine::{Clock, StreamRecorder, StreamSide};
 
 use super::Happened;
 use crate::errors::CliError;
+use crate::output::size::many;
 
 /// Bytes that are passed on at once.
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -34,22 +35,23 @@ struct Tape {
     /// None where nothing can be recorded (any more).
     file: Option<File>,
     bytes: u64,
+    has_passed: bool,
     failure: Option<String>,
 }
 
 /// What became of a record.
-pub(super) enum Kept {
-    /// Nothing was read or printed.
-    Nothing,
-    /// All of it stands in the file.
-    Whole,
-    /// From some point on nothing does.
-    Failed(String),
+pub(super) struct Ended {
+    /// Whether anything was read or printed.
+    pub(super) has_passed: bool,
+    /// Whether anything of it stands in the file.
+    pub(super) is_kept: bool,
+    /// What is not in the file though there is one, and why.
+    pub(super) lost: Option<String>,
 }
 
 impl Recording {
     pub(super) fn start(clock: Arc<dyn Clock>, recorder: StreamRecorder, file: Option<File>) -> Self {
-        let tape = Mutex::new(Tape { recorder, file, bytes: 0, failure: None });
+        let tape = Mutex::new(Tape { recorder, file, bytes: 0, has_passed: false, failure: None });
         Self { shared: Arc::new(Shared { clock, tape, news: AtomicBool::new(false) }) }
     }
 
@@ -58,28 +60,26 @@ impl Recording {
         self.shared.news.swap(false, Ordering::Relaxed)
     }
 
-    pub(super) fn has_failed(&self) -> bool {
-        self.tape().failure.is_some()
-    }
-
     /// Ends the record: what stands behind the last line break is kept too.
-    pub(super) fn finish(&self) -> Kept {
+    pub(super) fn finish(&self) -> Ended {
         let at = self.shared.clock.now();
         let mut tape = self.tape();
         for side in [StreamSide::Input, StreamSide::Output] {
             let rest = tape.recorder.end(side, at);
             tape.keep(&rest);
         }
-        match tape.failure.clone() {
-            Some(reason) => Kept::Failed(reason),
-            None if tape.bytes == 0 => Kept::Nothing,
-            None => Kept::Whole,
-        }
+        let unkept = tape.recorder.unkept().map(|unkept| {
+            let lines = many(unkept.lines, "line");
+            format!("secrets cannot be told from the rest of {lines}: {}", unkept.reason)
+        });
+        let lost = tape.failure.clone().or(unkept);
+        Ended { has_passed: tape.has_passed, is_kept: tape.bytes > 0, lost }
     }
 
     fn take(&self, side: StreamSide, bytes: &[u8]) {
         let at = self.shared.clock.now();
         let mut tape = self.tape();
+        tape.has_passed |= !bytes.is_empty();
         if tape.file.is_none() {
             return;
         }
