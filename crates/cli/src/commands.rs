@@ -10,6 +10,7 @@ pub(crate) mod children;
 pub(crate) mod compact;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod confirm;
 pub(crate) mod current;
 pub(crate) mod diff;
 pub(crate) mod doctor;

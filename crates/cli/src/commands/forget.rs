@@ -1,12 +1,11 @@
 //! `forget`: shows what would go and what still needs it, asks, and lets go.
 
-use std::io::{BufRead, Write};
-
 use stemmata_engine::{ForgetOptions, ForgetReport, ForgetTarget};
 use stemmata_store::Session;
 use stemmata_store::maintain::forget::Keep;
 
 use crate::args::keep::Forget;
+use crate::commands::confirm::{Final, confirmed, warn_unfinished};
 use crate::errors::{CliError, Exit};
 use crate::output::commit::ShortIds;
 use crate::output::put;
@@ -39,17 +38,14 @@ pub(crate) fn run(app: &App, args: &Forget) -> Result<Exit, CliError> {
         return show(app, &plan, true);
     }
     if !args.yes {
-        if app.console.json || !app.environment.stdout_is_terminal {
-            return Err(CliError::Usage(
-                "forgetting cannot be taken back: look at it with `--dry-run`, then say `--yes`".to_owned(),
-            ));
-        }
-        app.console.text(&told(app, &plan, true)?)?;
-        if is_nothing(&plan) {
-            return Ok(Exit::Done);
-        }
-        if !asked("Forget this, for good? [y/N] ")? {
-            app.console.say("Nothing was forgotten.");
+        let act = Final {
+            what: "forgetting",
+            plan: &told(app, &plan, true)?,
+            is_nothing: is_nothing(&plan),
+            question: "Forget this, for good? [y/N] ",
+            declined: "Nothing was forgotten.",
+        };
+        if !confirmed(app, &act)? {
             return Ok(Exit::Done);
         }
     }
@@ -63,13 +59,7 @@ fn target(app: &App, args: &Forget) -> Result<ForgetTarget, CliError> {
         return Ok(ForgetTarget::Project(path.to_string_lossy().into_owned()));
     }
     let reference = args.reference.as_deref().unwrap_or_default();
-    let engine = app.engine()?;
-    let path = app.environment.absolute(std::path::Path::new(reference));
-    let named = match engine.find_session(&path.to_string_lossy())? {
-        Some(session) => Some(session),
-        None => engine.find_session(reference)?,
-    };
-    match named {
+    match super::scrub::named_session(app, reference)? {
         Some(session) => Ok(ForgetTarget::Session(session.key)),
         None => Ok(ForgetTarget::Commit(app.find(reference)?)),
     }
@@ -86,24 +76,12 @@ fn undo(app: &App, text: &str) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-fn asked(question: &str) -> Result<bool, CliError> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(question.as_bytes()).and_then(|()| out.flush()).map_err(CliError::Output)?;
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer).map_err(CliError::Output)?;
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
-}
-
 fn show(app: &App, report: &ForgetReport, dry_run: bool) -> Result<Exit, CliError> {
     if app.console.json {
         app.console.json(&wire(report, dry_run))?;
     } else {
         app.console.text(&told(app, report, dry_run)?)?;
-        if let Some(reason) = &report.forgotten.unfinished {
-            app.console.warn(&format!(
-                "some of it may still stand in the store's files: {reason}; the next `stemma` command goes on"
-            ));
-        }
+        warn_unfinished(app, report.forgotten.unfinished.as_deref());
     }
     Ok(Exit::Done)
 }

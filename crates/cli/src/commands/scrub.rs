@@ -1,11 +1,10 @@
 //! `scrub`: shows what would be replaced in what is stored, asks, and replaces it.
 
-use std::io::{BufRead, Write};
-
 use stemmata_engine::{ScrubOptions, ScrubReport, ScrubTarget};
 use stemmata_store::Session;
 
 use crate::args::secrets::Scrub;
+use crate::commands::confirm::{Final, confirmed, warn_unfinished};
 use crate::errors::{CliError, Exit};
 use crate::output::put;
 use crate::output::session;
@@ -28,17 +27,14 @@ pub(crate) fn run(app: &App, args: &Scrub) -> Result<Exit, CliError> {
         if args.dry_run {
             return show(app, &plan, true);
         }
-        if app.console.json || !app.environment.stdout_is_terminal {
-            return Err(CliError::Usage(
-                "scrubbing cannot be taken back: look at it with `--dry-run`, then say `--yes`".to_owned(),
-            ));
-        }
-        app.console.text(&told(&plan, true))?;
-        if plan.rewritten == 0 && plan.dirty == 0 {
-            return Ok(Exit::Done);
-        }
-        if !asked("Replace these, for good? [y/N] ")? {
-            app.console.say("Nothing was changed.");
+        let act = Final {
+            what: "scrubbing",
+            plan: &told(&plan, true),
+            is_nothing: plan.rewritten == 0 && plan.dirty == 0,
+            question: "Replace these, for good? [y/N] ",
+            declined: "Nothing was changed.",
+        };
+        if !confirmed(app, &act)? {
             return Ok(Exit::Done);
         }
     }
@@ -66,25 +62,13 @@ pub(crate) fn named_session(app: &App, reference: &str) -> Result<Option<Session
     })
 }
 
-fn asked(question: &str) -> Result<bool, CliError> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(question.as_bytes()).and_then(|()| out.flush()).map_err(CliError::Output)?;
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer).map_err(CliError::Output)?;
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
-}
-
 fn show(app: &App, report: &ScrubReport, dry_run: bool) -> Result<Exit, CliError> {
     if app.console.json {
         app.console.json(&wire(report, dry_run))?;
         return Ok(Exit::Done);
     }
     app.console.text(&told(report, dry_run))?;
-    if let Some(reason) = &report.forgotten.unfinished {
-        app.console.warn(&format!(
-            "some of it may still stand in the store's files: {reason}; the next `stemma` command goes on"
-        ));
-    }
+    warn_unfinished(app, report.forgotten.unfinished.as_deref());
     if !dry_run && report.dirty > 0 {
         let hint = Style::Hint.paint("hint");
         app.console.say(&format!(

@@ -1,0 +1,59 @@
+//! Asks before what cannot be taken back.
+
+use std::io::{BufRead, Write};
+
+use crate::errors::CliError;
+use crate::wiring::App;
+
+/// Something that cannot be taken back.
+pub(crate) struct Final<'a> {
+    /// What it is, as the beginning of a sentence.
+    pub(crate) what: &'a str,
+    /// What would happen, for who is asked.
+    pub(crate) plan: &'a str,
+    /// Whether nothing would happen, so that there is nothing to ask.
+    pub(crate) is_nothing: bool,
+    /// The question.
+    pub(crate) question: &'a str,
+    /// What is said to who answers no.
+    pub(crate) declined: &'a str,
+}
+
+/// Shows a person what would happen and asks; returns whether to go on.
+///
+/// # Errors
+/// `Usage` where nobody can be asked; `Output`.
+pub(crate) fn confirmed(app: &App, act: &Final<'_>) -> Result<bool, CliError> {
+    if app.console.json || !app.environment.stdout_is_terminal {
+        let what = act.what;
+        return Err(CliError::Usage(format!(
+            "{what} cannot be taken back: look at it with `--dry-run`, then say `--yes`"
+        )));
+    }
+    app.console.text(act.plan)?;
+    if act.is_nothing {
+        return Ok(false);
+    }
+    if !asked(act.question)? {
+        app.console.say(act.declined);
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+/// Warns where a store could not clean its files of what is gone.
+pub(crate) fn warn_unfinished(app: &App, unfinished: Option<&str>) {
+    if let Some(reason) = unfinished {
+        app.console.warn(&format!(
+            "some of it may still stand in the store's files: {reason}; the next `stemma` command goes on"
+        ));
+    }
+}
+
+fn asked(question: &str) -> Result<bool, CliError> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(question.as_bytes()).and_then(|()| out.flush()).map_err(CliError::Output)?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer).map_err(CliError::Output)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
