@@ -83,6 +83,7 @@ fn command(app: &App, command: Command) -> Result<Exit, CliError> {
         Command::Forget(args) => commands::forget::run(app, &args),
         Command::Scan(args) => commands::scan::run(app, &args),
         Command::Scrub(args) => commands::scrub::run(app, &args),
+        Command::Vault(args) => commands::vault::run(app, &args),
         Command::Gc(args) => commands::gc::run(app, &args),
         Command::Bundle(args) => commands::bundle::run(app, &args),
         Command::Verify(args) => commands::verify::run(app, &args),

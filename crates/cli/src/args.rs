@@ -164,6 +164,8 @@ pub(crate) enum Command {
     Scan(secrets::Scan),
     /// Replace secrets in what is stored, and remove the old bytes for good
     Scrub(secrets::Scrub),
+    /// Say what is kept of replaced secrets on this machine, and remove it
+    Vault(secrets::Vault),
     /// Let go of what retention says and of what nobody needs, and pack the rest
     Gc(keep::Gc),
     /// Write chains as one portable file, and take such files in
@@ -250,6 +252,7 @@ impl Command {
             Self::Forget(_) => "forget",
             Self::Scan(_) => "scan",
             Self::Scrub(_) => "scrub",
+            Self::Vault(_) => "vault",
             Self::Gc(_) => "gc",
             Self::Bundle(_) => "bundle",
             Self::Verify(_) => "verify",

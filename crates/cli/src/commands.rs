@@ -51,6 +51,7 @@ pub(crate) mod tips;
 pub(crate) mod tree;
 pub(crate) mod uncompact;
 pub(crate) mod update;
+pub(crate) mod vault;
 pub(crate) mod verify;
 pub(crate) mod watch;
 

@@ -191,6 +191,7 @@ fn defaults(environment: &Environment) -> Vec<(Key, String)> {
         (Key::Granularity, "turn".to_owned()),
         (Key::Provisional, "turn".to_owned()),
         (Key::Inject, "0".to_owned()),
+        (Key::Vault, "0".to_owned()),
         (Key::GraceDays, "14".to_owned()),
         (Key::User, crate::home::label_of(user.as_deref().unwrap_or("user"))),
         (Key::Threads, threads.to_string()),

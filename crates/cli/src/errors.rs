@@ -2,13 +2,18 @@
 //!
 //! Errors of the engine and the store keep their own texts; here is only how they are shown.
 
+mod hints;
+
 use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use stemmata_engine::{BundleError, EngineError, ErrorKind, HeldBack};
+use stemmata_engine::{BundleError, EngineError, ErrorKind, VaultError};
 use stemmata_model::{ParseIdError, ParseTimestampError};
 use stemmata_store::{StoreError, StoreErrorKind};
+
+pub(crate) use hints::hint_of;
+use hints::{hint_of_io, hint_of_store};
 
 /// How a command ended. Stable: scripts rely on the numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -264,9 +269,9 @@ impl CliError {
 /// Returns the exit code of an engine's error.
 pub(crate) fn exit_of(error: &EngineError) -> Exit {
     match error {
-        EngineError::Io { source, .. } | EngineError::Bundle(BundleError::Io { source, .. }) => {
-            exit_of_io(source)
-        }
+        EngineError::Io { source, .. }
+        | EngineError::Bundle(BundleError::Io { source, .. })
+        | EngineError::Vault(VaultError::Io { source, .. }) => exit_of_io(source),
         EngineError::Store(error) => exit_of_store(error),
         other => Exit::of(other.kind()),
     }
@@ -293,140 +298,6 @@ fn exit_of_io(source: &io::Error) -> Exit {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Exit::Full,
         _ => Exit::Failure,
     }
-}
-
-/// Returns the next step after an engine's error, where one is known.
-pub(crate) fn hint_of(error: &EngineError) -> Option<String> {
-    let hint = match error {
-        EngineError::Io { source, .. } => return hint_of_io(source),
-        EngineError::Store(StoreError::Io { source, .. } | StoreError::Sink(source)) => {
-            return hint_of_io(source);
-        }
-        EngineError::NotFound { what: "compaction at or before", .. } => {
-            "nothing on this chain was compacted; `stemma tree REF` shows where compactions are (◆)"
-        }
-        EngineError::NotFound { what: "checkpoint at or before", .. } => {
-            "`stemma log` shows what there is and from when"
-        }
-        EngineError::NotFound { what: "entry of this chain", .. } => {
-            "`stemma show REF --entries` lists the entries of a commit with their ids"
-        }
-        EngineError::NotFound { what: "session", .. } => {
-            "`stemma list` shows all sessions; `stemma resume --last` takes the latest of all"
-        }
-        EngineError::NotFound { .. } => {
-            "`stemma list` shows all sessions, `stemma log REF` the commits of one"
-        }
-        EngineError::Ambiguous { .. } => "give more characters, or one of these ids",
-        EngineError::NotATranscript { .. } => {
-            "docs/reference/runtimes.md says what is read of each client, and where that is"
-        }
-        EngineError::DocumentTooLong { .. } => "nothing of it was stored; split it, or export a part of it",
-        EngineError::Torn { .. } => {
-            "its client may be writing it: import it again; `stemma doctor FILE` says where it breaks"
-        }
-        EngineError::LineTooLong { .. } => "nothing of this line was stored; everything before it was",
-        EngineError::Shrank { .. } => "run the import again: it reads the file from where the two agree",
-        EngineError::NoAncestor { .. } => "`stemma history REF` lists the ancestors of a commit",
-        EngineError::Format { operation: "written", .. } => "leave `--format` out to keep the stored one",
-        EngineError::Format { .. } => "`stemma native REF` gives back the bytes of any format",
-        EngineError::Bundle(error) => return hint_of_bundle(error),
-        EngineError::HeldBack { reason: HeldBack::Excluded(_), .. } => {
-            "`stemma exclude --list` shows what is excluded, `stemma exclude PATH --remove` takes one back"
-        }
-        EngineError::HeldBack { reason: HeldBack::Paused(_), .. } => "`stemma unpause` goes on",
-        EngineError::HeldBack { reason: HeldBack::Unknown(_), .. } => {
-            "nothing is captured until it can be read: mend the file, or move it away to capture everything"
-        }
-        EngineError::Rules(_) | EngineError::Scrub(_) => {
-            "mend the rule; until then that a session is there is kept, and nothing of what it says"
-        }
-        EngineError::Refused { what: "forgetting it", .. } => {
-            "`stemma forget … --even-pinned` forgets it all the same"
-        }
-        EngineError::Refused { .. } | EngineError::Name(_) => return None,
-        EngineError::Store(error) => return hint_of_store(error),
-    };
-    Some(hint.to_owned())
-}
-
-fn hint_of_bundle(error: &BundleError) -> Option<String> {
-    let hint = match error {
-        BundleError::NotABundle { .. } => {
-            "`stemma bundle export` writes bundles; transcripts go to `stemma import`"
-        }
-        BundleError::Newer { .. } => "update `stemma`; nothing was stored",
-        BundleError::Truncated { .. } | BundleError::Damaged { .. } => {
-            "fetch or export it again; nothing was stored"
-        }
-        BundleError::Missing { .. } => {
-            "export it without `--have`, or with what `stemma bundle have --all` says here; nothing was stored"
-        }
-        BundleError::Bound { flag: Some(flag), value, .. } => {
-            return Some(format!(
-                "if you trust where it comes from: `{flag}` (at least {value}); nothing was stored"
-            ));
-        }
-        BundleError::Bound { flag: None, .. } => "nothing was stored",
-        BundleError::Have { .. } => "`stemma bundle have` on the receiving machine writes such a list",
-        BundleError::Io { source, .. } => return hint_of_io(source),
-    };
-    Some(hint.to_owned())
-}
-
-fn hint_of_store(error: &StoreError) -> Option<String> {
-    let hint = match error {
-        StoreError::Corrupt { .. } | StoreError::Conflict(_) => {
-            "`stemma verify` lists everything that is damaged; importing the same transcripts into a new \
-             `STEMMATA_HOME` gives the same commits"
-        }
-        StoreError::Locked { .. } => "wait until the other `stemma` is done, and run the command again",
-        StoreError::CursorMoved { .. } => "run the command again: it goes on where the other one stopped",
-        StoreError::Full { .. } => {
-            "make room and run the command again: it goes on where it stopped, nothing acknowledged is lost"
-        }
-        StoreError::TooNew { .. } => "update `stemma`; the store was not touched",
-        StoreError::NeedsMigration { .. } => {
-            "`stemma migrate` makes a backup and brings the store up to date; `--dry-run` shows what it would do"
-        }
-        StoreError::Network { .. } => {
-            "set `STEMMATA_HOME` to a folder on a disk of this machine; where nothing else ever opens this store, \
-             `STEMMATA_ALLOW_NETWORK_STORE=1` takes it as it is"
-        }
-        StoreError::NotAStore { .. } => {
-            "`stemma status` says which store is used; `STEMMATA_HOME` names another one"
-        }
-        StoreError::ReadOnly { .. } => "check who owns the data directory; `stemma status` says where it is",
-        StoreError::CommitMissing(_) | StoreError::ContentMissing(_) => {
-            "`stemma list` shows all sessions, `stemma verify` whether something is gone that should be there"
-        }
-        StoreError::Forgotten(_) | StoreError::ContentForgotten(_) => {
-            "somebody forgot it on purpose; `stemma show REF` says what is left of a commit"
-        }
-        StoreError::Backend { .. } => "`stemma verify` says whether the store is sound",
-        StoreError::NoRoom { .. } => "make room there, or name a folder on another disk; nothing was changed",
-        StoreError::Damaged { .. } => {
-            "`stemma verify --repair --from BACKUP` mends a store from a sound copy"
-        }
-        StoreError::Refused { .. }
-        | StoreError::ParentMissing { .. }
-        | StoreError::Bound { .. }
-        | StoreError::Empty { .. } => return None,
-        StoreError::Sink(source) | StoreError::Io { source, .. } => return hint_of_io(source),
-    };
-    Some(hint.to_owned())
-}
-
-fn hint_of_io(source: &io::Error) -> Option<String> {
-    let hint = match source.kind() {
-        io::ErrorKind::PermissionDenied => "check who may read and write it",
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "make room and run the command again: nothing acknowledged is lost"
-        }
-        io::ErrorKind::NotFound => "check the path",
-        _ => return None,
-    };
-    Some(hint.to_owned())
 }
 
 /// Returns an error with its causes, in one line.

@@ -119,6 +119,11 @@ impl DataHome {
         self.root.join("store")
     }
 
+    /// Returns the folder of the vault; the vault makes it when something is kept.
+    pub(crate) fn vault(&self) -> PathBuf {
+        self.root.join("vault")
+    }
+
     /// Returns the folder of logs.
     pub(crate) fn logs(&self) -> PathBuf {
         self.root.join("logs")

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stemmata_engine::{
-    CaptureOptions, Clock, Engine, EngineError, HomeHints, Identity, RUNTIMES, RandomIds, SystemClock,
+    CaptureOptions, Clock, Engine, EngineError, HomeHints, Identity, RUNTIMES, RandomIds, SystemClock, Vault,
 };
 use stemmata_model::{CommitId, Principal, Timestamp, Trigger};
 use stemmata_store::maintain::surroundings;
@@ -124,6 +124,8 @@ impl App {
             .map_err(|source| CliError::OpenStore { folder: home.store(), source })?;
         let engine = Engine::new(Arc::new(store), Arc::clone(&self.clock), Arc::new(RandomIds), identity);
         let engine = engine.with_policy(capture_file::load(home.root()));
+        let keeps = self.config.get(Key::Vault).is_some_and(|text| matches!(text.as_str(), "1" | "true"));
+        let engine = engine.with_vault(Vault::at(home.vault(), keeps));
         Ok(match secrets_file::load(home.root())? {
             Some(rules) => engine.with_rules(rules),
             None => engine,

@@ -12,6 +12,7 @@ use crate::error::{EngineError, Result};
 use crate::packing::Growth;
 use crate::ports::{Clock, NewIds};
 use crate::scrubbing::Scrubbing;
+use crate::vault::Vault;
 
 /// Who runs the engine, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +45,7 @@ pub struct Engine {
     pub(crate) identity: Arc<Identity>,
     pub(crate) policy: Arc<CapturePolicy>,
     pub(crate) growth: Arc<Growth>,
+    pub(crate) vault: Option<Arc<Vault>>,
 }
 
 impl Engine {
@@ -62,6 +64,7 @@ impl Engine {
             identity: Arc::new(identity),
             policy: Arc::default(),
             growth: Arc::default(),
+            vault: None,
         }
     }
 
@@ -69,6 +72,13 @@ impl Engine {
     #[must_use]
     pub fn with_policy(mut self, policy: CapturePolicy) -> Self {
         self.policy = Arc::new(policy);
+        self
+    }
+
+    /// Has capture keep what it replaces in a vault, where that one wants it, and forgetting remove it from there.
+    #[must_use]
+    pub fn with_vault(mut self, vault: Vault) -> Self {
+        self.vault = Some(Arc::new(vault));
         self
     }
 

@@ -9,6 +9,7 @@ use stemmata_redact::{RuleFailure, RuleFileError};
 use stemmata_store::{StoreError, StoreErrorKind};
 
 use crate::capture::policy::HeldBack;
+use crate::vault::VaultError;
 
 /// A candidate for something that was named ambiguously.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,6 +146,9 @@ pub enum EngineError {
     /// A name that is none.
     #[error(transparent)]
     Name(#[from] NameError),
+    /// Something is wrong with the vault.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
     /// Something is wrong with a bundle.
     #[error(transparent)]
     Bundle(#[from] BundleError),
@@ -209,6 +213,12 @@ impl EngineError {
                 BundleError::Truncated { .. } | BundleError::Damaged { .. } => ErrorKind::Corrupt,
                 BundleError::Missing { .. } => ErrorKind::NotFound,
                 BundleError::Io { .. } => ErrorKind::System,
+            },
+            Self::Vault(error) => match error {
+                VaultError::Io { .. } | VaultError::Random { .. } => ErrorKind::System,
+                VaultError::Exposed { .. } => ErrorKind::Refused,
+                VaultError::WrongKey { .. } | VaultError::NoVault { .. } => ErrorKind::Corrupt,
+                VaultError::Full { .. } => ErrorKind::Full,
             },
             Self::Refused { .. } | Self::HeldBack { .. } | Self::Rules(_) | Self::Scrub(_) => {
                 ErrorKind::Refused

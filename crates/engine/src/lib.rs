@@ -12,6 +12,7 @@ mod packing;
 mod ports;
 mod retention;
 mod scrubbing;
+mod vault;
 mod verbs;
 
 pub use bundle::{
@@ -50,6 +51,7 @@ pub use stemmata_runtimes::export::Projection;
 pub use stemmata_runtimes::handoff::{HANDOFF_TOKENS_DEFAULT, HANDOFF_TOKENS_MIN};
 pub use stemmata_runtimes::repair::Change;
 pub use stemmata_runtimes::translate::{LossReport, runtime_of};
+pub use vault::{Vault, VaultError, VaultPurge, VaultPurged, VaultStatus};
 pub use verbs::annotate::Update;
 pub use verbs::blame::{BlameQuery, LineOrigin, project_of};
 pub use verbs::checkpoint::{CheckpointContent, CheckpointRequest, Checkpointed};

@@ -32,3 +32,4 @@ pub(crate) mod snapshot;
 pub(crate) mod summary;
 pub(crate) mod translate;
 pub(crate) mod tree;
+pub(crate) mod vault;

@@ -33,7 +33,7 @@ impl What {
     }
 
     /// Returns what stands there instead.
-    fn replacement<'k>(self, kind: impl Fn(usize) -> &'k str) -> Cow<'static, [u8]> {
+    pub(crate) fn replacement<'k>(self, kind: impl Fn(usize) -> &'k str) -> Cow<'static, [u8]> {
         match self {
             What::Secret(order) => placeholder(kind(order)).into_bytes().into(),
             What::Thinking => THINKING_BLOCK.into(),

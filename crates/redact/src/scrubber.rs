@@ -76,6 +76,8 @@ pub struct Finding {
     pub offset: usize,
     /// How long it was in the input, in bytes, escapes included.
     pub len: usize,
+    /// How long what stands there instead is, in bytes.
+    pub instead_len: usize,
 }
 
 impl Scrubber {
@@ -183,7 +185,9 @@ impl Scrubber {
         edits
             .iter()
             .filter_map(|edit| {
-                Some(Finding { kind: kind(edit.what)?, offset: edit.start, len: edit.end - edit.start })
+                let instead_len = edit.what.replacement(|order| self.kind(order)).len();
+                let (offset, len) = (edit.start, edit.end - edit.start);
+                Some(Finding { kind: kind(edit.what)?, offset, len, instead_len })
             })
             .collect()
     }

@@ -112,6 +112,10 @@ pub(crate) struct Placement {
     /// The client's version; none: the newest that was seen on this machine
     #[arg(long, value_name = "VERSION")]
     pub(crate) client_version: Option<String>,
+
+    /// Put back what capture replaced, as far as the vault of this machine kept it (`stemma vault`)
+    #[arg(long)]
+    pub(crate) with_secrets: bool,
 }
 
 /// `resume`

@@ -2,7 +2,7 @@
 //!
 //! Only shapes, as everything below `args`.
 
-use clap::Args;
+use clap::{Args, Subcommand};
 
 /// `scan`
 #[derive(Debug, Args)]
@@ -62,4 +62,48 @@ pub(crate) struct Scrub {
     /// Do not ask
     #[arg(long, short)]
     pub(crate) yes: bool,
+}
+
+/// `vault`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma config set secrets.vault 1          keep what is replaced, from now on
+  stemma vault status                        how much is kept, and since when
+  stemma resume --with-secrets               put it back in what is placed
+  stemma vault purge --older-than 30d
+  stemma vault purge --all                   everything, the key included
+
+The vault is off unless you turn it on. It is on this machine alone: no bundle, backup, export or search holds anything of it. \
+Its files are encrypted, and the key stands beside them: it protects a copy of the store, not from who reads your files. No \
+command prints a value.")]
+pub(crate) struct Vault {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: VaultCommand,
+}
+
+/// The commands around the vault.
+#[derive(Debug, Subcommand)]
+pub(crate) enum VaultCommand {
+    /// Say how much is kept, since when, and whether capture adds to it
+    Status(VaultStatus),
+    /// Remove values for good; without a flag those of what is not stored any more
+    Purge(VaultPurge),
+}
+
+/// `vault status`
+#[derive(Debug, Args)]
+pub(crate) struct VaultStatus {}
+
+/// `vault purge`
+#[derive(Debug, Args)]
+pub(crate) struct VaultPurge {
+    /// What was kept before then: how long ago (`12h`, `30d`, `4w`), or a point in time
+    #[arg(long, value_name = "TIME", conflicts_with = "all")]
+    pub(crate) older_than: Option<String>,
+
+    /// Everything, the key included
+    #[arg(long)]
+    pub(crate) all: bool,
 }

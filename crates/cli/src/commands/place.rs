@@ -55,6 +55,7 @@ pub(crate) fn place(app: &App, ctx: CommitId, args: &Placement) -> Result<Placed
         stop: stop(app, &args.stop)?,
         at_entry: args.at.clone(),
         client_version,
+        with_secrets: args.with_secrets,
     };
     let placed = engine.place(ctx, &options)?;
     if let Some(losses) = &placed.losses {

@@ -88,6 +88,7 @@ fn placed(
         cwd: args.cwd.clone(),
         runtime: Some(runtime.to_owned()),
         client_version: None,
+        with_secrets: false,
     };
     place::place(app, ctx, &placement)
 }

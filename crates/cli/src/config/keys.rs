@@ -37,6 +37,8 @@ pub(crate) enum Key {
     SessionsDays,
     /// `retention.subagents_days`
     SubagentsDays,
+    /// `secrets.vault`
+    Vault,
     /// `store.allow_network`
     AllowNetwork,
     /// `store.quota_mib`
@@ -62,7 +64,7 @@ pub(crate) enum Shape {
 
 impl Key {
     /// All keys, in the order they are shown.
-    pub(crate) const ALL: [Self; 18] = [
+    pub(crate) const ALL: [Self; 19] = [
         Self::Granularity,
         Self::Provisional,
         Self::GraceDays,
@@ -78,6 +80,7 @@ impl Key {
         Self::ProvisionalDays,
         Self::SessionsDays,
         Self::SubagentsDays,
+        Self::Vault,
         Self::AllowNetwork,
         Self::QuotaMib,
         Self::WaitMs,
@@ -101,6 +104,7 @@ impl Key {
             Self::ProvisionalDays => "retention.provisional_days",
             Self::SessionsDays => "retention.sessions_days",
             Self::SubagentsDays => "retention.subagents_days",
+            Self::Vault => "secrets.vault",
             Self::AllowNetwork => "store.allow_network",
             Self::QuotaMib => "store.quota_mib",
             Self::WaitMs => "store.wait_ms",
@@ -125,6 +129,7 @@ impl Key {
             Self::ProvisionalDays => "STEMMATA_RETENTION_PROVISIONAL_DAYS",
             Self::SessionsDays => "STEMMATA_RETENTION_SESSIONS_DAYS",
             Self::SubagentsDays => "STEMMATA_RETENTION_SUBAGENTS_DAYS",
+            Self::Vault => "STEMMATA_SECRETS_VAULT",
             Self::AllowNetwork => "STEMMATA_ALLOW_NETWORK_STORE",
             Self::QuotaMib => "STEMMATA_STORE_QUOTA_MIB",
             Self::WaitMs => "STEMMATA_STORE_WAIT_MS",
@@ -150,6 +155,7 @@ impl Key {
             | Self::ProvisionalDays
             | Self::SessionsDays
             | Self::SubagentsDays
+            | Self::Vault
             | Self::AllowNetwork
             | Self::QuotaMib => None,
         }
@@ -194,6 +200,10 @@ impl Key {
             Self::PackAfterImportMib => {
                 "How many MiB have to wait to be packed for an import to end with packing them; 0: never."
             }
+            Self::Vault => {
+                "Whether capture keeps what it replaces in a vault of this machine, sealed and its owner's alone, so that \
+                 `stemma resume --with-secrets` can put it back: `1` or `0`. What is stored is the same either way."
+            }
             Self::AllowNetwork => {
                 "Whether a store on a network file system is opened: `1` only where nothing else ever opens it, on \
                  this machine or another one."
@@ -220,7 +230,7 @@ impl Key {
             Self::ProvisionalDays | Self::SessionsDays | Self::SubagentsDays => {
                 Shape::Number { min: 1, max: 36_500 }
             }
-            Self::AllowNetwork | Self::Inject => Shape::Choice(&["0", "1", "false", "true"]),
+            Self::AllowNetwork | Self::Inject | Self::Vault => Shape::Choice(&["0", "1", "false", "true"]),
             Self::QuotaMib => Shape::Number { min: 1, max: 1 << 30 },
             Self::WaitMs => Shape::Number { min: 0, max: 3_600_000 },
             Self::PackAfterImportMib => Shape::Number { min: 0, max: 1_048_576 },
@@ -239,7 +249,7 @@ impl Key {
             Self::Color => "`auto`",
             Self::Pager => "`$PAGER`, else `less -FRX`",
             Self::GraceDays => "`14`",
-            Self::KeepLast | Self::AllowNetwork | Self::Inject => "`0`",
+            Self::KeepLast | Self::AllowNetwork | Self::Inject | Self::Vault => "`0`",
             Self::RetentionProjects | Self::QuotaMib => "none",
             Self::ProvisionalDays | Self::SessionsDays => "for ever",
             Self::SubagentsDays => "as long as the session it belongs to",

@@ -30,7 +30,7 @@ pub(crate) use maintain::{
     Diagnosis, Du, DuChain, DuChains, DuTotal, Exclusions, Finding, Home, Installed, Mended, MendedLine,
     Migration, MigrationStep, Packing, Pause, Pending, Repaired, Restored, Status, Verify,
 };
-pub(crate) use secrets::{Scan, ScanFinding, Scrub, ScrubKind, ScrubRedirect};
+pub(crate) use secrets::{Scan, ScanFinding, Scrub, ScrubKind, ScrubRedirect, VaultPurged, VaultStatus};
 pub(crate) use session::{ListedSession, Session, SessionList, SessionLog, SessionRow, Tree, TreeNode};
 
 use serde::ser::SerializeMap;
@@ -212,6 +212,8 @@ pub(crate) const PRINTED: &[Printed] = &[
     Printed { command: "forget --undo", shape: Unforgotten::SHAPE },
     Printed { command: "scan", shape: Scan::SHAPE },
     Printed { command: "scrub", shape: Scrub::SHAPE },
+    Printed { command: "vault status", shape: VaultStatus::SHAPE },
+    Printed { command: "vault purge", shape: VaultPurged::SHAPE },
     Printed { command: "gc", shape: Gc::SHAPE },
     Printed { command: "bundle export", shape: BundleExported::SHAPE },
     Printed { command: "bundle import", shape: BundleImported::SHAPE },

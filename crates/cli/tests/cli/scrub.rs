@@ -1,4 +1,4 @@
-//! `scan` and `scrub`, and the store's own rules, as their user meets them.
+//! `scan`, `scrub` and `vault`, and the store's own rules, as their user meets them.
 
 use crate::stage::Stage;
 use crate::story::{SESSION, Story};
@@ -67,4 +67,44 @@ fn a_rule_that_makes_no_sense_blocks_and_is_named() {
     stage.run(&["scan"]).code(5).complains(&["secrets.toml:4"]);
     stage.run(&["status"]).ok();
     stage.run(&["list"]).ok();
+}
+
+/// A key that the shipped rules know, put together so that no scanner takes this file for a leak.
+fn key() -> String {
+    ["ghp_", "a8F3kLmQ92xZ", "vB7nTy5Rw1Cd", "E4gH6jK0pSuX"].concat()
+}
+
+#[test]
+fn the_vault_is_off_until_it_is_wanted_and_prints_nothing_of_what_it_holds() {
+    let stage = Stage::new();
+    let mut story = Story::new(SESSION, "/home/ann/shop");
+    story.user(&format!("Push it with {}.", key())).assistant("Done.");
+    let path = stage.home.write("a.jsonl", story.text().as_bytes());
+    stage.import(&path);
+    let off = stage.json(&["vault", "status"]);
+    assert_eq!((&off["keeps"], &off["values"]), (&false.into(), &0.into()), "{off}");
+    stage.run(&["vault", "status"]).ok().complains(&["secrets.vault"]);
+    stage.run(&["config", "set", "secrets.vault", "1"]).ok();
+    stage.run(&["import", "--full", path.to_str().unwrap()]).ok();
+    let status = stage.run(&["vault", "status", "--json"]).ok();
+    assert!(!status.text().contains(&key()));
+    let on = status.json();
+    assert_eq!((&on["keeps"], &on["values"], &on["damaged"]), (&true.into(), &1.into(), &0.into()), "{on}");
+    assert!(stage.told(&["vault", "status"]).contains("Holds 1 value at "));
+    let work = stage.home.path().join("work");
+    std::fs::create_dir_all(&work).unwrap();
+    let place = |more: &[&str]| {
+        let cwd = work.to_str().unwrap();
+        let words = [&["fork", SESSION, "--cwd", cwd, "--json"], more].concat();
+        let said = stage.run(&words).ok();
+        assert!(!said.text().contains(&key()));
+        std::fs::read_to_string(said.json()["path"].as_str().unwrap()).unwrap()
+    };
+    assert!(!place(&[]).contains(&key()));
+    assert!(place(&["--with-secrets"]).contains(&key()));
+    assert_eq!(stage.json(&["vault", "purge"])["places"], 0, "what is stored is kept");
+    assert_eq!(stage.json(&["vault", "purge", "--older-than", "1h"])["places"], 0);
+    assert!(stage.json(&["vault", "purge", "--all"])["places"].as_u64().unwrap() > 0);
+    assert!(!place(&["--with-secrets"]).contains(&key()));
+    stage.run(&["vault", "purge", "--older-than", "1h", "--all"]).code(2);
 }

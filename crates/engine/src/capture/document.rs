@@ -123,6 +123,7 @@ impl Ingest<'_> {
             self.news.line(self.adapter, 0, bytes);
         }
         self.segment.be_patient(bytes.len());
+        self.take_in(raw, &scrubbed.findings);
         self.add(bytes, raw.len(), replaced)?;
         self.close(facts)?;
         Ok(None)

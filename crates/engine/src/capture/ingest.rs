@@ -20,6 +20,7 @@ use crate::capture::segment::{FinishedSegment, Head, OpenSegment};
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
+use crate::vault::{Kept, Replaced};
 
 /// Bytes of new content after which a batch is handed to the store.
 const BATCH_BYTES: u64 = 4 * 1024 * 1024;
@@ -63,6 +64,8 @@ struct Made {
     raw_bytes: u64,
     /// The forgotten look at an open turn that it begins with.
     held: Option<CommitId>,
+    /// What was replaced in it, for a vault that keeps it.
+    replaced: Replaced,
 }
 
 /// What a segment became.
@@ -93,6 +96,8 @@ pub(crate) struct Ingest<'e> {
     torn_from: Option<u64>,
     pending: Vec<Write>,
     pending_bytes: u64,
+    /// What a vault is to keep of commits that are pending.
+    kept: Vec<Kept>,
     root: Option<CommitId>,
     notes: Vec<Note>,
     note_counts: std::collections::HashMap<NoteCode, usize>,
@@ -124,6 +129,7 @@ impl<'e> Ingest<'e> {
             torn_from: None,
             pending: Vec::new(),
             pending_bytes: 0,
+            kept: Vec::new(),
             root: None,
             notes: Vec::new(),
             note_counts: std::collections::HashMap::new(),
@@ -195,6 +201,7 @@ impl<'e> Ingest<'e> {
         }
         let replaced = scrubbed.findings.iter().map(|finding| length(finding.len)).sum();
         self.news.line(self.adapter, self.start.totals.commits, line);
+        self.take_in(raw, &scrubbed.findings);
         self.add(&scrubbed.bytes, raw.len(), replaced)?;
         self.segment.lines += 1;
         if let Some(facts) = cut.after {
@@ -214,7 +221,16 @@ impl<'e> Ingest<'e> {
         ));
         let scrubbed = self.scrubber.scrub_line(raw)?;
         let replaced = scrubbed.findings.iter().map(|finding| length(finding.len)).sum();
+        self.take_in(raw, &scrubbed.findings);
         self.add(&scrubbed.bytes, raw.len(), replaced)
+    }
+
+    /// Remembers what was replaced in the bytes that come next, where a vault keeps it.
+    pub(super) fn take_in(&mut self, raw: &[u8], findings: &[stemmata_redact::Finding]) {
+        let keeps = self.engine.vault.as_ref().is_some_and(|vault| vault.keeps());
+        if keeps && !findings.is_empty() {
+            self.segment.replaced.take_in(self.segment.bytes(), raw, findings);
+        }
     }
 
     /// Has the next commit stand for all before it: what a chain holds is counted from there.
@@ -237,7 +253,8 @@ impl<'e> Ingest<'e> {
     }
 
     pub(super) fn close(&mut self, facts: SegmentFacts) -> Result<()> {
-        let segment = std::mem::take(&mut self.segment);
+        let mut segment = std::mem::take(&mut self.segment);
+        let replaced = std::mem::take(&mut segment.replaced);
         self.settle(&segment)?;
         let forgotten = self.forgotten_in(&segment)?;
         let head = self.head_of(&segment)?;
@@ -248,8 +265,15 @@ impl<'e> Ingest<'e> {
         let native = segment.finish(head);
         let bytes = native.bytes;
         let closure = Closure::Closed;
-        let made =
-            Made { native, in_memory: in_memory.flatten(), facts, closure, raw_bytes, held: forgotten };
+        let made = Made {
+            native,
+            in_memory: in_memory.flatten(),
+            facts,
+            closure,
+            raw_bytes,
+            held: forgotten,
+            replaced,
+        };
         let Pushed { id, was_forgotten } = self.push_commit(made)?;
         if was_forgotten {
             self.splitter.disown_closed();
@@ -288,7 +312,7 @@ impl<'e> Ingest<'e> {
     }
 
     fn push_commit(&mut self, made: Made) -> Result<Pushed> {
-        let Made { native, in_memory, facts, closure, raw_bytes, held } = made;
+        let Made { native, in_memory, facts, closure, raw_bytes, held, replaced } = made;
         let (native_id, native_bytes) = (native.artifact, native.bytes);
         let ((artifact, artifact_bytes), contents) = match (facts.commit_type, in_memory) {
             (CommitType::Compaction, Some(bytes)) => {
@@ -347,6 +371,7 @@ impl<'e> Ingest<'e> {
             self.pending_bytes += native_bytes;
             self.pending.extend::<Vec<Write>>(contents);
             self.pending.push(Write::Commit(NewCommit { core, rules, closure, counts }));
+            self.kept.extend(Kept::of(id, native_id, replaced));
         }
         self.pending.push(Write::Sighting { commit: id, sighting: Box::new(sighting) });
         Ok(Pushed { id, was_forgotten: held.is_some() })
@@ -392,7 +417,9 @@ impl<'e> Ingest<'e> {
         let bytes = finished.bytes;
         let raw_bytes = self.segment.raw_bytes;
         let closure = Closure::Provisional;
-        let made = Made { native: finished, in_memory: None, facts, closure, raw_bytes, held: None };
+        let replaced = self.segment.replaced.clone();
+        let made =
+            Made { native: finished, in_memory: None, facts, closure, raw_bytes, held: None, replaced };
         let Pushed { id, was_forgotten } = self.push_commit(made)?;
         if was_forgotten {
             self.splitter.disown_open();
@@ -436,7 +463,16 @@ impl<'e> Ingest<'e> {
         self.outcome.new_commits += done.new_commits;
         self.outcome.new_bytes += done.new_bytes;
         self.outcome.stored_bytes += done.stored_bytes;
+        self.keep();
         Ok(())
+    }
+
+    /// Has the vault keep what was replaced in what is stored now. Where it cannot, that is told, and nothing else is lost.
+    fn keep(&mut self) {
+        let kept = std::mem::take(&mut self.kept);
+        if let Some(message) = self.engine.keep(&kept) {
+            self.note(Note::new(NoteCode::Degraded, message));
+        }
     }
 }
 

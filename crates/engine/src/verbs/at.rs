@@ -161,6 +161,7 @@ impl Engine {
             }),
             Write::Cover { commit: id },
         ])?;
+        self.keep_beginning((id, artifact), of, keep);
         Ok(id)
     }
 }

@@ -79,6 +79,9 @@ impl Engine {
             grace_us: i64::from(options.grace_days).saturating_mul(DAY_US),
             dry_run: options.dry_run,
         })?;
+        if !options.dry_run {
+            self.purge_unstored()?;
+        }
         let because = chosen.into_iter().map(|(_, because)| because);
         let retired = gone
             .into_iter()

@@ -137,6 +137,9 @@ impl Engine {
         let branches = self.branches_of(&wish, &ids)?;
         self.clear_what_is_known(&mut wish)?;
         let mut forgotten = self.store.forget(&wish)?;
+        if !options.dry_run {
+            self.purge_unstored()?;
+        }
         // What had to stay and was cut is a hole, and is told as one.
         let holes: HashSet<CommitId> = forgotten.cut.iter().chain(&forgotten.cut_too).copied().collect();
         forgotten.kept.retain(|kept| !holes.contains(&kept.commit));

@@ -12,6 +12,7 @@ use crate::chain::segments::ChainSegments;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::verbs::count::LineCounter;
+use crate::verbs::place::secrets::PuttingBack;
 
 /// Where a materialization stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -221,6 +222,15 @@ impl Engine {
 impl PlannedContext<'_> {
     /// Hands the context's bytes to `sink`, and counts what is in them.
     pub(crate) fn write(&mut self, sink: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> Result<(Bytes, Counts)> {
+        self.write_edited(None, sink)
+    }
+
+    /// As `write`, with more replacements in what is written.
+    pub(crate) fn write_edited(
+        &mut self,
+        mut edits: Option<&mut PuttingBack>,
+        sink: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+    ) -> Result<(Bytes, Counts)> {
         let mut counter = LineCounter::new(self.adapter);
         let mut bytes = Bytes(0);
         let mut ends_with_newline = true;
@@ -229,7 +239,11 @@ impl PlannedContext<'_> {
             let content = self.chain.load(piece.segment)?.ok_or_else(outside_the_chain)?;
             // Two records must never share a line: a cut tail is closed before what follows it.
             let join: &[u8] = if ends_with_newline || !has_lines { b"" } else { b"\n" };
-            let runs = piece_runs(piece, &content)?;
+            let edited = match &mut edits {
+                Some(edits) => Some(edits.edited(&self.chain, piece)?),
+                None => None,
+            };
+            let runs = piece_runs(edited.as_ref().unwrap_or(piece), &content)?;
             let known = match runs[..] {
                 [whole] if counter.is_between_lines() => self.chain.counts_of(piece.segment, whole),
                 _ => None,
@@ -240,6 +254,9 @@ impl PlannedContext<'_> {
             for run in std::iter::once(join).chain(runs) {
                 if run.is_empty() {
                     continue;
+                }
+                if let Some(edits) = &mut edits {
+                    edits.written(run);
                 }
                 sink(run).map_err(write_failed)?;
                 if known.is_none() {

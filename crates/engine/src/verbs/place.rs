@@ -18,8 +18,10 @@ use crate::verbs::materialize::{PlannedContext, Stop};
 
 mod name;
 mod output;
+pub(crate) mod secrets;
 
 use output::Output;
+use secrets::PuttingBack;
 
 /// Commits that are asked for the transcript they came from, until one knows: those that we make have none.
 const ORIGIN_COMMITS_MAX: usize = 64;
@@ -42,6 +44,8 @@ pub struct PlaceOptions {
     pub at_entry: Option<String>,
     /// The version of the client that will load it.
     pub client_version: Option<String>,
+    /// Put back what capture replaced, as far as the vault of this machine kept it. Nothing of it is stored.
+    pub with_secrets: bool,
 }
 
 /// A session that was placed.
@@ -95,6 +99,8 @@ impl Engine {
             self.store.commit(head.ctx)?.ok_or(stemmata_store::StoreError::CommitMissing(head.ctx))?;
         let mut losses = None;
         let mut stop = options.stop;
+        let mut wish = options.with_secrets;
+        let mut notes = Vec::new();
         let target = match target_of(options.runtime.as_deref(), &commit.core.format)? {
             Some(target) => Some(target),
             // The same runtime, and on the way to the stop others wrote too.
@@ -105,6 +111,9 @@ impl Engine {
             commit =
                 self.store.commit(snapshot)?.ok_or(stemmata_store::StoreError::CommitMissing(snapshot))?;
             losses = made.losses;
+            if std::mem::take(&mut wish) {
+                notes.push(secrets::not_in_translations());
+            }
             head.ctx = snapshot;
             stop = Stop::Compaction;
         }
@@ -129,7 +138,9 @@ impl Engine {
         }
         let place = context.adapter.client_place(&request);
         let path = destination(&options.config_dir, &place)?;
-        let written = self.write_placed(context, &request, &path)?;
+        let putting_back = if wish { self.putting_back(&mut notes)? } else { None };
+        let mut written = self.write_placed(context, (&request, putting_back), &path)?;
+        written.notes.append(&mut notes);
         refuse_fatal(&written.validation)?;
         let placed = Placed {
             ctx: head.ctx,
@@ -197,18 +208,20 @@ impl Engine {
     fn write_placed(
         &self,
         mut context: PlannedContext<'_>,
-        request: &PlaceRequest,
+        (request, mut putting_back): (&PlaceRequest, Option<PuttingBack>),
         path: &Path,
     ) -> Result<Written> {
         let folder = path.parent().unwrap_or(Path::new("/"));
         let file = owner_only_temp(folder)?;
         let adapter = context.adapter;
         let mut output = Output::new(file, adapter, request, &self.store.identity()?.secret);
-        let (bytes, counts) = context.write(&mut |piece: &[u8]| output.bytes(piece))?;
+        let (bytes, counts) =
+            context.write_edited(putting_back.as_mut(), &mut |piece: &[u8]| output.bytes(piece))?;
         output.end_line().map_err(EngineError::io("write", path))?;
         let taken_bytes = output.written;
         let mut notes = context.finish(bytes, counts).notes;
         notes.extend(output.finish().map_err(EngineError::io("write", path))?);
+        notes.extend(putting_back.and_then(PuttingBack::note));
         let validation = output.validator.finish();
         let placed_bytes = output.written;
         let hash = *output.hasher.finalize().as_bytes();

@@ -131,6 +131,7 @@ impl Engine {
             dry_run: false,
         };
         report.forgotten = self.store.forget(&wish)?;
+        self.purge_unstored()?;
         report.redirects = made.map.iter().map(|(from, to)| (*from, *to)).collect();
         report.redirects.sort();
         if let Some(kept) = report.forgotten.kept.first() {

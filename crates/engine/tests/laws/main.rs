@@ -27,4 +27,5 @@ mod secrets;
 mod statements;
 mod subagents;
 mod support;
+mod vault;
 mod watch;

@@ -74,4 +74,34 @@ wire! {
         /// The id that it has.
         to: String,
     }
+
+    /// What the vault holds. No value is part of it.
+    struct VaultStatus {
+        /// Whether capture adds to it.
+        keeps: bool,
+        /// Its folder.
+        path: String,
+        /// Contents that values are kept of.
+        contents: u64,
+        /// Places that values are kept for.
+        places: u64,
+        /// Different values.
+        values: u64,
+        /// Records that do not open any more.
+        damaged: u64,
+        /// Bytes of its file.
+        bytes: u64,
+        /// When the oldest was kept.
+        oldest: Option<String>,
+        /// When the newest was kept.
+        newest: Option<String>,
+    }
+
+    /// What was removed from the vault.
+    struct VaultPurged {
+        /// Contents whose values are gone.
+        contents: u64,
+        /// Places that they were kept for.
+        places: u64,
+    }
 }
