@@ -1,12 +1,14 @@
 //! Which rules replace secrets: the shipped ones, the store's own and a project's. Finds and reads files of rules;
 //! what a rule means is `stemmata-redact`'s.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use stemmata_redact::{RULES_BYTES_MAX, RuleFile, RuleFileError, RuleScope, Scrubber};
+use stemmata_redact::{Finding, RULES_BYTES_MAX, RuleFile, RuleFileError, RuleScope, Scrubbed, Scrubber};
+use stemmata_runtimes::Adapter;
 
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
@@ -103,6 +105,38 @@ impl Engine {
         };
         Ok(self.scrubbing.with_project(&path, text)?)
     }
+}
+
+/// Returns whether what is replaced in a document stands in its bytes as it is: where the document is no text, a text that
+/// changes has another head too, and nothing is put back by its place alone.
+pub(crate) fn is_scrubbed_in_place(adapter: &dyn Adapter, bytes: &[u8]) -> bool {
+    adapter.readable(bytes).is_none()
+}
+
+/// Replaces the secrets of a document: in its bytes, or, where those are no text, in what is read instead of them.
+///
+/// # Errors
+/// `Rules` as [`Scrubber::scrub_line`], `Refused` where a secret was found and cannot be replaced.
+pub(crate) fn scrub_document<'b>(
+    scrubber: &Scrubber,
+    adapter: &dyn Adapter,
+    bytes: &'b [u8],
+) -> Result<Scrubbed<'b>> {
+    let Some(readable) = adapter.readable(bytes) else { return Ok(scrubber.scrub_line(bytes)?) };
+    let clean = scrubber.scrub_line(readable.json.as_bytes())?;
+    let Cow::Owned(json) = clean.bytes else {
+        return Ok(Scrubbed { bytes: Cow::Borrowed(bytes), findings: Vec::new() });
+    };
+    let rewritten = std::str::from_utf8(&json).ok().and_then(|json| adapter.rewritten(bytes, json));
+    let rewritten = rewritten.ok_or_else(|| EngineError::Refused {
+        what: "storing a document",
+        reasons: vec!["it holds a secret that cannot be replaced without breaking it".to_owned()],
+    })?;
+    let findings = clean.findings.into_iter().map(|finding| {
+        let place = readable.place(finding.offset..finding.offset + finding.len);
+        Finding { offset: place.start, len: place.len(), ..finding }
+    });
+    Ok(Scrubbed { findings: findings.collect(), bytes: Cow::Owned(rewritten) })
 }
 
 /// Finds the rules of the project that a directory belongs to: the nearest file above it.

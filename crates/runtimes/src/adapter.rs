@@ -9,6 +9,7 @@ use stemmata_model::{
     CommitType, Counts, Entry, EntryId, FormatId, Granularity, Note, SessionId, Template, Timestamp,
 };
 
+use crate::readable::Readable;
 use crate::repair::Document;
 
 /// How sure an adapter is that bytes are of its format.
@@ -362,6 +363,30 @@ pub trait Adapter: Send + Sync {
     /// by themselves.
     fn closing(&self, _bytes: &[u8], _keep: usize) -> Vec<u8> {
         Vec::new()
+    }
+
+    /// Returns what has to stand at the beginning of the first `keep` bytes of a transcript, and instead of how many of
+    /// them, so that they are one by themselves: where the beginning says how much follows. Most say nothing of that.
+    fn opening(&self, _bytes: &[u8], _keep: usize) -> (usize, Vec<u8>) {
+        (0, Vec::new())
+    }
+
+    /// Returns whether bytes between the entries of a document only hold it together. In JSON that is white space,
+    /// brackets, commas and colons.
+    fn is_frame(&self, between: &[u8]) -> bool {
+        between.iter().all(|byte| byte.is_ascii_whitespace() || b"[]{},:".contains(byte))
+    }
+
+    /// Returns the texts of a document that is no text, for whoever looks for secrets; none where its bytes are read as
+    /// they are.
+    fn readable(&self, _bytes: &[u8]) -> Option<Readable> {
+        None
+    }
+
+    /// Returns the document whose [`readable`](Self::readable) form became this JSON, all else as it was. None where it
+    /// cannot be made.
+    fn rewritten(&self, _bytes: &[u8], _json: &str) -> Option<Vec<u8>> {
+        None
     }
 
     /// Looks at the first bytes of a file (at most [`DETECT_BYTES_MAX`]) and says whether they are its own.

@@ -63,10 +63,11 @@ pub struct Report {
 ///
 /// Of a format of documents instead of `concat`, `monotone`, `resume` and `state`:
 ///
-/// - `cover`: what is in no entry is white space, brackets, commas and colons.
+/// - `cover`: what is in no entry only holds the document together (see [`Adapter::is_frame`]).
 /// - `snapshot`: a document closes as one snapshot, each time the same.
 /// - `join`: one document joined is itself; several that can be joined give the entries of all.
-/// - `closing`: a document that is cut behind an entry and closed gives the entries up to it.
+/// - `closing`: a document that is cut behind an entry, opened and closed gives the entries up to it.
+/// - `readable`: what is read instead of a document is JSON, and unchanged makes the document again.
 ///
 /// # Errors
 /// The first [`Violation`].
@@ -139,6 +140,7 @@ pub fn check_damaged(adapter: &dyn Adapter, sample: &[u8]) -> Result<(), Violati
 pub fn check_any(adapter: &dyn Adapter, bytes: &[u8]) -> Result<(), Violation> {
     let suite = Suite { adapter };
     let decoded = suite.read(bytes)?;
+    suite.readable(bytes)?;
     let _detection = adapter.detect(bytes.get(..bytes.len().min(DETECT_BYTES_MAX)).unwrap_or_default());
     let encoded = adapter.encode(&decoded.entries);
     suite.read(&encoded)?;

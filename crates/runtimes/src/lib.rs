@@ -3,7 +3,9 @@
 //! What needs I/O (finding homes, writing files, watching) is the engine's.
 
 pub mod adapter;
+pub mod bureau;
 pub mod captured;
+mod cbor;
 #[cfg(test)]
 pub(crate) mod chain_tests;
 pub mod claude_code;
@@ -24,6 +26,7 @@ pub mod messages;
 pub mod opencode;
 pub mod pi;
 mod placing;
+pub mod readable;
 pub mod registry;
 pub mod repair;
 pub mod translate;

@@ -5,6 +5,7 @@
 use stemmata_model::FormatId;
 
 use crate::adapter::{Adapter, Detection};
+use crate::bureau::Bureau;
 use crate::captured::Captured;
 use crate::claude_code::ClaudeCode;
 use crate::codex::{self, Codex};
@@ -37,6 +38,8 @@ pub fn adapters() -> &'static [&'static dyn Adapter] {
         &Messages::ANTHROPIC,
         &Messages::CHAT,
         &Messages::RESPONSES,
+        &Bureau::AGENT,
+        &Bureau::EVENTS,
     ]
 }
 

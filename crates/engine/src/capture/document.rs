@@ -13,6 +13,7 @@ use crate::capture::segment::Head;
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
+use crate::scrubbing::{is_scrubbed_in_place, scrub_document};
 
 /// Bytes of one document at most: it is held in memory a few times over while it is taken in.
 pub(crate) const DOCUMENT_BYTES_MAX: u64 = 256 * 1024 * 1024;
@@ -91,7 +92,7 @@ impl Engine {
 impl Ingest<'_> {
     /// Takes a whole document as a snapshot; nothing where it is as it was. Returns why it is none, where it is none.
     pub(crate) fn document(&mut self, raw: &[u8]) -> Result<Option<String>> {
-        let scrubbed = self.scrubber.scrub_line(raw)?;
+        let scrubbed = scrub_document(&self.scrubber, self.adapter, raw)?;
         let bytes = scrubbed.bytes.as_ref();
         let mut notes = Vec::new();
         let cut = self.splitter.line(bytes, &mut notes);
@@ -123,7 +124,9 @@ impl Ingest<'_> {
             self.news.line(self.adapter, 0, bytes);
         }
         self.segment.be_patient(bytes.len());
-        self.take_in(raw, &scrubbed.findings);
+        if !scrubbed.findings.is_empty() && is_scrubbed_in_place(self.adapter, raw) {
+            self.take_in(raw, &scrubbed.findings);
+        }
         self.add(bytes, raw.len(), replaced)?;
         self.close(facts)?;
         Ok(None)

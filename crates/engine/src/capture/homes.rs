@@ -19,7 +19,7 @@ pub const FILES_MAX: usize = 1_000_000;
 const DEPTH_MAX: usize = 32;
 
 /// How names of documents end that may be transcripts.
-const DOCUMENT_ENDINGS: [&str; 3] = ["json", "traj", "md"];
+const DOCUMENT_ENDINGS: [&str; 4] = ["json", "traj", "md", "cbor"];
 
 /// A runtime's home on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -160,7 +160,7 @@ pub(crate) fn may_be_transcript(path: &Path) -> bool {
 }
 
 /// Lists files to import below `paths`: named files as they are, folders searched for `.jsonl` and `.jsonl.zst`, and for
-/// `.json`, `.traj` and `.md` with a transcript in it.
+/// `.json`, `.traj`, `.md` and `.cbor` with a transcript in it.
 pub(crate) fn find(paths: &[PathBuf]) -> Found {
     let mut found = Found::default();
     for path in paths {

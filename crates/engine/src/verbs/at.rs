@@ -120,10 +120,11 @@ impl Engine {
     /// Makes a commit of the first bytes of another one, as a range of its content.
     fn cut_commit(&self, found: &Found, keep: u64) -> Result<CommitId> {
         let end = usize::try_from(keep).unwrap_or(usize::MAX).min(found.native.len());
-        let head = found.native.get(..end).unwrap_or_default();
         let adapter = Self::adapter(&found.commit.core.format, "read")?;
+        let (without, opening) = adapter.opening(&found.native, end);
         let closing = adapter.closing(&found.native, end);
-        let bytes = [head, &closing].concat();
+        let kept = found.native.get(without..end).unwrap_or_default();
+        let bytes = [&opening, kept, &closing].concat();
         let facts = count(adapter, &bytes, &mut Vec::new());
         let floor = match found.commit.core.parent {
             Some(parent) => {
@@ -147,10 +148,10 @@ impl Engine {
         };
         let id = core.id();
         let of = found.commit.core.native_artifact();
-        let mut parts = vec![ContentPart::Slice { of, offset: 0, length: keep }];
-        if !closing.is_empty() {
-            parts.push(ContentPart::Bytes(closing));
-        }
+        let length = |bytes: usize| u64::try_from(bytes).expect("a length fits 64 bits");
+        let slice = ContentPart::Slice { of, offset: length(without), length: length(kept.len()) };
+        let mut parts = vec![ContentPart::Bytes(opening), slice, ContentPart::Bytes(closing)];
+        parts.retain(|part| !matches!(part, ContentPart::Bytes(bytes) if bytes.is_empty()));
         self.commit_batch(vec![
             Write::Content(NewContent::composed(artifact, parts)),
             Write::Commit(NewCommit {

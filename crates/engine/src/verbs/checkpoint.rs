@@ -11,6 +11,7 @@ use stemmata_store::{Annotation, NewCommit, Session, SessionKey, SessionOrigin, 
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
 use crate::error::Result;
+use crate::scrubbing::scrub_document;
 use crate::verbs::at::one_line;
 use crate::verbs::count::count;
 use crate::verbs::snapshot::contents;
@@ -214,8 +215,9 @@ impl Engine {
     /// for secrets that have several lines.
     fn clean(&self, format: &FormatId, bytes: &[u8]) -> Result<(Vec<u8>, usize)> {
         let rules = self.scrubber()?;
-        if Self::adapter(format, "read").is_ok_and(|adapter| adapter.shape() == Shape::Document) {
-            let scrubbed = rules.scrub_line(bytes)?;
+        let adapter = Self::adapter(format, "read").ok();
+        if let Some(adapter) = adapter.filter(|adapter| adapter.shape() == Shape::Document) {
+            let scrubbed = scrub_document(rules, adapter, bytes)?;
             return Ok((scrubbed.bytes.into_owned(), scrubbed.findings.len()));
         }
         let lines = || bytes.split_inclusive(|byte| *byte == b'\n');

@@ -16,6 +16,7 @@ use crate::capture::lines::LINE_BYTES_MAX;
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
+use crate::scrubbing::scrub_document;
 use crate::verbs::forget::ForgetTarget;
 
 /// Commits that are looked up at once in a walk over the whole store.
@@ -208,11 +209,10 @@ impl Engine {
         each: &mut dyn FnMut(&[u8], &stemmata_redact::Scrubbed<'_>) -> Result<()>,
     ) -> Result<()> {
         let id = commit.core.native_artifact();
-        let is_document =
-            registry::by_format(&commit.core.format).is_some_and(|own| own.shape() == Shape::Document);
-        if is_document {
+        let own = registry::by_format(&commit.core.format);
+        if let Some(adapter) = own.filter(|own| own.shape() == Shape::Document) {
             let bytes = read_whole(self, id)?;
-            return each(&bytes, &scrubber.scrub_line(&bytes)?);
+            return each(&bytes, &scrub_document(scrubber, adapter, &bytes)?);
         }
         let mut failed = None;
         let read = self.each_line(id, &mut |line| {

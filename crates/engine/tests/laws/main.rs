@@ -5,6 +5,7 @@ mod big_parts;
 mod bounds;
 mod bundles;
 mod bundles_forgotten;
+mod bureau;
 mod checkpoints;
 mod codex_forks;
 mod compressed;

@@ -20,17 +20,17 @@ impl Suite<'_> {
         self.join(sample, &decoded)?;
         self.closing(sample, &decoded)?;
         self.encode_document(&decoded)?;
+        self.readable(sample)?;
         Ok(Report { entries: decoded.entries.len(), commits: 1, counts, notes: decoded.notes })
     }
 
-    /// Nothing of a document is in no entry, but for what separates values.
+    /// Nothing of a document is in no entry, but for what holds it together.
     pub(super) fn cover_document(&self, bytes: &[u8], decoded: &Decoded) -> Result<(), Violation> {
         let mut at = 0;
         let ends = decoded.entries.iter().map(span).chain([(bytes.len(), bytes.len())]);
         for (start, end) in ends {
-            let is_between = |byte: &u8| byte.is_ascii_whitespace() || b"[]{},:".contains(byte);
-            let is_empty = bytes.get(at..start).is_some_and(|gap| gap.iter().all(is_between));
-            self.hold("cover", is_empty && start <= end && end <= bytes.len(), || {
+            let is_frame = bytes.get(at..start).is_some_and(|gap| self.adapter.is_frame(gap));
+            self.hold("cover", is_frame && start <= end && end <= bytes.len(), || {
                 format!("bytes {at} to {start} of {} are in no entry", bytes.len())
             })?;
             at = end;
@@ -88,7 +88,8 @@ impl Suite<'_> {
         let places: Vec<(usize, &usize)> = ends.iter().enumerate().collect();
         let cuts = (READ_AGAIN_BYTES_MAX / sample.len().max(1)).clamp(2, CUTS_MAX);
         for (index, end) in spread(&places, cuts) {
-            let mut cut = sample.get(..**end).unwrap_or_default().to_vec();
+            let (without, mut cut) = self.adapter.opening(sample, **end);
+            cut.extend_from_slice(sample.get(without..**end).unwrap_or_default());
             cut.extend(self.adapter.closing(sample, **end));
             let entries = self.adapter.decode(&cut).entries;
             let ids = |entries: &[Entry]| entries.iter().map(|entry| entry.id.clone()).collect::<Vec<_>>();
@@ -107,6 +108,18 @@ impl Suite<'_> {
         let odd = was.iter().zip(&came).position(|(was, came)| was != came);
         self.hold("encode", came.len() == was.len() && odd.is_none(), || {
             format!("{} parts became {}; first difference at {odd:?}", was.len(), came.len())
+        })
+    }
+
+    /// What is read instead of a document says the same, and makes it again byte for byte.
+    pub(super) fn readable(&self, bytes: &[u8]) -> Result<(), Violation> {
+        let Some(readable) = self.adapter.readable(bytes) else { return Ok(()) };
+        let json = &readable.json;
+        let is_json = serde_json::from_str::<&serde_json::value::RawValue>(json).is_ok();
+        self.hold("readable", is_json, || format!("what is read is no JSON: {json:.200}"))?;
+        let same = self.adapter.rewritten(bytes, json);
+        self.hold("readable", same.as_deref() == Some(bytes), || {
+            "unchanged, it makes another document".to_owned()
         })
     }
 

@@ -70,6 +70,11 @@ pub(crate) fn unreadable_note(bytes: &[u8], error: &RecordError) -> Note {
         RecordError::NotObject => {
             (NoteCode::UnparsableLine, "the document has not the form of its format".to_owned())
         }
+        RecordError::NotCbor { is_cut: true, .. } => (NoteCode::TornTail, "the document is cut".to_owned()),
+        RecordError::NotCbor { offset, reason, .. } => (
+            NoteCode::UnparsableLine,
+            format!("the document is not read from byte {offset} on, for {reason}"),
+        ),
     };
     Note::new(code, format!("{what}: {length} bytes kept as they are"))
 }

@@ -9,13 +9,22 @@ use super::Dialect;
 use crate::adapter::{ContextPlan, Edit, Piece, PlanStop, Segment, Segments, SourceError, segment_number};
 
 /// Where one document stands: the number of its content, as [`segment_number`] counts, and its bytes.
-type Numbered<'b> = (usize, &'b [u8]);
+pub(crate) type Numbered<'b> = (usize, &'b [u8]);
+
+/// Says what the join of documents is made of, oldest first; none where one of several has no list.
+pub(crate) type Pieces<'p> = dyn Fn(&[Numbered<'_>]) -> Option<Vec<Piece>> + 'p;
 
 /// Joins documents, oldest first; none where one of several has no list.
 pub(crate) fn join(dialect: &Dialect, contents: &[&[u8]]) -> Option<Vec<u8>> {
+    join_by(&|documents| pieces(dialect, documents), contents)
+}
+
+/// Joins documents as [`join`] does, by what a format says that the join is made of. Edits only put something before a
+/// piece.
+pub(crate) fn join_by(pieces: &Pieces<'_>, contents: &[&[u8]]) -> Option<Vec<u8>> {
     let numbered: Vec<Numbered<'_>> = contents.iter().copied().enumerate().collect();
     let mut out = Vec::new();
-    for piece in pieces(dialect, &numbered)? {
+    for piece in pieces(&numbered)? {
         let start = usize::try_from(piece.offset).ok()?;
         let end = start.checked_add(usize::try_from(piece.length).ok()?)?;
         piece.edits.iter().for_each(|edit| out.extend_from_slice(&edit.with));
@@ -24,7 +33,7 @@ pub(crate) fn join(dialect: &Dialect, contents: &[&[u8]]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Returns what the joined document is made of. Edits only put something before a piece.
+/// Returns what the joined document is made of.
 fn pieces(dialect: &Dialect, contents: &[Numbered<'_>]) -> Option<Vec<Piece>> {
     let Some(((first_number, first), more)) = contents.split_first() else { return Some(Vec::new()) };
     if more.is_empty() {
@@ -46,7 +55,12 @@ fn pieces(dialect: &Dialect, contents: &[Numbered<'_>]) -> Option<Vec<Piece>> {
 }
 
 fn piece(segment: usize, range: std::ops::Range<usize>, before: &str) -> Piece {
-    let edit = Edit { offset: 0, length: 0, with: before.as_bytes().to_vec() };
+    piece_behind(segment, range, before.as_bytes())
+}
+
+/// Returns a part of a document, with something before it.
+pub(crate) fn piece_behind(segment: usize, range: std::ops::Range<usize>, before: &[u8]) -> Piece {
+    let edit = Edit { offset: 0, length: 0, with: before.to_vec() };
     Piece {
         segment,
         offset: to_u64(range.start),
@@ -68,6 +82,18 @@ fn trimmed(bytes: &[u8], range: std::ops::Range<usize>) -> std::ops::Range<usize
 /// What the chain's storage says.
 pub(crate) fn plan_context(
     dialect: &Dialect,
+    chain: &mut dyn Segments,
+    stop: PlanStop,
+) -> Result<ContextPlan, SourceError> {
+    plan_context_by(&|documents| pieces(dialect, documents), chain, stop)
+}
+
+/// Plans a context as [`plan_context`] does, by what a format says that the join of documents is made of.
+///
+/// # Errors
+/// What the chain's storage says.
+pub(crate) fn plan_context_by(
+    pieces: &Pieces<'_>,
     chain: &mut dyn Segments,
     stop: PlanStop,
 ) -> Result<ContextPlan, SourceError> {
@@ -100,7 +126,7 @@ pub(crate) fn plan_context(
             None => (segment_number(*position, false), segment.native.as_slice()),
         })
         .collect();
-    plan.pieces = if let Some(pieces) = pieces(dialect, &numbered) {
+    plan.pieces = if let Some(pieces) = pieces(&numbered) {
         pieces
     } else {
         let message = "a commit of this chain holds no list, so the newest one stands alone";

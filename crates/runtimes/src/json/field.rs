@@ -109,6 +109,16 @@ pub enum RecordError {
     /// The JSON is no object.
     #[error("line is JSON and no object")]
     NotObject,
+    /// The bytes are not what a format of CBOR is made of.
+    #[error("document is not read from byte {offset} on: {reason}")]
+    NotCbor {
+        /// Bytes from the start of the document that are good.
+        offset: usize,
+        /// What is wrong there.
+        reason: &'static str,
+        /// Whether all there is would be good, if it went on.
+        is_cut: bool,
+    },
 }
 
 impl From<std::str::Utf8Error> for RecordError {

@@ -9,7 +9,7 @@ mod responses;
 #[cfg(test)]
 pub(crate) mod samples_tests;
 pub(crate) mod turns;
-mod validate;
+pub(crate) mod validate;
 
 use stemmata_model::{Entry, FormatId, Granularity, ImageSource, Part, Timestamp};
 

@@ -16,23 +16,23 @@ const FINDINGS_OF_A_CHECK_MAX: usize = 20;
 
 /// What an API demands beyond calls and results in pairs.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rules {
+pub(crate) struct Rules {
     /// A conversation begins with the user, and an answer follows no answer.
-    pub(super) alternates: bool,
+    pub(crate) alternates: bool,
     /// All results of a message's calls stand in the one message behind it; else in messages of their own, before
     /// anything else is said.
-    pub(super) results_at_once: bool,
+    pub(crate) results_at_once: bool,
 }
 
 /// Checks whole arrays.
-pub(super) struct MessagesValidator {
+pub(crate) struct MessagesValidator {
     dialect: &'static Dialect,
     rules: Rules,
     verdict: Validation,
 }
 
 impl MessagesValidator {
-    pub(super) fn new(dialect: &'static Dialect, rules: Rules) -> Self {
+    pub(crate) fn new(dialect: &'static Dialect, rules: Rules) -> Self {
         Self { dialect, rules, verdict: Validation::default() }
     }
 

@@ -33,7 +33,7 @@ pub struct Loss {
     pub entry: String,
     /// What happened to it.
     pub action: Action,
-    /// What it was: `entry`, `thinking`, `tool_name`, `tool_arguments`, `image`, `file`, `opaque`.
+    /// What it was: `entry`, `thinking`, `tool_name`, `tool_arguments`, `tool_error`, `image`, `file`, `opaque`.
     pub part: &'static str,
     /// Why, in one sentence without a final stop.
     pub reason: String,

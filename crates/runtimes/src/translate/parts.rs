@@ -4,7 +4,7 @@ use stemmata_model::{EntryId, ImageSource, Part};
 
 use super::loss::{Action, LossReport};
 use super::tools;
-use crate::messages::{ANTHROPIC, RESPONSES};
+use crate::messages::{ANTHROPIC, CHAT, RESPONSES};
 
 /// Characters of another runtime's own record that are told as text.
 const TOLD_CHARS_MAX: usize = 2_000;
@@ -42,6 +42,11 @@ fn one(part: Part, change: &Change<'_>, report: &mut LossReport) -> Option<Part>
         }
         Part::ToolResult { call_id, is_error, parts } => {
             let parts = translate(parts, change, report);
+            if is_error && [CHAT, RESPONSES].contains(&change.to) {
+                let reason =
+                    format!("{} cannot say that a tool failed; what it told stands there", change.to);
+                report.add(change.entry, Action::Changed, "tool_error", &reason);
+            }
             Some(Part::ToolResult { call_id: usable_id(call_id), is_error, parts })
         }
         Part::Image { media_type, source } => image(media_type, source, change, report),
@@ -65,7 +70,7 @@ fn thinking(
     change: &Change<'_>,
     report: &mut LossReport,
 ) -> Option<Part> {
-    let has_no_place = change.to == crate::messages::CHAT;
+    let has_no_place = change.to == CHAT;
     let needs_proof = has_no_place
         || [crate::claude_code::RUNTIME, crate::codex::RUNTIME, ANTHROPIC, RESPONSES].contains(&change.to);
     let has_proof = !has_no_place && change.is_same_provider && (signature.is_some() || encrypted.is_some());
@@ -98,6 +103,15 @@ fn image(
     change: &Change<'_>,
     report: &mut LossReport,
 ) -> Option<Part> {
+    if [crate::bureau::AGENT, crate::bureau::EVENTS].contains(&change.to) {
+        let reason = format!("{} has no place for an image", change.to);
+        report.add(change.entry, Action::Changed, "image", &reason);
+        let told = match source {
+            ImageSource::Url(url) => url,
+            ImageSource::Base64(_) | ImageSource::Artifact(_) => media_type,
+        };
+        return Some(Part::Text(format!("[image {told}]")));
+    }
     match source {
         ImageSource::Base64(_) | ImageSource::Url(_) => Some(Part::Image { media_type, source }),
         ImageSource::Artifact(_) => {

@@ -310,3 +310,23 @@ fn entries_that_say_the_same_twice_stay_two() {
         translated.iter().filter_map(|entry| entry.meta.message_id.as_ref()).collect();
     assert_eq!((translated.len(), ids.len(), messages.len()), (6, 6, 3));
 }
+
+#[test]
+fn that_a_tool_failed_is_reported_where_it_cannot_be_said() {
+    let array = br#"[{"role":"user","content":"a"},
+      {"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"n","input":{}},{"type":"tool_use","id":"t2","name":"n","input":{}}]},
+      {"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","is_error":true,"content":"fog"},
+        {"type":"tool_result","tool_use_id":"t2","content":"sun"}]}]"#;
+    let from = crate::messages::Messages::ANTHROPIC;
+    for (to, wanted) in [
+        (&crate::messages::Messages::CHAT as &dyn Adapter, 1),
+        (&crate::messages::Messages::RESPONSES, 1),
+        (&ClaudeCode, 0),
+        (&crate::bureau::Bureau::AGENT, 0),
+    ] {
+        let (_, report) = across(array, &from, to);
+        let losses: Vec<_> = report.losses.iter().filter(|loss| loss.part == "tool_error").collect();
+        assert_eq!(losses.len(), wanted, "{}: {:?}", to.format(), report.losses);
+        assert!(losses.iter().all(|loss| loss.action == Action::Changed));
+    }
+}

@@ -1,0 +1,210 @@
+//! `bureau-agent-v1` and `bureau-events-v1`: CBOR arrays of the messages and of the events of Bureau's agents. No client
+//! loads them. Normative: `docs/format/bureau.md`.
+//!
+//! One array is a whole conversation, or what was added since the last commit. What an array holds is taken byte by byte,
+//! however it was spelled; what is written here is deterministic.
+
+mod agent;
+mod events;
+mod join;
+#[cfg(test)]
+mod samples_tests;
+mod validate;
+
+use stemmata_model::{Entry, FormatId, Granularity, Timestamp};
+
+use crate::adapter::{
+    Adapter, ClientPlace, CompactionPlan, Confidence, ContextPlan, Decoded, Detection, IdKind, PlaceRequest,
+    Placer, PlanStop, Segments, Shape, SourceError, Splitter, Validator,
+};
+use crate::cbor::{self, Broken, Fault, Item, List, Member, json, scrub};
+use crate::document::{Dialect, Record, decode, join as documents, split};
+use crate::json::{RecordError, quote};
+use crate::lines::Line;
+use crate::placing::Verbatim;
+use crate::readable::Readable;
+
+/// The runtime of arrays of messages.
+pub const AGENT: &str = "bureau-agent";
+
+/// The runtime of arrays of events.
+pub const EVENTS: &str = "bureau-events";
+
+/// Items of an array that are looked at to say what it is.
+const LOOKED_AT_MAX: usize = 16;
+
+/// The adapter of one kind of array.
+#[derive(Clone, Copy)]
+pub struct Bureau {
+    name: &'static str,
+    dialect: &'static Dialect,
+    /// Says how sure it is of the members of one item of an array, of which the last may be cut off.
+    claims: fn(&[Member<'_>]) -> Option<Confidence>,
+    encode: fn(&[Entry]) -> Vec<u8>,
+    validator: fn() -> Box<dyn Validator>,
+}
+
+impl std::fmt::Debug for Bureau {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_tuple("Bureau").field(&self.name).finish()
+    }
+}
+
+impl Bureau {
+    /// The adapter of `bureau-agent-v1`.
+    pub const AGENT: Self = Self {
+        name: "bureau-agent-v1",
+        dialect: &agent::DIALECT,
+        claims: agent::claims,
+        encode: agent::encode,
+        validator: validate::of_messages,
+    };
+
+    /// The adapter of `bureau-events-v1`.
+    pub const EVENTS: Self = Self {
+        name: "bureau-events-v1",
+        dialect: &events::DIALECT,
+        claims: events::claims,
+        encode: events::encode,
+        validator: validate::of_events,
+    };
+}
+
+impl Adapter for Bureau {
+    fn format(&self) -> FormatId {
+        FormatId::new(self.name).expect("the names are short and plain")
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Document
+    }
+
+    fn join(&self, contents: &[&[u8]]) -> Option<Vec<u8>> {
+        documents::join_by(&join::pieces, contents)
+    }
+
+    fn opening(&self, bytes: &[u8], keep: usize) -> (usize, Vec<u8>) {
+        join::opening(bytes, keep)
+    }
+
+    fn is_frame(&self, between: &[u8]) -> bool {
+        cbor::is_frame(between) || crate::json::is_blank(between)
+    }
+
+    fn readable(&self, bytes: &[u8]) -> Option<Readable> {
+        scrub::readable(bytes)
+    }
+
+    fn rewritten(&self, bytes: &[u8], json: &str) -> Option<Vec<u8>> {
+        scrub::rewritten(bytes, json)
+    }
+
+    fn detect(&self, head: &[u8]) -> Option<Detection> {
+        let list = List::beginning(head)?;
+        let mut confidence = None;
+        for item in list.items.iter().take(LOOKED_AT_MAX) {
+            confidence = Some((self.claims)(&item.members()?)?).max(confidence);
+        }
+        // The first item may be longer than what is looked at.
+        let cut = || (self.claims)(&cbor::cut_members(head, list.inside.end));
+        let confidence = confidence.or_else(|| cut().filter(|_| list.items.is_empty()))?;
+        Some(Detection { format: self.format(), version: None, confidence })
+    }
+
+    fn splitter(&self, _granularity: Granularity, _state: Option<&[u8]>) -> Box<dyn Splitter> {
+        Box::new(split::DocumentSplitter::new(self.dialect))
+    }
+
+    fn decode(&self, bytes: &[u8]) -> Decoded {
+        decode::decode(self.dialect, bytes)
+    }
+
+    fn ids(&self, document: &[u8], found: &mut dyn FnMut(IdKind, &str)) {
+        decode::ids(self.dialect, document, found);
+    }
+
+    fn encode(&self, entries: &[Entry]) -> Vec<u8> {
+        (self.encode)(entries)
+    }
+
+    fn plan_compaction(
+        &self,
+        _native: &[u8],
+        _earlier: &mut dyn Segments,
+    ) -> Result<CompactionPlan, SourceError> {
+        // The array of a compaction is all of it: Bureau writes what survived, and we write the summary.
+        Ok(CompactionPlan::default())
+    }
+
+    fn encode_compaction(&self, summary: &str, _last: &Decoded, at: Timestamp) -> Vec<u8> {
+        self.encode(&[crate::document::summary_entry(summary, at)])
+    }
+
+    fn plan_context(&self, chain: &mut dyn Segments, stop: PlanStop) -> Result<ContextPlan, SourceError> {
+        documents::plan_context_by(&join::pieces, chain, stop)
+    }
+
+    fn is_placeable(&self) -> bool {
+        false
+    }
+
+    fn placer(&self, _request: &PlaceRequest) -> Box<dyn Placer> {
+        Box::new(Verbatim)
+    }
+
+    fn client_place(&self, request: &PlaceRequest) -> ClientPlace {
+        ClientPlace {
+            relative_path: vec![format!("{}.cbor", request.session)],
+            resume_command: Vec::new(),
+            import_command: None,
+        }
+    }
+
+    fn validator(&self, _client_version: Option<&str>) -> Box<dyn Validator> {
+        (self.validator)()
+    }
+}
+
+/// Reads the records of an array, each item one.
+fn records(bytes: &[u8], line: fn(Item<'_>) -> Line) -> Result<Vec<Record>, RecordError> {
+    let list = List::whole(bytes).map_err(|Broken { fault, offset }| RecordError::NotCbor {
+        offset,
+        reason: fault.as_str(),
+        is_cut: fault == Fault::Cut,
+    })?;
+    Ok(list.items.into_iter().map(|item| Record { span: item.span(), line: line(item) }).collect())
+}
+
+/// Returns where the items of an array stand.
+fn inside(bytes: &[u8]) -> Option<std::ops::Range<usize>> {
+    List::whole(bytes).ok().map(|list| list.inside)
+}
+
+/// Returns a text that is a member of a map.
+fn text(members: &[Member<'_>], key: &str) -> Option<String> {
+    Item::get(members, key)?.untagged().text().map(std::borrow::Cow::into_owned)
+}
+
+/// Returns the members of a map that is a member of another one.
+fn map<'a>(members: &[Member<'a>], key: &str) -> Option<Vec<Member<'a>>> {
+    Item::get(members, key)?.untagged().members()
+}
+
+/// Returns JSON that Go has as raw JSON: in a byte string; others may write a text, or the value itself.
+fn raw_json(item: Option<Item<'_>>) -> Option<String> {
+    let item = item?.untagged();
+    if item.is_null() {
+        return None;
+    }
+    let Some(said) = item.bytes().or_else(|| item.text_bytes()) else { return Some(json::of_item(item)) };
+    let is_json = |text: &str| serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok();
+    Some(match std::str::from_utf8(&said) {
+        Ok(text) if is_json(text) => text.to_owned(),
+        _ => quote(&String::from_utf8_lossy(&said)),
+    })
+}
+
+/// Carries an item that is no part of a conversation.
+fn carried(runtime: &str, kind: &str, item: Item<'_>) -> Line {
+    Line::metadata(runtime, kind, &json::of_item(item), None)
+}
