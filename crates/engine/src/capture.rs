@@ -10,6 +10,7 @@ pub(crate) mod database;
 pub(crate) mod dead;
 pub(crate) mod document;
 pub(crate) mod earlier;
+pub(crate) mod events;
 pub(crate) mod expiry;
 pub(crate) mod git_hook;
 pub(crate) mod homes;

@@ -34,6 +34,7 @@ pub fn adapters() -> &'static [&'static dyn Adapter] {
         &Captured::OPENHANDS,
         &Captured::ENTRIES,
         &Imported::SWE_AGENT,
+        &Imported::OPENHANDS,
         &Imported::AIDER,
         &Messages::ANTHROPIC,
         &Messages::CHAT,

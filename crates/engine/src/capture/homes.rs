@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use stemmata_runtimes::adapter::Confidence;
 
 use crate::capture::cursor::OpenFile;
-use crate::capture::database;
 use crate::capture::reading::{check_regular, detect_version, open};
 use crate::capture::source::{is_transcript_name, plain_name};
+use crate::capture::{database, events};
 use crate::error::EngineError;
 
 /// Files that one scan returns at most: far more than any home holds, and a bound against cycles and mistakes.
@@ -160,7 +160,7 @@ pub(crate) fn may_be_transcript(path: &Path) -> bool {
 }
 
 /// Lists files to import below `paths`: named files as they are, folders searched for `.jsonl` and `.jsonl.zst`, and for
-/// `.json`, `.traj`, `.md` and `.cbor` with a transcript in it.
+/// `.json`, `.traj`, `.md` and `.cbor` with a transcript in it. A folder of events is one itself.
 pub(crate) fn find(paths: &[PathBuf]) -> Found {
     let mut found = Found::default();
     for path in paths {
@@ -220,6 +220,10 @@ impl Found {
             Ok(entries) => entries,
             Err(error) => return self.failed("list", folder, error),
         };
+        if events::is_folder(folder) {
+            // How much it holds shows when it is read.
+            return self.files.push(FoundFile { path: folder.to_owned(), is_named: false, bytes: 0 });
+        }
         for entry in entries {
             let looked = entry.and_then(|entry| Ok((entry.path(), entry.file_type()?)));
             match looked {

@@ -2,8 +2,9 @@
 //!
 //! When to look is the agenda's; this is the same capture as an import's, of complete lines only.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use crate::capture::events;
 use crate::capture::homes::may_be_transcript;
 use crate::capture::import::{ImportFailure, ImportedSession};
 use crate::capture::survey::FileState;
@@ -38,8 +39,11 @@ impl Engine {
     ) -> Result<Looked> {
         let paths = match look {
             Look::At(paths) => {
-                let is_wanted = |path: &&PathBuf| path.is_dir() || may_be_transcript(path);
-                paths.iter().filter(is_wanted).cloned().collect()
+                let is_wanted = |path: &PathBuf| path.is_dir() || may_be_transcript(path);
+                let mut wanted: Vec<PathBuf> =
+                    paths.iter().map(|path| of_event(path)).filter(is_wanted).collect();
+                wanted.dedup();
+                wanted
             }
             Look::Everything => self.changed_below(roots)?,
         };
@@ -59,6 +63,12 @@ impl Engine {
         let is_news = |state| matches!(state, FileState::New | FileState::Changed);
         Ok(found.into_iter().filter(|file| is_news(file.state)).map(|file| file.path).collect())
     }
+}
+
+/// Returns what a change is of: of an event its folder.
+fn of_event(path: &Path) -> PathBuf {
+    let folder = events::folder_of(path).filter(|folder| events::is_folder(folder));
+    folder.unwrap_or(path).to_owned()
 }
 
 fn may_go_better(failure: &ImportFailure) -> bool {

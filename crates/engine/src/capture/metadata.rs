@@ -57,8 +57,10 @@ impl Engine {
 
 /// Names a session: clients go by the file's name where it is shaped like an id, else the records tell.
 pub(crate) fn session_name(file: OpenFile<'_>, adapter: &'static dyn Adapter) -> Result<SessionId> {
-    let stem =
-        plain_name(file.path).file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    // A conversation that is a folder of events goes by the folder around it.
+    let named =
+        if file.path.is_dir() { file.path.parent().unwrap_or(file.path) } else { plain_name(file.path) };
+    let stem = named.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     if let Some(session) = adapter.session_of_name(&stem) {
         return Ok(SessionId::new(session)?);
     }

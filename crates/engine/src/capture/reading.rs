@@ -16,6 +16,7 @@ use stemmata_store::{Placement, Session, SessionKey, SessionOrigin, StoreError};
 use crate::capture::cursor::{Cursor, FileStamp, OpenFile, Provisional, Relation, WINDOW_BYTES, relate};
 use crate::capture::database;
 use crate::capture::earlier::Earlier;
+use crate::capture::events;
 use crate::capture::ingest::{ChainTotals, Start};
 use crate::capture::source::{RawBytes, is_packed, look, unpack, unpack_head};
 use crate::capture::transcript::CaptureOptions;
@@ -300,12 +301,15 @@ pub(crate) fn modified_ns(path: &Path) -> Option<i128> {
     if let Some((database, session)) = database::session_in(path) {
         return database::modified_ns(database, session);
     }
+    if path.is_dir() {
+        return events::stamp(path, 0).ok().map(|stamp| stamp.modified_ns);
+    }
     look(path).map(|(_, metadata)| FileStamp::of(&metadata).modified_ns)
 }
 
 /// Returns whether a transcript's bytes are made by unpacking or extracting it.
 pub(crate) fn is_costly(path: &Path) -> bool {
-    is_packed(path) || database::session_in(path).is_some()
+    is_packed(path) || database::session_in(path).is_some() || path.is_dir()
 }
 
 /// Opens a regular file. Anything else could keep its reader waiting without end, so it is not even opened.
@@ -331,6 +335,10 @@ fn open_known(path: &Path, known: Option<&FileStamp>) -> Result<(RawBytes, FileS
         return Ok((RawBytes::Unpacked(document.unwrap_or_default().into()), stamp));
     }
     let metadata = std::fs::metadata(path).map_err(EngineError::io("read", path))?;
+    if metadata.is_dir() && events::is_folder(path) {
+        let (lines, stamp) = events::read(path, known)?;
+        return Ok((RawBytes::Unpacked(lines.into()), stamp));
+    }
     check_regular(path, &metadata)?;
     let file = File::open(path).map_err(EngineError::io("open", path))?;
     let metadata = file.metadata().map_err(EngineError::io("read", path))?;

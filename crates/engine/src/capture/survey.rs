@@ -8,6 +8,7 @@ use stemmata_store::maintain::forget::Tombstone;
 
 use crate::capture::cursor::Cursor;
 use crate::capture::database;
+use crate::capture::events;
 use crate::capture::homes::{FoundFile, find};
 use crate::capture::reading::detect_at;
 use crate::engine::Engine;
@@ -74,6 +75,8 @@ impl Engine {
         };
         let is_there_still = if let Some((database, session)) = database::session_in(&file.path) {
             database::modified_ns(database, session) == Some(cursor.stamp.modified_ns)
+        } else if file.path.is_dir() {
+            events::stamp(&file.path, cursor.stamp.length).is_ok_and(|stamp| stamp == cursor.stamp)
         } else {
             let Ok(metadata) = std::fs::metadata(&file.path) else { return Ok(FileState::Other) };
             cursor.stamp.still_is(&file.path, &metadata)

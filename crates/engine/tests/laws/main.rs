@@ -11,6 +11,7 @@ mod codex_forks;
 mod compressed;
 mod copies;
 mod documents;
+mod event_folders;
 mod faults;
 mod forget;
 mod identity;

@@ -11,7 +11,7 @@ mod exec;
 #[cfg(test)]
 mod exec_tests;
 mod generic;
-mod openhands;
+pub(crate) mod openhands;
 #[cfg(test)]
 mod openhands_tests;
 #[cfg(test)]

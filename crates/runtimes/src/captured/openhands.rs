@@ -10,7 +10,8 @@ use crate::json::{Field, Object, RecordError, borrowed_object, is_true, owned, p
 use crate::lines::facts::TitleRank;
 use crate::lines::{Dialect, Line, Turn, entry_id, opaque};
 
-const RUNTIME: &str = "openhands";
+/// The runtime of both formats.
+pub(crate) const RUNTIME: &str = "openhands";
 
 pub(super) static DIALECT: Dialect =
     Dialect { runtime: RUNTIME, main: "openhands/main", subagent: "openhands/subagent", read };
@@ -89,7 +90,8 @@ fn time(event: &Event<'_>) -> Option<Timestamp> {
     Timestamp::parse(&said).or_else(|_| Timestamp::parse(&format!("{said}Z"))).ok()
 }
 
-fn read(line: &[u8]) -> Result<Line, RecordError> {
+/// Reads one event.
+pub(crate) fn read(line: &[u8]) -> Result<Line, RecordError> {
     let (whole, event) = parse_line(line, Event::read)?;
     let name = name(&event);
     let said = if event.kind.is_some() { of_sdk(&event, &name) } else { of_old(&event, &name) };
@@ -267,17 +269,18 @@ fn image(url: String) -> Part {
     }
 }
 
-pub(super) fn first(line: &[u8]) -> Option<(Confidence, Option<String>)> {
+/// Says how sure it is of a first event, and which version wrote it.
+pub(crate) fn first(line: &[u8]) -> Option<(Confidence, Option<String>)> {
     let (_, event) = parse_line(line, Event::read).ok()?;
     let is_source = matches!(text(event.source)?.as_ref(), "agent" | "user" | "environment" | "hook");
     let is_event = event.kind.is_some() || event.action.is_some() || event.observation.is_some();
-    // A folder of single events looks the same: each of its files is no transcript by itself.
+    // One event of a folder looks the same: the folder is the transcript, not each of its files.
     (is_source && is_event && event.id.is_some() && event.timestamp.is_some())
         .then_some((Confidence::Possible, None))
 }
 
 /// Encodes what was said as events of the SDK.
-pub(super) fn encode(entries: &[Entry]) -> Vec<u8> {
+pub(crate) fn encode(entries: &[Entry]) -> Vec<u8> {
     let mut out = Vec::new();
     for entry in entries.iter().filter(|entry| entry.meta.visibility.agent) {
         encode_entry(entry, &mut out);

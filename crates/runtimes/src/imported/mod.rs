@@ -1,9 +1,11 @@
-//! Documents of other agents that are only read: trajectories of SWE-agent and chat histories of aider. Normative:
+//! Documents of other agents that are only read: trajectories of SWE-agent, older events of
+//! `OpenHands` and chat histories of aider. Normative:
 //! `docs/format/imported.md`.
 //!
 //! Nothing is placed for them; a session goes on in a client that is named.
 
 mod aider;
+mod openhands;
 #[cfg(test)]
 mod samples_tests;
 mod swe_agent;
@@ -42,6 +44,15 @@ impl Imported {
         is_json: true,
         claims: swe_agent::claims,
         encode: swe_agent::encode,
+    };
+
+    /// The adapter of `openhands-legacy-v1`.
+    pub const OPENHANDS: Self = Self {
+        name: "openhands-legacy-v1",
+        dialect: &openhands::DIALECT,
+        is_json: true,
+        claims: openhands::claims,
+        encode: openhands::encode,
     };
 
     /// The adapter of `aider-v1`.
@@ -97,7 +108,7 @@ impl Adapter for Imported {
         _native: &[u8],
         _earlier: &mut dyn Segments,
     ) -> Result<CompactionPlan, SourceError> {
-        // Neither says that it is a compaction.
+        // None says that it is a compaction.
         Ok(CompactionPlan::default())
     }
 

@@ -30,6 +30,15 @@ const TRAJECTORY: &str = r#"{"environment":"swe_main","trajectory":[{"action":"l
 {"role":"tool","content":[{"type":"text","text":"OBSERVATION:\na.py"}],"tool_call_ids":["call_1"],"message_type":"observation"},
 {"role":"hologram","content":"?"}],"info":{},"replay_config":"{}"}"#;
 
+const OLD_EVENTS: &str = r#"[
+  {"id": 1, "timestamp": "2025-01-01T00:00:01", "source": "user", "message": "mend it", "action": "message", "args": {"content": "mend it"}},
+  {"id": 2, "timestamp": "2025-01-01T00:00:01", "source": "user", "message": "", "action": "recall", "args": {"query": "mend it"}},
+  {"id": 3, "timestamp": "2025-01-01T00:00:02", "source": "agent", "message": "", "action": "run", "args": {"command": "ls", "thought": "I look."}},
+  {"id": 4, "timestamp": "2025-01-01T00:00:03", "source": "agent", "message": "", "cause": 3, "observation": "run", "content": "note.txt"},
+  {"id": 5, "timestamp": "2025-01-01T00:00:04", "source": "agent", "message": "All done!", "action": "finish", "args": {"final_thought": "It is mended."}}
+]
+"#;
+
 const CHAT: &str = "
 # aider chat started at 2025-06-02 11:47:49
 
@@ -75,6 +84,7 @@ fn made_up_documents_keep_the_laws() {
     for (adapter, name, document, wanted) in [
         (Imported::SWE_AGENT, "an old trajectory", OLD_TRAJECTORY, (10, 6)),
         (Imported::SWE_AGENT, "a trajectory", TRAJECTORY, (9, 3)),
+        (Imported::OPENHANDS, "older events", OLD_EVENTS, (5, 4)),
         (Imported::AIDER, "a chat", CHAT, (11, 6)),
     ] {
         let report = passes(adapter, name, document.as_bytes());

@@ -1,0 +1,172 @@
+//! Conversations that a client keeps as a folder of events, each in a file of its own: read as the lines that they would
+//! be in one file.
+//!
+//! `OpenHands` writes `events/event-00000-<id>.json`, and before its SDK `events/0.json`. The folder is the transcript, and
+//! goes by its own path. An event that is written over lines is put on one; all else stays as it is.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use stemmata_runtimes::adapter::Shape;
+use stemmata_runtimes::registry;
+
+use crate::capture::cursor::FileStamp;
+use crate::capture::source::UNPACKED_BYTES_MAX;
+use crate::error::{EngineError, Result};
+
+/// How a folder is called whose files are named by numbers alone: any folder may hold such files.
+const FOLDER: &str = "events";
+
+/// How the name of an event begins that says what it is.
+const START: &str = "event-";
+
+/// Events of one conversation at most.
+const EVENTS_MAX: usize = 1_000_000;
+
+/// Files of a folder that are looked at to say what it is.
+const LOOKED_AT_MAX: usize = 8;
+
+/// Returns the folder that is the transcript of an event, where a file is named like one.
+pub(crate) fn folder_of(file: &Path) -> Option<&Path> {
+    let folder = file.parent()?;
+    number_of(file, is_plainly(folder)).map(|_| folder)
+}
+
+/// Returns whether a folder is called as one whose files have numbers alone.
+fn is_plainly(folder: &Path) -> bool {
+    folder.file_name().is_some_and(|name| name == FOLDER)
+}
+
+/// Returns the number of an event, as its file's name has it.
+fn number_of(file: &Path, plainly: bool) -> Option<u64> {
+    let name = file.file_name()?.to_str()?.strip_suffix(".json")?;
+    match name.strip_prefix(START) {
+        Some(rest) => rest.split('-').next()?.parse().ok(),
+        None if plainly => name.parse().ok(),
+        None => None,
+    }
+}
+
+/// Returns whether a folder holds the events of a conversation.
+pub(crate) fn is_folder(folder: &Path) -> bool {
+    let Ok(files) = files(folder) else { return false };
+    // The one being written may not be whole.
+    files.iter().take(LOOKED_AT_MAX).any(|(_, path)| {
+        let bytes = read_file(path, UNPACKED_BYTES_MAX).unwrap_or_default();
+        registry::detect(&line_of(&bytes)).is_some_and(|(adapter, _)| {
+            adapter.shape() == Shape::Lines && adapter.format().as_str() == "openhands-v1"
+        })
+    })
+}
+
+/// Returns the files of events, in the order of their numbers.
+fn files(folder: &Path) -> Result<Vec<(u64, PathBuf)>> {
+    let plainly = is_plainly(folder);
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(EngineError::io("list", folder))? {
+        let path = entry.map_err(EngineError::io("list", folder))?.path();
+        if let Some(number) = number_of(&path, plainly) {
+            files.push((number, path));
+        }
+        if files.len() > EVENTS_MAX {
+            let reason = format!("{} holds more than {EVENTS_MAX} events", folder.display());
+            return Err(EngineError::Refused { what: "reading a folder of events", reasons: vec![reason] });
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Returns when something of a conversation was last written, as its stamp has it; none where it cannot be looked at.
+pub(crate) fn stamp(folder: &Path, length: u64) -> Result<FileStamp> {
+    stamp_of(folder, &files(folder)?, length)
+}
+
+fn stamp_of(folder: &Path, files: &[(u64, PathBuf)], length: u64) -> Result<FileStamp> {
+    let metadata = std::fs::metadata(folder).map_err(EngineError::io("read", folder))?;
+    let own = FileStamp { length, ..FileStamp::of(&metadata) };
+    let mut latest = own.modified_ns;
+    for (_, path) in files {
+        let metadata = std::fs::metadata(path).map_err(EngineError::io("read", path))?;
+        let modified = i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec());
+        latest = latest.max(modified);
+    }
+    Ok(FileStamp { modified_ns: latest, ..own })
+}
+
+/// Reads a conversation as lines. Where it is as it was `known`, nothing is read of it. A last event that is not whole is
+/// being written, and left for the next time.
+pub(crate) fn read(folder: &Path, known: Option<&FileStamp>) -> Result<(Vec<u8>, FileStamp)> {
+    let files = files(folder)?;
+    let stamp = stamp_of(folder, &files, known.map_or(0, |known| known.length))?;
+    if known == Some(&stamp) {
+        return Ok((Vec::new(), stamp));
+    }
+    let mut lines = Vec::new();
+    for (index, (_, path)) in files.iter().enumerate() {
+        let room = UNPACKED_BYTES_MAX.saturating_sub(length(&lines));
+        let line = line_of(&read_file(path, room)?);
+        let is_whole = serde_json::from_slice::<serde::de::IgnoredAny>(&line).is_ok();
+        if is_whole || index + 1 < files.len() {
+            lines.extend(line);
+        }
+    }
+    let length = length(&lines);
+    Ok((lines, FileStamp { length, ..stamp }))
+}
+
+fn read_file(path: &Path, bytes_max: u64) -> Result<Vec<u8>> {
+    use std::io::Read as _;
+    let metadata = std::fs::metadata(path).map_err(EngineError::io("read", path))?;
+    crate::capture::reading::check_regular(path, &metadata)?;
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(EngineError::io("open", path))?;
+    file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes).map_err(EngineError::io("read", path))?;
+    if length(&bytes) <= bytes_max {
+        return Ok(bytes);
+    }
+    let reason =
+        format!("{} and the events before it hold more than {UNPACKED_BYTES_MAX} bytes", path.display());
+    Err(EngineError::Refused { what: "reading a folder of events", reasons: vec![reason] })
+}
+
+/// Returns an event as a line: a line break inside of JSON is white space.
+fn line_of(event: &[u8]) -> Vec<u8> {
+    let mut line = event.trim_ascii().to_vec();
+    line.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b' ');
+    line.push(b'\n');
+    line
+}
+
+fn length(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).expect("a length fits 64 bits")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_says_by_its_name_which_event_it_is() {
+        for (path, number) in [
+            ("/c/events/event-00012-3f2a.json", Some(12)),
+            ("/c/any/event-00012-3f2a.json", Some(12)),
+            ("/c/events/event-7.json", Some(7)),
+            ("/c/events/7.json", Some(7)),
+            ("/c/any/7.json", None),
+            ("/c/events/event-x.json", None),
+            ("/c/events/event-00012-3f2a.json.tmp", None),
+            ("/c/events/base_state.json", None),
+        ] {
+            let path = Path::new(path);
+            assert_eq!(number_of(path, is_plainly(path.parent().expect("a folder"))), number, "{path:?}");
+            assert_eq!(folder_of(path).is_some(), number.is_some(), "{path:?}");
+        }
+    }
+
+    #[test]
+    fn an_event_is_one_line_whatever_it_was() {
+        assert_eq!(line_of(b" {\n  \"a\": \"x\\n\"\r\n}\n\n"), b"{   \"a\": \"x\\n\"  }\n");
+        assert_eq!(line_of(b"{}"), b"{}\n");
+    }
+}

@@ -1,0 +1,112 @@
+//! A conversation that is a folder of events is one transcript, which grows file by file.
+
+use std::path::PathBuf;
+
+use stemmata_engine::{CaptureOptions, Engine, ImportReport, Look};
+use stemmata_model::Trigger;
+
+use crate::support::{Folder, engine, import, native};
+
+const CONVERSATION: &str = "conversations/0a1b2c3d";
+
+fn event(number: usize) -> String {
+    let (role, source) = if number.is_multiple_of(2) { ("user", "user") } else { ("assistant", "agent") };
+    format!(
+        r#"{{"id":"e{number}","timestamp":"2026-01-01T00:00:{number:02}","source":"{source}","llm_message":{{"role":"{role}","content":[{{"type":"text","text":"word {number}"}}]}},"kind":"MessageEvent"}}"#
+    )
+}
+
+fn lines(count: usize) -> String {
+    (0..count).map(|number| event(number) + "\n").collect()
+}
+
+/// A folder in which a conversation has begun.
+fn begun() -> Folder {
+    let folder = Folder::new();
+    std::fs::create_dir_all(folder.path().join(CONVERSATION).join("events")).expect("folders");
+    folder
+}
+
+fn write(folder: &Folder, number: usize) -> PathBuf {
+    let name = format!("{CONVERSATION}/events/event-{number:05}-e{number}.json");
+    folder.write(&name, event(number).as_bytes())
+}
+
+fn all(engine: &Engine, folder: &Folder) -> ImportReport {
+    let report = engine.import(&[folder.path().to_owned()], &CaptureOptions::import(), 1, &|_| ());
+    let report = report.expect("imported");
+    assert!(report.failures.is_empty(), "{:?}", report.failures);
+    report
+}
+
+#[test]
+fn a_folder_of_events_is_one_session_that_grows() {
+    let (folder, engine) = (begun(), engine());
+    folder.write(&format!("{CONVERSATION}/base_state.json"), b"{\"id\":\"0a1b2c3d\"}");
+    (0..3).for_each(|number| drop(write(&folder, number)));
+    let report = all(&engine, &folder);
+    let [session] = report.sessions.as_slice() else { panic!("{:?}", report.sessions.len()) };
+    let first = session.captured.session.tip.expect("a tip");
+    assert_eq!(session.captured.session.session.to_string(), "0a1b2c3d");
+    assert_eq!(session.captured.session.format.as_str(), "openhands-v1");
+    assert_eq!(native(&engine, first), lines(3).as_bytes());
+    let again = all(&engine, &folder);
+    assert_eq!(again.sessions[0].captured.new_commits, 0, "idempotent");
+    assert_eq!(again.sessions[0].captured.session.tip, Some(first));
+    // More events, one of them spread over lines, and one that is being written.
+    write(&folder, 3);
+    folder.write(
+        &format!("{CONVERSATION}/events/event-00004-e4.json"),
+        event(4).replace(',', ",\n").as_bytes(),
+    );
+    let torn = event(5);
+    folder.write(&format!("{CONVERSATION}/events/event-00005-e5.json"), &torn.as_bytes()[..torn.len() / 2]);
+    let grown = all(&engine, &folder);
+    let grown = &grown.sessions[0].captured;
+    let tip = grown.session.tip.expect("a tip");
+    let spread = event(4).replace(',', ", ") + "\n";
+    assert_eq!(String::from_utf8(native(&engine, tip)).expect("text"), lines(4) + &spread);
+    assert!(grown.notes.is_empty(), "{:?}", grown.notes);
+    write(&folder, 5);
+    let path = folder.path().join(CONVERSATION).join("events");
+    let whole = import(&engine, &path);
+    assert_eq!(
+        String::from_utf8(native(&engine, whole.session.tip.expect("a tip"))).expect("text"),
+        lines(4) + &spread + &event(5) + "\n"
+    );
+    // What was read piece by piece is what one import of the whole gives.
+    let other = crate::support::engine();
+    assert_eq!(import(&other, &path).session.tip, whole.session.tip);
+}
+
+#[test]
+fn a_change_of_one_event_is_news_of_its_folder() {
+    let (folder, engine) = (begun(), engine());
+    let paths = vec![write(&folder, 0), write(&folder, 1)];
+    let options = CaptureOptions::live(Trigger::TurnBoundary);
+    let looked = engine.look(&Look::At(paths), &[], &options, 1).expect("looked");
+    assert_eq!((looked.captured.len(), looked.files), (1, 1));
+    let everything = |engine: &Engine| {
+        engine.look(&Look::Everything, &[folder.path().to_owned()], &options, 1).expect("looked").files
+    };
+    assert_eq!(everything(&engine), 0, "all of it is known");
+    write(&folder, 2);
+    assert_eq!(everything(&engine), 1);
+}
+
+#[test]
+fn older_events_in_an_array_are_a_document() {
+    let (folder, engine) = (Folder::new(), engine());
+    let array = r#"[
+  {"id":1,"timestamp":"2025-01-01T00:00:01","source":"user","message":"mend it","action":"message","args":{"content":"mend it"}},
+  {"id":3,"timestamp":"2025-01-01T00:00:02","source":"agent","message":"","action":"run","args":{"command":"ls","thought":"I look."}},
+  {"id":4,"timestamp":"2025-01-01T00:00:03","source":"agent","message":"","cause":3,"observation":"run","content":"note.txt"}
+]
+"#;
+    folder.write("trajectory.json", array.as_bytes());
+    let report = all(&engine, &folder);
+    let captured = &report.sessions[0].captured;
+    assert_eq!(captured.session.format.as_str(), "openhands-legacy-v1");
+    assert_eq!(captured.session.messages, 3);
+    assert_eq!(native(&engine, captured.session.tip.expect("a tip")), array.as_bytes());
+}
