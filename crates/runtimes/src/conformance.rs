@@ -415,4 +415,6 @@ impl Random {
 
 mod documents;
 #[cfg(test)]
+mod documents_tests;
+#[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@ mod agent;
 mod events;
 mod join;
 #[cfg(test)]
-mod samples_tests;
+pub(crate) mod samples_tests;
 mod validate;
 
 use stemmata_model::{Entry, FormatId, Granularity, Timestamp};
