@@ -416,6 +416,11 @@ pub trait Adapter: Send + Sync {
     /// Turns bytes into entries. Never panics, never loses a byte: what it does not know becomes `Opaque`.
     fn decode(&self, bytes: &[u8]) -> Decoded;
 
+    /// Turns a whole context into entries for another runtime: also with what only all of its bytes tell.
+    fn told(&self, bytes: &[u8]) -> Decoded {
+        self.decode(bytes)
+    }
+
     /// Hands out the ids of one line, with or without its newline, by which copies of it are known; the record's
     /// own first. None for a line that cannot be read. Whether an id is unique is for the caller to judge.
     fn ids(&self, line: &[u8], found: &mut dyn FnMut(IdKind, &str));

@@ -86,7 +86,7 @@ impl Engine {
                 Ok(())
             })?;
             notes.extend(context.finish(bytes, counts).notes);
-            entries.extend(as_told(source.decode(&native).entries, runtime_of(&era.format)));
+            entries.extend(as_told(source.told(&native).entries, runtime_of(&era.format)));
         }
         Ok((entries, notes))
     }

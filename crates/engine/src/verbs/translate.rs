@@ -145,7 +145,7 @@ impl Engine {
     ) -> Result<Gathered> {
         let source = Self::adapter(&era.format, "read")?;
         let (native, made) = self.native_of_era(source, era, stop)?;
-        let translated = translate(source.decode(&native).entries, &era.format, &target.format());
+        let translated = translate(source.told(&native).entries, &era.format, &target.format());
         Ok(Gathered { entries: translated.entries, report: translated.report, made })
     }
 

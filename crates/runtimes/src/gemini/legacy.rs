@@ -113,7 +113,11 @@ fn message(
 }
 
 /// Reads a result beside its call, none where it stands in a message of its own or is not there yet.
-fn result(call: &Call<'_>, answered: &HashSet<String>, at: Option<Timestamp>) -> Option<(usize, Line)> {
+pub(super) fn result(
+    call: &Call<'_>,
+    answered: &HashSet<String>,
+    at: Option<Timestamp>,
+) -> Option<(usize, Line)> {
     let field = call.result.filter(|result| !result.is_null())?;
     let call_id = text(call.id)?.into_owned();
     let (body, said) = content(Some(field));

@@ -18,6 +18,7 @@ mod repair;
 mod restated;
 #[cfg(test)]
 pub(crate) mod samples_tests;
+mod told;
 mod validate;
 
 pub(crate) use restated::as_loaded;
@@ -70,6 +71,11 @@ impl Adapter for Gemini {
 
     fn decode(&self, bytes: &[u8]) -> Decoded {
         decode::decode(&DIALECT, bytes)
+    }
+
+    fn told(&self, bytes: &[u8]) -> Decoded {
+        let decoded = self.decode(bytes);
+        Decoded { entries: told::with_results(decoded.entries, bytes), ..decoded }
     }
 
     fn ids(&self, line: &[u8], found: &mut dyn FnMut(IdKind, &str)) {
