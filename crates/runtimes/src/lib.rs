@@ -23,6 +23,8 @@ pub mod imported;
 pub mod json;
 mod lines;
 pub mod messages;
+#[cfg(test)]
+pub(crate) mod newer_tests;
 pub mod opencode;
 pub mod pi;
 mod placing;

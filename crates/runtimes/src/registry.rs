@@ -62,16 +62,25 @@ pub fn by_runtime(runtime: &str) -> Option<&'static dyn Adapter> {
     }
 }
 
-/// Returns the adapter that is surest that these first bytes of a file are its own; of several equally sure
-/// ones, the first in the list.
+/// Returns the adapter that is surest that these first bytes of a file are its own; of several equally sure ones, the one
+/// whose record comes first: a file that goes on in another format is what it began as. Else the first in the list.
 ///
 /// It is given at most [`DETECT_BYTES_MAX`](crate::adapter::DETECT_BYTES_MAX) bytes.
 pub fn detect(head: &[u8]) -> Option<(&'static dyn Adapter, Detection)> {
-    surest(adapters().iter().filter_map(|adapter| Some((*adapter, adapter.detect(head)?))))
+    let first = head.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty());
+    let begins = |adapter: &&dyn Adapter| first.is_some_and(|line| adapter.detect(line).is_some());
+    surest(adapters().iter().filter_map(|adapter| Some((*adapter, adapter.detect(head)?))), begins)
 }
 
-fn surest<A>(found: impl Iterator<Item = (A, Detection)>) -> Option<(A, Detection)> {
-    found.reduce(|best, other| if other.1.confidence > best.1.confidence { other } else { best })
+fn surest<A>(
+    found: impl Iterator<Item = (A, Detection)>,
+    begins: impl Fn(&A) -> bool,
+) -> Option<(A, Detection)> {
+    let found: Vec<(A, Detection)> = found.collect();
+    let best = found.iter().map(|(_, claim)| claim.confidence).max();
+    let mut equals: Vec<_> = found.into_iter().filter(|(_, claim)| Some(claim.confidence) == best).collect();
+    let at = if equals.len() > 1 { equals.iter().position(|(adapter, _)| begins(adapter)) } else { None };
+    (!equals.is_empty()).then(|| equals.swap_remove(at.unwrap_or(0)))
 }
 
 #[cfg(test)]
@@ -100,16 +109,22 @@ mod tests {
     }
 
     #[test]
-    fn the_surest_is_taken_and_of_equals_the_first() {
+    fn the_surest_is_taken_and_of_equals_the_one_that_begins() {
         let found = |confidence| {
             let format = FormatId::new("clay-tablet-v1").expect("a name");
             Detection { format, version: None, confidence }
         };
-        let taken =
-            |all: &[Confidence]| surest(all.iter().copied().map(found).enumerate()).map(|(index, _)| index);
-        assert_eq!(taken(&[Confidence::Possible, Confidence::Certain, Confidence::Certain]), Some(1));
-        assert_eq!(taken(&[Confidence::Possible, Confidence::Possible]), Some(0));
-        assert_eq!(taken(&[]), None);
+        let taken = |all: &[Confidence], first: &[usize]| {
+            let all = all.iter().copied().map(found).enumerate();
+            surest(all, |index| first.contains(index)).map(|(index, _)| index)
+        };
+        let three = [Confidence::Possible, Confidence::Certain, Confidence::Certain];
+        assert_eq!(
+            (taken(&three, &[]), taken(&three, &[0]), taken(&three, &[0, 2])),
+            (Some(1), Some(1), Some(2))
+        );
+        assert_eq!(taken(&[Confidence::Possible, Confidence::Possible], &[]), Some(0));
+        assert_eq!(taken(&[], &[0]), None);
     }
 
     #[test]

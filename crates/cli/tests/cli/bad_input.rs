@@ -303,6 +303,40 @@ fn a_full_disk() {
     assert!(on_disk(&["native", tip, "--out", "-"]).stdout == bytes);
 }
 
+/// A user's record as Codex writes it.
+const OF_CODEX: &str = r#"{"timestamp":"2026-01-01T00:00:00.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"hi from the other half"}]}}"#;
+
+#[test]
+fn a_file_that_is_half_one_runtime_s_and_half_another_s() {
+    let own = transcript();
+    let entries = comes_back(&Stage::new(), own.as_bytes())["entries"].as_u64().unwrap();
+    // The first half says what it is; the rest is kept as it is, and told where somebody reads it.
+    let stage = Stage::new();
+    let both = format!("{own}{OF_CODEX}\n");
+    let session = comes_back(&stage, both.as_bytes());
+    assert_eq!(
+        (&session["format"], session["entries"].as_u64()),
+        (&"claude-code-v1".into(), Some(entries + 1))
+    );
+    let path = stage.home.path().join("a.jsonl");
+    let name = path.to_str().unwrap();
+    stage.run(&["doctor", name]).ok();
+    let tip = session["tip"].as_str().unwrap();
+    let told = stage.run(&["export", tip, "--format", "markdown", "--out", "-"]).ok();
+    assert!(!told.text().contains("other half"), "what is another runtime's is nobody's words here");
+    stage.run(&["resume", tip, "--print"]).ok();
+    stage.run(&["resume", tip, "--in", "codex", "--print"]).ok();
+    // In the middle too, and the other way round.
+    let stage = Stage::new();
+    let at = own.lines().take(3).map(|line| line.len() + 1).sum::<usize>();
+    comes_back(&stage, format!("{}{OF_CODEX}\n{}", &own[..at], &own[at..]).as_bytes());
+    let stage = Stage::new();
+    let header = r#"{"timestamp":"2026-01-01T00:00:00.000Z","type":"session_meta","payload":{"id":"01a1ffc3-10c3-7793-a024-3ccf54e49278","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/srv","originator":"x","cli_version":"0.169.0"}}"#;
+    let turned = comes_back(&stage, format!("{header}\n{OF_CODEX}\n{own}").as_bytes());
+    assert_eq!(turned["format"], "codex-legacy-v1");
+    stage.run(&["resume", turned["tip"].as_str().unwrap(), "--print"]).ok();
+}
+
 #[test]
 fn a_locked_store() {
     let stage = Stage::new();

@@ -272,6 +272,37 @@ fn a_hook_without_standard_input_or_with_a_broken_configuration_ends_well() {
     nudge(&stage, "Stop", &path);
 }
 
+#[test]
+fn a_session_that_goes_on_in_another_runtime_s_records_is_captured_by_its_hook() {
+    let stage = Stage::new();
+    let path = transcript(&stage);
+    stage.import(&path);
+    let before = commits(&stage).len();
+    let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+    // As two programs leave it that write one file: a whole record, and one that never ends.
+    let other = json!({ "timestamp": "2026-01-01T00:00:00.000Z", "type": "response_item", "payload": { "type": "message",
+        "role": "user", "content": [{ "type": "input_text", "text": "hi" }] } });
+    writeln!(file, "{other}").unwrap();
+    nudge(&stage, "PostToolUse", &path);
+    write!(file, "{{\"timestamp\":\"2026-01-01T00:00:01.000Z\",\"type\":\"event_msg\",\"pay").unwrap();
+    nudge(&stage, "PostToolUse", &path);
+    let all = lines(2);
+    writeln!(file).unwrap();
+    for line in &all[lines(1).len()..] {
+        writeln!(file, "{line}").unwrap();
+    }
+    nudge(&stage, "SessionEnd", &path);
+    assert_eq!(stage.json(&["status"])["hook_trouble"], Value::Null);
+    assert_eq!(stage.native(SESSION), std::fs::read(&path).unwrap());
+    assert!(commits(&stage).len() > before, "what came behind it is there");
+    let imported = Stage::new();
+    let copy = imported.home.project().join(format!("{SESSION}.jsonl"));
+    std::fs::copy(&path, &copy).unwrap();
+    imported.import(&copy);
+    let tips = |stage: &Stage| commits(stage)[0]["id"].clone();
+    assert_eq!(tips(&stage), tips(&imported), "an import gives the same");
+}
+
 /// A session with a list of tasks, a pinned commit and a note.
 fn remembered(stage: &Stage) -> PathBuf {
     let path = transcript(stage);

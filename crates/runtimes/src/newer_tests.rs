@@ -1,0 +1,80 @@
+//! Sessions of clients that are newer than this program, in every format that a client loads: what is not known is
+//! carried as it is, is told, and stands in nobody's way.
+
+use stemmata_model::{NoteCode, Part};
+
+use crate::adapter::{Adapter, Severity};
+use crate::claude_code::{self, ClaudeCode};
+use crate::codex::{self, Codex};
+use crate::gemini::{self, Gemini, GeminiLegacy};
+use crate::opencode::{self, Opencode};
+use crate::pi::{self, Pi};
+use crate::registry;
+
+/// A record that no client of today writes.
+const UNKNOWN: &str = r#"{"type":"hologram","timestamp":"2026-01-01T00:09:00.000Z","uuid":"0000abcd-0000-4000-8000-00000000abcd","id":"0000abcd","parentId":null,"payload":{"type":"hologram","shape":{"deep":[1.50,null]}}}"#;
+
+/// Puts the record behind the first line or element of a list.
+fn with_unknown(bytes: &[u8], after: &str) -> Vec<u8> {
+    let text = String::from_utf8(bytes.to_vec()).expect("text");
+    let Some((before, behind)) = text.split_once(after) else { panic!("no {after} in {text}") };
+    format!("{before}{after}{UNKNOWN}{}{behind}", if after == "\n" { "\n" } else { "," }).into_bytes()
+}
+
+#[test]
+fn what_a_newer_client_writes_is_carried_told_and_stands_in_nobodys_way() {
+    let legacy = concat!(
+        r#"{"sessionId":"9b1dcd5e-3f6e-4a38-9d6f-0a1b2c3d4e5f","projectHash":"0e7f","startTime":"2025-10-01T10:00:00.000Z","#,
+        r#""messages":[{"id":"5c1f","timestamp":"2025-10-01T10:00:01.000Z","type":"user","content":"Which bells?"}]}"#
+    );
+    let claude = String::from_utf8(claude_code::samples_tests::transcript("UTRA")).expect("text");
+    let versions = of_tomorrow(&claude);
+    let samples: [(&dyn Adapter, Vec<u8>); 7] = [
+        (&ClaudeCode, with_unknown(versions.as_bytes(), "\n")),
+        (&Codex::PAGINATED, with_unknown(&codex::samples_tests::rollout("HUA", true), "\n")),
+        (&Codex::LEGACY, with_unknown(&codex::samples_tests::rollout("HUA", false), "\n")),
+        (&Pi::V3, with_unknown(&pi::samples_tests::session("HUA", 3), "\n")),
+        (&Gemini, with_unknown(&gemini::samples_tests::session("HUA"), "\n")),
+        (&GeminiLegacy, with_unknown(legacy.as_bytes(), "\"messages\":[")),
+        (
+            &Opencode,
+            with_unknown(
+                opencode::samples_tests::SAMPLE.replace("1.18.33", "99.0.0").as_bytes(),
+                "\"parts\": [",
+            ),
+        ),
+    ];
+    for (adapter, bytes) in samples {
+        let format = adapter.format();
+        let (found, _) = registry::detect(&bytes).unwrap_or_else(|| panic!("{format} is not known any more"));
+        assert_eq!(found.format(), format);
+        let decoded = adapter.decode(&bytes);
+        let told: Vec<_> = decoded.notes.iter().filter(|note| note.code == NoteCode::UnknownRecord).collect();
+        assert!(told.len() == 1 && told[0].message.contains("hologram"), "{format}: {:?}", decoded.notes);
+        let carried = decoded
+            .entries
+            .iter()
+            .flat_map(|entry| &entry.parts)
+            .any(|part| matches!(part, Part::Opaque { json, .. } if json.contains("[1.50,null]")));
+        assert!(carried, "{format}: its spelling is kept");
+        let mut validator = adapter.validator(Some("99.0.0"));
+        adapter.shape().units(&bytes).for_each(|unit| validator.line(unit));
+        let verdict = validator.finish();
+        let refused = verdict.findings.iter().filter(|finding| finding.severity == Severity::Fatal);
+        assert_eq!(refused.count(), 0, "{format}: {:?}", verdict.findings);
+        let repaired = crate::repair::repair(adapter, &bytes, Some("99.0.0")).bytes;
+        assert!(String::from_utf8_lossy(&repaired).contains("[1.50,null]"), "{format}: a repair keeps it");
+    }
+}
+
+/// Has every record say that a client of tomorrow wrote it.
+fn of_tomorrow(text: &str) -> String {
+    let parts: Vec<&str> = text.split("\"version\":\"").collect();
+    let mut out = parts.first().copied().unwrap_or_default().to_owned();
+    for part in parts.iter().skip(1) {
+        let behind = part.find('"').unwrap_or(0);
+        out.push_str("\"version\":\"99.0.0");
+        out.push_str(&part[behind..]);
+    }
+    out
+}
