@@ -7,6 +7,7 @@
 pub(crate) mod decode;
 pub(crate) mod head;
 pub(crate) mod join;
+pub(crate) mod mend;
 pub(crate) mod split;
 
 use std::ops::Range;

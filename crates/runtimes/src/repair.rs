@@ -5,13 +5,13 @@
 
 use std::ops::Range;
 
-use crate::adapter::{Adapter, Validation};
+use crate::adapter::{Adapter, Shape, Validation};
 use crate::json::is_blank;
 use crate::placing::replace;
 
 /// Times that an adapter looks at a document: what mending one thing shows of another is mended in the next round. A
 /// round that finds nothing is the last.
-const ROUNDS_MAX: usize = 12;
+pub(crate) const ROUNDS_MAX: usize = 12;
 
 /// What a call is answered with that had no result when its transcript was repaired.
 pub(crate) const REPAIRED_TEXT: &str = "[Closed by Stemmata: this tool call had no result when the transcript was repaired. It may or may not have run.]";
@@ -19,7 +19,8 @@ pub(crate) const REPAIRED_TEXT: &str = "[Closed by Stemmata: this tool call had 
 /// One thing that was changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// Line of the transcript as it was given (1 = first); none for a line that was not there.
+    /// Line of the transcript as it was given (1 = first); none for a line that was not there, and in a transcript that is
+    /// one document, where the message says which of its messages it is about.
     pub line: Option<u64>,
     /// Stable name of what was done.
     pub kind: &'static str,
@@ -43,7 +44,8 @@ pub struct Repaired {
 /// What has nothing to mend comes back as it is, and so does what was repaired. Whether a client would take the result
 /// is in its validation: not everything can be mended.
 pub fn repair(adapter: &dyn Adapter, bytes: &[u8], client_version: Option<&str>) -> Repaired {
-    let mut document = Document::of(bytes);
+    let is_whole = adapter.shape() == Shape::Document;
+    let mut document = if is_whole { Document::whole(bytes) } else { Document::of(bytes) };
     for _ in 0..ROUNDS_MAX {
         let before = document.changes.len();
         adapter.mend(&mut document, client_version);
@@ -53,8 +55,9 @@ pub fn repair(adapter: &dyn Adapter, bytes: &[u8], client_version: Option<&str>)
     }
     let bytes = document.bytes();
     let mut validator = adapter.validator(client_version);
-    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        validator.line(line);
+    match adapter.shape() {
+        Shape::Lines => bytes.split_inclusive(|byte| *byte == b'\n').for_each(|line| validator.line(line)),
+        Shape::Document => validator.line(&bytes),
     }
     let mut changes = document.changes;
     changes.sort_by_key(|change| (change.line.is_none(), change.line));
@@ -83,6 +86,29 @@ impl Document {
         let lines = bytes.split_inclusive(|byte| *byte == b'\n').zip(1..);
         let lines = lines.map(|(line, number)| Line { number: Some(number), bytes: line.to_vec() });
         Self { lines: lines.collect(), changes: Vec::new() }
+    }
+
+    /// Takes a transcript that is one document: one line, whatever breaks it has.
+    pub(crate) fn whole(bytes: &[u8]) -> Self {
+        Self { lines: vec![Line { number: None, bytes: bytes.to_vec() }], changes: Vec::new() }
+    }
+
+    /// Writes a document anew, as a whole.
+    pub(crate) fn rewrite(&mut self, bytes: Vec<u8>, changes: Vec<(&'static str, String)>) {
+        self.lines = vec![Line { number: None, bytes }];
+        for (kind, message) in changes {
+            self.note(None, kind, message);
+        }
+    }
+
+    /// Returns the lines with the numbers that they had.
+    pub(crate) fn numbered(&self) -> impl Iterator<Item = (Option<u64>, &[u8])> {
+        self.lines.iter().map(|line| (line.number, line.bytes.as_slice()))
+    }
+
+    /// Returns what was changed so far.
+    pub(crate) fn told(&self) -> &[Change] {
+        &self.changes
     }
 
     /// Returns the lines, each with its newline if it has one.
@@ -218,5 +244,7 @@ pub(crate) fn made_up_uuid(parts: &[&[u8]]) -> String {
     crate::claude_code::uuid_text(bytes)
 }
 
+#[cfg(test)]
+mod document_tests;
 #[cfg(test)]
 mod tests;

@@ -78,7 +78,11 @@ fn show(app: &App, path: &Path, written: Option<&Path>, mended: &Mended) -> Resu
     let mut rows =
         vec![app.environment.shown(path), format!("  {}{version}, {}", mended.format, size::bytes(bytes))];
     for change in &mended.changes {
-        let line = change.line.map_or_else(|| "new line: ".to_owned(), |line| format!("line {line}: "));
+        let line = match change.line {
+            Some(line) => format!("line {line}: "),
+            None if mended.is_document => String::new(),
+            None => "new line: ".to_owned(),
+        };
         rows.push(format!("  {line}{}", change.message));
     }
     rows.extend(mended.validation.findings.iter().map(|found| format!("  left as it is: {}", told(found))));

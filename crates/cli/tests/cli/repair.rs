@@ -87,3 +87,33 @@ fn a_file_that_is_half_one_runtime_s_and_half_another_s() {
     let kept = std::fs::read_to_string(said["out"].as_str().unwrap()).unwrap();
     assert!(kept.ends_with("\"text\":\"hi\"}]}}\n"), "what is not known is kept");
 }
+
+#[test]
+fn a_document_is_repaired_message_by_message() {
+    let stage = Stage::new();
+    let array = json!([
+        { "role": "user", "content": "Which bells ring?" },
+        { "role": "assistant", "content": [{ "type": "tool_use", "id": "toolu_01", "name": "look", "input": {} }] },
+        { "role": "user", "content": "Go on" },
+        { "role": "assistant", "content": "  " },
+    ]);
+    let path = stage.home.write("talk.json", array.to_string().as_bytes());
+    let name = path.to_str().unwrap();
+    stage.run(&["doctor", name]).code(6).complains(&["stemma repair"]);
+    let told = stage.run(&["repair", name]).ok();
+    let (first, second) =
+        ("\n  message 4 says nothing", "\n  the call `toolu_01` in message 2 had no result");
+    assert!(told.text().contains(first) && told.text().contains(second), "{}", told.text());
+    let copy = path.with_file_name("talk.repaired.json");
+    assert_eq!(stage.json(&["doctor", copy.to_str().unwrap()])["ok"], json!(true));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), array.to_string(), "the transcript stays");
+    stage.import(&copy);
+    stage.run(&["resume", copy.to_str().unwrap(), "--in", "claude-code", "--print"]).ok();
+    // One that was cut while it was written keeps its whole messages; an import refuses it.
+    let text = array.to_string();
+    let cut = stage.home.write("cut.json", &text.as_bytes()[..text.len() - 30]);
+    stage.run(&["import", cut.to_str().unwrap()]).code(1);
+    let said = stage.json(&["repair", cut.to_str().unwrap()]);
+    assert_eq!(said["changes"][0]["kind"], "torn_tail");
+    assert_eq!(said["messages_sent"], json!(3), "{said}");
+}

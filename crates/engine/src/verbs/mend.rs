@@ -5,10 +5,11 @@
 use std::path::Path;
 
 use stemmata_model::FormatId;
-use stemmata_runtimes::adapter::{Finding, Severity, Validation};
+use stemmata_runtimes::adapter::{Finding, Severity, Shape, Validation};
 use stemmata_runtimes::repair::{Change, repair};
 
 use crate::capture::cursor::OpenFile;
+use crate::capture::document;
 use crate::capture::lines::Lines;
 use crate::capture::reading::{detect_version, open};
 use crate::engine::Engine;
@@ -26,6 +27,8 @@ pub struct Mended {
     pub version: Option<String>,
     /// The transcript; the same bytes where nothing had to be changed.
     pub bytes: Vec<u8>,
+    /// Whether it is one document, in which changes are told by messages and not by lines.
+    pub is_document: bool,
     /// What was changed, in the order of the lines.
     pub changes: Vec<Change>,
     /// What the loader would still stumble over.
@@ -38,7 +41,7 @@ impl Engine {
     ///
     /// # Errors
     /// `Refused` with reasons where the client would not take the result whole either; `NotATranscript`, `Io`,
-    /// `LineTooLong`.
+    /// `LineTooLong`, `DocumentTooLong`.
     pub fn mend(path: &Path, client_version: Option<&str>) -> Result<Mended> {
         let (file, stamp) = open(path)?;
         if stamp.length > MENDED_BYTES_MAX {
@@ -46,11 +49,17 @@ impl Engine {
             return Err(EngineError::Refused { what: "the repair", reasons: vec![reason] });
         }
         let (adapter, detection) = detect_version(OpenFile { file: &file, path })?;
-        let mut bytes = Vec::new();
-        let mut lines = Lines::of(file, path, (0, 1), stamp.length)?;
-        while let Some(line) = lines.next()? {
-            bytes.extend_from_slice(line.bytes);
-        }
+        let is_document = adapter.shape() == Shape::Document;
+        let bytes = if is_document {
+            document::read(OpenFile { file: &file, path }, stamp)?
+        } else {
+            let mut bytes = Vec::new();
+            let mut lines = Lines::of(file, path, (0, 1), stamp.length)?;
+            while let Some(line) = lines.next()? {
+                bytes.extend_from_slice(line.bytes);
+            }
+            bytes
+        };
         let repaired = repair(adapter, &bytes, client_version.or(detection.version.as_deref()));
         if !repaired.validation.is_accepted() {
             let fatal = repaired.validation.findings.iter().filter(|found| found.severity == Severity::Fatal);
@@ -63,6 +72,7 @@ impl Engine {
             format: detection.format,
             version: detection.version,
             bytes: repaired.bytes,
+            is_document,
             changes: repaired.changes,
             validation: repaired.validation,
         })

@@ -13,7 +13,7 @@ const FINDINGS_MAX: usize = 20;
 
 /// Returns what checks messages: sides in turns, results at once in the message behind their calls.
 pub(super) fn of_messages() -> Box<dyn Validator> {
-    let rules = Rules { alternates: true, results_at_once: true };
+    let rules = Rules { alternates: true, results_at_once: true, is_strict: false };
     Box::new(MessagesValidator::new(&agent::DIALECT, rules))
 }
 

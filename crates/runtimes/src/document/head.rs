@@ -43,6 +43,21 @@ pub(crate) fn closing(bytes: &[u8], keep: usize) -> Vec<u8> {
     value.iter().copied().chain(scan.closers.into_iter().rev()).collect()
 }
 
+/// Returns where the last bracket closes that leaves so many open: the end of the last whole element of a list at that
+/// depth, where the document is cut.
+pub(crate) fn last_closed(bytes: &[u8], depth: usize) -> Option<usize> {
+    let mut scan = Scan::default();
+    let mut last = None;
+    for (at, byte) in bytes.iter().enumerate() {
+        let was_in_text = scan.in_text;
+        scan.byte(*byte);
+        if !was_in_text && matches!(byte, b']' | b'}') && scan.closers.len() == depth {
+            last = Some(at + 1);
+        }
+    }
+    last
+}
+
 /// Returns a head of a JSON document as JSON by itself: all of it, or what stands before its last comma, closed.
 /// None where it begins as none, or where one value ends and another follows, as in JSON lines.
 pub(crate) fn closed(head: &[u8]) -> Option<Vec<u8>> {

@@ -16,11 +16,13 @@ use crate::adapter::{
     Adapter, ClientPlace, CompactionPlan, Confidence, ContextPlan, Decoded, Detection, IdKind, PlaceRequest,
     Placer, PlanStop, Segments, Shape, SourceError, Splitter, Validation, Validator,
 };
+use crate::document::mend::{Mended, mend, name};
 use crate::document::{Dialect, Record, decode, head, inside, join, split, whole};
-use crate::json::{Field, RecordError, is_blank, text};
+use crate::json::{Field, Object, RecordError, is_blank, one_line, text};
 use crate::lines::facts::TitleRank;
 use crate::lines::{Line, entry_id};
 use crate::placing::Verbatim;
+use crate::repair::{Document, ROUNDS_MAX};
 
 static DIALECT: Dialect =
     Dialect { runtime: RUNTIME, main: "gemini/main", subagent: "gemini/subagent", read, list };
@@ -217,6 +219,11 @@ impl Adapter for GeminiLegacy {
         Gemini.client_place(request)
     }
 
+    fn mend(&self, document: &mut Document, _client_version: Option<&str>) {
+        let header = header(document.line(0));
+        mend(document, &DIALECT, |messages| as_log(&header, messages));
+    }
+
     fn validator(&self, client_version: Option<&str>) -> Box<dyn Validator> {
         Box::new(LegacyValidator { log: Gemini.validator(client_version) })
     }
@@ -245,6 +252,46 @@ fn encode(entries: &[Entry]) -> Vec<u8> {
     }
     out.extend_from_slice(b"]}");
     out
+}
+
+/// Returns the first line of the log that a session becomes.
+fn header(document: &[u8]) -> String {
+    let fields = whole(document).ok().and_then(|whole| Fields::read(whole).ok()).unwrap_or_default();
+    let mut header = Object::new();
+    for (key, field) in [("sessionId", fields.session_id), ("projectHash", fields.project_hash)] {
+        header = match field.and_then(|field| one_line(field.raw())) {
+            Some(value) => header.raw(key, &value),
+            None => header,
+        };
+    }
+    header.finish()
+}
+
+/// Mends messages as those of the log that the client makes of them.
+fn as_log(header: &str, messages: &[&str]) -> Mended {
+    let lines: Vec<String> = messages.iter().map(|message| one_line(message).unwrap_or_default()).collect();
+    let mut log = Document::of(format!("{header}\n{}\n", lines.join("\n")).as_bytes());
+    for _ in 0..ROUNDS_MAX {
+        let before = log.changes();
+        super::repair::mend(&mut log);
+        if log.changes() == before {
+            break;
+        }
+    }
+    let told = log.told().iter().map(|change| {
+        let number = change.line.and_then(|line| usize::try_from(line).ok()?.checked_sub(2));
+        let what =
+            number.map_or_else(|| change.message.clone(), |at| format!("{}: {}", name(at), change.message));
+        (change.kind, what)
+    });
+    let written = log.numbered().filter(|(number, _)| *number != Some(1)).map(|(number, line)| {
+        let line = String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(line)).into_owned();
+        let at = number.and_then(|number| usize::try_from(number).ok()?.checked_sub(2));
+        // What was not touched stays spread over lines as it was.
+        let same = at.filter(|at| lines.get(*at) == Some(&line)).and_then(|at| messages.get(at));
+        same.map_or(line, |same| (*same).to_owned())
+    });
+    (written.collect(), told.collect())
 }
 
 /// Checks a session as the log that the client makes of it.
@@ -276,11 +323,11 @@ impl Validator for LegacyValidator {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::conformance::{check, check_damaged};
 
-    const SAMPLE: &str = r#"{
+    pub(crate) const SAMPLE: &str = r#"{
   "sessionId": "9b1dcd5e-3f6e-4a38-9d6f-0a1b2c3d4e5f",
   "projectHash": "0e7f1f2f",
   "startTime": "2025-10-01T10:00:00.000Z",

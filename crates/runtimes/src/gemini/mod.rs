@@ -9,7 +9,7 @@ mod chain_tests;
 mod context;
 mod detect;
 mod encode;
-mod legacy;
+pub(crate) mod legacy;
 mod part;
 mod place;
 mod read;

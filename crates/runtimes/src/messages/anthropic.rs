@@ -115,11 +115,12 @@ fn write(turn: &Turn) -> Option<String> {
         is_error: *is_error,
         parts: parts.clone(),
     });
-    let parts: Vec<Part> = results.chain(turn.parts.iter().cloned()).collect();
+    let said = turn.parts.iter().filter(|part| !is_blank(part)).cloned();
+    let parts: Vec<Part> = results.chain(said).collect();
     let content = match parts.as_slice() {
         [Part::Text(text) | Part::Summary { text, .. }] => quote(text),
         parts => {
-            let blocks: Vec<String> = parts.iter().filter(|part| !is_empty(part)).filter_map(block).collect();
+            let blocks: Vec<String> = parts.iter().filter_map(block).collect();
             if blocks.is_empty() {
                 return None;
             }
@@ -129,7 +130,7 @@ fn write(turn: &Turn) -> Option<String> {
     Some(Object::new().text("role", role).raw("content", &content).finish())
 }
 
-/// Returns whether the API refuses a part for being empty.
-fn is_empty(part: &Part) -> bool {
-    matches!(part, Part::Text(text) | Part::Summary { text, .. } if text.is_empty())
+/// Returns whether the API refuses a part for saying nothing.
+fn is_blank(part: &Part) -> bool {
+    matches!(part, Part::Text(text) | Part::Summary { text, .. } if text.trim().is_empty())
 }

@@ -2,13 +2,15 @@
 
 use stemmata_model::{Body, Entry, EntryKind, ImageSource, Part, Role};
 
-use super::turns::{Turn, is_instruction, turns};
+use super::items::Writer;
+use super::turns::{LOST_CALL, Turn, is_instruction, turns};
 use super::{CHAT, data_url};
 use crate::adapter::Confidence;
 use crate::document::{Dialect, Record, top_list, whole};
 use crate::json::{Field, Object, RecordError, borrowed_object, one_line, owned, quote, text};
 use crate::lines::facts::TitleRank;
 use crate::lines::{Line, opaque};
+use crate::repair::REPAIRED_TEXT;
 
 pub(super) static DIALECT: Dialect = Dialect {
     runtime: CHAT,
@@ -133,6 +135,24 @@ fn part(element: Field<'_>) -> Part {
     };
     known.unwrap_or_else(|| opaque(CHAT, &kind, element.raw()))
 }
+
+pub(super) static WRITER: Writer = Writer {
+    result: |_, call| {
+        Object::new().text("role", "tool").text("tool_call_id", call).text("content", REPAIRED_TEXT).finish()
+    },
+    told: |element| {
+        let fields = Message::read(Field::whole(element)).unwrap_or_default();
+        let text = |text: &str| Object::new().text("type", "text").raw("text", text).finish();
+        let mut blocks = vec![text(&quote(LOST_CALL))];
+        match fields.content.and_then(|content| content.elements()) {
+            Some(elements) => blocks.extend(elements.iter().map(|element| element.raw().to_owned())),
+            None => blocks.extend(
+                fields.content.filter(|said| said.raw().starts_with('"')).map(|said| text(said.raw())),
+            ),
+        }
+        Object::new().text("role", "user").raw("content", &format!("[{}]", blocks.join(","))).finish()
+    },
+};
 
 /// Says how sure it is of the first messages of an array (see `Adapter::detect`).
 pub(super) fn claims(elements: &[Field<'_>]) -> Option<Confidence> {

@@ -4,7 +4,9 @@
 //! `openai-chat-v1`, `openai-responses-v1`.
 
 mod anthropic;
+mod blocks;
 mod chat;
+mod items;
 mod responses;
 #[cfg(test)]
 pub(crate) mod samples_tests;
@@ -17,9 +19,11 @@ use crate::adapter::{
     Adapter, ClientPlace, CompactionPlan, Confidence, ContextPlan, Decoded, Detection, IdKind, PlaceRequest,
     Placer, PlanStop, Segments, Shape, SourceError, Splitter, Validator,
 };
+use crate::document::mend::{Mended, mend};
 use crate::document::{Dialect, decode, head, join, split};
 use crate::json::Field;
 use crate::placing::Verbatim;
+use crate::repair::Document;
 
 /// The runtime of arrays for Anthropic's Messages API.
 pub const ANTHROPIC: &str = "anthropic-messages";
@@ -39,6 +43,7 @@ pub struct Messages {
     claims: fn(&[Field<'_>]) -> Option<Confidence>,
     encode: fn(&[Entry]) -> String,
     rules: validate::Rules,
+    mend: fn(&[&str]) -> Mended,
 }
 
 impl std::fmt::Debug for Messages {
@@ -54,7 +59,8 @@ impl Messages {
         dialect: &anthropic::DIALECT,
         claims: anthropic::claims,
         encode: anthropic::encode,
-        rules: validate::Rules { alternates: true, results_at_once: true },
+        rules: validate::Rules { alternates: true, results_at_once: true, is_strict: true },
+        mend: blocks::mend,
     };
 
     /// The adapter of `openai-chat-v1`.
@@ -63,7 +69,8 @@ impl Messages {
         dialect: &chat::DIALECT,
         claims: chat::claims,
         encode: chat::encode,
-        rules: validate::Rules { alternates: false, results_at_once: false },
+        rules: validate::Rules { alternates: false, results_at_once: false, is_strict: false },
+        mend: |elements| items::mend(&chat::DIALECT, elements, &chat::WRITER),
     };
 
     /// The adapter of `openai-responses-v1`.
@@ -72,7 +79,8 @@ impl Messages {
         dialect: &responses::DIALECT,
         claims: responses::claims,
         encode: responses::encode,
-        rules: validate::Rules { alternates: false, results_at_once: false },
+        rules: validate::Rules { alternates: false, results_at_once: false, is_strict: false },
+        mend: |elements| items::mend(&responses::DIALECT, elements, &responses::WRITER),
     };
 }
 
@@ -150,6 +158,10 @@ impl Adapter for Messages {
             resume_command: Vec::new(),
             import_command: None,
         }
+    }
+
+    fn mend(&self, document: &mut Document, _client_version: Option<&str>) {
+        mend(document, self.dialect, self.mend);
     }
 
     fn validator(&self, _client_version: Option<&str>) -> Box<dyn Validator> {

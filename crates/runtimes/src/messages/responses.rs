@@ -5,13 +5,15 @@
 
 use stemmata_model::{Entry, EntryKind, ImageSource, Part, Role};
 
-use super::turns::{Turn, is_instruction, turns};
+use super::items::Writer;
+use super::turns::{LOST_CALL, Turn, is_instruction, turns};
 use super::{RESPONSES, data_url};
 use crate::adapter::{Confidence, IdKind};
 use crate::document::{Dialect, Record, top_list, whole};
 use crate::json::{Field, Object, RecordError, borrowed_object, one_line, owned, quote, text};
 use crate::lines::facts::TitleRank;
 use crate::lines::{Line, entry_id, opaque};
+use crate::repair::REPAIRED_TEXT;
 
 pub(super) static DIALECT: Dialect = Dialect {
     runtime: RESPONSES,
@@ -167,6 +169,28 @@ fn part(element: Field<'_>) -> Part {
     };
     known.unwrap_or_else(|| opaque(RESPONSES, &kind, element.raw()))
 }
+
+pub(super) static WRITER: Writer = Writer {
+    result: |element, call| {
+        let fields = Item::read(Field::whole(element)).unwrap_or_default();
+        let is_custom = kind_of(&fields) == "custom_tool_call";
+        let kind = if is_custom { "custom_tool_call_output" } else { "function_call_output" };
+        Object::new().text("type", kind).text("call_id", call).text("output", REPAIRED_TEXT).finish()
+    },
+    told: |element| {
+        let fields = Item::read(Field::whole(element)).unwrap_or_default();
+        let text = |text: &str| Object::new().text("type", "input_text").raw("text", text).finish();
+        let mut blocks = vec![text(&quote(LOST_CALL))];
+        match fields.output.and_then(|output| output.elements()) {
+            Some(elements) => blocks.extend(elements.iter().map(|element| element.raw().to_owned())),
+            None => blocks.extend(
+                fields.output.filter(|said| said.raw().starts_with('"')).map(|said| text(said.raw())),
+            ),
+        }
+        let object = Object::new().text("type", "message").text("role", "user");
+        object.raw("content", &format!("[{}]", blocks.join(","))).finish()
+    },
+};
 
 /// Says how sure it is of the first items of an array (see `Adapter::detect`).
 pub(super) fn claims(elements: &[Field<'_>]) -> Option<Confidence> {

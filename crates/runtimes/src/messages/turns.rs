@@ -8,6 +8,9 @@ use stemmata_model::{Entry, EntryKind, Part, Role, Timestamp};
 
 use crate::placing::CLOSED_TEXT;
 
+/// What stands before what a tool returned, where its call is not there.
+pub(crate) const LOST_CALL: &str = "[Result of a tool call that is not here]";
+
 /// A result: the call it answers, whether the tool failed, and what it returned.
 pub(crate) type Answer = (String, bool, Vec<Part>);
 
@@ -143,7 +146,7 @@ impl Maker {
 
     fn result(&mut self, call_id: &str, is_error: bool, parts: &[Part]) {
         let Some(at) = self.open.remove(call_id) else {
-            self.say(Part::Text("[Result of a tool call that is not here]".to_owned()));
+            self.say(Part::Text(LOST_CALL.to_owned()));
             return parts.iter().for_each(|part| self.say(part.clone()));
         };
         if at + 1 == self.turns.len() {

@@ -2,8 +2,6 @@
 //!
 //! It repairs nothing. What is called fatal the API refuses with an error.
 
-use std::collections::HashSet;
-
 use stemmata_model::{Part, Role};
 
 use crate::adapter::{Finding, Severity, Validation, Validator};
@@ -22,6 +20,8 @@ pub(crate) struct Rules {
     /// All results of a message's calls stand in the one message behind it; else in messages of their own, before
     /// anything else is said.
     pub(crate) results_at_once: bool,
+    /// No text is white space only, no message says nothing, and results stand first in theirs.
+    pub(crate) is_strict: bool,
 }
 
 /// Checks whole arrays.
@@ -45,7 +45,6 @@ impl MessagesValidator {
 
     fn check(&mut self, records: &[Record]) {
         let mut open: Vec<String> = Vec::new();
-        let mut called: HashSet<String> = HashSet::new();
         let mut before: Option<Role> = None;
         for (number, record) in records.iter().enumerate().map(|(index, record)| (index + 1, record)) {
             let line = &record.line;
@@ -59,28 +58,21 @@ impl MessagesValidator {
             }
             self.verdict.messages_present += 1;
             self.sides(number, line.role, before);
+            if self.rules.is_strict {
+                self.content(number, line);
+            }
             let mut answered = Vec::new();
             for part in &line.parts {
-                match part {
-                    Part::ToolResult { call_id, .. } => {
-                        if !called.contains(call_id) {
-                            let message =
-                                format!("message {number} answers `{call_id}`, and no call has this id");
-                            self.find(Severity::Fatal, "result_without_call", message);
-                        }
-                        answered.push(call_id.clone());
-                    }
-                    Part::ToolCall { call_id, .. } => {
-                        called.insert(call_id.clone());
-                    }
-                    _ => {}
+                let Part::ToolResult { call_id, .. } = part else { continue };
+                if !open.contains(call_id) || answered.contains(call_id) {
+                    let message =
+                        format!("message {number} answers `{call_id}`, and no call of this id waits for it");
+                    self.find(Severity::Fatal, "result_without_call", message);
                 }
+                answered.push(call_id.clone());
             }
             open.retain(|call| !answered.contains(call));
-            if self.rules.results_at_once
-                || line.role == Role::User
-                || Self::goes_on(line, !answered.is_empty())
-            {
+            if self.rules.results_at_once || line.role == Role::User || goes_on(line, !answered.is_empty()) {
                 for call in open.drain(..) {
                     let message = format!("the call `{call}` has no result before message {number} goes on");
                     self.find(Severity::Fatal, "call_without_result", message);
@@ -98,12 +90,21 @@ impl MessagesValidator {
         }
     }
 
-    /// Returns whether a message says something else while results are still awaited. Calls of one answer may stand in
-    /// messages of their own.
-    fn goes_on(line: &Line, is_answer: bool) -> bool {
-        let is_call =
-            line.parts.iter().all(|part| matches!(part, Part::ToolCall { .. } | Part::Thinking { .. }));
-        !is_answer && !is_call && line.role == Role::Assistant
+    fn content(&mut self, number: usize, line: &Line) {
+        let is_blank = |part: &Part| matches!(part, Part::Text(text) if text.trim().is_empty());
+        let is_result = |part: &Part| matches!(part, Part::ToolResult { .. });
+        if line.parts.iter().all(is_blank) {
+            let message = format!("message {number} says nothing: the API refuses it");
+            self.find(Severity::Fatal, "blank_text", message);
+        } else if line.parts.iter().any(is_blank) {
+            let message = format!("message {number} holds a text of white space: the API refuses it");
+            self.find(Severity::Fatal, "blank_text", message);
+        }
+        if line.role == Role::Tool && !line.parts.is_sorted_by_key(|part| !is_result(part)) {
+            let message =
+                format!("message {number} holds results behind what is said: the API wants them first");
+            self.find(Severity::Fatal, "results_not_first", message);
+        }
     }
 
     fn sides(&mut self, number: usize, role: Role, before: Option<Role>) {
@@ -148,4 +149,11 @@ impl Validator for MessagesValidator {
         verdict.messages_sent = if verdict.is_accepted() { verdict.messages_present } else { 0 };
         verdict
     }
+}
+
+/// Returns whether a message says something else while results are still awaited. Calls of one answer may stand in
+/// messages of their own.
+pub(super) fn goes_on(line: &Line, is_answer: bool) -> bool {
+    let is_call = line.parts.iter().all(|part| matches!(part, Part::ToolCall { .. } | Part::Thinking { .. }));
+    !is_answer && !is_call && line.role == Role::Assistant
 }

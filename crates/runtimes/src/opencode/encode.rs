@@ -15,7 +15,7 @@ use crate::messages::turns::{Answer, Turn, turns};
 use crate::placing::CLOSED_TEXT;
 
 /// The version that encoded sessions carry: the newest whose import we know.
-const ENCODED_VERSION: &str = "1.18.33";
+pub(super) const ENCODED_VERSION: &str = "1.18.33";
 
 /// What is said where a conversation begins with an answer, which the client hangs on a prompt.
 const NO_PROMPT: &str = "[The conversation begins with an answer.]";

@@ -7,6 +7,7 @@ mod ids;
 mod place;
 mod read;
 mod record;
+mod repair;
 #[cfg(test)]
 pub(crate) mod samples_tests;
 mod validate;
@@ -18,6 +19,7 @@ use crate::adapter::{
     Placer, PlanStop, Segments, Shape, SourceError, Splitter, Validator,
 };
 use crate::document::{Dialect, decode, head, join, split, whole};
+use crate::repair::Document;
 
 /// The name of this runtime.
 pub const RUNTIME: &str = "opencode";
@@ -119,6 +121,10 @@ impl Adapter for Opencode {
 
     fn client_place(&self, request: &PlaceRequest) -> ClientPlace {
         place::client_place(request)
+    }
+
+    fn mend(&self, document: &mut Document, _client_version: Option<&str>) {
+        repair::mend(document);
     }
 
     fn validator(&self, _client_version: Option<&str>) -> Box<dyn Validator> {

@@ -25,6 +25,11 @@ pub(super) fn translate(parts: Vec<Part>, change: &Change<'_>, report: &mut Loss
 
 fn one(part: Part, change: &Change<'_>, report: &mut LossReport) -> Option<Part> {
     match part {
+        Part::Text(text) if refuses_blanks(change.to) && text.trim().is_empty() => {
+            let reason = "a text of white space, which the provider refuses";
+            report.add(change.entry, Action::Dropped, "text", reason);
+            None
+        }
         Part::Text(_) | Part::Summary { .. } => Some(part),
         Part::Thinking { text, signature, encrypted } => {
             thinking((text, signature, encrypted), change, report)
@@ -62,6 +67,11 @@ fn one(part: Part, change: &Change<'_>, report: &mut LossReport) -> Option<Part>
         }
         Part::Opaque { runtime, kind, json } => opaque(runtime, kind, json, change, report),
     }
+}
+
+/// Returns whether a runtime sends what it has to a provider that refuses texts of white space.
+fn refuses_blanks(runtime: &str) -> bool {
+    runtime == crate::claude_code::RUNTIME || runtime == ANTHROPIC
 }
 
 /// Keeps reasoning where the target's provider made it, or where the target takes it without proof.

@@ -1,0 +1,142 @@
+//! Mends a session for its import: calls that never ended, fields that the import needs, and the order of messages.
+
+use std::ops::Range;
+
+use super::DIALECT;
+use super::encode::{ENCODED_VERSION, closed};
+use super::record::{Info, Message, Piece, Session, State, info};
+use crate::document::mend::{Mended, Told, mend as mend_list, name};
+use crate::document::whole;
+use crate::json::{Field, Object, owned, quote, text};
+use crate::placing::replace;
+use crate::repair::{Document, REPAIRED_TEXT};
+
+/// Mends one kind of trouble, the first that there is.
+pub(super) fn mend(document: &mut Document) {
+    let before = document.changes();
+    session(document);
+    if document.changes() == before {
+        mend_list(document, &DIALECT, messages);
+    }
+}
+
+/// Adds what the import needs of a session.
+fn session(document: &mut Document) {
+    let bytes = document.line(0).to_vec();
+    let Some(field) = whole(&bytes).ok().and_then(|whole| Session::read(whole).ok()?.info) else { return };
+    let about = info(Some(field));
+    let wanted = [
+        ("slug", about.slug, quote("repaired")),
+        ("directory", about.directory, quote("/")),
+        ("title", about.title, quote("Repaired with Stemmata")),
+        ("version", about.version, quote(ENCODED_VERSION)),
+        ("time", about.time, r#"{"created":0,"updated":0}"#.to_owned()),
+    ];
+    let missing: Vec<_> = wanted.into_iter().filter(|(_, there, _)| there.is_none()).collect();
+    let Some(edit) = members(field, missing.iter().map(|(key, _, value)| (*key, value.as_str()))) else {
+        return;
+    };
+    let names: Vec<&str> = missing.iter().map(|(key, ..)| *key).collect();
+    let what = format!("the import needs `{}` of the session", names.join("`, `"));
+    document.edit(0, vec![edit], ("field", what));
+}
+
+/// Returns what puts members at the start of an object; none where there are none.
+fn members<'m>(
+    object: Field<'_>,
+    members: impl Iterator<Item = (&'m str, &'m str)>,
+) -> Option<(Range<usize>, String)> {
+    let added: Vec<String> = members.map(|(key, value)| format!("{}:{value}", quote(key))).collect();
+    let inside = object.raw().strip_prefix('{').filter(|_| !added.is_empty())?;
+    let comma = if inside.trim_start().starts_with('}') { "" } else { "," };
+    let start = object.span().start + 1;
+    Some((start..start, format!("{}{comma}", added.join(","))))
+}
+
+fn messages(elements: &[&str]) -> Mended {
+    let mut told = Vec::new();
+    let mut prompt: Option<String> = None;
+    let mut mended: Vec<(Option<String>, String)> = Vec::new();
+    for (at, element) in elements.iter().enumerate() {
+        let fields = Message::read(Field::whole(element)).unwrap_or_default();
+        let about = info(fields.info);
+        let id = owned(about.id);
+        let mut edits = Vec::new();
+        edits.extend(complete((at, &fields), &about, prompt.as_deref(), &mut told));
+        for part in fields.parts.and_then(|parts| parts.elements()).unwrap_or_default() {
+            edits.extend(close((at, part), &about, &mut told));
+        }
+        if text(about.role).as_deref() == Some("user") {
+            prompt.clone_from(&id);
+        }
+        let mut bytes = Vec::new();
+        replace(element.as_bytes(), edits, &mut bytes);
+        mended.push((id, String::from_utf8_lossy(&bytes).into_owned()));
+    }
+    if told.is_empty() {
+        order(&mut mended, &mut told);
+    }
+    (mended.into_iter().map(|(_, text)| text).collect(), told)
+}
+
+/// Adds what the import needs of a message and what can be said without making anything up.
+fn complete(
+    (at, fields): (usize, &Message<'_>),
+    about: &Info<'_>,
+    prompt: Option<&str>,
+    told: &mut Vec<Told>,
+) -> Option<(Range<usize>, String)> {
+    let time = ("time", about.time.is_none(), r#"{"created":0}"#.to_owned());
+    let wanted = match text(about.role)?.as_ref() {
+        "assistant" => vec![
+            ("parentID", about.parent_id.is_none() && prompt.is_some(), quote(prompt.unwrap_or_default())),
+            ("modelID", about.model_id.is_none(), quote("unknown")),
+            ("providerID", about.provider_id.is_none(), quote("unknown")),
+            time,
+        ],
+        "user" => vec![time],
+        _ => return None,
+    };
+    let missing: Vec<_> = wanted.into_iter().filter(|(_, is_missing, _)| *is_missing).collect();
+    let edit = members(fields.info?, missing.iter().map(|(key, _, value)| (*key, value.as_str())))?;
+    let names: Vec<&str> = missing.iter().map(|(key, ..)| *key).collect();
+    told.push(("field", format!("the import needs `{}` of {}", names.join("`, `"), name(at))));
+    Some(edit)
+}
+
+/// Gives a call that is not done a result that says so.
+fn close(
+    (at, part): (usize, Field<'_>),
+    about: &Info<'_>,
+    told: &mut Vec<Told>,
+) -> Option<(Range<usize>, String)> {
+    let read = Piece::read(part).ok()?;
+    let state = read.state.filter(|_| read.tool.is_some())?;
+    let fields = State::read(state).ok()?;
+    if !matches!(text(fields.status).as_deref(), Some("pending" | "running")) {
+        return None;
+    }
+    let created = info(about.time).created.and_then(|created| created.number()).unwrap_or(0);
+    let time = Object::new().number("start", created).number("end", created).finish();
+    let input = fields.input.map_or("{}", |input| input.raw());
+    let call = owned(read.call_id).unwrap_or_default();
+    told.push(("result", format!("the call `{call}` in {} had no result: it got a marked one", name(at))));
+    Some((state.span(), closed(input, REPAIRED_TEXT, &time)))
+}
+
+/// Sorts messages by their ids, as the client does, and takes out what is there twice.
+fn order(messages: &mut Vec<(Option<String>, String)>, told: &mut Vec<Told>) {
+    if messages.iter().any(|(id, _)| id.is_none()) {
+        return;
+    }
+    if !messages.is_sorted_by(|(one, _), (other, _)| one <= other) {
+        messages.sort_by(|(one, _), (other, _)| one.cmp(other));
+        told.push(("order", "messages are in the order of their ids, as the client sorts them".to_owned()));
+    }
+    let before = messages.len();
+    messages.dedup();
+    if messages.len() < before {
+        let count = before - messages.len();
+        told.push(("twice", format!("{count} messages were there twice, and are there once")));
+    }
+}
