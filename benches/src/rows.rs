@@ -9,6 +9,7 @@ mod hook;
 mod import;
 mod packed;
 mod read;
+mod scrub;
 mod translate;
 
 use std::path::{Path, PathBuf};
@@ -38,11 +39,13 @@ pub(crate) enum Row {
     Hook,
     /// Reading a format, and turning it into another.
     Translate,
+    /// Looking for secrets.
+    Scrub,
 }
 
 impl Row {
     /// Every row.
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Checkpoint,
         Self::Bytes,
         Self::Packed,
@@ -52,6 +55,7 @@ impl Row {
         Self::Import,
         Self::Hook,
         Self::Translate,
+        Self::Scrub,
     ];
 
     const fn name(self) -> &'static str {
@@ -65,6 +69,7 @@ impl Row {
             Self::Import => "import",
             Self::Hook => "hook",
             Self::Translate => "translate",
+            Self::Scrub => "scrub",
         }
     }
 
@@ -92,6 +97,7 @@ impl Row {
             Self::Import => import::run(bench),
             Self::Hook => hook::run(bench),
             Self::Translate => translate::run(bench),
+            Self::Scrub => scrub::run(bench),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Kill -9 at random moments during import and checkpoint: nothing acknowledged is lost, and `verify` is clean.
+//! Kill -9 at random moments: nothing that an import or a checkpoint acknowledged is lost, a scrub is ended by the next one,
+//! and `verify` is clean.
 //!
 //! The test runs itself again as the child that works; the parent reads its acknowledgements and kills it.
 //!
@@ -12,9 +13,12 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use stemmata_engine::{CaptureOptions, CheckpointRequest, Engine, Identity, RandomIds, SystemClock};
-use stemmata_model::{CommitId, FormatId, MachineId, SessionId, Template};
-use stemmata_store::{SqliteOptions, SqliteStore};
+use stemmata_engine::{
+    CaptureOptions, CheckpointRequest, Engine, Identity, RandomIds, ScanTarget, ScrubOptions, ScrubReport,
+    ScrubTarget, StoreRules, SystemClock,
+};
+use stemmata_model::{CommitId, FormatId, MachineId, Principal, SessionId, Template, Timestamp};
+use stemmata_store::{PackOptions, SqliteOptions, SqliteStore};
 use stemmata_testkit::claude::ClaudeSession;
 
 /// Kills in one run of the tests.
@@ -152,4 +156,166 @@ fn nothing_acknowledged_is_lost_by_kill_9() {
         assert!(engine.store().commit(*id).expect("readable").is_some(), "{id} was acknowledged");
     }
     println!("{KILLS} kills, {} commits acknowledged, none lost", ledger.len());
+}
+
+const SCRUB_CHILD: &str = "STEMMATA_CRASH_SCRUB_CHILD";
+
+/// Scrubs that are killed in one run of the tests.
+const SCRUB_KILLS: u32 = 40;
+
+/// What leaked: the rules of then did not know it.
+const LEAKED: &str = "ACME-771234";
+
+fn knowing_engine(home: &Path) -> Engine {
+    let text = "[[rules]]\nkind = 'ticket'\nkeywords = ['ACME-']\nregex = 'ACME-[0-9]{6}'\n".to_owned();
+    engine(home).with_rules(StoreRules { name: "secrets.toml".to_owned(), text })
+}
+
+fn scrub(engine: &Engine) -> ScrubReport {
+    let by = Principal::new("ada@m1").expect("a name");
+    engine.scrub(&ScrubTarget::All, &ScrubOptions { dry_run: false, by }).expect("scrubbed")
+}
+
+/// What the child does: scrubs everything, between two words.
+#[test]
+fn scrub_child() {
+    #[expect(clippy::disallowed_methods, reason = "the parent names the folder")]
+    let Some(home) = std::env::var_os(SCRUB_CHILD).map(PathBuf::from) else { return };
+    let engine = knowing_engine(&home);
+    let mut said = std::io::stdout().lock();
+    writeln!(said, "\nbegun").and_then(|()| said.flush()).expect("the parent listens");
+    scrub(&engine);
+    writeln!(said, "\ndone").and_then(|()| said.flush()).expect("the parent listens");
+}
+
+/// Makes a store with what leaked in several sessions, some of it packed; returns their transcripts.
+fn leaked(home: &Path) -> Vec<PathBuf> {
+    let engine = engine(home);
+    let mut paths = Vec::new();
+    for seed in 0..3 {
+        let mut lines = ClaudeSession::new(seed).turns(6).compactions(seed % 2).rewinds(1).build().lines;
+        for line in lines.iter_mut().skip(1).step_by(5) {
+            *line = line.replacen(r#""text":""#, &format!(r#""text":"{LEAKED} "#), 1);
+            *line = line.replacen(r#""content":""#, &format!(r#""content":"{LEAKED} "#), 1);
+        }
+        let path = home.join(format!("{seed}.jsonl"));
+        let mut file = std::fs::File::create(&path).expect("a file");
+        file.write_all((lines.join("\n") + "\n").as_bytes()).expect("written");
+        engine.capture(&path, &CaptureOptions::import()).expect("captured");
+        if seed == 0 {
+            engine.store().pack(&PackOptions::new(Timestamp::EPOCH)).expect("packed");
+        }
+        paths.push(path);
+    }
+    paths
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("a folder");
+    for entry in std::fs::read_dir(from).expect("a folder").flatten() {
+        let (path, there) = (entry.path(), to.join(entry.file_name()));
+        if path.is_dir() {
+            copy_folder(&path, &there);
+        } else {
+            std::fs::copy(&path, &there).expect("copied");
+        }
+    }
+}
+
+/// Returns the names of a store's files that hold what leaked.
+fn holders(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(holders(&path));
+        } else if memchr::memmem::find(&std::fs::read(&path).expect("a file"), LEAKED.as_bytes()).is_some() {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// Scrubs a copy of a store in another process, and kills that after so long. Returns whether it had ended.
+fn scrub_and_kill(home: &Path, after: Duration) -> bool {
+    let mut child = Command::new(std::env::current_exe().expect("this test"))
+        .args(["--exact", "scrub_child", "--nocapture", "--test-threads=1"])
+        .env(SCRUB_CHILD, home)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the child starts");
+    let mut output = BufReader::new(child.stdout.take().expect("its output"));
+    let mut line = String::new();
+    while !line.contains("begun") {
+        line.clear();
+        assert!(output.read_line(&mut line).expect("its output") > 0, "the child began");
+    }
+    spin(after);
+    child.kill().expect("killed");
+    child.wait().expect("gone");
+    output.lines().map_while(Result::ok).any(|line| line.contains("done"))
+}
+
+/// Killed at any moment, a scrub leaves chains that can be read, old or new; the next one ends it, and then nothing of
+/// what leaked is in any file.
+#[test]
+fn a_scrub_that_is_killed_is_ended_by_the_next_one() {
+    let home = tempfile::tempdir().expect("a folder");
+    let paths = leaked(home.path());
+    let originals: Vec<String> =
+        paths.iter().map(|path| std::fs::read_to_string(path).expect("a transcript")).collect();
+    // How long one takes here: it is killed at moments all over that.
+    let whole = tempfile::tempdir().expect("a folder");
+    copy_folder(&home.path().join("store"), &whole.path().join("store"));
+    let began = Instant::now();
+    let rewritten = scrub(&knowing_engine(whole.path())).rewritten;
+    let took = began.elapsed();
+    let (mut random, mut ended, mut moved) = (0x9e37_79b9_7f4a_7c15, 0, 0);
+    for kill in 0..SCRUB_KILLS {
+        let hurt = tempfile::tempdir().expect("a folder");
+        copy_folder(&home.path().join("store"), &hurt.path().join("store"));
+        let micros = u64::try_from(took.as_micros()).expect("a moment").max(1);
+        ended +=
+            u32::from(scrub_and_kill(hurt.path(), Duration::from_micros(next_random(&mut random) % micros)));
+        let engine = knowing_engine(hurt.path());
+        let mut new = 0;
+        for (path, original) in paths.iter().zip(&originals) {
+            let session = engine.find_session(&path.to_string_lossy()).expect("read").expect("there");
+            let mut bytes = Vec::new();
+            engine.native(session.tip.expect("a tip"), &mut bytes).expect("readable to the root");
+            let text = String::from_utf8(bytes).expect("text");
+            let (is_old, is_new) = (text.contains(LEAKED), text.contains("[REDACTED:ticket]"));
+            assert!(is_old != is_new, "kill {kill}: one chain or the other");
+            assert_eq!(text.replace("[REDACTED:ticket]", LEAKED), *original, "kill {kill}");
+            new += u32::from(is_new);
+        }
+        moved += u32::from(new > 0);
+        scrub(&engine);
+        let mut found = 0;
+        engine
+            .scan(&ScanTarget::All(None), &mut |_| {
+                found += 1;
+                true
+            })
+            .expect("scanned");
+        assert_eq!(found, 0, "kill {kill}");
+        let mut damage = Vec::new();
+        engine.store().verify(&mut |one| damage.push(one)).expect("verified");
+        assert!(damage.is_empty(), "kill {kill}: {damage:?}");
+        for path in &paths {
+            let session = engine.find_session(&path.to_string_lossy()).expect("read").expect("there");
+            let fresh = knowing_engine(whole.path()).find_session(&path.to_string_lossy());
+            assert_eq!(
+                session.tip,
+                fresh.expect("read").expect("there").tip,
+                "kill {kill}: the same as without"
+            );
+        }
+        drop(engine);
+        assert_eq!(holders(&hurt.path().join("store")), Vec::<PathBuf>::new(), "kill {kill}");
+    }
+    println!(
+        "{SCRUB_KILLS} kills of scrubs of {rewritten} commits: {ended} had ended, {moved} had moved sessions"
+    );
 }

@@ -77,7 +77,11 @@ fn wire(found: &SecretFound) -> v1::ScanFinding {
         commit: found.commit.to_string(),
         line: match found.place {
             FoundIn::Line(line) => Some(line),
-            FoundIn::Annotation => None,
+            FoundIn::Annotation | FoundIn::Session(_) => None,
+        },
+        field: match found.place {
+            FoundIn::Session(field) => Some(field.to_owned()),
+            FoundIn::Line(_) | FoundIn::Annotation => None,
         },
         entry: found.entry.clone(),
         kind: found.kind.clone(),
@@ -95,6 +99,7 @@ fn told(app: &App, found: &[SecretFound]) -> Result<String, CliError> {
         let place = match one.place {
             FoundIn::Line(line) => format!("line {line}"),
             FoundIn::Annotation => "its summary, tags or notes".to_owned(),
+            FoundIn::Session(field) => format!("the {field} of its session"),
         };
         let (kind, print) = (&one.kind, Style::Faint.paint(&one.fingerprint));
         put!(text, "{}  {place}  {kind}  {print}\n", ids.shown(one.commit));

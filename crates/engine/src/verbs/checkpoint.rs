@@ -1,5 +1,7 @@
 //! `checkpoint`: a commit made by a program, with every field of its own choosing.
 
+use std::borrow::Cow;
+
 use stemmata_model::{
     ArtifactId, Closure, Commit, CommitCore, CommitId, CommitType, Counts, FormatId, Granularity, MachineId,
     Note, NoteCode, Principal, SessionId, Sighting, SummarySource, Template, ThreadId, TicketId, Timestamp,
@@ -108,15 +110,16 @@ impl Engine {
     /// # Errors
     /// `ParentMissing`, `ContentMissing`, `Bound`, `Format` for a format that cannot be counted, store errors.
     pub fn checkpoint(&self, request: &CheckpointRequest) -> Result<Checkpointed> {
+        let (request, mut notes) = self.up_to_date(request)?;
+        let request = request.as_ref();
         let key = SessionKey {
             machine: request.machine.clone().unwrap_or_else(|| self.identity.machine.clone()),
             path: format!("api:{}", request.session),
         };
         let retry = retry_key(request, &key);
         if let Some(id) = retry.as_ref().map(|retry| self.earlier_try(retry)).transpose()?.flatten() {
-            return Ok(Checkpointed { id, existed: true, notes: Vec::new() });
+            return Ok(Checkpointed { id, existed: true, notes });
         }
-        let mut notes = Vec::new();
         let (artifact, mut batch, bytes) = self.content_of(request, &mut notes)?;
         let counts = counted(request, &bytes, &mut notes);
         let parent = self.parent_of(request)?;
@@ -178,7 +181,34 @@ impl Engine {
 
     fn earlier_try(&self, key: &SessionKey) -> Result<Option<CommitId>> {
         let stored = self.store.cursor(key)?;
-        Ok(stored.and_then(|bytes| String::from_utf8(bytes).ok()).and_then(|text| text.parse().ok()))
+        let earlier =
+            stored.and_then(|bytes| String::from_utf8(bytes).ok()).and_then(|text| text.parse().ok());
+        earlier.map(|id| self.newest_of(id)).transpose()
+    }
+
+    /// Returns a request whose parent is what that one became, where it was scrubbed since.
+    fn up_to_date<'r>(
+        &self,
+        request: &'r CheckpointRequest,
+    ) -> Result<(Cow<'r, CheckpointRequest>, Vec<Note>)> {
+        let newest = request.parent.map(|parent| self.newest_of(parent)).transpose()?;
+        if newest == request.parent {
+            return Ok((Cow::Borrowed(request), Vec::new()));
+        }
+        let names = request
+            .parent
+            .zip(newest)
+            .map(|(old, new)| format!("{old} was scrubbed of secrets; {new} is what it became"));
+        let notes = names.into_iter().map(|message| Note::new(NoteCode::OtherRules, message)).collect();
+        Ok((Cow::Owned(CheckpointRequest { parent: newest, ..request.clone() }), notes))
+    }
+
+    /// Returns what a commit became that was scrubbed, and any other as it is.
+    fn newest_of(&self, id: CommitId) -> Result<CommitId> {
+        if self.store.commit(id)?.is_some() {
+            return Ok(id);
+        }
+        Ok(self.redirected_to(&id.to_string())?.first().copied().unwrap_or(id))
     }
 
     fn parent_of(&self, request: &CheckpointRequest) -> Result<Option<Commit>> {

@@ -10,7 +10,7 @@ use stemmata_model::{ArtifactId, Closure, Commit, CommitId};
 use stemmata_redact::Scrubber;
 use stemmata_runtimes::adapter::{Adapter, IdKind, Shape};
 use stemmata_runtimes::registry;
-use stemmata_store::{Annotation, StoreError};
+use stemmata_store::{Annotation, Session, StoreError};
 
 use crate::capture::lines::LINE_BYTES_MAX;
 use crate::chain::segments::read_whole;
@@ -44,6 +44,8 @@ pub enum FoundIn {
     Line(u64),
     /// What was said of the commit: its summary, a tag or a note, of now or before.
     Annotation,
+    /// What is known of a session that ends at the commit: the name of the field, as in `title`.
+    Session(&'static str),
 }
 
 /// Something that today's rules take for a secret. Holds no byte of it.
@@ -82,11 +84,27 @@ pub struct Scanned {
 pub(crate) struct Rulers<'e> {
     engine: &'e Engine,
     known: HashMap<Option<String>, Scrubber>,
+    /// Sessions by the commit that they end at, once somebody asked.
+    ending: Option<HashMap<CommitId, Vec<Session>>>,
 }
 
 impl<'e> Rulers<'e> {
     pub(crate) fn new(engine: &'e Engine) -> Self {
-        Self { engine, known: HashMap::new() }
+        Self { engine, known: HashMap::new(), ending: None }
+    }
+
+    /// Returns the sessions that end at a commit.
+    fn ending_at(&mut self, commit: CommitId) -> Result<&[Session]> {
+        if self.ending.is_none() {
+            let mut ending: HashMap<CommitId, Vec<Session>> = HashMap::new();
+            for session in self.engine.all_sessions()? {
+                if let Some(tip) = session.tip {
+                    ending.entry(tip).or_default().push(session);
+                }
+            }
+            self.ending = Some(ending);
+        }
+        Ok(self.ending.as_ref().and_then(|ending| ending.get(&commit)).map_or(&[], Vec::as_slice))
     }
 
     /// Returns the rules for a commit: those of the directory that its first session worked in.
@@ -173,6 +191,21 @@ impl Engine {
                 });
             }
         }
+        for session in rulers.ending_at(commit.id)? {
+            for (field, text) in words_of(session) {
+                for finding in scrubber.scrub_text(text)?.findings {
+                    let secret = text.as_bytes().get(finding.offset..finding.offset + finding.len);
+                    tell(SecretFound {
+                        commit: commit.id,
+                        place: FoundIn::Session(field),
+                        entry: None,
+                        kind: finding.kind.to_string(),
+                        bytes: length(finding.len),
+                        fingerprint: fingerprint(&key, secret.unwrap_or_default()),
+                    });
+                }
+            }
+        }
         if commit.closure == Closure::Forgotten {
             scanned.holes += 1;
             return Ok(goes_on);
@@ -257,6 +290,17 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// Returns what is known of a session in words, with the name of each field.
+fn words_of(session: &Session) -> impl Iterator<Item = (&'static str, &str)> {
+    let fields = [
+        ("title", &session.title),
+        ("cwd", &session.cwd),
+        ("git_branch", &session.git_branch),
+        ("version", &session.version),
+    ];
+    fields.into_iter().filter_map(|(name, text)| Some((name, text.as_deref()?)))
 }
 
 /// Returns the text of a change of metadata.

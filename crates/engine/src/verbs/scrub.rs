@@ -11,13 +11,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use stemmata_model::{Closure, Commit, CommitId, Principal};
 use stemmata_store::maintain::forget::{Forget, Forgotten, Tombstone};
-use stemmata_store::{Session, SessionKey};
+use stemmata_store::{Session, SessionKey, Write};
 
 use crate::capture::cursor::Cursor;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::verbs::forget::ForgetTarget;
-use crate::verbs::scan::{FoundIn, ScanTarget};
+use crate::verbs::scan::{FoundIn, Rulers, ScanTarget};
 
 /// Redirects that are read at once.
 const REDIRECTS_PAGE: usize = 10_000;
@@ -72,12 +72,18 @@ struct Scope {
     dirty: HashSet<CommitId>,
     /// Those with findings in what was said of them.
     said: HashSet<CommitId>,
+    /// Those at which a session ends whose title, directory, branch or version holds findings.
+    named: HashSet<CommitId>,
     /// Those that an earlier scrub rewrote and did not get to remove.
     left: HashMap<CommitId, CommitId>,
     kinds: BTreeMap<String, u64>,
 }
 
 impl Scope {
+    fn with_findings(&self) -> HashSet<CommitId> {
+        self.dirty.iter().chain(&self.said).chain(&self.named).copied().collect()
+    }
+
     /// Returns the commits that become others.
     fn changing(&self) -> HashSet<CommitId> {
         let mut changing: HashSet<CommitId> = HashSet::new();
@@ -105,16 +111,19 @@ impl Engine {
         let mut report = ScrubReport {
             looked_at: count(scope.commits.len()),
             kinds: scope.kinds.clone(),
-            dirty: count(scope.dirty.union(&scope.said).count()),
+            dirty: count(scope.with_findings().len()),
             rewritten: count(changing.len()),
-            sessions: self.sessions_through(&changing)?,
+            sessions: self.shown(self.sessions_through(&changing.union(&scope.named).copied().collect())?)?,
             ..ScrubReport::default()
         };
-        if options.dry_run || (changing.is_empty() && reworded.is_empty()) {
+        if options.dry_run || (changing.is_empty() && reworded.is_empty() && scope.named.is_empty()) {
             return Ok(report);
         }
         let made = self.rewrite(&scope, &changing)?;
         self.settle(&made, &report.sessions)?;
+        // Where nothing else is removed, files are written anew for what sessions were called; titles come back behind that.
+        let only_named = changing.is_empty() && reworded.is_empty();
+        let renamed = if only_named { self.titled(&report.sessions)? } else { Vec::new() };
         let mut old: Vec<CommitId> = made.map.keys().copied().collect();
         old.sort();
         let wish = Forget {
@@ -122,7 +131,7 @@ impl Engine {
             cut: made.sealed.clone(),
             sessions: Vec::new(),
             unread: Vec::new(),
-            untitled: Vec::new(),
+            untitled: renamed.iter().map(|session| session.key.clone()).collect(),
             reworded,
             even_sighted: true,
             even_pinned: true,
@@ -131,6 +140,7 @@ impl Engine {
             dry_run: false,
         };
         report.forgotten = self.store.forget(&wish)?;
+        self.title_again(renamed)?;
         self.purge_unstored()?;
         report.redirects = made.map.iter().map(|(from, to)| (*from, *to)).collect();
         report.redirects.sort();
@@ -202,6 +212,36 @@ impl Engine {
             }
         }
         Ok(through)
+    }
+
+    /// Returns sessions as they are now, where they have a title.
+    fn titled(&self, sessions: &[Session]) -> Result<Vec<Session>> {
+        let mut titled = Vec::new();
+        for session in sessions {
+            titled.extend(self.store.session(&session.key)?.filter(|now| now.title.is_some()));
+        }
+        Ok(titled)
+    }
+
+    /// Returns sessions as a report may show them: a title may be what is to be replaced.
+    fn shown(&self, mut sessions: Vec<Session>) -> Result<Vec<Session>> {
+        let mut rulers = Rulers::new(self);
+        for session in &mut sessions {
+            if let (Some(title), Some(tip)) = (&session.title, session.tip) {
+                session.title = Some(rulers.of(tip)?.scrub_text(title)?.text.into_owned());
+            }
+        }
+        Ok(sessions)
+    }
+
+    fn title_again(&self, renamed: Vec<Session>) -> Result<()> {
+        for Session { key, title, .. } in renamed {
+            let value = self.store.cursor(&key)?;
+            let Some(now) = self.store.session(&key)?.filter(|now| now.title.is_none()) else { continue };
+            let session = Write::Session(Box::new(Session { title, ..now }));
+            self.commit_batch(vec![Write::ExpectCursor { key, value }, session])?;
+        }
+        Ok(())
     }
 
     fn is_sealed(&self, hole: &Commit) -> Result<bool> {

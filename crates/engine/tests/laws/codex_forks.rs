@@ -1,11 +1,11 @@
 //! Codex sessions that hang together: forks that point into their parent's file, and subagents.
 
 use serde_json::{Value, json};
-use stemmata_engine::{CaptureOptions, Engine, Placed, Stop};
-use stemmata_model::{CommitId, NoteCode};
+use stemmata_engine::{CaptureOptions, Engine, Placed, ScrubOptions, ScrubTarget, Stop, StoreRules};
+use stemmata_model::{CommitId, NoteCode, Principal};
 use stemmata_store::LinkKind;
 
-use crate::support::{Folder, chain, engine, import, native, placing};
+use crate::support::{Folder, chain, engine, engine_on, import, memory, native, placing};
 
 const PARENT: &str = "01a20275-dd97-7313-aa29-9ee1dea2165b";
 const FORK: &str = "01a20275-ee23-7542-a20c-13d979be1bc0";
@@ -235,4 +235,39 @@ fn sessions_that_still_grow_in_older_folders_are_caught_up_with() {
     import(&engine, &path);
     folder.write(&old, &rollout("01a20276-b7f3-7753-8125-e4fa5846ae6d", 0, &json!({}), TALK));
     assert!(caught().contains(&("01a20276-b7f3-7753-8125-e4fa5846ae6d".to_owned(), 4)));
+}
+
+/// The fork points into its parent by thread and line, and neither changes when the parent is scrubbed.
+#[test]
+fn a_fork_goes_on_from_a_parent_that_was_scrubbed() {
+    let (folder, store) = (Folder::new(), memory());
+    let plain = engine_on("m1", std::sync::Arc::clone(&store) as _);
+    let said = [("user", "one ACME-771234"), ("assistant", "1"), ("user", "two"), ("assistant", "2")];
+    let parent = tip(&plain, &folder, PARENT, &rollout(PARENT, 0, &json!({}), &said));
+    let fork = tip(&plain, &folder, FORK, &fork_at(3));
+    let (before, notes) = context(&plain, fork, Stop::Root);
+    assert_eq!((before, notes), (texts_of(&["one ACME-771234", "1", "elsewhere", "3"]), vec![]));
+    let rules = "[[rules]]\nkind = 'ticket'\nkeywords = ['ACME-']\nregex = 'ACME-[0-9]{6}'\n".to_owned();
+    let engine = engine_on("m1", std::sync::Arc::clone(&store) as _)
+        .with_rules(StoreRules { name: "secrets.toml".to_owned(), text: rules });
+    let by = Principal::new("ada@m1").expect("a name");
+    let key = engine.find_session(PARENT).expect("read").expect("there").key;
+    engine.scrub(&ScrubTarget::Session(key), &ScrubOptions { dry_run: false, by }).expect("scrubbed");
+    assert!(engine.store().commit(parent).expect("read").is_none(), "the old one is gone");
+    let now = engine.find_session(FORK).expect("read").expect("there").tip.expect("a tip");
+    for stop in [Stop::Root, Stop::Compaction] {
+        let (after, notes) = context(&engine, now, stop);
+        assert_eq!((after, notes), (texts_of(&["one [REDACTED:ticket]", "1", "elsewhere", "3"]), vec![]));
+    }
+    let (_, bytes) = placed(&engine, &folder, now);
+    assert_eq!(texts(&bytes), texts_of(&["one [REDACTED:ticket]", "1", "elsewhere", "3"]));
+    // Its links lead to the new one.
+    let root = chain(&engine, now).first().expect("a root").id;
+    for link in engine.store().links(root, 10).expect("links") {
+        assert!(engine.store().commit(link.to).expect("read").is_some(), "{link:?}");
+    }
+}
+
+fn texts_of(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
 }

@@ -347,3 +347,71 @@ fn a_capture_during_a_scrub_is_not_lost() {
     }
     assert!(refused > 0, "no scrub was refused");
 }
+
+/// What is known of sessions is scrubbed too, where no commit has anything to replace.
+#[test]
+fn titles_and_directories_are_scrubbed_where_no_commit_changes() {
+    let (folder, home) = (Folder::new(), tempfile::tempdir().expect("a folder"));
+    let store = Arc::new(SqliteStore::open(home.path(), SqliteOptions::default()).expect("a store"));
+    let before = engine_on("m1", Arc::clone(&store) as _);
+    let array = r#"[{"role":"user","content":"hello"},{"role":"assistant","content":"yes"}]"#;
+    let path = folder.write("talk.json", array.as_bytes());
+    let cwd = Some(format!("/srv/{SECRET}/shop"));
+    let options = CaptureOptions { cwd, ..CaptureOptions::import() };
+    let captured = before.capture(&path, &options).expect("captured");
+    let mut session = captured.session.clone();
+    session.title = Some(format!("about {SECRET}"));
+    session.git_branch = Some(format!("fix-{SECRET}"));
+    before.store().commit_batch(vec![stemmata_store::Write::Session(Box::new(session))]).expect("written");
+    let engine = under_rules(Arc::clone(&store) as _);
+    let mut fields: Vec<&str> = Vec::new();
+    for found in scan(&engine) {
+        let FoundIn::Session(field) = found.place else { panic!("{found:?}") };
+        assert_eq!(Some(found.commit), captured.session.tip);
+        fields.push(field);
+    }
+    assert_eq!(fields, ["title", "cwd", "git_branch"]);
+    let report = engine.scrub(&ScrubTarget::All, &by()).expect("scrubbed");
+    assert_eq!((report.dirty, report.rewritten, report.sessions.len()), (1, 0, 1), "{report:?}");
+    assert!(!format!("{:?}", report.sessions[0].title).contains(SECRET));
+    assert!(scan(&engine).is_empty());
+    let now = engine.store().session(&captured.session.key).expect("read").expect("there");
+    let word = |text: &str| Some(text.replace(SECRET, "[REDACTED:ticket]"));
+    assert_eq!(now.title, word(&format!("about {SECRET}")));
+    assert_eq!(now.cwd, word(&format!("/srv/{SECRET}/shop")));
+    assert_eq!(now.git_branch, word(&format!("fix-{SECRET}")));
+    assert_eq!(now.tip, captured.session.tip);
+    drop((engine, before));
+    drop(Arc::into_inner(store).expect("nobody else has it"));
+    assert_eq!(holds_secret(home.path()), Vec::<String>::new());
+}
+
+/// A program that tries again with the key or the parent that it knows is led to what these became.
+#[test]
+fn programs_are_led_from_old_ids_to_new_ones() {
+    use stemmata_engine::CheckpointRequest;
+    use stemmata_model::{FormatId, SessionId, Template};
+    let store = memory();
+    let before = engine_on("m1", Arc::clone(&store) as _);
+    let request = |text: &str, parent, key: Option<&str>| CheckpointRequest {
+        parent,
+        idempotency_key: key.map(str::to_owned),
+        ..CheckpointRequest::delta(
+            format!("{{\"said\":\"{text}\"}}\n").into_bytes(),
+            FormatId::new("own-v1").expect("a name"),
+            Template::new("own").expect("a name"),
+            SessionId::new("own").expect("a name"),
+        )
+    };
+    let first = request(SECRET, None, Some("k1"));
+    let old = before.checkpoint(&first).expect("a checkpoint").id;
+    let engine = under_rules(Arc::clone(&store) as _);
+    engine.scrub(&ScrubTarget::All, &by()).expect("scrubbed");
+    let again = engine.checkpoint(&first).expect("again");
+    assert!(again.existed && again.id != old);
+    assert!(engine.store().commit(again.id).expect("read").is_some());
+    let next = engine.checkpoint(&request("more", Some(old), None)).expect("goes on");
+    let commit = engine.store().commit(next.id).expect("read").expect("there");
+    assert_eq!(commit.core.parent, Some(again.id));
+    assert!(next.notes.iter().any(|note| note.message.contains("was scrubbed")), "{:?}", next.notes);
+}

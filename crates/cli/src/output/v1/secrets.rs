@@ -23,8 +23,10 @@ wire! {
     struct ScanFinding {
         /// The commit.
         commit: String,
-        /// The line of its content, 1 = first; absent where it is in its summary, tags or notes.
+        /// The line of its content, 1 = first; absent where it is in its summary, tags or notes, or in a field.
         line: Option<u64>,
+        /// The field of a session that ends at it: `title`, `cwd`, `git_branch` or `version`.
+        field: Option<String>,
         /// The id of the record, where it has one.
         entry: Option<String>,
         /// The rule's kind, as in `github-token`.

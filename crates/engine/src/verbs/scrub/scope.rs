@@ -41,16 +41,22 @@ impl Engine {
             commits,
             dirty: HashSet::new(),
             said: HashSet::new(),
+            named: HashSet::new(),
             left: there,
             kinds: BTreeMap::new(),
         };
         let ids: Vec<CommitId> = scope.commits.iter().map(|commit| commit.id).collect();
         let (dirty, said, kinds) = (&mut scope.dirty, &mut scope.said, &mut scope.kinds);
+        let named = &mut scope.named;
         let left = &scope.left;
         self.scan(&ScanTarget::Commits(ids), &mut |found| {
             if !left.contains_key(&found.commit) {
-                let is_said = matches!(found.place, FoundIn::Annotation);
-                if is_said { &mut *said } else { &mut *dirty }.insert(found.commit);
+                let of = match found.place {
+                    FoundIn::Line(_) => &mut *dirty,
+                    FoundIn::Annotation => &mut *said,
+                    FoundIn::Session(_) => &mut *named,
+                };
+                of.insert(found.commit);
                 *kinds.entry(found.kind).or_default() += 1;
             }
             true

@@ -79,6 +79,9 @@ impl Engine {
             let title = rules.scrub_text(&title)?.text.into_owned();
             session.title = Some(title).filter(|title| !title.is_empty());
         }
+        for text in [&mut session.cwd, &mut session.git_branch, &mut session.version].into_iter().flatten() {
+            *text = rules.scrub_text(text)?.text.into_owned();
+        }
         let mut batch = Vec::new();
         if let Some(cursor) = cursor {
             batch.push(Write::ExpectCursor { key: key.clone(), value: stored });
