@@ -93,6 +93,14 @@ pub enum EngineError {
         /// The name that was given.
         text: String,
     },
+    /// There is nothing of a kind in a place or up to a moment.
+    #[error("there is no {what} {place}")]
+    NothingThere {
+        /// What was looked for, and how the place relates to it.
+        what: &'static str,
+        /// Where or up to when it was looked for.
+        place: String,
+    },
     /// Several things go by that name.
     #[error("`{text}` could be {} things", candidates.len())]
     Ambiguous {
@@ -203,7 +211,9 @@ impl EngineError {
             | Self::Torn { .. }
             | Self::Format { .. }
             | Self::Name(_) => ErrorKind::BadInput,
-            Self::NotFound { .. } | Self::NoAncestor { .. } => ErrorKind::NotFound,
+            Self::NotFound { .. } | Self::NothingThere { .. } | Self::NoAncestor { .. } => {
+                ErrorKind::NotFound
+            }
             Self::Ambiguous { .. } => ErrorKind::Ambiguous,
             Self::Bundle(error) => match error {
                 BundleError::NotABundle { .. } | BundleError::Bound { .. } | BundleError::Have { .. } => {

@@ -59,6 +59,7 @@ pub use verbs::collect::{CollectOptions, CollectReport, RetiredSession};
 pub use verbs::compact::Compacted;
 pub use verbs::copies::Copy;
 pub use verbs::costs::{ChainBytes, ChainCost};
+pub use verbs::current::{SESSION_AT_ALL, SESSION_BELOW};
 pub use verbs::diff::{CompactionDiff, LostEntry};
 pub use verbs::doctor::Diagnosis;
 pub use verbs::export::Exported;

@@ -104,8 +104,8 @@ pub(crate) struct Placement {
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
 
-    /// The runtime that goes on with it (`claude-code`, `codex`, `gemini`, `pi`); none: the one it comes from. Another one
-    /// gets a translation, and what was lost is told
+    /// The runtime that goes on with it (`claude-code`, `codex`, `gemini`, `pi`, `opencode`); none: the one it comes from.
+    /// Another one gets a translation, and what was lost is told
     #[arg(long = "in", value_name = "RUNTIME")]
     pub(crate) runtime: Option<String>,
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use stemmata_engine::{Diagnosis, Engine, EngineError, FileState, Finding, Severity};
 
 use crate::args::maintain::Doctor;
-use crate::errors::{CliError, Exit};
+use crate::errors::{CliError, Exit, exit_of, with_causes};
 use crate::output::size::{self, many};
 use crate::output::style::Style;
 use crate::output::v1;
@@ -23,9 +23,17 @@ pub(crate) fn run(app: &App, args: &Doctor) -> Result<Exit, CliError> {
         files.extend(all(app)?);
     }
     let mut diagnoses = Vec::new();
+    let mut worst = None;
     for path in files {
-        let found = Engine::doctor(&path, args.client_version.as_deref())?;
-        diagnoses.push((path, found));
+        match Engine::doctor(&path, args.client_version.as_deref()) {
+            Ok(found) => diagnoses.push((path, found)),
+            // Of many, one that cannot be read is no reason to say nothing of the others.
+            Err(error) if args.all || args.files.len() > 1 => {
+                worst = worst.or(Some(exit_of(&error)));
+                app.console.warn(&format!("one could not be looked at: {}", with_causes(&error.into())));
+            }
+            Err(error) => return Err(error.into()),
+        }
     }
     let is_sound = diagnoses.iter().all(|(_, diagnosis)| diagnosis.validation.is_accepted());
     if app.console.json {
@@ -34,7 +42,7 @@ pub(crate) fn run(app: &App, args: &Doctor) -> Result<Exit, CliError> {
     } else {
         show(app, &diagnoses, args.all)?;
     }
-    Ok(if is_sound { Exit::Done } else { Exit::Corrupt })
+    Ok(if is_sound { worst.unwrap_or(Exit::Done) } else { Exit::Corrupt })
 }
 
 /// Returns the transcript that the user means: a file, or that of a session.
@@ -43,9 +51,20 @@ pub(super) fn path_of(app: &App, given: &str) -> Result<PathBuf, CliError> {
     if path.exists() {
         return Ok(path);
     }
-    match app.engine()?.find_session(given)? {
-        Some(session) => Ok(PathBuf::from(session.key.path)),
-        None => Err(EngineError::NotFound { what: "session", text: given.to_owned() }.into()),
+    let engine = app.engine()?;
+    if let Some(session) = engine.find_session(given)? {
+        return Ok(PathBuf::from(session.key.path));
+    }
+    // Where several sessions go by a prefix, commits are what is offered to choose from.
+    let seen = match engine.find(given) {
+        Ok(ctx) => engine.show(ctx)?.sightings,
+        Err(EngineError::NotFound { .. }) => Vec::new(),
+        Err(error) => return Err(error.into()),
+    };
+    let mut here = seen.into_iter().filter(|sighting| sighting.machine == engine.identity().machine);
+    match here.find_map(|sighting| sighting.source) {
+        Some(source) => Ok(PathBuf::from(source.path)),
+        None => Err(EngineError::NotFound { what: "file or session", text: given.to_owned() }.into()),
     }
 }
 
@@ -100,12 +119,22 @@ fn verdict(diagnosis: &Diagnosis) -> String {
     let validation = &diagnosis.validation;
     let (sent, present) = (validation.messages_sent, validation.messages_present);
     match (validation.is_accepted(), sent >= present) {
-        (true, true) => format!("the client would send all {}", many(present, "message")),
+        (true, true) => sends_all(present),
         (true, false) => format!("the client would send {sent} of {}", many(present, "message")),
+        (false, _) if present == 0 => "the client would refuse it: there is no message in it".to_owned(),
         (false, _) if sent == 0 => {
             format!("the client would refuse it, or send none of its {}", many(present, "message"))
         }
         (false, _) => format!("the client would silently send {sent} of {}", many(present, "message")),
+    }
+}
+
+/// Says that nothing is lost.
+pub(super) fn sends_all(present: u64) -> String {
+    match present {
+        0 => "the client would send nothing: there is no message in it".to_owned(),
+        1 => "the client would send its only message".to_owned(),
+        present => format!("the client would send all {}", many(present, "message")),
     }
 }
 

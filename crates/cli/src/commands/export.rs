@@ -32,7 +32,8 @@ pub(crate) fn run(app: &App, args: &Export) -> Result<Exit, CliError> {
             path: Some(path.to_string_lossy().into_owned()),
         })?;
     } else {
-        app.console.say(&format!("{} written to {}", size::bytes(made.bytes.0), path.display()));
+        let (size, form) = (size::bytes(made.bytes.0), projection.as_str());
+        app.console.say(&format!("{size} written to {} ({form})", path.display()));
     }
     Ok(Exit::Done)
 }

@@ -55,7 +55,7 @@ pub(crate) fn run(app: &App, args: &Import) -> Result<Exit, CliError> {
         app.console.json(&result)?;
     } else {
         app.console.text(&summary(app, &report, &result))?;
-        next_step(app, &result)?;
+        next_step(app, &paths, &result)?;
     }
     pack::after_import(app)?;
     Ok(exit(&report))
@@ -199,20 +199,25 @@ fn found(app: &App, engine: &Engine, paths: &[PathBuf], full: bool) -> Result<u6
     }
     let (fresh, _) = of(&[FileState::New]);
     let (changed, _) = of(&[FileState::Changed]);
-    let places: Vec<String> = paths.iter().take(3).map(|path| app.environment.shown(path)).collect();
-    let more = if paths.len() > places.len() { " …" } else { "" };
     let news = if full {
         "reading all from the start".to_owned()
     } else {
         format!("{fresh} new, {changed} changed")
     };
     app.console.say(&format!(
-        "Found {} ({}) in {}{more}: {news}",
+        "Found {} ({}) in {}: {news}",
         many(all, "transcript"),
         size::bytes(all_bytes),
-        places.join(", "),
+        places(app, paths),
     ));
     Ok(looked_bytes)
+}
+
+/// Names where it was looked, the first few of them.
+fn places(app: &App, paths: &[PathBuf]) -> String {
+    let places: Vec<String> = paths.iter().take(3).map(|path| app.environment.shown(path)).collect();
+    let more = if paths.len() > places.len() { " …" } else { "" };
+    format!("{}{more}", places.join(", "))
 }
 
 fn wire(report: &ImportReport, elapsed_ms: u64) -> v1::Import {
@@ -407,7 +412,7 @@ fn more(count: usize) -> Option<String> {
 }
 
 /// Shows the newest sessions of the store, and says what to do with them.
-fn next_step(app: &App, result: &v1::Import) -> Result<(), CliError> {
+fn next_step(app: &App, paths: &[PathBuf], result: &v1::Import) -> Result<(), CliError> {
     if result.totals.sessions > 0 {
         let (lines, newest) = log::newest_lines(app, NEWEST_SHOWN)?;
         app.console.text(&format!("\n{}\n{lines}", Style::Strong.paint("Newest")))?;
@@ -420,7 +425,7 @@ fn next_step(app: &App, result: &v1::Import) -> Result<(), CliError> {
     } else if result.totals.excluded > 0 && result.totals.failures == 0 {
         app.console.say("Nothing else was found there.");
     } else if result.totals.sessions == 0 && result.totals.failures == 0 {
-        app.console.say("No transcripts found there.");
+        app.console.say(&format!("No transcripts found in {}.", places(app, paths)));
         app.console.say(&status::examples_hint());
     }
     Ok(())

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use stemmata_engine::{Engine, EngineError, Mended};
 
 use crate::args::maintain::Repair;
-use crate::commands::doctor::{finding, path_of, told};
+use crate::commands::doctor::{finding, path_of, sends_all, told};
 use crate::errors::{CliError, Exit};
 use crate::output::file::Target;
 use crate::output::size::{self, many};
@@ -90,7 +90,7 @@ fn show(app: &App, path: &Path, written: Option<&Path>, mended: &Mended) -> Resu
     app.console.text(&rows.join("\n"))?;
     let (sent, present) = (mended.validation.messages_sent, mended.validation.messages_present);
     let verdict = if sent >= present {
-        format!("the client would send all {}", many(present, "message"))
+        sends_all(present)
     } else {
         format!("the client would send {sent} of {}", many(present, "message"))
     };

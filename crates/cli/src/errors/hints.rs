@@ -4,7 +4,7 @@
 
 use std::io;
 
-use stemmata_engine::{BundleError, EngineError, HeldBack, VaultError};
+use stemmata_engine::{BundleError, EngineError, HeldBack, SESSION_AT_ALL, SESSION_BELOW, VaultError};
 use stemmata_store::StoreError;
 
 /// Returns the next step after an engine's error, where one is known.
@@ -14,18 +14,20 @@ pub(crate) fn hint_of(error: &EngineError) -> Option<String> {
         EngineError::Store(StoreError::Io { source, .. } | StoreError::Sink(source)) => {
             return hint_of_io(source);
         }
-        EngineError::NotFound { what: "compaction at or before", .. } => {
+        EngineError::NothingThere { what: "compaction at or before", .. } => {
             "nothing on this chain was compacted; `stemma tree REF` shows where compactions are (◆)"
         }
-        EngineError::NotFound { what: "checkpoint at or before", .. } => {
-            "`stemma log` shows what there is and from when"
+        EngineError::NothingThere { what: SESSION_BELOW, .. } => {
+            "`stemma list` shows all sessions; `resume` and `handoff` take the latest of all with `--last`"
         }
+        EngineError::NothingThere { what: SESSION_AT_ALL, .. } => {
+            "`stemma import` reads the sessions of this machine, `stemma import PATH` any other"
+        }
+        EngineError::NothingThere { .. } => "`stemma log` shows what there is and from when",
         EngineError::NotFound { what: "entry of this chain", .. } => {
             "`stemma show REF --entries` lists the entries of a commit with their ids"
         }
-        EngineError::NotFound { what: "session", .. } => {
-            "`stemma list` shows all sessions; `stemma resume --last` takes the latest of all"
-        }
+        EngineError::NotFound { what: "session", .. } => "`stemma list` shows all sessions",
         EngineError::NotFound { .. } => {
             "`stemma list` shows all sessions, `stemma log REF` the commits of one"
         }

@@ -31,5 +31,33 @@ fn a_transcript_that_a_client_would_lose_half_of_is_told_with_lines() {
     let rollout = stage.home.write("rollout.jsonl", format!("{item}\n").as_bytes());
     let told = stage.run(&["doctor", rollout.to_str().unwrap()]).code(6);
     assert!(told.text().contains("no session header"), "{}", told.text());
-    stage.run(&["doctor", "nobody-knows-this"]).code(3).complains(&["hint:"]);
+    stage.run(&["doctor", "nobody-knows-this"]).code(3).complains(&["no file or session", "hint:"]);
+    // One of many that cannot be read does not silence the others.
+    let empty = stage.home.write("empty.jsonl", b"");
+    let all = [&empty, &sound, &broken].map(|path| path.to_str().unwrap());
+    let told = stage.run(&["doctor", all[0], all[1]]).code(1).complains(&["empty.jsonl", "it is empty"]);
+    assert!(told.text().contains("sound.jsonl"), "{}", told.text());
+    stage.run(&["doctor", all[0], all[2]]).code(6);
+    stage.run(&["doctor", all[0]]).code(1);
+}
+
+#[test]
+fn a_prefix_of_two_sessions_offers_names_that_lead_to_a_transcript() {
+    let stage = Stage::new();
+    let lines = ClaudeSession::new(7).turns(2).build().lines;
+    let one = lines.join("\n") + "\n";
+    let two = one.replace("2.1.39", "2.1.40");
+    assert_ne!(one, two);
+    stage.import(&stage.home.write("one.jsonl", one.as_bytes()));
+    let session = stage.import(&stage.home.write("two.jsonl", two.as_bytes()));
+    let id = session["session_id"].as_str().unwrap();
+    for command in ["doctor", "repair"] {
+        let said = stage.run(&[command, id]).code(4).complains(&["could be 2 things", "one of these ids"]);
+        let offered: Vec<&str> =
+            said.stderr.split_whitespace().filter(|word| word.starts_with("ctx-")).collect();
+        assert_eq!(offered.len(), 2, "{}", said.stderr);
+        let told: Vec<String> = offered.iter().map(|ctx| stage.run(&[command, ctx]).ok().text()).collect();
+        assert!(told.iter().any(|told| told.contains("one.jsonl")), "{told:?}");
+        assert!(told.iter().any(|told| told.contains("two.jsonl")), "{told:?}");
+    }
 }

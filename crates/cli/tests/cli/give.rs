@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use stemmata_testkit::claude::ClaudeSession;
+
 use crate::stage::Stage;
 use crate::story::{self, SESSION};
 
@@ -269,4 +271,39 @@ fn a_conversation_is_exported_to_read_and_for_programs() {
     let told = stage.json(&["export", &tip, "--format", "markdown", "-o", page.to_str().unwrap()]);
     assert_eq!((told["format"].as_str(), told["stop"].as_str()), (Some("markdown"), Some("root")));
     stage.run(&["export", &tip, "--format", "pdf"]).code(2).complains(&["otel-genai"]);
+}
+
+#[test]
+fn what_is_not_there_is_named_with_its_place_and_a_next_step_that_helps() {
+    let stage = Stage::new();
+    stage.run(&["resume", "--last"]).code(3).complains(&["no session yet in this store", "`stemma import`"]);
+    let transcript = ClaudeSession::new(3).turns(2).build();
+    let path = stage.home.write("in/a.jsonl", (transcript.lines.join("\n") + "\n").as_bytes());
+    let session = stage.import(&path);
+    let tip = session["tip"].as_str().unwrap();
+    for command in ["resume", "handoff"] {
+        let of_here = "no session that worked in or below ";
+        stage.run(&[command]).code(3).complains(&[
+            of_here,
+            "home/project",
+            "take the latest of all with `--last`",
+        ]);
+    }
+    for (args, wanted) in [
+        (
+            &["uncompact", tip][..],
+            &["no compaction at or before ctx-", "nothing on this chain was compacted"],
+        ),
+        (
+            &["resolve", "--project", "/", "--at", "2001-01-01T00:00:00Z"],
+            &["at or before 2001-01-01", "`stemma log`"],
+        ),
+    ] {
+        stage.run(args).code(3).complains(wanted);
+    }
+    let empty = stage.home.path().join("empty");
+    std::fs::create_dir(&empty).unwrap();
+    stage.run(&["import", empty.to_str().unwrap()]).ok().complains(&["No transcripts found in", "empty"]);
+    let page = stage.home.path().join("talk.pdf");
+    stage.run(&["export", tip, "-o", page.to_str().unwrap()]).ok().complains(&["talk.pdf (markdown)"]);
 }

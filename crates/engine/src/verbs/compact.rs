@@ -105,7 +105,7 @@ impl Engine {
                 return Ok((commit.id, parent));
             }
         }
-        Err(EngineError::NotFound { what: "compaction at or before", text: ctx.to_string() })
+        Err(EngineError::NothingThere { what: "compaction at or before", place: ctx.to_string() })
     }
 
     /// Undoes the nearest compaction: names the commit just before it and writes that commit's context.

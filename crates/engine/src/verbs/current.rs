@@ -10,6 +10,12 @@ use crate::capture::transcript::CaptureOptions;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 
+/// What is missing where nobody worked in a directory.
+pub const SESSION_BELOW: &str = "session that worked in or below";
+
+/// What is missing where nothing was captured yet.
+pub const SESSION_AT_ALL: &str = "session yet";
+
 impl Engine {
     /// Commits what a session has produced so far (provisional where the turn is open) and returns the commit.
     ///
@@ -32,9 +38,9 @@ impl Engine {
         let filter =
             SessionFilter { project: cwd.map(str::to_owned), main_only: true, ..SessionFilter::default() };
         let sessions = self.store.sessions(&filter, Page { skip: 0, rows_max: 1 })?;
-        sessions.into_iter().next().ok_or_else(|| EngineError::NotFound {
-            what: "session",
-            text: cwd.unwrap_or("--last").to_owned(),
+        sessions.into_iter().next().ok_or_else(|| match cwd {
+            Some(cwd) => EngineError::NothingThere { what: SESSION_BELOW, place: cwd.to_owned() },
+            None => EngineError::NothingThere { what: SESSION_AT_ALL, place: "in this store".to_owned() },
         })
     }
 }

@@ -57,7 +57,7 @@ impl Engine {
         let nearest: Vec<CommitId> =
             candidates.iter().filter(|commit| is_nearest(commit)).map(|commit| commit.id).collect();
         if nearest.is_empty() {
-            return Err(EngineError::NotFound { what: "checkpoint at or before", text: at.to_string() });
+            return Err(EngineError::NothingThere { what: "checkpoint at or before", place: at.to_string() });
         }
         Ok(nearest)
     }
