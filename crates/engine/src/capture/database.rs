@@ -26,7 +26,7 @@ const SESSION: &str = "ses_";
 /// How long a writer is waited for.
 const BUSY: Duration = Duration::from_secs(2);
 
-/// Times that the two files are copied: a client that writes meanwhile makes a copy worthless.
+/// Times that the two files are read or copied: a client that writes meanwhile makes a copy worthless.
 const COPIES_MAX: usize = 5;
 
 /// Sessions of one database at most.
@@ -66,6 +66,27 @@ pub(crate) fn sessions(database: &Path) -> Result<Vec<PathBuf>> {
 /// `NotFound` for a session that is not there, `NotATranscript` for a database that is not of a known form,
 /// `DocumentTooLong`, `Io`.
 pub(crate) fn read(
+    database: &Path,
+    session: &str,
+    known: Option<&FileStamp>,
+) -> Result<(Option<Vec<u8>>, FileStamp)> {
+    steady(database, || read_once(database, session, known))
+}
+
+/// Reads until nobody wrote meanwhile. A database without a log is read as a file that stays as it is: half of a change may
+/// be in what was read else, and nothing says so. Where there is a log, SQLite itself gives one state.
+fn steady<T>(database: &Path, mut read: impl FnMut() -> Result<T>) -> Result<T> {
+    for _ in 0..COPIES_MAX {
+        let before = states(database);
+        let read = read();
+        if before.has_log() || states(database) == before {
+            return read;
+        }
+    }
+    Err(changed(database, "read"))
+}
+
+fn read_once(
     database: &Path,
     session: &str,
     known: Option<&FileStamp>,
@@ -123,8 +144,7 @@ impl Opened {
             PathBuf::from(name)
         };
         let (log, index) = (beside("-wal"), beside("-shm"));
-        let has_log = std::fs::metadata(&log).is_ok_and(|log| log.len() > 0);
-        let (connection, copy) = if !has_log {
+        let (connection, copy) = if !states(database).has_log() {
             (connect(database, "immutable=1"), None)
         } else if index.is_file() {
             (connect(database, "mode=ro"), None)
@@ -209,28 +229,50 @@ fn connect(database: &Path, how: &str) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
+/// What a database and its log are at a moment.
+#[derive(Debug, PartialEq, Eq)]
+struct States {
+    database: Option<FileStamp>,
+    log: Option<FileStamp>,
+}
+
+impl States {
+    fn has_log(&self) -> bool {
+        self.log.is_some_and(|log| log.length > 0)
+    }
+}
+
+fn states(database: &Path) -> States {
+    let state = |path: &Path| std::fs::metadata(path).ok().map(|state| FileStamp::of(&state));
+    let mut log = database.as_os_str().to_owned();
+    log.push("-wal");
+    States { database: state(database), log: state(Path::new(&log)) }
+}
+
+fn changed(database: &Path, what: &str) -> EngineError {
+    EngineError::NotATranscript {
+        path: database.to_owned(),
+        reason: format!(
+            "it changed each of the {COPIES_MAX} times that it was {what}; try again in a moment"
+        ),
+    }
+}
+
 /// Copies a database and its log as they are at one moment.
 fn copied(database: &Path, log: &Path) -> Result<tempfile::TempDir> {
-    let states =
-        || [database, log].map(|path| std::fs::metadata(path).ok().map(|state| FileStamp::of(&state)));
     for _ in 0..COPIES_MAX {
         // Only its owner can look into it, and it is gone when the session was read.
         let folder =
             tempfile::tempdir().map_err(EngineError::io("create a private folder to copy", database))?;
-        let before = states();
+        let before = states(database);
         for (from, name) in [(database, FILE.to_owned()), (log, format!("{FILE}-wal"))] {
             std::fs::copy(from, folder.path().join(name)).map_err(EngineError::io("copy", from))?;
         }
-        if states() == before {
+        if states(database) == before {
             return Ok(folder);
         }
     }
-    Err(EngineError::NotATranscript {
-        path: database.to_owned(),
-        reason: format!(
-            "it changed each of the {COPIES_MAX} times that it was copied; try again in a moment"
-        ),
-    })
+    Err(changed(database, "copied"))
 }
 
 fn foreign(database: &Path, error: &rusqlite::Error) -> EngineError {
@@ -328,4 +370,43 @@ fn with(data: &str, ids: &[(&str, &str)]) -> String {
         object.put(key, Some(quoted(id)));
     }
     object.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads while a client writes the first times; returns what came of it, and how often it was read.
+    fn read_beside(writes: usize, has_log: bool) -> (Result<usize>, usize) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let database = folder.path().join(FILE);
+        let put = |name: &str, bytes: usize| {
+            use std::io::Write as _;
+            let file = std::fs::File::create(folder.path().join(name));
+            file.and_then(|mut file| file.write_all(&vec![b'x'; bytes])).expect("written");
+        };
+        put(FILE, 1);
+        put("opencode.db-wal", usize::from(has_log));
+        let mut times = 0;
+        let read = steady(&database, || {
+            times += 1;
+            if times <= writes {
+                put(FILE, 1 + times);
+            }
+            Ok(times)
+        });
+        (read, times)
+    }
+
+    /// Found in review: what was read while a client wrote was taken for one state.
+    #[test]
+    fn what_was_read_while_somebody_wrote_is_read_again() {
+        for (writes, has_log, wanted) in [(0, false, 1), (1, false, 2), (3, false, 4), (9, true, 1)] {
+            let (read, times) = read_beside(writes, has_log);
+            assert_eq!((read.expect("read"), times), (wanted, wanted), "{writes} {has_log}");
+        }
+        let (read, times) = read_beside(usize::MAX, false);
+        let said = read.expect_err("it never stayed").to_string();
+        assert!(said.contains("each of the 5 times that it was read") && times == COPIES_MAX, "{said}");
+    }
 }
