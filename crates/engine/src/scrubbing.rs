@@ -3,12 +3,14 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use stemmata_model::{CommitId, FormatId};
 use stemmata_redact::{Finding, RULES_BYTES_MAX, RuleFile, RuleFileError, RuleScope, Scrubbed, Scrubber};
-use stemmata_runtimes::Adapter;
+use stemmata_runtimes::adapter::{Adapter, Shape};
+use stemmata_runtimes::registry;
 
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
@@ -16,19 +18,34 @@ use crate::error::{EngineError, Result};
 /// Where a project keeps its rules, below its directory.
 pub const PROJECT_RULES: &str = ".stemmata/secrets.toml";
 
+/// The folder of these rules.
+const PROJECT_FOLDER: &str = ".stemmata";
+
 /// Folders above a working directory that are looked into at most.
 const FOLDERS_MAX: usize = 64;
 
 /// Scrubbers of projects that are kept: expressions are compiled once.
 const KEPT_MAX: usize = 64;
 
-/// The store's own rules.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Commits above one that no session made, which are looked at for one that a session made: what the engine makes
+/// itself below a session is few commits deep.
+const OWN_COMMITS_MAX: usize = 16;
+
+/// The store's own rules; none where it is empty.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StoreRules {
     /// The file, for messages.
     pub name: String,
     /// What stands in it.
     pub text: String,
+}
+
+/// The rules in force where there is no store at hand.
+///
+/// # Errors
+/// As [`Engine::scrubber_at`].
+pub(crate) fn scrubber_without_store(store: Option<StoreRules>, cwd: Option<&Path>) -> Result<Scrubber> {
+    store.map_or_else(Scrubbing::default, Scrubbing::of).at(cwd)
 }
 
 /// The rules in force.
@@ -51,6 +68,18 @@ impl Scrubbing {
         let file = RuleFile { name: &store.name, text: &store.text, scope: RuleScope::Store };
         let scrubber = Scrubber::with_files(&[file]);
         Self { scrubber, store: Some(store), projects: Mutex::default() }
+    }
+
+    fn own(&self) -> Result<&Scrubber> {
+        self.scrubber.as_ref().map_err(|error| error.clone().into())
+    }
+
+    fn at(&self, cwd: Option<&Path>) -> Result<Scrubber> {
+        let own = self.own()?;
+        let Some((path, text)) = cwd.map(project_rules).transpose()?.flatten() else {
+            return Ok(own.clone());
+        };
+        Ok(self.with_project(&path, text)?)
     }
 
     fn with_project(&self, path: &Path, text: String) -> std::result::Result<Scrubber, RuleFileError> {
@@ -91,7 +120,7 @@ impl Engine {
     /// # Errors
     /// `Rules` where the store's own rules make no sense.
     pub fn scrubber(&self) -> Result<&Scrubber> {
-        self.scrubbing.scrubber.as_ref().map_err(|error| error.clone().into())
+        self.scrubbing.own()
     }
 
     /// Returns what replaces secrets in a session that began in a directory.
@@ -99,12 +128,58 @@ impl Engine {
     /// # Errors
     /// `Rules` where the store's or the project's rules make no sense, `Io` where a file of rules cannot be read.
     pub(crate) fn scrubber_at(&self, cwd: Option<&Path>) -> Result<Scrubber> {
-        let own = self.scrubber()?;
-        let Some((path, text)) = cwd.map(project_rules).transpose()?.flatten() else {
-            return Ok(own.clone());
-        };
-        Ok(self.scrubbing.with_project(&path, text)?)
+        self.scrubbing.at(cwd)
     }
+
+    /// Returns the directory that a commit's first session worked in. What the engine itself made below a session belongs
+    /// to that one.
+    pub(crate) fn project_of(&self, commit: CommitId) -> Result<Option<String>> {
+        let mut at = commit;
+        for _ in 0..OWN_COMMITS_MAX {
+            if let Some(session) = self.first_session(at)? {
+                return Ok(session.cwd);
+            }
+            let Some(parent) = self.store.commit(at)?.and_then(|known| known.core.parent) else { break };
+            at = parent;
+        }
+        Ok(None)
+    }
+
+    /// Returns what replaces secrets in what is said of a commit, or made below it.
+    ///
+    /// # Errors
+    /// As [`Engine::scrubber_at`], and store errors.
+    pub(crate) fn scrubber_of(&self, commit: CommitId) -> Result<Scrubber> {
+        self.scrubber_at(self.project_of(commit)?.as_deref().map(Path::new))
+    }
+}
+
+/// Looks at a content that a program gave as a whole, where that is how it is looked at: a document, and text that is no
+/// lines of JSON, since its secrets may have several lines. None where it is looked at line by line.
+pub(crate) fn scrubbed_whole<'a>(
+    scrubber: &Scrubber,
+    format: &FormatId,
+    bytes: &'a [u8],
+) -> Result<Option<Scrubbed<'a>>> {
+    if let Some(adapter) = registry::by_format(format).filter(|own| own.shape() == Shape::Document) {
+        return Ok(Some(scrub_document(scrubber, adapter, bytes)?));
+    }
+    let is_json = |line: &[u8]| matches!(line.trim_ascii_start().first(), None | Some(b'{' | b'['));
+    let Ok(text) = std::str::from_utf8(bytes) else { return Ok(None) };
+    if bytes.split_inclusive(|byte| *byte == b'\n').all(is_json) {
+        return Ok(None);
+    }
+    let clean = scrubber.scrub_text(text)?;
+    let bytes = match clean.text {
+        Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+        Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+    };
+    Ok(Some(Scrubbed { bytes, findings: clean.findings }))
+}
+
+/// Tells whether a format's contents are one document each.
+pub(crate) fn is_document(format: &FormatId) -> bool {
+    registry::by_format(format).is_some_and(|adapter| adapter.shape() == Shape::Document)
 }
 
 /// Returns whether what is replaced in a document stands in its bytes as it is: where the document is no text, a text that
@@ -146,9 +221,15 @@ fn project_rules(cwd: &Path) -> Result<Option<(PathBuf, String)>> {
     }
     for folder in cwd.ancestors().take(FOLDERS_MAX) {
         let path = folder.join(PROJECT_RULES);
-        // A pipe would keep its reader waiting without end.
-        if !std::fs::metadata(&path).is_ok_and(|metadata| metadata.is_file()) {
-            continue;
+        match std::fs::metadata(&path) {
+            Ok(metadata) if metadata.is_file() => {}
+            // A pipe would keep its reader waiting without end.
+            Ok(_) => continue,
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => continue,
+            // A transcript may name any directory, also one of another user or of no machine: where nothing can be
+            // looked up, there is no project of this user. Where there is one, its rules may not be passed over.
+            Err(_) if std::fs::symlink_metadata(folder.join(PROJECT_FOLDER)).is_err() => continue,
+            Err(error) => return Err(EngineError::io("read", &path)(error)),
         }
         let bound = u64::try_from(RULES_BYTES_MAX).expect("a bound fits 64 bits") + 1;
         let mut text = String::new();

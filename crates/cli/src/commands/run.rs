@@ -11,7 +11,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use stemmata_engine::{CaptureOptions, Captured, Engine, StreamForm, StreamRecorder};
+use stemmata_engine::{CaptureOptions, Captured, Engine, StreamForm, StreamRecorder, StreamRules};
 use stemmata_model::Trigger;
 
 use crate::args::live::Run;
@@ -20,6 +20,7 @@ use crate::commands::import;
 use crate::errors::{CliError, Exit};
 use crate::output::size::many;
 use crate::pending;
+use crate::secrets_file;
 use crate::signals::{self, Listening};
 use crate::streams;
 use crate::wiring::App;
@@ -76,7 +77,7 @@ pub(crate) fn run(app: &App, args: &Run) -> Result<Exit, CliError> {
     let (happens, happened) = sync_channel(64);
     let _listening = forward(&child, &happens)?;
     let form = args.timed.then_some(StreamForm::Timed);
-    let recorder = StreamRecorder::new(form, record.engine.as_ref());
+    let recorder = StreamRecorder::new(form, record.rules());
     let recording = Recording::start(app.clock(), recorder, opened);
     pipes::pump(&mut child, &recording, &happens)?;
     wait_for(child, happens)?;
@@ -194,6 +195,17 @@ impl<'a> Record<'a> {
         match self.app.hook_engine(WAIT_MS) {
             Ok(engine) => self.engine = Some(engine),
             Err(error) => self.trouble(&error),
+        }
+    }
+
+    /// Returns which rules replace secrets, whether the store can be opened or not; none where they cannot be read.
+    fn rules(&mut self) -> Option<StreamRules<'a>> {
+        match self.app.home().and_then(|home| secrets_file::load(home.root())) {
+            Ok(store) => Some(StreamRules { store, cwd: Some(&self.app.environment.current_dir) }),
+            Err(error) => {
+                self.trouble(&error);
+                None
+            }
         }
     }
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use stemmata_engine::{
     Agenda, CaptureOptions, Engine, EngineError, ErrorKind, ImportFailure, ImportedSession, KeepPacked, Look,
-    Looked, WatchPace,
+    Looked, StoreRules, WatchPace,
 };
 use stemmata_model::Trigger;
 
@@ -24,6 +24,7 @@ use crate::output::size::{many, plural};
 use crate::output::style::Style;
 use crate::output::table::fit;
 use crate::output::{session, v1};
+use crate::secrets_file;
 use crate::signals;
 use crate::wiring::App;
 use ears::{Ears, Heard};
@@ -51,9 +52,12 @@ pub(crate) fn run(app: &App, args: &Watch) -> Result<Exit, CliError> {
             tracing::warn!(%error, "nothing was packed");
         }
     })?;
+    // Read again at the first look: what the engine has been opened with is not known here.
+    let engine = engine.clone().with_rules(StoreRules::default());
     let mut watch = Watching {
         app,
         engine,
+        rules: None,
         named: args.paths.iter().map(|path| app.environment.absolute(path)).collect(),
         options: CaptureOptions {
             granularity: import::granularity(app)?,
@@ -76,7 +80,9 @@ pub(crate) fn run(app: &App, args: &Watch) -> Result<Exit, CliError> {
 
 struct Watching<'a> {
     app: &'a App,
-    engine: &'a Engine,
+    engine: Engine,
+    /// The store's own rules, as the engine has them.
+    rules: Option<StoreRules>,
     /// What was named; nothing: the homes of clients, as they come and go.
     named: Vec<PathBuf>,
     options: CaptureOptions,
@@ -162,7 +168,12 @@ impl Watching<'_> {
             // Before the look, so that what changes during it is heard.
             self.ears.listen_to(&roots);
             agenda.keep_pace(self.pace(), self.now_ms());
-            import::hold_quota(self.app, self.engine)?;
+            import::hold_quota(self.app, &self.engine)?;
+        }
+        if let Err(error) = self.take_rules() {
+            // What cannot be read may hold rules: nothing is taken in without them.
+            self.app.console.warn(&format!("everything will be looked at again: {error}"));
+            return Ok(());
         }
         // Somebody may have excluded something since.
         let policy = capture_file::load(self.app.home()?.root());
@@ -199,6 +210,17 @@ impl Watching<'_> {
         if !self.is_told {
             self.is_told = true;
             self.say_begun(&roots);
+        }
+        Ok(())
+    }
+
+    /// Takes up rules that somebody has written or changed since. A hook does at once, and the two must not take turns in
+    /// making a chain each.
+    fn take_rules(&mut self) -> Result<(), CliError> {
+        let rules = secrets_file::load(self.app.home()?.root())?;
+        if rules != self.rules {
+            self.engine = self.engine.clone().with_rules(rules.clone().unwrap_or_default());
+            self.rules = rules;
         }
         Ok(())
     }

@@ -57,6 +57,19 @@ fn bytes_and_exit_code_pass_through_and_the_lines_are_a_session() {
 }
 
 #[test]
+fn a_projects_rules_for_secrets_count_from_the_first_line() {
+    let stage = Stage::new();
+    let rules = stage.home.project().join(".stemmata");
+    std::fs::create_dir_all(&rules).unwrap();
+    let rule = "[[rules]]\nkind = 'ticket'\nkeywords = ['ACME-']\nregex = 'ACME-[0-9]{6}'\n";
+    std::fs::write(rules.join("secrets.toml"), rule).unwrap();
+    stage.feed(&["run", "--", "cat"], b"see ACME-771234\n").code(0);
+    let all = sessions(&stage);
+    let native = String::from_utf8(stage.native(&tip(&all[0]))).unwrap();
+    assert!(native.contains("see [REDACTED:ticket]") && !native.contains("ACME-"), "{native}");
+}
+
+#[test]
 fn structured_output_is_kept_byte_for_byte() {
     let stage = Stage::new();
     let printed = concat!(

@@ -171,6 +171,37 @@ fn the_end_of_a_silent_session_is_kept_once_the_store_takes_it() {
 }
 
 #[test]
+fn rules_for_secrets_that_are_written_while_it_runs_count() {
+    let stage = Stage::new();
+    let folder = home_of(&stage);
+    let line = |text: &str, number: u32| {
+        format!(
+            r#"{{"type":"user","uuid":"aaaaaaaa-0000-4000-8000-00000000000{number}","parentUuid":null,"message":{{"role":"user","content":"see {text}"}},"timestamp":"2026-01-01T00:00:00.000Z","sessionId":"s{number}"}}"#
+        ) + "\n"
+    };
+    let path = |number: u32| folder.join(format!("s{number}.jsonl"));
+    let rules = stage.home.stemmata_home().join("secrets.toml");
+    let rule = "[[rules]]\nkind = 'ticket'\nkeywords = ['ACME-']\nregex = 'ACME-[0-9]{6}'\n";
+    let mut watch = Watch::start(&stage, &["--poll", "1"]);
+    watch.until("Watching");
+    for (number, text, replaced) in [(1, None, 0), (2, Some(rule), 11), (3, Some(""), 0)] {
+        if let Some(text) = text {
+            std::fs::write(&rules, text).unwrap();
+        }
+        append(&path(number), &line("ACME-771234", number));
+        let captured = loop {
+            let captured = watch.captured();
+            if captured["path"] == path(number).to_str().unwrap() {
+                break captured;
+            }
+        };
+        assert_eq!(captured["bytes_redacted"], replaced, "{captured}");
+    }
+    let (code, _, err) = watch.end(rustix::process::Signal::TERM);
+    assert_eq!(code, Some(0), "{err}");
+}
+
+#[test]
 fn a_damaged_line_does_not_stop_it() {
     let stage = Stage::new();
     let folder = home_of(&stage);

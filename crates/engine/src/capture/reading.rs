@@ -91,7 +91,8 @@ impl Engine {
         let key = self.session_key(path);
         let stored = self.store.cursor(&key)?;
         let previous = self.store.session(&key)?;
-        let scrubber = self.scrubber_for(path, previous.as_ref())?;
+        let known = || Ok(previous.as_ref().and_then(|known| known.cwd.clone()));
+        let scrubber = self.scrubber_for(path, known, options.cwd.as_deref())?;
         let cursor = stored.as_deref().and_then(Cursor::decode);
         let mut again = match &cursor {
             None => (stored.is_some() || previous.is_some()).then_some(Again::Forgotten),
@@ -280,18 +281,29 @@ impl Engine {
 impl Engine {
     /// Returns the hash of the rules by which a transcript is read.
     pub(crate) fn rules_of(&self, path: &Path) -> Result<RulesHash> {
-        let previous = if is_costly(path) { self.store.session(&self.session_key(path))? } else { None };
-        Ok(RulesHash(self.scrubber_for(path, previous.as_ref())?.rules_hash()))
+        let known = || Ok(self.store.session(&self.session_key(path))?.and_then(|known| known.cwd));
+        Ok(RulesHash(self.scrubber_for(path, known, None)?.rules_hash()))
     }
 
-    /// Returns what replaces secrets in a transcript. Of a compressed one that is known the bytes are not unpacked.
-    fn scrubber_for(&self, path: &Path, previous: Option<&Session>) -> Result<Scrubber> {
-        let known = previous.filter(|_| is_costly(path)).and_then(|known| known.cwd.as_ref());
-        if let Some(cwd) = known {
-            return self.scrubber_at(Some(Path::new(cwd)));
+    /// Returns what replaces secrets in a transcript: by the directory that its records name, else by what is `known` of the
+    /// session, else by what is `given`. Of a compressed one that is known the bytes are not unpacked.
+    fn scrubber_for(
+        &self,
+        path: &Path,
+        known: impl Fn() -> Result<Option<String>>,
+        given: Option<&str>,
+    ) -> Result<Scrubber> {
+        if is_costly(path)
+            && let Some(cwd) = known()?
+        {
+            return self.scrubber_at(Some(Path::new(&cwd)));
         }
         let file = open_head(path)?;
-        self.scrubber_at(first_cwd(OpenFile { file: &file, path }).as_deref())
+        let cwd = match first_cwd(OpenFile { file: &file, path }) {
+            Some(cwd) => Some(cwd),
+            None => known()?.or_else(|| given.map(str::to_owned)).map(PathBuf::from),
+        };
+        self.scrubber_at(cwd.as_deref())
     }
 }
 

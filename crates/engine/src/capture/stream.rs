@@ -2,13 +2,15 @@
 //!
 //! No files and no processes: chunks of bytes come in, bytes to keep come out.
 
+use std::path::Path;
+
 use serde::Serialize;
 use stemmata_model::Timestamp;
 use stemmata_redact::Scrubber;
 use stemmata_runtimes::adapter::Confidence;
 use stemmata_runtimes::registry;
 
-use crate::engine::Engine;
+use crate::scrubbing::{StoreRules, scrubber_without_store};
 
 /// Bytes of one line at most; a longer one becomes several. A structured line that is cut is carried as one that cannot
 /// be read: 16 MiB is twice the longest that was seen.
@@ -33,6 +35,15 @@ pub enum StreamSide {
     Input,
     /// What it prints.
     Output,
+}
+
+/// Which rules replace secrets in a stream. The store may not be at hand while its rules are.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StreamRules<'a> {
+    /// The store's own rules.
+    pub store: Option<StoreRules>,
+    /// Where the command works: the project's rules count.
+    pub cwd: Option<&'a Path>,
 }
 
 /// One timed line, as `docs/format/generic.md` has it.
@@ -71,12 +82,12 @@ impl std::fmt::Debug for StreamRecorder {
 }
 
 impl StreamRecorder {
-    /// Starts. Without a form the first line that is printed decides; without an engine, which may not be at hand yet,
-    /// secrets are replaced by the rules of this build.
-    pub fn new(form: Option<StreamForm>, engine: Option<&Engine>) -> Self {
-        let scrubber = match engine {
-            Some(engine) => engine.scrubber().cloned().map_err(|error| error.to_string()),
-            None => Ok(Scrubber::builtin()),
+    /// Starts. Without a form the first line that is printed decides; without rules, because they cannot be read, nothing of
+    /// what is said is kept.
+    pub fn new(form: Option<StreamForm>, rules: Option<StreamRules<'_>>) -> Self {
+        let scrubber = match rules {
+            Some(rules) => scrubber_without_store(rules.store, rules.cwd).map_err(|error| error.to_string()),
+            None => Err("the rules for secrets cannot be read".to_owned()),
         };
         let (input, output) = (Cutter::default(), Cutter::default());
         Self { scrubber, unkept: None, form, input, output, held: Vec::new() }
@@ -246,10 +257,10 @@ mod tests {
             if ends && !text.is_empty() {
                 text.push('\n');
             }
-            let mut whole = StreamRecorder::new(None, None);
+            let mut whole = StreamRecorder::new(None, Some(StreamRules::default()));
             let mut wanted = whole.take(StreamSide::Output, text.as_bytes(), at(1));
             wanted.extend(whole.end(StreamSide::Output, at(1)));
-            let mut chunked = StreamRecorder::new(None, None);
+            let mut chunked = StreamRecorder::new(None, Some(StreamRules::default()));
             let mut found = Vec::new();
             let mut rest = text.as_bytes();
             for size in sizes.iter().cycle() {
@@ -272,7 +283,7 @@ mod tests {
 
     #[test]
     fn what_was_read_stands_before_what_was_printed() {
-        let mut recorder = StreamRecorder::new(None, None);
+        let mut recorder = StreamRecorder::new(None, Some(StreamRules::default()));
         assert!(
             recorder.take(StreamSide::Input, b"why?\n", at(0)).is_empty(),
             "held until the form is known"
@@ -294,13 +305,13 @@ mod tests {
     #[test]
     fn structured_output_is_kept_as_it_is_and_secrets_are_not() {
         let secret = format!("ghp_{}", "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8");
-        let mut recorder = StreamRecorder::new(None, None);
+        let mut recorder = StreamRecorder::new(None, Some(StreamRules::default()));
         let printed = format!("\n{INIT}\n{{\"type\":\"user\",\"text\":\"{secret}\"}}\nplain {secret}\n");
         let kept = recorder.take(StreamSide::Output, printed.as_bytes(), at(0));
         assert_eq!(recorder.form(), Some(StreamForm::Printed));
         let kept = String::from_utf8(kept).expect("text");
         assert!(!kept.contains(&secret) && kept.contains("[REDACTED:"), "{kept}");
-        let mut timed = StreamRecorder::new(Some(StreamForm::Timed), None);
+        let mut timed = StreamRecorder::new(Some(StreamForm::Timed), Some(StreamRules::default()));
         let kept = timed.take(StreamSide::Output, printed.as_bytes(), at(0));
         assert!(!String::from_utf8(kept).expect("text").contains(&secret));
     }
@@ -322,7 +333,7 @@ mod tests {
     #[test]
     fn a_client_with_hooks_tells_of_them_before_its_header() {
         let hook = r#"{"type":"system","subtype":"hook_started","hook_id":"h","uuid":"u","session_id":"s"}"#;
-        let mut recorder = StreamRecorder::new(None, None);
+        let mut recorder = StreamRecorder::new(None, Some(StreamRules::default()));
         let kept = recorder.take(StreamSide::Output, format!("{hook}\n{INIT}\n").as_bytes(), at(0));
         assert_eq!(recorder.form(), Some(StreamForm::Printed));
         let (detected, _) = registry::detect(&kept).expect("a format");
@@ -331,7 +342,7 @@ mod tests {
 
     #[test]
     fn a_line_without_end_is_cut() {
-        let mut recorder = StreamRecorder::new(Some(StreamForm::Timed), None);
+        let mut recorder = StreamRecorder::new(Some(StreamForm::Timed), Some(StreamRules::default()));
         let kept = recorder.take(StreamSide::Output, &vec![b'x'; LINE_BYTES_MAX + 5], at(0));
         assert_eq!(kept.iter().filter(|byte| **byte == b'\n').count(), 1);
         assert_eq!(recorder.output.rest.len(), 5);
@@ -339,10 +350,10 @@ mod tests {
 
     #[test]
     fn a_command_that_never_prints_does_not_hold_all_it_reads() {
-        let mut recorder = StreamRecorder::new(None, None);
+        let mut recorder = StreamRecorder::new(None, Some(StreamRules::default()));
         let kept = recorder.take(StreamSide::Input, &b"0123456789\n".repeat(40_000), at(0));
         assert!(kept.len() > HELD_BYTES_MAX && recorder.held.is_empty());
-        let mut silent = StreamRecorder::new(None, None);
+        let mut silent = StreamRecorder::new(None, Some(StreamRules::default()));
         assert!(silent.take(StreamSide::Input, b"q\n", at(0)).is_empty());
         assert!(!silent.end(StreamSide::Output, at(0)).is_empty(), "what was asked is kept");
     }

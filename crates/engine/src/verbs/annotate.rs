@@ -30,7 +30,7 @@ impl Engine {
         if self.store.commit(ctx)?.is_none() {
             return Err(stemmata_store::StoreError::CommitMissing(ctx).into());
         }
-        let scrubber = self.scrubber()?;
+        let scrubber = self.scrubber_of(ctx)?;
         let clean = |text: String| -> Result<String> { Ok(scrubber.scrub_text(&text)?.text.into_owned()) };
         let mut changes = Vec::new();
         if let Some(text) = update.summary {
@@ -40,7 +40,12 @@ impl Engine {
         for tag in update.add_tags {
             changes.push(Annotation::AddTag(clean(tag)?));
         }
-        changes.extend(update.remove_tags.into_iter().map(Annotation::RemoveTag));
+        let tags = if update.remove_tags.is_empty() { Vec::new() } else { self.store.annotations(ctx)?.tags };
+        for tag in update.remove_tags {
+            // What is there already was set under other rules, maybe, and goes by its own name.
+            let is_there = tags.contains(&tag);
+            changes.push(Annotation::RemoveTag(if is_there { tag } else { clean(tag)? }));
+        }
         for note in update.notes {
             changes.push(Annotation::AddNote(clean(note)?));
         }

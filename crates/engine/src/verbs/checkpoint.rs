@@ -1,19 +1,20 @@
 //! `checkpoint`: a commit made by a program, with every field of its own choosing.
 
 use std::borrow::Cow;
+use std::path::Path;
 
 use stemmata_model::{
     ArtifactId, Closure, Commit, CommitCore, CommitId, CommitType, Counts, FormatId, Granularity, MachineId,
-    Note, NoteCode, Principal, SessionId, Sighting, SummarySource, Template, ThreadId, TicketId, Timestamp,
-    Trigger, artifact_id,
+    Note, NoteCode, Principal, RulesHash, SessionId, Sighting, SummarySource, Template, ThreadId, TicketId,
+    Timestamp, Trigger, artifact_id,
 };
-use stemmata_runtimes::adapter::Shape;
+use stemmata_redact::Scrubber;
 use stemmata_store::{Annotation, NewCommit, Session, SessionKey, SessionOrigin, StoreError, Write};
 
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::scrubbing::scrub_document;
+use crate::scrubbing::scrubbed_whole;
 use crate::verbs::at::one_line;
 use crate::verbs::count::count;
 use crate::verbs::snapshot::contents;
@@ -120,23 +121,26 @@ impl Engine {
         if let Some(id) = retry.as_ref().map(|retry| self.earlier_try(retry)).transpose()?.flatten() {
             return Ok(Checkpointed { id, existed: true, notes });
         }
-        let (artifact, mut batch, bytes) = self.content_of(request, &mut notes)?;
-        let counts = counted(request, &bytes, &mut notes);
         let parent = self.parent_of(request)?;
+        let cwd = self.cwd_of(request, &key)?;
+        let scrubber = self.scrubber_at(cwd.as_deref().map(Path::new))?;
+        let (artifact, mut batch, bytes) = self.content_of(request, &scrubber, &mut notes)?;
+        let counts = counted(request, &bytes, &mut notes);
         let core = self.core_of(request, artifact, parent.as_ref());
         let id = core.id();
         batch.push(Write::Commit(NewCommit {
             core,
-            rules: self.rules()?.0,
+            rules: RulesHash(scrubber.rules_hash()),
             closure: Closure::Closed,
             counts,
         }));
         let sighting = self.given_sighting(request, &key)?;
         let summary = match &request.summary {
-            Some(text) => Some(self.scrubber()?.scrub_text(text)?.text.into_owned()),
+            Some(text) => Some(scrubber.scrub_text(text)?.text.into_owned()),
             None => None,
         };
         let session = self.api_session(request, &sighting, key, summary.as_deref())?;
+        let session = Session { cwd, ..session };
         let native_bytes = u64::try_from(bytes.len()).expect("a length fits 64 bits");
         let session = self.grown(session, (id, counts.messages, native_bytes), parent.as_ref())?;
         batch.push(Write::Session(Box::new(session)));
@@ -218,9 +222,19 @@ impl Engine {
         Ok(Some(self.store.commit(parent)?.ok_or(StoreError::CommitMissing(parent))?))
     }
 
+    /// Returns the directory whose rules count: the session's, or that of what it goes on from.
+    fn cwd_of(&self, request: &CheckpointRequest, key: &SessionKey) -> Result<Option<String>> {
+        match (self.store.session(key)?.and_then(|known| known.cwd), request.parent) {
+            (Some(cwd), _) => Ok(Some(cwd)),
+            (None, Some(parent)) => self.project_of(parent),
+            (None, None) => Ok(None),
+        }
+    }
+
     fn content_of(
         &self,
         request: &CheckpointRequest,
+        scrubber: &Scrubber,
         notes: &mut Vec<Note>,
     ) -> Result<(ArtifactId, Vec<Write>, Vec<u8>)> {
         match &request.content {
@@ -231,7 +245,7 @@ impl Engine {
                 Ok((*id, Vec::new(), read_whole(self, *id)?))
             }
             CheckpointContent::Bytes(bytes) => {
-                let (clean, replaced) = self.clean(&request.format, bytes)?;
+                let (clean, replaced) = clean(scrubber, &request.format, bytes)?;
                 if replaced > 0 {
                     notes.push(Note::new(NoteCode::Redacted, format!("{replaced} secrets were replaced")));
                 }
@@ -239,33 +253,6 @@ impl Engine {
                 Ok((artifact, contents(artifact, &clean), clean))
             }
         }
-    }
-
-    /// Replaces secrets; returns how many there were. Text that is no lines of JSON is also looked at as a whole,
-    /// for secrets that have several lines.
-    fn clean(&self, format: &FormatId, bytes: &[u8]) -> Result<(Vec<u8>, usize)> {
-        let rules = self.scrubber()?;
-        let adapter = Self::adapter(format, "read").ok();
-        if let Some(adapter) = adapter.filter(|adapter| adapter.shape() == Shape::Document) {
-            let scrubbed = scrub_document(rules, adapter, bytes)?;
-            return Ok((scrubbed.bytes.into_owned(), scrubbed.findings.len()));
-        }
-        let lines = || bytes.split_inclusive(|byte| *byte == b'\n');
-        let is_json = |line: &[u8]| matches!(line.trim_ascii_start().first(), None | Some(b'{' | b'['));
-        if let Ok(text) = std::str::from_utf8(bytes)
-            && !lines().all(is_json)
-        {
-            let scrubbed = rules.scrub_text(text)?;
-            return Ok((scrubbed.text.into_owned().into_bytes(), scrubbed.findings.len()));
-        }
-        let mut clean = Vec::with_capacity(bytes.len());
-        let mut replaced = 0;
-        for line in lines() {
-            let scrubbed = rules.scrub_line(line)?;
-            replaced += scrubbed.findings.len();
-            clean.extend_from_slice(&scrubbed.bytes);
-        }
-        Ok((clean, replaced))
     }
 
     fn given_sighting(&self, request: &CheckpointRequest, key: &SessionKey) -> Result<Sighting> {
@@ -365,6 +352,21 @@ impl Engine {
             ..known
         })
     }
+}
+
+/// Replaces secrets; returns how many there were.
+fn clean(scrubber: &Scrubber, format: &FormatId, bytes: &[u8]) -> Result<(Vec<u8>, usize)> {
+    if let Some(whole) = scrubbed_whole(scrubber, format, bytes)? {
+        return Ok((whole.bytes.into_owned(), whole.findings.len()));
+    }
+    let mut clean = Vec::with_capacity(bytes.len());
+    let mut replaced = 0;
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let own = scrubber.scrub_line(line)?;
+        replaced += own.findings.len();
+        clean.extend_from_slice(&own.bytes);
+    }
+    Ok((clean, replaced))
 }
 
 /// Names the try of a caller that may try again.

@@ -1,7 +1,8 @@
 //! `compact` and `uncompact`: a summary that stands for a chain, and the way back.
 
 use stemmata_model::{
-    Bytes, Closure, CommitCore, CommitId, CommitType, Counts, Estimate, FormatId, TokenCounter, artifact_id,
+    Bytes, Closure, CommitCore, CommitId, CommitType, Counts, Estimate, FormatId, RulesHash, TokenCounter,
+    artifact_id,
 };
 use stemmata_store::{NewCommit, StoreError, Write};
 
@@ -34,7 +35,8 @@ impl Engine {
     /// # Errors
     /// `Refused` for an empty summary, and for one that is not smaller than what it replaces.
     pub fn compact(&self, ctx: CommitId, summary: &str) -> Result<Compacted> {
-        let summary = self.scrubber()?.scrub_text(summary)?.text.into_owned();
+        let scrubber = self.scrubber_of(ctx)?;
+        let summary = scrubber.scrub_text(summary)?.text.into_owned();
         if summary.trim().is_empty() {
             return Err(refused("the summary is empty"));
         }
@@ -66,7 +68,7 @@ impl Engine {
         let mut batch = contents(artifact, &record);
         batch.push(Write::Commit(NewCommit {
             core,
-            rules: self.rules()?.0,
+            rules: RulesHash(scrubber.rules_hash()),
             closure: Closure::Closed,
             counts,
         }));

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use stemmata_model::{ArtifactId, Closure, Commit, CommitId};
 use stemmata_redact::Scrubber;
-use stemmata_runtimes::adapter::{Adapter, IdKind, Shape};
+use stemmata_runtimes::adapter::{Adapter, IdKind};
 use stemmata_runtimes::registry;
 use stemmata_store::{Annotation, Session, StoreError};
 
@@ -16,7 +16,7 @@ use crate::capture::lines::LINE_BYTES_MAX;
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
-use crate::scrubbing::scrub_document;
+use crate::scrubbing::{is_document, scrubbed_whole};
 use crate::verbs::forget::ForgetTarget;
 
 /// Commits that are looked up at once in a walk over the whole store.
@@ -107,9 +107,9 @@ impl<'e> Rulers<'e> {
         Ok(self.ending.as_ref().and_then(|ending| ending.get(&commit)).map_or(&[], Vec::as_slice))
     }
 
-    /// Returns the rules for a commit: those of the directory that its first session worked in.
+    /// Returns the rules for a commit: those of the directory that it belongs to.
     pub(crate) fn of(&mut self, commit: CommitId) -> Result<Scrubber> {
-        let cwd = self.engine.first_session(commit)?.and_then(|session| session.cwd);
+        let cwd = self.engine.project_of(commit)?;
         if let Some(known) = self.known.get(&cwd) {
             return Ok(known.clone());
         }
@@ -221,7 +221,7 @@ impl Engine {
                 let secret = line.get(finding.offset..finding.offset + finding.len);
                 tell(SecretFound {
                     commit: commit.id,
-                    place: FoundIn::Line(number),
+                    place: FoundIn::Line(number + lines_before(line, finding.offset)),
                     entry: entry.clone(),
                     kind: finding.kind.to_string(),
                     bytes: length(finding.len),
@@ -233,8 +233,8 @@ impl Engine {
         Ok(goes_on)
     }
 
-    /// Hands out each line of a commit's own content with what an import would make of it: its newline included; a
-    /// document as one line.
+    /// Hands out each line of a commit's own content with what an import, or a checkpoint, would make of it: its newline
+    /// included; what is looked at as a whole as one line.
     pub(crate) fn each_scrubbed(
         &self,
         commit: &Commit,
@@ -242,10 +242,12 @@ impl Engine {
         each: &mut dyn FnMut(&[u8], &stemmata_redact::Scrubbed<'_>) -> Result<()>,
     ) -> Result<()> {
         let id = commit.core.native_artifact();
-        let own = registry::by_format(&commit.core.format);
-        if let Some(adapter) = own.filter(|own| own.shape() == Shape::Document) {
+        // What a client wrote is a document or lines; what a program gave, text too.
+        if is_document(&commit.core.format) || self.is_given(commit.id)? {
             let bytes = read_whole(self, id)?;
-            return each(&bytes, &scrub_document(scrubber, adapter, &bytes)?);
+            if let Some(whole) = scrubbed_whole(scrubber, &commit.core.format, &bytes)? {
+                return each(&bytes, &whole);
+            }
         }
         let mut failed = None;
         let read = self.each_line(id, &mut |line| {
@@ -257,6 +259,12 @@ impl Engine {
             Some(error) => Err(error),
             None => read,
         }
+    }
+
+    /// Tells whether a commit's content came from a program, or from the engine, and was read from no file.
+    fn is_given(&self, commit: CommitId) -> Result<bool> {
+        let first = self.store.sightings(commit, 1)?.into_iter().next();
+        Ok(first.is_some_and(|sighting| sighting.source.is_none()))
     }
 
     /// Hands out lines with their newlines, the last one maybe without, until told to stop.
@@ -310,6 +318,11 @@ pub(crate) fn text_of(change: &Annotation) -> Option<&str> {
         Annotation::AddTag(text) | Annotation::RemoveTag(text) | Annotation::AddNote(text) => Some(text),
         Annotation::Pin | Annotation::Unpin => None,
     }
+}
+
+/// Counts the line breaks before an offset.
+fn lines_before(text: &[u8], offset: usize) -> u64 {
+    length(memchr::memchr_iter(b'\n', text.get(..offset).unwrap_or_default()).count())
 }
 
 fn entry_of(adapter: &dyn Adapter, line: &[u8]) -> Option<String> {

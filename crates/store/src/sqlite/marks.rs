@@ -79,6 +79,20 @@ pub(super) fn set(
         .during(MARKING)
 }
 
+/// Returns when a mark was set and by whom.
+pub(super) fn of(
+    connection: &Connection,
+    (kind, key): (i64, &[u8]),
+) -> Result<Option<(Timestamp, Option<String>)>, StoreError> {
+    connection
+        .prepare_cached("SELECT at, by FROM mark WHERE kind = ?1 AND key = ?2")
+        .and_then(|mut statement| {
+            let row = |row: &rusqlite::Row<'_>| Ok((Timestamp::from_micros(row.get(0)?), row.get(1)?));
+            statement.query_row(params![kind, key], row).optional()
+        })
+        .during("looking for marks")
+}
+
 /// Removes a mark, and says whether it was there.
 pub(super) fn remove(connection: &Connection, kind: i64, key: &[u8]) -> Result<bool, StoreError> {
     connection

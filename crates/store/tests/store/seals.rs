@@ -3,10 +3,12 @@
 use super::erase::wish;
 use super::support::{chain, checkpoint, damages, machine, open, session, sighting};
 use rusqlite::Connection;
-use stemmata_model::{CommitId, Principal, SessionId, SummarySource, Timestamp};
-use stemmata_store::maintain::forget::Forget;
+use stemmata_model::{CommitCore, CommitId, Principal, SessionId, SummarySource, Timestamp};
+use stemmata_store::maintain::forget::{Forget, Tombstone};
 use stemmata_store::maintain::repair::{RepairOutcome, RepairSource};
-use stemmata_store::{Annotation, Annotations, Link, LinkKind, Placement, SqliteStore, Store, Write};
+use stemmata_store::{
+    Annotation, Annotations, Link, LinkKind, NewHole, Placement, SqliteStore, Store, Write,
+};
 use tempfile::TempDir;
 
 const TABLES: [&str; 8] =
@@ -150,6 +152,29 @@ fn what_is_written_over_a_row_has_a_seal_of_its_own() {
             assert_eq!(without, 0, "{dir} {table}");
         }
     }
+}
+
+/// The tombstone of a commit that holds a forgotten one, too.
+#[test]
+fn a_tombstone_that_another_one_gives_has_a_seal() {
+    let stage = Stage::new();
+    let known = stage.store.commit(stage.ids[0]).expect("a read").expect("a commit");
+    let core = CommitCore { created_at: Timestamp::from_micros(77), ..known.core.clone() };
+    stage.store.forget(&wish(&[], &stage.ids[..1])).expect("a forgetting");
+    let hole = NewHole {
+        core,
+        rules: known.rules,
+        counts: known.counts,
+        artifact_bytes: known.native_bytes,
+        native_bytes: 0,
+        holds: Some(stage.ids[0]),
+    };
+    let id = hole.core.id();
+    stage.store.commit_batch(vec![Write::Hole(Box::new(hole))]).expect("a batch");
+    let tombstones = stage.store.tombstones(&[Tombstone::Commit(id)]).expect("a read");
+    assert_eq!(tombstones, [Tombstone::Commit(id)]);
+    assert_eq!(stage.rows("SELECT count(*) FROM mark WHERE seal IS NULL"), 0);
+    assert_eq!(damages(&stage.store), []);
 }
 
 #[test]

@@ -2,7 +2,6 @@
 //!
 //! How a commit that is here becomes one is `forget`'s, and how one is filled again `commits`'.
 
-use rusqlite::params;
 use stemmata_model::{ArtifactId, Closure, CommitId};
 
 use super::Transaction;
@@ -62,13 +61,10 @@ impl Transaction<'_> {
     /// Leaves a tombstone of a commit that holds a forgotten one, to be lifted with that one's.
     fn forget_with(&mut self, id: CommitId, holds: Option<CommitId>) -> Result<(), StoreError> {
         let Some(held) = holds else { return Ok(()) };
-        self.execute(
-            "INSERT OR IGNORE INTO mark (kind, key, at, by) \
-             SELECT kind, ?1, at, by FROM mark WHERE kind = ?2 AND key = ?3",
-            params![id.to_bytes(), marks::TOMBSTONE, held.to_bytes()],
-            "leaving a tombstone",
-        )
-        .map(|_| ())
+        let Some((at, by)) = marks::of(self.connection, (marks::TOMBSTONE, &held.to_bytes()))? else {
+            return Ok(());
+        };
+        marks::set(self.connection, (marks::TOMBSTONE, &id.to_bytes()), at, by.as_deref()).map(drop)
     }
 
     /// Returns a hole's content: what is here of it stays as it is.
