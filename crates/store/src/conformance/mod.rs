@@ -13,6 +13,7 @@ mod forget;
 mod lookups;
 mod metadata;
 mod packs;
+mod scrubbed;
 mod sessions;
 mod transactions;
 
@@ -28,8 +29,8 @@ pub use contents::{
 pub use costs::check_costs;
 pub use forget::{
     check_cleared_sessions, check_copied_out, check_forget, check_forget_ends, check_forget_keeps,
-    check_holes, check_lifted_redirects, check_new_holes, check_redirects, check_refilled, check_reworded,
-    check_sealed_holes, check_session_tombstones, check_tombstones,
+    check_holes, check_new_holes, check_refilled, check_sealed_holes, check_session_tombstones,
+    check_tombstones,
 };
 pub use lookups::{check_prefixes, check_resolve, check_walks};
 pub use metadata::{
@@ -37,6 +38,7 @@ pub use metadata::{
     check_placements, check_tags,
 };
 pub use packs::check_packs;
+pub use scrubbed::{check_lifted_redirects, check_redirects, check_reworded};
 pub use sessions::{check_session_listings, check_sessions, check_sightings};
 pub use transactions::{
     check_bounds, check_missing, check_repeats, check_restart, check_transactions, check_usage,

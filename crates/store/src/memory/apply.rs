@@ -304,14 +304,7 @@ pub(super) fn reword(state: &mut State, wishes: &[Reworded]) -> u64 {
             continue;
         }
         all.insert(wish.to.clone());
-        let notes: Vec<Note> = state
-            .notes
-            .iter()
-            .map(|(note, _)| note)
-            .filter(|note| note.commit == wish.commit)
-            .cloned()
-            .collect();
-        notes.iter().for_each(|note| state.notes.remove(note));
+        super::forget::drop_notes(state, &|of| of == wish.commit);
         stand(state, wish.commit, all);
         reworded.insert(wish.commit);
     }

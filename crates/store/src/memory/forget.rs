@@ -200,16 +200,7 @@ pub(super) fn remove(state: &mut State, gone: &[CommitId]) {
             }
         }
     }
-    let notes: Vec<Note> = state
-        .notes
-        .iter()
-        .map(|(note, _)| note)
-        .filter(|note| going.contains(&note.commit))
-        .cloned()
-        .collect();
-    for note in &notes {
-        state.notes.remove(note);
-    }
+    drop_notes(state, &|of| going.contains(&of));
     let about = |from: &CommitId, to: &CommitId| going.contains(from) || going.contains(to);
     let links: Vec<_> = state
         .links
@@ -336,8 +327,13 @@ fn silence(state: &mut State, id: CommitId) {
         audit.retain(|record| !matches!(record.change, Annotation::Summary { .. } | Annotation::AddNote(_)));
         state.audit.put(id, audit);
     }
-    let notes: Vec<Note> =
-        state.notes.iter().map(|(note, _)| note).filter(|note| note.commit == id).cloned().collect();
+    drop_notes(state, &|of| of == id);
+}
+
+/// Removes all notes of some commits.
+pub(super) fn drop_notes(state: &mut State, of: &dyn Fn(CommitId) -> bool) {
+    let notes = state.notes.iter().map(|(note, _)| note).filter(|note| of(note.commit));
+    let notes: Vec<Note> = notes.cloned().collect();
     for note in &notes {
         state.notes.remove(note);
     }
