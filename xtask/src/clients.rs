@@ -4,6 +4,7 @@
 mod bench;
 mod client;
 mod compacted;
+mod hooks;
 mod jail;
 mod model;
 mod moves;
@@ -24,7 +25,7 @@ usage: cargo xtask clients NAME… [--keep] [--client-dir DIR]
   NAME is claude, codex, pi, gemini, opencode or all. Installs the clients into target/clients (or takes them from
   DIR), builds `stemma`, and has each real client make a session, resume a copy of it, a fork of it, and a session
   translated from each other client that is installed; then looks whether what was said reached the model and whether
-  what was appended was captured. They run in a network of their own that has only loopback, against a scripted
+  what was appended was captured; and has it work with our hooks, which must leave commits at each turn. They run in a network of their own that has only loopback, against a scripted
   model, with made-up keys and a home of their own. Needs Linux with `unshare` and `ip`; node and npm to install.
 
   --keep            leave the folder with sessions, requests and the store behind, and print where it is
@@ -113,6 +114,8 @@ fn inside(folder: &Path, clients: &Path, stemma: PathBuf, names: &[String]) -> a
             say(&format!("note: {} is not installed; nothing is translated from it", client.name()));
         }
     }
+    let hooked = Bench::new(&folder.join("hooks"), stemma.clone(), found.clone())?;
+    hooks::play(&hooked, &asked)?;
     let bench = Bench::new(folder, stemma, found)?;
     moves::play(&bench, &asked)?;
     if asked.contains(&Client::Claude) {

@@ -199,6 +199,26 @@ impl Client {
         [owned(first), resume.to_vec(), owned(rest)].concat()
     }
 
+    /// Returns the words by which it goes on with a session of its own.
+    pub(crate) fn resumes(self, session: &str) -> Vec<String> {
+        let words = match self {
+            Self::Claude | Self::Gemini => ["--resume", session],
+            Self::Codex => ["resume", session],
+            Self::Pi | Self::Opencode => ["--session", session],
+        };
+        words.map(str::to_owned).to_vec()
+    }
+
+    /// Returns words of its command with those besides that let it run hooks which nobody was asked about.
+    pub(crate) fn hooked(self, words: &[String]) -> Vec<String> {
+        let mut words = words.to_vec();
+        if self == Self::Codex {
+            // A person is asked once instead.
+            words.push("--dangerously-bypass-hook-trust".to_owned());
+        }
+        words
+    }
+
     /// Returns what stands in a prompt to have the model run `echo WORD` with this client's own tool.
     pub(crate) fn echo(self, word: &str) -> String {
         let (tool, key) = match self {

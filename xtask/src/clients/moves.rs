@@ -54,12 +54,7 @@ fn tell(bench: &Bench, client: Client) -> anyhow::Result<Told> {
         // Its own command, as for any placed session; the id is the one that the import found.
         let imported = bench.stemma(&["import", &file.to_string_lossy()])?;
         let session = imported["sessions"][0]["session_id"].as_str().context("the session has no id")?;
-        let resume = match client {
-            Client::Claude | Client::Gemini => ["--resume", session],
-            Client::Codex => ["resume", session],
-            Client::Pi | Client::Opencode => ["--session", session],
-        };
-        last = Some(bench.ask(client, "work", &resume.map(str::to_owned), prompt)?);
+        last = Some(bench.ask(client, "work", &client.resumes(session), prompt)?);
         file = bench.session_with(client, prompt)?;
     }
     let tip = bench.import(&file)?;
