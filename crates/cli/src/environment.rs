@@ -53,10 +53,20 @@ pub(crate) const VARIABLES: &[Variable] = &[
         about: "Where pi keeps its sessions, as `CLAUDE_CONFIG_DIR` for Claude Code. Default: `~/.pi/agent`.",
     },
     Variable {
+        name: "OPENCODE_CONFIG_DIR",
+        about: "Where `install opencode` puts its plugin. Default: `$XDG_CONFIG_HOME/opencode`, else \
+                `~/.config/opencode`.",
+    },
+    Variable {
+        name: "OPENCODE_DB",
+        about: "The database that opencode was told to use, a path or a name in its data directory: its hook looks there.",
+    },
+    Variable {
         name: "STEMMATA_SESSION",
         about: "The session that a process belongs to: `run` and `start` set it for what they start, and `current` takes \
                 it where no session is named; after it `CLAUDE_CODE_SESSION_ID`, `CODEX_THREAD_ID`, \
-                `GEMINI_CLI_SESSION_ID` and `GEMINI_SESSION_ID`, which clients set.",
+                `GEMINI_CLI_SESSION_ID`, `GEMINI_SESSION_ID` and `OPENCODE_SESSION_ID`, which clients or their hooks \
+                set.",
     },
     Variable {
         name: "STEMMATA_TEMPLATE",

@@ -101,7 +101,7 @@ impl Exit {
                 "It would do harm or make no sense, and nothing was changed; the message gives reasons."
             }
             Self::Corrupt => "Stored bytes or those of a bundle are damaged, or `verify` found damage.",
-            Self::Locked => "Another process holds the store. Nothing was changed; try again.",
+            Self::Locked => "Another process holds the store or a database. Nothing was changed; try again.",
             Self::Full => "No space is left where the store is. What was acknowledged before is kept.",
             Self::Incompatible => {
                 "The store or bundle was written by a newer version, or the file is no store. It was not touched."

@@ -2,6 +2,7 @@
 //!
 //! No rule of the product stands in this crate: commands call the engine and show what it says.
 
+mod ancestry;
 mod app;
 mod args;
 mod capture_file;

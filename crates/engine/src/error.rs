@@ -75,6 +75,14 @@ pub enum EngineError {
         /// What was found.
         reason: String,
     },
+    /// A client's database is in use, and cannot be read now.
+    #[error("{} cannot be read now: {reason}; nothing of it is lost, try again in a moment", path.display())]
+    Busy {
+        /// The database.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
     /// A file shrank while it was read.
     #[error("{} shrank while it was read: {expected} bytes were there, then {found}", path.display())]
     Shrank {
@@ -204,6 +212,7 @@ impl EngineError {
             {
                 ErrorKind::Full
             }
+            Self::Busy { .. } => ErrorKind::Locked,
             Self::Io { .. } | Self::Shrank { .. } => ErrorKind::System,
             Self::NotATranscript { .. }
             | Self::LineTooLong { .. }

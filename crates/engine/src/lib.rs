@@ -20,6 +20,7 @@ pub use bundle::{
     BundleImported, BundleLimits, BundleSelection, BundleSource, BundleSummary, HAVE_COMMITS_MAX, parse_have,
     render_have,
 };
+pub use capture::database::{database_of_log, is_database};
 pub use capture::expiry::days_kept;
 pub use capture::git_hook::{
     CONTEXT_TRAILER, GIT_HOOK, GIT_HOOK_BYTES_MAX, with_git_hook, with_trailer, without_git_hook,
@@ -27,9 +28,10 @@ pub use capture::git_hook::{
 pub use capture::homes::{FILES_MAX, HomeHints, RUNTIMES, RuntimeHome, RuntimePlace};
 pub use capture::import::{ImportFailure, ImportProgress, ImportReport, ImportedSession};
 pub use capture::install::{
-    HOOK_PLACES, HookEvents, HookKind, HookPlace, HookWish, SETTINGS_BYTES_MAX, SettingsError, hook_command,
-    with_hooks, without_hooks,
+    ConfigPlace, HOOK_PLACES, HookEvents, HookKind, HookPlace, HookWish, SETTINGS_BYTES_MAX, SettingsError,
+    hook_command, with_hooks, without_hooks,
 };
+pub use capture::kept::{Listen, is_session_there, listen_at};
 pub use capture::leaf::{ParseProvisionalError, Provisional};
 pub use capture::lines::LINE_BYTES_MAX;
 pub use capture::look::Looked;

@@ -113,7 +113,7 @@ Adds one hook for each event that matters (a turn ends, a compaction comes, a se
 `capture.provisional`) to the client's own settings, and nothing else; your hooks stay, and a copy of the file is kept \
 beside it. The hook captures what is new in milliseconds and never fails the client, even when `stemma` is gone.")]
 pub(crate) struct Install {
-    /// The runtime: `claude-code`, `codex`, `gemini` or `pi`
+    /// The runtime: `claude-code`, `codex`, `gemini`, `opencode` or `pi`
     #[arg(value_name = "RUNTIME")]
     pub(crate) runtime: String,
 
@@ -148,4 +148,8 @@ pub(crate) struct Hook {
     /// Print what of a resumed or compacted session was lost, for the client to tell its agent
     #[arg(long)]
     pub(crate) inject: bool,
+
+    /// The input, instead of standard input: for a client that may end before it could write that
+    #[arg(long, value_name = "JSON")]
+    pub(crate) input: Option<String>,
 }

@@ -1,14 +1,15 @@
 //! `current`: what a session knows right now, as a commit.
 //!
-//! Which session is meant: the one that is named, the hook's, the one that this process belongs to, else the latest of this
-//! directory.
+//! Which session is meant: the one that is named, the hook's, the one that this process belongs to by its environment or its
+//! ancestors, else the latest of this directory.
 
 use std::path::Path;
 
-use stemmata_engine::{CaptureOptions, EngineError};
+use stemmata_engine::{Candidate, CaptureOptions, EngineError, is_session_there};
 use stemmata_model::Trigger;
 use stemmata_store::Session;
 
+use crate::ancestry;
 use crate::args::capture::Current;
 use crate::commands::run::SESSION_VARIABLE;
 use crate::commands::{hook, snapshot};
@@ -23,6 +24,7 @@ pub(crate) const SESSION_VARIABLES: &[&str] = &[
     "CODEX_THREAD_ID",
     "GEMINI_CLI_SESSION_ID",
     "GEMINI_SESSION_ID",
+    "OPENCODE_SESSION_ID",
 ];
 
 /// Runs the command.
@@ -59,9 +61,34 @@ fn of_hook(app: &App) -> Result<Session, CliError> {
 /// another one for it: parallel sessions of one directory must not be mixed up.
 fn of_process(app: &App) -> Result<Session, CliError> {
     let told = SESSION_VARIABLES.iter().find_map(|name| Some((*name, app.environment.text(name)?)));
-    let Some((variable, id)) = told else { return app.session_here() };
+    let Some((variable, id)) = told else {
+        return match of_client(app)? {
+            Some(session) => Ok(session),
+            None => app.session_here(),
+        };
+    };
     let found = named(app, &id)?;
     found.ok_or_else(|| missing(&format!("{id} (from ${variable})")))
+}
+
+/// Finds the session of the client that this process descends from, where its hooks said which one that is.
+fn of_client(app: &App) -> Result<Option<Session>, CliError> {
+    let processes = Path::new(ancestry::PROCESSES);
+    let sessions = ancestry::sessions_of(app.home()?, processes, std::process::id());
+    match sessions.as_slice() {
+        [] => Ok(None),
+        [path] if is_session_there(path) => captured(app, path).map(Some),
+        [path] => Ok(app.engine()?.find_session(&path.to_string_lossy())?),
+        several => {
+            let candidate = |path: &std::path::PathBuf| Candidate {
+                id: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+                summary: app.environment.shown(path),
+            };
+            let candidates = several.iter().map(candidate).collect();
+            let text = "the session of this client".to_owned();
+            Err(CliError::Engine(EngineError::Ambiguous { text, candidates }))
+        }
+    }
 }
 
 /// Finds a session by id or path; what was not read yet of this directory, or of a command under `run`, is read first.
@@ -81,7 +108,12 @@ fn named(app: &App, text: &str) -> Result<Option<Session>, CliError> {
     if path.is_file() {
         return captured(app, &path).map(Some);
     }
-    engine.catch_up(&app.homes().existing(), &app.environment.current_dir)?;
+    let homes = app.homes().existing();
+    let kept = homes.iter().map(|home| home.transcripts.join(text)).find(|path| is_session_there(path));
+    if let Some(path) = kept {
+        return captured(app, &path).map(Some);
+    }
+    engine.catch_up(&homes, &app.environment.current_dir)?;
     Ok(engine.find_session(text)?)
 }
 

@@ -9,9 +9,10 @@ use std::process::{Command, Stdio};
 
 use serde::Deserialize;
 use serde_json::json;
-use stemmata_engine::{CaptureOptions, Engine, EngineError, Nudged};
+use stemmata_engine::{CaptureOptions, Engine, EngineError, Nudged, RUNTIMES, is_session_there};
 use stemmata_model::{Template, Trigger};
 
+use crate::ancestry;
 use crate::args::live::Hook;
 use crate::commands::import;
 use crate::commands::start::TEMPLATE_VARIABLE;
@@ -27,6 +28,9 @@ const INPUT_BYTES_MAX: u64 = 16 << 20;
 /// Milliseconds that a hook waits for another process's write.
 const WAIT_MS: u64 = 20;
 
+/// The variable by which opencode is told of another database.
+const DATABASE_VARIABLE: &str = "OPENCODE_DB";
+
 /// Tools by which something is decided, by their clients' names.
 const DECIDING_TOOLS: &[&str] =
     &["AskUserQuestion", "ExitPlanMode", "ask_user", "exit_plan_mode", "request_user_input", "update_plan"];
@@ -41,6 +45,8 @@ pub(crate) struct Input {
     /// Its transcript.
     pub(crate) transcript_path: Option<PathBuf>,
     agent_transcript_path: Option<PathBuf>,
+    /// The client's process, where it is not simply who called.
+    client_pid: Option<u32>,
     source: Option<String>,
     tool_name: Option<String>,
     tool_response: Option<serde_json::Value>,
@@ -73,15 +79,23 @@ fn note(app: &App, reason: &str) {
 }
 
 fn nudge(app: &App, args: &Hook) -> Result<(), CliError> {
-    let input = read_input(app)?;
+    let input = match &args.input {
+        Some(text) => parse(text.as_bytes())?,
+        None => read_input(app)?,
+    };
     let event = args.event.clone().or_else(|| input.hook_event_name.clone()).unwrap_or_default();
     let Some(trigger) = trigger_of(&event) else { return Ok(()) };
     let options = options(app, trigger, is_significant(&event, &input))?;
-    let paths = [input.transcript_path, input.agent_transcript_path];
+    let client_pid = input.client_pid;
+    let kept = in_database(app, &args.runtime, &input);
+    let paths = [input.transcript_path, input.agent_transcript_path, kept];
     // A session that just began may have no file yet.
-    let paths: Vec<PathBuf> = paths.into_iter().flatten().filter(|path| path.is_file()).collect();
+    let paths: Vec<PathBuf> = paths.into_iter().flatten().filter(|path| is_session_there(path)).collect();
     if paths.is_empty() {
         return Ok(());
+    }
+    if let Some(session) = paths.first() {
+        remember_client(app, args, (client_pid, session), &event)?;
     }
     let opened = app.hook_engine(WAIT_MS);
     for path in paths.iter().map(PathBuf::clone) {
@@ -169,9 +183,39 @@ pub(crate) fn read_input(app: &App) -> Result<Input, CliError> {
     let stdin = std::io::stdin().lock();
     let read = stdin.take(INPUT_BYTES_MAX).read_to_end(&mut text);
     read.map_err(|source| CliError::io("read", Path::new("standard input"), source))?;
-    serde_json::from_slice(&text).map_err(|error| {
+    parse(&text)
+}
+
+fn parse(text: &[u8]) -> Result<Input, CliError> {
+    serde_json::from_slice(text).map_err(|error| {
         CliError::Usage(format!("a hook was called with input that is no JSON object ({error})"))
     })
+}
+
+/// Keeps in mind which process works in a session, for what its agent starts.
+fn remember_client(
+    app: &App,
+    args: &Hook,
+    (client_pid, session): (Option<u32>, &Path),
+    event: &str,
+) -> Result<(), CliError> {
+    let processes = Path::new(ancestry::PROCESSES);
+    let client = match client_pid {
+        Some(pid) => ancestry::process(processes, pid),
+        None => ancestry::client_of_hook(processes, std::process::id(), &args.runtime),
+    };
+    let Some(client) = client else { return Ok(()) };
+    ancestry::remember(app.home()?, &client, session, event == "SessionEnd")
+}
+
+/// Returns the path of a session whose client names it alone, and keeps it in its database.
+fn in_database(app: &App, runtime: &str, input: &Input) -> Option<PathBuf> {
+    let session = input.session_id.as_ref().filter(|_| input.transcript_path.is_none())?;
+    let place = RUNTIMES.iter().find(|place| place.runtime == runtime && runtime == "opencode")?;
+    let home = app.homes().config_dir(place)?;
+    // The client's own variable: a path, or a name in its folder.
+    let database = app.environment.path(DATABASE_VARIABLE).unwrap_or_else(|| "opencode.db".into());
+    Some(home.join(database).join(session))
 }
 
 /// Returns what a checkpoint at an event is for; none where an event needs none.

@@ -433,10 +433,10 @@ fn next_step(app: &App, paths: &[PathBuf], result: &v1::Import) -> Result<(), Cl
 
 /// A full disk or a locked store stops everything, so it names the result; else some failed and others did not.
 fn exit(report: &ImportReport) -> Exit {
-    let stopping = report
-        .failures
-        .iter()
-        .find(|failure| matches!(failure.error.kind(), ErrorKind::Full | ErrorKind::Locked));
+    let stopping = report.failures.iter().find(|failure| {
+        !matches!(failure.error, EngineError::Busy { .. })
+            && matches!(failure.error.kind(), ErrorKind::Full | ErrorKind::Locked)
+    });
     match (stopping, report.failures.first()) {
         (Some(failure), _) => errors::exit_of(&failure.error),
         (None, None) => Exit::Done,

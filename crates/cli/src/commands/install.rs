@@ -47,10 +47,15 @@ fn find(app: &App, runtime: &str) -> Result<(&'static HookPlace, PathBuf), CliEr
             "`{runtime}` is no runtime that has hooks for us; these have: {known}"
         )));
     };
-    let folder = app
-        .homes()
-        .config_dir(home)
-        .ok_or(CliError::NoHome { what: "the client's settings", variable: home.variable })?;
+    let own = |name: &str| app.environment.path(name).map(|path| app.environment.absolute(&path));
+    let (folder, variable) = match place.config {
+        Some(config) => {
+            let variable = config.variables.last().map_or(home.variable, |(name, _)| *name);
+            (config.directory(app.environment.home(), own), variable)
+        }
+        None => (app.homes().config_dir(home), home.variable),
+    };
+    let folder = folder.ok_or(CliError::NoHome { what: "the client's settings", variable })?;
     Ok((place, folder.join(place.file)))
 }
 

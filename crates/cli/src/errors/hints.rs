@@ -39,6 +39,7 @@ pub(crate) fn hint_of(error: &EngineError) -> Option<String> {
         EngineError::Torn { .. } => {
             "its client may be writing it: import it again; `stemma doctor FILE` says where it breaks"
         }
+        EngineError::Busy { .. } => "if it stays so, end the client that holds it",
         EngineError::LineTooLong { .. } => "nothing of this line was stored; everything before it was",
         EngineError::Shrank { .. } => "run the import again: it reads the file from where the two agree",
         EngineError::NoAncestor { .. } => "`stemma history REF` lists the ancestors of a commit",

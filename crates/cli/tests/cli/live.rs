@@ -156,6 +156,105 @@ fn gemini_and_pi_are_told_in_their_own_way() {
 }
 
 #[test]
+fn opencode_gets_a_plugin_where_its_configuration_is() {
+    let stage = Stage::new();
+    let plugin = stage.home.path().join("home/.config/opencode/plugin/stemma.ts");
+    let shown = stage.run(&["install", "opencode", "--dry-run"]).ok();
+    assert!(shown.text().contains("+const program = ") && !plugin.exists(), "{}", shown.text());
+    let done = stage.json(&["install", "opencode"]);
+    assert_eq!((&done["written"], &done["kept"]), (&json!(true), &Value::Null));
+    let text = std::fs::read_to_string(&plugin).unwrap();
+    assert!(text.contains("const inject = false;") && text.contains(env!("CARGO_BIN_EXE_stemma")), "{text}");
+    assert_eq!(stage.json(&["install", "opencode"])["changed"], json!(false));
+    let neighbour = stage.home.write("home/.config/opencode/plugin/mine.ts", b"export const Mine = 1;\n");
+    stage.run(&["uninstall", "opencode"]).ok();
+    assert!(!plugin.exists() && neighbour.exists());
+    for (variables, place) in [
+        (&[("XDG_CONFIG_HOME", "xdg")][..], "xdg/opencode/plugin/stemma.ts"),
+        (&[("XDG_CONFIG_HOME", "xdg"), ("OPENCODE_CONFIG_DIR", "own")], "own/plugin/stemma.ts"),
+    ] {
+        let mut command = stage.command(&["install", "opencode"]);
+        for (name, folder) in variables {
+            command.env(name, stage.home.path().join(folder));
+        }
+        assert!(command.output().unwrap().status.success());
+        assert!(stage.home.path().join(place).exists(), "{place}");
+    }
+}
+
+#[test]
+fn a_hook_of_opencode_names_a_session_of_its_database() {
+    let stage = Stage::new();
+    let session = "ses_e1002233445566778899aabbcc";
+    let path = stage.home.write("home/.local/share/opencode/opencode.db", b"");
+    std::fs::remove_file(&path).unwrap();
+    let client = rusqlite::Connection::open(&path).unwrap();
+    client
+        .execute_batch(
+            "CREATE TABLE session (id text PRIMARY KEY, directory text, title text, version text, time_created integer, \
+                 time_updated integer);
+             CREATE TABLE message (id text PRIMARY KEY, session_id text, time_created integer, time_updated integer, data text);
+             CREATE TABLE part (id text PRIMARY KEY, message_id text, session_id text, time_created integer, \
+                 time_updated integer, data text);
+             INSERT INTO session VALUES ('ses_e1002233445566778899aabbcc', '/w', 'Bells', '1.18.33', 1, 1);",
+        )
+        .unwrap();
+    let says = |number: i64| {
+        let about = format!(r#"{{"role":"user","time":{{"created":{number}}}}}"#);
+        let (id, row) = (format!("msg_{number:026}"), "INSERT INTO message VALUES (?1, ?2, ?3, ?3, ?4)");
+        client.execute(row, (&id, session, number, about)).unwrap();
+        let row = "INSERT INTO part VALUES (?1, ?2, ?3, ?4, ?4, '{\"type\":\"text\",\"text\":\"Ring.\"}')";
+        client.execute(row, (format!("prt_{number:026}"), &id, session, number)).unwrap();
+    };
+    let nudge = |event: &str, session: &str| {
+        let input = json!({ "session_id": session, "hook_event_name": event, "cwd": "/w" }).to_string();
+        let said = stage.run(&["hook", "opencode", "--input", &input]).ok();
+        assert_eq!((said.stdout.as_slice(), said.stderr.as_str()), (&b""[..], ""));
+    };
+    says(2);
+    nudge("Stop", session);
+    assert_eq!(commits(&stage).len(), 1, "whoever comes first takes up what the hook left");
+    says(3);
+    nudge("PreCompact", session);
+    assert_eq!(commits(&stage).len(), 2);
+    nudge("SessionEnd", session);
+    nudge("Stop", "ses_e9002233445566778899aabbcc");
+    assert_eq!((commits(&stage).len(), &stage.json(&["status"])["hook_trouble"]), (2, &Value::Null));
+    // A shell that the agent started finds its session, though it was never read.
+    let mut current = stage.command(&["current"]);
+    current.env("OPENCODE_SESSION_ID", session);
+    let printed = String::from_utf8(current.output().unwrap().stdout).unwrap();
+    assert_eq!(printed.trim(), commits(&stage)[0]["id"].as_str().unwrap());
+}
+
+#[test]
+fn a_process_finds_the_session_of_the_client_that_it_descends_from() {
+    if !std::path::Path::new("/proc/self/stat").exists() {
+        return;
+    }
+    let stage = Stage::new();
+    let path = transcript(&stage);
+    stage.import(&path);
+    // Another session of the same directory, written later.
+    let later = stage.home.project().join("9f9c1d20-5a5b-4c8e-9d1a-0b7e6f4a2c99.jsonl");
+    let text = lines(2).join("\n").replace(SESSION, "9f9c1d20-5a5b-4c8e-9d1a-0b7e6f4a2c99");
+    std::fs::write(&later, text + "\n").unwrap();
+    stage.import(&later);
+    let tip = |path: &std::path::Path| {
+        let list = stage.json(&["list"]);
+        let of = |session: &&Value| session["path"] == json!(path.to_str().unwrap());
+        list["sessions"].as_array().unwrap().iter().find(of).unwrap()["tip"].as_str().unwrap().to_owned()
+    };
+    // This test is the client: it calls the hook and runs the command.
+    nudge(&stage, "Stop", &path);
+    assert_eq!(stage.run(&["current"]).ok().text().trim(), tip(&path));
+    nudge(&stage, "Stop", &later);
+    stage.run(&["current"]).code(4).complains(&["the session of this client", "2 things"]);
+    nudge(&stage, "SessionEnd", &path);
+    assert_eq!(stage.run(&["current"]).ok().text().trim(), tip(&later));
+}
+
+#[test]
 fn how_much_is_kept_of_an_open_turn_is_configured() {
     for (policy, hooks, commits_wanted) in
         [("end", 5, 1), ("turn", 5, 1), ("significant", 7, 1), ("tool", 7, 2)]

@@ -14,6 +14,7 @@ use stemmata_runtimes::registry;
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::{Page, SessionFilter};
 
+use crate::capture::database::{self, Which, is_database};
 use crate::capture::homes::RuntimeHome;
 use crate::capture::import::ImportFailure;
 use crate::capture::policy::first_cwd;
@@ -39,8 +40,17 @@ impl Engine {
     /// # Errors
     /// `Io` where a folder that exists cannot be listed.
     pub fn catch_up(&self, homes: &[RuntimeHome], cwd: &Path) -> Result<Vec<ImportFailure>> {
+        let mut failures = Vec::new();
         let mut paths = self.known_in(homes, cwd)?;
         for home in homes {
+            if is_database(&home.transcripts) {
+                let own = database::sessions(&home.transcripts, Which::In(cwd, FILES_MAX));
+                match own {
+                    Ok(sessions) => paths.extend(sessions.into_iter().map(|(path, _)| path)),
+                    Err(error) => failures.push(ImportFailure { path: home.transcripts.clone(), error }),
+                }
+                continue;
+            }
             let days = by_day(&home.transcripts);
             // Sessions of all directories lie in a day's folder.
             let of_days = latest(&days)?.into_iter().filter(|path| !is_packed(path)).take(HEADS_MAX);
@@ -50,7 +60,6 @@ impl Engine {
                 paths.extend(latest(&[folder])?.into_iter().take(FILES_MAX));
             }
         }
-        let mut failures = Vec::new();
         for path in paths {
             match self.capture(&path, &CaptureOptions::live(Trigger::Explicit)) {
                 Ok(_) | Err(EngineError::NotATranscript { .. } | EngineError::HeldBack { .. }) => {}

@@ -11,20 +11,20 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, Row, params};
-use serde_json::value::RawValue;
 
 use crate::capture::cursor::FileStamp;
 use crate::capture::document::DOCUMENT_BYTES_MAX;
+use crate::capture::exported::{Info, is_json, quoted, with};
 use crate::error::{EngineError, Result};
 
 /// The database's name in the client's folder.
 pub(crate) const FILE: &str = "opencode.db";
 
 /// How a session's id begins.
-const SESSION: &str = "ses_";
+pub(crate) const SESSION: &str = "ses_";
 
-/// How long a writer is waited for.
-const BUSY: Duration = Duration::from_secs(2);
+/// How long a writer is waited for: readers of a log need not wait at all but for moments, and a hook has little time.
+const BUSY: Duration = Duration::from_millis(250);
 
 /// Times that the two files are read or copied: a client that writes meanwhile makes a copy worthless.
 const COPIES_MAX: usize = 5;
@@ -32,9 +32,37 @@ const COPIES_MAX: usize = 5;
 /// Sessions of one database at most.
 const SESSIONS_MAX: usize = 100_000;
 
+/// Which sessions of a database.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Which<'a> {
+    /// All of them, in the order of their ids.
+    All,
+    /// So many that were written last: the client touches a session's row at the end of each turn.
+    Latest(usize),
+    /// So many that were written last and work in a directory or below it.
+    In(&'a Path, usize),
+}
+
+/// What is known of a session without reading it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Outline {
+    /// When it was written last, as its stamp has it.
+    pub modified_ns: i128,
+    /// Bytes of its document, about.
+    pub bytes: u64,
+    /// Where it works.
+    pub directory: Option<PathBuf>,
+}
+
 /// Returns whether a file's name says that it is the client's database.
-pub(crate) fn is_database(path: &Path) -> bool {
+pub fn is_database(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == FILE)
+}
+
+/// Returns the database whose log a file is.
+pub fn database_of_log(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?.to_str()?.strip_suffix("-wal")?;
+    Some(path.with_file_name(name)).filter(|database| is_database(database))
 }
 
 /// Takes a session's path apart: the database, and the session in it.
@@ -44,26 +72,44 @@ pub(crate) fn session_in(path: &Path) -> Option<(&Path, &str)> {
     database.is_file().then_some((database, session))
 }
 
-/// Returns the paths of the sessions in a database.
+/// Returns the paths of sessions in a database, and when each was written last, as its stamp has it.
 ///
 /// # Errors
-/// `NotATranscript` for a database that is not of a known form, `Io`.
-pub(crate) fn sessions(database: &Path) -> Result<Vec<PathBuf>> {
+/// `NotATranscript` for a database that is not of a known form, `Busy`, `Io`.
+pub(crate) fn sessions(database: &Path, which: Which<'_>) -> Result<Vec<(PathBuf, i128)>> {
     let opened = Opened::of(database)?;
-    let read = || -> rusqlite::Result<Vec<String>> {
-        let mut statement = opened.connection.prepare("SELECT id FROM session ORDER BY id LIMIT ?1")?;
-        let rows =
-            statement.query_map([i64::try_from(SESSIONS_MAX).unwrap_or(i64::MAX)], |row| row.get(0))?;
-        rows.collect()
+    let read = || -> rusqlite::Result<Vec<(String, i128)>> {
+        let ids = opened.ids(which)?.into_iter().filter(|id| id.starts_with(SESSION));
+        ids.map(|id| opened.changed(&id).map(|changed| (id, changed))).collect()
     };
-    let ids = read().map_err(|error| foreign(database, &error))?;
-    Ok(ids.into_iter().filter(|id| id.starts_with(SESSION)).map(|id| database.join(id)).collect())
+    let found = read().map_err(|error| failed(database, &error))?;
+    Ok(found.into_iter().map(|(id, changed)| (database.join(id), changed)).collect())
+}
+
+/// Says what is known of a session without reading it; nothing where there is no such session.
+///
+/// # Errors
+/// As [`sessions`].
+pub(crate) fn outline(database: &Path, session: &str) -> Result<Option<Outline>> {
+    let opened = Opened::of(database)?;
+    let read = || -> rusqlite::Result<Option<Outline>> {
+        let directory = "SELECT directory FROM session WHERE id = ?1";
+        let directory = opened.connection.query_row(directory, [session], |row| row.get::<_, String>(0));
+        let directory = match directory {
+            Ok(directory) => Some(PathBuf::from(directory)),
+            Err(rusqlite::Error::QueryReturnedNoRows) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let (modified_ns, bytes) = (opened.changed(session)?, opened.size(session)?);
+        Ok(Some(Outline { modified_ns, bytes, directory }))
+    };
+    read().map_err(|error| failed(database, &error))
 }
 
 /// Reads a session as a document. Where it is as it was `known`, nothing is read of it.
 ///
 /// # Errors
-/// `NotFound` for a session that is not there, `NotATranscript` for a database that is not of a known form,
+/// `NotFound` for a session that is not there, `NotATranscript` for a database that is not of a known form, `Busy`,
 /// `DocumentTooLong`, `Io`.
 pub(crate) fn read(
     database: &Path,
@@ -92,7 +138,7 @@ fn read_once(
     known: Option<&FileStamp>,
 ) -> Result<(Option<Vec<u8>>, FileStamp)> {
     let opened = Opened::of(database)?;
-    let at = |error| foreign(database, &error);
+    let at = |error| failed(database, &error);
     let modified_ns = opened.changed(session).map_err(at)?;
     let metadata = std::fs::metadata(database).map_err(EngineError::io("read", database))?;
     let stamp = FileStamp {
@@ -144,7 +190,11 @@ impl Opened {
             PathBuf::from(name)
         };
         let (log, index) = (beside("-wal"), beside("-shm"));
-        let (connection, copy) = if !states(database).has_log() {
+        let has = |path: &Path| std::fs::metadata(path).is_ok_and(|file| file.len() > 0);
+        let (connection, copy) = if has(&beside("-journal")) {
+            // Somebody changes pages in place, which an immutable file has not: SQLite waits for the end of it.
+            (connect(database, "mode=ro"), None)
+        } else if !states(database).has_log() {
             (connect(database, "immutable=1"), None)
         } else if index.is_file() {
             (connect(database, "mode=ro"), None)
@@ -152,8 +202,24 @@ impl Opened {
             let copy = copied(database, &log)?;
             (connect(&copy.path().join(FILE), "mode=rw"), Some(copy))
         };
-        let connection = connection.map_err(|error| foreign(database, &error))?;
+        let connection = connection.map_err(|error| failed(database, &error))?;
         Ok(Self { connection, _copy: copy })
+    }
+
+    fn ids(&self, which: Which<'_>) -> rusqlite::Result<Vec<String>> {
+        let bound = |many: usize| i64::try_from(many.min(SESSIONS_MAX)).unwrap_or(i64::MAX);
+        let (directory, many, order) = match which {
+            Which::All => (None, bound(SESSIONS_MAX), "id"),
+            Which::Latest(many) => (None, bound(many), "time_updated DESC, id"),
+            Which::In(directory, many) => {
+                (Some(directory.to_string_lossy().into_owned()), bound(many), "time_updated DESC, id")
+            }
+        };
+        let below = "?1 IS NULL OR directory = ?1 OR substr(directory, 1, length(?1) + 1) = ?1 || '/'";
+        let query = format!("SELECT id FROM session WHERE {below} ORDER BY {order} LIMIT ?2");
+        let mut statement = self.connection.prepare(&query)?;
+        let rows = statement.query_map(params![directory, many], |row| row.get(0))?;
+        rows.collect()
     }
 
     /// Returns when anything of a session was written last, in milliseconds since 1970 times a million, and below that
@@ -162,7 +228,7 @@ impl Opened {
         let latest = "SELECT MAX(at), SUM(many) FROM (SELECT time_updated AS at, 1 AS many FROM session WHERE id = ?1 \
                       UNION ALL SELECT MAX(time_updated), COUNT(*) FROM message WHERE session_id = ?1 \
                       UNION ALL SELECT MAX(time_updated), COUNT(*) FROM part WHERE session_id = ?1)";
-        let (at_ms, rows) = self.connection.query_row(latest, [session], |row| {
+        let (at_ms, rows) = self.connection.prepare_cached(latest)?.query_row([session], |row| {
             let (at_ms, rows): (Option<i64>, Option<i64>) = (row.get(0)?, row.get(1)?);
             Ok((at_ms.unwrap_or(0), rows.unwrap_or(0)))
         })?;
@@ -170,11 +236,11 @@ impl Opened {
     }
 
     fn size(&self, session: &str) -> rusqlite::Result<u64> {
-        let sum = "SELECT (SELECT TOTAL(LENGTH(data)) FROM message WHERE session_id = ?1) \
-                   + (SELECT TOTAL(LENGTH(data)) FROM part WHERE session_id = ?1)";
-        let characters = self.connection.query_row(sum, [session], |row| row.get::<_, f64>(0))?;
+        let sum = "SELECT (SELECT TOTAL(OCTET_LENGTH(data)) FROM message WHERE session_id = ?1) \
+                   + (SELECT TOTAL(OCTET_LENGTH(data)) FROM part WHERE session_id = ?1)";
+        let bytes = self.connection.query_row(sum, [session], |row| row.get::<_, f64>(0))?;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a sum of lengths")]
-        Ok(characters.max(0.0) as u64)
+        Ok(bytes.max(0.0) as u64)
     }
 
     /// Returns a session as one document, none where there is none.
@@ -250,12 +316,8 @@ fn states(database: &Path) -> States {
 }
 
 fn changed(database: &Path, what: &str) -> EngineError {
-    EngineError::NotATranscript {
-        path: database.to_owned(),
-        reason: format!(
-            "it changed each of the {COPIES_MAX} times that it was {what}; try again in a moment"
-        ),
-    }
+    let reason = format!("it changed each of the {COPIES_MAX} times that it was {what}");
+    EngineError::Busy { path: database.to_owned(), reason }
 }
 
 /// Copies a database and its log as they are at one moment.
@@ -275,6 +337,17 @@ fn copied(database: &Path, log: &Path) -> Result<tempfile::TempDir> {
     Err(changed(database, "copied"))
 }
 
+fn failed(database: &Path, error: &rusqlite::Error) -> EngineError {
+    use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked, ReadOnly};
+    match error.sqlite_error_code() {
+        // Read only: a change that was broken off has to be taken back first, by the client.
+        Some(DatabaseBusy | DatabaseLocked | ReadOnly) => {
+            EngineError::Busy { path: database.to_owned(), reason: format!("its client holds it ({error})") }
+        }
+        _ => foreign(database, error),
+    }
+}
+
 fn foreign(database: &Path, error: &rusqlite::Error) -> EngineError {
     EngineError::NotATranscript {
         path: database.to_owned(),
@@ -287,7 +360,7 @@ fn foreign(database: &Path, error: &rusqlite::Error) -> EngineError {
 
 /// Writes what a session says of itself, as the export does.
 fn info(row: &Row<'_>) -> String {
-    let mut object = Info { json: "{".to_owned() };
+    let mut object = Info::new();
     let text = |column: &str| row.get::<_, Option<String>>(column).ok().flatten();
     let number = |column: &str| row.get::<_, Option<i64>>(column).ok().flatten();
     for (key, column) in [
@@ -306,7 +379,7 @@ fn info(row: &Row<'_>) -> String {
     object.put("model", text("model").filter(|json| is_json(json)));
     object.put("version", text("version").map(|text| quoted(&text)));
     let numbers = |columns: &[(&str, &str)]| {
-        let mut inner = Info { json: "{".to_owned() };
+        let mut inner = Info::new();
         for (key, column) in columns {
             inner.put(key, number(column).map(|number| number.to_string()));
         }
@@ -333,42 +406,6 @@ fn info(row: &Row<'_>) -> String {
         ("archived", "time_archived"),
     ];
     object.put("time", Some(numbers(&times)));
-    object.finish()
-}
-
-/// An object that is being written.
-struct Info {
-    json: String,
-}
-
-impl Info {
-    fn put(&mut self, key: &str, json: Option<String>) {
-        let Some(json) = json else { return };
-        let comma = if self.json.len() > 1 { "," } else { "" };
-        let _written = write!(self.json, "{comma}{}:{json}", quoted(key));
-    }
-
-    fn finish(self) -> String {
-        self.json + "}"
-    }
-}
-
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
-}
-
-fn is_json(text: &str) -> bool {
-    serde_json::from_str::<&RawValue>(text).is_ok()
-}
-
-/// Returns a row's object with ids behind it; what is no object is carried as a text.
-fn with(data: &str, ids: &[(&str, &str)]) -> String {
-    let own = data.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).filter(|_| is_json(data));
-    let carried = format!("\"type\":\"unreadable\",\"text\":{}", quoted(data));
-    let mut object = Info { json: format!("{{{}", own.map_or(carried.as_str(), str::trim)) };
-    for (key, id) in ids {
-        object.put(key, Some(quoted(id)));
-    }
     object.finish()
 }
 

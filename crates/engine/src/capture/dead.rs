@@ -27,7 +27,8 @@ impl Engine {
     /// # Errors
     /// `Io` where the folder cannot be listed, store errors.
     pub fn close_dead(&self, beside: &Path, options: &CaptureOptions) -> Result<usize> {
-        let Some(folder) = beside.parent() else { return Ok(0) };
+        // In a database nothing is beside: whoever looks at it looks at all its sessions.
+        let Some(folder) = beside.parent().filter(|folder| folder.is_dir()) else { return Ok(0) };
         let options = CaptureOptions { trigger: Trigger::SessionEnd, leaf: true, ..options.clone() };
         let mut closed = 0;
         let others = latest(&[folder.to_owned()])?.into_iter();

@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 use stemmata_runtimes::adapter::Confidence;
 
 use crate::capture::cursor::OpenFile;
+use crate::capture::database::{self, Which};
+use crate::capture::events;
+use crate::capture::folders;
 use crate::capture::reading::{check_regular, detect_version, open};
 use crate::capture::source::{is_transcript_name, plain_name};
-use crate::capture::{database, events};
 use crate::error::EngineError;
 
 /// Files that one scan returns at most: far more than any home holds, and a bound against cycles and mistakes.
@@ -91,7 +93,7 @@ pub const RUNTIMES: &[RuntimePlace] = &[
         shown: "opencode",
         variable: "XDG_DATA_HOME",
         below_home: ".local/share/opencode",
-        transcripts: &[database::FILE],
+        transcripts: &[database::FILE, folders::FOLDER],
     },
 ];
 
@@ -140,6 +142,14 @@ pub(crate) struct FoundFile {
     /// Whether the user named this very file: then not being a transcript is an error, not a skip.
     pub is_named: bool,
     pub bytes: u64,
+    /// When a session in a database was written last; none for files.
+    pub modified_ns: Option<i128>,
+}
+
+impl FoundFile {
+    const fn new(path: PathBuf, is_named: bool, bytes: u64) -> Self {
+        Self { path, is_named, bytes, modified_ns: None }
+    }
 }
 
 /// What a search found, and what it could not look at.
@@ -169,12 +179,12 @@ pub(crate) fn find(paths: &[PathBuf]) -> Found {
             Ok(metadata) if metadata.is_file() && database::is_database(path) => found.database(path),
             Ok(metadata) => match check_regular(path, &metadata) {
                 Ok(()) => {
-                    found.files.push(FoundFile { path: path.clone(), is_named: true, bytes: metadata.len() });
+                    found.files.push(FoundFile::new(path.clone(), true, metadata.len()));
                 }
                 Err(error) => found.failures.push((path.clone(), error)),
             },
             Err(_) if database::session_in(path).is_some() => {
-                found.files.push(FoundFile { path: path.clone(), is_named: true, bytes: 0 });
+                found.files.push(FoundFile::new(path.clone(), true, 0));
             }
             Err(error) => found.failed("read", path, error),
         }
@@ -216,13 +226,21 @@ impl Found {
             let refused = EngineError::Refused { what: "searching a folder", reasons: vec![bound] };
             return self.failures.push((folder.to_owned(), refused));
         }
+        if folders::is_storage(folder) {
+            return self.storage(folder);
+        }
         let entries = match std::fs::read_dir(folder) {
             Ok(entries) => entries,
             Err(error) => return self.failed("list", folder, error),
         };
         if events::is_folder(folder) {
             // How much it holds shows when it is read.
-            return self.files.push(FoundFile { path: folder.to_owned(), is_named: false, bytes: 0 });
+            return self.files.push(FoundFile {
+                path: folder.to_owned(),
+                is_named: false,
+                bytes: 0,
+                modified_ns: None,
+            });
         }
         for entry in entries {
             let looked = entry.and_then(|entry| Ok((entry.path(), entry.file_type()?)));
@@ -238,13 +256,20 @@ impl Found {
 
     /// Takes the sessions in a database. How large one is shows when it is read.
     fn database(&mut self, database: &Path) {
-        match database::sessions(database) {
-            Ok(sessions) => self.files.extend(sessions.into_iter().map(|path| FoundFile {
-                path,
-                is_named: false,
-                bytes: 0,
+        match database::sessions(database, Which::All) {
+            Ok(sessions) => self.files.extend(sessions.into_iter().map(|(path, modified_ns)| FoundFile {
+                modified_ns: Some(modified_ns),
+                ..FoundFile::new(path, false, 0)
             })),
             Err(error) => self.failures.push((database.to_owned(), error)),
+        }
+    }
+
+    /// Takes the sessions in folders of records, without looking into each record for one.
+    fn storage(&mut self, storage: &Path) {
+        match folders::sessions(storage) {
+            Ok(sessions) => sessions.into_iter().for_each(|path| self.file(path)),
+            Err(error) => self.failures.push((storage.to_owned(), error)),
         }
     }
 
@@ -252,7 +277,7 @@ impl Found {
     fn file(&mut self, path: PathBuf) {
         match std::fs::metadata(&path) {
             Ok(metadata) if metadata.is_file() => {
-                self.files.push(FoundFile { path, is_named: false, bytes: metadata.len() });
+                self.files.push(FoundFile::new(path, false, metadata.len()));
             }
             Ok(_) => {}
             Err(error) => self.failed("read", &path, error),

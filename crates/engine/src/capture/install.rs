@@ -6,6 +6,8 @@
 mod extension;
 mod settings;
 
+use std::path::PathBuf;
+
 use crate::capture::leaf::Provisional;
 
 /// Bytes of a settings file at most.
@@ -18,10 +20,37 @@ pub struct HookPlace {
     pub runtime: &'static str,
     /// The file below its configuration directory.
     pub file: &'static str,
+    /// Its configuration directory, where that is another one than the sessions' home.
+    pub config: Option<&'static ConfigPlace>,
     /// What the file is.
     pub kind: HookKind,
     /// What the user has to do besides, if anything.
     pub trust: Option<&'static str>,
+}
+
+/// Where a runtime's configuration is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConfigPlace {
+    /// Variables that name it, or with a second word a folder that it is below; the first that is set counts.
+    pub variables: &'static [(&'static str, &'static str)],
+    /// Where it is below the user's home.
+    pub below_home: &'static str,
+}
+
+impl ConfigPlace {
+    /// Returns the directory, from what the environment says.
+    pub fn directory(
+        &self,
+        home: Option<PathBuf>,
+        variable: impl Fn(&str) -> Option<PathBuf>,
+    ) -> Option<PathBuf> {
+        let given = self.variables.iter().find_map(|(name, below)| Some((variable(name)?, *below)));
+        match given {
+            Some((path, "")) => Some(path),
+            Some((path, below)) => Some(path.join(below)),
+            None => Some(home?.join(self.below_home)),
+        }
+    }
 }
 
 /// What the file is that calls us.
@@ -62,6 +91,7 @@ pub const HOOK_PLACES: &[HookPlace] = &[
     HookPlace {
         runtime: "claude-code",
         file: "settings.json",
+        config: None,
         kind: HookKind::Settings(&HookEvents {
             turns: &["SessionStart", "Stop", "SubagentStop", "PreCompact", "SessionEnd"],
             significant: &[
@@ -76,6 +106,7 @@ pub const HOOK_PLACES: &[HookPlace] = &[
     HookPlace {
         runtime: "codex",
         file: "hooks.json",
+        config: None,
         kind: HookKind::Settings(&HookEvents {
             turns: &["SessionStart", "Stop", "PreCompact", "SessionEnd"],
             significant: &[("PostToolUse", Some("update_plan|request_user_input"))],
@@ -88,6 +119,7 @@ pub const HOOK_PLACES: &[HookPlace] = &[
     HookPlace {
         runtime: "gemini",
         file: "settings.json",
+        config: None,
         kind: HookKind::Settings(&HookEvents {
             turns: &["SessionStart", "AfterAgent", "PreCompress", "SessionEnd"],
             // Which tool failed stands in the input alone.
@@ -100,7 +132,19 @@ pub const HOOK_PLACES: &[HookPlace] = &[
     HookPlace {
         runtime: "pi",
         file: "extensions/stemma.ts",
+        config: None,
         kind: HookKind::Extension(include_str!("install/pi.ts")),
+        trust: None,
+    },
+    HookPlace {
+        runtime: "opencode",
+        // All versions look here; `plugins`, which its documents name now, came later.
+        file: "plugin/stemma.ts",
+        config: Some(&ConfigPlace {
+            variables: &[("OPENCODE_CONFIG_DIR", ""), ("XDG_CONFIG_HOME", "opencode")],
+            below_home: ".config/opencode",
+        }),
+        kind: HookKind::Extension(include_str!("install/opencode.ts")),
         trust: None,
     },
 ];

@@ -4,6 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::capture::cursor::Cursor;
+use crate::capture::database::{self, Which, is_database};
 use crate::capture::events;
 use crate::capture::homes::may_be_transcript;
 use crate::capture::import::{ImportFailure, ImportedSession};
@@ -12,6 +14,10 @@ use crate::capture::transcript::CaptureOptions;
 use crate::capture::watch::Look;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
+
+/// Sessions of a database that are compared with what is known of them when it changed: the client works in a handful
+/// at once. All of them are whenever everything is looked at.
+const RECENT_MAX: usize = 64;
 
 /// What a look found.
 #[derive(Debug, Default)]
@@ -37,31 +43,63 @@ impl Engine {
         options: &CaptureOptions,
         threads: usize,
     ) -> Result<Looked> {
+        let mut failures = Vec::new();
         let paths = match look {
             Look::At(paths) => {
-                let is_wanted = |path: &PathBuf| path.is_dir() || may_be_transcript(path);
-                let mut wanted: Vec<PathBuf> =
-                    paths.iter().map(|path| of_event(path)).filter(is_wanted).collect();
+                let (databases, others): (Vec<_>, Vec<_>) =
+                    paths.iter().map(|path| of_event(path)).partition(|path| is_database(path));
+                let is_wanted = |path: &PathBuf| {
+                    path.is_dir() || may_be_transcript(path) || database::session_in(path).is_some()
+                };
+                let mut wanted: Vec<PathBuf> = others.into_iter().filter(is_wanted).collect();
+                // Each event of a folder of events names the folder.
                 wanted.dedup();
+                for database in databases {
+                    match self.changed_in(&database) {
+                        Ok(sessions) => wanted.extend(sessions),
+                        Err(error) => failures.push(ImportFailure { path: database, error }),
+                    }
+                }
                 wanted
             }
-            Look::Everything => self.changed_below(roots)?,
+            Look::Everything => {
+                let (changed, failed) = self.changed_below(roots)?;
+                failures = failed;
+                changed
+            }
         };
-        let mut looked = Looked { files: paths.len(), ..Looked::default() };
+        failures.retain(|failure| may_go_better(failure) || is_database(&failure.path));
+        let mut looked = Looked { files: paths.len(), failures, ..Looked::default() };
         if paths.is_empty() {
             return Ok(looked);
         }
         let report = self.import(&paths, options, threads, &|_| {})?;
         looked.captured =
             report.sessions.into_iter().filter(|session| session.captured.new_commits > 0).collect();
-        looked.failures = report.failures.into_iter().filter(may_go_better).collect();
+        looked.failures.extend(report.failures.into_iter().filter(may_go_better));
         Ok(looked)
     }
 
-    fn changed_below(&self, roots: &[PathBuf]) -> Result<Vec<PathBuf>> {
-        let found = self.survey(roots)?;
+    fn changed_below(&self, roots: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<ImportFailure>)> {
+        let (found, failures) = self.survey_all(roots)?;
         let is_news = |state| matches!(state, FileState::New | FileState::Changed);
-        Ok(found.into_iter().filter(|file| is_news(file.state)).map(|file| file.path).collect())
+        let changed = found.into_iter().filter(|file| is_news(file.state)).map(|file| file.path);
+        // A folder that cannot be listed is told by an import; of a database all sessions are behind the failure.
+        let failures = failures.into_iter().filter(|failure| is_database(&failure.path));
+        Ok((changed.collect(), failures.collect()))
+    }
+
+    /// Returns the sessions of a database that are not as they were read, of those that were written last.
+    pub(crate) fn changed_in(&self, database: &Path) -> Result<Vec<PathBuf>> {
+        let mut changed = Vec::new();
+        for (path, modified_ns) in database::sessions(database, Which::Latest(RECENT_MAX))? {
+            let cursor = self.store.cursor(&self.session_key(&path))?;
+            let seen = cursor.as_deref().and_then(Cursor::decode).map(|cursor| cursor.stamp.modified_ns);
+            if seen != Some(modified_ns) {
+                changed.push(path);
+            }
+        }
+        Ok(changed)
     }
 }
 

@@ -5,9 +5,11 @@
 
 use std::path::Path;
 
+use stemmata_runtimes::adapter::Shape;
 use stemmata_store::StoreError;
 
-use crate::capture::cursor::Relation;
+use crate::capture::cursor::{Cursor, Relation};
+use crate::capture::kept::Kept;
 use crate::capture::transcript::{CaptureOptions, Captured};
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
@@ -57,11 +59,20 @@ impl Engine {
         if let Some(reason) = self.held_back(path)? {
             return Err(EngineError::HeldBack { path: path.to_owned(), reason });
         }
+        if let Some(later) = self.later_of_kept(path)? {
+            return Ok(Nudged::Later(later));
+        }
         let prepared = self.prepare(path, options)?;
+        let is_document = prepared.adapter.shape() == Shape::Document;
         let seen = prepared.cursor.as_ref().map_or(0, |cursor| cursor.closed_bytes);
         let news = prepared.stamp.length.saturating_sub(seen);
-        let is_read_again = prepared.cursor.is_some() && prepared.relation.is_none();
-        let later = if is_read_again { Some(Later::Rewritten) } else { decide(prepared.relation, news) };
+        let is_known = prepared.cursor.is_some() && prepared.relation.is_none();
+        let later = match (is_known, is_document && prepared.again.is_none()) {
+            // A document is read whole each time, so that all of it is news.
+            (true, true) => decide(Some(Relation::Grown), prepared.stamp.length),
+            (true, false) => Some(Later::Rewritten),
+            (false, _) => decide(prepared.relation, news),
+        };
         if let Some(later) = later {
             return Ok(Nudged::Later(later));
         }
@@ -73,6 +84,18 @@ impl Engine {
             done => done?,
         };
         Ok(Nudged::Captured(Box::new(captured)))
+    }
+
+    /// Decides of a session that is no file by what is known without reading it.
+    fn later_of_kept(&self, path: &Path) -> Result<Option<Later>> {
+        let Some(kept) = Kept::of(path) else { return Ok(None) };
+        let cursor = self.store.cursor(&self.session_key(path))?;
+        let Some(cursor) = cursor.as_deref().and_then(Cursor::decode) else {
+            return Ok(Some(Later::FirstContact));
+        };
+        let outline = kept.outline()?;
+        let news = outline.filter(|outline| outline.modified_ns != cursor.stamp.modified_ns);
+        Ok(news.and_then(|news| decide(Some(Relation::Grown), news.bytes)))
     }
 }
 

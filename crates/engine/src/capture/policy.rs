@@ -8,8 +8,9 @@ use stemmata_model::{Granularity, Timestamp};
 use stemmata_runtimes::adapter::Shape;
 
 use crate::capture::cursor::OpenFile;
+use crate::capture::document;
+use crate::capture::kept::Kept;
 use crate::capture::reading::{detect, head, open, open_head};
-use crate::capture::{database, document};
 use crate::engine::Engine;
 use crate::error::Result;
 
@@ -126,8 +127,8 @@ impl Engine {
 
 /// Returns the working directories that the first records of a transcript name.
 pub(crate) fn first_cwd(path: &Path) -> Vec<PathBuf> {
-    if let Some((database, session)) = database::session_in(path) {
-        return database::directory(database, session).map(PathBuf::from).into_iter().collect();
+    if let Some(kept) = Kept::of(path) {
+        return kept.directory().into_iter().collect();
     }
     let Ok(begun) = open_head(path) else { return Vec::new() };
     let file = OpenFile { file: &begun, path };

@@ -14,10 +14,10 @@ use stemmata_runtimes::registry;
 use stemmata_store::{Placement, Session, SessionKey, SessionOrigin, StoreError};
 
 use crate::capture::cursor::{Cursor, FileStamp, OpenFile, Provisional, Relation, WINDOW_BYTES, relate};
-use crate::capture::database;
 use crate::capture::earlier::Earlier;
 use crate::capture::events;
 use crate::capture::ingest::{ChainTotals, Start};
+use crate::capture::kept::Kept;
 use crate::capture::source::{RawBytes, is_packed, look, unpack, unpack_head};
 use crate::capture::transcript::CaptureOptions;
 use crate::chain::walk::Walk;
@@ -310,8 +310,8 @@ impl Engine {
 /// Returns when a transcript was written last, in nanoseconds since 1970; none where nothing is there. Nothing of it is
 /// read.
 pub(crate) fn modified_ns(path: &Path) -> Option<i128> {
-    if let Some((database, session)) = database::session_in(path) {
-        return database::modified_ns(database, session);
+    if let Some(kept) = Kept::of(path) {
+        return kept.modified_ns();
     }
     if path.is_dir() {
         return events::stamp(path, 0).ok().map(|stamp| stamp.modified_ns);
@@ -321,7 +321,7 @@ pub(crate) fn modified_ns(path: &Path) -> Option<i128> {
 
 /// Returns whether a transcript's bytes are made by unpacking or extracting it.
 pub(crate) fn is_costly(path: &Path) -> bool {
-    is_packed(path) || database::session_in(path).is_some() || path.is_dir()
+    is_packed(path) || Kept::of(path).is_some() || path.is_dir()
 }
 
 /// Opens a regular file. Anything else could keep its reader waiting without end, so it is not even opened.
@@ -342,8 +342,8 @@ pub(crate) fn open_head(path: &Path) -> Result<RawBytes> {
 
 /// Opens a transcript as [`open`] does; of a compressed one that is as it is `known` the bytes are not unpacked.
 fn open_known(path: &Path, known: Option<&FileStamp>) -> Result<(RawBytes, FileStamp)> {
-    if let Some((database, session)) = database::session_in(path) {
-        let (document, stamp) = database::read(database, session, known)?;
+    if let Some(kept) = Kept::of(path) {
+        let (document, stamp) = kept.read(known)?;
         return Ok((RawBytes::Unpacked(document.unwrap_or_default().into()), stamp));
     }
     let metadata = std::fs::metadata(path).map_err(EngineError::io("read", path))?;

@@ -7,9 +7,10 @@ use std::path::PathBuf;
 use stemmata_store::maintain::forget::Tombstone;
 
 use crate::capture::cursor::Cursor;
-use crate::capture::database;
 use crate::capture::events;
 use crate::capture::homes::{FoundFile, find};
+use crate::capture::import::ImportFailure;
+use crate::capture::kept::Kept;
 use crate::capture::reading::detect_at;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
@@ -46,19 +47,24 @@ impl Engine {
     /// # Errors
     /// Store errors. A file or folder that cannot be read is left to the import to report.
     pub fn survey(&self, paths: &[PathBuf]) -> Result<Vec<SurveyedFile>> {
-        let files = find(paths).files.into_iter();
-        files
-            .map(|file| {
-                let state = self.state_of(&file)?;
-                Ok(SurveyedFile { state, path: file.path, bytes: file.bytes })
-            })
-            .collect()
+        Ok(self.survey_all(paths)?.0)
+    }
+
+    /// Looks at files as [`Engine::survey`] does, and says what could not be looked at.
+    pub(crate) fn survey_all(&self, paths: &[PathBuf]) -> Result<(Vec<SurveyedFile>, Vec<ImportFailure>)> {
+        let found = find(paths);
+        let surveyed = found.files.into_iter().map(|file| {
+            let state = self.state_of(&file)?;
+            Ok(SurveyedFile { state, path: file.path, bytes: file.bytes })
+        });
+        let failures = found.failures.into_iter().map(|(path, error)| ImportFailure { path, error });
+        Ok((surveyed.collect::<Result<_>>()?, failures.collect()))
     }
 
     fn state_of(&self, file: &FoundFile) -> Result<FileState> {
         if self.held_back(&file.path)?.is_some() {
             // A database holds sessions only; of what is in a file the name says too little.
-            let is_one = database::session_in(&file.path).is_some() || detect_at(&file.path).is_ok();
+            let is_one = Kept::of(&file.path).is_some() || detect_at(&file.path).is_ok();
             return Ok(if is_one { FileState::HeldBack } else { FileState::Other });
         }
         let key = self.session_key(&file.path);
@@ -68,13 +74,18 @@ impl Engine {
         }
         let Some(cursor) = cursor.and_then(|bytes| Cursor::decode(&bytes)) else {
             return match detect_at(&file.path) {
-                Ok(_) => Ok(FileState::New),
                 Err(EngineError::NotATranscript { .. } | EngineError::Io { .. }) => Ok(FileState::Other),
+                // An import says what is the matter.
+                Ok(_) | Err(EngineError::Busy { .. } | EngineError::DocumentTooLong { .. }) => {
+                    Ok(FileState::New)
+                }
                 Err(error) => Err(error),
             };
         };
-        let is_there_still = if let Some((database, session)) = database::session_in(&file.path) {
-            database::modified_ns(database, session) == Some(cursor.stamp.modified_ns)
+        let is_there_still = if let Some(modified_ns) = file.modified_ns {
+            modified_ns == cursor.stamp.modified_ns
+        } else if let Some(kept) = Kept::of(&file.path) {
+            kept.modified_ns() == Some(cursor.stamp.modified_ns)
         } else if file.path.is_dir() {
             events::stamp(&file.path, cursor.stamp.length).is_ok_and(|stamp| stamp == cursor.stamp)
         } else {

@@ -5,7 +5,7 @@ use std::path::Path;
 use stemmata_model::{CommitId, Trigger};
 use stemmata_store::{Page, Session, SessionFilter};
 
-use crate::capture::database;
+use crate::capture::kept::is_session_there;
 use crate::capture::transcript::CaptureOptions;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
@@ -23,7 +23,7 @@ impl Engine {
     /// `NotFound` for a session that has no commit yet, capture errors.
     pub fn current(&self, session: &Session) -> Result<CommitId> {
         let path = Path::new(&session.key.path);
-        if session.key.machine == self.identity.machine && path.is_absolute() && is_there(path) {
+        if session.key.machine == self.identity.machine && path.is_absolute() && is_session_there(path) {
             let captured = self.capture(path, &CaptureOptions::live(Trigger::Explicit))?;
             return tip(&captured.session);
         }
@@ -43,10 +43,6 @@ impl Engine {
             None => EngineError::NothingThere { what: SESSION_AT_ALL, place: "in this store".to_owned() },
         })
     }
-}
-
-fn is_there(path: &Path) -> bool {
-    path.exists() || database::session_in(path).is_some()
 }
 
 fn tip(session: &Session) -> Result<CommitId> {

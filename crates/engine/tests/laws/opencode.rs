@@ -3,8 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use stemmata_engine::{CaptureOptions, CapturePolicy, Engine, EngineError, FileState, PlaceOptions, Stop};
-use stemmata_model::{CommitId, Entry, FormatId};
+use stemmata_engine::{
+    CaptureOptions, CapturePolicy, Engine, EngineError, ErrorKind, FileState, HomeHints, Later, Look,
+    NUDGE_BYTES_MAX, Nudged, PlaceOptions, Stop,
+};
+use stemmata_model::{CommitId, Entry, FormatId, Trigger};
 
 use crate::support::{Folder, bytes_of, chain, corpus, engine, import, native, placing};
 
@@ -254,4 +257,169 @@ fn when_and_where_a_session_was_written_is_told_without_reading_it() {
     let kept_out = engine.with_policy(CapturePolicy { excluded, ..CapturePolicy::default() });
     let found = kept_out.survey(std::slice::from_ref(&client.path)).expect("surveyed");
     assert_eq!(found.iter().map(|file| file.state).collect::<Vec<_>>(), [FileState::HeldBack]);
+}
+
+fn nudged(engine: &Engine, path: &Path) -> Nudged {
+    engine.nudge(path, &CaptureOptions::live(Trigger::TurnBoundary)).expect("nudged")
+}
+
+#[test]
+fn a_nudge_reads_a_session_that_is_known_and_small_and_leaves_others_to_an_import() {
+    let folder = Folder::new();
+    let client = Client::new(&folder);
+    client.begins(SESSION);
+    client.says(SESSION, 2, "Which bells ring at noon?");
+    let engine = engine();
+    let path = client.session();
+    assert!(matches!(nudged(&engine, &path), Nudged::Later(Later::FirstContact)));
+    import(&engine, &path);
+    client.says(SESSION, 3, "The east bell does.");
+    let Nudged::Captured(captured) = nudged(&engine, &path) else { panic!("left to an import") };
+    assert_eq!(captured.new_commits, 1);
+    let Nudged::Captured(captured) = nudged(&engine, &path) else { panic!("left to an import") };
+    assert_eq!(captured.new_commits, 0, "nothing is new");
+    let long = "x".repeat(usize::try_from(NUDGE_BYTES_MAX).expect("a length"));
+    client.says(SESSION, 4, &long);
+    let later = nudged(&engine, &path);
+    assert!(matches!(later, Nudged::Later(Later::TooMuch { bytes }) if bytes > NUDGE_BYTES_MAX), "{later:?}");
+    import(&engine, &path);
+    let Nudged::Captured(captured) = nudged(&engine, &path) else { panic!("it is as it was") };
+    assert_eq!(captured.new_commits, 0);
+}
+
+#[test]
+fn a_database_that_changed_is_looked_at_and_only_sessions_with_news_are_read() {
+    let folder = Folder::new();
+    let client = Client::new(&folder);
+    let other = "ses_e2002233445566778899aabbcc";
+    for (session, number) in [(SESSION, 2), (other, 4)] {
+        client.begins(session);
+        client.says(session, number, "Which bells ring at noon?");
+    }
+    let engine = engine();
+    let options = CaptureOptions::live(Trigger::TurnBoundary);
+    let roots = [client.path.clone()];
+    let look = |look: &Look| engine.look(look, &roots, &options, 1).expect("looked");
+    let first = look(&Look::Everything);
+    assert_eq!((first.captured.len(), first.files), (2, 2));
+    let changed = Look::At(roots.to_vec());
+    let none = look(&changed);
+    assert_eq!((none.captured.len(), none.files), (0, 0), "nothing is read");
+    client.says(other, 5, "The east bell does.");
+    let one = look(&changed);
+    assert_eq!(one.files, 1);
+    let [captured] = one.captured.as_slice() else { panic!("{:?}", one.failures) };
+    assert_eq!(captured.path, client.path.join(other));
+    assert_eq!(look(&Look::Everything).files, 0);
+}
+
+#[test]
+fn a_database_that_somebody_holds_is_told_and_nothing_of_it_is_lost() {
+    let folder = Folder::new();
+    let client = Client::new(&folder);
+    client.begins(SESSION);
+    client.says(SESSION, 2, "Which bells ring at noon?");
+    // A rollback journal, as of a client that changes its form, and a lock that keeps readers out.
+    client.connection.pragma_update(None, "journal_mode", "DELETE").expect("no log");
+    client.connection.execute_batch("BEGIN EXCLUSIVE").expect("held");
+    client.connection.execute("UPDATE session SET title = 'Held'", []).expect("a page in the journal");
+    let engine = engine();
+    let options = CaptureOptions::live(Trigger::TurnBoundary);
+    let roots = [client.path.clone()];
+    for look in [Look::At(roots.to_vec()), Look::Everything] {
+        let looked = engine.look(&look, &roots, &options, 1).expect("looked");
+        assert!(looked.captured.is_empty());
+        let [failure] = looked.failures.as_slice() else { panic!("{:?}", looked.failures) };
+        assert_eq!(failure.error.kind(), ErrorKind::Locked);
+        assert!(failure.error.to_string().contains("nothing of it is lost"), "{}", failure.error);
+    }
+    client.connection.execute_batch("COMMIT").expect("let go");
+    let looked = engine.look(&Look::Everything, &roots, &options, 1).expect("looked");
+    assert_eq!(looked.captured.len(), 1, "{:?}", looked.failures);
+}
+
+/// Writes a session as the client did before it had a database.
+fn store_records(folder: &Folder, session: &str, texts: &[&str]) -> PathBuf {
+    let about = format!(
+        "{{\n  \"id\": \"{session}\",\n  \"version\": \"0.15.2\",\n  \"projectID\": \"global\",\n  \"directory\": \"/tower\",\n  \
+         \"title\": \"Bells\",\n  \"time\": {{ \"created\": 1000, \"updated\": 1000 }}\n}}"
+    );
+    let write = |name: &str, record: &str| {
+        let below = folder.path().join(name);
+        std::fs::create_dir_all(below.parent().expect("a folder")).expect("a folder");
+        folder.write(name, record.as_bytes())
+    };
+    let path = write(&format!("storage/session/global/{session}.json"), &about);
+    for (number, text) in texts.iter().enumerate() {
+        let role = if number % 2 == 0 { "user" } else { "assistant" };
+        let id = format!("msg_{number:026}");
+        let message = format!(
+            r#"{{ "id": "{id}", "sessionID": "{session}", "role": "{role}", "parentID": "", "modelID": "m", "providerID": "p", "time": {{ "created": {number} }} }}"#
+        );
+        write(&format!("storage/message/{session}/{id}.json"), &message);
+        let part = format!(
+            r#"{{ "id": "prt_{number:026}", "messageID": "{id}", "sessionID": "{session}", "type": "text", "text": "{text}" }}"#
+        );
+        write(&format!("storage/part/{id}/prt_{number:026}.json"), &part);
+    }
+    path
+}
+
+#[test]
+fn folders_of_records_are_a_session_that_grows() {
+    let folder = Folder::new();
+    let path = store_records(&folder, SESSION, &["Which bells ring at noon?", "The east bell does."]);
+    let engine = engine();
+    let storage = [folder.path().join("storage")];
+    let all = || engine.import(&storage, &CaptureOptions::import(), 2, &|_| {}).expect("imported");
+    let report = all();
+    let [imported] = report.sessions.as_slice() else { panic!("{report:?}") };
+    assert!(report.failures.is_empty() && report.skipped.is_empty(), "{report:?}");
+    let session = &imported.captured.session;
+    assert_eq!((session.session.as_str(), session.cwd.as_deref()), (SESSION, Some("/tower")));
+    assert_eq!(session.format.as_str(), "opencode-v1");
+    let tip = session.tip.expect("a tip");
+    assert_eq!(said(&engine, tip), ["Which bells ring at noon?", "The east bell does."]);
+    assert_eq!(all().sessions[0].captured.new_commits, 0);
+    store_records(
+        &folder,
+        SESSION,
+        &["Which bells ring at noon?", "The east bell does.", "And the west one?"],
+    );
+    let grown = import(&engine, &path).session.tip.expect("a tip");
+    assert_eq!((said(&engine, grown).len(), chain(&engine, grown).len()), (3, 2));
+    // A record that is cut is carried, and takes nothing else with it.
+    folder.write(&format!("storage/part/msg_{:026}/prt_{:026}.json", 1, 1), b"{ \"id\": \"prt_");
+    let cut = import(&engine, &path).session.tip.expect("a tip");
+    assert_eq!(said(&engine, cut), ["Which bells ring at noon?", "And the west one?"]);
+}
+
+#[test]
+fn records_that_the_client_took_into_its_database_are_not_read_twice() {
+    let folder = Folder::new();
+    let client = Client::new(&folder);
+    client.begins(SESSION);
+    client.says(SESSION, 2, "Which bells ring at noon?");
+    let other = "ses_e2002233445566778899aabbcc";
+    store_records(&folder, SESSION, &["Which bells ring at noon?"]);
+    let left = store_records(&folder, other, &["It was never taken over."]);
+    let report = engine()
+        .import(&[folder.path().to_owned()], &CaptureOptions::import(), 1, &|_| {})
+        .expect("imported");
+    let paths: Vec<&PathBuf> = report.sessions.iter().map(|session| &session.path).collect();
+    assert_eq!(paths, [&client.session(), &left]);
+}
+
+#[test]
+fn what_a_directory_was_worked_in_is_found_in_the_database() {
+    let folder = Folder::new();
+    let client = Client::new(&folder);
+    client.begins(SESSION);
+    client.says(SESSION, 2, "Which bells ring at noon?");
+    let homes = HomeHints { home: None, overrides: vec![("opencode", folder.path().to_owned())] };
+    let engine = engine();
+    let elsewhere = engine.catch_up(&homes.existing(), Path::new("/towers")).expect("caught up");
+    assert!(elsewhere.is_empty() && engine.latest_session(None).is_err());
+    assert!(engine.catch_up(&homes.existing(), Path::new("/tower")).expect("caught up").is_empty());
+    assert_eq!(engine.latest_session(Some("/tower")).expect("a session").session.as_str(), SESSION);
 }

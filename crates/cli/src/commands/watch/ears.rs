@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+use stemmata_engine::{Listen, database_of_log, listen_at};
 
 /// Notices that wait at most; where there are more, everything is looked at.
 const NOTICES_MAX: usize = 1_024;
@@ -100,7 +101,9 @@ impl Ears {
             let stays = roots.contains(path) && identity_of(path) == Some(*identity);
             if !stays {
                 // It is gone, and its notices with it.
-                let _gone = watcher.unwatch(path);
+                if let Listen::Below(place) | Listen::Beside(place) = listen_at(path) {
+                    let _gone = watcher.unwatch(&place);
+                }
             }
             stays
         });
@@ -109,7 +112,12 @@ impl Ears {
             let Some(identity) = identity_of(root).filter(|_| !self.heard.contains_key(root)) else {
                 continue;
             };
-            match watcher.watch(root, RecursiveMode::Recursive) {
+            let (place, mode) = match listen_at(root) {
+                Listen::Below(place) => (place, RecursiveMode::Recursive),
+                Listen::Beside(place) => (place, RecursiveMode::NonRecursive),
+                Listen::Nothing => continue,
+            };
+            match watcher.watch(&place, mode) {
                 Ok(()) => {
                     self.heard.insert(root.clone(), identity);
                 }
@@ -140,7 +148,9 @@ fn read(event: notify::Result<notify::Event>) -> Vec<Heard> {
         Ok(event) => match event.kind {
             EventKind::Access(_) | EventKind::Remove(_) => Vec::new(),
             EventKind::Any | EventKind::Create(_) | EventKind::Modify(_) | EventKind::Other => {
-                event.paths.into_iter().map(Heard::Changed).collect()
+                // A database's news are in its log first.
+                let changed = |path: PathBuf| Heard::Changed(database_of_log(&path).unwrap_or(path));
+                event.paths.into_iter().map(changed).collect()
             }
         },
         Err(_) => vec![Heard::Missed],
@@ -168,6 +178,8 @@ mod tests {
         ] {
             assert_eq!(read(Ok(event(kind))), wanted, "{kind:?}");
         }
+        let log = notify::Event::new(EventKind::Any).add_path(PathBuf::from("/d/opencode.db-wal"));
+        assert_eq!(read(Ok(log)), [Heard::Changed(PathBuf::from("/d/opencode.db"))]);
         let lost = event(EventKind::Other).set_flag(Flag::Rescan);
         assert_eq!(read(Ok(lost)), [Heard::Missed]);
         assert_eq!(read(Err(notify::Error::generic("gone"))), [Heard::Missed]);

@@ -1,0 +1,213 @@
+//! Which processes this one descends from, and in which session a client works that is one of them.
+//!
+//! Hooks record their client's process; a shell that the client's agent started finds it among its ancestors. Only where
+//! the system lists processes as Linux does (`/proc`): elsewhere nothing is recorded and nothing found. A process is known
+//! by its number and the time it began at, so that another one of the same number is not taken for it.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use stemmata_store::{SystemFiles, write_whole};
+
+use crate::errors::CliError;
+use crate::home::{DataHome, create_private};
+
+/// Where the system lists processes.
+pub(crate) const PROCESSES: &str = "/proc";
+
+/// Ancestors that are looked at, at most.
+const ANCESTORS_MAX: usize = 64;
+
+/// Sessions of one client that are kept in mind; a client works in one at a time, a server in a handful.
+const SESSIONS_MAX: usize = 16;
+
+/// Clients that are kept in mind; more are forgotten once their processes are gone.
+const CLIENTS_MAX: usize = 256;
+
+/// Bytes of a record, or of what the system says of a process, at most.
+const RECORD_BYTES_MAX: u64 = 64 * 1024;
+
+/// Programs that take over processes whose parents are gone: they are nobody's client.
+const REAPERS: &[&str] = &["systemd", "init", "launchd", "tini", "dumb-init", "docker-init"];
+
+/// A process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Process {
+    /// Its number.
+    pub(crate) pid: u32,
+    /// When it began, in ticks since the system did.
+    pub(crate) started: u64,
+    parent: u32,
+    name: String,
+}
+
+/// What is known of a client's process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Client {
+    started: u64,
+    /// Transcripts of the sessions that it works in, the latest last.
+    sessions: Vec<PathBuf>,
+}
+
+/// Reads what the system says of a process.
+pub(crate) fn process(processes: &Path, pid: u32) -> Option<Process> {
+    let text = read(&processes.join(pid.to_string()).join("stat"))?;
+    // The name is in parentheses and may hold any character, these and blanks among them.
+    let (name, rest) = (text.split_once('(')?.1, text.rsplit_once(')')?.1);
+    let name = name.rsplit_once(')')?.0.to_owned();
+    let mut fields = rest.split_ascii_whitespace();
+    let parent = fields.nth(1)?.parse().ok()?;
+    let started = fields.nth(17)?.parse().ok()?;
+    Some(Process { pid, started, parent, name })
+}
+
+/// Returns the processes that one descends from, its parent first.
+pub(crate) fn ancestors(processes: &Path, pid: u32) -> Vec<Process> {
+    let mut found: Vec<Process> = Vec::new();
+    let mut next = process(processes, pid).map(|process| process.parent);
+    while let Some(process) = next.filter(|pid| *pid > 1).and_then(|pid| process(processes, pid)) {
+        if found.len() >= ANCESTORS_MAX || REAPERS.contains(&process.name.as_str()) {
+            break;
+        }
+        next = Some(process.parent);
+        found.push(process);
+    }
+    found
+}
+
+/// Returns the client that called the hook which this process is: its parent, but for shells that were started to call
+/// `hook RUNTIME`.
+pub(crate) fn client_of_hook(processes: &Path, pid: u32, runtime: &str) -> Option<Process> {
+    let call = format!(" hook {runtime}");
+    ancestors(processes, pid).into_iter().find(|process| {
+        let line = read(&processes.join(process.pid.to_string()).join("cmdline")).unwrap_or_default();
+        !line.replace('\0', " ").contains(&call)
+    })
+}
+
+/// Keeps in mind that a client works in a session, or that it does so no longer.
+pub(crate) fn remember(
+    home: &DataHome,
+    client: &Process,
+    session: &Path,
+    is_over: bool,
+) -> Result<(), CliError> {
+    let path = file(home, client.pid);
+    let known = known(&path).filter(|known| known.started == client.started);
+    let mut sessions = known.as_ref().map(|known| known.sessions.clone()).unwrap_or_default();
+    sessions.retain(|known| known != session);
+    if !is_over {
+        sessions.push(session.to_owned());
+    }
+    let surplus = sessions.len().saturating_sub(SESSIONS_MAX);
+    sessions.drain(..surplus);
+    if known.as_ref().is_some_and(|known| known.sessions == sessions) {
+        return Ok(());
+    }
+    create_private(&folder(home))?;
+    forget_gone(home, Path::new(PROCESSES));
+    let text = serde_json::to_string(&Client { started: client.started, sessions }).unwrap_or_default();
+    let failed = |source| CliError::io("write", &path, source);
+    write_whole(&SystemFiles, &path, failed, |out| out.write_all(text.as_bytes()).map_err(failed))
+}
+
+/// Returns the sessions of the nearest ancestor of a process that is a known client; none where there is none.
+pub(crate) fn sessions_of(home: &DataHome, processes: &Path, pid: u32) -> Vec<PathBuf> {
+    let clients = ancestors(processes, pid).into_iter().filter_map(|process| {
+        let client = known(&file(home, process.pid))?;
+        (client.started == process.started && !client.sessions.is_empty()).then_some(client.sessions)
+    });
+    clients.into_iter().next().unwrap_or_default()
+}
+
+/// Takes records away whose processes are gone.
+fn forget_gone(home: &DataHome, processes: &Path) {
+    let Ok(entries) = std::fs::read_dir(folder(home)) else { return };
+    for path in entries.flatten().map(|entry| entry.path()).take(CLIENTS_MAX) {
+        let pid = path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse().ok());
+        let is_alive = pid
+            .and_then(|pid| process(processes, pid))
+            .is_some_and(|process| known(&path).is_some_and(|known| known.started == process.started));
+        if !is_alive && let Err(error) = std::fs::remove_file(&path) {
+            tracing::debug!(%error, "the record of a client that is gone stays");
+        }
+    }
+}
+
+fn folder(home: &DataHome) -> PathBuf {
+    home.run().join("clients")
+}
+
+fn file(home: &DataHome, pid: u32) -> PathBuf {
+    folder(home).join(format!("{pid}.json"))
+}
+
+fn known(path: &Path) -> Option<Client> {
+    serde_json::from_str(&read(path)?).ok()
+}
+
+fn read(path: &Path) -> Option<String> {
+    use std::io::Read as _;
+    let mut bytes = Vec::new();
+    std::fs::File::open(path).ok()?.take(RECORD_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    fn put(folder: &Path, (pid, parent, started): (u32, u32, u64), name: &str, line: &str) {
+        let own = folder.join(pid.to_string());
+        std::fs::create_dir_all(&own).unwrap();
+        let zeros = "0 ".repeat(16);
+        let stat = format!("{pid} ({name}) S {parent} 1 {zeros}{started} 0 0\n");
+        for (file, text) in [("stat", stat), ("cmdline", line.replace(' ', "\0"))] {
+            std::fs::File::create(own.join(file)).unwrap().write_all(text.as_bytes()).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_shell_of_a_client_finds_its_session_and_others_do_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = DataHome::open(folder.path().join("data")).unwrap();
+        let proc = folder.path().join("proc");
+        put(&proc, (1, 0, 1), "init", "init");
+        put(&proc, (10, 1, 5), "systemd", "systemd --user");
+        put(&proc, (20, 10, 6), "bash", "bash");
+        put(&proc, (30, 20, 7), "node (a) b", "client --serve");
+        put(&proc, (40, 30, 8), "sh", "sh -c [ -x '/s' ] && '/s' hook pi || true");
+        put(&proc, (41, 40, 9), "stemma", "/s hook pi");
+        put(&proc, (50, 30, 9), "sh", "sh -c stemma current");
+        put(&proc, (51, 50, 9), "stemma", "stemma current");
+        put(&proc, (60, 20, 9), "stemma", "stemma current");
+        let pids = |pid| ancestors(&proc, pid).iter().map(|process| process.pid).collect::<Vec<_>>();
+        assert_eq!(pids(41), [40, 30, 20]);
+        let client = client_of_hook(&proc, 41, "pi").unwrap();
+        assert_eq!((client.pid, client.started), (30, 7));
+        let session = Path::new("/t.jsonl");
+        remember(&home, &client, session, false).unwrap();
+        assert_eq!(sessions_of(&home, &proc, 51), [session]);
+        assert_eq!(sessions_of(&home, &proc, 60), Vec::<PathBuf>::new(), "it runs beside the client");
+        // Another process of the same number.
+        put(&proc, (30, 20, 8), "node", "another");
+        assert_eq!(sessions_of(&home, &proc, 51), Vec::<PathBuf>::new());
+        put(&proc, (30, 20, 7), "node", "client");
+        remember(&home, &client, Path::new("/u.jsonl"), false).unwrap();
+        assert_eq!(sessions_of(&home, &proc, 51).len(), 2, "which one it is cannot be told");
+        remember(&home, &client, session, true).unwrap();
+        assert_eq!(sessions_of(&home, &proc, 51), [Path::new("/u.jsonl")]);
+    }
+
+    #[test]
+    fn what_the_system_says_of_no_process_is_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(process(folder.path(), 7), None);
+        put(folder.path(), (7, 7, 1), "loop", "loop");
+        assert_eq!(ancestors(folder.path(), 7).len(), ANCESTORS_MAX);
+        std::fs::File::create(folder.path().join("7/stat")).unwrap().write_all(b"7 (x S 1").unwrap();
+        assert_eq!(process(folder.path(), 7), None);
+    }
+}

@@ -1,0 +1,197 @@
+//! Reads sessions out of the folders that opencode kept before it had a database: a file for each session, each message
+//! and each part of one.
+//!
+//! `storage/session/<project>/<session>.json` is the session's path; its messages are in `storage/message/<session>`,
+//! their parts in `storage/part/<message>`. All of it together is the document that the client would export.
+
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use crate::capture::cursor::FileStamp;
+use crate::capture::database::{self, Outline, SESSION, Which};
+use crate::capture::document::DOCUMENT_BYTES_MAX;
+use crate::capture::exported::{is_json, with};
+use crate::error::{EngineError, Result};
+
+/// The folder's name in the client's own.
+pub(crate) const FOLDER: &str = "storage";
+
+/// Files of one session at most: a message for each turn of years, with a hundred parts each.
+const FILES_MAX: usize = 200_000;
+
+/// Sessions of one folder at most.
+const SESSIONS_MAX: usize = 100_000;
+
+/// A session in folders of records.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stored<'p> {
+    path: &'p Path,
+    storage: &'p Path,
+    session: &'p str,
+}
+
+/// A file of a record.
+struct Record {
+    id: String,
+    path: PathBuf,
+}
+
+/// The files of a session, and what they were when they were listed.
+struct Listed {
+    messages: Vec<(Record, Vec<Record>)>,
+    modified_ns: i128,
+    bytes: u64,
+    files: usize,
+}
+
+/// Returns whether a folder is the one that the client keeps.
+pub(crate) fn is_storage(folder: &Path) -> bool {
+    folder.file_name().is_some_and(|name| name == FOLDER) && folder.join("session").is_dir()
+}
+
+/// Returns the paths of the sessions below a folder; of those that the client took into its database, which is beside
+/// it, the rows are the truth, and they are left out.
+///
+/// # Errors
+/// `Io` where a folder cannot be listed, and for the database as it has them.
+pub(crate) fn sessions(storage: &Path) -> Result<Vec<PathBuf>> {
+    let database = storage.with_file_name(database::FILE);
+    let moved = if database.is_file() { database::sessions(&database, Which::All)? } else { Vec::new() };
+    let moved: std::collections::HashSet<PathBuf> =
+        moved.into_iter().filter_map(|(path, _)| path.file_name().map(PathBuf::from)).collect();
+    let mut found = Vec::new();
+    for project in listed(&storage.join("session"))? {
+        if !project.is_dir() {
+            continue;
+        }
+        for path in listed(&project)? {
+            let name = path.file_stem().map(PathBuf::from).unwrap_or_default();
+            if Stored::of(&path).is_some() && !moved.contains(&name) && found.len() < SESSIONS_MAX {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+impl<'p> Stored<'p> {
+    /// Takes a session's path apart.
+    pub(crate) fn of(path: &'p Path) -> Option<Self> {
+        let session = path.file_name()?.to_str()?.strip_suffix(".json")?;
+        let sessions = path.parent()?.parent()?;
+        let storage = sessions.parent()?;
+        let is_one = session.starts_with(SESSION)
+            && sessions.file_name()? == "session"
+            && storage.file_name()? == FOLDER;
+        (is_one && path.is_file()).then_some(Self { path, storage, session })
+    }
+
+    pub(crate) fn read(&self, known: Option<&FileStamp>) -> Result<(Option<Vec<u8>>, FileStamp)> {
+        let listed = self.list()?;
+        let metadata = std::fs::metadata(self.path).map_err(EngineError::io("read", self.path))?;
+        let length = known.map_or(0, |known| known.length);
+        let stamp = FileStamp { modified_ns: listed.modified_ns, length, ..FileStamp::of(&metadata) };
+        if known == Some(&stamp) {
+            return Ok((None, stamp));
+        }
+        if listed.bytes > DOCUMENT_BYTES_MAX {
+            let path = self.path.to_owned();
+            let (bytes, bound_bytes) = (listed.bytes, DOCUMENT_BYTES_MAX);
+            return Err(EngineError::DocumentTooLong { path, bytes, bound_bytes });
+        }
+        let document = self.document(&listed)?;
+        let length = u64::try_from(document.len()).expect("a length fits 64 bits");
+        Ok((Some(document.into_bytes()), FileStamp { length, ..stamp }))
+    }
+
+    pub(crate) fn outline(&self) -> Result<Option<Outline>> {
+        let listed = self.list()?;
+        let about = text(self.path)?;
+        let directory = serde_json::from_str::<serde_json::Value>(&about).ok();
+        let directory = directory.and_then(|about| about["directory"].as_str().map(PathBuf::from));
+        Ok(Some(Outline { modified_ns: listed.modified_ns, bytes: listed.bytes, directory }))
+    }
+
+    fn list(&self) -> Result<Listed> {
+        let mut found = Listed { messages: Vec::new(), modified_ns: 0, bytes: 0, files: 0 };
+        found.count(self.path)?;
+        for message in records(&self.storage.join("message").join(self.session))? {
+            found.count(&message.path)?;
+            let parts = records(&self.storage.join("part").join(&message.id))?;
+            for part in &parts {
+                found.count(&part.path)?;
+            }
+            found.messages.push((message, parts));
+        }
+        // A file that went leaves no newer time behind.
+        found.modified_ns += i128::try_from(found.files).expect("a count fits 128 bits");
+        Ok(found)
+    }
+
+    fn document(&self, listed: &Listed) -> Result<String> {
+        let mut messages = Vec::with_capacity(listed.messages.len());
+        for (message, parts) in &listed.messages {
+            let mut own = Vec::with_capacity(parts.len());
+            for part in parts {
+                let ids = [("id", part.id.as_str()), ("sessionID", self.session), ("messageID", &message.id)];
+                own.push(whole(&text(&part.path)?, &ids));
+            }
+            let about = whole(&text(&message.path)?, &[("id", &message.id), ("sessionID", self.session)]);
+            messages.push(format!("{{\"info\":{about},\"parts\":[{}]}}", own.join(",")));
+        }
+        let about = text(self.path)?;
+        Ok(format!("{{\"info\":{},\"messages\":[{}]}}\n", about.trim(), messages.join(",")))
+    }
+}
+
+impl Listed {
+    fn count(&mut self, path: &Path) -> Result<()> {
+        let metadata = std::fs::metadata(path).map_err(EngineError::io("read", path))?;
+        let modified = metadata.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        let modified = modified.and_then(|since| i128::try_from(since.as_nanos()).ok()).unwrap_or_default();
+        self.modified_ns = self.modified_ns.max(modified);
+        self.bytes = self.bytes.saturating_add(metadata.len());
+        self.files += 1;
+        if self.files > FILES_MAX {
+            let reasons = vec![format!("{} has more than {FILES_MAX} files", path.display())];
+            return Err(EngineError::Refused { what: "reading a session", reasons });
+        }
+        Ok(())
+    }
+}
+
+/// Returns the records of a folder in the order of their ids, which is that of their times; none where there is no such
+/// folder.
+fn records(folder: &Path) -> Result<Vec<Record>> {
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let mut found: Vec<Record> = listed(folder)?
+        .into_iter()
+        .filter(|path| path.is_file())
+        .filter_map(|path| {
+            let id = path.file_name()?.to_str()?.strip_suffix(".json")?.to_owned();
+            Some(Record { id, path })
+        })
+        .collect();
+    found.sort_by(|left, right| left.id.cmp(&right.id));
+    Ok(found)
+}
+
+fn listed(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(folder).map_err(EngineError::io("list", folder))?;
+    let paths = entries.map(|entry| entry.map(|entry| entry.path()));
+    paths.collect::<std::io::Result<_>>().map_err(EngineError::io("list", folder))
+}
+
+/// Returns a record as it is, where it is whole; what is cut is carried with the ids that its place gives it.
+fn whole(record: &str, ids: &[(&str, &str)]) -> String {
+    let own = record.trim();
+    if own.starts_with('{') && is_json(own) { own.to_owned() } else { with(record, ids) }
+}
+
+fn text(path: &Path) -> Result<String> {
+    let bytes = std::fs::read(path).map_err(EngineError::io("read", path))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

@@ -1,0 +1,109 @@
+//! Sessions that are no file of their own: rows of opencode's database, or its older folders of records.
+//!
+//! Both go by a path and are read as the document that the client would export; whoever captures asks here which one
+//! it is, and what is known of it without reading it.
+
+use std::path::{Path, PathBuf};
+
+use crate::capture::cursor::FileStamp;
+use crate::capture::database::{self, Outline};
+use crate::capture::folders;
+use crate::error::Result;
+
+/// A session and where it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Kept<'p> {
+    /// In a database.
+    Rows { database: &'p Path, session: &'p str },
+    /// In folders of records.
+    Records(folders::Stored<'p>),
+}
+
+impl<'p> Kept<'p> {
+    /// Takes a session's path apart; nothing where it is a file like any other.
+    pub(crate) fn of(path: &'p Path) -> Option<Self> {
+        if let Some((database, session)) = database::session_in(path) {
+            return Some(Self::Rows { database, session });
+        }
+        folders::Stored::of(path).map(Self::Records)
+    }
+
+    /// Reads it as a document. Where it is as it was `known`, nothing is read of it.
+    ///
+    /// # Errors
+    /// `NotFound` for a session that is not there, `NotATranscript` for a database that is not of a known form, `Busy`,
+    /// `DocumentTooLong`, `Io`.
+    pub(crate) fn read(&self, known: Option<&FileStamp>) -> Result<(Option<Vec<u8>>, FileStamp)> {
+        match self {
+            Self::Rows { database, session } => database::read(database, session, known),
+            Self::Records(stored) => stored.read(known),
+        }
+    }
+
+    /// Says what is known of it without reading it; nothing where it is not there.
+    ///
+    /// # Errors
+    /// As [`Kept::read`].
+    pub(crate) fn outline(&self) -> Result<Option<Outline>> {
+        match self {
+            Self::Rows { database, session } => database::outline(database, session),
+            Self::Records(stored) => stored.outline(),
+        }
+    }
+
+    /// Says when it was written last, as its stamp has it; none where that cannot be read.
+    pub(crate) fn modified_ns(&self) -> Option<i128> {
+        match self {
+            Self::Rows { database, session } => database::modified_ns(database, session),
+            Self::Records(_) => self.outline().ok().flatten().map(|outline| outline.modified_ns),
+        }
+    }
+
+    /// Says where it works; none where that cannot be read.
+    pub(crate) fn directory(&self) -> Option<PathBuf> {
+        match self {
+            Self::Rows { database, session } => database::directory(database, session).map(PathBuf::from),
+            Self::Records(_) => self.outline().ok().flatten().and_then(|outline| outline.directory),
+        }
+    }
+}
+
+/// Returns whether a path is that of a session, be it a file or not.
+pub fn is_session_there(path: &Path) -> bool {
+    path.is_file() || Kept::of(path).is_some_and(|kept| kept.outline().is_ok_and(|outline| outline.is_some()))
+}
+
+/// What to listen to, to hear of changes of something that is watched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Listen {
+    /// It, and all below it.
+    Below(PathBuf),
+    /// What lies right in a folder: a database's log is beside it, and is not always there.
+    Beside(PathBuf),
+    /// Nothing: there would be a folder to listen to for each message. It is looked at now and then.
+    Nothing,
+}
+
+/// Says what to listen to.
+pub fn listen_at(root: &Path) -> Listen {
+    match root.parent() {
+        Some(folder) if database::is_database(root) => Listen::Beside(folder.to_owned()),
+        _ if folders::is_storage(root) => Listen::Nothing,
+        _ => Listen::Below(root.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_is_listened_to_beside_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let of = |name: &str| listen_at(&folder.path().join(name));
+        assert_eq!(of("opencode.db"), Listen::Beside(folder.path().to_owned()));
+        assert_eq!(of("projects"), Listen::Below(folder.path().join("projects")));
+        std::fs::create_dir_all(folder.path().join("storage/session")).expect("a folder");
+        assert_eq!(of("storage"), Listen::Nothing);
+    }
+}
