@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use stemmata_model::{Body, Entry, EntryKind, Part, Role};
 
 use super::ANTHROPIC;
-use super::turns::{Turn, turns};
+use super::turns::{NO_PROMPT, Turn, turns};
 use crate::adapter::{Confidence, IdKind};
 use crate::claude_code::count::NESTING_MAX;
 use crate::claude_code::decode::{content_parts, usage};
@@ -31,10 +31,13 @@ const OWN_BLOCKS: [&str; 4] = ["tool_use", "tool_result", "thinking", "redacted_
 
 fn read(bytes: &[u8]) -> Result<Vec<Record>, RecordError> {
     let elements = whole(bytes)?.elements().ok_or(RecordError::NotObject)?;
-    Ok(elements.into_iter().map(|element| Record { span: element.span(), line: message(element) }).collect())
+    Ok(elements
+        .into_iter()
+        .map(|element| Record { span: element.span(), line: read_message(element) })
+        .collect())
 }
 
-fn message(element: Field<'_>) -> Line {
+fn read_message(element: Field<'_>) -> Line {
     let fields = Message::of(element).unwrap_or_default();
     let role = match text(fields.role).as_deref() {
         Some("user") => Role::User,
@@ -104,33 +107,41 @@ pub(super) fn claims(elements: &[Field<'_>]) -> Option<Confidence> {
 
 /// Writes a conversation as the API takes it: two sides in turns, results first in the turn behind their calls.
 pub(super) fn encode(entries: &[Entry]) -> String {
-    let messages: Vec<String> = turns(entries).iter().filter_map(write).collect();
+    let mut messages: Vec<String> = Vec::new();
+    for turn in turns(entries) {
+        let Some(content) = content(&turn) else { continue };
+        if messages.is_empty() && turn.is_assistant {
+            messages.push(message("user", &quote(NO_PROMPT)));
+        }
+        messages.push(message(if turn.is_assistant { "assistant" } else { "user" }, &content));
+    }
     format!("[{}]", messages.join(","))
 }
 
-fn write(turn: &Turn) -> Option<String> {
-    let role = if turn.is_assistant { "assistant" } else { "user" };
+fn message(role: &str, content: &str) -> String {
+    Object::new().text("role", role).raw("content", content).finish()
+}
+
+/// Returns what a turn says; none where the API would refuse all of it for being empty.
+fn content(turn: &Turn) -> Option<String> {
     let results = turn.results.iter().map(|(call_id, is_error, parts)| Part::ToolResult {
         call_id: call_id.clone(),
         is_error: *is_error,
-        parts: parts.clone(),
+        // One alone is a string, which may be empty.
+        parts: if let [_] = parts.as_slice() { parts.clone() } else { with_words(parts) },
     });
-    let said = turn.parts.iter().filter(|part| !is_blank(part)).cloned();
-    let parts: Vec<Part> = results.chain(said).collect();
-    let content = match parts.as_slice() {
-        [Part::Text(text) | Part::Summary { text, .. }] => quote(text),
+    let parts: Vec<Part> = results.chain(with_words(&turn.parts)).collect();
+    match parts.as_slice() {
+        [Part::Text(text) | Part::Summary { text, .. }] => Some(quote(text)),
         parts => {
             let blocks: Vec<String> = parts.iter().filter_map(block).collect();
-            if blocks.is_empty() {
-                return None;
-            }
-            format!("[{}]", blocks.join(","))
+            (!blocks.is_empty()).then(|| format!("[{}]", blocks.join(",")))
         }
-    };
-    Some(Object::new().text("role", role).raw("content", &content).finish())
+    }
 }
 
-/// Returns whether the API refuses a part for saying nothing.
-fn is_blank(part: &Part) -> bool {
-    matches!(part, Part::Text(text) | Part::Summary { text, .. } if text.trim().is_empty())
+/// Leaves out texts of nothing or of white space only, which the API refuses.
+fn with_words(parts: &[Part]) -> Vec<Part> {
+    let is_blank = |part: &&Part| matches!(part, Part::Text(text) | Part::Summary { text, .. } if text.trim().is_empty());
+    parts.iter().filter(|part| !is_blank(part)).cloned().collect()
 }

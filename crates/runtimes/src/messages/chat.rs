@@ -4,13 +4,16 @@ use stemmata_model::{Body, Entry, EntryKind, ImageSource, Part, Role};
 
 use super::items::Writer;
 use super::turns::{LOST_CALL, Turn, is_instruction, turns};
-use super::{CHAT, data_url};
+use super::{CHAT, arguments, data_url};
 use crate::adapter::Confidence;
 use crate::document::{Dialect, Record, top_list, whole};
 use crate::json::{Field, Object, RecordError, borrowed_object, one_line, owned, quote, text};
 use crate::lines::facts::TitleRank;
 use crate::lines::{Line, opaque};
 use crate::repair::REPAIRED_TEXT;
+
+/// How the id of a call begins that has none.
+const MADE_UP: &str = "function-";
 
 pub(super) static DIALECT: Dialect = Dialect {
     runtime: CHAT,
@@ -30,6 +33,8 @@ borrowed_object! {
         /// What some providers tell of the model's reasoning.
         reasoning = "reasoning_content",
         tool_calls = "tool_calls",
+        /// The one call of an answer, as it was before there could be several: without an id.
+        function_call = "function_call",
         /// Of a result: the call it answers.
         tool_call_id = "tool_call_id",
     }
@@ -52,10 +57,16 @@ borrowed_object! {
 
 fn read(bytes: &[u8]) -> Result<Vec<Record>, RecordError> {
     let elements = whole(bytes)?.elements().ok_or(RecordError::NotObject)?;
-    Ok(elements.into_iter().map(|element| Record { span: element.span(), line: message(element) }).collect())
+    let mut open = None;
+    let records = elements
+        .into_iter()
+        .map(|element| Record { span: element.span(), line: message(element, &mut open) });
+    Ok(records.collect())
 }
 
-fn message(element: Field<'_>) -> Line {
+/// Reads a message. `open` is the call of old before it, which says nothing of its result.
+fn message(element: Field<'_>, open: &mut Option<String>) -> Line {
+    let asked = open.take();
     let fields = Message::read(element).unwrap_or_default();
     let name = owned(fields.role).unwrap_or_else(|| "value".to_owned());
     let (body, said) = content(fields.content);
@@ -71,7 +82,23 @@ fn message(element: Field<'_>) -> Line {
             line.hints.title = title;
             line
         }
-        "assistant" => Line::said(Role::Assistant, EntryKind::Message, answer(&fields, said), None),
+        "assistant" => {
+            let mut parts = answer(&fields, said);
+            if let Some(function) = fields.function_call.and_then(|call| Piece::read(call).ok()) {
+                // Of what it says, not of where it stands: a list may be joined to others.
+                let hash = blake3::hash(element.raw().as_bytes()).to_hex();
+                let call_id = format!("{MADE_UP}{}", hash.split_at(24).0);
+                *open = Some(call_id.clone());
+                let name = owned(function.name).unwrap_or_default();
+                parts.push(Part::ToolCall { call_id, name, arguments: arguments(function.arguments) });
+            }
+            Line::said(Role::Assistant, EntryKind::Message, parts, None)
+        }
+        "function" => {
+            let result =
+                Part::ToolResult { call_id: asked.unwrap_or_default(), is_error: false, parts: said };
+            Line::said(Role::Tool, EntryKind::ToolResult, vec![result], None)
+        }
         "tool" => {
             let call_id = owned(fields.tool_call_id).unwrap_or_default();
             let result = Part::ToolResult { call_id, is_error: false, parts: said };
@@ -85,6 +112,7 @@ fn message(element: Field<'_>) -> Line {
     };
     line.body = body;
     crate::document::name_calls(&mut line);
+    line.ids.retain(|(_, id)| !id.starts_with(MADE_UP));
     line
 }
 
@@ -102,7 +130,7 @@ fn answer(fields: &Message<'_>, said: Vec<Part>) -> Vec<Part> {
             (Some(call_id), Some(function)) => Part::ToolCall {
                 call_id,
                 name: owned(function.name).unwrap_or_default(),
-                arguments: owned(function.arguments).unwrap_or_else(|| "{}".to_owned()),
+                arguments: arguments(function.arguments),
             },
             _ => opaque(CHAT, "tool_call", call.raw()),
         });
@@ -163,9 +191,13 @@ pub(super) fn claims(elements: &[Field<'_>]) -> Option<Confidence> {
         let role = text(fields.role)?;
         let is_answer = role == "assistant";
         has_content |= fields.content.is_some() || fields.tool_calls.is_some();
+        has_content |= fields.function_call.is_some();
         match role.as_ref() {
             "tool" if fields.tool_call_id.is_some() => confidence = Confidence::Certain,
-            "assistant" if fields.tool_calls.is_some() => confidence = Confidence::Certain,
+            "assistant" if fields.tool_calls.is_some() || fields.function_call.is_some() => {
+                confidence = Confidence::Certain;
+            }
+            "function" => confidence = Confidence::Certain,
             "system" | "developer" | "user" | "assistant" | "tool" => {}
             _ => return None,
         }

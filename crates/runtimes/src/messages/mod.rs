@@ -169,6 +169,14 @@ impl Adapter for Messages {
     }
 }
 
+/// Returns a call's arguments: the text that the API has them in, else the JSON that a program gave instead.
+fn arguments(field: Option<Field<'_>>) -> String {
+    match field.filter(|field| !field.is_null()) {
+        Some(field) => field.text().map_or_else(|| field.raw().to_owned(), std::borrow::Cow::into_owned),
+        None => "{}".to_owned(),
+    }
+}
+
 /// Returns an image at an address; one whose bytes are in the address is one by itself.
 fn data_url(url: &str) -> Part {
     let inline = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));

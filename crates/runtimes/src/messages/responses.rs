@@ -7,7 +7,7 @@ use stemmata_model::{Entry, EntryKind, ImageSource, Part, Role};
 
 use super::items::Writer;
 use super::turns::{LOST_CALL, Turn, is_instruction, turns};
-use super::{RESPONSES, data_url};
+use super::{RESPONSES, arguments, data_url};
 use crate::adapter::{Confidence, IdKind};
 use crate::document::{Dialect, Record, top_list, whole};
 use crate::json::{Field, Object, RecordError, borrowed_object, one_line, owned, quote, text};
@@ -79,7 +79,7 @@ fn item(element: Field<'_>) -> Line {
             let call = Part::ToolCall {
                 call_id: owned(fields.call_id).unwrap_or_default(),
                 name: owned(fields.name).unwrap_or_default(),
-                arguments: owned(fields.arguments.or(fields.input)).unwrap_or_else(|| "{}".to_owned()),
+                arguments: arguments(fields.arguments.or(fields.input)),
             };
             Line::said(Role::Assistant, EntryKind::Message, vec![call], None)
         }

@@ -1,5 +1,7 @@
 //! Samples of arrays, and the laws that they keep.
 
+use stemmata_model::{EntryKind, Role};
+
 use super::*;
 use crate::conformance::{check, check_damaged};
 
@@ -140,6 +142,103 @@ fn what_an_api_would_refuse_is_found() {
         (Messages::CHAT, "[]", "no_messages"),
     ] {
         assert!(accepted(&adapter, array.as_bytes()).contains(&check), "{check}: {array}");
+    }
+}
+
+#[test]
+fn what_the_api_refuses_for_being_empty_is_not_written() {
+    let text = |text: &str| Part::Text(text.to_owned());
+    let said = |id: &str, role: Role, parts: Vec<Part>| Entry {
+        id: stemmata_model::EntryId::new(id).expect("a name"),
+        role,
+        kind: EntryKind::Message,
+        parts,
+        ..crate::document::summary_entry("", Timestamp::EPOCH)
+    };
+    let call = Part::ToolCall { call_id: "c".to_owned(), name: "n".to_owned(), arguments: "{}".to_owned() };
+    let result = Part::ToolResult {
+        call_id: "c".to_owned(),
+        is_error: false,
+        parts: vec![text(" "), text("x"), text("")],
+    };
+    let all = [
+        said("a", Role::Assistant, vec![text("hello")]),
+        said("b", Role::User, vec![text("")]),
+        said("c", Role::User, vec![text(" \n"), text("go")]),
+        said("d", Role::Assistant, vec![text("\t"), call]),
+        said("e", Role::Tool, vec![result]),
+        said("f", Role::Assistant, vec![text(" ")]),
+    ];
+    let written = |entries: &[Entry]| String::from_utf8(Messages::ANTHROPIC.encode(entries)).expect("text");
+    let array = written(&all);
+    assert_eq!(accepted(&Messages::ANTHROPIC, array.as_bytes()), [""; 0], "{array}");
+    let expected = concat!(
+        r#"[{"role":"user","content":"[The conversation begins with an answer.]"},{"role":"assistant","content":"hello"},"#,
+        r#"{"role":"user","content":"go"},{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"n","input":{}}]},"#,
+        r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"x","is_error":false}]}]"#,
+    );
+    assert_eq!(array, expected);
+    // A prompt of nothing before an answer is none either.
+    let array =
+        written(&[said("a", Role::User, vec![text("")]), said("b", Role::Assistant, vec![text("hi")])]);
+    assert_eq!(accepted(&Messages::ANTHROPIC, array.as_bytes()), [""; 0], "{array}");
+}
+
+#[test]
+fn calls_in_other_spellings_keep_their_arguments() {
+    let chat = r#"[{"role":"user","content":"a"},
+      {"role":"assistant","content":null,"tool_calls":[{"id":"one","type":"function","function":{"name":"n","arguments":{"at": 1.50}}}]},
+      {"role":"tool","tool_call_id":"one","content":"x"},
+      {"role":"assistant","content":null,"function_call":{"name":"old","arguments":"{\"b\": 2}"}},
+      {"role":"function","name":"old","content":"gave"},
+      {"role":"assistant","content":null,"function_call":{"name":"old","arguments":{"b":3}}},
+      {"role":"function","name":"old","content":"more"}]"#;
+    let responses = r#"[{"type":"message","role":"user","content":"a"},
+      {"type":"function_call","call_id":"one","name":"n","arguments":{"at": 1.50}},
+      {"type":"function_call_output","call_id":"one","output":"x"}]"#;
+    for (adapter, array, wanted) in [
+        (Messages::CHAT, chat, &[r#"{"at": 1.50}"#, r#"{"b": 2}"#, r#"{"b":3}"#][..]),
+        (Messages::RESPONSES, responses, &[r#"{"at": 1.50}"#]),
+    ] {
+        let decoded = adapter.decode(array.as_bytes());
+        assert_eq!(decoded.notes, [], "{array}");
+        let calls: Vec<(String, String)> = decoded
+            .entries
+            .iter()
+            .flat_map(|entry| &entry.parts)
+            .filter_map(|part| match part {
+                Part::ToolCall { call_id, arguments, .. } => Some((call_id.clone(), arguments.clone())),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(calls.iter().map(|(_, arguments)| arguments.as_str()).collect::<Vec<_>>(), wanted);
+        let answers: Vec<&str> = decoded.entries.iter().flat_map(Entry::answers).collect();
+        assert_eq!(
+            calls.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(),
+            answers,
+            "each has its result"
+        );
+        assert_eq!(accepted(&adapter, array.as_bytes()), [""; 0]);
+        check(&adapter, array.as_bytes()).unwrap_or_else(|broken| panic!("{broken}"));
+        let detected = crate::registry::detect(array.as_bytes()).map(|(adapter, _)| adapter.format());
+        assert_eq!(detected, Some(adapter.format()));
+    }
+}
+
+#[test]
+fn calls_that_say_the_same_get_ids_of_their_own() {
+    let asked = r#"{"role":"assistant","content":null,"function_call":{"name":"status","arguments":"{}"}}"#;
+    let gave = |what: &str| format!(r#"{{"role":"function","name":"status","content":"{what}"}}"#);
+    let array =
+        format!(r#"[{{"role":"user","content":"a"}},{asked},{},{asked},{}]"#, gave("open"), gave("done"));
+    let entries = Messages::CHAT.decode(array.as_bytes()).entries;
+    for to in [Messages::ANTHROPIC, Messages::CHAT, Messages::RESPONSES] {
+        let written = to.encode(&entries);
+        assert_eq!(accepted(&to, &written), [""; 0]);
+        let again = to.decode(&written).entries;
+        let ids: std::collections::HashSet<&str> = again.iter().flat_map(Entry::calls).collect();
+        let answers: Vec<&str> = again.iter().flat_map(Entry::answers).collect();
+        assert_eq!((ids.len(), answers.len()), (2, 2), "{}", String::from_utf8_lossy(&written));
     }
 }
 

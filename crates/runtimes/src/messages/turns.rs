@@ -2,7 +2,7 @@
 //!
 //! Decided here for all arrays; how a turn is written is each format's.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use stemmata_model::{Entry, EntryKind, Part, Role, Timestamp};
 
@@ -10,6 +10,12 @@ use crate::placing::CLOSED_TEXT;
 
 /// What stands before what a tool returned, where its call is not there.
 pub(crate) const LOST_CALL: &str = "[Result of a tool call that is not here]";
+
+/// Characters that every API takes in a call's id.
+const CALL_ID_CHARS_MAX: usize = 64;
+
+/// What is said where a conversation begins with an answer, and a prompt has to stand before it.
+pub(crate) const NO_PROMPT: &str = "[The conversation begins with an answer.]";
 
 /// A result: the call it answers, whether the tool failed, and what it returned.
 pub(crate) type Answer = (String, bool, Vec<Part>);
@@ -63,19 +69,27 @@ struct Maker {
     turns: Vec<Turn>,
     /// The turn of each call that has no result yet.
     open: HashMap<String, usize>,
+    /// The ids of the calls so far.
+    called: HashSet<String>,
+    /// What a call is named whose id one before it has, by that id: an API takes no two of one id.
+    renamed: HashMap<String, String>,
 }
 
 impl Maker {
     fn answer(&mut self, entry: &Entry) {
         let message = entry.meta.message_id.clone();
         let at = self.turn_of_answer(message);
+        let mut said = Vec::with_capacity(entry.parts.len());
         for part in &entry.parts {
-            if let Part::ToolCall { call_id, .. } = part {
+            let mut part = part.clone();
+            if let Part::ToolCall { call_id, .. } = &mut part {
+                self.name_apart(call_id);
                 self.open.insert(call_id.clone(), at);
             }
+            said.push(part);
         }
         // A runtime may tell a call and its result in one record.
-        for part in &entry.parts {
+        for part in &said {
             match part {
                 Part::ToolResult { call_id, is_error, parts } => self.result(call_id, *is_error, parts),
                 other => {
@@ -85,6 +99,17 @@ impl Maker {
                 }
             }
         }
+    }
+
+    /// Gives a call another id where one before it has the same.
+    fn name_apart(&mut self, call_id: &mut String) {
+        if self.called.insert(call_id.clone()) {
+            return;
+        }
+        let count = self.called.len();
+        let new: String = format!("again-{count}-{call_id}").chars().take(CALL_ID_CHARS_MAX).collect();
+        self.called.insert(new.clone());
+        self.renamed.insert(std::mem::replace(call_id, new.clone()), new);
     }
 
     /// Notes who spoke last, and when.
@@ -145,6 +170,8 @@ impl Maker {
     }
 
     fn result(&mut self, call_id: &str, is_error: bool, parts: &[Part]) {
+        let renamed = self.renamed.remove(call_id);
+        let call_id = renamed.as_deref().unwrap_or(call_id);
         let Some(at) = self.open.remove(call_id) else {
             self.say(Part::Text(LOST_CALL.to_owned()));
             return parts.iter().for_each(|part| self.say(part.clone()));
