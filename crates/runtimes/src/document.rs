@@ -89,6 +89,20 @@ pub(crate) fn summary_entry(summary: &str, at: Timestamp) -> Entry {
     }
 }
 
+/// Returns a file whose bytes a format carries as base64: what is text is told as text from then on.
+pub(crate) fn file(name: String, media_type: String, digits: Option<String>) -> Part {
+    let is_text = media_type.starts_with("text/");
+    let (media_type, data) = match digits {
+        Some(digits) if is_text => match crate::base64::text_of(&digits) {
+            Some(text) => (media_type, Some(text)),
+            // In another encoding, or cut: nobody may take its digits for its text.
+            None => ("application/octet-stream".to_owned(), Some(digits)),
+        },
+        digits => (media_type, digits),
+    };
+    Part::File { name, media_type: Some(media_type), data }
+}
+
 /// Returns the first text of a message.
 pub(crate) fn first_text(parts: &[Part]) -> Option<String> {
     parts.iter().find_map(|part| match part {

@@ -3,6 +3,7 @@
 //! What needs I/O (finding homes, writing files, watching) is the engine's.
 
 pub mod adapter;
+mod base64;
 pub mod bureau;
 pub mod captured;
 mod cbor;

@@ -301,8 +301,9 @@ pub(crate) fn block(part: &Part) -> Option<String> {
 
 fn file(name: &str, media_type: Option<&str>, data: &str) -> Object {
     const PLAIN: &str = "text/plain";
-    let media_type = media_type.unwrap_or(PLAIN);
-    let kind = if media_type == PLAIN { "text" } else { "base64" };
+    // The API takes text of one type only.
+    let is_text = media_type.is_none_or(|kind| kind.starts_with("text/"));
+    let (kind, media_type) = if is_text { ("text", PLAIN) } else { ("base64", media_type.unwrap_or(PLAIN)) };
     let source = Object::new().text("type", kind).text("media_type", media_type).text("data", data).finish();
     let object = Object::new().text("type", "document").raw("source", &source);
     if name == UNTITLED { object } else { object.text("title", name) }

@@ -103,9 +103,15 @@ fn kind(name: &str) -> &'static str {
         "read" | "read_file" | "notebookread" | "view_image" => "read",
         "edit" | "multiedit" | "write" | "write_file" | "replace" | "apply_patch" | "notebookedit"
         | "str_replace_editor" => "edit",
-        "grep" | "glob" | "ls" | "find" | "list" | "list_directory" | "search_file_content" | "websearch" => {
-            "search"
-        }
+        "grep"
+        | "glob"
+        | "ls"
+        | "find"
+        | "list"
+        | "list_directory"
+        | "grep_search"
+        | "search_file_content"
+        | "websearch" => "search",
         "bash" | "shell" | "exec_command" | "run_shell_command" | "local_shell" | "command_execution"
         | "execute_bash" => "execute",
         "webfetch" | "web_fetch" | "fetch" => "fetch",

@@ -50,9 +50,7 @@ fn data_part(data: &Data<'_>) -> Option<Part> {
         (Some(bytes), _) if media_type.starts_with("image/") => {
             Some(Part::Image { media_type, source: ImageSource::Base64(bytes) })
         }
-        (Some(bytes), _) => {
-            Some(Part::File { name: String::new(), media_type: Some(media_type), data: Some(bytes) })
-        }
+        (Some(bytes), _) => Some(crate::document::file(String::new(), media_type, Some(bytes))),
         (None, Some(uri)) if media_type.starts_with("image/") => {
             Some(Part::Image { media_type, source: ImageSource::Url(uri) })
         }
@@ -104,29 +102,44 @@ pub(super) fn write(part: &Part, name_of: &dyn Fn(&str) -> String) -> Option<Str
 
 fn file(name: &str, media_type: Option<&str>, data: Option<&str>) -> String {
     let is_text = media_type.is_none_or(|kind| kind.starts_with("text/"));
-    let media = Object::new().text("mimeType", media_type.unwrap_or_default());
+    let media = || Object::new().text("mimeType", media_type.unwrap_or_default());
+    let inline = |data: &str| Object::new().raw("inlineData", &media().text("data", data).finish()).finish();
     match data {
-        Some(data) if name.is_empty() || !is_text => {
-            Object::new().raw("inlineData", &media.text("data", data).finish()).finish()
-        }
+        // As it came: what is text is so in the model only.
+        Some(data) if is_text && name.is_empty() => inline(&crate::base64::digits_of(data)),
+        Some(data) if !is_text => inline(data),
         Some(data) => Object::new().text("text", &format!("File {name}:\n{data}")).finish(),
-        None => Object::new().raw("fileData", &media.text("fileUri", name).finish()).finish(),
+        None => Object::new().raw("fileData", &media().text("fileUri", name).finish()).finish(),
     }
 }
 
-/// Returns a tool's result as the client writes it: what is text is its output, the rest stands beside it.
+/// Returns a tool's result as the client writes it: what is text is its output, and media stand beside it, for which
+/// alone the API has a place there.
 pub(super) fn response(call_id: &str, name: &str, is_error: bool, parts: &[Part]) -> Object {
     let key = if is_error { "error" } else { "output" };
-    let (said, rest) = match parts {
-        [Part::Text(text), rest @ ..] => (Some(text), rest),
-        rest => (None, rest),
-    };
-    let said = match said {
-        Some(text) => Object::new().text(key, text),
-        None if is_error => Object::new().text(key, ""),
-        None => Object::new(),
+    let said: Vec<String> = parts.iter().filter_map(text_of).collect();
+    let said = match said.as_slice() {
+        [] if !is_error => Object::new(),
+        said => Object::new().text(key, &said.join("\n")),
     };
     let object = Object::new().text("id", call_id).text("name", name).raw("response", &said.finish());
-    let rest: Vec<String> = rest.iter().filter_map(|part| write(part, &|_| String::new())).collect();
+    let rest = parts.iter().filter(|part| text_of(part).is_none());
+    let rest: Vec<String> = rest.filter_map(|part| write(part, &|_| String::new())).collect();
     if rest.is_empty() { object } else { object.raw("parts", &format!("[{}]", rest.join(","))) }
+}
+
+/// Returns what is text of a result.
+fn text_of(part: &Part) -> Option<String> {
+    match part {
+        Part::Text(text) | Part::Summary { text, .. } | Part::Thinking { text, .. } => Some(text.clone()),
+        Part::File { name, media_type, data: Some(data) } => {
+            let is_text = media_type.as_deref().is_none_or(|kind| kind.starts_with("text/"));
+            (is_text && !name.is_empty()).then(|| format!("File {name}:\n{data}"))
+        }
+        Part::File { data: None, .. }
+        | Part::Image { .. }
+        | Part::ToolCall { .. }
+        | Part::ToolResult { .. }
+        | Part::Opaque { .. } => None,
+    }
 }

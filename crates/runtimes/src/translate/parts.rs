@@ -52,16 +52,14 @@ fn one(part: Part, change: &Change<'_>, report: &mut LossReport) -> Option<Part>
                     format!("{} cannot say that a tool failed; what it told stands there", change.to);
                 report.add(change.entry, Action::Changed, "tool_error", &reason);
             }
+            let parts = if is_error { in_failure(parts, change, report) } else { parts };
             Some(Part::ToolResult { call_id: usable_id(call_id), is_error, parts })
         }
         Part::Image { media_type, source } => image(media_type, source, change, report),
         Part::File { name, media_type, data } => {
-            let is_text = media_type.as_deref().is_none_or(|kind| kind.starts_with("text/"));
-            if change.to == crate::claude_code::RUNTIME || (is_text && data.is_some()) {
+            let Some(reason) = homeless(&name, media_type.as_deref(), data.as_deref(), change.to) else {
                 return Some(Part::File { name, media_type, data });
-            }
-            let reason =
-                format!("{} has no place for a file of type {}", change.to, media_type.unwrap_or_default());
+            };
             report.add(change.entry, Action::Changed, "file", &reason);
             Some(Part::Text(format!("[file {name}]")))
         }
@@ -72,6 +70,50 @@ fn one(part: Part, change: &Change<'_>, report: &mut LossReport) -> Option<Part>
 /// Returns whether a runtime sends what it has to a provider that refuses texts of white space.
 fn refuses_blanks(runtime: &str) -> bool {
     runtime == crate::claude_code::RUNTIME || runtime == ANTHROPIC
+}
+
+/// Says why a target has no place for a file; none where it has one.
+fn homeless(name: &str, media_type: Option<&str>, data: Option<&str>, to: &str) -> Option<String> {
+    let is_text = media_type.is_none_or(|kind| kind.starts_with("text/"));
+    // An address that a provider could fetch; a path means something on one machine only.
+    let is_remote = name.contains("://") && !name.starts_with("file:");
+    let has_place = match to {
+        crate::gemini::RUNTIME if data.is_none() => is_remote,
+        _ if data.is_none() => false,
+        _ if is_text => true,
+        // Of all types the API takes this one.
+        crate::claude_code::RUNTIME | ANTHROPIC => media_type == Some("application/pdf"),
+        crate::gemini::RUNTIME | crate::opencode::RUNTIME => true,
+        _ => false,
+    };
+    let kind = media_type.unwrap_or("that is not known");
+    match data {
+        _ if has_place => None,
+        None => Some("its bytes are not at hand".to_owned()),
+        Some(_) => Some(format!("{to} has no place for a file of type {kind}")),
+    }
+}
+
+/// Names the files of a failed call's result where only those of a good one have a place.
+fn in_failure(parts: Vec<Part>, change: &Change<'_>, report: &mut LossReport) -> Vec<Part> {
+    if change.to != crate::opencode::RUNTIME {
+        return parts;
+    }
+    let named = parts.into_iter().map(|part| {
+        let (kind, text) = match &part {
+            Part::Image { .. } => ("image", "[image]".to_owned()),
+            Part::File { name, media_type, .. }
+                if media_type.as_deref().is_some_and(|kind| !kind.starts_with("text/")) =>
+            {
+                ("file", format!("[file {name}]"))
+            }
+            _ => return part,
+        };
+        let reason = format!("a result of a failed call in {} has no place for files", change.to);
+        report.add(change.entry, Action::Changed, kind, &reason);
+        Part::Text(text)
+    });
+    named.collect()
 }
 
 /// Keeps reasoning where the target's provider made it, or where the target takes it without proof.
@@ -152,8 +194,14 @@ fn opaque(
         );
         return None;
     }
-    report.add(change.entry, Action::Changed, "opaque", &format!("`{kind}` of {runtime} is told as text"));
     let told: String = json.chars().take(TOLD_CHARS_MAX).collect();
+    let cut = if told.len() < json.len() {
+        format!(", and only its first {TOLD_CHARS_MAX} characters")
+    } else {
+        String::new()
+    };
+    let reason = format!("`{kind}` of {runtime} is told as text{cut}");
+    report.add(change.entry, Action::Changed, "opaque", &reason);
     Some(Part::Text(format!("[{runtime} {kind}] {told}")))
 }
 

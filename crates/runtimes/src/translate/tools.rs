@@ -72,6 +72,8 @@ static TOOLS: &[Named] = &[
     named(Tool::Glob, "opencode", "glob", &["pattern"]),
     named(Tool::Grep, "claude-code", "Grep", &["pattern"]),
     named(Tool::Grep, "pi", "grep", &["pattern"]),
+    named(Tool::Grep, "gemini", "grep_search", &["pattern"]),
+    // Its name of old, which the client still takes.
     named(Tool::Grep, "gemini", "search_file_content", &["pattern"]),
     named(Tool::Grep, "opencode", "grep", &["pattern"]),
     named(Tool::List, "claude-code", "LS", &["path"]),
