@@ -14,6 +14,8 @@ use stemmata_model::{Entry, EntryId, EntryKind, EntryMeta, FormatId, Role, Visib
 pub use loss::{Action, LOSSES_MAX, Loss, LossReport};
 pub use tools::Tool;
 
+use crate::adapter::PlanStop;
+
 /// Who made a model, as far as signatures and encrypted reasoning go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Provider {
@@ -54,6 +56,8 @@ pub struct Translated {
     pub entries: Vec<Entry>,
     /// What did not come across, and what came across changed.
     pub report: LossReport,
+    /// Compactions that were left out, for what they stand for is there.
+    pub skipped_compactions: u64,
 }
 
 /// Returns the runtime of a format: its name up to the version, and the name that both formats of a runtime share.
@@ -64,10 +68,16 @@ pub fn runtime_of(format: &FormatId) -> &str {
     runtime.strip_suffix("-legacy").unwrap_or(runtime)
 }
 
-/// Translates a conversation: entries as they follow each other, of one format each, into another.
+/// Translates a conversation: entries as they follow each other, of one format each, into another. It begins where a
+/// model's context does.
 ///
 /// Linear in the bytes of the entries.
 pub fn translate(entries: Vec<Entry>, from: &FormatId, to: &FormatId) -> Translated {
+    translate_from(PlanStop::Compaction, entries, from, to)
+}
+
+/// Translates a conversation from where a context of that kind begins (see [`translate`]).
+pub fn translate_from(stop: PlanStop, entries: Vec<Entry>, from: &FormatId, to: &FormatId) -> Translated {
     let mut translator = Translator {
         from: runtime_of(from),
         to: runtime_of(to),
@@ -76,23 +86,34 @@ pub fn translate(entries: Vec<Entry>, from: &FormatId, to: &FormatId) -> Transla
         run: None,
         seen: HashMap::new(),
     };
-    let entries = as_told(entries, translator.from);
+    let Told { entries, skipped_compactions } = as_told(entries, translator.from, stop);
     // A subagent's own transcript is a sidechain as a whole, and then a conversation.
     let is_side = entries.iter().filter(|entry| is_said(entry)).all(|entry| entry.meta.sidechain.is_some());
     for entry in entries {
         translator.entry(entry, is_side);
     }
-    Translated { entries: translator.out, report: translator.report }
+    Translated { entries: translator.out, report: translator.report, skipped_compactions }
 }
 
-/// Returns a runtime's entries in the order in which a model sees them, and each as it stood last.
-pub fn as_told(entries: Vec<Entry>, runtime: &str) -> Vec<Entry> {
-    match runtime {
+/// A conversation as a model sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// The entries, in the order in which they are sent.
+    pub entries: Vec<Entry>,
+    /// Compactions that were left out, for what they stand for is there.
+    pub skipped_compactions: u64,
+}
+
+/// Returns a runtime's entries in the order in which a model sees them, and each as it stood last. Where a context begins
+/// is decided by a plan of its lines, but for documents, which hold everything: there `stop` decides it here.
+pub fn as_told(entries: Vec<Entry>, runtime: &str, stop: PlanStop) -> Told {
+    let entries = match runtime {
         crate::pi::RUNTIME => crate::pi::as_loaded(entries),
         crate::gemini::RUNTIME => crate::gemini::as_loaded(entries),
-        crate::opencode::RUNTIME => crate::opencode::as_loaded(entries),
+        crate::opencode::RUNTIME => return crate::opencode::as_told(entries, stop),
         _ => entries,
-    }
+    };
+    Told { entries, skipped_compactions: 0 }
 }
 
 struct Translator<'f> {

@@ -74,7 +74,8 @@ impl Engine {
         let (mut entries, mut notes) = (Vec::new(), Vec::new());
         for (index, era) in eras.iter().rev().enumerate() {
             let source = Self::adapter(&era.format, "read")?;
-            let mut context = self.plan_era(source, (era.tip, era.bound), era_stop(stop, index, newest))?;
+            let era_stop = era_stop(stop, index, newest);
+            let mut context = self.plan_era(source, (era.tip, era.bound), era_stop)?;
             let mut native = Vec::new();
             let (bytes, counts) = context.write(&mut |piece: &[u8]| {
                 if native.len() + piece.len() > EXPORTED_BYTES_MAX {
@@ -86,7 +87,8 @@ impl Engine {
                 Ok(())
             })?;
             notes.extend(context.finish(bytes, counts).notes);
-            entries.extend(as_told(source.told(&native).entries, runtime_of(&era.format)));
+            let told = as_told(source.told(&native).entries, runtime_of(&era.format), era_stop.0);
+            entries.extend(told.entries);
         }
         Ok((entries, notes))
     }

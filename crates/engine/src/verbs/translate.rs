@@ -6,7 +6,7 @@ use stemmata_model::{
     Bytes, Closure, CommitCore, CommitId, CommitType, Entry, FormatId, Granularity, artifact_id,
 };
 use stemmata_runtimes::adapter::{Adapter, PlanStop};
-use stemmata_runtimes::translate::{LossReport, runtime_of, translate};
+use stemmata_runtimes::translate::{LossReport, runtime_of, translate_from};
 use stemmata_store::StoreError;
 
 use crate::chain::walk::Walk;
@@ -144,8 +144,10 @@ impl Engine {
         target: &'static dyn Adapter,
     ) -> Result<Gathered> {
         let source = Self::adapter(&era.format, "read")?;
-        let (native, made) = self.native_of_era(source, era, stop)?;
-        let translated = translate(source.told(&native).entries, &era.format, &target.format());
+        let (native, mut made) = self.native_of_era(source, era, stop)?;
+        let entries = source.told(&native).entries;
+        let translated = translate_from(stop.0, entries, &era.format, &target.format());
+        made.skipped_compactions += translated.skipped_compactions;
         Ok(Gathered { entries: translated.entries, report: translated.report, made })
     }
 

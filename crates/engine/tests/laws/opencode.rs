@@ -45,9 +45,16 @@ impl Client {
 
     fn says(&self, session: &str, number: i64, text: &str) {
         let role = if number % 2 == 0 { "user" } else { "assistant" };
-        let about = format!(
-            r#"{{"role":"{role}","parentID":"","modelID":"m","providerID":"p","time":{{"created":{number}}}}}"#
-        );
+        let about = if role == "user" {
+            r#""model":{"providerID":"p","modelID":"m"}"#.to_owned()
+        } else {
+            let parent = number - 1;
+            let tokens = r#"{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}}"#;
+            format!(
+                r#""parentID":"msg_{parent:026}","modelID":"m","providerID":"p","mode":"build","path":{{"cwd":"/tower","root":"/"}},"cost":0,"tokens":{tokens}"#
+            )
+        };
+        let about = format!(r#"{{"role":"{role}","agent":"build",{about},"time":{{"created":{number}}}}}"#);
         let message = "INSERT INTO message VALUES (?1, ?2, ?3, ?3, ?4)";
         let id = format!("msg_{number:026}");
         self.connection.execute(message, (&id, session, number, about)).expect("a message");
@@ -422,4 +429,65 @@ fn what_a_directory_was_worked_in_is_found_in_the_database() {
     assert!(elsewhere.is_empty() && engine.latest_session(None).is_err());
     assert!(engine.catch_up(&homes.existing(), Path::new("/tower")).expect("caught up").is_empty());
     assert_eq!(engine.latest_session(Some("/tower")).expect("a session").session.as_str(), SESSION);
+
+/// A session of two exchanges and a compaction that keeps the second of them.
+fn compacted() -> String {
+    let user = |number: u32, part: &str| {
+        format!(
+            r#"{{"info":{{"id":"msg_{number}","sessionID":"{SESSION}","role":"user","agent":"build","model":{{"providerID":"p","modelID":"m"}},"time":{{"created":{number}}}}},"parts":[{{"id":"prt_{number}","sessionID":"{SESSION}","messageID":"msg_{number}",{part}}}]}}"#
+        )
+    };
+    let answer = |number: u32, more: &str, text: &str| {
+        format!(
+            r#"{{"info":{{"id":"msg_{number}","sessionID":"{SESSION}","role":"assistant","parentID":"msg_{}","agent":"build","mode":"build","modelID":"m","providerID":"p","path":{{"cwd":"/tower","root":"/"}},"cost":0,"tokens":{{"input":0,"output":0,"reasoning":0,"cache":{{"read":0,"write":0}}}},"finish":"stop","time":{{"created":{number}}}{more}}},"parts":[{{"id":"prt_{number}","sessionID":"{SESSION}","messageID":"msg_{number}","type":"text","text":"{text}"}}]}}"#,
+            number - 1
+        )
+    };
+    let messages = [
+        user(1, r#""type":"text","text":"the first prompt""#),
+        answer(2, "", "the first answer"),
+        user(3, r#""type":"text","text":"the second prompt""#),
+        answer(4, "", "the second answer"),
+        user(5, r#""type":"compaction","auto":true,"tail_start_id":"msg_3""#),
+        answer(6, r#","summary":true"#, "what came first"),
+        user(7, r#""type":"text","text":"the last prompt""#),
+    ];
+    format!(
+        r#"{{"info":{{"id":"{SESSION}","slug":"s","projectID":"global","directory":"/tower","title":"Bells","version":"1.18.33","time":{{"created":1,"updated":9}}}},"messages":[{}]}}"#,
+        messages.join(",")
+    )
+}
+
+#[test]
+fn a_compacted_session_is_told_from_the_root_or_as_the_client_sends_it() {
+    let folder = Folder::new();
+    let engine = engine();
+    let tip = import(&engine, &folder.write("talk.json", compacted().as_bytes())).session.tip.expect("a tip");
+    let all = [
+        "the first prompt",
+        "the first answer",
+        "what came first",
+        "the second prompt",
+        "the second answer",
+        "the last prompt",
+    ];
+    let found = |bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        let mut found: Vec<(usize, &str)> =
+            all.iter().filter_map(|said| Some((text.find(said)?, *said))).collect();
+        found.sort_unstable();
+        found.into_iter().map(|(_, said)| said).collect::<Vec<_>>()
+    };
+    let format = FormatId::new("anthropic-messages-v1").expect("a name");
+    for (stop, expected, skipped) in
+        [(Stop::Root, [&all[..2], &all[3..]].concat(), 1), (Stop::Compaction, all[2..].to_vec(), 0)]
+    {
+        let mut text = Vec::new();
+        let projection = stemmata_runtimes::export::Projection::Markdown;
+        engine.export(tip, projection, stop, &mut text).expect("exported");
+        assert_eq!(found(&text), expected, "{stop:?}");
+        let mut bytes = Vec::new();
+        let made = engine.materialize(Some(tip), Some(&format), stop, &mut bytes).expect("materialized");
+        assert_eq!((found(&bytes), made.skipped_compactions), (expected, skipped), "{stop:?}");
+    }
 }

@@ -10,15 +10,12 @@ use stemmata_model::{Entry, ImageSource, Part, Timestamp};
 use super::RUNTIME;
 use super::ids::{self, Ids};
 use crate::claude_code::UNPLACED_SESSION;
-use crate::json::{Object, one_line, quote};
-use crate::messages::turns::{Answer, Turn, turns};
+use crate::json::{Object, one_line};
+use crate::messages::turns::{Answer, NO_PROMPT, Turn, turns};
 use crate::placing::CLOSED_TEXT;
 
 /// The version that encoded sessions carry: the newest whose import we know.
 pub(super) const ENCODED_VERSION: &str = "1.18.33";
-
-/// What is said where a conversation begins with an answer, which the client hangs on a prompt.
-const NO_PROMPT: &str = "[The conversation begins with an answer.]";
 
 /// Counts of tokens that are not known.
 const NO_TOKENS: &str = r#"{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}}"#;
@@ -183,20 +180,55 @@ impl Writer {
             Part::Text(text) | Part::Summary { text, .. } => typed("text").text("text", text),
             Part::Thinking { text, signature, encrypted } => {
                 let object = typed("reasoning").text("text", text).raw("time", &time);
-                match proof(signature.as_deref(), encrypted.as_deref()) {
+                match proof(&self.model, signature.as_deref(), encrypted.as_deref()) {
                     Some(metadata) => object.raw("metadata", &metadata),
                     None => object,
                 }
             }
             Part::ToolCall { call_id, name, arguments } => {
-                let state = state(arguments, answers.get(call_id.as_str()).copied(), &time);
+                let state = self.state(message, (arguments, answers.get(call_id.as_str()).copied()), &time);
                 typed("tool").text("callID", call_id).text("tool", name).raw("state", &state)
             }
-            Part::Image { .. } | Part::File { .. } => file(part)?,
+            Part::File { name, media_type, data } => {
+                match text_file(name, media_type.as_deref(), data.as_deref()) {
+                    Some(text) => typed("text").text("text", &text),
+                    None => file(part)?,
+                }
+            }
+            Part::Image { .. } => file(part)?,
             Part::Opaque { runtime, .. } if runtime == RUNTIME => return None,
             Part::Opaque { .. } | Part::ToolResult { .. } => return None,
         };
         Some(self.named(message, object))
+    }
+
+    /// Returns what the client keeps of a call: with its result, as an error, or as one that is not done.
+    fn state(&mut self, message: &str, (arguments, answer): (&str, Option<&Answer>), time: &str) -> String {
+        let input = input(arguments);
+        let Some((_, is_error, parts)) = answer else {
+            return Object::new().text("status", "pending").raw("input", &input).text("raw", &input).finish();
+        };
+        let text = output(parts);
+        if *is_error {
+            // A place for files is with results of success only; whoever translates says so.
+            return closed(&input, &text, time);
+        }
+        let is_file = |part: &&Part| matches!(part, Part::Image { .. } | Part::File { .. });
+        let files: Vec<Object> = parts.iter().filter(is_file).filter_map(file).collect();
+        // Each is a part by itself: the import refuses one without ids.
+        let files: Vec<String> = files.into_iter().map(|file| self.named(message, file)).collect();
+        let object = Object::new()
+            .text("status", "completed")
+            .raw("input", &input)
+            .text("output", &text)
+            .text("title", "")
+            .raw("metadata", "{}")
+            .raw("time", time);
+        if files.is_empty() {
+            object.finish()
+        } else {
+            object.raw("attachments", &format!("[{}]", files.join(","))).finish()
+        }
     }
 
     fn finish(self) -> String {
@@ -214,41 +246,24 @@ impl Writer {
     }
 }
 
-/// Returns what the client keeps of a call: with its result, as an error, or as one that is not done.
-fn state(arguments: &str, answer: Option<&Answer>, time: &str) -> String {
-    let input = match one_line(arguments) {
+/// Returns a call's arguments as an object.
+fn input(arguments: &str) -> String {
+    match one_line(arguments) {
         // As it was spelled: a document may have line breaks.
         Some(_) if arguments.trim_start().starts_with('{') => arguments.trim().to_owned(),
         Some(json) => Object::new().raw("value", &json).finish(),
         None => Object::new().text("text", arguments).finish(),
-    };
-    let Some((_, is_error, parts)) = answer else {
-        return Object::new().text("status", "pending").raw("input", &input).text("raw", &input).finish();
-    };
-    let texts: Vec<&str> = parts
-        .iter()
-        .filter_map(|part| match part {
-            Part::Text(text) => Some(text.as_str()),
-            _ => None,
-        })
-        .collect();
-    let text = texts.join("\n");
-    if *is_error {
-        return closed(&input, &text, time);
     }
-    let files: Vec<String> = parts.iter().filter_map(|part| Some(file(part)?.finish())).collect();
-    let object = Object::new()
-        .text("status", "completed")
-        .raw("input", &input)
-        .text("output", &text)
-        .text("title", "")
-        .raw("metadata", "{}")
-        .raw("time", time);
-    if files.is_empty() {
-        object.finish()
-    } else {
-        object.raw("attachments", &format!("[{}]", files.join(","))).finish()
-    }
+}
+
+/// Returns what is text of a result: attachments are files.
+fn output(parts: &[Part]) -> String {
+    let texts = parts.iter().filter_map(|part| match part {
+        Part::Text(text) => Some(text.clone()),
+        Part::File { name, media_type, data } => text_file(name, media_type.as_deref(), data.as_deref()),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
 }
 
 /// Returns a call that failed.
@@ -257,45 +272,43 @@ pub(super) fn closed(input: &str, error: &str, time: &str) -> String {
     object.text("error", if error.is_empty() { CLOSED_TEXT } else { error }).raw("time", time).finish()
 }
 
+/// Returns a file that is text, as text.
+fn text_file(name: &str, media_type: Option<&str>, data: Option<&str>) -> Option<String> {
+    let is_text = media_type.is_none_or(|kind| kind.starts_with("text/"));
+    data.filter(|_| is_text).map(|data| format!("File {name}:\n{data}"))
+}
+
+/// Returns a part that is a file, none where it is text or has no bytes.
 fn file(part: &Part) -> Option<Object> {
-    let url = |media_type: &str, data: &str| format!("data:{media_type};base64,{data}");
+    let inline = |media_type: &str, data: &str| format!("data:{media_type};base64,{data}");
     let typed = |media_type: &str, url: &str| {
         Object::new().text("type", "file").text("mime", media_type).text("url", url)
     };
     match part {
         Part::Image { media_type, source } => match source {
-            ImageSource::Base64(data) => Some(typed(media_type, &url(media_type, data))),
+            ImageSource::Base64(data) => Some(typed(media_type, &inline(media_type, data))),
             ImageSource::Url(address) => {
                 Some(typed(if media_type.is_empty() { "image/png" } else { media_type }, address))
             }
             ImageSource::Artifact(_) => None,
         },
         Part::File { name, media_type, data: Some(data) } => {
-            let is_text = media_type.as_deref().is_none_or(|kind| kind.starts_with("text/"));
-            if is_text {
-                return Some(
-                    Object::new().text("type", "text").text("text", &format!("File {name}:\n{data}")),
-                );
-            }
-            let media_type = media_type.as_deref().unwrap_or("application/octet-stream");
-            Some(typed(media_type, &url(media_type, data)).text("filename", name))
+            let media_type = media_type.as_deref().filter(|kind| !kind.starts_with("text/"))?;
+            Some(typed(media_type, &inline(media_type, data)).text("filename", name))
         }
         _ => None,
     }
 }
 
-fn proof(signature: Option<&str>, encrypted: Option<&str>) -> Option<String> {
-    match (signature, encrypted) {
-        (Some(signature), _) => {
-            let own = Object::new().text("signature", signature).finish();
-            Some(Object::new().raw("anthropic", &own).finish())
-        }
-        (None, Some(encrypted)) => {
-            let own = format!("{{{}:{}}}", quote("reasoningEncryptedContent"), quote(encrypted));
-            Some(Object::new().raw("openai", &own).finish())
-        }
-        (None, None) => None,
-    }
+/// Returns what shows a provider that reasoning is its own.
+fn proof(model: &str, signature: Option<&str>, encrypted: Option<&str>) -> Option<String> {
+    let (whose, key, proof) = match (signature, encrypted) {
+        (Some(signature), _) => ("anthropic", "signature", signature),
+        (None, Some(data)) if provider(model) == "anthropic" => ("anthropic", "redactedData", data),
+        (None, Some(encrypted)) => ("openai", "reasoningEncryptedContent", encrypted),
+        (None, None) => return None,
+    };
+    Some(Object::new().raw(whose, &Object::new().text(key, proof).finish()).finish())
 }
 
 /// Returns who offers a model, as the client calls them.

@@ -2,9 +2,15 @@
 //!
 //! The client keeps them in a database; who reads that yields the same document.
 
+mod context;
+#[cfg(test)]
+mod context_tests;
 mod encode;
 mod ids;
+mod needs;
 mod place;
+#[cfg(test)]
+mod place_tests;
 mod read;
 mod record;
 mod repair;
@@ -12,7 +18,8 @@ mod repair;
 pub(crate) mod samples_tests;
 mod validate;
 
-use stemmata_model::{Entry, EntryKind, FormatId, Granularity, SessionId, Timestamp};
+pub(crate) use context::as_told;
+use stemmata_model::{Entry, FormatId, Granularity, SessionId, Timestamp};
 
 use crate::adapter::{
     Adapter, ClientPlace, CompactionPlan, Confidence, ContextPlan, Decoded, Detection, IdKind, PlaceRequest,
@@ -130,14 +137,4 @@ impl Adapter for Opencode {
     fn validator(&self, _client_version: Option<&str>) -> Box<dyn Validator> {
         Box::new(validate::DocumentValidator::default())
     }
-}
-
-/// Returns what the client sends of a session: nothing before its last compaction.
-pub(crate) fn as_loaded(mut entries: Vec<Entry>) -> Vec<Entry> {
-    let is_summary =
-        |entry: &Entry| entry.kind == EntryKind::CompactionSummary && entry.meta.visibility.agent;
-    if let Some(last) = entries.iter().rposition(is_summary) {
-        entries.drain(..last);
-    }
-    entries
 }

@@ -43,6 +43,7 @@ impl DocumentPlacer {
             request: &self.request,
             ids: Ids::new(self.request.seed, self.request.at),
             messages: HashMap::new(),
+            parts: HashMap::new(),
             edits: Vec::new(),
             closed: 0,
         };
@@ -52,6 +53,12 @@ impl DocumentPlacer {
         work.put(about.path, self.request.cwd.trim_start_matches('/'));
         for element in session.messages?.elements()? {
             work.message(element);
+        }
+        // What was taken back goes at the next prompt, here too.
+        let revert = info(about.revert);
+        for (field, ids) in [(revert.message_id, &work.messages), (revert.part_id, &work.parts)] {
+            let new = text(field).and_then(|old| ids.get(old.as_ref()).cloned());
+            work.edits.extend(field.zip(new).map(|(field, new)| (field.span(), quote(&new))));
         }
         let (edits, closed) = (work.edits, work.closed);
         if closed > 0 {
@@ -67,6 +74,8 @@ struct Work<'r> {
     ids: Ids,
     /// The new id of each message so far.
     messages: HashMap<String, String>,
+    /// The new id of each part so far.
+    parts: HashMap<String, String>,
     edits: Edits,
     closed: u64,
 }
@@ -91,9 +100,10 @@ impl Work<'_> {
         if let Some(old) = owned(about.id) {
             self.messages.insert(old, id.clone());
         }
-        self.put(about.id, &id);
         let session = self.request.session.to_string();
-        self.put(about.session_id, &session);
+        if let Some(object) = fields.info.filter(|info| info.raw().starts_with('{')) {
+            self.name(object, [("id", about.id, &id), ("sessionID", about.session_id, &session)]);
+        }
         let parent = text(about.parent_id).and_then(|parent| self.messages.get(parent.as_ref()).cloned());
         if let Some(parent) = parent {
             self.put(about.parent_id, &parent);
@@ -102,27 +112,67 @@ impl Work<'_> {
         self.moved(path.cwd);
         self.moved(path.root);
         for part in fields.parts.and_then(|parts| parts.elements()).unwrap_or_default() {
-            let read = Piece::read(part).unwrap_or_default();
-            let own = self.ids.next("prt");
-            self.put(read.id, &own);
-            self.put(read.session_id, &session);
-            self.put(read.message_id, &id);
-            self.close(&read);
+            let read = self.part(part, &session, &id);
+            // It names a message before its own: of one that is not there the loader finds none either way.
+            let tail = text(read.tail_start).and_then(|tail| self.messages.get(tail.as_ref()).cloned());
+            if let Some(tail) = tail {
+                self.put(read.tail_start, &tail);
+            }
+            if self.close(&read) {
+                continue;
+            }
+            let state = read.state.and_then(|state| State::read(state).ok()).unwrap_or_default();
+            for file in state.attachments.and_then(|files| files.elements()).unwrap_or_default() {
+                self.part(file, &session, &id);
+            }
         }
     }
 
-    /// Gives a call that is not done a result that says so: the client would show it as running for ever.
-    fn close(&mut self, part: &Piece<'_>) {
-        let Some(state) = part.state.filter(|_| part.tool.is_some()) else { return };
-        let Ok(read) = State::read(state) else { return };
+    /// Gives a part its ids.
+    fn part<'p>(&mut self, part: Field<'p>, session: &str, message: &str) -> Piece<'p> {
+        let Ok(read) = Piece::read(part) else { return Piece::default() };
+        let own = self.ids.next("prt");
+        let ids = [
+            ("id", read.id, &*own),
+            ("sessionID", read.session_id, session),
+            ("messageID", read.message_id, message),
+        ];
+        self.name(part, ids);
+        self.parts.extend(owned(read.id).map(|old| (old, own)));
+        read
+    }
+
+    /// Writes ids, those too that are not there: the import refuses what has none.
+    fn name<const IDS: usize>(&mut self, object: Field<'_>, ids: [(&str, Option<Field<'_>>, &str); IDS]) {
+        let mut missing = String::new();
+        for (key, field, with) in ids {
+            match field {
+                Some(_) => self.put(field, with),
+                None => missing.extend([&quote(key), ":", &quote(with), ","]),
+            }
+        }
+        // A comma stands behind what is put first, so something has to follow.
+        let is_empty = object.raw().get(1..).is_none_or(|rest| rest.trim_start().starts_with('}'));
+        if !missing.is_empty() && !is_empty {
+            let start = object.span().start + 1;
+            self.edits.push((start..start, missing));
+        }
+    }
+
+    /// Gives a call that is not done a result that says so: the client would show it as running for ever. Returns whether
+    /// it did.
+    fn close(&mut self, part: &Piece<'_>) -> bool {
+        let Some(state) = part.state.filter(|_| part.tool.is_some()) else { return false };
+        let Ok(read) = State::read(state) else { return false };
         if !matches!(text(read.status).as_deref(), Some("pending" | "running")) {
-            return;
+            return false;
         }
         let at = millis(self.request.at);
         let time = Object::new().number("start", at).number("end", at).finish();
         let input = read.input.map_or("{}", |input| input.raw());
         self.edits.push((state.span(), closed(input, CLOSED_TEXT, &time)));
         self.closed += 1;
+        true
     }
 }
 

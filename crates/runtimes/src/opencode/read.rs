@@ -17,6 +17,9 @@ use crate::lines::{Line, entry_id, opaque};
 /// How a title begins that nobody gave.
 const UNTITLED: [&str; 2] = ["New session - ", "Child session - "];
 
+/// How the part of a message is called that marks a compaction.
+pub(super) const COMPACTION: &str = "compaction";
+
 /// Types of parts that tell a person or the client something, and a model nothing.
 const UNSENT: [&str; 7] = ["step-start", "step-finish", "snapshot", "patch", "retry", "agent", "subtask"];
 
@@ -37,10 +40,12 @@ pub(super) fn read(bytes: &[u8]) -> Result<Vec<Record>, RecordError> {
     let start = document.span().start;
     // Where the session tells of itself last, that is an entry behind the messages.
     let is_first = about.span().start < list.start;
+    let revert = info(info(session.info).revert);
+    let cut = text(revert.part_id).filter(|_| revert.message_id.is_some());
     let head = Line::metadata(RUNTIME, "messages", "null", None);
     records.push(Record { span: start..list.start, line: if is_first { session_line(about) } else { head } });
     for element in messages.elements().unwrap_or_default() {
-        message(element, bytes, &mut records);
+        message(element, bytes, cut.as_deref(), &mut records);
     }
     let tail = bytes.get(list.end..document.span().end).unwrap_or_default();
     if tail.iter().any(|byte| !byte.is_ascii_whitespace() && !b"]}".contains(byte)) {
@@ -63,17 +68,17 @@ fn session_line(about: Field<'_>) -> Line {
     line
 }
 
-/// Reads a message: its entries begin where their bytes do.
-fn message(element: Field<'_>, bytes: &[u8], records: &mut Vec<Record>) {
+/// Reads a message: its entries begin where their bytes do. `cut` is the part from which on the user took it back.
+fn message(element: Field<'_>, bytes: &[u8], cut: Option<&str>, records: &mut Vec<Record>) {
     let fields = Message::read(element).unwrap_or_default();
     let about = info(fields.info);
     let parts: Vec<Field<'_>> = fields.parts.and_then(|parts| parts.elements()).unwrap_or_default();
     let begun = match text(about.role).as_deref() {
-        Some("user") => vec![(element.span().start, user(&about, &parts))],
+        Some("user") => user(&about, element.span().start, &parts, cut),
         Some("assistant") if about.summary.is_some_and(|summary| summary.is_true()) => {
             vec![(element.span().start, summary(&about, &parts))]
         }
-        Some("assistant") => answer(&about, element.span().start, &parts),
+        Some("assistant") => answer(&about, element.span().start, &parts, cut),
         other => {
             let name = other.unwrap_or("message").to_owned();
             let mut line = Line::metadata(RUNTIME, &name, element.raw(), None);
@@ -101,20 +106,41 @@ fn complete(line: &mut Line, about: &Info<'_>) {
     crate::document::name_calls(line);
 }
 
-fn user(about: &Info<'_>, parts: &[Field<'_>]) -> Line {
-    let is_compaction = |part: &Field<'_>| kind_of(*part) == "compaction";
-    if parts.iter().any(is_compaction) {
-        let mut line = Line::metadata(RUNTIME, "compaction", "null", None);
+fn user(about: &Info<'_>, start: usize, parts: &[Field<'_>], cut: Option<&str>) -> Vec<(usize, Line)> {
+    if let Some(mark) = parts.iter().find(|part| kind_of(**part) == COMPACTION) {
+        let mut line = Line::metadata(RUNTIME, COMPACTION, mark.raw(), None);
         line.kind = EntryKind::CompactionBoundary;
-        return line;
+        return vec![(start, line)];
     }
-    let mut line = Line::said(Role::User, EntryKind::Message, Vec::new(), None);
-    for part in parts {
-        line.parts.extend(said(*part, &mut line.unknown));
+    let prompt = |parts: &[Field<'_>]| {
+        let mut line = Line::said(Role::User, EntryKind::Message, Vec::new(), None);
+        for part in parts.iter().filter(|part| !is_told_beside(**part)) {
+            line.parts.extend(said(*part, &mut line.unknown));
+        }
+        line.meta.model = owned(info(about.model).model_id);
+        line.hints.title = crate::document::first_text(&line.parts).map(|text| (TitleRank::Prompt, text));
+        line
+    };
+    let taken_back = parts.iter().position(|part| is_part(*part, cut));
+    let (kept, gone) = parts.split_at(taken_back.unwrap_or(parts.len()));
+    let mut lines = vec![(start, prompt(kept))];
+    if let [first, ..] = gone {
+        let mut line = prompt(gone);
+        line.id = entry_id(cut.map(Into::into));
+        lines.push((first.span().start, line));
     }
-    line.meta.model = owned(info(about.model).model_id);
-    line.hints.title = crate::document::first_text(&line.parts).map(|text| (TitleRank::Prompt, text));
-    line
+    lines
+}
+
+fn is_part(part: Field<'_>, id: Option<&str>) -> bool {
+    id.is_some_and(|id| Piece::read(part).ok().and_then(|piece| text(piece.id)).as_deref() == Some(id))
+}
+
+/// Returns whether a file of a prompt is not sent: the client says what is in it, or in a folder, in a text beside it.
+fn is_told_beside(part: Field<'_>) -> bool {
+    let read = Piece::read(part).unwrap_or_default();
+    let is_read = |kind: &str| matches!(kind, "text/plain" | "application/x-directory");
+    kind_of(part) == "file" && text(read.media_type).is_some_and(|kind| is_read(&kind))
 }
 
 fn summary(about: &Info<'_>, parts: &[Field<'_>]) -> Line {
@@ -122,14 +148,16 @@ fn summary(about: &Info<'_>, parts: &[Field<'_>]) -> Line {
     let texts: Vec<String> = texts.filter_map(|part| owned(Piece::read(*part).ok()?.text)).collect();
     let summary = Part::Summary { text: texts.join("\n"), covers: Vec::new() };
     let mut line = Line::said(Role::User, EntryKind::CompactionSummary, vec![summary], None);
-    // One that is not finished stands for nothing yet.
-    line.meta.visibility.agent = !texts.is_empty();
+    // One that is not finished, or was broken off, stands for nothing.
+    let is_done = text(about.finish).is_some_and(|finish| !finish.is_empty());
+    line.meta.visibility.agent = is_done && about.error.is_none_or(|error| error.is_null());
+    line.parent = entry_id(text(about.parent_id));
     line.meta.model = owned(about.model_id);
     line
 }
 
 /// Reads an answer: one entry for each step, and one for each result.
-fn answer(about: &Info<'_>, start: usize, parts: &[Field<'_>]) -> Vec<(usize, Line)> {
+fn answer(about: &Info<'_>, start: usize, parts: &[Field<'_>], cut: Option<&str>) -> Vec<(usize, Line)> {
     let model = owned(about.model_id);
     let step = |id: Option<Field<'_>>| {
         let mut line = Line::said(Role::Assistant, EntryKind::Message, Vec::new(), None);
@@ -146,7 +174,10 @@ fn answer(about: &Info<'_>, start: usize, parts: &[Field<'_>]) -> Vec<(usize, Li
     let mut results: Vec<(usize, Line)> = Vec::new();
     for part in parts {
         let read = Piece::read(*part).unwrap_or_default();
-        if kind_of(*part) == "step-start" && !results.is_empty() {
+        let is_step = kind_of(*part) == "step-start" && !results.is_empty();
+        let is_cut = is_part(*part, cut);
+        if is_step || is_cut {
+            open.1.meta.visibility.agent &= !is_cut || !open.1.parts.is_empty() || !begun.is_empty();
             let next = (part.span().start, step(read.id));
             begun.push(std::mem::replace(&mut open, next));
             begun.append(&mut results);
@@ -234,7 +265,7 @@ fn file(read: &Piece<'_>) -> Option<Part> {
         return Some(Part::Image { media_type, source });
     }
     let name = owned(read.filename).unwrap_or_else(|| if data.is_some() { String::new() } else { url });
-    Some(Part::File { name, media_type: Some(media_type), data })
+    Some(crate::document::file(name, media_type, data))
 }
 
 fn usage(tokens: Field<'_>) -> Option<Usage> {

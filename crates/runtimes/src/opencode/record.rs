@@ -34,7 +34,12 @@ borrowed_object! {
         updated = "updated",
         tokens = "tokens",
         finish = "finish",
+        error = "error",
         summary = "summary",
+        /// What the user took back, and where it begins.
+        revert = "revert",
+        message_id = "messageID",
+        part_id = "partID",
     }
 }
 
@@ -75,6 +80,8 @@ borrowed_object! {
         media_type = "mime",
         filename = "filename",
         url = "url",
+        /// Of a compaction: the message from which on it kept everything.
+        tail_start = "tail_start_id",
     }
 }
 

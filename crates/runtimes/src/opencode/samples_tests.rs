@@ -13,24 +13,24 @@ pub(crate) const SAMPLE: &str = r#"{
   "messages": [
     {"info": {"id": "msg_1effddccb001aaaaaaaaaaaaaa", "sessionID": "ses_e1002233445566778899aabbcc", "role": "user",
         "time": {"created": 1790000001000}, "agent": "build", "model": {"providerID": "mock", "modelID": "m1"}},
-      "parts": [{"id": "prt_1effddccb002aaaaaaaaaaaaaa", "type": "text", "text": "Which bells ring at noon?"},
-        {"id": "prt_1effddccb003aaaaaaaaaaaaaa", "type": "file", "mime": "image/png", "url": "data:image/png;base64,iVBORw0KGgo="}]},
+      "parts": [{"id": "prt_1effddccb002aaaaaaaaaaaaaa", "sessionID": "ses_e1002233445566778899aabbcc", "messageID": "msg_1effddccb001aaaaaaaaaaaaaa", "type": "text", "text": "Which bells ring at noon?"},
+        {"id": "prt_1effddccb003aaaaaaaaaaaaaa", "sessionID": "ses_e1002233445566778899aabbcc", "messageID": "msg_1effddccb001aaaaaaaaaaaaaa", "type": "file", "mime": "image/png", "url": "data:image/png;base64,iVBORw0KGgo="}]},
     {"info": {"role": "assistant", "parentID": "msg_1effddccb001aaaaaaaaaaaaaa", "modelID": "m1", "providerID": "mock",
-        "path": {"cwd": "/tower", "root": "/"}, "time": {"created": 1790000002000}, "finish": "tool-calls",
+        "mode": "build", "agent": "build", "cost": 0, "path": {"cwd": "/tower", "root": "/"}, "time": {"created": 1790000002000}, "finish": "tool-calls",
         "tokens": {"input": 7, "output": 3, "reasoning": 1, "cache": {"read": 2, "write": 0}},
         "id": "msg_1effddccc001aaaaaaaaaaaaaa", "sessionID": "ses_e1002233445566778899aabbcc"},
-      "parts": [{"type": "step-start", "id": "prt_1effddccc002aaaaaaaaaaaaaa"},
-        {"type": "reasoning", "text": "The list will say.", "metadata": {"anthropic": {"signature": "c2lnbmVk"}}, "id": "prt_1effddccc003aaaaaaaaaaaaaa"},
-        {"type": "text", "text": "I look.", "id": "prt_1effddccc004aaaaaaaaaaaaaa"},
+      "parts": [{"type": "step-start", "id": "prt_1effddccc002aaaaaaaaaaaaaa", "sessionID": "ses_e1002233445566778899aabbcc", "messageID": "msg_1effddccc001aaaaaaaaaaaaaa"},
+        {"type": "reasoning", "text": "The list will say.", "time": {"start": 1}, "metadata": {"anthropic": {"signature": "c2lnbmVk"}}, "id": "prt_1effddccc003aaaaaaaaaaaaaa", "sessionID": "ses_e1002233445566778899aabbcc", "messageID": "msg_1effddccc001aaaaaaaaaaaaaa"},
+        {"type": "text", "text": "I look.", "id": "prt_1effddccc004aaaaaaaaaaaaaa", "sessionID": "ses_e1002233445566778899aabbcc", "messageID": "msg_1effddccc001aaaaaaaaaaaaaa"},
         {"type": "tool", "tool": "read", "callID": "call_ListOfBells7Q", "state": {"status": "completed", "input": {"filePath": "bells.txt", "at": 1.50},
-          "output": "east: 12:00\nwest: silent", "metadata": {}, "title": "bells.txt", "time": {"start": 1, "end": 2}}, "id": "prt_1effddccc005aaaaaaaaaaaaaa"},
-        {"type": "tool", "tool": "photo", "callID": "call_PicOfTower8R", "state": {"status": "error", "input": {}, "error": "fog", "time": {"start": 1, "end": 2}}, "id": "prt_1effddccc006aaaaaaaaaaaaaa"},
-        {"type": "step-finish", "reason": "tool-calls", "id": "prt_1effddccc007aaaaaaaaaaaaaa"},
-        {"type": "step-start", "id": "prt_1effddccc008aaaaaaaaaaaaaa"},
-        {"type": "text", "text": "The east bell does.", "id": "prt_1effddccc009aaaaaaaaaaaaaa"},
-        {"type": "step-finish", "reason": "stop", "id": "prt_1effddccc00aaaaaaaaaaaaaaa"}]},
-    {"info": {"role": "user", "time": {"created": 1790000005000}, "id": "msg_1effddccd001aaaaaaaaaaaaaa"},
-      "parts": [{"type": "text", "text": "And the west one?", "id": "prt_1effddccd002aaaaaaaaaaaaaa"}]}
+          "output": "east: 12:00\nwest: silent", "metadata": {}, "title": "bells.txt", "time": {"start": 1, "end": 2}}, "id": "prt_1effddccc005aaaaaaaaaaaaaa", "sessionID": "ses_e1002233445566778899aabbcc", "messageID": "msg_1effddccc001aaaaaaaaaaaaaa"},
+        {"type": "tool", "tool": "photo", "callID": "call_PicOfTower8R", "state": {"status": "error", "input": {}, "error": "fog", "time": {"start": 1, "end": 2}}, "id": "prt_1effddccc006aaaaaaaaaaaaaa", "sessionID": "ses_e1002233445566778899aabbcc", "messageID": "msg_1effddccc001aaaaaaaaaaaaaa"},
+        {"type": "step-finish", "reason": "tool-calls", "cost": 0, "tokens": {"input": 7, "output": 3, "reasoning": 1, "cache": {"read": 2, "write": 0}}, "id": "prt_1effddccc007aaaaaaaaaaaaaa", "sessionID": "ses_e1002233445566778899aabbcc", "messageID": "msg_1effddccc001aaaaaaaaaaaaaa"},
+        {"type": "step-start", "id": "prt_1effddccc008aaaaaaaaaaaaaa", "sessionID": "ses_e1002233445566778899aabbcc", "messageID": "msg_1effddccc001aaaaaaaaaaaaaa"},
+        {"type": "text", "text": "The east bell does.", "id": "prt_1effddccc009aaaaaaaaaaaaaa", "sessionID": "ses_e1002233445566778899aabbcc", "messageID": "msg_1effddccc001aaaaaaaaaaaaaa"},
+        {"type": "step-finish", "reason": "stop", "cost": 0, "tokens": {"input": 7, "output": 3, "reasoning": 1, "cache": {"read": 2, "write": 0}}, "id": "prt_1effddccc00aaaaaaaaaaaaaaa", "sessionID": "ses_e1002233445566778899aabbcc", "messageID": "msg_1effddccc001aaaaaaaaaaaaaa"}]},
+    {"info": {"role": "user", "agent": "build", "model": {"providerID": "mock", "modelID": "m1"}, "time": {"created": 1790000005000}, "sessionID": "ses_e1002233445566778899aabbcc", "id": "msg_1effddccd001aaaaaaaaaaaaaa"},
+      "parts": [{"type": "text", "text": "And the west one?", "id": "prt_1effddccd002aaaaaaaaaaaaaa", "sessionID": "ses_e1002233445566778899aabbcc", "messageID": "msg_1effddccd001aaaaaaaaaaaaaa"}]}
   ]
 }
 "#;
@@ -80,7 +80,7 @@ fn request(drawn: &str) -> PlaceRequest {
     }
 }
 
-fn placed(bytes: &[u8]) -> (Vec<u8>, Vec<stemmata_model::Note>) {
+pub(super) fn placed(bytes: &[u8]) -> (Vec<u8>, Vec<stemmata_model::Note>) {
     let mut placer = Opencode.placer(&request("b9a6d5e4-0000-4000-8000-000000000001"));
     let mut out = Vec::new();
     placer.line(bytes, &mut out);
@@ -134,7 +134,8 @@ fn a_compaction_stands_for_what_was_before_it() {
     let at = Timestamp::from_micros(1_800_000_000_000_000);
     let summary = Opencode.encode_compaction("they rang", &Decoded::default(), at);
     let joined = Opencode.join(&[SAMPLE.as_bytes(), &summary]).expect("joined");
-    let loaded = as_loaded(Opencode.decode(&joined).entries);
+    let mut loaded = as_told(Opencode.decode(&joined).entries, PlanStop::Compaction).entries;
+    assert_eq!(loaded.remove(0).kind, stemmata_model::EntryKind::CompactionBoundary);
     let [only] = loaded.as_slice() else { panic!("{} entries", loaded.len()) };
     assert_eq!(only.parts, [Part::Summary { text: "they rang".to_owned(), covers: Vec::new() }]);
 }

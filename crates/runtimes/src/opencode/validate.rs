@@ -1,9 +1,11 @@
 //! Checks a session as `opencode import` would take it, and counts what would reach the model.
 //!
-//! It repairs nothing. That keys must be there was tried with the real client (1.18.33), which names the missing one.
+//! It repairs nothing. The import takes message by message, and ends at the first that it refuses: what was before it is
+//! in the client's database then, and nothing else.
 
 use std::collections::HashSet;
 
+use super::needs::{self, Need, missing};
 use super::record::{Info, Message, Piece, Session, State, info};
 use crate::adapter::{Finding, Severity, Validation, Validator};
 use crate::document::whole;
@@ -27,29 +29,15 @@ impl DocumentValidator {
         }
     }
 
-    fn need(&mut self, what: &str, keys: &[(&str, Option<Field<'_>>)]) {
-        for (key, _) in keys.iter().filter(|(_, field)| field.is_none()) {
-            self.find(
-                Severity::Fatal,
-                "missing_key",
-                format!("{what} has no `{key}`: the import refuses it"),
-            );
+    fn need(&mut self, what: &str, field: Option<Field<'_>>, needs: &[Need]) {
+        for key in missing(field, needs) {
+            let message = format!("{what} has no `{key}`: the import refuses it");
+            self.find(Severity::Fatal, "missing_key", message);
         }
     }
 
     fn session(&mut self, session: &Session<'_>) {
-        let about = info(session.info);
-        self.need(
-            "the session",
-            &[
-                ("id", about.id),
-                ("slug", about.slug),
-                ("directory", about.directory),
-                ("title", about.title),
-                ("version", about.version),
-                ("time", about.time),
-            ],
-        );
+        self.need("the session", session.info, needs::SESSION);
         let mut before = String::new();
         let mut known = HashSet::new();
         let messages = session.messages.and_then(|messages| messages.elements()).unwrap_or_default();
@@ -73,24 +61,23 @@ impl DocumentValidator {
     }
 
     fn message(&mut self, what: &str, about: &Info<'_>, message: &Message<'_>, known: &HashSet<String>) {
-        self.need(what, &[("id", about.id), ("role", about.role), ("parts", message.parts)]);
+        self.need(what, message.info, needs::MESSAGE);
+        if message.parts.and_then(|parts| parts.elements()).is_none() {
+            self.find(
+                Severity::Fatal,
+                "missing_key",
+                format!("{what} has no `parts`: the import refuses it"),
+            );
+        }
         match text(about.role).as_deref() {
             Some("assistant") => {
-                self.need(
-                    what,
-                    &[
-                        ("parentID", about.parent_id),
-                        ("modelID", about.model_id),
-                        ("providerID", about.provider_id),
-                        ("time", about.time),
-                    ],
-                );
+                self.need(what, message.info, needs::ANSWER);
                 if text(about.parent_id).is_some_and(|parent| !known.contains(parent.as_ref())) {
                     let text = format!("{what} answers a message that is not before it");
                     self.find(Severity::Warning, "unknown_parent", text);
                 }
             }
-            Some("user") => self.need(what, &[("time", about.time)]),
+            Some("user") => self.need(what, message.info, needs::USER),
             _ => {
                 let text = format!("{what} has a role that is unknown to us");
                 self.find(Severity::Fatal, "unknown_role", text);
@@ -98,14 +85,33 @@ impl DocumentValidator {
         }
         self.verdict.messages_present += 1;
         for part in message.parts.and_then(|parts| parts.elements()).unwrap_or_default() {
-            let read = Piece::read(part).unwrap_or_default();
-            self.need(what, &[("type of a part", read.kind), ("id of a part", read.id)]);
-            let state = read.state.and_then(|state| State::read(state).ok());
-            let status = state.and_then(|state| owned(state.status));
-            if matches!(status.as_deref(), Some("pending" | "running")) {
-                let call = owned(read.call_id).unwrap_or_default();
-                let text = format!("the call `{call}` has no result: the client calls it aborted");
-                self.find(Severity::Warning, "call_without_result", text);
+            self.part(what, part);
+        }
+    }
+
+    fn part(&mut self, what: &str, part: Field<'_>) {
+        let read = Piece::read(part).unwrap_or_default();
+        let kind = text(read.kind).unwrap_or_default();
+        let what = format!("a part `{kind}` of {what}");
+        self.need(&what, Some(part), needs::PART);
+        self.need(&what, Some(part), needs::of_part(&kind));
+        let Some(state) = read.state.filter(|_| kind == "tool") else { return };
+        let fields = State::read(state).unwrap_or_default();
+        let status = text(fields.status).unwrap_or_default();
+        self.need(&format!("the state of {what}"), Some(state), needs::of_state(&status));
+        if matches!(status.as_ref(), "pending" | "running") {
+            let call = owned(read.call_id).unwrap_or_default();
+            let text = format!("the call `{call}` has no result: the client calls it aborted");
+            self.find(Severity::Warning, "call_without_result", text);
+        }
+        for file in fields.attachments.and_then(|files| files.elements()).unwrap_or_default() {
+            let attached = format!("an attachment of {what}");
+            self.need(&attached, Some(file), needs::PART);
+            self.need(&attached, Some(file), needs::of_part("file"));
+            let kind = Piece::read(file).ok().and_then(|file| owned(file.kind)).unwrap_or_default();
+            if kind != "file" {
+                let message = format!("{attached} is of the type `{kind}`: the import takes files only");
+                self.find(Severity::Fatal, "attachment_is_no_file", message);
             }
         }
     }

@@ -110,6 +110,122 @@ fn what_only_one_provider_can_read_is_dropped_for_another_and_said() {
     assert_eq!(report.losses, []);
 }
 
+/// What becomes of a file in a prompt: whether it is one in what is written, and what the report says.
+fn filed(media_type: &str, data: Option<&str>, to: &dyn Adapter) -> (String, Vec<String>) {
+    let mut prompt = ClaudeCode.decode(&transcript("U")).entries.remove(0);
+    let data = data.map(str::to_owned);
+    let name = if data.is_some() { "n.x" } else { "file:///n.x" }.to_owned();
+    prompt.parts = vec![Part::File { name, media_type: Some(media_type.to_owned()), data }];
+    let done = translate(vec![prompt], &format("generic-v1"), &to.format());
+    let written = String::from_utf8(to.encode(&done.entries)).expect("text");
+    (written, done.report.losses.into_iter().map(|loss| loss.reason).collect())
+}
+
+#[test]
+fn files_go_where_a_target_has_a_place_for_them() {
+    let anthropic = crate::messages::Messages::ANTHROPIC;
+    let targets: [(&dyn Adapter, &str, bool); 4] = [
+        (&ClaudeCode, r#""type":"document""#, false),
+        (&anthropic, r#""type":"document""#, false),
+        (&Gemini, "inlineData", true),
+        (&crate::opencode::Opencode, r#""type":"file""#, true),
+    ];
+    for (to, mark, takes_any) in targets {
+        let what = to.format();
+        let (written, losses) = filed("application/pdf", Some("JVBERi0="), to);
+        assert!(
+            written.contains(mark) && written.contains("JVBERi0=") && losses.is_empty(),
+            "{what}: {written}"
+        );
+        let (written, losses) = filed("application/zip", Some("UEsDBA=="), to);
+        assert_eq!(
+            (written.contains("UEsDBA=="), losses.is_empty()),
+            (takes_any, takes_any),
+            "{what}: {written}"
+        );
+        // A path of this machine is no file for a model: it is named, and that is said.
+        let (written, losses) = filed("application/pdf", None, to);
+        assert!(written.contains("[file file:///n.x]"), "{what}: {written}");
+        assert_eq!(losses, ["its bytes are not at hand"], "{what}");
+    }
+    let (_, losses) = filed("application/pdf", Some("JVBERi0="), &Pi::V3);
+    assert_eq!(losses, ["pi has no place for a file of type application/pdf"]);
+    // The API takes text of one type.
+    let (written, _) = filed("text/markdown", Some("# Bells"), &anthropic);
+    assert!(written.contains(r##"{"type":"text","media_type":"text/plain","data":"# Bells"}"##), "{written}");
+}
+
+#[test]
+fn what_is_cut_is_said_to_be() {
+    for (length, wanted) in [
+        (10, "`k` of x is told as text"),
+        (3_000, "`k` of x is told as text, and only its first 2000 characters"),
+    ] {
+        let mut prompt = ClaudeCode.decode(&transcript("U")).entries.remove(0);
+        let json = format!("\"{}\"", "a".repeat(length));
+        prompt.parts = vec![Part::Opaque { runtime: "x".to_owned(), kind: "k".to_owned(), json }];
+        let report = translate(vec![prompt], &format("generic-v1"), &format("claude-code-v1")).report;
+        assert_eq!(report.losses.iter().map(|loss| loss.reason.as_str()).collect::<Vec<_>>(), [wanted]);
+    }
+}
+
+#[test]
+fn text_that_is_carried_as_base64_is_told_as_text() {
+    let opencode = crate::opencode::Opencode;
+    let in_opencode = r#"{"info":{"id":"ses_1","time":{"created":1}},"messages":[{"info":{"id":"msg_1","role":"user"},"parts":[{"id":"prt_1","type":"file","mime":"text/csv","filename":"n.csv","url":"data:text/csv;base64,bm9vbgo="},{"id":"prt_2","type":"file","mime":"text/csv","filename":"o.csv","url":"data:text/csv;base64,gP8="}]}]}"#;
+    let in_gemini = r#"{"id":"m1","type":"user","timestamp":"2026-01-01T00:00:00.000Z","content":[{"inlineData":{"mimeType":"text/csv","data":"bm9vbgo="}}]}"#;
+    let read: [(&dyn Adapter, &str); 2] = [(&opencode, in_opencode), (&Gemini, in_gemini)];
+    for (from, bytes) in read {
+        let entries = from.decode(bytes.as_bytes()).entries;
+        let files: Vec<Part> = entries
+            .iter()
+            .flat_map(|entry| entry.parts.clone())
+            .filter(|part| matches!(part, Part::File { .. }))
+            .collect();
+        let is_read = |part: &Part| matches!(part, Part::File { data: Some(data), .. } if data == "noon\n");
+        assert!(files.first().is_some_and(is_read), "{files:?}");
+        let chat = crate::messages::Messages::CHAT;
+        let done = translate(entries, &from.format(), &chat.format());
+        let written = String::from_utf8(chat.encode(&done.entries)).expect("text");
+        assert!(
+            written.contains("noon") && !written.contains("bm9vbgo") && !written.contains("gP8"),
+            "{written}"
+        );
+    }
+    // Gemini gets back what it wrote.
+    let again = String::from_utf8(Gemini.encode(&Gemini.decode(in_gemini.as_bytes()).entries)).expect("text");
+    assert!(again.contains(r#"{"inlineData":{"mimeType":"text/csv","data":"bm9vbgo="}}"#), "{again}");
+}
+
+#[test]
+fn results_for_gemini_have_media_only_beside_their_text() {
+    let result = |is_error| {
+        let image = Part::Image {
+            media_type: "image/png".to_owned(),
+            source: stemmata_model::ImageSource::Base64("AAAA".to_owned()),
+        };
+        let parts = vec![image, Part::Text("one".to_owned()), Part::Text("two".to_owned())];
+        Part::ToolResult { call_id: "c".to_owned(), is_error, parts }
+    };
+    for (is_error, key) in [(false, "output"), (true, "error")] {
+        let mut entry = ClaudeCode.decode(&transcript("U")).entries.remove(0);
+        entry.parts = vec![result(is_error)];
+        let written = String::from_utf8(Gemini.encode(&[entry])).expect("text");
+        let wanted = format!(
+            r#""response":{{"{key}":"one\ntwo"}},"parts":[{{"inlineData":{{"mimeType":"image/png","data":"AAAA"}}}}]"#
+        );
+        assert!(written.contains(&wanted), "{written}");
+    }
+}
+
+#[test]
+fn grep_is_what_gemini_calls_it() {
+    assert_eq!(tools::translate("Grep", "{}", "claude-code", "gemini").name, "grep_search");
+    for name in ["grep_search", "search_file_content"] {
+        assert_eq!(tools::translate(name, "{}", "gemini", "claude-code").name, "Grep");
+    }
+}
+
 #[test]
 fn answers_that_follow_each_other_are_one_message() {
     let (there, _) = across(&rollout("HtUAFRA", false), &Codex::LEGACY, &ClaudeCode);
