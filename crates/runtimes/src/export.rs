@@ -4,6 +4,7 @@
 
 mod acp;
 mod atif;
+mod contained;
 mod html;
 mod json;
 mod markdown;

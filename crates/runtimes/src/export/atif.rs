@@ -144,11 +144,13 @@ fn agent_step(number: u64, step: &AgentStep<'_>, totals: &mut Totals) -> String 
 }
 
 fn metrics(usage: Usage, totals: &mut Totals) -> String {
-    let prompt = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
+    // Foreign numbers, of any size.
+    let cached = usage.cache_read_tokens.saturating_add(usage.cache_write_tokens);
+    let prompt = usage.input_tokens.saturating_add(cached);
     totals.has_any = true;
-    totals.prompt += prompt;
-    totals.completion += usage.output_tokens;
-    totals.cached += usage.cache_read_tokens;
+    totals.prompt = totals.prompt.saturating_add(prompt);
+    totals.completion = totals.completion.saturating_add(usage.output_tokens);
+    totals.cached = totals.cached.saturating_add(usage.cache_read_tokens);
     Object::new()
         .number("prompt_tokens", prompt)
         .number("completion_tokens", usage.output_tokens)

@@ -6,6 +6,7 @@ use std::fmt::{self, Write};
 
 use stemmata_model::{Entry, EntryKind, Part, Role};
 
+use super::contained::contained;
 use super::{About, clock, facts, told};
 
 /// Lines of a tool's output that stand unfolded at most.
@@ -93,88 +94,9 @@ fn fenced(text: &str, out: &mut dyn Write) -> fmt::Result {
 /// Writes a text as a quote: whatever it begins ends with it.
 fn quoted(text: &str, out: &mut dyn Write) -> fmt::Result {
     for line in contained(text).split('\n') {
-        writeln!(out, "> {}", line.trim_end_matches('\r'))?;
+        writeln!(out, "> {line}")?;
     }
     writeln!(out)
-}
-
-/// Returns a text that is Markdown itself, with a fence that it leaves open closed and without HTML.
-fn contained(text: &str) -> String {
-    let mut written = String::with_capacity(text.len());
-    let mut open: Option<&str> = None;
-    for line in text.split_inclusive('\n') {
-        let fence = fence_of(line);
-        match (open, fence) {
-            // What stands behind an opening fence of backticks has none, or it is no fence.
-            (None, Some((fence, rest))) if !(fence.starts_with('`') && rest.contains('`')) => {
-                open = Some(fence);
-                written.push_str(line);
-            }
-            (None, _) => without_html(line, &mut written),
-            (Some(own), Some((fence, rest))) if fence.starts_with(own) && rest.trim().is_empty() => {
-                open = None;
-                written.push_str(line);
-            }
-            (Some(_), _) => written.push_str(line),
-        }
-    }
-    if let Some(fence) = open {
-        if !written.ends_with('\n') {
-            written.push('\n');
-        }
-        written.push_str(fence);
-    }
-    written
-}
-
-/// Returns the fence that a line begins with, and what stands behind it.
-fn fence_of(line: &str) -> Option<(&str, &str)> {
-    let start = line.trim_start_matches(' ');
-    // Further in it is code of another kind.
-    if line.len() - start.len() > 3 {
-        return None;
-    }
-    ['`', '~'].into_iter().find_map(|mark| {
-        let length = start.len() - start.trim_start_matches(mark).len();
-        (length >= 3).then(|| start.split_at_checked(length)).flatten()
-    })
-}
-
-/// Appends a line outside of fences: a tag in it would be one of the page that it is shown on. Code within it stays.
-fn without_html(line: &str, written: &mut String) {
-    let mut rest = line;
-    while let Some(at) = rest.find(['`', '<', '\\']) {
-        let (before, from) = rest.split_at(at);
-        written.push_str(before);
-        let taken = match from.as_bytes().first() {
-            Some(b'`') => code_span(from),
-            Some(b'<') => {
-                written.push('\\');
-                1
-            }
-            // What is escaped already stays so.
-            _ => 1 + from.chars().nth(1).map_or(0, char::len_utf8),
-        };
-        let (taken, after) = from.split_at(taken);
-        written.push_str(taken);
-        rest = after;
-    }
-    written.push_str(rest);
-}
-
-/// Returns the bytes of the code that a text begins with; of backticks that nothing closes, theirs.
-fn code_span(text: &str) -> usize {
-    let run = |text: &str| text.len() - text.trim_start_matches('`').len();
-    let marks = run(text);
-    let mut at = marks;
-    while let Some(next) = text.get(at..).and_then(|rest| rest.find('`')) {
-        let found = run(text.get(at + next..).unwrap_or_default());
-        at += next + found;
-        if found == marks {
-            return at;
-        }
-    }
-    marks
 }
 
 /// Returns a text as code within a line.

@@ -348,10 +348,11 @@ proptest! {
         }
         let document = exported(Projection::Markdown, &entries);
         prop_assert_eq!(headings(&document), entries.len(), "{}", document);
-        let plain = document.replace("\\<", "<");
-        for line in said.iter().flat_map(|text| text.split('\n')) {
-            let line = line.trim_matches('\r').trim().replace("\\<", "<");
-            prop_assert!(plain.contains(&line), "{line:?} in {document}");
+        // A quote's mark gets its space, and the end of a fence stands where the fence does.
+        let plain = |text: &str| text.replace("\\<", "<").replace([' ', '\t'], "").replace("\\`", "`").replace("\\~", "~");
+        let shown = plain(&document);
+        for line in said.iter().flat_map(|text| text.split(['\n', '\r'])) {
+            prop_assert!(shown.contains(&plain(line.trim())), "{line:?} in {document}");
         }
     }
 }
@@ -367,11 +368,44 @@ fn html_in_markdown_is_text_and_code_stays_code() {
         ("```\n<b>\n```\n<c>", "```\n<b>\n```\n\\<c>"),
         ("    ```\n<b>", "    ```\n\\<b>"),
         ("~~~ x\n<b>", "~~~ x\n<b>\n~~~"),
+        // Code may go on in the next line, and then what looks like code there is none.
+        ("a ` b\n` <img src=x onerror=y> `", "a ` b\n` \\<img src=x onerror=y> `"),
+        ("a ` b\n\n` <b> `", "a ` b\n\n` <b> `"),
+        ("a ` b\r\r`<b>`", "a ` b\n\n`<b>`"),
+        ("a\r```\r<b>\r```\r<c>", "a\n```\n<b>\n```\n\\<c>"),
+        ("| ` | <b> | ` |", "| ` | \\<b> | ` |"),
+        // A fence in a list ends with its item, one that a list's mark hides begins there.
+        ("- a\n  ```\n  <b>\n<c>", "- a\n  ```\n  <b>\n  ```\n\\<c>"),
+        ("- a\n  ```\n  <b>", "- a\n  ```\n  <b>\n  ```"),
+        ("1. a\n\n    ```\n    <b>\n   <c>", "1. a\n\n    ```\n    \\<b>\n    ```\n   \\<c>"),
+        ("- ```\n  <b>\n  ```\n\n<c> `<d>`", "- ```\n  \\<b>\n  ```\n\n\\<c> `<d>`"),
+        ("1. a\n\n    ```\n    <b>\n    ```\n\n<c>", "1. a\n\n    ```\n    \\<b>\n    ```\n\n\\<c>"),
+        ("> ```\n> <b>\n<c>", "> ```\n> <b>\n> ```\n\\<c>"),
+        (">```\n> <b>\n>```\n> <c>", "> ```\n> <b>\n> ```\n> \\<c>"),
+        ("- > ```\n  > <b>", "- > \\```\n> \\<b>"),
+        ("a\n7. ```\n   <b>", "a\n7. \\```\n   \\<b>"),
+        ("``` \u{a0}\n<b>\n``` \u{a0}\n<c>", "``` \u{a0}\n<b>\n``` \u{a0}\n<c>\n```"),
     ] {
         let answer = entry(1, Role::Assistant, EntryKind::Message, vec![text(said)]);
         let document = exported(Projection::Markdown, &[answer]);
         assert!(document.ends_with(&format!("UTC\n\n{wanted}\n\n")), "{said:?}: {document}");
     }
+}
+
+#[test]
+fn numbers_of_any_size_are_added() {
+    let mut answer = entry(1, Role::Assistant, EntryKind::Message, vec![text("hi")]);
+    answer.meta.usage = Some(Usage {
+        input_tokens: u64::MAX,
+        output_tokens: u64::MAX,
+        cache_read_tokens: 1,
+        cache_write_tokens: 1,
+    });
+    let out = exported(
+        Projection::Atif,
+        &[answer.clone(), entry(2, Role::User, EntryKind::Message, vec![text("a")]), answer],
+    );
+    assert!(out.contains(&format!("\"total_prompt_tokens\":{}", u64::MAX)), "{out}");
 }
 
 #[test]
