@@ -46,6 +46,7 @@ fn a_context_is_what_the_loader_would_send() {
         ("HEUAHESNUFGRAHESNUA", PlanStop::Compaction, "HEUAHSUGRAHSUA"),
         ("HEUFGRAHESNUA", PlanStop::Root, "HEUGRAHSUA"),
         ("HEUACHESNUA", PlanStop::Compaction, "HHNUA"),
+        ("HEUACHESNUA", PlanStop::Root, "HEUAHSUA"),
         // It may be inside the checkpoint: the mark stays, for the loader.
         ("HEUACX", PlanStop::Compaction, "HCX"),
     ] {
@@ -76,6 +77,19 @@ fn what_is_said_again_reads_as_what_was_said() {
     assert_eq!(said(&again), first);
     let ids: Vec<&str> = again.iter().map(|entry| entry.id.as_str()).collect();
     assert_eq!(ids[2..], ["m2", "m3", "m5", "m6"], "each result has its own name");
+}
+
+#[test]
+fn from_the_root_too_what_is_said_again_is_all_there_is_where_its_lines_are_not_there() {
+    let bytes = session("HEUFGRAHESNUA");
+    let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+    // As in a session whose first lines were lost: nothing, or the first prompt only, stands before.
+    for (before, wanted) in [(&[0][..], "HNUA"), (&[0, 2], "HNUA"), (&[0, 2, 3, 4, 5, 6], "HUGRAUA")] {
+        let numbers = before.iter().chain(&[10, 11, 12]);
+        let own: String = numbers.clone().filter_map(|at| "HEUFGRAHESNUA".chars().nth(*at)).collect();
+        let kept_lines: Vec<u8> = numbers.flat_map(|at| lines[*at].to_vec()).collect();
+        assert_eq!(kept(&Gemini, &own, &kept_lines, PlanStop::Root), wanted, "{own}");
+    }
 }
 
 #[test]

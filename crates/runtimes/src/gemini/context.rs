@@ -25,7 +25,8 @@ pub(super) fn plan_context(
 ) -> Result<ContextPlan, SourceError> {
     let mut plan = ContextPlan::default();
     let rows = collect(dialect, chain, stop, &mut plan)?;
-    let mut active = Active { keeps_all: stop != PlanStop::Compaction, ..Active::default() };
+    let keeps_all = stop != PlanStop::Compaction;
+    let mut active = Active { keeps_all, is_whole: plan.skipped_compactions == 0, ..Active::default() };
     for row in rows {
         active.take(row, &mut plan);
     }
@@ -43,6 +44,8 @@ struct Active {
     at: HashMap<Key, usize>,
     /// Whether what a checkpoint stands for is wanted, and not the checkpoint.
     keeps_all: bool,
+    /// Whether no compaction was left out: the messages of one would be missed where they are said again.
+    is_whole: bool,
     /// What a checkpoint cleared in which nothing was said, and how many of them are messages: the client may be about
     /// to say it again.
     cleared: (Vec<Row>, u64),
@@ -59,7 +62,7 @@ impl Active {
                     self.rows.push(row);
                 }
             }
-            Turn::Restated if self.keeps_all => {}
+            Turn::Restated if self.keeps_all => self.add_restated(row),
             Turn::Restated => self.restate(row, plan),
             Turn::RewindTo => self.rewind(row, plan),
             _ => self.push(row),
@@ -98,6 +101,21 @@ impl Active {
             // As the loader does.
             None => drop(self.cut(0, plan)),
         }
+    }
+
+    /// Takes what says again what is not all here: what of it is here gives way to it.
+    fn add_restated(&mut self, row: Row) {
+        let wanted: HashSet<Key> = row.restates.iter().copied().collect();
+        let is_here = |row: &Row| row.key.is_some_and(|key| wanted.contains(&key));
+        let here = self.rows.iter().filter(|row| is_here(row)).count();
+        // Of messages without ids it cannot be told whether they are here.
+        let is_known = here == wanted.len() || !self.is_whole;
+        if is_known && self.has_said() {
+            return;
+        }
+        self.rows.retain(|row| !is_here(row));
+        self.at = self.rows.iter().enumerate().filter_map(|(at, row)| Some((row.key?, at))).collect();
+        self.rows.push(row);
     }
 
     /// Takes the lines that are said again for the conversation, or what says them where one of them is not there.

@@ -1,6 +1,6 @@
 //! Mends a session for its loader: a header that is whole and first, ids, results, and no way back to nowhere.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use stemmata_model::{Part, Timestamp};
 
@@ -104,42 +104,62 @@ fn ids(document: &mut Document) {
 
 /// Takes out what goes back to a message that is not there: the loader would drop the whole conversation for it.
 fn rewinds(document: &mut Document) {
-    let mut known: Vec<String> = Vec::new();
-    let mut lost = None;
+    let mut known = Known::default();
+    let mut lost = Vec::new();
     for (index, line) in document.lines().enumerate() {
         let Ok(record) = Record::parse(line) else { continue };
-        let mut note = |fields: &Fields<'_>| {
-            let id = text(fields.id).map(std::borrow::Cow::into_owned);
-            known.extend(id.filter(|id| !known.contains(id)));
-        };
         match record.kind {
-            Kind::User | Kind::Gemini => note(&record.fields),
+            Kind::User | Kind::Gemini => known.add(&record.fields),
             Kind::Set if record.checkpoint().is_some() => {
-                let messages = elements(record.checkpoint());
-                let messages: Vec<Fields<'_>> =
-                    messages.into_iter().filter_map(|message| Fields::read(message).ok()).collect();
-                known.clear();
-                let said = messages
-                    .iter()
-                    .filter(|fields| matches!(message_kind(fields), Kind::User | Kind::Gemini));
-                known.extend(said.filter_map(|fields| Some(text(fields.id)?.into_owned())));
+                known = Known::default();
+                for message in elements(record.checkpoint()) {
+                    let Ok(fields) = Fields::read(message) else { continue };
+                    if matches!(message_kind(&fields), Kind::User | Kind::Gemini) {
+                        known.add(&fields);
+                    }
+                }
             }
             Kind::Rewind => {
                 let target = text(record.fields.rewind_to);
-                let place = known.iter().position(|id| Some(id.as_str()) == target.as_deref());
-                let Some(place) = place else {
-                    lost = Some(index);
-                    break;
-                };
-                known.truncate(place);
+                if !target.is_some_and(|target| known.go_back(&target)) {
+                    lost.push(index);
+                }
             }
             Kind::Set | Kind::Header | Kind::Notice | Kind::Unknown => {}
         }
     }
-    if let Some(index) = lost {
+    // From the end: what is before keeps its place.
+    for index in lost.into_iter().rev() {
         let what =
             "it goes back to a message that is not there, for which the loader drops all: it is left out";
         document.remove(index, ("rewind", what));
+    }
+}
+
+/// The messages that a conversation can go back to.
+#[derive(Default)]
+struct Known {
+    ids: Vec<String>,
+    /// Where each stands.
+    at: HashMap<String, usize>,
+}
+
+impl Known {
+    fn add(&mut self, fields: &Fields<'_>) {
+        let Some(id) = text(fields.id) else { return };
+        if !self.at.contains_key(id.as_ref()) {
+            self.at.insert(id.to_string(), self.ids.len());
+            self.ids.push(id.into_owned());
+        }
+    }
+
+    /// Forgets a message and all that follow; returns whether it was there.
+    fn go_back(&mut self, id: &str) -> bool {
+        let Some(place) = self.at.get(id).copied() else { return false };
+        for gone in self.ids.drain(place..) {
+            self.at.remove(&gone);
+        }
+        true
     }
 }
 

@@ -364,6 +364,10 @@ fn a_way_back_to_nowhere_is_taken_out_of_a_session_of_gemini() {
     let repaired = lawful(&Gemini, &gemini::samples_tests::session("HUAXU"), None);
     assert_eq!(kinds(&repaired), [(Some(4), "rewind")]);
     assert_eq!(repaired.validation.messages_sent, 3);
+    // More than there are rounds.
+    let many = format!("HUA{}U", "X".repeat(30));
+    let repaired = lawful(&Gemini, &gemini::samples_tests::session(&many), None);
+    assert_eq!((repaired.changes.len(), repaired.validation.messages_sent), (30, 3));
 }
 
 #[test]
