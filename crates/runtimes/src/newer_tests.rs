@@ -12,7 +12,7 @@ use crate::pi::{self, Pi};
 use crate::registry;
 
 /// A record that no client of today writes.
-const UNKNOWN: &str = r#"{"type":"hologram","timestamp":"2026-01-01T00:09:00.000Z","uuid":"0000abcd-0000-4000-8000-00000000abcd","id":"0000abcd","parentId":null,"payload":{"type":"hologram","shape":{"deep":[1.50,null]}}}"#;
+const UNKNOWN: &str = r#"{"type":"hologram","timestamp":"2026-01-01T00:09:00.000Z","uuid":"0000abcd-0000-4000-8000-00000000abcd","id":"0000abcd","parentId":null,"sessionID":"ses_0","messageID":"msg_0","payload":{"type":"hologram","shape":{"deep":[1.50,null]}}}"#;
 
 /// Puts the record behind the first line or element of a list.
 fn with_unknown(bytes: &[u8], after: &str) -> Vec<u8> {

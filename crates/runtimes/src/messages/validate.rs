@@ -61,18 +61,20 @@ impl MessagesValidator {
             if self.rules.is_strict {
                 self.content(number, line);
             }
-            let mut answered = Vec::new();
+            let mut is_answer = false;
             for part in &line.parts {
                 let Part::ToolResult { call_id, .. } = part else { continue };
-                if !open.contains(call_id) || answered.contains(call_id) {
+                is_answer = true;
+                // Of two calls with one id each waits for a result.
+                if let Some(place) = open.iter().position(|call| call == call_id) {
+                    open.remove(place);
+                } else {
                     let message =
                         format!("message {number} answers `{call_id}`, and no call of this id waits for it");
                     self.find(Severity::Fatal, "result_without_call", message);
                 }
-                answered.push(call_id.clone());
             }
-            open.retain(|call| !answered.contains(call));
-            if self.rules.results_at_once || line.role == Role::User || goes_on(line, !answered.is_empty()) {
+            if self.rules.results_at_once || line.role == Role::User || goes_on(line, is_answer) {
                 for call in open.drain(..) {
                     let message = format!("the call `{call}` has no result before message {number} goes on");
                     self.find(Severity::Fatal, "call_without_result", message);

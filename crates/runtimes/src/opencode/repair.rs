@@ -11,6 +11,24 @@ use crate::json::{Field, Object, owned, quote, text};
 use crate::placing::replace;
 use crate::repair::{Document, REPAIRED_TEXT};
 
+/// What the import needs of an answer, as it is where nobody knows it.
+const OF_ANSWERS: [(&str, &str); 8] = [
+    ("modelID", "\"unknown\""),
+    ("providerID", "\"unknown\""),
+    ("mode", "\"build\""),
+    ("agent", "\"build\""),
+    ("path", r#"{"cwd":"/","root":"/"}"#),
+    ("cost", "0"),
+    ("tokens", r#"{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}}"#),
+    TIME,
+];
+
+/// What it needs of a prompt.
+const OF_PROMPTS: [(&str, &str); 3] =
+    [("agent", "\"build\""), ("model", r#"{"providerID":"unknown","modelID":"unknown"}"#), TIME];
+
+const TIME: (&str, &str) = ("time", r#"{"created":0}"#);
+
 /// Mends one kind of trouble, the first that there is.
 pub(super) fn mend(document: &mut Document) {
     let before = document.changes();
@@ -86,20 +104,22 @@ fn complete(
     prompt: Option<&str>,
     told: &mut Vec<Told>,
 ) -> Option<(Range<usize>, String)> {
-    let time = ("time", about.time.is_none(), r#"{"created":0}"#.to_owned());
+    let plain = |pairs: &[(&'static str, &str)]| -> Vec<(&'static str, String)> {
+        pairs.iter().map(|(key, value)| (*key, (*value).to_owned())).collect()
+    };
     let wanted = match text(about.role)?.as_ref() {
-        "assistant" => vec![
-            ("parentID", about.parent_id.is_none() && prompt.is_some(), quote(prompt.unwrap_or_default())),
-            ("modelID", about.model_id.is_none(), quote("unknown")),
-            ("providerID", about.provider_id.is_none(), quote("unknown")),
-            time,
-        ],
-        "user" => vec![time],
+        "assistant" => {
+            let parent = prompt.map(|prompt| ("parentID", quote(prompt)));
+            parent.into_iter().chain(plain(&OF_ANSWERS)).collect()
+        }
+        "user" => plain(&OF_PROMPTS),
         _ => return None,
     };
-    let missing: Vec<_> = wanted.into_iter().filter(|(_, is_missing, _)| *is_missing).collect();
-    let edit = members(fields.info?, missing.iter().map(|(key, _, value)| (*key, value.as_str())))?;
-    let names: Vec<&str> = missing.iter().map(|(key, ..)| *key).collect();
+    let there = crate::json::members(fields.info?).unwrap_or_default();
+    let is_there = |key: &str| there.iter().any(|member| member.name == key && !member.value.is_null());
+    let missing: Vec<_> = wanted.into_iter().filter(|(key, _)| !is_there(key)).collect();
+    let edit = members(fields.info?, missing.iter().map(|(key, value)| (*key, value.as_str())))?;
+    let names: Vec<&str> = missing.iter().map(|(key, _)| *key).collect();
     told.push(("field", format!("the import needs `{}` of {}", names.join("`, `"), name(at))));
     Some(edit)
 }
