@@ -429,6 +429,7 @@ fn what_a_directory_was_worked_in_is_found_in_the_database() {
     assert!(elsewhere.is_empty() && engine.latest_session(None).is_err());
     assert!(engine.catch_up(&homes.existing(), Path::new("/tower")).expect("caught up").is_empty());
     assert_eq!(engine.latest_session(Some("/tower")).expect("a session").session.as_str(), SESSION);
+}
 
 /// A session of two exchanges and a compaction that keeps the second of them.
 fn compacted() -> String {
