@@ -120,18 +120,29 @@ pub(crate) fn sessions_of(home: &DataHome, processes: &Path, pid: u32) -> Vec<Pa
     clients.into_iter().next().unwrap_or_default()
 }
 
-/// Takes records away whose processes are gone.
+/// Takes records away whose processes are gone, and what processes that are gone did not finish writing.
 fn forget_gone(home: &DataHome, processes: &Path) {
     let Ok(entries) = std::fs::read_dir(folder(home)) else { return };
     for path in entries.flatten().map(|entry| entry.path()).take(CLIENTS_MAX) {
-        let pid = path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse().ok());
-        let is_alive = pid
-            .and_then(|pid| process(processes, pid))
-            .is_some_and(|process| known(&path).is_some_and(|known| known.started == process.started));
-        if !is_alive && let Err(error) = std::fs::remove_file(&path) {
+        if is_of_the_gone(&path, processes)
+            && let Err(error) = std::fs::remove_file(&path)
+        {
             tracing::debug!(%error, "the record of a client that is gone stays");
         }
     }
+}
+
+/// Returns whether a file here is a record of a process that is gone, or was being written by one. Another hook may be
+/// writing at this moment.
+fn is_of_the_gone(path: &Path, processes: &Path) -> bool {
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
+    let alive = |pid: &str| pid.parse().ok().map(|pid| process(processes, pid));
+    if let Some(unfinished) = name.strip_prefix(".stemma-") {
+        let writer = unfinished.split_once('-').and_then(|(pid, _)| alive(pid));
+        return writer.is_some_and(|process| process.is_none());
+    }
+    let Some(client) = name.strip_suffix(".json").and_then(alive) else { return false };
+    !client.is_some_and(|process| known(path).is_some_and(|known| known.started == process.started))
 }
 
 fn folder(home: &DataHome) -> PathBuf {
@@ -199,6 +210,32 @@ mod tests {
         assert_eq!(sessions_of(&home, &proc, 51).len(), 2, "which one it is cannot be told");
         remember(&home, &client, session, true).unwrap();
         assert_eq!(sessions_of(&home, &proc, 51), [Path::new("/u.jsonl")]);
+    }
+
+    /// Found with a real client: of two hooks at once one took away what the other was about to put in place.
+    #[test]
+    fn only_what_belongs_to_the_gone_is_taken_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = DataHome::open(folder.path().join("data")).unwrap();
+        let (proc, clients) = (folder.path().join("proc"), super::folder(&home));
+        create_private(&clients).unwrap();
+        put(&proc, (7, 1, 5), "client", "client");
+        let record = |started: u64| format!(r#"{{"started":{started},"sessions":[]}}"#);
+        for (name, text, stays) in [
+            ("7.json", record(5), true),
+            ("8.json", record(5), false),
+            (".stemma-7-0.tmp", String::new(), true),
+            (".stemma-8-0.tmp", String::new(), false),
+            ("notes", String::new(), true),
+        ] {
+            let path = clients.join(name);
+            std::fs::File::create(&path).unwrap().write_all(text.as_bytes()).unwrap();
+            forget_gone(&home, &proc);
+            assert_eq!(path.exists(), stays, "{name}");
+        }
+        std::fs::File::create(clients.join("7.json")).unwrap().write_all(record(4).as_bytes()).unwrap();
+        forget_gone(&home, &proc);
+        assert!(!clients.join("7.json").exists(), "another process of the same number");
     }
 
     #[test]
