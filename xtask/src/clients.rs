@@ -4,6 +4,7 @@
 mod bench;
 mod client;
 mod compacted;
+mod damaged;
 mod hooks;
 mod jail;
 mod model;
@@ -23,7 +24,7 @@ const USAGE: &str = "\
 usage: cargo xtask clients NAME… [--keep] [--client-dir DIR]
 
   NAME is claude, codex, pi, gemini, opencode or all. Installs the clients into target/clients (or takes them from
-  DIR), builds `stemma`, and has each real client make a session, resume a copy of it, a fork of it, and a session
+  DIR), builds `stemma`, and has each real client make a session, resume a copy of it (whole, and damaged and repaired), a fork of it, and a session
   translated from each other client that is installed; then looks whether what was said reached the model and whether
   what was appended was captured; and has it work with our hooks, which must leave commits at each turn. They run in a network of their own that has only loopback, against a scripted
   model, with made-up keys and a home of their own. Needs Linux with `unshare` and `ip`; node and npm to install.

@@ -1,5 +1,6 @@
-//! What holds of every client: it resumes a copy of its own session, a fork of a part of it, and a session that was
-//! translated from each other client, knows what was said, goes on, and is captured on the same line.
+//! What holds of every client: it resumes a copy of its own session, one that was damaged and repaired, a fork of a part
+//! of it, and a session that was translated from each other client, knows what was said, goes on, and is captured on the
+//! same line.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,12 +9,13 @@ use anyhow::Context as _;
 
 use super::bench::{Bench, Placed, Talk, holds, lacks, passed};
 use super::client::Client;
+use super::damaged;
 use super::talk::{Item, mentions};
 
 /// A session that a client made, as it stands in the store.
-struct Told {
-    tip: String,
-    conversation: Vec<Item>,
+pub(super) struct Told {
+    pub(super) tip: String,
+    pub(super) conversation: Vec<Item>,
 }
 
 /// Plays the scenes of the clients that were asked for; the others that are there give sessions to translate.
@@ -25,6 +27,7 @@ pub(crate) fn play(bench: &Bench, asked: &[Client]) -> anyhow::Result<()> {
     for client in asked.iter().copied() {
         let own = told.get(client.name()).with_context(|| format!("{} is not installed", client.name()))?;
         own_session(bench, client, own)?;
+        damaged::play(bench, client, own)?;
         for from in bench.clients().filter(|from| *from != client) {
             let told = told.get(from.name()).context("every client told its session")?;
             moved(bench, from, client, told)
@@ -128,13 +131,13 @@ fn own_words(client: Client, conversation: &[Item]) -> Vec<Item> {
 }
 
 /// Returns what was said before the first item with a text.
-fn until(conversation: &[Item], text: &str) -> Vec<Item> {
+pub(super) fn until(conversation: &[Item], text: &str) -> Vec<Item> {
     let before = conversation.iter().take_while(|item| !mentions(std::slice::from_ref(*item), text));
     before.cloned().collect()
 }
 
 /// Returns the prompts and the model's texts: clients add contexts of their own, which do not move.
-fn spoken(conversation: &[Item]) -> Vec<Item> {
+pub(super) fn spoken(conversation: &[Item]) -> Vec<Item> {
     let is_spoken = |item: &&Item| match item {
         Item::Text { role, text } => role == "assistant" || text.contains(" PROMPT to "),
         Item::Call { .. } | Item::Result { .. } => false,
