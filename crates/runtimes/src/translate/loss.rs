@@ -33,13 +33,13 @@ pub struct Loss {
     pub entry: String,
     /// What happened to it.
     pub action: Action,
-    /// What it was: `entry`, `thinking`, `tool_name`, `tool_arguments`, `tool_error`, `image`, `file`, `opaque`.
+    /// What it was: `entry`, `text`, `thinking`, `tool_name`, `tool_error`, `image`, `file` or `opaque`.
     pub part: &'static str,
     /// Why, in one sentence without a final stop.
     pub reason: String,
 }
 
-/// The report of a translation; its JSON is documented in `docs/reference/translation.md`.
+/// The report of a translation; its JSON is documented in `docs/reference/json.md`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LossReport {
     /// The format that was read.

@@ -109,7 +109,7 @@ wire! {
         entry: String,
         /// `changed` or `dropped`.
         action: String,
-        /// `entry`, `thinking`, `tool_name`, `image`, `file` or `opaque`.
+        /// `entry`, `text`, `thinking`, `tool_name`, `tool_error`, `image`, `file` or `opaque`.
         part: String,
         /// Why.
         reason: String,
