@@ -142,7 +142,8 @@ fn is_of_the_gone(path: &Path, processes: &Path) -> bool {
         return writer.is_some_and(|process| process.is_none());
     }
     let Some(client) = name.strip_suffix(".json").and_then(alive) else { return false };
-    !client.is_some_and(|process| known(path).is_some_and(|known| known.started == process.started))
+    let is_its_own = |process: Process| known(path).is_some_and(|known| known.started == process.started);
+    client.is_none_or(|process| !is_its_own(process))
 }
 
 fn folder(home: &DataHome) -> PathBuf {

@@ -59,7 +59,8 @@ fn repaired(bench: &Bench, client: Client, told: &Told, damage: Damage) -> anyho
         Damage::Tail => spoken(&until(&told.conversation, "THIRD PROMPT")),
     };
     holds(&what, &talk, &expected)?;
-    if matches!(damage, Damage::Result) {
+    // In the middle of a session pi says itself that there is none.
+    if matches!(damage, Damage::Result) && client != Client::Pi {
         anyhow::ensure!(
             mentions(&talk.first.said, "Closed by Stemmata"),
             "{what}: the call has no marked result"
