@@ -435,7 +435,8 @@ pub trait Adapter: Send + Sync {
         None
     }
 
-    /// Finds the records that a compaction of the runtime's own keeps; `earlier` starts at its parent.
+    /// Finds the records that a compaction of the runtime's own keeps; `earlier` starts at its parent. Unless it is said
+    /// otherwise a compaction is whole in its own bytes, as in a document.
     ///
     /// # Errors
     /// What the chain's storage says.
@@ -443,10 +444,17 @@ pub trait Adapter: Send + Sync {
         &self,
         native: &[u8],
         earlier: &mut dyn Segments,
-    ) -> Result<CompactionPlan, SourceError>;
+    ) -> Result<CompactionPlan, SourceError> {
+        let (_, _) = (native, earlier);
+        Ok(CompactionPlan::default())
+    }
 
-    /// Encodes a summary as the runtime's own compaction record, to follow `last` on a chain.
-    fn encode_compaction(&self, summary: &str, last: &Decoded, at: Timestamp) -> Vec<u8>;
+    /// Encodes a summary as the runtime's own compaction record, to follow `last` on a chain. Unless it is said otherwise it
+    /// is the one entry of a document.
+    fn encode_compaction(&self, summary: &str, last: &Decoded, at: Timestamp) -> Vec<u8> {
+        let _ = last;
+        self.encode(&[crate::document::summary_entry(summary, at)])
+    }
 
     /// Plans a context: the active path from the newest segment's last entry down to the stop.
     ///

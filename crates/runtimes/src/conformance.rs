@@ -93,6 +93,16 @@ pub fn check(adapter: &dyn Adapter, sample: &[u8]) -> Result<Report, Violation> 
     Ok(report)
 }
 
+/// Runs the suite on a sample, damaged too where it is small, and names it where a law is broken.
+#[cfg(test)]
+pub(crate) fn passes(adapter: &dyn Adapter, name: &str, sample: &[u8]) -> Report {
+    let report = check(adapter, sample).unwrap_or_else(|violation| panic!("{name}: {violation}"));
+    if sample.len() <= SMALL_SAMPLE_BYTES_MAX {
+        check_damaged(adapter, sample).unwrap_or_else(|violation| panic!("{name}: {violation}"));
+    }
+    report
+}
+
 /// Tears a small sample at each byte and mutates it: `cover` must hold and nothing may panic; entries
 /// of whole lines must be those of the untorn sample (`torn`).
 ///

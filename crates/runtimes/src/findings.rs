@@ -1,4 +1,4 @@
-//! What a validator of lines found, bounded.
+//! What a validator found, bounded.
 
 use std::collections::HashMap;
 
@@ -51,6 +51,11 @@ impl Findings {
     pub(crate) fn take(&mut self) -> Vec<Finding> {
         self.counts.clear();
         std::mem::take(&mut self.list)
+    }
+
+    /// Returns whether nothing was found.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.is_empty()
     }
 
     /// Iterates over them.

@@ -2,7 +2,7 @@
 
 use stemmata_model::{Note, NoteCode};
 
-use crate::adapter::Placer;
+use crate::adapter::{ClientPlace, Placer};
 use crate::json::is_blank;
 
 /// What a call is answered with that had no result when its session was placed.
@@ -54,6 +54,11 @@ pub(crate) const TORN: &str = "line that was cut in its middle was left out";
 
 /// What is said of calls that were closed.
 pub(crate) const CLOSED: &str = "tool calls without a result got a marked one";
+
+/// Says how a transcript would be called that no client looks for.
+pub(crate) fn unplaced(name: String) -> ClientPlace {
+    ClientPlace { relative_path: vec![name], resume_command: Vec::new(), import_command: None }
+}
 
 /// Writes a transcript as it is: nobody loads it.
 pub(crate) struct Verbatim;

@@ -14,7 +14,7 @@ use stemmata_store::{
 };
 use stemmata_testkit::faulty::{Fault, FaultyStore};
 
-use crate::support::{Folder, engine_on, import, memory, native};
+use crate::support::{Folder, answer, engine_on, import, memory, native, user};
 
 /// What was leaked: no shipped rule knows it, and the store's own does from now on.
 const SECRET: &str = "ACME-771234";
@@ -26,26 +26,6 @@ fn under_rules(store: Arc<dyn Store>) -> Engine {
 
 fn by() -> ScrubOptions {
     ScrubOptions { dry_run: false, by: Principal::new("ada@m1").expect("a name") }
-}
-
-fn user(number: u32, parent: Option<u32>, text: &str) -> String {
-    record("user", number, parent, &format!(r#"{{"role":"user","content":"{text}"}}"#))
-}
-
-fn answer(number: u32, parent: u32, text: &str) -> String {
-    let message = format!(
-        r#"{{"id":"msg_{number}","role":"assistant","content":[{{"type":"text","text":"{text}"}}],"stop_reason":"end_turn"}}"#
-    );
-    record("assistant", number, Some(parent), &message)
-}
-
-fn record(kind: &str, number: u32, parent: Option<u32>, message: &str) -> String {
-    let id = |number: u32| format!("aaaaaaaa-0000-4000-8000-{number:012}");
-    let parent = parent.map_or("null".to_owned(), |parent| format!("\"{}\"", id(parent)));
-    format!(
-        "{{\"type\":\"{kind}\",\"uuid\":\"{}\",\"parentUuid\":{parent},\"timestamp\":\"2026-01-01T00:00:{number:02}.000Z\",\"sessionId\":\"s\",\"message\":{message}}}\n",
-        id(number)
-    )
 }
 
 /// Three closed turns, the secret in the first prompt and in the second answer, and an open one.

@@ -154,3 +154,29 @@ pub(crate) fn jsonl_below(folder: &Path) -> Vec<PathBuf> {
     found.sort();
     found
 }
+
+/// A line of Claude Code's in which the user says a text.
+pub(crate) fn user(number: u32, parent: Option<u32>, text: &str) -> String {
+    record("user", number, parent, &format!(r#"{{"role":"user","content":"{text}"}}"#))
+}
+
+/// A line of Claude Code's that is a whole answer.
+pub(crate) fn answer(number: u32, parent: u32, text: &str) -> String {
+    let message = format!(
+        r#"{{"id":"msg_{number}","role":"assistant","content":[{{"type":"text","text":"{text}"}}],"stop_reason":"end_turn"}}"#
+    );
+    record("assistant", number, Some(parent), &message)
+}
+
+fn record(kind: &str, number: u32, parent: Option<u32>, message: &str) -> String {
+    let parent = parent.map_or("null".to_owned(), |parent| format!("\"{}\"", uuid(parent)));
+    format!(
+        "{{\"type\":\"{kind}\",\"uuid\":\"{}\",\"parentUuid\":{parent},\"timestamp\":\"2026-01-01T00:00:{number:02}.000Z\",\"cwd\":\"/old\",\"sessionId\":\"s\",\"message\":{message}}}\n",
+        uuid(number)
+    )
+}
+
+/// The id of one of these lines.
+pub(crate) fn uuid(number: u32) -> String {
+    format!("aaaaaaaa-0000-4000-8000-{number:012}")
+}

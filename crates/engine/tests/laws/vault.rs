@@ -15,7 +15,9 @@ use stemmata_store::MemoryStore;
 use stemmata_testkit::claude::{ClaudeSession, Secret};
 use stemmata_testkit::rng::Rng;
 
-use crate::support::{Folder, bytes_of, chain, engine_on, import, memory, native, placing};
+use crate::support::{
+    Folder, answer, bytes_of, chain, engine_on, import, memory, native, placing, user, uuid,
+};
 
 /// An engine with a vault in a folder.
 fn kept(store: &Arc<MemoryStore>, folder: &Folder) -> Engine {
@@ -134,29 +136,6 @@ proptest! {
     }
 }
 
-fn said(number: u32, parent: Option<u32>, text: &str) -> String {
-    record("user", number, parent, &format!(r#"{{"role":"user","content":"{text}"}}"#))
-}
-
-fn answer(number: u32, parent: u32, text: &str) -> String {
-    let message = format!(
-        r#"{{"id":"msg_{number}","role":"assistant","content":[{{"type":"text","text":"{text}"}}],"stop_reason":"end_turn"}}"#
-    );
-    record("assistant", number, Some(parent), &message)
-}
-
-fn record(kind: &str, number: u32, parent: Option<u32>, message: &str) -> String {
-    let parent = parent.map_or("null".to_owned(), |parent| format!("\"{}\"", uuid(parent)));
-    format!(
-        "{{\"type\":\"{kind}\",\"uuid\":\"{}\",\"parentUuid\":{parent},\"timestamp\":\"2026-01-01T00:00:{number:02}.000Z\",\"cwd\":\"/old\",\"sessionId\":\"s\",\"message\":{message}}}\n",
-        uuid(number)
-    )
-}
-
-fn uuid(number: u32) -> String {
-    format!("aaaaaaaa-0000-4000-8000-{number:012}")
-}
-
 fn key(seed: u64) -> String {
     Secret::GitHubToken.draw(&mut Rng::new(seed)).0
 }
@@ -164,11 +143,11 @@ fn key(seed: u64) -> String {
 /// Two closed turns and an open one, a key in each of their prompts.
 fn story(keys: [&str; 3]) -> String {
     [
-        said(1, None, &format!("first {}", keys[0])),
+        user(1, None, &format!("first {}", keys[0])),
         answer(2, 1, "yes"),
-        said(3, Some(2), &format!("second {} and {}", keys[1], keys[0])),
+        user(3, Some(2), &format!("second {} and {}", keys[1], keys[0])),
         answer(4, 3, "no"),
-        said(5, Some(4), &format!("third {}", keys[2])),
+        user(5, Some(4), &format!("third {}", keys[2])),
     ]
     .concat()
 }
@@ -296,7 +275,7 @@ fn its_files_are_the_owners_and_say_nothing_without_the_key() {
     assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
     // What others may read is not used, and capture goes on all the same.
     std::fs::set_permissions(vault(&folder), std::fs::Permissions::from_mode(0o755)).expect("a mode");
-    folder.append("s.jsonl", [answer(6, 5, "yes"), said(7, Some(6), &key(4))].concat().as_bytes());
+    folder.append("s.jsonl", [answer(6, 5, "yes"), user(7, Some(6), &key(4))].concat().as_bytes());
     let captured = import(&engine, &path);
     assert_eq!(captured.bytes_redacted, 200);
     let told = captured.notes.iter().find(|note| note.code == NoteCode::Degraded).expect("a note");

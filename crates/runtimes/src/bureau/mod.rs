@@ -11,17 +11,17 @@ mod join;
 pub(crate) mod samples_tests;
 mod validate;
 
-use stemmata_model::{Entry, FormatId, Granularity, Timestamp};
+use stemmata_model::{Entry, FormatId, Granularity};
 
 use crate::adapter::{
-    Adapter, ClientPlace, CompactionPlan, Confidence, ContextPlan, Decoded, Detection, IdKind, PlaceRequest,
-    Placer, PlanStop, Segments, Shape, SourceError, Splitter, Validator,
+    Adapter, ClientPlace, Confidence, ContextPlan, Decoded, Detection, IdKind, PlaceRequest, Placer,
+    PlanStop, Segments, Shape, SourceError, Splitter, Validator,
 };
 use crate::cbor::{self, Broken, Fault, Item, List, Member, json, scrub};
 use crate::document::{Dialect, Record, decode, join as documents, split};
 use crate::json::{RecordError, quote};
 use crate::lines::Line;
-use crate::placing::Verbatim;
+use crate::placing::{Verbatim, unplaced};
 use crate::readable::Readable;
 
 /// The runtime of arrays of messages.
@@ -127,19 +127,6 @@ impl Adapter for Bureau {
         (self.encode)(entries)
     }
 
-    fn plan_compaction(
-        &self,
-        _native: &[u8],
-        _earlier: &mut dyn Segments,
-    ) -> Result<CompactionPlan, SourceError> {
-        // The array of a compaction is all of it: Bureau writes what survived, and we write the summary.
-        Ok(CompactionPlan::default())
-    }
-
-    fn encode_compaction(&self, summary: &str, _last: &Decoded, at: Timestamp) -> Vec<u8> {
-        self.encode(&[crate::document::summary_entry(summary, at)])
-    }
-
     fn plan_context(&self, chain: &mut dyn Segments, stop: PlanStop) -> Result<ContextPlan, SourceError> {
         documents::plan_context_by(&join::pieces, chain, stop)
     }
@@ -153,11 +140,7 @@ impl Adapter for Bureau {
     }
 
     fn client_place(&self, request: &PlaceRequest) -> ClientPlace {
-        ClientPlace {
-            relative_path: vec![format!("{}.cbor", request.session)],
-            resume_command: Vec::new(),
-            import_command: None,
-        }
+        unplaced(format!("{}.cbor", request.session))
     }
 
     fn validator(&self, _client_version: Option<&str>) -> Box<dyn Validator> {

@@ -28,12 +28,7 @@ no json
 "#;
 
 fn passes(name: &str, bytes: &[u8]) -> conformance::Report {
-    let report =
-        conformance::check(&ADAPTER, bytes).unwrap_or_else(|violation| panic!("{name}: {violation}"));
-    if bytes.len() <= conformance::SMALL_SAMPLE_BYTES_MAX {
-        conformance::check_damaged(&ADAPTER, bytes).unwrap_or_else(|violation| panic!("{name}: {violation}"));
-    }
-    report
+    conformance::passes(&ADAPTER, name, bytes)
 }
 
 #[test]

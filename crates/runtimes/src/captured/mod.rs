@@ -26,7 +26,7 @@ use crate::adapter::{
 };
 use crate::json::is_blank;
 use crate::lines::{Dialect, decode, linear, split};
-use crate::placing::Verbatim;
+use crate::placing::{Verbatim, unplaced};
 
 /// The format of headless Claude Code's output.
 pub const CLAUDE_STREAM: &str = "claude-stream-v1";
@@ -162,8 +162,7 @@ impl Adapter for Captured {
     }
 
     fn client_place(&self, request: &PlaceRequest) -> ClientPlace {
-        let name = format!("{}.jsonl", request.session);
-        ClientPlace { relative_path: vec![name], resume_command: Vec::new(), import_command: None }
+        unplaced(format!("{}.jsonl", request.session))
     }
 
     fn validator(&self, _client_version: Option<&str>) -> Box<dyn Validator> {

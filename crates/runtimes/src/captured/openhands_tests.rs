@@ -33,12 +33,7 @@ const OLD: &str = r#"{"id":0,"timestamp":"2025-01-01T00:00:00.5","source":"agent
 "#;
 
 fn passes(name: &str, bytes: &[u8]) -> conformance::Report {
-    let report =
-        conformance::check(&ADAPTER, bytes).unwrap_or_else(|violation| panic!("{name}: {violation}"));
-    if bytes.len() <= conformance::SMALL_SAMPLE_BYTES_MAX {
-        conformance::check_damaged(&ADAPTER, bytes).unwrap_or_else(|violation| panic!("{name}: {violation}"));
-    }
-    report
+    conformance::passes(&ADAPTER, name, bytes)
 }
 
 #[test]

@@ -28,12 +28,7 @@ const PRINTED: &str = r#"{"type":"system","subtype":"init","cwd":"/srv/project",
 "#;
 
 fn passes(adapter: Captured, name: &str, bytes: &[u8]) -> conformance::Report {
-    let report =
-        conformance::check(&adapter, bytes).unwrap_or_else(|violation| panic!("{name}: {violation}"));
-    if bytes.len() <= conformance::SMALL_SAMPLE_BYTES_MAX {
-        conformance::check_damaged(&adapter, bytes).unwrap_or_else(|violation| panic!("{name}: {violation}"));
-    }
-    report
+    conformance::passes(&adapter, name, bytes)
 }
 
 #[test]

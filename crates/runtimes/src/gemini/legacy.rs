@@ -13,8 +13,8 @@ use super::read::{answer, user};
 use super::record::{Call, Fields, Kind, elements, message_kind};
 use super::{Gemini, RUNTIME};
 use crate::adapter::{
-    Adapter, ClientPlace, CompactionPlan, Confidence, ContextPlan, Decoded, Detection, IdKind, PlaceRequest,
-    Placer, PlanStop, Segments, Shape, SourceError, Splitter, Validation, Validator,
+    Adapter, ClientPlace, Confidence, ContextPlan, Decoded, Detection, IdKind, PlaceRequest, Placer,
+    PlanStop, Segments, Shape, SourceError, Splitter, Validation, Validator,
 };
 use crate::document::mend::{Mended, mend, name};
 use crate::document::{Dialect, Record, decode, head, inside, join, split, whole};
@@ -189,18 +189,6 @@ impl Adapter for GeminiLegacy {
 
     fn encode(&self, entries: &[Entry]) -> Vec<u8> {
         encode(entries)
-    }
-
-    fn plan_compaction(
-        &self,
-        _native: &[u8],
-        _earlier: &mut dyn Segments,
-    ) -> Result<CompactionPlan, SourceError> {
-        Ok(CompactionPlan::default())
-    }
-
-    fn encode_compaction(&self, summary: &str, _last: &Decoded, at: Timestamp) -> Vec<u8> {
-        self.encode(&[crate::document::summary_entry(summary, at)])
     }
 
     fn plan_context(&self, chain: &mut dyn Segments, stop: PlanStop) -> Result<ContextPlan, SourceError> {

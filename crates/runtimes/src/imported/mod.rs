@@ -10,14 +10,14 @@ mod openhands;
 mod samples_tests;
 mod swe_agent;
 
-use stemmata_model::{Entry, FormatId, Granularity, Note, Timestamp};
+use stemmata_model::{Entry, FormatId, Granularity, Note};
 
 use crate::adapter::{
-    Adapter, ClientPlace, CompactionPlan, Confidence, ContextPlan, Decoded, Detection, IdKind, PlaceRequest,
-    Placer, PlanStop, Segments, Shape, SourceError, Splitter, Validation, Validator,
+    Adapter, ClientPlace, Confidence, ContextPlan, Decoded, Detection, IdKind, PlaceRequest, Placer,
+    PlanStop, Segments, Shape, SourceError, Splitter, Validation, Validator,
 };
-use crate::document::{Dialect, decode, head, join, split, summary_entry};
-use crate::placing::Verbatim;
+use crate::document::{Dialect, decode, head, join, split};
+use crate::placing::{Verbatim, unplaced};
 
 /// The adapter of a document that is only read.
 #[derive(Clone, Copy)]
@@ -103,19 +103,6 @@ impl Adapter for Imported {
         (self.encode)(entries).into_bytes()
     }
 
-    fn plan_compaction(
-        &self,
-        _native: &[u8],
-        _earlier: &mut dyn Segments,
-    ) -> Result<CompactionPlan, SourceError> {
-        // None says that it is a compaction.
-        Ok(CompactionPlan::default())
-    }
-
-    fn encode_compaction(&self, summary: &str, _last: &Decoded, at: Timestamp) -> Vec<u8> {
-        self.encode(&[summary_entry(summary, at)])
-    }
-
     fn plan_context(&self, chain: &mut dyn Segments, stop: PlanStop) -> Result<ContextPlan, SourceError> {
         join::plan_context(self.dialect, chain, stop)
     }
@@ -129,11 +116,7 @@ impl Adapter for Imported {
     }
 
     fn client_place(&self, request: &PlaceRequest) -> ClientPlace {
-        ClientPlace {
-            relative_path: vec![request.session.to_string()],
-            resume_command: Vec::new(),
-            import_command: None,
-        }
+        unplaced(request.session.to_string())
     }
 
     fn validator(&self, _client_version: Option<&str>) -> Box<dyn Validator> {

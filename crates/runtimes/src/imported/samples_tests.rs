@@ -4,7 +4,7 @@ use stemmata_model::{EntryKind, FormatId, Part, Role};
 
 use super::Imported;
 use crate::adapter::{Adapter as _, Confidence};
-use crate::conformance::{SMALL_SAMPLE_BYTES_MAX, check, check_any, check_damaged};
+use crate::conformance::check_any;
 use crate::registry::detect;
 
 const OLD_TRAJECTORY: &str = r#"{
@@ -72,11 +72,7 @@ never closed
 ";
 
 fn passes(adapter: Imported, name: &str, bytes: &[u8]) -> crate::conformance::Report {
-    let report = check(&adapter, bytes).unwrap_or_else(|violation| panic!("{name}: {violation}"));
-    if bytes.len() <= SMALL_SAMPLE_BYTES_MAX {
-        check_damaged(&adapter, bytes).unwrap_or_else(|violation| panic!("{name}: {violation}"));
-    }
-    report
+    crate::conformance::passes(&adapter, name, bytes)
 }
 
 #[test]

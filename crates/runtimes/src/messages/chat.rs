@@ -2,8 +2,8 @@
 
 use stemmata_model::{Body, Entry, EntryKind, ImageSource, Part, Role};
 
-use super::items::Writer;
-use super::turns::{LOST_CALL, Turn, is_instruction, turns};
+use super::items::{Writer, told_blocks};
+use super::turns::{Turn, is_instruction, turns};
 use super::{CHAT, arguments, data_url};
 use crate::adapter::Confidence;
 use crate::document::{Dialect, Record, top_list, whole};
@@ -170,14 +170,7 @@ pub(super) static WRITER: Writer = Writer {
     },
     told: |element| {
         let fields = Message::read(Field::whole(element)).unwrap_or_default();
-        let text = |text: &str| Object::new().text("type", "text").raw("text", text).finish();
-        let mut blocks = vec![text(&quote(LOST_CALL))];
-        match fields.content.and_then(|content| content.elements()) {
-            Some(elements) => blocks.extend(elements.iter().map(|element| element.raw().to_owned())),
-            None => blocks.extend(
-                fields.content.filter(|said| said.raw().starts_with('"')).map(|said| text(said.raw())),
-            ),
-        }
+        let blocks = told_blocks("text", fields.content);
         Object::new().text("role", "user").raw("content", &format!("[{}]", blocks.join(","))).finish()
     },
 };

@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use stemmata_model::{Part, Role};
 
+use super::turns::LOST_CALL;
 use super::validate::goes_on;
 use crate::document::mend::{Mended, Told, name};
 use crate::document::{Dialect, Record};
+use crate::json::{Field, Object, quote};
 
 /// How an API's elements are written.
 pub(super) struct Writer {
@@ -14,6 +16,17 @@ pub(super) struct Writer {
     pub(super) result: fn(&str, &str) -> String,
     /// What a result without a call says, as a message of the user.
     pub(super) told: fn(&str) -> String,
+}
+
+/// Returns the blocks of a message that says what a result without its call held, as texts of a type.
+pub(super) fn told_blocks(text_type: &str, held: Option<Field<'_>>) -> Vec<String> {
+    let text = |text: &str| Object::new().text("type", text_type).raw("text", text).finish();
+    let mut blocks = vec![text(&quote(LOST_CALL))];
+    match held.and_then(|held| held.elements()) {
+        Some(elements) => blocks.extend(elements.iter().map(|element| element.raw().to_owned())),
+        None => blocks.extend(held.filter(|held| held.raw().starts_with('"')).map(|held| text(held.raw()))),
+    }
+    blocks
 }
 
 /// Mends the elements of an array.

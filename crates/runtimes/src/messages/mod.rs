@@ -13,16 +13,16 @@ pub(crate) mod samples_tests;
 pub(crate) mod turns;
 pub(crate) mod validate;
 
-use stemmata_model::{Entry, FormatId, Granularity, ImageSource, Part, Timestamp};
+use stemmata_model::{Entry, FormatId, Granularity, ImageSource, Part};
 
 use crate::adapter::{
-    Adapter, ClientPlace, CompactionPlan, Confidence, ContextPlan, Decoded, Detection, IdKind, PlaceRequest,
-    Placer, PlanStop, Segments, Shape, SourceError, Splitter, Validator,
+    Adapter, ClientPlace, Confidence, ContextPlan, Decoded, Detection, IdKind, PlaceRequest, Placer,
+    PlanStop, Segments, Shape, SourceError, Splitter, Validator,
 };
 use crate::document::mend::{Mended, mend};
 use crate::document::{Dialect, decode, head, join, split};
 use crate::json::Field;
-use crate::placing::Verbatim;
+use crate::placing::{Verbatim, unplaced};
 use crate::repair::Document;
 
 /// The runtime of arrays for Anthropic's Messages API.
@@ -127,19 +127,6 @@ impl Adapter for Messages {
         (self.encode)(entries).into_bytes()
     }
 
-    fn plan_compaction(
-        &self,
-        _native: &[u8],
-        _earlier: &mut dyn Segments,
-    ) -> Result<CompactionPlan, SourceError> {
-        // No array says that it is a compaction: only programs make such commits, and what they give is all of it.
-        Ok(CompactionPlan::default())
-    }
-
-    fn encode_compaction(&self, summary: &str, _last: &Decoded, at: Timestamp) -> Vec<u8> {
-        self.encode(&[crate::document::summary_entry(summary, at)])
-    }
-
     fn plan_context(&self, chain: &mut dyn Segments, stop: PlanStop) -> Result<ContextPlan, SourceError> {
         join::plan_context(self.dialect, chain, stop)
     }
@@ -153,11 +140,7 @@ impl Adapter for Messages {
     }
 
     fn client_place(&self, request: &PlaceRequest) -> ClientPlace {
-        ClientPlace {
-            relative_path: vec![format!("{}.json", request.session)],
-            resume_command: Vec::new(),
-            import_command: None,
-        }
+        unplaced(format!("{}.json", request.session))
     }
 
     fn mend(&self, document: &mut Document, _client_version: Option<&str>) {

@@ -5,8 +5,8 @@
 
 use stemmata_model::{Entry, EntryKind, ImageSource, Part, Role};
 
-use super::items::Writer;
-use super::turns::{LOST_CALL, Turn, is_instruction, turns};
+use super::items::{Writer, told_blocks};
+use super::turns::{Turn, is_instruction, turns};
 use super::{RESPONSES, arguments, data_url};
 use crate::adapter::{Confidence, IdKind};
 use crate::document::{Dialect, Record, top_list, whole};
@@ -179,14 +179,7 @@ pub(super) static WRITER: Writer = Writer {
     },
     told: |element| {
         let fields = Item::read(Field::whole(element)).unwrap_or_default();
-        let text = |text: &str| Object::new().text("type", "input_text").raw("text", text).finish();
-        let mut blocks = vec![text(&quote(LOST_CALL))];
-        match fields.output.and_then(|output| output.elements()) {
-            Some(elements) => blocks.extend(elements.iter().map(|element| element.raw().to_owned())),
-            None => blocks.extend(
-                fields.output.filter(|said| said.raw().starts_with('"')).map(|said| text(said.raw())),
-            ),
-        }
+        let blocks = told_blocks("input_text", fields.output);
         let object = Object::new().text("type", "message").text("role", "user");
         object.raw("content", &format!("[{}]", blocks.join(","))).finish()
     },

@@ -1,6 +1,6 @@
 //! Samples of arrays, and the laws that they keep.
 
-use stemmata_model::{EntryKind, Role};
+use stemmata_model::{EntryKind, Role, Timestamp};
 
 use super::*;
 use crate::conformance::{check, check_damaged};

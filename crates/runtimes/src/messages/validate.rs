@@ -4,13 +4,11 @@
 
 use stemmata_model::{Part, Role};
 
-use crate::adapter::{Finding, Severity, Validation, Validator};
+use crate::adapter::{Severity, Validation, Validator};
 use crate::document::{Dialect, Record};
+use crate::findings::Findings;
 use crate::json::is_blank;
 use crate::lines::Line;
-
-/// The most findings of one check that are listed.
-const FINDINGS_OF_A_CHECK_MAX: usize = 20;
 
 /// What an API demands beyond calls and results in pairs.
 #[derive(Debug, Clone, Copy)]
@@ -29,18 +27,16 @@ pub(crate) struct MessagesValidator {
     dialect: &'static Dialect,
     rules: Rules,
     verdict: Validation,
+    findings: Findings,
 }
 
 impl MessagesValidator {
     pub(crate) fn new(dialect: &'static Dialect, rules: Rules) -> Self {
-        Self { dialect, rules, verdict: Validation::default() }
+        Self { dialect, rules, verdict: Validation::default(), findings: Findings::default() }
     }
 
     fn find(&mut self, severity: Severity, check: &'static str, message: String) {
-        let known = self.verdict.findings.iter().filter(|finding| finding.check == check).count();
-        if known < FINDINGS_OF_A_CHECK_MAX {
-            self.verdict.findings.push(Finding { severity, check, line: None, message });
-        }
+        self.findings.add(severity, check, None, message);
     }
 
     fn check(&mut self, records: &[Record]) {
@@ -138,16 +134,11 @@ impl Validator for MessagesValidator {
     }
 
     fn finish(&mut self) -> Validation {
-        let mut verdict = std::mem::take(&mut self.verdict);
-        if verdict.messages_present == 0 && verdict.findings.is_empty() {
-            let message = "there is no message".to_owned();
-            verdict.findings.push(Finding {
-                severity: Severity::Fatal,
-                check: "no_messages",
-                line: None,
-                message,
-            });
+        if self.verdict.messages_present == 0 && self.findings.is_empty() {
+            self.find(Severity::Fatal, "no_messages", "there is no message".to_owned());
         }
+        let mut verdict = std::mem::take(&mut self.verdict);
+        verdict.findings = self.findings.take();
         verdict.messages_sent = if verdict.is_accepted() { verdict.messages_present } else { 0 };
         verdict
     }

@@ -22,8 +22,8 @@ pub(crate) use context::as_told;
 use stemmata_model::{Entry, FormatId, Granularity, SessionId, Timestamp};
 
 use crate::adapter::{
-    Adapter, ClientPlace, CompactionPlan, Confidence, ContextPlan, Decoded, Detection, IdKind, PlaceRequest,
-    Placer, PlanStop, Segments, Shape, SourceError, Splitter, Validator,
+    Adapter, ClientPlace, Confidence, ContextPlan, Decoded, Detection, IdKind, PlaceRequest, Placer,
+    PlanStop, Segments, Shape, SourceError, Splitter, Validator,
 };
 use crate::document::{Dialect, decode, head, join, split, whole};
 use crate::repair::Document;
@@ -103,19 +103,6 @@ impl Adapter for Opencode {
 
     fn encode(&self, entries: &[Entry]) -> Vec<u8> {
         encode::encode(entries).into_bytes()
-    }
-
-    fn plan_compaction(
-        &self,
-        _native: &[u8],
-        _earlier: &mut dyn Segments,
-    ) -> Result<CompactionPlan, SourceError> {
-        // A compaction of the client's own is in the document, which stays whole.
-        Ok(CompactionPlan::default())
-    }
-
-    fn encode_compaction(&self, summary: &str, _last: &Decoded, at: Timestamp) -> Vec<u8> {
-        self.encode(&[crate::document::summary_entry(summary, at)])
     }
 
     fn plan_context(&self, chain: &mut dyn Segments, stop: PlanStop) -> Result<ContextPlan, SourceError> {

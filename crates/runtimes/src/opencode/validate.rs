@@ -7,26 +7,22 @@ use std::collections::HashSet;
 
 use super::needs::{self, Need, missing};
 use super::record::{Info, Message, Piece, Session, State, info};
-use crate::adapter::{Finding, Severity, Validation, Validator};
+use crate::adapter::{Severity, Validation, Validator};
 use crate::document::whole;
+use crate::findings::Findings;
 use crate::json::{Field, is_blank, owned, text};
-
-/// The most findings of one check that are listed.
-const FINDINGS_OF_A_CHECK_MAX: usize = 20;
 
 /// Checks a whole session.
 #[derive(Default)]
 pub(super) struct DocumentValidator {
     verdict: Validation,
+    findings: Findings,
     has_document: bool,
 }
 
 impl DocumentValidator {
     fn find(&mut self, severity: Severity, check: &'static str, message: String) {
-        let known = self.verdict.findings.iter().filter(|finding| finding.check == check).count();
-        if known < FINDINGS_OF_A_CHECK_MAX {
-            self.verdict.findings.push(Finding { severity, check, line: None, message });
-        }
+        self.findings.add(severity, check, None, message);
     }
 
     fn need(&mut self, what: &str, field: Option<Field<'_>>, needs: &[Need]) {
@@ -134,11 +130,11 @@ impl Validator for DocumentValidator {
     }
 
     fn finish(&mut self) -> Validation {
-        let has_findings = !self.verdict.findings.is_empty();
-        if self.verdict.messages_present == 0 && !has_findings {
+        if self.verdict.messages_present == 0 && self.findings.is_empty() {
             self.find(Severity::Fatal, "no_messages", "nobody said anything".to_owned());
         }
         let mut verdict = std::mem::take(&mut self.verdict);
+        verdict.findings = self.findings.take();
         verdict.messages_sent = if verdict.is_accepted() { verdict.messages_present } else { 0 };
         verdict
     }
