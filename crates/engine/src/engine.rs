@@ -5,7 +5,7 @@ use std::sync::Arc;
 use stemmata_model::{FormatId, MachineId, Principal, RulesHash};
 use stemmata_runtimes::adapter::Adapter;
 use stemmata_runtimes::registry;
-use stemmata_store::Store;
+use stemmata_store::{EventLog, MemoryLog, Store};
 
 use crate::capture::policy::CapturePolicy;
 use crate::error::{EngineError, Result};
@@ -39,6 +39,7 @@ impl Identity {
 #[derive(Clone)]
 pub struct Engine {
     pub(crate) store: Arc<dyn Store>,
+    pub(crate) log: Arc<dyn EventLog>,
     pub(crate) scrubbing: Arc<Scrubbing>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Arc<dyn NewIds>,
@@ -58,6 +59,7 @@ impl Engine {
     ) -> Self {
         Self {
             store,
+            log: Arc::new(MemoryLog::new()),
             scrubbing: Arc::default(),
             clock,
             ids,
@@ -90,6 +92,18 @@ impl Engine {
     /// Returns the store, for reads that need no rule.
     pub fn store(&self) -> &dyn Store {
         self.store.as_ref()
+    }
+
+    /// Has events go to this log.
+    #[must_use]
+    pub fn with_log(mut self, log: Arc<dyn EventLog>) -> Self {
+        self.log = log;
+        self
+    }
+
+    /// Returns the event log, for reads that need no rule.
+    pub fn log(&self) -> &dyn EventLog {
+        self.log.as_ref()
     }
 
     /// Returns who runs the engine.

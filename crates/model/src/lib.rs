@@ -7,6 +7,7 @@ mod base32;
 mod canonical;
 mod commit;
 mod entry;
+mod event;
 mod group;
 mod ids;
 mod names;
@@ -15,18 +16,22 @@ mod quantity;
 mod sighting;
 mod time;
 mod tokens;
+pub mod topics;
 
 pub use canonical::{CanonicalEncoder, artifact_id};
 pub use commit::{Closure, Commit, CommitCore, CommitType, Counts, Granularity, ParseGranularityError};
 pub use entry::{Body, Entry, EntryKind, EntryMeta, ImageSource, NativeSpan, Part, Role, Usage, Visibility};
+pub use event::{
+    Event, EventSeq, Gone, Json, JsonError, NewEvent, NewPayload, ParseSeqError, Payload, may_replay,
+};
 pub use group::{ToolGroup, Turn, group_tools, turns};
 pub use ids::{
     ArtifactId, ArtifactPrefix, CommitId, CommitPrefix, IdKind, PREFIX_CHARS_MIN, ParseIdError, RulesHash,
     SHORT_CHARS_MIN, shortest_unique,
 };
 pub use names::{
-    EntryId, FormatId, MachineId, NAME_BYTES_MAX, NameError, Principal, SessionId, Template, ThreadId,
-    TicketId,
+    EntryId, FormatId, LedgerId, MachineId, NAME_BYTES_MAX, NameError, Party, Principal, SessionId, Template,
+    ThreadId, TicketId, Topic,
 };
 pub use note::{Note, NoteCode};
 pub use quantity::{Bytes, Chars, Tokens};

@@ -130,6 +130,18 @@ name!(
     /// A runtime's own id of an entry, or one derived from position and content.
     EntryId, "entry"
 );
+name!(
+    /// A ledger: a project's id, or one that a caller gives a cluster of agents.
+    LedgerId, "ledger"
+);
+name!(
+    /// What an event is about: one of [`topics`](crate::topics), or a caller's own.
+    Topic, "topic"
+);
+name!(
+    /// Who sends or receives an event: an agent's name, or `broadcast`.
+    Party, "sender or receiver"
+);
 
 #[cfg(test)]
 mod tests {

@@ -128,7 +128,7 @@ fn check_path(path: &str) -> Result<(), StoreError> {
     at_most("bytes of a path or a session's text", path.len(), PATH_BYTES_MAX)
 }
 
-fn at_most(what: &'static str, value: usize, bound: usize) -> Result<(), StoreError> {
+pub(crate) fn at_most(what: &'static str, value: usize, bound: usize) -> Result<(), StoreError> {
     if value <= bound {
         return Ok(());
     }

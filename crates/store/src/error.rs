@@ -1,6 +1,6 @@
 //! What can go wrong in a store, by kind.
 
-use stemmata_model::{ArtifactId, CommitId};
+use stemmata_model::{ArtifactId, CommitId, LedgerId};
 
 /// A store's error.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +43,33 @@ pub enum StoreError {
     CursorMoved {
         /// The session's path.
         path: String,
+    },
+    /// A ledger is not there.
+    #[error("there is no ledger `{0}`")]
+    LedgerMissing(LedgerId),
+    /// A ledger has more events, or fewer, than the caller thought.
+    #[error("ledger `{ledger}` is at {found}, not at {expected}: somebody else has appended to it")]
+    SequenceMoved {
+        /// The ledger.
+        ledger: LedgerId,
+        /// The last number that the caller expected.
+        expected: u64,
+        /// The last number that there is.
+        found: u64,
+    },
+    /// A mark that another ledger has.
+    #[error("`{mark}` is a mark of ledger `{ledger}` already")]
+    MarkTaken {
+        /// The mark.
+        mark: String,
+        /// The ledger that has it.
+        ledger: LedgerId,
+    },
+    /// A write after the log was closed.
+    #[error("the event log was closed ({operation})")]
+    Closed {
+        /// What was to be done.
+        operation: &'static str,
     },
     /// Something is beyond its bound.
     #[error("{what} is {value}, more than {bound}")]
@@ -195,13 +222,17 @@ impl StoreError {
     /// Returns the kind.
     pub const fn kind(&self) -> StoreErrorKind {
         match self {
-            Self::CommitMissing(_) | Self::ContentMissing(_) | Self::ContentForgotten(_) => {
-                StoreErrorKind::NotFound
-            }
+            Self::CommitMissing(_)
+            | Self::ContentMissing(_)
+            | Self::ContentForgotten(_)
+            | Self::LedgerMissing(_) => StoreErrorKind::NotFound,
             Self::ParentMissing { .. }
             | Self::Forgotten(_)
             | Self::Conflict(_)
             | Self::CursorMoved { .. }
+            | Self::SequenceMoved { .. }
+            | Self::MarkTaken { .. }
+            | Self::Closed { .. }
             | Self::Bound { .. }
             | Self::Empty { .. } => StoreErrorKind::Rejected,
             Self::Refused { .. } | Self::Network { .. } => StoreErrorKind::Refused,

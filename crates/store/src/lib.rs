@@ -6,6 +6,7 @@ mod bounds;
 pub mod conformance;
 mod error;
 mod files;
+mod ledger;
 pub mod maintain;
 mod memory;
 mod merge;
@@ -18,6 +19,11 @@ mod write;
 
 pub use error::{StoreError, StoreErrorKind};
 pub use files::{FileLock, Files, NewFile, OpenFile, SystemFiles, write_whole};
+pub use ledger::{
+    Append, Appended, BATCH_EVENTS_MAX, Coverage, Durability, EVENT_BYTES_MAX, EventLog, EventQuery, Ledger,
+    LedgerChange, MARK_BYTES_MAX, MARKS_MAX, MemoryLog, OUTPUT_BYTES_MAX, OUTPUT_EVENTS_MAX, Order,
+    QUERY_TOPICS_MAX, Receipt, STATE_BYTES_MAX, SavedState,
+};
 pub use maintain::pack::{PackOptions, Packed};
 pub use memory::MemoryStore;
 pub use merge::{merged_annotations, standing_records};

@@ -98,6 +98,9 @@ pub(super) fn hint_of_store(error: &StoreError) -> Option<String> {
         }
         StoreError::Locked { .. } => "wait until the other `stemma` is done, and run the command again",
         StoreError::CursorMoved { .. } => "run the command again: it goes on where the other one stopped",
+        StoreError::SequenceMoved { .. } => "run the command again: it looks at what the other one appended",
+        StoreError::LedgerMissing(_) => "`stemma events ledgers` lists all ledgers",
+        StoreError::MarkTaken { .. } => "`stemma events ledgers` says which projects there are, and where",
         StoreError::Full { .. } => {
             "make room and run the command again: it goes on where it stopped, nothing acknowledged is lost"
         }
@@ -127,7 +130,8 @@ pub(super) fn hint_of_store(error: &StoreError) -> Option<String> {
         StoreError::Refused { .. }
         | StoreError::ParentMissing { .. }
         | StoreError::Bound { .. }
-        | StoreError::Empty { .. } => return None,
+        | StoreError::Empty { .. }
+        | StoreError::Closed { .. } => return None,
         StoreError::Sink(source) | StoreError::Io { source, .. } => return hint_of_io(source),
     };
     Some(hint.to_owned())

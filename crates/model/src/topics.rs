@@ -1,0 +1,64 @@
+//! The well-known topics of ledgers. Any other name is a topic too.
+//!
+//! Only names; what reducers and guards make of them is theirs.
+
+use crate::Topic;
+
+/// What a person, or whoever prompts the agent, said.
+pub const USER_TURN: &str = "user_turn";
+/// What the model answered.
+pub const ASSISTANT_TURN: &str = "assistant_turn";
+/// A tool's call or its result.
+pub const TOOL_EVENT: &str = "tool_event";
+/// Something about the run itself.
+pub const STATUS_EVENT: &str = "status_event";
+/// Something that was decided.
+pub const DECISION_EVENT: &str = "decision_event";
+/// Something that failed.
+pub const ERROR_EVENT: &str = "error_event";
+
+/// A task for a cluster of agents.
+pub const ISSUE_OPENED: &str = "ISSUE_OPENED";
+/// A plan for it.
+pub const PLAN_READY: &str = "PLAN_READY";
+/// How far a worker is.
+pub const WORKER_PROGRESS: &str = "WORKER_PROGRESS";
+/// A worker says that it is done.
+pub const IMPLEMENTATION_READY: &str = "IMPLEMENTATION_READY";
+/// What a validator found.
+pub const VALIDATION_RESULT: &str = "VALIDATION_RESULT";
+/// What an investigation of a failure found.
+pub const INVESTIGATION_COMPLETE: &str = "INVESTIGATION_COMPLETE";
+/// The state of a cluster as its snapshotter sees it.
+pub const STATE_SNAPSHOT: &str = "STATE_SNAPSHOT";
+/// What a prompt was made of.
+pub const CONTEXT_METRICS: &str = "CONTEXT_METRICS";
+/// What a provider printed, raw: kept for people, not for prompts.
+pub const AGENT_OUTPUT: &str = "AGENT_OUTPUT";
+/// A word from a person to every agent of a cluster.
+pub const USER_GUIDANCE_CLUSTER: &str = "USER_GUIDANCE_CLUSTER";
+/// A word from a person to the one agent that receives it.
+pub const USER_GUIDANCE_AGENT: &str = "USER_GUIDANCE_AGENT";
+/// A cluster goes on after it had stopped.
+pub const CLUSTER_RESUMED: &str = "CLUSTER_RESUMED";
+
+/// The window has reached a size that matters.
+pub const CONTEXT_SIZE_ALERT: &str = "CONTEXT_SIZE_ALERT";
+/// A compaction begins.
+pub const COMPACTION_START: &str = "COMPACTION_START";
+/// A compaction has ended, well or with an error.
+pub const COMPACTION_END: &str = "COMPACTION_END";
+
+/// A session begins; every other event of its id comes after this one.
+pub const SESSION_STARTED: &str = "SESSION_STARTED";
+/// A session ends.
+pub const SESSION_ENDED: &str = "SESSION_ENDED";
+/// An agent begins to work: `last_agent_start` of its sender.
+pub const AGENT_STARTED: &str = "AGENT_STARTED";
+/// An agent has ended a task: `last_task_end` of its sender.
+pub const TASK_ENDED: &str = "TASK_ENDED";
+
+/// Returns a well-known name as a topic.
+pub fn topic(name: &'static str) -> Topic {
+    Topic::new(name).expect("a constant name is a name")
+}

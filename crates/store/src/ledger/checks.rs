@@ -1,0 +1,52 @@
+//! The bounds that every log holds appends, queries and states to, checked before anything is done.
+//!
+//! What needs a look into the log (the last number, who has a mark) is each backend's own.
+
+use stemmata_model::{Json, NewEvent, NewPayload};
+
+use super::{
+    Append, BATCH_EVENTS_MAX, EVENT_BYTES_MAX, EventQuery, LedgerChange, MARK_BYTES_MAX, MARKS_MAX,
+    QUERY_TOPICS_MAX, STATE_BYTES_MAX, SavedState,
+};
+use crate::bounds::at_most;
+use crate::error::StoreError;
+use crate::seam::PAGE_ROWS_MAX;
+
+pub(crate) fn check_append(append: &Append) -> Result<(), StoreError> {
+    if append.events.is_empty() {
+        return Err(StoreError::Empty { what: "an append" });
+    }
+    at_most("events of an append", append.events.len(), BATCH_EVENTS_MAX)?;
+    append.events.iter().try_for_each(check_event)
+}
+
+fn check_event(event: &NewEvent) -> Result<(), StoreError> {
+    let length = |json: &Option<Json>| json.as_ref().map_or(0, |json| json.as_str().len());
+    let payload = match &event.payload {
+        NewPayload::Plain { text, data } => text.as_ref().map_or(0, String::len) + length(data),
+        NewPayload::Line(line) => line.as_str().len() + 1,
+    };
+    at_most("bytes of an event", payload + length(&event.metadata), EVENT_BYTES_MAX)
+}
+
+pub(crate) fn check_query(query: &EventQuery) -> Result<(), StoreError> {
+    at_most("topics of a query", query.topics.len(), QUERY_TOPICS_MAX)?;
+    at_most("events of a page", query.limit, PAGE_ROWS_MAX)
+}
+
+pub(crate) fn check_change(change: &LedgerChange) -> Result<(), StoreError> {
+    at_most("marks of a ledger", change.marks.len(), MARKS_MAX)?;
+    let texts = change.marks.iter().chain(&change.root);
+    texts.map(String::len).try_for_each(|bytes| at_most("bytes of a mark or a root", bytes, MARK_BYTES_MAX))
+}
+
+pub(crate) fn check_state(state: &SavedState) -> Result<(), StoreError> {
+    let position = state.position.as_ref().map_or(0, String::len);
+    at_most("bytes of a state's name or position", state.name.len().max(position), MARK_BYTES_MAX)?;
+    at_most("bytes of a saved state", state.state.as_str().len(), STATE_BYTES_MAX)
+}
+
+/// Holds the marks of a ledger to their bound, the new ones included.
+pub(crate) fn check_marks(count: usize) -> Result<(), StoreError> {
+    at_most("marks of a ledger", count, MARKS_MAX)
+}

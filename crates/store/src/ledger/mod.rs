@@ -1,0 +1,296 @@
+//! Ledgers: append-only logs of events, as a seam that a store, a folder of files and the memory stand behind.
+//!
+//! What events mean, and what is folded from them, is not known here.
+
+mod checks;
+mod memory;
+
+pub use memory::MemoryLog;
+
+use stemmata_model::{
+    ArtifactId, CommitId, Event, EventSeq, Json, LedgerId, NewEvent, Party, SessionId, Timestamp, Topic,
+};
+
+use crate::error::StoreError;
+
+/// Events of one append at most, so that a transaction stays short.
+pub const BATCH_EVENTS_MAX: usize = 4_096;
+
+/// Bytes of one event's text, data and metadata together at most, and of one line.
+pub const EVENT_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Topics that one query names at most.
+pub const QUERY_TOPICS_MAX: usize = 64;
+
+/// Marks of one ledger at most.
+pub const MARKS_MAX: usize = 64;
+
+/// Bytes of a mark, of a root and of a saved state's name at most.
+pub const MARK_BYTES_MAX: usize = 4_096;
+
+/// Bytes of one saved state at most.
+pub const STATE_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Events of raw output that a ledger keeps at most; the oldest lose their payload first.
+pub const OUTPUT_EVENTS_MAX: u64 = 8_192;
+
+/// Bytes of payloads of raw output that a ledger keeps at most.
+pub const OUTPUT_BYTES_MAX: u64 = 8 * 1024 * 1024;
+
+/// When an append returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Durability {
+    /// When it is durable, with a sync of its own.
+    Full,
+    /// When it is durable; appends that wait at the same time share one sync.
+    #[default]
+    Batch,
+    /// When others can read it: a power cut may lose it, and nothing that came before it.
+    None,
+}
+
+/// Events to append to one ledger, all or none of them, with nothing in between.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Append {
+    /// The ledger; made where it is not there.
+    pub ledger: LedgerId,
+    /// The events, at most [`BATCH_EVENTS_MAX`].
+    pub events: Vec<NewEvent>,
+    /// Refuses the append unless this is the ledger's last number (0: no event yet).
+    pub expected: Option<u64>,
+    /// The present.
+    pub now: Timestamp,
+    /// When to return. Within a batch of other writes it counts for nothing: such a batch is durable when it returns.
+    pub durability: Durability,
+}
+
+/// Where an append's events are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Appended {
+    /// The first one's place.
+    pub first: EventSeq,
+    /// The last one's place: `first` and as many more as there were events after the first.
+    pub last: EventSeq,
+    /// The last one's time.
+    pub last_at: Timestamp,
+}
+
+/// In which order a read answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Order {
+    /// By rising numbers.
+    #[default]
+    OldestFirst,
+    /// By falling numbers.
+    NewestFirst,
+}
+
+/// Which events a read returns: those that all of it holds for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct EventQuery {
+    /// Only those after this place.
+    pub after: Option<EventSeq>,
+    /// Only those up to and with this place.
+    pub through: Option<EventSeq>,
+    /// Only these topics, at most [`QUERY_TOPICS_MAX`]; all where none is named.
+    pub topics: Vec<Topic>,
+    /// Only those from this sender.
+    pub sender: Option<Party>,
+    /// Only those for this receiver.
+    pub receiver: Option<Party>,
+    /// Only those of this session.
+    pub session: Option<SessionId>,
+    /// Only those at this time or later.
+    pub since: Option<Timestamp>,
+    /// Only those at this time or earlier.
+    pub until: Option<Timestamp>,
+    /// Only those that may enter a prompt, or only those that may not.
+    pub replayable: Option<bool>,
+    /// In which order.
+    pub order: Order,
+    /// At most so many; 0 is none. At most [`PAGE_ROWS_MAX`](crate::PAGE_ROWS_MAX).
+    pub limit: usize,
+}
+
+impl EventQuery {
+    /// Asks for the oldest events after a place.
+    pub fn after(after: Option<EventSeq>, limit: usize) -> Self {
+        Self { after, limit, ..Self::default() }
+    }
+
+    /// Asks for the newest events of a topic.
+    pub fn latest(topic: Topic, limit: usize) -> Self {
+        Self { topics: vec![topic], order: Order::NewestFirst, limit, ..Self::default() }
+    }
+
+    /// Says whether an event is one of those asked for, limit aside.
+    pub fn wants(&self, event: &Event) -> bool {
+        self.after.is_none_or(|after| event.seq > after)
+            && self.through.is_none_or(|through| event.seq <= through)
+            && (self.topics.is_empty() || self.topics.contains(&event.topic))
+            && self.sender.as_ref().is_none_or(|sender| *sender == event.sender)
+            && self.receiver.as_ref().is_none_or(|receiver| *receiver == event.receiver)
+            && self.session.as_ref().is_none_or(|session| *session == event.session)
+            && self.since.is_none_or(|since| event.at >= since)
+            && self.until.is_none_or(|until| event.at <= until)
+            && self.replayable.is_none_or(|replayable| replayable == event.replayable)
+    }
+}
+
+/// A ledger as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ledger {
+    /// Its id.
+    pub id: LedgerId,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// The number of its last event that is as durable as its append asked for, 0 without any. Never falls.
+    pub last: u64,
+    /// The time of that event.
+    pub last_at: Option<Timestamp>,
+    /// Where the project is, as text; none for a cluster.
+    pub root: Option<String>,
+    /// When the window of what is folded from it was compacted last.
+    pub compacted_at: Option<Timestamp>,
+    /// By what else it is found, ascending: a repository's remote, its root commit, an earlier place.
+    pub marks: Vec<String>,
+}
+
+/// A change of what is known of a ledger, which is made where it is not there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LedgerChange {
+    /// The ledger.
+    pub ledger: LedgerId,
+    /// The present.
+    pub now: Timestamp,
+    /// Where the project is now; none leaves that as it is.
+    pub root: Option<String>,
+    /// When its window was compacted; none leaves that as it is.
+    pub compacted_at: Option<Timestamp>,
+    /// Marks to add. A mark that another ledger has is refused as `MarkTaken`.
+    pub marks: Vec<String>,
+}
+
+/// What a reducer made of a ledger, or of one session, up to a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SavedState {
+    /// The reducer's name, with what it folded where that is not the ledger: unique in its ledger.
+    pub name: String,
+    /// The reducer's version.
+    pub version: u32,
+    /// The ledger's last event that is folded in; 0 where none is.
+    pub through: u64,
+    /// How far it has read what is not the ledger, in its own words.
+    pub position: Option<String>,
+    /// The state.
+    pub state: Json,
+}
+
+/// What a ledger let go of in one topic, because it keeps only so much of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Receipt {
+    /// Events whose payload is gone.
+    pub events: u64,
+    /// Bytes that these payloads had.
+    pub bytes: u64,
+    /// A chain over them, oldest first: BLAKE3 of the chain before (32 zero bytes at first), the payload's hash (32
+    /// bytes) and its length (8 bytes, the lowest first).
+    pub chain: [u8; 32],
+    /// The newest of them.
+    pub through: EventSeq,
+}
+
+/// An append-only log of events, many ledgers of them.
+///
+/// - **Atomic**: an append is there whole or not at all, and its events stand next to each other.
+/// - **Ordered**: numbers rise by one; an append that returned before another began stands before it. A number is
+///   never given twice, whatever happens to its event.
+/// - **Durable** as the append asks ([`Durability`]); the memory keeps nothing beyond its own life, and says so.
+/// - **Concurrent**: every method may be called from any thread, and for backends with files from any process.
+/// - **Times rise**: an event's time is the greatest of the present, a microsecond after the event before it, and the
+///   time it was given.
+/// - **Bounded**: reads take a limit; the newest *k* events of a topic cost O(*k*), whatever else there is.
+/// - **Raw output** (`AGENT_OUTPUT` that may not enter a prompt) is bounded by [`OUTPUT_EVENTS_MAX`] and
+///   [`OUTPUT_BYTES_MAX`]: with the append that goes beyond them the oldest lose their payloads, and a receipt says so.
+pub trait EventLog: Send + Sync {
+    /// Appends events.
+    ///
+    /// # Errors
+    /// `SequenceMoved` where `expected` is not the last number, `Bound`, `Empty` for no events, `Closed`; `Locked`,
+    /// `Full`, `ReadOnly`, `Io`, `Backend` where the storage refuses. Nothing is appended then.
+    fn append(&self, append: Append) -> Result<Appended, StoreError>;
+
+    /// Returns events, with the payloads that are there; none for a ledger that is not there.
+    ///
+    /// # Errors
+    /// `Bound`, `Corrupt`, and where the storage fails.
+    fn events(&self, ledger: &LedgerId, query: &EventQuery) -> Result<Vec<Event>, StoreError>;
+
+    /// Returns what is known of a ledger.
+    fn ledger(&self, id: &LedgerId) -> Result<Option<Ledger>, StoreError>;
+
+    /// Returns ledgers in the order of their ids, after one of them.
+    fn ledgers(&self, after: Option<&LedgerId>, limit: usize) -> Result<Vec<Ledger>, StoreError>;
+
+    /// Returns the ledger that has a mark.
+    fn ledger_marked(&self, mark: &str) -> Result<Option<LedgerId>, StoreError>;
+
+    /// Changes what is known of a ledger. Idempotent.
+    ///
+    /// # Errors
+    /// `MarkTaken`, `Bound`, `Closed`, and where the storage fails.
+    fn change_ledger(&self, change: LedgerChange) -> Result<(), StoreError>;
+
+    /// Returns what a ledger let go of in a topic by its own bounds; none where it still has all.
+    fn receipt(&self, ledger: &LedgerId, topic: &Topic) -> Result<Option<Receipt>, StoreError>;
+
+    /// Lets go of the payloads of a topic's events up to a place. Numbers, times and hashes stay, and the receipt
+    /// tells of them. Idempotent. Returns how many had one.
+    fn trim(&self, ledger: &LedgerId, topic: &Topic, through: EventSeq) -> Result<u64, StoreError>;
+
+    /// Forgets the payloads and metadata of a session's events in all ledgers, what `STATE_SNAPSHOT` says after the
+    /// first of them, and all saved states of ledgers that had any. Leaves nothing of it in any file. Returns how many
+    /// events that were.
+    fn forget_events(&self, session: &SessionId) -> Result<u64, StoreError>;
+
+    /// Keeps states, each in the place of the one of its name. Durable when it returns.
+    ///
+    /// # Errors
+    /// `Bound`, `Closed`, `LedgerMissing`, and where the storage fails.
+    fn save_states(&self, ledger: &LedgerId, states: Vec<SavedState>) -> Result<(), StoreError>;
+
+    /// Returns the saved states whose names start so, in the order of their names.
+    fn saved_states(&self, ledger: &LedgerId, prefix: &str) -> Result<Vec<SavedState>, StoreError>;
+
+    /// Removes the saved states whose names start so.
+    fn drop_states(&self, ledger: &LedgerId, prefix: &str) -> Result<(), StoreError>;
+
+    /// Ends all writing through this value: what comes later fails as `Closed`. Reads go on.
+    fn close(&self) -> Result<(), StoreError>;
+}
+
+/// How far a commit covers a ledger.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Coverage {
+    /// The commit.
+    pub commit: CommitId,
+    /// The ledger.
+    pub ledger: LedgerId,
+    /// The last event that the commit's chain holds.
+    pub through: EventSeq,
+}
+
+/// The bytes that a payload's hash covers, for [`stemmata_model::Gone`].
+pub(crate) fn plain_bytes(text: Option<&str>, data: Option<&Json>) -> Vec<u8> {
+    let mut bytes = text.unwrap_or_default().as_bytes().to_vec();
+    bytes.push(0);
+    bytes.extend_from_slice(data.map_or("", Json::as_str).as_bytes());
+    bytes
+}
+
+/// Returns the next link of a receipt's chain.
+pub(crate) fn chained(before: [u8; 32], hash: ArtifactId, bytes: u64) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&before).update(hash.as_bytes()).update(&bytes.to_le_bytes());
+    *hasher.finalize().as_bytes()
+}
