@@ -10,6 +10,7 @@ mod concurrency;
 mod contents;
 mod costs;
 mod forget;
+pub mod ledger;
 mod lookups;
 mod metadata;
 mod packs;

@@ -324,3 +324,38 @@ fn gone(payload: &Payload, forgotten: bool) -> Gone {
         Payload::Gone(gone) => Gone { forgotten, ..*gone },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance;
+
+    #[test]
+    fn the_memory_is_a_log() {
+        conformance::ledger::run(&mut || Box::new(MemoryLog::new()));
+    }
+
+    #[test]
+    fn numbers_go_on_beyond_what_a_float_holds() {
+        let log = MemoryLog::new();
+        let id = LedgerId::new("p").expect("a name");
+        let last = (1_u64 << 53) + 1;
+        log.lock().log(&id, Timestamp::EPOCH).ledger.last = last;
+        conformance::ledger::check_great_numbers(&log, "p", last);
+        log.lock().log(&id, Timestamp::EPOCH).ledger.last = u64::MAX >> 1;
+        let event = NewEvent::new(
+            SessionId::new("s").expect("a name"),
+            Topic::new("t").expect("a name"),
+            stemmata_model::Party::new("a").expect("a name"),
+            NewPayload::Plain { text: None, data: None },
+        );
+        let append = Append {
+            ledger: id,
+            events: vec![event],
+            expected: None,
+            now: Timestamp::EPOCH,
+            durability: crate::ledger::Durability::None,
+        };
+        assert!(matches!(log.append(append), Err(StoreError::Bound { .. })), "the last number there is");
+    }
+}

@@ -1,0 +1,154 @@
+//! What every event log must do, as checks that panic where one does not.
+//!
+//! Each check makes its own empty log. Crashes, damage, full disks and other processes are each backend's own tests.
+
+mod appends;
+mod bounded;
+mod forgotten;
+mod queries;
+mod states;
+mod threads;
+
+pub use appends::{
+    check_appends, check_batches, check_closing, check_expectations, check_great_numbers,
+    check_refused_appends, check_times,
+};
+pub use bounded::{check_output_bounds, check_output_bytes, check_trims};
+pub use forgotten::{check_forgotten_events, check_numbers_after_forgetting};
+pub use queries::{check_filters, check_latest, check_limits, check_pages, check_times_asked_for};
+pub use states::{check_ledgers, check_marks, check_states};
+pub use threads::{check_appending_threads, check_tails};
+
+use stemmata_model::{
+    Event, EventSeq, Json, LedgerId, NewEvent, NewPayload, Party, SessionId, Timestamp, Topic,
+};
+
+use crate::ledger::{Append, Appended, Durability, EventLog, EventQuery};
+
+/// Makes an empty log.
+pub type Make<'a> = &'a mut dyn FnMut() -> Box<dyn EventLog>;
+
+/// Closes a log and opens it again.
+pub type Reopen<'a> = &'a mut dyn FnMut(Box<dyn EventLog>) -> Box<dyn EventLog>;
+
+/// Runs all checks but those that need a log that outlives itself: [`check_reopened`].
+///
+/// # Panics
+/// Where the log breaks a promise of [`EventLog`].
+pub fn run(make: Make<'_>) {
+    let checks: [fn(Make<'_>); 20] = [
+        check_appends,
+        check_batches,
+        check_times,
+        check_expectations,
+        check_refused_appends,
+        check_closing,
+        check_filters,
+        check_latest,
+        check_limits,
+        check_pages,
+        check_times_asked_for,
+        check_ledgers,
+        check_marks,
+        check_states,
+        check_trims,
+        check_output_bounds,
+        check_output_bytes,
+        check_forgotten_events,
+        check_numbers_after_forgetting,
+        check_tails,
+    ];
+    for check in checks {
+        check(make);
+    }
+    check_appending_threads(make);
+}
+
+/// Checks that what was acknowledged is there after the log was closed and opened again, whatever its durability was.
+pub fn check_reopened(make: Make<'_>, reopen: Reopen<'_>) {
+    let mut log = make();
+    for (round, durability) in [Durability::Full, Durability::Batch, Durability::None].into_iter().enumerate()
+    {
+        let events =
+            vec![said("a", "user_turn", &format!("round {round}")), line("a", "assistant_turn", "yes")];
+        log.append(Append { durability, ..batch("p", events) }).expect("an append");
+        let before = all(log.as_ref(), "p");
+        let ledger = log.ledger(&ledger("p")).expect("a read");
+        log = reopen(log);
+        assert_eq!(all(log.as_ref(), "p"), before, "{durability:?}");
+        assert_eq!(log.ledger(&self::ledger("p")).expect("a read"), ledger, "{durability:?}");
+    }
+    states::check_states_reopened(log, reopen);
+}
+
+fn ledger(name: &str) -> LedgerId {
+    LedgerId::new(name).expect("a short name")
+}
+
+fn session(name: &str) -> SessionId {
+    SessionId::new(name).expect("a short name")
+}
+
+fn topic(name: &str) -> Topic {
+    Topic::new(name).expect("a short name")
+}
+
+fn party(name: &str) -> Party {
+    Party::new(name).expect("a short name")
+}
+
+fn at(micros: i64) -> Timestamp {
+    Timestamp::from_micros(micros)
+}
+
+fn json(text: &str) -> Json {
+    Json::parse(text).expect("JSON")
+}
+
+fn seq(number: u64) -> EventSeq {
+    EventSeq::new(number).expect("a small number")
+}
+
+/// An event with text.
+fn said(from: &str, about: &str, text: &str) -> NewEvent {
+    let payload = NewPayload::Plain { text: Some(text.to_owned()), data: None };
+    NewEvent::new(session("s1"), topic(about), party(from), payload)
+}
+
+/// An event with a line of a conversation.
+fn line(from: &str, about: &str, text: &str) -> NewEvent {
+    let line = format!(
+        r#"{{"v":"stemmata-v1","id":"{text}","role":"assistant","parts":[{{"type":"text","text":"{text} törtchen"}}]}}"#
+    );
+    NewEvent::new(session("s1"), topic(about), party(from), NewPayload::Line(json(&line)))
+}
+
+/// Events to append at a fixed present.
+fn batch(name: &str, events: Vec<NewEvent>) -> Append {
+    let (expected, durability) = (None, Durability::default());
+    Append { ledger: ledger(name), events, expected, now: at(1_000), durability }
+}
+
+fn put(log: &dyn EventLog, name: &str, events: Vec<NewEvent>) -> Appended {
+    log.append(batch(name, events)).expect("an append that can be done")
+}
+
+fn ask(log: &dyn EventLog, name: &str, query: &EventQuery) -> Vec<Event> {
+    log.events(&ledger(name), query).expect("a query that can be answered")
+}
+
+fn all(log: &dyn EventLog, name: &str) -> Vec<Event> {
+    let mut events: Vec<Event> = Vec::new();
+    loop {
+        let after = events.last().map(|event| event.seq);
+        let page = ask(log, name, &EventQuery::after(after, crate::PAGE_ROWS_MAX));
+        if page.is_empty() {
+            return events;
+        }
+        events.extend(page);
+    }
+}
+
+fn numbers(events: &[Event]) -> Vec<u64> {
+    events.iter().map(|event| event.seq.get()).collect()
+}
