@@ -23,6 +23,7 @@ mod moved;
 mod opencode;
 mod packing;
 mod placed;
+mod projects;
 mod review;
 mod scrubbed;
 mod secrets;

@@ -1,0 +1,170 @@
+//! Projects: which ledger is the memory of a folder.
+//!
+//! A project is its repository, not its path: see `docs/decisions/0018-project-identity.md`. What is found of a folder is
+//! looked up in `look`, what follows from it decided in `plan`.
+
+mod look;
+mod plan;
+mod remote;
+
+use std::path::{Path, PathBuf};
+
+use stemmata_model::{LedgerId, Note, NoteCode};
+use stemmata_store::{Ledger, LedgerChange, StoreError};
+
+use crate::engine::Engine;
+use crate::error::{EngineError, Result};
+use look::{Found, Stored, find};
+use plan::{Candidates, Choice, Facts, Plan, new_id, plan};
+
+/// How often it is looked anew after another process gave a mark away in between.
+const RACES_MAX: usize = 8;
+
+/// A project: a folder with a memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Project {
+    /// Its ledger.
+    pub ledger: LedgerId,
+    /// The folder that the project's files are below, as seen from where it was asked: of a worktree its own.
+    pub root: PathBuf,
+    /// Whether there was none before.
+    pub made: bool,
+    /// What the user should know about how it was found.
+    pub notes: Vec<Note>,
+}
+
+impl Engine {
+    /// Returns the project that a folder is in: of the nearest repository or stored id from there upwards, else of the
+    /// folder itself. Makes it where there is none, and remembers by what else it can be found from now on: a remote
+    /// that was added, a place that it moved to. Idempotent; of callers at the same time all get one project.
+    ///
+    /// # Errors
+    /// `Io` where the folder is not there, `Refused` where nothing names the project and nothing can be stored, store
+    /// errors.
+    pub fn project_at(&self, dir: &Path) -> Result<Project> {
+        let mut found = find(dir, "git")?;
+        for _ in 0..RACES_MAX {
+            match self.project_of_found(&mut found) {
+                // Another process made the project, or found something out, at the same time.
+                Err(EngineError::Store(StoreError::MarkTaken { .. })) => {}
+                done => return done,
+            }
+        }
+        Err(EngineError::Refused {
+            what: "finding the project",
+            reasons: vec![format!("other processes changed what is known of it {RACES_MAX} times meanwhile")],
+        })
+    }
+
+    /// Returns the project that a folder is in, where there is one. Writes nothing.
+    ///
+    /// # Errors
+    /// `Io` where the folder is not there, store errors.
+    pub fn known_project_at(&self, dir: &Path) -> Result<Option<Project>> {
+        let mut found = find(dir, "git")?;
+        let Plan { choice: Choice::Known(ledger), mut notes, .. } = self.plan_project(&mut found)? else {
+            return Ok(None);
+        };
+        notes.splice(0..0, found.notes);
+        Ok(Some(Project { ledger, root: found.root, made: false, notes }))
+    }
+
+    fn project_of_found(&self, found: &mut Found) -> Result<Project> {
+        let mut plan = self.plan_project(found)?;
+        if plan.choice == Choice::Store {
+            self.store_id(found);
+            plan = self.plan_project(found)?;
+        }
+        let (ledger, made) = match &plan.choice {
+            Choice::Known(ledger) => (ledger.clone(), false),
+            Choice::New(mark) => (new_id(mark), true),
+            Choice::NewHere => (new_id(&format!("random:{}", self.ids.session())), true),
+            Choice::Store => {
+                return Err(EngineError::Refused {
+                    what: "making a project",
+                    reasons: vec![format!(
+                        "nothing names {} and nothing can be stored there",
+                        found.root.display()
+                    )],
+                });
+            }
+        };
+        let before = self.log.ledger(&ledger)?;
+        let root = root_to_write(before.as_ref(), found);
+        if before.is_none() || root.is_some() || !plan.marks.is_empty() {
+            let marks = plan.marks;
+            let change = LedgerChange {
+                ledger: ledger.clone(),
+                now: self.clock.now(),
+                root,
+                compacted_at: None,
+                marks,
+            };
+            self.log.change_ledger(change)?;
+        }
+        let notes = found.notes.iter().cloned().chain(plan.notes).collect();
+        Ok(Project { ledger, root: found.root.clone(), made: made && before.is_none(), notes })
+    }
+
+    /// Looks up by what a folder is known, and decides. Git is asked only where the remote does not say enough.
+    fn plan_project(&self, found: &mut Found) -> Result<Plan> {
+        let marked = |mark: Option<String>| -> Result<Option<Ledger>> {
+            let Some(mark) = mark else { return Ok(None) };
+            let Some(id) = self.log.ledger_marked(&mark)? else { return Ok(None) };
+            Ok(self.log.ledger(&id)?)
+        };
+        let by_remote = marked(found.remote.as_deref().map(plan::remote_mark))?;
+        let by_place = marked(found.place(&self.identity.machine))?;
+        if by_remote.is_none() {
+            found.ask_root_commit();
+            found.ask_history(by_place.as_ref().map_or(&[], |ledger| &ledger.marks));
+        }
+        let stored = match &found.stored {
+            Stored::Id(id) => Some(id.clone()),
+            Stored::Nothing | Stored::Refused => None,
+        };
+        let facts = Facts {
+            remote: found.remote.clone(),
+            root_commit: found.root_commit.clone(),
+            may_store: !matches!(found.stored, Stored::Refused),
+            stored,
+            place: found.place(&self.identity.machine),
+            home: found.home.to_string_lossy().into_owned(),
+            is_blind: found.is_blind,
+            shares_history: found.shares_history,
+        };
+        let candidates = Candidates {
+            root_commit: marked(facts.root_commit.as_deref().map(plan::root_commit_mark))?,
+            stored: marked(facts.stored.as_deref().map(plan::stored_mark))?,
+            remote: by_remote,
+            place: by_place,
+        };
+        Ok(plan(&facts, &candidates))
+    }
+
+    /// Keeps a random id in the project, or that of who was faster.
+    fn store_id(&self, found: &mut Found) {
+        let id = self.ids.session();
+        if let Err(reason) = found.store(id.as_str()) {
+            let folder = found.root.display();
+            let message = format!(
+                "{folder} is known by its place only, and has a new memory where it is moved: no id could be stored in it: \
+                 {reason}"
+            );
+            found.notes.push(Note::new(NoteCode::Degraded, message));
+            found.stored = Stored::Refused;
+        }
+    }
+}
+
+/// The place of a project follows it where it was moved; clones beside it are no move.
+fn root_to_write(before: Option<&Ledger>, found: &Found) -> Option<String> {
+    let home = found.home.to_string_lossy();
+    let known = before.and_then(|ledger| ledger.root.as_deref().map(|root| (ledger, root)));
+    let stays =
+        known.is_some_and(|(ledger, root)| root == home || look::is_at(Path::new(root), &ledger.marks));
+    (!stays).then(|| home.into_owned())
+}
+
+#[cfg(test)]
+mod tests;
