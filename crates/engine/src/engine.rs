@@ -5,7 +5,7 @@ use std::sync::Arc;
 use stemmata_model::{FormatId, MachineId, Principal, RulesHash};
 use stemmata_runtimes::adapter::Adapter;
 use stemmata_runtimes::registry;
-use stemmata_store::{EventLog, MemoryLog, Store};
+use stemmata_store::{EventLog, Store};
 
 use crate::capture::policy::CapturePolicy;
 use crate::error::{EngineError, Result};
@@ -50,16 +50,17 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Puts an engine together.
+    /// Puts an engine together. Its events go to the store, unless [`Engine::with_log`] says where else.
     pub fn new(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
         ids: Arc<dyn NewIds>,
         identity: Identity,
     ) -> Self {
+        let log: Arc<dyn EventLog> = Arc::<dyn Store>::clone(&store);
         Self {
             store,
-            log: Arc::new(MemoryLog::new()),
+            log,
             scrubbing: Arc::default(),
             clock,
             ids,

@@ -5,6 +5,7 @@
 use stemmata_model::{CommitId, Sighting};
 
 use crate::error::StoreError;
+use crate::ledger::checks::{check_append, check_change, check_state};
 use crate::maintain::costs::COSTED_COMMITS_MAX;
 use crate::seam::{
     ANCHORS_MAX, BATCH_WRITES_MAX, CURSOR_BYTES_MAX, HOLE_BYTES_MAX, MERGED_RECORDS_MAX, PAGE_ROWS_MAX,
@@ -57,7 +58,11 @@ fn check_write(write: &Write) -> Result<(), StoreError> {
         | Write::Link(_)
         | Write::Unlink(_)
         | Write::Cover { .. }
+        | Write::Covers(_)
         | Write::Redirect { .. } => Ok(()),
+        Write::Append(append) => check_append(append),
+        Write::SaveStates { states, .. } => states.iter().try_for_each(check_state),
+        Write::ChangeLedger(change) => check_change(change),
         Write::Hole(hole) => check_hole(hole.artifact_bytes.max(hole.native_bytes)),
         Write::Anchors { hashes, .. } => check_anchors(hashes),
         Write::Sighting { sighting, .. } => check_sighting(sighting),

@@ -14,6 +14,7 @@ mod pack;
 mod project;
 mod seam;
 mod sqlite;
+mod table;
 mod varint;
 mod write;
 

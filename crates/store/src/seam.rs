@@ -6,11 +6,12 @@ use std::ops::Range;
 use std::path::Path;
 
 use stemmata_model::{
-    ArtifactId, ArtifactPrefix, Commit, CommitId, CommitPrefix, MachineId, Principal, SessionId, Sighting,
-    Timestamp,
+    ArtifactId, ArtifactPrefix, Commit, CommitId, CommitPrefix, LedgerId, MachineId, Principal, SessionId,
+    Sighting, Timestamp,
 };
 
 use crate::error::StoreError;
+use crate::ledger::{Appended, Coverage, EventLog};
 use crate::maintain::backup::BackedUp;
 use crate::maintain::collect::{Amount, Collect, Collected};
 use crate::maintain::costs::{ContentCost, Counted};
@@ -58,6 +59,8 @@ pub struct BatchOutcome {
     pub new_bytes: u64,
     /// Bytes that they take in storage.
     pub stored_bytes: u64,
+    /// Where the events of the last append are; none where nothing was appended.
+    pub appended: Option<Appended>,
 }
 
 /// Which commits a listing of tips holds: one sighting of the tip must have all that is given.
@@ -179,7 +182,7 @@ pub struct PartOf {
 /// Takes bytes of a content in order; an error stops the read and comes back as `StoreError::Sink`.
 pub type Sink<'a> = dyn FnMut(&[u8]) -> std::io::Result<()> + 'a;
 
-/// A context store.
+/// A context store, and the log of events beside it: one transaction may hold both.
 ///
 /// - **Atomic and durable**: `commit_batch` applies all of a batch or none of it, and when it returns the
 ///   batch survives a power cut (memory backends excepted, which say so).
@@ -188,7 +191,7 @@ pub type Sink<'a> = dyn FnMut(&[u8]) -> std::io::Result<()> + 'a;
 /// - **Concurrent**: every method may be called from any thread and, for backends with files, any process.
 /// - **Verified**: content is checked against its hash before a byte of it is handed out.
 /// - **Bounded**: listings take a page, walks a limit, parts and batches have the bounds named above.
-pub trait Store: Send + Sync {
+pub trait Store: EventLog {
     /// Applies writes in order as one transaction.
     ///
     /// # Errors
@@ -292,6 +295,12 @@ pub trait Store: Send + Sync {
     /// Returns which commits hold these anchors: for each hash at most `limit` of them, in the order of the hashes
     /// given, then of the commits' ids. Covered commits hold none. At most [`ANCHORS_MAX`] hashes.
     fn anchored(&self, hashes: &[u64], limit: usize) -> Result<Vec<(u64, CommitId)>, StoreError>;
+
+    /// Returns how far a commit covers a ledger: the first, by its id, of those that were said of it.
+    fn coverage(&self, commit: CommitId) -> Result<Option<Coverage>, StoreError>;
+
+    /// Returns the commit that covers most of a ledger; of several that cover as much the one with the greatest id.
+    fn last_covered(&self, ledger: &LedgerId) -> Result<Option<Coverage>, StoreError>;
 
     /// Returns an engine's cursor of a session.
     fn cursor(&self, key: &SessionKey) -> Result<Option<Vec<u8>>, StoreError>;

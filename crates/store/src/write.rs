@@ -1,9 +1,11 @@
 //! What can be written: the items of a batch, and the records they carry.
 
 use stemmata_model::{
-    ArtifactId, Closure, CommitCore, CommitId, Counts, EntryId, FormatId, Granularity, MachineId, Principal,
-    RulesHash, SessionId, Sighting, SummarySource, Template, Timestamp, artifact_id,
+    ArtifactId, Closure, CommitCore, CommitId, Counts, EntryId, FormatId, Granularity, LedgerId, MachineId,
+    Principal, RulesHash, SessionId, Sighting, SummarySource, Template, Timestamp, artifact_id,
 };
+
+use crate::ledger::{Append, Coverage, LedgerChange, SavedState};
 
 /// A part of a content.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -323,4 +325,19 @@ pub enum Write {
         /// At most `ANCHORS_MAX`; what is hashed is the engine's.
         hashes: Vec<u64>,
     },
+    /// Appends events to a ledger, as [`EventLog::append`](crate::EventLog::append) does but in this transaction. A line
+    /// among them is a content from then on, of which contents later in the batch may have ranges. Not idempotent: who
+    /// repeats a batch says which last number is expected.
+    Append(Box<Append>),
+    /// Says how far a commit covers a ledger. Of two that are said of a commit and a ledger the greater stays.
+    Covers(Coverage),
+    /// Keeps states of a ledger, each in the place of the one of its name.
+    SaveStates {
+        /// The ledger, which is there or stands earlier in the batch.
+        ledger: LedgerId,
+        /// The states.
+        states: Vec<SavedState>,
+    },
+    /// Changes what is known of a ledger.
+    ChangeLedger(Box<LedgerChange>),
 }

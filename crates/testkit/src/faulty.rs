@@ -8,7 +8,8 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use stemmata_model::{
-    ArtifactId, ArtifactPrefix, Commit, CommitId, CommitPrefix, MachineId, Sighting, Timestamp,
+    ArtifactId, ArtifactPrefix, Commit, CommitId, CommitPrefix, Event, EventSeq, LedgerId, MachineId,
+    SessionId, Sighting, Timestamp, Topic,
 };
 use stemmata_store::maintain::backup::BackedUp;
 use stemmata_store::maintain::collect::{Amount, Collect, Collected};
@@ -16,9 +17,10 @@ use stemmata_store::maintain::costs::{ContentCost, Counted};
 use stemmata_store::maintain::forget::{Forget, Forgotten, Tombstone};
 use stemmata_store::maintain::repair::{RepairOutcome, RepairSource};
 use stemmata_store::{
-    Annotations, AuditRecord, BatchOutcome, Damage, Link, PackOptions, Packed, Page, PartOf, Placement,
-    ResolveScope, Session, SessionFilter, SessionKey, Sink, Store, StoreError, StoreIdentity, TipFilter,
-    Usage, Verified, Write,
+    Annotations, Append, Appended, AuditRecord, BatchOutcome, Coverage, Damage, EventLog, EventQuery, Ledger,
+    LedgerChange, Link, PackOptions, Packed, Page, PartOf, Placement, Receipt, ResolveScope, SavedState,
+    Session, SessionFilter, SessionKey, Sink, Store, StoreError, StoreIdentity, TipFilter, Usage, Verified,
+    Write,
 };
 
 /// When a batch fails.
@@ -85,11 +87,16 @@ impl<S: Store> FaultyStore<S> {
 
     fn apply(&self, batch: Vec<Write>) -> Result<BatchOutcome, StoreError> {
         let outcome = self.inner.commit_batch(batch)?;
+        self.pack_if_wished()?;
+        Ok(outcome)
+    }
+
+    fn pack_if_wished(&self) -> Result<(), StoreError> {
         let packs = self.plan.lock().unwrap_or_else(PoisonError::into_inner).packs;
         if packs {
             self.inner.pack(&PackOptions::new(Timestamp::from_micros(0)))?;
         }
-        Ok(outcome)
+        Ok(())
     }
 
     /// Has a content be missing from now on. What is made of ranges of it stays readable.
@@ -134,16 +141,82 @@ fn failure() -> StoreError {
     StoreError::Full { operation: "a batch that the test lets fail" }
 }
 
-impl<S: Store> Store for FaultyStore<S> {
-    fn commit_batch(&self, batch: Vec<Write>) -> Result<BatchOutcome, StoreError> {
+impl<S: Store> FaultyStore<S> {
+    /// Writes something, unless this is the batch that fails.
+    fn write<T>(&self, act: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
         match self.next_fault() {
-            None => self.apply(batch),
+            None => act(),
             Some(Fault::Before) => Err(failure()),
             Some(Fault::After) => {
-                self.apply(batch)?;
+                act()?;
                 Err(failure())
             }
         }
+    }
+}
+
+/// Appends, states and changes count as batches.
+impl<S: Store> EventLog for FaultyStore<S> {
+    fn append(&self, append: Append) -> Result<Appended, StoreError> {
+        self.write(|| {
+            let appended = self.inner.append(append)?;
+            self.pack_if_wished()?;
+            Ok(appended)
+        })
+    }
+
+    fn events(&self, ledger: &LedgerId, query: &EventQuery) -> Result<Vec<Event>, StoreError> {
+        self.inner.events(ledger, query)
+    }
+
+    fn ledger(&self, id: &LedgerId) -> Result<Option<Ledger>, StoreError> {
+        self.inner.ledger(id)
+    }
+
+    fn ledgers(&self, after: Option<&LedgerId>, limit: usize) -> Result<Vec<Ledger>, StoreError> {
+        self.inner.ledgers(after, limit)
+    }
+
+    fn ledger_marked(&self, mark: &str) -> Result<Option<LedgerId>, StoreError> {
+        self.inner.ledger_marked(mark)
+    }
+
+    fn change_ledger(&self, change: LedgerChange) -> Result<(), StoreError> {
+        self.write(|| self.inner.change_ledger(change))
+    }
+
+    fn receipt(&self, ledger: &LedgerId, topic: &Topic) -> Result<Option<Receipt>, StoreError> {
+        self.inner.receipt(ledger, topic)
+    }
+
+    fn trim(&self, ledger: &LedgerId, topic: &Topic, through: EventSeq) -> Result<u64, StoreError> {
+        self.inner.trim(ledger, topic, through)
+    }
+
+    fn forget_events(&self, session: &SessionId) -> Result<u64, StoreError> {
+        self.inner.forget_events(session)
+    }
+
+    fn save_states(&self, ledger: &LedgerId, states: Vec<SavedState>) -> Result<(), StoreError> {
+        self.write(|| self.inner.save_states(ledger, states))
+    }
+
+    fn saved_states(&self, ledger: &LedgerId, prefix: &str) -> Result<Vec<SavedState>, StoreError> {
+        self.inner.saved_states(ledger, prefix)
+    }
+
+    fn drop_states(&self, ledger: &LedgerId, prefix: &str) -> Result<(), StoreError> {
+        self.inner.drop_states(ledger, prefix)
+    }
+
+    fn close(&self) -> Result<(), StoreError> {
+        self.inner.close()
+    }
+}
+
+impl<S: Store> Store for FaultyStore<S> {
+    fn commit_batch(&self, batch: Vec<Write>) -> Result<BatchOutcome, StoreError> {
+        self.write(|| self.apply(batch))
     }
 
     fn commit(&self, id: CommitId) -> Result<Option<Commit>, StoreError> {
@@ -244,6 +317,14 @@ impl<S: Store> Store for FaultyStore<S> {
 
     fn anchored(&self, hashes: &[u64], limit: usize) -> Result<Vec<(u64, CommitId)>, StoreError> {
         self.inner.anchored(hashes, limit)
+    }
+
+    fn coverage(&self, commit: CommitId) -> Result<Option<Coverage>, StoreError> {
+        self.inner.coverage(commit)
+    }
+
+    fn last_covered(&self, ledger: &LedgerId) -> Result<Option<Coverage>, StoreError> {
+        self.inner.last_covered(ledger)
     }
 
     fn cursor(&self, key: &SessionKey) -> Result<Option<Vec<u8>>, StoreError> {

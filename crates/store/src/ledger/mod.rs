@@ -2,7 +2,8 @@
 //!
 //! What events mean, and what is folded from them, is not known here.
 
-mod checks;
+pub(crate) mod checks;
+pub(crate) mod logs;
 mod memory;
 
 pub use memory::MemoryLog;
@@ -278,6 +279,22 @@ pub struct Coverage {
     pub ledger: LedgerId,
     /// The last event that the commit's chain holds.
     pub through: EventSeq,
+}
+
+/// Returns the numbers of the first and the last of so many events after a ledger's last.
+pub(crate) fn numbered(last: u64, events: usize) -> Result<(EventSeq, EventSeq), StoreError> {
+    let bound = || StoreError::Bound { what: "number of an event", value: u64::MAX, bound: u64::MAX >> 1 };
+    let count = u64::try_from(events).expect("a length fits 64 bits");
+    let first = last.checked_add(1).and_then(EventSeq::new).ok_or_else(bound)?;
+    let last = last.checked_add(count).and_then(EventSeq::new).ok_or_else(bound)?;
+    Ok((first, last))
+}
+
+/// Returns the time of an event: later than the one before it, not before the present, and the given one where that is
+/// later still.
+pub(crate) fn next_time(last: Option<Timestamp>, now: Timestamp, given: Option<Timestamp>) -> Timestamp {
+    let base = last.map_or(now, |last| now.max(Timestamp::from_micros(last.as_micros().saturating_add(1))));
+    given.map_or(base, |given| base.max(given))
 }
 
 /// The bytes that a payload's hash covers, for [`stemmata_model::Gone`].

@@ -100,6 +100,9 @@ pub struct Forgotten {
     pub sessions: u64,
     /// Commits of which something else is said now.
     pub reworded: u64,
+    /// Events that lost what they said: of the sessions, and those whose line was in what went, with the snapshots after
+    /// them.
+    pub events: u64,
     /// Contents whose bytes are gone.
     pub contents: u64,
     /// Bytes of them, uncompressed.
@@ -108,6 +111,15 @@ pub struct Forgotten {
     pub copied_out: u64,
     /// What is left to do on disk, where something stood in the way; the next opening of the store does it.
     pub unfinished: Option<String>,
+}
+
+/// How the names of saved states begin that may hold words of any commit: each forgetting drops them, in all ledgers.
+pub const MEMORY_STATES: &str = "memory";
+
+/// Returns the ids of sessions that their keys tell: those without a transcript.
+pub(crate) fn api_sessions(wish: &Forget) -> impl Iterator<Item = SessionId> {
+    let named = wish.sessions.iter().filter_map(|key| key.path.strip_prefix("api:"));
+    named.filter_map(|name| SessionId::new(name).ok())
 }
 
 /// What is kept from being taken in again.

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use stemmata_model::{Closure, Commit, CommitId, Sighting, SummarySource};
 
 use super::content::{self, Content};
+use super::events;
 use super::{GREATEST, LEAST, Note, SightingKey, State};
 use crate::error::StoreError;
 use crate::maintain::forget::{Reworded, Tombstone};
@@ -57,6 +58,13 @@ pub(super) fn apply(state: &mut State, write: Write, outcome: &mut BatchOutcome)
             Ok(())
         }
         Write::Anchors { commit, hashes } => anchor(state, commit, &hashes),
+        Write::Append(append) => events::append(state, *append, outcome),
+        Write::Covers(coverage) => {
+            need(state, coverage.commit)?;
+            events::cover(state, coverage)
+        }
+        Write::SaveStates { ledger, states } => state.logs.save_states(&ledger, states),
+        Write::ChangeLedger(change) => state.logs.change(*change),
     }
 }
 

@@ -8,7 +8,7 @@ use stemmata_model::{ArtifactId, Closure, CommitId, Timestamp};
 
 use super::State;
 use super::content::{Content, literals_of};
-use super::forget::{Wish, contents_of, give_up, plan, remove};
+use super::forget::{Lines, Wish, contents_of, give_up, plan, remove};
 use crate::maintain::collect::{Collect, Collected};
 use crate::maintain::forget::Kept;
 
@@ -27,7 +27,7 @@ pub(super) fn collect(state: &mut State, wish: &Collect) -> Collected {
     let (deletable, _) = self::unneeded(state, &ripe_ids);
     let candidates = contents_of(state, &deletable);
     remove(state, &deletable);
-    let swept = give_up(state, candidates, &BTreeSet::new());
+    let swept = give_up(state, candidates, &BTreeSet::new(), Lines::Keep);
     collected.deleted.add(deletable.len(), swept.contents, swept.bytes);
     collected.copied_out = swept.copied_out;
     for id in unneeded.iter().filter(|id| !deletable.contains(id)) {
@@ -68,7 +68,7 @@ fn collect_contents(state: &mut State, now: Timestamp, ripe: Timestamp, collecte
             }
         }
     }
-    let swept = give_up(state, going, &BTreeSet::new());
+    let swept = give_up(state, going, &BTreeSet::new(), Lines::Keep);
     collected.deleted.add(0, swept.contents, swept.bytes);
     collected.copied_out += swept.copied_out;
 }
@@ -80,6 +80,7 @@ fn orphans(state: &State) -> BTreeMap<ArtifactId, u64> {
     };
     let mut needed = named_by(false);
     needed.extend(literals_of(&state.contents, &needed));
+    needed.extend(super::events::needed(state));
     // A hole needs no bytes, but the hash and the length that are left of them.
     let is_left = |content: &Content| matches!(content, Content::Forgotten { .. });
     needed.extend(named_by(true).into_iter().filter(|id| state.contents.get(id).is_some_and(is_left)));

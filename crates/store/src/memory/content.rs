@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use stemmata_model::{ArtifactId, artifact_id};
 
-use super::table::Table;
 use crate::bounds::check_range;
 use crate::error::StoreError;
 use crate::seam::{BatchOutcome, PART_BYTES_MAX, PARTS_MAX, PartOf, Sink};
+use crate::table::Table;
 use crate::write::ContentPart;
 
 /// A range of a literal content.

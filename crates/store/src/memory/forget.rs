@@ -4,11 +4,11 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use stemmata_model::{ArtifactId, Closure, Commit, CommitId, Sighting, artifact_id};
+use stemmata_model::{ArtifactId, Closure, Commit, CommitId, SessionId, Sighting, artifact_id};
 
 use super::content::{Content, Piece, literals_of, push};
-use super::{Note, State};
-use crate::maintain::forget::{Forget, Forgotten, Keep, Kept, Tombstone};
+use super::{Note, State, events};
+use crate::maintain::forget::{Forget, Forgotten, Keep, Kept, MEMORY_STATES, Tombstone, api_sessions};
 use crate::write::{Annotation, Session, SessionKey, SessionOrigin};
 
 /// What is no root any more, and what does not count as a reason to keep it.
@@ -26,6 +26,23 @@ pub(super) struct Swept {
     pub(super) contents: u64,
     pub(super) bytes: u64,
     pub(super) copied_out: u64,
+    /// Events that lost the line that they were.
+    pub(super) events: u64,
+}
+
+/// What becomes of a content that no commit needs and that is an event's line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lines {
+    /// It stays.
+    Keep,
+    /// It goes, and the event is forgotten.
+    Forget,
+}
+
+/// The ids of sessions that go, and those that their keys tell.
+fn sessions_of(state: &State, wish: &Forget) -> BTreeSet<SessionId> {
+    let known = wish.sessions.iter().filter_map(|key| state.sessions.get(key));
+    known.map(|session| session.session.clone()).chain(api_sessions(wish)).collect()
 }
 
 pub(super) fn forget(state: &mut State, wish: &Forget) -> Forgotten {
@@ -38,7 +55,10 @@ pub(super) fn forget(state: &mut State, wish: &Forget) -> Forgotten {
             even_pinned: wish.even_pinned,
         },
     );
-    let candidates = contents_of(state, &gone);
+    let mut candidates = contents_of(state, &gone);
+    let sessions = sessions_of(state, wish);
+    let (mut events, lines) = events::forget(state, &|event| sessions.contains(&event.session));
+    candidates.extend(lines);
     remove(state, &gone);
     let sealed = seal(state, wish);
     for id in &wish.cut {
@@ -52,10 +72,41 @@ pub(super) fn forget(state: &mut State, wish: &Forget) -> Forgotten {
     for id in &holes {
         hole(state, *id);
     }
-    let swept = give_up(state, candidates, &emptied);
+    let swept = give_up(state, candidates, &emptied, Lines::Forget);
+    events += swept.events;
+    // A memory may hold words of what went.
+    state.logs.drop_states(&|_, name| name.starts_with(MEMORY_STATES));
     for id in gone.iter().chain(&holes) {
         state.tombstones.put(Tombstone::Commit(*id), wish.at);
     }
+    let gone_sessions = remove_sessions(state, wish);
+    for key in &wish.unread {
+        state.cursors.remove(key);
+    }
+    for key in &wish.untitled {
+        if let Some(session) = state.sessions.get(key).cloned() {
+            state.sessions.put(key.clone(), Session { title: None, ..session });
+        }
+    }
+    let reworded = super::apply::reword(state, &wish.reworded);
+    Forgotten {
+        removed: gone,
+        cut: asked,
+        cut_too,
+        sealed,
+        kept,
+        sessions: gone_sessions,
+        reworded,
+        events,
+        contents: swept.contents,
+        bytes: swept.bytes,
+        copied_out: swept.copied_out,
+        unfinished: None,
+    }
+}
+
+/// Removes what is kept of sessions, and says how many there were.
+fn remove_sessions(state: &mut State, wish: &Forget) -> u64 {
     let mut sessions = 0;
     for key in &wish.sessions {
         state.tombstones.put(Tombstone::Transcript(key.clone()), wish.at);
@@ -73,28 +124,7 @@ pub(super) fn forget(state: &mut State, wish: &Forget) -> Forgotten {
         state.cursors.remove(key);
         state.placements.remove(&(key.machine.clone(), key.path.clone()));
     }
-    for key in &wish.unread {
-        state.cursors.remove(key);
-    }
-    for key in &wish.untitled {
-        if let Some(session) = state.sessions.get(key).cloned() {
-            state.sessions.put(key.clone(), Session { title: None, ..session });
-        }
-    }
-    let reworded = super::apply::reword(state, &wish.reworded);
-    Forgotten {
-        removed: gone,
-        cut: asked,
-        cut_too,
-        sealed,
-        kept,
-        sessions,
-        reworded,
-        contents: swept.contents,
-        bytes: swept.bytes,
-        copied_out: swept.copied_out,
-        unfinished: None,
-    }
+    sessions
 }
 
 pub(super) fn lift(state: &mut State, of: &Tombstone) -> u64 {
@@ -222,6 +252,7 @@ pub(super) fn remove(state: &mut State, gone: &[CommitId]) {
         state.placements.remove(key);
     }
     unanchor(state, &|id| going.contains(&id));
+    events::uncover(state, &|id| going.contains(&id));
 }
 
 fn unanchor(state: &mut State, is_gone: &dyn Fn(CommitId) -> bool) {
@@ -345,6 +376,7 @@ pub(super) fn give_up(
     state: &mut State,
     candidates: BTreeSet<ArtifactId>,
     emptied: &BTreeSet<ArtifactId>,
+    lines: Lines,
 ) -> Swept {
     let mut going = candidates;
     going.extend(emptied);
@@ -359,7 +391,15 @@ pub(super) fn give_up(
             }
         }
     }
+    if lines == Lines::Keep {
+        for line in events::needed(state) {
+            going.remove(&line);
+        }
+    }
     let mut swept = Swept { copied_out: copy_out(state, &mut going), ..Swept::default() };
+    if lines == Lines::Forget {
+        swept.events = forget_lines(state, &going);
+    }
     for id in going {
         let Some(content) = state.contents.get(&id).cloned() else { continue };
         if let Content::Literal { bytes } = &content {
@@ -374,6 +414,11 @@ pub(super) fn give_up(
         }
     }
     swept
+}
+
+/// Forgets the events that are lines which go.
+fn forget_lines(state: &mut State, going: &BTreeSet<ArtifactId>) -> u64 {
+    events::forget(state, &|event| events::line_of(event).is_some_and(|line| going.contains(&line))).0
 }
 
 /// Copies ranges of contents that go into contents of their own, for composed contents that stay.

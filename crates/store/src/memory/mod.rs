@@ -7,9 +7,9 @@ mod apply;
 mod collect;
 mod content;
 mod costs;
+mod events;
 mod forget;
 mod state;
-mod table;
 mod verify;
 
 use std::collections::BTreeMap;
@@ -18,14 +18,15 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use stemmata_model::{
-    ArtifactId, ArtifactPrefix, Commit, CommitId, CommitPrefix, MachineId, Principal, SessionId, Sighting,
-    Template, ThreadId, TicketId, Timestamp,
+    ArtifactId, ArtifactPrefix, Commit, CommitId, CommitPrefix, EventSeq, LedgerId, MachineId, Principal,
+    SessionId, Sighting, Template, ThreadId, TicketId, Timestamp,
 };
 
 use self::content::{Content, Contents};
-use self::table::Table;
 use crate::bounds::{check_anchors, check_batch, check_costed, check_page};
 use crate::error::StoreError;
+use crate::ledger::Coverage;
+use crate::ledger::logs::Logs;
 use crate::maintain::backup::BackedUp;
 use crate::maintain::collect::{Amount, Collect, Collected};
 use crate::maintain::costs::{ContentCost, Counted};
@@ -37,6 +38,7 @@ use crate::seam::{
     BatchOutcome, Damage, Page, PartOf, ResolveScope, SessionFilter, Sink, Store, StoreIdentity, TipFilter,
     Usage, Verified,
 };
+use crate::table::Table;
 use crate::write::{Annotations, AuditRecord, Link, Placement, Session, SessionKey, Write};
 
 /// A [`Store`] that keeps everything in memory and nothing beyond its own life.
@@ -104,8 +106,13 @@ struct State {
     /// Condemned commits and contents, and since when.
     condemned: Table<CommitId, Timestamp>,
     orphans: Table<ArtifactId, Timestamp>,
+    /// How far commits cover ledgers.
+    coverage: Table<(CommitId, LedgerId), EventSeq>,
+    logs: Logs,
     /// What orders the next thing that is stored.
     next_order: u64,
+    /// Nothing is written any more.
+    closed: bool,
 }
 
 /// The bounds of all ids.
@@ -143,7 +150,10 @@ impl MemoryStore {
                 redirects: Table::new(),
                 condemned: Table::new(),
                 orphans: Table::new(),
+                coverage: Table::new(),
+                logs: Logs::default(),
                 next_order: 0,
+                closed: false,
             }),
         }
     }
@@ -156,25 +166,35 @@ impl MemoryStore {
 }
 
 impl MemoryStore {
-    /// Does something to the state as one transaction, or undoes it.
-    fn maintain<T>(&self, dry_run: bool, act: impl FnOnce(&mut State) -> T) -> T {
+    /// Returns the state for writing, as the last transaction left it.
+    fn open(&self, operation: &'static str) -> Result<MutexGuard<'_, State>, StoreError> {
         let mut state = self.lock();
         state.roll_back();
+        if state.closed { Err(StoreError::Closed { operation }) } else { Ok(state) }
+    }
+
+    /// Does something to the state as one transaction, or undoes it.
+    fn maintain<T>(
+        &self,
+        operation: &'static str,
+        dry_run: bool,
+        act: impl FnOnce(&mut State) -> T,
+    ) -> Result<T, StoreError> {
+        let mut state = self.open(operation)?;
         let done = act(&mut state);
         if dry_run {
             state.roll_back();
         } else {
             state.commit();
         }
-        done
+        Ok(done)
     }
 }
 
 impl Store for MemoryStore {
     fn commit_batch(&self, batch: Vec<Write>) -> Result<BatchOutcome, StoreError> {
         check_batch(&batch)?;
-        let mut state = self.lock();
-        state.roll_back();
+        let mut state = self.open("writing a batch")?;
         let mut outcome = BatchOutcome::default();
         for write in batch {
             if let Err(error) = apply::apply(&mut state, write, &mut outcome) {
@@ -353,6 +373,14 @@ impl Store for MemoryStore {
         Ok(found)
     }
 
+    fn coverage(&self, commit: CommitId) -> Result<Option<Coverage>, StoreError> {
+        Ok(events::coverage(&self.lock(), commit))
+    }
+
+    fn last_covered(&self, ledger: &LedgerId) -> Result<Option<Coverage>, StoreError> {
+        Ok(events::last_covered(&self.lock(), ledger))
+    }
+
     fn cursor(&self, key: &SessionKey) -> Result<Option<Vec<u8>>, StoreError> {
         Ok(self.lock().cursors.get(key).cloned())
     }
@@ -399,11 +427,11 @@ impl Store for MemoryStore {
     }
 
     fn forget(&self, wish: &Forget) -> Result<Forgotten, StoreError> {
-        Ok(self.maintain(wish.dry_run, |state| forget::forget(state, wish)))
+        self.maintain("forgetting", wish.dry_run, |state| forget::forget(state, wish))
     }
 
     fn collect(&self, wish: &Collect) -> Result<Collected, StoreError> {
-        Ok(self.maintain(wish.dry_run, |state| collect::collect(state, wish)))
+        self.maintain("collecting", wish.dry_run, |state| collect::collect(state, wish))
     }
 
     fn condemned(&self) -> Result<Amount, StoreError> {
@@ -438,7 +466,7 @@ impl Store for MemoryStore {
     }
 
     fn lift(&self, of: &Tombstone) -> Result<u64, StoreError> {
-        Ok(self.maintain(false, |state| forget::lift(state, of)))
+        self.maintain("lifting tombstones", false, |state| forget::lift(state, of))
     }
 
     fn verify(&self, found: &mut dyn FnMut(Damage)) -> Result<Verified, StoreError> {

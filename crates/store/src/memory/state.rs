@@ -32,6 +32,8 @@ impl State {
         self.redirects.commit();
         self.condemned.commit();
         self.orphans.commit();
+        self.coverage.commit();
+        self.logs.commit();
     }
 
     pub(super) fn roll_back(&mut self) {
@@ -51,6 +53,8 @@ impl State {
         self.redirects.roll_back();
         self.condemned.roll_back();
         self.orphans.roll_back();
+        self.coverage.roll_back();
+        self.logs.roll_back();
     }
 
     pub(super) fn holds_anchors(&self, id: CommitId) -> bool {

@@ -1,4 +1,4 @@
-//! What collection reads ahead of the write lock: which contents commits name, and which lists lean on which rows.
+//! What collection reads ahead of the write lock: which contents commits and events name, and which lists lean on which rows.
 //!
 //! Reading all rows of a large store takes seconds, and writers do not wait for that. Under the lock only what came
 //! since is read. That is enough while whoever deletes holds the lock of packs: rows are only added then, their
@@ -10,6 +10,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::coding::Coding;
 use super::failure::{During, unreadable};
+use super::ledger::forget::is_line;
 use super::pieces::{self, Piece};
 use super::state::STATE_FORGOTTEN;
 use crate::error::StoreError;
@@ -109,6 +110,12 @@ impl Ahead {
         for commit in &ahead.commits {
             if commit.is_hole { &mut named } else { &mut needed }.extend(commit.contents());
         }
+        let mut lines =
+            connection.prepare("SELECT content FROM event WHERE content IS NOT NULL").during(READING)?;
+        let lines = lines.query_map([], |row| row.get(0)).during(READING)?;
+        for line in lines {
+            needed.insert(line.during(READING)?);
+        }
         let mut parts: HashSet<i64> = HashSet::new();
         let mut statement = connection
             .prepare(
@@ -156,6 +163,7 @@ impl Ahead {
                 orphans.remove(&piece.row);
             }
         }
+        keep_lines(connection, &mut orphans)?;
         Ok(orphans)
     }
 
@@ -171,6 +179,21 @@ impl Ahead {
         }
         Ok(found)
     }
+}
+
+/// Takes out what events that came since need: events have no number that grows over all ledgers.
+fn keep_lines(connection: &Connection, orphans: &mut HashMap<i64, u64>) -> Result<(), StoreError> {
+    let mut kept = Vec::new();
+    for row in orphans.keys() {
+        if is_line(connection, *row)? {
+            kept.push(*row);
+            kept.extend(list_of(connection, *row)?.into_iter().map(|piece| piece.row));
+        }
+    }
+    for row in kept {
+        orphans.remove(&row);
+    }
+    Ok(())
 }
 
 fn each_above(connection: &Connection, row: i64, act: &mut dyn FnMut(Named)) -> Result<(), StoreError> {

@@ -10,7 +10,7 @@ use stemmata_model::{CommitId, Timestamp};
 use super::ahead::{Ahead, Scan};
 use super::failure::During;
 use super::forget::commits::remove;
-use super::forget::contents::{contents_of, give_up};
+use super::forget::contents::{Lines, contents_of, give_up};
 use super::forget::plan::{Plan, Row, Wish, plan};
 use super::marks::{self, CONDEMNED_COMMIT, CONDEMNED_CONTENT};
 use super::packs::Packs;
@@ -32,7 +32,8 @@ pub(super) fn collect(
     let mut going = collect_contents((connection, ahead), wish.now, ripe, &mut collected)?;
     going.extend(contents_of(&deletable));
     let removed: HashSet<i64> = deletable.iter().map(|row| row.row).collect();
-    let swept = give_up((connection, packs), Scan::Ahead(ahead, &removed), going, &BTreeSet::new())?;
+    let swept =
+        give_up((connection, packs), Scan::Ahead(ahead, &removed), (going, &BTreeSet::new()), Lines::Keep)?;
     collected.deleted.add(deletable.len(), swept.contents, swept.bytes);
     collected.copied_out = swept.copied_out;
     Ok((collected, swept.packed))

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use super::prepare::Prepared;
 use super::write::{Answer, Writer};
 use crate::error::StoreError;
+use crate::ledger::Durability;
 
 /// Batches of one transaction at most, so that none waits for more than that.
 const GROUP_BATCHES_MAX: usize = 64;
@@ -34,6 +35,7 @@ struct Queue {
 
 struct Ticket {
     batch: Vec<Prepared>,
+    durability: Durability,
     seat: Arc<Seat>,
 }
 
@@ -56,11 +58,12 @@ impl Group {
         Self { queue: Mutex::new(Queue::default()), arrived: Condvar::new(), writer: Mutex::new(writer) }
     }
 
-    /// Applies a batch, together with those of other threads, and returns when it is durable.
-    pub(super) fn commit(&self, batch: Vec<Prepared>) -> Answer {
+    /// Applies a batch and returns when it is as durable as is asked: with a transaction of its own, together with those
+    /// of other threads, or without a sync where all of these want none.
+    pub(super) fn commit(&self, batch: Vec<Prepared>, durability: Durability) -> Answer {
         let seat = Arc::new(Seat::default());
         let mut queue = self.lock();
-        queue.waiting.push(Ticket { batch, seat: Arc::clone(&seat) });
+        queue.waiting.push(Ticket { batch, durability, seat: Arc::clone(&seat) });
         if queue.led {
             let complete = queue.waiting.len() >= queue.last;
             drop(queue);
@@ -88,14 +91,15 @@ impl Group {
 
     fn lead(&self, queue: MutexGuard<'_, Queue>) {
         let mut queue = self.gather(queue);
-        let count = queue.waiting.len().min(GROUP_BATCHES_MAX);
+        let count = together(&queue.waiting);
         let group: Vec<Ticket> = queue.waiting.drain(..count).collect();
         queue.last = count;
         drop(queue);
+        let is_durable = group.iter().any(|ticket| ticket.durability != Durability::None);
         let (batches, seats): (Vec<Vec<Prepared>>, Vec<Arc<Seat>>) =
             group.into_iter().map(|ticket| (ticket.batch, ticket.seat)).unzip();
         let lead = Lead { group: self, seats };
-        let answers = self.with_writer(|writer| writer.apply(&batches));
+        let answers = self.with_writer(|writer| writer.apply(&batches, is_durable));
         for (seat, answer) in lead.seats.iter().zip(answers) {
             seat.call(Call::Answer(answer));
         }
@@ -118,6 +122,15 @@ impl Group {
         }
         queue
     }
+}
+
+/// Says how many of those that wait go together: one that wants a transaction of its own goes alone.
+fn together(waiting: &[Ticket]) -> usize {
+    let is_alone = |ticket: &Ticket| ticket.durability == Durability::Full;
+    if waiting.first().is_some_and(is_alone) {
+        return 1;
+    }
+    waiting.iter().take(GROUP_BATCHES_MAX).take_while(|ticket| !is_alone(ticket)).count()
 }
 
 /// Ends the lead however it ends: nobody is left waiting, and the next in the queue leads.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use rusqlite::Connection;
-use stemmata_model::Timestamp;
+use stemmata_model::{SessionId, Timestamp};
 
 use super::ahead::Ahead;
 use super::failure::During;
@@ -52,11 +52,28 @@ impl SqliteStore {
         if wish.dry_run {
             return self.planned(&act).map(|(forgotten, _)| forgotten);
         }
+        let (mut forgotten, unfinished) = self.let_go(&act, wish.at)?;
+        forgotten.unfinished = unfinished;
+        Ok(forgotten)
+    }
+
+    /// Forgets the events of a session. What stands in the way of clean files, the next opening does away with.
+    pub(super) fn forget_session(&self, session: &SessionId) -> Result<u64, StoreError> {
+        if !self.read(|reader| forget::has_events(reader.connection(), session))? {
+            return Ok(0);
+        }
+        let act = |connection: &Connection| forget::forget_events((connection, &self.packs), session);
+        self.let_go(&act, Timestamp::EPOCH).map(|(events, _)| events)
+    }
+
+    /// Lets something be forgotten, and cleans the files of it. Returns what is left to do there, too.
+    fn let_go<T>(&self, act: &Act<'_, T>, at: Timestamp) -> Result<(T, Option<String>), StoreError> {
         let lock = self.packs.lock_patiently(PACKS_WAIT_MS)?;
         // Also where nothing goes from packs: one may hold what is in the inbox, since packing was interrupted.
-        let mut forgotten = self.swap((&act, Garbage::All), wish.at)?;
+        let done = self.swap((act, Garbage::All), at)?;
+        let mut unfinished = None;
         if let Err(error) = packs::remove_leftovers(&self.maintained()) {
-            forgotten.unfinished = Some(format!("packs could not be removed ({error})"));
+            unfinished = Some(format!("packs could not be removed ({error})"));
         }
         let cleaned = self.group.with_writer(|writer| {
             let connection = writer.connection();
@@ -64,11 +81,11 @@ impl SqliteStore {
         });
         match cleaned {
             Ok(None) => {}
-            Ok(reason) => forgotten.unfinished = reason,
-            Err(error) => forgotten.unfinished = Some(error.to_string()),
+            Ok(reason) => unfinished = reason,
+            Err(error) => unfinished = Some(error.to_string()),
         }
         drop(lock);
-        Ok(forgotten)
+        Ok((done, unfinished))
     }
 
     pub(super) fn collect_all(&self, wish: &Collect) -> Result<Collected, StoreError> {

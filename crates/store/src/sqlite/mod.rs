@@ -14,6 +14,7 @@ mod forget;
 mod frames;
 mod group;
 mod kinds;
+mod ledger;
 mod log;
 mod log_damage;
 mod maintain;
@@ -36,9 +37,10 @@ use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use stemmata_model::{
-    ArtifactId, ArtifactPrefix, Commit, CommitId, CommitPrefix, MachineId, Sighting, Timestamp,
+    ArtifactId, ArtifactPrefix, Commit, CommitId, CommitPrefix, LedgerId, MachineId, Sighting, Timestamp,
 };
 
 pub use self::open::SqliteOptions;
@@ -51,6 +53,7 @@ use self::read::{Borrowed, Pool};
 use self::write::Writer;
 use crate::bounds::{check_anchors, check_batch, check_costed, check_page};
 use crate::error::StoreError;
+use crate::ledger::{Coverage, Durability};
 use crate::maintain::backup::{BackedUp, Restored};
 use crate::maintain::collect::{Amount, Collect, Collected};
 use crate::maintain::costs::{ContentCost, Counted};
@@ -75,6 +78,7 @@ pub struct SqliteStore {
     packs: Arc<Packs>,
     pool: Pool,
     group: Arc<Group>,
+    closed: AtomicBool,
 }
 
 /// What maintenance works with.
@@ -120,6 +124,7 @@ impl SqliteStore {
             path,
             options,
             identity,
+            closed: AtomicBool::new(false),
         };
         // What cannot be removed now, because it cannot be written to or another is at it, is the next one's.
         drop(packs::finish_removal(&store.maintained()));
@@ -183,6 +188,23 @@ impl SqliteStore {
             .map_err(|error| waited(error, &self.options))
     }
 
+    /// Refuses to write once the store is closed.
+    fn hold_open(&self, operation: &'static str) -> Result<(), StoreError> {
+        if self.closed.load(Ordering::Acquire) { Err(StoreError::Closed { operation }) } else { Ok(()) }
+    }
+
+    /// Applies a batch.
+    fn write(&self, batch: Vec<Write>, durability: Durability) -> Result<BatchOutcome, StoreError> {
+        check_batch(&batch)?;
+        self.hold_open("writing a batch")?;
+        if batch.is_empty() {
+            return Ok(BatchOutcome::default());
+        }
+        let answer = self.group.commit(prepare::prepare(batch), durability);
+        self.log.look(&self.group);
+        answer.map_err(|error| waited(error, &self.options))
+    }
+
     fn maintained(&self) -> Maintained<'_> {
         Maintained { packs: &self.packs, pool: &self.pool, group: &self.group, log: &self.log }
     }
@@ -208,13 +230,7 @@ fn waited(error: StoreError, options: &SqliteOptions) -> StoreError {
 
 impl Store for SqliteStore {
     fn commit_batch(&self, batch: Vec<Write>) -> Result<BatchOutcome, StoreError> {
-        check_batch(&batch)?;
-        if batch.is_empty() {
-            return Ok(BatchOutcome::default());
-        }
-        let answer = self.group.commit(prepare::prepare(batch));
-        self.log.look(&self.group);
-        answer.map_err(|error| waited(error, &self.options))
+        self.write(batch, Durability::Batch)
     }
 
     fn commit(&self, id: CommitId) -> Result<Option<Commit>, StoreError> {
@@ -314,6 +330,14 @@ impl Store for SqliteStore {
         self.read(|reader| reader.anchored(hashes, limit))
     }
 
+    fn coverage(&self, commit: CommitId) -> Result<Option<Coverage>, StoreError> {
+        self.read(|reader| reader.coverage(commit))
+    }
+
+    fn last_covered(&self, ledger: &LedgerId) -> Result<Option<Coverage>, StoreError> {
+        self.read(|reader| reader.last_covered(ledger))
+    }
+
     fn cursor(&self, key: &SessionKey) -> Result<Option<Vec<u8>>, StoreError> {
         self.read(|reader| reader.cursor(key))
     }
@@ -338,14 +362,17 @@ impl Store for SqliteStore {
     }
 
     fn pack(&self, options: &PackOptions) -> Result<Packed, StoreError> {
+        self.hold_open("packing")?;
         packs::pack(&self.maintained(), options).map_err(|error| waited(error, &self.options))
     }
 
     fn forget(&self, wish: &Forget) -> Result<Forgotten, StoreError> {
+        self.hold_open("forgetting")?;
         self.forget_all(wish).map_err(|error| waited(error, &self.options))
     }
 
     fn collect(&self, wish: &Collect) -> Result<Collected, StoreError> {
+        self.hold_open("collecting")?;
         self.collect_all(wish).map_err(|error| waited(error, &self.options))
     }
 
@@ -370,6 +397,7 @@ impl Store for SqliteStore {
     }
 
     fn lift(&self, of: &Tombstone) -> Result<u64, StoreError> {
+        self.hold_open("lifting tombstones")?;
         self.lift_all(of).map_err(|error| waited(error, &self.options))
     }
 
@@ -380,6 +408,7 @@ impl Store for SqliteStore {
     }
 
     fn repair(&self, from: &[RepairSource<'_>]) -> Result<RepairOutcome, StoreError> {
+        self.hold_open("repairing")?;
         self.repair_all(from).map_err(|error| waited(error, &self.options))
     }
 

@@ -2,9 +2,10 @@
 //!
 //! Done by the caller's own thread, so that the one writer only writes.
 
-use stemmata_model::{ArtifactId, CommitId, artifact_id};
+use stemmata_model::{ArtifactId, CommitId, LedgerId, NewEvent, NewPayload, Timestamp, artifact_id};
 
 use super::coding::{Coding, encode};
+use crate::ledger::Append;
 use crate::write::{ContentPart, NewCommit, Write};
 
 /// A literal part, ready to be a row.
@@ -15,6 +16,15 @@ pub(super) struct Literal {
     pub(super) stored: Vec<u8>,
 }
 
+impl Literal {
+    fn new(bytes: Vec<u8>) -> Self {
+        let hash = artifact_id(&bytes);
+        let length = u64::try_from(bytes.len()).expect("a length fits 64 bits");
+        let (coding, stored) = encode(bytes);
+        Self { hash, length, coding, stored }
+    }
+}
+
 pub(super) enum Part {
     Literal(Literal),
     Slice { of: ArtifactId, offset: u64, length: u64 },
@@ -23,12 +33,7 @@ pub(super) enum Part {
 impl Part {
     fn new(part: ContentPart) -> Self {
         match part {
-            ContentPart::Bytes(bytes) => {
-                let hash = artifact_id(&bytes);
-                let length = u64::try_from(bytes.len()).expect("a length fits 64 bits");
-                let (coding, stored) = encode(bytes);
-                Self::Literal(Literal { hash, length, coding, stored })
-            }
+            ContentPart::Bytes(bytes) => Self::Literal(Literal::new(bytes)),
             ContentPart::Slice { of, offset, length } => Self::Slice { of, offset, length },
         }
     }
@@ -44,8 +49,41 @@ pub(super) enum Prepared {
         id: CommitId,
         new: Box<NewCommit>,
     },
+    Append(Box<PreparedAppend>),
     /// Any other write, as it was given.
     Plain(Write),
+}
+
+/// An append with its lines as literal contents.
+pub(super) struct PreparedAppend {
+    pub(super) ledger: LedgerId,
+    pub(super) expected: Option<u64>,
+    pub(super) now: Timestamp,
+    pub(super) events: Vec<PreparedEvent>,
+}
+
+pub(super) struct PreparedEvent {
+    pub(super) new: NewEvent,
+    /// Its line with a newline; none where it has its payload with it.
+    pub(super) line: Option<Literal>,
+}
+
+impl PreparedAppend {
+    fn new(append: Append) -> Self {
+        let prepared = |new: NewEvent| {
+            let line = match &new.payload {
+                NewPayload::Plain { .. } => None,
+                NewPayload::Line(line) => Some(Literal::new(format!("{line}\n").into_bytes())),
+            };
+            PreparedEvent { new, line }
+        };
+        Self {
+            ledger: append.ledger,
+            expected: append.expected,
+            now: append.now,
+            events: append.events.into_iter().map(prepared).collect(),
+        }
+    }
 }
 
 pub(super) fn prepare(batch: Vec<Write>) -> Vec<Prepared> {
@@ -57,6 +95,7 @@ pub(super) fn prepare(batch: Vec<Write>) -> Vec<Prepared> {
                 parts: content.into_parts().into_iter().map(Part::new).collect(),
             },
             Write::Commit(new) => Prepared::Commit { id: new.core.id(), new: Box::new(new) },
+            Write::Append(append) => Prepared::Append(Box::new(PreparedAppend::new(*append))),
             plain => Prepared::Plain(plain),
         })
         .collect()

@@ -80,9 +80,81 @@ pub(super) const PLACEMENT: Sealed = Sealed {
 
 pub(super) const MARK: Sealed = Sealed { table: "mark", columns: &["kind", "key", "at", "by"], key: 2 };
 
+pub(super) const LEDGER: Sealed = Sealed {
+    table: "ledger",
+    columns: &[
+        "row",
+        "id",
+        "created_at",
+        "last",
+        "last_at",
+        "root",
+        "compacted_at",
+        "output_events",
+        "output_bytes",
+    ],
+    key: 1,
+};
+
+pub(super) const LEDGER_MARK: Sealed = Sealed { table: "ledger_mark", columns: &["mark", "ledger"], key: 1 };
+
+pub(super) const NAME: Sealed = Sealed { table: "name", columns: &["row", "text"], key: 1 };
+
+pub(super) const EVENT: Sealed = Sealed {
+    table: "event",
+    columns: &[
+        "ledger",
+        "seq",
+        "at",
+        "topic",
+        "sender",
+        "receiver",
+        "session",
+        "kind",
+        "replayable",
+        "content",
+        "text",
+        "data",
+        "metadata",
+        "hash",
+        "bytes",
+    ],
+    key: 2,
+};
+
+pub(super) const RECEIPT: Sealed = Sealed {
+    table: "receipt",
+    columns: &["ledger", "topic", "events", "bytes", "chain", "through", "raw_through", "replayable_through"],
+    key: 2,
+};
+
+pub(super) const STATE: Sealed = Sealed {
+    table: "state",
+    columns: &["ledger", "name", "version", "through", "position", "state"],
+    key: 2,
+};
+
+pub(super) const COVERAGE: Sealed =
+    Sealed { table: "coverage", columns: &["commit_row", "ledger", "through"], key: 2 };
+
 /// All tables whose rows have seals. What the others hold has hashes, or follows from what has.
-pub(super) const SEALED: [&Sealed; 8] =
-    [&ORIGIN, &SIGHTING, &SESSION, &CURSOR, &PLACEMENT, &LINK, &ANNOTATION, &MARK];
+pub(super) const SEALED: [&Sealed; 15] = [
+    &ORIGIN,
+    &SIGHTING,
+    &SESSION,
+    &CURSOR,
+    &PLACEMENT,
+    &LINK,
+    &ANNOTATION,
+    &MARK,
+    &LEDGER,
+    &LEDGER_MARK,
+    &NAME,
+    &EVENT,
+    &RECEIPT,
+    &STATE,
+    &COVERAGE,
+];
 
 /// A row that is not what was written.
 pub(super) struct Broken {

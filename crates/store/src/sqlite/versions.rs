@@ -34,7 +34,7 @@ pub(super) struct Undo {
 }
 
 /// All steps, oldest first; append-only.
-pub(super) const MIGRATIONS: [Migration; 2] = [
+pub(super) const MIGRATIONS: [Migration; 3] = [
     Migration {
         sql: include_str!("schema/0001.sql"),
         read_version: 1,
@@ -56,6 +56,18 @@ pub(super) const MIGRATIONS: [Migration; 2] = [
                   ALTER TABLE origin DROP COLUMN seal; ALTER TABLE placement DROP COLUMN seal; \
                   ALTER TABLE link DROP COLUMN seal; \
                   ALTER TABLE store DROP COLUMN packed_content; ALTER TABLE store DROP COLUMN packed_commit;",
+        }),
+    },
+    Migration {
+        sql: include_str!("schema/0003.sql"),
+        // Who does not know events would collect their lines, and forget a session without them.
+        read_version: 3,
+        kind: StepKind::Additive,
+        about: "room for ledgers of events",
+        undo: Some(Undo {
+            lost: "SELECT count(*) FROM ledger",
+            sql: "DROP TABLE ledger; DROP TABLE ledger_mark; DROP TABLE name; DROP TABLE event; DROP TABLE receipt; \
+                  DROP TABLE state; DROP TABLE coverage;",
         }),
     },
 ];

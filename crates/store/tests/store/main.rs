@@ -9,6 +9,7 @@ mod damage;
 mod disk;
 mod erase;
 mod files;
+mod ledger;
 mod log;
 mod model;
 mod model_maintain;

@@ -39,8 +39,8 @@ pub fn check_ledgers(make: Make<'_>) {
     assert_eq!(ids(None, 9), ["a", "b", "ä / .."]);
     assert_eq!(ids(Some("a"), 1), ["b"]);
     assert_eq!(ids(None, 0), Vec::<String>::new());
-    let made = log.ledger(&ledger("b")).expect("a read").expect("it is there");
-    assert_eq!((made.created_at, made.last, made.last_at), (at(77), 0, None));
+    let known = log.ledger(&ledger("b")).expect("a read").expect("it is there");
+    assert_eq!((known.created_at, known.last, known.last_at), (at(77), 0, None));
     log.change_ledger(LedgerChange { root: Some("/src/b".to_owned()), now: at(99), ..change("b", &[]) })
         .expect("changed");
     log.change_ledger(LedgerChange { compacted_at: Some(at(98)), ..change("b", &[]) }).expect("changed");

@@ -15,7 +15,7 @@ use crate::write::SessionKey;
 const REMOVING: &str = "removing commits";
 
 /// Rows of each table that are about commits in `temp.gone`, in an order in which nothing is looked up that is gone.
-const REMOVALS: [&str; 12] = [
+const REMOVALS: [&str; 13] = [
     "DELETE FROM temp.touched",
     "INSERT OR IGNORE INTO temp.touched SELECT c.origin FROM temp.gone g JOIN commits c ON c.row = g.row \
      WHERE c.origin IS NOT NULL",
@@ -32,6 +32,7 @@ const REMOVALS: [&str; 12] = [
     "DELETE FROM link WHERE source IN (SELECT row FROM temp.gone)",
     "DELETE FROM link WHERE target IN (SELECT row FROM temp.gone)",
     "DELETE FROM anchor WHERE commit_row IN (SELECT row FROM temp.gone)",
+    "DELETE FROM coverage WHERE commit_row IN (SELECT row FROM temp.gone)",
     "DELETE FROM placement WHERE ctx IN (SELECT id FROM temp.gone)",
     "UPDATE session SET came = 0, placed_from = NULL, seal = NULL WHERE placed_from IN (SELECT id FROM temp.gone)",
 ];

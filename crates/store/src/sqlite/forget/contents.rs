@@ -12,6 +12,7 @@ use crate::error::StoreError;
 use crate::sqlite::ahead::Scan;
 use crate::sqlite::coding::{Coding, encode};
 use crate::sqlite::failure::{During, unreadable};
+use crate::sqlite::ledger;
 use crate::sqlite::marks::{self, CONDEMNED_CONTENT};
 use crate::sqlite::packs::Packs;
 use crate::sqlite::pieces::{self, Piece};
@@ -32,6 +33,17 @@ pub(in crate::sqlite) struct Swept {
     pub(in crate::sqlite) packed: BTreeSet<i64>,
     /// Whether any row is gone.
     pub(in crate::sqlite) any: bool,
+    /// Events that lost the line that they were.
+    pub(in crate::sqlite) events: u64,
+}
+
+/// What becomes of a content that no commit needs and that is an event's line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::sqlite) enum Lines {
+    /// It stays.
+    Keep,
+    /// It goes, and the event is forgotten.
+    Forget,
 }
 
 /// Adds to holes every commit that names a content of one of them, and returns those that were added.
@@ -84,10 +96,9 @@ fn all_commits(connection: &Connection, act: &mut dyn FnMut(Row)) -> Result<(), 
 pub(in crate::sqlite) fn give_up(
     (connection, packs): (&Connection, &Packs),
     scan: Scan<'_>,
-    candidates: BTreeSet<i64>,
-    emptied: &BTreeSet<i64>,
+    (mut going, emptied): (BTreeSet<i64>, &BTreeSet<i64>),
+    lines: Lines,
 ) -> Result<Swept, StoreError> {
-    let mut going = candidates;
     going.extend(emptied);
     if going.is_empty() {
         return Ok(Swept::default());
@@ -105,8 +116,14 @@ pub(in crate::sqlite) fn give_up(
             }
         }
     })?;
+    if lines == Lines::Keep {
+        keep_lines(connection, &mut going)?;
+    }
     let copied_out = CopyOut { connection, packs, scan, going: &mut going, copied: HashMap::new() }.run()?;
     let mut swept = Swept { copied_out, ..Swept::default() };
+    if lines == Lines::Forget {
+        swept.events = ledger::forget::lines(connection, &going)?.events;
+    }
     for row in &going {
         if is_packed(connection, *row)? {
             swept.packed.insert(*row);
@@ -126,6 +143,20 @@ pub(in crate::sqlite) fn give_up(
         .during(SWEEPING)?;
     swept.any = !going.is_empty();
     Ok(swept)
+}
+
+/// Takes out what events need: their lines, and what those are made of.
+fn keep_lines(connection: &Connection, going: &mut BTreeSet<i64>) -> Result<(), StoreError> {
+    let mut kept = BTreeSet::new();
+    for row in going.iter() {
+        if ledger::forget::is_line(connection, *row)? {
+            kept.insert(*row);
+        }
+    }
+    let composed = composed_of(connection, &kept)?;
+    kept.extend(composed.values().flatten().map(|piece| piece.row));
+    going.retain(|row| !kept.contains(row));
+    Ok(())
 }
 
 fn is_packed(connection: &Connection, row: i64) -> Result<bool, StoreError> {

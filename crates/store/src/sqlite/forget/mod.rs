@@ -11,15 +11,16 @@ pub(super) mod rewrite;
 use std::collections::BTreeSet;
 
 use rusqlite::Connection;
-use stemmata_model::CommitId;
+use stemmata_model::{CommitId, SessionId, Timestamp};
 
+use self::contents::Lines;
 use self::plan::{Row, Wish};
 use super::ahead::Scan;
-use super::marks;
 use super::packs::Packs;
 use super::state::STATE_FORGOTTEN;
+use super::{ledger, marks};
 use crate::error::StoreError;
-use crate::maintain::forget::{Forget, Forgotten, Tombstone};
+use crate::maintain::forget::{Forget, Forgotten, Tombstone, api_sessions};
 
 /// Forgets, within a transaction that the caller commits or rolls back. Returns the rows that go from packs, too.
 pub(super) fn forget(
@@ -37,6 +38,7 @@ pub(super) fn forget(
             even_pinned: wish.even_pinned,
         },
     )?;
+    let went = ledger::forget::sessions(connection, &session_ids(wish, tombstones))?;
     commits::remove(connection, &plan.gone)?;
     let (holes, mut cut): (Vec<Row>, Vec<Row>) =
         plan::rows_of(connection, &wish.cut)?.into_iter().partition(|row| row.state & 3 == STATE_FORGOTTEN);
@@ -44,12 +46,15 @@ pub(super) fn forget(
     let more = contents::cut_too(connection, &mut cut)?;
     commits::hole(connection, &cut)?;
     let emptied = contents::contents_of(&cut);
-    let gone = contents::contents_of(&plan.gone);
-    let swept = contents::give_up((connection, packs), Scan::Tables, gone, &emptied)?;
+    let mut gone = contents::contents_of(&plan.gone);
+    gone.extend(&went.lines);
+    let swept = contents::give_up((connection, packs), Scan::Tables, (gone, &emptied), Lines::Forget)?;
     let sessions = commits::remove_sessions(connection, &wish.sessions)?;
     // One that came as a hole may have come with what others said of it.
     let has_cleared = commits::silence(connection, &holes)? | commits::clear_sessions(connection, wish)?;
     let reworded = reword::reword(connection, &wish.reworded)?;
+    let has_dropped = ledger::forget::drop_memories(connection)?;
+    let events = went.events + swept.events;
     let ids = |rows: &[Row]| rows.iter().map(|row| row.id).collect::<Vec<CommitId>>();
     let mut forgotten = Forgotten {
         removed: ids(&plan.gone),
@@ -59,6 +64,7 @@ pub(super) fn forget(
         kept: plan.kept,
         sessions,
         reworded,
+        events,
         contents: swept.contents,
         bytes: swept.bytes,
         copied_out: swept.copied_out,
@@ -80,10 +86,41 @@ pub(super) fn forget(
         marks::set(connection, (kind, &key), wish.at, by)?;
     }
     let has_less = forgotten.sessions > 0 || !forgotten.removed.is_empty() || !cut.is_empty();
+    let has_cleared = has_cleared || has_dropped || events > 0;
     if swept.any || has_cleared || has_less || reworded > 0 {
         marks::set(connection, (marks::UNFINISHED, &[]), wish.at, by)?;
     }
     Ok((forgotten, swept.packed))
+}
+
+/// Forgets a session's events alone, within a transaction that the caller commits or rolls back. Lines that a commit
+/// needs stay, and the events lose them. Returns the rows that go from packs, too.
+pub(super) fn forget_events(
+    (connection, packs): (&Connection, &Packs),
+    session: &SessionId,
+) -> Result<(u64, BTreeSet<i64>), StoreError> {
+    let went = ledger::forget::sessions(connection, std::slice::from_ref(session))?;
+    if went.events > 0 {
+        marks::set(connection, (marks::UNFINISHED, &[]), Timestamp::EPOCH, None)?;
+    }
+    let going = (went.lines, &BTreeSet::new());
+    let swept = contents::give_up((connection, packs), Scan::Tables, going, Lines::Keep)?;
+    Ok((went.events, swept.packed))
+}
+
+/// Says whether a session has events that say something.
+pub(super) fn has_events(connection: &Connection, session: &SessionId) -> Result<bool, StoreError> {
+    ledger::forget::has_any(connection, session)
+}
+
+/// The ids of sessions that go, and those that their keys tell.
+fn session_ids(wish: &Forget, tombstones: &[Tombstone]) -> Vec<SessionId> {
+    let known = tombstones.iter().filter_map(|tombstone| match tombstone {
+        Tombstone::Session(session) => Some(session.clone()),
+        Tombstone::Commit(_) | Tombstone::Transcript(_) => None,
+    });
+    let ids: BTreeSet<SessionId> = known.chain(api_sessions(wish)).collect();
+    ids.into_iter().collect()
 }
 
 /// Returns the names of sessions that go, beside their transcripts': a copy under another path is the same session.

@@ -86,6 +86,30 @@ pub(super) fn read_composed(
     Ok(())
 }
 
+/// Returns a content by its row, with its hash; none where it is gone.
+pub(in crate::sqlite) fn read_row(
+    literals: &mut Literals<'_>,
+    row: i64,
+) -> Result<Option<(ArtifactId, Vec<u8>)>, StoreError> {
+    match literals.load(Key::Row(row)) {
+        Ok(Kept::Literal(id)) => Ok(Some((id, literals.bytes().to_vec()))),
+        Ok(Kept::Composed { whole, pieces }) => {
+            let Some(id) = literals.hash_of(row)? else { return Ok(None) };
+            let mut bytes = Vec::new();
+            read_composed(literals, (id, whole, &pieces), None, &mut |piece| {
+                bytes.extend_from_slice(piece);
+                Ok(())
+            })?;
+            Ok(Some((id, bytes)))
+        }
+        Ok(Kept::Forgotten) | Err(Failure::Absent) => Ok(None),
+        Err(failure) => {
+            let id = literals.hash_of(row)?.unwrap_or(ArtifactId::from_bytes([0; 32]));
+            Err(failure.of(id))
+        }
+    }
+}
+
 /// Hands one content to the sink.
 fn read_one(
     literals: &mut Literals<'_>,

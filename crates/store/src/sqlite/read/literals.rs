@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use rusqlite::types::ToSql;
-use rusqlite::{CachedStatement, Connection, Row, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 use stemmata_model::{ArtifactId, artifact_id};
 
 use crate::error::StoreError;
@@ -145,6 +145,22 @@ impl<'a> Literals<'a> {
             Held::Decoded => self.decoded,
             Held::Block(block, range) => block.get(range.clone()).unwrap_or_default(),
         }
+    }
+
+    /// Returns the connection, for what is read in the same transaction.
+    pub(in crate::sqlite) const fn connection(&self) -> &'a Connection {
+        self.connection
+    }
+
+    /// Returns the hash of a content by its row.
+    pub(super) fn hash_of(&self, row: i64) -> Result<Option<ArtifactId>, StoreError> {
+        self.connection
+            .prepare_cached(
+                "SELECT hash FROM content WHERE row = ?1 UNION ALL SELECT hash FROM packed WHERE row = ?1 LIMIT 1",
+            )
+            .and_then(|mut statement| statement.query_row([row], |row| row.get(0)).optional())
+            .map(|hash| hash.map(ArtifactId::from_bytes))
+            .during(READING)
     }
 
     /// Finds a content; where it is literal its bytes are in hand then. Where it is in the inbox and in a pack,

@@ -22,6 +22,7 @@ use rusqlite::Connection;
 
 use super::failure::During;
 use super::kinds::Kinds;
+use super::ledger::names::Names;
 use super::open::{self, SqliteOptions};
 use super::packs::Packs;
 use crate::error::StoreError;
@@ -33,13 +34,20 @@ const IDLE_MAX: usize = 8;
 pub(super) struct Reader {
     connection: Connection,
     kinds: Kinds,
+    pub(super) names: Names,
     buffers: contents::Buffers,
     packs: Arc<Packs>,
 }
 
 impl Reader {
     pub(super) fn new(connection: Connection, packs: Arc<Packs>) -> Self {
-        Self { connection, kinds: Kinds::default(), buffers: contents::Buffers::default(), packs }
+        Self {
+            connection,
+            kinds: Kinds::default(),
+            names: Names::default(),
+            buffers: contents::Buffers::default(),
+            packs,
+        }
     }
 
     /// Reads in one transaction: all that is read is one state of the store.

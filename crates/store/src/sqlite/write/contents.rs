@@ -51,6 +51,16 @@ impl Transaction<'_> {
         self.insert_composed(id, &pieces, length)
     }
 
+    /// Stores an event's line unless it is there, and returns its row.
+    pub(super) fn store_line(&mut self, line: &Literal) -> Result<i64, StoreError> {
+        let known = match self.find_content(line.hash)? {
+            None => self.insert_literal(line)?,
+            Some(known) if known.is_forgotten => self.fill_literal(line, known)?,
+            Some(known) => known,
+        };
+        Ok(known.row)
+    }
+
     /// Returns a content's row and length.
     pub(super) fn find_content(&mut self, id: ArtifactId) -> Result<Option<Known>, StoreError> {
         if let Some(known) = self.memory.contents.get(&id) {

@@ -7,6 +7,7 @@ mod annotations;
 mod commits;
 pub(in crate::sqlite) mod contents;
 mod holes;
+mod ledger;
 mod merge;
 pub(super) mod places;
 
@@ -17,6 +18,7 @@ use rusqlite::{Connection, ToSql};
 use self::commits::Known;
 use super::failure::{During, again};
 use super::kinds::Kinds;
+use super::ledger::names::Names;
 use super::marks::Present;
 use super::prepare::Prepared;
 use super::recent::Recent;
@@ -46,6 +48,7 @@ struct Memory {
     contents: Recent<ArtifactId, contents::Known>,
     origins: Recent<places::OriginKey, i64>,
     kinds: Kinds,
+    names: Names,
     marks: Option<Present>,
 }
 
@@ -85,8 +88,32 @@ impl Writer {
         done
     }
 
-    /// Applies batches in order, each whole or not at all, and makes all of them durable at once.
-    pub(super) fn apply(&mut self, batches: &[Vec<Prepared>]) -> Vec<Answer> {
+    /// Applies batches in order, each whole or not at all, and makes all of them durable at once, unless nobody waits
+    /// for that: then they are in the log and a later sync makes them durable.
+    pub(super) fn apply(&mut self, batches: &[Vec<Prepared>], is_durable: bool) -> Vec<Answer> {
+        if is_durable {
+            return self.apply_all(batches);
+        }
+        // Without it they are only slower, and durable.
+        let _relaxed = self.connection.execute_batch("PRAGMA synchronous = NORMAL");
+        let answers = self.apply_all(batches);
+        if self.connection.execute_batch("PRAGMA synchronous = FULL").is_err() || !self.syncs() {
+            let unsure = StoreError::Backend {
+                operation: "having commits be durable again",
+                source: "the database does not say that it syncs".into(),
+            };
+            return batches.iter().map(|_| Err(again(&unsure))).collect();
+        }
+        answers
+    }
+
+    /// Says whether a commit is durable when it returns.
+    pub(super) fn syncs(&self) -> bool {
+        let level = self.connection.query_row("PRAGMA synchronous", [], |row| row.get::<_, i64>(0));
+        level.is_ok_and(|level| level >= 2)
+    }
+
+    fn apply_all(&mut self, batches: &[Vec<Prepared>]) -> Vec<Answer> {
         let applied = self.apply_unguarded(batches);
         let answers = match applied {
             // Refusals are rare: all batches are tried at once first, without the copies of pages that guarding
@@ -218,13 +245,14 @@ impl Transaction<'_> {
         match write {
             Prepared::Content { id, parts } => self.store_content(*id, parts).map(|_| ()),
             Prepared::Commit { id, new } => self.store_commit(*id, new),
+            Prepared::Append(append) => self.append(append),
             Prepared::Plain(write) => self.apply_plain(write),
         }
     }
 
     fn apply_plain(&mut self, write: &Write) -> Result<(), StoreError> {
         match write {
-            Write::Content(_) | Write::Commit(_) => {
+            Write::Content(_) | Write::Commit(_) | Write::Append(_) => {
                 for prepared in super::prepare::prepare(vec![write.clone()]) {
                     self.apply(&prepared)?;
                 }
@@ -245,6 +273,9 @@ impl Transaction<'_> {
                 crate::sqlite::marks::redirect(self.connection, *from, *to, *at)
             }
             Write::Anchors { commit, hashes } => self.anchor(*commit, hashes),
+            Write::Covers(coverage) => self.cover_ledger(coverage),
+            Write::SaveStates { ledger, states } => self.save_states(ledger, states),
+            Write::ChangeLedger(change) => self.change_ledger(change),
         }
     }
 

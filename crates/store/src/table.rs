@@ -8,52 +8,52 @@ use std::ops::RangeBounds;
 
 /// An ordered map with one open transaction.
 #[derive(Debug)]
-pub(super) struct Table<K, V> {
+pub(crate) struct Table<K, V> {
     rows: BTreeMap<K, V>,
     before: Vec<(K, Option<V>)>,
 }
 
 impl<K: Ord + Clone, V: Clone> Table<K, V> {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self { rows: BTreeMap::new(), before: Vec::new() }
     }
 
-    pub(super) fn get(&self, key: &K) -> Option<&V> {
+    pub(crate) fn get(&self, key: &K) -> Option<&V> {
         self.rows.get(key)
     }
 
-    pub(super) fn contains(&self, key: &K) -> bool {
+    pub(crate) fn contains(&self, key: &K) -> bool {
         self.rows.contains_key(key)
     }
 
-    pub(super) fn range<R: RangeBounds<K>>(&self, range: R) -> Range<'_, K, V> {
+    pub(crate) fn range<R: RangeBounds<K>>(&self, range: R) -> Range<'_, K, V> {
         self.rows.range(range)
     }
 
-    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = (&K, &V)> {
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (&K, &V)> {
         self.rows.iter()
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.rows.len()
     }
 
-    pub(super) fn put(&mut self, key: K, value: V) {
+    pub(crate) fn put(&mut self, key: K, value: V) {
         let old = self.rows.insert(key.clone(), value);
         self.before.push((key, old));
     }
 
-    pub(super) fn remove(&mut self, key: &K) {
+    pub(crate) fn remove(&mut self, key: &K) {
         if let Some(old) = self.rows.remove(key) {
             self.before.push((key.clone(), Some(old)));
         }
     }
 
-    pub(super) fn commit(&mut self) {
+    pub(crate) fn commit(&mut self) {
         self.before.clear();
     }
 
-    pub(super) fn roll_back(&mut self) {
+    pub(crate) fn roll_back(&mut self) {
         while let Some((key, old)) = self.before.pop() {
             match old {
                 Some(value) => self.rows.insert(key, value),

@@ -1,0 +1,313 @@
+//! What happens to ledgers in memory, within a transaction that can be rolled back: shared by the log and the store that
+//! keep them there.
+//!
+//! Queries look at every event of a ledger.
+
+use stemmata_model::{
+    Event, EventSeq, Gone, LedgerId, NewEvent, NewPayload, Payload, Timestamp, Topic, artifact_id, topics,
+};
+
+use super::checks::{check_append, check_change, check_marks, check_query, check_state};
+use super::{
+    Append, Appended, EventQuery, Ledger, LedgerChange, OUTPUT_BYTES_MAX, OUTPUT_EVENTS_MAX, Order, Receipt,
+    SavedState, chained, next_time, numbered, plain_bytes,
+};
+use crate::error::StoreError;
+use crate::table::Table;
+
+/// Ledgers with their events, states and receipts.
+#[derive(Debug)]
+pub(crate) struct Logs {
+    pub(super) ledgers: Table<LedgerId, Ledger>,
+    events: Table<(LedgerId, u64), Event>,
+    states: Table<(LedgerId, String), SavedState>,
+    receipts: Table<(LedgerId, Topic), Receipt>,
+    /// Raw output that still has its payload, by ledger: how many events, how many bytes.
+    output: Table<LedgerId, (u64, u64)>,
+}
+
+impl Default for Logs {
+    fn default() -> Self {
+        Self {
+            ledgers: Table::new(),
+            events: Table::new(),
+            states: Table::new(),
+            receipts: Table::new(),
+            output: Table::new(),
+        }
+    }
+}
+
+/// Returns a ledger as it is when it is made.
+pub(super) fn made(id: &LedgerId, now: Timestamp) -> Ledger {
+    Ledger {
+        id: id.clone(),
+        created_at: now,
+        last: 0,
+        last_at: None,
+        root: None,
+        compacted_at: None,
+        marks: Vec::new(),
+    }
+}
+
+impl Logs {
+    pub(crate) fn commit(&mut self) {
+        self.ledgers.commit();
+        self.events.commit();
+        self.states.commit();
+        self.receipts.commit();
+        self.output.commit();
+    }
+
+    pub(crate) fn roll_back(&mut self) {
+        self.ledgers.roll_back();
+        self.events.roll_back();
+        self.states.roll_back();
+        self.receipts.roll_back();
+        self.output.roll_back();
+    }
+
+    pub(crate) fn append(&mut self, append: Append) -> Result<Appended, StoreError> {
+        check_append(&append)?;
+        let id = append.ledger;
+        let mut ledger = self.ledger(&id).unwrap_or_else(|| made(&id, append.now));
+        if let Some(expected) = append.expected.filter(|expected| *expected != ledger.last) {
+            return Err(StoreError::SequenceMoved { ledger: id, expected, found: ledger.last });
+        }
+        let (first, last) = numbered(ledger.last, append.events.len())?;
+        let mut last_at = append.now;
+        for (number, new) in (first.get()..).zip(append.events) {
+            let seq = EventSeq::new(number).unwrap_or(last);
+            last_at = next_time(ledger.last_at, append.now, new.at);
+            ledger.last_at = Some(last_at);
+            let event = event(new, seq, last_at);
+            if is_output(&event) {
+                self.count_output(&id, |(events, bytes)| (events + 1, bytes + bytes_of(&event.payload)));
+            }
+            self.events.put((id.clone(), number), event);
+        }
+        ledger.last = last.get();
+        self.ledgers.put(id.clone(), ledger);
+        self.bound_output(&id);
+        Ok(Appended { first, last, last_at })
+    }
+
+    pub(crate) fn events(&self, ledger: &LedgerId, query: &EventQuery) -> Result<Vec<Event>, StoreError> {
+        check_query(query)?;
+        let wanted = self.of(ledger).filter(|event| query.wants(event));
+        Ok(match query.order {
+            Order::OldestFirst => wanted.take(query.limit).cloned().collect(),
+            Order::NewestFirst => wanted.rev().take(query.limit).cloned().collect(),
+        })
+    }
+
+    /// Returns all events of all ledgers.
+    pub(crate) fn all_events(&self) -> impl Iterator<Item = &Event> {
+        self.events.iter().map(|(_, event)| event)
+    }
+
+    pub(crate) fn ledger(&self, id: &LedgerId) -> Option<Ledger> {
+        self.ledgers.get(id).cloned()
+    }
+
+    pub(crate) fn ledgers(&self, after: Option<&LedgerId>, limit: usize) -> Vec<Ledger> {
+        let rest = self.ledgers.iter().filter(|(id, _)| after.is_none_or(|after| *id > after));
+        rest.take(limit).map(|(_, ledger)| ledger.clone()).collect()
+    }
+
+    pub(crate) fn ledger_marked(&self, mark: &str) -> Option<LedgerId> {
+        let found = self.ledgers.iter().find(|(_, ledger)| ledger.marks.iter().any(|own| own == mark));
+        found.map(|(id, _)| id.clone())
+    }
+
+    pub(crate) fn change(&mut self, change: LedgerChange) -> Result<(), StoreError> {
+        check_change(&change)?;
+        for mark in &change.marks {
+            if let Some(ledger) = self.ledger_marked(mark).filter(|other| *other != change.ledger) {
+                return Err(StoreError::MarkTaken { mark: mark.clone(), ledger });
+            }
+        }
+        let mut ledger = self.ledger(&change.ledger).unwrap_or_else(|| made(&change.ledger, change.now));
+        ledger.marks.extend(change.marks);
+        ledger.marks.sort();
+        ledger.marks.dedup();
+        check_marks(ledger.marks.len())?;
+        ledger.root = change.root.or(ledger.root);
+        ledger.compacted_at = change.compacted_at.or(ledger.compacted_at);
+        self.ledgers.put(change.ledger, ledger);
+        Ok(())
+    }
+
+    pub(crate) fn receipt(&self, ledger: &LedgerId, topic: &Topic) -> Option<Receipt> {
+        self.receipts.get(&(ledger.clone(), topic.clone())).copied()
+    }
+
+    pub(crate) fn trim(&mut self, ledger: &LedgerId, topic: &Topic, through: EventSeq) -> u64 {
+        let is_going =
+            |event: &&Event| event.topic == *topic && event.seq <= through && is_there(&event.payload);
+        let going: Vec<Event> = self.of(ledger).filter(is_going).cloned().collect();
+        let count = u64::try_from(going.len()).expect("a length fits 64 bits");
+        for event in going {
+            self.let_go(ledger, event);
+        }
+        count
+    }
+
+    /// Forgets events, what `STATE_SNAPSHOT` says after the first of them, and all saved states of their ledgers.
+    pub(crate) fn forget(&mut self, is_meant: &dyn Fn(&Event) -> bool) -> u64 {
+        let ids: Vec<LedgerId> = self.ledgers.iter().map(|(id, _)| id.clone()).collect();
+        ids.iter().map(|id| self.forget_in(id, is_meant)).sum()
+    }
+
+    fn forget_in(&mut self, ledger: &LedgerId, is_meant: &dyn Fn(&Event) -> bool) -> u64 {
+        let mut going: Vec<Event> = Vec::new();
+        for event in self.of(ledger) {
+            let derived = !going.is_empty() && event.topic.as_str() == topics::STATE_SNAPSHOT;
+            let known = matches!(event.payload, Payload::Gone(gone) if gone.forgotten);
+            if !known && (derived || is_meant(event)) {
+                going.push(event.clone());
+            }
+        }
+        let count = u64::try_from(going.len()).expect("a length fits 64 bits");
+        for mut event in going {
+            let gone = gone(&event.payload, true);
+            if is_output(&event) && is_there(&event.payload) {
+                self.count_output(ledger, |(events, bytes)| (events - 1, bytes - gone.bytes));
+            }
+            event.payload = Payload::Gone(gone);
+            event.metadata = None;
+            self.events.put((ledger.clone(), event.seq.get()), event);
+        }
+        if count > 0 {
+            self.drop_states(&|of, _| of == ledger);
+        }
+        count
+    }
+
+    pub(crate) fn save_states(
+        &mut self,
+        ledger: &LedgerId,
+        states: Vec<SavedState>,
+    ) -> Result<(), StoreError> {
+        states.iter().try_for_each(check_state)?;
+        if !self.ledgers.contains(ledger) {
+            return Err(StoreError::LedgerMissing(ledger.clone()));
+        }
+        for state in states {
+            self.states.put((ledger.clone(), state.name.clone()), state);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn saved_states(&self, ledger: &LedgerId, prefix: &str) -> Vec<SavedState> {
+        let own = self.states.iter().filter(|((of, name), _)| of == ledger && name.starts_with(prefix));
+        own.map(|(_, state)| state.clone()).collect()
+    }
+
+    /// Drops the states that are meant: by their ledger and their name.
+    pub(crate) fn drop_states(&mut self, is_meant: &dyn Fn(&LedgerId, &str) -> bool) {
+        let keys = self.states.iter().map(|(key, _)| key).filter(|(of, name)| is_meant(of, name));
+        let keys: Vec<(LedgerId, String)> = keys.cloned().collect();
+        for key in &keys {
+            self.states.remove(key);
+        }
+    }
+
+    /// The events of a ledger, oldest first.
+    fn of(&self, ledger: &LedgerId) -> impl DoubleEndedIterator<Item = &Event> {
+        let range = (ledger.clone(), 0)..=(ledger.clone(), u64::MAX);
+        self.events.range(range).map(|(_, event)| event)
+    }
+
+    fn count_output(&mut self, ledger: &LedgerId, change: impl FnOnce((u64, u64)) -> (u64, u64)) {
+        let before = self.output.get(ledger).copied().unwrap_or_default();
+        self.output.put(ledger.clone(), change(before));
+    }
+
+    fn bound_output(&mut self, ledger: &LedgerId) {
+        let (mut events, mut bytes) = self.output.get(ledger).copied().unwrap_or_default();
+        let mut going = Vec::new();
+        for event in self.of(ledger).filter(|event| is_output(event) && is_there(&event.payload)) {
+            if events <= OUTPUT_EVENTS_MAX && bytes <= OUTPUT_BYTES_MAX {
+                break;
+            }
+            events -= 1;
+            bytes -= bytes_of(&event.payload);
+            going.push(event.clone());
+        }
+        for event in going {
+            self.let_go(ledger, event);
+        }
+    }
+
+    /// Lets go of one payload and writes the receipt.
+    fn let_go(&mut self, ledger: &LedgerId, mut event: Event) {
+        let gone = gone(&event.payload, false);
+        if is_output(&event) {
+            self.count_output(ledger, |(events, bytes)| (events - 1, bytes - gone.bytes));
+        }
+        let before = self.receipt(ledger, &event.topic);
+        let receipt = Receipt {
+            events: before.map_or(0, |receipt| receipt.events) + 1,
+            bytes: before.map_or(0, |receipt| receipt.bytes) + gone.bytes,
+            chain: chained(before.map_or([0; 32], |receipt| receipt.chain), gone.hash, gone.bytes),
+            through: before.map_or(event.seq, |receipt| receipt.through.max(event.seq)),
+        };
+        self.receipts.put((ledger.clone(), event.topic.clone()), receipt);
+        event.payload = Payload::Gone(gone);
+        self.events.put((ledger.clone(), event.seq.get()), event);
+    }
+}
+
+fn event(new: NewEvent, seq: EventSeq, at: Timestamp) -> Event {
+    let payload = match new.payload {
+        NewPayload::Plain { text, data } => Payload::Plain { text, data },
+        NewPayload::Line(line) => Payload::Line { id: artifact_id(format!("{line}\n").as_bytes()), line },
+    };
+    Event {
+        seq,
+        session: new.session,
+        at,
+        topic: new.topic,
+        sender: new.sender,
+        receiver: new.receiver,
+        payload,
+        metadata: new.metadata,
+        replayable: new.replayable,
+    }
+}
+
+/// Says whether an event is raw output, which is bounded.
+fn is_output(event: &Event) -> bool {
+    event.topic.as_str() == topics::AGENT_OUTPUT && !event.replayable
+}
+
+const fn is_there(payload: &Payload) -> bool {
+    !matches!(payload, Payload::Gone(_))
+}
+
+fn bytes_of(payload: &Payload) -> u64 {
+    match payload {
+        Payload::Plain { text, data } => {
+            let length = text.as_ref().map_or(0, String::len)
+                + 1
+                + data.as_ref().map_or(0, |data| data.as_str().len());
+            u64::try_from(length).expect("a length fits 64 bits")
+        }
+        Payload::Line { line, .. } => u64::try_from(line.as_str().len() + 1).expect("a length fits 64 bits"),
+        Payload::Gone(gone) => gone.bytes,
+    }
+}
+
+/// Returns what stays of a payload that goes.
+fn gone(payload: &Payload, forgotten: bool) -> Gone {
+    match payload {
+        Payload::Plain { text, data } => {
+            let hash = artifact_id(&plain_bytes(text.as_deref(), data.as_ref()));
+            Gone { hash, bytes: bytes_of(payload), forgotten }
+        }
+        Payload::Line { id, .. } => Gone { hash: *id, bytes: bytes_of(payload), forgotten },
+        Payload::Gone(gone) => Gone { forgotten, ..*gone },
+    }
+}

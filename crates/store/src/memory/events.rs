@@ -1,0 +1,157 @@
+//! Events in memory: a ledger's lines are contents of the store, and forgetting has them go together.
+//!
+//! Ledgers themselves are `ledger::logs`'s.
+
+use std::collections::BTreeSet;
+
+use stemmata_model::{
+    ArtifactId, CommitId, Event, EventSeq, LedgerId, NewPayload, Payload, SessionId, Topic,
+};
+
+use super::content::{self, literals_of};
+use super::forget::{Lines, give_up};
+use super::{MemoryStore, State};
+use crate::error::StoreError;
+use crate::ledger::{
+    Append, Appended, Coverage, EventLog, EventQuery, Ledger, LedgerChange, Receipt, SavedState,
+};
+use crate::seam::{BatchOutcome, Store};
+use crate::write::{ContentPart, Write};
+
+pub(super) fn append(
+    state: &mut State,
+    append: Append,
+    outcome: &mut BatchOutcome,
+) -> Result<(), StoreError> {
+    for new in &append.events {
+        if let NewPayload::Line(line) = &new.payload {
+            let bytes = format!("{line}\n").into_bytes();
+            let id = stemmata_model::artifact_id(&bytes);
+            content::store(&mut state.contents, id, vec![ContentPart::Bytes(bytes)], outcome)?;
+            state.orphans.remove(&id);
+        }
+    }
+    outcome.appended = Some(state.logs.append(append)?);
+    Ok(())
+}
+
+pub(super) fn cover(state: &mut State, coverage: Coverage) -> Result<(), StoreError> {
+    if state.logs.ledger(&coverage.ledger).is_none() {
+        return Err(StoreError::LedgerMissing(coverage.ledger));
+    }
+    let key = (coverage.commit, coverage.ledger);
+    if state.coverage.get(&key).is_none_or(|through| *through < coverage.through) {
+        state.coverage.put(key, coverage.through);
+    }
+    Ok(())
+}
+
+pub(super) fn coverage(state: &State, commit: CommitId) -> Option<Coverage> {
+    all(state).find(|own| own.commit == commit)
+}
+
+pub(super) fn last_covered(state: &State, ledger: &LedgerId) -> Option<Coverage> {
+    all(state).filter(|own| own.ledger == *ledger).max_by_key(|own| (own.through, own.commit))
+}
+
+fn all(state: &State) -> impl Iterator<Item = Coverage> {
+    state.coverage.iter().map(|((commit, ledger), through)| Coverage {
+        commit: *commit,
+        ledger: ledger.clone(),
+        through: *through,
+    })
+}
+
+/// Removes what is said of commits that go.
+pub(super) fn uncover(state: &mut State, is_gone: &dyn Fn(CommitId) -> bool) {
+    let keys = state.coverage.iter().map(|(key, _)| key).filter(|(commit, _)| is_gone(*commit));
+    let keys: Vec<(CommitId, LedgerId)> = keys.cloned().collect();
+    for key in &keys {
+        state.coverage.remove(key);
+    }
+}
+
+/// Returns the content that an event's line is.
+pub(super) fn line_of(event: &Event) -> Option<ArtifactId> {
+    match event.payload {
+        Payload::Line { id, .. } => Some(id),
+        Payload::Plain { .. } | Payload::Gone(_) => None,
+    }
+}
+
+/// Returns the contents that events need: their lines, and what those are made of.
+pub(super) fn needed(state: &State) -> BTreeSet<ArtifactId> {
+    let mut needed: BTreeSet<ArtifactId> = state.logs.all_events().filter_map(line_of).collect();
+    needed.extend(literals_of(&state.contents, &needed));
+    needed
+}
+
+/// Forgets events, and returns how many, with the lines that no other event is.
+pub(super) fn forget(state: &mut State, is_meant: &dyn Fn(&Event) -> bool) -> (u64, BTreeSet<ArtifactId>) {
+    let before: BTreeSet<ArtifactId> = state.logs.all_events().filter_map(line_of).collect();
+    let count = state.logs.forget(is_meant);
+    let after: BTreeSet<ArtifactId> = state.logs.all_events().filter_map(line_of).collect();
+    (count, before.difference(&after).copied().collect())
+}
+
+impl EventLog for MemoryStore {
+    fn append(&self, append: Append) -> Result<Appended, StoreError> {
+        let outcome = self.commit_batch(vec![Write::Append(Box::new(append))])?;
+        Ok(outcome.appended.expect("an append that was applied says where"))
+    }
+
+    fn events(&self, ledger: &LedgerId, query: &EventQuery) -> Result<Vec<Event>, StoreError> {
+        self.lock().logs.events(ledger, query)
+    }
+
+    fn ledger(&self, id: &LedgerId) -> Result<Option<Ledger>, StoreError> {
+        Ok(self.lock().logs.ledger(id))
+    }
+
+    fn ledgers(&self, after: Option<&LedgerId>, limit: usize) -> Result<Vec<Ledger>, StoreError> {
+        Ok(self.lock().logs.ledgers(after, limit))
+    }
+
+    fn ledger_marked(&self, mark: &str) -> Result<Option<LedgerId>, StoreError> {
+        Ok(self.lock().logs.ledger_marked(mark))
+    }
+
+    fn change_ledger(&self, change: LedgerChange) -> Result<(), StoreError> {
+        self.commit_batch(vec![Write::ChangeLedger(Box::new(change))]).map(|_| ())
+    }
+
+    fn receipt(&self, ledger: &LedgerId, topic: &Topic) -> Result<Option<Receipt>, StoreError> {
+        Ok(self.lock().logs.receipt(ledger, topic))
+    }
+
+    fn trim(&self, ledger: &LedgerId, topic: &Topic, through: EventSeq) -> Result<u64, StoreError> {
+        self.maintain("trimming a ledger", false, |state| state.logs.trim(ledger, topic, through))
+    }
+
+    fn forget_events(&self, session: &SessionId) -> Result<u64, StoreError> {
+        self.maintain("forgetting events", false, |state| {
+            let (count, lines) = forget(state, &|event| event.session == *session);
+            give_up(state, lines, &BTreeSet::new(), Lines::Keep);
+            count
+        })
+    }
+
+    fn save_states(&self, ledger: &LedgerId, states: Vec<SavedState>) -> Result<(), StoreError> {
+        self.commit_batch(vec![Write::SaveStates { ledger: ledger.clone(), states }]).map(|_| ())
+    }
+
+    fn saved_states(&self, ledger: &LedgerId, prefix: &str) -> Result<Vec<SavedState>, StoreError> {
+        Ok(self.lock().logs.saved_states(ledger, prefix))
+    }
+
+    fn drop_states(&self, ledger: &LedgerId, prefix: &str) -> Result<(), StoreError> {
+        self.maintain("dropping states", false, |state| {
+            state.logs.drop_states(&|of, name| of == ledger && name.starts_with(prefix));
+        })
+    }
+
+    fn close(&self) -> Result<(), StoreError> {
+        self.lock().closed = true;
+        Ok(())
+    }
+}

@@ -1,0 +1,145 @@
+//! Forgetting events: what they said goes, their places stay.
+//!
+//! Which contents go with them is decided by who gives contents up.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rusqlite::Connection;
+use stemmata_model::{SessionId, topics};
+
+use super::names::Names;
+use super::rows::{EventRow, LedgerRow};
+use crate::error::StoreError;
+use crate::maintain::forget::MEMORY_STATES;
+use crate::sqlite::failure::During;
+
+const FORGETTING: &str = "forgetting events";
+
+/// What was forgotten.
+#[derive(Debug, Default)]
+pub(in crate::sqlite) struct Went {
+    pub(in crate::sqlite) events: u64,
+    /// Contents that were lines of them, and of no other event.
+    pub(in crate::sqlite) lines: BTreeSet<i64>,
+}
+
+/// Says whether a session has events that say something.
+pub(in crate::sqlite) fn has_any(connection: &Connection, session: &SessionId) -> Result<bool, StoreError> {
+    Ok(!of_sessions(connection, std::slice::from_ref(session))?.is_empty())
+}
+
+/// Forgets the events of sessions.
+pub(in crate::sqlite) fn sessions(
+    connection: &Connection,
+    sessions: &[SessionId],
+) -> Result<Went, StoreError> {
+    forget(connection, of_sessions(connection, sessions)?)
+}
+
+/// Forgets the events whose line is one of these contents.
+pub(in crate::sqlite) fn lines(connection: &Connection, rows: &BTreeSet<i64>) -> Result<Went, StoreError> {
+    let mut found: BTreeMap<i64, BTreeSet<i64>> = BTreeMap::new();
+    let mut statement =
+        connection.prepare_cached("SELECT ledger, seq FROM event WHERE content = ?1").during(FORGETTING)?;
+    for row in rows {
+        let mut events = statement.query([row]).during(FORGETTING)?;
+        while let Some(event) = events.next().during(FORGETTING)? {
+            let seq = event.get(1).during(FORGETTING)?;
+            found.entry(event.get(0).during(FORGETTING)?).or_default().insert(seq);
+        }
+    }
+    forget(connection, found)
+}
+
+/// Says whether a content is some event's line.
+pub(in crate::sqlite) fn is_line(connection: &Connection, content: i64) -> Result<bool, StoreError> {
+    connection
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM event WHERE content = ?1)")
+        .and_then(|mut statement| statement.query_row([content], |row| row.get(0)))
+        .during(FORGETTING)
+}
+
+/// Drops the states that may hold words of any commit.
+pub(in crate::sqlite) fn drop_memories(connection: &Connection) -> Result<bool, StoreError> {
+    let length = i64::try_from(MEMORY_STATES.len()).expect("a short word");
+    connection
+        .execute(
+            "DELETE FROM state WHERE substr(CAST(name AS BLOB), 1, ?2) = CAST(?1 AS BLOB)",
+            rusqlite::params![MEMORY_STATES, length],
+        )
+        .map(|dropped| dropped > 0)
+        .during("dropping saved states")
+}
+
+/// Places of events that say something, by ledger.
+type Places = BTreeMap<i64, BTreeSet<i64>>;
+
+fn of_sessions(connection: &Connection, sessions: &[SessionId]) -> Result<Places, StoreError> {
+    let mut found = Places::new();
+    let mut names = Names::default();
+    for session in sessions {
+        let Some(name) = names.find(connection, session.as_str())? else { continue };
+        let mut statement = connection
+            .prepare_cached(
+                "SELECT e.ledger, e.seq FROM ledger l CROSS JOIN event e INDEXED BY event_by_session \
+                 ON e.ledger = l.row AND e.session = ?1 AND e.kind <> 3",
+            )
+            .during(FORGETTING)?;
+        let mut rows = statement.query([name]).during(FORGETTING)?;
+        while let Some(row) = rows.next().during(FORGETTING)? {
+            let seq = row.get(1).during(FORGETTING)?;
+            found.entry(row.get(0).during(FORGETTING)?).or_default().insert(seq);
+        }
+    }
+    Ok(found)
+}
+
+fn forget(connection: &Connection, places: Places) -> Result<Went, StoreError> {
+    let mut went = Went::default();
+    let output = Names::default().find(connection, topics::AGENT_OUTPUT)?;
+    for (row, mut seqs) in places {
+        let Some(mut ledger) = LedgerRow::load(connection, row)? else { continue };
+        seqs.extend(snapshots_after(connection, row, &seqs)?);
+        for seq in seqs {
+            let Some(mut event) = EventRow::load(connection, (row, seq))? else { continue };
+            let (line, is_output) = (event.content, Some(event.topic) == output && !event.replayable);
+            let was_there = event.is_there();
+            let gone = event.let_go(connection, true)?;
+            went.events += 1;
+            went.lines.extend(line);
+            if is_output && was_there {
+                ledger.count_output(-1, -gone.bytes.cast_signed());
+            }
+        }
+        ledger.put(connection)?;
+        connection.execute("DELETE FROM state WHERE ledger = ?1", [row]).during("dropping saved states")?;
+    }
+    let mut alone = BTreeSet::new();
+    for line in std::mem::take(&mut went.lines) {
+        if !is_line(connection, line)? {
+            alone.insert(line);
+        }
+    }
+    went.lines = alone;
+    Ok(went)
+}
+
+/// Returns the snapshots of a ledger after the first of these places: they may say what went.
+fn snapshots_after(
+    connection: &Connection,
+    ledger: i64,
+    seqs: &BTreeSet<i64>,
+) -> Result<Vec<i64>, StoreError> {
+    let snapshot = Names::default().find(connection, topics::STATE_SNAPSHOT)?;
+    let (Some(topic), Some(first)) = (snapshot, seqs.first()) else { return Ok(Vec::new()) };
+    connection
+        .prepare_cached(
+            "SELECT seq FROM event INDEXED BY event_by_topic WHERE ledger = ?1 AND topic = ?2 \
+             AND replayable IN (0, 1) AND seq > ?3 AND kind <> 3",
+        )
+        .and_then(|mut statement| {
+            let rows = statement.query_map([ledger, topic, *first], |row| row.get(0))?;
+            rows.collect()
+        })
+        .during(FORGETTING)
+}

@@ -1,0 +1,11 @@
+//! Ledgers in the database: their rows, and what is read, let go of and forgotten of them.
+//!
+//! Appending is `write::ledger`'s. Specified in `docs/format/store.md`.
+
+pub(super) mod forget;
+mod log;
+pub(super) mod names;
+pub(super) mod output;
+pub(super) mod query;
+mod read;
+pub(super) mod rows;

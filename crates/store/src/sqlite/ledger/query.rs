@@ -1,0 +1,301 @@
+//! Finding events: scans of one index each, merged by place, so that the newest of a topic cost what they are.
+//!
+//! What the found rows say is `read`'s.
+
+use std::collections::VecDeque;
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::names::Names;
+use super::rows::{EventRow, event_columns};
+use crate::error::StoreError;
+use crate::ledger::{EventQuery, Order};
+use crate::sqlite::failure::During;
+
+const LOOKING: &str = "looking for events";
+
+/// Rows that one scan reads ahead at most.
+const CHUNK_ROWS_MAX: usize = 256;
+
+/// A statement that scans one index, oldest first and newest first.
+struct Scanning {
+    ascending: &'static str,
+    descending: &'static str,
+}
+
+/// ?1 the ledger, ?2 a topic, ?3 whether it may enter a prompt, ?4 and ?5 the first and the last place, ?6 a sender, ?7 a
+/// receiver, ?8 a session, ?9 how many.
+macro_rules! scanning {
+    ($index:literal, $where:literal) => {
+        Scanning {
+            ascending: concat!(
+                "SELECT ",
+                event_columns!(),
+                " FROM event ",
+                $index,
+                " WHERE ledger = ?1 AND seq BETWEEN ?4 AND ?5 AND (?6 IS NULL OR sender = ?6) \
+                 AND (?7 IS NULL OR receiver = ?7)",
+                $where,
+                " ORDER BY seq LIMIT ?9"
+            ),
+            descending: concat!(
+                "SELECT ",
+                event_columns!(),
+                " FROM event ",
+                $index,
+                " WHERE ledger = ?1 AND seq BETWEEN ?4 AND ?5 AND (?6 IS NULL OR sender = ?6) \
+                 AND (?7 IS NULL OR receiver = ?7)",
+                $where,
+                " ORDER BY seq DESC LIMIT ?9"
+            ),
+        }
+    };
+}
+
+// Without being told the planner takes the rows in their order, and looks at all that stands in between.
+const BY_TOPIC: Scanning = scanning!(
+    "INDEXED BY event_by_topic",
+    " AND topic = ?2 AND replayable = ?3 AND (?8 IS NULL OR session = ?8)"
+);
+const BY_SESSION: Scanning = scanning!(
+    "INDEXED BY event_by_session",
+    " AND session = ?8 AND (?2 IS NULL OR topic = ?2) AND (?3 IS NULL OR replayable = ?3)"
+);
+const BY_PLACE: Scanning = scanning!(
+    "",
+    " AND (?2 IS NULL OR topic = ?2) AND (?3 IS NULL OR replayable = ?3) AND (?8 IS NULL OR session = ?8)"
+);
+
+/// All statements that look for events, for the test of their plans.
+#[cfg(test)]
+const STATEMENTS: [&str; 7] = [
+    BY_TOPIC.ascending,
+    BY_TOPIC.descending,
+    BY_SESSION.ascending,
+    BY_SESSION.descending,
+    BY_PLACE.ascending,
+    BY_PLACE.descending,
+    FROM_PLACE,
+];
+
+const FROM_PLACE: &str = "SELECT seq, at FROM event WHERE ledger = ?1 AND seq >= ?2 ORDER BY seq LIMIT 1";
+
+/// A query in the terms of one ledger's rows.
+pub(in crate::sqlite) struct Asked {
+    ledger: i64,
+    topics: Vec<i64>,
+    sender: Option<i64>,
+    receiver: Option<i64>,
+    session: Option<i64>,
+    replayable: Option<bool>,
+    first: i64,
+    last: i64,
+    order: Order,
+    limit: usize,
+}
+
+impl Asked {
+    /// Translates a query; none where nothing can be found.
+    pub(in crate::sqlite) fn new(
+        connection: &Connection,
+        names: &mut Names,
+        (ledger, last): (i64, i64),
+        query: &EventQuery,
+    ) -> Result<Option<Self>, StoreError> {
+        // A name that no event has finds nothing.
+        let mut find = |name: Option<&str>| match name {
+            None => Ok(Some(None)),
+            Some(name) => names.find(connection, name).map(|row| row.map(Some)),
+        };
+        let sender = find(query.sender.as_ref().map(AsRef::as_ref))?;
+        let receiver = find(query.receiver.as_ref().map(AsRef::as_ref))?;
+        let session = find(query.session.as_ref().map(AsRef::as_ref))?;
+        let mut topics = Vec::new();
+        for topic in &query.topics {
+            topics.extend(names.find(connection, topic.as_str())?);
+        }
+        topics.sort_unstable();
+        topics.dedup();
+        let (Some(sender), Some(receiver), Some(session)) = (sender, receiver, session) else {
+            return Ok(None);
+        };
+        if topics.is_empty() && !query.topics.is_empty() || query.limit == 0 {
+            return Ok(None);
+        }
+        let after = query.after.map_or(0, |after| after.get().cast_signed());
+        let through = query.through.map_or(last, |through| through.get().cast_signed().min(last));
+        let (mut first, mut last) = (after.saturating_add(1), through);
+        if let Some(since) = query.since {
+            first = first.max(place_at((connection, ledger, last), since.as_micros())?);
+        }
+        if let Some(until) = query.until {
+            let beyond = until.as_micros().checked_add(1);
+            let beyond = beyond.map(|beyond| place_at((connection, ledger, last), beyond)).transpose()?;
+            last = beyond.map_or(last, |beyond| last.min(beyond - 1));
+        }
+        if after == i64::MAX || first > last {
+            return Ok(None);
+        }
+        let (replayable, order, limit) = (query.replayable, query.order, query.limit);
+        Ok(Some(Self { ledger, topics, sender, receiver, session, replayable, first, last, order, limit }))
+    }
+
+    /// Hands the rows that are found to `act`, in order, until there are enough.
+    pub(in crate::sqlite) fn run(
+        &self,
+        connection: &Connection,
+        act: &mut dyn FnMut(EventRow<String>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut scans = self.scans();
+        let chunk = (self.limit / scans.len().max(1) + 1).min(self.limit).min(CHUNK_ROWS_MAX);
+        for _ in 0..self.limit {
+            let mut next: Option<(i64, usize)> = None;
+            for (number, scan) in scans.iter_mut().enumerate() {
+                let Some(seq) = scan.peek(self, connection, chunk)? else { continue };
+                let is_nearer = next.is_none_or(|(nearest, _)| match self.order {
+                    Order::OldestFirst => seq < nearest,
+                    Order::NewestFirst => seq > nearest,
+                });
+                if is_nearer {
+                    next = Some((seq, number));
+                }
+            }
+            let row = next.and_then(|(_, number)| scans.get_mut(number)?.rows.pop_front());
+            let Some(row) = row else { return Ok(()) };
+            act(row)?;
+        }
+        Ok(())
+    }
+
+    fn scans(&self) -> Vec<Scan> {
+        let scan = |by, topic, replayable| Scan {
+            by,
+            topic,
+            replayable,
+            range: (self.first, self.last),
+            rows: VecDeque::new(),
+            is_read: false,
+        };
+        if self.topics.is_empty() {
+            let by = if self.session.is_some() { &BY_SESSION } else { &BY_PLACE };
+            return vec![scan(by, None, self.replayable)];
+        }
+        // The index holds those that may enter a prompt apart from the others.
+        let both = [Some(false), Some(true)];
+        let kinds = both.into_iter().filter(|own| self.replayable.is_none() || *own == self.replayable);
+        let kinds: Vec<Option<bool>> = kinds.collect();
+        let topics = self.topics.iter();
+        topics.flat_map(|topic| kinds.iter().map(|kind| scan(&BY_TOPIC, Some(*topic), *kind))).collect()
+    }
+}
+
+/// A scan of one index, read ahead by some rows.
+struct Scan {
+    by: &'static Scanning,
+    topic: Option<i64>,
+    replayable: Option<bool>,
+    /// What is still to be read.
+    range: (i64, i64),
+    rows: VecDeque<EventRow<String>>,
+    is_read: bool,
+}
+
+impl Scan {
+    /// Returns the place of the next row.
+    fn peek(
+        &mut self,
+        asked: &Asked,
+        connection: &Connection,
+        chunk: usize,
+    ) -> Result<Option<i64>, StoreError> {
+        if self.rows.is_empty() && !self.is_read {
+            self.read_on(asked, connection, chunk)?;
+        }
+        Ok(self.rows.front().map(|row| row.seq))
+    }
+
+    fn read_on(&mut self, asked: &Asked, connection: &Connection, chunk: usize) -> Result<(), StoreError> {
+        let sql = match asked.order {
+            Order::OldestFirst => self.by.ascending,
+            Order::NewestFirst => self.by.descending,
+        };
+        let values = params![
+            asked.ledger,
+            self.topic,
+            self.replayable,
+            self.range.0,
+            self.range.1,
+            asked.sender,
+            asked.receiver,
+            asked.session,
+            i64::try_from(chunk).unwrap_or(i64::MAX),
+        ];
+        let rows: Vec<EventRow<String>> = connection
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.query_map(values, EventRow::take)?.collect())
+            .during(LOOKING)?;
+        self.is_read = rows.len() < chunk;
+        if let Some(last) = rows.last() {
+            match asked.order {
+                Order::OldestFirst => self.range.0 = last.seq.saturating_add(1),
+                Order::NewestFirst => self.range.1 = last.seq - 1,
+            }
+        }
+        self.is_read |= self.range.0 > self.range.1 || rows.last().is_some_and(|row| row.seq == i64::MAX);
+        self.rows = rows.into();
+        Ok(())
+    }
+}
+
+/// Returns the first place of a ledger at which an event is of a time or later, one after the last where none is.
+/// Times rise with places, so that no index by time is needed.
+fn place_at((connection, ledger, last): (&Connection, i64, i64), at: i64) -> Result<i64, StoreError> {
+    let (mut low, mut high) = (1, last.saturating_add(1));
+    let mut statement = connection.prepare_cached(FROM_PLACE).during(LOOKING)?;
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let found: Option<(i64, i64)> = statement
+            .query_row([ledger, middle], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()
+            .during(LOOKING)?;
+        match found.filter(|(seq, _)| *seq < high) {
+            Some((seq, found_at)) if found_at < at => low = seq + 1,
+            Some(_) | None => high = middle,
+        }
+    }
+    Ok(low)
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::sqlite::open::{SqliteOptions, open_store};
+
+    #[test]
+    fn every_search_for_events_goes_by_an_index_and_sorts_nothing() {
+        let home = TempDir::new().expect("a directory");
+        let (_, connection, _) = open_store(home.path(), &SqliteOptions::default()).expect("a store");
+        for (sql, index) in STATEMENTS.iter().zip([
+            "INDEX event_by_topic (ledger=? AND topic=? AND replayable=? AND seq>? AND seq<?)",
+            "INDEX event_by_topic (ledger=? AND topic=? AND replayable=? AND seq>? AND seq<?)",
+            "INDEX event_by_session (ledger=? AND session=? AND seq>? AND seq<?)",
+            "INDEX event_by_session (ledger=? AND session=? AND seq>? AND seq<?)",
+            "PRIMARY KEY (ledger=? AND seq>? AND seq<?)",
+            "PRIMARY KEY (ledger=? AND seq>? AND seq<?)",
+            "PRIMARY KEY (ledger=? AND seq>?)",
+        ]) {
+            let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).expect("a plan");
+            for parameter in 1..=statement.parameter_count() {
+                statement.raw_bind_parameter(parameter, 1).expect("a parameter");
+            }
+            let mut rows = statement.raw_query();
+            let mut plan = Vec::new();
+            while let Some(row) = rows.next().expect("a row") {
+                plan.push(row.get::<_, String>(3).expect("a text"));
+            }
+            assert_eq!(plan, [format!("SEARCH event USING {index}")], "{sql}");
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Reading ledgers: what is known of them, their events with the payloads that are there, states and receipts.
+//!
+//! How events are found is `query`'s.
+
+use rusqlite::{OptionalExtension, params};
+use stemmata_model::{
+    ArtifactId, CommitId, Event, EventSeq, Gone, Json, LedgerId, Party, Payload, SessionId, Timestamp, Topic,
+};
+
+use super::names::Names;
+use super::query::Asked;
+use super::rows::{EventRow, FORGOTTEN, LINE, LedgerRow, PLAIN, ReceiptRow};
+use crate::error::StoreError;
+use crate::ledger::{Coverage, EventQuery, Ledger, Receipt, SavedState};
+use crate::sqlite::failure::{During, unreadable};
+use crate::sqlite::read::Reader;
+use crate::sqlite::read::commits::key_of;
+use crate::sqlite::read::contents::read_row;
+use crate::sqlite::read::literals::Literals;
+
+const READING: &str = "reading a ledger";
+
+/// How often a read begins again whose lines are forgotten meanwhile.
+const TRIES_MAX: usize = 4;
+
+impl Reader {
+    pub(in crate::sqlite) fn events(
+        &mut self,
+        ledger: &LedgerId,
+        query: &EventQuery,
+    ) -> Result<Vec<Event>, StoreError> {
+        let mut names = std::mem::take(&mut self.names);
+        let mut result = Ok(None);
+        for _ in 0..TRIES_MAX {
+            result = self.with_literals(|literals| found(literals, &mut names, ledger, query));
+            if !matches!(result, Ok(None)) {
+                break;
+            }
+        }
+        self.names = names;
+        result?.ok_or_else(|| unreadable("event.content", ledger, &"lines that go while they are read"))
+    }
+
+    pub(in crate::sqlite) fn ledger(&mut self, id: &LedgerId) -> Result<Option<Ledger>, StoreError> {
+        self.within_read(|connection| {
+            LedgerRow::find(connection, id)?.map(|row| known(connection, row)).transpose()
+        })
+    }
+
+    pub(in crate::sqlite) fn ledgers(
+        &mut self,
+        after: Option<&LedgerId>,
+        limit: usize,
+    ) -> Result<Vec<Ledger>, StoreError> {
+        let after = after.map_or("", LedgerId::as_str);
+        self.within_read(|connection| {
+            let rows: Vec<LedgerRow> = connection
+                .prepare_cached(
+                    "SELECT row, id, created_at, last, last_at, root, compacted_at, output_events, output_bytes \
+                     FROM ledger WHERE id > ?1 ORDER BY id LIMIT ?2",
+                )
+                .and_then(|mut statement| {
+                    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+                    statement.query_map(params![after, limit], LedgerRow::take)?.collect()
+                })
+                .during(READING)?;
+            rows.into_iter().map(|row| known(connection, row)).collect()
+        })
+    }
+
+    pub(in crate::sqlite) fn ledger_marked(&self, mark: &str) -> Result<Option<LedgerId>, StoreError> {
+        let id: Option<String> = self
+            .connection()
+            .prepare_cached(
+                "SELECT l.id FROM ledger_mark m JOIN ledger l ON l.row = m.ledger WHERE m.mark = ?1",
+            )
+            .and_then(|mut statement| statement.query_row([mark], |row| row.get(0)).optional())
+            .during(READING)?;
+        id.map(|id| ledger_id(&id)).transpose()
+    }
+
+    pub(in crate::sqlite) fn receipt(
+        &mut self,
+        ledger: &LedgerId,
+        topic: &Topic,
+    ) -> Result<Option<Receipt>, StoreError> {
+        self.within_read(|connection| {
+            let Some(ledger) = LedgerRow::find(connection, ledger)? else { return Ok(None) };
+            let Some(topic) = Names::default().find(connection, topic.as_str())? else { return Ok(None) };
+            ReceiptRow::load(connection, (ledger.row, topic))?.map(|row| row.receipt()).transpose()
+        })
+    }
+
+    pub(in crate::sqlite) fn saved_states(
+        &self,
+        ledger: &LedgerId,
+        prefix: &str,
+    ) -> Result<Vec<SavedState>, StoreError> {
+        let operation = "reading saved states";
+        let mut statement = self
+            .connection()
+            .prepare_cached(
+                "SELECT s.name, s.version, s.through, s.position, s.state FROM ledger l JOIN state s \
+                 ON s.ledger = l.row WHERE l.id = ?1 AND s.name >= ?2 ORDER BY s.name",
+            )
+            .during(operation)?;
+        let mut rows = statement.query([ledger.as_str(), prefix]).during(operation)?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next().during(operation)? {
+            let name: String = row.get(0).during(operation)?;
+            if !name.starts_with(prefix) {
+                break;
+            }
+            let state: String = row.get(4).during(operation)?;
+            found.push(SavedState {
+                version: row.get(1).during(operation)?,
+                through: row.get::<_, i64>(2).during(operation)?.cast_unsigned(),
+                position: row.get(3).during(operation)?,
+                state: Json::parse(&state).map_err(|error| unreadable("state.state", &name, &error))?,
+                name,
+            });
+        }
+        Ok(found)
+    }
+
+    pub(in crate::sqlite) fn coverage(&self, commit: CommitId) -> Result<Option<Coverage>, StoreError> {
+        let found: Option<(String, i64)> = self
+            .connection()
+            .prepare_cached(
+                "SELECT l.id, v.through FROM commits c JOIN coverage v ON v.commit_row = c.row \
+                 JOIN ledger l ON l.row = v.ledger WHERE substr(c.id, 1, 8) = ?1 AND c.id = ?2 \
+                 ORDER BY l.id LIMIT 1",
+            )
+            .and_then(|mut statement| {
+                let values = params![key_of(commit), commit.to_bytes()];
+                statement.query_row(values, |row| Ok((row.get(0)?, row.get(1)?))).optional()
+            })
+            .during(READING)?;
+        let coverage = |(id, through): (String, i64)| {
+            Ok(Coverage { commit, ledger: ledger_id(&id)?, through: place(through)? })
+        };
+        found.map(coverage).transpose()
+    }
+
+    pub(in crate::sqlite) fn last_covered(&self, ledger: &LedgerId) -> Result<Option<Coverage>, StoreError> {
+        let found: Option<([u8; 16], i64)> = self
+            .connection()
+            .prepare_cached(
+                "SELECT c.id, v.through FROM ledger l JOIN coverage v ON v.ledger = l.row \
+                 AND v.through = (SELECT max(through) FROM coverage WHERE ledger = l.row) \
+                 JOIN commits c ON c.row = v.commit_row WHERE l.id = ?1 ORDER BY c.id DESC LIMIT 1",
+            )
+            .and_then(|mut statement| {
+                statement.query_row([ledger.as_str()], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+            })
+            .during(READING)?;
+        let coverage = |(id, through)| {
+            let commit = CommitId::from_bytes(id);
+            Ok(Coverage { commit, ledger: ledger.clone(), through: place(through)? })
+        };
+        found.map(coverage).transpose()
+    }
+}
+
+fn ledger_id(id: &str) -> Result<LedgerId, StoreError> {
+    LedgerId::new(id).map_err(|error| unreadable("ledger.id", &id, &error))
+}
+
+fn place(seq: i64) -> Result<EventSeq, StoreError> {
+    EventSeq::new(seq.cast_unsigned()).ok_or_else(|| unreadable("event.seq", &seq, &"no place"))
+}
+
+fn known(connection: &rusqlite::Connection, row: LedgerRow) -> Result<Ledger, StoreError> {
+    let marks = connection
+        .prepare_cached("SELECT mark FROM ledger_mark WHERE ledger = ?1 ORDER BY mark")
+        .and_then(|mut statement| statement.query_map([row.row], |row| row.get(0))?.collect())
+        .during(READING)?;
+    Ok(Ledger {
+        id: row.ledger_id()?,
+        created_at: Timestamp::from_micros(row.created_at),
+        last: row.last.cast_unsigned(),
+        last_at: row.last_at.map(Timestamp::from_micros),
+        root: row.root,
+        compacted_at: row.compacted_at.map(Timestamp::from_micros),
+        marks,
+    })
+}
+
+/// Finds events and reads their payloads; none where a line went meanwhile and all has to be read again.
+fn found(
+    literals: &mut Literals<'_>,
+    names: &mut Names,
+    ledger: &LedgerId,
+    query: &EventQuery,
+) -> Result<Option<Vec<Event>>, StoreError> {
+    let connection = literals.connection();
+    let Some(row) = LedgerRow::find(connection, ledger)? else { return Ok(Some(Vec::new())) };
+    let Some(asked) = Asked::new(connection, names, (row.row, row.last), query)? else {
+        return Ok(Some(Vec::new()));
+    };
+    let mut rows = Vec::new();
+    asked.run(connection, &mut |row| {
+        rows.push(row);
+        Ok(())
+    })?;
+    let mut events = Vec::with_capacity(rows.len());
+    for row in rows {
+        let Some(event) = event_of(literals, names, &row)? else { return Ok(None) };
+        events.push(event);
+    }
+    Ok(Some(events))
+}
+
+fn event_of(
+    literals: &mut Literals<'_>,
+    names: &mut Names,
+    row: &EventRow<String>,
+) -> Result<Option<Event>, StoreError> {
+    let connection = literals.connection();
+    let mut name = |number| names.load(connection, number).map(str::to_owned);
+    let bad = |column, error: &dyn ToString| unreadable(column, &row.seq, error);
+    let session = SessionId::new(name(row.session)?).map_err(|error| bad("event.session", &error))?;
+    let topic = Topic::new(name(row.topic)?).map_err(|error| bad("event.topic", &error))?;
+    let sender = Party::new(name(row.sender)?).map_err(|error| bad("event.sender", &error))?;
+    let receiver = Party::new(name(row.receiver)?).map_err(|error| bad("event.receiver", &error))?;
+    let json = |column, text: Option<&String>| {
+        text.map(|text| Json::parse(text).map_err(|error| bad(column, &error))).transpose()
+    };
+    let metadata = json("event.metadata", row.metadata.as_ref())?;
+    let payload = match row.kind {
+        PLAIN => Payload::Plain { data: json("event.data", row.data.as_ref())?, text: row.text.clone() },
+        LINE => match line_of(literals, row)? {
+            Some(payload) => payload,
+            None => return Ok(None),
+        },
+        _ => {
+            let (hash, bytes) = (row.hash.unwrap_or_default(), row.bytes.unwrap_or_default());
+            let (hash, forgotten) = (ArtifactId::from_bytes(hash), row.kind == FORGOTTEN);
+            Payload::Gone(Gone { hash, bytes: bytes.cast_unsigned(), forgotten })
+        }
+    };
+    Ok(Some(Event {
+        seq: place(row.seq)?,
+        session,
+        at: Timestamp::from_micros(row.at),
+        topic,
+        sender,
+        receiver,
+        payload,
+        metadata,
+        replayable: row.replayable,
+    }))
+}
+
+/// Returns the line of an event; none where it went since the event was found.
+fn line_of(literals: &mut Literals<'_>, row: &EventRow<String>) -> Result<Option<Payload>, StoreError> {
+    let bad = |error: &dyn ToString| unreadable("event.content", &row.seq, error);
+    let content = row.content.ok_or_else(|| bad(&"nothing"))?;
+    let Some((id, bytes)) = read_row(literals, content)? else {
+        let now = EventRow::load(literals.connection(), (row.ledger, row.seq))?;
+        if now.is_some_and(|now| now.content == row.content) {
+            return Err(bad(&"a content that is gone"));
+        }
+        return Ok(None);
+    };
+    let damaged = |reason: String| StoreError::Corrupt { artifact: id, reason };
+    let text = str::from_utf8(&bytes).ok().and_then(|text| text.strip_suffix('\n'));
+    let text = text.ok_or_else(|| damaged("it is no line".to_owned()))?;
+    let line = Json::parse(text).map_err(|error| damaged(error.to_string()))?;
+    Ok(Some(Payload::Line { id, line }))
+}

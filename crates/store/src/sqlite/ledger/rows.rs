@@ -1,0 +1,362 @@
+//! Rows of ledgers, events and receipts as they are stored.
+//!
+//! What they mean together is decided by who reads and writes them.
+
+use rusqlite::types::ToSql;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use stemmata_model::{ArtifactId, Gone, LedgerId, Timestamp, artifact_id};
+
+use crate::error::StoreError;
+use crate::ledger::{OUTPUT_BYTES_MAX, OUTPUT_EVENTS_MAX, Receipt, chained};
+use crate::sqlite::failure::{During, unreadable};
+use crate::sqlite::seals::{EVENT, LEDGER, RECEIPT, execute_sealed};
+
+const READING: &str = "reading a ledger";
+const WRITING: &str = "writing a ledger";
+
+/// Text and data are in the row.
+pub(in crate::sqlite) const PLAIN: i64 = 0;
+/// The payload is a content.
+pub(in crate::sqlite) const LINE: i64 = 1;
+/// The payload is gone, by a bound or by a trim.
+pub(in crate::sqlite) const TRIMMED: i64 = 2;
+/// The payload is gone, because somebody had it forgotten.
+pub(in crate::sqlite) const FORGOTTEN: i64 = 3;
+
+/// A row of `ledger`.
+#[derive(Debug, Clone)]
+pub(in crate::sqlite) struct LedgerRow {
+    pub(in crate::sqlite) row: i64,
+    pub(in crate::sqlite) id: String,
+    pub(in crate::sqlite) created_at: i64,
+    pub(in crate::sqlite) last: i64,
+    pub(in crate::sqlite) last_at: Option<i64>,
+    pub(in crate::sqlite) root: Option<String>,
+    pub(in crate::sqlite) compacted_at: Option<i64>,
+    /// Raw output that still has its payload.
+    pub(in crate::sqlite) output_events: i64,
+    pub(in crate::sqlite) output_bytes: i64,
+}
+
+impl LedgerRow {
+    pub(in crate::sqlite) fn find(
+        connection: &Connection,
+        id: &LedgerId,
+    ) -> Result<Option<Self>, StoreError> {
+        connection
+            .prepare_cached(concat!(
+                "SELECT row, id, created_at, last, last_at, root, compacted_at, output_events, output_bytes ",
+                "FROM ledger WHERE id = ?1"
+            ))
+            .and_then(|mut statement| statement.query_row([id.as_str()], Self::take).optional())
+            .during(READING)
+    }
+
+    pub(in crate::sqlite) fn load(connection: &Connection, row: i64) -> Result<Option<Self>, StoreError> {
+        connection
+            .prepare_cached(concat!(
+                "SELECT row, id, created_at, last, last_at, root, compacted_at, output_events, output_bytes ",
+                "FROM ledger WHERE row = ?1"
+            ))
+            .and_then(|mut statement| statement.query_row([row], Self::take).optional())
+            .during(READING)
+    }
+
+    /// Takes the columns of `ledger` in their order.
+    pub(in crate::sqlite) fn take(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            row: row.get(0)?,
+            id: row.get(1)?,
+            created_at: row.get(2)?,
+            last: row.get(3)?,
+            last_at: row.get(4)?,
+            root: row.get(5)?,
+            compacted_at: row.get(6)?,
+            output_events: row.get(7)?,
+            output_bytes: row.get(8)?,
+        })
+    }
+
+    /// Returns the ledger's row, new where there was none.
+    pub(in crate::sqlite) fn make(
+        connection: &Connection,
+        id: &LedgerId,
+        now: Timestamp,
+    ) -> Result<Self, StoreError> {
+        if let Some(found) = Self::find(connection, id)? {
+            return Ok(found);
+        }
+        let row: i64 = connection
+            .query_row("SELECT ifnull(max(row), 0) + 1 FROM ledger", [], |row| row.get(0))
+            .during(WRITING)?;
+        let made = Self {
+            row,
+            id: id.as_str().to_owned(),
+            created_at: now.as_micros(),
+            last: 0,
+            last_at: None,
+            root: None,
+            compacted_at: None,
+            output_events: 0,
+            output_bytes: 0,
+        };
+        made.put(connection)?;
+        Ok(made)
+    }
+
+    pub(in crate::sqlite) fn put(&self, connection: &Connection) -> Result<(), StoreError> {
+        let sql = "INSERT INTO ledger (row, id, created_at, last, last_at, root, compacted_at, output_events, \
+                   output_bytes, seal) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) \
+                   ON CONFLICT (row) DO UPDATE SET last = ?4, last_at = ?5, root = ?6, compacted_at = ?7, \
+                   output_events = ?8, output_bytes = ?9, seal = ?10";
+        execute_sealed(connection, sql, &LEDGER, &self.values(), WRITING).map(|_| ())
+    }
+
+    fn values(&self) -> [&dyn ToSql; 9] {
+        [
+            &self.row,
+            &self.id,
+            &self.created_at,
+            &self.last,
+            &self.last_at,
+            &self.root,
+            &self.compacted_at,
+            &self.output_events,
+            &self.output_bytes,
+        ]
+    }
+
+    pub(in crate::sqlite) fn ledger_id(&self) -> Result<LedgerId, StoreError> {
+        LedgerId::new(self.id.clone()).map_err(|error| unreadable("ledger.id", &self.row, &error))
+    }
+
+    /// Counts raw output that comes, or goes.
+    pub(in crate::sqlite) const fn count_output(&mut self, events: i64, bytes: i64) {
+        self.output_events = self.output_events.saturating_add(events);
+        self.output_bytes = self.output_bytes.saturating_add(bytes);
+    }
+
+    /// Says whether there is more raw output than a ledger keeps.
+    pub(in crate::sqlite) const fn has_too_much(&self) -> bool {
+        self.output_events > OUTPUT_EVENTS_MAX.cast_signed()
+            || self.output_bytes > OUTPUT_BYTES_MAX.cast_signed()
+    }
+}
+
+/// A row of `event`, with its texts as they are at hand.
+#[derive(Debug, Clone)]
+pub(in crate::sqlite) struct EventRow<T> {
+    pub(in crate::sqlite) ledger: i64,
+    pub(in crate::sqlite) seq: i64,
+    pub(in crate::sqlite) at: i64,
+    pub(in crate::sqlite) topic: i64,
+    pub(in crate::sqlite) sender: i64,
+    pub(in crate::sqlite) receiver: i64,
+    pub(in crate::sqlite) session: i64,
+    pub(in crate::sqlite) kind: i64,
+    pub(in crate::sqlite) replayable: bool,
+    pub(in crate::sqlite) content: Option<i64>,
+    pub(in crate::sqlite) text: Option<T>,
+    pub(in crate::sqlite) data: Option<T>,
+    pub(in crate::sqlite) metadata: Option<T>,
+    pub(in crate::sqlite) hash: Option<[u8; 32]>,
+    pub(in crate::sqlite) bytes: Option<i64>,
+}
+
+/// The columns of an event, in the order in which they are taken.
+macro_rules! event_columns {
+    () => {
+        "ledger, seq, at, topic, sender, receiver, session, kind, replayable, content, text, data, metadata, \
+         hash, bytes"
+    };
+}
+
+pub(in crate::sqlite) use event_columns;
+
+impl<T: ToSql> EventRow<T> {
+    pub(in crate::sqlite) fn values(&self) -> [&dyn ToSql; 15] {
+        [
+            &self.ledger,
+            &self.seq,
+            &self.at,
+            &self.topic,
+            &self.sender,
+            &self.receiver,
+            &self.session,
+            &self.kind,
+            &self.replayable,
+            &self.content,
+            &self.text,
+            &self.data,
+            &self.metadata,
+            &self.hash,
+            &self.bytes,
+        ]
+    }
+
+    pub(in crate::sqlite) fn insert(&self, connection: &Connection) -> Result<(), StoreError> {
+        const SQL: &str = concat!(
+            "INSERT INTO event (",
+            event_columns!(),
+            ", seal) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)"
+        );
+        execute_sealed(connection, SQL, &EVENT, &self.values(), "appending an event").map(|_| ())
+    }
+}
+
+impl EventRow<String> {
+    pub(in crate::sqlite) fn take(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            ledger: row.get(0)?,
+            seq: row.get(1)?,
+            at: row.get(2)?,
+            topic: row.get(3)?,
+            sender: row.get(4)?,
+            receiver: row.get(5)?,
+            session: row.get(6)?,
+            kind: row.get(7)?,
+            replayable: row.get(8)?,
+            content: row.get(9)?,
+            text: row.get(10)?,
+            data: row.get(11)?,
+            metadata: row.get(12)?,
+            hash: row.get(13)?,
+            bytes: row.get(14)?,
+        })
+    }
+
+    pub(in crate::sqlite) fn load(
+        connection: &Connection,
+        (ledger, seq): (i64, i64),
+    ) -> Result<Option<Self>, StoreError> {
+        connection
+            .prepare_cached(concat!(
+                "SELECT ",
+                event_columns!(),
+                " FROM event WHERE ledger = ?1 AND seq = ?2"
+            ))
+            .and_then(|mut statement| statement.query_row([ledger, seq], Self::take).optional())
+            .during("reading an event")
+    }
+
+    pub(in crate::sqlite) const fn is_there(&self) -> bool {
+        self.kind < TRIMMED
+    }
+
+    /// Lets go of the payload, and returns what is left of it.
+    pub(in crate::sqlite) fn let_go(
+        &mut self,
+        connection: &Connection,
+        forgotten: bool,
+    ) -> Result<Gone, StoreError> {
+        const SQL: &str = "UPDATE event SET kind = ?8, content = ?10, text = ?11, data = ?12, metadata = ?13, \
+             hash = ?14, bytes = ?15, seal = ?16 WHERE ledger = ?1 AND seq = ?2 \
+             AND at = ?3 AND topic = ?4 AND sender = ?5 AND receiver = ?6 AND session = ?7 AND replayable = ?9";
+        let (hash, bytes) = self.gist(connection)?;
+        self.kind = if forgotten { FORGOTTEN } else { TRIMMED };
+        (self.content, self.text, self.data) = (None, None, None);
+        if forgotten {
+            self.metadata = None;
+        }
+        (self.hash, self.bytes) = (Some(*hash.as_bytes()), Some(bytes.cast_signed()));
+        execute_sealed(connection, SQL, &EVENT, &self.values(), "letting go of an event's payload")?;
+        Ok(Gone { hash, bytes, forgotten })
+    }
+
+    /// Returns the hash and the length of the payload.
+    fn gist(&self, connection: &Connection) -> Result<(ArtifactId, u64), StoreError> {
+        let known = |found: (Option<[u8; 32]>, Option<i64>)| {
+            let hash = ArtifactId::from_bytes(found.0.unwrap_or_default());
+            (hash, found.1.unwrap_or_default().cast_unsigned())
+        };
+        if self.kind == PLAIN {
+            let mut bytes = self.text.clone().unwrap_or_default().into_bytes();
+            bytes.push(0);
+            bytes.extend_from_slice(self.data.as_deref().unwrap_or_default().as_bytes());
+            let length = u64::try_from(bytes.len()).expect("a length fits 64 bits");
+            return Ok((artifact_id(&bytes), length));
+        }
+        if self.kind != LINE {
+            return Ok(known((self.hash, self.bytes)));
+        }
+        // A line that damage took has no hash any more; what was to go is gone then.
+        let found = connection
+            .prepare_cached(
+                "SELECT hash, length FROM content WHERE row = ?1 \
+                 UNION ALL SELECT hash, length FROM packed WHERE row = ?1 LIMIT 1",
+            )
+            .and_then(|mut statement| {
+                statement.query_row([self.content], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+            })
+            .during("reading an event's line")?;
+        Ok(known(found.unwrap_or_default()))
+    }
+}
+
+/// A row of `receipt`.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::sqlite) struct ReceiptRow {
+    pub(in crate::sqlite) events: i64,
+    pub(in crate::sqlite) bytes: i64,
+    pub(in crate::sqlite) chain: [u8; 32],
+    pub(in crate::sqlite) through: i64,
+    /// Up to where no payload is left: of events that may not enter a prompt, and of those that may.
+    pub(in crate::sqlite) cleared: [i64; 2],
+}
+
+impl ReceiptRow {
+    pub(in crate::sqlite) fn load(
+        connection: &Connection,
+        (ledger, topic): (i64, i64),
+    ) -> Result<Option<Self>, StoreError> {
+        connection
+            .prepare_cached(
+                "SELECT events, bytes, chain, through, raw_through, replayable_through FROM receipt \
+                 WHERE ledger = ?1 AND topic = ?2",
+            )
+            .and_then(|mut statement| {
+                let take = |row: &Row<'_>| {
+                    Ok(Self {
+                        events: row.get(0)?,
+                        bytes: row.get(1)?,
+                        chain: row.get(2)?,
+                        through: row.get(3)?,
+                        cleared: [row.get(4)?, row.get(5)?],
+                    })
+                };
+                statement.query_row([ledger, topic], take).optional()
+            })
+            .during("reading a receipt")
+    }
+
+    pub(in crate::sqlite) fn put(
+        &self,
+        connection: &Connection,
+        (ledger, topic): (i64, i64),
+    ) -> Result<(), StoreError> {
+        let [raw, replayable] = self.cleared;
+        let values =
+            params![ledger, topic, self.events, self.bytes, self.chain, self.through, raw, replayable];
+        let sql = "INSERT OR REPLACE INTO receipt (ledger, topic, events, bytes, chain, through, raw_through, \
+                   replayable_through, seal) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+        execute_sealed(connection, sql, &RECEIPT, values, "writing a receipt").map(|_| ())
+    }
+
+    /// Adds a payload that went.
+    pub(in crate::sqlite) fn add(&mut self, seq: i64, gone: Gone) {
+        self.events += 1;
+        self.bytes = self.bytes.saturating_add(gone.bytes.cast_signed());
+        self.chain = chained(self.chain, gone.hash, gone.bytes);
+        self.through = self.through.max(seq);
+    }
+
+    pub(in crate::sqlite) fn receipt(&self) -> Result<Receipt, StoreError> {
+        let through = stemmata_model::EventSeq::new(self.through.cast_unsigned());
+        Ok(Receipt {
+            events: self.events.cast_unsigned(),
+            bytes: self.bytes.cast_unsigned(),
+            chain: self.chain,
+            through: through.ok_or_else(|| unreadable("receipt.through", &self.through, &"no place"))?,
+        })
+    }
+}

@@ -1,0 +1,178 @@
+//! Appending events, with their lines as contents, and what is said of ledgers.
+//!
+//! What a ledger lets go of by itself is `sqlite::ledger::output`'s.
+
+use rusqlite::{OptionalExtension, params};
+use stemmata_model::{Json, LedgerId, NewPayload, Timestamp, topics};
+
+use super::Transaction;
+use crate::error::StoreError;
+use crate::ledger::checks::check_marks;
+use crate::ledger::{Appended, Coverage, LedgerChange, SavedState, next_time, numbered};
+use crate::sqlite::failure::During;
+use crate::sqlite::ledger::output;
+use crate::sqlite::ledger::rows::{EventRow, LINE, LedgerRow, PLAIN};
+use crate::sqlite::prepare::{PreparedAppend, PreparedEvent};
+use crate::sqlite::seals::{COVERAGE, LEDGER_MARK, STATE};
+
+const CHANGING: &str = "changing a ledger";
+
+impl Transaction<'_> {
+    pub(super) fn append(&mut self, append: &PreparedAppend) -> Result<(), StoreError> {
+        let found = LedgerRow::find(self.connection, &append.ledger)?;
+        let last = found.as_ref().map_or(0, |ledger| ledger.last.cast_unsigned());
+        if let Some(expected) = append.expected.filter(|expected| *expected != last) {
+            return Err(StoreError::SequenceMoved { ledger: append.ledger.clone(), expected, found: last });
+        }
+        let (first, last) = numbered(last, append.events.len())?;
+        let mut ledger = match found {
+            Some(ledger) => ledger,
+            None => LedgerRow::make(self.connection, &append.ledger, append.now)?,
+        };
+        let mut output = None;
+        for (number, event) in (first.get()..).zip(&append.events) {
+            let before = ledger.last_at.map(Timestamp::from_micros);
+            let at = next_time(before, append.now, event.new.at);
+            ledger.last_at = Some(at.as_micros());
+            let row = self.append_event((ledger.row, number.cast_signed(), at), event)?;
+            if row.1 {
+                ledger.count_output(1, bytes_of(event));
+                output = Some(row.0);
+            }
+        }
+        ledger.last = last.get().cast_signed();
+        if let Some(topic) = output {
+            output::bound(self.connection, &mut ledger, topic)?;
+        }
+        ledger.put(self.connection)?;
+        let last_at = ledger.last_at.map_or(append.now, Timestamp::from_micros);
+        self.outcome.appended = Some(Appended { first, last, last_at });
+        Ok(())
+    }
+
+    /// Appends one event, and returns its topic's row and whether it is raw output.
+    fn append_event(
+        &mut self,
+        (ledger, seq, at): (i64, i64, Timestamp),
+        event: &PreparedEvent,
+    ) -> Result<(i64, bool), StoreError> {
+        let new = &event.new;
+        let content = match &event.line {
+            Some(line) => Some(self.store_line(line)?),
+            None => None,
+        };
+        let (text, data) = match &new.payload {
+            NewPayload::Plain { text, data } => (text.as_deref(), data.as_ref().map(Json::as_str)),
+            NewPayload::Line(_) => (None, None),
+        };
+        let names = &mut self.memory.names;
+        let mut row_of = |name: &str| names.row_of(self.connection, name);
+        let row = EventRow {
+            ledger,
+            seq,
+            at: at.as_micros(),
+            topic: row_of(new.topic.as_str())?,
+            sender: row_of(new.sender.as_str())?,
+            receiver: row_of(new.receiver.as_str())?,
+            session: row_of(new.session.as_str())?,
+            kind: if content.is_some() { LINE } else { PLAIN },
+            replayable: new.replayable,
+            content,
+            text,
+            data,
+            metadata: new.metadata.as_ref().map(Json::as_str),
+            hash: None,
+            bytes: None,
+        };
+        row.insert(self.connection)?;
+        Ok((row.topic, new.topic.as_str() == topics::AGENT_OUTPUT && !new.replayable))
+    }
+
+    pub(super) fn cover_ledger(&mut self, coverage: &Coverage) -> Result<(), StoreError> {
+        let commit = self.need_commit(coverage.commit)?.row;
+        let ledger = self.need_ledger(&coverage.ledger)?.row;
+        let through = coverage.through.get().cast_signed();
+        self.execute_sealed(
+            "INSERT INTO coverage (commit_row, ledger, through, seal) VALUES (?1, ?2, ?3, ?4) \
+             ON CONFLICT (commit_row, ledger) DO UPDATE SET through = ?3, seal = ?4 WHERE through < ?3",
+            &COVERAGE,
+            params![commit, ledger, through],
+            "saying what a commit covers",
+        )?;
+        Ok(())
+    }
+
+    pub(super) fn save_states(&mut self, ledger: &LedgerId, states: &[SavedState]) -> Result<(), StoreError> {
+        let ledger = self.need_ledger(ledger)?.row;
+        for state in states {
+            let through = state.through.cast_signed();
+            let values =
+                params![ledger, state.name, state.version, through, state.position, state.state.as_str()];
+            self.execute_sealed(
+                "INSERT OR REPLACE INTO state (ledger, name, version, through, position, state, seal) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                &STATE,
+                values,
+                "saving states",
+            )?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn change_ledger(&mut self, change: &LedgerChange) -> Result<(), StoreError> {
+        let mut ledger = LedgerRow::make(self.connection, &change.ledger, change.now)?;
+        for mark in &change.marks {
+            self.mark_ledger(&ledger, mark)?;
+        }
+        let marks: i64 = self
+            .connection
+            .query_row("SELECT count(*) FROM ledger_mark WHERE ledger = ?1", [ledger.row], |row| row.get(0))
+            .during(CHANGING)?;
+        check_marks(usize::try_from(marks).unwrap_or(usize::MAX))?;
+        ledger.root = change.root.clone().or(ledger.root);
+        ledger.compacted_at = change.compacted_at.map(Timestamp::as_micros).or(ledger.compacted_at);
+        ledger.put(self.connection)
+    }
+
+    fn mark_ledger(&self, ledger: &LedgerRow, mark: &str) -> Result<(), StoreError> {
+        let holder: Option<String> = self
+            .connection
+            .query_row(
+                "SELECT l.id FROM ledger_mark m JOIN ledger l ON l.row = m.ledger WHERE m.mark = ?1",
+                [mark],
+                |row| row.get(0),
+            )
+            .optional()
+            .during(CHANGING)?;
+        if let Some(holder) = holder {
+            if holder == ledger.id {
+                return Ok(());
+            }
+            let ledger = LedgerId::new(holder.clone())
+                .map_err(|error| crate::sqlite::failure::unreadable("ledger.id", &holder, &error))?;
+            return Err(StoreError::MarkTaken { mark: mark.to_owned(), ledger });
+        }
+        self.execute_sealed(
+            "INSERT OR REPLACE INTO ledger_mark (mark, ledger, seal) VALUES (?1, ?2, ?3)",
+            &LEDGER_MARK,
+            params![mark, ledger.row],
+            CHANGING,
+        )?;
+        Ok(())
+    }
+
+    fn need_ledger(&self, id: &LedgerId) -> Result<LedgerRow, StoreError> {
+        LedgerRow::find(self.connection, id)?.ok_or_else(|| StoreError::LedgerMissing(id.clone()))
+    }
+}
+
+/// The bytes that an event's hash would cover.
+fn bytes_of(event: &PreparedEvent) -> i64 {
+    let length = match &event.new.payload {
+        NewPayload::Plain { text, data } => {
+            text.as_ref().map_or(0, String::len) + 1 + data.as_ref().map_or(0, |data| data.as_str().len())
+        }
+        NewPayload::Line(line) => line.as_str().len() + 1,
+    };
+    i64::try_from(length).expect("an event is bounded")
+}

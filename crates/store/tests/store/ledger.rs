@@ -1,0 +1,296 @@
+//! Ledgers in a store: both backends keep every promise of the log, share lines with deltas, and one transaction holds
+//! events and commits.
+
+use std::path::Path;
+
+use stemmata_model::{
+    ArtifactId, Event, EventSeq, Json, LedgerId, NewEvent, NewPayload, Party, Payload, SessionId, Timestamp,
+    Topic, artifact_id,
+};
+use stemmata_store::{
+    Append, Appended, ContentPart, Coverage, Durability, EventLog, EventQuery, MemoryStore, NewContent,
+    SavedState, SqliteOptions, SqliteStore, Store, StoreError, Write, conformance,
+};
+use stemmata_testkit::faulty::FaultyStore;
+use tempfile::TempDir;
+
+use crate::support::{damages, new_commit, open, read};
+
+pub(crate) fn ledger(name: &str) -> LedgerId {
+    LedgerId::new(name).expect("a name")
+}
+
+pub(crate) fn session(name: &str) -> SessionId {
+    SessionId::new(name).expect("a name")
+}
+
+pub(crate) fn topic(name: &str) -> Topic {
+    Topic::new(name).expect("a name")
+}
+
+pub(crate) fn new_event(of: &str, about: &str, payload: NewPayload) -> NewEvent {
+    NewEvent::new(session(of), topic(about), Party::new("ann").expect("a name"), payload)
+}
+
+/// An event that says some words.
+pub(crate) fn said(of: &str, about: &str, text: &str) -> NewEvent {
+    new_event(of, about, NewPayload::Plain { text: Some(text.to_owned()), data: None })
+}
+
+/// An event that is a line, and the line's bytes.
+pub(crate) fn line(of: &str, about: &str, text: &str) -> (NewEvent, Vec<u8>) {
+    let json = Json::parse(&format!("{{\"text\":{text:?}}}")).expect("JSON");
+    let bytes = format!("{json}\n").into_bytes();
+    (new_event(of, about, NewPayload::Line(json)), bytes)
+}
+
+pub(crate) fn append(to: &str, events: Vec<NewEvent>) -> Append {
+    Append {
+        ledger: ledger(to),
+        events,
+        expected: None,
+        now: Timestamp::from_micros(1_000),
+        durability: Durability::Batch,
+    }
+}
+
+pub(crate) fn put(log: &dyn EventLog, to: &str, events: Vec<NewEvent>) -> Appended {
+    log.append(append(to, events)).expect("an append")
+}
+
+pub(crate) fn all(log: &dyn EventLog, of: &str) -> Vec<Event> {
+    log.events(&ledger(of), &EventQuery::after(None, 10_000)).expect("a read")
+}
+
+/// A delta made of lines: its content, and its id.
+pub(crate) fn delta(lines: &[Vec<u8>]) -> (NewContent, ArtifactId) {
+    let id = artifact_id(&lines.concat());
+    let slice = |line: &Vec<u8>| ContentPart::Slice {
+        of: artifact_id(line),
+        offset: 0,
+        length: u64::try_from(line.len()).expect("a length"),
+    };
+    (NewContent::composed(id, lines.iter().map(slice).collect()), id)
+}
+
+fn both(home: &Path) -> [Box<dyn Store>; 2] {
+    [Box::new(MemoryStore::default()), Box::new(open(home))]
+}
+
+#[test]
+fn a_store_in_memory_is_a_log() {
+    conformance::ledger::run(&mut || Box::new(MemoryStore::default()));
+}
+
+#[test]
+fn a_store_in_sqlite_is_a_log() {
+    let home = TempDir::new().expect("a directory");
+    let mut made = 0;
+    conformance::ledger::run(&mut || {
+        made += 1;
+        Box::new(open(&home.path().join(made.to_string())))
+    });
+}
+
+#[test]
+fn a_store_is_a_log_while_everything_is_packed() {
+    let home = TempDir::new().expect("a directory");
+    let mut made = 0;
+    conformance::ledger::run(&mut || {
+        made += 1;
+        let store = FaultyStore::new(open(&home.path().join(made.to_string())));
+        store.pack_always();
+        Box::new(store)
+    });
+}
+
+#[test]
+fn what_was_appended_is_there_after_a_restart() {
+    let home = TempDir::new().expect("a directory");
+    let dir = home.path().join("store");
+    let make = || -> Box<dyn EventLog> { Box::new(open(&dir)) };
+    conformance::ledger::check_reopened(&mut || make(), &mut |log| {
+        drop(log);
+        make()
+    });
+}
+
+#[test]
+fn numbers_go_on_beyond_what_a_float_holds() {
+    let home = TempDir::new().expect("a directory");
+    let store = open(home.path());
+    put(&store, "p", vec![said("s", "t", "first")]);
+    let last = (1_u64 << 53) + 1;
+    let connection = rusqlite::Connection::open(home.path().join("stemmata.db")).expect("a connection");
+    let set_last = |last: u64| {
+        connection.execute("UPDATE ledger SET last = ?1", [last.cast_signed()]).expect("a number");
+    };
+    set_last(last);
+    conformance::ledger::check_great_numbers(&store, "p", last);
+    // Times are searched for without an index, over a gap of any size.
+    let since = EventQuery { since: Some(Timestamp::from_micros(1_001)), ..EventQuery::after(None, 9) };
+    let found = store.events(&ledger("p"), &since).expect("a read");
+    assert_eq!(found.iter().map(|event| event.seq.get()).collect::<Vec<_>>(), [last + 1, last + 2]);
+    set_last((u64::MAX >> 1) - 1);
+    let appended = put(&store, "p", vec![said("s", "t", "the last")]);
+    assert_eq!(appended.last.get(), u64::MAX >> 1);
+    let newest = store.events(&ledger("p"), &EventQuery::latest(topic("t"), 1)).expect("a read");
+    assert_eq!(newest.first().map(|event| event.seq), Some(appended.last));
+    let beyond = store.append(append("p", vec![said("s", "t", "one more")]));
+    assert!(matches!(beyond, Err(StoreError::Bound { .. })), "{beyond:?}");
+}
+
+#[test]
+fn events_and_commits_are_one_transaction() {
+    let home = TempDir::new().expect("a directory");
+    for store in both(home.path()) {
+        let store = store.as_ref();
+        let (event, bytes) = line("s", "user_turn", "hello");
+        let (content, artifact) = delta(std::slice::from_ref(&bytes));
+        let commit = new_commit(None, artifact, 7);
+        let id = commit.core.id();
+        let covers = Coverage { commit: id, ledger: ledger("p"), through: EventSeq::FIRST };
+        let state = SavedState {
+            name: "memory".to_owned(),
+            version: 1,
+            through: 1,
+            position: None,
+            state: Json::parse("{}").expect("JSON"),
+        };
+        let batch = |expected| {
+            vec![
+                Write::Append(Box::new(Append {
+                    expected: Some(expected),
+                    ..append("p", vec![event.clone()])
+                })),
+                Write::Content(content.clone()),
+                Write::Commit(commit.clone()),
+                Write::Covers(covers.clone()),
+                Write::SaveStates { ledger: ledger("p"), states: vec![state.clone()] },
+            ]
+        };
+        let refused = store.commit_batch(batch(3));
+        assert!(
+            matches!(refused, Err(StoreError::SequenceMoved { expected: 3, found: 0, .. })),
+            "{refused:?}"
+        );
+        let mut last = batch(0);
+        last.push(Write::Cover { commit: stemmata_model::CommitId::from_bytes([9; 16]) });
+        assert!(matches!(store.commit_batch(last), Err(StoreError::CommitMissing(_))));
+        assert_eq!(
+            (store.ledger(&ledger("p")).expect("a read"), store.commit(id).expect("a read")),
+            (None, None)
+        );
+        assert_eq!(store.content_length(artifact_id(&bytes)).expect("a read"), None);
+
+        let outcome = store.commit_batch(batch(0)).expect("a batch");
+        let appended = outcome.appended.expect("it says where");
+        assert_eq!((appended.first.get(), appended.last.get()), (1, 1));
+        assert!(store.commit(id).expect("a read").is_some());
+        assert_eq!(store.coverage(id).expect("a read"), Some(covers.clone()));
+        assert_eq!(store.last_covered(&ledger("p")).expect("a read"), Some(covers));
+        assert_eq!(store.last_covered(&ledger("q")).expect("a read"), None);
+        assert_eq!(store.saved_states(&ledger("p"), "").expect("a read"), std::slice::from_ref(&state));
+        assert_eq!(read(store, artifact).expect("a read"), bytes);
+        assert_eq!(damages(store), []);
+    }
+}
+
+#[test]
+fn a_delta_of_lines_that_are_events_costs_no_further_bytes() {
+    let home = TempDir::new().expect("a directory");
+    for store in both(home.path()) {
+        let store = store.as_ref();
+        let made: Vec<(NewEvent, Vec<u8>)> = (0..50)
+            .map(|number| line("s", "user_turn", &format!("turn {number} says something of its own")))
+            .collect();
+        let (events, lines): (Vec<NewEvent>, Vec<Vec<u8>>) = made.into_iter().unzip();
+        let (content, artifact) = delta(&lines);
+        let whole = u64::try_from(lines.concat().len()).expect("a length");
+        let outcome = store
+            .commit_batch(vec![
+                Write::Append(Box::new(append("p", events))),
+                Write::Content(content),
+                Write::Commit(new_commit(None, artifact, 7)),
+            ])
+            .expect("a batch");
+        assert_eq!(outcome.new_bytes, whole);
+        let usage = store.usage().expect("a read");
+        assert_eq!((usage.distinct_bytes, usage.logical_bytes), (whole, whole), "each byte once");
+        assert_eq!(read(store, artifact).expect("a read"), lines.concat());
+        let told: Vec<Vec<u8>> = all(store, "p")
+            .iter()
+            .map(|event| match &event.payload {
+                Payload::Line { line, .. } => format!("{line}\n").into_bytes(),
+                other => panic!("{other:?} is no line"),
+            })
+            .collect();
+        assert_eq!(told, lines);
+    }
+}
+
+#[test]
+fn the_greatest_coverage_counts() {
+    let home = TempDir::new().expect("a directory");
+    for store in both(home.path()) {
+        let store = store.as_ref();
+        put(store, "p", vec![said("s", "t", "x"); 5]);
+        let ids: Vec<_> = (0..3)
+            .map(|number| {
+                let content = NewContent::literal(vec![number; 9]);
+                let commit = new_commit(None, content.id(), i64::from(number));
+                let id = commit.core.id();
+                store.commit_batch(vec![Write::Content(content), Write::Commit(commit)]).expect("stored");
+                id
+            })
+            .collect();
+        let covers = |commit, through| Coverage {
+            commit,
+            ledger: ledger("p"),
+            through: EventSeq::new(through).expect("a place"),
+        };
+        for (commit, through) in [(0, 2), (1, 4), (2, 4), (1, 3), (0, 3)] {
+            store.commit_batch(vec![Write::Covers(covers(ids[commit], through))]).expect("said");
+        }
+        assert_eq!(store.coverage(ids[0]).expect("a read"), Some(covers(ids[0], 3)));
+        assert_eq!(store.coverage(ids[1]).expect("a read"), Some(covers(ids[1], 4)), "the greater one stays");
+        let greatest = ids[1].max(ids[2]);
+        assert_eq!(store.last_covered(&ledger("p")).expect("a read"), Some(covers(greatest, 4)));
+        let missing =
+            store.commit_batch(vec![Write::Covers(Coverage { ledger: ledger("q"), ..covers(ids[0], 1) })]);
+        assert!(matches!(missing, Err(StoreError::LedgerMissing(_))), "{missing:?}");
+    }
+}
+
+#[test]
+fn a_closed_store_can_be_read_and_not_written() {
+    let home = TempDir::new().expect("a directory");
+    for store in both(home.path()) {
+        let store = store.as_ref();
+        put(store, "p", vec![said("s", "t", "x")]);
+        store.close().expect("closing");
+        let written = store.commit_batch(vec![Write::Content(NewContent::literal(vec![1]))]);
+        assert!(matches!(written, Err(StoreError::Closed { .. })), "{written:?}");
+        assert_eq!(all(store, "p").len(), 1);
+    }
+}
+
+#[test]
+fn events_of_a_store_that_cannot_be_written_can_be_read() {
+    let home = TempDir::new().expect("a directory");
+    let dir = home.path().join("store");
+    let store = open(&dir);
+    put(&store, "p", vec![line("s", "t", "hello").0, said("s", "t", "x")]);
+    drop(store);
+    // All that is in the log is copied first: without it no file has to be made.
+    let connection = rusqlite::Connection::open(dir.join("stemmata.db")).expect("a connection");
+    connection.execute_batch("PRAGMA journal_mode = DELETE; PRAGMA journal_mode = WAL;").expect("one file");
+    drop(connection);
+    let mut permissions = std::fs::metadata(dir.join("stemmata.db")).expect("a file").permissions();
+    permissions.set_readonly(true);
+    std::fs::set_permissions(dir.join("stemmata.db"), permissions).expect("set");
+    let store = SqliteStore::open(&dir, SqliteOptions::default()).expect("a store");
+    let events = all(&store, "p");
+    assert_eq!(events.len(), 2);
+    assert_eq!(store.ledger(&ledger("p")).expect("a read").map(|known| known.last), Some(2));
+}
