@@ -9,6 +9,7 @@ use stemmata_store::{EventLog, Store};
 
 use crate::capture::policy::CapturePolicy;
 use crate::error::{EngineError, Result};
+use crate::ledger::Bus;
 use crate::packing::Growth;
 use crate::ports::{Clock, NewIds};
 use crate::scrubbing::Scrubbing;
@@ -40,6 +41,7 @@ impl Identity {
 pub struct Engine {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) log: Arc<dyn EventLog>,
+    pub(crate) bus: Arc<Bus>,
     pub(crate) scrubbing: Arc<Scrubbing>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Arc<dyn NewIds>,
@@ -61,6 +63,7 @@ impl Engine {
         Self {
             store,
             log,
+            bus: Arc::default(),
             scrubbing: Arc::default(),
             clock,
             ids,
@@ -99,6 +102,7 @@ impl Engine {
     #[must_use]
     pub fn with_log(mut self, log: Arc<dyn EventLog>) -> Self {
         self.log = log;
+        self.bus = Arc::default();
         self
     }
 

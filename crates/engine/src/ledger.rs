@@ -2,6 +2,11 @@
 //!
 //! How events are kept is the store's; what is folded from them is `stemmata-prompt`'s.
 
+mod bus;
 mod project;
+mod publish;
 
+pub(crate) use bus::Bus;
+pub use bus::{EventFilter, LOOK_EVERY, StartAt, Subscription};
 pub use project::Project;
+pub use publish::{PublishOptions, Published};

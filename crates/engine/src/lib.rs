@@ -45,7 +45,7 @@ pub use capture::transcript::{CaptureOptions, Captured};
 pub use capture::watch::{Agenda, Look, WatchPace};
 pub use engine::{Engine, Identity};
 pub use error::{Candidate, EngineError, ErrorKind, Result};
-pub use ledger::Project;
+pub use ledger::{EventFilter, LOOK_EVERY, Project, PublishOptions, Published, StartAt, Subscription};
 pub use packing::{KeepPacked, PackKeeper};
 pub use ports::{Clock, NewIds, RandomIds, SystemClock};
 pub use retention::{RetentionRules, SessionAge, retired};

@@ -1,11 +1,13 @@
 //! The laws of DESIGN.md that the engine keeps, each named after its invariant.
 
 mod bad_bundles;
+mod between;
 mod big_parts;
 mod bounds;
 mod bundles;
 mod bundles_forgotten;
 mod bureau;
+mod bus;
 mod checkpoints;
 mod codex_forks;
 mod compressed;
@@ -24,6 +26,9 @@ mod opencode;
 mod packing;
 mod placed;
 mod projects;
+#[path = "../../../redact/tests/redaction/support.rs"]
+#[expect(dead_code, clippy::unwrap_used, reason = "the tests of another crate share it")]
+mod redaction;
 mod review;
 mod scrubbed;
 mod secrets;

@@ -9,8 +9,8 @@ use stemmata_model::{
 
 use super::checks::{check_append, check_change, check_marks, check_query, check_state};
 use super::{
-    Append, Appended, EventQuery, Ledger, LedgerChange, OUTPUT_BYTES_MAX, OUTPUT_EVENTS_MAX, Order, Receipt,
-    SavedState, chained, next_time, numbered, plain_bytes,
+    Append, Appended, CURSOR_STATES, EventQuery, Ledger, LedgerChange, OUTPUT_BYTES_MAX, OUTPUT_EVENTS_MAX,
+    Order, Receipt, SavedState, chained, next_time, numbered, plain_bytes,
 };
 use crate::error::StoreError;
 use crate::table::Table;
@@ -154,7 +154,8 @@ impl Logs {
         count
     }
 
-    /// Forgets events, what `STATE_SNAPSHOT` says after the first of them, and all saved states of their ledgers.
+    /// Forgets events, what `STATE_SNAPSHOT` says after the first of them, and all saved states of their ledgers but
+    /// cursors.
     pub(crate) fn forget(&mut self, is_meant: &dyn Fn(&Event) -> bool) -> u64 {
         let ids: Vec<LedgerId> = self.ledgers.iter().map(|(id, _)| id.clone()).collect();
         ids.iter().map(|id| self.forget_in(id, is_meant)).sum()
@@ -180,7 +181,7 @@ impl Logs {
             self.events.put((ledger.clone(), event.seq.get()), event);
         }
         if count > 0 {
-            self.drop_states(&|of, _| of == ledger);
+            self.drop_states(&|of, name| of == ledger && !name.starts_with(CURSOR_STATES));
         }
         count
     }

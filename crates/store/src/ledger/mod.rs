@@ -32,6 +32,10 @@ pub const MARK_BYTES_MAX: usize = 4_096;
 /// Bytes of one saved state at most.
 pub const STATE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
+/// What the names of saved states begin with that say only how far somebody has read. They hold no words of any event,
+/// and forgetting leaves them: who reads on would begin anew without them.
+pub const CURSOR_STATES: &str = "cursor/";
+
 /// Events of raw output that a ledger keeps at most; the oldest lose their payload first.
 pub const OUTPUT_EVENTS_MAX: u64 = 8_192;
 
@@ -250,8 +254,8 @@ pub trait EventLog: Send + Sync {
     fn trim(&self, ledger: &LedgerId, topic: &Topic, through: EventSeq) -> Result<u64, StoreError>;
 
     /// Forgets the payloads and metadata of a session's events in all ledgers, what `STATE_SNAPSHOT` says after the
-    /// first of them, and all saved states of ledgers that had any. Leaves nothing of it in any file. Returns how many
-    /// events that were.
+    /// first of them, and all saved states of ledgers that had any, [`CURSOR_STATES`] aside. Leaves nothing of it in any
+    /// file. Returns how many events that were.
     fn forget_events(&self, session: &SessionId) -> Result<u64, StoreError>;
 
     /// Keeps states, each in the place of the one of its name. Durable when it returns.

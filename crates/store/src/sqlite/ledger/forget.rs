@@ -10,6 +10,7 @@ use stemmata_model::{SessionId, topics};
 use super::names::Names;
 use super::rows::{EventRow, LedgerRow};
 use crate::error::StoreError;
+use crate::ledger::CURSOR_STATES;
 use crate::maintain::forget::MEMORY_STATES;
 use crate::sqlite::failure::During;
 
@@ -112,7 +113,13 @@ fn forget(connection: &Connection, places: Places) -> Result<Went, StoreError> {
             }
         }
         ledger.put(connection)?;
-        connection.execute("DELETE FROM state WHERE ledger = ?1", [row]).during("dropping saved states")?;
+        let kept = i64::try_from(CURSOR_STATES.len()).expect("a short word");
+        connection
+            .execute(
+                "DELETE FROM state WHERE ledger = ?1 AND substr(CAST(name AS BLOB), 1, ?3) <> CAST(?2 AS BLOB)",
+                rusqlite::params![row, CURSOR_STATES, kept],
+            )
+            .during("dropping saved states")?;
     }
     let mut alone = BTreeSet::new();
     for line in std::mem::take(&mut went.lines) {

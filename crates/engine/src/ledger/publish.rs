@@ -1,0 +1,190 @@
+//! Publishing: what every event passes through on its way into a ledger.
+//!
+//! Secrets are replaced, sessions opened, waiting readers woken. What events mean is not known here.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use stemmata_model::{Json, LedgerId, NewEvent, NewPayload, Note, NoteCode, Party, SessionId, topics};
+use stemmata_redact::Scrubber;
+use stemmata_store::{Append, Appended, Durability, EventLog, EventQuery, Ledger, StoreError};
+
+use crate::engine::Engine;
+use crate::error::{EngineError, Result};
+
+/// How often an append that others overtake is tried again.
+pub(super) const OVERTAKEN_MAX: usize = 32;
+
+/// Who opens a session that nobody opened.
+const OPENER: &str = "stemmata";
+
+/// How to publish.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PublishOptions {
+    /// Refuses where this is not the ledger's last number (0: no event yet).
+    pub expected: Option<u64>,
+    /// When to return.
+    pub durability: Durability,
+}
+
+/// What was published.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Published {
+    /// Where the events are, with those that opened sessions before them.
+    pub appended: Appended,
+    /// Sessions that were opened, since nobody had opened them.
+    pub opened: usize,
+    /// What the user should know.
+    pub notes: Vec<Note>,
+}
+
+impl Engine {
+    /// Appends events to a ledger, all or none, and wakes those that wait for them. Secrets in texts, data and metadata
+    /// are replaced first, by the rules of the project where the ledger is one's. A session that nobody has opened in this
+    /// ledger is opened in the same append, before its first event; the ledger's own id counts as open.
+    ///
+    /// # Errors
+    /// `Rules`, `Scrub` where the rules for secrets cannot be applied, `Refused` where a secret cannot be replaced, and
+    /// what the log refuses. Nothing is appended then.
+    pub fn publish(&self, ledger: &LedgerId, events: Vec<NewEvent>) -> Result<Published> {
+        self.publish_with(ledger, events, PublishOptions::default())
+    }
+
+    /// Publishes as [`Engine::publish`] does, where the ledger has not moved, or with another durability.
+    ///
+    /// # Errors
+    /// As [`Engine::publish`]; `Store` with `SequenceMoved` where the ledger is elsewhere.
+    pub fn publish_with(
+        &self,
+        ledger: &LedgerId,
+        events: Vec<NewEvent>,
+        options: PublishOptions,
+    ) -> Result<Published> {
+        let known = self.log.ledger(ledger)?;
+        let (events, notes) = self.scrubbed_events(known.as_ref(), events)?;
+        let (appended, opened) =
+            self.append_opened(ledger, known.map_or(0, |known| known.last), &events, options)?;
+        self.bus.wake(ledger);
+        Ok(Published { appended, opened, notes })
+    }
+
+    /// Replaces the secrets of events that go into a ledger, and says so.
+    pub(super) fn scrubbed_events(
+        &self,
+        ledger: Option<&Ledger>,
+        events: Vec<NewEvent>,
+    ) -> Result<(Vec<NewEvent>, Vec<Note>)> {
+        let root = ledger.and_then(|ledger| ledger.root.as_deref()).map(Path::new);
+        let scrubber = self.scrubber_at(root)?;
+        let mut found = 0;
+        let events: Result<Vec<NewEvent>> =
+            events.into_iter().map(|event| scrub_event(&scrubber, event, &mut found)).collect();
+        let note = (found > 0).then(|| {
+            let message = format!("secrets were replaced in what was published: {found}");
+            Note::new(NoteCode::Redacted, message)
+        });
+        Ok((events?, note.into_iter().collect()))
+    }
+
+    /// Appends events, and before them what opens their sessions. Two who open one session at the same time: the second
+    /// looks again.
+    fn append_opened(
+        &self,
+        ledger: &LedgerId,
+        mut last: u64,
+        events: &[NewEvent],
+        options: PublishOptions,
+    ) -> Result<(Appended, usize)> {
+        let unopened = unopened(ledger, events);
+        for tried in 0.. {
+            let closed = closed(self.log.as_ref(), ledger, &unopened)?;
+            let opening = closed.iter().map(|session| opening(session));
+            // Opened twice does no harm, and never getting anywhere would.
+            let guard = (!closed.is_empty() && tried < OVERTAKEN_MAX).then_some(last);
+            let append = Append {
+                ledger: ledger.clone(),
+                events: opening.chain(events.iter().cloned()).collect(),
+                expected: options.expected.or(guard),
+                now: self.clock.now(),
+                durability: options.durability,
+            };
+            match self.log.append(append) {
+                Err(StoreError::SequenceMoved { found, .. }) if options.expected.is_none() => last = found,
+                appended => return Ok((appended?, closed.len())),
+            }
+        }
+        unreachable!("without a guard an append is never overtaken")
+    }
+}
+
+/// Returns the sessions whose first event in a batch does not open them, but for the ledger's own.
+fn unopened(ledger: &LedgerId, events: &[NewEvent]) -> Vec<SessionId> {
+    let mut seen = BTreeSet::new();
+    let first = events.iter().filter(|event| seen.insert(&event.session));
+    let first = first.filter(|event| {
+        event.topic.as_str() != topics::SESSION_STARTED && event.session.as_str() != ledger.as_str()
+    });
+    first.map(|event| event.session.clone()).collect()
+}
+
+/// Returns those sessions that no event of a ledger has opened. One read each, of one event.
+fn closed<'s>(
+    log: &dyn EventLog,
+    ledger: &LedgerId,
+    sessions: &'s [SessionId],
+) -> Result<Vec<&'s SessionId>> {
+    let mut closed = Vec::new();
+    for session in sessions {
+        let query = EventQuery {
+            session: Some(session.clone()),
+            topics: vec![topics::topic(topics::SESSION_STARTED)],
+            ..EventQuery::after(None, 1)
+        };
+        if log.events(ledger, &query)?.is_empty() {
+            closed.push(session);
+        }
+    }
+    Ok(closed)
+}
+
+fn opening(session: &SessionId) -> NewEvent {
+    let sender = Party::new(OPENER).expect("a constant name is a name");
+    let payload = NewPayload::Plain { text: None, data: None };
+    NewEvent::new(session.clone(), topics::topic(topics::SESSION_STARTED), sender, payload)
+}
+
+fn scrub_event(scrubber: &Scrubber, event: NewEvent, found: &mut usize) -> Result<NewEvent> {
+    let mut json = |json: Json| scrub_json(scrubber, json, found);
+    let metadata = event.metadata.map(&mut json).transpose()?;
+    let payload = match event.payload {
+        NewPayload::Line(line) => NewPayload::Line(json(line)?),
+        NewPayload::Plain { text, data } => {
+            let data = data.map(&mut json).transpose()?;
+            let text = text.map(|text| scrub_text(scrubber, text, found)).transpose()?;
+            NewPayload::Plain { text, data }
+        }
+    };
+    Ok(NewEvent { payload, metadata, ..event })
+}
+
+fn scrub_text(scrubber: &Scrubber, text: String, found: &mut usize) -> Result<String> {
+    let clean = scrubber.scrub_text(&text)?;
+    *found += clean.findings.len();
+    let clean = match clean.text {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(clean) => Some(clean),
+    };
+    Ok(clean.unwrap_or(text))
+}
+
+fn scrub_json(scrubber: &Scrubber, json: Json, found: &mut usize) -> Result<Json> {
+    let clean = scrubber.scrub_line(json.as_str().as_bytes())?;
+    *found += clean.findings.len();
+    let Cow::Owned(clean) = clean.bytes else { return Ok(json) };
+    let clean = std::str::from_utf8(&clean).ok().and_then(|clean| Json::parse(clean).ok());
+    clean.ok_or_else(|| EngineError::Refused {
+        what: "publishing an event",
+        reasons: vec!["its data holds a secret that cannot be replaced without breaking it".to_owned()],
+    })
+}
