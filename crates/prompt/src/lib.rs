@@ -1,3 +1,5 @@
 //! What an agent is told, decided purely: reducers fold events and entries into state.
 //!
 //! No I/O, no clock, no randomness: the same input gives the same output, byte for byte.
+
+pub mod reduce;
