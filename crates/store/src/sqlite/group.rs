@@ -180,3 +180,93 @@ fn lost() -> StoreError {
         source: "the thread that wrote it panicked".into(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use rusqlite::hooks::{AuthAction, AuthContext, Authorization, TransactionOperation};
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::sqlite::open::{SqliteOptions, open_store};
+    use crate::sqlite::prepare::prepare;
+    use crate::write::{NewContent, Write};
+
+    fn tickets(wanted: &[Durability]) -> Vec<Ticket> {
+        let ticket = |durability: &Durability| Ticket {
+            batch: Vec::new(),
+            durability: *durability,
+            seat: Arc::new(Seat::default()),
+        };
+        wanted.iter().map(ticket).collect()
+    }
+
+    #[test]
+    fn who_wants_a_sync_of_its_own_goes_alone() {
+        use Durability::{Batch, Full, None};
+        for (waiting, count) in [
+            (&[Batch, None, Batch] as &[_], 3),
+            (&[Batch, Full, Batch], 1),
+            (&[Full, Batch], 1),
+            (&[None, None, Full], 2),
+            (&[Batch; 100], GROUP_BATCHES_MAX),
+            (&[], 0),
+        ] {
+            assert_eq!(together(&tickets(waiting)), count, "{waiting:?}");
+        }
+    }
+
+    /// Has a lone batch be written, and returns what the database was told: its levels of care, and commits.
+    fn told(durability: Durability) -> Vec<String> {
+        let home = TempDir::new().expect("a directory");
+        let (_, mut connection, _) = open_store(home.path(), &SqliteOptions::default()).expect("a store");
+        let heard: Arc<Mutex<Vec<String>>> = Arc::default();
+        let ears = Arc::clone(&heard);
+        let listen = move |context: AuthContext<'_>| {
+            let word = match context.action {
+                AuthAction::Pragma { pragma_name: "synchronous", pragma_value: Some(level) } => Some(level),
+                AuthAction::Transaction { operation: TransactionOperation::Begin } => Some("begin"),
+                _ => Option::None,
+            };
+            ears.lock().expect("no panic").extend(word.map(str::to_owned));
+            Authorization::Allow
+        };
+        connection.authorizer(Some(listen)).expect("an authorizer");
+        let group = Group::new(Writer::new(connection));
+        let content = Write::Content(NewContent::literal(b"bytes".to_vec()));
+        group.commit(prepare(vec![content]), durability).expect("written");
+        assert!(group.with_writer(|writer| writer.syncs()), "the next one is durable");
+        let heard = heard.lock().expect("no panic");
+        heard.clone()
+    }
+
+    #[test]
+    fn only_who_wants_no_sync_goes_without() {
+        assert_eq!(told(Durability::Batch), ["begin"]);
+        assert_eq!(told(Durability::Full), ["begin"]);
+        assert_eq!(told(Durability::None), ["NORMAL", "begin", "FULL"]);
+    }
+
+    #[test]
+    fn one_that_waits_for_a_sync_has_all_of_its_group_synced() {
+        let home = TempDir::new().expect("a directory");
+        let (_, connection, _) = open_store(home.path(), &SqliteOptions::default()).expect("a store");
+        let group = Group::new(Writer::new(connection));
+        let answered = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            for number in 0..24_u8 {
+                let (group, answered) = (&group, &answered);
+                let durability =
+                    [Durability::Full, Durability::Batch, Durability::None][usize::from(number % 3)];
+                scope.spawn(move || {
+                    let content = Write::Content(NewContent::literal(vec![number; 9]));
+                    let outcome = group.commit(prepare(vec![content]), durability).expect("written");
+                    answered
+                        .fetch_add(usize::try_from(outcome.new_contents).expect("one"), Ordering::Relaxed);
+                });
+            }
+        });
+        assert_eq!(answered.into_inner(), 24);
+    }
+}

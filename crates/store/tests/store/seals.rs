@@ -1,18 +1,35 @@
 //! Rows that no hash covers: a changed one is named, and comes back from a copy or from what is read again.
 
 use super::erase::wish;
+use super::ledger::{ledger, line, put, said, topic};
 use super::support::{chain, checkpoint, damages, machine, open, session, sighting};
 use rusqlite::Connection;
-use stemmata_model::{CommitCore, CommitId, Principal, SessionId, SummarySource, Timestamp};
+use stemmata_model::{CommitCore, CommitId, EventSeq, Json, Principal, SessionId, SummarySource, Timestamp};
 use stemmata_store::maintain::forget::{Forget, Tombstone};
 use stemmata_store::maintain::repair::{RepairOutcome, RepairSource};
 use stemmata_store::{
-    Annotation, Annotations, Link, LinkKind, NewHole, Placement, SqliteStore, Store, Write,
+    Annotation, Annotations, Coverage, EventLog, LedgerChange, Link, LinkKind, NewHole, Placement,
+    SavedState, SqliteStore, Store, Write,
 };
 use tempfile::TempDir;
 
-const TABLES: [&str; 8] =
-    ["origin", "sighting", "session", "cursor", "placement", "link", "annotation", "mark"];
+const TABLES: [&str; 15] = [
+    "origin",
+    "sighting",
+    "session",
+    "cursor",
+    "placement",
+    "link",
+    "annotation",
+    "mark",
+    "ledger",
+    "ledger_mark",
+    "name",
+    "event",
+    "receipt",
+    "state",
+    "coverage",
+];
 
 struct Stage {
     home: TempDir,
@@ -55,6 +72,7 @@ impl Stage {
         store.commit_batch(vec![Write::Placement(Box::new(placement)), Write::Link(link)]).expect("a batch");
         let sessions = vec![session("s2", "/work/app", None).key];
         store.forget(&Forget { sessions, ..wish(&other, &[]) }).expect("a forgetting");
+        events(&store, ids[3]);
         store.backup(&home.path().join("backup")).expect("a backup");
         assert_eq!(damages(&store), []);
         Self { home, store, ids }
@@ -86,6 +104,32 @@ impl Stage {
     fn rows(&self, sql: &str) -> i64 {
         self.database().query_row(sql, [], |row| row.get(0)).expect(sql)
     }
+}
+
+/// Rows in every table of ledgers: five events, of which one was trimmed.
+fn events(store: &SqliteStore, covering: CommitId) {
+    let plain = said("s1", "t", "plain").with_metadata(Json::parse("{\"a\":1}").expect("JSON"));
+    put(store, "p", vec![said("s1", "old", "x"), plain, line("s1", "t", "a line").0]);
+    put(store, "p", vec![said("s1", "AGENT_OUTPUT", "raw"), said("s2", "t", "last")]);
+    store.trim(&ledger("p"), &topic("old"), EventSeq::FIRST).expect("a trim");
+    let state = SavedState {
+        name: "memory".to_owned(),
+        version: 2,
+        through: 5,
+        position: Some("here".to_owned()),
+        state: Json::parse("{}").expect("JSON"),
+    };
+    let change = LedgerChange {
+        ledger: ledger("p"),
+        now: Timestamp::from_micros(9),
+        root: Some("/work/app".to_owned()),
+        compacted_at: Some(Timestamp::from_micros(8)),
+        marks: vec!["remote:x".to_owned()],
+    };
+    let covers = Coverage { commit: covering, ledger: ledger("p"), through: EventSeq::FIRST };
+    let states = Write::SaveStates { ledger: ledger("p"), states: vec![state] };
+    let batch = vec![states, Write::ChangeLedger(Box::new(change)), Write::Covers(covers)];
+    store.commit_batch(batch).expect("a batch");
 }
 
 #[test]

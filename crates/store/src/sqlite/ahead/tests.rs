@@ -101,6 +101,39 @@ fn what_is_needed_since_is_kept() {
 }
 
 #[test]
+fn a_line_that_an_event_is_since_is_kept() {
+    use stemmata_model::{Json, LedgerId, NewEvent, NewPayload, Party, SessionId, Topic};
+
+    use crate::ledger::{Append, Durability, EventLog};
+
+    let home = TempDir::new().expect("a folder");
+    let store = open(home.path());
+    let bytes = [b"\"".as_slice(), FIRST, b"\"\n"].concat();
+    // What nobody needs is the line as a range of something longer.
+    let long = [bytes.as_slice(), SECOND].concat();
+    let parts = vec![ContentPart::Slice { of: artifact_id(&long), offset: 0, length: bytes.len() as u64 }];
+    let cut = Write::Content(NewContent::composed(artifact_id(&bytes), parts));
+    store.commit_batch(vec![literal(&long), cut]).expect("stored");
+    assert_eq!(collect_late(&store, &[], || ()).condemned.contents, 2);
+    let done = collect_late(&store, &[], || {
+        let line = Json::parse(str::from_utf8(&bytes).expect("text")).expect("JSON");
+        let name = "s";
+        let event = NewEvent::new(
+            SessionId::new(name).expect("a name"),
+            Topic::new(name).expect("a name"),
+            Party::new(name).expect("a name"),
+            NewPayload::Line(line),
+        );
+        let (ledger, now) = (LedgerId::new("p").expect("a name"), Timestamp::EPOCH);
+        let append =
+            Append { ledger, events: vec![event], expected: None, now, durability: Durability::Full };
+        store.append(append).expect("appended");
+    });
+    assert_eq!(done.deleted.contents, 0, "{done:?}");
+    assert_eq!(bytes_of(&store, &bytes), Some(bytes));
+}
+
+#[test]
 fn what_leans_since_on_what_goes_has_its_own_bytes() {
     let home = TempDir::new().expect("a folder");
     let store = open(home.path());

@@ -263,6 +263,16 @@ impl EventRow<String> {
         Ok(Gone { hash, bytes, forgotten })
     }
 
+    /// Returns the length of the payload.
+    pub(in crate::sqlite) fn payload_bytes(&self, connection: &Connection) -> Result<i64, StoreError> {
+        if self.kind == PLAIN {
+            let length =
+                self.text.as_ref().map_or(0, String::len) + 1 + self.data.as_ref().map_or(0, String::len);
+            return Ok(i64::try_from(length).unwrap_or(i64::MAX));
+        }
+        Ok(self.gist(connection)?.1.cast_signed())
+    }
+
     /// Returns the hash and the length of the payload.
     fn gist(&self, connection: &Connection) -> Result<(ArtifactId, u64), StoreError> {
         let known = |found: (Option<[u8; 32]>, Option<i64>)| {

@@ -12,6 +12,7 @@ pub(super) mod metadata;
 mod parts;
 mod sightings;
 mod verify;
+pub(super) mod verify_events;
 mod verify_packs;
 
 use std::ops::{Deref, DerefMut};

@@ -29,7 +29,7 @@ const DATABASE_FINDINGS_MAX: usize = 100;
 const PAGE_ROWS: i64 = 256;
 
 /// References that must lead somewhere: the table, its name for people, and the rows that do not.
-const REFERENCES: [(&str, &str, &str); 8] = [
+const REFERENCES: [(&str, &str, &str); 12] = [
     (
         "sighting",
         "a sighting's commit",
@@ -76,6 +76,31 @@ const REFERENCES: [(&str, &str, &str); 8] = [
         "an anchor's commit",
         "SELECT commit_row FROM anchor WHERE commit_row NOT IN (SELECT row FROM commits)",
     ),
+    (
+        "coverage",
+        "what a commit covers",
+        "SELECT v.commit_row FROM coverage v LEFT JOIN commits c ON c.row = v.commit_row \
+         LEFT JOIN ledger l ON l.row = v.ledger WHERE c.row IS NULL OR l.row IS NULL OR v.through > l.last",
+    ),
+    (
+        "event",
+        "an event's ledger",
+        "SELECT DISTINCT ledger FROM event WHERE ledger NOT IN (SELECT row FROM ledger)",
+    ),
+    (
+        "event",
+        "a name of an event",
+        "SELECT e.seq FROM event e WHERE NOT EXISTS (SELECT 1 FROM name n WHERE n.row = e.topic) \
+         OR NOT EXISTS (SELECT 1 FROM name n WHERE n.row = e.sender) \
+         OR NOT EXISTS (SELECT 1 FROM name n WHERE n.row = e.receiver) \
+         OR NOT EXISTS (SELECT 1 FROM name n WHERE n.row = e.session)",
+    ),
+    (
+        "ledger",
+        "the ledger of a mark, a receipt or a state",
+        "SELECT ledger FROM (SELECT ledger FROM ledger_mark UNION SELECT ledger FROM receipt \
+         UNION SELECT ledger FROM state) WHERE ledger NOT IN (SELECT row FROM ledger)",
+    ),
 ];
 
 /// Tables whose rows count as references.
@@ -110,6 +135,8 @@ impl Reader {
         hold(result, "the commits", found);
         let result = self.verify_references(&mut verified, found);
         hold(result, "the references", found);
+        let result = self.verify_ledgers(&mut verified, found);
+        hold(result, "the ledgers", found);
         for sealed in SEALED {
             let result = self.verify_seals(sealed, &mut verified, found);
             hold(result, sealed.table, found);

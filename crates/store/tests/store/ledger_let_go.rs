@@ -1,0 +1,331 @@
+//! What becomes of events and their lines when things are let go of: trimmed, collected, forgotten.
+
+use std::path::Path;
+
+use stemmata_model::{ArtifactId, CommitId, EventSeq, Gone, Json, NewEvent, Payload, Timestamp, artifact_id};
+use stemmata_store::maintain::collect::{Collect, Collected};
+use stemmata_store::maintain::forget::Forget;
+use stemmata_store::{
+    Coverage, EventLog, MemoryStore, NewContent, SavedState, SqliteStore, Store, StoreError, Write,
+};
+use tempfile::TempDir;
+
+use crate::erase::{holding, noise, wish};
+use crate::ledger::{all, append, delta, ledger, line, put, said, session, topic};
+use crate::packs::pack;
+use crate::support::{damages, new_commit, open, read, session as listed};
+
+fn both(home: &Path) -> [Box<dyn Store>; 2] {
+    [Box::new(MemoryStore::default()), Box::new(open(home))]
+}
+
+/// Stores lines as events and as the delta of a commit, in one batch.
+fn turn(store: &dyn Store, of: &str, lines: Vec<(NewEvent, Vec<u8>)>, micros: i64) -> (CommitId, ArtifactId) {
+    let (events, lines): (Vec<NewEvent>, Vec<Vec<u8>>) = lines.into_iter().unzip();
+    let (content, artifact) = delta(&lines);
+    let commit = new_commit(None, artifact, micros);
+    let id = commit.core.id();
+    let appended = Write::Append(Box::new(append(of, events)));
+    let outcome = store
+        .commit_batch(vec![appended, Write::Content(content), Write::Commit(commit)])
+        .expect("a batch that can be applied");
+    let through = outcome.appended.expect("it says where").last;
+    let covers = Coverage { commit: id, ledger: ledger(of), through };
+    store.commit_batch(vec![Write::Covers(covers)]).expect("said");
+    (id, artifact)
+}
+
+fn collect(store: &dyn Store, now: i64) -> Collected {
+    let now = Timestamp::from_micros(now);
+    store.collect(&Collect { retired: Vec::new(), now, grace_us: 0, dry_run: false }).expect("a collection")
+}
+
+fn is_stored(store: &dyn Store, bytes: &[u8]) -> bool {
+    store.content_length(artifact_id(bytes)).expect("a read").is_some()
+}
+
+fn forgotten(bytes: &[u8]) -> Payload {
+    let length = u64::try_from(bytes.len()).expect("a length");
+    Payload::Gone(Gone { hash: artifact_id(bytes), bytes: length, forgotten: true })
+}
+
+fn state(name: &str) -> SavedState {
+    SavedState {
+        name: name.to_owned(),
+        version: 1,
+        through: 1,
+        position: None,
+        state: Json::parse("{\"words\":1}").expect("JSON"),
+    }
+}
+
+fn state_names(store: &dyn Store, of: &str) -> Vec<String> {
+    store.saved_states(&ledger(of), "").expect("a read").into_iter().map(|state| state.name).collect()
+}
+
+#[test]
+fn a_line_stays_as_long_as_an_event_is_it() {
+    let home = TempDir::new().expect("a directory");
+    for store in both(home.path()) {
+        let store = store.as_ref();
+        let (event, bytes) = line("s", "user_turn", "nobody else has this");
+        put(store, "p", vec![event, said("s", "user_turn", "plain")]);
+        assert_eq!(collect(store, 10), Collected::default(), "an event's line is needed");
+        assert_eq!(store.trim(&ledger("p"), &topic("user_turn"), EventSeq::FIRST).expect("a trim"), 1);
+        assert!(is_stored(store, &bytes), "a trim drops only what the ledger has of it");
+        let condemned = collect(store, 20).condemned;
+        assert_eq!((condemned.contents, condemned.bytes), (1, bytes.len() as u64));
+        // Somebody says it again before it is deleted.
+        put(store, "q", vec![line("s", "user_turn", "nobody else has this").0]);
+        assert_eq!(collect(store, 30), Collected::default(), "its mark is gone");
+        store.trim(&ledger("q"), &topic("user_turn"), EventSeq::FIRST).expect("a trim");
+        collect(store, 40);
+        assert_eq!(collect(store, 50).deleted.contents, 1);
+        assert!(!is_stored(store, &bytes));
+        assert_eq!(damages(store), []);
+    }
+}
+
+#[test]
+fn a_line_that_a_commit_has_stays_with_it() {
+    let home = TempDir::new().expect("a directory");
+    for store in both(home.path()) {
+        let store = store.as_ref();
+        let lines = [line("s", "t", "one"), line("s", "t", "two")];
+        let whole = [lines[0].1.as_slice(), &lines[1].1].concat();
+        let (_, artifact) = turn(store, "p", lines.to_vec(), 7);
+        store.trim(&ledger("p"), &topic("t"), EventSeq::FIRST).expect("a trim");
+        collect(store, 10);
+        collect(store, 20);
+        assert_eq!(read(store, artifact).expect("a read"), whole);
+        assert_eq!(store.forget_events(&session("s")).expect("forgotten"), 2);
+        assert_eq!(read(store, artifact).expect("the commit needs it"), whole);
+        let payloads: Vec<Payload> = all(store, "p").into_iter().map(|event| event.payload).collect();
+        assert_eq!(payloads, [forgotten(&lines[0].1), forgotten(&lines[1].1)]);
+        assert_eq!(damages(store), []);
+    }
+}
+
+#[test]
+fn a_line_of_two_sessions_stays_with_the_one_that_stays() {
+    let home = TempDir::new().expect("a directory");
+    for store in both(home.path()) {
+        let store = store.as_ref();
+        let (event, bytes) = line("s1", "t", "the same words");
+        put(store, "p", vec![event, line("s2", "t", "the same words").0]);
+        assert_eq!(store.forget_events(&session("s1")).expect("forgotten"), 1);
+        assert_eq!(store.forget_events(&session("s1")).expect("forgotten"), 0);
+        let events = all(store, "p");
+        assert_eq!(events[0].payload, forgotten(&bytes));
+        assert!(matches!(events[1].payload, Payload::Line { .. }));
+        assert_eq!(store.forget_events(&session("s2")).expect("forgotten"), 1);
+        assert!(!is_stored(store, &bytes), "nobody needs it any more");
+    }
+}
+
+#[test]
+fn forgetting_a_session_forgets_its_events_and_what_was_made_of_them() {
+    let home = TempDir::new().expect("a directory");
+    for store in both(home.path()) {
+        let store = store.as_ref();
+        store.commit_batch(vec![Write::Session(Box::new(listed("s1", "/w", None)))]).expect("listed");
+        put(store, "p", vec![said("s2", "STATE_SNAPSHOT", "before"), said("s2", "t", "other")]);
+        let (id, _) = turn(store, "p", vec![line("s1", "t", "secret")], 7);
+        put(
+            store,
+            "p",
+            vec![
+                said("s1", "t", "plain secret"),
+                said("s2", "STATE_SNAPSHOT", "after"),
+                said("s2", "t", "x"),
+            ],
+        );
+        put(store, "q", vec![said("s2", "STATE_SNAPSHOT", "elsewhere")]);
+        for of in ["p", "q"] {
+            let states = ["memory", "memory/s1", "mem", "state_snapshotter"].map(state);
+            store.save_states(&ledger(of), states.to_vec()).expect("saved");
+        }
+        let key = listed("s1", "/w", None).key;
+        let dry = Forget { dry_run: true, sessions: vec![key.clone()], ..wish(&[id], &[]) };
+        assert_eq!(store.forget(&dry).expect("a plan").events, 3);
+        assert_eq!(state_names(store, "q").len(), 4, "a plan changes nothing");
+        let done = store.forget(&Forget { dry_run: false, ..dry }).expect("forgotten");
+        assert_eq!((done.removed, done.events), (vec![id], 3));
+        let gone: Vec<bool> =
+            all(store, "p").iter().map(|event| matches!(event.payload, Payload::Gone(_))).collect();
+        assert_eq!(gone, [false, false, true, true, true, false]);
+        assert!(matches!(all(store, "q")[0].payload, Payload::Plain { .. }));
+        assert_eq!(state_names(store, "p"), Vec::<String>::new());
+        assert_eq!(state_names(store, "q"), ["mem", "state_snapshotter"], "a memory may hold words of it");
+        assert_eq!(store.coverage(id).expect("a read"), None);
+        assert_eq!(store.last_covered(&ledger("p")).expect("a read"), None);
+        assert_eq!(damages(store), []);
+    }
+}
+
+#[test]
+fn forgetting_a_commit_forgets_the_events_whose_lines_it_has() {
+    let home = TempDir::new().expect("a directory");
+    for store in both(home.path()) {
+        let store = store.as_ref();
+        let secret = line("s", "t", "secret");
+        let (id, artifact) = turn(store, "p", vec![secret.clone(), line("s", "t", "and this")], 7);
+        let (other, kept) = turn(store, "p", vec![line("s", "t", "kept")], 8);
+        let done = store.forget(&wish(&[], &[id])).expect("forgotten");
+        assert_eq!((done.cut, done.events), (vec![id], 2));
+        assert!(matches!(read(store, artifact), Err(StoreError::ContentForgotten(_))));
+        assert!(!is_stored(store, &secret.1));
+        let events = all(store, "p");
+        assert_eq!(events[0].payload, forgotten(&secret.1));
+        assert!(matches!(events[2].payload, Payload::Line { .. }));
+        assert!(read(store, kept).is_ok());
+        assert_eq!(store.last_covered(&ledger("p")).expect("a read").map(|own| own.commit), Some(other));
+        assert_eq!(damages(store), []);
+    }
+}
+
+#[test]
+fn a_content_that_was_there_before_is_a_line_too() {
+    let home = TempDir::new().expect("a directory");
+    for store in both(home.path()) {
+        let store = store.as_ref();
+        let (event, bytes) = line("s", "t", "cut out of a longer content");
+        let long = NewContent::literal([b"before ", bytes.as_slice(), b" after"].concat());
+        let slice = stemmata_store::ContentPart::Slice {
+            of: long.id(),
+            offset: 7,
+            length: u64::try_from(bytes.len()).expect("a length"),
+        };
+        let cut = NewContent::composed(artifact_id(&bytes), vec![slice]);
+        store.commit_batch(vec![Write::Content(long), Write::Content(cut)]).expect("stored");
+        put(store, "p", vec![event]);
+        collect(store, 10);
+        collect(store, 20);
+        let Payload::Line { line, .. } = &all(store, "p")[0].payload else { panic!("a line") };
+        assert_eq!(format!("{line}\n").into_bytes(), bytes);
+        assert_eq!(damages(store), []);
+        store.forget_events(&session("s")).expect("forgotten");
+        assert!(!is_stored(store, &bytes));
+    }
+}
+
+/// Some letters that no compression makes less of, and no JSON writes otherwise.
+fn words(seed: u64, bytes: usize) -> String {
+    noise(seed, bytes).iter().map(|byte| char::from(b'A' + (byte & 15))).collect()
+}
+
+/// Returns the bytes that lines are kept as in the inbox: compressed.
+fn stored(home: &Path, lines: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let connection = rusqlite::Connection::open(home.join("stemmata.db")).expect("a connection");
+    let bytes = |line: &Vec<u8>| {
+        let id = artifact_id(line);
+        let sql = "SELECT bytes FROM content WHERE hash = ?1";
+        connection.query_row(sql, [id.as_bytes()], |row| row.get(0)).ok()
+    };
+    lines.iter().filter_map(bytes).collect()
+}
+
+/// Asserts that packs hold what the store knows of and nothing else: no file too many, no byte of a block that is no
+/// content's.
+#[track_caller]
+fn assert_packs_are_full(home: &Path, lines: &[Vec<u8>]) {
+    let connection = rusqlite::Connection::open(home.join("stemmata.db")).expect("a connection");
+    let count = |sql: &str| -> i64 { connection.query_row(sql, [], |row| row.get(0)).expect("a number") };
+    let files = std::fs::read_dir(home.join("packs")).expect("packs").flatten();
+    let files = files.filter(|entry| entry.path().extension().is_some_and(|ending| ending == "pack"));
+    assert_eq!(files.count() as u64, count("SELECT count(*) FROM pack").cast_unsigned());
+    let gaps = "SELECT count(*) FROM block b WHERE length <> (SELECT sum(length) FROM packed p WHERE p.block = b.row)";
+    assert_eq!(count(gaps), 0, "a block holds bytes that are no content's");
+    for line in lines {
+        let sql = "SELECT count(*) FROM packed WHERE hash = ?1";
+        let held: i64 =
+            connection.query_row(sql, [artifact_id(line).as_bytes()], |row| row.get(0)).expect("a number");
+        assert_eq!(held, 0);
+    }
+}
+
+fn clean(home: &Path, secrets: &[&[u8]]) {
+    assert_eq!(holding(home, secrets), Vec::<String>::new());
+}
+
+fn erased(is_packed: bool) {
+    let home = TempDir::new().expect("a directory");
+    let store: SqliteStore = open(home.path());
+    let secrets: Vec<String> =
+        (1..=6).zip((400..).step_by(300)).map(|(seed, bytes)| words(seed, bytes)).collect();
+    let kept: Vec<String> = (0..6).map(|seed| words(seed + 500, 500)).collect();
+    let (mut commits, mut lines) = (Vec::new(), Vec::new());
+    for (number, (secret, stays)) in (0..).zip(secrets.iter().zip(&kept)) {
+        let event = said("gone", "t", secret)
+            .with_metadata(Json::parse(&format!("{{\"m\":\"{secret}\"}}")).expect("JSON"));
+        put(&store, "p", vec![event, said("stays", "t", stays), said("stays", "STATE_SNAPSHOT", secret)]);
+        let own = vec![line("gone", "t", secret), line("gone", "t", &format!("{secret}2"))];
+        lines.extend(own.iter().map(|(_, bytes)| bytes.clone()));
+        commits.push(turn(&store, "p", own, number).0);
+        turn(&store, "p", vec![line("stays", "t", stays)], number);
+        let remembered =
+            SavedState { state: Json::parse(&format!("\"{secret}\"")).expect("JSON"), ..state("memory") };
+        store.save_states(&ledger("p"), vec![remembered]).expect("saved");
+        if is_packed && number % 3 == 2 {
+            pack(&store);
+        }
+    }
+    let mut parts: Vec<&[u8]> = secrets.iter().map(String::as_bytes).collect();
+    let kept_as = stored(home.path(), &lines);
+    parts.extend(kept_as.iter().map(Vec::as_slice));
+    assert!(!holding(home.path(), &parts).is_empty(), "it is there before");
+    // First the commits alone: the events whose lines they have lose them too.
+    let done = store.forget(&wish(&commits, &[])).expect("forgotten");
+    assert_eq!((done.unfinished, done.removed.len()), (None, 6));
+    let left = all(&store, "p");
+    assert!(
+        left.iter()
+            .all(|event| !matches!(event.payload, Payload::Line { .. }) || event.session == session("stays"))
+    );
+    store.forget_events(&session("gone")).expect("forgotten");
+    clean(home.path(), &parts);
+    if is_packed {
+        assert_packs_are_full(home.path(), &lines);
+    }
+    let told = all(&store, "p");
+    let plain = told.iter().filter(
+        |event| matches!(&event.payload, Payload::Plain { text: Some(text), .. } if kept.contains(text)),
+    );
+    assert_eq!(plain.count(), 6);
+    assert_eq!(told.iter().filter(|event| matches!(event.payload, Payload::Line { .. })).count(), 6);
+    assert_eq!(damages(&store), []);
+}
+
+#[test]
+fn nothing_of_forgotten_events_is_left_in_any_file() {
+    erased(false);
+}
+
+#[test]
+fn packs_that_hold_forgotten_lines_are_rewritten() {
+    erased(true);
+}
+
+#[test]
+fn lines_that_events_alone_have_leave_every_file_with_them() {
+    let home = TempDir::new().expect("a directory");
+    let store = open(home.path());
+    let secrets: Vec<String> = (0..30).map(|seed| words(seed + 1, 700)).collect();
+    for (number, secret) in secrets.iter().enumerate() {
+        put(
+            &store,
+            "p",
+            vec![line("gone", "t", secret).0, line("stays", "t", &words(900 + number as u64, 300)).0],
+        );
+    }
+    assert_eq!(pack(&store).contents, 60);
+    let lines: Vec<Vec<u8>> = secrets.iter().map(|secret| line("gone", "t", secret).1).collect();
+    assert_eq!(store.forget_events(&session("gone")).expect("forgotten"), 30);
+    assert_packs_are_full(home.path(), &lines);
+    assert_eq!(
+        all(&store, "p").iter().filter(|event| matches!(event.payload, Payload::Line { .. })).count(),
+        30
+    );
+    assert_eq!(damages(&store), []);
+    drop(store);
+}
