@@ -2,10 +2,14 @@
 //!
 //! What is in them is not known here; the database's own files are SQLite's.
 
+mod whole;
+
+pub use whole::write_whole;
+
 use std::fmt::Debug;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Seek as _, SeekFrom, Write as _};
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::maintain::surroundings::{self, Mount};
@@ -26,6 +30,10 @@ pub trait Files: Debug + Send + Sync {
 
     /// Makes a new, empty file and opens it for writing; `AlreadyExists` where the name is taken.
     fn create(&self, path: &Path) -> io::Result<Box<dyn NewFile>>;
+
+    /// Opens a file that is there to write on at its end; `NotFound` where it is not, an error for a link or a
+    /// directory.
+    fn extend(&self, path: &Path) -> io::Result<Box<dyn NewFile>>;
 
     /// Opens a file for reading; `NotFound` where it is not there, an error for a link or a directory.
     fn open(&self, path: &Path) -> io::Result<Arc<dyn OpenFile>>;
@@ -61,9 +69,13 @@ pub trait Files: Debug + Send + Sync {
     /// Takes a lock that other processes and other callers of this one respect, on a file that is made where
     /// it is not there. None where somebody else has it. It ends when it is dropped, and with the process.
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn FileLock>>>;
+
+    /// Takes a lock that several may have at once while nobody has that of [`Files::lock`]. Writes nothing: `NotFound`
+    /// where the file is not there. None where somebody has it alone. It ends when it is dropped.
+    fn lock_shared(&self, path: &Path) -> io::Result<Option<Box<dyn FileLock>>>;
 }
 
-/// A file that is being written, from its start on.
+/// A file that is being written, from its start or from its end on.
 pub trait NewFile: Debug + Send {
     /// Adds bytes at the end.
     ///
@@ -76,6 +88,12 @@ pub trait NewFile: Debug + Send {
     /// # Errors
     /// The system's own; nothing is known to be durable then.
     fn sync(&mut self) -> io::Result<()>;
+
+    /// Takes away what is after so many bytes; what is added next comes there.
+    ///
+    /// # Errors
+    /// The system's own; what is left is not known then.
+    fn cut(&mut self, length: u64) -> io::Result<()>;
 }
 
 /// A file that is being read.
@@ -91,6 +109,13 @@ pub trait OpenFile: Debug + Send + Sync {
     /// # Errors
     /// The system's own.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()>;
+
+    /// Says whether a path still names this file, and not another one that took its name; none where the system does
+    /// not tell files apart.
+    ///
+    /// # Errors
+    /// The system's own; `NotFound` where nothing has the name.
+    fn is_at(&self, path: &Path) -> io::Result<Option<bool>>;
 }
 
 /// A lock that is held until it is dropped.
@@ -129,12 +154,12 @@ impl Files for SystemFiles {
         Ok(Box::new(file))
     }
 
+    fn extend(&self, path: &Path) -> io::Result<Box<dyn NewFile>> {
+        Ok(Box::new(no_link(path, OpenOptions::new().append(true))?))
+    }
+
     fn open(&self, path: &Path) -> io::Result<Arc<dyn OpenFile>> {
-        // The directory is its owner's alone: nobody can put a link there between the two calls.
-        if !fs::symlink_metadata(path)?.is_file() {
-            return Err(no_file("file"));
-        }
-        Ok(Arc::new(Reading(File::open(path)?)))
+        Ok(Arc::new(Reading(no_link(path, OpenOptions::new().read(true))?)))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -192,6 +217,24 @@ impl Files for SystemFiles {
             Err(TryLockError::Error(error)) => Err(error),
         }
     }
+
+    fn lock_shared(&self, path: &Path) -> io::Result<Option<Box<dyn FileLock>>> {
+        let file = no_link(path, OpenOptions::new().read(true))?;
+        match file.try_lock_shared() {
+            Ok(()) => Ok(Some(Box::new(Held(file)))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+}
+
+/// Opens a file that is there and is no link.
+fn no_link(path: &Path, options: &OpenOptions) -> io::Result<File> {
+    // The directory is its owner's alone: nobody can put a link there between the two calls.
+    if !fs::symlink_metadata(path)?.is_file() {
+        return Err(no_file("file"));
+    }
+    options.open(path)
 }
 
 #[cfg(any(target_os = "linux", target_vendor = "apple"))]
@@ -203,64 +246,6 @@ fn exchange(left: &Path, right: &Path) -> io::Result<()> {
 #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
 fn exchange(_left: &Path, _right: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
-}
-
-/// Bytes that are gathered before they are written.
-const WRITE_BYTES: usize = 256 * 1024;
-
-/// Hands a writer to `write`; the file appears under its name, whole and durable, when that succeeds, in the place of
-/// an older one. Else there is what was there before.
-///
-/// # Errors
-/// What `write` fails with; the system's own, by `failed`.
-pub fn write_whole<T, E>(
-    files: &dyn Files,
-    path: &Path,
-    failed: impl Fn(io::Error) -> E,
-    write: impl FnOnce(&mut dyn Write) -> Result<T, E>,
-) -> Result<T, E> {
-    let (temporary, file) = create_beside(files, path).map_err(&failed)?;
-    let mut out = BufWriter::with_capacity(WRITE_BYTES, Appending(file));
-    let written = write(&mut out).and_then(|value| {
-        let mut file = out.into_inner().map_err(|error| failed(error.into_error()))?.0;
-        file.sync().and_then(|()| files.rename(&temporary, path)).map_err(&failed)?;
-        Ok(value)
-    });
-    if written.is_err() {
-        // The first error is the one to tell; a name that is left over says by itself what it is.
-        let _removed = files.remove(&temporary);
-        return written;
-    }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    files.sync_directory(folder.unwrap_or(Path::new("."))).map_err(failed)?;
-    written
-}
-
-/// Names beside a file that are tried for what is not finished: others may be at work, and crashes leave some.
-const NAMES_MAX: u32 = 10_000;
-
-fn create_beside(files: &dyn Files, path: &Path) -> io::Result<(PathBuf, Box<dyn NewFile>)> {
-    for number in 0..NAMES_MAX {
-        let temporary = path.with_file_name(format!(".stemma-{}-{number}.tmp", std::process::id()));
-        match files.create(&temporary) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            made => return made.map(|file| (temporary, file)),
-        }
-    }
-    Err(io::ErrorKind::AlreadyExists.into())
-}
-
-struct Appending(Box<dyn NewFile>);
-
-impl Write for Appending {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.append(bytes)?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 /// Removes a directory with all that is in it, each name by itself. A link is removed, not what it leads to.
@@ -312,11 +297,30 @@ impl NewFile for File {
     fn sync(&mut self) -> io::Result<()> {
         self.sync_all()
     }
+
+    fn cut(&mut self, length: u64) -> io::Result<()> {
+        self.set_len(length)?;
+        // One that was made new writes where it stands; one that was opened to extend writes at the end anyway.
+        self.seek(SeekFrom::Start(length)).map(drop)
+    }
 }
 
 impl OpenFile for Reading {
     fn length(&self) -> io::Result<u64> {
         self.0.metadata().map(|metadata| metadata.len())
+    }
+
+    #[cfg(unix)]
+    fn is_at(&self, path: &Path) -> io::Result<Option<bool>> {
+        use std::os::unix::fs::MetadataExt as _;
+        let (own, other) = (self.0.metadata()?, fs::symlink_metadata(path)?);
+        // The number of an open file is not given to another one.
+        Ok(Some((own.dev(), own.ino()) == (other.dev(), other.ino())))
+    }
+
+    #[cfg(not(unix))]
+    fn is_at(&self, path: &Path) -> io::Result<Option<bool>> {
+        fs::symlink_metadata(path).map(|_| None)
     }
 
     #[cfg(unix)]
@@ -380,6 +384,40 @@ mod tests {
         files.remove(&second).expect("removed");
         open.read_at(0, &mut read).expect("still open");
         assert!(files.open(&second).is_err_and(|error| error.kind() == io::ErrorKind::NotFound));
+    }
+
+    #[test]
+    fn a_file_is_extended_cut_and_told_from_another_one() {
+        let home = TempDir::new().expect("a directory");
+        let files: &dyn Files = &SystemFiles;
+        let (path, other) = (home.path().join("log"), home.path().join("other"));
+        assert!(files.extend(&path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound));
+        files.create(&path).and_then(|mut file| file.append(b"0123")).expect("made");
+        let mut file = files.extend(&path).expect("there");
+        let open = files.open(&path).expect("there");
+        file.append(b"4567").and_then(|()| file.cut(6)).and_then(|()| file.append(b"x")).expect("written");
+        file.sync().expect("synced");
+        let mut read = [0; 7];
+        open.read_at(0, &mut read).expect("within");
+        assert_eq!((&read, open.length().expect("known")), (b"012345x", 7));
+        assert_ne!(open.is_at(&path).expect("known"), Some(false));
+        files.create(&other).and_then(|_| files.rename(&other, &path)).expect("renamed");
+        assert_ne!(open.is_at(&path).expect("known"), Some(true));
+    }
+
+    #[test]
+    fn many_have_a_shared_lock_while_nobody_has_it_alone() {
+        let home = TempDir::new().expect("a directory");
+        let path = home.path().join("lock");
+        let missing = SystemFiles.lock_shared(&path);
+        assert!(missing.is_err_and(|error| error.kind() == io::ErrorKind::NotFound));
+        let held = SystemFiles.lock(&path).expect("a lock");
+        assert!(SystemFiles.lock_shared(&path).expect("a look").is_none());
+        drop(held);
+        let shared = [(); 2].map(|()| SystemFiles.lock_shared(&path).expect("a look"));
+        assert!(shared.iter().all(Option::is_some) && SystemFiles.lock(&path).expect("a look").is_none());
+        drop(shared);
+        assert!(SystemFiles.lock(&path).expect("a look").is_some());
     }
 
     #[test]

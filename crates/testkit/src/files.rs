@@ -180,6 +180,12 @@ impl Files for RecordedFiles {
         Ok(Box::new(Writing { files: self.clone(), node, real }))
     }
 
+    fn extend(&self, path: &Path) -> io::Result<Box<dyn NewFile>> {
+        let real = SystemFiles.extend(path)?;
+        let Some(node) = self.node(path) else { return Ok(real) };
+        Ok(Box::new(Writing { files: self.clone(), node, real }))
+    }
+
     fn open(&self, path: &Path) -> io::Result<Arc<dyn OpenFile>> {
         let real = SystemFiles.open(path)?;
         let Some(node) = self.node(path) else { return Ok(real) };
@@ -283,6 +289,10 @@ impl Files for RecordedFiles {
         }
         SystemFiles.lock(path)
     }
+
+    fn lock_shared(&self, path: &Path) -> io::Result<Option<Box<dyn FileLock>>> {
+        SystemFiles.lock_shared(path)
+    }
 }
 
 #[derive(Debug)]
@@ -316,6 +326,20 @@ impl NewFile for Writing {
         self.files.fresh().remove(&self.node);
         Ok(())
     }
+
+    fn cut(&mut self, length: u64) -> io::Result<()> {
+        self.files.catch_up()?;
+        let disk = &self.files.disk;
+        let asked = disk.set_length(self.node, length);
+        let is_done = disk.look(self.node, |item| match item {
+            Item::File(bytes) => u64::try_from(bytes.len()).is_ok_and(|now| now == length),
+            Item::Folder(_) => false,
+        });
+        if is_done.unwrap_or(asked.is_ok()) {
+            self.real.cut(length)?;
+        }
+        asked.map_err(io_error)
+    }
 }
 
 #[derive(Debug)]
@@ -328,6 +352,10 @@ struct Reading {
 impl OpenFile for Reading {
     fn length(&self) -> io::Result<u64> {
         self.real.length()
+    }
+
+    fn is_at(&self, path: &Path) -> io::Result<Option<bool>> {
+        self.real.is_at(path)
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {

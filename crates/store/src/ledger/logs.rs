@@ -261,7 +261,7 @@ impl Logs {
     }
 }
 
-fn event(new: NewEvent, seq: EventSeq, at: Timestamp) -> Event {
+pub(super) fn event(new: NewEvent, seq: EventSeq, at: Timestamp) -> Event {
     let payload = match new.payload {
         NewPayload::Plain { text, data } => Payload::Plain { text, data },
         NewPayload::Line(line) => Payload::Line { id: artifact_id(format!("{line}\n").as_bytes()), line },
@@ -280,11 +280,11 @@ fn event(new: NewEvent, seq: EventSeq, at: Timestamp) -> Event {
 }
 
 /// Says whether an event is raw output, which is bounded.
-fn is_output(event: &Event) -> bool {
+pub(super) fn is_output(event: &Event) -> bool {
     event.topic.as_str() == topics::AGENT_OUTPUT && !event.replayable
 }
 
-const fn is_there(payload: &Payload) -> bool {
+pub(super) const fn is_there(payload: &Payload) -> bool {
     !matches!(payload, Payload::Gone(_))
 }
 
@@ -302,7 +302,7 @@ fn bytes_of(payload: &Payload) -> u64 {
 }
 
 /// Returns what stays of a payload that goes.
-fn gone(payload: &Payload, forgotten: bool) -> Gone {
+pub(super) fn gone(payload: &Payload, forgotten: bool) -> Gone {
     match payload {
         Payload::Plain { text, data } => {
             let hash = artifact_id(&plain_bytes(text.as_deref(), data.as_ref()));

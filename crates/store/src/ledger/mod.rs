@@ -3,9 +3,11 @@
 //! What events mean, and what is folded from them, is not known here.
 
 pub(crate) mod checks;
+mod files;
 pub(crate) mod logs;
 mod memory;
 
+pub use files::{FileLog, FileLogOptions, Finding, IntegrityMode, Repaired, Restored};
 pub use memory::MemoryLog;
 
 use stemmata_model::{

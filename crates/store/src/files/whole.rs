@@ -1,0 +1,66 @@
+//! Files that are written whole: beside, synced, then under their name.
+//!
+//! Files that grow are not written here.
+
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use super::{Files, NewFile};
+
+/// Bytes that are gathered before they are written.
+const WRITE_BYTES: usize = 256 * 1024;
+
+/// Hands a writer to `write`; the file appears under its name, whole and durable, when that succeeds, in the place of
+/// an older one. Else there is what was there before.
+///
+/// # Errors
+/// What `write` fails with; the system's own, by `failed`.
+pub fn write_whole<T, E>(
+    files: &dyn Files,
+    path: &Path,
+    failed: impl Fn(io::Error) -> E,
+    write: impl FnOnce(&mut dyn Write) -> Result<T, E>,
+) -> Result<T, E> {
+    let (temporary, file) = create_beside(files, path).map_err(&failed)?;
+    let mut out = BufWriter::with_capacity(WRITE_BYTES, Appending(file));
+    let written = write(&mut out).and_then(|value| {
+        let mut file = out.into_inner().map_err(|error| failed(error.into_error()))?.0;
+        file.sync().and_then(|()| files.rename(&temporary, path)).map_err(&failed)?;
+        Ok(value)
+    });
+    if written.is_err() {
+        // The first error is the one to tell; a name that is left over says by itself what it is.
+        let _removed = files.remove(&temporary);
+        return written;
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    files.sync_directory(folder.unwrap_or(Path::new("."))).map_err(failed)?;
+    written
+}
+
+/// Names beside a file that are tried for what is not finished: others may be at work, and crashes leave some.
+const NAMES_MAX: u32 = 10_000;
+
+fn create_beside(files: &dyn Files, path: &Path) -> io::Result<(PathBuf, Box<dyn NewFile>)> {
+    for number in 0..NAMES_MAX {
+        let temporary = path.with_file_name(format!(".stemma-{}-{number}.tmp", std::process::id()));
+        match files.create(&temporary) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|file| (temporary, file)),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+struct Appending(Box<dyn NewFile>);
+
+impl Write for Appending {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.append(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,263 @@
+//! The files of one ledger: where they are, how the small ones are read and written, and the lock that they share.
+//!
+//! What is in them is their own modules'.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use super::finding::Finding;
+use super::meta::{META_BYTES_MAX, Meta, MetaFault};
+use super::scan::Damaged;
+use super::v2::SCHEMA_VERSION;
+use crate::error::StoreError;
+use crate::files::{FileLock, Files, OpenFile, each_part, write_whole};
+
+pub(super) const META: &str = "meta.json";
+pub(super) const EVENTS: &str = "events.ndjson";
+pub(super) const SNAPSHOT: &str = "snapshot.json";
+pub(super) const INDEX: &str = "index.json";
+pub(super) const QUARANTINE: &str = "quarantine.ndjson";
+pub(super) const LOCK: &str = "lock";
+
+/// How long a look at a lock waits for the next one.
+const WAIT: Duration = Duration::from_micros(500);
+
+/// A ledger's folder.
+#[derive(Debug, Clone)]
+pub(super) struct Folder {
+    pub(super) files: Arc<dyn Files>,
+    pub(super) dir: PathBuf,
+    /// How long a lock is waited for.
+    pub(super) wait_ms: u64,
+}
+
+/// Which lock is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hold {
+    Alone,
+    Shared,
+}
+
+/// A lock for as long as it is kept, where there is one to take.
+#[derive(Debug)]
+pub(super) struct Held(#[expect(dead_code, reason = "it is held, not used")] Option<Box<dyn FileLock>>);
+
+impl Folder {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// Says whether the folder is there.
+    pub(super) fn is_there(&self) -> Result<bool, StoreError> {
+        match self.files.list(&self.dir) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(failed("listing", &self.dir)(error)),
+        }
+    }
+
+    /// Looks once whether a lock can be had; none where somebody else has it.
+    pub(super) fn try_lock(&self, hold: Hold) -> Result<Option<Held>, StoreError> {
+        let path = self.path(LOCK);
+        let locked = match hold {
+            Hold::Alone => self.files.lock(&path),
+            Hold::Shared => match self.files.lock_shared(&path) {
+                // Nobody ever wrote, so there is nothing to wait for.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Some(Held(None))),
+                locked => locked,
+            },
+        };
+        Ok(locked.map_err(failed("locking", &path))?.map(|lock| Held(Some(lock))))
+    }
+
+    /// Waits for a lock.
+    pub(super) fn lock(&self, hold: Hold) -> Result<Held, StoreError> {
+        let mut waiting = Waiting::new(self.wait_ms);
+        loop {
+            if let Some(lock) = self.try_lock(hold)? {
+                return Ok(lock);
+            }
+            waiting.wait()?;
+        }
+    }
+
+    /// Opens a file; none where it is not there.
+    pub(super) fn open(&self, name: &str) -> Result<Option<Arc<dyn OpenFile>>, StoreError> {
+        let path = self.path(name);
+        match self.files.open(&path) {
+            Ok(file) => Ok(Some(file)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(failed("opening", &path)(error)),
+        }
+    }
+
+    /// Reads a file whole; none where it is not there, and an inner error where it is too long to be ours.
+    pub(super) fn read(
+        &self,
+        name: &str,
+        bytes_max: u64,
+    ) -> Result<Option<Result<Vec<u8>, String>>, StoreError> {
+        let Some(file) = self.open(name)? else { return Ok(None) };
+        let during = failed("reading", &self.path(name));
+        let length = file.length().map_err(&during)?;
+        if length > bytes_max {
+            return Ok(Some(Err(format!("it has {length} bytes, more than {bytes_max}"))));
+        }
+        let mut bytes = Vec::new();
+        each_part(file.as_ref(), |part| {
+            bytes.extend_from_slice(part);
+            Ok(())
+        })
+        .map_err(during)?;
+        Ok(Some(Ok(bytes)))
+    }
+
+    /// Writes a file whole, in the place of the one that is there.
+    pub(super) fn write(&self, name: &str, text: &str) -> Result<(), StoreError> {
+        let path = self.path(name);
+        let during = failed("writing", &path);
+        write_whole(self.files.as_ref(), &path, &during, |out| {
+            out.write_all(text.as_bytes()).map_err(&during)
+        })
+    }
+
+    /// Removes a file where it is there. Its name is gone for good when the folder was synced.
+    pub(super) fn remove(&self, name: &str) -> Result<(), StoreError> {
+        let path = self.path(name);
+        match self.files.remove(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed("removing", &path)(error)),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Removes what writers that died left behind. Only for who has the lock alone.
+    pub(super) fn sweep(&self) -> Result<(), StoreError> {
+        let names = self.files.list(&self.dir).map_err(failed("listing", &self.dir))?;
+        let left = names.iter().filter(|name| {
+            name.strip_prefix(".stemma-").is_some_and(|rest| rest.strip_suffix(".tmp").is_some())
+        });
+        left.map(String::as_str).try_for_each(|name| self.remove(name))
+    }
+
+    pub(super) fn sync(&self) -> Result<(), StoreError> {
+        self.files.sync_directory(&self.dir).map_err(failed("syncing", &self.dir))
+    }
+
+    /// Reads what is known of the ledger; the inner error says why the folder is none of ours.
+    pub(super) fn read_meta(&self) -> Result<Result<Option<Meta>, MetaFault>, StoreError> {
+        Ok(match self.read(META, META_BYTES_MAX)? {
+            None => Ok(None),
+            Some(Err(reason)) => Err(MetaFault::Unreadable(reason)),
+            Some(Ok(bytes)) => Meta::decode(&bytes).map(Some),
+        })
+    }
+
+    /// Reads what is known of the ledger; none where there is no ledger.
+    ///
+    /// # Errors
+    /// `Damaged` where it cannot be read or is missing beside events, `TooNew` and `NotAStore` where the folder is none
+    /// of ours.
+    pub(super) fn meta(&self) -> Result<Option<Meta>, StoreError> {
+        let path = self.path(META);
+        match self.read_meta()? {
+            Ok(Some(meta)) => Ok(Some(meta)),
+            Ok(None) => match self.events_bytes()? {
+                0 => Ok(None),
+                _ => Err(damaged(&path, "it is missing, and restoring makes it anew".to_owned())),
+            },
+            Err(MetaFault::Unreadable(reason)) => {
+                Err(damaged(&path, format!("{reason}; restoring makes it anew")))
+            }
+            Err(MetaFault::Version(found)) if found > SCHEMA_VERSION => {
+                Err(StoreError::TooNew { found, supported: SCHEMA_VERSION })
+            }
+            Err(MetaFault::Version(version)) => {
+                let path = path.display().to_string();
+                Err(StoreError::NotAStore { path, reason: format!("it is a ledger of version {version}") })
+            }
+            Err(MetaFault::OtherProgram(reason)) => {
+                Err(StoreError::NotAStore { path: self.dir.display().to_string(), reason })
+            }
+        }
+    }
+
+    /// Returns how many bytes of events there are.
+    pub(super) fn events_bytes(&self) -> Result<u64, StoreError> {
+        let Some(file) = self.open(EVENTS)? else { return Ok(0) };
+        file.length().map_err(failed("reading", &self.path(EVENTS)))
+    }
+}
+
+/// Waits for a lock by looks, and says when it was long enough.
+pub(super) struct Waiting {
+    looks: u64,
+    looks_max: u64,
+    wait_ms: u64,
+}
+
+impl Waiting {
+    pub(super) fn new(wait_ms: u64) -> Self {
+        let looks_max = wait_ms.saturating_mul(1_000) / u64::try_from(WAIT.as_micros()).expect("short");
+        Self { looks: 0, looks_max, wait_ms }
+    }
+
+    pub(super) fn wait(&mut self) -> Result<(), StoreError> {
+        if self.looks >= self.looks_max {
+            return Err(StoreError::Locked { waited_ms: self.wait_ms });
+        }
+        self.looks += 1;
+        thread::sleep(WAIT);
+        Ok(())
+    }
+}
+
+/// Names what failed, by what the system says.
+pub(super) fn failed(operation: &'static str, path: &Path) -> impl Fn(io::Error) -> StoreError + use<> {
+    let path = path.display().to_string();
+    move |source| match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full { operation },
+        io::ErrorKind::ReadOnlyFilesystem => StoreError::ReadOnly { operation },
+        _ => StoreError::Io { operation, path: path.clone(), source },
+    }
+}
+
+/// Reports a file that is not what was written.
+pub(super) fn damaged(path: &Path, first: String) -> StoreError {
+    StoreError::Damaged { path: path.display().to_string(), damages: 1, first }
+}
+
+/// Reports a line that stops all reading.
+pub(super) fn stopped(path: &Path, at: &Damaged) -> StoreError {
+    damaged(path, Finding::of_damaged(path, at).to_string())
+}
+
+/// Makes the error of a group once more for each of its members.
+pub(super) fn again(error: &StoreError) -> StoreError {
+    match error {
+        StoreError::Locked { waited_ms } => StoreError::Locked { waited_ms: *waited_ms },
+        StoreError::Full { operation } => StoreError::Full { operation },
+        StoreError::ReadOnly { operation } => StoreError::ReadOnly { operation },
+        StoreError::TooNew { found, supported } => {
+            StoreError::TooNew { found: *found, supported: *supported }
+        }
+        StoreError::NotAStore { path, reason } => {
+            StoreError::NotAStore { path: path.clone(), reason: reason.clone() }
+        }
+        StoreError::Damaged { path, damages, first } => {
+            StoreError::Damaged { path: path.clone(), damages: *damages, first: first.clone() }
+        }
+        StoreError::Io { operation, path, source } => {
+            let source = match source.raw_os_error() {
+                Some(number) => io::Error::from_raw_os_error(number),
+                None => io::Error::new(source.kind(), source.to_string()),
+            };
+            StoreError::Io { operation, path: path.clone(), source }
+        }
+        other => {
+            StoreError::Backend { operation: "appending a group of events", source: other.to_string().into() }
+        }
+    }
+}

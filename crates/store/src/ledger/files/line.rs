@@ -1,0 +1,282 @@
+//! One event as one line of `events.ndjson`, and back. Pure: text in, text out.
+//!
+//! What lines mean to each other (numbers, batches, the chain) is `scan`'s.
+
+use std::fmt::Write as _;
+
+use serde_json::value::RawValue;
+use stemmata_model::{
+    ArtifactId, CanonicalEncoder, Event, EventSeq, Gone, Json, LedgerId, Party, Payload, SessionId,
+    Timestamp, Topic, artifact_id,
+};
+
+use super::seal;
+use super::v2::{GoneV2, LineV2, OtherLine, PayloadV2, ReceiptV2};
+use crate::ledger::logs::gone;
+use crate::ledger::{BATCH_EVENTS_MAX, EVENT_BYTES_MAX, Receipt};
+
+/// Bytes of a line at most: every byte of an event may need six, and names and hashes come on top.
+pub(super) const LINE_BYTES_MAX: usize = 6 * EVENT_BYTES_MAX + 64 * 1024;
+
+/// How lines are protected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum IntegrityMode {
+    /// Not at all: what a disk changes is taken for what was written, where it still is a line.
+    None,
+    /// Each line has a checksum, which finds what a disk changed.
+    #[default]
+    Checksum,
+    /// Each line also has a link that covers the line before it: nobody changes, moves or takes out an event without
+    /// changing all links after it. The newest one, kept elsewhere, proves the whole ledger.
+    Chain,
+}
+
+impl IntegrityMode {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Checksum => "checksum",
+            Self::Chain => "chain",
+        }
+    }
+
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        [Self::None, Self::Checksum, Self::Chain].into_iter().find(|mode| mode.as_str() == text)
+    }
+}
+
+/// A link of the chain.
+pub(super) type Link = [u8; 32];
+
+/// Where an event stands in what was appended with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Batch {
+    /// The number of the batch's first event.
+    pub(super) first: u64,
+    /// How many events it has.
+    pub(super) size: usize,
+    /// The last number that was durable for sure when it was written.
+    pub(super) durable: u64,
+}
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Record {
+    pub(super) event: Event,
+    pub(super) batch: Batch,
+    /// With a payload that the ledger let go of: what it had let go of then.
+    pub(super) receipt: Option<Receipt>,
+    /// With metadata that was forgotten, where links need it.
+    pub(super) metadata_hash: Option<ArtifactId>,
+    /// The link, where the ledger has a chain.
+    pub(super) link: Option<Link>,
+}
+
+/// Returns what the first link of a ledger covers.
+pub(super) fn root_link(id: &LedgerId) -> Link {
+    *blake3::hash(format!("stemmata ledger chain 1\0{id}").as_bytes()).as_bytes()
+}
+
+impl Record {
+    /// Returns the link of this line after another one. It covers hashes of the payload and the metadata, so that it
+    /// stays what it is when they go.
+    pub(super) fn link_after(&self, before: &Link) -> Link {
+        let event = &self.event;
+        let left = gone(&event.payload, false);
+        let metadata = event.metadata.as_ref().map(|json| artifact_id(json.as_str().as_bytes()));
+        let metadata = metadata.or(self.metadata_hash);
+        let size = u64::try_from(self.batch.size).expect("a length fits 64 bits");
+        let bytes = CanonicalEncoder::new(1)
+            .bytes(before)
+            .number(event.seq.get())
+            .bytes(event.session.as_str().as_bytes())
+            .signed(event.at.as_micros())
+            .bytes(event.topic.as_str().as_bytes())
+            .bytes(event.sender.as_str().as_bytes())
+            .bytes(event.receiver.as_str().as_bytes())
+            .tag(u8::from(event.replayable))
+            .bytes(left.hash.as_bytes())
+            .number(left.bytes)
+            .optional(metadata.as_ref().map(|hash| hash.as_bytes().as_slice()))
+            .number(self.batch.first)
+            .number(size)
+            .finish();
+        *blake3::hash(&bytes).as_bytes()
+    }
+
+    /// Returns the line with its newline.
+    pub(super) fn encode(&self, mode: IntegrityMode) -> String {
+        let event = &self.event;
+        let mut out = format!(
+            "{{\"event_seq\":\"{}\",\"session_id\":{},\"timestamp\":\"{}\",\"topic\":{},\"sender\":{},\
+             \"receiver\":{},\"replayable\":{},\"payload\":",
+            event.seq,
+            quoted(event.session.as_str()),
+            event.at,
+            quoted(event.topic.as_str()),
+            quoted(event.sender.as_str()),
+            quoted(event.receiver.as_str()),
+            event.replayable
+        );
+        self.encode_payload(&mut out);
+        let written = if let Some(metadata) = &event.metadata {
+            write!(out, ",\"metadata\":{metadata}")
+        } else if let Some(hash) = self.metadata_hash {
+            write!(out, ",\"metadata_hash\":\"{hash}\"")
+        } else {
+            Ok(())
+        };
+        let Batch { first, size, durable } = self.batch;
+        written
+            .and_then(|()| {
+                write!(out, ",\"batch\":{{\"first\":\"{first}\",\"size\":{size},\"durable\":\"{durable}\"}}")
+            })
+            .expect("a string takes all");
+        if let Some(link) = &self.link {
+            write!(out, ",\"chain\":\"{}\"", hex(link)).expect("a string takes all");
+        }
+        out.push('}');
+        let mut out = if mode == IntegrityMode::None { out } else { seal::seal(&out) };
+        out.push('\n');
+        out
+    }
+
+    fn encode_payload(&self, out: &mut String) {
+        match &self.event.payload {
+            Payload::Plain { text, data } => {
+                let text = text.as_ref().map(|text| format!("\"text\":{}", quoted(text)));
+                let data = data.as_ref().map(|data| format!("\"data\":{data}"));
+                let fields: Vec<String> = text.into_iter().chain(data).collect();
+                write!(out, "{{{}}}", fields.join(",")).expect("a string takes all");
+            }
+            Payload::Line { line, .. } => {
+                write!(out, "{{\"line\":{line}}}").expect("a string takes all");
+            }
+            Payload::Gone(gone) => {
+                let gone = GoneV2 {
+                    hash: gone.hash.to_string(),
+                    bytes: gone.bytes,
+                    forgotten: gone.forgotten,
+                    receipt: self.receipt.as_ref().map(receipt_v2),
+                };
+                let gone = serde_json::to_string(&gone).expect("texts and numbers are JSON");
+                write!(out, "{{\"gone\":{gone}}}").expect("a string takes all");
+            }
+        }
+    }
+}
+
+pub(super) fn receipt_v2(receipt: &Receipt) -> ReceiptV2 {
+    ReceiptV2 { events: receipt.events, bytes: receipt.bytes, chain: hex(&receipt.chain) }
+}
+
+pub(super) fn receipt_of(written: &ReceiptV2, through: EventSeq) -> Result<Receipt, String> {
+    let chain = unhex(&written.chain).ok_or("its receipt has no chain of 64 digits")?;
+    Ok(Receipt { events: written.events, bytes: written.bytes, chain, through })
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::to_string(text).expect("a text is JSON")
+}
+
+pub(super) fn hex(link: &Link) -> String {
+    blake3::Hash::from_bytes(*link).to_hex().to_string()
+}
+
+/// Reads 64 digits; none for capital ones, which nobody writes.
+pub(super) fn unhex(text: &str) -> Option<Link> {
+    let hash = blake3::Hash::from_hex(text).ok()?;
+    (hash.to_hex().as_str() == text).then(|| *hash.as_bytes())
+}
+
+/// Reads a number that may be 0, in its one form.
+pub(super) fn number(text: &str) -> Option<u64> {
+    if text == "0" { Some(0) } else { text.parse::<EventSeq>().ok().map(EventSeq::get) }
+}
+
+/// Reads a time as [`Timestamp`] shows it, beyond the years that have a date too.
+pub(super) fn time(text: &str) -> Option<Timestamp> {
+    match text.strip_suffix(" µs after 1970") {
+        Some(micros) => micros.parse().ok().map(Timestamp::from_micros),
+        None => Timestamp::parse(text).ok(),
+    }
+}
+
+/// Reads a line without its newline, or says why it is none.
+pub(super) fn decode(line: &[u8], mode: IntegrityMode) -> Result<Record, String> {
+    if line.len() > LINE_BYTES_MAX {
+        return Err(format!("it has {} bytes, more than {LINE_BYTES_MAX}", line.len()));
+    }
+    if mode != IntegrityMode::None
+        && let Err(reason) = seal::check(line)
+    {
+        return Err(foreign(line).unwrap_or(reason));
+    }
+    let read: LineV2<'_> = serde_json::from_slice(line)
+        .map_err(|error| foreign(line).unwrap_or_else(|| format!("it is no event: {error}")))?;
+    if mode == IntegrityMode::None && read.checksum.is_some() {
+        seal::check(line)?;
+    }
+    let chain = match (mode, &read.chain) {
+        (IntegrityMode::Chain, None) => return Err("it has no link of the chain".to_owned()),
+        (_, None) => None,
+        (_, Some(text)) => Some(unhex(text).ok_or("its link is none of 64 digits")?),
+    };
+    let seq: EventSeq = read.event_seq.parse().map_err(|error| format!("{error}"))?;
+    let batch = Batch {
+        first: number(&read.batch.first).ok_or("its batch has no first number")?,
+        size: read.batch.size,
+        durable: number(&read.batch.durable).ok_or("its batch says not what was durable")?,
+    };
+    if batch.size == 0 || batch.size > BATCH_EVENTS_MAX {
+        return Err(format!("its batch has {} events", batch.size));
+    }
+    let receipt = read.payload.gone.as_ref().and_then(|gone| gone.receipt.as_ref());
+    let receipt = receipt.map(|receipt| receipt_of(receipt, seq)).transpose()?;
+    let metadata_hash = read.metadata_hash.as_deref().map(hash).transpose()?;
+    let name = |error: stemmata_model::NameError| error.to_string();
+    let event = Event {
+        seq,
+        session: SessionId::new(read.session_id).map_err(name)?,
+        at: time(&read.timestamp).ok_or_else(|| format!("`{}` is no time", read.timestamp))?,
+        topic: Topic::new(read.topic).map_err(name)?,
+        sender: Party::new(read.sender).map_err(name)?,
+        receiver: Party::new(read.receiver).map_err(name)?,
+        payload: payload(read.payload)?,
+        metadata: read.metadata.map(json).transpose()?,
+        replayable: read.replayable,
+    };
+    Ok(Record { event, batch, receipt, metadata_hash, link: chain })
+}
+
+fn payload(read: PayloadV2<'_>) -> Result<Payload, String> {
+    match read {
+        PayloadV2 { text, data, line: None, gone: None } => {
+            Ok(Payload::Plain { text, data: data.map(json).transpose()? })
+        }
+        PayloadV2 { text: None, data: None, line: Some(line), gone: None } => {
+            let line = json(line)?;
+            Ok(Payload::Line { id: artifact_id(format!("{line}\n").as_bytes()), line })
+        }
+        PayloadV2 { text: None, data: None, line: None, gone: Some(gone) } => {
+            let hash = hash(&gone.hash)?;
+            Ok(Payload::Gone(Gone { hash, bytes: gone.bytes, forgotten: gone.forgotten }))
+        }
+        PayloadV2 { .. } => Err("its payload is more than one thing".to_owned()),
+    }
+}
+
+fn json(raw: &RawValue) -> Result<Json, String> {
+    Json::parse(raw.get()).map_err(|error| error.to_string())
+}
+
+fn hash(text: &str) -> Result<ArtifactId, String> {
+    text.parse().map_err(|error| format!("{error}"))
+}
+
+/// Says so where a line is of another program's version 2, which has neither sessions nor times.
+pub(super) fn foreign(line: &[u8]) -> Option<String> {
+    let other: OtherLine = serde_json::from_slice(line).ok()?;
+    let is_other = other.event_seq.is_some() && other.session_id.is_none() && other.timestamp.is_none();
+    is_other.then(|| "another program wrote it: it has neither `session_id` nor `timestamp`".to_owned())
+}

@@ -1,0 +1,440 @@
+//! Ledgers as folders of files that a person can read: one event a line (`docs/format/ledger-files.md`).
+//!
+//! The portable engine, one writer at a time. What several ledgers and a store's commits share is not here.
+
+mod append;
+mod catalog;
+mod desk;
+mod finding;
+mod folder;
+mod index;
+mod line;
+mod meta;
+mod names;
+mod repair;
+mod restore;
+mod rewrite;
+mod scan;
+mod seal;
+mod snapshot;
+mod v2;
+
+pub use finding::Finding;
+pub use line::IntegrityMode;
+pub use repair::Repaired;
+pub use restore::Restored;
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use stemmata_model::{Event, EventSeq, LedgerId, SessionId, Topic};
+
+use super::checks::{check_append, check_change, check_marks, check_query, check_state};
+use super::{
+    Append, Appended, EventLog, EventQuery, Ledger, LedgerChange, MARKS_MAX, Order, Receipt, SavedState,
+};
+use crate::error::StoreError;
+use crate::files::{Files, SystemFiles};
+use desk::{Desk, View};
+use folder::{EVENTS, Folder, Hold, META, SNAPSHOT, failed, stopped};
+use meta::Meta;
+use names::FolderName;
+use scan::Rest;
+use snapshot::{SNAPSHOT_BYTES_MAX, States};
+
+/// The folder below a home that ledgers are in.
+const FOLDER: &str = "contexts-v2";
+
+/// The lock that marks are given under: no ledger's folder begins with a dot.
+const MARKS_LOCK: &str = ".lock";
+
+/// Ledgers whose catalogs are kept in memory.
+const DESKS_MAX: usize = 64;
+
+/// Findings that are kept for who asks.
+const FINDINGS_MAX: usize = 256;
+
+/// How a folder of ledgers is opened.
+#[derive(Debug, Clone)]
+pub struct FileLogOptions {
+    /// How lines of new ledgers are protected; ledgers that are there keep their own way.
+    pub integrity: IntegrityMode,
+    /// Whether nothing is to be written: reads then take no lock that keeps anybody from reading.
+    pub read_only: bool,
+    /// How long another process is waited for.
+    pub lock_wait_ms: u64,
+    /// Where the files are.
+    pub files: Arc<dyn Files>,
+}
+
+impl Default for FileLogOptions {
+    fn default() -> Self {
+        Self {
+            integrity: IntegrityMode::default(),
+            read_only: false,
+            lock_wait_ms: 10_000,
+            files: Arc::new(SystemFiles),
+        }
+    }
+}
+
+/// An [`EventLog`] of folders with files that people can read, search and copy.
+///
+/// - **One writer at a time** has a ledger, across processes; others wait for it. Readers wait while something is
+///   made durable.
+/// - A **damaged** line stops everything that would have to read past it: reads, appends and listings fail as
+///   `Damaged` until [`FileLog::repair`] has set it aside. Nothing is skipped.
+/// - Finding a ledger by its **mark** looks at every ledger's `meta.json`.
+/// - **Forgetting** takes the quarantine of the ledger along, whole. Folders that were set aside as unreadable are not
+///   looked into: a person removes them.
+#[derive(Debug)]
+pub struct FileLog {
+    root: PathBuf,
+    options: FileLogOptions,
+    desks: Mutex<HashMap<LedgerId, Arc<Desk>>>,
+    notes: Notes,
+    is_closed: AtomicBool,
+}
+
+/// What was found in passing.
+#[derive(Debug, Default)]
+struct Notes(Mutex<Vec<Finding>>);
+
+impl Notes {
+    fn note(&self, finding: Finding) {
+        let mut notes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if notes.len() < FINDINGS_MAX && !notes.contains(&finding) {
+            notes.push(finding);
+        }
+    }
+}
+
+impl FileLog {
+    /// Opens the ledgers in the folder `contexts-v2` below a home, which must be there. The folder is made by the first
+    /// write.
+    ///
+    /// # Errors
+    /// `Io` where the home cannot be looked at.
+    pub fn open(home: &Path, options: FileLogOptions) -> Result<Self, StoreError> {
+        options.files.list(home).map_err(failed("opening", home))?;
+        Ok(Self {
+            root: home.join(FOLDER),
+            options,
+            desks: Mutex::default(),
+            notes: Notes::default(),
+            is_closed: AtomicBool::new(false),
+        })
+    }
+
+    /// Returns what was found in passing since the last call: ends that were cut off, derived files that were ignored.
+    pub fn findings(&self) -> Vec<Finding> {
+        std::mem::take(&mut *self.notes.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Says whether something may be written now.
+    fn writing(&self, operation: &'static str) -> Result<(), StoreError> {
+        if self.is_closed.load(Ordering::Acquire) {
+            return Err(StoreError::Closed { operation });
+        }
+        if self.options.read_only { Err(StoreError::ReadOnly { operation }) } else { Ok(()) }
+    }
+
+    fn desk(&self, id: &LedgerId) -> Arc<Desk> {
+        let mut desks = self.desks.lock().unwrap_or_else(PoisonError::into_inner);
+        if desks.len() >= DESKS_MAX && !desks.contains_key(id) {
+            // Only those that nobody is at.
+            desks.retain(|_, desk| Arc::strong_count(desk) > 1);
+        }
+        let folder = || self.folder(append::folder(&self.root, id));
+        Arc::clone(desks.entry(id.clone()).or_insert_with(|| Arc::new(Desk::new(id.clone(), folder()))))
+    }
+
+    fn folder(&self, dir: PathBuf) -> Folder {
+        Folder { files: Arc::clone(&self.options.files), dir, wait_ms: self.options.lock_wait_ms }
+    }
+
+    /// Returns the ledgers that there are, by id, without looking at their events.
+    fn ids(&self) -> Result<Vec<LedgerId>, StoreError> {
+        let names = match self.options.files.list(&self.root) {
+            Ok(names) => names,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(failed("listing", &self.root)(error)),
+        };
+        let mut ids = Vec::new();
+        for name in names {
+            match names::read(&name) {
+                FolderName::Ledger(id) => ids.push(id),
+                FolderName::Shortened => {
+                    ids.extend(self.folder(self.root.join(&name)).meta()?.map(|meta| meta.id));
+                }
+                FolderName::Other => {}
+            }
+        }
+        ids.sort();
+        Ok(ids)
+    }
+
+    /// Reads what is known of a ledger; none where the folder is not one of ours, which is noted.
+    fn known(&self, folder: &Folder) -> Result<Option<Meta>, StoreError> {
+        match folder.meta() {
+            Err(StoreError::TooNew { found, .. }) => {
+                self.notes.note(Finding::OtherVersion { path: folder.path(META), version: found });
+                Ok(None)
+            }
+            Err(StoreError::NotAStore { reason, .. }) => {
+                self.notes.note(Finding::OtherProgram { path: folder.dir.clone(), reason });
+                Ok(None)
+            }
+            known => known,
+        }
+    }
+
+    fn states(&self, folder: &Folder) -> Result<States, StoreError> {
+        let Some(read) = folder.read(SNAPSHOT, SNAPSHOT_BYTES_MAX)? else { return Ok(States::new()) };
+        let read = read.and_then(|bytes| snapshot::decode(&bytes));
+        Ok(read.unwrap_or_else(|reason| {
+            // States are derived: without them everything is folded anew.
+            self.notes.note(Finding::SnapshotUnreadable { path: folder.path(SNAPSHOT), reason });
+            States::new()
+        }))
+    }
+
+    /// Changes the saved states of a ledger; false where there is none.
+    fn change_states(
+        &self,
+        desk: &Desk,
+        change: impl FnOnce(&mut States) -> bool,
+    ) -> Result<bool, StoreError> {
+        if !desk.folder.is_there()? {
+            return Ok(false);
+        }
+        let _lock = desk.folder.lock(Hold::Alone)?;
+        if desk.folder.meta()?.is_none() {
+            return Ok(false);
+        }
+        let mut states = self.states(&desk.folder)?;
+        if !change(&mut states) {
+            return Ok(true);
+        }
+        let text = snapshot::encode(&states);
+        let bytes = u64::try_from(text.len()).expect("a length fits 64 bits");
+        if bytes > SNAPSHOT_BYTES_MAX {
+            let (value, bound) = (bytes, SNAPSHOT_BYTES_MAX);
+            return Err(StoreError::Bound { what: "bytes of all saved states of a ledger", value, bound });
+        }
+        desk.folder.write(SNAPSHOT, &text)?;
+        Ok(true)
+    }
+
+    /// Refuses marks that other ledgers have.
+    fn check_taken(&self, change: &LedgerChange) -> Result<(), StoreError> {
+        for mark in &change.marks {
+            if let Some(ledger) = self.ledger_marked(mark)?.filter(|other| *other != change.ledger) {
+                return Err(StoreError::MarkTaken { mark: mark.clone(), ledger });
+            }
+        }
+        Ok(())
+    }
+
+    fn apply_change(&self, desk: &Desk, change: LedgerChange) -> Result<(), StoreError> {
+        self.make_folder(desk)?;
+        let alone = desk.alone(&self.notes)?;
+        let found = desk.folder.meta()?;
+        let is_new = found.is_none();
+        let mut meta =
+            found.unwrap_or_else(|| Meta::new(desk.id.clone(), change.now, self.options.integrity));
+        let before = meta.clone();
+        meta.marks.extend(change.marks);
+        meta.marks.sort();
+        meta.marks.dedup();
+        check_marks(meta.marks.len())?;
+        meta.root = change.root.or(meta.root);
+        meta.compacted_at = change.compacted_at.or(meta.compacted_at);
+        if is_new {
+            return self.make_ledger(&alone, &meta);
+        }
+        if meta == before { Ok(()) } else { desk.folder.write(META, &meta.encode()) }
+    }
+}
+
+/// Reads the events that a query wants, and fails where it would have to read past damage.
+fn answer(view: &View, desk: &Desk, query: &EventQuery) -> Result<Vec<Event>, StoreError> {
+    let mut events = Vec::new();
+    let Some(loaded) = &view.loaded else { return Ok(events) };
+    let stop = match &loaded.rest {
+        Some(Rest::Damaged(at)) => {
+            let reaches = query.through.is_none_or(|through| through.get() > loaded.catalog.last());
+            reaches.then_some(at)
+        }
+        Some(Rest::Torn(_)) | None => None,
+    };
+    let fails = |at| Err(stopped(&desk.folder.path(EVENTS), at));
+    if let Some(at) = stop.filter(|_| query.order == Order::NewestFirst && query.limit > 0) {
+        return fails(at);
+    }
+    for at in loaded.catalog.candidates(query) {
+        if events.len() >= query.limit {
+            return Ok(events);
+        }
+        let event = loaded.catalog.shown(at, loaded.record(at, &desk.folder)?.event);
+        if query.wants(&event) {
+            events.push(event);
+        }
+    }
+    match stop.filter(|_| events.len() < query.limit) {
+        Some(at) => fails(at),
+        None => Ok(events),
+    }
+}
+
+impl EventLog for FileLog {
+    fn append(&self, append: Append) -> Result<Appended, StoreError> {
+        check_append(&append)?;
+        self.writing("appending events")?;
+        self.queue(&self.desk(&append.ledger), append)
+    }
+
+    fn events(&self, ledger: &LedgerId, query: &EventQuery) -> Result<Vec<Event>, StoreError> {
+        check_query(query)?;
+        let desk = self.desk(ledger);
+        let view = desk.reading(&self.notes)?;
+        answer(&view, &desk, query)
+    }
+
+    fn ledger(&self, id: &LedgerId) -> Result<Option<Ledger>, StoreError> {
+        let desk = self.desk(id);
+        let view = desk.reading(&self.notes)?;
+        let Some(loaded) = &view.loaded else { return Ok(None) };
+        if let Some(Rest::Damaged(at)) = &loaded.rest {
+            return Err(stopped(&desk.folder.path(EVENTS), at));
+        }
+        let (last, last_at) = (loaded.catalog.last(), loaded.catalog.last_at);
+        Ok(desk.folder.meta()?.map(|meta| meta.ledger(last, last_at)))
+    }
+
+    fn ledgers(&self, after: Option<&LedgerId>, limit: usize) -> Result<Vec<Ledger>, StoreError> {
+        let mut ledgers = Vec::new();
+        for id in self.ids()?.iter().filter(|id| after.is_none_or(|after| *id > after)) {
+            if ledgers.len() >= limit {
+                break;
+            }
+            if self.known(&self.desk(id).folder)?.is_some() {
+                ledgers.extend(self.ledger(id)?);
+            }
+        }
+        Ok(ledgers)
+    }
+
+    fn ledger_marked(&self, mark: &str) -> Result<Option<LedgerId>, StoreError> {
+        for id in self.ids()? {
+            let known = self.known(&self.desk(&id).folder)?;
+            if known.is_some_and(|meta| meta.marks.iter().any(|own| own == mark)) {
+                return Ok(Some(id));
+            }
+        }
+        Ok(None)
+    }
+
+    fn change_ledger(&self, change: LedgerChange) -> Result<(), StoreError> {
+        check_change(&change)?;
+        self.writing("changing a ledger")?;
+        let desk = self.desk(&change.ledger);
+        if change.marks.is_empty() {
+            return self.apply_change(&desk, change);
+        }
+        // More than a ledger may have at all: refused before a folder is made for it.
+        check_marks(change.marks.len().min(MARKS_MAX + 1))?;
+        self.make_root()?;
+        let all = self.marks_lock()?;
+        self.check_taken(&change)?;
+        let done = self.apply_change(&desk, change);
+        drop(all);
+        done
+    }
+
+    fn receipt(&self, ledger: &LedgerId, topic: &Topic) -> Result<Option<Receipt>, StoreError> {
+        let desk = self.desk(ledger);
+        let view = desk.reading(&self.notes)?;
+        Ok(view.loaded.as_ref().and_then(|loaded| loaded.catalog.receipts.get(topic).copied()))
+    }
+
+    fn trim(&self, ledger: &LedgerId, topic: &Topic, through: EventSeq) -> Result<u64, StoreError> {
+        self.writing("trimming a ledger")?;
+        self.trim_ledger(&self.desk(ledger), topic, through)
+    }
+
+    fn forget_events(&self, session: &SessionId) -> Result<u64, StoreError> {
+        self.writing("forgetting events")?;
+        let mut forgotten = 0;
+        for id in self.ids()? {
+            let desk = self.desk(&id);
+            if self.known(&desk.folder)?.is_some() {
+                forgotten += self.forget_in(&desk, session)?;
+            }
+        }
+        Ok(forgotten)
+    }
+
+    fn save_states(&self, ledger: &LedgerId, states: Vec<SavedState>) -> Result<(), StoreError> {
+        states.iter().try_for_each(check_state)?;
+        self.writing("saving states")?;
+        let is_there = self.change_states(&self.desk(ledger), |kept| {
+            kept.extend(states.into_iter().map(|state| (state.name.clone(), state)));
+            true
+        })?;
+        if is_there { Ok(()) } else { Err(StoreError::LedgerMissing(ledger.clone())) }
+    }
+
+    fn saved_states(&self, ledger: &LedgerId, prefix: &str) -> Result<Vec<SavedState>, StoreError> {
+        // The file is replaced in one step: no lock is needed to read it whole.
+        let states = self.states(&self.desk(ledger).folder)?;
+        Ok(states.into_values().filter(|state| state.name.starts_with(prefix)).collect())
+    }
+
+    fn drop_states(&self, ledger: &LedgerId, prefix: &str) -> Result<(), StoreError> {
+        self.writing("dropping states")?;
+        let dropped = self.change_states(&self.desk(ledger), |kept| {
+            let before = kept.len();
+            kept.retain(|name, _| !name.starts_with(prefix));
+            kept.len() != before
+        });
+        dropped.map(drop)
+    }
+
+    fn close(&self) -> Result<(), StoreError> {
+        if self.is_closed.swap(true, Ordering::AcqRel) || self.options.read_only {
+            return Ok(());
+        }
+        let desks: Vec<Arc<Desk>> = self.desks_now().values().map(Arc::clone).collect();
+        for desk in desks {
+            let is_behind =
+                desk.view().loaded.as_ref().is_some_and(|loaded| loaded.indexed < loaded.catalog.len());
+            // What others wrote meanwhile does not matter: an index tells how far it goes.
+            if is_behind && let Ok(_lock) = desk.folder.lock(Hold::Alone) {
+                rewrite::write_index(&desk);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FileLog {
+    fn desks_now(&self) -> MutexGuard<'_, HashMap<LedgerId, Arc<Desk>>> {
+        self.desks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the lock that marks are given under.
+    fn marks_lock(&self) -> Result<Box<dyn crate::files::FileLock>, StoreError> {
+        let path = self.root.join(MARKS_LOCK);
+        let mut waiting = folder::Waiting::new(self.options.lock_wait_ms);
+        loop {
+            if let Some(lock) = self.options.files.lock(&path).map_err(failed("locking", &path))? {
+                return Ok(lock);
+            }
+            waiting.wait()?;
+        }
+    }
+}

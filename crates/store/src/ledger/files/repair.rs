@@ -1,0 +1,292 @@
+//! Repairing a ledger: lines that are no events go to `quarantine.ndjson`, and an event that says so takes each number
+//! that is missing.
+//!
+//! Only on request. An end that was not written to the end is not damage, and is cut off without it.
+
+use std::io;
+
+use stemmata_model::{
+    Event, EventSeq, Gone, Json, LedgerId, Party, Payload, SessionId, Timestamp, artifact_id, topics,
+};
+
+use super::FileLog;
+use super::desk::{Desk, Loaded};
+use super::finding::Finding;
+use super::folder::{EVENTS, QUARANTINE, failed};
+use super::line::{Batch, IntegrityMode, Link, Record, decode, root_link};
+use super::meta::Meta;
+use super::rewrite::next_generation;
+use super::scan::{Lines, Rest};
+use super::v2::QuarantinedV2;
+use crate::error::StoreError;
+use crate::files::{OpenFile, write_whole};
+
+/// Missing events that a repair stands in for, at most: beyond that something else is wrong.
+const MISSING_MAX: u64 = 65_536;
+
+/// The topic of what stands in for a missing event.
+const LOST_TOPIC: &str = "EVENT_LOST";
+
+/// Its sender.
+const LOST_SENDER: &str = "stemmata";
+
+/// What a repair did.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Repaired {
+    /// Lines that are in the quarantine now.
+    pub quarantined: u64,
+    /// Events that are lost, each with an event of the topic `EVENT_LOST` in its place.
+    pub lost: Vec<EventSeq>,
+    /// What was found, in the order of the file.
+    pub findings: Vec<Finding>,
+}
+
+/// A line of the file as it will be.
+enum Kept {
+    /// Bytes of the old file.
+    Line { byte: u64, length: usize, batch: Batch, at: Timestamp, seq: u64 },
+    /// What stands in for an event that is missing.
+    Lost { seq: u64, bytes: Vec<u8>, line: u64 },
+}
+
+impl Kept {
+    const fn seq(&self) -> u64 {
+        match self {
+            Self::Line { seq, .. } | Self::Lost { seq, .. } => *seq,
+        }
+    }
+}
+
+/// What a repair makes of a file.
+#[derive(Default)]
+struct Survey {
+    kept: Vec<Kept>,
+    quarantined: Vec<QuarantinedV2>,
+    findings: Vec<Finding>,
+}
+
+impl FileLog {
+    /// Sets damaged lines of a ledger aside, so that it can be read and written again: they go to `quarantine.ndjson`
+    /// with their place, numbers that were theirs are events that say `EVENT_LOST`, and links of a chain are made anew
+    /// from there on. A ledger without damage is left as it is.
+    ///
+    /// # Errors
+    /// `LedgerMissing`, `Damaged` where `meta.json` has to be restored first, `Bound` where more than 65,536 events are
+    /// missing, and where the storage fails. Nothing was changed then, or the quarantine says more than it needs to.
+    pub fn repair(&self, id: &LedgerId) -> Result<Repaired, StoreError> {
+        self.writing("repairing a ledger")?;
+        let desk = self.desk(id);
+        if !desk.folder.is_there()? {
+            return Err(StoreError::LedgerMissing(id.clone()));
+        }
+        let alone = desk.alone_unseen()?;
+        let Some(meta) = desk.folder.meta()? else { return Err(StoreError::LedgerMissing(id.clone())) };
+        let path = desk.folder.path(EVENTS);
+        let Some(file) = desk.folder.open(EVENTS)? else { return Err(StoreError::LedgerMissing(id.clone())) };
+        let mut loaded = Loaded::new(id, file, &meta);
+        loaded.read_on().map_err(failed("reading", &path))?;
+        if !matches!(loaded.rest, Some(Rest::Damaged(_))) {
+            return Ok(Repaired::default());
+        }
+        let mut survey = survey(loaded.file.as_ref(), &meta, &desk)?;
+        unify(&mut survey.kept, &meta);
+        quarantine(&desk, &survey.quarantined)?;
+        next_generation(&desk)?;
+        write(&desk, loaded.file.as_ref(), &meta, &survey.kept)?;
+        drop(alone);
+        let lost = survey.kept.iter().filter(|kept| matches!(kept, Kept::Lost { .. }));
+        Ok(Repaired {
+            quarantined: u64::try_from(survey.quarantined.len()).expect("a length fits 64 bits"),
+            lost: lost.filter_map(|kept| EventSeq::new(kept.seq())).collect(),
+            findings: survey.findings,
+        })
+    }
+}
+
+/// Looks at each line by itself, and says what becomes of it.
+fn survey(file: &dyn OpenFile, meta: &Meta, desk: &Desk) -> Result<Survey, StoreError> {
+    let path = desk.folder.path(EVENTS);
+    let during = failed("reading", &path);
+    let mut survey = Survey::default();
+    let mut lines = Lines::new(file, 0).map_err(&during)?;
+    let (mut last, mut number) = (meta.base, 0);
+    // Lines that are no events, since the last one that is.
+    let mut bad: Vec<(u64, Vec<u8>, bool)> = Vec::new();
+    while let Some(line) = lines.next().map_err(&during)? {
+        number += 1;
+        let (byte, length) = (line.byte, line.bytes.len() + usize::from(line.is_ended));
+        let read = if line.is_ended {
+            decode(line.bytes, meta.mode)
+        } else {
+            Err("it does not end with a newline".to_owned())
+        };
+        let reason = match read {
+            Ok(record) if record.event.seq.get() > last => {
+                let seq = record.event.seq.get();
+                if seq > last + 1 && bad.is_empty() {
+                    let (path, expected, found) = (path.clone(), last + 1, seq);
+                    survey.findings.push(Finding::Gap { path, line: number, byte, expected, found });
+                }
+                survey.stand_in(last, seq, &mut bad)?;
+                last = seq;
+                let (batch, at) = (record.batch, record.event.at);
+                survey.kept.push(Kept::Line { byte, length, batch, at, seq });
+                continue;
+            }
+            Ok(record) => {
+                let (path, expected, found) = (path.clone(), last + 1, record.event.seq.get());
+                survey.findings.push(Finding::Duplicate { path, line: number, byte, expected, found });
+                format!("event {found} was there before")
+            }
+            Err(reason) => {
+                let looks_torn = line.looks_torn(meta.mode);
+                bad.push((number, line.bytes.to_vec(), looks_torn));
+                survey.findings.push(Finding::BadLine {
+                    path: path.clone(),
+                    line: number,
+                    byte,
+                    reason: reason.clone(),
+                });
+                reason
+            }
+        };
+        survey.quarantined.push(quarantined(number, byte, reason, line.bytes));
+    }
+    // At the end nobody says how many there were: as many as lines, but for one that was not written to its end.
+    bad.retain(|(_, _, looks_torn)| !looks_torn);
+    let next = last + 1 + u64::try_from(bad.len()).expect("a length fits 64 bits");
+    survey.stand_in(last, next, &mut bad)?;
+    Ok(survey)
+}
+
+impl Survey {
+    /// Stands in for the events between two numbers.
+    fn stand_in(
+        &mut self,
+        last: u64,
+        next: u64,
+        bad: &mut Vec<(u64, Vec<u8>, bool)>,
+    ) -> Result<(), StoreError> {
+        let missing = next - last - 1;
+        if missing > MISSING_MAX {
+            let (value, bound) = (missing, MISSING_MAX);
+            return Err(StoreError::Bound { what: "missing events of a repair", value, bound });
+        }
+        let mut bad = std::mem::take(bad).into_iter();
+        for seq in last + 1..next {
+            let (line, bytes, _) = bad.next().unwrap_or_default();
+            self.kept.push(Kept::Lost { seq, bytes, line });
+        }
+        Ok(())
+    }
+}
+
+fn quarantined(line: u64, byte: u64, reason: String, bytes: &[u8]) -> QuarantinedV2 {
+    let text = std::str::from_utf8(bytes).ok().map(str::to_owned);
+    let hex = text.is_none().then(|| bytes.iter().map(|byte| format!("{byte:02x}")).collect());
+    QuarantinedV2 { line, byte, reason, text, hex }
+}
+
+/// Adds lines to the quarantine, durably, before they leave the ledger.
+fn quarantine(desk: &Desk, lines: &[QuarantinedV2]) -> Result<(), StoreError> {
+    let path = desk.folder.path(QUARANTINE);
+    let during = failed("writing", &path);
+    let files = &desk.folder.files;
+    let mut file = match files.extend(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => files.create(&path),
+        opened => opened,
+    }
+    .map_err(&during)?;
+    for line in lines {
+        let text = serde_json::to_string(line).expect("texts and numbers are JSON");
+        file.append(format!("{text}\n").as_bytes()).map_err(&during)?;
+    }
+    file.sync().map_err(during)?;
+    desk.folder.sync()
+}
+
+/// The batch that each line is of: its own where that is whole, else a batch for itself.
+fn unify(kept: &mut [Kept], meta: &Meta) {
+    let place = |seq: u64| usize::try_from(seq - meta.base - 1).unwrap_or(usize::MAX);
+    let mut at = 0;
+    while at < kept.len() {
+        let own = match kept.get(at) {
+            Some(Kept::Line { batch, .. }) => *batch,
+            Some(Kept::Lost { .. }) | None => {
+                at += 1;
+                continue;
+            }
+        };
+        let is_whole = place(own.first) == at
+            && kept.get(at..at + own.size).is_some_and(|lines| {
+                lines.iter().all(|line| matches!(line, Kept::Line { batch, .. } if *batch == own))
+            });
+        if is_whole {
+            at += own.size;
+            continue;
+        }
+        if let Some(Kept::Line { batch, seq, .. }) = kept.get_mut(at) {
+            *batch = Batch { first: *seq, size: 1, durable: batch.durable };
+        }
+        at += 1;
+    }
+}
+
+/// Writes the ledger anew.
+fn write(desk: &Desk, file: &dyn OpenFile, meta: &Meta, kept: &[Kept]) -> Result<(), StoreError> {
+    let path = desk.folder.path(EVENTS);
+    let during = failed("writing", &path);
+    write_whole(desk.folder.files.as_ref(), &path, &during, |out| {
+        let mut link: Link = root_link(&desk.id);
+        let mut last_at: Option<Timestamp> = None;
+        for line in kept {
+            let mut record = match line {
+                Kept::Line { byte, length, batch, at, .. } => {
+                    let mut bytes = vec![0; *length];
+                    file.read_at(*byte, &mut bytes).map_err(&during)?;
+                    let text = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+                    let read = decode(text, meta.mode).map_err(io::Error::other).map_err(&during)?;
+                    last_at = Some(*at);
+                    Record { batch: *batch, ..read }
+                }
+                Kept::Lost { seq, bytes, line } => {
+                    let at = last_at.map_or(meta.created_at, |at| {
+                        Timestamp::from_micros(at.as_micros().saturating_add(1))
+                    });
+                    last_at = Some(at);
+                    let Some(seq) = EventSeq::new(*seq) else { continue };
+                    lost(seq, at, bytes, *line)
+                }
+            };
+            if meta.mode == IntegrityMode::Chain {
+                link = record.link_after(&link);
+                record.link = Some(link);
+            }
+            out.write_all(record.encode(meta.mode).as_bytes()).map_err(&during)?;
+        }
+        Ok(())
+    })
+}
+
+/// Makes what stands in for an event that is missing.
+fn lost(seq: EventSeq, at: Timestamp, bytes: &[u8], line: u64) -> Record {
+    let hash = artifact_id(bytes);
+    let length = u64::try_from(bytes.len()).expect("a length fits 64 bits");
+    let metadata = (line > 0).then(|| {
+        Json::parse(&format!("{{\"quarantined_line\":{line}}}")).expect("a number in an object is JSON")
+    });
+    let party = |name| Party::new(name).expect("a constant name is a name");
+    let event = Event {
+        seq,
+        session: SessionId::new(LOST_SENDER).expect("a constant name is a name"),
+        at,
+        topic: topics::topic(LOST_TOPIC),
+        sender: party(LOST_SENDER),
+        receiver: party(stemmata_model::NewEvent::BROADCAST),
+        payload: Payload::Gone(Gone { hash, bytes: length, forgotten: false }),
+        metadata,
+        replayable: false,
+    };
+    let batch = Batch { first: seq.get(), size: 1, durable: seq.get() - 1 };
+    Record { event, batch, receipt: None, metadata_hash: None, link: None }
+}
