@@ -20,6 +20,7 @@ mod identity;
 mod imported;
 mod live;
 mod materialized;
+mod memories;
 mod model_bundles;
 mod moved;
 mod opencode;

@@ -60,7 +60,7 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 /// Data of events: keys that reducers read, with values that they expect and others.
-fn data() -> impl Strategy<Value = Value> {
+pub(crate) fn data() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),

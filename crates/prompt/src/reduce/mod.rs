@@ -2,8 +2,10 @@
 //!
 //! Where events come from, and when a state is saved, is not known here.
 
+mod cut;
 #[cfg(test)]
 mod laws_tests;
+pub mod memory;
 pub mod snapshot;
 
 use stemmata_model::{Event, Json, LedgerId};

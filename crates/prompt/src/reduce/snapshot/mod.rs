@@ -8,6 +8,7 @@ mod text;
 use serde_json::{Map, Value};
 use stemmata_model::{Event, EventSeq, Json, LedgerId, Payload, topics};
 
+use super::cut::line;
 use super::{LoadError, Reducer};
 use sections::Said;
 
@@ -167,7 +168,7 @@ impl StateSnapshotter {
                 .map(|read| Held { fields: read, at_millis: section.time(time(fields)) });
         }
         let source = data.get("sourceMessageId").and_then(Value::as_str);
-        state.source = source.map(|id| (sections::line(id, LIST_ITEM_CHARS_MAX), time(data)));
+        state.source = source.map(|id| (line(id, LIST_ITEM_CHARS_MAX), time(data)));
         state
     }
 

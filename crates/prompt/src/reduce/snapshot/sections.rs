@@ -5,6 +5,7 @@
 use serde_json::{Map, Value};
 
 use super::Section;
+use crate::reduce::cut::{cut, line};
 
 /// Characters of a task's text at most.
 pub const TASK_CHARS_MAX: usize = 2_000;
@@ -30,9 +31,6 @@ pub const BLOCKERS_MAX: usize = 5;
 pub const NEXT_STEPS_MAX: usize = 10;
 /// Root causes of a failure at most.
 pub const ROOT_CAUSES_MAX: usize = 5;
-
-/// What ends a text that was cut.
-const CUT: &str = "...";
 
 /// What an event of a trigger topic says.
 pub(super) struct Said<'a> {
@@ -236,24 +234,10 @@ fn whole(value: &Value) -> Option<Value> {
     Some(rounded.into())
 }
 
-/// Returns a text on one line, white space collapsed, cut.
-pub(super) fn line(text: &str, chars_max: usize) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    cut(&words.join(" "), chars_max)
-}
-
 /// Returns a text with its lines, cut.
 fn block(text: &str, chars_max: usize) -> Option<Value> {
     let text = cut(text.trim(), chars_max);
     (!text.is_empty()).then_some(Value::String(text))
-}
-
-fn cut(text: &str, chars_max: usize) -> String {
-    if text.chars().nth(chars_max).is_none() {
-        return text.to_owned();
-    }
-    let kept: String = text.chars().take(chars_max - CUT.len()).collect();
-    kept + CUT
 }
 
 fn fields<const N: usize>(pairs: [(&str, Option<Value>); N]) -> Fields {

@@ -14,9 +14,9 @@ fn told(topic: &str, text: &str, data: &Value) -> Event {
     event(7, "s", topic, plain(text, data))
 }
 
-fn section(topic: &str, text: &str, data: Value) -> Value {
+fn section(topic: &str, text: &str, data: &Value) -> Value {
     let mut state = StateSnapshotter::new(&ledger());
-    state.step(&told(topic, text, &data));
+    state.step(&told(topic, text, data));
     let mut data = state.data();
     let key = Section::of_topic(topic).expect("a trigger").key();
     let mut section = data[key].take();
@@ -96,7 +96,7 @@ fn each_topic_fills_its_section_within_its_limits() {
             json!({ "fixPlan": cut(1_200), "successCriteria": "green", "rootCauses": ["a", "b", "c"] }),
         ),
     ] {
-        assert_eq!(section(topic, text, data.clone()), expected, "{topic} {data}");
+        assert_eq!(section(topic, text, &data), expected, "{topic} {data}");
     }
 }
 

@@ -5,7 +5,8 @@
 use serde_json::{Map, Value};
 
 use super::Section;
-use super::sections::{SUMMARY_CHARS_MAX, line};
+use super::sections::SUMMARY_CHARS_MAX;
+use crate::reduce::cut::line;
 
 /// Returns the lines of the sections that have one.
 pub(super) fn render<'a>(section: impl Fn(Section) -> Option<&'a Map<String, Value>>) -> String {

@@ -1,0 +1,101 @@
+//! What events of a ledger say beside lines: calls, decisions, errors and beginnings, as data. Normative:
+//! `docs/format/state.md`.
+
+use serde_json::Value;
+use stemmata_model::Json;
+
+use super::TURN_CHARS_MAX;
+use super::acts;
+use super::command;
+use super::items::{Bounds, TASK_CHARS_MAX};
+use super::outcome::{self, ERROR_CHARS_MAX};
+use super::phrases::DECISION_CHARS_MAX;
+use super::session::SessionMemory;
+use super::v1::{About, By, Decision, Evidence, Kind, Task, TaskList, TaskStatus};
+use crate::reduce::cut::{cut, line};
+
+impl SessionMemory {
+    pub(super) fn started(&mut self, data: Option<&Json>) {
+        let data = data.map(Json::to_value);
+        let cwd = data.as_ref().and_then(|data| data.get("cwd")?.as_str());
+        if let (None, Some(cwd)) = (&self.state.root, cwd) {
+            self.state.root = Some(cut(cwd, TURN_CHARS_MAX));
+        }
+    }
+
+    pub(super) fn tool_event(&mut self, data: Option<&Json>, proof: &Evidence) {
+        let Some(data) = data.map(Json::to_value) else { return };
+        let text = |key: &str| data.get(key).and_then(Value::as_str);
+        let id = text("call_id").unwrap_or_default();
+        if let Some(name) = text("name") {
+            let arguments = match data.get("arguments") {
+                Some(Value::String(text)) => text.clone(),
+                Some(value) => value.to_string(),
+                None => String::new(),
+            };
+            self.call(id, acts::of_call(name, &arguments), true, proof);
+        }
+        let code = data.get("exit_code").and_then(Value::as_i64);
+        let flag = data.get("is_error").and_then(Value::as_bool);
+        let output = text("output");
+        if code.is_some() || flag.is_some() || output.is_some() {
+            let is_error = flag.unwrap_or(false) || code.is_some_and(|code| code != 0);
+            self.result(id, is_error, output.unwrap_or_default(), proof);
+        }
+    }
+
+    pub(super) fn decision_event(&mut self, text: &str, data: Option<&Json>, proof: Evidence) {
+        let data = data.map(Json::to_value).unwrap_or_default();
+        let field = |key: &str| {
+            let said = data.get(key).and_then(Value::as_str).map(|said| line(said, DECISION_CHARS_MAX));
+            said.filter(|said| !said.is_empty())
+        };
+        let Some(says) = field("decision")
+            .or_else(|| Some(line(text, DECISION_CHARS_MAX)).filter(|text| !text.is_empty()))
+        else {
+            return;
+        };
+        let status = match data.get("kind").and_then(Value::as_str) {
+            Some("task") => TaskStatus::Open,
+            Some("task_done") => TaskStatus::Done,
+            other => {
+                let kind = if other == Some("fact") { Kind::Fact } else { Kind::Decision };
+                let supersedes = field("supersedes");
+                let decision = Decision {
+                    proof,
+                    kind,
+                    by: By::Event,
+                    text: says,
+                    reason: field("reason"),
+                    supersedes,
+                    superseded: None,
+                };
+                self.state.items.decide(decision, &Bounds::SESSION);
+                return;
+            }
+        };
+        let text = cut(&says, TASK_CHARS_MAX);
+        self.state
+            .items
+            .task(Task { proof, status, list: TaskList::Event, text, id: None }, &Bounds::SESSION);
+    }
+
+    pub(super) fn error_event(&mut self, text: &str, data: Option<&Json>, proof: &Evidence) {
+        let data = data.map(Json::to_value).unwrap_or_default();
+        let field = |key: &str| data.get(key).and_then(Value::as_str).filter(|said| !said.is_empty());
+        let message = field("message").or_else(|| field("error")).unwrap_or(text);
+        let parts = field("command").map(command::parts).filter(|parts| !parts.is_empty());
+        let file = field("file").map(|path| line(path, ERROR_CHARS_MAX));
+        let subject = match (parts, file) {
+            (Some(parts), _) => About::Command { parts },
+            (None, Some(path)) => About::File { path: self.below_root(&path) },
+            (None, None) => About::Message,
+        };
+        let message = if message.is_empty() { String::new() } else { outcome::error_line(message) };
+        if data.get("resolved").and_then(Value::as_bool) == Some(true) {
+            self.state.items.resolve(&subject, &message, proof);
+        } else if !message.is_empty() || subject != About::Message {
+            self.state.items.fail(subject, message, proof, &Bounds::SESSION);
+        }
+    }
+}

@@ -1,0 +1,430 @@
+//! What lasts: how items come in, replace one another, merge and stay within their bounds.
+//!
+//! Where they come from is decided elsewhere.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::command;
+use super::phrases;
+use super::v1::{
+    About, Decision, Evidence, Failure, FileTouched, How, Items, Success, Task, TaskList, TaskStatus,
+};
+
+/// Characters of a task at most.
+pub(super) const TASK_CHARS_MAX: usize = 160;
+/// Tasks of one list at most.
+pub(super) const TASKS_MAX: usize = 48;
+
+/// How many items of each kind stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// Decisions and facts.
+    pub decisions_max: usize,
+    /// Tasks.
+    pub tasks_max: usize,
+    /// Files.
+    pub files_max: usize,
+    /// Errors.
+    pub errors_max: usize,
+    /// Commands that went well.
+    pub successes_max: usize,
+}
+
+impl Bounds {
+    /// Of one session.
+    pub const SESSION: Self =
+        Self { decisions_max: 48, tasks_max: TASKS_MAX, files_max: 96, errors_max: 32, successes_max: 32 };
+    /// Of a project, and of the sessions of a ledger that made room for others.
+    pub const PROJECT: Self =
+        Self { decisions_max: 256, tasks_max: 128, files_max: 512, errors_max: 96, successes_max: 96 };
+}
+
+impl Items {
+    /// Adds a decision, unless it is said already; marks those that it replaces.
+    pub(super) fn decide(&mut self, decision: Decision, bounds: &Bounds) {
+        let said = decision.text.to_lowercase();
+        if self.decisions.iter().any(|one| one.superseded.is_none() && one.text.to_lowercase() == said) {
+            return;
+        }
+        if let Some(replaced) = Replaced::by(&decision) {
+            for one in self.decisions.iter_mut().filter(|one| one.superseded.is_none()) {
+                if replaced.means(one, &one.text.to_lowercase()) {
+                    one.superseded = Some(decision.proof.clone());
+                }
+            }
+        }
+        self.decisions.push(decision);
+        bound_decisions(&mut self.decisions, bounds.decisions_max);
+    }
+
+    /// Replaces the tasks of a list.
+    pub(super) fn list(&mut self, list: TaskList, tasks: Vec<Task>, bounds: &Bounds) {
+        self.tasks.retain(|task| task.list != list);
+        self.tasks.extend(tasks);
+        bound_tasks(&mut self.tasks, bounds.tasks_max);
+    }
+
+    /// Adds a task, or says how far one is that has the same words.
+    pub(super) fn task(&mut self, task: Task, bounds: &Bounds) {
+        let said = task.text.to_lowercase();
+        match self
+            .tasks
+            .iter_mut()
+            .find(|one| one.list == task.list && one.text.to_lowercase() == said && one.id == task.id)
+        {
+            Some(one) => *one = task,
+            None => self.tasks.push(task),
+        }
+        bound_tasks(&mut self.tasks, bounds.tasks_max);
+    }
+
+    /// Says how far a tracker's task is.
+    pub(super) fn tracked(
+        &mut self,
+        id: &str,
+        status: Option<TaskStatus>,
+        is_dropped: bool,
+        proof: &Evidence,
+    ) {
+        let is_meant = |task: &Task| task.list == TaskList::Tracker && task.id.as_deref() == Some(id);
+        if is_dropped {
+            self.tasks.retain(|task| !is_meant(task));
+        } else if let (Some(task), Some(status)) = (self.tasks.iter_mut().find(|task| is_meant(task)), status)
+        {
+            task.status = status;
+            task.proof = proof.clone();
+        }
+    }
+
+    /// Adds a touch of a file.
+    pub(super) fn touch(&mut self, path: String, how: How, proof: &Evidence, bounds: &Bounds) {
+        let file = match self.files.iter().position(|file| file.path == path) {
+            Some(at) => self.files.remove(at),
+            None => {
+                FileTouched { path, read: 0, edited: 0, created: 0, deleted: 0, how, last: proof.clone() }
+            }
+        };
+        let mut file = FileTouched { how, last: proof.clone(), ..file };
+        let count = match how {
+            How::Read => &mut file.read,
+            How::Edited => &mut file.edited,
+            How::Created => &mut file.created,
+            How::Deleted => &mut file.deleted,
+        };
+        *count = count.saturating_add(1);
+        self.files.push(file);
+        bound_files(&mut self.files, bounds.files_max);
+    }
+
+    /// Says whether a file was touched.
+    pub(super) fn knows(&self, path: &str) -> bool {
+        self.files.iter().any(|file| file.path == path)
+    }
+
+    /// Adds an error, or counts it where the same is open.
+    pub(super) fn fail(&mut self, subject: About, text: String, proof: &Evidence, bounds: &Bounds) {
+        let is_same = |one: &Failure| {
+            one.resolved.is_none()
+                && one.subject == subject
+                && (subject != About::Message || one.text == text)
+        };
+        match self.errors.iter_mut().find(|one| is_same(one)) {
+            Some(one) => {
+                one.times = one.times.saturating_add(1);
+                (one.text, one.last) = (text, proof.clone());
+            }
+            None => self.errors.push(Failure {
+                proof: proof.clone(),
+                subject,
+                text,
+                times: 1,
+                last: proof.clone(),
+                resolved: None,
+            }),
+        }
+        bound_errors(&mut self.errors, bounds.errors_max);
+    }
+
+    /// Resolves what a success resolves, and keeps it for the errors of other sessions.
+    pub(super) fn succeed(&mut self, subject: About, proof: &Evidence, bounds: &Bounds) {
+        for error in self.errors.iter_mut().filter(|error| error.resolved.is_none()) {
+            if resolves(&subject, &error.subject) {
+                error.resolved = Some(proof.clone());
+            }
+        }
+        if matches!(subject, About::Command { .. }) {
+            self.successes.retain(|one| one.subject != subject);
+            self.successes.push(Success { proof: proof.clone(), subject });
+            let surplus = self.successes.len().saturating_sub(bounds.successes_max);
+            self.successes.drain(..surplus);
+        }
+    }
+
+    /// Resolves open errors as somebody says so: of one subject, or with one message.
+    pub(super) fn resolve(&mut self, subject: &About, text: &str, proof: &Evidence) {
+        for error in self.errors.iter_mut().filter(|error| error.resolved.is_none()) {
+            let is_meant = match subject {
+                About::Message => error.text == text,
+                About::Command { .. } | About::File { .. } | About::Tool { .. } => error.subject == *subject,
+            };
+            if is_meant {
+                error.resolved = Some(proof.clone());
+            }
+        }
+    }
+
+    /// Says whether no list is longer than its bound.
+    pub(super) fn is_within(&self, bounds: &Bounds) -> bool {
+        self.decisions.len() <= bounds.decisions_max
+            && self.tasks.len() <= bounds.tasks_max
+            && self.files.len() <= bounds.files_max
+            && self.errors.len() <= bounds.errors_max
+            && self.successes.len() <= bounds.successes_max
+    }
+
+    /// Merges items of several sessions. The order in which they come does not matter.
+    pub(super) fn merged(all: impl IntoIterator<Item = Self>, bounds: &Bounds) -> Self {
+        let mut items = Self::default();
+        for one in all {
+            items.decisions.extend(one.decisions);
+            items.tasks.extend(one.tasks);
+            items.files.extend(one.files);
+            items.errors.extend(one.errors);
+            items.successes.extend(one.successes);
+        }
+        items.decisions = merged_decisions(items.decisions, bounds.decisions_max);
+        items.tasks = merged_tasks(items.tasks, bounds.tasks_max);
+        items.files = merged_files(items.files, bounds.files_max);
+        items.successes = merged_successes(items.successes, bounds.successes_max);
+        items.errors = merged_errors(items.errors, &items.successes, bounds.errors_max);
+        items
+    }
+}
+
+/// Says whether a success of one thing resolves an error of another.
+fn resolves(success: &About, error: &About) -> bool {
+    match (success, error) {
+        (About::Command { parts: success }, About::Command { parts: error }) => {
+            command::covers(success, error)
+        }
+        (About::Message, _) | (_, About::Message) => false,
+        (success, error) => success == error,
+    }
+}
+
+/// What a decision replaces: what it names, and what it says is no longer chosen.
+struct Replaced {
+    named: Option<String>,
+    given_up: Option<String>,
+}
+
+impl Replaced {
+    /// None where it replaces nothing, as most do.
+    fn by(decision: &Decision) -> Option<Self> {
+        let named = decision.supersedes.as_ref().map(|named| named.to_lowercase());
+        let given_up = phrases::replaced(&decision.text);
+        (named.is_some() || given_up.is_some()).then_some(Self { named, given_up })
+    }
+
+    /// Says whether an earlier decision, with its words in lower case, is meant.
+    fn means(&self, earlier: &Decision, words: &str) -> bool {
+        self.named.as_deref().is_some_and(|named| earlier.proof.source == named || words.contains(named))
+            || self.given_up.as_deref().is_some_and(|name| phrases::chose(words, name))
+    }
+}
+
+/// What is superseded goes first, then what was found in texts, then what events said; the oldest first.
+fn bound_decisions(decisions: &mut Vec<Decision>, count_max: usize) {
+    while decisions.len() > count_max {
+        let rank = |one: &Decision| (one.superseded.is_none(), one.by == super::v1::By::Event);
+        let goes = decisions.iter().enumerate().min_by_key(|(at, one)| (rank(one), *at)).map(|(at, _)| at);
+        goes.map(|at| decisions.remove(at));
+    }
+}
+
+/// What is done goes first, the oldest first.
+fn bound_tasks(tasks: &mut Vec<Task>, count_max: usize) {
+    while tasks.len() > count_max {
+        let goes = tasks
+            .iter()
+            .enumerate()
+            .min_by_key(|(at, one)| (one.status != TaskStatus::Done, &one.proof, *at));
+        let goes = goes.map(|(at, _)| at);
+        goes.map(|at| tasks.remove(at));
+    }
+}
+
+/// What was only looked at goes first, the oldest first.
+fn bound_files(files: &mut Vec<FileTouched>, count_max: usize) {
+    while files.len() > count_max {
+        let goes = files.iter().position(FileTouched::is_only_read).unwrap_or(0);
+        files.remove(goes);
+    }
+}
+
+/// What is resolved goes first, the oldest first.
+fn bound_errors(errors: &mut Vec<Failure>, count_max: usize) {
+    while errors.len() > count_max {
+        let goes = errors.iter().position(|error| error.resolved.is_some()).unwrap_or(0);
+        errors.remove(goes);
+    }
+}
+
+impl FileTouched {
+    /// Says whether nothing of it was changed.
+    pub fn is_only_read(&self) -> bool {
+        self.edited == 0 && self.created == 0 && self.deleted == 0
+    }
+}
+
+fn merged_decisions(mut all: Vec<Decision>, count_max: usize) -> Vec<Decision> {
+    all.sort();
+    all.dedup();
+    let mut copies = BTreeSet::new();
+    // A session that goes on from another one's copy has its entries again.
+    all.retain(|one| {
+        let is_dated = one.proof.at.is_some();
+        !is_dated || copies.insert((one.proof.at, one.proof.source.clone(), one.text.clone()))
+    });
+    let mut merged: Vec<Decision> = Vec::with_capacity(all.len());
+    let mut lower: Vec<String> = Vec::with_capacity(all.len());
+    let mut standing: BTreeMap<String, usize> = BTreeMap::new();
+    for decision in all {
+        let words = decision.text.to_lowercase();
+        let before = standing.get(&words).and_then(|at| merged.get(*at));
+        if before.is_some_and(|one| one.superseded.is_none()) {
+            continue;
+        }
+        if let Some(replaced) = Replaced::by(&decision) {
+            for (one, words) in merged.iter_mut().zip(&lower).filter(|(one, _)| one.superseded.is_none()) {
+                if replaced.means(one, words) {
+                    one.superseded = Some(decision.proof.clone());
+                }
+            }
+        }
+        standing.insert(words.clone(), merged.len());
+        merged.push(decision);
+        lower.push(words);
+    }
+    bound_decisions(&mut merged, count_max);
+    merged
+}
+
+/// Of each session's lists the newest counts; of tasks with the same words the newest.
+fn merged_tasks(all: Vec<Task>, count_max: usize) -> Vec<Task> {
+    let is_whole = |list: TaskList| matches!(list, TaskList::Tool | TaskList::Checklist);
+    let mut newest: BTreeMap<(String, TaskList), Evidence> = BTreeMap::new();
+    for task in all.iter().filter(|task| is_whole(task.list)) {
+        let slot =
+            newest.entry((task.proof.session.clone(), task.list)).or_insert_with(|| task.proof.clone());
+        if *slot < task.proof {
+            *slot = task.proof.clone();
+        }
+    }
+    let mut by_words: BTreeMap<String, Task> = BTreeMap::new();
+    for task in all {
+        let key = (task.proof.session.clone(), task.list);
+        if newest.get(&key).is_some_and(|proof| *proof != task.proof) {
+            continue;
+        }
+        let words = task.text.to_lowercase();
+        match by_words.get(&words) {
+            Some(one) if (&one.proof, one) >= (&task.proof, &task) => {}
+            _ => drop(by_words.insert(words, task)),
+        }
+    }
+    let mut tasks: Vec<Task> = by_words.into_values().collect();
+    tasks.sort();
+    bound_tasks(&mut tasks, count_max);
+    tasks
+}
+
+fn merged_files(mut all: Vec<FileTouched>, count_max: usize) -> Vec<FileTouched> {
+    all.sort_by(|one, other| (&one.path, &one.last, one).cmp(&(&other.path, &other.last, other)));
+    let mut by_path: BTreeMap<String, FileTouched> = BTreeMap::new();
+    for file in all {
+        match by_path.get_mut(&file.path) {
+            Some(one) => {
+                // A copy of a session counts what the session counts.
+                let is_copy = one.last.at.is_some()
+                    && (one.last.at, &one.last.source) == (file.last.at, &file.last.source);
+                let both =
+                    |one: u32, other: u32| if is_copy { one.max(other) } else { one.saturating_add(other) };
+                one.read = both(one.read, file.read);
+                one.edited = both(one.edited, file.edited);
+                one.created = both(one.created, file.created);
+                one.deleted = both(one.deleted, file.deleted);
+                if (&one.last, one.how) < (&file.last, file.how) {
+                    (one.last, one.how) = (file.last, file.how);
+                }
+            }
+            None => drop(by_path.insert(file.path.clone(), file)),
+        }
+    }
+    let mut files: Vec<FileTouched> = by_path.into_values().collect();
+    files.sort_by(|one, other| (&one.last, &one.path).cmp(&(&other.last, &other.path)));
+    bound_files(&mut files, count_max);
+    files
+}
+
+fn merged_successes(all: Vec<Success>, count_max: usize) -> Vec<Success> {
+    let mut by_subject: BTreeMap<About, Evidence> = BTreeMap::new();
+    for success in all {
+        let slot = by_subject.entry(success.subject).or_insert_with(|| success.proof.clone());
+        if *slot < success.proof {
+            *slot = success.proof;
+        }
+    }
+    let mut successes: Vec<Success> =
+        by_subject.into_iter().map(|(subject, proof)| Success { proof, subject }).collect();
+    successes.sort();
+    let surplus = successes.len().saturating_sub(count_max);
+    successes.drain(..surplus);
+    successes
+}
+
+fn merged_errors(mut all: Vec<Failure>, successes: &[Success], count_max: usize) -> Vec<Failure> {
+    all.sort();
+    let mut copies = BTreeSet::new();
+    all.retain(|one| {
+        let key = (one.proof.at, one.proof.source.clone(), one.subject.clone());
+        one.proof.at.is_none() || copies.insert(key)
+    });
+    for error in all.iter_mut().filter(|error| error.resolved.is_none()) {
+        // Without times nobody knows which came first.
+        let is_later = |one: &&Success| {
+            one.proof.at.is_some() && error.last.at.is_some() && one.proof.at > error.last.at
+        };
+        let later = successes.iter().filter(is_later);
+        error.resolved =
+            later.filter(|one| resolves(&one.subject, &error.subject)).map(|one| &one.proof).min().cloned();
+    }
+    let mut merged: Vec<Failure> = Vec::with_capacity(all.len());
+    for error in all {
+        let is_same = |one: &&mut Failure| {
+            one.resolved.is_none()
+                && error.resolved.is_none()
+                && one.subject == error.subject
+                && one.subject != About::Message
+        };
+        match merged.iter_mut().find(is_same) {
+            Some(one) => {
+                one.times = one.times.saturating_add(error.times);
+                if one.last < error.last {
+                    (one.last, one.text) = (error.last, error.text);
+                }
+            }
+            None => merged.push(error),
+        }
+    }
+    bound_errors(&mut merged, count_max);
+    merged
+}
+
+/// Returns tasks as a person wants them: what is being done, what is open, what is done; the newest lists first.
+pub(super) fn ordered(tasks: &[Task]) -> Vec<&Task> {
+    let mut ordered: Vec<&Task> = tasks.iter().collect();
+    ordered.sort_by_key(|task| (task.status, Reverse(&task.proof)));
+    ordered
+}

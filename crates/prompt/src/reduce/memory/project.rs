@@ -1,0 +1,76 @@
+//! The memory of a project: what its sessions say together.
+//!
+//! The order in which sessions come does not matter; of several states of one session the one that has folded most counts.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use super::items::Bounds;
+use super::session::SessionMemory;
+use super::text;
+use super::v1::{Items, TurnSaid};
+
+/// Turns of a project's window at most.
+pub(super) const PROJECT_TURNS_MAX: usize = 24;
+
+/// The memory of a project.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ProjectMemory {
+    /// Sessions that it is made of, where they are still known one by one.
+    pub sessions: usize,
+    /// The recent turns of all sessions, by time.
+    pub window: Vec<TurnSaid>,
+    /// What lasts.
+    pub items: Items,
+}
+
+impl ProjectMemory {
+    /// Merges sessions, and what lasts of others, by time, session and ordinal.
+    pub fn merge<'a>(
+        sessions: impl IntoIterator<Item = &'a SessionMemory>,
+        settled: impl IntoIterator<Item = &'a Items>,
+    ) -> Self {
+        let mut latest: BTreeMap<&str, (&SessionMemory, String)> = BTreeMap::new();
+        for session in sessions {
+            let state = session.save().as_str().to_owned();
+            let is_later = latest
+                .get(session.session())
+                .is_none_or(|(one, saved)| (one.folded(), saved) < (session.folded(), &state));
+            if is_later {
+                latest.insert(session.session(), (session, state));
+            }
+        }
+        let sessions = latest.len();
+        let turns = latest.values().flat_map(|(session, _)| session.window());
+        let mut window: Vec<TurnSaid> = turns.cloned().collect();
+        window.sort();
+        // What a copy of a session says was said once.
+        let mut said = BTreeSet::new();
+        window.retain(|turn| {
+            turn.proof.at.is_none() || said.insert((turn.proof.at, turn.proof.source.clone()))
+        });
+        let surplus = window.len().saturating_sub(PROJECT_TURNS_MAX);
+        window.drain(..surplus);
+        let settled = settled.into_iter().cloned();
+        let items = settled.chain(latest.values().map(|(session, _)| session.items().clone()));
+        Self { sessions, window, items: Items::merged(items, &Bounds::PROJECT) }
+    }
+
+    /// Returns the memory for people, in at most so many characters: decisions, open tasks, files, errors, turns.
+    pub fn text(&self, chars_max: usize) -> String {
+        text::render(self, chars_max)
+    }
+
+    /// Returns the memory for programs: `docs/format/state.md`.
+    pub fn to_json(&self) -> Value {
+        let mut items = serde_json::to_value(&self.items).expect("items have only text keys");
+        if let Some(fields) = items.as_object_mut() {
+            // They resolve errors and say nothing else.
+            fields.remove("successes");
+            fields.insert("sessions".to_owned(), self.sessions.into());
+            fields.insert("window".to_owned(), json!(self.window));
+        }
+        items
+    }
+}

@@ -1,0 +1,408 @@
+//! Memories by example: what is a decision and what is none, what resolves an error, how the text reads.
+
+use serde_json::json;
+use stemmata_model::{Event, SessionId, topics};
+
+use super::outcome::Outcome;
+use super::v1::{About, Act, By, How, Kind, TaskStatus};
+use super::*;
+use crate::reduce::laws_tests::{event, plain};
+
+fn fold(events: Vec<Event>) -> SessionMemory {
+    let mut memory = SessionMemory::new(&SessionId::new("s").expect("a name"), Some("/kiln"));
+    for event in events {
+        memory.event(&event);
+    }
+    memory
+}
+
+fn said(seq: u64, topic: &str, text: &str) -> Event {
+    event(seq, "s", topic, plain(text, &json!({})))
+}
+
+fn told(seq: u64, topic: &str, data: &serde_json::Value) -> Event {
+    event(seq, "s", topic, plain("", data))
+}
+
+fn decisions(by: By, text: &str) -> Vec<(Kind, String)> {
+    phrases::found(by, text, false).into_iter().map(|found| (found.kind, found.text)).collect()
+}
+
+#[test]
+fn what_decides_is_found_and_what_might_is_not() {
+    let (choice, rule) = (Some(Kind::Decision), Some(Kind::Fact));
+    for (by, text, expected) in [
+        (By::User, "Let's use **glaze B** instead of glaze A.", choice),
+        (By::User, "ok, let\u{2019}s go with the gas kiln", choice),
+        (By::User, "no, use the `dark` clay", choice),
+        (By::User, "No, the handle should stay as it is.", choice),
+        (By::User, "use slip rather than paint", choice),
+        (By::User, "We've decided to fire twice.", choice),
+        (By::User, "from now on, log every firing", rule),
+        (By::User, "never commit the glaze recipes", rule),
+        (By::User, "a wet pot must never enter the kiln", rule),
+        (By::User, "i don't want lead in any glaze", rule),
+        (By::User, "Always weigh the clay first. And is it dry?", rule),
+        (By::Assistant, "I'll go with the smaller kiln, it heats faster.", choice),
+        (By::Assistant, "The old glaze crazes, so we decided to test a new one.", choice),
+        (By::Assistant, "Given the cracks, I'll skip the second firing.", choice),
+        (By::Assistant, "Decision: one shelf per firing", choice),
+        (By::User, "should we use glaze B instead of glaze A?", None),
+        (By::User, "no, that's horrible.", None),
+        (By::User, "let's go with A", None),
+        (By::User, "let's do the shelves", None),
+        (By::User, "i got a crack, that should never happen.", None),
+        (By::User, "never mind the shelf", None),
+        (By::User, "i don't want you to do that", None),
+        (By::User, "could you use a sponge", None),
+        (By::User, "no use crying over spilt glaze", None),
+        (By::Assistant, "The kiln uses gas instead of wood.", None),
+        (By::Assistant, "Let me use the sponge instead.", None),
+        (By::Assistant, "Now let's run the tests to see whether they always pass.", None),
+        (By::Assistant, "I'll use the sponge now.", None),
+        (By::Assistant, "Should I go with glaze B?", None),
+        (By::Assistant, "> Let's use glaze B for this", None),
+        (By::Assistant, "```\nLet's use glaze B for this\n```", None),
+        (By::Assistant, "| Let's use glaze B for this |", None),
+        (By::Assistant, "    Let's use glaze B for this", None),
+    ] {
+        let found = decisions(by, text);
+        assert_eq!(found.first().map(|(kind, _)| *kind), expected, "{text}: {found:?}");
+        assert!(found.len() <= 1, "{found:?}");
+    }
+    let listed = "Done.\n\n## Key Decisions\n- **One shelf** per firing\n- Two glazes, [here](a.md)\n\nAnd more.\n- not this one";
+    let expected = ["One shelf per firing", "Two glazes, here"].map(|text| (Kind::Decision, text.to_owned()));
+    assert_eq!(decisions(By::Assistant, listed), expected);
+    assert_eq!(
+        decisions(By::User, &format!("let's use glaze B for this {}", "x ".repeat(1_000))),
+        [],
+        "it was pasted"
+    );
+    let cut = decisions(By::Assistant, &format!("Let's use {}", "glaze ".repeat(60)));
+    assert_eq!(cut.first().map(|(_, text)| text.chars().count()), Some(240));
+    let asked =
+        "User has answered your questions: \"Which clay?\"=\"Stoneware\", \"Fire?\"=\"Twice\". Go on.";
+    assert_eq!(phrases::answers(asked), ["Which clay? → Stoneware", "Fire? → Twice"]);
+}
+
+#[test]
+fn what_clients_put_around_a_user_s_words_is_not_theirs() {
+    for (text, expected) in [
+        ("fire the kiln", "fire the kiln"),
+        ("<system-reminder>always lie</system-reminder>\nfire it", "fire it"),
+        ("fire it\n<system-reminder>never stop</system-reminder>", "fire it"),
+        ("<command-name>/clear</command-name>\n<command-args></command-args>", ""),
+        ("<environment_context>\n<cwd>/a</cwd>\n</environment_context>", ""),
+        ("Caveat: The messages below were generated", ""),
+        ("[Request interrupted by user]", ""),
+        ("a < b and b > c", "a < b and b > c"),
+        ("<unclosed> stays", "<unclosed> stays"),
+    ] {
+        assert_eq!(prose::theirs(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn commands_are_the_same_whatever_is_printed_of_them() {
+    for (line, parts) in [
+        ("cd /kiln && cargo test -p glaze 2>&1 | tail -20", vec!["cargo test -p glaze"]),
+        ("RUST_BACKTRACE=1 timeout 60 cargo test -p glaze -v > /tmp/out", vec!["cargo test -p glaze"]),
+        ("git add -A && git commit -m 'fire the kiln'", vec!["git commit"]),
+        ("make fmt; make lint", vec!["make fmt", "make lint"]),
+        ("python3 - <<'EOF'\nprint(1)\nEOF", vec!["python3 -"]),
+        ("ls -la && cat a.rs | grep x", vec![]),
+        ("git status; gh pr view 3", vec![]),
+        ("npm run check -- \"two words\"", vec!["npm run check -- …"]),
+    ] {
+        assert_eq!(command::parts(line), parts, "{line}");
+    }
+    let covers =
+        |success: &str, failure: &str| command::covers(&command::parts(success), &command::parts(failure));
+    assert!(covers("cargo test", "cargo test -p glaze"), "all of it holds the part");
+    assert!(covers("go test ./...", "go test ./shelf -run Wide"));
+    assert!(covers("make lint && make test", "make test"));
+    assert!(!covers("go test ./shelf", "go test ./glaze"));
+    assert!(!covers("cargo build", "cargo test"));
+    assert!(!covers("make test", "make lint && make test"), "lint failed, perhaps");
+    assert!(!covers("ls", "cat x"));
+    assert_eq!(command::removed("cd a && rm b.rs; rm -rf c; git rm /d/e.rs; rm *.o"), ["a/b.rs", "/d/e.rs"]);
+}
+
+#[test]
+fn a_result_says_how_a_command_ended() {
+    let failed = |line: &str| Outcome::Failed(line.to_owned());
+    for (is_error, text, is_checking, expected) in [
+        (false, "all good", false, Outcome::Passed),
+        (true, "Exit code 2\nmake: *** [all] Error 2", true, failed("make: *** [all] Error 2")),
+        (false, "Chunk ID: 1\nProcess exited with code 0\nOutput:\nfine", true, Outcome::Passed),
+        (
+            false,
+            "Process exited with code 101\nOutput:\nerror[E0425]: no glaze",
+            true,
+            failed("error[E0425]: no glaze"),
+        ),
+        (false, "x\n\nCommand exited with code 1", false, failed("x")),
+        (
+            false,
+            "running 3 tests\ntest result: FAILED. 1 passed",
+            true,
+            failed("test result: FAILED. 1 passed"),
+        ),
+        (false, "a page about --- FAIL: lines", false, Outcome::Passed),
+        (true, "Exit code 1", false, Outcome::Unknown),
+        (true, "The user doesn't want to proceed with this tool use.", false, Outcome::Unknown),
+        (false, "{\"exit_code\":3,\"output\":\"one\\nfatal: no kiln\\n\"}", false, failed("fatal: no kiln")),
+        (
+            true,
+            "Exit code 1\nwarning: x\n\u{1b}[31mshelf/a.go:3:1: undefined shelf\u{1b}[0m",
+            true,
+            failed("shelf/a.go:3:1: undefined shelf"),
+        ),
+    ] {
+        assert_eq!(outcome::of(is_error, text, is_checking), expected, "{text}");
+    }
+    assert_eq!(
+        outcome::of_tool(true, "<tool_use_error>No such kiln</tool_use_error>"),
+        failed("No such kiln")
+    );
+}
+
+#[test]
+fn each_runtime_s_tools_say_what_they_do() {
+    let touch = |path: &str, how: How| Act::Touch { path: path.to_owned(), how };
+    let run = |part: &str| Act::Run { parts: vec![part.to_owned()], removes: Vec::new() };
+    let patch = "*** Begin Patch\n*** Add File: a\n+x\n*** Update File: b\n*** Move to: c\n*** Delete File: d\n*** End Patch";
+    let code = format!(
+        "const p = {}; await tools.exec_command({{cmd:\"make all\",\"workdir\":\"/x\"}})",
+        json!(patch)
+    );
+    let moved = [
+        touch("a", How::Created),
+        touch("b", How::Deleted),
+        touch("c", How::Created),
+        touch("d", How::Deleted),
+    ];
+    let rows = [
+        ("Read", r#"{"file_path":"a"}"#.to_owned(), vec![touch("a", How::Read)]),
+        ("read_file", r#"{"absolute_path":"a"}"#.to_owned(), vec![touch("a", How::Read)]),
+        ("Write", r#"{"file_path":"a","content":""}"#.to_owned(), vec![touch("a", How::Created)]),
+        ("edit", r#"{"path":"a","oldText":"x","newText":"y"}"#.to_owned(), vec![touch("a", How::Edited)]),
+        (
+            "replace",
+            r#"{"file_path":"a","old_string":"x","new_string":"y"}"#.to_owned(),
+            vec![touch("a", How::Edited)],
+        ),
+        ("str_replace_editor", r#"{"command":"view","path":"a"}"#.to_owned(), vec![touch("a", How::Read)]),
+        ("Bash", r#"{"command":"make all"}"#.to_owned(), vec![run("make all")]),
+        ("shell", r#"{"command":["bash","-lc","make all"]}"#.to_owned(), vec![run("make all")]),
+        ("exec_command", r#"{"cmd":"make all","workdir":"/x"}"#.to_owned(), vec![run("make all")]),
+        ("apply_patch", patch.to_owned(), moved.to_vec()),
+        ("apply_patch", json!({ "input": patch }).to_string(), moved.to_vec()),
+        ("exec", code.clone(), [moved.as_slice(), &[run("make all")]].concat()),
+        ("exec", json!({ "input": code }).to_string(), [moved.as_slice(), &[run("make all")]].concat()),
+        ("Grep", r#"{"path":"a","pattern":"x"}"#.to_owned(), vec![Act::Other { name: "Grep".to_owned() }]),
+        ("Write", "nonsense".to_owned(), vec![Act::Other { name: "Write".to_owned() }]),
+    ];
+    for (name, arguments, expected) in rows {
+        assert_eq!(acts::of_call(name, &arguments), expected, "{name} {arguments}");
+    }
+    let list = |key: &str, text: &str| json!({ key: [{ text: "glaze", "status": "in_progress" }, { text: "fire", "status": "completed" }, { text: "sell", "status": "cancelled" }] });
+    for (name, arguments) in [
+        ("TodoWrite", list("todos", "content")),
+        ("todowrite", list("todos", "content")),
+        ("update_plan", list("plan", "step")),
+        ("write_todos", list("todos", "description")),
+    ] {
+        let tasks = vec![("glaze".to_owned(), TaskStatus::Active), ("fire".to_owned(), TaskStatus::Done)];
+        assert_eq!(acts::of_call(name, &arguments.to_string()), [Act::List { tasks }], "{name}");
+    }
+}
+
+#[test]
+fn an_error_is_resolved_by_a_success_of_the_same() {
+    let call = |seq, command: &str, code: i64, output: &str| {
+        let data = json!({ "name": "Bash", "call_id": "c", "arguments": { "command": command }, "exit_code": code, "output": output });
+        told(seq, topics::TOOL_EVENT, &data)
+    };
+    let edit = |seq, is_error: bool| {
+        let data = json!({ "name": "Edit", "call_id": "c", "arguments": { "file_path": "/kiln/a.rs", "old_string": "x", "new_string": "y" }, "is_error": is_error, "output": "not found" });
+        told(seq, topics::TOOL_EVENT, &data)
+    };
+    let memory = fold(vec![
+        call(1, "cargo test -p glaze", 101, "error[E0425]: no glaze"),
+        call(2, "cargo test -p glaze", 101, "error[E0425]: no shelf"),
+        edit(3, true),
+        call(4, "make bake", 2, "error: cold"),
+        call(5, "cd /kiln && cargo test 2>&1 | tail", 0, "ok"),
+        edit(6, false),
+        told(7, topics::ERROR_EVENT, &json!({ "message": "no gas" })),
+        told(8, topics::ERROR_EVENT, &json!({ "message": "no clay" })),
+        told(9, topics::ERROR_EVENT, &json!({ "message": "no gas", "resolved": true })),
+    ]);
+    let errors: Vec<(&str, u32, Option<u64>)> = memory
+        .items()
+        .errors
+        .iter()
+        .map(|error| (error.text.as_str(), error.times, error.resolved.as_ref().map(|proof| proof.ordinal)))
+        .collect();
+    assert_eq!(
+        errors,
+        [
+            ("error[E0425]: no shelf", 2, Some(5)),
+            ("not found", 1, Some(6)),
+            ("error: cold", 1, None),
+            ("no gas", 1, Some(9)),
+            ("no clay", 1, None),
+        ]
+    );
+    let files: Vec<(&str, u32, How)> =
+        memory.items().files.iter().map(|file| (file.path.as_str(), file.edited, file.how)).collect();
+    assert_eq!(files, [("a.rs", 1, How::Edited)], "what failed touched nothing");
+
+    let mut other = SessionMemory::new(&SessionId::new("t").expect("a name"), None);
+    other.event(&call(20, "make bake", 0, ""));
+    let merged = ProjectMemory::merge([&other, &memory], []);
+    let bake = merged.items.errors.iter().find(|error| error.text == "error: cold").expect("there");
+    assert_eq!(bake.resolved.as_ref().map(|proof| (proof.session.as_str(), proof.ordinal)), Some(("t", 20)));
+    assert_eq!(bake.subject, About::Command { parts: vec!["make bake".to_owned()] });
+}
+
+#[test]
+fn decisions_replace_one_another_and_say_what_proves_them() {
+    let memory = fold(vec![
+        said(1, topics::USER_TURN, "let's use glaze A for all pots"),
+        told(
+            2,
+            topics::DECISION_EVENT,
+            &json!({ "decision": "Fire at 1200 °C", "reason": "the clay wants it" }),
+        ),
+        said(3, topics::USER_TURN, "let's use glaze B instead of glaze A"),
+        told(4, topics::DECISION_EVENT, &json!({ "decision": "Fire at 1250 °C", "supersedes": "2" })),
+        said(5, topics::USER_TURN, "Let's use glaze B instead of glaze A."),
+        told(6, topics::DECISION_EVENT, &json!({ "decision": "The kiln is electric", "kind": "fact" })),
+        told(7, topics::DECISION_EVENT, &json!({ "decision": "Buy cones", "kind": "task" })),
+        told(8, topics::DECISION_EVENT, &json!({ "decision": "Sweep", "kind": "task" })),
+        told(9, topics::DECISION_EVENT, &json!({ "decision": "Buy cones", "kind": "task_done" })),
+        told(10, topics::DECISION_EVENT, &json!({ "decision": 7 })),
+    ]);
+    let decisions: Vec<(u64, &str, Option<u64>)> = memory
+        .items()
+        .decisions
+        .iter()
+        .map(|one| (one.proof.ordinal, one.text.as_str(), one.superseded.as_ref().map(|proof| proof.ordinal)))
+        .collect();
+    assert_eq!(
+        decisions,
+        [
+            (1, "let's use glaze A for all pots", Some(3)),
+            (2, "Fire at 1200 °C", Some(4)),
+            (3, "let's use glaze B instead of glaze A", None),
+            (4, "Fire at 1250 °C", None),
+            (5, "Let's use glaze B instead of glaze A.", None),
+            (6, "The kiln is electric", None),
+        ]
+    );
+    let tasks: Vec<(&str, TaskStatus)> =
+        memory.items().tasks.iter().map(|task| (task.text.as_str(), task.status)).collect();
+    assert_eq!(tasks, [("Buy cones", TaskStatus::Done), ("Sweep", TaskStatus::Open)]);
+}
+
+#[test]
+fn the_newest_list_of_tasks_counts() {
+    let list = |seq, name: &str, data: serde_json::Value| {
+        told(seq, topics::TOOL_EVENT, &json!({ "name": name, "call_id": "c", "arguments": data }))
+    };
+    let memory = fold(vec![
+        list(1, "TodoWrite", json!({ "todos": [{ "content": "old", "status": "pending" }] })),
+        list(
+            2,
+            "TodoWrite",
+            json!({ "todos": [{ "content": "new", "status": "completed" }, { "content": "next", "status": "in_progress" }] }),
+        ),
+        list(3, "TaskCreate", json!({ "subject": "first" })),
+        list(4, "TaskCreate", json!({ "subject": "second" })),
+        list(5, "TaskCreate", json!({ "subject": "third" })),
+        list(6, "TaskUpdate", json!({ "taskId": "2", "status": "completed" })),
+        list(7, "TaskUpdate", json!({ "taskId": "3", "status": "deleted" })),
+        said(8, topics::ASSISTANT_TURN, "Plan:\n- [ ] dig\n- [x] wash\n"),
+        said(9, topics::ASSISTANT_TURN, "Only - [ ] one box"),
+    ]);
+    let merged = ProjectMemory::merge([&memory], []);
+    let tasks: Vec<(&str, TaskStatus)> = items::ordered(&merged.items.tasks)
+        .into_iter()
+        .map(|task| (task.text.as_str(), task.status))
+        .collect();
+    assert_eq!(
+        tasks,
+        [
+            ("next", TaskStatus::Active),
+            ("dig", TaskStatus::Open),
+            ("first", TaskStatus::Open),
+            ("wash", TaskStatus::Done),
+            ("second", TaskStatus::Done),
+            ("new", TaskStatus::Done),
+        ]
+    );
+}
+
+#[test]
+fn the_text_says_what_matters_most_first() {
+    let memory = fold(vec![
+        said(1, topics::USER_TURN, "never commit the glaze recipes"),
+        told(2, topics::DECISION_EVENT, &json!({ "decision": "Fire twice", "reason": "it holds better" })),
+        told(3, topics::DECISION_EVENT, &json!({ "decision": "Buy cones", "kind": "task" })),
+        told(
+            4,
+            topics::TOOL_EVENT,
+            &json!({ "name": "Write", "call_id": "c", "arguments": { "file_path": "/kiln/a.rs" }, "output": "" }),
+        ),
+        told(5, topics::ERROR_EVENT, &json!({ "message": "no gas", "command": "make fire" })),
+        said(6, topics::ASSISTANT_TURN, "Looking."),
+        said(7, topics::ASSISTANT_TURN, "The kiln\nis cold."),
+    ]);
+    let merged = ProjectMemory::merge([&memory], []);
+    let expected = "## Decisions and facts\n- Fire twice — it holds better (2026-09-21)\n- user: never commit the glaze recipes (2026-09-21)\n\n## Tasks\n- [ ] Buy cones (2026-09-21)\n\n## Files\n- a.rs (created)\n\n## Errors\n- [open] `make fire`: no gas (2026-09-21)\n\n## Recent turns\n- assistant: The kiln is cold.\n- user: never commit the glaze recipes";
+    assert_eq!(merged.text(2_000), expected);
+    let short = merged.text(260);
+    assert!(short.starts_with("## Decisions and facts\n- Fire twice") && short.contains("more"), "{short}");
+    assert_eq!(merged.text(0), "");
+    let json = merged.to_json();
+    assert_eq!(
+        (&json["sessions"], &json["files"][0]["path"], json.get("successes")),
+        (&json!(1), &json!("a.rs"), None)
+    );
+}
+
+#[test]
+fn sessions_merge_by_time_and_copies_count_once() {
+    let write = |seq| {
+        let data =
+            json!({ "name": "Write", "call_id": "c", "arguments": { "file_path": "a.rs" }, "output": "" });
+        told(seq, topics::TOOL_EVENT, &data)
+    };
+    let of = |name: &str, events: &[Event]| {
+        let mut memory = SessionMemory::new(&SessionId::new(name).expect("a name"), None);
+        for event in events {
+            memory.event(event);
+        }
+        memory
+    };
+    let said = |seq, text: &str| said(seq, topics::USER_TURN, text);
+    let whole = [said(1, "never fire at night"), write(2), write(3)];
+    // A copy has the same times and ids; another session has its own.
+    let sessions = [of("b", &whole), of("c", &[said(4, "and now"), write(5)]), of("d", &whole)];
+    let merged = ProjectMemory::merge(&sessions, []);
+    let [file] = merged.items.files.as_slice() else { panic!("{:?}", merged.items.files) };
+    assert_eq!((file.created, file.edited, file.last.ordinal), (2, 1, 5));
+    let decisions: Vec<&str> = merged.items.decisions.iter().map(|one| one.proof.session.as_str()).collect();
+    assert_eq!(decisions, ["b"], "said once");
+    let turns: Vec<&str> = merged.window.iter().map(|turn| turn.text.as_str()).collect();
+    assert_eq!(turns, ["never fire at night", "and now"]);
+    let earlier = of("z", &[said(1, "first")]);
+    let later = of("a", &[said(9, "last")]);
+    let merged = ProjectMemory::merge([&earlier, &later], []);
+    let turns: Vec<&str> = merged.window.iter().map(|turn| turn.text.as_str()).collect();
+    assert_eq!(turns, ["first", "last"]);
+    let older = of("a", &[]);
+    assert_eq!(ProjectMemory::merge([&later, &older, &earlier], []), merged, "an older state says nothing");
+}

@@ -1,0 +1,328 @@
+//! What a memory holds, in the form in which it is saved: version 1. Normative: `docs/format/state.md`.
+//!
+//! A change here is another version of the reducer.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use stemmata_model::Timestamp;
+
+/// A time, written as RFC 3339.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct At(pub Timestamp);
+
+impl Serialize for At {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for At {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Timestamp::parse(&text).map(Self).map_err(serde::de::Error::custom)
+    }
+}
+
+/// What proves something: an event or an entry. Its order is the one in which memories merge.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Evidence {
+    /// When it was; none sorts first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<At>,
+    /// The session.
+    pub session: String,
+    /// Its place there: an event's sequence number, or an entry's position.
+    pub ordinal: u64,
+    /// The entry's id, or the event's sequence number as text.
+    pub source: String,
+}
+
+/// Who said something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum By {
+    /// Whoever prompts the agent.
+    User,
+    /// The model.
+    Assistant,
+    /// A program, as an event of its own.
+    Event,
+}
+
+/// One side's word in the working window.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TurnSaid {
+    /// Where.
+    pub proof: Evidence,
+    /// Who.
+    pub by: By,
+    /// What, cut.
+    pub text: String,
+}
+
+/// What kind of thing is to be remembered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Something was chosen.
+    Decision,
+    /// Something holds: a rule, a preference, how things are.
+    Fact,
+}
+
+/// A decision or a fact.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Decision {
+    /// What proves it.
+    pub proof: Evidence,
+    /// Which of the two.
+    pub kind: Kind,
+    /// Who said so.
+    pub by: By,
+    /// The sentence.
+    pub text: String,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What it replaces, as an event named it: the source, or the words, of an earlier one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub supersedes: Option<String>,
+    /// What replaced it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub superseded: Option<Evidence>,
+}
+
+/// How far a task is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskStatus {
+    /// Being worked on.
+    Active,
+    /// Not begun.
+    Open,
+    /// Done.
+    Done,
+}
+
+/// Where a task was written down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskList {
+    /// By an event of its own.
+    Event,
+    /// In a list that a tool writes whole.
+    Tool,
+    /// By a tool that adds and changes single ones.
+    Tracker,
+    /// In a checklist of a text.
+    Checklist,
+}
+
+/// A task.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Task {
+    /// What proves its status.
+    pub proof: Evidence,
+    /// How far it is.
+    pub status: TaskStatus,
+    /// Where it was written down.
+    pub list: TaskList,
+    /// What is to be done.
+    pub text: String,
+    /// How its list calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+}
+
+/// What was done to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    /// It was looked at.
+    Read,
+    /// It was changed.
+    Edited,
+    /// It was made.
+    Created,
+    /// It was removed.
+    Deleted,
+}
+
+/// A file that was touched.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileTouched {
+    /// Its path: below the session's directory where it lies there, else as it was named.
+    pub path: String,
+    /// How often it was looked at.
+    pub read: u32,
+    /// How often it was changed.
+    pub edited: u32,
+    /// How often it was made.
+    pub created: u32,
+    /// How often it was removed.
+    pub deleted: u32,
+    /// What was done last.
+    pub how: How,
+    /// The last time.
+    pub last: Evidence,
+}
+
+/// What an error is about: a success of the same resolves it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "about", deny_unknown_fields)]
+pub enum About {
+    /// A command, without what does not matter to its meaning.
+    Command {
+        /// Its parts.
+        parts: Vec<String>,
+    },
+    /// A change of a file.
+    File {
+        /// The path.
+        path: String,
+    },
+    /// Another tool.
+    Tool {
+        /// Its name.
+        name: String,
+    },
+    /// Only a message.
+    Message,
+}
+
+/// Something that failed.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Failure {
+    /// The first time.
+    pub proof: Evidence,
+    /// What it is about.
+    pub subject: About,
+    /// What it said last, one line.
+    pub text: String,
+    /// How often.
+    pub times: u32,
+    /// The last time.
+    pub last: Evidence,
+    /// The success that resolved it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolved: Option<Evidence>,
+}
+
+/// A command that went well, the last time that it did.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Success {
+    /// The last time.
+    pub proof: Evidence,
+    /// What it is about.
+    pub subject: About,
+}
+
+/// What lasts of a session or a project.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Items {
+    /// By their proofs.
+    pub decisions: Vec<Decision>,
+    /// In the order of their lists.
+    pub tasks: Vec<Task>,
+    /// By the last touch.
+    pub files: Vec<FileTouched>,
+    /// By their first proofs.
+    pub errors: Vec<Failure>,
+    /// What resolves errors of other sessions.
+    pub successes: Vec<Success>,
+}
+
+/// What a tool was asked to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "act", deny_unknown_fields)]
+pub enum Act {
+    /// Run commands.
+    Run {
+        /// Their parts.
+        parts: Vec<String>,
+        /// Files that they remove.
+        removes: Vec<String>,
+    },
+    /// Do something to a file.
+    Touch {
+        /// The path.
+        path: String,
+        /// What.
+        how: How,
+    },
+    /// Write a list of tasks anew.
+    List {
+        /// Text and status of each.
+        tasks: Vec<(String, TaskStatus)>,
+    },
+    /// Write one task down.
+    NewTask {
+        /// What is to be done.
+        text: String,
+    },
+    /// Change a task.
+    ChangeTask {
+        /// How its list calls it.
+        id: String,
+        /// How far it is now; none where it was given up or says nothing of that.
+        status: Option<TaskStatus>,
+        /// Whether it was given up.
+        dropped: bool,
+    },
+    /// Anything else.
+    Other {
+        /// The tool.
+        name: String,
+    },
+}
+
+/// A call that has no result yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pending {
+    /// The call.
+    pub call_id: String,
+    /// What it is to do.
+    pub acts: Vec<Act>,
+}
+
+/// The state of one session's fold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SessionState {
+    /// The session.
+    pub session: String,
+    /// Where the agent began to work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
+    /// Events and entries that were folded in.
+    pub folded: u64,
+    /// The greatest time so far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_at: Option<At>,
+    /// The recent turns.
+    pub window: Vec<TurnSaid>,
+    /// What lasts.
+    pub items: Items,
+    /// Calls without results.
+    pub pending: Vec<Pending>,
+    /// Tasks that trackers have made so far.
+    pub tracked: u32,
+}
+
+/// The state of a ledger's fold.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LedgerState {
+    /// Sessions, the one whose last event is newest last.
+    pub sessions: Vec<SessionState>,
+    /// What lasts of sessions that made room for others.
+    pub settled: Items,
+}
