@@ -5,10 +5,12 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use stemmata_engine::{BundleLimits, Engine};
-use stemmata_model::CommitId;
+use stemmata_model::{CommitId, Payload};
+use stemmata_store::{EventQuery, PAGE_ROWS_MAX};
 use stemmata_testkit::disk::Image;
 
 use crate::ledger::{Ledger, native_hash};
+use crate::script::events::{self, log_id};
 use crate::script::{Act, Step};
 use crate::stage::Stage;
 
@@ -112,6 +114,7 @@ fn promised(engine: &Engine, moment: Moment<'_>, verdict: &mut Verdict) {
         }
     }
     gone(engine, moment.before, verdict);
+    events(engine, moment.before, after, verdict);
 }
 
 /// Looks for all that is promised.
@@ -127,6 +130,36 @@ pub fn kept(engine: &Engine, ledger: &Ledger, verdict: &mut Verdict) {
         }
     }
     gone(engine, ledger, verdict);
+    events(engine, ledger, None, verdict);
+}
+
+/// Looks for the events that are promised; there may be more, and some forgotten, by the step that was under way.
+fn events(engine: &Engine, ledger: &Ledger, after: Option<&Ledger>, verdict: &mut Verdict) {
+    let found = match engine.log().events(&log_id(), &EventQuery::after(None, PAGE_ROWS_MAX)) {
+        Ok(found) => found,
+        Err(error) => return verdict.unreadable.push(format!("events: {error}")),
+    };
+    let count = u64::try_from(found.len()).unwrap_or(u64::MAX);
+    if count < ledger.events || count > after.map_or(ledger.events, |after| after.events) {
+        verdict.lost.push(format!("{count} events in place of {}", ledger.events));
+    }
+    let may_go = ledger.events_forgotten || after.is_some_and(|after| after.events_forgotten);
+    for (number, event) in (1..).zip(&found) {
+        let said = match &event.payload {
+            Payload::Plain { text, .. } => text.clone(),
+            Payload::Line { line, .. } => Some(line.to_string()),
+            Payload::Gone(_) => None,
+        };
+        let is_right = match said {
+            Some(said) => {
+                said == events::words(number) && !(ledger.events_forgotten && events::is_forgotten(number))
+            }
+            None => may_go && events::is_forgotten(number),
+        };
+        if event.seq.get() != number || !is_right {
+            verdict.lost.push(format!("event {number} is {event:?}"));
+        }
+    }
 }
 
 /// Looks through the bundles and the other stores of the disk, but for commits that are on their way out.

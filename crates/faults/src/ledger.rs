@@ -24,6 +24,10 @@ pub struct Ledger {
     pub bundles: BTreeSet<&'static str>,
     /// Commits that were forgotten: nothing of them may be read.
     pub gone: BTreeSet<CommitId>,
+    /// How many events the workload's ledger has.
+    pub events: u64,
+    /// Whether those of one session are forgotten.
+    pub events_forgotten: bool,
     /// Commits that later steps need, by the script's own names; of a chain the tip is the first.
     pub names: BTreeMap<String, Vec<CommitId>>,
 }
@@ -37,6 +41,10 @@ pub struct Done {
     pub names: Vec<(&'static str, Vec<CommitId>)>,
     /// Commits that are gone.
     pub gone: Vec<CommitId>,
+    /// How many events there are now, where that changed.
+    pub events: Option<u64>,
+    /// Whether the events of one session were forgotten.
+    pub events_forgotten: bool,
     /// Other stores of the disk that are complete, by their folders.
     pub stores: Vec<&'static str>,
     /// Bundles that are written, by their names.
@@ -80,6 +88,8 @@ impl Ledger {
             anyhow::ensure!(!there.is_empty(), "`{name}` is empty");
             ledger.stores.insert(name, there);
         }
+        ledger.events = done.events.unwrap_or(ledger.events);
+        ledger.events_forgotten |= done.events_forgotten;
         ledger.bundles.extend(&done.bundles);
         ledger.annotations.clear();
         for id in ledger.commits.keys() {

@@ -2,6 +2,7 @@
 
 mod bundles;
 mod copies;
+pub(crate) mod events;
 mod maintain;
 
 use std::collections::BTreeMap;
@@ -64,11 +65,15 @@ pub const STEPS: &[Step] = &[
     Step { name: "checkpoint after it", day: 3, act: |act| checkpoint(act, Some("own3"), "own4", 500) },
     Step { name: "import a third", day: 3, act: |act| import(act, "third", 25) },
     Step { name: "import a fourth", day: 3, act: |act| import(act, "fourth", 25) },
+    Step { name: "append events", day: 3, act: |act| events::append(act, 0, 30) },
+    Step { name: "events and a commit", day: 3, act: |act| events::with_commit(act, 30, 42) },
     Step { name: "pack again", day: 4, act: maintain::pack },
     Step { name: "backup", day: 4, act: copies::backup },
     Step { name: "forget", day: 5, act: |act| maintain::forget(act, "third") },
     Step { name: "import the forgotten", day: 5, act: |act| maintain::import_forgotten(act, "third", 25) },
     Step { name: "forget a commit", day: 5, act: |act| maintain::forget_commit(act, "own4") },
+    Step { name: "append after it", day: 5, act: |act| events::append(act, 42, 50) },
+    Step { name: "forget events", day: 5, act: maintain::forget_events },
     Step { name: "bundle out", day: 5, act: bundles::out },
     Step { name: "bundle in", day: 5, act: bundles::into_second },
     Step { name: "work in the second", day: 5, act: bundles::work_in_second },

@@ -10,14 +10,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use stemmata_model::{
-    ArtifactId, Closure, CommitCore, CommitId, CommitType, Counts, EntryId, FormatId, Granularity, MachineId,
-    Principal, RulesHash, SessionId, Sighting, Source, SummarySource, Template, ThreadId, TicketId,
-    Timestamp, Trigger,
+    ArtifactId, Closure, CommitCore, CommitId, CommitType, Counts, EntryId, EventSeq, FormatId, Granularity,
+    Json, LedgerId, MachineId, NewEvent, NewPayload, Party, Principal, RulesHash, SessionId, Sighting,
+    Source, SummarySource, Template, ThreadId, TicketId, Timestamp, Topic, Trigger,
 };
 use stemmata_store::maintain::forget::Forget;
 use stemmata_store::{
-    Annotation, ContentPart, Link, LinkKind, NewCommit, NewContent, PackOptions, Placement, Session,
-    SessionKey, SessionOrigin, SqliteOptions, SqliteStore, Store, Write,
+    Annotation, Append, ContentPart, Coverage, Durability, EventLog, LedgerChange, Link, LinkKind, NewCommit,
+    NewContent, PackOptions, Placement, SavedState, Session, SessionKey, SessionOrigin, SqliteOptions,
+    SqliteStore, Store, Write,
 };
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
@@ -67,6 +68,7 @@ fn fill(store: &SqliteStore) -> Outcome<Vec<(CommitId, Vec<u8>)>> {
         gone.grow(step, "three")?;
     }
     beside(&first, &copy)?;
+    events(store, &first)?;
     store.pack(&PackOptions::new(Timestamp::from_micros(START)))?;
     // A hole with a child, and a session that is wholly gone.
     let forget = Forget {
@@ -83,6 +85,16 @@ fn fill(store: &SqliteStore) -> Outcome<Vec<(CommitId, Vec<u8>)>> {
         dry_run: false,
     };
     store.forget(&forget)?;
+    store.forget_events(&SessionId::new("gone")?)?;
+    // What is remembered is dropped by every forgetting.
+    let state = SavedState {
+        name: "memory".to_owned(),
+        version: 1,
+        through: 9,
+        position: Some("line 4".to_owned()),
+        state: Json::parse("{\"facts\":[]}")?,
+    };
+    store.save_states(&LedgerId::new("project")?, vec![state])?;
     // What came after packing is in the inbox: a turn, one whose content is a list of parts, and a snapshot.
     first.grow(12, "one")?;
     first.grow_in_parts(13)?;
@@ -138,6 +150,53 @@ fn beside(first: &Chain<'_>, copy: &Chain<'_>) -> Outcome<()> {
         batch.push(Write::Annotate { commit: first.id(5), change, at, by: by.clone() });
     }
     first.store.commit_batch(batch)?;
+    Ok(())
+}
+
+/// Writes ledgers: plain events and lines, raw output, some trimmed and some forgotten later, marks and coverage.
+fn events(store: &SqliteStore, first: &Chain<'_>) -> Outcome<()> {
+    let event = |session: &str, topic: &str, number: u64| -> Outcome<NewEvent> {
+        let words = format!("event {number} of {topic}");
+        let payload = if number.is_multiple_of(2) {
+            NewPayload::Plain { text: Some(words), data: Some(Json::parse("{\"n\":9007199254740993}")?) }
+        } else {
+            NewPayload::Line(Json::parse(&format!("{{\"said\":\"{words}\"}}"))?)
+        };
+        let made = NewEvent::new(SessionId::new(session)?, Topic::new(topic)?, Party::new("ann")?, payload);
+        Ok(made.to(Party::new("worker 1")?).with_metadata(Json::parse(&format!("{{\"number\":{number}}}"))?))
+    };
+    let ledger = LedgerId::new("project")?;
+    let mut list = vec![event("kept", "SESSION_STARTED", 0)?];
+    for number in 1..=4 {
+        list.push(event("kept", "user_turn", number)?);
+        list.push(event("gone", "user_turn", 10 + number)?);
+    }
+    list.push(event("kept", "STATE_SNAPSHOT", 5)?);
+    list.push(event("kept", "AGENT_OUTPUT", 6)?);
+    let (now, durability) = (Timestamp::from_micros(START), Durability::Full);
+    let append = |ledger: &LedgerId, events| Append {
+        ledger: ledger.clone(),
+        events,
+        expected: None,
+        now,
+        durability,
+    };
+    let covers =
+        Coverage { commit: first.id(4), ledger: ledger.clone(), through: EventSeq::new(9).ok_or("a place")? };
+    let change = LedgerChange {
+        ledger: ledger.clone(),
+        now,
+        root: Some("/srv/app".to_owned()),
+        compacted_at: Some(now),
+        marks: vec!["remote:example.org/app".to_owned()],
+    };
+    store.commit_batch(vec![
+        Write::Append(Box::new(append(&ledger, list))),
+        Write::Covers(covers),
+        Write::ChangeLedger(Box::new(change)),
+    ])?;
+    store.trim(&ledger, &Topic::new("user_turn")?, EventSeq::new(3).ok_or("a place")?)?;
+    store.append(append(&LedgerId::new("cluster")?, vec![event("cluster", "ISSUE_OPENED", 7)?]))?;
     Ok(())
 }
 

@@ -330,6 +330,7 @@ pub enum Write {
     /// repeats a batch says which last number is expected.
     Append(Box<Append>),
     /// Says how far a commit covers a ledger. Of two that are said of a commit and a ledger the greater stays.
+    /// What is beyond the ledger's last event is refused as `Bound`.
     Covers(Coverage),
     /// Keeps states of a ledger, each in the place of the one of its name.
     SaveStates {

@@ -3,7 +3,7 @@
 use stemmata_engine::{
     CaptureOptions, CollectOptions, EngineError, ForgetOptions, ForgetTarget, RetentionRules,
 };
-use stemmata_model::Principal;
+use stemmata_model::{Principal, SessionId};
 use stemmata_store::{PackOptions, Page, SessionFilter, SessionKey, StoreError};
 
 use super::{Act, chain, project, transcript};
@@ -38,6 +38,12 @@ pub(super) fn forget_commit(act: &Act<'_>, name: &str) -> anyhow::Result<Done> {
         act.engine.forget(&ForgetTarget::Commit(*id), &options()?)?;
     }
     Ok(Done { gone, ..Done::default() })
+}
+
+/// Forgets the rest of the events of the session that was forgotten before.
+pub(super) fn forget_events(act: &Act<'_>) -> anyhow::Result<Done> {
+    act.engine.log().forget_events(&SessionId::new("third")?)?;
+    Ok(Done { events_forgotten: true, ..Done::default() })
 }
 
 fn options() -> anyhow::Result<ForgetOptions> {

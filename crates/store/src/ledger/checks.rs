@@ -2,7 +2,7 @@
 //!
 //! What needs a look into the log (the last number, who has a mark) is each backend's own.
 
-use stemmata_model::{Json, NewEvent, NewPayload};
+use stemmata_model::{EventSeq, Json, NewEvent, NewPayload};
 
 use super::{
     Append, BATCH_EVENTS_MAX, EVENT_BYTES_MAX, EventQuery, LedgerChange, MARK_BYTES_MAX, MARKS_MAX,
@@ -49,4 +49,13 @@ pub(crate) fn check_state(state: &SavedState) -> Result<(), StoreError> {
 /// Holds the marks of a ledger to their bound, the new ones included.
 pub(crate) fn check_marks(count: usize) -> Result<(), StoreError> {
     at_most("marks of a ledger", count, MARKS_MAX)
+}
+
+/// Holds what a commit covers to what there is.
+pub(crate) fn check_covered(through: EventSeq, last: u64) -> Result<(), StoreError> {
+    if through.get() <= last {
+        return Ok(());
+    }
+    let what = "number of the last event that a commit covers";
+    Err(StoreError::Bound { what, value: through.get(), bound: last })
 }

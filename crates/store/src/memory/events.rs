@@ -12,6 +12,7 @@ use super::content::{self, literals_of};
 use super::forget::{Lines, give_up};
 use super::{MemoryStore, State};
 use crate::error::StoreError;
+use crate::ledger::checks::check_covered;
 use crate::ledger::{
     Append, Appended, Coverage, EventLog, EventQuery, Ledger, LedgerChange, Receipt, SavedState,
 };
@@ -36,9 +37,10 @@ pub(super) fn append(
 }
 
 pub(super) fn cover(state: &mut State, coverage: Coverage) -> Result<(), StoreError> {
-    if state.logs.ledger(&coverage.ledger).is_none() {
+    let Some(ledger) = state.logs.ledger(&coverage.ledger) else {
         return Err(StoreError::LedgerMissing(coverage.ledger));
-    }
+    };
+    check_covered(coverage.through, ledger.last)?;
     let key = (coverage.commit, coverage.ledger);
     if state.coverage.get(&key).is_none_or(|through| *through < coverage.through) {
         state.coverage.put(key, coverage.through);

@@ -259,6 +259,8 @@ fn the_greatest_coverage_counts() {
         let missing =
             store.commit_batch(vec![Write::Covers(Coverage { ledger: ledger("q"), ..covers(ids[0], 1) })]);
         assert!(matches!(missing, Err(StoreError::LedgerMissing(_))), "{missing:?}");
+        let beyond = store.commit_batch(vec![Write::Covers(covers(ids[0], 6))]);
+        assert!(matches!(beyond, Err(StoreError::Bound { value: 6, bound: 5, .. })), "{beyond:?}");
     }
 }
 

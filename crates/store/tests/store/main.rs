@@ -10,6 +10,7 @@ mod disk;
 mod erase;
 mod files;
 mod ledger;
+mod ledger_damage;
 mod ledger_files;
 mod ledger_let_go;
 mod log;

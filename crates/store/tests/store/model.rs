@@ -2,15 +2,17 @@
 
 use std::collections::HashMap;
 
+use super::ledger::{append, delta, ledger, line, said, topic};
 use super::support::{machine, new_commit, open, read, session, sighting};
 use proptest::prelude::*;
 use stemmata_model::{
-    ArtifactId, Closure, CommitId, CommitType, EntryId, Granularity, Principal, SessionId, SummarySource,
-    ThreadId, TicketId, Timestamp, Trigger, artifact_id,
+    ArtifactId, Closure, CommitId, CommitType, EntryId, EventSeq, Granularity, Json, NewEvent, Principal,
+    SessionId, SummarySource, ThreadId, TicketId, Timestamp, Trigger, artifact_id,
 };
 use stemmata_store::{
-    Annotation, ContentPart, Link, LinkKind, MemoryStore, NewContent, Page, Placement, ResolveScope,
-    SessionFilter, SessionOrigin, Store, StoreError, TipFilter, Write,
+    Annotation, Append, ContentPart, Coverage, EventQuery, LedgerChange, Link, LinkKind, MemoryStore,
+    NewContent, Order, Page, Placement, ResolveScope, SavedState, SessionFilter, SessionOrigin, Store,
+    StoreError, TipFilter, Write,
 };
 use tempfile::TempDir;
 
@@ -194,8 +196,70 @@ impl Maker {
         vec![related, self.placement(seed), Write::Anchors { commit: self.commit(seed.1), hashes }]
     }
 
+    /// Appends events, plain ones and lines, now and then with a number that may be wrong; and a delta of the lines.
+    fn append(&mut self, seed: Seed) -> Vec<Write> {
+        let of = ["p", "q"][usize::from(seed.1 % 2)];
+        let mut events = Vec::new();
+        let mut lines = Vec::new();
+        for number in 0..=seed.2 % 4 {
+            let name = format!("s{}", (seed.1 % 3 + number) % 3);
+            let about = ["t", "u", "AGENT_OUTPUT", "STATE_SNAPSHOT"][usize::from((seed.3 % 4 + number) % 4)];
+            // The same words come again, so that events and contents share lines.
+            let text = format!("words {}", (seed.2 % 9 + number) % 9);
+            let event = if seed.3.is_multiple_of(3) {
+                said(&name, about, &text)
+            } else {
+                let (event, bytes) = line(&name, about, &text);
+                self.remember(artifact_id(&bytes), bytes.clone());
+                lines.push(bytes);
+                event
+            };
+            events.push(NewEvent { at: Some(Timestamp::from_micros(i64::from(seed.3))), ..event });
+        }
+        let expected = seed.3.is_multiple_of(7).then(|| u64::from(seed.2 % 3));
+        let now = Timestamp::from_micros(i64::from(seed.2 % 500));
+        let append = Append { expected, now, ..append(of, events) };
+        let mut writes = vec![Write::Append(Box::new(append))];
+        if !lines.is_empty() {
+            let (content, id) = delta(&lines);
+            self.remember(id, lines.concat());
+            writes.push(Write::Content(content));
+        }
+        writes
+    }
+
+    fn about_ledger(&self, seed: Seed) -> Vec<Write> {
+        let of = ledger(["p", "q"][usize::from(seed.1 % 2)]);
+        let micros = Timestamp::from_micros(i64::from(seed.3));
+        vec![match seed.2 % 3 {
+            0 => Write::ChangeLedger(Box::new(LedgerChange {
+                ledger: of,
+                now: micros,
+                root: seed.3.is_multiple_of(2).then(|| format!("/w/{}", seed.3 % 3)),
+                compacted_at: seed.3.is_multiple_of(3).then_some(micros),
+                marks: vec![format!("mark {}", seed.3 % 5)],
+            })),
+            1 => Write::SaveStates {
+                ledger: of,
+                states: vec![SavedState {
+                    name: ["memory", "memory/s1", "other"][usize::from(seed.3 % 3)].to_owned(),
+                    version: u32::from(seed.3),
+                    through: u64::from(seed.3),
+                    position: seed.3.is_multiple_of(2).then(|| "here".to_owned()),
+                    state: Json::parse(&format!("[{}]", seed.3)).expect("JSON"),
+                }],
+            },
+            _ => {
+                let through = EventSeq::new(1).expect("a place");
+                Write::Covers(Coverage { commit: self.commit(seed.3), ledger: of, through })
+            }
+        }]
+    }
+
     fn writes(&mut self, seed: Seed) -> Vec<Write> {
-        match seed.0 % 16 {
+        match seed.0 % 20 {
+            16..=18 => self.append(seed),
+            19 => self.about_ledger(seed),
             0..=2 => vec![self.literal(vec![b'a'; usize::from(seed.1 % 200)])],
             3 | 4 => vec![self.composed(seed)],
             5..=7 => vec![self.new_commit(seed)],
@@ -249,8 +313,64 @@ fn everything(store: &dyn Store, maker: &Maker) -> Vec<String> {
         tell(told(result.map(|()| range)));
         tell(told(store.artifacts_in(id.to_string()[..9].parse().expect("a prefix"), 9)));
     }
+    for id in &maker.commits {
+        told_all.push(told(store.coverage(*id)));
+    }
     told_all.extend(listings(store));
+    told_all.extend(ledgers(store));
     told_all
+}
+
+/// All that ledgers say.
+fn ledgers(store: &dyn Store) -> Vec<String> {
+    let mut told_all = vec![told(store.ledgers(None, 9))];
+    let mut tell = |text: String| told_all.push(text);
+    for of in ["p", "q", "none"].map(ledger) {
+        tell(told(store.ledger(&of)));
+        tell(told(store.saved_states(&of, "")));
+        tell(told(store.saved_states(&of, "memory/")));
+        tell(told(store.last_covered(&of)));
+        for topics in [vec![], vec![topic("t")], vec![topic("AGENT_OUTPUT"), topic("u")]] {
+            for replayable in [None, Some(true), Some(false)] {
+                let all =
+                    EventQuery { topics: topics.clone(), replayable, limit: 500, ..EventQuery::default() };
+                tell(told(store.events(&of, &all)));
+                let few = EventQuery { order: Order::NewestFirst, limit: 3, ..all.clone() };
+                tell(told(store.events(&of, &few)));
+                let own = EventQuery {
+                    session: Some(name_of("s1")),
+                    since: Some(Timestamp::from_micros(200)),
+                    ..all
+                };
+                tell(told(store.events(&of, &own)));
+            }
+        }
+        for name in ["t", "u", "AGENT_OUTPUT"] {
+            tell(told(store.receipt(&of, &topic(name))));
+        }
+    }
+    for number in 0..5 {
+        tell(told(store.ledger_marked(&format!("mark {number}"))));
+    }
+    told_all
+}
+
+fn name_of(session: &str) -> SessionId {
+    SessionId::new(session).expect("a name")
+}
+
+/// Lets go of something in both, by the number of a batch.
+fn let_go(store: &dyn Store, seed: Seed) -> String {
+    let of = ledger(["p", "q"][usize::from(seed.1 % 2)]);
+    match seed.0 % 11 {
+        0 | 1 => {
+            let through = EventSeq::new(1 + u64::from(seed.2 % 30)).expect("a place");
+            told(store.trim(&of, &topic(["t", "u", "AGENT_OUTPUT"][usize::from(seed.3 % 3)]), through))
+        }
+        2 => told(store.forget_events(&name_of(&format!("s{}", seed.3 % 3)))),
+        3 => told(store.drop_states(&of, ["", "memory"][usize::from(seed.3 % 2)])),
+        _ => String::new(),
+    }
 }
 
 /// All that lists.
@@ -316,7 +436,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
     #[test]
-    fn sqlite_reads_what_the_model_reads(batches in proptest::collection::vec(proptest::collection::vec(any::<Seed>(), 1..9), 1..40)) {
+    fn sqlite_reads_what_the_model_reads(batches in proptest::collection::vec((proptest::collection::vec(any::<Seed>(), 1..9), any::<Seed>()), 1..40)) {
         let home = TempDir::new().expect("a directory");
         let (model, sqlite) = (MemoryStore::default(), open(home.path()));
         let mut maker = Maker::default();
@@ -324,7 +444,7 @@ proptest! {
         for store in [&model as &dyn Store, &sqlite] {
             store.commit_batch(first.to_vec()).expect("a first commit");
         }
-        for seeds in batches {
+        for (seeds, going) in batches {
             let before = (maker.commits.len(), maker.artifacts.len());
             let batch: Vec<Write> = seeds.into_iter().flat_map(|seed| maker.writes(seed)).collect();
             let expected = model.commit_batch(batch.clone()).map(|mut outcome| { outcome.stored_bytes = 0; outcome });
@@ -335,6 +455,7 @@ proptest! {
                 maker.artifacts.truncate(before.1);
             }
             prop_assert_eq!(told(given), told(expected));
+            prop_assert_eq!(let_go(&sqlite, going), let_go(&model, going));
         }
         let expected = everything(&model, &maker);
         prop_assert_eq!(everything(&sqlite, &maker), expected.clone());

@@ -6,9 +6,10 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
+use super::ledger::{append, ledger, said};
 use super::support::{checkpoint, damages, read};
-use stemmata_model::CommitId;
-use stemmata_store::{SqliteOptions, SqliteStore, Store};
+use stemmata_model::{CommitId, Payload};
+use stemmata_store::{Append, Durability, EventLog, EventQuery, SqliteOptions, SqliteStore, Store};
 use tempfile::TempDir;
 
 /// Children that are killed.
@@ -30,6 +31,9 @@ fn child() {
     let orders: Vec<&str> = orders.split('|').collect();
     let store = open(Path::new(orders[0]));
     let count: u64 = orders[2].parse().expect("a number");
+    if orders.get(3) == Some(&"events") {
+        return append_events(&store, orders[1], count, &|line| println!("\n{line}"));
+    }
     // Two threads, so that groups die too.
     std::thread::scope(|scope| {
         for thread in 0..2 {
@@ -47,10 +51,26 @@ fn child() {
     });
 }
 
+/// Appends batches of one to four events, by turns with each care for durability, and says where each of them is.
+fn append_events(store: &SqliteStore, name: &str, count: u64, say: &dyn Fn(String)) {
+    for step in 0..count {
+        let durability = [Durability::Batch, Durability::Full, Durability::None]
+            [usize::try_from(step % 3).expect("small")];
+        let said = |number: u64| said(name, "t", &format!("{name}/{step}/{number}"));
+        let events = (0..=step % 4).map(said).collect();
+        let appended = store.append(Append { durability, ..append("shared", events) }).expect("an append");
+        say(format!("at {} {name}/{step}", appended.first));
+    }
+}
+
 fn spawn(dir: &Path, name: &str, count: u64) -> (Child, BufReader<ChildStdout>) {
+    spawn_with(&format!("{}|{name}|{count}", dir.display()))
+}
+
+fn spawn_with(orders: &str) -> (Child, BufReader<ChildStdout>) {
     let mut child = Command::new(std::env::current_exe().expect("a path"))
         .args(["processes::child", "--exact", "--nocapture", "--test-threads=1"])
-        .env(ORDERS, format!("{}|{name}|{count}", dir.display()))
+        .env(ORDERS, orders)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -112,6 +132,107 @@ fn nothing_acknowledged_is_lost_when_processes_are_killed() {
     let store = open(&dir);
     assert!(all.len() > usize::try_from(KILLS).expect("small"), "{} batches were acknowledged", all.len());
     assert_there(&store, &all);
+    assert_eq!(damages(&store), []);
+}
+
+/// Where a batch was put, and what its events begin with.
+fn placed(line: &str) -> Option<(u64, String)> {
+    let (at, name) = line.strip_prefix("at ")?.trim().split_once(' ')?;
+    Some((at.parse().ok()?, name.to_owned()))
+}
+
+fn texts(store: &SqliteStore) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut after = None;
+    loop {
+        let page = store.events(&ledger("shared"), &EventQuery::after(after, 500)).expect("a read");
+        let Some(last) = page.last() else { return found };
+        after = Some(last.seq);
+        for event in page {
+            assert_eq!(event.seq.get(), u64::try_from(found.len()).expect("a length") + 1, "without gaps");
+            match event.payload {
+                Payload::Plain { text: Some(text), .. } => found.push(text),
+                other => panic!("{other:?} is no text"),
+            }
+        }
+    }
+}
+
+/// Asserts that what was told of batches is so, and that each stands together and whole.
+#[track_caller]
+fn assert_placed(texts: &[String], told: &[(u64, String)]) {
+    for (first, name) in told {
+        let step: u64 = name.rsplit('/').next().and_then(|step| step.parse().ok()).expect("a step");
+        for number in 0..=step % 4 {
+            let place = usize::try_from(first + number - 1).expect("small");
+            assert_eq!(texts.get(place), Some(&format!("{name}/{number}")));
+        }
+    }
+    let starts = texts.iter().filter(|text| text.ends_with("/0")).count();
+    let mut rest = texts;
+    for _ in 0..starts {
+        let (name, _) = rest[0].rsplit_once('/').expect("a name");
+        let step: usize = name.rsplit('/').next().and_then(|step| step.parse().ok()).expect("a step");
+        let (own, after) = rest.split_at(1 + step % 4);
+        assert!(own.iter().enumerate().all(|(number, text)| *text == format!("{name}/{number}")), "{own:?}");
+        rest = after;
+    }
+    assert!(rest.is_empty(), "{rest:?} stand alone");
+}
+
+#[test]
+fn eight_processes_append_to_one_ledger() {
+    let home = TempDir::new().expect("a directory");
+    let dir = home.path().join("store");
+    drop(open(&dir));
+    let spawn = |number| spawn_with(&format!("{}|p{number}|24|events", dir.display()));
+    let children: Vec<_> = (0..8).map(spawn).collect();
+    let mut all = Vec::new();
+    for (mut child, out) in children {
+        let told: Vec<(u64, String)> =
+            out.lines().filter_map(|line| placed(&line.expect("a line"))).collect();
+        assert!(
+            told.windows(2).all(|pair| pair[0].0 < pair[1].0),
+            "the order of one process is the ledger's"
+        );
+        all.extend(told);
+        assert!(child.wait().expect("a child").success());
+    }
+    let store = open(&dir);
+    let texts = texts(&store);
+    assert_eq!((all.len(), texts.len()), (8 * 24, 8 * 6 * 10));
+    assert_placed(&texts, &all);
+    assert_eq!(damages(&store), []);
+}
+
+#[test]
+fn no_event_that_was_acknowledged_is_lost_when_processes_are_killed() {
+    let home = TempDir::new().expect("a directory");
+    let dir = home.path().join("store");
+    let mut all: Vec<(u64, String)> = Vec::new();
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    for round in 0..KILLS / 4 {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        let orders = |name: &str| format!("{}|{name}{round}|100000|events", dir.display());
+        let (mut other, _pipe) = spawn_with(&orders("b"));
+        let (mut child, out) = spawn_with(&orders("a"));
+        let wanted = usize::try_from(random % 20).expect("small");
+        let mut lines = out.lines();
+        all.extend(lines.by_ref().filter_map(|line| placed(&line.ok()?)).take(wanted));
+        child.kill().expect("a child");
+        other.kill().expect("a child");
+        child.wait().expect("a child");
+        other.wait().expect("a child");
+        // What stood in the pipe was acknowledged too; the last line may be cut.
+        let mut rest: Vec<String> = lines.map_while(Result::ok).collect();
+        rest.pop();
+        all.extend(rest.iter().filter_map(|line| placed(line)));
+    }
+    let store = open(&dir);
+    assert!(all.len() > 30, "{} appends were acknowledged", all.len());
+    assert_placed(&texts(&store), &all);
     assert_eq!(damages(&store), []);
 }
 

@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::ledger::{all, ledger, topic};
 use super::support::{damages, open, read};
-use stemmata_model::CommitId;
-use stemmata_store::{SqliteOptions, SqliteStore, Store};
+use stemmata_model::{CommitId, Payload};
+use stemmata_store::{EventLog, SqliteOptions, SqliteStore, Store};
 use tempfile::TempDir;
 
 /// The frozen stores, one folder a version.
@@ -78,6 +79,58 @@ fn every_version_opens_is_brought_up_to_date_and_gives_its_natives() {
         SqliteStore::migrate(&dir, &backup, &SqliteOptions::default()).expect("a migration");
         assert_natives(&open(&dir), &fixture.join("natives.txt"));
     }
+}
+
+/// What ledgers of the store of version 3 say, for ever: what was trimmed, what was forgotten, and the rest.
+#[test]
+fn the_events_of_version_3_are_read() {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/v3");
+    let home = TempDir::new().expect("a directory");
+    let dir = home.path().join("store");
+    copy(&fixture, &dir);
+    let store = open(&dir);
+    let project = ledger("project");
+    let known = store.ledger(&project).expect("a read").expect("a ledger");
+    assert_eq!((known.last, known.root.as_deref()), (11, Some("/srv/app")));
+    assert_eq!(known.marks, ["remote:example.org/app"]);
+    let events = all(&store, "project");
+    let told: Vec<String> = events
+        .iter()
+        .map(|event| match &event.payload {
+            Payload::Plain { text, data } => {
+                format!("{} {}", text.as_deref().expect("text"), data.as_ref().expect("data"))
+            }
+            Payload::Line { line, .. } => line.to_string(),
+            Payload::Gone(gone) => format!("{} bytes are gone, forgotten: {}", gone.bytes, gone.forgotten),
+        })
+        .collect();
+    let plain = |words: &str| format!("event {words} {{\"n\":9007199254740993}}");
+    let line = |words: &str| format!("{{\"said\":\"event {words}\"}}");
+    assert_eq!(
+        told,
+        [
+            plain("0 of SESSION_STARTED"),
+            "32 bytes are gone, forgotten: false".to_owned(),
+            "33 bytes are gone, forgotten: true".to_owned(),
+            plain("2 of user_turn"),
+            "44 bytes are gone, forgotten: true".to_owned(),
+            line("3 of user_turn"),
+            "33 bytes are gone, forgotten: true".to_owned(),
+            plain("4 of user_turn"),
+            "44 bytes are gone, forgotten: true".to_owned(),
+            "37 bytes are gone, forgotten: true".to_owned(),
+            plain("6 of AGENT_OUTPUT"),
+        ]
+    );
+    assert!(!events[10].replayable && events[9].replayable);
+    let receipt = store.receipt(&project, &topic("user_turn")).expect("a read").expect("a receipt");
+    assert_eq!((receipt.events, receipt.through.get()), (2, 3));
+    assert_eq!(store.saved_states(&project, "").expect("a read").len(), 1);
+    let covered = store.last_covered(&project).expect("a read").expect("a commit that covers it");
+    assert_eq!(covered.through.get(), 9);
+    assert_eq!(store.coverage(covered.commit).expect("a read"), Some(covered));
+    assert_eq!(store.ledger_marked("remote:example.org/app").expect("a read"), Some(project));
+    assert_eq!(all(&store, "cluster").len(), 1);
 }
 
 fn sha256(bytes: &[u8]) -> String {

@@ -5,6 +5,7 @@
 
 mod contents;
 mod derived;
+mod events;
 mod rows;
 
 use std::path::Path;

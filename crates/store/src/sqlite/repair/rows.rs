@@ -9,6 +9,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params};
 use stemmata_model::{CommitId, MachineId, Sighting};
 
+use super::events::{copies_of_event, copies_of_ledger, recount};
 use crate::error::StoreError;
 use crate::maintain::repair::{RepairSource, Repaired};
 use crate::merge::standing_records;
@@ -17,7 +18,9 @@ use crate::sqlite::SqliteStore;
 use crate::sqlite::codes::{self, KIND_AUDIT};
 use crate::sqlite::failure::During;
 use crate::sqlite::read::metadata::{audit_record, take_audit};
-use crate::sqlite::seals::{ANNOTATION, Broken, CURSOR, SEALED, SESSION, SIGHTING, Sealed};
+use crate::sqlite::seals::{
+    ANNOTATION, Broken, CURSOR, EVENT, LEDGER, SEALED, SESSION, SIGHTING, STATE, Sealed,
+};
 use crate::sqlite::write::places::session_row;
 use crate::write::{Annotation, AuditRecord, SessionKey};
 
@@ -32,6 +35,8 @@ const COPIES_MAX: usize = 10_000;
 /// What is done without a copy.
 const KEPT: &str = "kept as it is: nothing gave it back";
 const READ_AGAIN: &str = "dropped: the next import reads the transcript again and writes it anew";
+
+const FOLDED_AGAIN: &str = "dropped: whoever needs it folds the events again";
 
 impl SqliteStore {
     /// Mends rows that do not have their seal, in one transaction.
@@ -53,6 +58,7 @@ impl SqliteStore {
                     }
                 }
                 rows.have_read_again()?;
+                rows.repaired.extend(recount(connection)?);
                 Ok(rows.repaired)
             })
         })
@@ -98,6 +104,10 @@ impl Rows<'_> {
             self.copies_of_session(broken)
         } else if *sealed == SIGHTING {
             self.copies_of_sighting(broken)?
+        } else if *sealed == EVENT {
+            copies_of_event(self.connection, self.sources, broken)?
+        } else if *sealed == LEDGER {
+            copies_of_ledger(self.connection, self.sources, broken)?
         } else {
             Vec::new()
         };
@@ -112,6 +122,9 @@ impl Rows<'_> {
         let done = if *sealed == CURSOR {
             sealed.remove(self.connection, broken).during(MENDING)?;
             READ_AGAIN
+        } else if *sealed == STATE {
+            sealed.remove(self.connection, broken).during(MENDING)?;
+            FOLDED_AGAIN
         } else if *sealed == SESSION {
             self.let_go_of_session(broken, readable)?
         } else if *sealed == SIGHTING {
