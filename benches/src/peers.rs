@@ -5,4 +5,5 @@ pub(crate) mod append;
 pub(crate) mod frame;
 pub(crate) mod git;
 pub(crate) mod langgraph;
+pub(crate) mod messages;
 pub(crate) mod rows;

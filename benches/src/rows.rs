@@ -7,6 +7,7 @@ mod copies;
 mod fork;
 mod hook;
 mod import;
+mod ledger;
 mod packed;
 mod read;
 mod scrub;
@@ -41,11 +42,13 @@ pub(crate) enum Row {
     Translate,
     /// Looking for secrets.
     Scrub,
+    /// A ledger of events.
+    Ledger,
 }
 
 impl Row {
     /// Every row.
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Checkpoint,
         Self::Bytes,
         Self::Packed,
@@ -56,6 +59,7 @@ impl Row {
         Self::Hook,
         Self::Translate,
         Self::Scrub,
+        Self::Ledger,
     ];
 
     const fn name(self) -> &'static str {
@@ -70,6 +74,7 @@ impl Row {
             Self::Hook => "hook",
             Self::Translate => "translate",
             Self::Scrub => "scrub",
+            Self::Ledger => "ledger",
         }
     }
 
@@ -98,6 +103,7 @@ impl Row {
             Self::Hook => hook::run(bench),
             Self::Translate => translate::run(bench),
             Self::Scrub => scrub::run(bench),
+            Self::Ledger => ledger::run(bench),
         }
     }
 }

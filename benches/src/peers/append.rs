@@ -31,4 +31,12 @@ impl AppendFile {
         self.file.write_all(bytes)?;
         Ok(self.file.sync_data()?)
     }
+
+    /// Appends bytes and leaves it to the system when they are durable.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub(crate) fn append_unsynced(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
+        Ok(self.file.write_all(bytes)?)
+    }
 }

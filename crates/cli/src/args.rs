@@ -9,6 +9,7 @@ pub(crate) mod capture;
 pub(crate) mod git;
 pub(crate) mod give;
 pub(crate) mod keep;
+pub(crate) mod ledger;
 pub(crate) mod live;
 pub(crate) mod maintain;
 pub(crate) mod secrets;
@@ -170,6 +171,18 @@ pub(crate) enum Command {
     Gc(keep::Gc),
     /// Write chains as one portable file, and take such files in
     Bundle(bundle::Bundle),
+    /// What is known of a project: decisions, open tasks, files, errors
+    State(ledger::State),
+    /// Record a decision, or a fact, of a project
+    Decide(ledger::Decide),
+    /// Record a task of a project, end one, or show the open ones
+    Task(ledger::Task),
+    /// Append, show and follow the events of a ledger
+    Events(ledger::Events),
+    /// List ledgers, and move them as files
+    Ledger(ledger::Ledger),
+    /// Fold a ledger's events again, and compare with the saved state
+    Replay(ledger::Replay),
     /// Recompute every hash and look up every reference
     Verify(maintain::Verify),
     /// Say whether a client would take a transcript whole, and why not
@@ -255,6 +268,12 @@ impl Command {
             Self::Vault(_) => "vault",
             Self::Gc(_) => "gc",
             Self::Bundle(_) => "bundle",
+            Self::State(_) => "state",
+            Self::Decide(_) => "decide",
+            Self::Task(_) => "task",
+            Self::Events(_) => "events",
+            Self::Ledger(_) => "ledger",
+            Self::Replay(_) => "replay",
             Self::Verify(_) => "verify",
             Self::Repair(_) => "repair",
             Self::Du(_) => "du",

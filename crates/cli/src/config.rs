@@ -197,6 +197,8 @@ fn defaults(environment: &Environment) -> Vec<(Key, String)> {
         (Key::Threads, threads.to_string()),
         (Key::WaitMs, SqliteOptions::default().busy_timeout_ms.to_string()),
         (Key::PackAfterImportMib, "256".to_owned()),
+        (Key::LedgerEngine, "store".to_owned()),
+        (Key::LedgerIntegrity, "checksum".to_owned()),
         (Key::Color, "auto".to_owned()),
         (Key::Pager, environment.text("PAGER").unwrap_or_else(|| "less -FRX".to_owned())),
     ]

@@ -168,6 +168,9 @@ pub(crate) enum CliError {
     /// A value on the command line makes no sense.
     #[error("{0}")]
     Usage(String),
+    /// A directory's project has no ledger.
+    #[error("there is no ledger of the project of {dir}")]
+    NoLedger { dir: String },
     /// The client's program is not there.
     #[error("`{program}` could not be started")]
     Client {
@@ -216,7 +219,7 @@ impl CliError {
             Self::Io { source, .. } | Self::Output(source) => exit_of_io(source),
             Self::Usage(_) => Exit::Usage,
             Self::Quota { .. } => Exit::Full,
-            Self::Client { .. } => Exit::NotFound,
+            Self::Client { .. } | Self::NoLedger { .. } => Exit::NotFound,
             Self::NoHome { .. }
             | Self::MachineFile { .. }
             | Self::CaptureFile { .. }
@@ -258,6 +261,10 @@ impl CliError {
                 Some("`stemma config` shows every key, its value and where it comes from".to_owned())
             }
             Self::Usage(_) => None,
+            Self::NoLedger { .. } => Some(
+                "`stemma decide`, `stemma task` and `stemma events append` make one; `stemma ledger list` lists all"
+                    .to_owned(),
+            ),
             Self::Quota { plan, .. } => Some(plan.trim_end().to_owned()),
             Self::Client { command, .. } => {
                 Some(format!("the session is placed; where the client is installed, run `{command}`"))

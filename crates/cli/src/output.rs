@@ -4,6 +4,7 @@
 
 pub(crate) mod commit;
 pub(crate) mod draw;
+pub(crate) mod event;
 pub(crate) mod file;
 pub(crate) mod pager;
 pub(crate) mod session;

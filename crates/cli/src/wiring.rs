@@ -11,7 +11,7 @@ use stemmata_engine::{
 };
 use stemmata_model::{CommitId, Principal, Timestamp, Trigger};
 use stemmata_store::maintain::surroundings;
-use stemmata_store::{Session, SqliteOptions, SqliteStore};
+use stemmata_store::{EventLog, FileLog, FileLogOptions, IntegrityMode, Session, SqliteOptions, SqliteStore};
 
 use crate::args::Global;
 use crate::capture_file;
@@ -39,6 +39,7 @@ pub(crate) struct App {
     host: Option<String>,
     home: OnceCell<DataHome>,
     engine: OnceCell<Engine>,
+    ledgers: OnceCell<Arc<FileLog>>,
 }
 
 /// A clock that stands still, for tests.
@@ -65,7 +66,16 @@ impl App {
             None => Arc::new(SystemClock),
         };
         let host = global.test_host.clone().or_else(home::host_mark);
-        Ok(Self { environment, config, console, clock, host, home: OnceCell::new(), engine: OnceCell::new() })
+        Ok(Self {
+            environment,
+            config,
+            console,
+            clock,
+            host,
+            home: OnceCell::new(),
+            engine: OnceCell::new(),
+            ledgers: OnceCell::new(),
+        })
     }
 
     /// Returns the present.
@@ -126,10 +136,33 @@ impl App {
         let engine = engine.with_policy(capture_file::load(home.root()));
         let keeps = self.config.get(Key::Vault).is_some_and(|text| matches!(text.as_str(), "1" | "true"));
         let engine = engine.with_vault(Vault::at(home.vault(), keeps));
+        let engine = match self.ledger_files()? {
+            Some(files) => engine.with_log(Arc::clone(files) as Arc<dyn EventLog>),
+            None => engine,
+        };
         Ok(match secrets_file::load(home.root())? {
             Some(rules) => engine.with_rules(rules),
             None => engine,
         })
+    }
+
+    /// Returns the ledgers in files, where they are kept so.
+    pub(crate) fn ledger_files(&self) -> Result<Option<&Arc<FileLog>>, CliError> {
+        if self.config.get(Key::LedgerEngine).as_deref() != Some("files") {
+            return Ok(None);
+        }
+        if self.ledgers.get().is_none() {
+            let integrity = match self.config.get(Key::LedgerIntegrity).as_deref() {
+                Some("none") => IntegrityMode::None,
+                Some("chain") => IntegrityMode::Chain,
+                _ => IntegrityMode::Checksum,
+            };
+            let lock_wait_ms = self.store_options().busy_timeout_ms;
+            let options = FileLogOptions { integrity, lock_wait_ms, ..FileLogOptions::default() };
+            let files = FileLog::open(self.home()?.root(), options)?;
+            let _raced = self.ledgers.set(Arc::new(files));
+        }
+        Ok(self.ledgers.get())
     }
 
     /// Captures what hooks left. What fails now too stays for the next command.

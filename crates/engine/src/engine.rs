@@ -41,6 +41,8 @@ impl Identity {
 pub struct Engine {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) log: Arc<dyn EventLog>,
+    /// Whether events go to the store, so that one transaction can hold events and commits.
+    pub(crate) is_log_the_store: bool,
     pub(crate) bus: Arc<Bus>,
     pub(crate) scrubbing: Arc<Scrubbing>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -63,6 +65,7 @@ impl Engine {
         Self {
             store,
             log,
+            is_log_the_store: true,
             bus: Arc::default(),
             scrubbing: Arc::default(),
             clock,
@@ -102,6 +105,7 @@ impl Engine {
     #[must_use]
     pub fn with_log(mut self, log: Arc<dyn EventLog>) -> Self {
         self.log = log;
+        self.is_log_the_store = false;
         self.bus = Arc::default();
         self
     }

@@ -3,10 +3,16 @@
 //! How events are kept is the store's; what is folded from them is `stemmata-prompt`'s.
 
 mod bus;
+mod fold;
+mod memory;
 mod project;
 mod publish;
+mod turn;
 
 pub(crate) use bus::Bus;
 pub use bus::{EventFilter, LOOK_EVERY, StartAt, Subscription};
+pub use fold::{Folded, SAVE_EVENTS};
+pub use memory::{MEMORY_SESSIONS_MAX, Remembered};
 pub use project::Project;
 pub use publish::{PublishOptions, Published};
+pub use turn::{TurnBegun, TurnEnded, TurnMade, TurnOf};

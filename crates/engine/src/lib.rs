@@ -45,7 +45,10 @@ pub use capture::transcript::{CaptureOptions, Captured};
 pub use capture::watch::{Agenda, Look, WatchPace};
 pub use engine::{Engine, Identity};
 pub use error::{Candidate, EngineError, ErrorKind, Result};
-pub use ledger::{EventFilter, LOOK_EVERY, Project, PublishOptions, Published, StartAt, Subscription};
+pub use ledger::{
+    EventFilter, Folded, LOOK_EVERY, MEMORY_SESSIONS_MAX, Project, PublishOptions, Published, Remembered,
+    SAVE_EVENTS, StartAt, Subscription, TurnBegun, TurnEnded, TurnMade, TurnOf,
+};
 pub use packing::{KeepPacked, PackKeeper};
 pub use ports::{Clock, NewIds, RandomIds, SystemClock};
 pub use retention::{RetentionRules, SessionAge, retired};

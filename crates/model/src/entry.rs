@@ -242,6 +242,25 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Makes what somebody says now, with nothing known beside it: a message, or a tool's result where a tool speaks. Its
+    /// bytes are those that it will be written as.
+    pub fn said(id: EntryId, role: Role, parts: Vec<Part>) -> Self {
+        let kind = if role == Role::Tool { EntryKind::ToolResult } else { EntryKind::Message };
+        let body = if matches!(parts[..], [Part::Text(_)]) { Body::Text } else { Body::Blocks };
+        let native = NativeSpan { offset: 0, length: 0 };
+        Self {
+            id,
+            parent: None,
+            timestamp: None,
+            role,
+            kind,
+            body,
+            parts,
+            meta: EntryMeta::default(),
+            native,
+        }
+    }
+
     /// Returns whether a person or program wrote this as a prompt: a user message with something other
     /// than tool results, seen by both sides.
     pub fn is_prompt(&self) -> bool {

@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+use super::ledger::Which;
 use clap::{Args, Subcommand};
 
 /// `verify`
@@ -124,19 +125,29 @@ pub(crate) struct Backup {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  stemma restore /mnt/disk/stemmata
+  stemma restore                                           this project's state: what it was made from, what was wrong
+  stemma restore --repair                                  and set damaged lines of a ledger in files aside
+  stemma restore /mnt/disk/stemmata                        a backup in the place of the store
   stemma restore /mnt/disk/stemmata --into ~/elsewhere     then `STEMMATA_HOME=~/elsewhere stemma log`
 
-Copies the backup, verifies the copy, and only then puts it in the store's place. The store that was there is renamed \
+Without DIR nothing is replaced: the ledger is read from its saved state on, and what was recovered is said. With DIR it \
+copies the backup, verifies the copy, and only then puts it in the store's place. The store that was there is renamed \
 to `store.before-restore-<time>`, never deleted. Let no other `stemma` work meanwhile.")]
 pub(crate) struct Restore {
-    /// The folder of the backup
+    /// The folder of a backup; none: restore the state of a ledger
     #[arg(value_name = "DIR")]
-    pub(crate) folder: PathBuf,
+    pub(crate) folder: Option<PathBuf>,
 
-    /// The data directory to restore into, instead of `STEMMATA_HOME`
-    #[arg(long, value_name = "HOME")]
+    /// The data directory to restore a backup into, instead of `STEMMATA_HOME`
+    #[arg(long, value_name = "HOME", requires = "folder")]
     pub(crate) into: Option<PathBuf>,
+
+    /// Set damaged lines of the ledger aside, so that it can be read and written again
+    #[arg(long, conflicts_with = "folder")]
+    pub(crate) repair: bool,
+
+    #[command(flatten)]
+    pub(crate) which: Which,
 }
 
 /// `pack`

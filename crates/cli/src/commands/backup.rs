@@ -77,7 +77,10 @@ fn told(app: &App, to: &Path, done: &BackedUp) -> String {
 
 /// Runs `restore`.
 pub(crate) fn restore(app: &App, args: &Restore) -> Result<Exit, CliError> {
-    let from = app.environment.absolute(&args.folder);
+    let Some(folder) = &args.folder else {
+        return super::restore::run(app, args);
+    };
+    let from = app.environment.absolute(folder);
     let other;
     let home = match &args.into {
         Some(root) => {

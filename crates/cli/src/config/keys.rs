@@ -21,6 +21,10 @@ pub(crate) enum Key {
     MachineLabel,
     /// `import.threads`
     Threads,
+    /// `ledger.engine`
+    LedgerEngine,
+    /// `ledger.integrity`
+    LedgerIntegrity,
     /// `output.color`
     Color,
     /// `output.pager`
@@ -64,7 +68,7 @@ pub(crate) enum Shape {
 
 impl Key {
     /// All keys, in the order they are shown.
-    pub(crate) const ALL: [Self; 19] = [
+    pub(crate) const ALL: [Self; 21] = [
         Self::Granularity,
         Self::Provisional,
         Self::GraceDays,
@@ -72,6 +76,8 @@ impl Key {
         Self::User,
         Self::MachineLabel,
         Self::Threads,
+        Self::LedgerEngine,
+        Self::LedgerIntegrity,
         Self::Color,
         Self::Pager,
         Self::PackAfterImportMib,
@@ -96,6 +102,8 @@ impl Key {
             Self::User => "identity.user",
             Self::MachineLabel => "identity.machine_label",
             Self::Threads => "import.threads",
+            Self::LedgerEngine => "ledger.engine",
+            Self::LedgerIntegrity => "ledger.integrity",
             Self::Color => "output.color",
             Self::Pager => "output.pager",
             Self::PackAfterImportMib => "pack.after_import_mib",
@@ -120,6 +128,8 @@ impl Key {
             Self::User => "STEMMATA_USER",
             Self::MachineLabel => "STEMMATA_MACHINE_LABEL",
             Self::Threads => "STEMMATA_IMPORT_THREADS",
+            Self::LedgerEngine => "STEMMATA_LEDGER_ENGINE",
+            Self::LedgerIntegrity => "STEMMATA_LEDGER_INTEGRITY",
             Self::Color => "STEMMATA_COLOR",
             Self::Pager => "STEMMATA_PAGER",
             Self::PackAfterImportMib => "STEMMATA_PACK_AFTER_IMPORT_MIB",
@@ -147,6 +157,8 @@ impl Key {
             | Self::MachineLabel
             | Self::Provisional
             | Self::Inject
+            | Self::LedgerEngine
+            | Self::LedgerIntegrity
             | Self::Pager
             | Self::WaitMs
             | Self::PackAfterImportMib
@@ -180,6 +192,15 @@ impl Key {
             Self::User => "The user's name in principals (`<user>@<machine>/<runtime>`).",
             Self::MachineLabel => "A readable name of this machine in principals. Its id stays what it is.",
             Self::Threads => "How many transcripts are read at once.",
+            Self::LedgerEngine => {
+                "Where ledgers are kept: `store` (in the store, a turn's events and its commit in one transaction) or `files` \
+                 (folders that people can read, search and copy, one writer at a time). What is in the one stays there when the \
+                 other is chosen."
+            }
+            Self::LedgerIntegrity => {
+                "How lines of new ledgers in files are protected: `none`, `checksum`, or `chain`, where each line's checksum \
+                 covers the line before it."
+            }
             Self::Color => "Colour: `auto` (only on a terminal), `always` or `never`.",
             Self::Pager => {
                 "What long output of `log`, `list`, `history`, `tree`, `show` and `diff` goes through on a \
@@ -234,6 +255,8 @@ impl Key {
             Self::QuotaMib => Shape::Number { min: 1, max: 1 << 30 },
             Self::WaitMs => Shape::Number { min: 0, max: 3_600_000 },
             Self::PackAfterImportMib => Shape::Number { min: 0, max: 1_048_576 },
+            Self::LedgerEngine => Shape::Choice(&["store", "files"]),
+            Self::LedgerIntegrity => Shape::Choice(&["none", "checksum", "chain"]),
             Self::Color => Shape::Choice(&["auto", "always", "never"]),
             Self::Provisional => Shape::Choice(&["end", "turn", "significant", "tool"]),
         }
@@ -246,6 +269,8 @@ impl Key {
             Self::User => "`$USER`, else `user`",
             Self::MachineLabel => "the host's name when the data directory was created",
             Self::Threads => "the number of processors, at most 8",
+            Self::LedgerEngine => "`store`",
+            Self::LedgerIntegrity => "`checksum`",
             Self::Color => "`auto`",
             Self::Pager => "`$PAGER`, else `less -FRX`",
             Self::GraceDays => "`14`",

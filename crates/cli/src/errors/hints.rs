@@ -99,8 +99,8 @@ pub(super) fn hint_of_store(error: &StoreError) -> Option<String> {
         StoreError::Locked { .. } => "wait until the other `stemma` is done, and run the command again",
         StoreError::CursorMoved { .. } => "run the command again: it goes on where the other one stopped",
         StoreError::SequenceMoved { .. } => "run the command again: it looks at what the other one appended",
-        StoreError::LedgerMissing(_) => "`stemma events ledgers` lists all ledgers",
-        StoreError::MarkTaken { .. } => "`stemma events ledgers` says which projects there are, and where",
+        StoreError::LedgerMissing(_) => "`stemma ledger list` lists all ledgers",
+        StoreError::MarkTaken { .. } => "`stemma ledger list` says which projects there are, and where",
         StoreError::Full { .. } => {
             "make room and run the command again: it goes on where it stopped, nothing acknowledged is lost"
         }
@@ -124,6 +124,9 @@ pub(super) fn hint_of_store(error: &StoreError) -> Option<String> {
         }
         StoreError::Backend { .. } => "`stemma verify` says whether the store is sound",
         StoreError::NoRoom { .. } => "make room there, or name a folder on another disk; nothing was changed",
+        StoreError::Damaged { path, .. } if path.contains("contexts-v2") => {
+            "`stemma restore` says what is wrong with the ledger, `stemma restore --repair` sets damaged lines aside"
+        }
         StoreError::Damaged { .. } => {
             "`stemma verify --repair --from BACKUP` mends a store from a sound copy"
         }

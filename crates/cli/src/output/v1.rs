@@ -8,6 +8,7 @@ mod context;
 mod git;
 mod import;
 mod keep;
+mod ledger;
 mod maintain;
 mod secrets;
 mod session;
@@ -25,6 +26,10 @@ pub(crate) use import::{Failure, HeldBack, Import, Imported, Note, Totals, Watch
 pub(crate) use keep::{
     CollectedAmount, Forget, ForgetBranch, ForgetCopy, Gc, Kept, RetiredSession, Unforgotten,
 };
+pub(crate) use ledger::{
+    Appended, Event, Events, Ledger, Ledgers, OpenTask, OpenTasks, Replayed, ReplayedReducer, RestoredLedger,
+    RestoredReducer, State,
+};
 pub(crate) use maintain::{
     BackedUp, ConfigEntry, ConfigPath, ConfigValue, Configuration, ConfiguredTemplate, Damage, Diagnoses,
     Diagnosis, Du, DuChain, DuChains, DuTotal, Exclusions, Finding, Home, Installed, Mended, MendedLine,
@@ -34,6 +39,7 @@ pub(crate) use secrets::{Scan, ScanFinding, Scrub, ScrubKind, ScrubRedirect, Vau
 pub(crate) use session::{ListedSession, Session, SessionList, SessionLog, SessionRow, Tree, TreeNode};
 
 use serde::ser::SerializeMap;
+use stemmata_model::Json;
 
 /// A field of a wire type, for the generated page.
 #[derive(Debug)]
@@ -95,6 +101,24 @@ impl<T: serde::Serialize> Member for Vec<T> {
     }
 }
 
+/// JSON as somebody gave it.
+#[derive(Debug, Clone)]
+pub(crate) struct Raw(Json);
+
+impl Raw {
+    /// Takes it as it is.
+    pub(crate) fn of(json: &Json) -> Self {
+        Self(json.clone())
+    }
+}
+
+impl serde::Serialize for Raw {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw: Result<&serde_json::value::RawValue, _> = serde_json::from_str(self.0.as_str());
+        raw.map_err(serde::ser::Error::custom)?.serialize(serializer)
+    }
+}
+
 /// Lets plain types stand in a field.
 macro_rules! plain_member {
     ($($name:ty),+) => {
@@ -111,7 +135,7 @@ macro_rules! plain_member {
 }
 use plain_member;
 
-plain_member!(bool, u64, String);
+plain_member!(bool, u64, String, Raw);
 
 /// Writes one field of a wire type, or with `flat` the fields of its type.
 macro_rules! wire_member {
@@ -225,8 +249,20 @@ pub(crate) const PRINTED: &[Printed] = &[
     Printed { command: "du", shape: Du::SHAPE },
     Printed { command: "du --chains", shape: DuChains::SHAPE },
     Printed { command: "pack", shape: Packing::SHAPE },
+    Printed { command: "state", shape: State::SHAPE },
+    Printed { command: "decide", shape: Appended::SHAPE },
+    Printed { command: "task", shape: OpenTasks::SHAPE },
+    Printed { command: "task TEXT", shape: Appended::SHAPE },
+    Printed { command: "replay", shape: Replayed::SHAPE },
+    Printed { command: "events append", shape: Appended::SHAPE },
+    Printed { command: "events query", shape: Events::SHAPE },
+    Printed { command: "events tail", shape: Events::SHAPE },
+    Printed { command: "events follow", shape: Event::SHAPE },
+    Printed { command: "ledger list", shape: Ledgers::SHAPE },
+    Printed { command: "ledger adopt", shape: Ledgers::SHAPE },
     Printed { command: "backup", shape: BackedUp::SHAPE },
-    Printed { command: "restore", shape: Restored::SHAPE },
+    Printed { command: "restore", shape: RestoredLedger::SHAPE },
+    Printed { command: "restore DIR", shape: Restored::SHAPE },
     Printed { command: "migrate", shape: Migration::SHAPE },
     Printed { command: "start", shape: Started::SHAPE },
     Printed { command: "watch", shape: Watched::SHAPE },
@@ -288,4 +324,8 @@ pub(crate) const INNER: &[Shape] = &[
     Pending::SHAPE,
     ConfigValue::SHAPE,
     ConfiguredTemplate::SHAPE,
+    Ledger::SHAPE,
+    OpenTask::SHAPE,
+    ReplayedReducer::SHAPE,
+    RestoredReducer::SHAPE,
 ];

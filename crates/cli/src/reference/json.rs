@@ -68,6 +68,7 @@ fn json_of(rust: &str) -> String {
         "String" => "string".to_owned(),
         "u64" => "number".to_owned(),
         "bool" => "boolean".to_owned(),
+        "Raw" => "any".to_owned(),
         other => link(other),
     }
 }

@@ -17,6 +17,7 @@ mod give;
 mod handoff;
 mod import;
 mod keeping;
+mod ledger;
 mod letting_go;
 mod live;
 mod repair;

@@ -20,6 +20,9 @@ use plan::{Candidates, Choice, Facts, Plan, new_id, plan};
 /// How often it is looked anew after another process gave a mark away in between.
 const RACES_MAX: usize = 8;
 
+/// Stands for every machine in the mark of a folder that was adopted; no machine's id is that short.
+const ANY_MACHINE: &str = "any";
+
 /// A project: a folder with a memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
@@ -67,6 +70,50 @@ impl Engine {
         };
         notes.splice(0..0, found.notes);
         Ok(Some(Project { ledger, root: found.root, made: false, notes }))
+    }
+
+    /// Returns the ledger that a folder has a mark of, without looking into it: for one that cannot be read.
+    ///
+    /// # Errors
+    /// `Io` where the folder is not there, store errors.
+    pub fn marked_ledger_at(&self, dir: &Path) -> Result<Option<LedgerId>> {
+        let mut found = find(dir, "git")?;
+        found.ask_root_commit();
+        let stored = match &found.stored {
+            Stored::Id(id) => Some(plan::stored_mark(id)),
+            Stored::Nothing | Stored::Refused => None,
+        };
+        let marks = [
+            stored,
+            found.remote.as_deref().map(plan::remote_mark),
+            found.root_commit.as_deref().map(plan::root_commit_mark),
+            found.place(&self.identity.machine),
+        ];
+        for mark in marks.into_iter().flatten() {
+            if let Some(ledger) = self.log.ledger_marked(&mark)? {
+                return Ok(Some(ledger));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Has sessions that worked in a folder count as the project's of a ledger, wherever they were captured: of another
+    /// machine, or of a folder that is not there any more. The folder is not looked at.
+    ///
+    /// # Errors
+    /// `MarkTaken` where another project has it, `LedgerMissing`, `Bound`, store errors.
+    pub fn adopt_folder(&self, ledger: &LedgerId, folder: &str) -> Result<()> {
+        if self.log.ledger(ledger)?.is_none() {
+            return Err(StoreError::LedgerMissing(ledger.clone()).into());
+        }
+        let change = LedgerChange {
+            ledger: ledger.clone(),
+            now: self.clock.now(),
+            root: None,
+            compacted_at: None,
+            marks: vec![plan::place_mark(ANY_MACHINE, folder.trim_end_matches('/'))],
+        };
+        Ok(self.log.change_ledger(change)?)
     }
 
     fn project_of_found(&self, found: &mut Found) -> Result<Project> {
@@ -155,6 +202,17 @@ impl Engine {
             found.stored = Stored::Refused;
         }
     }
+}
+
+/// Returns every folder that a project is known to have been in, on any machine, the present one first.
+pub(crate) fn places_of(ledger: &Ledger) -> Vec<String> {
+    let mut places: Vec<String> = ledger.root.iter().cloned().collect();
+    for place in ledger.marks.iter().filter_map(|mark| plan::path_of_place(mark)) {
+        if !places.iter().any(|known| known == place) {
+            places.push(place.to_owned());
+        }
+    }
+    places
 }
 
 /// The place of a project follows it where it was moved; clones beside it are no move.

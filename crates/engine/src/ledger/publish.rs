@@ -118,6 +118,17 @@ impl Engine {
     }
 }
 
+/// Returns events with what opens their sessions before them, where nobody has.
+pub(super) fn with_openings(
+    log: &dyn EventLog,
+    ledger: &LedgerId,
+    events: &[NewEvent],
+) -> Result<Vec<NewEvent>> {
+    let unopened = unopened(ledger, events);
+    let closed = closed(log, ledger, &unopened)?;
+    Ok(closed.into_iter().map(opening).chain(events.iter().cloned()).collect())
+}
+
 /// Returns the sessions whose first event in a batch does not open them, but for the ledger's own.
 fn unopened(ledger: &LedgerId, events: &[NewEvent]) -> Vec<SessionId> {
     let mut seen = BTreeSet::new();

@@ -9,11 +9,13 @@ use stemmata_model::{
     Timestamp, Trigger, artifact_id,
 };
 use stemmata_redact::Scrubber;
-use stemmata_store::{Annotation, NewCommit, Session, SessionKey, SessionOrigin, StoreError, Write};
+use stemmata_store::{
+    Annotation, BatchOutcome, NewCommit, Session, SessionKey, SessionOrigin, StoreError, Write,
+};
 
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
-use crate::error::Result;
+use crate::error::{EngineError, Result};
 use crate::scrubbing::scrubbed_whole;
 use crate::verbs::at::one_line;
 use crate::verbs::count::count;
@@ -105,6 +107,21 @@ pub struct Checkpointed {
     pub notes: Vec<Note>,
 }
 
+/// A content that a commit is to hold: its id, the writes that store it, and its bytes.
+pub(crate) struct Held {
+    pub(crate) artifact: ArtifactId,
+    pub(crate) contents: Vec<Write>,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// Where a commit goes: below its parent, into a session, by the rules of a directory.
+pub(crate) struct Spot<'a> {
+    pub(crate) parent: Option<&'a Commit>,
+    pub(crate) key: &'a SessionKey,
+    pub(crate) cwd: Option<String>,
+    pub(crate) scrubber: &'a Scrubber,
+}
+
 impl Engine {
     /// Stores content and commit in one durable act; the id can be used at once.
     ///
@@ -124,9 +141,42 @@ impl Engine {
         let parent = self.parent_of(request)?;
         let cwd = self.cwd_of(request, &key)?;
         let scrubber = self.scrubber_at(cwd.as_deref().map(Path::new))?;
-        let (artifact, mut batch, bytes) = self.content_of(request, &scrubber, &mut notes)?;
+        let (artifact, contents, bytes) = self.content_of(request, &scrubber, &mut notes)?;
+        let held = Held { artifact, contents, bytes };
+        let spot = Spot { parent: parent.as_ref(), key: &key, cwd, scrubber: &scrubber };
+        let made = self.commit_held(request, held, spot, |id, batch| {
+            batch.extend(retry.iter().flat_map(|key| {
+                let value = id.to_string().into_bytes();
+                [
+                    Write::ExpectCursor { key: key.clone(), value: None },
+                    Write::Cursor { key: key.clone(), value },
+                ]
+            }));
+        });
+        if let (Err(EngineError::Store(StoreError::CursorMoved { .. })), Some(key)) = (&made, &retry)
+            && let Some(id) = self.earlier_try(key)?
+        {
+            // Another try of the same caller came first.
+            return Ok(Checkpointed { id, existed: true, notes });
+        }
+        let (made, _) = made?;
+        notes.extend(made.notes);
+        Ok(Checkpointed { id: made.id, existed: made.existed, notes })
+    }
+
+    /// Makes a commit of a content in one batch, to which `more` adds what belongs to the same act.
+    pub(crate) fn commit_held(
+        &self,
+        request: &CheckpointRequest,
+        held: Held,
+        spot: Spot<'_>,
+        more: impl FnOnce(CommitId, &mut Vec<Write>),
+    ) -> Result<(Checkpointed, BatchOutcome)> {
+        let Held { artifact, contents: mut batch, bytes } = held;
+        let Spot { parent, key, cwd, scrubber } = spot;
+        let mut notes = Vec::new();
         let counts = counted(request, &bytes, &mut notes);
-        let core = self.core_of(request, artifact, parent.as_ref());
+        let core = self.core_of(request, artifact, parent);
         let id = core.id();
         batch.push(Write::Commit(NewCommit {
             core,
@@ -134,15 +184,15 @@ impl Engine {
             closure: Closure::Closed,
             counts,
         }));
-        let sighting = self.given_sighting(request, &key)?;
+        let sighting = self.given_sighting(request, key)?;
         let summary = match &request.summary {
             Some(text) => Some(scrubber.scrub_text(text)?.text.into_owned()),
             None => None,
         };
-        let session = self.api_session(request, &sighting, key, summary.as_deref())?;
+        let session = self.api_session(request, &sighting, key.clone(), summary.as_deref())?;
         let session = Session { cwd, ..session };
         let native_bytes = u64::try_from(bytes.len()).expect("a length fits 64 bits");
-        let session = self.grown(session, (id, counts.messages, native_bytes), parent.as_ref())?;
+        let session = self.grown(session, (id, counts.messages, native_bytes), parent)?;
         batch.push(Write::Session(Box::new(session)));
         if summary.is_some() {
             let change = Annotation::Summary { text: summary, source: SummarySource::Given };
@@ -150,19 +200,10 @@ impl Engine {
             batch.push(Write::Annotate { commit: id, change, at: self.clock.now(), by });
         }
         batch.push(Write::Sighting { commit: id, sighting: Box::new(sighting) });
-        batch.extend(retry.iter().flat_map(|key| {
-            let value = id.to_string().into_bytes();
-            [Write::ExpectCursor { key: key.clone(), value: None }, Write::Cursor { key: key.clone(), value }]
-        }));
+        more(id, &mut batch);
         // Each look into the store costs as much as a tenth of the write, so the write itself says what was new.
-        let done = self.commit_batch(batch);
-        if let (Err(StoreError::CursorMoved { .. }), Some(key)) = (&done, &retry)
-            && let Some(id) = self.earlier_try(key)?
-        {
-            // Another try of the same caller came first.
-            return Ok(Checkpointed { id, existed: true, notes });
-        }
-        Ok(Checkpointed { id, existed: done?.new_commits == 0, notes })
+        let done = self.commit_batch(batch)?;
+        Ok((Checkpointed { id, existed: done.new_commits == 0, notes }, done))
     }
 
     fn core_of(

@@ -29,6 +29,11 @@ pub(super) fn place_mark(machine: &str, path: &str) -> String {
     format!("{PLACE}{machine}:{path}")
 }
 
+/// Returns the folder of a mark that names a place. No machine's name holds a colon.
+pub(super) fn path_of_place(mark: &str) -> Option<&str> {
+    mark.strip_prefix(PLACE)?.split_once(':').map(|(_, path)| path)
+}
+
 /// Returns the root commits that a ledger's project was known by.
 pub(super) fn root_commits(marks: &[String]) -> impl Iterator<Item = &str> {
     marks.iter().filter_map(|mark| mark.strip_prefix(ROOT_COMMIT))

@@ -1,0 +1,84 @@
+//! `ledger`: which ledgers there are, and moving them as files.
+//!
+//! What such a file holds is the store's.
+
+use stemmata_store::{Ledger, PAGE_ROWS_MAX};
+
+use crate::args::ledger::{Ledger as Args, LedgerAdopt, LedgerCommand};
+use crate::commands::events::ledger;
+use crate::errors::{CliError, Exit};
+use crate::output::style::{Style, tame};
+use crate::output::table::{Column, Table, cell};
+use crate::output::{time, v1};
+use crate::wiring::App;
+
+/// Runs the command.
+pub(crate) fn run(app: &App, args: &Args) -> Result<Exit, CliError> {
+    match &args.command {
+        LedgerCommand::List => list(app),
+        LedgerCommand::Adopt(args) => adopt(app, args),
+        LedgerCommand::Export(_) | LedgerCommand::Import(_) => Ok(Exit::Done),
+    }
+}
+
+fn adopt(app: &App, args: &LedgerAdopt) -> Result<Exit, CliError> {
+    let id = ledger(app, &args.which)?;
+    app.engine()?.adopt_folder(&id, &args.folder)?;
+    let known = app.engine()?.log().ledger(&id)?;
+    if app.console.json {
+        app.console.json(&v1::Ledgers { ledgers: known.iter().map(wire).collect() })?;
+    } else {
+        app.console.text(&format!("Sessions of {} count for {id} from now on\n", tame(&args.folder)))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn list(app: &App) -> Result<Exit, CliError> {
+    let log = app.engine()?.log();
+    let mut ledgers: Vec<Ledger> = Vec::new();
+    loop {
+        let page = log.ledgers(ledgers.last().map(|known| &known.id), PAGE_ROWS_MAX)?;
+        if page.is_empty() {
+            break;
+        }
+        ledgers.extend(page);
+    }
+    if app.console.json {
+        app.console.json(&v1::Ledgers { ledgers: ledgers.iter().map(wire).collect() })?;
+        return Ok(Exit::Done);
+    }
+    let mut table = Table::new(&[
+        ("LEDGER", Column::Left),
+        ("EVENTS", Column::Right),
+        ("LAST", Column::Left),
+        ("PROJECT", Column::Flexible),
+    ]);
+    for known in &ledgers {
+        let last = known.last_at.map_or_else(|| "–".to_owned(), |at| time::ago(at, app.now()));
+        let root =
+            known.root.as_deref().map_or_else(String::new, |root| app.environment.shown(root.as_ref()));
+        table.row(vec![
+            cell(Style::Id, tame(known.id.as_str())),
+            cell(Style::Plain, known.last.to_string()),
+            cell(Style::Faint, last),
+            cell(Style::Plain, tame(&root)),
+        ]);
+    }
+    app.console.long_text(&table.render(app.console.width))?;
+    if ledgers.is_empty() {
+        app.console.say("There is no ledger yet; `stemma decide` and `stemma events append` make one");
+    }
+    Ok(Exit::Done)
+}
+
+fn wire(ledger: &Ledger) -> v1::Ledger {
+    v1::Ledger {
+        id: ledger.id.to_string(),
+        root: ledger.root.clone(),
+        created_at: ledger.created_at.to_string(),
+        last: ledger.last.to_string(),
+        last_at: ledger.last_at.map(|at| at.to_string()),
+        compacted_at: ledger.compacted_at.map(|at| at.to_string()),
+        marks: ledger.marks.clone(),
+    }
+}

@@ -1,0 +1,119 @@
+//! Events as lines for people, and as wire types.
+//!
+//! Which events are shown is the commands'.
+
+use serde_json::Value;
+use stemmata_model::{Event, Json, Payload};
+
+use crate::output::style::{Style, tame};
+use crate::output::table::fit;
+use crate::output::v1::{self, Raw};
+use crate::output::{size, time};
+
+/// Characters of one piece of an entry in a line at most.
+const PIECE_CHARS_MAX: usize = 200;
+
+/// Parts within parts that a line looks into.
+const DEPTH_MAX: usize = 4;
+
+/// Returns an event's wire form.
+pub(crate) fn wire(event: &Event) -> v1::Event {
+    let mut wire = v1::Event {
+        event_seq: event.seq.to_string(),
+        session_id: event.session.to_string(),
+        timestamp: event.at.to_string(),
+        topic: event.topic.to_string(),
+        sender: event.sender.to_string(),
+        receiver: event.receiver.to_string(),
+        payload: "plain".to_owned(),
+        text: None,
+        data: None,
+        metadata: event.metadata.as_ref().map(Raw::of),
+        replayable: event.replayable,
+        artifact: None,
+        bytes: None,
+    };
+    match &event.payload {
+        Payload::Plain { text, data } => {
+            wire.text.clone_from(text);
+            wire.data = data.as_ref().map(Raw::of);
+        }
+        Payload::Line { id, line } => {
+            "line".clone_into(&mut wire.payload);
+            wire.artifact = Some(id.to_string());
+            wire.data = Some(Raw::of(line));
+        }
+        Payload::Gone(gone) => {
+            if gone.forgotten { "forgotten" } else { "trimmed" }.clone_into(&mut wire.payload);
+            wire.artifact = Some(gone.hash.to_string());
+            wire.bytes = Some(gone.bytes);
+        }
+    }
+    wire
+}
+
+/// Returns an event as one line of at most `width` columns.
+pub(crate) fn line(event: &Event, width: usize) -> String {
+    let to = if event.receiver.as_str() == stemmata_model::NewEvent::BROADCAST {
+        String::new()
+    } else {
+        format!(" → {}", tame(event.receiver.as_str()))
+    };
+    let number = format!("{:>6}", event.seq.get());
+    let head = format!("  {}  {}  ", time::exact(event.at), tame(event.topic.as_str()));
+    let from = format!("{}{to}", tame(event.sender.as_str()));
+    let taken = number.chars().count() + head.chars().count() + from.chars().count() + 2;
+    let said = fit(&tame(&said(&event.payload)), width.saturating_sub(taken).max(20));
+    let (time, topic) = (time::exact(event.at), tame(event.topic.as_str()));
+    format!(
+        "{}  {}  {}  {}  {said}\n",
+        Style::Id.paint(&number),
+        Style::Faint.paint(&time),
+        Style::Strong.paint(&topic),
+        Style::Faint.paint(&from),
+    )
+}
+
+/// Returns what an event says, in one line's words.
+fn said(payload: &Payload) -> String {
+    match payload {
+        Payload::Plain { text, data } => {
+            let kind = data.as_ref().and_then(|data| data.to_value().get("kind")?.as_str().map(cut));
+            match (text.as_deref().map(str::trim).filter(|text| !text.is_empty()), kind) {
+                (Some(text), Some(kind)) => format!("{kind}: {}", cut(text)),
+                (Some(text), None) => cut(text),
+                (None, _) => data.as_ref().map_or_else(String::new, |data| cut(data.as_str())),
+            }
+        }
+        Payload::Line { line, .. } => entry(line),
+        Payload::Gone(gone) => {
+            let why = if gone.forgotten { "forgotten" } else { "let go by the log's bound" };
+            format!("({}, {why})", size::bytes(gone.bytes))
+        }
+    }
+}
+
+/// Returns what an entry says.
+fn entry(line: &Json) -> String {
+    let value = line.to_value();
+    let mut pieces = Vec::new();
+    tell(value.get("parts"), DEPTH_MAX, &mut pieces);
+    pieces.join("  ")
+}
+
+fn tell(parts: Option<&Value>, depth: usize, pieces: &mut Vec<String>) {
+    let word = |part: &Value, key: &str| part.get(key).and_then(Value::as_str).map(cut).unwrap_or_default();
+    for part in parts.and_then(Value::as_array).into_iter().flatten() {
+        match part.get("type").and_then(Value::as_str) {
+            Some("text" | "summary") => pieces.push(word(part, "text")),
+            Some("tool_call") => pieces.push(format!("{}({})", word(part, "name"), word(part, "arguments"))),
+            Some("tool_result") if depth > 0 => tell(part.get("parts"), depth - 1, pieces),
+            Some("thinking") | None => {}
+            Some(other) => pieces.push(format!("[{}]", cut(other))),
+        }
+    }
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(PIECE_CHARS_MAX).collect()
+}

@@ -1,0 +1,160 @@
+//! Events, state and what is remembered of a project, as a person and a script meet them.
+
+use serde_json::Value;
+use stemmata_testkit::claude::ClaudeSession;
+
+use crate::stage::Stage;
+
+/// Numbers of a list of events.
+fn numbers(shown: &Value) -> Vec<&str> {
+    let events = shown["events"].as_array().expect("events");
+    events.iter().map(|event| event["event_seq"].as_str().expect("a number")).collect()
+}
+
+fn overwrite(path: &std::path::Path, text: &str) {
+    let mut file = std::fs::File::create(path).expect("a file");
+    std::io::Write::write_all(&mut file, text.as_bytes()).expect("written");
+}
+
+#[test]
+fn what_is_decided_is_in_the_state() {
+    let stage = Stage::new();
+    for args in [
+        vec!["decide", "Retries stop after five attempts", "--reason", "the queue has its own"],
+        vec!["decide", "The queue is called `jobs`", "--fact"],
+        vec!["task", "Mend the flaky test"],
+        vec!["task", "Write the guide"],
+        vec!["task"],
+        vec!["task", "--done", "4"],
+        vec![
+            "events",
+            "append",
+            "PLAN_READY",
+            "Three steps",
+            "--from",
+            "planner",
+            "--data",
+            "{\"summary\":\"in three\"}",
+        ],
+        vec!["events", "tail", "-n", "3"],
+        vec!["state"],
+        vec!["state", "--at", "3"],
+        vec!["replay", "--check"],
+        vec!["restore"],
+        vec!["ledger", "list"],
+        vec!["task", "--done", "2"],
+        vec!["events", "query", "--topic", "PLAN_READY", "--from", "nobody"],
+    ] {
+        let name = args.join("_").replace([' ', '-', '`', '{', '}', '"', ':'], "");
+        let name: String = name.chars().take(40).collect();
+        insta::assert_snapshot!(format!("ledger_{name}"), stage.told(&args));
+    }
+}
+
+#[test]
+fn events_come_back_as_they_were_given() {
+    let stage = Stage::new();
+    let lines = "{\"topic\":\"t\",\"text\":\"one\",\"data\":{\"big\":9007199254740993},\"sender\":\"a\",\"session_id\":\"s\"}\n\n\
+                 {\"topic\":\"u\",\"receiver\":\"b\",\"metadata\":{\"contextSafe\":false},\"session_id\":\"s\"}\n";
+    let appended = stage
+        .feed(&["events", "append", "--lines", "--ledger", "cluster", "--json"], lines.as_bytes())
+        .json();
+    assert_eq!((&appended["ledger"], &appended["last"]), (&"cluster".into(), &"3".into()), "{appended}");
+    let shown = stage.json(&["events", "query", "--ledger", "cluster"]);
+    assert_eq!(numbers(&shown), ["1", "2", "3"]);
+    let events = shown["events"].as_array().unwrap();
+    assert_eq!((&events[0]["topic"], &events[0]["session_id"]), (&"SESSION_STARTED".into(), &"s".into()));
+    assert_eq!((&events[1]["text"], &events[1]["sender"]), (&"one".into(), &"a".into()));
+    assert_eq!(events[1]["data"].to_string(), "{\"big\":9007199254740993}", "no digit is lost");
+    assert_eq!((&events[2]["receiver"], &events[2]["replayable"]), (&"b".into(), &false.into()));
+    let latest = stage.json(&["events", "query", "--ledger", "cluster", "--latest", "2"]);
+    assert_eq!(numbers(&latest), ["2", "3"], "the newest, oldest first");
+    let after = stage.json(&["events", "query", "--ledger", "cluster", "--after", "1", "-n", "1"]);
+    assert_eq!(numbers(&after), ["2"]);
+    let safe = stage.json(&["events", "query", "--ledger", "cluster", "--replayable", "--topic", "u"]);
+    assert_eq!(numbers(&safe), Vec::<&str>::new());
+}
+
+#[test]
+fn an_append_says_why_it_is_refused() {
+    let stage = Stage::new();
+    assert_eq!(stage.run(&["events", "query", "--ledger", "nobody"]).code(3).text(), "");
+    assert_eq!(stage.run(&["events", "tail"]).code(3).text(), "", "no ledger is made by looking");
+    for (args, input) in [
+        (vec!["events", "append"], ""),
+        (vec!["events", "append", "t", "--data", "{"], ""),
+        (vec!["events", "append", "--lines"], ""),
+        (vec!["events", "append", "--lines"], "{\"text\":\"no topic\"}\n"),
+        (vec!["events", "append", "--lines"], "{\"topic\":\"t\",\"colour\":1}\n"),
+        (vec!["events", "append", "--lines"], "[1]\n"),
+    ] {
+        let said = stage.feed(&args, input.as_bytes()).code(2);
+        assert!(!said.stderr.is_empty(), "{args:?}");
+    }
+    stage.run(&["events", "append", "t", "x", "--expect", "7"]).code(1);
+}
+
+#[test]
+fn a_cursor_goes_on_where_it_stopped() {
+    let stage = Stage::new();
+    for text in ["one", "two", "three"] {
+        stage.run(&["events", "append", "t", text]).ok();
+    }
+    let follow = |count: &str| {
+        let said = stage
+            .run(&["events", "follow", "--topic", "t", "--cursor", "bot", "--count", count, "--json"])
+            .ok()
+            .text();
+        let texts = said.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["text"].to_string());
+        texts.collect::<Vec<_>>()
+    };
+    assert_eq!(follow("2"), ["\"one\"", "\"two\""]);
+    assert_eq!(follow("1"), ["\"three\""]);
+}
+
+#[test]
+fn the_memory_of_a_project_holds_the_sessions_of_its_clients() {
+    let stage = Stage::new();
+    stage.home.write_session(&ClaudeSession::new(3).turns(3).build());
+    let imported = stage.json(&["import"]);
+    let entries = imported["sessions"][0]["entries"].as_u64().unwrap();
+    let cwd = stage.json(&["list"])["sessions"][0]["cwd"].as_str().unwrap().to_owned();
+    let before = stage.json(&["state"]);
+    assert_eq!(before["transcripts"], 0, "the sessions are of another folder");
+    stage.run(&["ledger", "adopt", &cwd]).ok();
+    let after = stage.json(&["state"]);
+    assert_eq!(after["transcripts"], 1);
+    assert!(!after["memory"]["window"].as_array().unwrap().is_empty(), "{after}");
+    // Reading again reads only the turn that is still open, and says the same.
+    assert_eq!(stage.json(&["state"])["memory"], after["memory"]);
+    let restored = stage.json(&["restore"]);
+    assert_eq!(restored["transcripts"], 1);
+    assert!(restored["read"].as_u64().unwrap() < entries, "{restored}");
+}
+
+#[test]
+fn ledgers_in_files_are_restored_and_repaired() {
+    let stage = Stage::new();
+    stage.run(&["config", "set", "ledger.engine", "files"]).ok();
+    for text in ["one", "two", "three"] {
+        stage.run(&["decide", text]).ok();
+    }
+    let ledger = stage.json(&["ledger", "list"])["ledgers"][0]["id"].as_str().unwrap().to_owned();
+    let path = stage.home.stemmata_home().join("contexts-v2").join(&ledger).join("events.ndjson");
+    let text = std::fs::read_to_string(&path).unwrap();
+    // A torn end is dropped, and that is said.
+    overwrite(&path, &text[..text.len() - 10]);
+    let torn = stage.run(&["restore"]).ok();
+    assert!(torn.stderr.contains("was not written to its end"), "{}", torn.stderr);
+    assert!(torn.text().contains("3 events, in files"), "{}", torn.text());
+    // A bad line in the middle stops, names its place, and is set aside on demand.
+    let text = std::fs::read_to_string(&path).unwrap();
+    overwrite(&path, &text.replacen("\"one\"", "\"0ne\"", 1));
+    let stopped = stage.run(&["restore"]).code(6);
+    assert!(stopped.stderr.contains("line 2 at byte"), "{}", stopped.stderr);
+    stage.run(&["state"]).code(6);
+    let repaired = stage.run(&["restore", "--repair"]).ok();
+    assert!(repaired.text().contains("1 damaged line set aside, 1 event lost"), "{}", repaired.text());
+    let state = stage.run(&["state"]).ok();
+    assert!(state.text().contains("two") && !state.text().contains("0ne"), "{}", state.text());
+}

@@ -1,0 +1,220 @@
+//! Folding a ledger: the saved state, the events after it, and what is wrong on the way.
+//!
+//! What a fold makes of an event is the reducer's; how states are kept is the log's.
+
+use std::collections::HashSet;
+
+use stemmata_model::{Event, EventSeq, LedgerId, Note, NoteCode, SessionId, topics};
+use stemmata_prompt::reduce::{self, Reducer};
+use stemmata_store::{EventLog, EventQuery, PAGE_ROWS_MAX, SavedState, StoreError};
+
+use crate::engine::Engine;
+use crate::error::Result;
+
+/// Events after a saved state at which it is saved again: a replay of so many takes less than a millisecond, and saving
+/// costs a sync.
+pub const SAVE_EVENTS: u64 = 256;
+
+/// Sessions that nobody opened which a note names at most.
+const STRANGERS_NAMED_MAX: usize = 5;
+
+/// Sessions of one ledger that are kept in mind while it is read; beyond it strangers are not looked for any more.
+const SESSIONS_MAX: usize = 100_000;
+
+/// A reducer with a ledger's events folded in.
+#[derive(Debug, Clone)]
+pub struct Folded<R> {
+    /// The reducer.
+    pub reducer: R,
+    /// The last event that is folded in; 0 where there is none.
+    pub through: u64,
+    /// The last event that was in the saved state; 0 where all events were folded.
+    pub saved_through: u64,
+    /// Events that were read.
+    pub replayed: u64,
+    /// What was wrong, and what was done about it.
+    pub notes: Vec<Note>,
+}
+
+impl Engine {
+    /// Returns a reducer with all events up to a number folded in, or all there are: from its saved state where there is
+    /// one that can be read and is not newer than asked for, else from the first event. Nothing is saved.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn fold<R: Reducer>(&self, ledger: &LedgerId, through: Option<u64>) -> Result<Folded<R>> {
+        let last = self.log.ledger(ledger)?.map_or(0, |known| known.last);
+        let through = through.map_or(last, |asked| asked.min(last));
+        let saved = self.log.saved_states(ledger, R::NAME)?.into_iter().find(|saved| saved.name == R::NAME);
+        let mut notes = Vec::new();
+        let usable = saved.filter(|saved| saved.through <= through || is_ahead(saved, last, &mut notes));
+        let usable = usable.filter(|saved| saved.through <= through);
+        let (reducer, unread) =
+            reduce::restore(ledger, usable.as_ref().map(|saved| (saved.version, &saved.state)));
+        let saved_through = match (&unread, &usable) {
+            (None, Some(saved)) => saved.through,
+            _ => 0,
+        };
+        notes.extend(unread.map(|error| {
+            Note::new(NoteCode::Degraded, format!("{error}: all {through} events were folded again"))
+        }));
+        let folded = Folded { reducer, through: saved_through, saved_through, replayed: 0, notes };
+        self.fold_on(ledger, folded, through)
+    }
+
+    /// Returns a reducer with all events folded in again, whatever is saved.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn replay<R: Reducer>(&self, ledger: &LedgerId) -> Result<Folded<R>> {
+        let last = self.log.ledger(ledger)?.map_or(0, |known| known.last);
+        let reducer = R::new(ledger);
+        let folded = Folded { reducer, through: 0, saved_through: 0, replayed: 0, notes: Vec::new() };
+        self.fold_on(ledger, folded, last)
+    }
+
+    /// Saves what a fold made, if it has gone on for long enough or `always`. Says whether it was.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn save_folded<R: Reducer>(
+        &self,
+        ledger: &LedgerId,
+        folded: &Folded<R>,
+        always: bool,
+    ) -> Result<bool> {
+        let new = folded.through - folded.saved_through;
+        if new == 0 || !(always || new >= SAVE_EVENTS) {
+            return Ok(false);
+        }
+        self.log.save_states(ledger, vec![saved_form(folded)])?;
+        Ok(true)
+    }
+
+    /// Folds events after those that are folded in, up to a number, page by page.
+    fn fold_on<R: Reducer>(
+        &self,
+        ledger: &LedgerId,
+        mut folded: Folded<R>,
+        through: u64,
+    ) -> Result<Folded<R>> {
+        let mut order = Order::new(ledger, folded.through);
+        while folded.through < through {
+            let query = EventQuery {
+                through: EventSeq::new(through),
+                ..EventQuery::after(EventSeq::new(folded.through), PAGE_ROWS_MAX)
+            };
+            let page = self.log.events(ledger, &query)?;
+            let Some(last) = page.last() else { break };
+            folded.through = last.seq.get();
+            for event in &page {
+                order.see(event);
+                folded.reducer.apply(event);
+            }
+            folded.replayed += u64::try_from(page.len()).expect("a length fits 64 bits");
+        }
+        if folded.through < through {
+            folded.notes.push(Note::new(
+                NoteCode::Degraded,
+                format!("events {} to {through} are missing; `stemma verify` says more", folded.through + 1),
+            ));
+        }
+        folded.notes.extend(order.notes(self.log.as_ref())?);
+        Ok(folded)
+    }
+}
+
+/// Says no of a state that knows events which the log does not have, and notes it.
+fn is_ahead(saved: &SavedState, last: u64, notes: &mut Vec<Note>) -> bool {
+    if saved.through > last {
+        notes.push(Note::new(
+            NoteCode::Degraded,
+            format!(
+                "the saved state `{}` was at event {}, and the ledger ends at {last}: it was ignored, and all events \
+                 were folded again",
+                saved.name, saved.through
+            ),
+        ));
+    }
+    false
+}
+
+/// Returns what is kept of a fold.
+pub(crate) fn saved_form<R: Reducer>(folded: &Folded<R>) -> SavedState {
+    SavedState {
+        name: R::NAME.to_owned(),
+        version: R::VERSION,
+        through: folded.through,
+        position: None,
+        state: folded.reducer.save(),
+    }
+}
+
+/// Watches over the numbers and sessions of events that are read in order.
+struct Order<'l> {
+    ledger: &'l LedgerId,
+    last: u64,
+    gaps: Vec<(u64, u64)>,
+    /// Sessions that were opened among the events read, and those that were not, by their first event.
+    opened: HashSet<SessionId>,
+    strangers: Vec<(SessionId, EventSeq)>,
+}
+
+impl<'l> Order<'l> {
+    fn new(ledger: &'l LedgerId, last: u64) -> Self {
+        Self { ledger, last, gaps: Vec::new(), opened: HashSet::new(), strangers: Vec::new() }
+    }
+
+    fn see(&mut self, event: &Event) {
+        let number = event.seq.get();
+        if number != self.last + 1 {
+            self.gaps.push((self.last + 1, number));
+        }
+        self.last = number;
+        let known = self.opened.contains(&event.session) || self.opened.len() >= SESSIONS_MAX;
+        if known || event.session.as_str() == self.ledger.as_str() {
+            return;
+        }
+        if event.topic.as_str() != topics::SESSION_STARTED {
+            self.strangers.push((event.session.clone(), event.seq));
+        }
+        self.opened.insert(event.session.clone());
+    }
+
+    /// Says what was wrong. A session may have been opened before the events that were read.
+    fn notes(self, log: &dyn EventLog) -> Result<Vec<Note>, StoreError> {
+        let mut notes: Vec<Note> = self
+            .gaps
+            .iter()
+            .map(|(from, to)| {
+                let message =
+                    format!("event {to} follows where event {from} was expected: events are missing");
+                Note::new(NoteCode::Degraded, message)
+            })
+            .collect();
+        let mut unopened = Vec::new();
+        for (session, seq) in self.strangers {
+            let opening = EventQuery {
+                session: Some(session.clone()),
+                through: Some(seq),
+                ..EventQuery::latest(topics::topic(topics::SESSION_STARTED), 1)
+            };
+            if log.events(self.ledger, &opening)?.is_empty() {
+                unopened.push(format!("`{session}` (event {seq})"));
+            }
+        }
+        if !unopened.is_empty() {
+            let more = unopened.len().saturating_sub(STRANGERS_NAMED_MAX);
+            unopened.truncate(STRANGERS_NAMED_MAX);
+            let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+            notes.push(Note::new(
+                NoteCode::Degraded,
+                format!(
+                    "no event opened session {}{more}: their events may be another ledger's",
+                    unopened.join(", ")
+                ),
+            ));
+        }
+        Ok(notes)
+    }
+}

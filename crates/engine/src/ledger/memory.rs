@@ -1,0 +1,261 @@
+//! The memory of a project: its ledger and every session that was captured in it, whatever tool it was in.
+//!
+//! What is remembered of an event or an entry is the reducers'; here is what they are fed, and how far they have read.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use stemmata_model::{Closure, Commit, CommitId, CommitType, LedgerId, Note, NoteCode};
+use stemmata_prompt::reduce::Reducer;
+use stemmata_prompt::reduce::memory::v1::Items;
+use stemmata_prompt::reduce::memory::{MemoryReducer, ProjectMemory, SessionMemory};
+use stemmata_store::{DEPTH_MAX, Page, SavedState, Session, SessionFilter, SessionOrigin};
+
+use super::project::places_of;
+use crate::engine::Engine;
+use crate::error::Result;
+
+/// Sessions of one project that are read at most, the ones with the latest activity first.
+pub const MEMORY_SESSIONS_MAX: usize = 1_000;
+
+/// States that are saved at once: each may be some hundred kilobytes.
+const SAVED_AT_ONCE: usize = 64;
+
+/// What is remembered, and what it was made of.
+#[derive(Debug, Clone)]
+pub struct Remembered {
+    /// The memory.
+    pub memory: ProjectMemory,
+    /// The ledger's last event that is in it.
+    pub through: u64,
+    /// Sessions that were captured from transcripts and are in it.
+    pub transcripts: u64,
+    /// Events and entries that had to be read; the others were in saved states.
+    pub read: u64,
+    /// What the user should know.
+    pub notes: Vec<Note>,
+}
+
+/// A session with what was folded of it.
+struct Told {
+    memory: SessionMemory,
+    is_subagent: bool,
+}
+
+impl Engine {
+    /// Returns what a project's ledger and its captured sessions say together, and saves how far they were read.
+    ///
+    /// # Errors
+    /// Store errors. A session that cannot be read is left out with a note.
+    pub fn remember(&self, ledger: &LedgerId) -> Result<Remembered> {
+        let folded = self.fold::<MemoryReducer>(ledger, None)?;
+        self.save_folded(ledger, &folded, false)?;
+        let mut notes = folded.notes;
+        let sessions = self.sessions_told(ledger, &mut notes)?;
+        let saved: BTreeMap<String, SavedState> = self
+            .log
+            .saved_states(ledger, &prefix())?
+            .into_iter()
+            .map(|state| (state.name.clone(), state))
+            .collect();
+        let mut read = folded.replayed;
+        let mut told = Vec::new();
+        let mut new = Vec::new();
+        for session in &sessions {
+            let name = name_of(session);
+            match self.session_memory(session, saved.get(&name)) {
+                Ok(one) => {
+                    read += one.read;
+                    new.extend(one.saved.map(|saved| SavedState { name, ..saved }));
+                    told.push(Told { memory: one.memory, is_subagent: session.parent_session.is_some() });
+                }
+                Err(error) => notes.push(Note::new(
+                    NoteCode::Degraded,
+                    format!("session {} is not in the memory: {error}", session.session),
+                )),
+            }
+            if new.len() >= SAVED_AT_ONCE {
+                self.log.save_states(ledger, std::mem::take(&mut new))?;
+            }
+        }
+        if !new.is_empty() {
+            self.log.save_states(ledger, new)?;
+        }
+        let transcripts = u64::try_from(told.len()).expect("a length fits 64 bits");
+        Ok(Remembered {
+            memory: merged(&folded.reducer, &told),
+            through: folded.through,
+            transcripts,
+            read,
+            notes,
+        })
+    }
+
+    /// Returns what the ledger alone says up to an event.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn remember_at(&self, ledger: &LedgerId, through: u64) -> Result<Remembered> {
+        let folded = self.fold::<MemoryReducer>(ledger, Some(through))?;
+        Ok(Remembered {
+            memory: folded.reducer.memory(),
+            through: folded.through,
+            transcripts: 0,
+            read: folded.replayed,
+            notes: folded.notes,
+        })
+    }
+
+    /// Returns the captured sessions of a ledger's project that its events do not tell of.
+    fn sessions_told(&self, ledger: &LedgerId, notes: &mut Vec<Note>) -> Result<Vec<Session>> {
+        let Some(known) = self.log.ledger(ledger)? else { return Ok(Vec::new()) };
+        let mut sessions = BTreeMap::new();
+        for place in places_of(&known) {
+            let filter = SessionFilter { project: Some(place), ..SessionFilter::default() };
+            let page = Page { skip: 0, rows_max: MEMORY_SESSIONS_MAX };
+            for session in self.store.sessions(&filter, page)? {
+                sessions.insert(session.key.clone(), session);
+            }
+        }
+        let mut sessions: Vec<Session> = sessions.into_values().collect();
+        sessions.sort_by(|left, right| right.last_at.cmp(&left.last_at).then(left.key.cmp(&right.key)));
+        if sessions.len() > MEMORY_SESSIONS_MAX {
+            let message = format!(
+                "the project has {} sessions; the memory holds the newest {MEMORY_SESSIONS_MAX}",
+                sessions.len()
+            );
+            notes.push(Note::new(NoteCode::TooLarge, message));
+            sessions.truncate(MEMORY_SESSIONS_MAX);
+        }
+        let mut own = Vec::with_capacity(sessions.len());
+        for session in sessions {
+            if !self.is_told_by(ledger, &session)? {
+                own.push(session);
+            }
+        }
+        Ok(own)
+    }
+
+    /// Says whether a session's entries are events of the ledger, as those of turns are.
+    fn is_told_by(&self, ledger: &LedgerId, session: &Session) -> Result<bool> {
+        match (session.origin, session.tip) {
+            (SessionOrigin::Api, Some(tip)) => {
+                Ok(self.store.coverage(tip)?.is_some_and(|coverage| coverage.ledger == *ledger))
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Folds what a session has gained since its state was saved.
+    fn session_memory(&self, session: &Session, saved: Option<&SavedState>) -> Result<OneSession> {
+        let known = saved.and_then(|saved| {
+            let memory = SessionMemory::load(saved.version, &saved.state).ok()?;
+            Some((memory, saved.position.as_ref()?.parse::<CommitId>().ok()?))
+        });
+        let Some(tip) = session.tip else {
+            return Ok(OneSession { memory: begun(session), read: 0, saved: None });
+        };
+        let chain = self.chain_after(tip, known.as_ref().map(|(_, position)| *position))?;
+        let (mut memory, commits) = match (chain, known) {
+            ((true, commits), Some((memory, _))) => (memory, commits),
+            ((_, commits), _) => (begun(session), commits),
+        };
+        let before = memory.folded();
+        let mut kept = None;
+        for commit in &commits {
+            if commit.closure != Closure::Closed && kept.is_none() {
+                // What is open may be replaced by other bytes, so it is never part of what is saved.
+                kept = Some(memory.clone());
+            }
+            self.fold_commit(&mut memory, commit)?;
+        }
+        let closed = commits.iter().rev().find(|commit| commit.closure == Closure::Closed);
+        let saved = closed.map(|commit| SavedState {
+            name: String::new(),
+            version: MemoryReducer::VERSION,
+            through: 0,
+            position: Some(commit.id.to_string()),
+            state: kept.as_ref().unwrap_or(&memory).save(),
+        });
+        let read = memory.folded() - before;
+        Ok(OneSession { memory, read, saved })
+    }
+
+    /// Returns the commits after one of a chain, from the root on, and whether that one was met; all where it was not.
+    fn chain_after(&self, tip: CommitId, position: Option<CommitId>) -> Result<(bool, Vec<Commit>)> {
+        let mut commits = Vec::new();
+        let mut next = Some(tip);
+        // A session that gained a turn has few new commits: the chain behind them is only read where it is needed.
+        let mut limit = 16;
+        while let Some(at) = next.take() {
+            for commit in self.store.ancestors(at, limit)? {
+                if Some(commit.id) == position {
+                    commits.reverse();
+                    return Ok((true, commits));
+                }
+                next = commit.core.parent;
+                commits.push(commit);
+            }
+            limit = usize::try_from(DEPTH_MAX).unwrap_or(usize::MAX);
+        }
+        commits.reverse();
+        Ok((false, commits))
+    }
+
+    fn fold_commit(&self, memory: &mut SessionMemory, commit: &Commit) -> Result<()> {
+        let restated = match commit.core.commit_type {
+            CommitType::Delta => 0,
+            CommitType::Snapshot { restated_entries } => restated_entries,
+            // A summary says nothing that the entries before it did not.
+            CommitType::Compaction => return Ok(()),
+        };
+        if commit.closure == Closure::Forgotten {
+            return Ok(());
+        }
+        let entries = self.entries(commit.id)?;
+        for entry in entries.iter().skip(usize::try_from(restated).unwrap_or(usize::MAX)) {
+            let ordinal = memory.folded();
+            memory.entry(entry, ordinal);
+        }
+        Ok(())
+    }
+}
+
+/// A session's memory, and what to save of it.
+struct OneSession {
+    memory: SessionMemory,
+    read: u64,
+    saved: Option<SavedState>,
+}
+
+fn begun(session: &Session) -> SessionMemory {
+    SessionMemory::new(&session.session, session.cwd.as_deref())
+}
+
+/// Returns what the names of sessions' states begin with.
+fn prefix() -> String {
+    format!("{}/", MemoryReducer::NAME)
+}
+
+/// Returns the name of a session's state: paths may be longer than names, so it is a hash of them.
+fn name_of(session: &Session) -> String {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(session.key.machine.as_str().as_bytes()).update(&[0]).update(session.key.path.as_bytes());
+    format!("{}{}", prefix(), hasher.finalize().to_hex())
+}
+
+/// Merges the ledger's memory with that of sessions. What a subagent was told and planned is its own affair; what it
+/// touched and what failed is the project's.
+fn merged(ledger: &MemoryReducer, told: &[Told]) -> ProjectMemory {
+    let of_ledger: BTreeSet<&str> = ledger.sessions().iter().map(SessionMemory::session).collect();
+    let is_own = |one: &&Told| !one.is_subagent && !of_ledger.contains(one.memory.session());
+    let settled: Vec<Items> = told
+        .iter()
+        .filter(|one| !is_own(one))
+        .map(|one| {
+            let items = one.memory.items().clone();
+            if one.is_subagent { Items { decisions: Vec::new(), tasks: Vec::new(), ..items } } else { items }
+        })
+        .collect();
+    let sessions = ledger.sessions().iter().chain(told.iter().filter(is_own).map(|one| &one.memory));
+    ProjectMemory::merge(sessions, settled.iter().chain([ledger.settled()]))
+}

@@ -1,0 +1,339 @@
+//! Turns: one call before the model is called and one after it, so that a harness cannot get the order wrong.
+//!
+//! `begin_turn` appends what the user said. `end_turn` appends what came of it, folds it, and makes a commit: the events,
+//! the commit and the session's place in its timeline are one transaction where the store is the log.
+
+use stemmata_model::{ArtifactId, Json};
+use stemmata_model::{
+    Commit, CommitType, Entry, Event, EventSeq, FormatId, LedgerId, NewEvent, NewPayload, Note, Party,
+    Payload, Role, SessionId, Template, ThreadId, TicketId, Timestamp, Trigger, artifact_id, topics,
+};
+use stemmata_prompt::reduce::memory::MemoryReducer;
+use stemmata_store::{
+    Append, Appended, ContentPart, Coverage, Durability, EventQuery, LedgerChange, NewContent, PAGE_ROWS_MAX,
+    SessionKey, StoreError, Write,
+};
+
+use super::publish::{OVERTAKEN_MAX, with_openings};
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::verbs::checkpoint::{CheckpointContent, CheckpointRequest, Checkpointed, Held, Spot};
+
+/// The format of a turn's lines.
+const FORMAT: &str = "stemmata-v1";
+
+/// Whose turns they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnOf {
+    /// The ledger: a project's ([`Engine::project_at`]) or a cluster's.
+    pub ledger: LedgerId,
+    /// The session.
+    pub session: SessionId,
+    /// The agent: the sender of what it says and does.
+    pub agent: Party,
+    /// The kind of agent.
+    pub template: Template,
+    /// The ticket being worked on.
+    pub ticket: Option<TicketId>,
+    /// The discussion thread.
+    pub thread: Option<ThreadId>,
+}
+
+impl TurnOf {
+    /// Names a session of an agent in a ledger, without ticket and thread.
+    pub const fn new(ledger: LedgerId, session: SessionId, agent: Party, template: Template) -> Self {
+        Self { ledger, session, agent, template, ticket: None, thread: None }
+    }
+}
+
+/// A turn that has begun.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnBegun {
+    /// The event of what the user said.
+    pub said: EventSeq,
+    /// What the user should know.
+    pub notes: Vec<Note>,
+}
+
+/// What came of a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TurnMade {
+    /// What the model said and called, and what its tools returned, in order.
+    pub entries: Vec<Entry>,
+    /// What else is to be known of the turn: statuses, errors, decisions.
+    pub events: Vec<NewEvent>,
+    /// Whether the session ends with it.
+    pub ends: bool,
+}
+
+/// A turn that has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnEnded {
+    /// Its events; none where there were none.
+    pub appended: Option<Appended>,
+    /// The commit of all that the session has said since its last one; none where it has said nothing.
+    pub checkpoint: Option<Checkpointed>,
+    /// The event of the cluster's state, where that has changed.
+    pub snapshot: Option<EventSeq>,
+    /// Whether the folded state was saved.
+    pub saved: bool,
+    /// What the user should know.
+    pub notes: Vec<Note>,
+}
+
+impl Engine {
+    /// Begins a turn: appends what the user said, with the session's opening before it where it has none.
+    ///
+    /// # Errors
+    /// As [`Engine::publish`].
+    pub fn begin_turn(&self, turn: &TurnOf, said: &Entry) -> Result<TurnBegun> {
+        let events = self.events_of(turn, std::slice::from_ref(said))?;
+        let published = self.publish(&turn.ledger, events)?;
+        Ok(TurnBegun { said: published.appended.last, notes: published.notes })
+    }
+
+    /// Ends a turn: appends what came of it and makes a commit of all that the session has said since its last one.
+    /// After that it folds the events, saves the state where that is due, and tells the cluster's agents where its state
+    /// has changed; an error of these leaves events and commit as they are, and is said in a note.
+    ///
+    /// # Errors
+    /// As [`Engine::publish`] and [`Engine::checkpoint`]. Nothing is stored then.
+    pub fn end_turn(&self, turn: &TurnOf, made: TurnMade) -> Result<TurnEnded> {
+        let mut events = self.events_of(turn, &made.entries)?;
+        events.extend(made.events);
+        if made.ends {
+            let payload = NewPayload::Plain { text: None, data: None };
+            let topic = topics::topic(topics::SESSION_ENDED);
+            events.push(NewEvent::new(turn.session.clone(), topic, turn.agent.clone(), payload));
+        }
+        let known = self.log.ledger(&turn.ledger)?;
+        let (events, mut notes) = self.scrubbed_events(known.as_ref(), events)?;
+        let (appended, checkpoint) = self.append_and_commit(turn, &events, made.ends)?;
+        self.bus.wake(&turn.ledger);
+        notes.extend(checkpoint.iter().flat_map(|made| made.notes.clone()));
+        let after = self.after_turn(turn, appended, made.ends);
+        let (snapshot, saved) = after.unwrap_or_else(|error| {
+            notes.push(Note::new(
+                stemmata_model::NoteCode::Degraded,
+                format!("the turn is stored, but its events were not folded: {error}"),
+            ));
+            (None, false)
+        });
+        Ok(TurnEnded { appended, checkpoint, snapshot, saved, notes })
+    }
+
+    /// Folds what came, and saves the state where that is due.
+    fn after_turn(
+        &self,
+        turn: &TurnOf,
+        appended: Option<Appended>,
+        ends: bool,
+    ) -> Result<(Option<EventSeq>, bool)> {
+        let snapshot = match appended {
+            Some(_) | None => None,
+        };
+        let folded = self.fold::<MemoryReducer>(&turn.ledger, None)?;
+        Ok((snapshot, self.save_folded(&turn.ledger, &folded, ends)?))
+    }
+
+    /// Returns entries as events: the line of each, under the topic of who speaks.
+    fn events_of(&self, turn: &TurnOf, entries: &[Entry]) -> Result<Vec<NewEvent>> {
+        let format = FormatId::new(FORMAT)?;
+        let adapter = Self::adapter(&format, "written")?;
+        let mut events = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let stamped = Entry {
+                timestamp: Some(entry.timestamp.unwrap_or_else(|| self.clock.now())),
+                ..entry.clone()
+            };
+            let bytes = adapter.encode(std::slice::from_ref(&stamped));
+            let text = String::from_utf8_lossy(&bytes);
+            let line = Json::parse(text.trim_end()).expect("an encoded entry is a line of JSON");
+            let (name, sender) = match entry.role {
+                Role::User | Role::System => (topics::USER_TURN, Party::new("user")?),
+                Role::Assistant => (topics::ASSISTANT_TURN, turn.agent.clone()),
+                Role::Tool => (topics::TOOL_EVENT, turn.agent.clone()),
+            };
+            let payload = NewPayload::Line(line);
+            events.push(NewEvent::new(turn.session.clone(), topics::topic(name), sender, payload));
+        }
+        Ok(events)
+    }
+
+    /// Appends events and makes the commit that covers them, in one transaction where the store is the log.
+    fn append_and_commit(
+        &self,
+        turn: &TurnOf,
+        events: &[NewEvent],
+        ends: bool,
+    ) -> Result<(Option<Appended>, Option<Checkpointed>)> {
+        let is_one = self.is_log_the_store;
+        for _ in 0..OVERTAKEN_MAX {
+            if !is_one || events.is_empty() {
+                break;
+            }
+            let last = self.log.ledger(&turn.ledger)?.map_or(0, |known| known.last);
+            let append = Append {
+                ledger: turn.ledger.clone(),
+                events: with_openings(self.log.as_ref(), &turn.ledger, events)?,
+                expected: Some(last),
+                now: self.clock.now(),
+                durability: Durability::default(),
+            };
+            match self.commit_lines(turn, (Some(append), last), ends) {
+                Err(crate::error::EngineError::Store(StoreError::SequenceMoved { .. })) => {}
+                done => return done,
+            }
+        }
+        // The log is not the store, or others append without end: the events first, and then a commit that covers them.
+        let appended = if events.is_empty() {
+            None
+        } else {
+            Some(self.log.append(Append {
+                ledger: turn.ledger.clone(),
+                events: with_openings(self.log.as_ref(), &turn.ledger, events)?,
+                expected: None,
+                now: self.clock.now(),
+                durability: Durability::default(),
+            })?)
+        };
+        let last = self.log.ledger(&turn.ledger)?.map_or(0, |known| known.last);
+        Ok((appended, self.commit_lines(turn, (None, last), ends)?.1))
+    }
+
+    /// Makes a commit of the session's lines after the last one that a commit covers, up to `last` and with what is to be
+    /// appended.
+    fn commit_lines(
+        &self,
+        turn: &TurnOf,
+        (append, last): (Option<Append>, u64),
+        ends: bool,
+    ) -> Result<(Option<Appended>, Option<Checkpointed>)> {
+        let machine = self.identity.machine.clone();
+        let key = SessionKey { machine, path: format!("api:{}", turn.session) };
+        let known = self.store.session(&key)?;
+        let parent = match known.as_ref().and_then(|session| session.tip) {
+            Some(tip) => self.store.commit(tip)?,
+            None => None,
+        };
+        let covered = match &parent {
+            Some(parent) => self.store.coverage(parent.id)?.filter(|coverage| coverage.ledger == turn.ledger),
+            None => None,
+        };
+        let mut lines = self.lines_after(turn, covered.map(|coverage| coverage.through), last)?;
+        let new = append.iter().flat_map(|append| &append.events);
+        lines.extend(new.filter_map(|event| match &event.payload {
+            NewPayload::Line(line) => Some(Line::of(line)),
+            NewPayload::Plain { .. } => None,
+        }));
+        let through = last + append.as_ref().map_or(0, |append| append.events.len() as u64);
+        let (Some(through), false) = (EventSeq::new(through), lines.is_empty()) else {
+            let appended = append.map(|append| self.log.append(append)).transpose()?;
+            return Ok((appended, None));
+        };
+        let held = held(&lines, append.map(|append| Write::Append(Box::new(append))), self.is_log_the_store);
+        let cwd = self.log.ledger(&turn.ledger)?.and_then(|ledger| ledger.root);
+        let scrubber = self.scrubber_at(cwd.as_deref().map(std::path::Path::new))?;
+        let request = request(turn, parent.as_ref(), (&held, ends), self.clock.now());
+        let ledger = turn.ledger.clone();
+        let elsewhere = (!self.is_log_the_store).then(|| {
+            let (now, marks) = (self.clock.now(), Vec::new());
+            let change = LedgerChange { ledger: ledger.clone(), now, root: None, compacted_at: None, marks };
+            Write::ChangeLedger(Box::new(change))
+        });
+        let spot = Spot { parent: parent.as_ref(), key: &key, cwd, scrubber: &scrubber };
+        let (made, done) = self.commit_held(&request, held, spot, |commit, batch| {
+            // A ledger that is kept elsewhere is known to the store by name only.
+            batch.extend(elsewhere);
+            batch.push(Write::Covers(Coverage { commit, ledger, through }));
+        })?;
+        Ok((done.appended, Some(made)))
+    }
+
+    /// Returns the lines of a session's events after one and up to another, in order.
+    fn lines_after(&self, turn: &TurnOf, after: Option<EventSeq>, through: u64) -> Result<Vec<Line>> {
+        let mut lines = Vec::new();
+        let mut after = after;
+        let Some(through) = EventSeq::new(through) else { return Ok(lines) };
+        loop {
+            let query = EventQuery {
+                session: Some(turn.session.clone()),
+                through: Some(through),
+                ..EventQuery::after(after, PAGE_ROWS_MAX)
+            };
+            let page = self.log.events(&turn.ledger, &query)?;
+            let Some(last) = page.last() else { return Ok(lines) };
+            after = Some(last.seq);
+            lines.extend(page.iter().filter_map(Line::of_event));
+        }
+    }
+}
+
+/// A line that a commit is to hold.
+struct Line {
+    id: ArtifactId,
+    bytes: Vec<u8>,
+}
+
+impl Line {
+    fn of(line: &Json) -> Self {
+        let bytes = format!("{line}\n").into_bytes();
+        Self { id: artifact_id(&bytes), bytes }
+    }
+
+    /// Returns the line of an event that has one. Raw output is in no delta.
+    fn of_event(event: &Event) -> Option<Self> {
+        match &event.payload {
+            Payload::Line { line, .. } if event.topic.as_str() != topics::AGENT_OUTPUT => {
+                Some(Self::of(line))
+            }
+            Payload::Line { .. } | Payload::Plain { .. } | Payload::Gone(_) => None,
+        }
+    }
+}
+
+/// Returns what a commit of lines holds: ranges of the lines' own contents, so that nothing is stored twice. Where the
+/// store has no such contents, because the log is elsewhere, they are stored first.
+fn held(lines: &[Line], append: Option<Write>, are_stored: bool) -> Held {
+    let bytes: Vec<u8> = lines.iter().flat_map(|line| line.bytes.iter().copied()).collect();
+    let artifact = artifact_id(&bytes);
+    let mut contents: Vec<Write> = append.into_iter().collect();
+    if !are_stored {
+        contents.extend(lines.iter().map(|line| Write::Content(NewContent::literal(line.bytes.clone()))));
+    }
+    if lines.len() > 1 {
+        let slice = |line: &Line| ContentPart::Slice {
+            of: line.id,
+            offset: 0,
+            length: u64::try_from(line.bytes.len()).expect("a length fits 64 bits"),
+        };
+        contents.push(Write::Content(NewContent::composed(artifact, lines.iter().map(slice).collect())));
+    }
+    Held { artifact, contents, bytes }
+}
+
+fn request(
+    turn: &TurnOf,
+    parent: Option<&Commit>,
+    (held, ends): (&Held, bool),
+    now: Timestamp,
+) -> CheckpointRequest {
+    CheckpointRequest {
+        parent: parent.map(|parent| parent.id),
+        commit_type: CommitType::Delta,
+        content: CheckpointContent::Stored(held.artifact),
+        format: FormatId::new(FORMAT).expect("a constant name is a name"),
+        template: turn.template.clone(),
+        principal: None,
+        machine: None,
+        session: turn.session.clone(),
+        trigger: if ends { Trigger::SessionEnd } else { Trigger::TurnBoundary },
+        ticket: turn.ticket.clone(),
+        thread: turn.thread.clone(),
+        summary: None,
+        messages: None,
+        tokens: None,
+        created_at: Some(now),
+        idempotency_key: None,
+    }
+}

@@ -1,0 +1,216 @@
+//! Turns: what one leaves behind, that it leaves all of it or nothing, and that sessions of one ledger keep apart.
+
+use std::sync::Arc;
+use std::thread;
+
+use stemmata_engine::{Engine, TurnMade, TurnOf};
+use stemmata_model::{
+    CommitId, Entry, EntryId, Event, LedgerId, NewEvent, NewPayload, Part, Party, Payload, Role, SessionId,
+    Template, Trigger, topics,
+};
+use stemmata_prompt::reduce::Reducer;
+use stemmata_prompt::reduce::memory::MemoryReducer;
+use stemmata_store::{
+    EventLog, EventQuery, MemoryLog, MemoryStore, SqliteOptions, SqliteStore, Store, TipFilter,
+};
+use stemmata_testkit::faulty::{Fault, FaultyStore};
+
+use crate::support::{chain, engine, engine_on, native};
+
+fn turn(session: &str) -> TurnOf {
+    TurnOf::new(
+        LedgerId::new("p").expect("a name"),
+        SessionId::new(session).expect("a name"),
+        Party::new("worker").expect("a name"),
+        Template::new("worker/main").expect("a name"),
+    )
+}
+
+fn said(id: &str, role: Role, text: &str) -> Entry {
+    Entry::said(EntryId::new(id).expect("a name"), role, vec![Part::Text(text.to_owned())])
+}
+
+fn made(name: &str) -> TurnMade {
+    let call = Part::ToolCall {
+        call_id: name.to_owned(),
+        name: "Bash".to_owned(),
+        arguments: "{\"command\":\"make\"}".to_owned(),
+    };
+    let output = vec![Part::Text("all fine".to_owned())];
+    let result = Part::ToolResult { call_id: name.to_owned(), is_error: false, parts: output };
+    let id = |kind: &str| EntryId::new(format!("{name}-{kind}")).expect("a name");
+    TurnMade {
+        entries: vec![
+            Entry::said(id("call"), Role::Assistant, vec![call]),
+            Entry::said(id("result"), Role::Tool, vec![result]),
+            said(&format!("{name}-answer"), Role::Assistant, &format!("{name} is done")),
+        ],
+        ..TurnMade::default()
+    }
+}
+
+fn take(engine: &Engine, session: &str, name: &str) -> CommitId {
+    engine.begin_turn(&turn(session), &said(&format!("{name}-prompt"), Role::User, name)).expect("begun");
+    let ended = engine.end_turn(&turn(session), made(name)).expect("ended");
+    assert_eq!(ended.notes, Vec::new());
+    ended.checkpoint.expect("a commit").id
+}
+
+fn events(engine: &Engine) -> Vec<Event> {
+    engine.log().events(&turn("s").ledger, &EventQuery::after(None, 1_000)).expect("events")
+}
+
+/// Returns the lines of a session's events, as a transcript has them.
+fn lines(engine: &Engine, session: &str) -> String {
+    let own = events(engine).into_iter().filter(|event| event.session.as_str() == session);
+    own.filter_map(|event| match event.payload {
+        Payload::Line { line, .. } => Some(format!("{line}\n")),
+        Payload::Plain { .. } | Payload::Gone(_) => None,
+    })
+    .collect()
+}
+
+#[test]
+fn a_turn_leaves_events_state_and_a_commit() {
+    let engine = engine();
+    let tip = take(&engine, "s", "first");
+    let topics: Vec<String> = events(&engine).iter().map(|event| event.topic.to_string()).collect();
+    assert_eq!(topics, ["SESSION_STARTED", "user_turn", "assistant_turn", "tool_event", "assistant_turn"]);
+    assert_eq!(String::from_utf8(native(&engine, tip)).expect("text"), lines(&engine, "s"));
+    let coverage =
+        engine.store().coverage(tip).expect("a read").expect("a commit of a turn covers its ledger");
+    assert_eq!((coverage.ledger, coverage.through.get()), (turn("s").ledger, 5));
+    let shown = engine.show(tip).expect("shown");
+    assert_eq!(shown.sightings.first().map(|sighting| sighting.trigger), Some(Trigger::TurnBoundary));
+    // The next one goes on from it, and the state knows both.
+    let next = take(&engine, "s", "second");
+    assert_eq!(chain(&engine, next).iter().map(|commit| commit.id).collect::<Vec<_>>(), [tip, next]);
+    assert_eq!(String::from_utf8(native(&engine, next)).expect("text"), lines(&engine, "s"));
+    let remembered = engine.remember(&turn("s").ledger).expect("remembered");
+    let told = remembered.memory.text(10_000);
+    assert!(told.contains("first is done") && told.contains("second is done"), "{told}");
+    assert_eq!(remembered.transcripts, 0, "the session is told by its events, not by its commits once more");
+}
+
+#[test]
+fn the_end_of_a_session_saves_the_state() {
+    let engine = engine();
+    take(&engine, "s", "first");
+    let saved = || engine.log().saved_states(&turn("s").ledger, MemoryReducer::NAME).expect("a read");
+    assert_eq!(saved(), Vec::new(), "a few events are no reason to save");
+    let ended = engine.end_turn(&turn("s"), TurnMade { ends: true, ..TurnMade::default() }).expect("ended");
+    assert!(ended.saved && ended.checkpoint.is_none(), "nothing was said, so there is nothing to commit");
+    let [state] = &saved()[..] else { panic!("one state") };
+    assert_eq!((state.name.as_str(), state.through), ("memory", 6));
+    assert_eq!(events(&engine).last().map(|event| event.topic.to_string()).as_deref(), Some("SESSION_ENDED"));
+    let ended = engine.end_turn(&turn("s"), TurnMade { ends: true, ..made("last") }).expect("ended");
+    let sightings = engine.show(ended.checkpoint.expect("a commit").id).expect("shown").sightings;
+    assert_eq!(sightings.first().map(|sighting| sighting.trigger), Some(Trigger::SessionEnd));
+}
+
+#[test]
+fn lines_of_events_and_deltas_are_stored_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = Arc::new(SqliteStore::open(folder.path(), SqliteOptions::default()).expect("a store"));
+    let engine = engine_on("m1", store);
+    for number in 0..5 {
+        take(&engine, "s", &format!("turn {number}"));
+    }
+    let usage = engine.store().usage().expect("a read");
+    let length = u64::try_from(lines(&engine, "s").len()).expect("a length");
+    assert_eq!((usage.distinct_bytes, usage.logical_bytes), (length, length));
+}
+
+#[test]
+fn raw_output_is_in_the_ledger_and_in_no_commit() {
+    let engine = engine();
+    let payload = NewPayload::Plain { text: Some("raw noise".to_owned()), data: None };
+    let output =
+        NewEvent::new(turn("s").session, topics::topic(topics::AGENT_OUTPUT), turn("s").agent, payload);
+    let ended = engine.end_turn(&turn("s"), TurnMade { events: vec![output], ..made("one") }).expect("ended");
+    let bytes = native(&engine, ended.checkpoint.expect("a commit").id);
+    assert!(!String::from_utf8(bytes).expect("text").contains("raw noise"));
+    let last = events(&engine).pop().expect("an event");
+    assert!(last.topic.as_str() == topics::AGENT_OUTPUT && !last.replayable);
+}
+
+#[test]
+fn secrets_of_a_turn_reach_neither_events_nor_commits() {
+    let engine = engine();
+    let secret = concat!("ghp_", "a8Kd03jfKdlsPq92mZx7TbVn41LcYu6Re5Wo");
+    engine.begin_turn(&turn("s"), &said("a", Role::User, &format!("use {secret}"))).expect("begun");
+    let answer = said("b", Role::Assistant, &format!("I used {secret}"));
+    let made = TurnMade { entries: vec![answer], ..TurnMade::default() };
+    let ended = engine.end_turn(&turn("s"), made).expect("ended");
+    assert!(ended.notes.iter().any(|note| note.message.contains("secrets")), "{:?}", ended.notes);
+    let tip = ended.checkpoint.expect("a commit").id;
+    assert!(!lines(&engine, "s").contains(secret));
+    assert_eq!(String::from_utf8(native(&engine, tip)).expect("text"), lines(&engine, "s"));
+}
+
+#[test]
+fn sessions_of_one_ledger_keep_apart_whoever_is_faster() {
+    let engine = engine();
+    thread::scope(|scope| {
+        for session in ["s0", "s1", "s2", "s3"] {
+            let engine = &engine;
+            scope.spawn(move || {
+                for number in 0..6 {
+                    take(engine, session, &format!("{session} turn {number}"));
+                }
+            });
+        }
+    });
+    let numbers: Vec<u64> = events(&engine).iter().map(|event| event.seq.get()).collect();
+    assert_eq!(numbers, (1..=4 * (1 + 6 * 4)).collect::<Vec<_>>());
+    for session in ["s0", "s1", "s2", "s3"] {
+        let filter = TipFilter { session: SessionId::new(session).ok(), ..TipFilter::default() };
+        let page = stemmata_store::Page { skip: 0, rows_max: 10 };
+        let tips = engine.store().tips(&filter, page).expect("tips");
+        let [tip] = &tips[..] else { panic!("one branch, not {}", tips.len()) };
+        assert_eq!(chain(&engine, tip.id).len(), 6);
+        assert_eq!(String::from_utf8(native(&engine, tip.id)).expect("text"), lines(&engine, session));
+    }
+}
+
+#[test]
+fn a_log_that_is_elsewhere_has_commits_too() {
+    let log = Arc::new(MemoryLog::new());
+    let engine = engine().with_log(Arc::clone(&log) as Arc<dyn EventLog>);
+    take(&engine, "s", "first");
+    let tip = take(&engine, "s", "second");
+    assert_eq!(chain(&engine, tip).len(), 2);
+    assert_eq!(String::from_utf8(native(&engine, tip)).expect("text"), lines(&engine, "s"));
+}
+
+#[test]
+fn invariant_05_a_turn_is_there_whole_or_not_at_all() {
+    // A turn has two writes; a fault at each of them, before and after it was applied, and the harness tries again.
+    for number in 1..=2 {
+        for fault in [Fault::Before, Fault::After] {
+            let store = Arc::new(FaultyStore::new(MemoryStore::default()));
+            let engine = engine_on("m1", Arc::clone(&store) as Arc<dyn Store>);
+            take(&engine, "s", "before");
+            let known = events(&engine).len();
+            store.fail(number, fault);
+            let prompt = said("prompt", Role::User, "again");
+            let begun = engine.begin_turn(&turn("s"), &prompt);
+            let ended = engine.end_turn(&turn("s"), made("again"));
+            assert!(begun.is_err() || ended.is_err(), "{number} {fault:?}");
+            let tips =
+                engine.store().tips(&TipFilter::default(), stemmata_store::Page { skip: 0, rows_max: 9 });
+            let tip = tips.expect("tips").first().expect("a tip").id;
+            let covered = engine.store().coverage(tip).expect("a read").expect("coverage").through;
+            let later = events(&engine).into_iter().filter(|event| event.seq > covered);
+            let open: Vec<String> = later.map(|event| event.topic.to_string()).collect();
+            assert!(
+                open.iter().all(|topic| topic == "user_turn"),
+                "{number} {fault:?}: {open:?} is in no commit"
+            );
+            assert!(events(&engine).len() >= known);
+            // Whatever stayed open is in the next commit.
+            let tip = take(&engine, "s", "after");
+            assert_eq!(String::from_utf8(native(&engine, tip)).expect("text"), lines(&engine, "s"));
+        }
+    }
+}
