@@ -1,6 +1,6 @@
 //! One program for all fuzz targets, run by `cargo xtask fuzz`; see there for how it is built.
 //!
-//! A target is a reader of foreign bytes: `adapter:FORMAT` for each transcript format, and `scrub`. Which one runs is
+//! A target is a reader of foreign bytes: `adapter:FORMAT` for each transcript format, `scrub`, and `ledger`. Which one runs is
 //! said by `STEMMATA_FUZZ_TARGET` (`list` prints them all and ends); where its first inputs go, by `STEMMATA_FUZZ_SEEDS`.
 
 #![no_main]
@@ -14,10 +14,12 @@ use stemmata_redact::Scrubber;
 use stemmata_runtimes::adapter::Adapter;
 use stemmata_runtimes::conformance::check_any;
 use stemmata_runtimes::registry::{adapters, by_format};
+use stemmata_store::conformance::ledger::check_ledger_bytes;
 
 enum Target {
     Adapter(&'static dyn Adapter),
     Scrub(Scrubber),
+    Ledger,
 }
 
 static TARGET: OnceLock<Target> = OnceLock::new();
@@ -25,7 +27,7 @@ static TARGET: OnceLock<Target> = OnceLock::new();
 fn begin() {
     let name = std::env::var("STEMMATA_FUZZ_TARGET").expect("STEMMATA_FUZZ_TARGET names a target");
     if name == "list" {
-        println!("scrub");
+        println!("scrub\nledger");
         adapters().iter().for_each(|adapter| println!("adapter:{}", adapter.format()));
         std::process::exit(0);
     }
@@ -35,6 +37,7 @@ fn begin() {
             Target::Adapter(by_format(&format).expect("a format that this build knows"))
         }
         None if name == "scrub" => Target::Scrub(Scrubber::builtin()),
+        None if name == "ledger" => Target::Ledger,
         None => panic!("no target `{name}`"),
     };
     if let Some(folder) = std::env::var_os("STEMMATA_FUZZ_SEEDS") {
@@ -50,6 +53,7 @@ libfuzzer_sys::fuzz_target!(init: begin(), |bytes: &[u8]| {
                 panic!("{violation}");
             }
         }
+        Target::Ledger => check_ledger_bytes(bytes).unwrap_or_else(|wrong| panic!("{wrong}")),
         Target::Scrub(scrubber) => {
             let once = scrubber.scrub_line(bytes).expect("the shipped rules work").bytes;
             let twice = scrubber.scrub_line(&once).expect("the shipped rules work").bytes;

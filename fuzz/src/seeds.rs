@@ -4,8 +4,10 @@
 use std::path::Path;
 
 use stemmata_model::{
-    Body, Entry, EntryId, EntryKind, EntryMeta, ImageSource, NativeSpan, Part, Role, Timestamp,
+    Body, Entry, EntryId, EntryKind, EntryMeta, EventSeq, ImageSource, Json, LedgerId, NativeSpan, NewEvent,
+    NewPayload, Part, Party, Role, SessionId, Timestamp, Topic,
 };
+use stemmata_store::{Append, Durability, EventLog, FileLog, FileLogOptions, IntegrityMode, SavedState};
 
 use super::Target;
 
@@ -32,10 +34,48 @@ pub(crate) fn write(target: &Target, folder: &Path) {
         ]
         .map(|seed| seed.as_bytes().to_vec())
         .to_vec(),
+        Target::Ledger => ledger(),
     };
     for (number, seed) in seeds.iter().enumerate() {
         std::fs::write(folder.join(format!("seed-{number}")), seed).expect("the folder can be written");
     }
+}
+
+/// The files of a small ledger, for each way to protect lines.
+fn ledger() -> Vec<Vec<u8>> {
+    let home = std::env::temp_dir().join(format!("stemmata-fuzz-{}", std::process::id()));
+    let mut seeds = Vec::new();
+    for integrity in [IntegrityMode::None, IntegrityMode::Checksum, IntegrityMode::Chain] {
+        std::fs::create_dir_all(&home).expect("a folder");
+        let log =
+            FileLog::open(&home, FileLogOptions { integrity, ..FileLogOptions::default() }).expect("a log");
+        let id = LedgerId::new("p").expect("a name");
+        let said = |text: &str| {
+            let payload = NewPayload::Plain {
+                text: Some(text.to_owned()),
+                data: Some(Json::parse("{\"n\":1.50}").expect("JSON")),
+            };
+            let (topic, sender) = (Topic::new("t").expect("a name"), Party::new("a").expect("a name"));
+            NewEvent::new(SessionId::new("s").expect("a name"), topic, sender, payload)
+        };
+        for events in [vec![said("one")], vec![said("two"), said("three")]] {
+            let (ledger, now) = (id.clone(), Timestamp::EPOCH);
+            let append = Append { ledger, events, expected: None, now, durability: Durability::None };
+            log.append(append).expect("appended");
+        }
+        let first = EventSeq::FIRST;
+        log.trim(&id, &Topic::new("t").expect("a name"), first).expect("trimmed");
+        let state = Json::parse("[null]").expect("JSON");
+        let (name, version, through, position) = ("memory".to_owned(), 1, 3, None);
+        log.save_states(&id, vec![SavedState { name, version, through, position, state }]).expect("saved");
+        log.close().expect("closed");
+        let folder = home.join("contexts-v2/p");
+        for name in ["events.ndjson", "meta.json", "snapshot.json", "index.json"] {
+            seeds.push(std::fs::read(folder.join(name)).expect("a file"));
+        }
+        std::fs::remove_dir_all(&home).expect("removed");
+    }
+    seeds
 }
 
 fn time(second: u32) -> Option<Timestamp> {

@@ -7,7 +7,7 @@ mod files;
 pub(crate) mod logs;
 mod memory;
 
-pub use files::{FileLog, FileLogOptions, Finding, IntegrityMode, Repaired, Restored};
+pub use files::{FileLog, FileLogOptions, Finding, IntegrityMode, Repaired, Restored, check_ledger_bytes};
 pub use memory::MemoryLog;
 
 use stemmata_model::{

@@ -417,6 +417,8 @@ fn a_snapshot_ahead_of_the_log_is_ignored_and_told() {
     let restored = restore(&log);
     assert!(matches!(restored.findings[..], [Finding::SnapshotAhead { through: 6, last: 5, .. }]));
     assert_eq!((restored.states, restored.replay_from), (vec![], 0));
+    log.append(append(vec![said("s", "t", "another sixth")])).expect("appended");
+    assert_eq!(restore(&log).states, [], "it knows another one");
 }
 
 #[test]

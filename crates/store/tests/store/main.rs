@@ -12,6 +12,10 @@ mod files;
 mod ledger;
 mod ledger_damage;
 mod ledger_files;
+mod ledger_files_faults;
+mod ledger_files_laws;
+#[cfg(unix)]
+mod ledger_files_processes;
 mod ledger_let_go;
 mod log;
 mod model;

@@ -9,6 +9,7 @@ mod queries;
 mod states;
 mod threads;
 
+pub use crate::ledger::check_ledger_bytes;
 pub use appends::{
     check_appends, check_batches, check_closing, check_expectations, check_great_numbers,
     check_refused_appends, check_times,

@@ -7,6 +7,7 @@ mod catalog;
 mod desk;
 mod finding;
 mod folder;
+mod foreign;
 mod index;
 mod line;
 mod meta;
@@ -20,6 +21,7 @@ mod snapshot;
 mod v2;
 
 pub use finding::Finding;
+pub use foreign::check_ledger_bytes;
 pub use line::IntegrityMode;
 pub use repair::Repaired;
 pub use restore::Restored;
@@ -225,6 +227,9 @@ impl FileLog {
             let (value, bound) = (bytes, SNAPSHOT_BYTES_MAX);
             return Err(StoreError::Bound { what: "bytes of all saved states of a ledger", value, bound });
         }
+        // What is folded in is durable before the state is: else other events could take the place of those it knows.
+        let events = desk.folder.path(EVENTS);
+        self.options.files.sync_file(&events).map_err(failed("syncing", &events))?;
         desk.folder.write(SNAPSHOT, &text)?;
         Ok(true)
     }

@@ -302,6 +302,11 @@ impl Restoring<'_> {
             Ok(states) => match states.values().map(|state| state.through).max() {
                 Some(through) if through > last => {
                     self.findings.push(Finding::SnapshotAhead { path, through, last });
+                    // When the log has grown past it, nobody could tell any more that it knows other events.
+                    if self.writes {
+                        self.desk.folder.remove(SNAPSHOT)?;
+                        self.desk.folder.sync()?;
+                    }
                 }
                 Some(_) | None => return Ok(states),
             },
