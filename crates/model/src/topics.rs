@@ -39,6 +39,8 @@ pub const AGENT_OUTPUT: &str = "AGENT_OUTPUT";
 pub const USER_GUIDANCE_CLUSTER: &str = "USER_GUIDANCE_CLUSTER";
 /// A word from a person to the one agent that receives it.
 pub const USER_GUIDANCE_AGENT: &str = "USER_GUIDANCE_AGENT";
+/// What a call of a model used, in tokens and money.
+pub const TOKEN_USAGE: &str = "TOKEN_USAGE";
 /// A cluster goes on after it had stopped.
 pub const CLUSTER_RESUMED: &str = "CLUSTER_RESUMED";
 

@@ -4,6 +4,7 @@
 
 mod whole;
 
+pub(crate) use whole::create_beside;
 pub use whole::write_whole;
 
 use std::fmt::Debug;

@@ -41,7 +41,7 @@ pub fn write_whole<T, E>(
 /// Names beside a file that are tried for what is not finished: others may be at work, and crashes leave some.
 const NAMES_MAX: u32 = 10_000;
 
-fn create_beside(files: &dyn Files, path: &Path) -> io::Result<(PathBuf, Box<dyn NewFile>)> {
+pub(crate) fn create_beside(files: &dyn Files, path: &Path) -> io::Result<(PathBuf, Box<dyn NewFile>)> {
     for number in 0..NAMES_MAX {
         let temporary = path.with_file_name(format!(".stemma-{}-{number}.tmp", std::process::id()));
         match files.create(&temporary) {

@@ -3,11 +3,15 @@
 //! What events mean, and what is folded from them, is not known here.
 
 pub(crate) mod checks;
+mod export;
 mod files;
+mod import;
 pub(crate) mod logs;
 mod memory;
 
+pub use export::{ExportedCluster, export_cluster};
 pub use files::{FileLog, FileLogOptions, Finding, IntegrityMode, Repaired, Restored, check_ledger_bytes};
+pub use import::ClusterFile;
 pub use memory::MemoryLog;
 
 use stemmata_model::{
