@@ -3,14 +3,17 @@
 //! How events are kept is the store's; what is folded from them is `stemmata-prompt`'s.
 
 mod bus;
+mod cluster;
 mod fold;
 mod memory;
 mod project;
 mod publish;
+mod snapshots;
 mod turn;
 
 pub(crate) use bus::Bus;
 pub use bus::{EventFilter, LOOK_EVERY, StartAt, Subscription};
+pub use cluster::{Cluster, GUIDANCE_MAX, Guidance, TokenTotals, TokensByRole};
 pub use fold::{Folded, SAVE_EVENTS};
 pub use memory::{MEMORY_SESSIONS_MAX, Remembered};
 pub use project::Project;

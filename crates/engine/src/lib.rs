@@ -46,8 +46,9 @@ pub use capture::watch::{Agenda, Look, WatchPace};
 pub use engine::{Engine, Identity};
 pub use error::{Candidate, EngineError, ErrorKind, Result};
 pub use ledger::{
-    EventFilter, Folded, LOOK_EVERY, MEMORY_SESSIONS_MAX, Project, PublishOptions, Published, Remembered,
-    SAVE_EVENTS, StartAt, Subscription, TurnBegun, TurnEnded, TurnMade, TurnOf,
+    Cluster, EventFilter, Folded, GUIDANCE_MAX, Guidance, LOOK_EVERY, MEMORY_SESSIONS_MAX, Project,
+    PublishOptions, Published, Remembered, SAVE_EVENTS, StartAt, Subscription, TokenTotals, TokensByRole,
+    TurnBegun, TurnEnded, TurnMade, TurnOf,
 };
 pub use packing::{KeepPacked, PackKeeper};
 pub use ports::{Clock, NewIds, RandomIds, SystemClock};

@@ -6,15 +6,18 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use stemmata_model::{Json, LedgerId, NewEvent, NewPayload, Note, NoteCode, Party, SessionId, topics};
+use stemmata_model::{
+    EventSeq, Json, LedgerId, NewEvent, NewPayload, Note, NoteCode, Party, SessionId, topics,
+};
 use stemmata_redact::Scrubber;
 use stemmata_store::{Append, Appended, Durability, EventLog, EventQuery, Ledger, StoreError};
 
+use super::snapshots::is_trigger;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 
 /// How often an append that others overtake is tried again.
-pub(super) const OVERTAKEN_MAX: usize = 32;
+pub(super) const OVERTAKEN_MAX: u32 = 32;
 
 /// Who opens a session that nobody opened.
 const OPENER: &str = "stemmata";
@@ -35,6 +38,8 @@ pub struct Published {
     pub appended: Appended,
     /// Sessions that were opened, since nobody had opened them.
     pub opened: usize,
+    /// Where the state of the cluster was published, since these events changed it.
+    pub snapshot: Option<EventSeq>,
     /// What the user should know.
     pub notes: Vec<Note>,
 }
@@ -42,7 +47,8 @@ pub struct Published {
 impl Engine {
     /// Appends events to a ledger, all or none, and wakes those that wait for them. Secrets in texts, data and metadata
     /// are replaced first, by the rules of the project where the ledger is one's. A session that nobody has opened in this
-    /// ledger is opened in the same append, before its first event; the ledger's own id counts as open.
+    /// ledger is opened in the same append, before its first event; the ledger's own id counts as open. Where the events
+    /// change the state of the cluster, a `STATE_SNAPSHOT` follows them.
     ///
     /// # Errors
     /// `Rules`, `Scrub` where the rules for secrets cannot be applied, `Refused` where a secret cannot be replaced, and
@@ -62,11 +68,17 @@ impl Engine {
         options: PublishOptions,
     ) -> Result<Published> {
         let known = self.log.ledger(ledger)?;
-        let (events, notes) = self.scrubbed_events(known.as_ref(), events)?;
+        let (events, mut notes) = self.scrubbed_events(known.as_ref(), events)?;
         let (appended, opened) =
             self.append_opened(ledger, known.map_or(0, |known| known.last), &events, options)?;
         self.bus.wake(ledger);
-        Ok(Published { appended, opened, notes })
+        let mut snapshot = None;
+        if events.iter().any(is_trigger) {
+            let (published, note) = self.publish_snapshot(ledger, options.durability);
+            snapshot = published;
+            notes.extend(note);
+        }
+        Ok(Published { appended, opened, snapshot, notes })
     }
 
     /// Replaces the secrets of events that go into a ledger, and says so.

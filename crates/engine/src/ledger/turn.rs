@@ -15,6 +15,7 @@ use stemmata_store::{
 };
 
 use super::publish::{OVERTAKEN_MAX, with_openings};
+use super::snapshots::is_trigger;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::verbs::checkpoint::{CheckpointContent, CheckpointRequest, Checkpointed, Held, Spot};
@@ -111,29 +112,26 @@ impl Engine {
         let (appended, checkpoint) = self.append_and_commit(turn, &events, made.ends)?;
         self.bus.wake(&turn.ledger);
         notes.extend(checkpoint.iter().flat_map(|made| made.notes.clone()));
-        let after = self.after_turn(turn, appended, made.ends);
-        let (snapshot, saved) = after.unwrap_or_else(|error| {
+        let mut snapshot = None;
+        if events.iter().any(is_trigger) {
+            let (published, note) = self.publish_snapshot(&turn.ledger, Durability::default());
+            snapshot = published;
+            notes.extend(note);
+        }
+        let saved = self.after_turn(turn, made.ends).unwrap_or_else(|error| {
             notes.push(Note::new(
                 stemmata_model::NoteCode::Degraded,
                 format!("the turn is stored, but its events were not folded: {error}"),
             ));
-            (None, false)
+            false
         });
         Ok(TurnEnded { appended, checkpoint, snapshot, saved, notes })
     }
 
     /// Folds what came, and saves the state where that is due.
-    fn after_turn(
-        &self,
-        turn: &TurnOf,
-        appended: Option<Appended>,
-        ends: bool,
-    ) -> Result<(Option<EventSeq>, bool)> {
-        let snapshot = match appended {
-            Some(_) | None => None,
-        };
+    fn after_turn(&self, turn: &TurnOf, ends: bool) -> Result<bool> {
         let folded = self.fold::<MemoryReducer>(&turn.ledger, None)?;
-        Ok((snapshot, self.save_folded(&turn.ledger, &folded, ends)?))
+        self.save_folded(&turn.ledger, &folded, ends)
     }
 
     /// Returns entries as events: the line of each, under the topic of who speaks.

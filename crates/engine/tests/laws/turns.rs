@@ -214,3 +214,28 @@ fn invariant_05_a_turn_is_there_whole_or_not_at_all() {
         }
     }
 }
+
+#[test]
+fn a_turn_that_changes_the_state_of_the_cluster_publishes_it() {
+    let engine = engine();
+    engine.begin_turn(&turn("s"), &said("prompt", Role::User, "go")).expect("begun");
+    let plan = |session: &str| {
+        let payload = NewPayload::Plain { text: Some("Measure first".to_owned()), data: None };
+        let session = SessionId::new(session).expect("a name");
+        NewEvent::new(
+            session,
+            topics::topic(topics::PLAN_READY),
+            Party::new("worker").expect("a name"),
+            payload,
+        )
+    };
+    let ended =
+        engine.end_turn(&turn("s"), TurnMade { events: vec![plan("s")], ..made("one") }).expect("ended");
+    let snapshot =
+        events(&engine).into_iter().find(|event| Some(event.seq) == ended.snapshot).expect("published");
+    let Payload::Plain { text, .. } = snapshot.payload else { panic!("{snapshot:?}") };
+    assert_eq!(text.as_deref(), Some("Plan: Measure first"));
+    let again =
+        engine.end_turn(&turn("s"), TurnMade { events: vec![plan("s")], ..made("two") }).expect("ended");
+    assert_eq!(again.snapshot, None, "it says nothing new");
+}

@@ -1,0 +1,77 @@
+//! Snapshots of a cluster's state: appended when what they say has changed, by whoever published what changed it.
+
+use stemmata_model::{EventSeq, LedgerId, NewEvent, NewPayload, Note, NoteCode, Party, SessionId, topics};
+use stemmata_prompt::reduce::snapshot::{Publication, SENDER, StateSnapshotter, TRIGGERS};
+use stemmata_store::{Append, Durability, EventQuery, StoreError};
+
+use super::publish::OVERTAKEN_MAX;
+use crate::engine::Engine;
+use crate::error::Result;
+
+impl Engine {
+    /// Appends a snapshot where the newest one does not say what the ledger does. Of processes that do this at the same
+    /// time one appends it. What keeps it from being appended is told, and does not undo what was published: the next
+    /// event that changes the state tries again.
+    pub(super) fn publish_snapshot(
+        &self,
+        ledger: &LedgerId,
+        durability: Durability,
+    ) -> (Option<EventSeq>, Option<Note>) {
+        let reason = match self.try_snapshot(ledger, durability) {
+            Ok(Ok(seq)) => return (seq, None),
+            Ok(Err(tried)) => format!("others were faster {tried} times"),
+            Err(error) => error.to_string(),
+        };
+        let message = format!("the state of `{ledger}` was not published: {reason}; the next change does it");
+        (None, Some(Note::new(NoteCode::Degraded, message)))
+    }
+
+    fn try_snapshot(
+        &self,
+        ledger: &LedgerId,
+        durability: Durability,
+    ) -> Result<Result<Option<EventSeq>, u32>> {
+        for _ in 0..OVERTAKEN_MAX {
+            let last = self.log.ledger(ledger)?.map_or(0, |ledger| ledger.last);
+            let Some(publication) = self.unpublished(ledger, last)? else { return Ok(Ok(None)) };
+            let known = self.log.ledger(ledger)?;
+            let (events, _) = self.scrubbed_events(known.as_ref(), vec![event(ledger, publication)])?;
+            let now = self.clock.now();
+            let append = Append { ledger: ledger.clone(), events, expected: Some(last), now, durability };
+            match self.log.append(append) {
+                // Whatever came between may have changed the state, or said it already.
+                Err(StoreError::SequenceMoved { .. }) => {}
+                appended => {
+                    let seq = appended?.last;
+                    self.bus.wake(ledger);
+                    return Ok(Ok(Some(seq)));
+                }
+            }
+        }
+        Ok(Err(OVERTAKEN_MAX))
+    }
+
+    /// Reads one event of each topic, however long the ledger is.
+    fn unpublished(&self, ledger: &LedgerId, last: u64) -> Result<Option<Publication>> {
+        let mut latest = Vec::new();
+        for topic in TRIGGERS.into_iter().chain([topics::STATE_SNAPSHOT]) {
+            let query =
+                EventQuery { through: EventSeq::new(last), ..EventQuery::latest(topics::topic(topic), 1) };
+            latest.extend(self.log.events(ledger, &query)?);
+        }
+        Ok(StateSnapshotter::bootstrap(ledger, &latest).1)
+    }
+}
+
+/// Says whether an event of this topic may change the state.
+pub(super) fn is_trigger(event: &NewEvent) -> bool {
+    TRIGGERS.contains(&event.topic.as_str())
+}
+
+fn event(ledger: &LedgerId, publication: Publication) -> NewEvent {
+    // The state is of all sessions, and belongs to none of them.
+    let session = SessionId::new(ledger.as_str()).expect("what names a ledger names a session");
+    let sender = Party::new(SENDER).expect("a constant name is a name");
+    let payload = NewPayload::Plain { text: Some(publication.text), data: Some(publication.data) };
+    NewEvent::new(session, topics::topic(topics::STATE_SNAPSHOT), sender, payload)
+}
