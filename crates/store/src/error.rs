@@ -71,6 +71,12 @@ pub enum StoreError {
         /// What was to be done.
         operation: &'static str,
     },
+    /// What was forgotten is gone for everybody who reads, and still in a file.
+    #[error("what was forgotten is still in files of the store: {reason}")]
+    Unclean {
+        /// What stood in the way.
+        reason: String,
+    },
     /// Something is beyond its bound.
     #[error("{what} is {value}, more than {bound}")]
     Bound {
@@ -237,7 +243,7 @@ impl StoreError {
             | Self::Empty { .. } => StoreErrorKind::Rejected,
             Self::Refused { .. } | Self::Network { .. } => StoreErrorKind::Refused,
             Self::Corrupt { .. } | Self::Damaged { .. } => StoreErrorKind::Corrupt,
-            Self::Locked { .. } => StoreErrorKind::Locked,
+            Self::Locked { .. } | Self::Unclean { .. } => StoreErrorKind::Locked,
             Self::Full { .. } | Self::NoRoom { .. } => StoreErrorKind::Full,
             Self::TooNew { .. } | Self::NeedsMigration { .. } | Self::NotAStore { .. } => {
                 StoreErrorKind::Incompatible

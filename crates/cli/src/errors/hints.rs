@@ -97,6 +97,9 @@ pub(super) fn hint_of_store(error: &StoreError) -> Option<String> {
              `STEMMATA_HOME` gives the same commits"
         }
         StoreError::Locked { .. } => "wait until the other `stemma` is done, and run the command again",
+        StoreError::Unclean { .. } => {
+            "forget it again when nothing else reads the store; the next `stemma` that opens it alone ends it, too"
+        }
         StoreError::CursorMoved { .. } => "run the command again: it goes on where the other one stopped",
         StoreError::SequenceMoved { .. } => "run the command again: it looks at what the other one appended",
         StoreError::LedgerMissing(_) => "`stemma ledger list` lists all ledgers",

@@ -4,7 +4,8 @@
 //! Queries look at every event of a ledger.
 
 use stemmata_model::{
-    Event, EventSeq, Gone, LedgerId, NewEvent, NewPayload, Payload, Timestamp, Topic, artifact_id, topics,
+    ArtifactId, Event, EventSeq, Gone, LedgerId, NewEvent, NewPayload, Payload, Timestamp, Topic,
+    artifact_id, topics,
 };
 
 use super::checks::{check_append, check_change, check_marks, check_query, check_state};
@@ -155,13 +156,13 @@ impl Logs {
     }
 
     /// Forgets events, what `STATE_SNAPSHOT` says after the first of them, and all saved states of their ledgers but
-    /// cursors.
-    pub(crate) fn forget(&mut self, is_meant: &dyn Fn(&Event) -> bool) -> u64 {
+    /// cursors. Returns the hashes of what they said, one for each event.
+    pub(crate) fn forget(&mut self, is_meant: &dyn Fn(&Event) -> bool) -> Vec<ArtifactId> {
         let ids: Vec<LedgerId> = self.ledgers.iter().map(|(id, _)| id.clone()).collect();
-        ids.iter().map(|id| self.forget_in(id, is_meant)).sum()
+        ids.iter().flat_map(|id| self.forget_in(id, is_meant)).collect()
     }
 
-    fn forget_in(&mut self, ledger: &LedgerId, is_meant: &dyn Fn(&Event) -> bool) -> u64 {
+    fn forget_in(&mut self, ledger: &LedgerId, is_meant: &dyn Fn(&Event) -> bool) -> Vec<ArtifactId> {
         let mut going: Vec<Event> = Vec::new();
         for event in self.of(ledger) {
             let derived = !going.is_empty() && event.topic.as_str() == topics::STATE_SNAPSHOT;
@@ -170,9 +171,10 @@ impl Logs {
                 going.push(event.clone());
             }
         }
-        let count = u64::try_from(going.len()).expect("a length fits 64 bits");
+        let mut hashes = Vec::with_capacity(going.len());
         for mut event in going {
             let gone = gone(&event.payload, true);
+            hashes.push(gone.hash);
             if is_output(&event) && is_there(&event.payload) {
                 self.count_output(ledger, |(events, bytes)| (events - 1, bytes - gone.bytes));
             }
@@ -180,10 +182,10 @@ impl Logs {
             event.metadata = None;
             self.events.put((ledger.clone(), event.seq.get()), event);
         }
-        if count > 0 {
+        if !hashes.is_empty() {
             self.drop_states(&|of, name| of == ledger && !name.starts_with(CURSOR_STATES));
         }
-        count
+        hashes
     }
 
     pub(crate) fn save_states(

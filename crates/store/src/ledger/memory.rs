@@ -86,7 +86,10 @@ impl EventLog for MemoryLog {
     }
 
     fn forget_events(&self, session: &SessionId) -> Result<u64, StoreError> {
-        self.write("forgetting events", |logs| Ok(logs.forget(&|event| event.session == *session)))
+        self.write("forgetting events", |logs| {
+            let went = logs.forget(&|event| event.session == *session);
+            Ok(u64::try_from(went.len()).expect("a length fits 64 bits"))
+        })
     }
 
     fn save_states(&self, ledger: &LedgerId, states: Vec<SavedState>) -> Result<(), StoreError> {

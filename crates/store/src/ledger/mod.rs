@@ -261,7 +261,10 @@ pub trait EventLog: Send + Sync {
 
     /// Forgets the payloads and metadata of a session's events in all ledgers, what `STATE_SNAPSHOT` says after the
     /// first of them, and all saved states of ledgers that had any, [`CURSOR_STATES`] aside. Leaves nothing of it in any
-    /// file. Returns how many events that were.
+    /// file. Returns how many events that were. Whoever asks again has the files looked at again.
+    ///
+    /// # Errors
+    /// `Unclean` where the events are forgotten and their words still in a file; `Closed`, and where the storage fails.
     fn forget_events(&self, session: &SessionId) -> Result<u64, StoreError>;
 
     /// Keeps states, each in the place of the one of its name. Durable when it returns.

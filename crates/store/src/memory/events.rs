@@ -8,7 +8,7 @@ use stemmata_model::{
     ArtifactId, CommitId, Event, EventSeq, LedgerId, NewPayload, Payload, SessionId, Topic,
 };
 
-use super::content::{self, literals_of};
+use super::content::{self, Content, literals_of};
 use super::forget::{Lines, give_up};
 use super::{MemoryStore, State};
 use crate::error::StoreError;
@@ -88,12 +88,16 @@ pub(super) fn needed(state: &State) -> BTreeSet<ArtifactId> {
     needed
 }
 
-/// Forgets events, and returns how many, with the lines that no other event is.
+/// Forgets events, and returns how many, with the contents that were their lines and are no other event's. Trimmed ones
+/// are among them: their lines stay until they are collected.
 pub(super) fn forget(state: &mut State, is_meant: &dyn Fn(&Event) -> bool) -> (u64, BTreeSet<ArtifactId>) {
-    let before: BTreeSet<ArtifactId> = state.logs.all_events().filter_map(line_of).collect();
-    let count = state.logs.forget(is_meant);
-    let after: BTreeSet<ArtifactId> = state.logs.all_events().filter_map(line_of).collect();
-    (count, before.difference(&after).copied().collect())
+    let went = state.logs.forget(is_meant);
+    let count = u64::try_from(went.len()).expect("a length fits 64 bits");
+    let kept: BTreeSet<ArtifactId> = state.logs.all_events().filter_map(line_of).collect();
+    let is_stored = |id: &ArtifactId| {
+        state.contents.get(id).is_some_and(|content| !matches!(content, Content::Forgotten { .. }))
+    };
+    (count, went.into_iter().filter(|id| !kept.contains(id) && is_stored(id)).collect())
 }
 
 impl EventLog for MemoryStore {

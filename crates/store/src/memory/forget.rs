@@ -37,6 +37,8 @@ pub(super) enum Lines {
     Keep,
     /// It goes, and the event is forgotten.
     Forget,
+    /// It goes where a commit was cut that has it, and stays otherwise.
+    ForgetCut,
 }
 
 /// The ids of sessions that go, and those that their keys tell.
@@ -72,7 +74,8 @@ pub(super) fn forget(state: &mut State, wish: &Forget) -> Forgotten {
     for id in &holes {
         hole(state, *id);
     }
-    let swept = give_up(state, candidates, &emptied, Lines::Forget);
+    let lines = if wish.sessions.is_empty() { Lines::Forget } else { Lines::ForgetCut };
+    let swept = give_up(state, candidates, &emptied, lines);
     events += swept.events;
     // A memory may hold words of what went.
     state.logs.drop_states(&|_, name| name.starts_with(MEMORY_STATES));
@@ -381,6 +384,16 @@ pub(super) fn give_up(
     let mut going = candidates;
     going.extend(emptied);
     going.extend(literals_of(&state.contents, &going));
+    if lines != Lines::Forget {
+        let mut cut = BTreeSet::new();
+        if lines == Lines::ForgetCut {
+            cut.extend(emptied);
+            cut.extend(literals_of(&state.contents, emptied.iter()));
+        }
+        for line in events::needed(state).difference(&cut) {
+            going.remove(line);
+        }
+    }
     let mut emptied = emptied.clone();
     for (_, commit) in state.commits.iter() {
         for content in std::iter::once(commit.core.artifact).chain(commit.core.native) {
@@ -391,14 +404,12 @@ pub(super) fn give_up(
             }
         }
     }
-    if lines == Lines::Keep {
-        for line in events::needed(state) {
-            going.remove(&line);
-        }
-    }
     let mut swept = Swept { copied_out: copy_out(state, &mut going), ..Swept::default() };
-    if lines == Lines::Forget {
-        swept.events = forget_lines(state, &going);
+    let mut said_again = BTreeSet::new();
+    if lines != Lines::Keep {
+        let (events, went) = forget_lines(state, &going);
+        swept.events = events;
+        said_again.extend(went.difference(&going));
     }
     for id in going {
         let Some(content) = state.contents.get(&id).cloned() else { continue };
@@ -413,12 +424,19 @@ pub(super) fn give_up(
             state.contents.remove(&id);
         }
     }
+    if !said_again.is_empty() {
+        // Snapshots that were forgotten with their lines were lines, too.
+        let more = give_up(state, said_again, &BTreeSet::new(), Lines::Keep);
+        swept.contents += more.contents;
+        swept.bytes += more.bytes;
+        swept.copied_out += more.copied_out;
+    }
     swept
 }
 
 /// Forgets the events that are lines which go.
-fn forget_lines(state: &mut State, going: &BTreeSet<ArtifactId>) -> u64 {
-    events::forget(state, &|event| events::line_of(event).is_some_and(|line| going.contains(&line))).0
+fn forget_lines(state: &mut State, going: &BTreeSet<ArtifactId>) -> (u64, BTreeSet<ArtifactId>) {
+    events::forget(state, &|event| events::line_of(event).is_some_and(|line| going.contains(&line)))
 }
 
 /// Copies ranges of contents that go into contents of their own, for composed contents that stay.

@@ -57,13 +57,22 @@ impl SqliteStore {
         Ok(forgotten)
     }
 
-    /// Forgets the events of a session. What stands in the way of clean files, the next opening does away with.
+    /// Forgets the events of a session, or ends what an earlier forgetting could not.
     pub(super) fn forget_session(&self, session: &SessionId) -> Result<u64, StoreError> {
-        if !self.read(|reader| forget::has_events(reader.connection(), session))? {
-            return Ok(0);
-        }
-        let act = |connection: &Connection| forget::forget_events((connection, &self.packs), session);
-        self.let_go(&act, Timestamp::EPOCH).map(|(events, _)| events)
+        let (has_events, is_due) = self.read(|reader| {
+            let connection = reader.connection();
+            Ok((forget::has_events(connection, session)?, rewrite::is_due(connection)?))
+        })?;
+        let (events, unfinished) = if has_events {
+            let act = |connection: &Connection| forget::forget_events((connection, &self.packs), session);
+            self.let_go(&act, Timestamp::EPOCH)?
+        } else if is_due {
+            let _lock = self.packs.lock_patiently(PACKS_WAIT_MS)?;
+            (0, self.clean())
+        } else {
+            (0, None)
+        };
+        unfinished.map_or(Ok(events), |reason| Err(StoreError::Unclean { reason }))
     }
 
     /// Lets something be forgotten, and cleans the files of it. Returns what is left to do there, too.
@@ -71,21 +80,28 @@ impl SqliteStore {
         let lock = self.packs.lock_patiently(PACKS_WAIT_MS)?;
         // Also where nothing goes from packs: one may hold what is in the inbox, since packing was interrupted.
         let done = self.swap((act, Garbage::All), at)?;
-        let mut unfinished = None;
-        if let Err(error) = packs::remove_leftovers(&self.maintained()) {
-            unfinished = Some(format!("packs could not be removed ({error})"));
-        }
-        let cleaned = self.group.with_writer(|writer| {
-            let connection = writer.connection();
-            if rewrite::is_due(connection)? { rewrite::run(connection, LOG_WAIT) } else { Ok(None) }
-        });
-        match cleaned {
-            Ok(None) => {}
-            Ok(reason) => unfinished = reason,
-            Err(error) => unfinished = Some(error.to_string()),
-        }
+        let unfinished = self.clean();
         drop(lock);
         Ok((done, unfinished))
+    }
+
+    /// Cleans the files of what was forgotten, and returns what stood in the way. The caller holds the lock of packs.
+    fn clean(&self) -> Option<String> {
+        let left = packs::remove_leftovers(&self.maintained()).err();
+        let cleaned = self.group.with_writer(|writer| {
+            let connection = writer.connection();
+            let done = if rewrite::is_due(connection)? { rewrite::run(connection, LOG_WAIT)? } else { None };
+            if left.is_some() {
+                // The database is clean, and somebody has to come again.
+                marks::set(connection, (marks::UNFINISHED, marks::LOG_ONLY), Timestamp::EPOCH, None)?;
+            }
+            Ok::<_, StoreError>(done)
+        });
+        match cleaned {
+            Ok(None) => left.map(|error| format!("packs could not be removed ({error})")),
+            Ok(reason) => reason,
+            Err(error) => Some(error.to_string()),
+        }
     }
 
     pub(super) fn collect_all(&self, wish: &Collect) -> Result<Collected, StoreError> {

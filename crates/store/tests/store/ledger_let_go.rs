@@ -6,7 +6,8 @@ use stemmata_model::{ArtifactId, CommitId, EventSeq, Gone, Json, NewEvent, Paylo
 use stemmata_store::maintain::collect::{Collect, Collected};
 use stemmata_store::maintain::forget::Forget;
 use stemmata_store::{
-    Coverage, EventLog, MemoryStore, NewContent, SavedState, SqliteStore, Store, StoreError, Write,
+    Coverage, EventLog, MemoryStore, NewContent, PackOptions, SavedState, SqliteStore, Store, StoreError,
+    Write,
 };
 use tempfile::TempDir;
 
@@ -38,6 +39,10 @@ fn turn(store: &dyn Store, of: &str, lines: Vec<(NewEvent, Vec<u8>)>, micros: i6
 fn collect(store: &dyn Store, now: i64) -> Collected {
     let now = Timestamp::from_micros(now);
     store.collect(&Collect { retired: Vec::new(), now, grace_us: 0, dry_run: false }).expect("a collection")
+}
+
+fn seq(number: u64) -> EventSeq {
+    EventSeq::new(number).expect("a small number")
 }
 
 fn is_stored(store: &dyn Store, bytes: &[u8]) -> bool {
@@ -120,6 +125,79 @@ fn a_line_of_two_sessions_stays_with_the_one_that_stays() {
         assert!(matches!(events[1].payload, Payload::Line { .. }));
         assert_eq!(store.forget_events(&session("s2")).expect("forgotten"), 1);
         assert!(!is_stored(store, &bytes), "nobody needs it any more");
+    }
+}
+
+#[test]
+fn a_line_that_was_trimmed_before_is_forgotten_with_its_event() {
+    let homes = [TempDir::new().expect("a directory"), TempDir::new().expect("a directory")];
+    let is_full = [false, true];
+    for (home, is_full) in homes.iter().zip(is_full) {
+        for store in both(home.path()) {
+            let store = store.as_ref();
+            let lines = ["secret", "shared", "of a commit"].map(|text| line("go", "t", text));
+            let (_, artifact) = turn(store, "p", vec![lines[2].clone()], 7);
+            put(store, "p", lines.iter().map(|(event, _)| event.clone()).collect());
+            put(store, "p", vec![line("stay", "u", "shared").0]);
+            if is_full {
+                store.pack(&PackOptions::new(Timestamp::from_micros(8))).expect("packed");
+            }
+            assert_eq!(store.trim(&ledger("p"), &topic("t"), seq(9)).expect("a trim"), 4);
+            assert!(is_stored(store, &lines[0].1), "it is collected later");
+            assert_eq!(store.forget_events(&session("go")).expect("forgotten"), 4);
+            assert!(!is_stored(store, &lines[0].1), "nothing could find it any more");
+            assert!(is_stored(store, &lines[1].1), "another session says it, too");
+            assert_eq!(read(store, artifact).expect("a commit needs it"), lines[2].1);
+            assert_eq!(damages(store), []);
+        }
+    }
+}
+
+#[test]
+fn snapshots_that_were_lines_go_with_the_line_of_a_commit() {
+    let home = TempDir::new().expect("a directory");
+    for store in both(home.path()) {
+        let store = store.as_ref();
+        let (id, _) = turn(store, "p", vec![line("s", "t", "secret")], 7);
+        let (snapshot, bytes) = line("snapshotter", "STATE_SNAPSHOT", "knows the secret");
+        let (shared, kept) = line("snapshotter", "STATE_SNAPSHOT", "knows nothing");
+        put(store, "p", vec![snapshot, shared]);
+        put(store, "q", vec![line("s", "t", "knows nothing").0]);
+        let done = store.forget(&wish(&[], &[id])).expect("forgotten");
+        assert_eq!((done.events, done.contents), (3, 2));
+        assert_eq!(all(store, "p")[1].payload, forgotten(&bytes));
+        assert!(!is_stored(store, &bytes), "it may say what the commit said");
+        assert!(is_stored(store, &kept), "somebody else says it");
+        assert_eq!(damages(store), []);
+    }
+}
+
+#[test]
+fn forgetting_a_session_leaves_what_others_said_in_the_same_words() {
+    let home = TempDir::new().expect("a directory");
+    for store in both(home.path()) {
+        let store = store.as_ref();
+        store.commit_batch(vec![Write::Session(Box::new(listed("s1", "/w", None)))]).expect("listed");
+        let lines = ["yes", "only here"].map(|text| line("s1", "t", text));
+        let (id, artifact) = turn(store, "p", lines.to_vec(), 7);
+        put(store, "p", vec![line("s2", "t", "yes").0]);
+        put(store, "q", vec![line("s3", "t", "yes").0]);
+        let key = listed("s1", "/w", None).key;
+        let sessions = Forget { sessions: vec![key], ..wish(&[id], &[]) };
+        let done = store.forget(&sessions).expect("forgotten");
+        assert_eq!((done.removed, done.events), (vec![id], 2));
+        assert!(!is_stored(store, &lines[1].1) && store.content_length(artifact).expect("a read").is_none());
+        for (of, place) in [("p", 2), ("q", 0)] {
+            assert!(matches!(all(store, of)[place].payload, Payload::Line { .. }), "{of}");
+        }
+        // What is cut goes wherever it is said.
+        let (id, _) = turn(store, "p", vec![line("s2", "t", "yes")], 8);
+        let key = listed("s2", "/w", None).key;
+        let done = store.forget(&Forget { sessions: vec![key], ..wish(&[], &[id]) }).expect("forgotten");
+        assert_eq!((done.cut, done.events), (vec![id], 3));
+        let cut = read(store, artifact_id(&lines[0].1));
+        assert!(matches!(cut, Err(StoreError::ContentForgotten(_))), "{cut:?}");
+        assert_eq!(damages(store), []);
     }
 }
 
@@ -328,4 +406,23 @@ fn lines_that_events_alone_have_leave_every_file_with_them() {
     );
     assert_eq!(damages(&store), []);
     drop(store);
+}
+
+#[test]
+fn a_session_counts_as_forgotten_when_no_file_says_it() {
+    let home = TempDir::new().expect("a directory");
+    let store = open(home.path());
+    let secret = words(5, 3_000);
+    put(&store, "p", vec![said("go", "t", &secret), said("stay", "t", "this stays")]);
+    // Another process reads, and holds the log as it was.
+    let reader = rusqlite::Connection::open(home.path().join("stemmata.db")).expect("a connection");
+    reader.execute_batch("BEGIN; SELECT count(*) FROM event;").expect("a read");
+    let count: i64 = reader.query_row("SELECT count(*) FROM event", [], |row| row.get(0)).expect("a read");
+    assert_eq!(count, 2);
+    let error = store.forget_events(&session("go")).expect_err("the reader is in the way");
+    assert!(matches!(error, StoreError::Unclean { .. }), "{error}");
+    assert!(matches!(all(&store, "p")[0].payload, Payload::Gone(_)), "nobody reads it any more");
+    drop(reader);
+    assert_eq!(store.forget_events(&session("go")).expect("cleaned"), 0);
+    clean(home.path(), &[secret.as_bytes()]);
 }

@@ -44,6 +44,8 @@ pub(in crate::sqlite) enum Lines {
     Keep,
     /// It goes, and the event is forgotten.
     Forget,
+    /// It goes where a commit was cut that has it, and stays otherwise.
+    ForgetCut,
 }
 
 /// Adds to holes every commit that names a content of one of them, and returns those that were added.
@@ -105,6 +107,19 @@ pub(in crate::sqlite) fn give_up(
     }
     let composed = composed_of(connection, &going)?;
     going.extend(composed.values().flatten().map(|piece| piece.row));
+    match lines {
+        Lines::Keep => keep_lines(connection, &mut going, &BTreeSet::new())?,
+        Lines::ForgetCut => {
+            let of_cut = |(row, pieces): (&i64, &Vec<Piece>)| {
+                let own = emptied.contains(row);
+                own.then(|| pieces.iter().map(|piece| piece.row).collect::<Vec<_>>())
+            };
+            let mut cut: BTreeSet<i64> = composed.iter().filter_map(of_cut).flatten().collect();
+            cut.extend(emptied);
+            keep_lines(connection, &mut going, &cut)?;
+        }
+        Lines::Forget => {}
+    }
     // A hole needs none of them, and names them all the same: it keeps their hashes and lengths.
     let mut emptied = emptied.clone();
     scan.each_commit(connection, &mut |named| {
@@ -116,13 +131,13 @@ pub(in crate::sqlite) fn give_up(
             }
         }
     })?;
-    if lines == Lines::Keep {
-        keep_lines(connection, &mut going)?;
-    }
     let copied_out = CopyOut { connection, packs, scan, going: &mut going, copied: HashMap::new() }.run()?;
     let mut swept = Swept { copied_out, ..Swept::default() };
-    if lines == Lines::Forget {
-        swept.events = ledger::forget::lines(connection, &going)?.events;
+    let mut said_again = BTreeSet::new();
+    if lines != Lines::Keep {
+        let went = ledger::forget::lines(connection, &going)?;
+        swept.events = went.events;
+        said_again.extend(went.lines.difference(&going));
     }
     for row in &going {
         if is_packed(connection, *row)? {
@@ -142,20 +157,31 @@ pub(in crate::sqlite) fn give_up(
         )
         .during(SWEEPING)?;
     swept.any = !going.is_empty();
+    // Snapshots that were forgotten with their lines were lines, too.
+    let more = give_up((connection, packs), scan, (said_again, &BTreeSet::new()), Lines::Keep)?;
+    swept.contents += more.contents;
+    swept.bytes = swept.bytes.saturating_add(more.bytes);
+    swept.copied_out += more.copied_out;
+    swept.packed.extend(more.packed);
+    swept.any |= more.any;
     Ok(swept)
 }
 
-/// Takes out what events need: their lines, and what those are made of.
-fn keep_lines(connection: &Connection, going: &mut BTreeSet<i64>) -> Result<(), StoreError> {
+/// Takes out what events need: their lines, and what those are made of. What was cut goes in any case.
+fn keep_lines(
+    connection: &Connection,
+    going: &mut BTreeSet<i64>,
+    cut: &BTreeSet<i64>,
+) -> Result<(), StoreError> {
     let mut kept = BTreeSet::new();
-    for row in going.iter() {
+    for row in going.difference(cut) {
         if ledger::forget::is_line(connection, *row)? {
             kept.insert(*row);
         }
     }
     let composed = composed_of(connection, &kept)?;
     kept.extend(composed.values().flatten().map(|piece| piece.row));
-    going.retain(|row| !kept.contains(row));
+    going.retain(|row| cut.contains(row) || !kept.contains(row));
     Ok(())
 }
 
@@ -365,6 +391,20 @@ impl CopyOut<'_> {
             .during(SWEEPING)?;
         Ok(self.connection.last_insert_rowid())
     }
+}
+
+/// Returns the row of a content whose bytes are there.
+pub(in crate::sqlite) fn stored(connection: &Connection, id: ArtifactId) -> Result<Option<i64>, StoreError> {
+    connection
+        .prepare_cached(
+            "SELECT row FROM content WHERE substr(hash, 1, 8) = ?1 AND hash = ?2 AND coding <> ?3 \
+             UNION ALL SELECT row FROM packed WHERE substr(hash, 1, 8) = ?1 AND hash = ?2",
+        )
+        .and_then(|mut statement| {
+            let values = params![key_of(&id), id.as_bytes(), Coding::Forgotten.number()];
+            statement.query_row(values, |row| row.get(0)).optional()
+        })
+        .during(SWEEPING)
 }
 
 /// Returns a content's row, and whether it is literal.

@@ -48,7 +48,9 @@ pub(super) fn forget(
     let emptied = contents::contents_of(&cut);
     let mut gone = contents::contents_of(&plan.gone);
     gone.extend(&went.lines);
-    let swept = contents::give_up((connection, packs), Scan::Tables, (gone, &emptied), Lines::Forget)?;
+    // Whoever has a session forgotten does not mean the others, whose events may be the same words.
+    let lines = if wish.sessions.is_empty() { Lines::Forget } else { Lines::ForgetCut };
+    let swept = contents::give_up((connection, packs), Scan::Tables, (gone, &emptied), lines)?;
     let sessions = commits::remove_sessions(connection, &wish.sessions)?;
     // One that came as a hole may have come with what others said of it.
     let has_cleared = commits::silence(connection, &holes)? | commits::clear_sessions(connection, wish)?;

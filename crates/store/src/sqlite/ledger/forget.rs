@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::Connection;
-use stemmata_model::{SessionId, topics};
+use stemmata_model::{ArtifactId, SessionId, topics};
 
 use super::names::Names;
 use super::rows::{EventRow, LedgerRow};
@@ -13,6 +13,7 @@ use crate::error::StoreError;
 use crate::ledger::CURSOR_STATES;
 use crate::maintain::forget::MEMORY_STATES;
 use crate::sqlite::failure::During;
+use crate::sqlite::forget::contents::stored;
 
 const FORGETTING: &str = "forgetting events";
 
@@ -103,7 +104,8 @@ fn forget(connection: &Connection, places: Places) -> Result<Went, StoreError> {
         seqs.extend(snapshots_after(connection, row, &seqs)?);
         for seq in seqs {
             let Some(mut event) = EventRow::load(connection, (row, seq))? else { continue };
-            let (line, is_output) = (event.content, Some(event.topic) == output && !event.replayable);
+            let is_output = Some(event.topic) == output && !event.replayable;
+            let line = event.content.map_or_else(|| line_left(connection, &event), |line| Ok(Some(line)))?;
             let was_there = event.is_there();
             let gone = event.let_go(connection, true)?;
             went.events += 1;
@@ -129,6 +131,14 @@ fn forget(connection: &Connection, places: Places) -> Result<Went, StoreError> {
     }
     went.lines = alone;
     Ok(went)
+}
+
+/// Returns the content that was the line of an event before it was trimmed: it stays until it is collected.
+fn line_left(connection: &Connection, event: &EventRow<String>) -> Result<Option<i64>, StoreError> {
+    match event.hash {
+        Some(hash) => stored(connection, ArtifactId::from_bytes(hash)),
+        None => Ok(None),
+    }
 }
 
 /// Returns the snapshots of a ledger after the first of these places: they may say what went.

@@ -38,6 +38,10 @@ pub(super) struct Writer {
     memory: Memory,
     /// What `PRAGMA data_version` said last: another number means that another connection has written.
     data_version: i64,
+    /// Whether what is being written may be lost in a power cut.
+    may_be_lost: bool,
+    /// Whether the connection was told not to sync, and not yet to sync again.
+    is_relaxed: bool,
 }
 
 /// Rows met lately, so that a checkpoint need not look up what the last one wrote. Emptied when another
@@ -67,7 +71,13 @@ struct Transaction<'a> {
 
 impl Writer {
     pub(super) fn new(connection: Connection) -> Self {
-        Self { connection, memory: Memory::default(), data_version: -1 }
+        Self {
+            connection,
+            memory: Memory::default(),
+            data_version: -1,
+            may_be_lost: false,
+            is_relaxed: false,
+        }
     }
 
     pub(super) fn connection(&self) -> &Connection {
@@ -83,6 +93,7 @@ impl Writer {
         &mut self,
         act: impl FnOnce(&Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
+        self.may_be_lost = false;
         let done = self.within_transaction(|writer| act(&writer.connection));
         self.memory.forget();
         done
@@ -92,19 +103,38 @@ impl Writer {
     /// for that: then they are in the log and a later sync makes them durable.
     pub(super) fn apply(&mut self, batches: &[Vec<Prepared>], is_durable: bool) -> Vec<Answer> {
         if is_durable {
-            return self.apply_all(batches);
+            self.may_be_lost = false;
+            self.apply_all(batches)
+        } else {
+            self.unsynced(|writer| writer.apply_all(batches))
         }
-        // Without it they are only slower, and durable.
+    }
+
+    /// Writes something that may be lost in a power cut, without a sync.
+    fn unsynced<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
+        self.may_be_lost = true;
+        self.is_relaxed = true;
+        // Without it what is written is only slower, and durable.
         let _relaxed = self.connection.execute_batch("PRAGMA synchronous = NORMAL");
-        let answers = self.apply_all(batches);
-        if self.connection.execute_batch("PRAGMA synchronous = FULL").is_err() || !self.syncs() {
-            let unsure = StoreError::Backend {
-                operation: "having commits be durable again",
+        let done = act(self);
+        self.may_be_lost = false;
+        // Where it fails the next transaction that must not be lost tries it again, and fails.
+        let _tightened = self.tighten();
+        done
+    }
+
+    /// Has commits be durable again when they return.
+    fn tighten(&mut self) -> Result<(), StoreError> {
+        let operation = "having commits be durable again";
+        self.connection.execute_batch("PRAGMA synchronous = FULL").during(operation)?;
+        if !self.syncs() {
+            return Err(StoreError::Backend {
+                operation,
                 source: "the database does not say that it syncs".into(),
-            };
-            return batches.iter().map(|_| Err(again(&unsure))).collect();
+            });
         }
-        answers
+        self.is_relaxed = false;
+        Ok(())
     }
 
     /// Says whether a commit is durable when it returns.
@@ -149,6 +179,7 @@ impl Writer {
         act: impl FnOnce(&Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         self.memory.forget();
+        self.may_be_lost = false;
         self.begin()?;
         let result = act(&self.connection).and_then(|done| {
             self.run(if keep { "COMMIT" } else { "ROLLBACK" }, "ending maintenance")?;
@@ -183,6 +214,14 @@ impl Writer {
     }
 
     fn begin(&mut self) -> Result<(), StoreError> {
+        if !self.connection.is_autocommit() {
+            // Who wrote before panicked in the middle of it.
+            self.memory.forget();
+            self.run("ROLLBACK", "rolling back what was left unfinished")?;
+        }
+        if self.is_relaxed && !self.may_be_lost {
+            self.tighten()?;
+        }
         let started = Instant::now();
         self.run("BEGIN IMMEDIATE", "beginning a transaction").map_err(|error| match error {
             StoreError::Locked { .. } => StoreError::Locked {
@@ -311,5 +350,53 @@ impl Transaction<'_> {
         operation: &'static str,
     ) -> Result<usize, StoreError> {
         execute_sealed(self.connection, sql, sealed, values, operation)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::sqlite::open::{SqliteOptions, open_store};
+    use crate::sqlite::prepare::prepare;
+    use crate::write::NewContent;
+
+    fn panicked(writer: &mut Writer) {
+        let unwound = catch_unwind(AssertUnwindSafe(|| {
+            writer.unsynced(|writer| {
+                writer.within_transaction(|writer| -> Result<(), StoreError> {
+                    writer.connection.execute_batch("UPDATE store SET packed_commit = 7").expect("a row");
+                    std::panic::resume_unwind(Box::new("in the middle of a batch"))
+                })
+            })
+        }));
+        assert!(unwound.is_err());
+        assert!(!writer.syncs(), "nobody could tell it to sync again");
+    }
+
+    #[test]
+    fn what_comes_after_a_panic_is_whole_and_durable() {
+        let home = TempDir::new().expect("a directory");
+        let (_, connection, _) = open_store(home.path(), &SqliteOptions::default()).expect("a store");
+        let mut writer = Writer::new(connection);
+        panicked(&mut writer);
+        let content = Write::Content(NewContent::literal(b"bytes".to_vec()));
+        let answers = writer.apply(&[prepare(vec![content])], true);
+        assert!(answers.iter().all(Result::is_ok), "{answers:?}");
+        assert!(writer.syncs());
+        panicked(&mut writer);
+        writer.maintain(|_| Ok(())).expect("maintained");
+        assert!(writer.syncs());
+        panicked(&mut writer);
+        let packed = writer.maintain_or_undo(true, |connection| {
+            connection
+                .query_row("SELECT packed_commit FROM store", [], |row| row.get::<_, i64>(0))
+                .during("reading the store's row")
+        });
+        assert!(writer.syncs());
+        assert_ne!(packed.expect("a number"), 7, "nothing is left of what was not finished");
     }
 }
