@@ -481,6 +481,24 @@ fn a_bad_line_in_the_middle_stops_everything_until_it_is_repaired() {
 }
 
 #[test]
+fn zeros_are_a_torn_end_unless_a_later_line_proves_what_was_there() {
+    // The last batch was not proven durable by any other, so a disk may have lost a part of it with the power.
+    let (_, restored, _) = damaged("events.ndjson", |mut bytes| {
+        let at = bytes.len() - 90;
+        bytes[at..at + 20].fill(0);
+        bytes
+    });
+    assert!(matches!(restored.findings[..], [Finding::TornLine { line: 5, .. }]), "{:?}", restored.findings);
+    // The second one was: the last one says so.
+    let (_, restored, _) = damaged("events.ndjson", |mut bytes| {
+        let at = lines(&bytes)[..2].concat().len() + 20;
+        bytes[at] = 0;
+        bytes
+    });
+    assert!(matches!(restored.findings[0], Finding::BadLine { line: 3, .. }), "{:?}", restored.findings);
+}
+
+#[test]
 fn a_gap_is_told_and_filled_by_a_repair() {
     let (home, restored, events) = damaged("events.ndjson", |bytes| {
         let lines = lines(&bytes);

@@ -173,6 +173,43 @@ fn a_power_cut_at_any_operation_loses_nothing_that_was_acknowledged() {
     assert!(states > 100, "{states} states");
 }
 
+#[test]
+fn a_power_cut_after_a_torn_end_was_cut_off_mixes_nothing() {
+    let home = TempDir::new().expect("a directory");
+    let log = FileLog::open(home.path(), FileLogOptions::default()).expect("a log");
+    let model = MemoryLog::new();
+    let eight = || append((0..8).map(|_| said("s", "t", &"words ".repeat(60))).collect());
+    for log in [&log as &dyn EventLog, &model] {
+        step(log, 0).expect("appended");
+    }
+    let before = all(&model);
+    // What a write leaves that was killed: most of its lines.
+    let path = super::ledger_files::folder(home.path()).join("events.ndjson");
+    let whole = fs::metadata(&path).expect("there").len();
+    log.append(eight()).expect("appended");
+    let torn = fs::read(&path).expect("a file");
+    assert!(torn.len() > usize::try_from(whole).expect("small") + 3_000);
+    super::ledger_files::put(&path, &torn[..torn.len() - 40]);
+    let image = Image::read(home.path()).expect("an image");
+    let (disk, start) = (Disk::new(), Disk::new());
+    disk.plant(TOP, &image);
+    start.plant(TOP, &image);
+    let (log, _files) = recorded(&disk, home.path(), IntegrityMode::Checksum);
+    disk.start_record();
+    let other = append((0..9).map(|_| said("s", "u", &"other ".repeat(55))).collect());
+    log.append(other.clone()).expect("appended");
+    model.append(other).expect("appended");
+    let allowed = [before, all(&model)];
+    let mut platter = Platter::new(&start);
+    for (number, op) in disk.end_record().iter().enumerate() {
+        platter.follow(op);
+        for seed in 0..40 {
+            let keep = Keep::Random(seed * 100_003 + u64::try_from(number).expect("small"));
+            look_at(&platter.cut(TOP, keep), &allowed, &format!("operation {number}, {keep:?}"));
+        }
+    }
+}
+
 /// Opens what a power cut left: it is one of the states that it may be, and goes on.
 fn look_at(image: &Image, allowed: &[Vec<Event>], place: &str) {
     let home = TempDir::new().expect("a directory");
