@@ -57,6 +57,16 @@ pub enum StoreError {
         /// The last number that there is.
         found: u64,
     },
+    /// What was made of a ledger's events before something of it was forgotten.
+    #[error("something of ledger `{ledger}` was forgotten meanwhile: what was made of it before is not kept")]
+    EpochMoved {
+        /// The ledger.
+        ledger: LedgerId,
+        /// The epoch that the caller had read.
+        expected: u64,
+        /// The epoch that it is.
+        found: u64,
+    },
     /// A mark that another ledger has.
     #[error("`{mark}` is a mark of ledger `{ledger}` already")]
     MarkTaken {
@@ -237,6 +247,7 @@ impl StoreError {
             | Self::Conflict(_)
             | Self::CursorMoved { .. }
             | Self::SequenceMoved { .. }
+            | Self::EpochMoved { .. }
             | Self::MarkTaken { .. }
             | Self::Closed { .. }
             | Self::Bound { .. }

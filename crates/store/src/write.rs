@@ -336,6 +336,8 @@ pub enum Write {
     SaveStates {
         /// The ledger, which is there or stands earlier in the batch.
         ledger: LedgerId,
+        /// Refuses the batch unless the ledger is at this epoch still.
+        epoch: Option<u64>,
         /// The states.
         states: Vec<SavedState>,
     },

@@ -201,6 +201,10 @@ impl<S: Store> EventLog for FaultyStore<S> {
         self.write(|| self.inner.save_states(ledger, states))
     }
 
+    fn save_folded(&self, ledger: &LedgerId, epoch: u64, states: Vec<SavedState>) -> Result<(), StoreError> {
+        self.write(|| self.inner.save_folded(ledger, epoch, states))
+    }
+
     fn saved_states(&self, ledger: &LedgerId, prefix: &str) -> Result<Vec<SavedState>, StoreError> {
         self.inner.saved_states(ledger, prefix)
     }

@@ -101,6 +101,7 @@ pub(super) fn hint_of_store(error: &StoreError) -> Option<String> {
             "forget it again when nothing else reads the store; the next `stemma` that opens it alone ends it, too"
         }
         StoreError::CursorMoved { .. } => "run the command again: it goes on where the other one stopped",
+        StoreError::EpochMoved { .. } => "run the command again: it makes it anew without what was forgotten",
         StoreError::SequenceMoved { .. } => "run the command again: it looks at what the other one appended",
         StoreError::LedgerMissing(_) => "`stemma ledger list` lists all ledgers",
         StoreError::MarkTaken { .. } => "`stemma ledger list` says which projects there are, and where",

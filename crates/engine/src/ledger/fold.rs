@@ -32,6 +32,8 @@ pub struct Folded<R> {
     pub saved_through: u64,
     /// Events that were read.
     pub replayed: u64,
+    /// The ledger's epoch before anything of it was read.
+    pub epoch: u64,
     /// What was wrong, and what was done about it.
     pub notes: Vec<Note>,
 }
@@ -43,7 +45,7 @@ impl Engine {
     /// # Errors
     /// Store errors.
     pub fn fold<R: Reducer>(&self, ledger: &LedgerId, through: Option<u64>) -> Result<Folded<R>> {
-        let last = self.log.ledger(ledger)?.map_or(0, |known| known.last);
+        let (last, epoch) = self.log.ledger(ledger)?.map_or((0, 0), |known| (known.last, known.epoch));
         let through = through.map_or(last, |asked| asked.min(last));
         let saved = self.log.saved_states(ledger, R::NAME)?.into_iter().find(|saved| saved.name == R::NAME);
         let mut notes = Vec::new();
@@ -58,7 +60,7 @@ impl Engine {
         notes.extend(unread.map(|error| {
             Note::new(NoteCode::Degraded, format!("{error}: all {through} events were folded again"))
         }));
-        let folded = Folded { reducer, through: saved_through, saved_through, replayed: 0, notes };
+        let folded = Folded { reducer, through: saved_through, saved_through, replayed: 0, epoch, notes };
         self.fold_on(ledger, folded, through)
     }
 
@@ -67,9 +69,9 @@ impl Engine {
     /// # Errors
     /// Store errors.
     pub fn replay<R: Reducer>(&self, ledger: &LedgerId) -> Result<Folded<R>> {
-        let last = self.log.ledger(ledger)?.map_or(0, |known| known.last);
+        let (last, epoch) = self.log.ledger(ledger)?.map_or((0, 0), |known| (known.last, known.epoch));
         let reducer = R::new(ledger);
-        let folded = Folded { reducer, through: 0, saved_through: 0, replayed: 0, notes: Vec::new() };
+        let folded = Folded { reducer, through: 0, saved_through: 0, replayed: 0, epoch, notes: Vec::new() };
         self.fold_on(ledger, folded, last)
     }
 
@@ -87,8 +89,17 @@ impl Engine {
         if new == 0 || !(always || new >= SAVE_EVENTS) {
             return Ok(false);
         }
-        self.log.save_states(ledger, vec![saved_form(folded)])?;
-        Ok(true)
+        self.keep_folded(ledger, folded.epoch, vec![saved_form(folded)])
+    }
+
+    /// Saves what folds made, unless something of the ledger was forgotten since it was at an epoch: they may hold it, and
+    /// the next fold begins anew. Says whether it was saved.
+    pub(crate) fn keep_folded(&self, ledger: &LedgerId, epoch: u64, states: Vec<SavedState>) -> Result<bool> {
+        match self.log.save_folded(ledger, epoch, states) {
+            Ok(()) => Ok(true),
+            Err(StoreError::EpochMoved { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Folds events after those that are folded in, up to a number, page by page.

@@ -74,11 +74,11 @@ impl Engine {
                 )),
             }
             if new.len() >= SAVED_AT_ONCE {
-                self.log.save_states(ledger, std::mem::take(&mut new))?;
+                self.keep_folded(ledger, folded.epoch, std::mem::take(&mut new))?;
             }
         }
         if !new.is_empty() {
-            self.log.save_states(ledger, new)?;
+            self.keep_folded(ledger, folded.epoch, new)?;
         }
         let transcripts = u64::try_from(told.len()).expect("a length fits 64 bits");
         Ok(Remembered {

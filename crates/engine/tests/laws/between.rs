@@ -78,6 +78,10 @@ impl EventLog for BetweenLog {
         self.inner.save_states(ledger, states)
     }
 
+    fn save_folded(&self, ledger: &LedgerId, epoch: u64, states: Vec<SavedState>) -> Result<(), StoreError> {
+        self.inner.save_folded(ledger, epoch, states)
+    }
+
     fn saved_states(&self, ledger: &LedgerId, prefix: &str) -> Result<Vec<SavedState>, StoreError> {
         self.inner.saved_states(ledger, prefix)
     }

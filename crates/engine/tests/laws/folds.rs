@@ -154,3 +154,22 @@ fn a_state_is_saved_once_enough_has_come() {
     assert_eq!((folded.saved_through, folded.replayed), (SAVE_EVENTS, 0));
     assert!(!engine.save_folded(&ledger(), &folded, true).expect("nothing is new"));
 }
+
+#[test]
+fn a_fold_that_knows_what_was_forgotten_is_not_saved() {
+    let log = Arc::new(MemoryLog::new());
+    let engine = over(&log);
+    append(
+        &log,
+        vec![event("s1", topics::ISSUE_OPENED, "secret"), event("s2", topics::PLAN_READY, "a plan")],
+    );
+    let held = engine.fold::<StateSnapshotter>(&ledger(), None).expect("folded");
+    assert!(held.reducer.save().as_str().contains("secret"));
+    // Another process has it forgotten while this one holds what it made of it.
+    log.forget_events(&SessionId::new("s1").expect("a name")).expect("forgotten");
+    assert!(!engine.save_folded(&ledger(), &held, true).expect("no error"), "it must not come back");
+    assert_eq!(log.saved_states(&ledger(), "").expect("a read"), []);
+    let again = engine.fold::<StateSnapshotter>(&ledger(), None).expect("folded");
+    assert!(engine.save_folded(&ledger(), &again, true).expect("saved"));
+    assert!(!again.reducer.save().as_str().contains("secret"));
+}

@@ -2,7 +2,7 @@
 //!
 //! What needs a look into the log (the last number, who has a mark) is each backend's own.
 
-use stemmata_model::{EventSeq, Json, NewEvent, NewPayload};
+use stemmata_model::{EventSeq, Json, LedgerId, NewEvent, NewPayload};
 
 use super::{
     Append, BATCH_EVENTS_MAX, EVENT_BYTES_MAX, EventQuery, LedgerChange, MARK_BYTES_MAX, MARKS_MAX,
@@ -58,4 +58,12 @@ pub(crate) fn check_covered(through: EventSeq, last: u64) -> Result<(), StoreErr
     }
     let what = "number of the last event that a commit covers";
     Err(StoreError::Bound { what, value: through.get(), bound: last })
+}
+
+/// Refuses what was folded before something was forgotten.
+pub(crate) fn check_epoch(id: &LedgerId, expected: Option<u64>, found: u64) -> Result<(), StoreError> {
+    match expected.filter(|expected| *expected != found) {
+        Some(expected) => Err(StoreError::EpochMoved { ledger: id.clone(), expected, found }),
+        None => Ok(()),
+    }
 }

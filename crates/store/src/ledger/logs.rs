@@ -8,7 +8,7 @@ use stemmata_model::{
     artifact_id, topics,
 };
 
-use super::checks::{check_append, check_change, check_marks, check_query, check_state};
+use super::checks::{check_append, check_change, check_epoch, check_marks, check_query, check_state};
 use super::{
     Append, Appended, CURSOR_STATES, EventQuery, Ledger, LedgerChange, OUTPUT_BYTES_MAX, OUTPUT_EVENTS_MAX,
     Order, Receipt, SavedState, chained, next_time, numbered, plain_bytes,
@@ -48,6 +48,7 @@ pub(super) fn made(id: &LedgerId, now: Timestamp) -> Ledger {
         last_at: None,
         root: None,
         compacted_at: None,
+        epoch: 0,
         marks: Vec::new(),
     }
 }
@@ -183,6 +184,7 @@ impl Logs {
             self.events.put((ledger.clone(), event.seq.get()), event);
         }
         if !hashes.is_empty() {
+            self.raise_epochs(&|id| id == ledger);
             self.drop_states(&|of, name| of == ledger && !name.starts_with(CURSOR_STATES));
         }
         hashes
@@ -191,12 +193,12 @@ impl Logs {
     pub(crate) fn save_states(
         &mut self,
         ledger: &LedgerId,
+        epoch: Option<u64>,
         states: Vec<SavedState>,
     ) -> Result<(), StoreError> {
         states.iter().try_for_each(check_state)?;
-        if !self.ledgers.contains(ledger) {
-            return Err(StoreError::LedgerMissing(ledger.clone()));
-        }
+        let known = self.ledgers.get(ledger).ok_or_else(|| StoreError::LedgerMissing(ledger.clone()))?;
+        check_epoch(ledger, epoch, known.epoch)?;
         for state in states {
             self.states.put((ledger.clone(), state.name.clone()), state);
         }
@@ -214,6 +216,15 @@ impl Logs {
         let keys: Vec<(LedgerId, String)> = keys.cloned().collect();
         for key in &keys {
             self.states.remove(key);
+        }
+    }
+
+    /// Has no fold that is under way be saved, of the ledgers that are meant.
+    pub(crate) fn raise_epochs(&mut self, is_meant: &dyn Fn(&LedgerId) -> bool) {
+        let meant = self.ledgers.iter().filter(|(id, _)| is_meant(id));
+        let meant: Vec<Ledger> = meant.map(|(_, ledger)| ledger.clone()).collect();
+        for ledger in meant {
+            self.ledgers.put(ledger.id.clone(), Ledger { epoch: ledger.epoch + 1, ..ledger });
         }
     }
 

@@ -93,7 +93,11 @@ impl EventLog for MemoryLog {
     }
 
     fn save_states(&self, ledger: &LedgerId, states: Vec<SavedState>) -> Result<(), StoreError> {
-        self.write("saving states", |logs| logs.save_states(ledger, states))
+        self.write("saving states", |logs| logs.save_states(ledger, None, states))
+    }
+
+    fn save_folded(&self, ledger: &LedgerId, epoch: u64, states: Vec<SavedState>) -> Result<(), StoreError> {
+        self.write("saving states", |logs| logs.save_states(ledger, Some(epoch), states))
     }
 
     fn saved_states(&self, ledger: &LedgerId, prefix: &str) -> Result<Vec<SavedState>, StoreError> {
@@ -102,6 +106,7 @@ impl EventLog for MemoryLog {
 
     fn drop_states(&self, ledger: &LedgerId, prefix: &str) -> Result<(), StoreError> {
         self.write("dropping states", |logs| {
+            logs.raise_epochs(&|of| of == ledger);
             logs.drop_states(&|of, name| of == ledger && name.starts_with(prefix));
             Ok(())
         })

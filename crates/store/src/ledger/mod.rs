@@ -163,6 +163,9 @@ pub struct Ledger {
     pub root: Option<String>,
     /// When the window of what is folded from it was compacted last.
     pub compacted_at: Option<Timestamp>,
+    /// Rises whenever something of it is forgotten or its saved states are dropped, and may rise at other times: what was
+    /// made of its events before is not to be kept.
+    pub epoch: u64,
     /// By what else it is found, ascending: a repository's remote, its root commit, an earlier place.
     pub marks: Vec<String>,
 }
@@ -273,10 +276,17 @@ pub trait EventLog: Send + Sync {
     /// `Bound`, `Closed`, `LedgerMissing`, and where the storage fails.
     fn save_states(&self, ledger: &LedgerId, states: Vec<SavedState>) -> Result<(), StoreError>;
 
+    /// Keeps states that were folded from events which were read since the ledger was at an epoch; none of them where
+    /// something was forgotten meanwhile. Durable when it returns.
+    ///
+    /// # Errors
+    /// `EpochMoved`, and as [`EventLog::save_states`].
+    fn save_folded(&self, ledger: &LedgerId, epoch: u64, states: Vec<SavedState>) -> Result<(), StoreError>;
+
     /// Returns the saved states whose names start so, in the order of their names.
     fn saved_states(&self, ledger: &LedgerId, prefix: &str) -> Result<Vec<SavedState>, StoreError>;
 
-    /// Removes the saved states whose names start so.
+    /// Removes the saved states whose names start so. Folds that are under way are not saved any more.
     fn drop_states(&self, ledger: &LedgerId, prefix: &str) -> Result<(), StoreError>;
 
     /// Ends all writing through this value: what comes later fails as `Closed`. Reads go on.

@@ -63,7 +63,7 @@ pub(super) fn apply(state: &mut State, write: Write, outcome: &mut BatchOutcome)
             need(state, coverage.commit)?;
             events::cover(state, coverage)
         }
-        Write::SaveStates { ledger, states } => state.logs.save_states(&ledger, states),
+        Write::SaveStates { ledger, epoch, states } => state.logs.save_states(&ledger, epoch, states),
         Write::ChangeLedger(change) => state.logs.change(*change),
     }
 }

@@ -143,7 +143,13 @@ impl EventLog for MemoryStore {
     }
 
     fn save_states(&self, ledger: &LedgerId, states: Vec<SavedState>) -> Result<(), StoreError> {
-        self.commit_batch(vec![Write::SaveStates { ledger: ledger.clone(), states }]).map(|_| ())
+        let write = Write::SaveStates { ledger: ledger.clone(), epoch: None, states };
+        self.commit_batch(vec![write]).map(|_| ())
+    }
+
+    fn save_folded(&self, ledger: &LedgerId, epoch: u64, states: Vec<SavedState>) -> Result<(), StoreError> {
+        let write = Write::SaveStates { ledger: ledger.clone(), epoch: Some(epoch), states };
+        self.commit_batch(vec![write]).map(|_| ())
     }
 
     fn saved_states(&self, ledger: &LedgerId, prefix: &str) -> Result<Vec<SavedState>, StoreError> {
@@ -152,6 +158,7 @@ impl EventLog for MemoryStore {
 
     fn drop_states(&self, ledger: &LedgerId, prefix: &str) -> Result<(), StoreError> {
         self.maintain("dropping states", false, |state| {
+            state.logs.raise_epochs(&|of| of == ledger);
             state.logs.drop_states(&|of, name| of == ledger && name.starts_with(prefix));
         })
     }

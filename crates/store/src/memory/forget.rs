@@ -77,7 +77,8 @@ pub(super) fn forget(state: &mut State, wish: &Forget) -> Forgotten {
     let lines = if wish.sessions.is_empty() { Lines::Forget } else { Lines::ForgetCut };
     let swept = give_up(state, candidates, &emptied, lines);
     events += swept.events;
-    // A memory may hold words of what went.
+    // A memory may hold words of what went, and so may one that is being made.
+    state.logs.raise_epochs(&|_| true);
     state.logs.drop_states(&|_, name| name.starts_with(MEMORY_STATES));
     for id in gone.iter().chain(&holes) {
         state.tombstones.put(Tombstone::Commit(*id), wish.at);

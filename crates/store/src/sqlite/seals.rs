@@ -92,6 +92,7 @@ pub(super) const LEDGER: Sealed = Sealed {
         "compacted_at",
         "output_events",
         "output_bytes",
+        "epoch",
     ],
     key: 1,
 };

@@ -6,8 +6,8 @@ use std::path::Path;
 use proptest::prelude::*;
 use stemmata_model::{Event, EventSeq, Json, NewEvent, NewPayload, SessionId, Timestamp, Topic, topics};
 use stemmata_store::{
-    Append, Durability, EventLog, EventQuery, FileLog, FileLogOptions, Finding, IntegrityMode, LedgerChange,
-    MemoryLog, Order, SavedState, StoreError,
+    Append, Durability, EventLog, EventQuery, FileLog, FileLogOptions, Finding, IntegrityMode, Ledger,
+    LedgerChange, MemoryLog, Order, SavedState, StoreError,
 };
 use tempfile::TempDir;
 
@@ -95,7 +95,12 @@ fn apply(step: &Step, log: &dyn EventLog) -> Result<u64, StoreError> {
 
 /// Asks everything that can be asked.
 fn answers(log: &dyn EventLog) -> Vec<String> {
-    let mut answers = vec![format!("{:?}", (log.ledgers(None, 9), log.saved_states(&id("p"), "")))];
+    // How far an epoch rises is each backend's own.
+    let ledgers = log.ledgers(None, 9).map(|ledgers| {
+        let without = |ledger| Ledger { epoch: 0, ..ledger };
+        ledgers.into_iter().map(without).collect::<Vec<_>>()
+    });
+    let mut answers = vec![format!("{:?}", (ledgers, log.saved_states(&id("p"), "")))];
     for topic in TOPICS {
         let topic = Topic::new(topic).expect("a name");
         let query = EventQuery::latest(topic.clone(), 3);

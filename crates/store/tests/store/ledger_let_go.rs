@@ -426,3 +426,24 @@ fn a_session_counts_as_forgotten_when_no_file_says_it() {
     assert_eq!(store.forget_events(&session("go")).expect("cleaned"), 0);
     clean(home.path(), &[secret.as_bytes()]);
 }
+
+#[test]
+fn forgetting_a_commit_has_no_memory_saved_that_was_made_before() {
+    let home = TempDir::new().expect("a directory");
+    for store in both(home.path()) {
+        let store = store.as_ref();
+        let (id, _) = turn(store, "p", vec![line("s", "t", "secret")], 7);
+        put(store, "q", vec![said("s", "t", "elsewhere")]);
+        let epoch = |of| store.ledger(&ledger(of)).expect("a read").expect("there").epoch;
+        let before = ["p", "q"].map(epoch);
+        store.forget(&Forget { dry_run: true, ..wish(&[], &[id]) }).expect("a plan");
+        assert_eq!(["p", "q"].map(epoch), before, "a plan changes nothing");
+        store.forget(&wish(&[], &[id])).expect("forgotten");
+        for (of, before) in ["p", "q"].into_iter().zip(before) {
+            let refused = store.save_folded(&ledger(of), before, vec![state("memory")]);
+            assert!(matches!(refused, Err(StoreError::EpochMoved { .. })), "{of}: {refused:?}");
+            store.save_folded(&ledger(of), epoch(of), vec![state("memory")]).expect("made since");
+        }
+        assert_eq!(damages(store), []);
+    }
+}

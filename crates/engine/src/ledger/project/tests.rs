@@ -14,6 +14,7 @@ fn ledger(name: &str, marks: &[String], root: &str) -> Ledger {
         last_at: None,
         root: Some(root.to_owned()),
         compacted_at: None,
+        epoch: 0,
         marks: marks.to_vec(),
     }
 }

@@ -5,7 +5,8 @@
 use stemmata_model::{NewEvent, Payload};
 
 use super::{Make, all, ask, json, ledger, line, numbers, put, said, seq, session, topic};
-use crate::ledger::{EventQuery, SavedState};
+use crate::error::StoreError;
+use crate::ledger::{EventLog, EventQuery, SavedState};
 
 fn of(name: &str, event: NewEvent) -> NewEvent {
     NewEvent { session: session(name), ..event }
@@ -67,4 +68,47 @@ pub fn check_numbers_after_forgetting(make: Make<'_>) {
     let appended = put(log.as_ref(), "p", vec![said("a", "t", "y")]);
     assert_eq!(appended.first, seq(6));
     assert_eq!(numbers(&ask(log.as_ref(), "p", &EventQuery::latest(topic("t"), 2))), [6, 5]);
+}
+
+fn folded(name: &str, through: u64) -> SavedState {
+    SavedState { name: name.to_owned(), version: 1, through, position: None, state: json("{\"words\":1}") }
+}
+
+fn epoch(log: &dyn EventLog, name: &str) -> u64 {
+    log.ledger(&ledger(name)).expect("a read").expect("it is there").epoch
+}
+
+/// Checks that what was folded before something was forgotten, or before states were dropped, is not kept.
+pub fn check_folds_before_forgetting(make: Make<'_>) {
+    let log = make();
+    let log = log.as_ref();
+    put(log, "p", vec![of("go", said("a", "t", "secret")), of("stay", said("a", "t", "x"))]);
+    put(log, "q", vec![of("stay", said("a", "t", "x"))]);
+    let before = ["p", "q"].map(|name| epoch(log, name));
+    let save = |name, epoch| log.save_folded(&ledger(name), epoch, vec![folded("memory", 1)]);
+    save("p", before[0]).expect("nothing happened since");
+    put(log, "p", vec![of("stay", said("a", "t", "more"))]);
+    save("p", before[0]).expect("appending forgets nothing");
+    assert_eq!(log.forget_events(&session("go")).expect("forgotten"), 1);
+    let refused = save("p", before[0]);
+    assert!(
+        matches!(&refused, Err(StoreError::EpochMoved { ledger: of, expected, found })
+            if *of == ledger("p") && *expected == before[0] && found > expected),
+        "{refused:?}"
+    );
+    assert_eq!(log.saved_states(&ledger("p"), "").expect("a read"), [], "nothing of it is kept");
+    log.save_states(&ledger("p"), vec![folded("cursor/x", 1)]).expect("a cursor was not folded");
+    save("q", before[1]).expect("nothing of this ledger was forgotten");
+    let now = epoch(log, "p");
+    save("p", now).expect("this was folded since");
+    assert_eq!(log.forget_events(&session("go")).expect("forgotten"), 0);
+    assert_eq!(epoch(log, "p"), now, "nothing was forgotten");
+    log.drop_states(&ledger("q"), "memory").expect("dropped");
+    assert!(
+        matches!(save("q", before[1]), Err(StoreError::EpochMoved { .. })),
+        "it was dropped for a reason"
+    );
+    save("q", epoch(log, "q")).expect("this was folded since");
+    let missing = log.save_folded(&ledger("nowhere"), 0, vec![folded("memory", 1)]);
+    assert!(matches!(missing, Err(StoreError::LedgerMissing(_))));
 }

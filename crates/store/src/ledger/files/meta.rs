@@ -109,6 +109,8 @@ impl Meta {
             last_at,
             root: self.root,
             compacted_at: self.compacted_at,
+            // It rises with every forgetting, too.
+            epoch: self.generation,
             marks: self.marks,
         }
     }

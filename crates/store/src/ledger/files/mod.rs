@@ -34,7 +34,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use stemmata_model::{Event, EventSeq, LedgerId, SessionId, Topic};
 
-use super::checks::{check_append, check_change, check_marks, check_query, check_state};
+use super::checks::{check_append, check_change, check_epoch, check_marks, check_query, check_state};
 use super::{
     Append, Appended, EventLog, EventQuery, Ledger, LedgerChange, MARKS_MAX, Order, Receipt, SavedState,
 };
@@ -208,14 +208,18 @@ impl FileLog {
     fn change_states(
         &self,
         desk: &Desk,
+        epoch: Epoch,
         change: impl FnOnce(&mut States) -> bool,
     ) -> Result<bool, StoreError> {
         if !desk.folder.is_there()? {
             return Ok(false);
         }
         let _lock = desk.folder.lock(Hold::Alone)?;
-        if desk.folder.meta()?.is_none() {
-            return Ok(false);
+        let Some(meta) = desk.folder.meta()? else { return Ok(false) };
+        match epoch {
+            Epoch::Any => {}
+            Epoch::Is(epoch) => check_epoch(&desk.id, Some(epoch), meta.generation)?,
+            Epoch::Ends => rewrite::next_generation(desk)?,
         }
         let mut states = self.states(&desk.folder)?;
         if !change(&mut states) {
@@ -232,6 +236,16 @@ impl FileLog {
         self.options.files.sync_file(&events).map_err(failed("syncing", &events))?;
         desk.folder.write(SNAPSHOT, &text)?;
         Ok(true)
+    }
+
+    fn save(&self, ledger: &LedgerId, epoch: Epoch, states: Vec<SavedState>) -> Result<(), StoreError> {
+        states.iter().try_for_each(check_state)?;
+        self.writing("saving states")?;
+        let is_there = self.change_states(&self.desk(ledger), epoch, |kept| {
+            kept.extend(states.into_iter().map(|state| (state.name.clone(), state)));
+            true
+        })?;
+        if is_there { Ok(()) } else { Err(StoreError::LedgerMissing(ledger.clone())) }
     }
 
     /// Refuses marks that other ledgers have.
@@ -263,6 +277,17 @@ impl FileLog {
         }
         if meta == before { Ok(()) } else { desk.folder.write(META, &meta.encode()) }
     }
+}
+
+/// What a change of states is for a ledger's epoch.
+#[derive(Clone, Copy)]
+enum Epoch {
+    /// It may be any.
+    Any,
+    /// It has to be this one still.
+    Is(u64),
+    /// It ends: no fold that is under way is saved.
+    Ends,
 }
 
 /// Reads the events that a query wants, and fails where it would have to read past damage.
@@ -384,13 +409,11 @@ impl EventLog for FileLog {
     }
 
     fn save_states(&self, ledger: &LedgerId, states: Vec<SavedState>) -> Result<(), StoreError> {
-        states.iter().try_for_each(check_state)?;
-        self.writing("saving states")?;
-        let is_there = self.change_states(&self.desk(ledger), |kept| {
-            kept.extend(states.into_iter().map(|state| (state.name.clone(), state)));
-            true
-        })?;
-        if is_there { Ok(()) } else { Err(StoreError::LedgerMissing(ledger.clone())) }
+        self.save(ledger, Epoch::Any, states)
+    }
+
+    fn save_folded(&self, ledger: &LedgerId, epoch: u64, states: Vec<SavedState>) -> Result<(), StoreError> {
+        self.save(ledger, Epoch::Is(epoch), states)
     }
 
     fn saved_states(&self, ledger: &LedgerId, prefix: &str) -> Result<Vec<SavedState>, StoreError> {
@@ -401,7 +424,7 @@ impl EventLog for FileLog {
 
     fn drop_states(&self, ledger: &LedgerId, prefix: &str) -> Result<(), StoreError> {
         self.writing("dropping states")?;
-        let dropped = self.change_states(&self.desk(ledger), |kept| {
+        let dropped = self.change_states(&self.desk(ledger), Epoch::Ends, |kept| {
             let before = kept.len();
             kept.retain(|name, _| !name.starts_with(prefix));
             kept.len() != before

@@ -61,8 +61,18 @@ pub(in crate::sqlite) fn is_line(connection: &Connection, content: i64) -> Resul
         .during(FORGETTING)
 }
 
-/// Drops the states that may hold words of any commit.
+/// Drops the states that may hold words of any commit, and has none be saved that is being made.
 pub(in crate::sqlite) fn drop_memories(connection: &Connection) -> Result<bool, StoreError> {
+    let rows: Vec<i64> = connection
+        .prepare_cached("SELECT row FROM ledger")
+        .and_then(|mut statement| statement.query_map([], |row| row.get(0))?.collect())
+        .during(FORGETTING)?;
+    for row in rows {
+        if let Some(mut ledger) = LedgerRow::load(connection, row)? {
+            ledger.epoch = ledger.epoch.saturating_add(1);
+            ledger.put(connection)?;
+        }
+    }
     let length = i64::try_from(MEMORY_STATES.len()).expect("a short word");
     connection
         .execute(
@@ -114,6 +124,7 @@ fn forget(connection: &Connection, places: Places) -> Result<Went, StoreError> {
                 ledger.count_output(-1, -gone.bytes.cast_signed());
             }
         }
+        ledger.epoch = ledger.epoch.saturating_add(1);
         ledger.put(connection)?;
         let kept = i64::try_from(CURSOR_STATES.len()).expect("a short word");
         connection

@@ -8,6 +8,7 @@ use rusqlite::params;
 use stemmata_model::{Event, EventSeq, LedgerId, SessionId, Topic};
 
 use super::output;
+use super::rows::LedgerRow;
 use crate::error::StoreError;
 use crate::ledger::checks::check_query;
 use crate::ledger::{
@@ -64,7 +65,12 @@ impl EventLog for SqliteStore {
     }
 
     fn save_states(&self, ledger: &LedgerId, states: Vec<SavedState>) -> Result<(), StoreError> {
-        let write = Write::SaveStates { ledger: ledger.clone(), states };
+        let write = Write::SaveStates { ledger: ledger.clone(), epoch: None, states };
+        self.write(vec![write], Durability::Batch).map(|_| ())
+    }
+
+    fn save_folded(&self, ledger: &LedgerId, epoch: u64, states: Vec<SavedState>) -> Result<(), StoreError> {
+        let write = Write::SaveStates { ledger: ledger.clone(), epoch: Some(epoch), states };
         self.write(vec![write], Durability::Batch).map(|_| ())
     }
 
@@ -77,6 +83,10 @@ impl EventLog for SqliteStore {
         let length = i64::try_from(prefix.len()).unwrap_or(i64::MAX);
         let dropped = self.group.with_writer(|writer| {
             writer.maintain(|connection| {
+                if let Some(mut row) = LedgerRow::find(connection, ledger)? {
+                    row.epoch = row.epoch.saturating_add(1);
+                    row.put(connection)?;
+                }
                 connection
                     .execute(
                         "DELETE FROM state WHERE ledger = (SELECT row FROM ledger WHERE id = ?1) AND name >= ?2 \

@@ -56,8 +56,8 @@ impl Reader {
         self.within_read(|connection| {
             let rows: Vec<LedgerRow> = connection
                 .prepare_cached(
-                    "SELECT row, id, created_at, last, last_at, root, compacted_at, output_events, output_bytes \
-                     FROM ledger WHERE id > ?1 ORDER BY id LIMIT ?2",
+                    "SELECT row, id, created_at, last, last_at, root, compacted_at, output_events, output_bytes, \
+                     epoch FROM ledger WHERE id > ?1 ORDER BY id LIMIT ?2",
                 )
                 .and_then(|mut statement| {
                     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
@@ -182,6 +182,7 @@ fn known(connection: &rusqlite::Connection, row: LedgerRow) -> Result<Ledger, St
         last_at: row.last_at.map(Timestamp::from_micros),
         root: row.root,
         compacted_at: row.compacted_at.map(Timestamp::from_micros),
+        epoch: row.epoch.cast_unsigned(),
         marks,
     })
 }

@@ -36,6 +36,8 @@ pub(in crate::sqlite) struct LedgerRow {
     /// Raw output that still has its payload.
     pub(in crate::sqlite) output_events: i64,
     pub(in crate::sqlite) output_bytes: i64,
+    /// Rises with every forgetting.
+    pub(in crate::sqlite) epoch: i64,
 }
 
 impl LedgerRow {
@@ -45,7 +47,7 @@ impl LedgerRow {
     ) -> Result<Option<Self>, StoreError> {
         connection
             .prepare_cached(concat!(
-                "SELECT row, id, created_at, last, last_at, root, compacted_at, output_events, output_bytes ",
+                "SELECT row, id, created_at, last, last_at, root, compacted_at, output_events, output_bytes, epoch ",
                 "FROM ledger WHERE id = ?1"
             ))
             .and_then(|mut statement| statement.query_row([id.as_str()], Self::take).optional())
@@ -55,7 +57,7 @@ impl LedgerRow {
     pub(in crate::sqlite) fn load(connection: &Connection, row: i64) -> Result<Option<Self>, StoreError> {
         connection
             .prepare_cached(concat!(
-                "SELECT row, id, created_at, last, last_at, root, compacted_at, output_events, output_bytes ",
+                "SELECT row, id, created_at, last, last_at, root, compacted_at, output_events, output_bytes, epoch ",
                 "FROM ledger WHERE row = ?1"
             ))
             .and_then(|mut statement| statement.query_row([row], Self::take).optional())
@@ -74,6 +76,7 @@ impl LedgerRow {
             compacted_at: row.get(6)?,
             output_events: row.get(7)?,
             output_bytes: row.get(8)?,
+            epoch: row.get(9)?,
         })
     }
 
@@ -99,6 +102,7 @@ impl LedgerRow {
             compacted_at: None,
             output_events: 0,
             output_bytes: 0,
+            epoch: 0,
         };
         made.put(connection)?;
         Ok(made)
@@ -106,13 +110,13 @@ impl LedgerRow {
 
     pub(in crate::sqlite) fn put(&self, connection: &Connection) -> Result<(), StoreError> {
         let sql = "INSERT INTO ledger (row, id, created_at, last, last_at, root, compacted_at, output_events, \
-                   output_bytes, seal) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) \
+                   output_bytes, epoch, seal) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) \
                    ON CONFLICT (row) DO UPDATE SET last = ?4, last_at = ?5, root = ?6, compacted_at = ?7, \
-                   output_events = ?8, output_bytes = ?9, seal = ?10";
+                   output_events = ?8, output_bytes = ?9, epoch = ?10, seal = ?11";
         execute_sealed(connection, sql, &LEDGER, &self.values(), WRITING).map(|_| ())
     }
 
-    fn values(&self) -> [&dyn ToSql; 9] {
+    fn values(&self) -> [&dyn ToSql; 10] {
         [
             &self.row,
             &self.id,
@@ -123,6 +127,7 @@ impl LedgerRow {
             &self.compacted_at,
             &self.output_events,
             &self.output_bytes,
+            &self.epoch,
         ]
     }
 

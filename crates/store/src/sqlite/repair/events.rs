@@ -99,12 +99,13 @@ pub(super) fn copies_of_ledger(
     sources: &[RepairSource<'_>],
     broken: &Broken,
 ) -> Result<Copies, StoreError> {
-    let [Value::Integer(row), id, created_at, _, _, root, compacted_at, _, _] = broken.values.as_slice()
+    let [Value::Integer(row), id, created_at, _, _, root, compacted_at, _, _, epoch] =
+        broken.values.as_slice()
     else {
         return Ok(Vec::new());
     };
     let counted = Counted::of(connection, *row, &mut |_, _| {})?;
-    let with = |id: &Value, created_at: &Value, root: &Value, compacted_at: &Value| {
+    let with = |[id, created_at, root, compacted_at, epoch]: [&Value; 5]| {
         let last_at = counted.last_at.map_or(Value::Null, Value::Integer);
         vec![
             Value::Integer(*row),
@@ -116,9 +117,10 @@ pub(super) fn copies_of_ledger(
             compacted_at.clone(),
             Value::Integer(counted.output_events),
             Value::Integer(counted.output_bytes),
+            epoch.clone(),
         ]
     };
-    let mut copies = vec![("its events".to_owned(), with(id, created_at, root, compacted_at))];
+    let mut copies = vec![("its events".to_owned(), with([id, created_at, root, compacted_at, epoch]))];
     let Value::Text(name) = id else { return Ok(copies) };
     let Ok(name) = LedgerId::new(name.clone()) else { return Ok(copies) };
     for source in sources {
@@ -126,7 +128,8 @@ pub(super) fn copies_of_ledger(
         let created_at = Value::Integer(known.created_at.as_micros());
         let root = known.root.map_or(Value::Null, Value::Text);
         let compacted_at = known.compacted_at.map_or(Value::Null, |at| Value::Integer(at.as_micros()));
-        copies.push((source.name.clone(), with(id, &created_at, &root, &compacted_at)));
+        let epoch = Value::Integer(known.epoch.cast_signed());
+        copies.push((source.name.clone(), with([id, &created_at, &root, &compacted_at, &epoch])));
     }
     Ok(copies)
 }

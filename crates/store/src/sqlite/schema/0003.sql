@@ -11,6 +11,7 @@ CREATE TABLE ledger (
     compacted_at INTEGER,
     output_events INTEGER NOT NULL,
     output_bytes INTEGER NOT NULL,
+    epoch INTEGER NOT NULL,
     seal INTEGER
 );
 CREATE UNIQUE INDEX ledger_by_id ON ledger (id);

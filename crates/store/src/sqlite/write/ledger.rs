@@ -7,7 +7,7 @@ use stemmata_model::{Json, LedgerId, NewPayload, Timestamp, topics};
 
 use super::Transaction;
 use crate::error::StoreError;
-use crate::ledger::checks::{check_covered, check_marks};
+use crate::ledger::checks::{check_covered, check_epoch, check_marks};
 use crate::ledger::{Appended, Coverage, LedgerChange, SavedState, next_time, numbered};
 use crate::sqlite::failure::During;
 use crate::sqlite::ledger::output;
@@ -103,8 +103,15 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    pub(super) fn save_states(&mut self, ledger: &LedgerId, states: &[SavedState]) -> Result<(), StoreError> {
-        let ledger = self.need_ledger(ledger)?.row;
+    pub(super) fn save_states(
+        &mut self,
+        ledger: &LedgerId,
+        epoch: Option<u64>,
+        states: &[SavedState],
+    ) -> Result<(), StoreError> {
+        let known = self.need_ledger(ledger)?;
+        check_epoch(ledger, epoch, known.epoch.cast_unsigned())?;
+        let ledger = known.row;
         for state in states {
             let through = state.through.cast_signed();
             let values =

@@ -313,7 +313,7 @@ impl Transaction<'_> {
             }
             Write::Anchors { commit, hashes } => self.anchor(*commit, hashes),
             Write::Covers(coverage) => self.cover_ledger(coverage),
-            Write::SaveStates { ledger, states } => self.save_states(ledger, states),
+            Write::SaveStates { ledger, epoch, states } => self.save_states(ledger, *epoch, states),
             Write::ChangeLedger(change) => self.change_ledger(change),
         }
     }
