@@ -8,6 +8,7 @@ mod bundles;
 mod bundles_forgotten;
 mod bureau;
 mod bus;
+mod chart;
 mod checkpoints;
 mod clusters;
 mod codex_forks;
