@@ -273,6 +273,10 @@ pub(crate) struct LedgerImport {
     /// The file
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+
+    /// The ledger to read it into, which has no events yet (default: the name that the file has for it)
+    #[arg(long, value_name = "ID")]
+    pub(crate) into: Option<LedgerId>,
 }
 
 /// `state`

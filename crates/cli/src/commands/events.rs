@@ -90,7 +90,7 @@ fn append(app: &App, args: &Append) -> Result<Exit, CliError> {
     let ledger = ledger(app, &args.which)?;
     let options = PublishOptions { expected: args.expect, durability: args.durability.into() };
     let done = app.engine()?.publish_with(&ledger, events, options)?;
-    let snapshot: Option<EventSeq> = None;
+    let snapshot = done.snapshot;
     let (first, last) = (done.appended.first, done.appended.last);
     if app.console.json {
         app.console.json(&v1::Appended {

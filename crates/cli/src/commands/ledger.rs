@@ -4,12 +4,13 @@
 
 use stemmata_store::{Ledger, PAGE_ROWS_MAX};
 
-use crate::args::ledger::{Ledger as Args, LedgerAdopt, LedgerCommand};
-use crate::commands::events::ledger;
+use crate::args::ledger::{Ledger as Args, LedgerAdopt, LedgerCommand, LedgerExport, LedgerImport};
+use crate::commands::events::{known_ledger, ledger};
 use crate::errors::{CliError, Exit};
+use crate::output::size::many;
 use crate::output::style::{Style, tame};
 use crate::output::table::{Column, Table, cell};
-use crate::output::{time, v1};
+use crate::output::{put, time, v1};
 use crate::wiring::App;
 
 /// Runs the command.
@@ -17,7 +18,8 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<Exit, CliError> {
     match &args.command {
         LedgerCommand::List => list(app),
         LedgerCommand::Adopt(args) => adopt(app, args),
-        LedgerCommand::Export(_) | LedgerCommand::Import(_) => Ok(Exit::Done),
+        LedgerCommand::Export(args) => export(app, args),
+        LedgerCommand::Import(args) => import(app, args),
     }
 }
 
@@ -30,6 +32,43 @@ fn adopt(app: &App, args: &LedgerAdopt) -> Result<Exit, CliError> {
     } else {
         app.console.text(&format!("Sessions of {} count for {id} from now on\n", tame(&args.folder)))?;
     }
+    Ok(Exit::Done)
+}
+
+fn export(app: &App, args: &LedgerExport) -> Result<Exit, CliError> {
+    let id = known_ledger(app, &args.which)?;
+    let out = app.environment.absolute(&args.out);
+    let done = app.engine()?.export_cluster(&id, &out, args.force)?;
+    if app.console.json {
+        app.console.json(&v1::LedgerExported {
+            ledger: id.to_string(),
+            path: out.to_string_lossy().into_owned(),
+            events: done.events,
+            gone: done.gone,
+            through: done.through.to_string(),
+        })?;
+        return Ok(Exit::Done);
+    }
+    let mut text =
+        format!("Wrote {} of {id} to {}\n", many(done.events, "event"), app.environment.shown(&out));
+    if done.gone > 0 {
+        put!(text, "{} without what they said: it was let go of or forgotten\n", many(done.gone, "event"));
+    }
+    app.console.text(&text)?;
+    Ok(Exit::Done)
+}
+
+fn import(app: &App, args: &LedgerImport) -> Result<Exit, CliError> {
+    let file = app.environment.absolute(&args.file);
+    let (cluster, notes) = app.engine()?.import_cluster(&file, args.into.as_ref())?;
+    let known = app.engine()?.log().ledger(&cluster.ledger)?;
+    if app.console.json {
+        app.console.json(&v1::Ledgers { ledgers: known.iter().map(wire).collect() })?;
+        return Ok(Exit::Done);
+    }
+    app.console.notes(&notes);
+    let events = many(known.map_or(0, |known| known.last), "event");
+    app.console.text(&format!("Read {events} into {}\n", cluster.ledger))?;
     Ok(Exit::Done)
 }
 

@@ -27,8 +27,8 @@ pub(crate) use keep::{
     CollectedAmount, Forget, ForgetBranch, ForgetCopy, Gc, Kept, RetiredSession, Unforgotten,
 };
 pub(crate) use ledger::{
-    Appended, Event, Events, Ledger, Ledgers, OpenTask, OpenTasks, Replayed, ReplayedReducer, RestoredLedger,
-    RestoredReducer, State,
+    Appended, Event, Events, Ledger, LedgerExported, Ledgers, OpenTask, OpenTasks, Replayed, ReplayedReducer,
+    RestoredLedger, RestoredReducer, State,
 };
 pub(crate) use maintain::{
     BackedUp, ConfigEntry, ConfigPath, ConfigValue, Configuration, ConfiguredTemplate, Damage, Diagnoses,
@@ -260,6 +260,8 @@ pub(crate) const PRINTED: &[Printed] = &[
     Printed { command: "events follow", shape: Event::SHAPE },
     Printed { command: "ledger list", shape: Ledgers::SHAPE },
     Printed { command: "ledger adopt", shape: Ledgers::SHAPE },
+    Printed { command: "ledger export", shape: LedgerExported::SHAPE },
+    Printed { command: "ledger import", shape: Ledgers::SHAPE },
     Printed { command: "backup", shape: BackedUp::SHAPE },
     Printed { command: "restore", shape: RestoredLedger::SHAPE },
     Printed { command: "restore DIR", shape: Restored::SHAPE },

@@ -5,8 +5,8 @@
 
 use stemmata_model::{ArtifactId, Json};
 use stemmata_model::{
-    Commit, CommitType, Entry, Event, EventSeq, FormatId, LedgerId, NewEvent, NewPayload, Note, Party,
-    Payload, Role, SessionId, Template, ThreadId, TicketId, Timestamp, Trigger, artifact_id, topics,
+    Commit, CommitType, Entry, Event, EventSeq, FormatId, LedgerId, NewEvent, NewPayload, Note, NoteCode,
+    Party, Payload, Role, SessionId, Template, ThreadId, TicketId, Timestamp, Trigger, artifact_id, topics,
 };
 use stemmata_prompt::reduce::memory::MemoryReducer;
 use stemmata_store::{
@@ -112,24 +112,21 @@ impl Engine {
         let (appended, checkpoint) = self.append_and_commit(turn, &events, made.ends)?;
         self.bus.wake(&turn.ledger);
         notes.extend(checkpoint.iter().flat_map(|made| made.notes.clone()));
-        let mut snapshot = None;
-        if events.iter().any(is_trigger) {
-            let (published, note) = self.publish_snapshot(&turn.ledger, Durability::default());
-            snapshot = published;
-            notes.extend(note);
-        }
-        let saved = self.after_turn(turn, made.ends).unwrap_or_else(|error| {
-            notes.push(Note::new(
-                stemmata_model::NoteCode::Degraded,
-                format!("the turn is stored, but its events were not folded: {error}"),
-            ));
+        let (snapshot, note) = match events.iter().any(is_trigger) {
+            true => self.publish_snapshot(&turn.ledger, Durability::default()),
+            false => (None, None),
+        };
+        notes.extend(note);
+        let saved = self.save_if_due(turn, made.ends).unwrap_or_else(|error| {
+            let message = format!("the turn is stored, but its events were not folded: {error}");
+            notes.push(Note::new(NoteCode::Degraded, message));
             false
         });
         Ok(TurnEnded { appended, checkpoint, snapshot, saved, notes })
     }
 
-    /// Folds what came, and saves the state where that is due.
-    fn after_turn(&self, turn: &TurnOf, ends: bool) -> Result<bool> {
+    /// Folds what came, and saves the state where that is due. Says whether it was saved.
+    fn save_if_due(&self, turn: &TurnOf, ends: bool) -> Result<bool> {
         let folded = self.fold::<MemoryReducer>(&turn.ledger, None)?;
         self.save_folded(&turn.ledger, &folded, ends)
     }

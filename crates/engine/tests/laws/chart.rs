@@ -47,8 +47,7 @@ impl Builder {
     /// Returns a pack for each source: the newest message of its topic.
     fn packs(&self, engine: &Engine, through: EventSeq) -> Vec<String> {
         let pack = |topic: &&'static str| {
-            let query =
-                EventQuery { through: Some(through), ..EventQuery::latest(topics::topic(topic), 1) };
+            let query = EventQuery { through: Some(through), ..EventQuery::latest(topics::topic(topic), 1) };
             let events = engine.log().events(&cluster(), &query).expect("a read");
             events.first().map(|event| format!("## {topic}\n{}", text(event)))
         };
@@ -82,17 +81,29 @@ fn all_nine_edges_of_the_chart() {
     let mut builder = Builder { bus: bus(&[topics::ISSUE_OPENED, topics::PLAN_READY]), sources };
 
     // 1. The issue is published to the ledger.
-    let issue = message(topics::ISSUE_OPENED, "user", "The parser loops on an empty line", "{\"title\":\"Parser loops\"}");
+    let issue = message(
+        topics::ISSUE_OPENED,
+        "user",
+        "The parser loops on an empty line",
+        "{\"title\":\"Parser loops\"}",
+    );
     engine.publish(&cluster(), vec![issue]).expect("published");
     // 2. The ledger's bus delivers it.
-    assert_eq!(text(&heard.next(PATIENCE).expect("a read").expect("delivered")), "The parser loops on an empty line");
+    assert_eq!(
+        text(&heard.next(PATIENCE).expect("a read").expect("delivered")),
+        "The parser loops on an empty line"
+    );
     // 3. The snapshotter has it, and 4. what it makes of it is in the ledger, and on the bus again.
     let snapshot = heard.next(PATIENCE).expect("a read").expect("delivered");
-    assert_eq!((snapshot.topic.as_str(), snapshot.sender.as_str()), (topics::STATE_SNAPSHOT, "state-snapshotter"));
+    assert_eq!(
+        (snapshot.topic.as_str(), snapshot.sender.as_str()),
+        (topics::STATE_SNAPSHOT, "state-snapshotter")
+    );
     assert_eq!(topics_of(&engine), [topics::ISSUE_OPENED, topics::STATE_SNAPSHOT]);
     // 5. The builder hears of the issue, 6. makes packs, 7. and they are the prompt of the planner.
     let trigger = builder.triggered_by(topics::ISSUE_OPENED);
-    let prompt = builder.packs(&engine, snapshot.seq).join("\n\n") + "\n\n## Triggering message\n" + text(&trigger);
+    let prompt =
+        builder.packs(&engine, snapshot.seq).join("\n\n") + "\n\n## Triggering message\n" + text(&trigger);
     assert_eq!(
         prompt,
         "## ISSUE_OPENED\nThe parser loops on an empty line\n\n## STATE_SNAPSHOT\nTask: Parser loops\n\n\
@@ -110,7 +121,10 @@ fn all_nine_edges_of_the_chart() {
     let snapshot = heard.next(PATIENCE).expect("a read").expect("delivered");
     assert!(snapshot.seq > plan.seq);
     let prompt = builder.packs(&engine, snapshot.seq).join("\n\n");
-    assert!(prompt.contains("Plan: skip empty lines") && prompt.contains("## PLAN_READY\nSkip empty lines first"), "{prompt}");
+    assert!(
+        prompt.contains("Plan: skip empty lines") && prompt.contains("## PLAN_READY\nSkip empty lines first"),
+        "{prompt}"
+    );
     assert_eq!(
         topics_of(&engine),
         [topics::ISSUE_OPENED, topics::STATE_SNAPSHOT, topics::PLAN_READY, topics::STATE_SNAPSHOT]

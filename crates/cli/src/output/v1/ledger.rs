@@ -185,3 +185,19 @@ wire! {
         replayed: u64,
     }
 }
+
+wire! {
+    /// A ledger that was written as a file.
+    struct LedgerExported {
+        /// The ledger.
+        ledger: String,
+        /// The file.
+        path: String,
+        /// Events in it.
+        events: u64,
+        /// Of these, events whose payload is gone.
+        gone: u64,
+        /// The last event in it.
+        through: String,
+    }
+}
