@@ -5,6 +5,7 @@
 mod bus;
 mod cluster;
 mod fold;
+mod forget;
 mod memory;
 mod project;
 mod publish;

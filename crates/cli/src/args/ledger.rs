@@ -31,6 +31,7 @@ Examples:
   stemma events query --topic PLAN_READY --latest 1 --json
   stemma events tail -n 50
   stemma events follow --cursor my-bot             goes on where it stopped last time
+  stemma events forget bot-7 --yes                 places and hashes stay, words go
 
 A ledger is an append-only log of events, one for each project and for each cluster of agents. An event is named by its
 number. Secrets are replaced before anything is stored.")]
@@ -51,6 +52,8 @@ pub(crate) enum EventsCommand {
     Tail(Tail),
     /// Show events as they come
     Follow(Follow),
+    /// Forget what the events of a session say, for good
+    Forget(EventsForget),
 }
 
 /// When an append returns.
@@ -212,6 +215,18 @@ pub(crate) struct Follow {
     /// Stop after so many events
     #[arg(long, value_name = "N")]
     pub(crate) count: Option<u64>,
+}
+
+/// `events forget`
+#[derive(Debug, Args)]
+pub(crate) struct EventsForget {
+    /// The session, as `events query --json` shows it; what is said with `decide` and `task` is of `stemma`
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: SessionId,
+
+    /// Do it; without this it is only said how much would go
+    #[arg(long, short)]
+    pub(crate) yes: bool,
 }
 
 /// `ledger`

@@ -15,10 +15,10 @@ use stemmata_model::{
 };
 use stemmata_store::{BATCH_EVENTS_MAX, EVENT_BYTES_MAX, EventQuery, Order, PAGE_ROWS_MAX};
 
-use crate::args::ledger::{Append, Events, EventsCommand, Follow, Query, Tail, Wanted, Which};
+use crate::args::ledger::{Append, Events, EventsCommand, EventsForget, Follow, Query, Tail, Wanted, Which};
 use crate::errors::{CliError, Exit};
 use crate::output::size::{self, many};
-use crate::output::style::Style;
+use crate::output::style::{Style, tame};
 use crate::output::{event, put, time, v1};
 use crate::wiring::App;
 
@@ -35,7 +35,28 @@ pub(crate) fn run(app: &App, args: Events) -> Result<Exit, CliError> {
         EventsCommand::Query(args) => query(app, &args),
         EventsCommand::Tail(args) => tail(app, &args),
         EventsCommand::Follow(args) => follow(app, &args),
+        EventsCommand::Forget(args) => forget(app, &args),
     }
+}
+
+fn forget(app: &App, args: &EventsForget) -> Result<Exit, CliError> {
+    let events = app.engine()?.forget_told(&args.session, !args.yes)?;
+    if app.console.json {
+        app.console.json(&v1::EventsForgotten {
+            session_id: args.session.to_string(),
+            events,
+            dry_run: !args.yes,
+        })?;
+        return Ok(Exit::Done);
+    }
+    let (count, session) = (many(events, "event"), tame(args.session.as_str()));
+    if args.yes {
+        app.console.text(&format!("Forgot what {count} of {session} said\n"))?;
+    } else {
+        app.console
+            .text(&format!("{count} of {session} would say nothing any more; `--yes` does it, for good\n"))?;
+    }
+    Ok(Exit::Done)
 }
 
 /// Returns the ledger that is meant; a project's is made where it has none.
@@ -46,6 +67,15 @@ pub(crate) fn ledger(app: &App, which: &Which) -> Result<LedgerId, CliError> {
     let project = app.engine()?.project_at(&directory(app, which))?;
     app.console.notes(&project.notes);
     Ok(project.ledger)
+}
+
+/// Returns the ledger to read. A repository has one as soon as somebody asks; a folder without one gets none by looking.
+pub(crate) fn ledger_to_read(app: &App, which: &Which) -> Result<LedgerId, CliError> {
+    let is_repository = || directory(app, which).ancestors().any(|folder| folder.join(".git").exists());
+    match known_ledger(app, which) {
+        Err(CliError::NoLedger { .. }) if which.ledger.is_none() && is_repository() => ledger(app, which),
+        found => found,
+    }
 }
 
 /// Returns the ledger that is meant, without making one.
@@ -257,7 +287,7 @@ fn show(app: &App, ledger: &LedgerId, query: &EventQuery, may_be_cut: bool) -> R
 
 fn follow(app: &App, args: &Follow) -> Result<Exit, CliError> {
     let engine = app.engine()?;
-    let ledger = ledger(app, &args.wanted.which)?;
+    let ledger = ledger_to_read(app, &args.wanted.which)?;
     let from = match (&args.cursor, args.after, args.beginning) {
         (Some(name), _, _) => StartAt::Named(name.clone()),
         (None, Some(after), _) => StartAt::After(after),

@@ -10,7 +10,7 @@ use stemmata_prompt::reduce::memory::v1::TaskStatus;
 use stemmata_prompt::reduce::snapshot::StateSnapshotter;
 
 use crate::args::ledger::{Replay, State, Which};
-use crate::commands::events::{known_ledger, ledger};
+use crate::commands::events::{known_ledger, ledger_to_read};
 use crate::errors::{CliError, Exit};
 use crate::output::size::many;
 use crate::output::style::{Style, tame};
@@ -24,12 +24,15 @@ const TEXT_CHARS_MAX: usize = 24_000;
 /// Runs `state`.
 pub(crate) fn run(app: &App, args: &State) -> Result<Exit, CliError> {
     let engine = app.engine()?;
-    let ledger = ledger(app, &args.which)?;
+    let ledger = ledger_to_read(app, &args.which)?;
     let remembered = match args.at {
         Some(at) => engine.remember_at(&ledger, at)?,
         None => engine.remember(&ledger)?,
     };
     let snapshot = engine.fold::<StateSnapshotter>(&ledger, args.at)?;
+    if args.at.is_none() {
+        engine.save_folded(&ledger, &snapshot, false)?;
+    }
     let said = snapshot.reducer.text();
     let root = engine.log().ledger(&ledger)?.and_then(|known| known.root);
     if app.console.json {
@@ -78,7 +81,7 @@ fn tamed(text: &str) -> String {
 
 /// Shows the open tasks of a project.
 pub(crate) fn open_tasks(app: &App, which: &Which) -> Result<Exit, CliError> {
-    let ledger = ledger(app, which)?;
+    let ledger = ledger_to_read(app, which)?;
     let remembered = app.engine()?.remember(&ledger)?;
     let open = remembered.memory.items.tasks.iter().filter(|task| task.status != TaskStatus::Done);
     let tasks: Vec<v1::OpenTask> = open

@@ -27,8 +27,8 @@ pub(crate) use keep::{
     CollectedAmount, Forget, ForgetBranch, ForgetCopy, Gc, Kept, RetiredSession, Unforgotten,
 };
 pub(crate) use ledger::{
-    Appended, Event, Events, Ledger, LedgerExported, Ledgers, OpenTask, OpenTasks, Replayed, ReplayedReducer,
-    RestoredLedger, RestoredReducer, State,
+    Appended, Event, Events, EventsForgotten, Ledger, LedgerExported, Ledgers, OpenTask, OpenTasks, Replayed,
+    ReplayedReducer, RestoredLedger, RestoredReducer, State,
 };
 pub(crate) use maintain::{
     BackedUp, ConfigEntry, ConfigPath, ConfigValue, Configuration, ConfiguredTemplate, Damage, Diagnoses,
@@ -258,6 +258,7 @@ pub(crate) const PRINTED: &[Printed] = &[
     Printed { command: "events query", shape: Events::SHAPE },
     Printed { command: "events tail", shape: Events::SHAPE },
     Printed { command: "events follow", shape: Event::SHAPE },
+    Printed { command: "events forget", shape: EventsForgotten::SHAPE },
     Printed { command: "ledger list", shape: Ledgers::SHAPE },
     Printed { command: "ledger adopt", shape: Ledgers::SHAPE },
     Printed { command: "ledger export", shape: LedgerExported::SHAPE },

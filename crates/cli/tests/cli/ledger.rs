@@ -119,8 +119,9 @@ fn the_memory_of_a_project_holds_the_sessions_of_its_clients() {
     let imported = stage.json(&["import"]);
     let entries = imported["sessions"][0]["entries"].as_u64().unwrap();
     let cwd = stage.json(&["list"])["sessions"][0]["cwd"].as_str().unwrap().to_owned();
-    let before = stage.json(&["state"]);
-    assert_eq!(before["transcripts"], 0, "the sessions are of another folder");
+    stage.run(&["state"]).code(3).complains(&["no ledger"]);
+    stage.run(&["decide", "We keep the old parser"]).ok();
+    assert_eq!(stage.json(&["state"])["transcripts"], 0, "the sessions are of another folder");
     stage.run(&["ledger", "adopt", &cwd]).ok();
     let after = stage.json(&["state"]);
     assert_eq!(after["transcripts"], 1);
@@ -130,6 +131,47 @@ fn the_memory_of_a_project_holds_the_sessions_of_its_clients() {
     let restored = stage.json(&["restore"]);
     assert_eq!(restored["transcripts"], 1);
     assert!(restored["read"].as_u64().unwrap() < entries, "{restored}");
+}
+
+#[test]
+fn what_was_said_can_be_forgotten_wherever_ledgers_are() {
+    for engine in ["store", "files"] {
+        let stage = Stage::new();
+        stage.run(&["config", "set", "ledger.engine", engine]).ok();
+        stage.run(&["decide", "The password is grapefruit"]).ok();
+        stage.run(&["state"]).ok();
+        assert_eq!(stage.json(&["events", "forget", "stemma"])["events"], 2, "{engine}: the opening too");
+        assert!(stage.run(&["state"]).ok().text().contains("grapefruit"), "{engine}: nothing was done yet");
+        stage.run(&["events", "forget", "stemma", "--yes"]).ok();
+        assert!(!stage.run(&["state"]).ok().text().contains("grapefruit"), "{engine}");
+        let shown = stage.json(&["events", "query"]);
+        assert_eq!(
+            (numbers(&shown), &shown["events"][1]["payload"]),
+            (vec!["1", "2"], &"forgotten".into()),
+            "{engine}"
+        );
+        stage.run(&["events", "forget", "stemma", "--yes"]).code(3);
+    }
+}
+
+#[test]
+fn a_cluster_travels_as_one_file() {
+    let stage = Stage::new();
+    for (topic, text) in [("ISSUE_OPENED", "one"), ("PLAN_READY", "two")] {
+        stage.run(&["events", "append", topic, text, "--ledger", "c1", "--session", "c1"]).ok();
+    }
+    let before = stage.json(&["events", "query", "--ledger", "c1"]);
+    let file = stage.home.path().join("c1.db");
+    let file = file.to_str().unwrap();
+    let exported = stage.json(&["ledger", "export", "--ledger", "c1", "--out", file]);
+    assert_eq!(exported["events"].to_string(), before["events"].as_array().unwrap().len().to_string());
+    stage.run(&["ledger", "export", "--ledger", "c1", "--out", file]).code(5);
+    stage.run(&["ledger", "import", file, "--into", "c2"]).ok();
+    let after = stage.json(&["events", "query", "--ledger", "c2"]);
+    let texts = |shown: &Value| -> Vec<String> {
+        shown["events"].as_array().unwrap().iter().map(|event| event["text"].to_string()).collect()
+    };
+    assert_eq!(texts(&after), texts(&before));
 }
 
 #[test]
@@ -155,6 +197,6 @@ fn ledgers_in_files_are_restored_and_repaired() {
     stage.run(&["state"]).code(6);
     let repaired = stage.run(&["restore", "--repair"]).ok();
     assert!(repaired.text().contains("1 damaged line set aside, 1 event lost"), "{}", repaired.text());
-    let state = stage.run(&["state"]).ok();
-    assert!(state.text().contains("two") && !state.text().contains("0ne"), "{}", state.text());
+    let told = stage.run(&["state"]).ok().text();
+    assert!(told.contains("two") && !told.contains("0ne"), "{told}");
 }

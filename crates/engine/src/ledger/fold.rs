@@ -47,7 +47,8 @@ impl Engine {
     pub fn fold<R: Reducer>(&self, ledger: &LedgerId, through: Option<u64>) -> Result<Folded<R>> {
         let (last, epoch) = self.log.ledger(ledger)?.map_or((0, 0), |known| (known.last, known.epoch));
         let through = through.map_or(last, |asked| asked.min(last));
-        let saved = self.log.saved_states(ledger, R::NAME)?.into_iter().find(|saved| saved.name == R::NAME);
+        let name = name_of::<R>();
+        let saved = self.log.saved_states(ledger, &name)?.into_iter().find(|saved| saved.name == name);
         let mut notes = Vec::new();
         let usable = saved.filter(|saved| saved.through <= through || is_ahead(saved, last, &mut notes));
         let usable = usable.filter(|saved| saved.through <= through);
@@ -150,10 +151,16 @@ fn is_ahead(saved: &SavedState, last: u64, notes: &mut Vec<Note>) -> bool {
     false
 }
 
+/// Returns the name of the state of a ledger's fold: one that no other state's name begins with, so that reading it reads
+/// nothing else.
+pub(crate) fn name_of<R: Reducer>() -> String {
+    format!("{}/ledger", R::NAME)
+}
+
 /// Returns what is kept of a fold.
 pub(crate) fn saved_form<R: Reducer>(folded: &Folded<R>) -> SavedState {
     SavedState {
-        name: R::NAME.to_owned(),
+        name: name_of::<R>(),
         version: R::VERSION,
         through: folded.through,
         position: None,

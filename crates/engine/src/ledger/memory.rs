@@ -8,9 +8,11 @@ use stemmata_model::{Closure, Commit, CommitId, CommitType, LedgerId, Note, Note
 use stemmata_prompt::reduce::Reducer;
 use stemmata_prompt::reduce::memory::v1::Items;
 use stemmata_prompt::reduce::memory::{MemoryReducer, ProjectMemory, SessionMemory};
-use stemmata_store::{DEPTH_MAX, Page, SavedState, Session, SessionFilter, SessionOrigin};
+use stemmata_store::{
+    DEPTH_MAX, Ledger, PAGE_ROWS_MAX, Page, SavedState, Session, SessionFilter, SessionOrigin,
+};
 
-use super::project::places_of;
+use super::project::{Place, places_of};
 use crate::engine::Engine;
 use crate::error::Result;
 
@@ -74,12 +76,10 @@ impl Engine {
                 )),
             }
             if new.len() >= SAVED_AT_ONCE {
-                self.keep_folded(ledger, folded.epoch, std::mem::take(&mut new))?;
+                self.save_or_note(ledger, (folded.epoch, std::mem::take(&mut new)), &mut notes);
             }
         }
-        if !new.is_empty() {
-            self.keep_folded(ledger, folded.epoch, new)?;
-        }
+        self.save_or_note(ledger, (folded.epoch, new), &mut notes);
         let transcripts = u64::try_from(told.len()).expect("a length fits 64 bits");
         Ok(Remembered {
             memory: merged(&folded.reducer, &told),
@@ -88,6 +88,23 @@ impl Engine {
             read,
             notes,
         })
+    }
+
+    /// Saves states. They can be made again, so one that cannot be kept costs time and nothing else.
+    fn save_or_note(
+        &self,
+        ledger: &LedgerId,
+        (epoch, states): (u64, Vec<SavedState>),
+        notes: &mut Vec<Note>,
+    ) {
+        if states.is_empty() {
+            return;
+        }
+        if let Err(error) = self.keep_folded(ledger, epoch, states) {
+            let message =
+                format!("what was read of sessions was not saved, and is read again next time: {error}");
+            notes.push(Note::new(NoteCode::Degraded, message));
+        }
     }
 
     /// Returns what the ledger alone says up to an event.
@@ -108,20 +125,27 @@ impl Engine {
     /// Returns the captured sessions of a ledger's project that its events do not tell of.
     fn sessions_told(&self, ledger: &LedgerId, notes: &mut Vec<Note>) -> Result<Vec<Session>> {
         let Some(known) = self.log.ledger(ledger)? else { return Ok(Vec::new()) };
+        let apart = self.places_apart(&known)?;
         let mut sessions = BTreeMap::new();
-        for place in places_of(&known) {
-            let filter = SessionFilter { project: Some(place), ..SessionFilter::default() };
-            let page = Page { skip: 0, rows_max: MEMORY_SESSIONS_MAX };
+        for place in places_of(&known, &self.identity.machine) {
+            if apart.contains(&place) {
+                continue;
+            }
+            let filter = SessionFilter { project: Some(place.path.clone()), ..SessionFilter::default() };
+            let page = Page { skip: 0, rows_max: MEMORY_SESSIONS_MAX + 1 };
             for session in self.store.sessions(&filter, page)? {
-                sessions.insert(session.key.clone(), session);
+                let is_elsewhere =
+                    || apart.iter().any(|other| other.is_below(&place) && other.holds(&session));
+                if place.is_of(&session) && !is_elsewhere() {
+                    sessions.insert(session.key.clone(), session);
+                }
             }
         }
         let mut sessions: Vec<Session> = sessions.into_values().collect();
         sessions.sort_by(|left, right| right.last_at.cmp(&left.last_at).then(left.key.cmp(&right.key)));
         if sessions.len() > MEMORY_SESSIONS_MAX {
             let message = format!(
-                "the project has {} sessions; the memory holds the newest {MEMORY_SESSIONS_MAX}",
-                sessions.len()
+                "the project has more sessions than the newest {MEMORY_SESSIONS_MAX}, which the memory holds"
             );
             notes.push(Note::new(NoteCode::TooLarge, message));
             sessions.truncate(MEMORY_SESSIONS_MAX);
@@ -133,6 +157,25 @@ impl Engine {
             }
         }
         Ok(own)
+    }
+
+    /// Returns the places of other projects: of nested repositories, and of who lives now where this one was.
+    fn places_apart(&self, own: &Ledger) -> Result<Vec<Place>> {
+        let mut places = Vec::new();
+        let mut after = None;
+        loop {
+            let page = self.log.ledgers(after.as_ref(), PAGE_ROWS_MAX)?;
+            let Some(last) = page.last() else { return Ok(places) };
+            after = Some(last.id.clone());
+            for other in page.iter().filter(|other| other.id != own.id) {
+                let known = places_of(other, &self.identity.machine);
+                let is_here_now = |place: &Place| other.root.as_deref() == Some(place.path.as_str());
+                let below = |place: &Place| {
+                    places_of(own, &self.identity.machine).iter().any(|own| place.is_below(own))
+                };
+                places.extend(known.into_iter().filter(|place| is_here_now(place) || below(place)));
+            }
+        }
     }
 
     /// Says whether a session's entries are events of the ledger, as those of turns are.
@@ -160,20 +203,24 @@ impl Engine {
             ((_, commits), _) => (begun(session), commits),
         };
         let before = memory.folded();
+        let mut position = None;
         let mut kept = None;
         for commit in &commits {
-            if commit.closure != Closure::Closed && kept.is_none() {
-                // What is open may be replaced by other bytes, so it is never part of what is saved.
-                kept = Some(memory.clone());
+            match commit.closure {
+                // What is open may be replaced by other bytes, so neither it nor what follows is in what is saved.
+                Closure::Provisional | Closure::Covered => {
+                    kept.get_or_insert_with(|| memory.clone());
+                }
+                Closure::Closed if kept.is_none() => position = Some(commit.id),
+                Closure::Closed | Closure::Forgotten => {}
             }
             self.fold_commit(&mut memory, commit)?;
         }
-        let closed = commits.iter().rev().find(|commit| commit.closure == Closure::Closed);
-        let saved = closed.map(|commit| SavedState {
+        let saved = position.map(|position| SavedState {
             name: String::new(),
             version: MemoryReducer::VERSION,
             through: 0,
-            position: Some(commit.id.to_string()),
+            position: Some(position.to_string()),
             state: kept.as_ref().unwrap_or(&memory).save(),
         });
         let read = memory.folded() - before;
@@ -247,15 +294,12 @@ fn name_of(session: &Session) -> String {
 /// touched and what failed is the project's.
 fn merged(ledger: &MemoryReducer, told: &[Told]) -> ProjectMemory {
     let of_ledger: BTreeSet<&str> = ledger.sessions().iter().map(SessionMemory::session).collect();
-    let is_own = |one: &&Told| !one.is_subagent && !of_ledger.contains(one.memory.session());
-    let settled: Vec<Items> = told
-        .iter()
-        .filter(|one| !is_own(one))
-        .map(|one| {
-            let items = one.memory.items().clone();
-            if one.is_subagent { Items { decisions: Vec::new(), tasks: Vec::new(), ..items } } else { items }
-        })
+    // What events told of a session, its transcript would tell once more.
+    let told = || told.iter().filter(|one| !of_ledger.contains(one.memory.session()));
+    let settled: Vec<Items> = told()
+        .filter(|one| one.is_subagent)
+        .map(|one| Items { decisions: Vec::new(), tasks: Vec::new(), ..one.memory.items().clone() })
         .collect();
-    let sessions = ledger.sessions().iter().chain(told.iter().filter(is_own).map(|one| &one.memory));
-    ProjectMemory::merge(sessions, settled.iter().chain([ledger.settled()]))
+    let own = told().filter(|one| !one.is_subagent).map(|one| &one.memory);
+    ProjectMemory::merge(ledger.sessions().iter().chain(own), settled.iter().chain([ledger.settled()]))
 }

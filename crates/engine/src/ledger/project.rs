@@ -9,8 +9,8 @@ mod remote;
 
 use std::path::{Path, PathBuf};
 
-use stemmata_model::{LedgerId, Note, NoteCode};
-use stemmata_store::{Ledger, LedgerChange, StoreError};
+use stemmata_model::{LedgerId, MachineId, Note, NoteCode};
+use stemmata_store::{Ledger, LedgerChange, Session, StoreError};
 
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
@@ -204,12 +204,44 @@ impl Engine {
     }
 }
 
+/// A folder of a machine, or of any machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    machine: Option<String>,
+    /// The folder.
+    pub(crate) path: String,
+}
+
+impl Place {
+    /// Says whether a session ran on the place's machine.
+    pub(crate) fn is_of(&self, session: &Session) -> bool {
+        self.machine.as_deref().is_none_or(|machine| machine == session.key.machine.as_str())
+    }
+
+    /// Says whether a session worked in the folder, or below it.
+    pub(crate) fn holds(&self, session: &Session) -> bool {
+        let within = session.cwd.as_deref().and_then(|cwd| cwd.strip_prefix(&self.path));
+        self.is_of(session) && within.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
+    /// Says whether the folder lies in another one, which may be itself.
+    pub(crate) fn is_below(&self, other: &Self) -> bool {
+        let within = self.path.strip_prefix(&other.path);
+        let same = self.machine.is_none() || other.machine.is_none() || self.machine == other.machine;
+        same && within.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+}
+
 /// Returns every folder that a project is known to have been in, on any machine, the present one first.
-pub(crate) fn places_of(ledger: &Ledger) -> Vec<String> {
-    let mut places: Vec<String> = ledger.root.iter().cloned().collect();
-    for place in ledger.marks.iter().filter_map(|mark| plan::path_of_place(mark)) {
-        if !places.iter().any(|known| known == place) {
-            places.push(place.to_owned());
+pub(crate) fn places_of(ledger: &Ledger, here: &MachineId) -> Vec<Place> {
+    let root =
+        ledger.root.iter().map(|path| Place { machine: Some(here.as_str().to_owned()), path: path.clone() });
+    let mut places: Vec<Place> = root.collect();
+    for (machine, path) in ledger.marks.iter().filter_map(|mark| plan::place_of_mark(mark)) {
+        let machine = (machine != ANY_MACHINE).then(|| machine.to_owned());
+        let place = Place { machine, path: path.to_owned() };
+        if !places.contains(&place) {
+            places.push(place);
         }
     }
     places

@@ -5,13 +5,14 @@
 
 use stemmata_model::{ArtifactId, Json};
 use stemmata_model::{
-    Commit, CommitType, Entry, Event, EventSeq, FormatId, LedgerId, NewEvent, NewPayload, Note, NoteCode,
-    Party, Payload, Role, SessionId, Template, ThreadId, TicketId, Timestamp, Trigger, artifact_id, topics,
+    Commit, CommitId, CommitType, Entry, Event, EventSeq, FormatId, LedgerId, NewEvent, NewPayload, Note,
+    NoteCode, Party, Payload, Role, SessionId, Template, ThreadId, TicketId, Timestamp, Trigger, artifact_id,
+    topics,
 };
 use stemmata_prompt::reduce::memory::MemoryReducer;
 use stemmata_store::{
-    Append, Appended, ContentPart, Coverage, Durability, EventQuery, LedgerChange, NewContent, PAGE_ROWS_MAX,
-    SessionKey, StoreError, Write,
+    Append, Appended, ContentPart, Coverage, DEPTH_MAX, Durability, EventQuery, LedgerChange, NewContent,
+    PAGE_ROWS_MAX, SessionKey, StoreError, Write,
 };
 
 use super::publish::{OVERTAKEN_MAX, with_openings};
@@ -98,7 +99,8 @@ impl Engine {
     /// has changed; an error of these leaves events and commit as they are, and is said in a note.
     ///
     /// # Errors
-    /// As [`Engine::publish`] and [`Engine::checkpoint`]. Nothing is stored then.
+    /// As [`Engine::publish`] and [`Engine::checkpoint`]. Nothing is stored then. Where the log is not the store, events that
+    /// are stored without their commit are no error but a note: the next turn's commit holds them.
     pub fn end_turn(&self, turn: &TurnOf, made: TurnMade) -> Result<TurnEnded> {
         let mut events = self.events_of(turn, &made.entries)?;
         events.extend(made.events);
@@ -109,12 +111,14 @@ impl Engine {
         }
         let known = self.log.ledger(&turn.ledger)?;
         let (events, mut notes) = self.scrubbed_events(known.as_ref(), events)?;
-        let (appended, checkpoint) = self.append_and_commit(turn, &events, made.ends)?;
+        let (appended, checkpoint, waits) = self.append_and_commit(turn, &events, made.ends)?;
+        notes.extend(waits);
         self.bus.wake(&turn.ledger);
         notes.extend(checkpoint.iter().flat_map(|made| made.notes.clone()));
-        let (snapshot, note) = match events.iter().any(is_trigger) {
-            true => self.publish_snapshot(&turn.ledger, Durability::default()),
-            false => (None, None),
+        let (snapshot, note) = if events.iter().any(is_trigger) {
+            self.publish_snapshot(&turn.ledger, Durability::default())
+        } else {
+            (None, None)
         };
         notes.extend(note);
         let saved = self.save_if_due(turn, made.ends).unwrap_or_else(|error| {
@@ -156,12 +160,7 @@ impl Engine {
     }
 
     /// Appends events and makes the commit that covers them, in one transaction where the store is the log.
-    fn append_and_commit(
-        &self,
-        turn: &TurnOf,
-        events: &[NewEvent],
-        ends: bool,
-    ) -> Result<(Option<Appended>, Option<Checkpointed>)> {
+    fn append_and_commit(&self, turn: &TurnOf, events: &[NewEvent], ends: bool) -> Result<Stored> {
         let is_one = self.is_log_the_store;
         for _ in 0..OVERTAKEN_MAX {
             if !is_one || events.is_empty() {
@@ -177,7 +176,7 @@ impl Engine {
             };
             match self.commit_lines(turn, (Some(append), last), ends) {
                 Err(crate::error::EngineError::Store(StoreError::SequenceMoved { .. })) => {}
-                done => return done,
+                done => return done.map(|(appended, made)| (appended, made, None)),
             }
         }
         // The log is not the store, or others append without end: the events first, and then a commit that covers them.
@@ -192,8 +191,20 @@ impl Engine {
                 durability: Durability::default(),
             })?)
         };
-        let last = self.log.ledger(&turn.ledger)?.map_or(0, |known| known.last);
-        Ok((appended, self.commit_lines(turn, (None, last), ends)?.1))
+        let committed = self
+            .log
+            .ledger(&turn.ledger)
+            .map_err(Into::into)
+            .and_then(|known| self.commit_lines(turn, (None, known.map_or(0, |known| known.last)), ends));
+        match (appended, committed) {
+            // The events are there: a caller that heard of an error would append them once more.
+            (Some(appended), Err(error)) => {
+                let message =
+                    format!("the turn's events are stored, its commit waits for the next turn: {error}");
+                Ok((Some(appended), None, Some(Note::new(NoteCode::Degraded, message))))
+            }
+            (appended, committed) => Ok((appended, committed?.1, None)),
+        }
     }
 
     /// Makes a commit of the session's lines after the last one that a commit covers, up to `last` and with what is to be
@@ -212,15 +223,12 @@ impl Engine {
             None => None,
         };
         let covered = match &parent {
-            Some(parent) => self.store.coverage(parent.id)?.filter(|coverage| coverage.ledger == turn.ledger),
+            Some(parent) => self.covered_by(parent.id, &turn.ledger, last)?,
             None => None,
         };
-        let mut lines = self.lines_after(turn, covered.map(|coverage| coverage.through), last)?;
+        let mut lines = self.lines_after(turn, covered, last)?;
         let new = append.iter().flat_map(|append| &append.events);
-        lines.extend(new.filter_map(|event| match &event.payload {
-            NewPayload::Line(line) => Some(Line::of(line)),
-            NewPayload::Plain { .. } => None,
-        }));
+        lines.extend(new.filter(|event| event.session == turn.session).filter_map(Line::of_new));
         let through = last + append.as_ref().map_or(0, |append| append.events.len() as u64);
         let (Some(through), false) = (EventSeq::new(through), lines.is_empty()) else {
             let appended = append.map(|append| self.log.append(append)).transpose()?;
@@ -245,6 +253,25 @@ impl Engine {
         Ok((done.appended, Some(made)))
     }
 
+    /// Returns how far the chain of a commit covers a ledger: its newest commits may be of something else.
+    fn covered_by(&self, tip: CommitId, ledger: &LedgerId, last: u64) -> Result<Option<EventSeq>> {
+        let mut limit = 1;
+        let mut next = Some(tip);
+        while let Some(at) = next.take() {
+            for commit in self.store.ancestors(at, limit)? {
+                let coverage = self.store.coverage(commit.id)?;
+                // Beyond the ledger's end it is of a log that was kept elsewhere.
+                let own = coverage.filter(|known| known.ledger == *ledger && known.through.get() <= last);
+                if let Some(own) = own {
+                    return Ok(Some(own.through));
+                }
+                next = commit.core.parent;
+            }
+            limit = usize::try_from(DEPTH_MAX).unwrap_or(usize::MAX);
+        }
+        Ok(None)
+    }
+
     /// Returns the lines of a session's events after one and up to another, in order.
     fn lines_after(&self, turn: &TurnOf, after: Option<EventSeq>, through: u64) -> Result<Vec<Line>> {
         let mut lines = Vec::new();
@@ -264,6 +291,9 @@ impl Engine {
     }
 }
 
+/// What was stored of a turn: its events, its commit, and why there is none.
+type Stored = (Option<Appended>, Option<Checkpointed>, Option<Note>);
+
 /// A line that a commit is to hold.
 struct Line {
     id: ArtifactId,
@@ -274,6 +304,14 @@ impl Line {
     fn of(line: &Json) -> Self {
         let bytes = format!("{line}\n").into_bytes();
         Self { id: artifact_id(&bytes), bytes }
+    }
+
+    /// Returns the line of an event that is to be appended, by the same rule.
+    fn of_new(event: &NewEvent) -> Option<Self> {
+        match &event.payload {
+            NewPayload::Line(line) if event.topic.as_str() != topics::AGENT_OUTPUT => Some(Self::of(line)),
+            NewPayload::Line(_) | NewPayload::Plain { .. } => None,
+        }
     }
 
     /// Returns the line of an event that has one. Raw output is in no delta.

@@ -139,6 +139,7 @@ impl Engine {
         let mut forgotten = self.store.forget(&wish)?;
         if !options.dry_run {
             self.purge_unstored()?;
+            forgotten.events += self.forget_elsewhere(&sessions)?;
         }
         // What had to stay and was cut is a hole, and is told as one.
         let holes: HashSet<CommitId> = forgotten.cut.iter().chain(&forgotten.cut_too).copied().collect();

@@ -96,7 +96,7 @@ fn states_that_cannot_be_gone_on_from_are_ignored_and_that_is_said() {
     append(&log, vec![event("p", topics::PLAN_READY, "one"), event("p", topics::PLAN_READY, "two")]);
     let whole = engine.replay::<StateSnapshotter>(&ledger()).expect("replayed").reducer.save();
     let sound = SavedState {
-        name: StateSnapshotter::NAME.to_owned(),
+        name: format!("{}/ledger", StateSnapshotter::NAME),
         version: StateSnapshotter::VERSION,
         through: 1,
         position: None,

@@ -101,7 +101,7 @@ fn the_end_of_a_session_saves_the_state() {
     let ended = engine.end_turn(&turn("s"), TurnMade { ends: true, ..TurnMade::default() }).expect("ended");
     assert!(ended.saved && ended.checkpoint.is_none(), "nothing was said, so there is nothing to commit");
     let [state] = &saved()[..] else { panic!("one state") };
-    assert_eq!((state.name.as_str(), state.through), ("memory", 6));
+    assert_eq!((state.name.as_str(), state.through), ("memory/ledger", 6));
     assert_eq!(events(&engine).last().map(|event| event.topic.to_string()).as_deref(), Some("SESSION_ENDED"));
     let ended = engine.end_turn(&turn("s"), TurnMade { ends: true, ..made("last") }).expect("ended");
     let sightings = engine.show(ended.checkpoint.expect("a commit").id).expect("shown").sightings;
@@ -238,4 +238,43 @@ fn a_turn_that_changes_the_state_of_the_cluster_publishes_it() {
     let again =
         engine.end_turn(&turn("s"), TurnMade { events: vec![plan("s")], ..made("two") }).expect("ended");
     assert_eq!(again.snapshot, None, "it says nothing new");
+}
+
+#[test]
+fn a_commit_of_something_else_between_turns_repeats_no_line() {
+    let engine = engine();
+    let first = take(&engine, "s", "first");
+    let note = b"{\"v\":\"stemmata-v1\",\"id\":\"n\",\"role\":\"user\",\"parts\":[{\"type\":\"text\",\"text\":\"by hand\"}]}\n";
+    let request = stemmata_engine::CheckpointRequest {
+        parent: Some(first),
+        ..stemmata_engine::CheckpointRequest::delta(
+            note.to_vec(),
+            stemmata_model::FormatId::new("stemmata-v1").expect("a name"),
+            turn("s").template,
+            turn("s").session,
+        )
+    };
+    engine.checkpoint(&request).expect("a checkpoint");
+    let tip = take(&engine, "s", "second");
+    let text = String::from_utf8(native(&engine, tip)).expect("text");
+    assert_eq!(text.matches("first is done").count(), 1);
+    assert_eq!(text.matches("by hand").count(), 1);
+    assert_eq!(chain(&engine, tip).len(), 3);
+}
+
+#[test]
+fn lines_of_other_sessions_and_raw_output_are_in_no_delta() {
+    let engine = engine();
+    let line = |text: &str| {
+        let line = format!("{{\"v\":\"stemmata-v1\",\"id\":\"{text}\",\"role\":\"user\",\"parts\":[]}}");
+        NewPayload::Line(stemmata_model::Json::parse(&line).expect("JSON"))
+    };
+    let event = |session: &str, topic: &'static str, text: &str| {
+        NewEvent::new(turn(session).session, topics::topic(topic), turn(session).agent, line(text))
+    };
+    let events =
+        vec![event("other", topics::USER_TURN, "strange"), event("s", topics::AGENT_OUTPUT, "noise")];
+    let ended = engine.end_turn(&turn("s"), TurnMade { events, ..made("one") }).expect("ended");
+    let text = String::from_utf8(native(&engine, ended.checkpoint.expect("a commit").id)).expect("text");
+    assert!(!text.contains("strange") && !text.contains("noise"), "{text}");
 }

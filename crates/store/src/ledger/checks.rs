@@ -51,9 +51,10 @@ pub(crate) fn check_marks(count: usize) -> Result<(), StoreError> {
     at_most("marks of a ledger", count, MARKS_MAX)
 }
 
-/// Holds what a commit covers to what there is.
+/// Holds what a commit covers to what there is. A ledger without an event here is kept in another log: its numbers are not
+/// known here.
 pub(crate) fn check_covered(through: EventSeq, last: u64) -> Result<(), StoreError> {
-    if through.get() <= last {
+    if last == 0 || through.get() <= last {
         return Ok(());
     }
     let what = "number of the last event that a commit covers";

@@ -201,3 +201,15 @@ wire! {
         through: String,
     }
 }
+
+wire! {
+    /// Events that were forgotten, or would be.
+    struct EventsForgotten {
+        /// The session.
+        session_id: String,
+        /// How many events say nothing any more.
+        events: u64,
+        /// Whether nothing was done.
+        dry_run: bool,
+    }
+}

@@ -29,9 +29,9 @@ pub(super) fn place_mark(machine: &str, path: &str) -> String {
     format!("{PLACE}{machine}:{path}")
 }
 
-/// Returns the folder of a mark that names a place. No machine's name holds a colon.
-pub(super) fn path_of_place(mark: &str) -> Option<&str> {
-    mark.strip_prefix(PLACE)?.split_once(':').map(|(_, path)| path)
+/// Returns the machine and the folder of a mark that names a place. No machine's name holds a colon.
+pub(super) fn place_of_mark(mark: &str) -> Option<(&str, &str)> {
+    mark.strip_prefix(PLACE)?.split_once(':')
 }
 
 /// Returns the root commits that a ledger's project was known by.

@@ -229,9 +229,19 @@ impl Replaced {
 
     /// Says whether an earlier decision, with its words in lower case, is meant.
     fn means(&self, earlier: &Decision, words: &str) -> bool {
-        self.named.as_deref().is_some_and(|named| earlier.proof.source == named || words.contains(named))
+        self.named.as_deref().is_some_and(|named| is_named(earlier, words, named))
             || self.given_up.as_deref().is_some_and(|name| phrases::chose(words, name))
     }
+}
+
+/// Says whether a decision is named by its event's number, its entry's id, or words of it. A number is never a word: many
+/// decisions have a 3 in them.
+fn is_named(earlier: &Decision, words: &str, named: &str) -> bool {
+    let by_source = earlier.proof.source.eq_ignore_ascii_case(named);
+    if named.bytes().all(|byte| byte.is_ascii_digit()) {
+        return by_source && earlier.by == super::v1::By::Event;
+    }
+    by_source || words.contains(named)
 }
 
 /// What is superseded goes first, then what was found in texts, then what events said; the oldest first.
