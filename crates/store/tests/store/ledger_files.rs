@@ -68,7 +68,7 @@ pub(crate) fn put(path: &Path, bytes: &[u8]) {
     fs::File::create(path).and_then(|mut file| file.write_all(bytes)).expect("a file");
 }
 
-fn saved(through: u64) -> SavedState {
+pub(crate) fn saved(through: u64) -> SavedState {
     let state = Json::parse("{\"turns\":[1]}").expect("JSON");
     SavedState { name: "memory".to_owned(), version: 2, through, position: Some("here".to_owned()), state }
 }
@@ -93,7 +93,7 @@ pub(crate) fn sample(home: &Path, mode: IntegrityMode) -> Vec<Event> {
 }
 
 /// Adds the checksum that the files of the layout end with.
-fn sealed(object: &str) -> Vec<u8> {
+pub(crate) fn sealed(object: &str) -> Vec<u8> {
     let open = object.strip_suffix('}').expect("an object");
     let hash = blake3::hash(open.as_bytes()).to_hex();
     format!("{open},\"checksum\":\"{}\"}}\n", &hash[..16]).into_bytes()
@@ -333,7 +333,7 @@ fn damaged(name: &str, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> (TempDir, Res
 }
 
 /// Cuts a text into lines with their newlines.
-fn lines(bytes: &[u8]) -> Vec<Vec<u8>> {
+pub(crate) fn lines(bytes: &[u8]) -> Vec<Vec<u8>> {
     bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()
 }
 
@@ -471,8 +471,8 @@ fn a_bad_line_in_the_middle_stops_everything_until_it_is_repaired() {
         assert!(set_aside.starts_with(&format!("{{\"line\":3,\"byte\":{begin},\"reason\":")), "{set_aside}");
         let restored = restore(&log);
         assert!(
-            matches!(&restored.findings[..], [Finding::ForeignSession { event: 3, .. }]),
-            "{:?}",
+            restored.findings.is_empty(),
+            "what stands in for an event is nobody's session: {:?}",
             restored.findings
         );
         assert_eq!(log.repair(&id("p")).expect("nothing to do").quarantined, 0);

@@ -16,6 +16,8 @@ mod ledger_files_faults;
 mod ledger_files_laws;
 #[cfg(unix)]
 mod ledger_files_processes;
+mod ledger_files_repair;
+mod ledger_files_strays;
 mod ledger_let_go;
 mod log;
 mod model;

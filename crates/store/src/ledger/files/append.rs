@@ -155,8 +155,7 @@ impl FileLog {
         if error.kind() != std::io::ErrorKind::NotFound {
             return Err(failed("listing", &self.root)(error));
         }
-        let parent = self.root.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let parent = parent.unwrap_or(std::path::Path::new("."));
+        let parent = above(&self.root);
         let made = files.make_directory(&self.root);
         made.and_then(|()| files.sync_directory(parent)).map_err(failed("making", &self.root))
     }
@@ -170,9 +169,20 @@ impl FileLog {
             made => drop(made.map_err(failed("making", &path))?),
         }
         desk.folder.sync()?;
+        // Whoever made the folders may have died before their names were durable.
+        let above = [self.root.as_path(), above(&self.root)];
+        for dir in above {
+            self.options.files.sync_directory(dir).map_err(failed("syncing", dir))?;
+        }
         desk.folder.write(META, &meta.encode())?;
         desk.refresh(&mut desk.view(), &self.notes).map(drop)
     }
+}
+
+/// Returns the folder that a folder is in.
+fn above(dir: &std::path::Path) -> &std::path::Path {
+    let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(std::path::Path::new("."))
 }
 
 /// Writes the lines of appends at once, or none of them.

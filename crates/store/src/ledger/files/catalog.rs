@@ -86,10 +86,10 @@ impl Catalog {
             self.link = record.link.unwrap_or(self.link);
             self.durable = self.durable.max(record.batch.durable);
             if let Some(receipt) = &record.receipt {
-                let known = self.receipts.get(&event.topic).map_or(0, |known| known.events);
-                if receipt.events > known {
-                    self.receipts.insert(event.topic.clone(), *receipt);
-                }
+                let known = self.receipts.entry(event.topic.clone()).or_insert(*receipt);
+                let through = known.through.max(receipt.through);
+                let newer = if receipt.events > known.events { *receipt } else { *known };
+                *known = Receipt { through, ..newer };
             }
             if is_output(event) && is_there(&event.payload) {
                 let left = gone(&event.payload, false);
@@ -194,10 +194,11 @@ impl Catalog {
 /// Returns the receipt of a topic once one more payload is gone.
 pub(super) fn receipt_after(before: Option<&Receipt>, seq: EventSeq, left: Gone) -> Receipt {
     Receipt {
-        events: before.map_or(0, |receipt| receipt.events) + 1,
-        bytes: before.map_or(0, |receipt| receipt.bytes) + left.bytes,
+        events: before.map_or(0, |receipt| receipt.events).saturating_add(1),
+        bytes: before.map_or(0, |receipt| receipt.bytes).saturating_add(left.bytes),
         chain: chained(before.map_or([0; 32], |receipt| receipt.chain), left.hash, left.bytes),
-        through: seq,
+        // A trim may let go of what is older than what the bounds took.
+        through: before.map_or(seq, |receipt| receipt.through.max(seq)),
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use stemmata_model::SessionId;
+use stemmata_model::{LedgerId, SessionId};
 
 use super::scan::{Damaged, Fault, Torn};
 
@@ -197,6 +197,17 @@ pub enum Finding {
         /// By what it is known.
         reason: String,
     },
+    /// A folder with the files of a ledger whose folder has another name: a copy. It is ignored.
+    #[error(
+        "{} is a copy of ledger `{ledger}`, whose folder has another name, and is ignored: move it elsewhere",
+        path.display()
+    )]
+    Misplaced {
+        /// The folder.
+        path: PathBuf,
+        /// The ledger that its `meta.json` names.
+        ledger: LedgerId,
+    },
     /// Nothing of a ledger could be read: it begins anew, and the old files stand aside.
     #[error(
         "nothing in {} could be read: the ledger begins anew, and its old files are in {}",
@@ -255,6 +266,7 @@ impl Finding {
             | Self::VersionOne { .. }
             | Self::OtherVersion { .. }
             | Self::OtherProgram { .. }
+            | Self::Misplaced { .. }
             | Self::StartedFresh { .. }
             | Self::NotRewritten { .. } => false,
         }

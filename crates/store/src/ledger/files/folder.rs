@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::finding::Finding;
 use super::meta::{META_BYTES_MAX, Meta, MetaFault};
+use super::names::folder_of;
 use super::scan::Damaged;
 use super::v2::SCHEMA_VERSION;
 use crate::error::StoreError;
@@ -54,7 +55,7 @@ impl Folder {
     pub(super) fn is_there(&self) -> Result<bool, StoreError> {
         match self.files.list(&self.dir) {
             Ok(_) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) if is_missing(&error) => Ok(false),
             Err(error) => Err(failed("listing", &self.dir)(error)),
         }
     }
@@ -66,7 +67,7 @@ impl Folder {
             Hold::Alone => self.files.lock(&path),
             Hold::Shared => match self.files.lock_shared(&path) {
                 // Nobody ever wrote, so there is nothing to wait for.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Some(Held(None))),
+                Err(error) if is_missing(&error) => return Ok(Some(Held(None))),
                 locked => locked,
             },
         };
@@ -89,7 +90,7 @@ impl Folder {
         let path = self.path(name);
         match self.files.open(&path) {
             Ok(file) => Ok(Some(file)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) if is_missing(&error) => Ok(None),
             Err(error) => Err(failed("opening", &path)(error)),
         }
     }
@@ -151,7 +152,11 @@ impl Folder {
         Ok(match self.read(META, META_BYTES_MAX)? {
             None => Ok(None),
             Some(Err(reason)) => Err(MetaFault::Unreadable(reason)),
-            Some(Ok(bytes)) => Meta::decode(&bytes).map(Some),
+            Some(Ok(bytes)) => Meta::decode(&bytes).and_then(|meta| {
+                // A folder that was copied or has another name now: two that are one ledger would answer for it.
+                let is_own = self.dir.file_name().is_some_and(|name| name == folder_of(&meta.id).as_str());
+                if is_own { Ok(Some(meta)) } else { Err(MetaFault::Misplaced(meta.id)) }
+            }),
         })
     }
 
@@ -161,8 +166,13 @@ impl Folder {
     /// `Damaged` where it cannot be read or is missing beside events, `TooNew` and `NotAStore` where the folder is none
     /// of ours.
     pub(super) fn meta(&self) -> Result<Option<Meta>, StoreError> {
+        self.meta_of(self.read_meta()?)
+    }
+
+    /// Says what was read of a ledger, as [`Folder::meta`] does.
+    pub(super) fn meta_of(&self, read: Result<Option<Meta>, MetaFault>) -> Result<Option<Meta>, StoreError> {
         let path = self.path(META);
-        match self.read_meta()? {
+        match read {
             Ok(Some(meta)) => Ok(Some(meta)),
             Ok(None) => match self.events_bytes()? {
                 0 => Ok(None),
@@ -177,6 +187,11 @@ impl Folder {
             Err(MetaFault::Version(version)) => {
                 let path = path.display().to_string();
                 Err(StoreError::NotAStore { path, reason: format!("it is a ledger of version {version}") })
+            }
+            Err(MetaFault::Misplaced(ledger)) => {
+                let path = self.dir.display().to_string();
+                let reason = format!("it is a copy of ledger `{ledger}`, whose folder has another name");
+                Err(StoreError::NotAStore { path, reason })
             }
             Err(MetaFault::OtherProgram(reason)) => {
                 Err(StoreError::NotAStore { path: self.dir.display().to_string(), reason })
@@ -212,6 +227,11 @@ impl Waiting {
         thread::sleep(WAIT);
         Ok(())
     }
+}
+
+/// Says whether something is not there: a file in the place of its folder is no folder.
+pub(super) fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// Names what failed, by what the system says.

@@ -104,6 +104,13 @@ fn of(read: &IndexV2, mut catalog: Catalog) -> Option<Catalog> {
     Some(catalog)
 }
 
+/// Returns the last number that an index knows, where it can be told.
+pub(super) fn last_event(bytes: &[u8]) -> Option<u64> {
+    let line = bytes.strip_suffix(b"\n")?;
+    seal::check(line).ok()?;
+    number(&serde_json::from_slice::<IndexV2>(line).ok()?.last_event_seq)
+}
+
 /// Returns the generation that an index is of, where it can be told.
 pub(super) fn generation(bytes: &[u8]) -> Option<u64> {
     let line = bytes.strip_suffix(b"\n")?;

@@ -33,6 +33,8 @@ pub(super) enum MetaFault {
     Unreadable(String),
     Version(u32),
     OtherProgram(String),
+    /// It is another ledger's than its folder's.
+    Misplaced(LedgerId),
 }
 
 impl Meta {
@@ -63,11 +65,11 @@ impl Meta {
         let sealed = line.clone().and_then(|line| seal::check(line).map_err(MetaFault::Unreadable));
         let any = serde_json::from_slice::<AnyMeta>(bytes);
         if let (Err(_), Ok(any)) = (&sealed, &any)
-            && !has_checksum(bytes)
+            && any.checksum.is_none()
         {
             match any.schema_version {
-                Some(SCHEMA_VERSION) if any.integrity_mode.is_none() => {
-                    let reason = "its `meta.json` says version 2, but not how lines are protected";
+                Some(SCHEMA_VERSION) if any.integrity_mode.is_none() || any.generation.is_none() => {
+                    let reason = "its `meta.json` says version 2, but not how lines are protected or how often they were written anew";
                     return Err(MetaFault::OtherProgram(reason.to_owned()));
                 }
                 Some(SCHEMA_VERSION) | None => {}
@@ -116,12 +118,6 @@ impl Meta {
     }
 }
 
-/// Says whether somebody meant a checksum to be there.
-fn has_checksum(bytes: &[u8]) -> bool {
-    let word = b"\"checksum\"";
-    bytes.windows(word.len()).any(|part| part == word)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,6 +158,9 @@ mod tests {
         assert_eq!(of(&three), Err(MetaFault::Version(3)));
         let other = of(r#"{"schema_version":2,"project_id":"bc6fec14","project_root":null,"turn_count":3}"#);
         assert!(matches!(other, Err(MetaFault::OtherProgram(_))), "{other:?}");
+        let plain =
+            r#"{"schema_version":2,"project_id":"p","integrity_mode":"checksum","first_event_seq":1}"#;
+        assert!(matches!(of(plain), Err(MetaFault::OtherProgram(_))));
         assert!(matches!(of("{}"), Err(MetaFault::Unreadable(_))));
         assert!(matches!(of(""), Err(MetaFault::Unreadable(_))));
     }

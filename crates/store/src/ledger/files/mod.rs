@@ -18,6 +18,7 @@ mod rewrite;
 mod scan;
 mod seal;
 mod snapshot;
+mod survey;
 mod v2;
 
 pub use finding::Finding;
@@ -27,7 +28,6 @@ pub use repair::Repaired;
 pub use restore::Restored;
 
 use std::collections::HashMap;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -42,7 +42,7 @@ use crate::error::StoreError;
 use crate::files::{Files, SystemFiles};
 use desk::{Desk, View};
 use folder::{EVENTS, Folder, Hold, META, SNAPSHOT, failed, stopped};
-use meta::Meta;
+use meta::{Meta, MetaFault};
 use names::FolderName;
 use scan::Rest;
 use snapshot::{SNAPSHOT_BYTES_MAX, States};
@@ -162,7 +162,7 @@ impl FileLog {
     fn ids(&self) -> Result<Vec<LedgerId>, StoreError> {
         let names = match self.options.files.list(&self.root) {
             Ok(names) => names,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if folder::is_missing(&error) => return Ok(Vec::new()),
             Err(error) => return Err(failed("listing", &self.root)(error)),
         };
         let mut ids = Vec::new();
@@ -170,7 +170,7 @@ impl FileLog {
             match names::read(&name) {
                 FolderName::Ledger(id) => ids.push(id),
                 FolderName::Shortened => {
-                    ids.extend(self.folder(self.root.join(&name)).meta()?.map(|meta| meta.id));
+                    ids.extend(self.known(&self.folder(self.root.join(&name)))?.map(|meta| meta.id));
                 }
                 FolderName::Other => {}
             }
@@ -181,7 +181,12 @@ impl FileLog {
 
     /// Reads what is known of a ledger; none where the folder is not one of ours, which is noted.
     fn known(&self, folder: &Folder) -> Result<Option<Meta>, StoreError> {
-        match folder.meta() {
+        let read = folder.read_meta()?;
+        if let Err(MetaFault::Misplaced(ledger)) = read {
+            self.notes.note(Finding::Misplaced { path: folder.dir.clone(), ledger });
+            return Ok(None);
+        }
+        match folder.meta_of(read) {
             Err(StoreError::TooNew { found, .. }) => {
                 self.notes.note(Finding::OtherVersion { path: folder.path(META), version: found });
                 Ok(None)
@@ -398,14 +403,17 @@ impl EventLog for FileLog {
 
     fn forget_events(&self, session: &SessionId) -> Result<u64, StoreError> {
         self.writing("forgetting events")?;
-        let mut forgotten = 0;
+        let (mut forgotten, mut failed) = (0, None);
         for id in self.ids()? {
             let desk = self.desk(&id);
-            if self.known(&desk.folder)?.is_some() {
-                forgotten += self.forget_in(&desk, session)?;
+            let known = self.known(&desk.folder);
+            match known.and_then(|known| known.map_or(Ok(0), |_| self.forget_in(&desk, session))) {
+                Ok(count) => forgotten += count,
+                // The others forget even so.
+                Err(error) => failed = failed.or(Some(error)),
             }
         }
-        Ok(forgotten)
+        failed.map_or(Ok(forgotten), Err)
     }
 
     fn save_states(&self, ledger: &LedgerId, states: Vec<SavedState>) -> Result<(), StoreError> {

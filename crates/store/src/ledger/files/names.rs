@@ -10,6 +10,9 @@ const NAME_BYTES_MAX: usize = 200;
 /// Bytes of a longer name that are kept, with a hash after them.
 const KEPT_BYTES: usize = 150;
 
+/// Digits of that hash.
+const HASH_DIGITS: usize = 32;
+
 /// What stands before the number in the name of a folder that was set aside.
 pub(super) const ASIDE: &str = ".unreadable-";
 
@@ -49,14 +52,18 @@ pub(super) fn folder_of(id: &LedgerId) -> String {
         kept -= 1;
     }
     let mut hash = blake3::hash(text.as_bytes()).to_hex().to_string();
-    hash.truncate(32);
+    hash.truncate(HASH_DIGITS);
     format!("{}~{hash}", name.get(..kept).unwrap_or_default())
 }
 
 /// Reads a folder's name.
 pub(super) fn read(name: &str) -> FolderName {
-    if name.contains('~') {
-        return FolderName::Shortened;
+    if let Some((kept, hash)) = name.split_once('~') {
+        // Other programs end the names of their copies with one.
+        let is_hash =
+            hash.len() == HASH_DIGITS && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        let is_ours = is_hash && kept.len() <= KEPT_BYTES && kept.len() + 2 >= KEPT_BYTES;
+        return if is_ours { FolderName::Shortened } else { FolderName::Other };
     }
     let mut bytes = Vec::new();
     let mut rest = name.bytes();
@@ -128,7 +135,18 @@ mod tests {
             assert_eq!(folder_of(&id(text)), name);
             assert_eq!(read(name), FolderName::Ledger(id(text)));
         }
-        for other in ["A", "%zz", "%4", "p.unreadable-1", ".stemma-1-0.tmp", "%41%", "%61"] {
+        for other in [
+            "notes~",
+            "~",
+            "a~0123456789abcdef0123456789abcdef",
+            "A",
+            "%zz",
+            "%4",
+            "p.unreadable-1",
+            ".stemma-1-0.tmp",
+            "%41%",
+            "%61",
+        ] {
             assert_eq!(read(other), FolderName::Other, "{other}");
         }
     }

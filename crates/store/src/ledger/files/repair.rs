@@ -12,23 +12,22 @@ use stemmata_model::{
 use super::FileLog;
 use super::desk::{Desk, Loaded};
 use super::finding::Finding;
-use super::folder::{EVENTS, QUARANTINE, failed};
+use super::folder::{EVENTS, QUARANTINE, SNAPSHOT, failed};
 use super::line::{Batch, IntegrityMode, Link, Record, decode, root_link};
 use super::meta::Meta;
 use super::rewrite::next_generation;
-use super::scan::{Lines, Rest};
+use super::scan::Rest;
+use super::snapshot;
+use super::survey::{Kept, survey};
 use super::v2::QuarantinedV2;
 use crate::error::StoreError;
 use crate::files::{OpenFile, write_whole};
 
-/// Missing events that a repair stands in for, at most: beyond that something else is wrong.
-const MISSING_MAX: u64 = 65_536;
-
 /// The topic of what stands in for a missing event.
-const LOST_TOPIC: &str = "EVENT_LOST";
+pub(super) const LOST_TOPIC: &str = "EVENT_LOST";
 
 /// Its sender.
-const LOST_SENDER: &str = "stemmata";
+pub(super) const LOST_SENDER: &str = "stemmata";
 
 /// What a repair did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -41,34 +40,11 @@ pub struct Repaired {
     pub findings: Vec<Finding>,
 }
 
-/// A line of the file as it will be.
-enum Kept {
-    /// Bytes of the old file.
-    Line { byte: u64, length: usize, batch: Batch, at: Timestamp, seq: u64 },
-    /// What stands in for an event that is missing.
-    Lost { seq: u64, bytes: Vec<u8>, line: u64 },
-}
-
-impl Kept {
-    const fn seq(&self) -> u64 {
-        match self {
-            Self::Line { seq, .. } | Self::Lost { seq, .. } => *seq,
-        }
-    }
-}
-
-/// What a repair makes of a file.
-#[derive(Default)]
-struct Survey {
-    kept: Vec<Kept>,
-    quarantined: Vec<QuarantinedV2>,
-    findings: Vec<Finding>,
-}
-
 impl FileLog {
     /// Sets damaged lines of a ledger aside, so that it can be read and written again: they go to `quarantine.ndjson`
     /// with their place, numbers that were theirs are events that say `EVENT_LOST`, and links of a chain are made anew
-    /// from there on. A ledger without damage is left as it is.
+    /// from there on. Lines that stand in another order come into theirs; a line whose link did not fit, and a batch at
+    /// the end that was not written to its end, are set aside too. A ledger without damage is left as it is.
     ///
     /// # Errors
     /// `LedgerMissing`, `Damaged` where `meta.json` has to be restored first, `Bound` where more than 65,536 events are
@@ -88,9 +64,16 @@ impl FileLog {
         if !matches!(loaded.rest, Some(Rest::Damaged(_))) {
             return Ok(Repaired::default());
         }
-        let mut survey = survey(loaded.file.as_ref(), &meta, &desk)?;
+        let mut survey = survey(&loaded, &meta, &desk)?;
         unify(&mut survey.kept, &meta);
         quarantine(&desk, &survey.quarantined)?;
+        // States that know events which are none any more: once the log has grown past them, nobody could tell.
+        let end = survey.kept.last().map_or(meta.base, Kept::seq);
+        let mut states = self.states(&desk.folder)?;
+        if states.values().any(|state| state.through > end) {
+            states.retain(|_, state| state.through <= end);
+            desk.folder.write(SNAPSHOT, &snapshot::encode(&states))?;
+        }
         next_generation(&desk)?;
         write(&desk, loaded.file.as_ref(), &meta, &survey.kept)?;
         drop(alone);
@@ -101,90 +84,6 @@ impl FileLog {
             findings: survey.findings,
         })
     }
-}
-
-/// Looks at each line by itself, and says what becomes of it.
-fn survey(file: &dyn OpenFile, meta: &Meta, desk: &Desk) -> Result<Survey, StoreError> {
-    let path = desk.folder.path(EVENTS);
-    let during = failed("reading", &path);
-    let mut survey = Survey::default();
-    let mut lines = Lines::new(file, 0).map_err(&during)?;
-    let (mut last, mut number) = (meta.base, 0);
-    // Lines that are no events, since the last one that is.
-    let mut bad: Vec<(u64, Vec<u8>, bool)> = Vec::new();
-    while let Some(line) = lines.next().map_err(&during)? {
-        number += 1;
-        let (byte, length) = (line.byte, line.bytes.len() + usize::from(line.is_ended));
-        let read = if line.is_ended {
-            decode(line.bytes, meta.mode)
-        } else {
-            Err("it does not end with a newline".to_owned())
-        };
-        let reason = match read {
-            Ok(record) if record.event.seq.get() > last => {
-                let seq = record.event.seq.get();
-                if seq > last + 1 && bad.is_empty() {
-                    let (path, expected, found) = (path.clone(), last + 1, seq);
-                    survey.findings.push(Finding::Gap { path, line: number, byte, expected, found });
-                }
-                survey.stand_in(last, seq, &mut bad)?;
-                last = seq;
-                let (batch, at) = (record.batch, record.event.at);
-                survey.kept.push(Kept::Line { byte, length, batch, at, seq });
-                continue;
-            }
-            Ok(record) => {
-                let (path, expected, found) = (path.clone(), last + 1, record.event.seq.get());
-                survey.findings.push(Finding::Duplicate { path, line: number, byte, expected, found });
-                format!("event {found} was there before")
-            }
-            Err(reason) => {
-                let looks_torn = line.looks_torn(meta.mode);
-                bad.push((number, line.bytes.to_vec(), looks_torn));
-                survey.findings.push(Finding::BadLine {
-                    path: path.clone(),
-                    line: number,
-                    byte,
-                    reason: reason.clone(),
-                });
-                reason
-            }
-        };
-        survey.quarantined.push(quarantined(number, byte, reason, line.bytes));
-    }
-    // At the end nobody says how many there were: as many as lines, but for one that was not written to its end.
-    bad.retain(|(_, _, looks_torn)| !looks_torn);
-    let next = last + 1 + u64::try_from(bad.len()).expect("a length fits 64 bits");
-    survey.stand_in(last, next, &mut bad)?;
-    Ok(survey)
-}
-
-impl Survey {
-    /// Stands in for the events between two numbers.
-    fn stand_in(
-        &mut self,
-        last: u64,
-        next: u64,
-        bad: &mut Vec<(u64, Vec<u8>, bool)>,
-    ) -> Result<(), StoreError> {
-        let missing = next - last - 1;
-        if missing > MISSING_MAX {
-            let (value, bound) = (missing, MISSING_MAX);
-            return Err(StoreError::Bound { what: "missing events of a repair", value, bound });
-        }
-        let mut bad = std::mem::take(bad).into_iter();
-        for seq in last + 1..next {
-            let (line, bytes, _) = bad.next().unwrap_or_default();
-            self.kept.push(Kept::Lost { seq, bytes, line });
-        }
-        Ok(())
-    }
-}
-
-fn quarantined(line: u64, byte: u64, reason: String, bytes: &[u8]) -> QuarantinedV2 {
-    let text = std::str::from_utf8(bytes).ok().map(str::to_owned);
-    let hex = text.is_none().then(|| bytes.iter().map(|byte| format!("{byte:02x}")).collect());
-    QuarantinedV2 { line, byte, reason, text, hex }
 }
 
 /// Adds lines to the quarantine, durably, before they leave the ledger.
@@ -207,7 +106,8 @@ fn quarantine(desk: &Desk, lines: &[QuarantinedV2]) -> Result<(), StoreError> {
 
 /// The batch that each line is of: its own where that is whole, else a batch for itself.
 fn unify(kept: &mut [Kept], meta: &Meta) {
-    let place = |seq: u64| usize::try_from(seq - meta.base - 1).unwrap_or(usize::MAX);
+    // A number of a batch may be any that a line says.
+    let place = |seq: u64| usize::try_from(seq.checked_sub(meta.base)?.checked_sub(1)?).ok();
     let mut at = 0;
     while at < kept.len() {
         let own = match kept.get(at) {
@@ -217,7 +117,7 @@ fn unify(kept: &mut [Kept], meta: &Meta) {
                 continue;
             }
         };
-        let is_whole = place(own.first) == at
+        let is_whole = place(own.first) == Some(at)
             && kept.get(at..at + own.size).is_some_and(|lines| {
                 lines.iter().all(|line| matches!(line, Kept::Line { batch, .. } if *batch == own))
             });

@@ -6,20 +6,21 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use stemmata_model::{LedgerId, SessionId, Timestamp, topics};
+use stemmata_model::{EventSeq, LedgerId, SessionId, Timestamp, topics};
 
 use super::desk::{Desk, Loaded};
 use super::finding::Finding;
-use super::folder::{EVENTS, Hold, INDEX, META, SNAPSHOT, failed};
-use super::index;
+use super::folder::{EVENTS, Hold, INDEX, META, SNAPSHOT, failed, is_missing};
 use super::line::{IntegrityMode, Record, decode, foreign, hex};
 use super::meta::{Meta, MetaFault};
 use super::names;
+use super::repair::{LOST_SENDER, LOST_TOPIC};
 use super::scan::{Lines, Place, Rest, scan};
 use super::snapshot::{SNAPSHOT_BYTES_MAX, States, decode as decode_states, last_event};
 use super::{FileLog, Notes};
+use super::{index, snapshot};
 use crate::error::StoreError;
-use crate::ledger::{Ledger, SavedState};
+use crate::ledger::{CURSOR_STATES, Ledger, SavedState};
 
 /// Sessions that are told as foreign, at most.
 const FOREIGN_MAX: usize = 64;
@@ -91,7 +92,7 @@ impl FileLog {
         let folder = self.root.with_file_name(VERSION_ONE);
         let mut names = match self.options.files.list(&folder) {
             Ok(names) => names,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if is_missing(&error) => return Ok(Vec::new()),
             Err(error) => return Err(failed("listing", &folder)(error)),
         };
         names.retain(|name| {
@@ -107,6 +108,13 @@ fn nothing(findings: Vec<Finding>) -> Restored {
     Restored { ledger: None, states: Vec::new(), replay_from: 0, events: 0, link: None, findings }
 }
 
+/// A ledger whose events are gone.
+fn empty(meta: Meta) -> Restored {
+    let replay_from = meta.base;
+    let ledger = Some(meta.ledger(replay_from, None));
+    Restored { ledger, states: Vec::new(), replay_from, events: 0, link: None, findings: Vec::new() }
+}
+
 impl Restoring<'_> {
     fn run(&mut self, now: Timestamp) -> Result<Option<Restored>, StoreError> {
         let Some(meta) = self.meta(now)? else { return Ok(None) };
@@ -115,11 +123,12 @@ impl Restoring<'_> {
         let Some(file) = folder.open(EVENTS)? else {
             let reason = "there are no events: the file is missing".to_owned();
             self.findings.push(Finding::BadLine { path: path.clone(), line: 1, byte: 0, reason });
+            let meta = self.numbers_on(meta)?;
             if self.writes {
                 drop(folder.files.create(&path).map_err(failed("making", &path))?);
                 folder.sync()?;
             }
-            return self.run_empty(meta);
+            return Ok(Some(empty(meta)));
         };
         let mut loaded = Loaded::new(&self.desk.id, file, &meta);
         self.events(&mut loaded)?;
@@ -133,7 +142,8 @@ impl Restoring<'_> {
             loaded = mended;
         }
         let catalog = &loaded.catalog;
-        let states = self.states(catalog.last())?;
+        let is_damaged = matches!(loaded.rest, Some(Rest::Damaged(_)));
+        let states = self.states(catalog.last(), is_damaged)?;
         self.index(&loaded)?;
         let replay_from = if states.is_empty() { meta.base } else { last_event(&states).max(meta.base) };
         let events = u64::try_from(catalog.len()).expect("a length fits 64 bits");
@@ -143,12 +153,28 @@ impl Restoring<'_> {
         Ok(Some(Restored { ledger: Some(ledger), states, replay_from, events, link, findings: Vec::new() }))
     }
 
-    fn run_empty(&mut self, meta: Meta) -> Result<Option<Restored>, StoreError> {
-        let states = self.states(meta.base)?;
-        let replay_from = meta.base;
-        let ledger = Some(meta.ledger(replay_from, None));
-        let states = states.into_values().collect();
-        Ok(Some(Restored { ledger, states, replay_from, events: 0, link: None, findings: Vec::new() }))
+    /// Has numbers go on behind all that are known to have been given, where the events are gone: none is given twice.
+    fn numbers_on(&self, mut meta: Meta) -> Result<Meta, StoreError> {
+        let folder = &self.desk.folder;
+        let index = folder.read(INDEX, index::INDEX_BYTES_MAX)?.and_then(Result::ok);
+        let indexed = index.as_deref().and_then(index::last_event).unwrap_or_default();
+        let snapshot = folder.read(SNAPSHOT, SNAPSHOT_BYTES_MAX)?.map(Result::ok);
+        let states =
+            snapshot.iter().flatten().find_map(|bytes| decode_states(bytes).ok()).unwrap_or_default();
+        let seen = states.values().map(|state| state.through).max().unwrap_or_default();
+        // Whoever saves a state may say any number.
+        let given = [indexed, seen].into_iter().filter_map(EventSeq::new).max();
+        meta.base = meta.base.max(given.map_or(0, EventSeq::get));
+        meta.generation = meta.generation.saturating_add(1);
+        if self.writes {
+            // First the numbers: whatever stops this afterwards, they are not given again.
+            folder.write(META, &meta.encode())?;
+            if snapshot.is_some() {
+                self.rename_aside(&folder.path(SNAPSHOT))?;
+            }
+            folder.remove(INDEX)?;
+        }
+        Ok(meta)
     }
 
     /// Returns what is known of the ledger, made anew where it must be; none where there is no ledger to restore.
@@ -162,6 +188,10 @@ impl Restoring<'_> {
             Err(MetaFault::Unreadable(reason)) => Some(reason),
             Err(MetaFault::Version(version)) => {
                 self.findings.push(Finding::OtherVersion { path, version });
+                return Ok(None);
+            }
+            Err(MetaFault::Misplaced(ledger)) => {
+                self.findings.push(Finding::Misplaced { path: folder.dir.clone(), ledger });
                 return Ok(None);
             }
             Err(MetaFault::OtherProgram(reason)) => {
@@ -292,20 +322,27 @@ impl Restoring<'_> {
         Ok(())
     }
 
-    fn states(&mut self, last: u64) -> Result<States, StoreError> {
+    /// Reads the saved states; none where one of them knows more than the log, or where they cannot be read.
+    fn states(&mut self, last: u64, is_damaged: bool) -> Result<States, StoreError> {
         let path = self.desk.folder.path(SNAPSHOT);
         let Some(read) = self.desk.folder.read(SNAPSHOT, SNAPSHOT_BYTES_MAX)? else {
             return Ok(States::new());
         };
         match read.and_then(|bytes| decode_states(&bytes)) {
             Err(reason) => self.findings.push(Finding::SnapshotUnreadable { path, reason }),
-            Ok(states) => match states.values().map(|state| state.through).max() {
+            Ok(mut states) => match states.values().map(|state| state.through).max() {
                 Some(through) if through > last => {
                     self.findings.push(Finding::SnapshotAhead { path, through, last });
-                    // When the log has grown past it, nobody could tell any more that it knows other events.
-                    if self.writes {
-                        self.desk.folder.remove(SNAPSHOT)?;
-                        self.desk.folder.sync()?;
+                    // When the log has grown past it, nobody could tell any more that it knows other events. A log with
+                    // damage does not grow, and a repair may bring the events back. Cursors are not derived.
+                    if self.writes && !is_damaged {
+                        states.retain(|name, state| name.starts_with(CURSOR_STATES) && state.through <= last);
+                        if states.is_empty() {
+                            self.desk.folder.remove(SNAPSHOT)?;
+                            self.desk.folder.sync()?;
+                        } else {
+                            self.desk.folder.write(SNAPSHOT, &snapshot::encode(&states))?;
+                        }
                     }
                 }
                 Some(_) | None => return Ok(states),
@@ -359,6 +396,9 @@ impl Sessions {
 
     fn see(&mut self, record: &Record) {
         let event = &record.event;
+        if event.topic.as_str() == LOST_TOPIC && event.session.as_str() == LOST_SENDER {
+            return;
+        }
         let is_new = self.begun.insert(event.session.to_string());
         if is_new && event.topic.as_str() != topics::SESSION_STARTED && self.foreign.len() < FOREIGN_MAX {
             self.foreign.push((event.seq.get(), event.session.clone()));

@@ -76,6 +76,13 @@ impl FileLog {
         };
         let count = u64::try_from(changes.len()).expect("a length fits 64 bits");
         if count == 0 {
+            // A repair may have taken events of the session out of the ledger.
+            let is_there = desk.folder.open(QUARANTINE)?.is_some();
+            desk.folder.sweep()?;
+            if is_there {
+                desk.folder.remove(QUARANTINE)?;
+                desk.folder.sync()?;
+            }
             return Ok(0);
         }
         // First what was made of the events: when this is interrupted, the events say what is left to do.

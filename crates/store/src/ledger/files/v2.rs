@@ -30,6 +30,8 @@ pub(super) struct MetaV2 {
 pub(super) struct AnyMeta {
     pub(super) schema_version: Option<u32>,
     pub(super) integrity_mode: Option<serde::de::IgnoredAny>,
+    pub(super) generation: Option<serde::de::IgnoredAny>,
+    pub(super) checksum: Option<serde::de::IgnoredAny>,
 }
 
 /// One line of `events.ndjson`, as it is read.

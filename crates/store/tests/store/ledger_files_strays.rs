@@ -1,0 +1,105 @@
+//! What stands beside ledgers of files and is none: copies, plain files, other programs' files, damaged neighbours.
+
+use std::fs;
+use std::path::Path;
+
+use stemmata_model::{SessionId, Timestamp};
+use stemmata_store::{Append, EventLog, Finding, IntegrityMode, LedgerChange, StoreError};
+use tempfile::TempDir;
+
+use super::ledger_files::{append, folder, id, open, put, restore, said, sample};
+
+fn marked(mark: &str) -> LedgerChange {
+    LedgerChange {
+        ledger: id("p"),
+        now: Timestamp::EPOCH,
+        root: None,
+        compacted_at: None,
+        marks: vec![mark.to_owned()],
+    }
+}
+
+fn session(name: &str) -> SessionId {
+    SessionId::new(name).expect("a name")
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir(to).expect("a folder");
+    for entry in fs::read_dir(from).expect("a folder") {
+        let entry = entry.expect("an entry");
+        fs::copy(entry.path(), to.join(entry.file_name())).expect("copied");
+    }
+}
+
+#[test]
+fn stray_names_beside_ledgers_harm_nobody() {
+    let home = TempDir::new().expect("a directory");
+    sample(home.path(), IntegrityMode::Checksum);
+    let root = home.path().join("contexts-v2");
+    put(&root.join("notes.txt"), b"mine");
+    put(&root.join("notes~"), b"mine");
+    fs::create_dir(root.join("p~")).expect("a folder");
+    put(&root.join("p~/events.ndjson"), b"anything\n");
+    put(&home.path().join("contexts"), b"a plain file");
+    let log = open(home.path());
+    log.change_ledger(marked("m")).expect("marked");
+    assert_eq!(log.ledger_marked("m").expect("a read"), Some(id("p")));
+    assert_eq!(log.ledger_marked("n").expect("a read"), None);
+    let found = log.ledgers(None, 9).expect("a listing");
+    assert_eq!(found.iter().map(|ledger| ledger.id.to_string()).collect::<Vec<_>>(), ["p"]);
+    assert_eq!(log.ledger(&id("notes.txt")).expect("a read"), None);
+    assert_eq!(restore(&log).findings, []);
+    assert_eq!(log.forget_events(&session("s")).expect("forgotten"), 5);
+}
+
+#[test]
+fn a_copy_of_a_ledgers_folder_is_told_and_ignored() {
+    let home = TempDir::new().expect("a directory");
+    sample(home.path(), IntegrityMode::Checksum);
+    open(home.path()).change_ledger(marked("m")).expect("marked");
+    let copy = home.path().join("contexts-v2/backup");
+    copy_folder(&folder(home.path()), &copy);
+    let log = open(home.path());
+    assert_eq!(log.ledger_marked("m").expect("a read"), Some(id("p")));
+    let told = [Finding::Misplaced { path: copy.clone(), ledger: id("p") }];
+    assert_eq!(log.findings(), told);
+    assert!(told[0].to_string().contains(&copy.display().to_string()) && !told[0].stops());
+    assert_eq!(log.ledgers(None, 9).expect("a listing").len(), 1);
+    let refused = log.append(Append { ledger: id("backup"), ..append(vec![said("s", "t", "x")]) });
+    assert!(matches!(refused, Err(StoreError::NotAStore { .. })), "{refused:?}");
+    assert_eq!(log.restore(&id("backup"), Timestamp::EPOCH).expect("a restore").findings, told);
+}
+
+#[test]
+fn forgetting_takes_the_quarantine_where_no_event_of_the_session_is_left() {
+    let home = TempDir::new().expect("a directory");
+    sample(home.path(), IntegrityMode::Checksum);
+    let quarantine = folder(home.path()).join("quarantine.ndjson");
+    let left = folder(home.path()).join(".stemma-1-0.tmp");
+    put(&quarantine, b"{\"text\":\"hush\"}\n");
+    put(&left, b"hush");
+    let log = open(home.path());
+    assert_eq!(log.forget_events(&session("damaged")).expect("nothing to forget"), 0);
+    assert!(!quarantine.exists() && !left.exists());
+    assert_eq!(log.forget_events(&session("s")).expect("forgotten"), 5);
+}
+
+#[test]
+fn forgetting_goes_on_past_a_damaged_ledger() {
+    let home = TempDir::new().expect("a directory");
+    let log = open(home.path());
+    for name in ["a", "b", "c"] {
+        log.append(Append { ledger: id(name), ..append(vec![said("s", "t", "hush")]) }).expect("appended");
+    }
+    drop(log);
+    let events = |name: &str| home.path().join("contexts-v2").join(name).join("events.ndjson");
+    let whole = fs::read(events("a")).expect("a file");
+    put(&events("a"), &[b"noise\n", &whole[..]].concat());
+    let log = open(home.path());
+    let refused = log.forget_events(&session("s")).expect_err("one is left");
+    assert!(matches!(&refused, StoreError::Damaged { path, .. } if path.contains("/a/")), "{refused}");
+    for name in ["b", "c"] {
+        let text = fs::read_to_string(events(name)).expect("a file");
+        assert!(!text.contains("hush"), "{name}");
+    }
+}
