@@ -168,7 +168,12 @@ impl Links<'_> {
         {
             self.view.hang(document, first, None, "the conversation begins with it");
         }
-        for pair in self.thread.windows(2) {
+        // Of a message that is there twice the loader finds one: through the other nothing can hang on anything.
+        let tree = &self.view.tree;
+        let is_found =
+            |at: &usize| tree.row(*at).key.and_then(|key| tree.find(key)).is_none_or(|found| found == *at);
+        let thread: Vec<usize> = self.thread.iter().copied().filter(is_found).collect();
+        for pair in thread.windows(2) {
             let [older, newer] = pair else { continue };
             if self.first_above(*newer, |at| all.contains(&at)) != Some(*older) {
                 let why = "the loader goes from line to line, and lost what stood beside its way";
