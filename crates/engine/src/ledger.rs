@@ -20,3 +20,24 @@ pub use memory::{MEMORY_SESSIONS_MAX, Remembered};
 pub use project::Project;
 pub use publish::{PublishOptions, Published};
 pub use turn::{TurnBegun, TurnEnded, TurnMade, TurnOf};
+
+use stemmata_store::{Ledger, PAGE_ROWS_MAX};
+
+use crate::engine::Engine;
+use crate::error::Result;
+
+impl Engine {
+    /// Hands every ledger to `act`, in the order of their ids, a page at a time.
+    ///
+    /// # Errors
+    /// What `act` fails with, and where the storage fails.
+    pub fn each_ledger(&self, mut act: impl FnMut(&Ledger) -> Result<()>) -> Result<()> {
+        let mut after = None;
+        loop {
+            let page = self.log.ledgers(after.as_ref(), PAGE_ROWS_MAX)?;
+            let Some(last) = page.last() else { return Ok(()) };
+            after = Some(last.id.clone());
+            page.iter().try_for_each(&mut act)?;
+        }
+    }
+}

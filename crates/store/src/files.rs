@@ -4,8 +4,8 @@
 
 mod whole;
 
-pub(crate) use whole::create_beside;
 pub use whole::write_whole;
+pub(crate) use whole::{create_beside, ended};
 
 use std::fmt::Debug;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};

@@ -7,9 +7,8 @@ use stemmata_model::{EventSeq, Json, NewEvent, NewPayload, Party, Payload, Sessi
 use stemmata_store::EventQuery;
 
 use crate::args::ledger::{Decide, Task, Which};
-use crate::commands::events::{known_ledger, ledger, number};
+use crate::commands::events::{known_ledger, ledger, number, published};
 use crate::errors::{CliError, Exit};
-use crate::output::v1;
 use crate::wiring::App;
 
 /// The session of what is said on the command line.
@@ -72,18 +71,6 @@ fn remember(app: &App, which: &Which, (kind, text): (&str, &str), data: &Value) 
     let sender = Party::new(app.engine()?.identity().user.clone())?;
     let event = NewEvent::new(session, topics::topic(topics::DECISION_EVENT), sender, payload);
     let done = app.engine()?.publish(&ledger, vec![event])?;
-    let last: EventSeq = done.appended.last;
-    if app.console.json {
-        app.console.json(&v1::Appended {
-            ledger: ledger.to_string(),
-            first: last.to_string(),
-            last: last.to_string(),
-            snapshot: None,
-            notes: v1::Note::all(&done.notes),
-        })?;
-        return Ok(Exit::Done);
-    }
-    app.console.notes(&done.notes);
-    app.console.text(&format!("Recorded the {kind} as event {} of {ledger}\n", number(last)))?;
-    Ok(Exit::Done)
+    let last = number(done.appended.last);
+    published(app, &ledger, &done, &format!("Recorded the {kind} as event {last} of {ledger}\n"))
 }

@@ -9,11 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
-use stemmata_engine::{EventFilter, PublishOptions, StartAt, Subscription};
-use stemmata_model::{
-    Event, EventSeq, Json, LedgerId, NewEvent, NewPayload, Party, SessionId, Topic, may_replay,
-};
-use stemmata_store::{BATCH_EVENTS_MAX, EVENT_BYTES_MAX, EventQuery, Order, PAGE_ROWS_MAX};
+use stemmata_engine::{EventFilter, PublishOptions, Published, StartAt, Subscription};
+use stemmata_model::{Event, EventSeq, Json, LedgerId, NewEvent, NewPayload, Party, SessionId, Topic};
+use stemmata_store::{Appended, BATCH_EVENTS_MAX, EVENT_BYTES_MAX, EventQuery, Order, PAGE_ROWS_MAX};
 
 use crate::args::ledger::{Append, Events, EventsCommand, EventsForget, Follow, Query, Tail, Wanted, Which};
 use crate::errors::{CliError, Exit};
@@ -110,46 +108,62 @@ fn append(app: &App, args: &Append) -> Result<Exit, CliError> {
         };
         let payload = NewPayload::Plain { text: args.text.clone(), data: args.data.clone() };
         vec![new_event(
-            args,
+            args.session.clone(),
             (topic, args.sender.clone(), args.receiver.clone()),
             payload,
             args.metadata.clone(),
         )]
     };
-    let count = events.len();
+    let count = many(u64::try_from(events.len()).unwrap_or(u64::MAX), "event");
     let ledger = ledger(app, &args.which)?;
     let options = PublishOptions { expected: args.expect, durability: args.durability.into() };
     let done = app.engine()?.publish_with(&ledger, events, options)?;
-    let snapshot = done.snapshot;
-    let (first, last) = (done.appended.first, done.appended.last);
+    let (first, last) = numbers(&done);
+    let shown = if first == last { number(last) } else { format!("{}–{}", number(first), number(last)) };
+    let mut text = format!("Appended {count} to {ledger}: {shown}\n");
+    if let Some(snapshot) = done.snapshot {
+        put!(text, "The state changed; event {snapshot} says how\n");
+    }
+    published(app, &ledger, &done, &text)
+}
+
+/// Returns the first and the last number of what was given to publish: what opened its sessions stands before it.
+fn numbers(done: &Published) -> (EventSeq, EventSeq) {
+    let Appended { first, last, .. } = done.appended;
+    let opened = u64::try_from(done.opened).unwrap_or(u64::MAX);
+    (first.get().checked_add(opened).and_then(EventSeq::new).unwrap_or(last), last)
+}
+
+/// Says what was published, in JSON or in these words.
+pub(crate) fn published(
+    app: &App,
+    ledger: &LedgerId,
+    done: &Published,
+    text: &str,
+) -> Result<Exit, CliError> {
     if app.console.json {
+        let (first, last) = numbers(done);
         app.console.json(&v1::Appended {
             ledger: ledger.to_string(),
             first: first.to_string(),
             last: last.to_string(),
-            snapshot: snapshot.map(|seq| seq.to_string()),
+            snapshot: done.snapshot.map(|seq| seq.to_string()),
             notes: v1::Note::all(&done.notes),
         })?;
         return Ok(Exit::Done);
     }
     app.console.notes(&done.notes);
-    let numbers = if first == last { first.to_string() } else { format!("{first}–{last}") };
-    let count = many(u64::try_from(count).unwrap_or(u64::MAX), "event");
-    let mut text = format!("Appended {count} to {ledger}: {}\n", Style::Id.paint(&numbers));
-    if let Some(snapshot) = snapshot {
-        put!(text, "The state changed; event {snapshot} says how\n");
-    }
-    app.console.text(&text)?;
+    app.console.text(text)?;
     Ok(Exit::Done)
 }
 
 fn new_event(
-    args: &Append,
+    session: SessionId,
     (topic, sender, receiver): (Topic, Party, Party),
     payload: NewPayload,
     metadata: Option<Json>,
 ) -> NewEvent {
-    let event = NewEvent::new(args.session.clone(), topic, sender, payload).to(receiver);
+    let event = NewEvent::new(session, topic, sender, payload).to(receiver);
     match metadata {
         Some(metadata) => event.with_metadata(metadata),
         None => event,
@@ -201,10 +215,8 @@ fn event_of(args: &Append, text: &str) -> Result<NewEvent, String> {
     let sender = Party::new(name("sender", args.sender.as_str())?).map_err(invalid)?;
     let receiver = Party::new(name("receiver", args.receiver.as_str())?).map_err(invalid)?;
     let session = SessionId::new(name("session_id", args.session.as_str())?).map_err(invalid)?;
-    let replayable = may_replay(&topic, data.as_ref(), metadata.as_ref());
     let payload = NewPayload::Plain { text: word("text")?, data };
-    let event = NewEvent::new(session, topic, sender, payload).to(receiver);
-    Ok(NewEvent { metadata, replayable, ..event })
+    Ok(new_event(session, (topic, sender, receiver), payload, metadata))
 }
 
 /// Returns what the flags ask for.

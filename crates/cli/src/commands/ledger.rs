@@ -2,7 +2,7 @@
 //!
 //! What such a file holds is the store's.
 
-use stemmata_store::{Ledger, PAGE_ROWS_MAX};
+use stemmata_store::Ledger;
 
 use crate::args::ledger::{Ledger as Args, LedgerAdopt, LedgerCommand, LedgerExport, LedgerImport};
 use crate::commands::events::{known_ledger, ledger};
@@ -73,15 +73,11 @@ fn import(app: &App, args: &LedgerImport) -> Result<Exit, CliError> {
 }
 
 fn list(app: &App) -> Result<Exit, CliError> {
-    let log = app.engine()?.log();
     let mut ledgers: Vec<Ledger> = Vec::new();
-    loop {
-        let page = log.ledgers(ledgers.last().map(|known| &known.id), PAGE_ROWS_MAX)?;
-        if page.is_empty() {
-            break;
-        }
-        ledgers.extend(page);
-    }
+    app.engine()?.each_ledger(|known| {
+        ledgers.push(known.clone());
+        Ok(())
+    })?;
     if app.console.json {
         app.console.json(&v1::Ledgers { ledgers: ledgers.iter().map(wire).collect() })?;
         return Ok(Exit::Done);

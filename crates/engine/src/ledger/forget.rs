@@ -18,7 +18,7 @@ impl Engine {
     pub fn forget_told(&self, session: &SessionId, dry_run: bool) -> Result<u64> {
         let mut there = 0;
         self.each_ledger(|ledger| {
-            there += self.told_in(ledger, session)?;
+            there += self.told_in(&ledger.id, session)?;
             Ok(())
         })?;
         if there == 0 {
@@ -53,17 +53,7 @@ impl Engine {
         for session in sessions {
             events += self.log.forget_events(&session.session)?;
         }
-        self.each_ledger(|ledger| Ok(self.log.drop_states(ledger, MEMORY_STATES)?))?;
+        self.each_ledger(|ledger| Ok(self.log.drop_states(&ledger.id, MEMORY_STATES)?))?;
         Ok(events)
-    }
-
-    fn each_ledger(&self, mut act: impl FnMut(&LedgerId) -> Result<()>) -> Result<()> {
-        let mut after = None;
-        loop {
-            let page = self.log.ledgers(after.as_ref(), PAGE_ROWS_MAX)?;
-            let Some(last) = page.last() else { return Ok(()) };
-            after = Some(last.id.clone());
-            page.iter().try_for_each(|ledger| act(&ledger.id))?;
-        }
     }
 }

@@ -8,11 +8,10 @@ use stemmata_model::{Closure, Commit, CommitId, CommitType, LedgerId, Note, Note
 use stemmata_prompt::reduce::Reducer;
 use stemmata_prompt::reduce::memory::v1::Items;
 use stemmata_prompt::reduce::memory::{MemoryReducer, ProjectMemory, SessionMemory};
-use stemmata_store::{
-    DEPTH_MAX, Ledger, PAGE_ROWS_MAX, Page, SavedState, Session, SessionFilter, SessionOrigin,
-};
+use stemmata_store::{Ledger, Page, SavedState, Session, SessionFilter, SessionOrigin};
 
 use super::project::{Place, places_of};
+use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::Result;
 
@@ -63,11 +62,10 @@ impl Engine {
         let mut told = Vec::new();
         let mut new = Vec::new();
         for session in &sessions {
-            let name = name_of(session);
-            match self.session_memory(session, saved.get(&name)) {
+            match self.session_memory(session, &saved) {
                 Ok(one) => {
                     read += one.read;
-                    new.extend(one.saved.map(|saved| SavedState { name, ..saved }));
+                    new.extend(one.saved);
                     told.push(Told { memory: one.memory, is_subagent: session.parent_session.is_some() });
                 }
                 Err(error) => notes.push(Note::new(
@@ -125,9 +123,10 @@ impl Engine {
     /// Returns the captured sessions of a ledger's project that its events do not tell of.
     fn sessions_told(&self, ledger: &LedgerId, notes: &mut Vec<Note>) -> Result<Vec<Session>> {
         let Some(known) = self.log.ledger(ledger)? else { return Ok(Vec::new()) };
-        let apart = self.places_apart(&known)?;
+        let own_places = places_of(&known, &self.identity.machine);
+        let apart = self.places_apart(&known, &own_places)?;
         let mut sessions = BTreeMap::new();
-        for place in places_of(&known, &self.identity.machine) {
+        for place in own_places {
             if apart.contains(&place) {
                 continue;
             }
@@ -160,22 +159,18 @@ impl Engine {
     }
 
     /// Returns the places of other projects: of nested repositories, and of who lives now where this one was.
-    fn places_apart(&self, own: &Ledger) -> Result<Vec<Place>> {
+    fn places_apart(&self, own: &Ledger, own_places: &[Place]) -> Result<Vec<Place>> {
         let mut places = Vec::new();
-        let mut after = None;
-        loop {
-            let page = self.log.ledgers(after.as_ref(), PAGE_ROWS_MAX)?;
-            let Some(last) = page.last() else { return Ok(places) };
-            after = Some(last.id.clone());
-            for other in page.iter().filter(|other| other.id != own.id) {
-                let known = places_of(other, &self.identity.machine);
+        self.each_ledger(|other| {
+            if other.id != own.id {
                 let is_here_now = |place: &Place| other.root.as_deref() == Some(place.path.as_str());
-                let below = |place: &Place| {
-                    places_of(own, &self.identity.machine).iter().any(|own| place.is_below(own))
-                };
-                places.extend(known.into_iter().filter(|place| is_here_now(place) || below(place)));
+                let is_below = |place: &Place| own_places.iter().any(|own| place.is_below(own));
+                let known = places_of(other, &self.identity.machine).into_iter();
+                places.extend(known.filter(|place| is_here_now(place) || is_below(place)));
             }
-        }
+            Ok(())
+        })?;
+        Ok(places)
     }
 
     /// Says whether a session's entries are events of the ledger, as those of turns are.
@@ -189,8 +184,9 @@ impl Engine {
     }
 
     /// Folds what a session has gained since its state was saved.
-    fn session_memory(&self, session: &Session, saved: Option<&SavedState>) -> Result<OneSession> {
-        let known = saved.and_then(|saved| {
+    fn session_memory(&self, session: &Session, saved: &BTreeMap<String, SavedState>) -> Result<OneSession> {
+        let name = name_of(session);
+        let known = saved.get(&name).and_then(|saved| {
             let memory = SessionMemory::load(saved.version, &saved.state).ok()?;
             Some((memory, saved.position.as_ref()?.parse::<CommitId>().ok()?))
         });
@@ -217,7 +213,7 @@ impl Engine {
             self.fold_commit(&mut memory, commit)?;
         }
         let saved = position.map(|position| SavedState {
-            name: String::new(),
+            name,
             version: MemoryReducer::VERSION,
             through: 0,
             position: Some(position.to_string()),
@@ -230,22 +226,17 @@ impl Engine {
     /// Returns the commits after one of a chain, from the root on, and whether that one was met; all where it was not.
     fn chain_after(&self, tip: CommitId, position: Option<CommitId>) -> Result<(bool, Vec<Commit>)> {
         let mut commits = Vec::new();
-        let mut next = Some(tip);
-        // A session that gained a turn has few new commits: the chain behind them is only read where it is needed.
-        let mut limit = 16;
-        while let Some(at) = next.take() {
-            for commit in self.store.ancestors(at, limit)? {
-                if Some(commit.id) == position {
-                    commits.reverse();
-                    return Ok((true, commits));
-                }
-                next = commit.core.parent;
-                commits.push(commit);
+        let mut walk = Walk::new(self.store.as_ref(), Some(tip));
+        let mut is_met = false;
+        while let Some(commit) = walk.next()? {
+            is_met = Some(commit.id) == position;
+            if is_met {
+                break;
             }
-            limit = usize::try_from(DEPTH_MAX).unwrap_or(usize::MAX);
+            commits.push(commit);
         }
         commits.reverse();
-        Ok((false, commits))
+        Ok((is_met, commits))
     }
 
     fn fold_commit(&self, memory: &mut SessionMemory, commit: &Commit) -> Result<()> {

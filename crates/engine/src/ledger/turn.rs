@@ -3,22 +3,22 @@
 //! `begin_turn` appends what the user said. `end_turn` appends what came of it, folds it, and makes a commit: the events,
 //! the commit and the session's place in its timeline are one transaction where the store is the log.
 
-use stemmata_model::{ArtifactId, Json};
 use stemmata_model::{
-    Commit, CommitId, CommitType, Entry, Event, EventSeq, FormatId, LedgerId, NewEvent, NewPayload, Note,
-    NoteCode, Party, Payload, Role, SessionId, Template, ThreadId, TicketId, Timestamp, Trigger, artifact_id,
-    topics,
+    ArtifactId, Commit, CommitType, Entry, Event, EventSeq, FormatId, Json, LedgerId, NewEvent, NewPayload,
+    Note, NoteCode, Party, Payload, Role, SessionId, Template, ThreadId, TicketId, Timestamp, Topic, Trigger,
+    artifact_id, topics,
 };
 use stemmata_prompt::reduce::memory::MemoryReducer;
 use stemmata_store::{
-    Append, Appended, ContentPart, Coverage, DEPTH_MAX, Durability, EventQuery, LedgerChange, NewContent,
+    Append, Appended, ContentPart, Coverage, Durability, EventQuery, Ledger, LedgerChange, NewContent,
     PAGE_ROWS_MAX, SessionKey, StoreError, Write,
 };
 
 use super::publish::{OVERTAKEN_MAX, with_openings};
 use super::snapshots::is_trigger;
+use crate::chain::walk::Walk;
 use crate::engine::Engine;
-use crate::error::Result;
+use crate::error::{EngineError, Result};
 use crate::verbs::checkpoint::{CheckpointContent, CheckpointRequest, Checkpointed, Held, Spot};
 
 /// The format of a turn's lines.
@@ -161,41 +161,28 @@ impl Engine {
 
     /// Appends events and makes the commit that covers them, in one transaction where the store is the log.
     fn append_and_commit(&self, turn: &TurnOf, events: &[NewEvent], ends: bool) -> Result<Stored> {
-        let is_one = self.is_log_the_store;
-        for _ in 0..OVERTAKEN_MAX {
-            if !is_one || events.is_empty() {
-                break;
-            }
-            let last = self.log.ledger(&turn.ledger)?.map_or(0, |known| known.last);
-            let append = Append {
+        let append = |expected| -> Result<Append> {
+            Ok(Append {
                 ledger: turn.ledger.clone(),
                 events: with_openings(self.log.as_ref(), &turn.ledger, events)?,
-                expected: Some(last),
+                expected,
                 now: self.clock.now(),
                 durability: Durability::default(),
-            };
-            match self.commit_lines(turn, (Some(append), last), ends) {
-                Err(crate::error::EngineError::Store(StoreError::SequenceMoved { .. })) => {}
+            })
+        };
+        let tries = if self.is_log_the_store && !events.is_empty() { OVERTAKEN_MAX } else { 0 };
+        for _ in 0..tries {
+            let known = self.log.ledger(&turn.ledger)?;
+            let own = append(Some(known.as_ref().map_or(0, |known| known.last)))?;
+            match self.commit_lines(turn, (Some(own), known), ends) {
+                Err(EngineError::Store(StoreError::SequenceMoved { .. })) => {}
                 done => return done.map(|(appended, made)| (appended, made, None)),
             }
         }
         // The log is not the store, or others append without end: the events first, and then a commit that covers them.
-        let appended = if events.is_empty() {
-            None
-        } else {
-            Some(self.log.append(Append {
-                ledger: turn.ledger.clone(),
-                events: with_openings(self.log.as_ref(), &turn.ledger, events)?,
-                expected: None,
-                now: self.clock.now(),
-                durability: Durability::default(),
-            })?)
-        };
-        let committed = self
-            .log
-            .ledger(&turn.ledger)
-            .map_err(Into::into)
-            .and_then(|known| self.commit_lines(turn, (None, known.map_or(0, |known| known.last)), ends));
+        let appended = if events.is_empty() { None } else { Some(self.log.append(append(None)?)?) };
+        let known = self.log.ledger(&turn.ledger).map_err(Into::into);
+        let committed = known.and_then(|known| self.commit_lines(turn, (None, known), ends));
         match (appended, committed) {
             // The events are there: a caller that heard of an error would append them once more.
             (Some(appended), Err(error)) => {
@@ -207,14 +194,15 @@ impl Engine {
         }
     }
 
-    /// Makes a commit of the session's lines after the last one that a commit covers, up to `last` and with what is to be
-    /// appended.
+    /// Makes a commit of the session's lines after the last one that a commit covers, up to the ledger's last one and with
+    /// what is to be appended.
     fn commit_lines(
         &self,
         turn: &TurnOf,
-        (append, last): (Option<Append>, u64),
+        (append, ledger): (Option<Append>, Option<Ledger>),
         ends: bool,
     ) -> Result<(Option<Appended>, Option<Checkpointed>)> {
+        let (last, cwd) = ledger.map_or((0, None), |known| (known.last, known.root));
         let machine = self.identity.machine.clone();
         let key = SessionKey { machine, path: format!("api:{}", turn.session) };
         let known = self.store.session(&key)?;
@@ -223,19 +211,20 @@ impl Engine {
             None => None,
         };
         let covered = match &parent {
-            Some(parent) => self.covered_by(parent.id, &turn.ledger, last)?,
+            Some(parent) => self.covered_by(parent, &turn.ledger, last)?,
             None => None,
         };
         let mut lines = self.lines_after(turn, covered, last)?;
         let new = append.iter().flat_map(|append| &append.events);
-        lines.extend(new.filter(|event| event.session == turn.session).filter_map(Line::of_new));
-        let through = last + append.as_ref().map_or(0, |append| append.events.len() as u64);
+        let own = new.filter(|event| event.session == turn.session);
+        lines.extend(own.filter_map(|event| Line::told(&event.topic, new_line(event)?)));
+        let count = append.as_ref().map_or(0, |append| append.events.len());
+        let through = last + u64::try_from(count).expect("a length fits 64 bits");
         let (Some(through), false) = (EventSeq::new(through), lines.is_empty()) else {
             let appended = append.map(|append| self.log.append(append)).transpose()?;
             return Ok((appended, None));
         };
         let held = held(&lines, append.map(|append| Write::Append(Box::new(append))), self.is_log_the_store);
-        let cwd = self.log.ledger(&turn.ledger)?.and_then(|ledger| ledger.root);
         let scrubber = self.scrubber_at(cwd.as_deref().map(std::path::Path::new))?;
         let request = request(turn, parent.as_ref(), (&held, ends), self.clock.now());
         let ledger = turn.ledger.clone();
@@ -254,20 +243,17 @@ impl Engine {
     }
 
     /// Returns how far the chain of a commit covers a ledger: its newest commits may be of something else.
-    fn covered_by(&self, tip: CommitId, ledger: &LedgerId, last: u64) -> Result<Option<EventSeq>> {
-        let mut limit = 1;
-        let mut next = Some(tip);
-        while let Some(at) = next.take() {
-            for commit in self.store.ancestors(at, limit)? {
-                let coverage = self.store.coverage(commit.id)?;
-                // Beyond the ledger's end it is of a log that was kept elsewhere.
-                let own = coverage.filter(|known| known.ledger == *ledger && known.through.get() <= last);
-                if let Some(own) = own {
-                    return Ok(Some(own.through));
-                }
-                next = commit.core.parent;
+    fn covered_by(&self, tip: &Commit, ledger: &LedgerId, last: u64) -> Result<Option<EventSeq>> {
+        let mut walk = Walk::new(self.store.as_ref(), tip.core.parent);
+        let mut next = Some(tip.id);
+        while let Some(commit) = next {
+            let coverage = self.store.coverage(commit)?;
+            // Beyond the ledger's end it is of a log that was kept elsewhere.
+            let own = coverage.filter(|known| known.ledger == *ledger && known.through.get() <= last);
+            if let Some(own) = own {
+                return Ok(Some(own.through));
             }
-            limit = usize::try_from(DEPTH_MAX).unwrap_or(usize::MAX);
+            next = walk.next()?.map(|commit| commit.id);
         }
         Ok(None)
     }
@@ -286,7 +272,7 @@ impl Engine {
             let page = self.log.events(&turn.ledger, &query)?;
             let Some(last) = page.last() else { return Ok(lines) };
             after = Some(last.seq);
-            lines.extend(page.iter().filter_map(Line::of_event));
+            lines.extend(page.iter().filter_map(|event| Line::told(&event.topic, line(event)?)));
         }
     }
 }
@@ -306,22 +292,25 @@ impl Line {
         Self { id: artifact_id(&bytes), bytes }
     }
 
-    /// Returns the line of an event that is to be appended, by the same rule.
-    fn of_new(event: &NewEvent) -> Option<Self> {
-        match &event.payload {
-            NewPayload::Line(line) if event.topic.as_str() != topics::AGENT_OUTPUT => Some(Self::of(line)),
-            NewPayload::Line(_) | NewPayload::Plain { .. } => None,
-        }
+    /// Returns what an event's line adds to a commit. Raw output is in none.
+    fn told(topic: &Topic, line: &Json) -> Option<Self> {
+        (topic.as_str() != topics::AGENT_OUTPUT).then(|| Self::of(line))
     }
+}
 
-    /// Returns the line of an event that has one. Raw output is in no delta.
-    fn of_event(event: &Event) -> Option<Self> {
-        match &event.payload {
-            Payload::Line { line, .. } if event.topic.as_str() != topics::AGENT_OUTPUT => {
-                Some(Self::of(line))
-            }
-            Payload::Line { .. } | Payload::Plain { .. } | Payload::Gone(_) => None,
-        }
+/// Returns the line that an event has.
+const fn line(event: &Event) -> Option<&Json> {
+    match &event.payload {
+        Payload::Line { line, .. } => Some(line),
+        Payload::Plain { .. } | Payload::Gone(_) => None,
+    }
+}
+
+/// Returns the line that an event will have.
+const fn new_line(event: &NewEvent) -> Option<&Json> {
+    match &event.payload {
+        NewPayload::Line(line) => Some(line),
+        NewPayload::Plain { .. } => None,
     }
 }
 

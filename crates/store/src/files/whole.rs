@@ -28,9 +28,19 @@ pub fn write_whole<T, E>(
         file.sync().and_then(|()| files.rename(&temporary, path)).map_err(&failed)?;
         Ok(value)
     });
+    ended(files, (&temporary, path), failed, written)
+}
+
+/// Ends the writing of a file beside its name: where it has that now, the name is made durable, else nothing stays.
+pub(crate) fn ended<T, E>(
+    files: &dyn Files,
+    (temporary, path): (&Path, &Path),
+    failed: impl Fn(io::Error) -> E,
+    written: Result<T, E>,
+) -> Result<T, E> {
     if written.is_err() {
         // The first error is the one to tell; a name that is left over says by itself what it is.
-        let _removed = files.remove(&temporary);
+        let _removed = files.remove(temporary);
         return written;
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());

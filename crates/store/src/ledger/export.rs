@@ -9,7 +9,7 @@ use stemmata_model::{Event, EventSeq, LedgerId, Payload, topics};
 
 use super::{EventLog, EventQuery, Ledger, plain_bytes};
 use crate::error::StoreError;
-use crate::files::{Files, create_beside};
+use crate::files::{Files, create_beside, ended};
 
 /// The version of the tables that are ours in such a file.
 pub(super) const FORMAT_VERSION: i64 = 1;
@@ -95,14 +95,7 @@ pub fn export_cluster(
         }
         Ok(exported)
     });
-    if written.is_err() {
-        // The first error is the one to tell; a name that is left over says by itself what it is.
-        let _removed = files.remove(&temporary);
-        return written;
-    }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    files.sync_directory(folder.unwrap_or(Path::new("."))).map_err(failed)?;
-    written
+    ended(files, (&temporary, path), failed, written)
 }
 
 pub(super) fn failed(operation: &'static str) -> impl FnOnce(rusqlite::Error) -> StoreError {

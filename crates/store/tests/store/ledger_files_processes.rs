@@ -4,12 +4,14 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout};
 
 use stemmata_model::{Event, Payload};
 use stemmata_store::{Append, Durability, EventLog, EventQuery, FileLog};
+use stemmata_testkit::rng::Rng;
 use tempfile::TempDir;
 
+use super::children::{self, kill_after};
 use super::ledger_files::{append, id, open, restore, said, seq};
 
 /// Children that are killed where nothing else is said.
@@ -52,15 +54,7 @@ fn child() {
 }
 
 fn spawn(home: &Path, name: &str, count: u64) -> (Child, BufReader<ChildStdout>) {
-    let mut child = Command::new(std::env::current_exe().expect("a path"))
-        .args(["ledger_files_processes::child", "--exact", "--nocapture", "--test-threads=1"])
-        .env(ORDERS, format!("{}|{name}|{count}", home.display()))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("a child");
-    let out = BufReader::new(child.stdout.take().expect("a pipe"));
-    (child, out)
+    children::spawn("ledger_files_processes::child", ORDERS, &format!("{}|{name}|{count}", home.display()))
 }
 
 /// An append that a child was told of: its first number, its events, and its words.
@@ -146,32 +140,11 @@ fn nothing_acknowledged_is_lost_when_processes_are_killed() {
 fn kill_some(kills: u64, seed: u64) -> (usize, usize) {
     let home = TempDir::new().expect("a directory");
     let mut told: Vec<Acknowledged> = Vec::new();
-    let mut random = 0x2545_f491_4f6c_dd1d_u64 ^ seed;
+    let mut random = Rng::new(0x2545_f491 ^ seed);
     let mut torn = 0;
     for round in 0..kills {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        let (mut child, mut out) = spawn(home.path(), &format!("r{round}"), 100_000);
-        // Now and then it is killed while it opens, else after so many acknowledgements.
-        let mut left = random % 14;
-        let mut line = String::new();
-        while left > 0 && out.read_line(&mut line).expect("a pipe") > 0 {
-            if let Some(append) = acknowledged(&line) {
-                told.push(append);
-                left -= 1;
-            }
-            line.clear();
-        }
-        child.kill().expect("a child");
-        child.wait().expect("a child");
-        // What stood in the pipe was acknowledged too; a cut last line was not.
-        while out.read_line(&mut line).expect("a pipe") > 0 {
-            if line.ends_with('\n') {
-                told.extend(acknowledged(&line));
-            }
-            line.clear();
-        }
+        let child = spawn(home.path(), &format!("r{round}"), 100_000);
+        told.extend(kill_after(child, random.range(0, 13), acknowledged));
         let log = open(home.path());
         let restored = restore(&log);
         assert!(restored.findings.iter().all(|finding| !finding.stops()), "{:?}", restored.findings);

@@ -2,6 +2,7 @@
 
 mod backup;
 mod backup_faults;
+mod children;
 mod conformance;
 mod copies;
 mod damage;

@@ -4,12 +4,14 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout};
 
+use super::children::{self, kill_after};
 use super::ledger::{append, ledger, said};
 use super::support::{checkpoint, damages, read};
 use stemmata_model::{CommitId, Payload};
 use stemmata_store::{Append, Durability, EventLog, EventQuery, SqliteOptions, SqliteStore, Store};
+use stemmata_testkit::rng::Rng;
 use tempfile::TempDir;
 
 /// Children that are killed.
@@ -68,15 +70,7 @@ fn spawn(dir: &Path, name: &str, count: u64) -> (Child, BufReader<ChildStdout>) 
 }
 
 fn spawn_with(orders: &str) -> (Child, BufReader<ChildStdout>) {
-    let mut child = Command::new(std::env::current_exe().expect("a path"))
-        .args(["processes::child", "--exact", "--nocapture", "--test-threads=1"])
-        .env(ORDERS, orders)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("a child");
-    let out = BufReader::new(child.stdout.take().expect("a pipe"));
-    (child, out)
+    children::spawn("processes::child", ORDERS, orders)
 }
 
 fn acknowledged(line: &str) -> Option<CommitId> {
@@ -96,32 +90,10 @@ fn nothing_acknowledged_is_lost_when_processes_are_killed() {
     let home = TempDir::new().expect("a directory");
     let dir = home.path().join("store");
     let mut all: Vec<CommitId> = Vec::new();
-    let mut random = 0x2545_f491_4f6c_dd1d_u64;
+    let mut random = Rng::new(0x2545_f491);
     for round in 0..KILLS {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        let (mut child, mut out) = spawn(&dir, &format!("r{round}"), 100_000);
-        // Now and then it is killed while it opens, else after so many acknowledgements.
-        let mut left = random % 12;
-        let mut seen = Vec::new();
-        let mut line = String::new();
-        while left > 0 && out.read_line(&mut line).expect("a pipe") > 0 {
-            if let Some(id) = acknowledged(&line) {
-                seen.push(id);
-                left -= 1;
-            }
-            line.clear();
-        }
-        child.kill().expect("a child");
-        child.wait().expect("a child");
-        // What stood in the pipe was acknowledged too; a cut last line was not.
-        while out.read_line(&mut line).expect("a pipe") > 0 {
-            if line.ends_with('\n') {
-                seen.extend(acknowledged(&line));
-            }
-            line.clear();
-        }
+        let child = spawn(&dir, &format!("r{round}"), 100_000);
+        let seen = kill_after(child, random.range(0, 11), acknowledged);
         let store = open(&dir);
         assert_there(&store, &seen);
         if round % 10 == 0 {
@@ -210,25 +182,13 @@ fn no_event_that_was_acknowledged_is_lost_when_processes_are_killed() {
     let home = TempDir::new().expect("a directory");
     let dir = home.path().join("store");
     let mut all: Vec<(u64, String)> = Vec::new();
-    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = Rng::new(0x9e37_79b9);
     for round in 0..KILLS / 4 {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
         let orders = |name: &str| format!("{}|{name}{round}|100000|events", dir.display());
         let (mut other, _pipe) = spawn_with(&orders("b"));
-        let (mut child, out) = spawn_with(&orders("a"));
-        let wanted = usize::try_from(random % 20).expect("small");
-        let mut lines = out.lines();
-        all.extend(lines.by_ref().filter_map(|line| placed(&line.ok()?)).take(wanted));
-        child.kill().expect("a child");
+        all.extend(kill_after(spawn_with(&orders("a")), random.range(0, 19), placed));
         other.kill().expect("a child");
-        child.wait().expect("a child");
         other.wait().expect("a child");
-        // What stood in the pipe was acknowledged too; the last line may be cut.
-        let mut rest: Vec<String> = lines.map_while(Result::ok).collect();
-        rest.pop();
-        all.extend(rest.iter().filter_map(|line| placed(line)));
     }
     let store = open(&dir);
     assert!(all.len() > 30, "{} appends were acknowledged", all.len());

@@ -28,35 +28,26 @@ struct Scanning {
 macro_rules! scanning {
     ($index:literal, $where:literal) => {
         Scanning {
-            ascending: concat!(
-                "SELECT ",
-                event_columns!(),
-                " FROM event ",
-                $index,
-                " WHERE ledger = ?1 AND seq BETWEEN ?4 AND ?5 AND (?6 IS NULL OR sender = ?6) \
-                 AND (?7 IS NULL OR receiver = ?7)",
-                $where,
-                " ORDER BY seq LIMIT ?9"
-            ),
-            descending: concat!(
-                "SELECT ",
-                event_columns!(),
-                " FROM event ",
-                $index,
-                " WHERE ledger = ?1 AND seq BETWEEN ?4 AND ?5 AND (?6 IS NULL OR sender = ?6) \
-                 AND (?7 IS NULL OR receiver = ?7)",
-                $where,
-                " ORDER BY seq DESC LIMIT ?9"
-            ),
+            ascending: scanning!($index, $where, " ORDER BY seq LIMIT ?9"),
+            descending: scanning!($index, $where, " ORDER BY seq DESC LIMIT ?9"),
         }
+    };
+    ($index:literal, $where:literal, $order:literal) => {
+        concat!(
+            "SELECT ",
+            event_columns!(),
+            " FROM event ",
+            $index,
+            " WHERE ledger = ?1 AND seq BETWEEN ?4 AND ?5 AND (?6 IS NULL OR sender = ?6) \
+             AND (?7 IS NULL OR receiver = ?7)",
+            $where,
+            $order
+        )
     };
 }
 
 // Without being told the planner takes the rows in their order, and looks at all that stands in between.
-const BY_TOPIC: Scanning = scanning!(
-    "INDEXED BY event_by_topic",
-    " AND topic = ?2 AND replayable = ?3 AND (?8 IS NULL OR session = ?8)"
-);
+const BY_TOPIC: Scanning = scanning!("INDEXED BY event_by_topic", " AND topic = ?2 AND replayable = ?3");
 const BY_SESSION: Scanning = scanning!(
     "INDEXED BY event_by_session",
     " AND session = ?8 AND (?2 IS NULL OR topic = ?2) AND (?3 IS NULL OR replayable = ?3)"
@@ -179,6 +170,14 @@ impl Asked {
         if self.topics.is_empty() {
             let by = if self.session.is_some() { &BY_SESSION } else { &BY_PLACE };
             return vec![scan(by, None, self.replayable)];
+        }
+        if self.session.is_some() {
+            // A session's events are few beside a topic's, and what opened it is the first of them.
+            return self
+                .topics
+                .iter()
+                .map(|topic| scan(&BY_SESSION, Some(*topic), self.replayable))
+                .collect();
         }
         // The index holds those that may enter a prompt apart from the others.
         let both = [Some(false), Some(true)];
