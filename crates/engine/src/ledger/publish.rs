@@ -10,7 +10,9 @@ use stemmata_model::{
     EventSeq, Json, LedgerId, NewEvent, NewPayload, Note, NoteCode, Party, SessionId, topics,
 };
 use stemmata_redact::Scrubber;
-use stemmata_store::{Append, Appended, Durability, EventLog, EventQuery, Ledger, StoreError};
+use stemmata_store::{
+    Append, Appended, BATCH_EVENTS_MAX, Durability, EventLog, EventQuery, Ledger, StoreError,
+};
 
 use super::snapshots::is_trigger;
 use crate::engine::Engine;
@@ -108,22 +110,36 @@ impl Engine {
         events: &[NewEvent],
         options: PublishOptions,
     ) -> Result<(Appended, usize)> {
+        let append = |events: Vec<NewEvent>, expected: Option<u64>| {
+            let (ledger, now) = (ledger.clone(), self.clock.now());
+            self.log.append(Append { ledger, events, expected, now, durability: options.durability })
+        };
         let unopened = unopened(ledger, events);
         for tried in 0.. {
             let closed = closed(self.log.as_ref(), ledger, &unopened)?;
-            let opening = closed.iter().map(|session| opening(session));
+            let mut batch: Vec<NewEvent> = closed.iter().map(|session| opening(session)).collect();
             // Opened twice does no harm, and never getting anywhere would.
             let guard = (!closed.is_empty() && tried < OVERTAKEN_MAX).then_some(last);
-            let append = Append {
-                ledger: ledger.clone(),
-                events: opening.chain(events.iter().cloned()).collect(),
-                expected: options.expected.or(guard),
-                now: self.clock.now(),
-                durability: options.durability,
+            let mut expected = options.expected.or(guard);
+            let mut first = None;
+            // A batch that is full without them: they go ahead, and the batch right after them.
+            let appended = if closed.len() + events.len() > BATCH_EVENTS_MAX && !closed.is_empty() {
+                append(std::mem::take(&mut batch), expected).and_then(|opened| {
+                    first = Some(opened.first);
+                    expected = Some(opened.last.get());
+                    append(events.to_vec(), expected)
+                })
+            } else {
+                batch.extend_from_slice(events);
+                append(batch, expected)
             };
-            match self.log.append(append) {
+            match appended {
                 Err(StoreError::SequenceMoved { found, .. }) if options.expected.is_none() => last = found,
-                appended => return Ok((appended?, closed.len())),
+                appended => {
+                    let appended = appended?;
+                    let first = first.unwrap_or(appended.first);
+                    return Ok((Appended { first, ..appended }, closed.len()));
+                }
             }
         }
         unreachable!("without a guard an append is never overtaken")

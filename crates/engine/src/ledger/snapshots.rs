@@ -8,6 +8,9 @@ use super::publish::OVERTAKEN_MAX;
 use crate::engine::Engine;
 use crate::error::Result;
 
+/// Events of a topic among which the newest that speaks of the state is looked for.
+const SILENT_MAX: usize = 256;
+
 impl Engine {
     /// Appends a snapshot where the newest one does not say what the ledger does. Of processes that do this at the same
     /// time one appends it. What keeps it from being appended is told, and does not undo what was published: the next
@@ -51,13 +54,22 @@ impl Engine {
         Ok(Err(OVERTAKEN_MAX))
     }
 
-    /// Reads one event of each topic, however long the ledger is.
+    /// Reads the newest snapshot, and of each topic that changes the state the newest event after it that speaks of it:
+    /// one event of each as a rule, and never more than [`SILENT_MAX`], however long the ledger is.
     fn unpublished(&self, ledger: &LedgerId, last: u64) -> Result<Option<Publication>> {
-        let mut latest = Vec::new();
-        for topic in TRIGGERS.into_iter().chain([topics::STATE_SNAPSHOT]) {
-            let query =
-                EventQuery { through: EventSeq::new(last), ..EventQuery::latest(topics::topic(topic), 1) };
-            latest.extend(self.log.events(ledger, &query)?);
+        let newest = |topic: &'static str, after: Option<EventSeq>, limit: usize| {
+            let through = EventSeq::new(last);
+            let query = EventQuery { after, through, ..EventQuery::latest(topics::topic(topic), limit) };
+            self.log.events(ledger, &query)
+        };
+        let mut latest = newest(topics::STATE_SNAPSHOT, None, 1)?;
+        let after = latest.first().map(|snapshot| snapshot.seq);
+        for topic in TRIGGERS {
+            let mut found = newest(topic, after, 1)?;
+            if found.first().is_some_and(|event| !StateSnapshotter::speaks(event)) {
+                found = newest(topic, after, SILENT_MAX)?;
+            }
+            latest.extend(found.into_iter().find(StateSnapshotter::speaks));
         }
         Ok(StateSnapshotter::bootstrap(ledger, &latest).1)
     }

@@ -9,7 +9,7 @@ use stemmata_engine::{Engine, EngineError, ErrorKind, GUIDANCE_MAX};
 use stemmata_model::{
     Event, EventSeq, Json, NewEvent, NewPayload, NoteCode, Payload, SessionId, Timestamp, topics,
 };
-use stemmata_store::{EventQuery, StoreError};
+use stemmata_store::{BATCH_EVENTS_MAX, EventQuery, StoreError};
 
 use crate::between::BetweenLog;
 use crate::bus::{append_beside, in_session, ledger, party, said, seq, text_of, topic};
@@ -144,6 +144,39 @@ fn a_state_is_published_when_it_changes_and_by_one() {
     }
     let plan = there.iter().rev().find(|event| event.topic.as_str() == topics::PLAN_READY).and_then(text_of);
     assert_eq!(last, plan.map(|plan| format!("Task: Fix it\nPlan: {plan}")));
+}
+
+#[test]
+fn what_a_worker_said_before_silent_events_of_the_same_batch_is_in_the_state() {
+    let engine = engine();
+    let status = serde_json::json!({ "completionStatus": { "canValidate": true, "percentComplete": 80 } });
+    let mut batch = vec![data("w", topics::WORKER_PROGRESS, &status)];
+    batch.extend((0..40).map(|number| said("w", topics::WORKER_PROGRESS, &format!("still at it {number}"))));
+    let published = engine.publish(&ledger("c"), batch).expect("published");
+    assert_eq!(published.snapshot, Some(seq(42)));
+    let snapshot = all(&engine, "c").pop().expect("there");
+    assert_eq!(text_of(&snapshot), Some("Progress: 80% | canValidate=true"));
+    // What was said before a snapshot is in it, and nothing silent asks for another.
+    let silent = said("w", topics::WORKER_PROGRESS, "and on");
+    assert_eq!(engine.publish(&ledger("c"), vec![silent]).expect("published").snapshot, None);
+}
+
+#[test]
+fn a_full_batch_of_sessions_that_nobody_opened_is_appended() {
+    let engine = engine();
+    let batch: Vec<NewEvent> =
+        (0..BATCH_EVENTS_MAX).map(|at| in_session(&format!("s{}", at % 3), said("w", "x", "y"))).collect();
+    let published = engine.publish(&ledger("c"), batch.clone()).expect("published");
+    let last = u64::try_from(BATCH_EVENTS_MAX).expect("small") + 3;
+    assert_eq!(
+        (published.opened, published.appended.first, published.appended.last),
+        (3, EventSeq::FIRST, seq(last))
+    );
+    let there = all(&engine, "c");
+    let topics: Vec<&str> = there.iter().take(4).map(|event| event.topic.as_str()).collect();
+    assert_eq!(topics, [topics::SESSION_STARTED, topics::SESSION_STARTED, topics::SESSION_STARTED, "x"]);
+    let again = engine.publish(&ledger("c"), batch).expect("published");
+    assert_eq!((again.opened, again.appended.first), (0, seq(last + 1)));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! Where they come from is decided elsewhere.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::command;
@@ -30,6 +30,9 @@ pub struct Bounds {
     /// Commands that went well.
     pub successes_max: usize,
 }
+
+/// Decisions that are compared with one another for each that stays.
+const COMPARED_MAX: usize = 16;
 
 impl Bounds {
     /// Of one session.
@@ -246,39 +249,41 @@ fn is_named(earlier: &Decision, words: &str, named: &str) -> bool {
 
 /// What is superseded goes first, then what was found in texts, then what events said; the oldest first.
 fn bound_decisions(decisions: &mut Vec<Decision>, count_max: usize) {
-    while decisions.len() > count_max {
-        let rank = |one: &Decision| (one.superseded.is_none(), one.by == super::v1::By::Event);
-        let goes = decisions.iter().enumerate().min_by_key(|(at, one)| (rank(one), *at)).map(|(at, _)| at);
-        goes.map(|at| decisions.remove(at));
-    }
+    let rank = |one: &Decision| (one.superseded.is_none(), one.by == super::v1::By::Event);
+    bound(decisions, count_max, |one, other| rank(one).cmp(&rank(other)));
 }
 
 /// What is done goes first, the oldest first.
 fn bound_tasks(tasks: &mut Vec<Task>, count_max: usize) {
-    while tasks.len() > count_max {
-        let goes = tasks
-            .iter()
-            .enumerate()
-            .min_by_key(|(at, one)| (one.status != TaskStatus::Done, &one.proof, *at));
-        let goes = goes.map(|(at, _)| at);
-        goes.map(|at| tasks.remove(at));
-    }
+    let is_open = |one: &Task| one.status != TaskStatus::Done;
+    bound(tasks, count_max, |one, other| (is_open(one), &one.proof).cmp(&(is_open(other), &other.proof)));
 }
 
 /// What was only looked at goes first, the oldest first.
 fn bound_files(files: &mut Vec<FileTouched>, count_max: usize) {
-    while files.len() > count_max {
-        let goes = files.iter().position(FileTouched::is_only_read).unwrap_or(0);
-        files.remove(goes);
-    }
+    bound(files, count_max, |one, other| other.is_only_read().cmp(&one.is_only_read()));
 }
 
 /// What is resolved goes first, the oldest first.
 fn bound_errors(errors: &mut Vec<Failure>, count_max: usize) {
-    while errors.len() > count_max {
-        let goes = errors.iter().position(|error| error.resolved.is_some()).unwrap_or(0);
-        errors.remove(goes);
+    bound(errors, count_max, |one, other| one.resolved.is_none().cmp(&other.resolved.is_none()));
+}
+
+/// Lets go of the least items, of equal ones the first, until no more than the bound are left.
+fn bound<T>(items: &mut Vec<T>, count_max: usize, order: impl Fn(&T, &T) -> Ordering) {
+    let surplus = items.len().saturating_sub(count_max);
+    if surplus == 0 {
+        return;
     }
+    // The sort is stable: equal ones stay as they came.
+    let mut ranked: Vec<(usize, &T)> = items.iter().enumerate().collect();
+    ranked.sort_by(|(_, one), (_, other)| order(one, other));
+    let goes: BTreeSet<usize> = ranked.into_iter().take(surplus).map(|(at, _)| at).collect();
+    let mut at = 0;
+    items.retain(|_| {
+        at += 1;
+        !goes.contains(&(at - 1))
+    });
 }
 
 impl FileTouched {
@@ -297,6 +302,8 @@ fn merged_decisions(mut all: Vec<Decision>, count_max: usize) -> Vec<Decision> {
         let is_dated = one.proof.at.is_some();
         !is_dated || copies.insert((one.proof.at, one.proof.source.clone(), one.text.clone()))
     });
+    // Each may be compared with all before it.
+    bound_decisions(&mut all, count_max.saturating_mul(COMPARED_MAX));
     let mut merged: Vec<Decision> = Vec::with_capacity(all.len());
     let mut lower: Vec<String> = Vec::with_capacity(all.len());
     let mut standing: BTreeMap<String, usize> = BTreeMap::new();
@@ -411,21 +418,20 @@ fn merged_errors(mut all: Vec<Failure>, successes: &[Success], count_max: usize)
             later.filter(|one| resolves(&one.subject, &error.subject)).map(|one| &one.proof).min().cloned();
     }
     let mut merged: Vec<Failure> = Vec::with_capacity(all.len());
+    let mut open: BTreeMap<About, usize> = BTreeMap::new();
     for error in all {
-        let is_same = |one: &&mut Failure| {
-            one.resolved.is_none()
-                && error.resolved.is_none()
-                && one.subject == error.subject
-                && one.subject != About::Message
-        };
-        match merged.iter_mut().find(is_same) {
-            Some(one) => {
-                one.times = one.times.saturating_add(error.times);
-                if one.last < error.last {
-                    (one.last, one.text) = (error.last, error.text);
-                }
+        let is_countable = error.resolved.is_none() && error.subject != About::Message;
+        let known = open.get(&error.subject).filter(|_| is_countable);
+        if let Some(one) = known.and_then(|at| merged.get_mut(*at)) {
+            one.times = one.times.saturating_add(error.times);
+            if one.last < error.last {
+                (one.last, one.text) = (error.last, error.text);
             }
-            None => merged.push(error),
+        } else {
+            if is_countable {
+                open.insert(error.subject.clone(), merged.len());
+            }
+            merged.push(error);
         }
     }
     bound_errors(&mut merged, count_max);
@@ -437,4 +443,26 @@ pub(super) fn ordered(tasks: &[Task]) -> Vec<&Task> {
     let mut ordered: Vec<&Task> = tasks.iter().collect();
     ordered.sort_by_key(|task| (task.status, Reverse(&task.proof)));
     ordered
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn many_are_let_go_of_as_one_by_one(items in prop::collection::vec((0_u8..4, any::<u8>()), 0..60), max in 0_usize..60) {
+            let mut at_once = items.clone();
+            bound(&mut at_once, max, |one, other| one.0.cmp(&other.0));
+            let mut one_by_one = items;
+            while one_by_one.len() > max {
+                let least = one_by_one.iter().enumerate().min_by_key(|(at, one)| (one.0, *at));
+                let least = least.map(|(at, _)| at).expect("there is one");
+                one_by_one.remove(least);
+            }
+            prop_assert_eq!(at_once, one_by_one);
+        }
+    }
 }

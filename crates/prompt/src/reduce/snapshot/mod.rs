@@ -68,6 +68,18 @@ impl Section {
         }
     }
 
+    /// Returns the section of which an event speaks, and what it says after it: nothing where it is empty. None where
+    /// the event does not speak of any.
+    fn said(event: &Event) -> Option<(Self, Option<Map<String, Value>>)> {
+        let section = Self::of_topic(event.topic.as_str())?;
+        let Payload::Plain { text, data } = &event.payload else { return None };
+        let data = data.as_ref().map(Json::to_value);
+        // Where a task comes from is all that metadata says to a snapshot.
+        let metadata = event.metadata.as_ref().filter(|_| section == Self::Task).map(Json::to_value);
+        let said = Said { text: text.as_deref(), data: data.as_ref(), metadata: metadata.as_ref() };
+        Some((section, sections::read(section, &said)?))
+    }
+
     const fn index(self) -> usize {
         self as usize
     }
@@ -111,25 +123,30 @@ impl StateSnapshotter {
     /// Folds the next event in; returns what is to be published, which is nothing where the state says what it said
     /// before.
     pub fn step(&mut self, event: &Event) -> Option<Publication> {
-        let section = Section::of_topic(event.topic.as_str())?;
-        let Payload::Plain { text, data } = &event.payload else { return None };
-        let data = data.as_ref().map(Json::to_value);
-        let metadata = event.metadata.as_ref().map(Json::to_value);
-        let said = Said { text: text.as_deref(), data: data.as_ref(), metadata: metadata.as_ref() };
-        let fields = sections::read(section, &said)?;
+        self.change(event).then(|| self.publication())
+    }
+
+    /// Says whether an event says something that enters the state. One of [`TRIGGERS`] may not: a worker's event without
+    /// its status, or one whose payload is gone.
+    pub fn speaks(event: &Event) -> bool {
+        Section::said(event).is_some()
+    }
+
+    /// Folds the next event in; says whether the state says something else than before.
+    fn change(&mut self, event: &Event) -> bool {
+        let Some((section, fields)) = Section::said(event) else { return false };
         let slot = self.held.get_mut(section.index()).expect("each section has its place");
-        let is_same = slot.as_ref().map_or(fields.is_none(), |held| Some(&held.fields) == fields.as_ref());
-        if is_same {
-            return None;
+        if slot.as_ref().map(|held| &held.fields) == fields.as_ref() {
+            return false;
         }
         let at_millis = event.at.as_micros().div_euclid(1_000);
         *slot = fields.map(|fields| Held { fields, at_millis: section.time(at_millis) });
         self.source = Some((event.seq.to_string(), at_millis));
-        Some(self.publication())
+        true
     }
 
-    /// Begins from what a ledger says last: its newest `STATE_SNAPSHOT`, and the newest event of each of [`TRIGGERS`], as
-    /// far as there are any and in any order. What came after the snapshot is folded in. Returns what is to be
+    /// Begins from what a ledger says last: its newest `STATE_SNAPSHOT`, and the newest event of each of [`TRIGGERS`] that
+    /// [speaks](Self::speaks), as far as there are any and in any order. What came after the snapshot is folded in. Returns what is to be
     /// published, which is nothing where the snapshot says it already.
     pub fn bootstrap(ledger: &LedgerId, latest: &[Event]) -> (Self, Option<Publication>) {
         let mut latest: Vec<&Event> = latest.iter().collect();
@@ -215,7 +232,7 @@ impl Reducer for StateSnapshotter {
 
     fn apply(&mut self, event: &Event) {
         // Who replays has nothing to publish: the ledger has it already.
-        self.step(event);
+        self.change(event);
     }
 
     fn save(&self) -> Json {
