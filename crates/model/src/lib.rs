@@ -10,6 +10,7 @@ mod entry;
 mod event;
 mod group;
 mod ids;
+mod json;
 mod names;
 mod note;
 mod quantity;
@@ -21,14 +22,13 @@ pub mod topics;
 pub use canonical::{CanonicalEncoder, artifact_id};
 pub use commit::{Closure, Commit, CommitCore, CommitType, Counts, Granularity, ParseGranularityError};
 pub use entry::{Body, Entry, EntryKind, EntryMeta, ImageSource, NativeSpan, Part, Role, Usage, Visibility};
-pub use event::{
-    Event, EventSeq, Gone, Json, JsonError, NewEvent, NewPayload, ParseSeqError, Payload, may_replay,
-};
+pub use event::{Event, EventSeq, Gone, NewEvent, NewPayload, ParseSeqError, Payload, may_replay};
 pub use group::{ToolGroup, Turn, group_tools, turns};
 pub use ids::{
     ArtifactId, ArtifactPrefix, CommitId, CommitPrefix, IdKind, PREFIX_CHARS_MIN, ParseIdError, RulesHash,
     SHORT_CHARS_MIN, shortest_unique,
 };
+pub use json::{Json, JsonError};
 pub use names::{
     EntryId, FormatId, LedgerId, MachineId, NAME_BYTES_MAX, NameError, Party, Principal, SessionId, Template,
     ThreadId, TicketId, Topic,
