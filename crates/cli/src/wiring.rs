@@ -157,8 +157,9 @@ impl App {
                 Some("chain") => IntegrityMode::Chain,
                 _ => IntegrityMode::Checksum,
             };
-            let lock_wait_ms = self.store_options().busy_timeout_ms;
-            let options = FileLogOptions { integrity, lock_wait_ms, ..FileLogOptions::default() };
+            let SqliteOptions { busy_timeout_ms: lock_wait_ms, allow_network, .. } = self.store_options();
+            let options =
+                FileLogOptions { integrity, lock_wait_ms, allow_network, ..FileLogOptions::default() };
             let files = FileLog::open(self.home()?.root(), options)?;
             let _raced = self.ledgers.set(Arc::new(files));
         }

@@ -61,6 +61,9 @@ pub trait Files: Debug + Send + Sync {
     /// Makes the names in a directory durable: files that were made, renamed and removed.
     fn sync_directory(&self, directory: &Path) -> io::Result<()>;
 
+    /// Says whether a name stands for a link; not where nothing has it.
+    fn is_link(&self, path: &Path) -> io::Result<bool>;
+
     /// Returns the names in a directory, in any order; `NotFound` where it is not there.
     fn list(&self, directory: &Path) -> io::Result<Vec<String>>;
 
@@ -190,6 +193,16 @@ impl Files for SystemFiles {
     fn sync_directory(&self, directory: &Path) -> io::Result<()> {
         // Windows has no handle of a directory to sync; its file systems journal names.
         if cfg!(windows) { Ok(()) } else { File::open(directory)?.sync_all() }
+    }
+
+    fn is_link(&self, path: &Path) -> io::Result<bool> {
+        match fs::symlink_metadata(path) {
+            Ok(metadata) => Ok(metadata.is_symlink()),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     fn list(&self, directory: &Path) -> io::Result<Vec<String>> {

@@ -4,6 +4,7 @@
 //! Knows nothing of stores. [`Disk`] is what a program works on; [`Platter`] follows its record and says what could
 //! be on the real thing at that moment.
 
+mod fault;
 mod image;
 mod platter;
 mod tree;
@@ -11,6 +12,7 @@ mod tree;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+pub use fault::{Failure, Fault};
 pub use image::{Entry, Image};
 pub use platter::{Keep, Platter, SECTOR_BYTES};
 pub use tree::{Item, Name, Node, ROOT};
@@ -99,33 +101,6 @@ pub enum DiskError {
     Full,
 }
 
-/// What fails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Failure {
-    /// The operation fails with `EIO` and nothing of it is done.
-    Io,
-    /// The operation fails with `ENOSPC`, and all that need room do until the fault is lifted.
-    Full,
-    /// The first half of a write is done, then it fails with `EIO`; other operations are done whole and fail.
-    Torn,
-    /// The read with this number fails with `EIO`.
-    Read,
-}
-
-impl Failure {
-    /// Every failure.
-    pub const ALL: [Self; 4] = [Self::Io, Self::Full, Self::Torn, Self::Read];
-}
-
-/// When what fails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fault {
-    /// What.
-    pub failure: Failure,
-    /// At which operation from now on, counted from 0: reads for [`Failure::Read`], changes and syncs else.
-    pub at: u64,
-}
-
 /// Whether an operation takes room.
 #[derive(Debug, Clone, Copy)]
 enum Room {
@@ -145,6 +120,7 @@ struct State {
     fault: Option<Fault>,
     reached: bool,
     changes: u64,
+    panic_at: Option<u64>,
     reads: u64,
     /// Files that never fail but for want of room: see [`VOLATILE`].
     volatile: BTreeSet<Node>,
@@ -193,10 +169,16 @@ impl Disk {
         state.fault = Some(fault);
     }
 
+    /// Has the program panic at a change, counted from now on.
+    pub fn panic_at(&self, change: u64) {
+        let mut state = self.lock();
+        (state.changes, state.panic_at) = (0, Some(change));
+    }
+
     /// Lifts the fault, and says whether its operation was reached.
     pub fn disarm(&self) -> bool {
         let mut state = self.lock();
-        state.fault = None;
+        (state.fault, state.panic_at) = (None, None);
         std::mem::take(&mut state.reached)
     }
 
@@ -456,6 +438,8 @@ impl State {
     fn next(&mut self, room: Room, node: Option<Node>) -> Result<Result<(), DiskError>, DiskError> {
         let number = self.changes;
         self.changes += 1;
+        let panics = self.panic_at.take_if(|at| *at == number).is_some();
+        assert!(!panics, "the disk was told so");
         let Some(fault) = self.fault else { return Ok(Ok(())) };
         let hit = match fault.failure {
             Failure::Read => false,

@@ -270,6 +270,10 @@ impl Files for RecordedFiles {
         )
     }
 
+    fn is_link(&self, path: &Path) -> io::Result<bool> {
+        SystemFiles.is_link(path)
+    }
+
     fn list(&self, directory: &Path) -> io::Result<Vec<String>> {
         SystemFiles.list(directory)
     }

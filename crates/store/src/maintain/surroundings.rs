@@ -6,6 +6,9 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::error::StoreError;
+use crate::files::Files;
+
 /// Bytes of the mount table that are read at most: thousands of mounts.
 const TABLE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
@@ -179,6 +182,18 @@ pub fn look(folder: &Path) -> Surroundings {
 /// Looks only on which file system a folder lies, or would lie.
 pub(crate) fn look_at_mount(folder: &Path) -> Option<Mount> {
     mount_of(&mount_table()?, &existing(folder)?)
+}
+
+/// Refuses a directory that other machines may write at the same time.
+pub(crate) fn refuse_network(files: &dyn Files, dir: &Path) -> Result<(), StoreError> {
+    match files.mount(dir).filter(|mount| mount.reach == Reach::Network) {
+        Some(mount) => Err(StoreError::Network {
+            path: dir.display().to_string(),
+            file_system: mount.file_system,
+            mount: mount.point.display().to_string(),
+        }),
+        None => Ok(()),
+    }
 }
 
 /// Returns the nearest folder that is there, without links.

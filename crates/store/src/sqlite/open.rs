@@ -16,7 +16,7 @@ use super::failure::{During, store_error};
 use super::{log_damage, versions};
 use crate::error::StoreError;
 use crate::files::{Files, SystemFiles};
-use crate::maintain::surroundings::Reach;
+use crate::maintain::surroundings::refuse_network;
 use crate::seam::StoreIdentity;
 
 /// What is being done here, for errors.
@@ -89,18 +89,6 @@ pub(super) fn open_store(
         sync_directory(files, &dir)?;
     }
     Ok((path, connection, identity))
-}
-
-/// Refuses a directory that other machines may write at the same time.
-fn refuse_network(files: &dyn Files, dir: &Path) -> Result<(), StoreError> {
-    match files.mount(dir).filter(|mount| mount.reach == Reach::Network) {
-        Some(mount) => Err(StoreError::Network {
-            path: dir.display().to_string(),
-            file_system: mount.file_system,
-            mount: mount.point.display().to_string(),
-        }),
-        None => Ok(()),
-    }
 }
 
 /// Sets up an empty database, patiently: SQLite does not wait by itself where several processes begin at once.

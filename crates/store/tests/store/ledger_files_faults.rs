@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
 
-use stemmata_model::{Event, Json, SessionId, Timestamp, Topic};
+use stemmata_model::{Event, Json, SessionId, Timestamp, Topic, topics};
 use stemmata_store::{
     Append, Durability, EventLog, EventQuery, FileLog, FileLogOptions, IntegrityMode, LedgerChange,
     MemoryLog, SavedState, StoreError, StoreErrorKind,
@@ -238,4 +240,171 @@ fn is_harmless(finding: &stemmata_store::Finding) -> bool {
             | Finding::ForeignSession { .. }
             | Finding::SnapshotAhead { .. }
     )
+}
+
+#[test]
+fn an_index_outlives_no_event_in_a_power_cut() {
+    let disk = Disk::new();
+    disk.plant(TOP, &Image::default());
+    let before = Disk::new();
+    before.plant(TOP, &Image::default());
+    let home = TempDir::new().expect("a directory");
+    let (log, _files) = recorded(&disk, home.path(), IntegrityMode::Checksum);
+    disk.start_record();
+    for number in 0..4 {
+        let events = vec![said("s", &format!("t{number}"), "short"); 1 + number];
+        log.append(Append { durability: Durability::None, ..append(events) }).expect("appended");
+    }
+    log.close().expect("closed");
+    drop(log);
+    let mut platter = Platter::new(&before);
+    for (number, op) in disk.end_record().iter().enumerate() {
+        platter.follow(op);
+        let random = (0..4).map(|seed| Keep::Random(seed * 100_003 + u64::try_from(number).expect("small")));
+        for keep in [Keep::All, Keep::Nothing, Keep::Names, Keep::Data, Keep::Last].into_iter().chain(random)
+        {
+            let home = TempDir::new().expect("a directory");
+            platter.cut(TOP, keep).write(home.path()).expect("a folder");
+            let place = format!("operation {number}, {keep:?}");
+            // Without a restore: programs only go on.
+            let log = FileLog::open(home.path(), FileLogOptions::default()).expect("a log");
+            for _ in 0..8 {
+                log.append(append(vec![said("s", "u", &"longer ".repeat(50))]))
+                    .unwrap_or_else(|error| panic!("{place}: {error}"));
+            }
+            let expected = all(&log);
+            drop(log);
+            let log = FileLog::open(home.path(), FileLogOptions::default()).expect("a log");
+            let found = log.events(&id("p"), &EventQuery::after(None, 1_000));
+            assert_eq!(found.unwrap_or_else(|error| panic!("{place}: {error}")), expected, "{place}");
+        }
+    }
+}
+
+#[test]
+fn a_panic_while_appending_leaves_nobody_waiting() {
+    for change in 0..8 {
+        let disk = Disk::new();
+        disk.plant(TOP, &Image::default());
+        let home = TempDir::new().expect("a directory");
+        let (log, _files) = recorded(&disk, home.path(), IntegrityMode::Checksum);
+        log.append(append(vec![said("s", "t", "first")])).expect("appended");
+        let log = Arc::new(log);
+        // Nobody writes before all are there.
+        let gate = fs::File::open(super::ledger_files::folder(home.path()).join("lock")).expect("a file");
+        gate.lock().expect("locked");
+        let (told, ended) = mpsc::channel();
+        let threads: Vec<_> = (0..8)
+            .map(|number| {
+                let (log, told) = (Arc::clone(&log), told.clone());
+                thread::spawn(move || {
+                    let done = log.append(append(vec![said("s", "t", &number.to_string())]));
+                    told.send(done.is_ok()).expect("somebody listens");
+                })
+            })
+            .collect();
+        drop(told);
+        disk.panic_at(change);
+        drop(gate);
+        let mut done = 0;
+        loop {
+            match ended.recv_timeout(Duration::from_mins(1)) {
+                Ok(is_ok) => done += usize::from(is_ok),
+                Err(mpsc::RecvTimeoutError::Disconnected) => break,
+                Err(mpsc::RecvTimeoutError::Timeout) => panic!("somebody waits for ever"),
+            }
+        }
+        let panicked = threads.into_iter().filter_map(|thread| thread.join().err()).count();
+        assert!(panicked <= 1, "{panicked} panics");
+        assert!(panicked == 1 || done == 8, "{done} done");
+        disk.disarm();
+        let now = log.append(append(vec![said("s", "t", "last")])).expect("it goes on");
+        let events = all(log.as_ref());
+        assert_eq!(u64::try_from(events.len()).expect("small"), now.last.get());
+        assert!(events.len() >= done + 2, "{} events and {done} done", events.len());
+    }
+}
+
+/// Raw output of so many events.
+fn output(events: usize) -> Append {
+    let event = stemmata_model::NewEvent { replayable: false, ..said("s", topics::AGENT_OUTPUT, "x") };
+    append(vec![event; events])
+}
+
+fn epoch(log: &FileLog) -> u64 {
+    log.ledger(&id("p")).expect("a read").expect("there").epoch
+}
+
+#[test]
+fn a_file_that_cannot_be_written_anew_is_tried_again_when_it_is_worth_twice_as_much() {
+    let disk = Disk::new();
+    disk.plant(TOP, &Image::default());
+    let home = TempDir::new().expect("a directory");
+    let (log, _files) = recorded(&disk, home.path(), IntegrityMode::Checksum);
+    for _ in 0..4 {
+        log.append(output(4_096)).expect("appended");
+    }
+    let before = epoch(&log);
+    // After the write and its sync comes what is written anew.
+    disk.arm(Fault { failure: Failure::Io, at: 2 });
+    log.append(output(4_096)).expect("appended");
+    assert!(disk.disarm());
+    let told = |log: &FileLog| {
+        log.findings().iter().any(|finding| matches!(finding, stemmata_store::Finding::NotRewritten { .. }))
+    };
+    assert!(told(&log));
+    for _ in 0..2 {
+        log.append(output(4_096)).expect("appended");
+        assert_eq!(epoch(&log), before, "it is not tried each time, and its failure ends no fold");
+    }
+    log.append(output(4_096)).expect("appended");
+    assert_eq!(epoch(&log), before + 1, "it is worth twice as much");
+    assert!(!told(&log));
+}
+
+#[test]
+fn a_long_file_is_not_written_anew_for_a_small_part_of_it() {
+    let home = TempDir::new().expect("a directory");
+    let log = FileLog::open(home.path(), FileLogOptions::default()).expect("a log");
+    log.append(append(vec![said("s", "t", &"x".repeat(3_500_000)); 3])).expect("appended");
+    let before = epoch(&log);
+    for _ in 0..5 {
+        log.append(output(4_096)).expect("appended");
+    }
+    assert_eq!(epoch(&log), before);
+    let topic = Topic::new(topics::AGENT_OUTPUT).expect("a name");
+    let receipt = log.receipt(&id("p"), &topic).expect("a read").expect("some went");
+    assert_eq!(receipt.events, 12_288, "readers do not see it even so");
+}
+
+#[test]
+fn what_is_forgotten_after_a_failure_is_gone_in_a_power_cut() {
+    let mut reached = 0;
+    for at in 0.. {
+        let (disk, before) = (Disk::new(), Disk::new());
+        disk.plant(TOP, &Image::default());
+        before.plant(TOP, &Image::default());
+        let home = TempDir::new().expect("a directory");
+        let (log, _files) = recorded(&disk, home.path(), IntegrityMode::Checksum);
+        disk.start_record();
+        for number in [0, 1, 3] {
+            step(&log, number).expect("nothing fails");
+        }
+        disk.arm(Fault { failure: Failure::Io, at });
+        let failed = step(&log, 8).is_err();
+        disk.disarm();
+        step(&log, 8).expect("forgotten");
+        let mut platter = Platter::new(&before);
+        disk.end_record().iter().for_each(|op| platter.follow(op));
+        for keep in [Keep::All, Keep::Nothing, Keep::Names, Keep::Data, Keep::Last] {
+            let image = platter.cut(TOP, keep);
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains("hush");
+            assert!(!image.files().any(|(_, bytes)| text(bytes)), "operation {at}, {keep:?}");
+        }
+        if !failed {
+            break;
+        }
+        reached += 1;
+    }
+    assert!(reached > 8, "{reached} operations failed");
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use stemmata_model::{Event, NewEvent, Payload, Topic, topics};
-use stemmata_store::{EventLog, FileLog, Finding, IntegrityMode, Repaired, SavedState};
+use stemmata_store::{EventLog, EventQuery, FileLog, Finding, IntegrityMode, Repaired, SavedState};
 use tempfile::TempDir;
 
 use super::ledger_files::{
@@ -181,4 +181,93 @@ fn a_receipt_says_the_newest_that_is_gone_whatever_goes_later() {
     let after = log.receipt(&id("p"), &topic).expect("a read").expect("one more went");
     assert_eq!((after.events, after.through), (before.events + 1, before.through));
     assert_eq!(open(home.path()).receipt(&id("p"), &topic).expect("a read"), Some(after));
+}
+
+#[test]
+fn a_line_that_calls_later_events_durable_is_damaged_and_repaired() {
+    for change in [("\"durable\":\"1\"", "\"durable\":\"7\""), ("\"first\":\"2\"", "\"first\":\"9\"")] {
+        let home = TempDir::new().expect("a directory");
+        let (repaired, before, after) = repaired(home.path(), IntegrityMode::None, |mut lines| {
+            for line in &mut lines[1..4] {
+                let text = String::from_utf8(line.clone()).expect("text");
+                assert!(text.contains(change.0), "{text}");
+                *line = text
+                    .replace(change.0, change.1)
+                    .replace("\"durable\":\"1\"", "\"durable\":\"7\"")
+                    .into_bytes();
+            }
+            lines
+        });
+        assert!(repaired.findings.iter().any(Finding::stops), "{:?}", repaired.findings);
+        assert_eq!(after.len(), before.len());
+    }
+}
+
+/// Changes a text of the index, and seals it again.
+fn change_index(home: &Path, from: &str, to: &str) {
+    let path = folder(home).join("index.json");
+    let text = fs::read_to_string(&path).expect("a file");
+    let (open, _) = text.split_once(",\"checksum\"").expect("a checksum");
+    assert!(open.contains(from), "{from} in {open}");
+    put(&path, &sealed(&format!("{}}}", open.replacen(from, to, 1))));
+}
+
+#[test]
+fn an_index_that_says_other_things_than_the_events_is_told_and_taken_away() {
+    let topics = "\"topics\":[\"SESSION_STARTED\",\"user_turn\",\"tool_event\",\"assistant_turn\"]";
+    let others = "\"topics\":[\"SESSION_STARTED\",\"user_turn\",\"tool_event\",\"tool_turn\"]";
+    for (from, to) in [(topics, others), ("\"topic_of\":[0,1,2", "\"topic_of\":[0,2,1")] {
+        let home = TempDir::new().expect("a directory");
+        sample(home.path(), IntegrityMode::Checksum);
+        let log = open(home.path());
+        all(&log);
+        log.close().expect("closed");
+        change_index(home.path(), from, to);
+        let log = open(home.path());
+        let findings = restore(&log).findings;
+        assert!(
+            matches!(&findings[..], [Finding::IndexUnreadable { reason, .. }] if reason.contains("other"))
+        );
+        assert_eq!(restore(&log).findings, []);
+    }
+}
+
+#[test]
+fn an_index_whose_last_place_is_none_is_not_believed() {
+    let home = TempDir::new().expect("a directory");
+    let before = sample(home.path(), IntegrityMode::Checksum);
+    let log = open(home.path());
+    all(&log);
+    log.close().expect("closed");
+    let text = fs::read_to_string(folder(home.path()).join("index.json")).expect("a file");
+    let lengths =
+        text.split_once("\"lengths\":[").and_then(|(_, rest)| rest.split_once(']')).expect("lengths").0;
+    let mut moved: Vec<u32> = lengths.split(',').map(|length| length.parse().expect("a number")).collect();
+    (moved[3], moved[4]) = (moved[3] - 1, moved[4] + 1);
+    let moved: Vec<String> = moved.iter().map(ToString::to_string).collect();
+    change_index(home.path(), lengths, &moved.join(","));
+    assert_eq!(all(&open(home.path())), before);
+}
+
+#[test]
+fn an_index_of_a_longer_file_is_not_believed_when_the_file_has_grown_past_it() {
+    let home = TempDir::new().expect("a directory");
+    let log = open(home.path());
+    for _ in 0..5 {
+        log.append(append(vec![said("s", "t", "same")])).expect("appended");
+    }
+    log.close().expect("closed");
+    drop(log);
+    // As from an older copy.
+    let path = folder(home.path()).join("events.ndjson");
+    let bytes = fs::read(&path).expect("a file");
+    put(&path, &lines(&bytes)[..1].concat());
+    let log = open(home.path());
+    for _ in 0..6 {
+        // Each line is as long as those were.
+        log.append(append(vec![said("s", "u", "same")])).expect("appended");
+    }
+    let query = EventQuery::latest(Topic::new("u").expect("a name"), 20);
+    let found = open(home.path()).events(&id("p"), &query).expect("a read");
+    assert_eq!(found.len(), 6);
 }

@@ -2,12 +2,17 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use stemmata_model::{SessionId, Timestamp};
-use stemmata_store::{Append, EventLog, Finding, IntegrityMode, LedgerChange, StoreError};
+use stemmata_store::{
+    Append, EventLog, EventQuery, FileLog, FileLogOptions, Finding, IntegrityMode, LedgerChange, StoreError,
+};
+use stemmata_testkit::disk::{Disk, Image};
+use stemmata_testkit::files::RecordedFiles;
 use tempfile::TempDir;
 
-use super::ledger_files::{append, folder, id, open, put, restore, said, sample};
+use super::ledger_files::{append, folder, id, open, put, restore, said, sample, saved};
 
 fn marked(mark: &str) -> LedgerChange {
     LedgerChange {
@@ -102,4 +107,81 @@ fn forgetting_goes_on_past_a_damaged_ledger() {
         let text = fs::read_to_string(events(name)).expect("a file");
         assert!(!text.contains("hush"), "{name}");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_in_the_place_of_a_folder_is_told_and_not_followed() {
+    use std::os::unix::fs::symlink;
+    let (home, other) = (TempDir::new().expect("a directory"), TempDir::new().expect("a directory"));
+    sample(other.path(), IntegrityMode::Checksum);
+    open(home.path())
+        .append(Append { ledger: id("q"), ..append(vec![said("t", "t", "x")]) })
+        .expect("appended");
+    let (link, target) = (folder(home.path()), folder(other.path()));
+    symlink(&target, &link).expect("a link");
+    let before = Image::read(other.path()).expect("an image");
+    let log = open(home.path());
+    let refused = [
+        log.append(append(vec![said("s", "t", "x")])).map(drop),
+        log.append(Append { expected: Some(5), ..append(vec![said("s", "t", "x")]) }).map(drop),
+        log.events(&id("p"), &EventQuery::after(None, 9)).map(drop),
+        log.ledger(&id("p")).map(drop),
+        log.saved_states(&id("p"), "").map(drop),
+        log.save_states(&id("p"), vec![saved(1)]),
+        log.drop_states(&id("p"), ""),
+        log.change_ledger(marked("m")),
+        log.trim(&id("p"), &said("s", "t", "x").topic, super::ledger_files::seq(5)).map(drop),
+        log.repair(&id("p")).map(drop),
+    ];
+    for (number, refused) in refused.into_iter().enumerate() {
+        let Err(StoreError::NotAStore { path, reason }) = refused else { panic!("{number}: {refused:?}") };
+        assert!(path.contains(&link.display().to_string()) && reason.contains("link"), "{path} {reason}");
+    }
+    assert_eq!(restore(&log).findings, [Finding::Linked { path: link.clone() }]);
+    let found = log.ledgers(None, 9).expect("a listing");
+    assert_eq!(found.iter().map(|ledger| ledger.id.to_string()).collect::<Vec<_>>(), ["q"]);
+    assert_eq!(log.findings(), [Finding::Linked { path: link }]);
+    assert_eq!(log.forget_events(&session("s")).expect("nothing of ours"), 0);
+    assert_eq!(Image::read(other.path()).expect("an image").fingerprint(), before.fingerprint());
+    // The folder of all ledgers, too.
+    let home = TempDir::new().expect("a directory");
+    symlink(other.path().join("contexts-v2"), home.path().join("contexts-v2")).expect("a link");
+    let opened = FileLog::open(home.path(), FileLogOptions::default());
+    assert!(matches!(opened, Err(StoreError::NotAStore { .. })), "{opened:?}");
+}
+
+#[test]
+fn a_network_file_system_is_refused_and_named_until_it_is_allowed() {
+    let home = TempDir::new().expect("a directory");
+    for (file_system, is_refused) in [("nfs4", true), ("fuse.sshfs", true), ("9p", false), ("ext4", false)] {
+        let disk = Disk::new();
+        disk.plant("home", &Image::default());
+        let files = RecordedFiles::new(&disk, "home", home.path()).expect("a folder");
+        let files = Arc::new(files.lying_on(file_system));
+        let options = FileLogOptions { files, ..FileLogOptions::default() };
+        let opened = FileLog::open(home.path(), options.clone());
+        if !is_refused {
+            opened.expect("a disk of this machine");
+            continue;
+        }
+        let error = opened.expect_err("other machines may write it");
+        let StoreError::Network { file_system: named, mount, .. } = &error else { panic!("{error}") };
+        assert_eq!(named.as_str(), file_system);
+        assert_eq!(Path::new(mount), home.path().canonicalize().expect("it is there"));
+        FileLog::open(home.path(), FileLogOptions { allow_network: true, ..options }).expect("it is allowed");
+    }
+}
+
+#[test]
+fn what_dead_writers_left_goes_with_the_first_write() {
+    let home = TempDir::new().expect("a directory");
+    sample(home.path(), IntegrityMode::Checksum);
+    let left = folder(home.path()).join(".stemma-1-0.tmp");
+    put(&left, b"half of a snapshot");
+    let log = open(home.path());
+    assert_eq!(restore(&log).events, 5);
+    assert!(left.exists(), "only whoever has the lock alone may take it");
+    log.append(append(vec![said("s", "t", "x")])).expect("appended");
+    assert!(!left.exists());
 }

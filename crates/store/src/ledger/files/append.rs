@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use stemmata_model::{EventSeq, LedgerId, NewEvent};
 
 use super::desk::{Alone, Desk, Loaded};
-use super::folder::{EVENTS, META, again, failed};
+use super::folder::{EVENTS, INDEX, META, again, failed};
 use super::index::INDEX_EVENTS_MIN;
 use super::line::{Batch, Record};
 use super::meta::Meta;
@@ -44,6 +44,39 @@ impl Ticket {
     }
 }
 
+/// A thread that writes for others: they go on when it is dropped, however its work ended.
+struct Leading<'a> {
+    desk: &'a Desk,
+    group: Vec<Arc<Ticket>>,
+    is_done: bool,
+}
+
+impl Leading<'_> {
+    fn end(mut self, results: Vec<Result<Appended, StoreError>>) {
+        for (ticket, result) in self.group.iter().zip(results) {
+            ticket.set(result);
+        }
+        self.is_done = true;
+    }
+}
+
+impl Drop for Leading<'_> {
+    fn drop(&mut self) {
+        if !self.is_done {
+            // It panicked: what is in the file now is not known, and is read anew.
+            self.desk.view().lose();
+            for ticket in &self.group {
+                ticket.set(Err(StoreError::Backend {
+                    operation: "appending a group of events",
+                    source: "the thread that wrote them panicked".into(),
+                }));
+            }
+        }
+        self.desk.queue().is_busy = false;
+        self.desk.turn.notify_all();
+    }
+}
+
 fn bytes_of(event: &NewEvent) -> usize {
     match &event.payload {
         stemmata_model::NewPayload::Plain { text, data } => {
@@ -77,16 +110,13 @@ impl FileLog {
             let group = next_group(&mut queue.waiting);
             queue.is_busy = true;
             drop(queue);
-            let appends: Vec<&Append> = group.iter().map(|ticket| &ticket.append).collect();
+            let leading = Leading { desk, group, is_done: false };
+            let appends: Vec<&Append> = leading.group.iter().map(|ticket| &ticket.append).collect();
             let results = self
                 .write_group(desk, &appends)
-                .unwrap_or_else(|error| group.iter().map(|_| Err(again(&error))).collect());
-            for (ticket, result) in group.iter().zip(results) {
-                ticket.set(result);
-            }
+                .unwrap_or_else(|error| appends.iter().map(|_| Err(again(&error))).collect());
+            leading.end(results);
             queue = desk.queue();
-            queue.is_busy = false;
-            desk.turn.notify_all();
         }
     }
 
@@ -126,11 +156,20 @@ impl FileLog {
             let Some(loaded) = &view.loaded else { return };
             let beyond = loaded.catalog.len() - loaded.indexed;
             // In proportion, so that writing the index costs a constant share of each append.
-            (loaded.catalog.is_wasteful(), beyond >= INDEX_EVENTS_MIN.max(loaded.indexed))
+            let is_wasteful = loaded.catalog.is_wasteful() && loaded.catalog.waste() >= view.waste_min;
+            (is_wasteful, beyond >= INDEX_EVENTS_MIN.max(loaded.indexed))
         };
-        if is_wasteful && let Err(error) = self.shed(alone) {
-            let path = alone.desk.folder.path(EVENTS);
-            self.notes.note(super::Finding::NotRewritten { path, reason: error.to_string() });
+        if is_wasteful {
+            let shed = self.shed(alone);
+            let mut view = alone.desk.view();
+            let waste = view.loaded.as_ref().map_or(0, |loaded| loaded.catalog.waste());
+            // Each try may write all of the file: the next one is worth twice as much.
+            view.waste_min = if shed.is_err() { waste.saturating_mul(2) } else { 0 };
+            drop(view);
+            if let Err(error) = shed {
+                let path = alone.desk.folder.path(EVENTS);
+                self.notes.note(super::Finding::NotRewritten { path, reason: error.to_string() });
+            }
         }
         if is_behind {
             write_index(alone.desk);
@@ -200,6 +239,13 @@ fn write_plan(
         let pen = if let Some(pen) = loaded.pen.take() {
             pen
         } else {
+            // What writers left that died.
+            desk.folder.sweep()?;
+            if loaded.is_index_wrong {
+                desk.folder.remove(INDEX)?;
+                desk.folder.sync()?;
+                loaded.is_index_wrong = false;
+            }
             let mut pen = desk.folder.files.extend(&path).map_err(failed("opening", &path))?;
             // What a writer that died had not synced is made durable before anything builds on it.
             pen.sync().map_err(failed("syncing", &path))?;

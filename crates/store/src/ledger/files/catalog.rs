@@ -33,6 +33,8 @@ pub(super) struct Catalog {
     /// Raw output whose payload stands in the file and does not count any more, with the receipt of its going.
     pub(super) hidden: BTreeMap<usize, (Gone, Receipt)>,
     hidden_bytes: u64,
+    /// Bytes of its lines.
+    hidden_lines: u64,
     pub(super) receipts: BTreeMap<Topic, Receipt>,
 }
 
@@ -52,6 +54,7 @@ impl Catalog {
             output_bytes: 0,
             hidden: BTreeMap::new(),
             hidden_bytes: 0,
+            hidden_lines: 0,
             receipts: BTreeMap::new(),
         }
     }
@@ -120,15 +123,38 @@ impl Catalog {
         at
     }
 
-    /// Counts raw output that an index tells of.
+    /// Counts raw output that an index tells of; none where no file has so much.
     pub(super) fn count(
         &mut self,
         output: VecDeque<(usize, Gone)>,
         hidden: BTreeMap<usize, (Gone, Receipt)>,
-    ) {
-        self.output_bytes = output.iter().map(|(_, left)| left.bytes).sum();
-        self.hidden_bytes = hidden.values().map(|(left, _)| left.bytes).sum();
+    ) -> Option<()> {
+        self.output_bytes = sum(output.iter().map(|(_, left)| left.bytes))?;
+        self.hidden_bytes = sum(hidden.values().map(|(left, _)| left.bytes))?;
+        self.hidden_lines = sum(hidden.keys().map(|at| self.line_bytes(*at)))?;
         (self.output, self.hidden) = (output, hidden);
+        Some(())
+    }
+
+    /// Returns a place where it has an event.
+    pub(super) fn has(&self, at: usize) -> Option<usize> {
+        (at < self.places.len()).then_some(at)
+    }
+
+    /// Says whether another catalog says the same of what this one knows, what is durable aside.
+    pub(super) fn begins(&self, other: &Self) -> bool {
+        let topics = |catalog: &Self| {
+            let of = catalog.topic_of.iter().take(self.len());
+            of.map(|id| catalog.topics.get(*id).cloned()).collect::<Vec<_>>()
+        };
+        if other.places.get(..self.len()) != Some(self.places.as_slice()) || topics(self) != topics(other) {
+            return false;
+        }
+        let rest = |catalog: &Self| {
+            let Self { last_at, link, output, hidden, receipts, .. } = catalog;
+            (*last_at, *link, output.clone(), hidden.clone(), receipts.clone())
+        };
+        other.len() > self.len() || rest(self) == rest(other)
     }
 
     /// Lets go of the oldest raw output beyond the bounds. The lines stay until the file is written anew: what is let
@@ -142,15 +168,27 @@ impl Catalog {
             let receipt = receipt_after(self.receipts.get(&topic), seq, left);
             self.output_bytes -= left.bytes;
             self.hidden_bytes += left.bytes;
+            self.hidden_lines += self.line_bytes(at);
             self.hidden.insert(at, (left, receipt));
             self.receipts.insert(topic, receipt);
         }
     }
 
-    /// Says whether what the file keeps without need is worth writing it anew.
+    /// Says whether what the file keeps without need is worth writing it anew: as much as may be kept, and half of the
+    /// file, so that over its life each byte is written a few times only.
     pub(super) fn is_wasteful(&self) -> bool {
         let events = u64::try_from(self.hidden.len()).expect("a length fits 64 bits");
-        events > OUTPUT_EVENTS_MAX || self.hidden_bytes > OUTPUT_BYTES_MAX
+        let is_much = events > OUTPUT_EVENTS_MAX || self.hidden_bytes > OUTPUT_BYTES_MAX;
+        is_much && self.hidden_lines >= self.end().div_ceil(2)
+    }
+
+    /// Returns how many bytes of the file are lines that may be shorter.
+    pub(super) const fn waste(&self) -> u64 {
+        self.hidden_lines
+    }
+
+    fn line_bytes(&self, at: usize) -> u64 {
+        self.places.get(at).map_or(0, |place| u64::from(place.length))
     }
 
     /// Makes an event what readers see.
@@ -200,6 +238,10 @@ pub(super) fn receipt_after(before: Option<&Receipt>, seq: EventSeq, left: Gone)
         // A trim may let go of what is older than what the bounds took.
         through: before.map_or(seq, |receipt| receipt.through.max(seq)),
     }
+}
+
+fn sum(mut all: impl Iterator<Item = u64>) -> Option<u64> {
+    all.try_fold(0, u64::checked_add)
 }
 
 /// Returns the topic of raw output.

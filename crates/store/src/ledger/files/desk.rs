@@ -43,6 +43,8 @@ pub(super) struct Queue {
 pub(super) struct View {
     /// Whether this process has the lock alone: then nobody else changes anything, and the catalog is right.
     is_alone: bool,
+    /// Bytes that the file has to keep without need before it is written anew: more after that failed.
+    pub(super) waste_min: u64,
     pub(super) loaded: Option<Loaded>,
 }
 
@@ -58,6 +60,8 @@ pub(super) struct Loaded {
     pub(super) length: u64,
     /// Events that the index has.
     pub(super) indexed: usize,
+    /// Whether there is an index that does not fit. It is taken away before the file grows, lest it fit by then.
+    pub(super) is_index_wrong: bool,
     /// The file, open for writing.
     pub(super) pen: Option<Box<dyn NewFile>>,
 }
@@ -184,28 +188,42 @@ impl Desk {
         };
         let mut loaded = Loaded::new(&self.id, file, meta);
         let length = loaded.file.length().map_err(&during)?;
-        if let Some(catalog) = self.indexed(&loaded, length, notes)? {
+        let read = self.folder.read(INDEX, index::INDEX_BYTES_MAX)?;
+        let is_there = read.is_some();
+        if let Some(catalog) = self.indexed(&loaded, length, read, notes) {
             loaded.indexed = catalog.len();
             loaded.catalog = catalog;
             loaded.read_on().map_err(&during)?;
-            if !matches!(loaded.rest, Some(Rest::Damaged(_))) {
+            if !matches!(loaded.rest, Some(Rest::Damaged(_))) && self.is_last_there(&loaded) {
                 return Ok(loaded);
             }
             // The index may be what is wrong.
             loaded = Loaded::new(&self.id, loaded.file, meta);
         }
+        loaded.is_index_wrong = is_there;
         loaded.read_on().map_err(during)?;
         Ok(loaded)
     }
 
-    fn indexed(&self, loaded: &Loaded, length: u64, notes: &Notes) -> Result<Option<Catalog>, StoreError> {
-        let Some(read) = self.folder.read(INDEX, index::INDEX_BYTES_MAX)? else { return Ok(None) };
+    fn indexed(
+        &self,
+        loaded: &Loaded,
+        length: u64,
+        read: Option<Result<Vec<u8>, String>>,
+        notes: &Notes,
+    ) -> Option<Catalog> {
         let read =
-            read.and_then(|bytes| index::decode(&bytes, loaded.catalog.clone(), loaded.generation, length));
-        Ok(read.unwrap_or_else(|reason| {
+            read?.and_then(|bytes| index::decode(&bytes, loaded.catalog.clone(), loaded.generation, length));
+        read.unwrap_or_else(|reason| {
             notes.note(Finding::IndexUnreadable { path: self.folder.path(INDEX), reason });
             None
-        }))
+        })
+    }
+
+    /// Says whether the last event that an index tells of stands where it says.
+    fn is_last_there(&self, loaded: &Loaded) -> bool {
+        let last = loaded.indexed.checked_sub(1);
+        last.is_none_or(|last| loaded.record(last, &self.folder).is_ok())
     }
 }
 
@@ -220,7 +238,17 @@ impl Loaded {
     pub(super) fn new(id: &LedgerId, file: Arc<dyn OpenFile>, meta: &Meta) -> Self {
         let catalog = Catalog::new(meta.base, root_link(id));
         let (mode, generation) = (meta.mode, meta.generation);
-        Self { file, mode, generation, catalog, rest: None, length: 0, indexed: 0, pen: None }
+        Self {
+            file,
+            mode,
+            generation,
+            catalog,
+            rest: None,
+            length: 0,
+            indexed: 0,
+            is_index_wrong: false,
+            pen: None,
+        }
     }
 
     /// Reads what stands after what is known.

@@ -208,6 +208,15 @@ pub enum Finding {
         /// The ledger that its `meta.json` names.
         ledger: LedgerId,
     },
+    /// A link in the place of a ledger's folder. It is ignored.
+    #[error(
+        "{} is a link and is ignored: no link is followed; move the folder itself there",
+        path.display()
+    )]
+    Linked {
+        /// The link.
+        path: PathBuf,
+    },
     /// Nothing of a ledger could be read: it begins anew, and the old files stand aside.
     #[error(
         "nothing in {} could be read: the ledger begins anew, and its old files are in {}",
@@ -267,6 +276,7 @@ impl Finding {
             | Self::OtherVersion { .. }
             | Self::OtherProgram { .. }
             | Self::Misplaced { .. }
+            | Self::Linked { .. }
             | Self::StartedFresh { .. }
             | Self::NotRewritten { .. } => false,
         }

@@ -51,8 +51,19 @@ impl Folder {
         self.dir.join(name)
     }
 
+    /// Says whether a link has the folder's name.
+    pub(super) fn is_link(&self) -> Result<bool, StoreError> {
+        self.files.is_link(&self.dir).map_err(failed("looking at", &self.dir))
+    }
+
+    /// Refuses a link in the place of the folder: where it leads may be anybody's.
+    fn refuse_link(&self) -> Result<(), StoreError> {
+        if self.is_link()? { Err(linked(&self.dir)) } else { Ok(()) }
+    }
+
     /// Says whether the folder is there.
     pub(super) fn is_there(&self) -> Result<bool, StoreError> {
+        self.refuse_link()?;
         match self.files.list(&self.dir) {
             Ok(_) => Ok(true),
             Err(error) if is_missing(&error) => Ok(false),
@@ -62,6 +73,7 @@ impl Folder {
 
     /// Looks once whether a lock can be had; none where somebody else has it.
     pub(super) fn try_lock(&self, hold: Hold) -> Result<Option<Held>, StoreError> {
+        self.refuse_link()?;
         let path = self.path(LOCK);
         let locked = match hold {
             Hold::Alone => self.files.lock(&path),
@@ -87,6 +99,7 @@ impl Folder {
 
     /// Opens a file; none where it is not there.
     pub(super) fn open(&self, name: &str) -> Result<Option<Arc<dyn OpenFile>>, StoreError> {
+        self.refuse_link()?;
         let path = self.path(name);
         match self.files.open(&path) {
             Ok(file) => Ok(Some(file)),
@@ -242,6 +255,12 @@ pub(super) fn failed(operation: &'static str, path: &Path) -> impl Fn(io::Error)
         io::ErrorKind::ReadOnlyFilesystem => StoreError::ReadOnly { operation },
         _ => StoreError::Io { operation, path: path.clone(), source },
     }
+}
+
+/// Reports a link where a folder of ours should be.
+pub(super) fn linked(dir: &Path) -> StoreError {
+    let reason = "it is a link, and none is followed here: move the folder itself there".to_owned();
+    StoreError::NotAStore { path: dir.display().to_string(), reason }
 }
 
 /// Reports a file that is not what was written.

@@ -114,7 +114,7 @@ mod tests {
                 "0".repeat(64)
             )),
         ];
-        let line = (seq, payload, 0..4_u64, 1..3_usize).prop_map(|(seq, payload, durable, size)| {
+        let line = (seq, payload, 0..2_u64, 1..3_usize).prop_map(|(seq, payload, durable, size)| {
             let object = format!(
                 "{{\"event_seq\":\"{seq}\",\"session_id\":\"s\",\"timestamp\":\"2026-01-01T00:00:00Z\",\"topic\":\"t\",\
                  \"sender\":\"a\",\"receiver\":\"b\",\"replayable\":true,\"payload\":{payload},\"metadata\":null,\

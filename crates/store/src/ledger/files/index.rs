@@ -45,7 +45,7 @@ pub(super) fn encode(catalog: &Catalog, generation: u64) -> String {
     format!("{}\n", seal::seal(&text))
 }
 
-/// Reads the index of a file of a generation with so many bytes; none where it is of another one.
+/// Reads the index of a file of a generation with so many bytes; none where it is of another one, or of a longer file.
 pub(super) fn decode(
     bytes: &[u8],
     empty: Catalog,
@@ -73,6 +73,10 @@ fn of(read: &IndexV2, mut catalog: Catalog) -> Option<Catalog> {
     if read.lengths.len() != read.topic_of.len() {
         return None;
     }
+    // A place that no line has would be read as one.
+    if read.lengths.contains(&0) {
+        return None;
+    }
     for (length, topic) in read.lengths.iter().zip(&read.topic_of) {
         catalog.note(Place { byte, length: *length }, topics.get(*topic)?);
         byte += u64::from(*length);
@@ -83,24 +87,26 @@ fn of(read: &IndexV2, mut catalog: Catalog) -> Option<Catalog> {
     };
     let mut output = VecDeque::new();
     for (at, gone) in &read.output {
-        output.push_back((*at, left(gone)?));
+        let is_next = output.back().is_none_or(|(before, _)| before < at);
+        output.push_back((catalog.has(*at).filter(|_| is_next)?, left(gone)?));
     }
     let mut hidden = BTreeMap::new();
     for (at, gone, receipt) in &read.hidden {
-        let receipt = receipt_of(receipt, catalog.seq_of(*at)?).ok()?;
+        let receipt = receipt_of(receipt, catalog.seq_of(catalog.has(*at)?)?).ok()?;
         hidden.insert(*at, (left(gone)?, receipt));
     }
     for (topic, (receipt, through)) in &read.receipts {
         let through: EventSeq = through.parse().ok()?;
         catalog.receipts.insert(Topic::new(topic.clone()).ok()?, receipt_of(receipt, through).ok()?);
     }
-    catalog.count(output, hidden);
+    catalog.count(output, hidden)?;
     catalog.last_at = match &read.last_timestamp {
         Some(text) => Some(time(text)?),
         None => None,
     };
     catalog.link = unhex(&read.chain)?;
-    catalog.durable = number(&read.durable)?;
+    // More than there is cannot be durable, and lines that follow would say that it is.
+    catalog.durable = number(&read.durable).filter(|durable| *durable <= catalog.last())?;
     Some(catalog)
 }
 
@@ -116,4 +122,50 @@ pub(super) fn generation(bytes: &[u8]) -> Option<u64> {
     let line = bytes.strip_suffix(b"\n")?;
     seal::check(line).ok()?;
     number(&serde_json::from_slice::<IndexV2>(line).ok()?.generation)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn catalog() -> Catalog {
+        let mut catalog = Catalog::new(6, [0; 32]);
+        for (byte, length) in [(0, 10), (10, 20)] {
+            catalog.note(Place { byte, length }, &Topic::new("t").expect("a name"));
+        }
+        let gone = Gone { hash: stemmata_model::artifact_id(b"x"), bytes: 5, forgotten: false };
+        catalog.count(VecDeque::from([(1, gone)]), BTreeMap::new()).expect("little");
+        catalog
+    }
+
+    #[test]
+    fn what_no_file_has_is_refused_even_with_a_right_checksum() {
+        let empty = || Catalog::new(6, [0; 32]);
+        let text = encode(&catalog(), 1);
+        let read = |text: &str| decode(text.as_bytes(), empty(), 1, 30);
+        assert_eq!(read(&text), Ok(Some(catalog())));
+        let hash = stemmata_model::artifact_id(b"x");
+        let receipt = format!(r#"{{"events":1,"bytes":1,"chain":"{}"}}"#, "0".repeat(64));
+        let huge = u64::MAX;
+        for (from, to) in [
+            (r#""durable":"6""#, r#""durable":"9""#.to_owned()),
+            (r#""lengths":[10,20]"#, r#""lengths":[30,0]"#.to_owned()),
+            (r#""lengths":[10,20]"#, r#""lengths":[10,20,0]"#.to_owned()),
+            (r#""topic_of":[0,0]"#, r#""topic_of":[0,1]"#.to_owned()),
+            ("[[1,", "[[2,".to_owned()),
+            ("[[1,", format!("[[{huge},")),
+            ("[[1,", format!(r#"[[1,["{hash}",{huge}]],[0,"#)),
+            (",5]]]", format!(r#",5]],[1,["{hash}",5]]]"#)),
+            (r#""hidden":[]"#, format!(r#""hidden":[[{huge},["{hash}",1],{receipt}]]"#)),
+            (
+                r#""hidden":[]"#,
+                format!(r#""hidden":[[0,["{hash}",{huge}],{receipt}],[1,["{hash}",1],{receipt}]]"#),
+            ),
+        ] {
+            let (open, _) = text.split_once(",\"checksum\"").expect("a checksum");
+            assert!(open.contains(from), "{from} in {open}");
+            let changed = format!("{}\n", seal::seal(&format!("{}}}", open.replacen(from, &to, 1))));
+            assert!(read(&changed).is_err(), "{to}: {:?}", read(&changed));
+        }
+    }
 }

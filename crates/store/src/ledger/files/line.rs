@@ -231,6 +231,13 @@ pub(super) fn decode(line: &[u8], mode: IntegrityMode) -> Result<Record, String>
     if batch.size == 0 || batch.size > BATCH_EVENTS_MAX {
         return Err(format!("its batch has {} events", batch.size));
     }
+    // Lines after it would say so too, and a torn end that they prove durable would be damage.
+    if batch.durable >= batch.first {
+        return Err(format!(
+            "its batch says that event {} was durable before {}",
+            batch.durable, batch.first
+        ));
+    }
     let receipt = read.payload.gone.as_ref().and_then(|gone| gone.receipt.as_ref());
     let receipt = receipt.map(|receipt| receipt_of(receipt, seq)).transpose()?;
     let metadata_hash = read.metadata_hash.as_deref().map(hash).transpose()?;

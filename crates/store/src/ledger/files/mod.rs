@@ -40,6 +40,7 @@ use super::{
 };
 use crate::error::StoreError;
 use crate::files::{Files, SystemFiles};
+use crate::maintain::surroundings::refuse_network;
 use desk::{Desk, View};
 use folder::{EVENTS, Folder, Hold, META, SNAPSHOT, failed, stopped};
 use meta::{Meta, MetaFault};
@@ -70,6 +71,8 @@ pub struct FileLogOptions {
     pub lock_wait_ms: u64,
     /// Where the files are.
     pub files: Arc<dyn Files>,
+    /// Whether a network file system is no reason to refuse: only where nothing else ever opens the ledgers.
+    pub allow_network: bool,
 }
 
 impl Default for FileLogOptions {
@@ -79,6 +82,7 @@ impl Default for FileLogOptions {
             read_only: false,
             lock_wait_ms: 10_000,
             files: Arc::new(SystemFiles),
+            allow_network: false,
         }
     }
 }
@@ -119,11 +123,20 @@ impl FileLog {
     /// write.
     ///
     /// # Errors
-    /// `Io` where the home cannot be looked at.
+    /// `Io` where the home cannot be looked at, `Network` where it lies on other machines' disks, `NotAStore` where a
+    /// link has the folder's name.
     pub fn open(home: &Path, options: FileLogOptions) -> Result<Self, StoreError> {
         options.files.list(home).map_err(failed("opening", home))?;
+        let root = home.join(FOLDER);
+        if !options.allow_network {
+            // Neither a lock nor the length of a file holds there for everybody.
+            refuse_network(options.files.as_ref(), &root)?;
+        }
+        if options.files.is_link(&root).map_err(failed("opening", &root))? {
+            return Err(folder::linked(&root));
+        }
         Ok(Self {
-            root: home.join(FOLDER),
+            root,
             options,
             desks: Mutex::default(),
             notes: Notes::default(),
@@ -181,6 +194,10 @@ impl FileLog {
 
     /// Reads what is known of a ledger; none where the folder is not one of ours, which is noted.
     fn known(&self, folder: &Folder) -> Result<Option<Meta>, StoreError> {
+        if folder.is_link()? {
+            self.notes.note(Finding::Linked { path: folder.dir.clone() });
+            return Ok(None);
+        }
         let read = folder.read_meta()?;
         if let Err(MetaFault::Misplaced(ledger)) = read {
             self.notes.note(Finding::Misplaced { path: folder.dir.clone(), ledger });
@@ -224,7 +241,7 @@ impl FileLog {
         match epoch {
             Epoch::Any => {}
             Epoch::Is(epoch) => check_epoch(&desk.id, Some(epoch), meta.generation)?,
-            Epoch::Ends => rewrite::next_generation(desk)?,
+            Epoch::Ends => drop(rewrite::next_generation(desk)?),
         }
         let mut states = self.states(&desk.folder)?;
         if !change(&mut states) {

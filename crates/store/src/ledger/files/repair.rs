@@ -126,7 +126,9 @@ fn unify(kept: &mut [Kept], meta: &Meta) {
             continue;
         }
         if let Some(Kept::Line { batch, seq, .. }) = kept.get_mut(at) {
-            *batch = Batch { first: *seq, size: 1, durable: batch.durable };
+            // What a line says of others may be any number where lines have no checksum.
+            let durable = batch.durable.min(seq.saturating_sub(1));
+            *batch = Batch { first: *seq, size: 1, durable };
         }
         at += 1;
     }

@@ -69,6 +69,10 @@ impl FileLog {
     pub fn restore(&self, id: &LedgerId, now: Timestamp) -> Result<Restored, StoreError> {
         let mut findings = self.version_one()?;
         let desk = self.desk(id);
+        if desk.folder.is_link()? {
+            findings.push(Finding::Linked { path: desk.folder.dir.clone() });
+            return Ok(nothing(findings));
+        }
         if !desk.folder.is_there()? {
             return Ok(nothing(findings));
         }
@@ -352,17 +356,23 @@ impl Restoring<'_> {
     }
 
     fn index(&mut self, loaded: &Loaded) -> Result<(), StoreError> {
+        let path = self.desk.folder.path(INDEX);
         let Some(read) = self.desk.folder.read(INDEX, index::INDEX_BYTES_MAX)? else { return Ok(()) };
         let empty = Loaded::new(&self.desk.id, std::sync::Arc::clone(&loaded.file), &self.known(loaded));
         let read = read
             .and_then(|bytes| index::decode(&bytes, empty.catalog, loaded.generation, loaded.catalog.end()));
-        if let Err(reason) = read {
-            let path = self.desk.folder.path(INDEX);
-            if self.writes {
-                self.desk.folder.remove(INDEX)?;
-            }
-            self.findings.push(Finding::IndexUnreadable { path, reason });
+        let reason = match read {
+            Ok(Some(indexed)) if indexed.begins(&loaded.catalog) => return Ok(()),
+            Ok(Some(_)) => Some("it says other things than the events".to_owned()),
+            // Of another file: nobody believes it, and nobody is to when this one has grown.
+            Ok(None) => None,
+            Err(reason) => Some(reason),
+        };
+        if self.writes {
+            self.desk.folder.remove(INDEX)?;
+            self.desk.folder.sync()?;
         }
+        self.findings.extend(reason.map(|reason| Finding::IndexUnreadable { path, reason }));
         Ok(())
     }
 

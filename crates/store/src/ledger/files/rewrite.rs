@@ -81,8 +81,9 @@ impl FileLog {
             desk.folder.sweep()?;
             if is_there {
                 desk.folder.remove(QUARANTINE)?;
-                desk.folder.sync()?;
             }
+            // What an earlier try took away may not be gone for good yet.
+            desk.folder.sync()?;
             return Ok(0);
         }
         // First what was made of the events: when this is interrupted, the events say what is left to do.
@@ -124,8 +125,7 @@ impl FileLog {
         let path = desk.folder.path(EVENTS);
         let during = failed("writing", &path);
         let mode = loaded.mode;
-        // The generation first: a file that is the same under a new one is only read once more.
-        next_generation(desk)?;
+        let mut raised = loaded.generation;
         let written = write_whole(desk.folder.files.as_ref(), &path, &during, |out| {
             for at in 0..loaded.catalog.len() {
                 let bytes = match changes.get(&at) {
@@ -134,10 +134,23 @@ impl FileLog {
                 };
                 out.write_all(&bytes).map_err(&during)?;
             }
+            out.flush().map_err(&during)?;
+            // The generation before the name: a file that is the same under a new one is only read once more.
+            raised = next_generation(desk)?;
             Ok(())
         });
+        if let Err(error) = written {
+            match &mut view.loaded {
+                // It is the old file still: what is known of it holds.
+                Some(loaded) if matches!(loaded.file.is_at(&path), Ok(Some(true))) => {
+                    loaded.generation = raised
+                }
+                Some(_) | None => view.lose(),
+            }
+            return Err(error);
+        }
         view.loaded = None;
-        let read = written.and_then(|()| desk.refresh(&mut view, &self.notes).map(drop));
+        let read = desk.refresh(&mut view, &self.notes).map(drop);
         if read.is_err() {
             view.lose();
         }
@@ -149,6 +162,11 @@ impl FileLog {
 pub(super) fn write_index(desk: &Desk) {
     let mut view = desk.view();
     let Some(loaded) = &mut view.loaded else { return };
+    // An index is durable when it is written, and events may be not: once the log has grown past the place where a
+    // power cut ended it, the index would name other events.
+    if desk.folder.files.sync_file(&desk.folder.path(EVENTS)).is_err() {
+        return;
+    }
     let text = index::encode(&loaded.catalog, loaded.generation);
     let is_small = u64::try_from(text.len()).is_ok_and(|bytes| bytes <= index::INDEX_BYTES_MAX);
     if is_small && desk.folder.write(INDEX, &text).is_ok() {
@@ -156,11 +174,12 @@ pub(super) fn write_index(desk: &Desk) {
     }
 }
 
-/// Has everybody read the file of a ledger anew.
-pub(super) fn next_generation(desk: &Desk) -> Result<(), StoreError> {
+/// Has everybody read the file of a ledger anew, and returns its generation from now on.
+pub(super) fn next_generation(desk: &Desk) -> Result<u64, StoreError> {
     let Some(mut meta) = desk.folder.meta()? else { return Err(StoreError::LedgerMissing(desk.id.clone())) };
-    meta.generation += 1;
-    desk.folder.write(META, &meta.encode())
+    meta.generation = meta.generation.saturating_add(1);
+    desk.folder.write(META, &meta.encode())?;
+    Ok(meta.generation)
 }
 
 /// Returns the lines of a session as they are when it was forgotten, with what snapshots say after the first of them.
