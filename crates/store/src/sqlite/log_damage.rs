@@ -15,6 +15,7 @@ use super::failure::During;
 use super::frames::{self, Found, Lost};
 use super::marks::{self, LOST};
 use super::open::{STORE_FILE, io_error, log_of, not_a_store};
+use super::read::verify::unread;
 use crate::error::StoreError;
 use crate::maintain::repair::Repaired;
 use crate::seam::{Damage, Verified};
@@ -133,10 +134,17 @@ impl SqliteStore {
         verified: &mut Verified,
         found: &mut dyn FnMut(Damage),
     ) -> Result<(), StoreError> {
-        let (page_bytes, marks) = self.read(|reader| {
+        let known = self.read(|reader| {
             let connection = reader.connection();
             Ok((page_bytes(connection)?, marks::all(connection, LOST)?))
-        })?;
+        });
+        let (page_bytes, marks) = match known {
+            Ok(known) => known,
+            Err(error) => {
+                found(unread("what is known of the log", &error));
+                return Ok(());
+            }
+        };
         for (key, _) in &marks {
             let part =
                 |at: usize| key.get(at..at + 8).and_then(|part| part.try_into().ok()).map(u64::from_be_bytes);

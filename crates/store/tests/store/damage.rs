@@ -226,6 +226,18 @@ fn bytes_flipped_anywhere_in_the_file_never_panic_and_never_change_what_is_read(
     assert!(unread < sound.len() / 397 / 2, "{unread} damaged stores could not be opened at all");
 }
 
+#[test]
+fn a_table_of_marks_that_cannot_be_read_is_a_damage_and_no_failure() {
+    let (_, sound) = small_store();
+    let home = place(&sound);
+    let store = open(home.path());
+    Connection::open(home.path().join(FILE))
+        .and_then(|database| database.execute_batch("ALTER TABLE mark RENAME COLUMN at TO it"))
+        .expect("a damaged schema");
+    let found: Vec<&str> = damages(&store).iter().map(|damage| damage.check).collect();
+    assert!(found.contains(&"database"), "{found:?}");
+}
+
 /// The bytes of a store's database and of its log, which holds all of its commits but the first.
 fn store_with_log() -> (Vec<CommitId>, Vec<u8>, Vec<u8>) {
     let home = TempDir::new().expect("a directory");

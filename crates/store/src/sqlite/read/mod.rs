@@ -11,7 +11,7 @@ pub(super) mod literals;
 pub(super) mod metadata;
 mod parts;
 mod sightings;
-mod verify;
+pub(super) mod verify;
 pub(super) mod verify_events;
 mod verify_packs;
 

@@ -109,18 +109,23 @@ const REFERRING: &str = "SELECT (SELECT count(*) FROM sighting) + (SELECT count(
 
 type Report<'a> = &'a mut dyn FnMut(Damage);
 
+/// A part of the store that cannot be read is a damage.
+pub(in crate::sqlite) fn unread(what: &str, error: &StoreError) -> Damage {
+    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}"));
+    Damage {
+        check: "database",
+        object: STORE_FILE.to_owned(),
+        message: format!("{what} cannot be read: {error}{}", cause.unwrap_or_default()),
+    }
+}
+
 impl Reader {
     pub(in crate::sqlite) fn verify(&mut self, found: Report<'_>) -> Verified {
         let mut verified = Verified::default();
         // A part that cannot be read is a damage of its own; the other parts may still be sound.
         let hold = |result: Result<(), StoreError>, what: &str, found: Report<'_>| {
             if let Err(error) = result {
-                let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
-                found(Damage {
-                    check: "database",
-                    object: STORE_FILE.to_owned(),
-                    message: format!("{what} cannot be read: {error}{}", cause.unwrap_or_default()),
-                });
+                found(unread(what, &error));
             }
         };
         let result = self.verify_database(found);
