@@ -217,8 +217,8 @@ mod tests {
         }
     }
 
-    /// Has a lone batch be written, and returns what the database was told: its levels of care, and commits.
-    fn told(durability: Durability) -> Vec<String> {
+    /// Has lone batches be written, and returns what the database was told: its levels of care, begins, and touches.
+    fn told(wanted: &[Durability]) -> Vec<String> {
         let home = TempDir::new().expect("a directory");
         let (_, mut connection, _) = open_store(home.path(), &SqliteOptions::default()).expect("a store");
         let heard: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -226,6 +226,7 @@ mod tests {
         let listen = move |context: AuthContext<'_>| {
             let word = match context.action {
                 AuthAction::Pragma { pragma_name: "synchronous", pragma_value: Some(level) } => Some(level),
+                AuthAction::Pragma { pragma_name: "user_version", pragma_value: Some(_) } => Some("touched"),
                 AuthAction::Transaction { operation: TransactionOperation::Begin } => Some("begin"),
                 _ => Option::None,
             };
@@ -233,19 +234,52 @@ mod tests {
             Authorization::Allow
         };
         connection.authorizer(Some(listen)).expect("an authorizer");
+        // A statement that is prepared already is not asked about again.
+        connection.set_prepared_statement_cache_capacity(0);
         let group = Group::new(Writer::new(connection));
-        let content = Write::Content(NewContent::literal(b"bytes".to_vec()));
-        group.commit(prepare(vec![content]), durability).expect("written");
-        assert!(group.with_writer(|writer| writer.syncs()), "the next one is durable");
+        for (number, durability) in (0_u8..).zip(wanted) {
+            let content = Write::Content(NewContent::literal(vec![number; 9]));
+            group.commit(prepare(vec![content]), *durability).expect("written");
+            let is_synced = group.with_writer(|writer| writer.syncs());
+            assert!(is_synced || *durability == Durability::None, "{wanted:?}: {number}");
+        }
         let heard = heard.lock().expect("no panic");
         heard.clone()
     }
 
     #[test]
     fn only_who_wants_no_sync_goes_without() {
-        assert_eq!(told(Durability::Batch), ["begin"]);
-        assert_eq!(told(Durability::Full), ["begin"]);
-        assert_eq!(told(Durability::None), ["NORMAL", "begin", "FULL"]);
+        use Durability::{Batch, Full, None};
+        assert_eq!(told(&[Batch, Batch]), ["begin", "begin"]);
+        assert_eq!(told(&[Full, Full]), ["begin", "begin"]);
+        assert_eq!(told(&[None]), ["NORMAL", "begin"]);
+        // Whoever comes next and wants a sync has the database sync again before anything of it is written.
+        for next in [Batch, Full] {
+            let heard = told(&[None, None, None, next, next]);
+            assert_eq!(heard, ["NORMAL", "begin", "begin", "begin", "FULL", "begin", "touched", "begin"]);
+        }
+        assert_eq!(
+            told(&[None, Batch, None]),
+            ["NORMAL", "begin", "FULL", "begin", "touched", "NORMAL", "begin"]
+        );
+    }
+
+    #[test]
+    fn what_was_written_without_a_sync_is_synced_by_one_that_finds_all_of_it_there() {
+        let home = TempDir::new().expect("a directory");
+        let (path, connection, _) = open_store(home.path(), &SqliteOptions::default()).expect("a store");
+        let log = crate::sqlite::open::log_of(&path);
+        let group = Group::new(Writer::new(connection));
+        let put = |durability| {
+            let content = Write::Content(NewContent::literal(b"bytes".to_vec()));
+            group.commit(prepare(vec![content]), durability).expect("written");
+            std::fs::metadata(&log).expect("a log").len()
+        };
+        let unsynced = put(Durability::None);
+        // A transaction that adds nothing to the log is not synced either.
+        let synced = put(Durability::Batch);
+        assert!(synced > unsynced, "{synced} and {unsynced} bytes");
+        assert_eq!(put(Durability::Batch), synced, "what is durable is not written again");
     }
 
     #[test]

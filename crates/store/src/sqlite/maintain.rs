@@ -89,7 +89,7 @@ impl SqliteStore {
     fn clean(&self) -> Option<String> {
         let left = packs::remove_leftovers(&self.maintained()).err();
         let cleaned = self.group.with_writer(|writer| {
-            let connection = writer.connection();
+            let connection = writer.synced()?;
             let done = if rewrite::is_due(connection)? { rewrite::run(connection, LOG_WAIT)? } else { None };
             if left.is_some() {
                 // The database is clean, and somebody has to come again.

@@ -80,15 +80,14 @@ impl LedgerRow {
         })
     }
 
-    /// Returns the ledger's row, new where there was none.
+    /// Makes the row of a ledger that has none.
     pub(in crate::sqlite) fn make(
         connection: &Connection,
         id: &LedgerId,
         now: Timestamp,
     ) -> Result<Self, StoreError> {
-        if let Some(found) = Self::find(connection, id)? {
-            return Ok(found);
-        }
+        const SQL: &str = "INSERT INTO ledger (row, id, created_at, last, last_at, root, compacted_at, output_events, \
+             output_bytes, epoch, seal) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
         let row: i64 = connection
             .query_row("SELECT ifnull(max(row), 0) + 1 FROM ledger", [], |row| row.get(0))
             .during(WRITING)?;
@@ -104,16 +103,15 @@ impl LedgerRow {
             output_bytes: 0,
             epoch: 0,
         };
-        made.put(connection)?;
+        execute_sealed(connection, SQL, &LEDGER, &made.values(), WRITING)?;
         Ok(made)
     }
 
+    /// Writes over the ledger's row. Its id and the time when it was made stay.
     pub(in crate::sqlite) fn put(&self, connection: &Connection) -> Result<(), StoreError> {
-        let sql = "INSERT INTO ledger (row, id, created_at, last, last_at, root, compacted_at, output_events, \
-                   output_bytes, epoch, seal) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) \
-                   ON CONFLICT (row) DO UPDATE SET last = ?4, last_at = ?5, root = ?6, compacted_at = ?7, \
-                   output_events = ?8, output_bytes = ?9, epoch = ?10, seal = ?11";
-        execute_sealed(connection, sql, &LEDGER, &self.values(), WRITING).map(|_| ())
+        const SQL: &str = "UPDATE ledger SET last = ?4, last_at = ?5, root = ?6, compacted_at = ?7, output_events = ?8, \
+             output_bytes = ?9, epoch = ?10, seal = ?11 WHERE row = ?1 AND id = ?2 AND created_at = ?3";
+        execute_sealed(connection, SQL, &LEDGER, &self.values(), WRITING).map(|_| ())
     }
 
     fn values(&self) -> [&dyn ToSql; 10] {

@@ -19,7 +19,7 @@ const CHANGING: &str = "changing a ledger";
 
 impl Transaction<'_> {
     pub(super) fn append(&mut self, append: &PreparedAppend) -> Result<(), StoreError> {
-        let found = LedgerRow::find(self.connection, &append.ledger)?;
+        let found = self.find_ledger(&append.ledger)?;
         let last = found.as_ref().map_or(0, |ledger| ledger.last.cast_unsigned());
         if let Some(expected) = append.expected.filter(|expected| *expected != last) {
             return Err(StoreError::SequenceMoved { ledger: append.ledger.clone(), expected, found: last });
@@ -44,7 +44,7 @@ impl Transaction<'_> {
         if let Some(topic) = output {
             output::bound(self.connection, &mut ledger, topic)?;
         }
-        ledger.put(self.connection)?;
+        self.put_ledger(&append.ledger, &ledger)?;
         let last_at = ledger.last_at.map_or(append.now, Timestamp::from_micros);
         self.outcome.appended = Some(Appended { first, last, last_at });
         Ok(())
@@ -128,7 +128,10 @@ impl Transaction<'_> {
     }
 
     pub(super) fn change_ledger(&mut self, change: &LedgerChange) -> Result<(), StoreError> {
-        let mut ledger = LedgerRow::make(self.connection, &change.ledger, change.now)?;
+        let mut ledger = match self.find_ledger(&change.ledger)? {
+            Some(ledger) => ledger,
+            None => LedgerRow::make(self.connection, &change.ledger, change.now)?,
+        };
         for mark in &change.marks {
             self.mark_ledger(&ledger, mark)?;
         }
@@ -139,7 +142,7 @@ impl Transaction<'_> {
         check_marks(usize::try_from(marks).unwrap_or(usize::MAX))?;
         ledger.root = change.root.clone().or(ledger.root);
         ledger.compacted_at = change.compacted_at.map(Timestamp::as_micros).or(ledger.compacted_at);
-        ledger.put(self.connection)
+        self.put_ledger(&change.ledger, &ledger)
     }
 
     fn mark_ledger(&self, ledger: &LedgerRow, mark: &str) -> Result<(), StoreError> {
@@ -169,8 +172,25 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    fn need_ledger(&self, id: &LedgerId) -> Result<LedgerRow, StoreError> {
-        LedgerRow::find(self.connection, id)?.ok_or_else(|| StoreError::LedgerMissing(id.clone()))
+    fn need_ledger(&mut self, id: &LedgerId) -> Result<LedgerRow, StoreError> {
+        self.find_ledger(id)?.ok_or_else(|| StoreError::LedgerMissing(id.clone()))
+    }
+
+    fn find_ledger(&mut self, id: &LedgerId) -> Result<Option<LedgerRow>, StoreError> {
+        if let Some(known) = self.memory.ledgers.get(id) {
+            return Ok(Some(known.clone()));
+        }
+        let found = LedgerRow::find(self.connection, id)?;
+        if let Some(ledger) = &found {
+            self.memory.ledgers.put(id.clone(), ledger.clone());
+        }
+        Ok(found)
+    }
+
+    fn put_ledger(&mut self, id: &LedgerId, ledger: &LedgerRow) -> Result<(), StoreError> {
+        ledger.put(self.connection)?;
+        self.memory.ledgers.put(id.clone(), ledger.clone());
+        Ok(())
     }
 }
 

@@ -19,6 +19,7 @@ use self::commits::Known;
 use super::failure::{During, again};
 use super::kinds::Kinds;
 use super::ledger::names::Names;
+use super::ledger::rows::LedgerRow;
 use super::marks::Present;
 use super::prepare::Prepared;
 use super::recent::Recent;
@@ -27,7 +28,7 @@ use crate::error::{StoreError, StoreErrorKind};
 use crate::seam::BatchOutcome;
 use crate::write::Write;
 
-use stemmata_model::{ArtifactId, CommitId};
+use stemmata_model::{ArtifactId, CommitId, LedgerId};
 
 /// A batch's answer.
 pub(super) type Answer = Result<BatchOutcome, StoreError>;
@@ -40,8 +41,11 @@ pub(super) struct Writer {
     data_version: i64,
     /// Whether what is being written may be lost in a power cut.
     may_be_lost: bool,
-    /// Whether the connection was told not to sync, and not yet to sync again.
+    /// Whether the connection was told not to sync, and not yet to sync again. It stays so until something comes that
+    /// must not be lost: telling it twice for each append took as long as the append.
     is_relaxed: bool,
+    /// Whether something was written without a sync since the last one.
+    is_unsynced: bool,
 }
 
 /// Rows met lately, so that a checkpoint need not look up what the last one wrote. Emptied when another
@@ -53,6 +57,7 @@ struct Memory {
     origins: Recent<places::OriginKey, i64>,
     kinds: Kinds,
     names: Names,
+    ledgers: Recent<LedgerId, LedgerRow>,
     marks: Option<Present>,
 }
 
@@ -77,11 +82,21 @@ impl Writer {
             data_version: -1,
             may_be_lost: false,
             is_relaxed: false,
+            is_unsynced: false,
         }
     }
 
     pub(super) fn connection(&self) -> &Connection {
         &self.connection
+    }
+
+    /// Returns the connection for transactions of the caller's own, which are durable when they return.
+    pub(super) fn synced(&mut self) -> Result<&Connection, StoreError> {
+        self.end_unfinished()?;
+        if self.is_relaxed {
+            self.tighten()?;
+        }
+        Ok(&self.connection)
     }
 
     pub(super) fn connection_mut(&mut self) -> &mut Connection {
@@ -110,16 +125,18 @@ impl Writer {
         }
     }
 
-    /// Writes something that may be lost in a power cut, without a sync.
+    /// Writes something that may be lost in a power cut, without a sync. The level is one at which copying the log into
+    /// the database syncs all the same, so that nothing that was durable before is at risk.
     fn unsynced<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
         self.may_be_lost = true;
-        self.is_relaxed = true;
-        // Without it what is written is only slower, and durable.
-        let _relaxed = self.connection.execute_batch("PRAGMA synchronous = NORMAL");
+        if !self.is_relaxed {
+            self.is_relaxed = true;
+            // Without it what is written is only slower, and durable.
+            let _relaxed = self.connection.execute_batch("PRAGMA synchronous = NORMAL");
+        }
+        self.is_unsynced = true;
         let done = act(self);
         self.may_be_lost = false;
-        // Where it fails the next transaction that must not be lost tries it again, and fails.
-        let _tightened = self.tighten();
         done
     }
 
@@ -135,6 +152,15 @@ impl Writer {
         }
         self.is_relaxed = false;
         Ok(())
+    }
+
+    /// Has the transaction that has begun write something whatever is in it: without a change a commit syncs nothing,
+    /// and what it found there already may be what was written without a sync.
+    fn touch(&self) -> Result<(), StoreError> {
+        let operation = "having earlier writes be durable";
+        let version: i64 =
+            self.connection.query_row("PRAGMA user_version", [], |row| row.get(0)).during(operation)?;
+        self.connection.execute_batch(&format!("PRAGMA user_version = {version}")).during(operation)
     }
 
     /// Says whether a commit is durable when it returns.
@@ -182,7 +208,11 @@ impl Writer {
         self.may_be_lost = false;
         self.begin()?;
         let result = act(&self.connection).and_then(|done| {
-            self.run(if keep { "COMMIT" } else { "ROLLBACK" }, "ending maintenance")?;
+            if keep {
+                self.commit("ending maintenance")?;
+            } else {
+                self.run("ROLLBACK", "ending maintenance")?;
+            }
             Ok(done)
         });
         if result.is_err() && !self.connection.is_autocommit() {
@@ -199,7 +229,7 @@ impl Writer {
         act: impl FnOnce(&mut Self) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let result = self.begin().and_then(|()| act(self)).and_then(|done| {
-            self.run("COMMIT", "committing a group of batches")?;
+            self.commit("committing a group of batches")?;
             Ok(done)
         });
         if result.is_err() {
@@ -213,12 +243,17 @@ impl Writer {
         result
     }
 
-    fn begin(&mut self) -> Result<(), StoreError> {
-        if !self.connection.is_autocommit() {
-            // Who wrote before panicked in the middle of it.
-            self.memory.forget();
-            self.run("ROLLBACK", "rolling back what was left unfinished")?;
+    /// Rolls back what somebody left who panicked in the middle of a transaction.
+    fn end_unfinished(&mut self) -> Result<(), StoreError> {
+        if self.connection.is_autocommit() {
+            return Ok(());
         }
+        self.memory.forget();
+        self.run("ROLLBACK", "rolling back what was left unfinished")
+    }
+
+    fn begin(&mut self) -> Result<(), StoreError> {
+        self.end_unfinished()?;
         if self.is_relaxed && !self.may_be_lost {
             self.tighten()?;
         }
@@ -238,6 +273,18 @@ impl Writer {
             self.memory.forget();
             self.data_version = data_version;
         }
+        Ok(())
+    }
+
+    fn commit(&mut self, operation: &'static str) -> Result<(), StoreError> {
+        if self.is_relaxed {
+            return self.run("COMMIT", operation);
+        }
+        if self.is_unsynced {
+            self.touch()?;
+        }
+        self.run("COMMIT", operation)?;
+        self.is_unsynced = false;
         Ok(())
     }
 
@@ -389,6 +436,9 @@ mod tests {
         assert!(writer.syncs());
         panicked(&mut writer);
         writer.maintain(|_| Ok(())).expect("maintained");
+        assert!(writer.syncs());
+        panicked(&mut writer);
+        writer.synced().expect("a connection");
         assert!(writer.syncs());
         panicked(&mut writer);
         let packed = writer.maintain_or_undo(true, |connection| {
