@@ -447,3 +447,52 @@ fn forgetting_a_commit_has_no_memory_saved_that_was_made_before() {
         assert_eq!(damages(store), []);
     }
 }
+
+/// The events that one transaction of a trim looks at, and as many more.
+const STEPS: [u64; 2] = [4_096, 1_000];
+
+#[test]
+fn a_trim_that_is_broken_off_has_done_whole_steps_and_goes_on_from_there() {
+    let home = TempDir::new().expect("a directory");
+    let (memory, store) = (MemoryStore::default(), open(home.path()));
+    let count = STEPS.iter().sum::<u64>();
+    for log in [&memory as &dyn Store, &store] {
+        for start in (0..count).step_by(2_000) {
+            let events = (start..count.min(start + 2_000)).map(|number| said("s", "t", &number.to_string()));
+            put(log, "p", events.collect());
+        }
+    }
+    let database = rusqlite::Connection::open(home.path().join("stemmata.db")).expect("a connection");
+    let stop = format!(
+        "CREATE TRIGGER stop BEFORE UPDATE ON event WHEN NEW.seq > {} BEGIN SELECT RAISE(ABORT, 'stop'); END",
+        STEPS[0] + 10
+    );
+    database.execute_batch(&stop).expect("a trigger");
+    let broken = store.trim(&ledger("p"), &topic("t"), seq(count));
+    assert!(broken.is_err(), "{broken:?}");
+    memory.trim(&ledger("p"), &topic("t"), seq(STEPS[0])).expect("a trim");
+    let receipts = || [&memory as &dyn Store, &store].map(|log| log.receipt(&ledger("p"), &topic("t")));
+    let [expected, found] = receipts().map(|receipt| receipt.expect("a read"));
+    assert_eq!(found, expected);
+    database.execute_batch("DROP TRIGGER stop").expect("no trigger");
+    for log in [&memory as &dyn Store, &store] {
+        assert_eq!(log.trim(&ledger("p"), &topic("t"), seq(count)).expect("a trim"), STEPS[1]);
+    }
+    let [expected, found] = receipts().map(|receipt| receipt.expect("a read"));
+    assert_eq!((found, damages(&store)), (expected, Vec::new()));
+}
+
+#[test]
+fn a_trim_goes_past_a_whole_step_of_events_that_are_gone() {
+    let home = TempDir::new().expect("a directory");
+    for log in both(home.path()) {
+        let log = log.as_ref();
+        put(log, "p", vec![said("s1", "t", "x"); 4_096]);
+        put(log, "p", vec![said("s1", "t", "x"); 3]);
+        put(log, "p", vec![said("s2", "t", "y")]);
+        assert_eq!(log.forget_events(&session("s1")).expect("forgotten"), 4_099);
+        assert_eq!(log.trim(&ledger("p"), &topic("t"), seq(4_099)).expect("a trim"), 0);
+        assert_eq!(log.receipt(&ledger("p"), &topic("t")).expect("a read"), None);
+        assert_eq!(log.trim(&ledger("p"), &topic("t"), seq(9_999)).expect("a trim"), 1);
+    }
+}

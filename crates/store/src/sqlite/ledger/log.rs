@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use rusqlite::params;
 use stemmata_model::{Event, EventSeq, LedgerId, SessionId, Topic};
 
-use super::output;
+use super::output::Trim;
 use super::rows::LedgerRow;
 use crate::error::StoreError;
 use crate::ledger::checks::check_query;
@@ -52,11 +52,14 @@ impl EventLog for SqliteStore {
 
     fn trim(&self, ledger: &LedgerId, topic: &Topic, through: EventSeq) -> Result<u64, StoreError> {
         self.hold_open("trimming a ledger")?;
-        let trimmed = self.group.with_writer(|writer| {
-            writer.maintain(|connection| output::trim(connection, (ledger, topic), through))
-        });
-        self.log.look(&self.group);
-        trimmed.map_err(|error| waited(error, &self.options))
+        let mut trim = Trim::new((ledger, topic), through);
+        loop {
+            let step = self.group.with_writer(|writer| writer.maintain(|connection| trim.step(connection)));
+            self.log.look(&self.group);
+            if !step.map_err(|error| waited(error, &self.options))? {
+                return Ok(trim.trimmed());
+            }
+        }
     }
 
     fn forget_events(&self, session: &SessionId) -> Result<u64, StoreError> {

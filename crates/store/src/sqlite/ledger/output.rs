@@ -10,6 +10,9 @@ use super::rows::{EventRow, LedgerRow, ReceiptRow, event_columns};
 use crate::error::StoreError;
 use crate::sqlite::failure::During;
 
+/// Events that one transaction of a trim looks at.
+const TRIM_STEP_EVENTS: usize = 4_096;
+
 /// Lets go of the oldest raw output until a ledger keeps no more than it may. The caller writes the ledger's row.
 pub(in crate::sqlite) fn bound(
     connection: &Connection,
@@ -32,45 +35,71 @@ pub(in crate::sqlite) fn bound(
     receipt.put(connection, (ledger.row, topic))
 }
 
-/// Lets go of the payloads of a topic up to a place, and returns how many there were.
-pub(in crate::sqlite) fn trim(
-    connection: &Connection,
-    (id, topic): (&LedgerId, &Topic),
-    through: EventSeq,
-) -> Result<u64, StoreError> {
-    let Some(mut ledger) = LedgerRow::find(connection, id)? else { return Ok(0) };
-    let Some(row) = Names::default().find(connection, topic.as_str())? else { return Ok(0) };
-    let mut receipt = ReceiptRow::load(connection, (ledger.row, row))?.unwrap_or_default();
-    let before = receipt.events;
-    let through = through.get().cast_signed();
-    let is_output = topic.as_str() == topics::AGENT_OUTPUT;
-    loop {
-        // Of both kinds in the order of their places: that is the order of the receipt's chain.
-        let ask = |replayable: bool| {
-            let cleared = receipt.cleared;
-            next(
-                (connection, ledger.row, row),
-                (replayable, cleared.get(usize::from(replayable)).copied().unwrap_or(0)),
-                through,
-            )
-        };
-        let (raw, replayable) = (ask(false)?, ask(true)?);
-        let event = match (raw, replayable) {
-            (Some(raw), Some(replayable)) if replayable.seq < raw.seq => replayable,
-            (Some(event), _) | (None, Some(event)) => event,
-            (None, None) => break,
-        };
-        if let Some(cleared) = receipt.cleared.get_mut(usize::from(event.replayable)) {
-            *cleared = event.seq;
+/// A trim that goes on over several transactions, so that none of them is long and others write in between. Where it
+/// is broken off the receipt says how far it came.
+pub(super) struct Trim<'a> {
+    id: &'a LedgerId,
+    topic: &'a Topic,
+    through: i64,
+    /// Up to where it has looked: at events that may not enter a prompt, and at those that may.
+    looked: [i64; 2],
+    trimmed: u64,
+}
+
+impl<'a> Trim<'a> {
+    pub(super) fn new((id, topic): (&'a LedgerId, &'a Topic), through: EventSeq) -> Self {
+        Self { id, topic, through: through.get().cast_signed(), looked: [0; 2], trimmed: 0 }
+    }
+
+    /// Returns how many payloads it let go of.
+    pub(super) const fn trimmed(&self) -> u64 {
+        self.trimmed
+    }
+
+    /// Lets go of the next payloads, within the transaction of the caller. Says whether there may be more.
+    pub(super) fn step(&mut self, connection: &Connection) -> Result<bool, StoreError> {
+        let Some(mut ledger) = LedgerRow::find(connection, self.id)? else { return Ok(false) };
+        let Some(row) = Names::default().find(connection, self.topic.as_str())? else { return Ok(false) };
+        let mut receipt = ReceiptRow::load(connection, (ledger.row, row))?.unwrap_or_default();
+        let before = receipt.events;
+        for (cleared, looked) in receipt.cleared.iter_mut().zip(self.looked) {
+            *cleared = looked.max(*cleared);
         }
-        let is_output = is_output && !event.replayable;
-        let_go((connection, &mut ledger), &mut receipt, event, is_output)?;
+        let mut events = 0;
+        let is_output = self.topic.as_str() == topics::AGENT_OUTPUT;
+        while events < TRIM_STEP_EVENTS {
+            let Some(event) = self.next((connection, ledger.row, row), &receipt)? else { break };
+            if let Some(cleared) = receipt.cleared.get_mut(usize::from(event.replayable)) {
+                *cleared = event.seq;
+            }
+            let is_output = is_output && !event.replayable;
+            let_go((connection, &mut ledger), &mut receipt, event, is_output)?;
+            events += 1;
+        }
+        self.looked = receipt.cleared;
+        if receipt.events > before {
+            receipt.put(connection, (ledger.row, row))?;
+            ledger.put(connection)?;
+        }
+        self.trimmed += (receipt.events - before).cast_unsigned();
+        Ok(events == TRIM_STEP_EVENTS)
     }
-    if receipt.events > before {
-        receipt.put(connection, (ledger.row, row))?;
-        ledger.put(connection)?;
+
+    /// Returns the next event to look at, of both kinds in the order of their places: that is the order of the receipt's
+    /// chain.
+    fn next(
+        &self,
+        (connection, ledger, topic): (&Connection, i64, i64),
+        receipt: &ReceiptRow,
+    ) -> Result<Option<EventRow<String>>, StoreError> {
+        let [raw, replayable] = receipt.cleared;
+        let ask = |replayable, after| next((connection, ledger, topic), (replayable, after), self.through);
+        Ok(match (ask(false, raw)?, ask(true, replayable)?) {
+            (Some(raw), Some(replayable)) if replayable.seq < raw.seq => Some(replayable),
+            (Some(event), _) | (None, Some(event)) => Some(event),
+            (None, None) => None,
+        })
     }
-    Ok((receipt.events - before).cast_unsigned())
 }
 
 /// Returns the next event of a topic after a place, of those that may enter a prompt or of those that may not.
