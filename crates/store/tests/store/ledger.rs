@@ -9,7 +9,7 @@ use stemmata_model::{
 };
 use stemmata_store::{
     Append, Appended, ContentPart, Coverage, Durability, EventLog, EventQuery, MemoryStore, NewContent,
-    SavedState, SqliteOptions, SqliteStore, Store, StoreError, Write, conformance,
+    Order, SavedState, SqliteOptions, SqliteStore, Store, StoreError, Write, conformance,
 };
 use stemmata_testkit::faulty::FaultyStore;
 use tempfile::TempDir;
@@ -295,4 +295,68 @@ fn events_of_a_store_that_cannot_be_written_can_be_read() {
     let events = all(&store, "p");
     assert_eq!(events.len(), 2);
     assert_eq!(store.ledger(&ledger("p")).expect("a read").map(|known| known.last), Some(2));
+}
+
+/// Reads all that is asked for in pages of a few.
+fn paged(log: &dyn EventLog, query: &EventQuery) -> Vec<u64> {
+    let mut query = EventQuery { limit: 7, ..query.clone() };
+    let mut found = Vec::new();
+    loop {
+        let page = log.events(&ledger("p"), &query).expect("a read");
+        let Some(last) = page.last() else { return found };
+        match query.order {
+            Order::OldestFirst => query.after = Some(last.seq),
+            Order::NewestFirst => query.through = EventSeq::new(last.seq.get() - 1),
+        }
+        found.extend(page.iter().map(|event| event.seq.get()));
+        if query.order == Order::NewestFirst && query.through.is_none() {
+            return found;
+        }
+    }
+}
+
+#[test]
+fn sessions_of_any_number_of_topics_are_read_in_order() {
+    let home = TempDir::new().expect("a directory");
+    let store = open(home.path());
+    let mut events = Vec::new();
+    for number in 0..200_u64 {
+        // One session has three topics, one as many as are scanned one by one, one more than these.
+        for (of, topics) in [("few", 3), ("some", 64), ("many", 65)] {
+            let mut event = said(of, &format!("t{}", number % topics), "x");
+            event.replayable = number % 5 > 0;
+            event.sender = Party::new(format!("sender {}", number % 4)).expect("a name");
+            event.receiver = Party::new(format!("receiver {}", number % 3)).expect("a name");
+            events.push(event);
+        }
+    }
+    put(&store, "p", events);
+    let all = all(&store, "p");
+    let (sender, receiver) = (Party::new("sender 1").ok(), Party::new("receiver 2").ok());
+    for of in ["few", "some", "many"] {
+        for order in [Order::OldestFirst, Order::NewestFirst] {
+            let query = EventQuery { session: Some(session(of)), order, ..EventQuery::default() };
+            for query in [
+                query.clone(),
+                EventQuery { topics: vec![topic("t2")], ..query.clone() },
+                EventQuery {
+                    topics: vec![topic("t2"), topic("t1")],
+                    replayable: Some(true),
+                    ..query.clone()
+                },
+                EventQuery { replayable: Some(false), ..query.clone() },
+                EventQuery { sender: sender.clone(), ..query.clone() },
+                EventQuery { receiver: receiver.clone(), sender: sender.clone(), ..query.clone() },
+                EventQuery { topics: vec![topic("t2")], sender: sender.clone(), ..query.clone() },
+                EventQuery { session: None, topics: vec![topic("t2")], receiver: receiver.clone(), ..query },
+            ] {
+                let wanted = all.iter().filter(|event| query.wants(event)).map(|event| event.seq.get());
+                let mut wanted: Vec<u64> = wanted.collect();
+                if order == Order::NewestFirst {
+                    wanted.reverse();
+                }
+                assert_eq!(paged(&store, &query), wanted, "{query:?}");
+            }
+        }
+    }
 }

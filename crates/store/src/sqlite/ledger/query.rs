@@ -17,6 +17,10 @@ const LOOKING: &str = "looking for events";
 /// Rows that one scan reads ahead at most.
 const CHUNK_ROWS_MAX: usize = 256;
 
+/// Topics of a session that are scanned one by one at most: many more than there are names for, few enough that a look
+/// at each costs less than a page.
+const SESSION_TOPICS_MAX: usize = 64;
+
 /// A statement that scans one index, oldest first and newest first.
 struct Scanning {
     ascending: &'static str,
@@ -46,12 +50,28 @@ macro_rules! scanning {
     };
 }
 
+/// What finds a session's events where they are of more topics than are scanned one by one.
+macro_rules! many_topics {
+    ($order:literal) => {
+        concat!(
+            "SELECT ",
+            event_columns!(),
+            " FROM event WHERE ledger = ?1 AND seq IN (SELECT seq FROM event INDEXED BY event_by_session \
+             WHERE ledger = ?1 AND session = ?8 AND seq BETWEEN ?4 AND ?5 AND (?6 IS NULL OR sender = ?6) \
+             AND (?7 IS NULL OR receiver = ?7) AND (?3 IS NULL OR replayable = ?3) ORDER BY seq",
+            $order,
+            " LIMIT ?9) AND (?2 IS NULL OR topic = ?2) ORDER BY seq",
+            $order
+        )
+    };
+}
+
 // Without being told the planner takes the rows in their order, and looks at all that stands in between.
 const BY_TOPIC: Scanning = scanning!("INDEXED BY event_by_topic", " AND topic = ?2 AND replayable = ?3");
-const BY_SESSION: Scanning = scanning!(
-    "INDEXED BY event_by_session",
-    " AND session = ?8 AND (?2 IS NULL OR topic = ?2) AND (?3 IS NULL OR replayable = ?3)"
-);
+const BY_SESSION: Scanning =
+    scanning!("INDEXED BY event_by_session", " AND session = ?8 AND topic = ?2 AND replayable = ?3");
+// The places are found in the index, all of the session's, and sorted.
+const OF_MANY_TOPICS: Scanning = Scanning { ascending: many_topics!(""), descending: many_topics!(" DESC") };
 const BY_PLACE: Scanning = scanning!(
     "",
     " AND (?2 IS NULL OR topic = ?2) AND (?3 IS NULL OR replayable = ?3) AND (?8 IS NULL OR session = ?8)"
@@ -59,7 +79,7 @@ const BY_PLACE: Scanning = scanning!(
 
 /// All statements that look for events, for the test of their plans.
 #[cfg(test)]
-const STATEMENTS: [&str; 7] = [
+const STATEMENTS: [&str; 8] = [
     BY_TOPIC.ascending,
     BY_TOPIC.descending,
     BY_SESSION.ascending,
@@ -67,9 +87,13 @@ const STATEMENTS: [&str; 7] = [
     BY_PLACE.ascending,
     BY_PLACE.descending,
     FROM_PLACE,
+    NEXT_TOPIC,
 ];
 
 const FROM_PLACE: &str = "SELECT seq, at FROM event WHERE ledger = ?1 AND seq >= ?2 ORDER BY seq LIMIT 1";
+
+const NEXT_TOPIC: &str = "SELECT topic FROM event INDEXED BY event_by_session \
+                          WHERE ledger = ?1 AND session = ?2 AND topic > ?3 ORDER BY topic LIMIT 1";
 
 /// A query in the terms of one ledger's rows.
 pub(in crate::sqlite) struct Asked {
@@ -137,7 +161,7 @@ impl Asked {
         connection: &Connection,
         act: &mut dyn FnMut(EventRow<String>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let mut scans = self.scans();
+        let mut scans = self.scans(connection)?;
         let chunk = (self.limit / scans.len().max(1) + 1).min(self.limit).min(CHUNK_ROWS_MAX);
         for _ in 0..self.limit {
             let mut next: Option<(i64, usize)> = None;
@@ -158,7 +182,8 @@ impl Asked {
         Ok(())
     }
 
-    fn scans(&self) -> Vec<Scan> {
+    /// Returns scans that find all that is asked for, and each event once.
+    fn scans(&self, connection: &Connection) -> Result<Vec<Scan>, StoreError> {
         let scan = |by, topic, replayable| Scan {
             by,
             topic,
@@ -167,25 +192,37 @@ impl Asked {
             rows: VecDeque::new(),
             is_read: false,
         };
-        if self.topics.is_empty() {
-            let by = if self.session.is_some() { &BY_SESSION } else { &BY_PLACE };
-            return vec![scan(by, None, self.replayable)];
-        }
-        if self.session.is_some() {
-            // A session's events are few beside a topic's, and what opened it is the first of them.
-            return self
-                .topics
-                .iter()
-                .map(|topic| scan(&BY_SESSION, Some(*topic), self.replayable))
-                .collect();
-        }
-        // The index holds those that may enter a prompt apart from the others.
+        let (by, topics) = match (self.session, self.topics.as_slice()) {
+            (None, []) => return Ok(vec![scan(&BY_PLACE, None, self.replayable)]),
+            (None, topics) => (&BY_TOPIC, topics.to_vec()),
+            (Some(session), []) => match topics_of((connection, self.ledger, session))? {
+                Some(topics) => (&BY_SESSION, topics),
+                None => return Ok(vec![scan(&OF_MANY_TOPICS, None, self.replayable)]),
+            },
+            (Some(_), topics) => (&BY_SESSION, topics.to_vec()),
+        };
+        // The indexes hold those that may enter a prompt apart from the others.
         let both = [Some(false), Some(true)];
         let kinds = both.into_iter().filter(|own| self.replayable.is_none() || *own == self.replayable);
         let kinds: Vec<Option<bool>> = kinds.collect();
-        let topics = self.topics.iter();
-        topics.flat_map(|topic| kinds.iter().map(|kind| scan(&BY_TOPIC, Some(*topic), *kind))).collect()
+        let of = |topic: i64| kinds.iter().map(move |kind| scan(by, Some(topic), *kind));
+        Ok(topics.into_iter().flat_map(of).collect())
     }
+}
+
+/// Returns the topics of a session's events, by one look each; none where there are too many to scan them one by one.
+fn topics_of((connection, ledger, session): (&Connection, i64, i64)) -> Result<Option<Vec<i64>>, StoreError> {
+    let mut statement = connection.prepare_cached(NEXT_TOPIC).during(LOOKING)?;
+    let mut topics: Vec<i64> = Vec::new();
+    while topics.len() <= SESSION_TOPICS_MAX {
+        let last = topics.last().copied().unwrap_or(i64::MIN);
+        let next = statement.query_row([ledger, session, last], |row| row.get(0)).optional();
+        match next.during(LOOKING)? {
+            Some(topic) => topics.push(topic),
+            None => return Ok(Some(topics)),
+        }
+    }
+    Ok(None)
 }
 
 /// A scan of one index, read ahead by some rows.
@@ -272,29 +309,51 @@ mod tests {
     use super::*;
     use crate::sqlite::open::{SqliteOptions, open_store};
 
+    /// Returns how the database would run a statement.
+    fn plan(connection: &Connection, sql: &str) -> Vec<String> {
+        let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).expect("a plan");
+        for parameter in 1..=statement.parameter_count() {
+            statement.raw_bind_parameter(parameter, 1).expect("a parameter");
+        }
+        let mut rows = statement.raw_query();
+        let mut plan = Vec::new();
+        while let Some(row) = rows.next().expect("a row") {
+            plan.push(row.get::<_, String>(3).expect("a text"));
+        }
+        plan
+    }
+
     #[test]
     fn every_search_for_events_goes_by_an_index_and_sorts_nothing() {
         let home = TempDir::new().expect("a directory");
         let (_, connection, _) = open_store(home.path(), &SqliteOptions::default()).expect("a store");
+        let by_topic = "INDEX event_by_topic (ledger=? AND topic=? AND replayable=? AND seq>? AND seq<?)";
+        let by_session = "INDEX event_by_session \
+                          (ledger=? AND session=? AND topic=? AND replayable=? AND seq>? AND seq<?)";
+        let by_place = "INDEX sqlite_autoindex_event_1 (ledger=? AND seq>? AND seq<?)";
         for (sql, index) in STATEMENTS.iter().zip([
-            "INDEX event_by_topic (ledger=? AND topic=? AND replayable=? AND seq>? AND seq<?)",
-            "INDEX event_by_topic (ledger=? AND topic=? AND replayable=? AND seq>? AND seq<?)",
-            "INDEX event_by_session (ledger=? AND session=? AND seq>? AND seq<?)",
-            "INDEX event_by_session (ledger=? AND session=? AND seq>? AND seq<?)",
-            "PRIMARY KEY (ledger=? AND seq>? AND seq<?)",
-            "PRIMARY KEY (ledger=? AND seq>? AND seq<?)",
-            "PRIMARY KEY (ledger=? AND seq>?)",
+            by_topic,
+            by_topic,
+            by_session,
+            by_session,
+            by_place,
+            by_place,
+            "INDEX sqlite_autoindex_event_1 (ledger=? AND seq>?)",
+            "COVERING INDEX event_by_session (ledger=? AND session=? AND topic>?)",
         ]) {
-            let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).expect("a plan");
-            for parameter in 1..=statement.parameter_count() {
-                statement.raw_bind_parameter(parameter, 1).expect("a parameter");
-            }
-            let mut rows = statement.raw_query();
-            let mut plan = Vec::new();
-            while let Some(row) = rows.next().expect("a row") {
-                plan.push(row.get::<_, String>(3).expect("a text"));
-            }
-            assert_eq!(plan, [format!("SEARCH event USING {index}")], "{sql}");
+            assert_eq!(plan(&connection, sql), [format!("SEARCH event USING {index}")], "{sql}");
+        }
+    }
+
+    #[test]
+    fn a_session_of_very_many_topics_is_sorted_by_places_alone() {
+        let home = TempDir::new().expect("a directory");
+        let (_, connection, _) = open_store(home.path(), &SqliteOptions::default()).expect("a store");
+        for sql in [OF_MANY_TOPICS.ascending, OF_MANY_TOPICS.descending] {
+            let plan = plan(&connection, sql);
+            let index = "INDEX sqlite_autoindex_event_1 (ledger=? AND seq=?)";
+            assert_eq!(plan.first(), Some(&format!("SEARCH event USING {index}")), "{plan:?}");
+            assert_eq!(plan.iter().filter(|step| step.contains("TEMP B-TREE")).count(), 1, "{plan:?}");
         }
     }
 }

@@ -32,6 +32,7 @@ CREATE TABLE name (
 );
 CREATE UNIQUE INDEX name_by_text ON name (text);
 
+-- With rows of its own: in a tree by place a payload of a thousand bytes would take a page of its own.
 CREATE TABLE event (
     ledger INTEGER NOT NULL,
     seq INTEGER NOT NULL,
@@ -50,9 +51,10 @@ CREATE TABLE event (
     bytes INTEGER,
     seal INTEGER,
     PRIMARY KEY (ledger, seq)
-) WITHOUT ROWID;
-CREATE INDEX event_by_topic ON event (ledger, topic, replayable, seq);
-CREATE INDEX event_by_session ON event (ledger, session, seq);
+);
+-- Sender and receiver are there so that who looks for one of them in a topic reads no other's row.
+CREATE INDEX event_by_topic ON event (ledger, topic, replayable, seq, sender, receiver);
+CREATE INDEX event_by_session ON event (ledger, session, topic, replayable, seq);
 -- Collection and forgetting ask whether a content is an event's line.
 CREATE INDEX event_by_content ON event (content) WHERE content IS NOT NULL;
 
