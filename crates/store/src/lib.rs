@@ -21,9 +21,9 @@ mod write;
 pub use error::{StoreError, StoreErrorKind};
 pub use files::{FileLock, Files, NewFile, OpenFile, SystemFiles, write_whole};
 pub use ledger::{
-    Append, Appended, BATCH_EVENTS_MAX, CURSOR_STATES, ClusterFile, Coverage, Durability, EVENT_BYTES_MAX,
-    EventLog, EventQuery, ExportedCluster, FileLog, FileLogOptions, Finding, IntegrityMode, Ledger,
-    LedgerChange, MARK_BYTES_MAX, MARKS_MAX, MemoryLog, OUTPUT_BYTES_MAX, OUTPUT_EVENTS_MAX, Order,
+    Append, Appended, BATCH_EVENTS_MAX, CURSOR_STATES, ClusterFile, Coverage, Durability, EVENT_AT_US_MAX,
+    EVENT_BYTES_MAX, EventLog, EventQuery, ExportedCluster, FileLog, FileLogOptions, Finding, IntegrityMode,
+    Ledger, LedgerChange, MARK_BYTES_MAX, MARKS_MAX, MemoryLog, OUTPUT_BYTES_MAX, OUTPUT_EVENTS_MAX, Order,
     QUERY_TOPICS_MAX, Receipt, Repaired, Restored, STATE_BYTES_MAX, SavedState, export_cluster,
 };
 pub use maintain::pack::{PackOptions, Packed};

@@ -2,11 +2,11 @@
 //!
 //! What needs a look into the log (the last number, who has a mark) is each backend's own.
 
-use stemmata_model::{EventSeq, Json, LedgerId, NewEvent, NewPayload};
+use stemmata_model::{EventSeq, Json, LedgerId, NewEvent, NewPayload, Timestamp};
 
 use super::{
-    Append, BATCH_EVENTS_MAX, EVENT_BYTES_MAX, EventQuery, LedgerChange, MARK_BYTES_MAX, MARKS_MAX,
-    QUERY_TOPICS_MAX, STATE_BYTES_MAX, SavedState,
+    Append, BATCH_EVENTS_MAX, EVENT_AT_US_MAX, EVENT_BYTES_MAX, EventQuery, LedgerChange, MARK_BYTES_MAX,
+    MARKS_MAX, QUERY_TOPICS_MAX, STATE_BYTES_MAX, SavedState,
 };
 use crate::bounds::at_most;
 use crate::error::StoreError;
@@ -17,10 +17,20 @@ pub(crate) fn check_append(append: &Append) -> Result<(), StoreError> {
         return Err(StoreError::Empty { what: "an append" });
     }
     at_most("events of an append", append.events.len(), BATCH_EVENTS_MAX)?;
+    check_at(append.now)?;
     append.events.iter().try_for_each(check_event)
 }
 
+fn check_at(at: Timestamp) -> Result<(), StoreError> {
+    if at.as_micros() <= EVENT_AT_US_MAX {
+        return Ok(());
+    }
+    let (value, bound) = (at.as_micros().cast_unsigned(), EVENT_AT_US_MAX.cast_unsigned());
+    Err(StoreError::Bound { what: "microseconds since 1970 of an event's time", value, bound })
+}
+
 fn check_event(event: &NewEvent) -> Result<(), StoreError> {
+    event.at.map_or(Ok(()), check_at)?;
     let length = |json: &Option<Json>| json.as_ref().map_or(0, |json| json.as_str().len());
     let payload = match &event.payload {
         NewPayload::Plain { text, data } => text.as_ref().map_or(0, String::len) + length(data),

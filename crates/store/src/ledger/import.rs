@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row};
 use stemmata_model::{Json, LedgerId, NewEvent, NewPayload, Party, SessionId, Timestamp, Topic};
 
-use super::EVENT_BYTES_MAX;
 use super::export::{FORMAT_VERSION, failed};
+use super::{EVENT_AT_US_MAX, EVENT_BYTES_MAX};
 use crate::error::StoreError;
 
 /// Events of one page, and the bytes after which a page ends before it has as many.
@@ -188,7 +188,9 @@ impl ClusterFile {
         let event = metadata.map_or(event.clone(), |metadata| event.with_metadata(metadata));
         let at = message.at_us.unwrap_or_else(|| message.timestamp.saturating_mul(1_000));
         let replayable = message.replayable.unwrap_or(event.replayable);
-        Ok(NewEvent { at: Some(Timestamp::from_micros(at)), replayable, ..event })
+        // A time that no ledger takes is no reason to refuse the file: the event comes after the one before it.
+        let at = Some(at).filter(|at| *at <= EVENT_AT_US_MAX).map(Timestamp::from_micros);
+        Ok(NewEvent { at, replayable, ..event })
     }
 }
 
@@ -250,5 +252,36 @@ fn damaged(path: &Path, row: i64, reason: &str) -> StoreError {
         path: path.display().to_string(),
         damages: 1,
         first: format!("row {row} of `messages`: {reason}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::ledger::{Append, Durability, EventLog, MemoryLog};
+
+    #[test]
+    fn a_time_that_no_ledger_takes_is_none() {
+        let folder = TempDir::new().expect("a directory");
+        let path = folder.path().join("seed.db");
+        let database = Connection::open(&path).expect("a database");
+        database
+            .execute_batch(
+                "CREATE TABLE messages (id TEXT, timestamp INTEGER, topic TEXT, sender TEXT, receiver TEXT, \
+                 content_text TEXT, content_data TEXT, metadata TEXT, cluster_id TEXT); \
+                 INSERT INTO messages (timestamp, topic, sender, receiver, cluster_id) VALUES \
+                 (5, 't', 'ann', 'bob', 'c'), (9223372036854775807, 't', 'ann', 'bob', 'c'), (7, 't', 'ann', 'bob', 'c')",
+            )
+            .expect("a table");
+        let mut file = ClusterFile::open(&path).expect("a cluster");
+        let events = file.page().expect("a page").expect("events");
+        let times: Vec<Option<i64>> = events.iter().map(|event| event.at.map(Timestamp::as_micros)).collect();
+        assert_eq!(times, [Some(5_000), None, Some(7_000)]);
+        let (ledger, now) = (LedgerId::new("c").expect("a name"), Timestamp::from_micros(5_000));
+        let append = Append { ledger, events, expected: None, now, durability: Durability::default() };
+        let appended = MemoryLog::default().append(append).expect("an append");
+        assert_eq!(appended.last_at.as_micros(), 7_000);
     }
 }

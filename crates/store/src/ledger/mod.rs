@@ -26,6 +26,10 @@ pub const BATCH_EVENTS_MAX: usize = 4_096;
 /// Bytes of one event's text, data and metadata together at most, and of one line.
 pub const EVENT_BYTES_MAX: usize = 4 * 1024 * 1024;
 
+/// Microseconds since 1970 of an event's time at most: the end of the year 9999. Times rise from event to event, and
+/// after one at the end of all numbers none could.
+pub const EVENT_AT_US_MAX: i64 = 253_402_300_799_999_999;
+
 /// Topics that one query names at most.
 pub const QUERY_TOPICS_MAX: usize = 64;
 
@@ -222,7 +226,8 @@ pub struct Receipt {
 /// - **Durable** as the append asks ([`Durability`]); the memory keeps nothing beyond its own life, and says so.
 /// - **Concurrent**: every method may be called from any thread, and for backends with files from any process.
 /// - **Times rise**: an event's time is the greatest of the present, a microsecond after the event before it, and the
-///   time it was given.
+///   time it was given. A time that is far ahead stays ahead of all later events of the ledger; one beyond
+///   [`EVENT_AT_US_MAX`] is refused.
 /// - **Bounded**: reads take a limit; the newest *k* events of a topic cost O(*k*), whatever else there is.
 /// - **Raw output** (`AGENT_OUTPUT` that may not enter a prompt) is bounded by [`OUTPUT_EVENTS_MAX`] and
 ///   [`OUTPUT_BYTES_MAX`]: with the append that goes beyond them the oldest lose their payloads, and a receipt says so.

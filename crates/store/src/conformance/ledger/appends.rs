@@ -7,7 +7,8 @@ use stemmata_model::{NewEvent, NewPayload, Payload, artifact_id};
 use super::{Make, all, ask, at, batch, json, ledger, line, numbers, party, put, said, seq, session, topic};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::ledger::{
-    Append, BATCH_EVENTS_MAX, Durability, EVENT_BYTES_MAX, EventLog, EventQuery, LedgerChange, SavedState,
+    Append, BATCH_EVENTS_MAX, Durability, EVENT_AT_US_MAX, EVENT_BYTES_MAX, EventLog, EventQuery,
+    LedgerChange, SavedState,
 };
 
 /// Checks that events come back as they were given.
@@ -129,6 +130,11 @@ pub fn check_refused_appends(make: Make<'_>) {
     assert_eq!(kinds(batch("p", many)), StoreErrorKind::Rejected);
     let large = said("a", "t", &"x".repeat(EVENT_BYTES_MAX + 1));
     assert_eq!(kinds(batch("p", vec![said("a", "t", "fine"), large])), StoreErrorKind::Rejected);
+    let beyond = Some(at(EVENT_AT_US_MAX + 1));
+    let late = NewEvent { at: beyond, ..said("a", "t", "x") };
+    assert_eq!(kinds(batch("p", vec![late])), StoreErrorKind::Rejected);
+    let now = at(i64::MAX);
+    assert_eq!(kinds(Append { now, ..batch("p", vec![said("a", "t", "x")]) }), StoreErrorKind::Rejected);
     assert_eq!(all(log.as_ref(), "p"), Vec::new());
     let largest = said("a", "t", &"x".repeat(EVENT_BYTES_MAX));
     put(log.as_ref(), "p", vec![largest]);
