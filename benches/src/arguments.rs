@@ -10,7 +10,8 @@ use crate::rows::Row;
 pub(crate) const USAGE: &str = "\
 usage: cargo xtask bench [rows…] [--scale 1|10|100] [--json FILE]
 
-rows: checkpoint, bytes, packed, copies, read, fork, import, hook, translate, scrub (all of them without a name)
+rows: checkpoint, bytes, packed, copies, read, fork, import, hook, translate, scrub, ledger
+      (all of them without a name)
 
   --scale N    the largest size to measure at; 10 without it
   --json FILE  write every figure to FILE too
@@ -117,6 +118,13 @@ mod tests {
         ];
         for (text, expected) in cases {
             assert_eq!(Request::parse(&words(text)).ok(), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_usage_names_every_row() {
+        for row in Row::ALL {
+            assert!(USAGE.contains(row.name()), "{}", row.name());
         }
     }
 

@@ -62,7 +62,8 @@ impl Row {
         Self::Ledger,
     ];
 
-    const fn name(self) -> &'static str {
+    /// Returns what it is called.
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Checkpoint => "checkpoint",
             Self::Bytes => "bytes",
