@@ -26,7 +26,7 @@ pub(crate) struct Which {
 Examples:
   stemma events append status_event \"tests are green\"
   stemma events append PLAN_READY --from planner --data '{\"summary\":\"three steps\"}'
-  stemma events append --lines < events.ndjson     all of them, or none
+  stemma events append --lines < new.ndjson        all of them, or none
   stemma events query --topic decision_event --since 3d
   stemma events query --topic PLAN_READY --latest 1 --json
   stemma events tail -n 50
@@ -332,19 +332,20 @@ pub(crate) struct Replay {
 #[command(after_help = "\
 Examples:
   stemma decide \"Retries stop after five attempts\" --reason \"the queue has its own\"
-  stemma decide \"Use tabs\" --supersedes 12")]
+  stemma decide \"Use tabs\" --supersedes 12
+  stemma decide \"Use tabs\" --supersedes \"use spaces\"")]
 pub(crate) struct Decide {
     /// What was decided
-    #[arg(value_name = "TEXT")]
+    #[arg(value_name = "TEXT", value_parser = parse_said)]
     pub(crate) text: String,
 
     /// Why
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
 
-    /// The number of the decision that it replaces
-    #[arg(long, value_name = "N")]
-    pub(crate) supersedes: Option<EventSeq>,
+    /// The decision that it replaces: the number that `stemma state` shows, or words of it
+    #[arg(long, value_name = "WHICH", value_parser = parse_said)]
+    pub(crate) supersedes: Option<String>,
 
     /// Something that holds rather than something that was chosen
     #[arg(long)]
@@ -360,18 +361,25 @@ pub(crate) struct Decide {
 Examples:
   stemma task \"Mend the flaky test\"
   stemma task                              the open ones
-  stemma task --done 14                    the task of event 14")]
+  stemma task --done 14                    the task of event 14
+  stemma task --done \"flaky test\"          the open task with these words")]
 pub(crate) struct Task {
     /// What is to be done; none: show the open tasks
-    #[arg(value_name = "TEXT", conflicts_with = "done")]
+    #[arg(value_name = "TEXT", conflicts_with = "done", value_parser = parse_said)]
     pub(crate) text: Option<String>,
 
-    /// Mark the task of this event as done
-    #[arg(long, value_name = "N")]
-    pub(crate) done: Option<EventSeq>,
+    /// Mark an open task as done: by what `stemma task` shows behind it, or by words of it
+    #[arg(long, value_name = "WHICH", value_parser = parse_said)]
+    pub(crate) done: Option<String>,
 
     #[command(flatten)]
     pub(crate) which: Which,
+}
+
+/// Refuses what says nothing.
+fn parse_said(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    if text.is_empty() { Err("it says nothing".to_owned()) } else { Ok(text.to_owned()) }
 }
 
 fn parse_json(text: &str) -> Result<Json, String> {

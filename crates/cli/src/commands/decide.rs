@@ -3,16 +3,20 @@
 //! What becomes of it is the reducers'.
 
 use serde_json::{Value, json};
-use stemmata_model::{EventSeq, Json, NewEvent, NewPayload, Party, Payload, SessionId, topics};
-use stemmata_store::EventQuery;
+use stemmata_model::{Json, LedgerId, NewEvent, NewPayload, Party, SessionId, topics};
+use stemmata_prompt::reduce::memory::v1::{Task as Remembered, TaskStatus};
 
 use crate::args::ledger::{Decide, Task, Which};
 use crate::commands::events::{known_ledger, ledger, number, published};
 use crate::errors::{CliError, Exit};
+use crate::output::style::tame;
 use crate::wiring::App;
 
 /// The session of what is said on the command line.
 const SESSION: &str = "stemma";
+
+/// Tasks that an error names at most.
+const NAMED_MAX: usize = 5;
 
 /// Runs `decide`.
 pub(crate) fn run(app: &App, args: &Decide) -> Result<Exit, CliError> {
@@ -21,23 +25,33 @@ pub(crate) fn run(app: &App, args: &Decide) -> Result<Exit, CliError> {
     if let Some(reason) = &args.reason {
         data["reason"] = json!(reason);
     }
-    if let Some(superseded) = args.supersedes {
-        data["supersedes"] = json!(superseded.to_string());
+    if let Some(superseded) = &args.supersedes {
+        check_superseded(app, &known_ledger(app, &args.which)?, superseded)?;
+        data["supersedes"] = json!(superseded);
     }
     remember(app, &args.which, (kind, &args.text), &data)
 }
 
+/// Refuses what names no decision that still holds: recorded, it would replace nothing.
+fn check_superseded(app: &App, ledger: &LedgerId, named: &str) -> Result<(), CliError> {
+    let memory = app.engine()?.remember(ledger)?.memory;
+    let mut standing = memory.items.decisions.iter().filter(|one| one.superseded.is_none());
+    if standing.any(|one| one.is_named(named)) {
+        return Ok(());
+    }
+    let named = tame(named);
+    Err(CliError::Usage(format!(
+        "no decision that holds is `{named}`; `stemma state` shows them with their numbers"
+    )))
+}
+
 /// Runs `task`.
 pub(crate) fn task(app: &App, args: &Task) -> Result<Exit, CliError> {
-    match (&args.text, args.done) {
+    match (&args.text, &args.done) {
         (_, Some(done)) => {
-            let text = task_of(app, &args.which, done)?;
-            remember(
-                app,
-                &args.which,
-                ("end of the task", &text),
-                &json!({ "kind": "task_done", "decision": text }),
-            )
+            let text = open_task(app, &known_ledger(app, &args.which)?, done)?;
+            let data = json!({ "kind": "task_done", "decision": text });
+            remember(app, &args.which, ("end of the task", &text), &data)
         }
         (Some(text), None) => {
             remember(app, &args.which, ("task", text), &json!({ "kind": "task", "decision": text }))
@@ -46,22 +60,31 @@ pub(crate) fn task(app: &App, args: &Task) -> Result<Exit, CliError> {
     }
 }
 
-/// Returns the words of the task that an event recorded: by them it ends.
-fn task_of(app: &App, which: &Which, seq: EventSeq) -> Result<String, CliError> {
-    let ledger = known_ledger(app, which)?;
-    let query = EventQuery { through: Some(seq), ..EventQuery::after(EventSeq::new(seq.get() - 1), 1) };
-    let event = app.engine()?.log().events(&ledger, &query)?.into_iter().next();
-    let words = event.and_then(|event| match event.payload {
-        Payload::Plain { data: Some(data), .. } => {
-            let data = data.to_value();
-            let is_task = data.get("kind").and_then(Value::as_str) == Some("task");
-            data.get("decision").and_then(Value::as_str).filter(|_| is_task).map(ToOwned::to_owned)
+/// Returns the words of an open task, by which it ends whatever tool it is from.
+fn open_task(app: &App, ledger: &LedgerId, named: &str) -> Result<String, CliError> {
+    let memory = app.engine()?.remember(ledger)?.memory;
+    let open: Vec<&Remembered> =
+        memory.items.tasks.iter().filter(|task| task.status != TaskStatus::Done).collect();
+    let by_name = |task: &&&Remembered| task.id.as_deref() == Some(named) || task.proof.source == named;
+    let words = named.to_lowercase();
+    let is_number = named.bytes().all(|byte| byte.is_ascii_digit());
+    let by_words = |task: &&&Remembered| !is_number && task.text.to_lowercase().contains(&words);
+    let exact: Vec<&&Remembered> = open.iter().filter(by_name).collect();
+    let found = if exact.is_empty() { open.iter().filter(by_words).collect() } else { exact };
+    let named = tame(named);
+    match found.as_slice() {
+        [task] => Ok(task.text.clone()),
+        [] => Err(CliError::Usage(format!("no open task is `{named}`; `stemma task` shows them"))),
+        several => {
+            let shown: Vec<String> =
+                several.iter().take(NAMED_MAX).map(|task| format!("`{}`", tame(&task.text))).collect();
+            let shown = shown.join(", ");
+            Err(CliError::Usage(format!(
+                "`{named}` may be {} tasks: {shown}; say more of one",
+                several.len()
+            )))
         }
-        Payload::Plain { .. } | Payload::Line { .. } | Payload::Gone(_) => None,
-    });
-    words.ok_or_else(|| {
-        CliError::Usage(format!("event {seq} of {ledger} records no task; `stemma task` shows the open ones"))
-    })
+    }
 }
 
 fn remember(app: &App, which: &Which, (kind, text): (&str, &str), data: &Value) -> Result<Exit, CliError> {

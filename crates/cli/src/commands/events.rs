@@ -2,13 +2,14 @@
 //!
 //! Which ledger is a project's, what is scrubbed, and who is woken is the engine's.
 
+use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::value::RawValue;
 use stemmata_engine::{EventFilter, PublishOptions, Published, StartAt, Subscription};
 use stemmata_model::{Event, EventSeq, Json, LedgerId, NewEvent, NewPayload, Party, SessionId, Topic};
 use stemmata_store::{Appended, BATCH_EVENTS_MAX, EVENT_BYTES_MAX, EventQuery, Order, PAGE_ROWS_MAX};
@@ -172,10 +173,19 @@ fn new_event(
 
 /// Reads events, one JSON object a line.
 fn lines(args: &Append, input: impl BufRead) -> Result<Vec<NewEvent>, CliError> {
-    let bytes_max = u64::try_from(EVENT_BYTES_MAX).unwrap_or(u64::MAX).saturating_mul(16);
-    let mut events = Vec::new();
-    for (number, text) in (1..).zip(input.take(bytes_max).lines()) {
+    let bytes_max = EVENT_BYTES_MAX.saturating_mul(16);
+    let (mut events, mut bytes) = (Vec::new(), 0_usize);
+    // One byte more than may be: what is beyond the bound is refused, and not read.
+    let input = input.take(u64::try_from(bytes_max).unwrap_or(u64::MAX).saturating_add(1));
+    for (number, text) in (1..).zip(input.lines()) {
         let text = text.map_err(|source| CliError::io("read", Path::new("standard input"), source))?;
+        bytes = bytes.saturating_add(text.len() + 1);
+        if bytes > bytes_max {
+            return Err(CliError::Usage(format!(
+                "more than {}; append them in several calls",
+                size::bytes(u64::try_from(bytes_max).unwrap_or(u64::MAX))
+            )));
+        }
         if text.trim().is_empty() {
             continue;
         }
@@ -195,22 +205,25 @@ fn lines(args: &Append, input: impl BufRead) -> Result<Vec<NewEvent>, CliError> 
 }
 
 fn event_of(args: &Append, text: &str) -> Result<NewEvent, String> {
-    let json = Json::parse(text).map_err(|error| error.to_string())?;
-    let Value::Object(fields) = json.to_value() else { return Err("not a JSON object".to_owned()) };
+    Json::parse(text).map_err(|error| error.to_string())?;
+    // Not by way of values: they would round numbers that no float holds.
+    let fields: BTreeMap<String, &RawValue> =
+        serde_json::from_str(text).map_err(|_| "not a JSON object".to_owned())?;
     let known = ["topic", "text", "data", "metadata", "sender", "receiver", "session_id"];
     if let Some(other) = fields.keys().find(|name| !known.contains(&name.as_str())) {
         return Err(format!("`{other}` is none of {}", known.join(", ")));
     }
-    let word = |name: &str| match fields.get(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text.clone())),
-        Some(_) => Err(format!("`{name}` is no string")),
+    let given = |name: &str| fields.get(name).map(|value| value.get()).filter(|text| *text != "null");
+    let word = |name: &str| {
+        let text = given(name).map(serde_json::from_str::<String>).transpose();
+        text.map_err(|_| format!("`{name}` is no string"))
     };
     let name = |name: &str, other: &str| word(name).map(|text| text.unwrap_or_else(|| other.to_owned()));
-    let whole = |name: &str| fields.get(name).filter(|value| !value.is_null()).map(Json::of);
+    let whole =
+        |name: &str| given(name).map(Json::parse).transpose().map_err(|error| format!("`{name}`: {error}"));
     let invalid = |error: stemmata_model::NameError| error.to_string();
     let topic = word("topic")?.ok_or("no `topic`")?;
-    let (data, metadata) = (whole("data"), whole("metadata"));
+    let (data, metadata) = (whole("data")?, whole("metadata")?);
     let topic = Topic::new(topic).map_err(invalid)?;
     let sender = Party::new(name("sender", args.sender.as_str())?).map_err(invalid)?;
     let receiver = Party::new(name("receiver", args.receiver.as_str())?).map_err(invalid)?;
@@ -275,11 +288,14 @@ fn show(app: &App, ledger: &LedgerId, query: &EventQuery, may_be_cut: bool) -> R
     if query.order == Order::NewestFirst {
         events.reverse();
     }
+    let is_cut = query.order == Order::OldestFirst && events.len() == query.limit;
+    let next = events.last().filter(|_| is_cut).map(|event| event.seq);
     if app.console.json {
         app.console.json(&v1::Events {
             ledger: ledger.to_string(),
             events: events.iter().map(event::wire).collect(),
             last: last.to_string(),
+            next: next.map(|next| next.to_string()),
         })?;
         return Ok(Exit::Done);
     }
@@ -287,8 +303,7 @@ fn show(app: &App, ledger: &LedgerId, query: &EventQuery, may_be_cut: bool) -> R
     app.console.long_text(&text)?;
     if events.is_empty() {
         app.console.say(&format!("No event matches; {ledger} has {}", many(last, "event")));
-    } else if may_be_cut && events.len() == query.limit {
-        let next = events.last().map_or(0, |event| event.seq.get());
+    } else if let Some(next) = next.filter(|_| may_be_cut) {
         app.console.say(&format!(
             "{}: there may be more: `--after {next}` goes on, `-n` shows more at once",
             Style::Hint.paint("hint")

@@ -2,6 +2,8 @@
 //!
 //! What such a file holds is the store's.
 
+use std::path::Path;
+
 use stemmata_store::Ledger;
 
 use crate::args::ledger::{Ledger as Args, LedgerAdopt, LedgerCommand, LedgerExport, LedgerImport};
@@ -25,12 +27,16 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<Exit, CliError> {
 
 fn adopt(app: &App, args: &LedgerAdopt) -> Result<Exit, CliError> {
     let id = ledger(app, &args.which)?;
-    app.engine()?.adopt_folder(&id, &args.folder)?;
+    // A folder of this machine may be named from where one stands; one of another machine is taken as it is.
+    let given = Path::new(&args.folder);
+    let here = std::fs::canonicalize(app.environment.absolute(given)).ok().filter(|_| given.is_relative());
+    let folder = here.map_or_else(|| args.folder.clone(), |here| here.to_string_lossy().into_owned());
+    app.engine()?.adopt_folder(&id, &folder)?;
     let known = app.engine()?.log().ledger(&id)?;
     if app.console.json {
         app.console.json(&v1::Ledgers { ledgers: known.iter().map(wire).collect() })?;
     } else {
-        app.console.text(&format!("Sessions of {} count for {id} from now on\n", tame(&args.folder)))?;
+        app.console.text(&format!("Sessions of {} count for {id} from now on\n", tame(&folder)))?;
     }
     Ok(Exit::Done)
 }

@@ -104,6 +104,11 @@ pub(crate) fn open_tasks(app: &App, which: &Which) -> Result<Exit, CliError> {
     app.console.text(&text)?;
     if tasks.is_empty() {
         app.console.say("No task is open");
+    } else {
+        app.console.say(&format!(
+            "{}: `stemma task --done` with the number behind a task, or with words of it, ends it",
+            Style::Hint.paint("hint")
+        ));
     }
     Ok(Exit::Done)
 }

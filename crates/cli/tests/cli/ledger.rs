@@ -70,9 +70,60 @@ fn events_come_back_as_they_were_given() {
     let latest = stage.json(&["events", "query", "--ledger", "cluster", "--latest", "2"]);
     assert_eq!(numbers(&latest), ["2", "3"], "the newest, oldest first");
     let after = stage.json(&["events", "query", "--ledger", "cluster", "--after", "1", "-n", "1"]);
-    assert_eq!(numbers(&after), ["2"]);
+    assert_eq!((numbers(&after), &after["next"]), (vec!["2"], &"2".into()));
+    assert_eq!((&latest["next"], &shown["next"]), (&Value::Null, &Value::Null));
     let safe = stage.json(&["events", "query", "--ledger", "cluster", "--replayable", "--topic", "u"]);
     assert_eq!(numbers(&safe), Vec::<&str>::new());
+}
+
+#[test]
+fn numbers_and_keys_of_lines_stay_as_they_were_written() {
+    let stage = Stage::new();
+    let data = "{\"z\":9007199254740993.10,\"a\":123456789012345678901234567890}";
+    let line = format!("{{\"topic\":\"t\",\"data\":{data},\"metadata\":null,\"session_id\":\"c\"}}\n");
+    stage.feed(&["events", "append", "--lines", "--ledger", "c"], line.as_bytes()).ok();
+    let shown = stage.run(&["events", "query", "--ledger", "c", "--json"]).ok().text();
+    assert!(shown.contains(data), "{shown}");
+}
+
+#[test]
+fn what_ends_or_replaces_nothing_is_refused() {
+    let stage = Stage::new();
+    stage.run(&["task", "Mend the flaky test"]).ok();
+    stage.run(&["task", "Mend the slow test"]).ok();
+    stage.run(&["decide", "Use spaces"]).ok();
+    for args in [
+        vec!["decide", " "],
+        vec!["task", ""],
+        vec!["decide", "Use tabs", "--supersedes", "2"],
+        vec!["decide", "Use tabs", "--supersedes", "99"],
+        vec!["task", "--done", "99"],
+        vec!["task", "--done", "4"],
+        vec!["task", "--done", "mend"],
+    ] {
+        let said = stage.run(&args).code(2);
+        assert!(!said.stderr.is_empty(), "{args:?}");
+    }
+    stage.run(&["decide", "Use tabs", "--supersedes", "use SPACES"]).ok();
+    stage.run(&["task", "--done", "flaky"]).ok();
+    let state = stage.run(&["state"]).ok().text();
+    assert!(
+        state.contains("Use spaces [event 4] [superseded]") || state.contains("[event 4] [superseded]"),
+        "{state}"
+    );
+    assert!(state.contains("[x] Mend the flaky test") && state.contains("[ ] Mend the slow test"), "{state}");
+}
+
+#[test]
+fn only_a_folder_of_sessions_can_be_adopted() {
+    let stage = Stage::new();
+    stage.run(&["decide", "Use spaces"]).ok();
+    for folder in ["/", "C:\\", "../nowhere", "shop/../.."] {
+        assert!(!stage.run(&["ledger", "adopt", folder]).code(5).stderr.is_empty(), "{folder}");
+    }
+    for folder in ["/Users/ann/shop", "C:\\work\\shop", "."] {
+        stage.run(&["ledger", "adopt", folder]).ok();
+    }
 }
 
 #[test]

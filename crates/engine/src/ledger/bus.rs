@@ -229,7 +229,8 @@ impl Subscription {
     }
 
     /// Keeps under the subscription's name that all up to here is done with, durably: whoever subscribes under this name
-    /// next begins after it. What was returned and never acknowledged is returned again then.
+    /// next begins after it. What was returned and never acknowledged is returned again then. Where another reader of this
+    /// name is further already, its place stays.
     ///
     /// # Errors
     /// `Refused` without a name, and where the storage fails.
@@ -239,7 +240,8 @@ impl Subscription {
                 vec!["the subscription has no name to keep it under: begin it as `Named`".to_owned()];
             return Err(EngineError::Refused { what: "acknowledging events", reasons });
         };
-        if self.cursor == 0 {
+        let saved = self.log.saved_states(&self.ledger, name)?.into_iter().find(|saved| saved.name == *name);
+        if saved.map_or(0, |saved| saved.through) >= self.cursor {
             return Ok(());
         }
         let state = SavedState {

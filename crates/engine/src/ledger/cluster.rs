@@ -230,13 +230,18 @@ impl Engine {
     ///
     /// # Errors
     /// `Store` with `NotAStore` where it is no such file, `Corrupt` kinds where a row is none; `Refused` where the ledger
-    /// has events.
+    /// has events or is a project's.
     pub fn import_cluster(&self, path: &Path, into: Option<&LedgerId>) -> Result<(Cluster, Vec<Note>)> {
         let mut file = ClusterFile::open(path)?;
         let ledger = into.unwrap_or(file.cluster()).clone();
-        if self.log.ledger(&ledger)?.is_some_and(|known| known.last > 0) {
-            let reasons = vec![format!("ledger `{ledger}` has events already; name another one")];
-            return Err(EngineError::Refused { what: "the import", reasons });
+        let refusal = self.log.ledger(&ledger)?.and_then(|known| match known.root {
+            Some(root) => Some(format!("ledger `{ledger}` is the project's at {root}; name another one")),
+            None => {
+                (known.last > 0).then(|| format!("ledger `{ledger}` has events already; name another one"))
+            }
+        });
+        if let Some(reason) = refusal {
+            return Err(EngineError::Refused { what: "the import", reasons: vec![reason] });
         }
         // What was is appended as of then: an append's times are never before its present.
         if let Some(created_at) = file.created_at() {

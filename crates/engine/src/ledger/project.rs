@@ -101,8 +101,12 @@ impl Engine {
     /// machine, or of a folder that is not there any more. The folder is not looked at.
     ///
     /// # Errors
-    /// `MarkTaken` where another project has it, `LedgerMissing`, `Bound`, store errors.
+    /// `Refused` for what is no whole path of a folder, or a root: every session would be below it. `MarkTaken` where
+    /// another project has it, `LedgerMissing`, `Bound`, store errors.
     pub fn adopt_folder(&self, ledger: &LedgerId, folder: &str) -> Result<()> {
+        if let Some(reason) = not_adoptable(folder) {
+            return Err(EngineError::Refused { what: "adopting the folder", reasons: vec![reason] });
+        }
         if self.log.ledger(ledger)?.is_none() {
             return Err(StoreError::LedgerMissing(ledger.clone()).into());
         }
@@ -245,6 +249,20 @@ pub(crate) fn places_of(ledger: &Ledger, here: &MachineId) -> Vec<Place> {
         }
     }
     places
+}
+
+/// Says what keeps a folder from being adopted. Paths of other machines may be of another kind than this one's.
+fn not_adoptable(folder: &str) -> Option<String> {
+    let is_drive = |rest: &str| rest.get(1..3).is_some_and(|rest| rest == ":\\" || rest == ":/");
+    let parts: Vec<&str> = folder.split(['/', '\\']).filter(|part| !part.is_empty()).collect();
+    if !(folder.starts_with('/') || folder.starts_with("\\\\") || is_drive(folder)) {
+        return Some(format!("`{folder}` is no whole path; sessions name their folders by such"));
+    }
+    if parts.iter().any(|part| matches!(*part, "." | "..")) {
+        return Some(format!("`{folder}` has `.` or `..` in it, which no session's folder has"));
+    }
+    let is_root = parts.is_empty() || (is_drive(folder) && parts.len() == 1);
+    is_root.then(|| format!("every session is below `{folder}`; name the project's folder"))
 }
 
 /// The place of a project follows it where it was moved; clones beside it are no move.

@@ -1,6 +1,8 @@
 //! Snapshots of a cluster's state: appended when what they say has changed, by whoever published what changed it.
 
-use stemmata_model::{EventSeq, LedgerId, NewEvent, NewPayload, Note, NoteCode, Party, SessionId, topics};
+use stemmata_model::{
+    Event, EventSeq, LedgerId, NewEvent, NewPayload, Note, NoteCode, Party, SessionId, topics,
+};
 use stemmata_prompt::reduce::snapshot::{Publication, SENDER, StateSnapshotter, TRIGGERS};
 use stemmata_store::{Append, Durability, EventQuery, StoreError};
 
@@ -8,7 +10,7 @@ use super::publish::OVERTAKEN_MAX;
 use crate::engine::Engine;
 use crate::error::Result;
 
-/// Events of a topic among which the newest that speaks of the state is looked for.
+/// Events of a topic among which the newest that says something of the state is looked for.
 const SILENT_MAX: usize = 256;
 
 impl Engine {
@@ -54,22 +56,26 @@ impl Engine {
         Ok(Err(OVERTAKEN_MAX))
     }
 
-    /// Reads the newest snapshot, and of each topic that changes the state the newest event after it that speaks of it:
-    /// one event of each as a rule, and never more than [`SILENT_MAX`], however long the ledger is.
+    /// Reads the newest snapshot that can be taken up, and of each topic that changes the state the newest event after it
+    /// that speaks of it: one event of each as a rule, and never more than [`SILENT_MAX`], however long the ledger is.
     fn unpublished(&self, ledger: &LedgerId, last: u64) -> Result<Option<Publication>> {
         let newest = |topic: &'static str, after: Option<EventSeq>, limit: usize| {
             let through = EventSeq::new(last);
             let query = EventQuery { after, through, ..EventQuery::latest(topics::topic(topic), limit) };
             self.log.events(ledger, &query)
         };
-        let mut latest = newest(topics::STATE_SNAPSHOT, None, 1)?;
-        let after = latest.first().map(|snapshot| snapshot.seq);
-        for topic in TRIGGERS {
+        let newest_of = |topic, after, is_meant: fn(&Event) -> bool| {
             let mut found = newest(topic, after, 1)?;
-            if found.first().is_some_and(|event| !StateSnapshotter::speaks(event)) {
+            if found.first().is_some_and(|event| !is_meant(event)) {
                 found = newest(topic, after, SILENT_MAX)?;
             }
-            latest.extend(found.into_iter().find(StateSnapshotter::speaks));
+            Ok::<_, StoreError>(found.into_iter().find(is_meant))
+        };
+        let mut latest =
+            Vec::from_iter(newest_of(topics::STATE_SNAPSHOT, None, StateSnapshotter::is_snapshot)?);
+        let after = latest.first().map(|snapshot| snapshot.seq);
+        for topic in TRIGGERS {
+            latest.extend(newest_of(topic, after, StateSnapshotter::speaks)?);
         }
         Ok(StateSnapshotter::bootstrap(ledger, &latest).1)
     }

@@ -167,8 +167,13 @@ fn a_named_cursor_lasts_and_what_was_not_acknowledged_comes_again() {
     assert_eq!(numbers(&first.page(2).expect("a page")), [3, 4]);
     drop(first);
     let mut second = subscribe(&engine, named());
+    let mut slower = subscribe(&engine, named());
     assert_eq!(numbers(&second.page(9).expect("a page")), [3, 4, 5, 6]);
     second.acknowledge().expect("kept");
+    // A slower reader of the same name does not bring the place back.
+    assert_eq!(numbers(&slower.page(1).expect("a page")), [3]);
+    slower.acknowledge().expect("kept");
+    assert_eq!(subscribe(&engine, named()).page(9).expect("a page"), []);
     // Forgetting drops what was folded from events, and no cursor; what is gone comes as gone.
     engine.log().forget_events(&SessionId::new("go").expect("a name")).expect("forgotten");
     assert_eq!(subscribe(&engine, named()).page(9).expect("a page"), []);

@@ -9,6 +9,7 @@ use stemmata_engine::{Engine, EngineError, ErrorKind, GUIDANCE_MAX};
 use stemmata_model::{
     Event, EventSeq, Json, NewEvent, NewPayload, NoteCode, Payload, SessionId, Timestamp, topics,
 };
+use stemmata_prompt::reduce::snapshot::StateSnapshotter;
 use stemmata_store::{BATCH_EVENTS_MAX, EventQuery, StoreError};
 
 use crate::between::BetweenLog;
@@ -159,6 +160,26 @@ fn what_a_worker_said_before_silent_events_of_the_same_batch_is_in_the_state() {
     // What was said before a snapshot is in it, and nothing silent asks for another.
     let silent = said("w", topics::WORKER_PROGRESS, "and on");
     assert_eq!(engine.publish(&ledger("c"), vec![silent]).expect("published").snapshot, None);
+}
+
+#[test]
+fn a_snapshot_after_forgetting_says_what_the_ledger_still_does() {
+    let engine = engine();
+    let publish_in =
+        |session: &str, event: NewEvent| engine.publish(&ledger("c"), vec![in_session(session, event)]);
+    publish_in("a", said("you", topics::ISSUE_OPENED, "Fix it")).expect("published");
+    publish_in("b", said("w", topics::PLAN_READY, "The secret plan")).expect("published");
+    engine.forget_told(&SessionId::new("b").expect("a name"), false).expect("forgotten");
+    // Nobody else's snapshot stands in for ours.
+    publish_in("x", said("w", topics::STATE_SNAPSHOT, "hello")).expect("published");
+    publish_in("a", said("w", topics::IMPLEMENTATION_READY, "done")).expect("published");
+    let status = serde_json::json!({ "canValidate": true });
+    let published = engine.publish(&ledger("c"), vec![data("w", topics::WORKER_PROGRESS, &status)]);
+    let snapshot = published.expect("published").snapshot.expect("the state changed");
+    let event = all(&engine, "c").into_iter().find(|event| event.seq == snapshot).expect("there");
+    assert_eq!(text_of(&event), Some("Task: Fix it\nProgress: canValidate=true"));
+    let folded = engine.fold::<StateSnapshotter>(&ledger("c"), None).expect("folded").reducer;
+    assert_eq!(Some(folded.text().as_str()), text_of(&event));
 }
 
 #[test]

@@ -45,6 +45,8 @@ wire! {
         events: Vec<Event>,
         /// The ledger's last number when they were read.
         last: String,
+        /// Where there may be more: `--after` this number goes on.
+        next: Option<String>,
     }
 
     /// Events that were appended.

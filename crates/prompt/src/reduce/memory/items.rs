@@ -286,6 +286,13 @@ fn bound<T>(items: &mut Vec<T>, count_max: usize, order: impl Fn(&T, &T) -> Orde
     });
 }
 
+impl Decision {
+    /// Says whether it is meant by its event's number, its entry's id, or words of it.
+    pub fn is_named(&self, named: &str) -> bool {
+        is_named(self, &self.text.to_lowercase(), &named.to_lowercase())
+    }
+}
+
 impl FileTouched {
     /// Says whether nothing of it was changed.
     pub fn is_only_read(&self) -> bool {

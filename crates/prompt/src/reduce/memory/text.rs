@@ -94,7 +94,9 @@ fn decisions(memory: &ProjectMemory) -> Vec<String> {
             };
             let reason = one.reason.as_ref().map_or_else(String::new, |reason| format!(" — {reason}"));
             let mark = if one.superseded.is_some() { " [superseded]" } else { "" };
-            format!("- {who}{}{reason}{}{mark}", one.text, dated(&one.proof))
+            let number =
+                if one.by == By::Event { format!(" [event {}]", one.proof.source) } else { String::new() };
+            format!("- {who}{}{reason}{}{number}{mark}", one.text, dated(&one.proof))
         })
         .collect()
 }

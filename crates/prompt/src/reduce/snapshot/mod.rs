@@ -126,6 +126,12 @@ impl StateSnapshotter {
         self.change(event).then(|| self.publication())
     }
 
+    /// Says whether an event is a snapshot that a state can be taken up from: one that this reducer published, and whose
+    /// payload is there.
+    pub fn is_snapshot(event: &Event) -> bool {
+        Self::snapshot_data(event).is_some()
+    }
+
     /// Says whether an event says something that enters the state. One of [`TRIGGERS`] may not: a worker's event without
     /// its status, or one whose payload is gone.
     pub fn speaks(event: &Event) -> bool {
@@ -164,14 +170,17 @@ impl StateSnapshotter {
     }
 
     fn of_snapshot(ledger: &LedgerId, event: &Event) -> Option<Self> {
-        if event.topic.as_str() != topics::STATE_SNAPSHOT {
+        Some(Self::of_data(ledger, Self::snapshot_data(event)?.as_object()?))
+    }
+
+    /// Returns the object of a snapshot. Of one of another version, or by somebody else, none: the triggers say it anew.
+    fn snapshot_data(event: &Event) -> Option<Value> {
+        if event.topic.as_str() != topics::STATE_SNAPSHOT || event.sender.as_str() != SENDER {
             return None;
         }
         let Payload::Plain { data: Some(data), .. } = &event.payload else { return None };
         let data = data.to_value();
-        let fields = data.as_object()?;
-        // Of another version, or none: the triggers say it anew.
-        (fields.get("version")?.as_u64()? == DATA_VERSION).then(|| Self::of_data(ledger, fields))
+        (data.as_object()?.get("version")?.as_u64()? == DATA_VERSION).then_some(data)
     }
 
     /// Reads an object as a snapshot carries it; whatever is beyond a bound is cut, what is none of it is left out.
