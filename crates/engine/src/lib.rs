@@ -80,7 +80,7 @@ pub use verbs::materialize::{Materialized, Stop, Tier};
 pub use verbs::mend::Mended;
 pub use verbs::place::{PlaceOptions, Placed};
 pub use verbs::recall::RECALL_CHARS_MAX;
-pub use verbs::scan::{FoundIn, ScanTarget, Scanned, SecretFound};
+pub use verbs::scan::{FoundIn, Holder, ScanPlace, ScanTarget, Scanned, SecretFound};
 pub use verbs::scrub::{ScrubOptions, ScrubReport, ScrubTarget};
 pub use verbs::show::{SHOWN_MAX, Shown};
 pub use verbs::summary::SummaryText;

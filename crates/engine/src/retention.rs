@@ -82,7 +82,8 @@ fn days_of(rules: &RetentionRules, session: &SessionAge) -> Option<u32> {
     own.or(rules.sessions_days)
 }
 
-fn is_within(project: &str, path: &str) -> bool {
+/// Says whether a path is that of a project, or below it.
+pub(crate) fn is_within(project: &str, path: &str) -> bool {
     let project = project.trim_end_matches(['/', '\\']);
     path.strip_prefix(project).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '\\']))
 }

@@ -75,6 +75,8 @@ fn fill(store: &SqliteStore) -> Outcome<Vec<(CommitId, Vec<u8>)>> {
         unroot: gone.natives.iter().map(|(id, _)| *id).collect(),
         cut: vec![cut.id(1)],
         sessions: vec![gone.session.key.clone()],
+        ledgers: Vec::new(),
+        lines: None,
         unread: Vec::new(),
         untitled: Vec::new(),
         reworded: Vec::new(),

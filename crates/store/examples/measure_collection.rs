@@ -124,6 +124,8 @@ fn forgetting(gone: &[CommitId], dry_run: bool) -> Forget {
         unroot: gone.to_vec(),
         cut: Vec::new(),
         sessions: Vec::new(),
+        ledgers: Vec::new(),
+        lines: None,
         unread: Vec::new(),
         untitled: Vec::new(),
         reworded: Vec::new(),

@@ -18,9 +18,9 @@ use stemmata_store::maintain::forget::{Forget, Forgotten, Tombstone};
 use stemmata_store::maintain::repair::{RepairOutcome, RepairSource};
 use stemmata_store::{
     Annotations, Append, Appended, AuditRecord, BatchOutcome, Coverage, Damage, EventLog, EventQuery, Ledger,
-    LedgerChange, Link, PackOptions, Packed, Page, PartOf, Placement, Receipt, ResolveScope, SavedState,
-    Session, SessionFilter, SessionKey, Sink, Store, StoreError, StoreIdentity, TipFilter, Usage, Verified,
-    Write,
+    LedgerChange, Link, PackOptions, Packed, Page, PartOf, Placement, Places, Receipt, ResolveScope,
+    SavedState, Session, SessionFilter, SessionKey, Sink, Store, StoreError, StoreIdentity, TipFilter, Usage,
+    Verified, Write,
 };
 
 /// When a batch fails.
@@ -195,6 +195,10 @@ impl<S: Store> EventLog for FaultyStore<S> {
 
     fn forget_events(&self, session: &SessionId) -> Result<u64, StoreError> {
         self.inner.forget_events(session)
+    }
+
+    fn forget_places(&self, ledger: &LedgerId, places: &Places) -> Result<u64, StoreError> {
+        self.inner.forget_places(ledger, places)
     }
 
     fn save_states(&self, ledger: &LedgerId, states: Vec<SavedState>) -> Result<(), StoreError> {

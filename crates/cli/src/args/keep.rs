@@ -25,7 +25,7 @@ pub(crate) struct Forget {
     #[arg(value_name = "REF", required_unless_present_any = ["project", "undo"], conflicts_with_all = ["project", "undo"])]
     pub(crate) reference: Option<String>,
 
-    /// All sessions that worked in DIR or below it
+    /// All sessions that worked in DIR or below it, and all that the ledgers of projects there say
     #[arg(long, value_name = "DIR", conflicts_with = "undo")]
     pub(crate) project: Option<PathBuf>,
 

@@ -9,13 +9,13 @@ use clap::{Args, Subcommand};
 #[command(after_help = "\
 Examples:
   stemma scan                                everything that is stored
-  stemma scan 3f2a91c0                       a session, its subagents included
+  stemma scan 3f2a91c0                       a session and its events, its subagents included
   stemma scan ctx-8dk2m                      a commit and all that it continues
-  stemma scan --limit 100                    stop after the commit with the hundredth finding
+  stemma scan --limit 100                    stop after the commit or event with the hundredth finding
   stemma scan --after ctx-…                  go on after a commit
 
-Reports what today's rules would find, never the value: kind, commit, line, and a fingerprint that is equal for equal
-secrets in this store and says nothing to anybody else. Exit code 11 where something was found, 0 where nothing was.")]
+Reports what today's rules would find, never the value: kind, commit and line or ledger and event, and a fingerprint that is
+equal for equal secrets in this store and says nothing to anybody else. Exit code 11 where something was found, 0 where nothing was.")]
 pub(crate) struct Scan {
     /// A session or a commit; without one, everything
     #[arg(value_name = "REF", conflicts_with = "all")]
@@ -25,13 +25,13 @@ pub(crate) struct Scan {
     #[arg(long)]
     pub(crate) all: bool,
 
-    /// Stop after the commit with the finding of this number; the output says how to go on
+    /// Stop after the commit or event with the finding of this number; the output says how to go on
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(crate) limit: u64,
 
-    /// Go on after this commit, in the order of ids
-    #[arg(long, value_name = "CTX", conflicts_with = "reference")]
-    pub(crate) after: Option<stemmata_model::CommitId>,
+    /// Go on after this place: a commit, in the order of ids, or an event of a ledger (`LEDGER#120`)
+    #[arg(long, value_name = "PLACE", conflicts_with = "reference")]
+    pub(crate) after: Option<stemmata_engine::ScanPlace>,
 }
 
 /// `scrub`
@@ -44,7 +44,9 @@ Examples:
   stemma scrub --all --yes                   everything that is stored
 
 Replaces what today's rules find in what is stored, as an import under these rules would have. Commits that change get new
-ids, and the old ones lead to them; capture goes on where it stopped. The old bytes are gone from every file of the store,
+ids, and the old ones lead to them; capture goes on where it stopped. Events that hold something say nothing any more: their
+places and hashes stay. A session or a commit takes the events of the sessions that went through its tree along, `--all` those of
+all ledgers. The old bytes are gone from every file of the store,
 for good. Clients' own transcripts, bundles, backups and sessions that were placed stay as they are.")]
 pub(crate) struct Scrub {
     /// A session or a commit: the whole tree that it stands in, and all copies of it

@@ -11,7 +11,7 @@ use crate::output::commit::ShortIds;
 use crate::output::put;
 use crate::output::session;
 use crate::output::size::{self, many};
-use crate::output::style::Style;
+use crate::output::style::{Style, tame};
 use crate::output::v1;
 use crate::wiring::App;
 
@@ -88,7 +88,11 @@ fn show(app: &App, report: &ForgetReport, dry_run: bool) -> Result<Exit, CliErro
 
 fn is_nothing(report: &ForgetReport) -> bool {
     let done = &report.forgotten;
-    done.removed.is_empty() && done.cut.is_empty() && done.sealed.is_empty() && report.sessions.is_empty()
+    done.removed.is_empty()
+        && done.cut.is_empty()
+        && done.sealed.is_empty()
+        && report.sessions.is_empty()
+        && done.events == 0
 }
 
 fn wire(report: &ForgetReport, dry_run: bool) -> v1::Forget {
@@ -125,6 +129,8 @@ fn wire(report: &ForgetReport, dry_run: bool) -> v1::Forget {
             })
             .collect(),
         spared: ids(&report.spared),
+        ledgers: report.ledgers.iter().map(ToString::to_string).collect(),
+        events: done.events,
         contents: done.contents,
         bytes: done.bytes,
         unfinished: done.unfinished.clone(),
@@ -151,10 +157,19 @@ fn told(app: &App, report: &ForgetReport, dry_run: bool) -> Result<String, CliEr
             many(count(done.removed.len() + done.cut.len() + done.cut_too.len()), "commit"),
             size::bytes(done.bytes)
         );
+        if done.events > 0 {
+            put!(text, ", {}", many(done.events, "event"));
+        }
         if !done.cut.is_empty() {
             put!(text, "; {}", holes(count(done.cut.len() + done.cut_too.len()), dry_run));
         }
         text.push('\n');
+        for ledger in report.ledgers.iter().take(LINES_MAX) {
+            put!(text, "{}: all of its events, and what was made of them\n", tame(ledger.as_str()));
+        }
+        if report.ledgers.len() > LINES_MAX {
+            put!(text, "… and of {} more ledgers\n", report.ledgers.len() - LINES_MAX);
+        }
         if !done.sealed.is_empty() {
             let sealed = many(count(done.sealed.len()), "commit");
             put!(

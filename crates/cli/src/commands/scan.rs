@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use stemmata_engine::{ForgetTarget, FoundIn, ScanTarget, SecretFound};
+use stemmata_engine::{ForgetTarget, FoundIn, Holder, ScanPlace, ScanTarget, Scanned, SecretFound};
 use stemmata_model::CommitId;
 
 use crate::args::secrets::Scan;
@@ -10,7 +10,7 @@ use crate::errors::{CliError, Exit};
 use crate::output::commit::ShortIds;
 use crate::output::put;
 use crate::output::size::{self, many};
-use crate::output::style::Style;
+use crate::output::style::{Style, tame};
 use crate::output::v1;
 use crate::wiring::App;
 
@@ -21,8 +21,8 @@ const LINES_MAX: usize = 40;
 pub(crate) fn run(app: &App, args: &Scan) -> Result<Exit, CliError> {
     let engine = app.engine()?;
     let target = match &args.reference {
-        None => ScanTarget::All(args.after),
-        Some(reference) => ScanTarget::Commits(commits(app, reference)?),
+        None => ScanTarget::All(args.after.clone()),
+        Some(reference) => named(app, reference)?,
     };
     let mut found: Vec<SecretFound> = Vec::new();
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
@@ -32,57 +32,72 @@ pub(crate) fn run(app: &App, args: &Scan) -> Result<Exit, CliError> {
     })?;
     let is_cut = found.len() >= limit;
     let exit = if found.is_empty() { Exit::Done } else { Exit::Found };
-    let next = scanned.last.filter(|_| is_cut && args.reference.is_none());
+    let next = scanned.last.clone().filter(|_| is_cut && args.reference.is_none());
     if app.console.json {
         app.console.json(&v1::Scan {
             commits: scanned.commits,
+            events: scanned.events,
             bytes: scanned.bytes,
             holes: scanned.holes,
-            next: next.map(|id| id.to_string()),
+            next: next.as_ref().map(ScanPlace::to_string),
             findings: found.iter().map(wire).collect(),
         })?;
         return Ok(exit);
     }
     let mut text = told(app, &found)?;
-    let looked = format!("{} in {}", size::bytes(scanned.bytes), many(scanned.commits, "commit"));
+    let looked = looked(&scanned);
     if found.is_empty() {
         put!(text, "{}: nothing found in {looked}\n", Style::Good.paint("Clean"));
     } else {
         let all = many(u64::try_from(found.len()).unwrap_or(u64::MAX), "finding");
         put!(text, "{}: {all} in {looked}\n", Style::Warning.paint("Found"));
         let hint = Style::Hint.paint("hint");
-        put!(text, "{hint}: `stemma scrub REF --dry-run` shows what replacing them would change\n");
+        let all =
+            if found.iter().all(|found| matches!(found.holder, Holder::Commit(_))) { "REF" } else { "--all" };
+        put!(text, "{hint}: `stemma scrub {all} --dry-run` shows what replacing them would change\n");
     }
     if let Some(next) = next {
-        put!(text, "{}: `stemma scan --after {next}` goes on\n", Style::Hint.paint("hint"));
+        put!(text, "{}: `stemma scan --after {}` goes on\n", Style::Hint.paint("hint"), quoted(&next));
     }
     app.console.text(&text)?;
     Ok(exit)
 }
 
-/// Returns what a name means: all that a session holds, or a commit with all that it continues.
-fn commits(app: &App, reference: &str) -> Result<Vec<CommitId>, CliError> {
+/// Returns what a name means: all that a session holds and its events, or a commit with all that it continues.
+fn named(app: &App, reference: &str) -> Result<ScanTarget, CliError> {
     let engine = app.engine()?;
-    let named = super::scrub::named_session(app, reference)?;
-    if let Some(session) = named {
-        return Ok(engine.commits_held_by(&ForgetTarget::Session(session.key))?);
+    if let Some(session) = super::scrub::named_session(app, reference)? {
+        let target = ForgetTarget::Session(session.key);
+        return Ok(ScanTarget::These(engine.commits_held_by(&target)?, engine.sessions_held_by(&target)?));
     }
     let ctx = app.find(reference)?;
     let chain = engine.store().ancestors(ctx, usize::MAX)?;
-    Ok(chain.into_iter().map(|commit| commit.id).collect())
+    Ok(ScanTarget::These(chain.into_iter().map(|commit| commit.id).collect(), Vec::new()))
 }
 
 fn wire(found: &SecretFound) -> v1::ScanFinding {
+    let (mut commit, mut ledger, mut event, mut session_id, mut state) = (None, None, None, None, None);
+    match &found.holder {
+        Holder::Commit(id) => commit = Some(id.to_string()),
+        Holder::Event { ledger: of, seq, session } => {
+            (ledger, event) = (Some(of.to_string()), Some(seq.to_string()));
+            session_id = Some(session.to_string());
+        }
+        Holder::State { ledger: of, name } => (ledger, state) = (Some(of.to_string()), Some(name.clone())),
+    }
+    let (line, field) = match found.place {
+        FoundIn::Line(line) => (Some(line), None),
+        FoundIn::Session(field) | FoundIn::Event(field) => (None, Some(field.to_owned())),
+        FoundIn::Annotation | FoundIn::State => (None, None),
+    };
     v1::ScanFinding {
-        commit: found.commit.to_string(),
-        line: match found.place {
-            FoundIn::Line(line) => Some(line),
-            FoundIn::Annotation | FoundIn::Session(_) => None,
-        },
-        field: match found.place {
-            FoundIn::Session(field) => Some(field.to_owned()),
-            FoundIn::Line(_) | FoundIn::Annotation => None,
-        },
+        commit,
+        ledger,
+        event,
+        session_id,
+        state,
+        line,
+        field,
         entry: found.entry.clone(),
         kind: found.kind.clone(),
         bytes: found.bytes,
@@ -93,16 +108,28 @@ fn wire(found: &SecretFound) -> v1::ScanFinding {
 fn told(app: &App, found: &[SecretFound]) -> Result<String, CliError> {
     let mut text = String::new();
     let shown: Vec<&SecretFound> = found.iter().take(LINES_MAX).collect();
-    let ids: Vec<CommitId> = shown.iter().map(|found| found.commit).collect();
-    let ids = ShortIds::of(app.engine()?, &ids)?;
+    let commits = shown.iter().filter_map(|found| match found.holder {
+        Holder::Commit(commit) => Some(commit),
+        Holder::Event { .. } | Holder::State { .. } => None,
+    });
+    let ids = ShortIds::of(app.engine()?, &commits.collect::<Vec<CommitId>>())?;
     for one in &shown {
+        let holder = match &one.holder {
+            Holder::Commit(commit) => ids.shown(*commit),
+            Holder::Event { ledger, seq, session } => {
+                format!("{}#{seq}  session {}", tame(ledger.as_str()), tame(session.as_str()))
+            }
+            Holder::State { ledger, name } => format!("{}  state {}", tame(ledger.as_str()), tame(name)),
+        };
         let place = match one.place {
-            FoundIn::Line(line) => format!("line {line}"),
-            FoundIn::Annotation => "its summary, tags or notes".to_owned(),
-            FoundIn::Session(field) => format!("the {field} of its session"),
+            FoundIn::Line(line) => format!("line {line}  "),
+            FoundIn::Annotation => "its summary, tags or notes  ".to_owned(),
+            FoundIn::Session(field) => format!("the {field} of its session  "),
+            FoundIn::Event(field) => format!("its {field}  "),
+            FoundIn::State => String::new(),
         };
         let (kind, print) = (&one.kind, Style::Faint.paint(&one.fingerprint));
-        put!(text, "{}  {place}  {kind}  {print}\n", ids.shown(one.commit));
+        put!(text, "{holder}  {place}{kind}  {print}\n");
     }
     if found.len() > shown.len() {
         put!(text, "… and {} more\n", found.len() - shown.len());
@@ -117,4 +144,21 @@ fn told(app: &App, found: &[SecretFound]) -> Result<String, CliError> {
         put!(text, "{kind}: {count}, {} different\n", distinct.len());
     }
     Ok(text)
+}
+
+fn looked(scanned: &Scanned) -> String {
+    let mut text = format!("{} in {}", size::bytes(scanned.bytes), many(scanned.commits, "commit"));
+    if scanned.events > 0 {
+        put!(text, " and {}", many(scanned.events, "event"));
+    }
+    text
+}
+
+/// Returns a place as a shell takes it: the name of a ledger may be any text.
+fn quoted(place: &ScanPlace) -> String {
+    let text = place.to_string();
+    if text.chars().all(|own| own.is_ascii_alphanumeric() || "-_./:".contains(own)) {
+        return text;
+    }
+    format!("'{}'", tame(&text).replace('\'', "'\\''"))
 }

@@ -30,7 +30,7 @@ pub(crate) fn run(app: &App, args: &Scrub) -> Result<Exit, CliError> {
         let act = Final {
             what: "scrubbing",
             plan: &told(&plan, true),
-            is_nothing: plan.rewritten == 0 && plan.dirty == 0,
+            is_nothing: is_nothing(&plan),
             question: "Replace these, for good? [y/N] ",
             declined: "Nothing was changed.",
         };
@@ -69,7 +69,7 @@ fn show(app: &App, report: &ScrubReport, dry_run: bool) -> Result<Exit, CliError
     }
     app.console.text(&told(report, dry_run))?;
     warn_unfinished(app, report.forgotten.unfinished.as_deref());
-    if !dry_run && report.dirty > 0 {
+    if !dry_run && !is_nothing(report) {
         let hint = Style::Hint.paint("hint");
         app.console.say(&format!(
             "{hint}: what leaked is to be changed where it came from; clients' transcripts, bundles and backups \
@@ -93,6 +93,10 @@ fn wire(report: &ScrubReport, dry_run: bool) -> v1::Scrub {
             .map(|(kind, count)| v1::ScrubKind { kind: kind.clone(), findings: *count })
             .collect(),
         dirty: report.dirty,
+        events_looked_at: report.events_looked_at,
+        events: report.events,
+        events_forgotten: report.events_forgotten,
+        ledgers: report.ledgers.iter().map(ToString::to_string).collect(),
         rewritten: report.rewritten,
         redirects: report.redirects.iter().map(redirect).collect(),
         sessions: report.sessions.iter().map(|session| session.session.to_string()).collect(),
@@ -104,22 +108,28 @@ fn wire(report: &ScrubReport, dry_run: bool) -> v1::Scrub {
 
 fn told(report: &ScrubReport, dry_run: bool) -> String {
     let mut text = String::new();
-    if report.rewritten == 0 && report.dirty == 0 {
-        let looked = many(report.looked_at, "commit");
+    if is_nothing(report) {
+        let mut looked = many(report.looked_at, "commit");
+        if report.events_looked_at > 0 {
+            put!(looked, " and {}", many(report.events_looked_at, "event"));
+        }
         put!(text, "{}: nothing to replace in {looked}\n", Style::Good.paint("Clean"));
         return text;
     }
     for (kind, count) in &report.kinds {
         put!(text, "{kind}: {count}\n");
     }
-    let verb = if dry_run { "Would replace them" } else { "Replaced them" };
-    put!(
-        text,
-        "{}: {} with findings, {} with new ids\n",
-        Style::Warning.paint(verb),
-        many(report.dirty, "commit"),
-        many(report.rewritten, "commit")
-    );
+    if report.rewritten > 0 || report.dirty > 0 {
+        let verb = if dry_run { "Would replace them" } else { "Replaced them" };
+        put!(
+            text,
+            "{}: {} with findings, {} with new ids\n",
+            Style::Warning.paint(verb),
+            many(report.dirty, "commit"),
+            many(report.rewritten, "commit")
+        );
+    }
+    text.push_str(&told_of_ledgers(report, dry_run));
     for one in report.sessions.iter().take(LINES_MAX) {
         put!(text, "  {}  {}\n", Style::Id.paint(&session::short(one)), session::title(one));
     }
@@ -127,4 +137,27 @@ fn told(report: &ScrubReport, dry_run: bool) -> String {
         put!(text, "  … and {} more sessions\n", report.sessions.len() - LINES_MAX);
     }
     text
+}
+
+fn is_nothing(report: &ScrubReport) -> bool {
+    report.rewritten == 0 && report.dirty == 0 && report.ledgers.is_empty() && report.events_forgotten == 0
+}
+
+fn told_of_ledgers(report: &ScrubReport, dry_run: bool) -> String {
+    let mut text = String::new();
+    if report.ledgers.is_empty() && report.events_forgotten == 0 {
+        return text;
+    }
+    let (verb, events) =
+        if dry_run { ("Would forget", report.events) } else { ("Forgot", report.events_forgotten) };
+    put!(text, "{}: {}", Style::Warning.paint(verb), many(events, "event"));
+    if !report.ledgers.is_empty() {
+        put!(text, "; what was made of the events of {}", many(count(report.ledgers.len()), "ledger"));
+    }
+    text.push('\n');
+    text
+}
+
+fn count(length: usize) -> u64 {
+    u64::try_from(length).unwrap_or(u64::MAX)
 }

@@ -256,3 +256,26 @@ fn chains_are_told_with_what_they_share() {
     import_other(&stage);
     insta::assert_snapshot!("du_chains", stage.told(&["du", "--chains"]));
 }
+
+/// A project goes with what its ledger says, and what goes is shown.
+#[test]
+fn a_project_is_forgotten_with_its_events() {
+    let stage = Stage::new();
+    let dir = stage.home.project().to_str().unwrap().to_owned();
+    stage.run(&["decide", "Retries stop after five attempts"]).ok();
+    stage.run(&["events", "append", "NOTE", "elsewhere", "--ledger", "crew"]).ok();
+    let ledger = stage.json(&["events", "tail"])["ledger"].as_str().unwrap().to_owned();
+    insta::assert_snapshot!(
+        "forget_project_dry_run",
+        stage.told(&["forget", "--project", &dir, "--dry-run"])
+    );
+    let plan = stage.json(&["forget", "--project", &dir, "--dry-run"]);
+    let done = stage.json(&["forget", "--project", &dir, "--yes"]);
+    for told in [plan, done] {
+        assert_eq!((&told["events"], &told["ledgers"]), (&json!(2), &json!([ledger])), "{told}");
+    }
+    let left =
+        |ledger: &str| stage.json(&["events", "query", "--ledger", ledger])["events"][1]["payload"].clone();
+    assert_eq!((left(&ledger), left("crew")), (json!("forgotten"), json!("plain")));
+    insta::assert_snapshot!("forget_project_again", stage.told(&["forget", "--project", &dir, "--yes"]));
+}

@@ -108,3 +108,39 @@ fn the_vault_is_off_until_it_is_wanted_and_prints_nothing_of_what_it_holds() {
     assert!(!place(&["--with-secrets"]).contains(&key()));
     stage.run(&["vault", "purge", "--older-than", "1h", "--all"]).code(2);
 }
+
+/// A secret that rules learn of when an event holds it already.
+#[test]
+fn what_an_event_holds_is_found_and_forgotten() {
+    let stage = Stage::new();
+    let append = |text: &str| {
+        let args =
+            ["events", "append", "NOTE", text, "--ledger", "crew", "--session", "bot-7", "--from", "ann"];
+        stage.run(&args).ok();
+    };
+    append(&format!("look at {SECRET}"));
+    append("nothing of note");
+    insta::assert_snapshot!("scan_events_clean", stage.told(&["scan"]));
+    rules(&stage, RULES);
+    let scan = stage.run(&["scan", "--json"]).code(11);
+    assert!(!scan.text().contains(SECRET));
+    let found = &scan.json()["findings"][0];
+    for (name, value) in
+        [("ledger", "crew"), ("event", "2"), ("session_id", "bot-7"), ("field", "text"), ("kind", "ticket")]
+    {
+        assert_eq!(found[name], value, "{found}");
+    }
+    assert!(found["commit"].is_null(), "{found}");
+    let shown = stage.told(&["scan"]);
+    assert!(shown.contains("crew#2  session bot-7  its text  ticket  "), "{shown}");
+    assert_eq!(stage.run(&["scan", "--limit", "1", "--json"]).code(11).json()["next"], "crew#2");
+    stage.run(&["scan", "--after", "crew#2"]).ok();
+    insta::assert_snapshot!("scrub_events_dry_run", stage.told(&["scrub", "--all", "--dry-run"]));
+    insta::assert_snapshot!("scrub_events", stage.told(&["scrub", "--all", "--yes"]));
+    insta::assert_snapshot!("scrub_events_again", stage.told(&["scrub", "--all", "--yes"]));
+    let events = stage.json(&["events", "query", "--ledger", "crew"]);
+    let payloads: Vec<&str> =
+        events["events"].as_array().unwrap().iter().map(|event| event["payload"].as_str().unwrap()).collect();
+    assert_eq!(payloads, ["plain", "forgotten", "plain"]);
+    stage.run(&["scan"]).ok();
+}

@@ -2,12 +2,19 @@
 //!
 //! What a store forgets of its commits, and of the events whose lines they have, is `verbs/forget`'s.
 
-use stemmata_model::{EventSeq, LedgerId, Payload, SessionId};
+use std::path::Path;
+
+use stemmata_model::{Event, EventSeq, LedgerId, Payload, SessionId, topics};
 use stemmata_store::maintain::forget::MEMORY_STATES;
-use stemmata_store::{EventQuery, PAGE_ROWS_MAX, Session};
+use stemmata_store::{EventQuery, PAGE_ROWS_MAX, Places, Session};
 
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
+use crate::retention::is_within;
+use crate::verbs::forget::ForgetTarget;
+
+/// Events that are looked at at once: each may have some megabytes.
+const PAGE_EVENTS: usize = 256;
 
 impl Engine {
     /// Forgets what the events of a session say, in all ledgers: what was said on the command line, or by a program, and is
@@ -37,23 +44,77 @@ impl Engine {
             let page = self.log.events(ledger, &query)?;
             let Some(last) = page.last() else { return Ok(count) };
             after = Some(last.seq);
-            let is_forgotten = |payload: &Payload| matches!(payload, Payload::Gone(gone) if gone.forgotten);
             let told = page.iter().filter(|event| !is_forgotten(&event.payload)).count();
             count += u64::try_from(told).expect("a length fits 64 bits");
         }
     }
 
-    /// Forgets in a log that is not the store what the store has forgotten: events of the sessions, and memories, which may
-    /// hold words of any of it.
-    pub(crate) fn forget_elsewhere(&self, sessions: &[Session]) -> Result<u64> {
+    /// Returns the ledgers of projects that are in a directory or below it: of all that were made there, also where nothing
+    /// stands there any more.
+    pub(crate) fn ledgers_of(&self, target: &ForgetTarget) -> Result<Vec<LedgerId>> {
+        let ForgetTarget::Project(project) = target else { return Ok(Vec::new()) };
+        // A ledger knows the place that links lead to.
+        let real = std::fs::canonicalize(project).ok();
+        let real = real.as_deref().and_then(Path::to_str).unwrap_or(project);
+        let mut ledgers = Vec::new();
+        self.each_ledger(|ledger| {
+            let is_there = |root: &str| is_within(project, root) || is_within(real, root);
+            if ledger.root.as_deref().is_some_and(is_there) {
+                ledgers.push(ledger.id.clone());
+            }
+            Ok(())
+        })?;
+        Ok(ledgers)
+    }
+
+    /// Forgets in a log that is not the store what the store has forgotten: events of the sessions and of whole ledgers, and
+    /// memories, which may hold words of any of it. Returns how many events that were, or would be.
+    pub(crate) fn forget_elsewhere(
+        &self,
+        sessions: &[Session],
+        ledgers: &[LedgerId],
+        dry_run: bool,
+    ) -> Result<u64> {
         if self.is_log_the_store {
             return Ok(0);
         }
         let mut events = 0;
+        if dry_run {
+            let of_session = |event: &Event| sessions.iter().any(|session| session.session == event.session);
+            self.each_ledger(|ledger| {
+                let is_whole = ledgers.contains(&ledger.id);
+                events += self.going_in(&ledger.id, &|event| is_whole || of_session(event))?;
+                Ok(())
+            })?;
+            return Ok(events);
+        }
+        for ledger in ledgers {
+            events += self.log.forget_places(ledger, &Places::All)?;
+        }
         for session in sessions {
             events += self.log.forget_events(&session.session)?;
         }
         self.each_ledger(|ledger| Ok(self.log.drop_states(&ledger.id, MEMORY_STATES)?))?;
         Ok(events)
     }
+
+    /// Counts the events of a ledger that would say nothing any more: those that are meant, and snapshots after the first
+    /// of them.
+    fn going_in(&self, ledger: &LedgerId, is_meant: &dyn Fn(&Event) -> bool) -> Result<u64> {
+        let mut count = 0;
+        let mut after: Option<EventSeq> = None;
+        loop {
+            let page = self.log.events(ledger, &EventQuery::after(after, PAGE_EVENTS))?;
+            let Some(last) = page.last() else { return Ok(count) };
+            after = Some(last.seq);
+            for event in page.iter().filter(|event| !is_forgotten(&event.payload)) {
+                let derived = count > 0 && event.topic.as_str() == topics::STATE_SNAPSHOT;
+                count += u64::from(derived || is_meant(event));
+            }
+        }
+    }
+}
+
+fn is_forgotten(payload: &Payload) -> bool {
+    matches!(payload, Payload::Gone(gone) if gone.forgotten)
 }

@@ -6,7 +6,7 @@ mod known;
 
 use std::collections::{BTreeSet, HashSet};
 
-use stemmata_model::{Closure, Commit, CommitId, Principal};
+use stemmata_model::{Closure, Commit, CommitId, LedgerId, Principal};
 use stemmata_store::maintain::forget::{Forget, Forgotten, Keep, Tombstone};
 use stemmata_store::{Page, Session, SessionFilter, SessionKey, StoreError};
 
@@ -32,7 +32,7 @@ pub enum ForgetTarget {
     Session(SessionKey),
     /// One commit.
     Commit(CommitId),
-    /// All sessions that worked in this directory or below it.
+    /// All sessions that worked in this directory or below it, and the ledgers of projects that are there.
     Project(String),
 }
 
@@ -65,6 +65,8 @@ pub struct Branch {
 pub struct ForgetReport {
     /// Sessions that were asked for.
     pub sessions: Vec<Session>,
+    /// Ledgers of which all events say nothing any more, whoever's they were.
+    pub ledgers: Vec<LedgerId>,
     /// What the store did.
     pub forgotten: Forgotten,
     /// What goes on from commits that stay.
@@ -84,6 +86,7 @@ impl Engine {
     /// store errors.
     pub fn forget(&self, target: &ForgetTarget, options: &ForgetOptions) -> Result<ForgetReport> {
         let sessions = self.sessions_of(target)?;
+        let ledgers = self.ledgers_of(target)?;
         let keys: Vec<SessionKey> = sessions.iter().map(|session| session.key.clone()).collect();
         let wanted = match target {
             ForgetTarget::Commit(id) => {
@@ -100,6 +103,8 @@ impl Engine {
             unroot: ids.clone(),
             cut: Vec::new(),
             sessions: keys,
+            ledgers: if self.is_log_the_store { ledgers.clone() } else { Vec::new() },
+            lines: None,
             unread: Vec::new(),
             untitled: Vec::new(),
             reworded: Vec::new(),
@@ -137,14 +142,14 @@ impl Engine {
         let branches = self.branches_of(&wish, &ids)?;
         self.clear_what_is_known(&mut wish)?;
         let mut forgotten = self.store.forget(&wish)?;
+        forgotten.events += self.forget_elsewhere(&sessions, &ledgers, options.dry_run)?;
         if !options.dry_run {
             self.purge_unstored()?;
-            forgotten.events += self.forget_elsewhere(&sessions)?;
         }
         // What had to stay and was cut is a hole, and is told as one.
         let holes: HashSet<CommitId> = forgotten.cut.iter().chain(&forgotten.cut_too).copied().collect();
         forgotten.kept.retain(|kept| !holes.contains(&kept.commit));
-        Ok(ForgetReport { sessions, forgotten, branches, copies, spared })
+        Ok(ForgetReport { sessions, ledgers, forgotten, branches, copies, spared })
     }
 
     /// Takes a forgetting back: what was forgotten may be imported again. Returns how many tombstones that were.

@@ -1,12 +1,16 @@
-//! `scan`: what today's rules would find in what is stored. Reads commit by commit and line by line, and changes nothing.
+//! `scan`: what today's rules would find in what is stored. Reads commit by commit and line by line, then ledger by ledger and
+//! event by event, and changes nothing.
 //!
 //! Which stretches are secrets is `stemmata-redact`'s; rewriting them is `scrub`'s.
 
-use std::collections::HashMap;
-use std::io;
-use std::path::Path;
+mod events;
 
-use stemmata_model::{ArtifactId, Closure, Commit, CommitId};
+use std::collections::HashMap;
+use std::path::Path;
+use std::str::FromStr;
+use std::{fmt, io};
+
+use stemmata_model::{ArtifactId, Closure, Commit, CommitId, EventSeq, LedgerId, SessionId};
 use stemmata_redact::Scrubber;
 use stemmata_runtimes::adapter::{Adapter, IdKind};
 use stemmata_runtimes::registry;
@@ -25,16 +29,81 @@ const PAGE_COMMITS: usize = 1_000;
 /// Changes of one commit's metadata that are looked at.
 const AUDIT_MAX: usize = 10_000;
 
+/// What stands for a whole ledger in the text of a place.
+const WHOLE: &str = "end";
+
 /// Domain of fingerprints.
 const CONTEXT: &[u8] = b"stemmata secret fingerprint v1";
 
 /// What is looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScanTarget {
-    /// These commits.
-    Commits(Vec<CommitId>),
-    /// All commits, in the order of their ids, after one of them.
-    All(Option<CommitId>),
+    /// These commits, and the events of these sessions in all ledgers.
+    These(Vec<CommitId>, Vec<SessionId>),
+    /// All commits, in the order of their ids, and then all events and saved states, ledger by ledger; after a place.
+    All(Option<ScanPlace>),
+}
+
+/// How far everything was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ScanPlace {
+    /// Up to a commit and with it.
+    Commit(CommitId),
+    /// All commits, and ledgers up to an event and with it.
+    Event(LedgerId, EventSeq),
+    /// All commits, and ledgers up to this one and with all of it.
+    Ledger(LedgerId),
+}
+
+impl fmt::Display for ScanPlace {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Commit(commit) => write!(formatter, "{commit}"),
+            Self::Event(ledger, seq) => write!(formatter, "{ledger}#{seq}"),
+            Self::Ledger(ledger) => write!(formatter, "{ledger}#{WHOLE}"),
+        }
+    }
+}
+
+impl FromStr for ScanPlace {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let Some((ledger, place)) = text.rsplit_once('#') else {
+            return text.parse().map(Self::Commit).map_err(|error| format!("{error}"));
+        };
+        let ledger = LedgerId::new(ledger).map_err(|error| error.to_string())?;
+        if place == WHOLE {
+            return Ok(Self::Ledger(ledger));
+        }
+        let seq = place
+            .parse()
+            .map_err(|_| format!("`{place}` is neither the number of an event nor `{WHOLE}`"))?;
+        Ok(Self::Event(ledger, seq))
+    }
+}
+
+/// What holds something that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Holder {
+    /// A commit.
+    Commit(CommitId),
+    /// An event.
+    Event {
+        /// Its ledger.
+        ledger: LedgerId,
+        /// Its number.
+        seq: EventSeq,
+        /// Its session.
+        session: SessionId,
+    },
+    /// A saved state, which was made of events or commits.
+    State {
+        /// Its ledger.
+        ledger: LedgerId,
+        /// Its name.
+        name: String,
+    },
 }
 
 /// Where something was found.
@@ -46,13 +115,17 @@ pub enum FoundIn {
     Annotation,
     /// What is known of a session that ends at the commit: the name of the field, as in `title`.
     Session(&'static str),
+    /// What an event says: `text`, `data`, `entry` or `metadata`.
+    Event(&'static str),
+    /// What is in a saved state.
+    State,
 }
 
 /// Something that today's rules take for a secret. Holds no byte of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretFound {
-    /// The commit.
-    pub commit: CommitId,
+    /// What holds it.
+    pub holder: Holder,
     /// Where in it.
     pub place: FoundIn,
     /// The id of the record that the line is, where it has one.
@@ -66,19 +139,24 @@ pub struct SecretFound {
 }
 
 /// What a scan looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Scanned {
     /// Commits.
     pub commits: u64,
-    /// Bytes of them.
+    /// Events that say something.
+    pub events: u64,
+    /// Bytes of commits and events.
     pub bytes: u64,
     /// Commits whose content is not there any more.
     pub holes: u64,
     /// Findings.
     pub found: u64,
-    /// The last commit that was looked at: a walk over the whole store goes on after it.
-    pub last: Option<CommitId>,
+    /// What was looked at last: a walk over the whole store goes on after it.
+    pub last: Option<ScanPlace>,
 }
+
+/// What was looked at, and who is told what was found there.
+type Telling<'t> = (&'t mut Scanned, &'t mut dyn FnMut(SecretFound) -> bool);
 
 /// What replaces secrets, by the directories that sessions worked in.
 pub(crate) struct Rulers<'e> {
@@ -129,7 +207,15 @@ impl Engine {
         Ok(commits.into_iter().map(|commit| commit.id).collect())
     }
 
-    /// Tells `found` what today's rules would find. Stops where `found` says so, after all of that commit.
+    /// Returns the ids of all sessions that a name means, their subagents included.
+    ///
+    /// # Errors
+    /// `NotFound`, store errors.
+    pub fn sessions_held_by(&self, target: &ForgetTarget) -> Result<Vec<SessionId>> {
+        Ok(self.sessions_of(target)?.into_iter().map(|session| session.session).collect())
+    }
+
+    /// Tells `found` what today's rules would find. Stops where `found` says so, after all of that commit or event.
     ///
     /// # Errors
     /// `CommitMissing`, `Rules`, store errors.
@@ -137,26 +223,36 @@ impl Engine {
         let mut rulers = Rulers::new(self);
         let mut scanned = Scanned::default();
         match target {
-            ScanTarget::Commits(ids) => {
-                for id in ids {
+            ScanTarget::These(commits, sessions) => {
+                for id in commits {
                     let commit = self.store.commit(*id)?.ok_or(StoreError::CommitMissing(*id))?;
                     if !self.scan_commit(&commit, &mut rulers, (&mut scanned, found))? {
-                        break;
+                        return Ok(scanned);
                     }
                 }
+                self.scan_sessions(sessions, (&mut scanned, found))?;
             }
             ScanTarget::All(after) => {
-                let mut after = *after;
+                let after = after.clone();
+                let mut commit = match &after {
+                    None => None,
+                    Some(ScanPlace::Commit(commit)) => Some(*commit),
+                    Some(ScanPlace::Event(..) | ScanPlace::Ledger(_)) => {
+                        self.scan_ledgers(after, (&mut scanned, found))?;
+                        return Ok(scanned);
+                    }
+                };
                 loop {
-                    let page = self.store.commits_after(after, PAGE_COMMITS)?;
+                    let page = self.store.commits_after(commit, PAGE_COMMITS)?;
                     let Some(last) = page.last().map(|commit| commit.id) else { break };
                     for commit in &page {
                         if !self.scan_commit(commit, &mut rulers, (&mut scanned, found))? {
                             return Ok(scanned);
                         }
                     }
-                    after = Some(last);
+                    commit = Some(last);
                 }
+                self.scan_ledgers(None, (&mut scanned, found))?;
             }
         }
         Ok(scanned)
@@ -166,10 +262,10 @@ impl Engine {
         &self,
         commit: &Commit,
         rulers: &mut Rulers<'_>,
-        (scanned, found): (&mut Scanned, &mut dyn FnMut(SecretFound) -> bool),
+        (scanned, found): Telling<'_>,
     ) -> Result<bool> {
         scanned.commits += 1;
-        scanned.last = Some(commit.id);
+        scanned.last = Some(ScanPlace::Commit(commit.id));
         let mut goes_on = true;
         let mut tell = |secret: SecretFound| {
             scanned.found += 1;
@@ -182,7 +278,7 @@ impl Engine {
             for finding in scrubber.scrub_text(text)?.findings {
                 let secret = text.as_bytes().get(finding.offset..finding.offset + finding.len);
                 tell(SecretFound {
-                    commit: commit.id,
+                    holder: Holder::Commit(commit.id),
                     place: FoundIn::Annotation,
                     entry: None,
                     kind: finding.kind.to_string(),
@@ -196,7 +292,7 @@ impl Engine {
                 for finding in scrubber.scrub_text(text)?.findings {
                     let secret = text.as_bytes().get(finding.offset..finding.offset + finding.len);
                     tell(SecretFound {
-                        commit: commit.id,
+                        holder: Holder::Commit(commit.id),
                         place: FoundIn::Session(field),
                         entry: None,
                         kind: finding.kind.to_string(),
@@ -220,7 +316,7 @@ impl Engine {
             for finding in &scrubbed.findings {
                 let secret = line.get(finding.offset..finding.offset + finding.len);
                 tell(SecretFound {
-                    commit: commit.id,
+                    holder: Holder::Commit(commit.id),
                     place: FoundIn::Line(number + lines_before(line, finding.offset)),
                     entry: entry.clone(),
                     kind: finding.kind.to_string(),

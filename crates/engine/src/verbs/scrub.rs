@@ -7,17 +7,17 @@ mod rewrite;
 mod scope;
 mod settle;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use stemmata_model::{Closure, Commit, CommitId, Principal};
+use stemmata_model::{Closure, Commit, CommitId, EventSeq, LedgerId, Principal};
 use stemmata_store::maintain::forget::{Forget, Forgotten, Tombstone};
-use stemmata_store::{Session, SessionKey, Write};
+use stemmata_store::{Places, Session, SessionKey, StoreError, Write};
 
 use crate::capture::cursor::Cursor;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::verbs::forget::ForgetTarget;
-use crate::verbs::scan::{FoundIn, Rulers, ScanTarget};
+use crate::verbs::scan::{FoundIn, Holder, Rulers, ScanTarget, SecretFound};
 
 /// Redirects that are read at once.
 const REDIRECTS_PAGE: usize = 10_000;
@@ -59,6 +59,14 @@ pub struct ScrubReport {
     pub rewritten: u64,
     /// Which commit became which; nothing in a dry run.
     pub redirects: Vec<(CommitId, CommitId)>,
+    /// Events that were looked at.
+    pub events_looked_at: u64,
+    /// Events with findings.
+    pub events: u64,
+    /// Ledgers that lose saved states, because these or their events have findings.
+    pub ledgers: Vec<LedgerId>,
+    /// Events that say nothing any more: those with findings, and what was published after them; nothing in a dry run.
+    pub events_forgotten: u64,
     /// Sessions that end at another commit now, or would.
     pub sessions: Vec<Session>,
     /// What the store removed; nothing in a dry run.
@@ -76,10 +84,36 @@ struct Scope {
     named: HashSet<CommitId>,
     /// Those that an earlier scrub rewrote and did not get to remove.
     left: HashMap<CommitId, CommitId>,
+    /// Events with findings, by their ledger; none of one of which only saved states have some.
+    told: BTreeMap<LedgerId, BTreeSet<EventSeq>>,
+    /// Events that were looked at.
+    events: u64,
     kinds: BTreeMap<String, u64>,
 }
 
 impl Scope {
+    /// Takes note of something that was found.
+    fn take(&mut self, found: SecretFound) {
+        match found.holder {
+            Holder::Commit(commit) if self.left.contains_key(&commit) => return,
+            Holder::Commit(commit) => {
+                let of = match found.place {
+                    FoundIn::Line(_) => &mut self.dirty,
+                    FoundIn::Annotation => &mut self.said,
+                    FoundIn::Session(_) | FoundIn::Event(_) | FoundIn::State => &mut self.named,
+                };
+                of.insert(commit);
+            }
+            Holder::Event { ledger, seq, .. } => {
+                self.told.entry(ledger).or_default().insert(seq);
+            }
+            Holder::State { ledger, .. } => {
+                self.told.entry(ledger).or_default();
+            }
+        }
+        *self.kinds.entry(found.kind).or_default() += 1;
+    }
+
     fn with_findings(&self) -> HashSet<CommitId> {
         self.dirty.iter().chain(&self.said).chain(&self.named).copied().collect()
     }
@@ -113,10 +147,18 @@ impl Engine {
             kinds: scope.kinds.clone(),
             dirty: count(scope.with_findings().len()),
             rewritten: count(changing.len()),
+            events_looked_at: scope.events,
+            events: scope.told.values().map(|events| count(events.len())).sum(),
+            ledgers: scope.told.keys().cloned().collect(),
             sessions: self.shown(self.sessions_through(&changing.union(&scope.named).copied().collect())?)?,
             ..ScrubReport::default()
         };
-        if options.dry_run || (changing.is_empty() && reworded.is_empty() && scope.named.is_empty()) {
+        if options.dry_run {
+            return Ok(report);
+        }
+        // Events first: what has only them says itself what is left to do, as long as it is there.
+        self.forget_found(&scope.told, &mut report)?;
+        if changing.is_empty() && reworded.is_empty() && scope.named.is_empty() {
             return Ok(report);
         }
         let made = self.rewrite(&scope, &changing)?;
@@ -130,6 +172,8 @@ impl Engine {
             unroot: old,
             cut: made.sealed.clone(),
             sessions: Vec::new(),
+            ledgers: Vec::new(),
+            lines: Some(made.lines.clone()),
             unread: Vec::new(),
             untitled: renamed.iter().map(|session| session.key.clone()).collect(),
             reworded,
@@ -140,6 +184,7 @@ impl Engine {
             dry_run: false,
         };
         report.forgotten = self.store.forget(&wish)?;
+        report.events_forgotten += report.forgotten.events;
         self.title_again(renamed)?;
         self.purge_unstored()?;
         report.redirects = made.map.iter().map(|(from, to)| (*from, *to)).collect();
@@ -149,6 +194,26 @@ impl Engine {
             return Err(EngineError::Refused { what: "removing what was scrubbed", reasons: vec![reason] });
         }
         Ok(report)
+    }
+
+    /// Has events say nothing any more in which something was found, with what was made of them.
+    fn forget_found(
+        &self,
+        told: &BTreeMap<LedgerId, BTreeSet<EventSeq>>,
+        report: &mut ScrubReport,
+    ) -> Result<()> {
+        for (ledger, events) in told {
+            match self.log.forget_places(ledger, &Places::These(events.clone())) {
+                Ok(events) => report.events_forgotten += events,
+                // They say nothing any more, and a file still does.
+                Err(StoreError::Unclean { reason }) => {
+                    report.events_forgotten += count(events.len());
+                    report.forgotten.unfinished = Some(reason);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
     }
 
     /// Returns what a commit that was scrubbed became, as pairs of its old id and its newest one, for all whose old id

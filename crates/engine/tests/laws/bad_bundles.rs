@@ -411,6 +411,8 @@ fn a_commit_of_a_content_that_was_forgotten_here_is_refused_before_anything_is_s
         unroot: Vec::new(),
         cut: vec![first],
         sessions: Vec::new(),
+        ledgers: Vec::new(),
+        lines: None,
         unread: Vec::new(),
         untitled: Vec::new(),
         reworded: Vec::new(),

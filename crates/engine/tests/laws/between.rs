@@ -4,7 +4,8 @@ use std::sync::Mutex;
 
 use stemmata_model::{Event, EventSeq, LedgerId, SessionId, Topic};
 use stemmata_store::{
-    Append, Appended, EventLog, EventQuery, Ledger, LedgerChange, MemoryLog, Receipt, SavedState, StoreError,
+    Append, Appended, EventLog, EventQuery, Ledger, LedgerChange, MemoryLog, Places, Receipt, SavedState,
+    StoreError,
 };
 
 type Happening = Box<dyn FnMut(&MemoryLog) + Send>;
@@ -72,6 +73,10 @@ impl EventLog for BetweenLog {
 
     fn forget_events(&self, session: &SessionId) -> Result<u64, StoreError> {
         self.inner.forget_events(session)
+    }
+
+    fn forget_places(&self, ledger: &LedgerId, places: &Places) -> Result<u64, StoreError> {
+        self.inner.forget_places(ledger, places)
     }
 
     fn save_states(&self, ledger: &LedgerId, states: Vec<SavedState>) -> Result<(), StoreError> {

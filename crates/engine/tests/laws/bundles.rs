@@ -77,6 +77,8 @@ fn forgetting(sessions: Vec<SessionKey>) -> Forget {
         unroot: Vec::new(),
         cut: Vec::new(),
         sessions,
+        ledgers: Vec::new(),
+        lines: None,
         unread: Vec::new(),
         untitled: Vec::new(),
         reworded: Vec::new(),

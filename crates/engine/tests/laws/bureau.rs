@@ -86,7 +86,7 @@ fn invariant_13_secrets_are_replaced_in_strings_and_in_raw_json() {
     assert_eq!(captured.bytes_redacted, 2 * 40);
     let mut found = Vec::new();
     engine
-        .scan(&ScanTarget::Commits(vec![tip]), &mut |secret| {
+        .scan(&ScanTarget::These(vec![tip], Vec::new()), &mut |secret| {
             found.push(secret);
             true
         })

@@ -36,6 +36,7 @@ mod projects;
 mod redaction;
 mod review;
 mod scrubbed;
+mod scrubbed_events;
 mod secrets;
 mod statements;
 mod subagents;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stemmata_engine::{
-    CaptureOptions, Engine, FoundIn, ScanTarget, ScrubOptions, ScrubReport, ScrubTarget, SecretFound,
+    CaptureOptions, Engine, FoundIn, Holder, ScanTarget, ScrubOptions, ScrubReport, ScrubTarget, SecretFound,
     StoreRules, Update,
 };
 use stemmata_model::{CommitId, Principal, Trigger};
@@ -347,7 +347,7 @@ fn titles_and_directories_are_scrubbed_where_no_commit_changes() {
     let mut fields: Vec<&str> = Vec::new();
     for found in scan(&engine) {
         let FoundIn::Session(field) = found.place else { panic!("{found:?}") };
-        assert_eq!(Some(found.commit), captured.session.tip);
+        assert_eq!(Some(found.holder), captured.session.tip.map(Holder::Commit));
         fields.push(field);
     }
     assert_eq!(fields, ["title", "cwd", "git_branch"]);

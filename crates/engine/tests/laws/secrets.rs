@@ -1,8 +1,8 @@
 //! Invariant 13: secrets are replaced before bytes reach the store.
 
 use stemmata_engine::{
-    CaptureOptions, CheckpointContent, CheckpointRequest, Engine, ErrorKind, FoundIn, ScanTarget, StoreRules,
-    StreamForm, StreamRecorder, StreamRules, StreamSide, Update,
+    CaptureOptions, CheckpointContent, CheckpointRequest, Engine, ErrorKind, FoundIn, Holder, ScanTarget,
+    StoreRules, StreamForm, StreamRecorder, StreamRules, StreamSide, Update,
 };
 use stemmata_model::{CommitId, FormatId, NoteCode, Principal, SessionId, Template, Timestamp};
 use stemmata_store::{Page, SessionFilter};
@@ -127,10 +127,10 @@ fn below(parent: Option<CommitId>, text: &str) -> CheckpointRequest {
     }
 }
 
-fn found(engine: &Engine) -> Vec<(CommitId, FoundIn)> {
+fn found(engine: &Engine) -> Vec<(Holder, FoundIn)> {
     let mut found = Vec::new();
     let mut tell = |secret: stemmata_engine::SecretFound| {
-        found.push((secret.commit, secret.place));
+        found.push((secret.holder, secret.place));
         true
     };
     engine.scan(&ScanTarget::All(None), &mut tell).expect("scanned");
@@ -251,7 +251,7 @@ fn a_secret_of_several_lines_in_a_text_that_was_given_is_found_and_scrubbed() {
     let id = before.checkpoint(&request).expect("a checkpoint").id;
     let rule = "[[rules]]\nkind = 'acme'\nkeywords = ['KEY-BEGIN']\nregex = 'KEY-BEGIN\\n[a-z]+\\nKEY-END'\n";
     let engine = with_rules(&store, rule);
-    assert_eq!(found(&engine), [(id, FoundIn::Line(2))]);
+    assert_eq!(found(&engine), [(Holder::Commit(id), FoundIn::Line(2))]);
     let fresh = with_rules(&memory(), rule);
     let written = fresh.checkpoint(&request).expect("a checkpoint").id;
     assert!(matches!(&request.content, CheckpointContent::Bytes(_)));

@@ -23,6 +23,8 @@ pub(super) fn wish(unroot: &[CommitId], cut: &[CommitId], sessions: &[SessionKey
         unroot: unroot.to_vec(),
         cut: cut.to_vec(),
         sessions: sessions.to_vec(),
+        ledgers: Vec::new(),
+        lines: None,
         unread: Vec::new(),
         untitled: Vec::new(),
         reworded: Vec::new(),

@@ -158,9 +158,9 @@ impl Logs {
 
     /// Forgets events, what `STATE_SNAPSHOT` says after the first of them, and all saved states of their ledgers but
     /// cursors. Returns the hashes of what they said, one for each event.
-    pub(crate) fn forget(&mut self, is_meant: &dyn Fn(&Event) -> bool) -> Vec<ArtifactId> {
+    pub(crate) fn forget(&mut self, is_meant: &dyn Fn(&LedgerId, &Event) -> bool) -> Vec<ArtifactId> {
         let ids: Vec<LedgerId> = self.ledgers.iter().map(|(id, _)| id.clone()).collect();
-        ids.iter().flat_map(|id| self.forget_in(id, is_meant)).collect()
+        ids.iter().flat_map(|id| self.forget_in(id, &|event| is_meant(id, event))).collect()
     }
 
     fn forget_in(&mut self, ledger: &LedgerId, is_meant: &dyn Fn(&Event) -> bool) -> Vec<ArtifactId> {
@@ -184,10 +184,15 @@ impl Logs {
             self.events.put((ledger.clone(), event.seq.get()), event);
         }
         if !hashes.is_empty() {
-            self.raise_epochs(&|id| id == ledger);
-            self.drop_states(&|of, name| of == ledger && !name.starts_with(CURSOR_STATES));
+            self.drop_folded(ledger);
         }
         hashes
+    }
+
+    /// Drops what was made of a ledger's events, and has no fold that is under way be saved.
+    pub(crate) fn drop_folded(&mut self, ledger: &LedgerId) {
+        self.raise_epochs(&|id| id == ledger);
+        self.drop_states(&|of, name| of == ledger && !name.starts_with(CURSOR_STATES));
     }
 
     pub(crate) fn save_states(

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use stemmata_model::{Event, EventSeq, LedgerId, SessionId, Topic};
 
 use super::logs::Logs;
-use super::{Append, Appended, EventLog, EventQuery, Ledger, LedgerChange, Receipt, SavedState};
+use super::{Append, Appended, EventLog, EventQuery, Ledger, LedgerChange, Places, Receipt, SavedState};
 use crate::error::StoreError;
 
 /// An [`EventLog`] that keeps everything in memory and nothing beyond its own life.
@@ -87,7 +87,15 @@ impl EventLog for MemoryLog {
 
     fn forget_events(&self, session: &SessionId) -> Result<u64, StoreError> {
         self.write("forgetting events", |logs| {
-            let went = logs.forget(&|event| event.session == *session);
+            let went = logs.forget(&|_, event| event.session == *session);
+            Ok(u64::try_from(went.len()).expect("a length fits 64 bits"))
+        })
+    }
+
+    fn forget_places(&self, ledger: &LedgerId, places: &Places) -> Result<u64, StoreError> {
+        self.write("forgetting events", |logs| {
+            let went = logs.forget(&|of, event| of == ledger && places.hold(event.seq));
+            logs.drop_folded(ledger);
             Ok(u64::try_from(went.len()).expect("a length fits 64 bits"))
         })
     }

@@ -14,6 +14,8 @@ pub use files::{FileLog, FileLogOptions, Finding, IntegrityMode, Repaired, Resto
 pub use import::ClusterFile;
 pub use memory::MemoryLog;
 
+use std::collections::BTreeSet;
+
 use stemmata_model::{
     ArtifactId, CommitId, Event, EventSeq, Json, LedgerId, NewEvent, Party, SessionId, Timestamp, Topic,
 };
@@ -218,6 +220,25 @@ pub struct Receipt {
     pub through: EventSeq,
 }
 
+/// Events of a ledger, by their places.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Places {
+    /// All there are.
+    All,
+    /// These.
+    These(BTreeSet<EventSeq>),
+}
+
+impl Places {
+    /// Says whether a place is one of them.
+    pub fn hold(&self, seq: EventSeq) -> bool {
+        match self {
+            Self::All => true,
+            Self::These(these) => these.contains(&seq),
+        }
+    }
+}
+
 /// An append-only log of events, many ledgers of them.
 ///
 /// - **Atomic**: an append is there whole or not at all, and its events stand next to each other.
@@ -274,6 +295,17 @@ pub trait EventLog: Send + Sync {
     /// # Errors
     /// `Unclean` where the events are forgotten and their words still in a file; `Closed`, and where the storage fails.
     fn forget_events(&self, session: &SessionId) -> Result<u64, StoreError>;
+
+    /// Forgets the payloads and metadata of events of one ledger, what `STATE_SNAPSHOT` says after the first of them, and all
+    /// of its saved states, [`CURSOR_STATES`] aside; the states also where no event is meant. Leaves nothing of it in any
+    /// file. Returns how many events that were; none for a ledger that is not there.
+    ///
+    /// Idempotent. A backend may do it in parts, the newest events first: interrupted between two of them, the oldest still
+    /// say what they said, and whoever asks again ends it.
+    ///
+    /// # Errors
+    /// As [`EventLog::forget_events`].
+    fn forget_places(&self, ledger: &LedgerId, places: &Places) -> Result<u64, StoreError>;
 
     /// Keeps states, each in the place of the one of its name. Durable when it returns.
     ///

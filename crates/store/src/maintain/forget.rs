@@ -2,7 +2,9 @@
 //!
 //! Who may forget what, and what else holds the same entries, is the engine's.
 
-use stemmata_model::{CommitId, Principal, SessionId, Timestamp};
+use std::collections::BTreeSet;
+
+use stemmata_model::{ArtifactId, CommitId, LedgerId, Principal, SessionId, Timestamp};
 
 use crate::write::{AuditRecord, SessionKey};
 
@@ -27,6 +29,12 @@ pub struct Forget {
     pub cut: Vec<CommitId>,
     /// Sessions whose row, cursor and placement go too. What they saw of a commit does not keep it.
     pub sessions: Vec<SessionKey>,
+    /// Ledgers all of whose events lose what they say, and whose saved states go but for cursors. Places, times and hashes
+    /// stay.
+    pub ledgers: Vec<LedgerId>,
+    /// Of the events whose lines are in what goes, those that go with it: these lines, and what is said in the others stays.
+    /// Without it, all of them, unless it is a session that goes.
+    pub lines: Option<BTreeSet<ArtifactId>>,
     /// Sessions that stay and lose their cursor: it may hold words of what goes, and their transcripts are read again
     /// from the start.
     pub unread: Vec<SessionKey>,

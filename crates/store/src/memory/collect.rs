@@ -8,7 +8,8 @@ use stemmata_model::{ArtifactId, Closure, CommitId, Timestamp};
 
 use super::State;
 use super::content::{Content, literals_of};
-use super::forget::{Lines, Wish, contents_of, give_up, plan, remove};
+use super::forget::{Wish, contents_of, plan, remove};
+use super::sweep::{Lines, give_up};
 use crate::maintain::collect::{Collect, Collected};
 use crate::maintain::forget::Kept;
 

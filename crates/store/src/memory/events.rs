@@ -9,12 +9,12 @@ use stemmata_model::{
 };
 
 use super::content::{self, Content, literals_of};
-use super::forget::{Lines, give_up};
+use super::sweep::{Lines, give_up};
 use super::{MemoryStore, State};
 use crate::error::StoreError;
 use crate::ledger::checks::check_covered;
 use crate::ledger::{
-    Append, Appended, Coverage, EventLog, EventQuery, Ledger, LedgerChange, Receipt, SavedState,
+    Append, Appended, Coverage, EventLog, EventQuery, Ledger, LedgerChange, Places, Receipt, SavedState,
 };
 use crate::seam::{BatchOutcome, Store};
 use crate::write::{ContentPart, Write};
@@ -81,19 +81,27 @@ pub(super) fn line_of(event: &Event) -> Option<ArtifactId> {
     }
 }
 
+/// Returns the contents that events are.
+pub(super) fn lines(state: &State) -> BTreeSet<ArtifactId> {
+    state.logs.all_events().filter_map(line_of).collect()
+}
+
 /// Returns the contents that events need: their lines, and what those are made of.
 pub(super) fn needed(state: &State) -> BTreeSet<ArtifactId> {
-    let mut needed: BTreeSet<ArtifactId> = state.logs.all_events().filter_map(line_of).collect();
+    let mut needed = lines(state);
     needed.extend(literals_of(&state.contents, &needed));
     needed
 }
 
 /// Forgets events, and returns how many, with the contents that were their lines and are no other event's. Trimmed ones
 /// are among them: their lines stay until they are collected.
-pub(super) fn forget(state: &mut State, is_meant: &dyn Fn(&Event) -> bool) -> (u64, BTreeSet<ArtifactId>) {
+pub(super) fn forget(
+    state: &mut State,
+    is_meant: &dyn Fn(&LedgerId, &Event) -> bool,
+) -> (u64, BTreeSet<ArtifactId>) {
     let went = state.logs.forget(is_meant);
     let count = u64::try_from(went.len()).expect("a length fits 64 bits");
-    let kept: BTreeSet<ArtifactId> = state.logs.all_events().filter_map(line_of).collect();
+    let kept = lines(state);
     let is_stored = |id: &ArtifactId| {
         state.contents.get(id).is_some_and(|content| !matches!(content, Content::Forgotten { .. }))
     };
@@ -136,8 +144,17 @@ impl EventLog for MemoryStore {
 
     fn forget_events(&self, session: &SessionId) -> Result<u64, StoreError> {
         self.maintain("forgetting events", false, |state| {
-            let (count, lines) = forget(state, &|event| event.session == *session);
+            let (count, lines) = forget(state, &|_, event| event.session == *session);
             give_up(state, lines, &BTreeSet::new(), Lines::Keep);
+            count
+        })
+    }
+
+    fn forget_places(&self, ledger: &LedgerId, places: &Places) -> Result<u64, StoreError> {
+        self.maintain("forgetting events", false, |state| {
+            let (count, lines) = forget(state, &|of, event| of == ledger && places.hold(event.seq));
+            give_up(state, lines, &BTreeSet::new(), Lines::Keep);
+            state.logs.drop_folded(ledger);
             count
         })
     }

@@ -4,9 +4,9 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use stemmata_model::{ArtifactId, Closure, Commit, CommitId, SessionId, Sighting, artifact_id};
+use stemmata_model::{ArtifactId, Closure, Commit, CommitId, Event, LedgerId, SessionId, Sighting};
 
-use super::content::{Content, Piece, literals_of, push};
+use super::sweep::{Lines, give_up};
 use super::{Note, State, events};
 use crate::maintain::forget::{Forget, Forgotten, Keep, Kept, MEMORY_STATES, Tombstone, api_sessions};
 use crate::write::{Annotation, Session, SessionKey, SessionOrigin};
@@ -18,27 +18,6 @@ pub(super) struct Wish<'a> {
     pub(super) sessions: &'a [SessionKey],
     pub(super) even_sighted: bool,
     pub(super) even_pinned: bool,
-}
-
-/// What was given up.
-#[derive(Default)]
-pub(super) struct Swept {
-    pub(super) contents: u64,
-    pub(super) bytes: u64,
-    pub(super) copied_out: u64,
-    /// Events that lost the line that they were.
-    pub(super) events: u64,
-}
-
-/// What becomes of a content that no commit needs and that is an event's line.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lines {
-    /// It stays.
-    Keep,
-    /// It goes, and the event is forgotten.
-    Forget,
-    /// It goes where a commit was cut that has it, and stays otherwise.
-    ForgetCut,
 }
 
 /// The ids of sessions that go, and those that their keys tell.
@@ -59,7 +38,10 @@ pub(super) fn forget(state: &mut State, wish: &Forget) -> Forgotten {
     );
     let mut candidates = contents_of(state, &gone);
     let sessions = sessions_of(state, wish);
-    let (mut events, lines) = events::forget(state, &|event| sessions.contains(&event.session));
+    let is_meant =
+        |of: &LedgerId, event: &Event| wish.ledgers.contains(of) || sessions.contains(&event.session);
+    let (mut events, lines) = events::forget(state, &is_meant);
+    wish.ledgers.iter().for_each(|ledger| state.logs.drop_folded(ledger));
     candidates.extend(lines);
     remove(state, &gone);
     let sealed = seal(state, wish);
@@ -74,7 +56,11 @@ pub(super) fn forget(state: &mut State, wish: &Forget) -> Forgotten {
     for id in &holes {
         hole(state, *id);
     }
-    let lines = if wish.sessions.is_empty() { Lines::Forget } else { Lines::ForgetCut };
+    let lines = match &wish.lines {
+        Some(these) => Lines::ForgetThese(these),
+        None if wish.sessions.is_empty() => Lines::Forget,
+        None => Lines::ForgetCut,
+    };
     let swept = give_up(state, candidates, &emptied, lines);
     events += swept.events;
     // A memory may hold words of what went, and so may one that is being made.
@@ -372,115 +358,4 @@ pub(super) fn drop_notes(state: &mut State, of: &dyn Fn(CommitId) -> bool) {
     for note in &notes {
         state.notes.remove(note);
     }
-}
-
-/// Gives up contents and what they were made of, unless a commit names them. Those that only holes name keep their hash
-/// and length.
-pub(super) fn give_up(
-    state: &mut State,
-    candidates: BTreeSet<ArtifactId>,
-    emptied: &BTreeSet<ArtifactId>,
-    lines: Lines,
-) -> Swept {
-    let mut going = candidates;
-    going.extend(emptied);
-    going.extend(literals_of(&state.contents, &going));
-    if lines != Lines::Forget {
-        let mut cut = BTreeSet::new();
-        if lines == Lines::ForgetCut {
-            cut.extend(emptied);
-            cut.extend(literals_of(&state.contents, emptied.iter()));
-        }
-        for line in events::needed(state).difference(&cut) {
-            going.remove(line);
-        }
-    }
-    let mut emptied = emptied.clone();
-    for (_, commit) in state.commits.iter() {
-        for content in std::iter::once(commit.core.artifact).chain(commit.core.native) {
-            if commit.closure != Closure::Forgotten {
-                going.remove(&content);
-            } else if going.contains(&content) {
-                emptied.insert(content);
-            }
-        }
-    }
-    let mut swept = Swept { copied_out: copy_out(state, &mut going), ..Swept::default() };
-    let mut said_again = BTreeSet::new();
-    if lines != Lines::Keep {
-        let (events, went) = forget_lines(state, &going);
-        swept.events = events;
-        said_again.extend(went.difference(&going));
-    }
-    for id in going {
-        let Some(content) = state.contents.get(&id).cloned() else { continue };
-        if let Content::Literal { bytes } = &content {
-            swept.contents += 1;
-            swept.bytes += u64::try_from(bytes.len()).expect("a length fits 64 bits");
-        }
-        state.orphans.remove(&id);
-        if emptied.contains(&id) {
-            state.contents.put(id, Content::Forgotten { length: content.length() });
-        } else {
-            state.contents.remove(&id);
-        }
-    }
-    if !said_again.is_empty() {
-        // Snapshots that were forgotten with their lines were lines, too.
-        let more = give_up(state, said_again, &BTreeSet::new(), Lines::Keep);
-        swept.contents += more.contents;
-        swept.bytes += more.bytes;
-        swept.copied_out += more.copied_out;
-    }
-    swept
-}
-
-/// Forgets the events that are lines which go.
-fn forget_lines(state: &mut State, going: &BTreeSet<ArtifactId>) -> (u64, BTreeSet<ArtifactId>) {
-    events::forget(state, &|event| events::line_of(event).is_some_and(|line| going.contains(&line)))
-}
-
-/// Copies ranges of contents that go into contents of their own, for composed contents that stay.
-fn copy_out(state: &mut State, going: &mut BTreeSet<ArtifactId>) -> u64 {
-    let lists: Vec<(ArtifactId, Vec<Piece>, u64)> = state
-        .contents
-        .iter()
-        .filter(|(id, _)| !going.contains(id))
-        .filter_map(|(id, content)| match content {
-            Content::Composed { pieces, length } => Some((*id, pieces.clone(), *length)),
-            Content::Literal { .. } | Content::Forgotten { .. } => None,
-        })
-        .collect();
-    for piece in lists.iter().flat_map(|(_, pieces, _)| pieces) {
-        let whole = state.contents.get(&piece.of).map(Content::length);
-        if piece.offset == 0 && whole == Some(piece.length) {
-            going.remove(&piece.of);
-        }
-    }
-    let mut copied: BTreeSet<(ArtifactId, u64, u64)> = BTreeSet::new();
-    for (id, pieces, length) in lists {
-        if !pieces.iter().any(|piece| going.contains(&piece.of)) {
-            continue;
-        }
-        let mut made = Vec::new();
-        for piece in pieces {
-            if !going.contains(&piece.of) {
-                push(&mut made, piece.of, piece.offset, piece.length);
-                continue;
-            }
-            let Some(Content::Literal { bytes }) = state.contents.get(&piece.of) else { continue };
-            let range = usize::try_from(piece.offset).unwrap_or(usize::MAX)
-                ..usize::try_from(piece.offset + piece.length).unwrap_or(usize::MAX);
-            let slice = bytes.get(range).unwrap_or_default().to_vec();
-            let copy = artifact_id(&slice);
-            copied.insert((piece.of, piece.offset, piece.length));
-            going.remove(&copy);
-            state.contents.put(copy, Content::Literal { bytes: slice.into() });
-            push(&mut made, copy, 0, piece.length);
-        }
-        if matches!(state.contents.get(&id), Some(Content::Composed { .. })) {
-            state.contents.put(id, Content::Composed { pieces: made, length });
-        }
-    }
-    u64::try_from(copied.len()).expect("a length fits 64 bits")
 }

@@ -10,6 +10,7 @@ mod costs;
 mod events;
 mod forget;
 mod state;
+mod sweep;
 mod verify;
 
 use std::collections::BTreeMap;

@@ -6,16 +6,18 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use rusqlite::Connection;
-use stemmata_model::{SessionId, Timestamp};
+use stemmata_model::{LedgerId, SessionId, Timestamp};
 
 use super::ahead::Ahead;
 use super::failure::During;
 use super::forget::rewrite;
+use super::ledger::forget as events;
 use super::open::{SqliteOptions, wait_for_locks};
 use super::packs::Packs;
 use super::packs::rewrite::{Garbage, Policy, Swap};
 use super::{SqliteStore, collect, forget, marks, packs, shrink};
 use crate::error::StoreError;
+use crate::ledger::{BATCH_EVENTS_MAX, Places};
 use crate::maintain::collect::{Amount, Collect, Collected};
 use crate::maintain::forget::{Forget, Forgotten, Tombstone};
 
@@ -73,6 +75,36 @@ impl SqliteStore {
             (0, None)
         };
         unfinished.map_or(Ok(events), |reason| Err(StoreError::Unclean { reason }))
+    }
+
+    /// Forgets some events of a ledger, and what was made of them, a part at a time; or ends what an earlier forgetting
+    /// could not.
+    pub(super) fn forget_parts(&self, ledger: &LedgerId, places: &Places) -> Result<u64, StoreError> {
+        let (found, is_due) = self.read(|reader| {
+            let connection = reader.connection();
+            let found = match events::places_of(connection, ledger, places)? {
+                Some((row, seqs)) if seqs.is_empty() && !events::has_folded(connection, row)? => None,
+                found => found,
+            };
+            Ok((found, rewrite::is_due(connection)?))
+        })?;
+        if found.is_none() && !is_due {
+            return Ok(0);
+        }
+        let _lock = self.packs.lock_patiently(PACKS_WAIT_MS)?;
+        let mut forgotten = 0;
+        if let Some((row, seqs)) = found {
+            // The newest first: what was made of the others is found again as long as they are there.
+            let mut parts: Vec<&[i64]> = seqs.rchunks(BATCH_EVENTS_MAX).collect();
+            if parts.is_empty() {
+                parts.push(&[]);
+            }
+            for part in parts {
+                let act = |connection: &Connection| forget::forget_part((connection, &self.packs), row, part);
+                forgotten += self.swap((&act, Garbage::All), Timestamp::EPOCH)?;
+            }
+        }
+        self.clean().map_or(Ok(forgotten), |reason| Err(StoreError::Unclean { reason }))
     }
 
     /// Lets something be forgotten, and cleans the files of it. Returns what is left to do there, too.

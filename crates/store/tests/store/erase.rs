@@ -51,6 +51,8 @@ pub(crate) fn wish(unroot: &[CommitId], cut: &[CommitId]) -> Forget {
         unroot: unroot.to_vec(),
         cut: cut.to_vec(),
         sessions: Vec::new(),
+        ledgers: Vec::new(),
+        lines: None,
         unread: Vec::new(),
         untitled: Vec::new(),
         reworded: Vec::new(),

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use stemmata_model::{Event, EventSeq, Json, NewEvent, NewPayload, SessionId, Timestamp, Topic, topics};
 use stemmata_store::{
     Append, Durability, EventLog, EventQuery, FileLog, FileLogOptions, Finding, IntegrityMode, Ledger,
-    LedgerChange, MemoryLog, Order, SavedState, StoreError,
+    LedgerChange, MemoryLog, Order, Places, SavedState, StoreError,
 };
 use tempfile::TempDir;
 
@@ -25,6 +25,7 @@ enum Step {
     },
     Trim(usize, u64),
     Forget(usize),
+    ForgetAt(Vec<u64>),
     Save(String, u64),
     Drop(String),
     Change(Option<String>),
@@ -40,6 +41,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
             .prop_map(|(events, durability, now)| Step::Append { events, durability, now }),
         1 => (0..TOPICS.len(), 1..20_u64).prop_map(|(topic, through)| Step::Trim(topic, through)),
         1 => (0..SESSIONS.len()).prop_map(Step::Forget),
+        1 => proptest::collection::vec(1..20_u64, 0..3).prop_map(Step::ForgetAt),
         1 => ("[a-c/]{1,3}", 0..9_u64).prop_map(|(name, through)| Step::Save(name, through)),
         1 => "[a-c/]{0,2}".prop_map(Step::Drop),
         1 => proptest::option::of("[a-c]{1,3}").prop_map(Step::Change),
@@ -73,6 +75,10 @@ fn apply(step: &Step, log: &dyn EventLog) -> Result<u64, StoreError> {
             log.trim(&id("p"), &Topic::new(TOPICS[*topic]).expect("a name"), seq(*through))
         }
         Step::Forget(session) => log.forget_events(&SessionId::new(SESSIONS[*session]).expect("a name")),
+        Step::ForgetAt(numbers) => {
+            let these = numbers.iter().map(|number| seq(*number)).collect();
+            log.forget_places(&id("p"), &Places::These(these))
+        }
         Step::Save(name, through) => {
             let state = Json::of(&serde_json::json!([name, through]));
             let (name, position) = (name.clone(), (through % 2 == 0).then(|| name.clone()));

@@ -20,6 +20,7 @@ mod ledger_files_processes;
 mod ledger_files_repair;
 mod ledger_files_strays;
 mod ledger_let_go;
+mod ledger_places;
 mod log;
 mod model;
 mod model_maintain;

@@ -27,6 +27,10 @@ wire! {
         copies: Vec<ForgetCopy>,
         /// Commits of copies and branches that are pinned or tagged, and so were not cut.
         spared: Vec<String>,
+        /// Ledgers of the project, of which no event says anything any more.
+        ledgers: Vec<String>,
+        /// Events that say nothing any more: of the sessions, of the ledgers, and those whose line was in what went.
+        events: u64,
         /// Contents whose bytes are gone.
         contents: u64,
         /// Bytes of them, uncompressed.

@@ -9,6 +9,8 @@ wire! {
     struct Scan {
         /// Commits that were looked at.
         commits: u64,
+        /// Events that say something and were looked at.
+        events: u64,
         /// Bytes of their content.
         bytes: u64,
         /// Commits among them whose content was forgotten.
@@ -21,11 +23,20 @@ wire! {
 
     /// One finding.
     struct ScanFinding {
-        /// The commit.
-        commit: String,
-        /// The line of its content, 1 = first; absent where it is in its summary, tags or notes, or in a field.
+        /// The commit that holds it; absent where an event or a saved state does.
+        commit: Option<String>,
+        /// The ledger of the event or of the state.
+        ledger: Option<String>,
+        /// The number of the event in its ledger.
+        event: Option<String>,
+        /// The session of the event.
+        session_id: Option<String>,
+        /// The name of the saved state.
+        state: Option<String>,
+        /// The line of the commit's content, 1 = first; absent where it is in its summary, tags or notes, or in a field.
         line: Option<u64>,
-        /// The field of a session that ends at it: `title`, `cwd`, `git_branch` or `version`.
+        /// The field of a session that ends at the commit (`title`, `cwd`, `git_branch` or `version`), or of the event
+        /// (`text`, `data`, `entry` or `metadata`).
         field: Option<String>,
         /// The id of the record, where it has one.
         entry: Option<String>,
@@ -47,6 +58,14 @@ wire! {
         kinds: Vec<ScrubKind>,
         /// Commits with findings.
         dirty: u64,
+        /// Events that were looked at.
+        events_looked_at: u64,
+        /// Events with findings.
+        events: u64,
+        /// Events that say nothing any more: those, and what was published after them.
+        events_forgotten: u64,
+        /// Ledgers that lose saved states, because these or their events have findings.
+        ledgers: Vec<String>,
         /// Commits that get other ids, those that follow included.
         rewritten: u64,
         /// Which commit became which.

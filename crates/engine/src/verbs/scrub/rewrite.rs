@@ -2,14 +2,16 @@
 //!
 //! Old commits, sessions and cursors stay as they are here.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-use stemmata_model::{ArtifactId, Closure, Commit, CommitCore, CommitId, CommitType, Granularity, RulesHash};
+use stemmata_model::{
+    ArtifactId, Closure, Commit, CommitCore, CommitId, CommitType, Granularity, RulesHash, artifact_id,
+};
 use stemmata_redact::{Scrubbed, Scrubber};
 use stemmata_runtimes::adapter::Adapter;
 use stemmata_runtimes::registry;
 use stemmata_store::maintain::forget::Reworded;
-use stemmata_store::{Annotation, AuditRecord, Link, NewCommit, NewHole, Write};
+use stemmata_store::{Annotation, AuditRecord, Coverage, Link, NewCommit, NewHole, Write};
 
 use super::{Scope, end_of};
 use crate::capture::anchors::Anchors;
@@ -35,6 +37,8 @@ pub(super) struct Made {
     pub map: HashMap<CommitId, CommitId>,
     /// New holes of commits that were forgotten: nothing may fill them.
     pub sealed: Vec<CommitId>,
+    /// Lines in which something was found: events that are such a line say nothing any more, whoever said it.
+    pub lines: BTreeSet<ArtifactId>,
     /// What lines gave as a title, where scrubbing changes it.
     pub titles: HashMap<String, String>,
 }
@@ -113,8 +117,9 @@ impl Rewrite<'_> {
         if old.closure != Closure::Forgotten {
             let scrubber = self.rulers.of(old.id)?;
             let adapter = registry::by_format(&old.core.format);
-            let titles = &mut self.made.titles;
+            let (titles, lines) = (&mut self.made.titles, &mut self.made.lines);
             return self.engine.each_scrubbed(old, &scrubber, &mut |line, scrubbed| {
+                lines.extend(dirty(line, scrubbed));
                 titles.extend(adapter.and_then(|adapter| retitled(adapter, line, scrubbed)));
                 Ok(())
             });
@@ -224,8 +229,9 @@ impl Rewrite<'_> {
         let adapter = registry::by_format(&old.core.format);
         let mut segment = OpenSegment::default();
         let (mut spilled, mut titles) = (Vec::new(), Vec::new());
-        let engine = self.engine;
+        let (engine, lines) = (self.engine, &mut self.made.lines);
         engine.each_scrubbed(old, scrubber, &mut |line, scrubbed| {
+            lines.extend(dirty(line, scrubbed));
             let writes = segment.push(&scrubbed.bytes);
             if !writes.is_empty() {
                 spilled.extend(writes);
@@ -266,6 +272,10 @@ impl Rewrite<'_> {
                 self.pending.push(Write::Link(link));
             }
         }
+        // What goes on from the new chain repeats nothing that it holds.
+        if let Some(covers) = store.coverage(old.id)? {
+            self.pending.push(Write::Covers(Coverage { commit: new, ..covers }));
+        }
         if old.closure == Closure::Closed || (old.closure == Closure::Provisional && old.depth == 0) {
             self.anchors(old, new)?;
         }
@@ -304,6 +314,11 @@ impl Rewrite<'_> {
         }
         Ok(())
     }
+}
+
+/// Returns what names a line in which something was found.
+fn dirty(line: &[u8], scrubbed: &Scrubbed<'_>) -> Option<ArtifactId> {
+    (!scrubbed.findings.is_empty()).then(|| artifact_id(line))
 }
 
 /// Returns the title that a line with secrets would give, and what it is without them.

@@ -2,12 +2,12 @@
 //!
 //! Changes nothing.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use stemmata_model::{Commit, CommitId};
+use stemmata_model::{Commit, CommitId, SessionId};
 use stemmata_store::{LinkKind, StoreError};
 
-use super::{ForgetTarget, FoundIn, ScanTarget, Scope, ScrubTarget};
+use super::{ForgetTarget, ScanTarget, Scope, ScrubTarget};
 use crate::engine::Engine;
 use crate::error::Result;
 
@@ -43,25 +43,40 @@ impl Engine {
             said: HashSet::new(),
             named: HashSet::new(),
             left: there,
+            told: BTreeMap::new(),
+            events: 0,
             kinds: BTreeMap::new(),
         };
         let ids: Vec<CommitId> = scope.commits.iter().map(|commit| commit.id).collect();
-        let (dirty, said, kinds) = (&mut scope.dirty, &mut scope.said, &mut scope.kinds);
-        let named = &mut scope.named;
-        let left = &scope.left;
-        self.scan(&ScanTarget::Commits(ids), &mut |found| {
-            if !left.contains_key(&found.commit) {
-                let of = match found.place {
-                    FoundIn::Line(_) => &mut *dirty,
-                    FoundIn::Annotation => &mut *said,
-                    FoundIn::Session(_) => &mut *named,
-                };
-                of.insert(found.commit);
-                *kinds.entry(found.kind).or_default() += 1;
-            }
+        let sessions = self.sessions_meant(target, &ids)?;
+        let scanned = self.scan(&ScanTarget::These(ids, sessions), &mut |found| {
+            scope.take(found);
             true
         })?;
+        scope.events = scanned.events;
+        if *target == ScrubTarget::All {
+            scope.events = self.scan_all_ledgers(&mut |found| {
+                scope.take(found);
+                true
+            })?;
+        }
         Ok(scope)
+    }
+
+    /// Returns the sessions whose events are looked at; none where all are.
+    fn sessions_meant(&self, target: &ScrubTarget, commits: &[CommitId]) -> Result<Vec<SessionId>> {
+        let mut sessions = BTreeSet::new();
+        if let ScrubTarget::Session(key) = target {
+            let own = self.sessions_of(&ForgetTarget::Session(key.clone()))?;
+            sessions.extend(own.into_iter().map(|session| session.session));
+        }
+        if *target != ScrubTarget::All {
+            for commit in commits {
+                let seen = self.store.sightings(*commit, SIGHTINGS_MAX)?;
+                sessions.extend(seen.into_iter().map(|seen| seen.session));
+            }
+        }
+        Ok(sessions.into_iter().collect())
     }
 
     fn roots_of(&self, target: &ScrubTarget) -> Result<Vec<CommitId>> {

@@ -6,7 +6,7 @@ use stemmata_model::{NewEvent, Payload};
 
 use super::{Make, all, ask, json, ledger, line, numbers, put, said, seq, session, topic};
 use crate::error::StoreError;
-use crate::ledger::{EventLog, EventQuery, SavedState};
+use crate::ledger::{EventLog, EventQuery, Places, SavedState};
 
 fn of(name: &str, event: NewEvent) -> NewEvent {
     NewEvent { session: session(name), ..event }
@@ -111,4 +111,60 @@ pub fn check_folds_before_forgetting(make: Make<'_>) {
     save("q", epoch(log, "q")).expect("this was folded since");
     let missing = log.save_folded(&ledger("nowhere"), 0, vec![folded("memory", 1)]);
     assert!(matches!(missing, Err(StoreError::LedgerMissing(_))));
+}
+
+/// Checks what goes where events are named by their places, and that the rest stays.
+pub fn check_forgotten_places(make: Make<'_>) {
+    let log = make();
+    let log = log.as_ref();
+    let noted = said("a", "t", "clean").with_metadata(json("{\"note\":\"secret\"}"));
+    let events = vec![
+        said("snapshotter", "STATE_SNAPSHOT", "before"),
+        said("a", "t", "stays"),
+        noted,
+        line("m", "assistant_turn", "secret line"),
+        said("a", "t", "stays, too"),
+        said("snapshotter", "STATE_SNAPSHOT", "knows the secret"),
+    ];
+    put(log, "p", events.clone());
+    put(log, "q", events);
+    let states = |name: &str| {
+        let named = ["cursor/reader", "memory"].map(|state| folded(state, 1));
+        log.save_states(&ledger(name), named.to_vec()).expect("saved");
+    };
+    let left = |name| {
+        let states = log.saved_states(&ledger(name), "").expect("a read");
+        states.into_iter().map(|state| state.name).collect::<Vec<_>>()
+    };
+    states("p");
+    states("q");
+    let (before, elsewhere) = (all(log, "p"), all(log, "q"));
+    let these = Places::These([3, 4, 99].map(seq).into());
+    let old = epoch(log, "p");
+    assert_eq!(log.forget_places(&ledger("p"), &these).expect("forgotten"), 3, "the snapshot goes with them");
+    assert!(epoch(log, "p") > old, "folds that are under way may hold it");
+    assert_eq!(log.forget_places(&ledger("p"), &these).expect("forgotten"), 0, "forgetting twice");
+    assert_eq!(log.forget_places(&ledger("nowhere"), &Places::All).expect("nothing"), 0);
+    let after = all(log, "p");
+    assert_eq!(numbers(&after), [1, 2, 3, 4, 5, 6]);
+    for (at, (now, then)) in after.iter().zip(&before).enumerate() {
+        if ![2, 3, 5].contains(&at) {
+            assert_eq!(now, then, "what was not named stays");
+            continue;
+        }
+        assert!(matches!(now.payload, Payload::Gone(gone) if gone.forgotten && gone.bytes > 0));
+        assert_eq!((now.metadata.as_ref(), now.at, &now.session), (None, then.at, &then.session));
+    }
+    assert_eq!(left("p"), ["cursor/reader"]);
+    assert_eq!((all(log, "q"), left("q").len()), (elsewhere, 2), "another ledger is not touched");
+    // States that hold what no event says any more go without one.
+    states("p");
+    let old = epoch(log, "p");
+    assert_eq!(log.forget_places(&ledger("p"), &Places::These([].into())).expect("dropped"), 0);
+    assert_eq!(left("p"), ["cursor/reader"]);
+    assert!(epoch(log, "p") > old);
+    assert_eq!(log.forget_places(&ledger("q"), &Places::All).expect("forgotten"), 6);
+    assert!(all(log, "q").iter().all(|event| matches!(event.payload, Payload::Gone(_))));
+    assert_eq!(left("q"), ["cursor/reader"]);
+    assert_eq!(put(log, "q", vec![said("a", "t", "y")]).first, seq(7), "no number comes back");
 }

@@ -15,7 +15,10 @@ pub use appends::{
     check_refused_appends, check_times,
 };
 pub use bounded::{check_output_bounds, check_output_bytes, check_trims};
-pub use forgotten::{check_folds_before_forgetting, check_forgotten_events, check_numbers_after_forgetting};
+pub use forgotten::{
+    check_folds_before_forgetting, check_forgotten_events, check_forgotten_places,
+    check_numbers_after_forgetting,
+};
 pub use queries::{check_filters, check_latest, check_limits, check_pages, check_times_asked_for};
 pub use states::{check_ledgers, check_marks, check_states};
 pub use threads::{check_appending_threads, check_tails};
@@ -37,7 +40,7 @@ pub type Reopen<'a> = &'a mut dyn FnMut(Box<dyn EventLog>) -> Box<dyn EventLog>;
 /// # Panics
 /// Where the log breaks a promise of [`EventLog`].
 pub fn run(make: Make<'_>) {
-    let checks: [fn(Make<'_>); 21] = [
+    let checks: [fn(Make<'_>); 22] = [
         check_appends,
         check_batches,
         check_times,
@@ -56,6 +59,7 @@ pub fn run(make: Make<'_>) {
         check_output_bounds,
         check_output_bytes,
         check_forgotten_events,
+        check_forgotten_places,
         check_folds_before_forgetting,
         check_numbers_after_forgetting,
         check_tails,

@@ -36,7 +36,8 @@ use stemmata_model::{Event, EventSeq, LedgerId, SessionId, Topic};
 
 use super::checks::{check_append, check_change, check_epoch, check_marks, check_query, check_state};
 use super::{
-    Append, Appended, EventLog, EventQuery, Ledger, LedgerChange, MARKS_MAX, Order, Receipt, SavedState,
+    Append, Appended, EventLog, EventQuery, Ledger, LedgerChange, MARKS_MAX, Order, Places, Receipt,
+    SavedState,
 };
 use crate::error::StoreError;
 use crate::files::{Files, SystemFiles};
@@ -431,6 +432,12 @@ impl EventLog for FileLog {
             }
         }
         failed.map_or(Ok(forgotten), Err)
+    }
+
+    fn forget_places(&self, ledger: &LedgerId, places: &Places) -> Result<u64, StoreError> {
+        self.writing("forgetting events")?;
+        let desk = self.desk(ledger);
+        if self.known(&desk.folder)?.is_some() { self.forget_at(&desk, places) } else { Ok(0) }
     }
 
     fn save_states(&self, ledger: &LedgerId, states: Vec<SavedState>) -> Result<(), StoreError> {

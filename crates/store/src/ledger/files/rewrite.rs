@@ -5,18 +5,18 @@
 
 use std::collections::BTreeMap;
 
-use stemmata_model::{EventSeq, Json, Payload, SessionId, Topic, artifact_id, topics};
+use stemmata_model::{Event, EventSeq, Json, Payload, SessionId, Topic, artifact_id, topics};
 
-use super::FileLog;
 use super::desk::{Alone, Desk, Loaded};
 use super::folder::{EVENTS, INDEX, META, QUARANTINE, SNAPSHOT, failed};
 use super::index;
 use super::line::{IntegrityMode, Record};
 use super::snapshot;
+use super::{Epoch, FileLog};
 use crate::error::StoreError;
 use crate::files::write_whole;
 use crate::ledger::logs::{gone, is_there};
-use crate::ledger::{CURSOR_STATES, EventQuery, Order};
+use crate::ledger::{CURSOR_STATES, EventQuery, Order, Places};
 
 /// Lines that change, by their places.
 type Changes = BTreeMap<usize, Record>;
@@ -68,11 +68,28 @@ impl FileLog {
 
     /// Forgets what a session's events of one ledger say, and what was made of it.
     pub(super) fn forget_in(&self, desk: &Desk, session: &SessionId) -> Result<u64, StoreError> {
+        self.forget_if(desk, &|event| event.session == *session)
+    }
+
+    /// Forgets what events of one ledger say, and what was made of them, even where they say nothing any more.
+    pub(super) fn forget_at(&self, desk: &Desk, places: &Places) -> Result<u64, StoreError> {
+        let count = self.forget_if(desk, &|event| places.hold(event.seq))?;
+        if count == 0 {
+            self.change_states(desk, Epoch::Ends, |kept| {
+                let before = kept.len();
+                kept.retain(|name, _| name.starts_with(CURSOR_STATES));
+                kept.len() != before
+            })?;
+        }
+        Ok(count)
+    }
+
+    fn forget_if(&self, desk: &Desk, is_meant: &dyn Fn(&Event) -> bool) -> Result<u64, StoreError> {
         let alone = desk.alone(&self.notes)?;
         let changes = {
             let view = desk.view();
             let Some(loaded) = &view.loaded else { return Ok(0) };
-            forgotten(loaded, desk, session)?
+            forgotten(loaded, desk, is_meant)?
         };
         let count = u64::try_from(changes.len()).expect("a length fits 64 bits");
         if count == 0 {
@@ -143,7 +160,7 @@ impl FileLog {
             match &mut view.loaded {
                 // It is the old file still: what is known of it holds.
                 Some(loaded) if matches!(loaded.file.is_at(&path), Ok(Some(true))) => {
-                    loaded.generation = raised
+                    loaded.generation = raised;
                 }
                 Some(_) | None => view.lose(),
             }
@@ -182,13 +199,13 @@ pub(super) fn next_generation(desk: &Desk) -> Result<u64, StoreError> {
     Ok(meta.generation)
 }
 
-/// Returns the lines of a session as they are when it was forgotten, with what snapshots say after the first of them.
-fn forgotten(loaded: &Loaded, desk: &Desk, session: &SessionId) -> Result<Changes, StoreError> {
+/// Returns the lines of events as they are when they were forgotten, with what snapshots say after the first of them.
+fn forgotten(loaded: &Loaded, desk: &Desk, is_meant: &dyn Fn(&Event) -> bool) -> Result<Changes, StoreError> {
     let mut changes = Changes::new();
     for at in 0..loaded.catalog.len() {
         let mut record = loaded.record(at, &desk.folder)?;
         let event = &mut record.event;
-        let own = event.session == *session;
+        let own = is_meant(event);
         let derived = !changes.is_empty() && event.topic.as_str() == topics::STATE_SNAPSHOT;
         let known = matches!(event.payload, Payload::Gone(gone) if gone.forgotten);
         if !(own || derived) || known {

@@ -159,6 +159,8 @@ fn a_hole_that_is_filled_since_keeps_what_it_names() {
         unroot: Vec::new(),
         cut: vec![emptied],
         sessions: Vec::new(),
+        ledgers: Vec::new(),
+        lines: None,
         unread: Vec::new(),
         untitled: Vec::new(),
         reworded: Vec::new(),

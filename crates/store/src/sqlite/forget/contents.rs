@@ -39,13 +39,15 @@ pub(in crate::sqlite) struct Swept {
 
 /// What becomes of a content that no commit needs and that is an event's line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::sqlite) enum Lines {
+pub(in crate::sqlite) enum Lines<'a> {
     /// It stays.
     Keep,
     /// It goes, and the event is forgotten.
     Forget,
     /// It goes where a commit was cut that has it, and stays otherwise.
     ForgetCut,
+    /// It goes where it is one of these, and stays otherwise, without what else it was made of.
+    ForgetThese(&'a BTreeSet<i64>),
 }
 
 /// Adds to holes every commit that names a content of one of them, and returns those that were added.
@@ -76,6 +78,18 @@ pub(in crate::sqlite) fn cut_too(
     }
 }
 
+/// Returns the rows of contents; those that are not there are left out.
+pub(in crate::sqlite) fn rows_of<'i>(
+    connection: &Connection,
+    ids: impl Iterator<Item = &'i ArtifactId>,
+) -> Result<BTreeSet<i64>, StoreError> {
+    let mut rows = BTreeSet::new();
+    for id in ids {
+        rows.extend(stored(connection, *id)?);
+    }
+    Ok(rows)
+}
+
 /// Rows of contents that commits name.
 pub(in crate::sqlite) fn contents_of(rows: &[Row]) -> BTreeSet<i64> {
     rows.iter().flat_map(|row| std::iter::once(row.artifact).chain(row.native)).collect()
@@ -99,7 +113,7 @@ pub(in crate::sqlite) fn give_up(
     (connection, packs): (&Connection, &Packs),
     scan: Scan<'_>,
     (mut going, emptied): (BTreeSet<i64>, &BTreeSet<i64>),
-    lines: Lines,
+    lines: Lines<'_>,
 ) -> Result<Swept, StoreError> {
     going.extend(emptied);
     if going.is_empty() {
@@ -117,6 +131,14 @@ pub(in crate::sqlite) fn give_up(
             let mut cut: BTreeSet<i64> = composed.iter().filter_map(of_cut).flatten().collect();
             cut.extend(emptied);
             keep_lines(connection, &mut going, &cut)?;
+        }
+        // What a line is made of may hold more than the line: that goes, and the line is copied out of it.
+        Lines::ForgetThese(these) => {
+            for row in going.clone().difference(these) {
+                if ledger::forget::is_line(connection, *row)? {
+                    going.remove(row);
+                }
+            }
         }
         Lines::Forget => {}
     }

@@ -38,7 +38,7 @@ pub(super) fn forget(
             even_pinned: wish.even_pinned,
         },
     )?;
-    let went = ledger::forget::sessions(connection, &session_ids(wish, tombstones))?;
+    let went = ledger::forget::sessions(connection, &session_ids(wish, tombstones), &wish.ledgers)?;
     commits::remove(connection, &plan.gone)?;
     let (holes, mut cut): (Vec<Row>, Vec<Row>) =
         plan::rows_of(connection, &wish.cut)?.into_iter().partition(|row| row.state & 3 == STATE_FORGOTTEN);
@@ -49,7 +49,12 @@ pub(super) fn forget(
     let mut gone = contents::contents_of(&plan.gone);
     gone.extend(&went.lines);
     // Whoever has a session forgotten does not mean the others, whose events may be the same words.
-    let lines = if wish.sessions.is_empty() { Lines::Forget } else { Lines::ForgetCut };
+    let these = contents::rows_of(connection, wish.lines.iter().flatten())?;
+    let lines = match &wish.lines {
+        Some(_) => Lines::ForgetThese(&these),
+        None if wish.sessions.is_empty() => Lines::Forget,
+        None => Lines::ForgetCut,
+    };
     let swept = contents::give_up((connection, packs), Scan::Tables, (gone, &emptied), lines)?;
     let sessions = commits::remove_sessions(connection, &wish.sessions)?;
     // One that came as a hole may have come with what others said of it.
@@ -88,7 +93,7 @@ pub(super) fn forget(
         marks::set(connection, (kind, &key), wish.at, by)?;
     }
     let has_less = forgotten.sessions > 0 || !forgotten.removed.is_empty() || !cut.is_empty();
-    let has_cleared = has_cleared || has_dropped || events > 0;
+    let has_cleared = has_cleared || has_dropped || events > 0 || !wish.ledgers.is_empty();
     if swept.any || has_cleared || has_less || reworded > 0 {
         marks::set(connection, (marks::UNFINISHED, &[]), wish.at, by)?;
     }
@@ -101,10 +106,23 @@ pub(super) fn forget_events(
     (connection, packs): (&Connection, &Packs),
     session: &SessionId,
 ) -> Result<(u64, BTreeSet<i64>), StoreError> {
-    let went = ledger::forget::sessions(connection, std::slice::from_ref(session))?;
+    let went = ledger::forget::sessions(connection, std::slice::from_ref(session), &[])?;
     if went.events > 0 {
         marks::set(connection, (marks::UNFINISHED, &[]), Timestamp::EPOCH, None)?;
     }
+    let going = (went.lines, &BTreeSet::new());
+    let swept = contents::give_up((connection, packs), Scan::Tables, going, Lines::Keep)?;
+    Ok((went.events, swept.packed))
+}
+
+/// Forgets some events of a ledger alone, and what was made of them, as [`forget_events`] does.
+pub(super) fn forget_part(
+    (connection, packs): (&Connection, &Packs),
+    ledger: i64,
+    seqs: &[i64],
+) -> Result<(u64, BTreeSet<i64>), StoreError> {
+    let went = ledger::forget::part(connection, ledger, seqs)?;
+    marks::set(connection, (marks::UNFINISHED, &[]), Timestamp::EPOCH, None)?;
     let going = (went.lines, &BTreeSet::new());
     let swept = contents::give_up((connection, packs), Scan::Tables, going, Lines::Keep)?;
     Ok((went.events, swept.packed))

@@ -5,12 +5,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::Connection;
-use stemmata_model::{ArtifactId, SessionId, topics};
+use stemmata_model::{ArtifactId, LedgerId, SessionId, topics};
 
 use super::names::Names;
 use super::rows::{EventRow, LedgerRow};
 use crate::error::StoreError;
-use crate::ledger::CURSOR_STATES;
+use crate::ledger::{CURSOR_STATES, Places};
 use crate::maintain::forget::MEMORY_STATES;
 use crate::sqlite::failure::During;
 use crate::sqlite::forget::contents::stored;
@@ -30,12 +30,77 @@ pub(in crate::sqlite) fn has_any(connection: &Connection, session: &SessionId) -
     Ok(!of_sessions(connection, std::slice::from_ref(session))?.is_empty())
 }
 
-/// Forgets the events of sessions.
+/// Forgets the events of sessions, and all events and saved states of ledgers.
 pub(in crate::sqlite) fn sessions(
     connection: &Connection,
     sessions: &[SessionId],
+    ledgers: &[LedgerId],
 ) -> Result<Went, StoreError> {
-    forget(connection, of_sessions(connection, sessions)?)
+    let mut places = of_sessions(connection, sessions)?;
+    for ledger in ledgers {
+        if let Some((row, seqs)) = places_of(connection, ledger, &Places::All)? {
+            places.insert(row, seqs.into_iter().collect());
+        }
+    }
+    forget(connection, places)
+}
+
+/// Forgets some events of a ledger, and what was made of them.
+pub(in crate::sqlite) fn part(
+    connection: &Connection,
+    ledger: i64,
+    seqs: &[i64],
+) -> Result<Went, StoreError> {
+    forget(connection, ByLedger::from([(ledger, seqs.iter().copied().collect())]))
+}
+
+/// Returns the row of a ledger, and the places in it, ascending, at which events still say something: those that are meant,
+/// and snapshots after the first of them.
+pub(in crate::sqlite) fn places_of(
+    connection: &Connection,
+    ledger: &LedgerId,
+    places: &Places,
+) -> Result<Option<(i64, Vec<i64>)>, StoreError> {
+    let Some(LedgerRow { row, .. }) = LedgerRow::find(connection, ledger)? else { return Ok(None) };
+    let mut found = BTreeSet::new();
+    match places {
+        Places::All => {
+            let mut statement = connection
+                .prepare_cached("SELECT seq FROM event WHERE ledger = ?1 AND kind <> 3")
+                .during(FORGETTING)?;
+            let mut rows = statement.query([row]).during(FORGETTING)?;
+            while let Some(event) = rows.next().during(FORGETTING)? {
+                found.insert(event.get(0).during(FORGETTING)?);
+            }
+        }
+        Places::These(these) => {
+            let mut statement = connection
+                .prepare_cached(
+                    "SELECT EXISTS (SELECT 1 FROM event WHERE ledger = ?1 AND seq = ?2 AND kind <> 3)",
+                )
+                .during(FORGETTING)?;
+            for seq in these.iter().map(|seq| seq.get().cast_signed()) {
+                if statement.query_row([row, seq], |row| row.get(0)).during(FORGETTING)? {
+                    found.insert(seq);
+                }
+            }
+            found.extend(snapshots_after(connection, row, &found)?);
+        }
+    }
+    Ok(Some((row, found.into_iter().collect())))
+}
+
+/// Says whether a ledger has saved states that may hold words of its events.
+pub(in crate::sqlite) fn has_folded(connection: &Connection, ledger: i64) -> Result<bool, StoreError> {
+    let kept = i64::try_from(CURSOR_STATES.len()).expect("a short word");
+    connection
+        .query_row(
+            "SELECT EXISTS (SELECT 1 FROM state WHERE ledger = ?1 \
+             AND substr(CAST(name AS BLOB), 1, ?3) <> CAST(?2 AS BLOB))",
+            rusqlite::params![ledger, CURSOR_STATES, kept],
+            |row| row.get(0),
+        )
+        .during(FORGETTING)
 }
 
 /// Forgets the events whose line is one of these contents.
@@ -84,10 +149,10 @@ pub(in crate::sqlite) fn drop_memories(connection: &Connection) -> Result<bool, 
 }
 
 /// Places of events that say something, by ledger.
-type Places = BTreeMap<i64, BTreeSet<i64>>;
+type ByLedger = BTreeMap<i64, BTreeSet<i64>>;
 
-fn of_sessions(connection: &Connection, sessions: &[SessionId]) -> Result<Places, StoreError> {
-    let mut found = Places::new();
+fn of_sessions(connection: &Connection, sessions: &[SessionId]) -> Result<ByLedger, StoreError> {
+    let mut found = ByLedger::new();
     let mut names = Names::default();
     for session in sessions {
         let Some(name) = names.find(connection, session.as_str())? else { continue };
@@ -106,7 +171,7 @@ fn of_sessions(connection: &Connection, sessions: &[SessionId]) -> Result<Places
     Ok(found)
 }
 
-fn forget(connection: &Connection, places: Places) -> Result<Went, StoreError> {
+fn forget(connection: &Connection, places: ByLedger) -> Result<Went, StoreError> {
     let mut went = Went::default();
     let output = Names::default().find(connection, topics::AGENT_OUTPUT)?;
     for (row, mut seqs) in places {

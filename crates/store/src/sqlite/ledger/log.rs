@@ -12,7 +12,7 @@ use super::rows::LedgerRow;
 use crate::error::StoreError;
 use crate::ledger::checks::check_query;
 use crate::ledger::{
-    Append, Appended, Durability, EventLog, EventQuery, Ledger, LedgerChange, Receipt, SavedState,
+    Append, Appended, Durability, EventLog, EventQuery, Ledger, LedgerChange, Places, Receipt, SavedState,
 };
 use crate::sqlite::failure::During;
 use crate::sqlite::{SqliteStore, waited};
@@ -65,6 +65,11 @@ impl EventLog for SqliteStore {
     fn forget_events(&self, session: &SessionId) -> Result<u64, StoreError> {
         self.hold_open("forgetting events")?;
         self.forget_session(session).map_err(|error| waited(error, &self.options))
+    }
+
+    fn forget_places(&self, ledger: &LedgerId, places: &Places) -> Result<u64, StoreError> {
+        self.hold_open("forgetting events")?;
+        self.forget_parts(ledger, places).map_err(|error| waited(error, &self.options))
     }
 
     fn save_states(&self, ledger: &LedgerId, states: Vec<SavedState>) -> Result<(), StoreError> {
