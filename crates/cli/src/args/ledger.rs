@@ -32,6 +32,7 @@ Examples:
   stemma events tail -n 50
   stemma events follow --cursor my-bot             goes on where it stopped last time
   stemma events forget bot-7 --yes                 places and hashes stay, words go
+  stemma events forget --event 12 --yes
 
 A ledger is an append-only log of events, one for each project and for each cluster of agents. An event is named by its
 number. Secrets are replaced before anything is stored.")]
@@ -52,7 +53,7 @@ pub(crate) enum EventsCommand {
     Tail(Tail),
     /// Show events as they come
     Follow(Follow),
-    /// Forget what the events of a session say, for good
+    /// Forget what events say, for good: of a session, or some
     Forget(EventsForget),
 }
 
@@ -221,12 +222,23 @@ pub(crate) struct Follow {
 #[derive(Debug, Args)]
 pub(crate) struct EventsForget {
     /// The session, as `events query --json` shows it; what is said with `decide` and `task` is of `stemma`
-    #[arg(value_name = "SESSION")]
-    pub(crate) session: SessionId,
+    #[arg(value_name = "SESSION", required_unless_present = "events", conflicts_with = "events")]
+    pub(crate) session: Option<SessionId>,
+
+    /// This event, not a session; may be given several times
+    #[arg(long = "event", value_name = "N")]
+    pub(crate) events: Vec<EventSeq>,
+
+    /// In all ledgers, not just in this one
+    #[arg(long, conflicts_with_all = ["events", "ledger", "project"])]
+    pub(crate) everywhere: bool,
 
     /// Do it; without this it is only said how much would go
     #[arg(long, short)]
     pub(crate) yes: bool,
+
+    #[command(flatten)]
+    pub(crate) which: Which,
 }
 
 /// `ledger`

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::value::RawValue;
-use stemmata_engine::{EventFilter, PublishOptions, Published, StartAt, Subscription};
+use stemmata_engine::{EventFilter, PublishOptions, Published, StartAt, Subscription, Told};
 use stemmata_model::{Event, EventSeq, Json, LedgerId, NewEvent, NewPayload, Party, SessionId, Topic};
 use stemmata_store::{Appended, BATCH_EVENTS_MAX, EVENT_BYTES_MAX, EventQuery, Order, PAGE_ROWS_MAX};
 
@@ -39,22 +39,34 @@ pub(crate) fn run(app: &App, args: Events) -> Result<Exit, CliError> {
 }
 
 fn forget(app: &App, args: &EventsForget) -> Result<Exit, CliError> {
-    let events = app.engine()?.forget_told(&args.session, !args.yes)?;
+    let told = match &args.session {
+        Some(session) if args.everywhere => Told::Session(session.clone(), None),
+        Some(session) => Told::Session(session.clone(), Some(known_ledger(app, &args.which)?)),
+        None => Told::Events(known_ledger(app, &args.which)?, args.events.iter().copied().collect()),
+    };
+    let ledgers = app.engine()?.forget_told(&told, !args.yes)?;
     if app.console.json {
         app.console.json(&v1::EventsForgotten {
-            session_id: args.session.to_string(),
-            events,
+            session_id: args.session.as_ref().map(ToString::to_string),
+            events: ledgers.iter().map(|(_, events)| events).sum(),
+            ledgers: ledgers
+                .iter()
+                .map(|(ledger, events)| v1::LedgerForgotten { ledger: ledger.to_string(), events: *events })
+                .collect(),
             dry_run: !args.yes,
         })?;
         return Ok(Exit::Done);
     }
-    let (count, session) = (many(events, "event"), tame(args.session.as_str()));
-    if args.yes {
-        app.console.text(&format!("Forgot what {count} of {session} said\n"))?;
-    } else {
-        app.console
-            .text(&format!("{count} of {session} would say nothing any more; `--yes` does it, for good\n"))?;
+    let mut text = String::new();
+    for (ledger, events) in &ledgers {
+        let (count, ledger) = (many(*events, "event"), tame(ledger.as_str()));
+        if args.yes {
+            put!(text, "Forgot what {count} of {ledger} said\n");
+        } else {
+            put!(text, "{count} of {ledger} would say nothing any more; `--yes` does it, for good\n");
+        }
     }
+    app.console.text(&text)?;
     Ok(Exit::Done)
 }
 

@@ -27,8 +27,8 @@ pub(crate) use keep::{
     CollectedAmount, Forget, ForgetBranch, ForgetCopy, Gc, Kept, RetiredSession, Unforgotten,
 };
 pub(crate) use ledger::{
-    Appended, Event, Events, EventsForgotten, Ledger, LedgerExported, Ledgers, OpenTask, OpenTasks, Replayed,
-    ReplayedReducer, RestoredLedger, RestoredReducer, State,
+    Appended, Event, Events, EventsForgotten, Ledger, LedgerExported, LedgerForgotten, Ledgers, OpenTask,
+    OpenTasks, Replayed, ReplayedReducer, RestoredLedger, RestoredReducer, State,
 };
 pub(crate) use maintain::{
     BackedUp, ConfigEntry, ConfigPath, ConfigValue, Configuration, ConfiguredTemplate, Damage, Diagnoses,
@@ -328,6 +328,7 @@ pub(crate) const INNER: &[Shape] = &[
     ConfigValue::SHAPE,
     ConfiguredTemplate::SHAPE,
     Ledger::SHAPE,
+    LedgerForgotten::SHAPE,
     OpenTask::SHAPE,
     ReplayedReducer::SHAPE,
     RestoredReducer::SHAPE,

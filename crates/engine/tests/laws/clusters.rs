@@ -5,7 +5,7 @@ use std::thread;
 
 use proptest::prelude::*;
 use rusqlite::Connection;
-use stemmata_engine::{Engine, EngineError, ErrorKind, GUIDANCE_MAX};
+use stemmata_engine::{Engine, EngineError, ErrorKind, GUIDANCE_MAX, Told};
 use stemmata_model::{
     Event, EventSeq, Json, NewEvent, NewPayload, NoteCode, Payload, SessionId, Timestamp, topics,
 };
@@ -169,7 +169,8 @@ fn a_snapshot_after_forgetting_says_what_the_ledger_still_does() {
         |session: &str, event: NewEvent| engine.publish(&ledger("c"), vec![in_session(session, event)]);
     publish_in("a", said("you", topics::ISSUE_OPENED, "Fix it")).expect("published");
     publish_in("b", said("w", topics::PLAN_READY, "The secret plan")).expect("published");
-    engine.forget_told(&SessionId::new("b").expect("a name"), false).expect("forgotten");
+    let told = Told::Session(SessionId::new("b").expect("a name"), Some(ledger("c")));
+    assert_eq!(engine.forget_told(&told, false).expect("forgotten"), [(ledger("c"), 2)], "the opening too");
     // Nobody else's snapshot stands in for ours.
     publish_in("x", said("w", topics::STATE_SNAPSHOT, "hello")).expect("published");
     publish_in("a", said("w", topics::IMPLEMENTATION_READY, "done")).expect("published");

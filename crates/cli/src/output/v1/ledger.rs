@@ -207,11 +207,21 @@ wire! {
 wire! {
     /// Events that were forgotten, or would be.
     struct EventsForgotten {
-        /// The session.
-        session_id: String,
+        /// The session; none where events were named.
+        session_id: Option<String>,
         /// How many events say nothing any more.
         events: u64,
+        /// Where they are.
+        ledgers: Vec<LedgerForgotten>,
         /// Whether nothing was done.
         dry_run: bool,
+    }
+
+    /// Events of a ledger that say nothing any more.
+    struct LedgerForgotten {
+        /// The ledger.
+        ledger: String,
+        /// How many.
+        events: u64,
     }
 }
