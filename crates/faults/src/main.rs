@@ -4,12 +4,13 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use stemmata_faults::parts::{Effort, bits, files, kill};
+use stemmata_faults::parts::{Effort, bits, files, kill, ledger};
 use stemmata_faults::report::{Row, table};
 use stemmata_faults::script::{Reference, STEPS};
 
 const USAGE: &str = "\
-usage: stemmata-faults [files|fuse|power|failing|kill|bits|all] [--seed N] [--short] [--percent N] [--step NAME]";
+usage: stemmata-faults [files|fuse|power|failing|kill|bits|ledger|ledger-kill|all] [--seed N] [--short] [--percent N] \
+[--step NAME]";
 
 struct Wanted {
     part: String,
@@ -36,7 +37,7 @@ fn wanted(arguments: &[String]) -> anyhow::Result<Wanted> {
                 let step = STEPS.iter().find(|step| step.name == name).context("no step has this name")?;
                 wanted.effort.step = Some(step.name);
             }
-            "files" | "fuse" | "power" | "failing" | "kill" | "bits" | "all" => {
+            "files" | "fuse" | "power" | "failing" | "kill" | "bits" | "ledger" | "ledger-kill" | "all" => {
                 argument.clone_into(&mut wanted.part);
             }
             other => anyhow::bail!("unknown argument `{other}`\n{USAGE}"),
@@ -76,27 +77,52 @@ fn run(arguments: &[String]) -> anyhow::Result<bool> {
         kill::work(rest)?;
         return Ok(true);
     }
+    if let Some((first, rest)) = arguments.split_first()
+        && first == ledger::WORK
+    {
+        ledger::work(rest)?;
+        return Ok(true);
+    }
     let wanted = wanted(arguments)?;
     // Before there is a second thread.
     #[cfg(target_os = "linux")]
     let space = stemmata_faults::mount::enter_namespace();
+    let mut rows = Vec::new();
+    if wanted.part != "ledger" && wanted.part != "ledger-kill" {
+        rows.extend(parts_of_the_store(
+            &wanted,
+            #[cfg(target_os = "linux")]
+            &space,
+        )?);
+    }
+    if ["ledger", "ledger-kill", "all"].contains(&wanted.part.as_str()) {
+        rows.extend(ledger::run(&std::env::current_exe()?, &wanted.part, wanted.effort)?);
+    }
+    let mut out = std::io::stdout().lock();
+    out.write_all(table(&rows).as_bytes())?;
+    out.flush()?;
+    Ok(rows.iter().all(Row::is_sound))
+}
+
+/// The parts that run the workload of the store.
+fn parts_of_the_store(
+    wanted: &Wanted,
+    #[cfg(target_os = "linux")] space: &anyhow::Result<()>,
+) -> anyhow::Result<Vec<Row>> {
     let reference = Reference::run(wanted.effort.seed)?;
     let mut rows = Vec::new();
     if ["files", "all"].contains(&wanted.part.as_str()) {
         rows.extend([files::cuts(&reference, wanted.effort)?, files::fails(&reference, wanted.effort)?]);
     }
     #[cfg(target_os = "linux")]
-    rows.extend(mounted_parts(&wanted, &reference, &space)?);
+    rows.extend(mounted_parts(wanted, &reference, space)?);
     if ["kill", "all"].contains(&wanted.part.as_str()) {
         rows.push(kill::run(&std::env::current_exe()?, &reference, wanted.effort)?);
     }
     if ["bits", "all"].contains(&wanted.part.as_str()) {
         rows.push(bits::run(wanted.effort)?);
     }
-    let mut out = std::io::stdout().lock();
-    out.write_all(table(&rows).as_bytes())?;
-    out.flush()?;
-    Ok(rows.iter().all(Row::is_sound))
+    Ok(rows)
 }
 
 fn main() -> ExitCode {

@@ -5,6 +5,7 @@ mod cuts;
 mod failing;
 pub mod files;
 pub mod kill;
+pub mod ledger;
 #[cfg(target_os = "linux")]
 pub mod mounted;
 #[cfg(target_os = "linux")]

@@ -36,3 +36,8 @@ fn kill_9_loses_nothing() {
 fn flipped_bits_and_cut_files_are_noticed() {
     short("bits");
 }
+
+#[test]
+fn ledgers_of_files_lose_nothing() {
+    short("ledger");
+}

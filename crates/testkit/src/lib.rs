@@ -3,6 +3,7 @@
 //! Nothing here is recorded from anybody, reads a clock, or draws true randomness: the same seed gives the
 //! same bytes on every machine.
 
+pub mod children;
 pub mod claude;
 pub mod clock;
 pub mod commits;
@@ -11,6 +12,7 @@ pub mod faulty;
 pub mod files;
 pub mod home;
 pub mod json;
+pub mod ledger;
 pub mod rng;
 pub mod shapes;
 pub mod stories;

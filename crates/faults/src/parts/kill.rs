@@ -17,10 +17,10 @@ use crate::script::{self, Reference, STEPS};
 use crate::stage::{Stage, scratch};
 
 /// Kills of the long form.
-const KILLS: u64 = 1_000;
+pub(super) const KILLS: u64 = 1_000;
 
 /// Kills of the short form.
-const SHORT_KILLS: u64 = 40;
+pub(super) const SHORT_KILLS: u64 = 40;
 
 /// A child lives for up to so many times what its first step took without faults.
 const STEPS_LIVED: u64 = 4;

@@ -1,27 +1,23 @@
-//! Processes at one ledger of files: those that write at once, and those that are killed.
+//! Processes at one ledger of files: those that write at once, those that are killed, and those that repair it meanwhile.
 //!
 //! A child is this test binary once more, running `child` with its orders in the environment.
 
-use std::io::{BufRead, BufReader};
+use std::fs;
+use std::io::{BufRead as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
-use std::process::{Child, ChildStdout};
 
-use stemmata_model::{Event, Payload};
-use stemmata_store::{Append, Durability, EventLog, EventQuery, FileLog};
+use stemmata_model::Event;
+use stemmata_testkit::children::Working;
+use stemmata_testkit::ledger::kills::{Acknowledged, acknowledged, first_word, kill, work, wrong};
+use stemmata_testkit::ledger::script;
 use stemmata_testkit::rng::Rng;
 use tempfile::TempDir;
 
-use super::children::{self, kill_after};
-use super::ledger_files::{append, id, open, restore, said, seq};
+use super::children;
+use super::ledger_files::{folder, id, lines, open, restore};
 
-/// Children that are killed where nothing else is said.
+/// Children that are killed; `cargo xtask faults ledger` kills a thousand.
 const KILLS: u64 = 30;
-
-/// Children of one ledger: a longer one takes longer to look through.
-const ROUND_KILLS: u64 = 50;
-
-/// Says how many children are killed, for a longer run.
-const KILLS_VARIABLE: &str = "STEMMATA_TEST_LEDGER_KILLS";
 
 /// Names the home, the child and how many appends each of its threads makes, separated by `|`.
 const ORDERS: &str = "STEMMATA_TEST_LEDGER_CHILD";
@@ -33,127 +29,89 @@ fn child() {
         return;
     };
     let orders: Vec<&str> = orders.split('|').collect();
-    let log = open(Path::new(orders[0]));
-    let count: usize = orders[2].parse().expect("a number");
-    std::thread::scope(|scope| {
-        for thread in 0..2 {
-            let (log, name) = (&log, format!("{}-{thread}", orders[1]));
-            scope.spawn(move || {
-                for number in 0..count {
-                    let durability = [Durability::Full, Durability::Batch, Durability::None][number % 3];
-                    let text = format!("{name}/{number} {}", "x".repeat(number % 5 * 700));
-                    let size = 1 + number % 4;
-                    let events = vec![said("s", "t", &text); size];
-                    let appended = log.append(Append { durability, ..append(events) }).expect("an append");
-                    // What is not durable outlives a kill too: only a power cut takes it.
-                    println!("\nack {} {size} {name}/{number}", appended.first);
-                }
-            });
-        }
-    });
+    let appends = orders[2].parse().expect("a number");
+    work(&open(Path::new(orders[0])), orders[1], appends, &|line| println!("\n{line}"));
 }
 
-fn spawn(home: &Path, name: &str, count: u64) -> (Child, BufReader<ChildStdout>) {
+fn spawn(home: &Path, name: &str, count: u64) -> Working {
     children::spawn("ledger_files_processes::child", ORDERS, &format!("{}|{name}|{count}", home.display()))
 }
 
-/// An append that a child was told of: its first number, its events, and its words.
-type Acknowledged = (u64, u64, String);
-
-fn acknowledged(line: &str) -> Option<Acknowledged> {
-    let mut words = line.strip_prefix("ack ")?.split_whitespace();
-    Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?, words.next()?.to_owned()))
+fn all(home: &Path) -> Vec<Event> {
+    script::all(&open(home)).expect("a read")
 }
 
-fn all(log: &FileLog) -> Vec<Event> {
-    let mut events: Vec<Event> = Vec::new();
-    loop {
-        let query = EventQuery::after(events.last().map(|event| event.seq), 1_000);
-        let page = log.events(&id("p"), &query).expect("a read");
-        if page.is_empty() {
-            return events;
-        }
-        events.extend(page);
-    }
-}
-
-fn words(event: &Event) -> &str {
-    match &event.payload {
-        Payload::Plain { text: Some(text), .. } => text.split(' ').next().unwrap_or_default(),
-        other => panic!("{other:?}"),
-    }
-}
-
-/// Checks that what was acknowledged stands where it was said to, and that no append is cut or mixed with another.
-fn assert_there(events: &[Event], told: &[Acknowledged]) {
-    assert!(events.iter().zip(1..).all(|(event, number)| event.seq == seq(number)), "numbers have no gaps");
-    assert!(events.windows(2).all(|pair| pair[0].at < pair[1].at));
-    for (first, size, name) in told {
-        let begin = usize::try_from(first - 1).expect("small");
-        let own = events.get(begin..begin + usize::try_from(*size).expect("small"));
-        let own = own.unwrap_or_else(|| panic!("{name} was acknowledged and is not there"));
-        assert!(own.iter().all(|event| words(event) == name), "{name} is not where it was said to be");
-    }
-    for batch in events.chunk_by(|one, other| words(one) == words(other)) {
-        let name = words(&batch[0]);
-        let number: usize = name.rsplit('/').next().and_then(|number| number.parse().ok()).expect("a number");
-        assert_eq!(batch.len(), 1 + number % 4, "{name} is whole");
-    }
+/// Hears a child to its end.
+fn heard((mut child, out): Working) -> Vec<Acknowledged> {
+    let told = out.lines().filter_map(|line| acknowledged(&line.expect("a line"))).collect();
+    assert!(child.wait().expect("a child").success());
+    told
 }
 
 #[test]
 fn eight_processes_append_to_one_ledger() {
     let home = TempDir::new().expect("a directory");
     let children: Vec<_> = (0..8).map(|number| spawn(home.path(), &format!("p{number}"), 9)).collect();
-    let mut told = Vec::new();
-    for (mut child, out) in children {
-        let lines = out.lines().map(|line| line.expect("a line"));
-        told.extend(lines.filter_map(|line| acknowledged(&line)));
-        assert!(child.wait().expect("a child").success());
-    }
+    let told: Vec<_> = children.into_iter().flat_map(heard).collect();
     assert_eq!(told.len(), 8 * 2 * 9);
-    let log = open(home.path());
-    let events = all(&log);
-    assert_there(&events, &told);
-    let size: u64 = told.iter().map(|(_, size, _)| size).sum();
+    let events = all(home.path());
+    assert_eq!(wrong(&events, &told), Vec::<String>::new());
+    let size: u64 = told.iter().map(|told| told.size).sum();
     assert_eq!(u64::try_from(events.len()).expect("small"), size);
-    assert!(restore(&log).findings.iter().all(|finding| !finding.stops()));
+    assert!(restore(&open(home.path())).findings.iter().all(|finding| !finding.stops()));
 }
 
 #[test]
 fn nothing_acknowledged_is_lost_when_processes_are_killed() {
-    let wanted = std::env::vars().find(|(name, _)| name == KILLS_VARIABLE).map(|(_, value)| value);
-    let kills: u64 = wanted.map_or(KILLS, |value| value.parse().expect("a number"));
-    let (mut done, mut appends, mut findings) = (0, 0, 0);
-    while done < kills {
-        let now = ROUND_KILLS.min(kills - done);
-        let (told, found) = kill_some(now, done);
-        done += now;
-        appends += told;
-        findings += found;
-    }
-    println!("{kills} kills, {appends} appends acknowledged, {findings} findings");
-    assert!(u64::try_from(appends).expect("small") > kills, "{appends} appends were acknowledged");
+    let scratch = TempDir::new().expect("a directory");
+    let start = |home: &Path, name: &str| Ok(spawn(home, name, 100_000));
+    let tried = kill(scratch.path(), KILLS, 0, &start).expect("children");
+    assert_eq!(tried.wrong(), Vec::<&String>::new());
+    assert!(tried.faults == KILLS && tried.operations > KILLS, "{tried:?}");
 }
 
-/// Kills children of one ledger, and returns how many appends were acknowledged and how much was found.
-fn kill_some(kills: u64, seed: u64) -> (usize, usize) {
+/// Changes a byte of a line in the first half of the ledger, as its only writer; returns the line's number.
+fn hurt(home: &Path, rng: &mut Rng) -> u64 {
+    let lock = fs::File::open(folder(home).join("lock")).expect("a file");
+    lock.lock().expect("locked");
+    let path = folder(home).join("events.ndjson");
+    let lines = lines(&fs::read(&path).expect("a file"));
+    let at = rng.range(0, u64::try_from(lines.len()).expect("small") / 2);
+    let before: usize = lines.iter().take(usize::try_from(at).expect("small")).map(Vec::len).sum();
+    let mut file = fs::OpenOptions::new().write(true).open(&path).expect("a file");
+    file.seek(SeekFrom::Start(u64::try_from(before).expect("small") + 5)).expect("within");
+    file.write_all(b"#").expect("written");
+    at + 1
+}
+
+#[test]
+fn two_processes_append_while_a_third_restores_and_repairs() {
     let home = TempDir::new().expect("a directory");
-    let mut told: Vec<Acknowledged> = Vec::new();
-    let mut random = Rng::new(0x2545_f491 ^ seed);
-    let mut torn = 0;
-    for round in 0..kills {
-        let child = spawn(home.path(), &format!("r{round}"), 100_000);
-        told.extend(kill_after(child, random.range(0, 13), acknowledged));
+    let mut rng = Rng::new(5);
+    let mut children = [spawn(home.path(), "a", 40), spawn(home.path(), "b", 40)];
+    let (mut told, mut hurts, mut lost) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 0..12 {
+        // Something is appended between two repairs.
+        let out = &mut children[round % 2].1;
+        told.extend(out.lines().map_while(Result::ok).filter_map(|line| acknowledged(&line)).take(5));
         let log = open(home.path());
-        let restored = restore(&log);
-        assert!(restored.findings.iter().all(|finding| !finding.stops()), "{:?}", restored.findings);
-        torn += restored.findings.len();
-        if round % 10 == 0 {
-            assert_there(&all(&log), &told);
+        hurts.push(hurt(home.path(), &mut rng));
+        assert!(restore(&log).findings.iter().any(stemmata_store::Finding::stops));
+        lost.extend(log.repair(&id("p")).expect("repaired").lost);
+        assert!(restore(&log).findings.iter().all(|finding| !finding.stops()));
+    }
+    told.extend(children.into_iter().flat_map(heard));
+    assert_eq!(told.len(), 2 * 2 * 40);
+    let events = all(home.path());
+    assert!(events.iter().zip(1..).all(|(event, number)| event.seq.get() == number));
+    assert_eq!(u64::try_from(events.len()).expect("small"), told.iter().map(|told| told.size).sum::<u64>());
+    // A stand-in that is hurt too is lost once more.
+    assert_eq!(lost.iter().map(|seq| seq.get()).collect::<Vec<_>>(), hurts);
+    for Acknowledged { first, size, name } in &told {
+        for seq in *first..first + size {
+            let event = &events[usize::try_from(seq - 1).expect("small")];
+            let is_lost = hurts.contains(&seq) && event.topic.as_str() == "EVENT_LOST";
+            assert!(is_lost || first_word(event) == Some(name), "{name} at {seq}: {event:?}");
         }
     }
-    let log = open(home.path());
-    assert_there(&all(&log), &told);
-    (told.len(), torn)
 }

@@ -185,3 +185,55 @@ fn what_dead_writers_left_goes_with_the_first_write() {
     log.append(append(vec![said("s", "t", "x")])).expect("appended");
     assert!(!left.exists());
 }
+
+#[test]
+fn forgetting_takes_states_that_were_made_of_events_which_are_none_any_more() {
+    let home = TempDir::new().expect("a directory");
+    sample(home.path(), IntegrityMode::Checksum);
+    let path = folder(home.path()).join("events.ndjson");
+    let log = open(home.path());
+    log.save_states(&id("p"), vec![saved(4)]).expect("saved");
+    let epoch = log.ledger(&id("p")).expect("a read").expect("there").epoch;
+    let text =
+        fs::read_to_string(&path).expect("a file").replace("\"session_id\":\"s\"", "\"session_id\":\"S\"");
+    put(&path, text.as_bytes());
+    let log = open(home.path());
+    assert_eq!(log.repair(&id("p")).expect("repaired").lost.len(), 5);
+    log.append(append(vec![said("other", "t", "x")])).expect("appended");
+    log.save_states(
+        &id("p"),
+        vec![saved(4), stemmata_store::SavedState { name: "cursor/x".to_owned(), ..saved(4) }],
+    )
+    .expect("saved");
+    assert_eq!(log.forget_events(&session("s")).expect("none is left"), 0);
+    let left = log.saved_states(&id("p"), "").expect("a read");
+    assert_eq!(left.iter().map(|state| state.name.as_str()).collect::<Vec<_>>(), ["cursor/x"]);
+    assert!(log.save_folded(&id("p"), epoch, vec![saved(4)]).is_err(), "no fold that is under way is saved");
+}
+
+#[test]
+fn forgetting_takes_snapshots_that_were_set_aside() {
+    for session_name in ["s", "nobody"] {
+        let home = TempDir::new().expect("a directory");
+        sample(home.path(), IntegrityMode::Checksum);
+        let aside = folder(home.path()).join("snapshot.json.unreadable-1");
+        put(&aside, b"hush");
+        open(home.path()).forget_events(&session(session_name)).expect("forgotten");
+        assert!(!aside.exists(), "{session_name}");
+    }
+}
+
+#[test]
+fn a_mark_of_any_other_ledger_is_taken() {
+    let home = TempDir::new().expect("a directory");
+    let log = open(home.path());
+    let marks = |name: &str, marks: &[&str]| LedgerChange {
+        ledger: id(name),
+        marks: marks.iter().map(|mark| (*mark).to_owned()).collect(),
+        ..marked("m")
+    };
+    log.change_ledger(marks("a", &["one", "two"])).expect("marked");
+    log.change_ledger(marks("a", &["two", "three"])).expect("its own");
+    let taken = log.change_ledger(marks("b", &["four", "three"]));
+    assert!(matches!(&taken, Err(StoreError::MarkTaken { mark, .. }) if mark == "three"), "{taken:?}");
+}

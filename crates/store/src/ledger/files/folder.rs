@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::finding::Finding;
 use super::meta::{META_BYTES_MAX, Meta, MetaFault};
-use super::names::folder_of;
+use super::names::{ASIDE, folder_of};
 use super::scan::Damaged;
 use super::v2::SCHEMA_VERSION;
 use crate::error::StoreError;
@@ -149,11 +149,25 @@ impl Folder {
 
     /// Removes what writers that died left behind. Only for who has the lock alone.
     pub(super) fn sweep(&self) -> Result<(), StoreError> {
-        let names = self.files.list(&self.dir).map_err(failed("listing", &self.dir))?;
-        let left = names.iter().filter(|name| {
+        self.remove_all(|name| {
             name.strip_prefix(".stemma-").is_some_and(|rest| rest.strip_suffix(".tmp").is_some())
-        });
-        left.map(String::as_str).try_for_each(|name| self.remove(name))
+        })
+        .map(drop)
+    }
+
+    /// Removes what repairs and restores set aside of what events say; says whether there was any.
+    pub(super) fn remove_set_aside(&self) -> Result<bool, StoreError> {
+        self.remove_all(|name| {
+            let is_states = name.strip_prefix(SNAPSHOT).is_some_and(|rest| rest.starts_with(ASIDE));
+            name == QUARANTINE || is_states
+        })
+    }
+
+    fn remove_all(&self, is_wanted: impl Fn(&str) -> bool) -> Result<bool, StoreError> {
+        let names = self.files.list(&self.dir).map_err(failed("listing", &self.dir))?;
+        let wanted: Vec<&str> = names.iter().map(String::as_str).filter(|name| is_wanted(name)).collect();
+        wanted.iter().try_for_each(|name| self.remove(name))?;
+        Ok(!wanted.is_empty())
     }
 
     pub(super) fn sync(&self) -> Result<(), StoreError> {

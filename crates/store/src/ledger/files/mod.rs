@@ -18,6 +18,7 @@ mod rewrite;
 mod scan;
 mod seal;
 mod snapshot;
+mod states;
 mod survey;
 mod v2;
 
@@ -34,7 +35,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use stemmata_model::{Event, EventSeq, LedgerId, SessionId, Topic};
 
-use super::checks::{check_append, check_change, check_epoch, check_marks, check_query, check_state};
+use super::checks::{check_append, check_change, check_marks, check_query};
 use super::{
     Append, Appended, EventLog, EventQuery, Ledger, LedgerChange, MARKS_MAX, Order, Places, Receipt,
     SavedState,
@@ -43,11 +44,11 @@ use crate::error::StoreError;
 use crate::files::{Files, SystemFiles};
 use crate::maintain::surroundings::refuse_network;
 use desk::{Desk, View};
-use folder::{EVENTS, Folder, Hold, META, SNAPSHOT, failed, stopped};
+use folder::{EVENTS, Folder, Hold, META, failed, stopped};
 use meta::{Meta, MetaFault};
 use names::FolderName;
 use scan::Rest;
-use snapshot::{SNAPSHOT_BYTES_MAX, States};
+use states::Epoch;
 
 /// The folder below a home that ledgers are in.
 const FOLDER: &str = "contexts-v2";
@@ -217,64 +218,12 @@ impl FileLog {
         }
     }
 
-    fn states(&self, folder: &Folder) -> Result<States, StoreError> {
-        let Some(read) = folder.read(SNAPSHOT, SNAPSHOT_BYTES_MAX)? else { return Ok(States::new()) };
-        let read = read.and_then(|bytes| snapshot::decode(&bytes));
-        Ok(read.unwrap_or_else(|reason| {
-            // States are derived: without them everything is folded anew.
-            self.notes.note(Finding::SnapshotUnreadable { path: folder.path(SNAPSHOT), reason });
-            States::new()
-        }))
-    }
-
-    /// Changes the saved states of a ledger; false where there is none.
-    fn change_states(
-        &self,
-        desk: &Desk,
-        epoch: Epoch,
-        change: impl FnOnce(&mut States) -> bool,
-    ) -> Result<bool, StoreError> {
-        if !desk.folder.is_there()? {
-            return Ok(false);
-        }
-        let _lock = desk.folder.lock(Hold::Alone)?;
-        let Some(meta) = desk.folder.meta()? else { return Ok(false) };
-        match epoch {
-            Epoch::Any => {}
-            Epoch::Is(epoch) => check_epoch(&desk.id, Some(epoch), meta.generation)?,
-            Epoch::Ends => drop(rewrite::next_generation(desk)?),
-        }
-        let mut states = self.states(&desk.folder)?;
-        if !change(&mut states) {
-            return Ok(true);
-        }
-        let text = snapshot::encode(&states);
-        let bytes = u64::try_from(text.len()).expect("a length fits 64 bits");
-        if bytes > SNAPSHOT_BYTES_MAX {
-            let (value, bound) = (bytes, SNAPSHOT_BYTES_MAX);
-            return Err(StoreError::Bound { what: "bytes of all saved states of a ledger", value, bound });
-        }
-        // What is folded in is durable before the state is: else other events could take the place of those it knows.
-        let events = desk.folder.path(EVENTS);
-        self.options.files.sync_file(&events).map_err(failed("syncing", &events))?;
-        desk.folder.write(SNAPSHOT, &text)?;
-        Ok(true)
-    }
-
-    fn save(&self, ledger: &LedgerId, epoch: Epoch, states: Vec<SavedState>) -> Result<(), StoreError> {
-        states.iter().try_for_each(check_state)?;
-        self.writing("saving states")?;
-        let is_there = self.change_states(&self.desk(ledger), epoch, |kept| {
-            kept.extend(states.into_iter().map(|state| (state.name.clone(), state)));
-            true
-        })?;
-        if is_there { Ok(()) } else { Err(StoreError::LedgerMissing(ledger.clone())) }
-    }
-
     /// Refuses marks that other ledgers have.
     fn check_taken(&self, change: &LedgerChange) -> Result<(), StoreError> {
-        for mark in &change.marks {
-            if let Some(ledger) = self.ledger_marked(mark)?.filter(|other| *other != change.ledger) {
+        for ledger in self.ids()?.into_iter().filter(|other| *other != change.ledger) {
+            let known = self.known(&self.folder(append::folder(&self.root, &ledger)))?;
+            let taken = known.and_then(|meta| change.marks.iter().find(|mark| meta.marks.contains(mark)));
+            if let Some(mark) = taken {
                 return Err(StoreError::MarkTaken { mark: mark.clone(), ledger });
             }
         }
@@ -300,17 +249,6 @@ impl FileLog {
         }
         if meta == before { Ok(()) } else { desk.folder.write(META, &meta.encode()) }
     }
-}
-
-/// What a change of states is for a ledger's epoch.
-#[derive(Clone, Copy)]
-enum Epoch {
-    /// It may be any.
-    Any,
-    /// It has to be this one still.
-    Is(u64),
-    /// It ends: no fold that is under way is saved.
-    Ends,
 }
 
 /// Reads the events that a query wants, and fails where it would have to read past damage.

@@ -18,7 +18,7 @@ use super::meta::Meta;
 use super::rewrite::next_generation;
 use super::scan::Rest;
 use super::snapshot;
-use super::survey::{Kept, survey};
+use super::survey::{Kept, SetAside, Was, survey};
 use super::v2::QuarantinedV2;
 use crate::error::StoreError;
 use crate::files::{OpenFile, write_whole};
@@ -66,7 +66,7 @@ impl FileLog {
         }
         let mut survey = survey(&loaded, &meta, &desk)?;
         unify(&mut survey.kept, &meta);
-        quarantine(&desk, &survey.quarantined)?;
+        quarantine(&desk, loaded.file.as_ref(), &survey.quarantined)?;
         // States that know events which are none any more: once the log has grown past them, nobody could tell.
         let end = survey.kept.last().map_or(meta.base, Kept::seq);
         let mut states = self.states(&desk.folder)?;
@@ -86,8 +86,9 @@ impl FileLog {
     }
 }
 
-/// Adds lines to the quarantine, durably, before they leave the ledger.
-fn quarantine(desk: &Desk, lines: &[QuarantinedV2]) -> Result<(), StoreError> {
+/// Adds lines to the quarantine, durably, before they leave the ledger: each is read once more, so that only one of them
+/// is in memory.
+fn quarantine(desk: &Desk, events: &dyn OpenFile, lines: &[SetAside]) -> Result<(), StoreError> {
     let path = desk.folder.path(QUARANTINE);
     let during = failed("writing", &path);
     let files = &desk.folder.files;
@@ -96,8 +97,13 @@ fn quarantine(desk: &Desk, lines: &[QuarantinedV2]) -> Result<(), StoreError> {
         opened => opened,
     }
     .map_err(&during)?;
-    for line in lines {
-        let text = serde_json::to_string(line).expect("texts and numbers are JSON");
+    for SetAside { line, byte, length, reason } in lines {
+        let mut bytes = vec![0; *length];
+        events.read_at(*byte, &mut bytes).map_err(&during)?;
+        let text = std::str::from_utf8(&bytes).ok().map(str::to_owned);
+        let hex = text.is_none().then(|| bytes.iter().map(|byte| format!("{byte:02x}")).collect());
+        let line = QuarantinedV2 { line: *line, byte: *byte, reason: reason.clone(), text, hex };
+        let text = serde_json::to_string(&line).expect("texts and numbers are JSON");
         file.append(format!("{text}\n").as_bytes()).map_err(&during)?;
     }
     file.sync().map_err(during)?;
@@ -151,13 +157,13 @@ fn write(desk: &Desk, file: &dyn OpenFile, meta: &Meta, kept: &[Kept]) -> Result
                     last_at = Some(*at);
                     Record { batch: *batch, ..read }
                 }
-                Kept::Lost { seq, bytes, line } => {
+                Kept::Lost { seq, was } => {
                     let at = last_at.map_or(meta.created_at, |at| {
                         Timestamp::from_micros(at.as_micros().saturating_add(1))
                     });
                     last_at = Some(at);
                     let Some(seq) = EventSeq::new(*seq) else { continue };
-                    lost(seq, at, bytes, *line)
+                    lost(seq, at, *was)
                 }
             };
             if meta.mode == IntegrityMode::Chain {
@@ -171,10 +177,9 @@ fn write(desk: &Desk, file: &dyn OpenFile, meta: &Meta, kept: &[Kept]) -> Result
 }
 
 /// Makes what stands in for an event that is missing.
-fn lost(seq: EventSeq, at: Timestamp, bytes: &[u8], line: u64) -> Record {
-    let hash = artifact_id(bytes);
-    let length = u64::try_from(bytes.len()).expect("a length fits 64 bits");
-    let metadata = (line > 0).then(|| {
+fn lost(seq: EventSeq, at: Timestamp, was: Option<Was>) -> Record {
+    let (hash, bytes) = was.map_or_else(|| (artifact_id(b""), 0), |was| (was.hash, was.bytes));
+    let metadata = was.map(|Was { line, .. }| {
         Json::parse(&format!("{{\"quarantined_line\":{line}}}")).expect("a number in an object is JSON")
     });
     let party = |name| Party::new(name).expect("a constant name is a name");
@@ -185,7 +190,7 @@ fn lost(seq: EventSeq, at: Timestamp, bytes: &[u8], line: u64) -> Record {
         topic: topics::topic(LOST_TOPIC),
         sender: party(LOST_SENDER),
         receiver: party(stemmata_model::NewEvent::BROADCAST),
-        payload: Payload::Gone(Gone { hash, bytes: length, forgotten: false }),
+        payload: Payload::Gone(Gone { hash, bytes, forgotten: false }),
         metadata,
         replayable: false,
     };

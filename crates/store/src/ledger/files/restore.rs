@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use stemmata_model::{EventSeq, LedgerId, SessionId, Timestamp, topics};
+use stemmata_model::{LedgerId, SessionId, Timestamp, topics};
 
 use super::desk::{Desk, Loaded};
 use super::finding::Finding;
@@ -20,7 +20,7 @@ use super::snapshot::{SNAPSHOT_BYTES_MAX, States, decode as decode_states, last_
 use super::{FileLog, Notes};
 use super::{index, snapshot};
 use crate::error::StoreError;
-use crate::ledger::{CURSOR_STATES, Ledger, SavedState};
+use crate::ledger::{CURSOR_STATES, Ledger, SavedState, numbered};
 
 /// Sessions that are told as foreign, at most.
 const FOREIGN_MAX: usize = 64;
@@ -167,8 +167,8 @@ impl Restoring<'_> {
             snapshot.iter().flatten().find_map(|bytes| decode_states(bytes).ok()).unwrap_or_default();
         let seen = states.values().map(|state| state.through).max().unwrap_or_default();
         // Whoever saves a state may say any number.
-        let given = [indexed, seen].into_iter().filter_map(EventSeq::new).max();
-        meta.base = meta.base.max(given.map_or(0, EventSeq::get));
+        let given = [indexed, seen].into_iter().filter(|given| numbered(*given, 1).is_ok()).max();
+        meta.base = meta.base.max(given.unwrap_or_default());
         meta.generation = meta.generation.saturating_add(1);
         if self.writes {
             // First the numbers: whatever stops this afterwards, they are not given again.

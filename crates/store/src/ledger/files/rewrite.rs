@@ -7,12 +7,13 @@ use std::collections::BTreeMap;
 
 use stemmata_model::{Event, EventSeq, Json, Payload, SessionId, Topic, artifact_id, topics};
 
+use super::FileLog;
 use super::desk::{Alone, Desk, Loaded};
 use super::folder::{EVENTS, INDEX, META, QUARANTINE, SNAPSHOT, failed};
 use super::index;
 use super::line::{IntegrityMode, Record};
 use super::snapshot;
-use super::{Epoch, FileLog};
+use super::states::Epoch;
 use crate::error::StoreError;
 use crate::files::write_whole;
 use crate::ledger::logs::{gone, is_there};
@@ -93,29 +94,35 @@ impl FileLog {
         };
         let count = u64::try_from(changes.len()).expect("a length fits 64 bits");
         if count == 0 {
-            // A repair may have taken events of the session out of the ledger.
-            let is_there = desk.folder.open(QUARANTINE)?.is_some();
+            // A repair may have taken events of the session out of the ledger, and states may have been made of them.
             desk.folder.sweep()?;
-            if is_there {
-                desk.folder.remove(QUARANTINE)?;
+            if desk.folder.open(QUARANTINE)?.is_some() {
+                next_generation(desk)?;
+                self.forget_states(desk)?;
             }
+            desk.folder.remove_set_aside()?;
             // What an earlier try took away may not be gone for good yet.
             desk.folder.sync()?;
             return Ok(0);
         }
         // First what was made of the events: when this is interrupted, the events say what is left to do.
-        let mut states = self.states(&desk.folder)?;
-        states.retain(|name, _| name.starts_with(CURSOR_STATES));
-        if states.is_empty() {
-            desk.folder.remove(SNAPSHOT)?;
-        } else {
-            desk.folder.write(SNAPSHOT, &snapshot::encode(&states))?;
-        }
-        desk.folder.remove(QUARANTINE)?;
+        self.forget_states(desk)?;
+        desk.folder.remove_set_aside()?;
         desk.folder.sweep()?;
         desk.folder.sync()?;
         self.rewrite(&alone, changes)?;
         Ok(count)
+    }
+
+    /// Removes saved states, but for those that hold no words.
+    fn forget_states(&self, desk: &Desk) -> Result<(), StoreError> {
+        let mut states = self.states(&desk.folder)?;
+        states.retain(|name, _| name.starts_with(CURSOR_STATES));
+        if states.is_empty() {
+            desk.folder.remove(SNAPSHOT)
+        } else {
+            desk.folder.write(SNAPSHOT, &snapshot::encode(&states))
+        }
     }
 
     /// Writes the file without what the ledger let go of.

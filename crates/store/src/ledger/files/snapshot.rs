@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 use stemmata_model::Json;
 
-use super::line::number;
 use super::seal;
 use super::v2::{CursorV2, ReducerV2, SCHEMA_VERSION, SnapshotV2};
 use crate::ledger::SavedState;
@@ -57,12 +56,17 @@ pub(super) fn decode(bytes: &[u8]) -> Result<States, String> {
     for (name, reducer) in read.reducers {
         let cursor = cursors.remove(&name).ok_or_else(|| format!("`{name}` has no cursor"))?;
         let through =
-            number(&cursor.through).ok_or_else(|| format!("the cursor of `{name}` is no number"))?;
+            any_number(&cursor.through).ok_or_else(|| format!("the cursor of `{name}` is no number"))?;
         let state = Json::parse(reducer.state.get()).map_err(|error| format!("`{name}`: {error}"))?;
         let (version, position) = (reducer.version, cursor.position);
         states.insert(name.clone(), SavedState { name, version, through, position, state });
     }
     Ok(states)
+}
+
+/// Reads a number in its one form. Whoever saves a state may say any: it is held to the log by who reads it.
+fn any_number(text: &str) -> Option<u64> {
+    text.parse::<u64>().ok().filter(|number| number.to_string() == text)
 }
 
 #[cfg(test)]
@@ -80,6 +84,7 @@ mod tests {
         let states = [
             state("memory", 9, "{\"n\":9007199254740993.10,\"checksum\":\"x\"}"),
             state("a\u{1}", (1 << 53) + 1, "null"),
+            state("ahead", u64::MAX, "1"),
         ];
         states.into_iter().map(|state| (state.name.clone(), state)).collect()
     }

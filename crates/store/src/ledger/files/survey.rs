@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use stemmata_model::Timestamp;
+use stemmata_model::{ArtifactId, Timestamp, artifact_id};
 
 use super::desk::{Desk, Loaded};
 use super::finding::Finding;
@@ -13,7 +13,6 @@ use super::folder::{EVENTS, failed};
 use super::line::{Batch, IntegrityMode, decode, root_link};
 use super::meta::Meta;
 use super::scan::{Lines, Rest, Torn};
-use super::v2::QuarantinedV2;
 use crate::error::StoreError;
 use crate::files::OpenFile;
 
@@ -25,7 +24,7 @@ pub(super) enum Kept {
     /// Bytes of the old file.
     Line { byte: u64, length: usize, batch: Batch, at: Timestamp, seq: u64 },
     /// What stands in for an event that is missing.
-    Lost { seq: u64, bytes: Vec<u8>, line: u64 },
+    Lost { seq: u64, was: Option<Was> },
 }
 
 impl Kept {
@@ -36,11 +35,27 @@ impl Kept {
     }
 }
 
+/// What stood where an event is missing.
+#[derive(Clone, Copy)]
+pub(super) struct Was {
+    pub(super) line: u64,
+    pub(super) hash: ArtifactId,
+    pub(super) bytes: u64,
+}
+
+/// A line that leaves the ledger, without its newline. Its bytes stay in the file until they are written elsewhere.
+pub(super) struct SetAside {
+    pub(super) line: u64,
+    pub(super) byte: u64,
+    pub(super) length: usize,
+    pub(super) reason: String,
+}
+
 /// What a repair makes of a file.
 pub(super) struct Survey {
     /// Each number once, in their order.
     pub(super) kept: Vec<Kept>,
-    pub(super) quarantined: Vec<QuarantinedV2>,
+    pub(super) quarantined: Vec<SetAside>,
     /// In the order of the file.
     pub(super) findings: Vec<Finding>,
 }
@@ -56,8 +71,7 @@ struct Found {
 
 /// A line that is none.
 struct Bad {
-    line: u64,
-    bytes: Vec<u8>,
+    was: Was,
     looks_torn: bool,
 }
 
@@ -71,8 +85,8 @@ struct Surveyor<'a> {
     /// Lines that are none, by the number of the last line before them that is one.
     bad: BTreeMap<u64, Vec<Bad>>,
     /// Lines that are events and whose link does not fit, by their numbers.
-    unfit: BTreeMap<u64, Bad>,
-    quarantined: Vec<QuarantinedV2>,
+    unfit: BTreeMap<u64, Was>,
+    quarantined: Vec<SetAside>,
     findings: Vec<(u64, Finding)>,
 }
 
@@ -91,9 +105,9 @@ pub(super) fn survey(loaded: &Loaded, meta: &Meta, desk: &Desk) -> Result<Survey
     let during = failed("reading", &surveyor.path);
     let last_read = surveyor.lines().map_err(&during)?;
     if meta.mode == IntegrityMode::Chain {
-        surveyor.links(root_link(&desk.id)).map_err(&during)?;
+        surveyor.links(root_link(&desk.id)).map_err(during)?;
     }
-    surveyor.cut_half_batch(last_read).map_err(during)?;
+    surveyor.cut_half_batch(last_read);
     let kept = surveyor.kept(last_read)?;
     // What stopped the reading is told even where a repair has nothing to set aside for it, as a line out of order.
     if let Some(Rest::Damaged(at)) = &loaded.rest
@@ -136,13 +150,13 @@ impl Surveyor<'_> {
                 }
                 Err(reason) => {
                     let looks_torn = line.looks_torn(self.meta.mode);
-                    let bad = Bad { line: number, bytes: line.bytes.to_vec(), looks_torn };
+                    let bad = Bad { was: was(number, line.bytes), looks_torn };
                     self.bad.entry(last).or_default().push(bad);
                     self.note_bad(number, byte, reason.clone());
                     reason
                 }
             };
-            self.quarantined.push(quarantined(number, byte, reason, line.bytes));
+            self.quarantined.push(SetAside { line: number, byte, length: line.bytes.len(), reason });
         }
         Ok(last)
     }
@@ -174,23 +188,23 @@ impl Surveyor<'_> {
             // The link that it says, even so: the next line was written after that one.
             before = record.link.map(|link| (*seq, link));
             if !fits {
-                unfit.push((*seq, bytes));
+                unfit.push((*seq, was(found.line, &bytes)));
             }
         }
-        for (seq, bytes) in unfit {
-            let Some(Found { line, byte, .. }) = self.found.remove(&seq) else { continue };
+        for (seq, was) in unfit {
+            let Some(Found { line, byte, length, .. }) = self.found.remove(&seq) else { continue };
             let reason = "its link does not fit the line before it".to_owned();
             self.note_bad(line, byte, reason.clone());
-            self.quarantined.push(quarantined(line, byte, reason, &bytes));
-            self.unfit.insert(seq, Bad { line, bytes, looks_torn: false });
+            self.quarantined.push(SetAside { line, byte, length: length.saturating_sub(1), reason });
+            self.unfit.insert(seq, was);
         }
         Ok(())
     }
 
     /// Takes out a batch at the end that was not written to its end: nobody was told that it happened.
-    fn cut_half_batch(&mut self, last_read: u64) -> std::io::Result<()> {
+    fn cut_half_batch(&mut self, last_read: u64) {
         let Some((last, batch)) = self.found.last_key_value().map(|(seq, found)| (*seq, found.batch)) else {
-            return Ok(());
+            return;
         };
         let size = u64::try_from(batch.size).expect("a length fits 64 bits");
         let is_whole = batch.first.checked_add(size).is_none_or(|next| next <= last.saturating_add(1));
@@ -202,10 +216,10 @@ impl Surveyor<'_> {
             .any(|bad| bad.iter().any(|bad| !bad.looks_torn));
         let reaches = self.unfit.last_key_value().is_some_and(|(seq, _)| *seq >= batch.first);
         if is_whole || is_proven || may_be_whole || reaches || batch.first > last {
-            return Ok(());
+            return;
         }
         let half = self.found.split_off(&batch.first);
-        let Some(first) = half.values().next() else { return Ok(()) };
+        let Some(first) = half.values().next() else { return };
         let (line, byte) = (first.line, first.byte);
         let events = u64::try_from(half.len()).expect("a length fits 64 bits");
         let bytes = half.values().map(|found| u64::try_from(found.length).expect("short")).sum();
@@ -213,10 +227,9 @@ impl Surveyor<'_> {
         self.findings.push((line, Finding::of_torn(&self.path, &torn)));
         for found in half.values() {
             let reason = "its batch was not written to its end".to_owned();
-            let bytes = self.bytes(found)?;
-            self.quarantined.push(quarantined(found.line, found.byte, reason, &bytes));
+            let (line, byte, length) = (found.line, found.byte, found.length.saturating_sub(1));
+            self.quarantined.push(SetAside { line, byte, length, reason });
         }
-        Ok(())
     }
 
     /// Puts the events in order, and what stands in for missing ones between them.
@@ -267,16 +280,13 @@ impl Surveyor<'_> {
         }
         let mut bad = bad.into_iter();
         for seq in last + 1..next {
-            let own = self.unfit.remove(&seq).or_else(|| bad.next());
-            let (line, bytes) = own.map(|bad| (bad.line, bad.bytes)).unwrap_or_default();
-            kept.push(Kept::Lost { seq, bytes, line });
+            let was = self.unfit.remove(&seq).or_else(|| bad.next().map(|bad| bad.was));
+            kept.push(Kept::Lost { seq, was });
         }
         Ok(())
     }
 }
 
-fn quarantined(line: u64, byte: u64, reason: String, bytes: &[u8]) -> QuarantinedV2 {
-    let text = std::str::from_utf8(bytes).ok().map(str::to_owned);
-    let hex = text.is_none().then(|| bytes.iter().map(|byte| format!("{byte:02x}")).collect());
-    QuarantinedV2 { line, byte, reason, text, hex }
+fn was(line: u64, bytes: &[u8]) -> Was {
+    Was { line, hash: artifact_id(bytes), bytes: u64::try_from(bytes.len()).expect("a length fits 64 bits") }
 }
