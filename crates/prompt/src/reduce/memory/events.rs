@@ -6,8 +6,9 @@ use stemmata_model::Json;
 
 use super::TURN_CHARS_MAX;
 use super::acts;
+use super::bounds::Bounds;
 use super::command;
-use super::items::{Bounds, TASK_CHARS_MAX};
+use super::items::TASK_CHARS_MAX;
 use super::outcome::{self, ERROR_CHARS_MAX};
 use super::phrases::DECISION_CHARS_MAX;
 use super::session::SessionMemory;

@@ -2,13 +2,14 @@
 //!
 //! Where they come from is decided elsewhere.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::bounds::{Bounds, bound, bound_decisions, bound_errors, bound_files, bound_tasks, rank};
 use super::command;
 use super::phrases;
 use super::v1::{
-    About, Decision, Evidence, Failure, FileTouched, How, Items, Success, Task, TaskList, TaskStatus,
+    About, By, Decision, Evidence, Failure, FileTouched, How, Items, Success, Task, TaskList, TaskStatus,
 };
 
 /// Characters of a task at most.
@@ -16,32 +17,8 @@ pub(super) const TASK_CHARS_MAX: usize = 160;
 /// Tasks of one list at most.
 pub(super) const TASKS_MAX: usize = 48;
 
-/// How many items of each kind stay.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bounds {
-    /// Decisions and facts.
-    pub decisions_max: usize,
-    /// Tasks.
-    pub tasks_max: usize,
-    /// Files.
-    pub files_max: usize,
-    /// Errors.
-    pub errors_max: usize,
-    /// Commands that went well.
-    pub successes_max: usize,
-}
-
 /// Decisions that are compared with one another for each that stays.
 const COMPARED_MAX: usize = 16;
-
-impl Bounds {
-    /// Of one session.
-    pub const SESSION: Self =
-        Self { decisions_max: 48, tasks_max: TASKS_MAX, files_max: 96, errors_max: 32, successes_max: 32 };
-    /// Of a project, and of the sessions of a ledger that made room for others.
-    pub const PROJECT: Self =
-        Self { decisions_max: 256, tasks_max: 128, files_max: 512, errors_max: 96, successes_max: 96 };
-}
 
 impl Items {
     /// Adds a decision, unless it is said already; marks those that it replaces.
@@ -58,14 +35,14 @@ impl Items {
             }
         }
         self.decisions.push(decision);
-        bound_decisions(&mut self.decisions, bounds.decisions_max);
+        bound_decisions(&mut self.decisions, bounds);
     }
 
     /// Replaces the tasks of a list.
     pub(super) fn list(&mut self, list: TaskList, tasks: Vec<Task>, bounds: &Bounds) {
         self.tasks.retain(|task| task.list != list);
         self.tasks.extend(tasks);
-        bound_tasks(&mut self.tasks, bounds.tasks_max);
+        bound_tasks(&mut self.tasks, bounds);
     }
 
     /// Adds a task, or says how far one is that has the same words.
@@ -79,7 +56,7 @@ impl Items {
             Some(one) => *one = task,
             None => self.tasks.push(task),
         }
-        bound_tasks(&mut self.tasks, bounds.tasks_max);
+        bound_tasks(&mut self.tasks, bounds);
     }
 
     /// Says how far a tracker's task is.
@@ -179,8 +156,12 @@ impl Items {
 
     /// Says whether no list is longer than its bound.
     pub(super) fn is_within(&self, bounds: &Bounds) -> bool {
+        let decisions_found = self.decisions.iter().filter(|one| one.is_found()).count();
+        let tasks_found = self.tasks.iter().filter(|one| one.is_found()).count();
         self.decisions.len() <= bounds.decisions_max
+            && decisions_found <= bounds.decisions_found_max
             && self.tasks.len() <= bounds.tasks_max
+            && tasks_found <= bounds.tasks_found_max
             && self.files.len() <= bounds.files_max
             && self.errors.len() <= bounds.errors_max
             && self.successes.len() <= bounds.successes_max
@@ -196,8 +177,8 @@ impl Items {
             items.errors.extend(one.errors);
             items.successes.extend(one.successes);
         }
-        items.decisions = merged_decisions(items.decisions, bounds.decisions_max);
-        items.tasks = merged_tasks(items.tasks, bounds.tasks_max);
+        items.decisions = merged_decisions(items.decisions, bounds);
+        items.tasks = merged_tasks(items.tasks, bounds);
         items.files = merged_files(items.files, bounds.files_max);
         items.successes = merged_successes(items.successes, bounds.successes_max);
         items.errors = merged_errors(items.errors, &items.successes, bounds.errors_max);
@@ -242,48 +223,9 @@ impl Replaced {
 fn is_named(earlier: &Decision, words: &str, named: &str) -> bool {
     let by_source = earlier.proof.source.eq_ignore_ascii_case(named);
     if named.bytes().all(|byte| byte.is_ascii_digit()) {
-        return by_source && earlier.by == super::v1::By::Event;
+        return by_source && earlier.by == By::Event;
     }
     by_source || words.contains(named)
-}
-
-/// What is superseded goes first, then what was found in texts, then what events said; the oldest first.
-fn bound_decisions(decisions: &mut Vec<Decision>, count_max: usize) {
-    let rank = |one: &Decision| (one.superseded.is_none(), one.by == super::v1::By::Event);
-    bound(decisions, count_max, |one, other| rank(one).cmp(&rank(other)));
-}
-
-/// What is done goes first, the oldest first.
-fn bound_tasks(tasks: &mut Vec<Task>, count_max: usize) {
-    let is_open = |one: &Task| one.status != TaskStatus::Done;
-    bound(tasks, count_max, |one, other| (is_open(one), &one.proof).cmp(&(is_open(other), &other.proof)));
-}
-
-/// What was only looked at goes first, the oldest first.
-fn bound_files(files: &mut Vec<FileTouched>, count_max: usize) {
-    bound(files, count_max, |one, other| other.is_only_read().cmp(&one.is_only_read()));
-}
-
-/// What is resolved goes first, the oldest first.
-fn bound_errors(errors: &mut Vec<Failure>, count_max: usize) {
-    bound(errors, count_max, |one, other| one.resolved.is_none().cmp(&other.resolved.is_none()));
-}
-
-/// Lets go of the least items, of equal ones the first, until no more than the bound are left.
-fn bound<T>(items: &mut Vec<T>, count_max: usize, order: impl Fn(&T, &T) -> Ordering) {
-    let surplus = items.len().saturating_sub(count_max);
-    if surplus == 0 {
-        return;
-    }
-    // The sort is stable: equal ones stay as they came.
-    let mut ranked: Vec<(usize, &T)> = items.iter().enumerate().collect();
-    ranked.sort_by(|(_, one), (_, other)| order(one, other));
-    let goes: BTreeSet<usize> = ranked.into_iter().take(surplus).map(|(at, _)| at).collect();
-    let mut at = 0;
-    items.retain(|_| {
-        at += 1;
-        !goes.contains(&(at - 1))
-    });
 }
 
 impl Decision {
@@ -300,7 +242,7 @@ impl FileTouched {
     }
 }
 
-fn merged_decisions(mut all: Vec<Decision>, count_max: usize) -> Vec<Decision> {
+fn merged_decisions(mut all: Vec<Decision>, bounds: &Bounds) -> Vec<Decision> {
     all.sort();
     all.dedup();
     let mut copies = BTreeSet::new();
@@ -310,7 +252,8 @@ fn merged_decisions(mut all: Vec<Decision>, count_max: usize) -> Vec<Decision> {
         !is_dated || copies.insert((one.proof.at, one.proof.source.clone(), one.text.clone()))
     });
     // Each may be compared with all before it.
-    bound_decisions(&mut all, count_max.saturating_mul(COMPARED_MAX));
+    let order = |one: &Decision, other: &Decision| rank(one).cmp(&rank(other));
+    bound(&mut all, bounds.decisions_max.saturating_mul(COMPARED_MAX), order);
     let mut merged: Vec<Decision> = Vec::with_capacity(all.len());
     let mut lower: Vec<String> = Vec::with_capacity(all.len());
     let mut standing: BTreeMap<String, usize> = BTreeMap::new();
@@ -331,12 +274,12 @@ fn merged_decisions(mut all: Vec<Decision>, count_max: usize) -> Vec<Decision> {
         merged.push(decision);
         lower.push(words);
     }
-    bound_decisions(&mut merged, count_max);
+    bound_decisions(&mut merged, bounds);
     merged
 }
 
 /// Of each session's lists the newest counts; of tasks with the same words the newest.
-fn merged_tasks(all: Vec<Task>, count_max: usize) -> Vec<Task> {
+fn merged_tasks(all: Vec<Task>, bounds: &Bounds) -> Vec<Task> {
     let is_whole = |list: TaskList| matches!(list, TaskList::Tool | TaskList::Checklist);
     let mut newest: BTreeMap<(String, TaskList), Evidence> = BTreeMap::new();
     for task in all.iter().filter(|task| is_whole(task.list)) {
@@ -360,7 +303,7 @@ fn merged_tasks(all: Vec<Task>, count_max: usize) -> Vec<Task> {
     }
     let mut tasks: Vec<Task> = by_words.into_values().collect();
     tasks.sort();
-    bound_tasks(&mut tasks, count_max);
+    bound_tasks(&mut tasks, bounds);
     tasks
 }
 
@@ -450,26 +393,4 @@ pub(super) fn ordered(tasks: &[Task]) -> Vec<&Task> {
     let mut ordered: Vec<&Task> = tasks.iter().collect();
     ordered.sort_by_key(|task| (task.status, Reverse(&task.proof)));
     ordered
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn many_are_let_go_of_as_one_by_one(items in prop::collection::vec((0_u8..4, any::<u8>()), 0..60), max in 0_usize..60) {
-            let mut at_once = items.clone();
-            bound(&mut at_once, max, |one, other| one.0.cmp(&other.0));
-            let mut one_by_one = items;
-            while one_by_one.len() > max {
-                let least = one_by_one.iter().enumerate().min_by_key(|(at, one)| (one.0, *at));
-                let least = least.map(|(at, _)| at).expect("there is one");
-                one_by_one.remove(least);
-            }
-            prop_assert_eq!(at_once, one_by_one);
-        }
-    }
 }

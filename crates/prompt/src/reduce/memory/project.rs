@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::items::Bounds;
+use super::bounds::Bounds;
 use super::session::SessionMemory;
 use super::text;
 use super::v1::{Items, TurnSaid};
@@ -31,19 +31,24 @@ impl ProjectMemory {
         sessions: impl IntoIterator<Item = &'a SessionMemory>,
         settled: impl IntoIterator<Item = &'a Items>,
     ) -> Self {
-        let mut latest: BTreeMap<&str, (&SessionMemory, String)> = BTreeMap::new();
-        for session in sessions {
-            let state = session.save().as_str().to_owned();
-            let is_later = latest
-                .get(session.session())
-                .is_none_or(|(one, saved)| (one.folded(), saved) < (session.folded(), &state));
-            if is_later {
-                latest.insert(session.session(), (session, state));
-            }
-        }
-        let sessions = latest.len();
-        let turns = latest.values().flat_map(|(session, _)| session.window());
-        let mut window: Vec<TurnSaid> = turns.cloned().collect();
+        Self::merge_told(sessions, [], settled)
+    }
+
+    /// Merges what a ledger's events and what transcripts say of sessions. Of a session that both tell of both count: an
+    /// event may say one thing of it, and the transcript all. What is said by both counts once.
+    pub fn merge_told<'a>(
+        events: impl IntoIterator<Item = &'a SessionMemory>,
+        transcripts: impl IntoIterator<Item = &'a SessionMemory>,
+        settled: impl IntoIterator<Item = &'a Items>,
+    ) -> Self {
+        let (events, transcripts) = (latest(events), latest(transcripts));
+        let ids: BTreeSet<&str> = events.keys().chain(transcripts.keys()).copied().collect();
+        let all = || transcripts.values().chain(events.values()).map(|(session, _)| *session);
+        let mut window = turns(&transcripts);
+        let words = |turn: &TurnSaid| (turn.proof.session.clone(), turn.by, turn.text.clone());
+        let in_transcripts: BTreeSet<_> = window.iter().map(words).collect();
+        // The times of a log are its own: a turn that was published and captured is known by its words.
+        window.extend(turns(&events).into_iter().filter(|turn| !in_transcripts.contains(&words(turn))));
         window.sort();
         // What a copy of a session says was said once.
         let mut said = BTreeSet::new();
@@ -53,8 +58,8 @@ impl ProjectMemory {
         let surplus = window.len().saturating_sub(PROJECT_TURNS_MAX);
         window.drain(..surplus);
         let settled = settled.into_iter().cloned();
-        let items = settled.chain(latest.values().map(|(session, _)| session.items().clone()));
-        Self { sessions, window, items: Items::merged(items, &Bounds::PROJECT) }
+        let items = settled.chain(all().map(|session| session.items().clone()));
+        Self { sessions: ids.len(), window, items: Items::merged(items, &Bounds::PROJECT) }
     }
 
     /// Returns the memory for people, in at most so many characters: decisions, open tasks, files, errors, turns.
@@ -73,4 +78,25 @@ impl ProjectMemory {
         }
         items
     }
+}
+
+/// Of several states of one session, the one that has folded most.
+type Latest<'a> = BTreeMap<&'a str, (&'a SessionMemory, String)>;
+
+fn latest<'a>(sessions: impl IntoIterator<Item = &'a SessionMemory>) -> Latest<'a> {
+    let mut latest = Latest::new();
+    for session in sessions {
+        let state = session.save().as_str().to_owned();
+        let is_later = latest
+            .get(session.session())
+            .is_none_or(|(one, saved)| (one.folded(), saved) < (session.folded(), &state));
+        if is_later {
+            latest.insert(session.session(), (session, state));
+        }
+    }
+    latest
+}
+
+fn turns(sessions: &Latest<'_>) -> Vec<TurnSaid> {
+    sessions.values().flat_map(|(session, _)| session.window()).cloned().collect()
 }

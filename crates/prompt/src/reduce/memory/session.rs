@@ -5,8 +5,9 @@
 use stemmata_model::{Entry, Event, Json, NAME_BYTES_MAX, Payload, Role, SessionId, topics};
 
 use super::acts;
+use super::bounds::Bounds;
 use super::command;
-use super::items::{Bounds, TASK_CHARS_MAX, TASKS_MAX};
+use super::items::{TASK_CHARS_MAX, TASKS_MAX};
 use super::outcome::{self, Outcome};
 use super::phrases;
 use super::prose;

@@ -361,9 +361,9 @@ fn the_text_says_what_matters_most_first() {
         said(7, topics::ASSISTANT_TURN, "The kiln\nis cold."),
     ]);
     let merged = ProjectMemory::merge([&memory], []);
-    let expected = "## Decisions and facts\n- Fire twice — it holds better (2026-09-21)\n- user: never commit the glaze recipes (2026-09-21)\n\n## Tasks\n- [ ] Buy cones (2026-09-21)\n\n## Files\n- a.rs (created)\n\n## Errors\n- [open] `make fire`: no gas (2026-09-21)\n\n## Recent turns\n- assistant: The kiln is cold.\n- user: never commit the glaze recipes";
+    let expected = "## Decisions and facts\n- Fire twice — it holds better (2026-09-21) [event 2]\n- user: never commit the glaze recipes (2026-09-21)\n\n## Tasks\n- [ ] Buy cones (2026-09-21)\n\n## Files\n- a.rs (created)\n\n## Errors\n- [open] `make fire`: no gas (2026-09-21)\n\n## Recent turns\n- assistant: The kiln is cold.\n- user: never commit the glaze recipes";
     assert_eq!(merged.text(2_000), expected);
-    let short = merged.text(260);
+    let short = merged.text(290);
     assert!(short.starts_with("## Decisions and facts\n- Fire twice") && short.contains("more"), "{short}");
     assert_eq!(merged.text(0), "");
     let json = merged.to_json();
@@ -405,4 +405,41 @@ fn sessions_merge_by_time_and_copies_count_once() {
     assert_eq!(turns, ["first", "last"]);
     let older = of("a", &[]);
     assert_eq!(ProjectMemory::merge([&later, &older, &earlier], []), merged, "an older state says nothing");
+}
+
+#[test]
+fn what_a_user_decides_by_events_stays_however_often_and_beside_what_texts_say() {
+    let mut memory = MemoryReducer::new(&LedgerId::new("l").expect("a name"));
+    for seq in 1..=60 {
+        memory.apply(&told(seq, topics::DECISION_EVENT, &json!({ "decision": format!("choice {seq}") })));
+        let task = json!({ "decision": format!("task {seq}"), "kind": "task" });
+        memory.apply(&told(100 + seq, topics::DECISION_EVENT, &task));
+        memory.apply(&said(200 + seq, topics::USER_TURN, &format!("let's use glaze {seq}")));
+    }
+    let memory =
+        MemoryReducer::load(&LedgerId::new("l").expect("a name"), 1, &memory.save()).expect("loaded");
+    let items = memory.memory().items;
+    let (told, found): (Vec<_>, Vec<_>) = items.decisions.iter().partition(|one| one.by == By::Event);
+    assert_eq!((told.len(), found.len(), items.tasks.len()), (60, Bounds::SESSION.decisions_found_max, 60));
+    assert!(
+        found.iter().any(|one| one.text.contains("glaze 60")),
+        "the newest of those found stay: {found:?}"
+    );
+}
+
+#[test]
+fn an_event_of_a_session_does_not_hide_its_transcript() {
+    let transcript = fold(vec![
+        said(1, topics::USER_TURN, "Let's use the gas kiln."),
+        said(2, topics::ASSISTANT_TURN, "It is lit."),
+    ]);
+    let events = fold(vec![
+        said(7, topics::USER_TURN, "Let's use the gas kiln."),
+        told(8, topics::DECISION_EVENT, &json!({ "decision": "one shelf per firing" })),
+    ]);
+    let merged = ProjectMemory::merge_told([&events], [&transcript], []);
+    let texts: Vec<&str> = merged.window.iter().map(|turn| turn.text.as_str()).collect();
+    assert_eq!((merged.sessions, texts), (1, vec!["Let's use the gas kiln.", "It is lit."]));
+    let decided: Vec<&str> = merged.items.decisions.iter().map(|one| one.text.as_str()).collect();
+    assert_eq!(decided, ["Let's use the gas kiln.", "one shelf per firing"]);
 }
