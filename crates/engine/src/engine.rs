@@ -44,6 +44,7 @@ pub struct Engine {
     /// Whether events go to the store, so that one transaction can hold events and commits.
     pub(crate) is_log_the_store: bool,
     pub(crate) bus: Arc<Bus>,
+    pub(crate) save_events: u64,
     pub(crate) scrubbing: Arc<Scrubbing>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Arc<dyn NewIds>,
@@ -67,6 +68,7 @@ impl Engine {
             log,
             is_log_the_store: true,
             bus: Arc::default(),
+            save_events: crate::ledger::SAVE_EVENTS,
             scrubbing: Arc::default(),
             clock,
             ids,
@@ -107,6 +109,13 @@ impl Engine {
         self.log = log;
         self.is_log_the_store = false;
         self.bus = Arc::default();
+        self
+    }
+
+    /// Has folded states of ledgers be saved after so many new events, beside the ends of turns and sessions.
+    #[must_use]
+    pub fn with_save_events(mut self, events: u64) -> Self {
+        self.save_events = events;
         self
     }
 

@@ -17,7 +17,7 @@ pub use bus::{EventFilter, LOOK_EVERY, StartAt, Subscription};
 pub use cluster::{Cluster, GUIDANCE_MAX, Guidance, TokenTotals, TokensByRole};
 pub use fold::{Folded, SAVE_EVENTS};
 pub use forget::Told;
-pub use memory::{MEMORY_SESSIONS_MAX, Remembered};
+pub use memory::{MEMORY_SESSIONS_MAX, Remembered, TranscriptsReplayed};
 pub use project::Project;
 pub use publish::{PublishOptions, Published};
 pub use turn::{TurnBegun, TurnEnded, TurnMade, TurnOf};

@@ -48,7 +48,7 @@ pub use error::{Candidate, EngineError, ErrorKind, Result};
 pub use ledger::{
     Cluster, EventFilter, Folded, GUIDANCE_MAX, Guidance, LOOK_EVERY, MEMORY_SESSIONS_MAX, Project,
     PublishOptions, Published, Remembered, SAVE_EVENTS, StartAt, Subscription, TokenTotals, TokensByRole,
-    Told, TurnBegun, TurnEnded, TurnMade, TurnOf,
+    Told, TranscriptsReplayed, TurnBegun, TurnEnded, TurnMade, TurnOf,
 };
 pub use packing::{KeepPacked, PackKeeper};
 pub use ports::{Clock, NewIds, RandomIds, SystemClock};

@@ -5,15 +5,21 @@
 use std::collections::HashSet;
 
 use stemmata_model::{Event, EventSeq, LedgerId, Note, NoteCode, SessionId, topics};
+use stemmata_prompt::reduce::memory::MemoryReducer;
+use stemmata_prompt::reduce::snapshot::StateSnapshotter;
 use stemmata_prompt::reduce::{self, Reducer};
 use stemmata_store::{EventLog, EventQuery, PAGE_ROWS_MAX, SavedState, StoreError};
 
 use crate::engine::Engine;
 use crate::error::Result;
 
-/// Events after a saved state at which it is saved again: a replay of so many takes less than a millisecond, and saving
+/// Events after a saved state at which it is saved again, unless the engine is told otherwise: a replay of so many takes less than a millisecond, and saving
 /// costs a sync.
 pub const SAVE_EVENTS: u64 = 256;
+
+/// What a repair of files puts in the place of an event that is lost: `docs/format/ledger-files.md`.
+const LOST_TOPIC: &str = "EVENT_LOST";
+const LOST_SESSION: &str = "stemmata";
 
 /// Sessions that nobody opened which a note names at most.
 const STRANGERS_NAMED_MAX: usize = 5;
@@ -87,10 +93,20 @@ impl Engine {
         always: bool,
     ) -> Result<bool> {
         let new = folded.through - folded.saved_through;
-        if new == 0 || !(always || new >= SAVE_EVENTS) {
+        if new == 0 || !(always || new >= self.save_events) {
             return Ok(false);
         }
         self.keep_folded(ledger, folded.epoch, vec![saved_form(folded)])
+    }
+
+    /// Folds what is new in a ledger, and saves the states of all its reducers.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn save_state(&self, ledger: &LedgerId) -> Result<()> {
+        self.save_folded(ledger, &self.fold::<MemoryReducer>(ledger, None)?, true)?;
+        self.save_folded(ledger, &self.fold::<StateSnapshotter>(ledger, None)?, true)?;
+        Ok(())
     }
 
     /// Saves what folds made, unless something of the ledger was forgotten since it was at an epoch: they may hold it, and
@@ -189,6 +205,10 @@ impl<'l> Order<'l> {
             self.gaps.push((self.last + 1, number));
         }
         self.last = number;
+        // A repair speaks where an event was lost, in a session that nobody opens.
+        if event.topic.as_str() == LOST_TOPIC && event.session.as_str() == LOST_SESSION {
+            return;
+        }
         let known = self.opened.contains(&event.session) || self.opened.len() >= SESSIONS_MAX;
         if known || event.session.as_str() == self.ledger.as_str() {
             return;

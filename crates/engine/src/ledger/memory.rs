@@ -2,13 +2,13 @@
 //!
 //! What is remembered of an event or an entry is the reducers'; here is what they are fed, and how far they have read.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use stemmata_model::{Closure, Commit, CommitId, CommitType, LedgerId, Note, NoteCode};
+use stemmata_model::{Closure, Commit, CommitId, CommitType, LedgerId, Note, NoteCode, Timestamp};
 use stemmata_prompt::reduce::Reducer;
 use stemmata_prompt::reduce::memory::v1::Items;
 use stemmata_prompt::reduce::memory::{MemoryReducer, ProjectMemory, SessionMemory};
-use stemmata_store::{Ledger, Page, SavedState, Session, SessionFilter, SessionOrigin};
+use stemmata_store::{Ledger, LedgerChange, Page, SavedState, Session, SessionFilter, SessionOrigin};
 
 use super::project::{Place, places_of};
 use crate::chain::walk::Walk;
@@ -36,6 +36,17 @@ pub struct Remembered {
     pub notes: Vec<Note>,
 }
 
+/// What came of folding captured sessions anew.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TranscriptsReplayed {
+    /// Sessions that were folded.
+    pub sessions: u64,
+    /// Those of which the saved state says something else.
+    pub different: Vec<String>,
+    /// What the user should know.
+    pub notes: Vec<Note>,
+}
+
 /// A session with what was folded of it.
 struct Told {
     memory: SessionMemory,
@@ -52,21 +63,21 @@ impl Engine {
         self.save_folded(ledger, &folded, false)?;
         let mut notes = folded.notes;
         let sessions = self.sessions_told(ledger, &mut notes)?;
-        let saved: BTreeMap<String, SavedState> = self
-            .log
-            .saved_states(ledger, &prefix())?
-            .into_iter()
-            .map(|state| (state.name.clone(), state))
-            .collect();
+        let saved = self.saved_sessions(ledger)?;
         let mut read = folded.replayed;
         let mut told = Vec::new();
         let mut new = Vec::new();
+        let mut compacted_at = None;
         for session in &sessions {
-            match self.session_memory(session, &saved) {
+            match self.session_memory(ledger, session, &saved) {
                 Ok(one) => {
                     read += one.read;
                     new.extend(one.saved);
-                    told.push(Told { memory: one.memory, is_subagent: session.parent_session.is_some() });
+                    compacted_at = compacted_at.max(one.compacted_at);
+                    // All of it may be turns, which the ledger's events tell.
+                    if session.origin != SessionOrigin::Api || one.memory.folded() > 0 {
+                        told.push(Told { memory: one.memory, is_subagent: session.parent_session.is_some() });
+                    }
                 }
                 Err(error) => notes.push(Note::new(
                     NoteCode::Degraded,
@@ -74,9 +85,12 @@ impl Engine {
                 )),
             }
             if new.len() >= SAVED_AT_ONCE {
+                // Before the states that have read beyond it are saved.
+                self.compacted(ledger, compacted_at)?;
                 self.save_or_note(ledger, (folded.epoch, std::mem::take(&mut new)), &mut notes);
             }
         }
+        self.compacted(ledger, compacted_at)?;
         self.save_or_note(ledger, (folded.epoch, new), &mut notes);
         let transcripts = u64::try_from(told.len()).expect("a length fits 64 bits");
         Ok(Remembered {
@@ -86,6 +100,56 @@ impl Engine {
             read,
             notes,
         })
+    }
+
+    /// Notes when a window of the project's was compacted last, as far as captured sessions say.
+    fn compacted(&self, ledger: &LedgerId, compacted_at: Option<Timestamp>) -> Result<()> {
+        let Some(at) = compacted_at else { return Ok(()) };
+        let Some(known) = self.log.ledger(ledger)? else { return Ok(()) };
+        if known.compacted_at < Some(at) {
+            let (root, marks) = (None, Vec::new());
+            let (ledger, now) = (known.id, self.clock.now());
+            self.log.change_ledger(LedgerChange { ledger, now, root, compacted_at, marks })?;
+        }
+        Ok(())
+    }
+
+    /// Folds the captured sessions of a project anew and says of which of them the saved state would have led elsewhere;
+    /// with `mends` what was found is saved in its place.
+    ///
+    /// # Errors
+    /// Store errors. A session that cannot be read is named in a note.
+    pub fn replay_transcripts(&self, ledger: &LedgerId, mends: bool) -> Result<TranscriptsReplayed> {
+        let epoch = self.log.ledger(ledger)?.map_or(0, |known| known.epoch);
+        let saved = self.saved_sessions(ledger)?;
+        let mut replayed = TranscriptsReplayed::default();
+        for session in self.sessions_told(ledger, &mut replayed.notes)? {
+            let folds = || -> Result<(OneSession, OneSession)> {
+                let whole = self.session_memory(ledger, &session, &BTreeMap::new())?;
+                Ok((self.session_memory(ledger, &session, &saved)?, whole))
+            };
+            match folds() {
+                Ok((resumed, whole)) => {
+                    replayed.sessions += 1;
+                    if resumed.memory != whole.memory {
+                        replayed.different.push(session.session.to_string());
+                        let states = whole.saved.into_iter().filter(|_| mends).collect();
+                        self.save_or_note(ledger, (epoch, states), &mut replayed.notes);
+                    }
+                }
+                Err(error) => {
+                    let message = format!("session {} cannot be read: {error}", session.session);
+                    replayed.notes.push(Note::new(NoteCode::Degraded, message));
+                }
+            }
+        }
+        Ok(replayed)
+    }
+
+    /// Returns what was saved of transcripts, by name.
+    fn saved_sessions(&self, ledger: &LedgerId) -> Result<BTreeMap<String, SavedState>> {
+        let states = self.log.saved_states(ledger, &prefix())?;
+        Ok(states.into_iter().map(|state| (state.name.clone(), state)).collect())
     }
 
     /// Saves states. They can be made again, so one that cannot be kept costs time and nothing else.
@@ -120,10 +184,10 @@ impl Engine {
         })
     }
 
-    /// Returns the captured sessions of a ledger's project that its events do not tell of.
+    /// Returns the sessions of a ledger's project that have commits.
     fn sessions_told(&self, ledger: &LedgerId, notes: &mut Vec<Note>) -> Result<Vec<Session>> {
         let Some(known) = self.log.ledger(ledger)? else { return Ok(Vec::new()) };
-        let own_places = places_of(&known, &self.identity.machine);
+        let own_places = self.places_with_worktrees(&known)?;
         let apart = self.places_apart(&known, &own_places)?;
         let mut sessions = BTreeMap::new();
         for place in own_places {
@@ -149,13 +213,7 @@ impl Engine {
             notes.push(Note::new(NoteCode::TooLarge, message));
             sessions.truncate(MEMORY_SESSIONS_MAX);
         }
-        let mut own = Vec::with_capacity(sessions.len());
-        for session in sessions {
-            if !self.is_told_by(ledger, &session)? {
-                own.push(session);
-            }
-        }
-        Ok(own)
+        Ok(sessions)
     }
 
     /// Returns the places of other projects: of nested repositories, and of who lives now where this one was.
@@ -173,25 +231,26 @@ impl Engine {
         Ok(places)
     }
 
-    /// Says whether a session's entries are events of the ledger, as those of turns are.
-    fn is_told_by(&self, ledger: &LedgerId, session: &Session) -> Result<bool> {
-        match (session.origin, session.tip) {
-            (SessionOrigin::Api, Some(tip)) => {
-                Ok(self.store.coverage(tip)?.is_some_and(|coverage| coverage.ledger == *ledger))
-            }
-            _ => Ok(false),
-        }
+    /// Says whether what a commit holds are lines of the ledger's events, as those of turns are.
+    fn is_told_by(&self, ledger: &LedgerId, session: &Session, commit: CommitId) -> Result<bool> {
+        let is_api = session.origin == SessionOrigin::Api;
+        Ok(is_api && self.store.coverage(commit)?.is_some_and(|coverage| coverage.ledger == *ledger))
     }
 
     /// Folds what a session has gained since its state was saved.
-    fn session_memory(&self, session: &Session, saved: &BTreeMap<String, SavedState>) -> Result<OneSession> {
+    fn session_memory(
+        &self,
+        ledger: &LedgerId,
+        session: &Session,
+        saved: &BTreeMap<String, SavedState>,
+    ) -> Result<OneSession> {
         let name = name_of(session);
         let known = saved.get(&name).and_then(|saved| {
             let memory = SessionMemory::load(saved.version, &saved.state).ok()?;
             Some((memory, saved.position.as_ref()?.parse::<CommitId>().ok()?))
         });
         let Some(tip) = session.tip else {
-            return Ok(OneSession { memory: begun(session), read: 0, saved: None });
+            return Ok(OneSession { memory: begun(session), read: 0, saved: None, compacted_at: None });
         };
         let chain = self.chain_after(tip, known.as_ref().map(|(_, position)| *position))?;
         let (mut memory, commits) = match (chain, known) {
@@ -201,6 +260,7 @@ impl Engine {
         let before = memory.folded();
         let mut position = None;
         let mut kept = None;
+        let mut compacted_at = None;
         for commit in &commits {
             match commit.closure {
                 // What is open may be replaced by other bytes, so neither it nor what follows is in what is saved.
@@ -210,7 +270,12 @@ impl Engine {
                 Closure::Closed if kept.is_none() => position = Some(commit.id),
                 Closure::Closed | Closure::Forgotten => {}
             }
-            self.fold_commit(&mut memory, commit)?;
+            if commit.core.commit_type == CommitType::Compaction {
+                compacted_at = compacted_at.max(Some(commit.core.created_at));
+            }
+            if !self.is_told_by(ledger, session, commit.id)? {
+                self.fold_commit(&mut memory, commit)?;
+            }
         }
         let saved = position.map(|position| SavedState {
             name,
@@ -220,7 +285,7 @@ impl Engine {
             state: kept.as_ref().unwrap_or(&memory).save(),
         });
         let read = memory.folded() - before;
-        Ok(OneSession { memory, read, saved })
+        Ok(OneSession { memory, read, saved, compacted_at })
     }
 
     /// Returns the commits after one of a chain, from the root on, and whether that one was met; all where it was not.
@@ -263,6 +328,8 @@ struct OneSession {
     memory: SessionMemory,
     read: u64,
     saved: Option<SavedState>,
+    /// When its window was compacted last, among the commits that were read.
+    compacted_at: Option<Timestamp>,
 }
 
 fn begun(session: &Session) -> SessionMemory {
@@ -284,13 +351,11 @@ fn name_of(session: &Session) -> String {
 /// Merges the ledger's memory with that of sessions. What a subagent was told and planned is its own affair; what it
 /// touched and what failed is the project's.
 fn merged(ledger: &MemoryReducer, told: &[Told]) -> ProjectMemory {
-    let of_ledger: BTreeSet<&str> = ledger.sessions().iter().map(SessionMemory::session).collect();
-    // What events told of a session, its transcript would tell once more.
-    let told = || told.iter().filter(|one| !of_ledger.contains(one.memory.session()));
-    let settled: Vec<Items> = told()
+    let settled: Vec<Items> = told
+        .iter()
         .filter(|one| one.is_subagent)
         .map(|one| Items { decisions: Vec::new(), tasks: Vec::new(), ..one.memory.items().clone() })
         .collect();
-    let own = told().filter(|one| !one.is_subagent).map(|one| &one.memory);
-    ProjectMemory::merge(ledger.sessions().iter().chain(own), settled.iter().chain([ledger.settled()]))
+    let own = told.iter().filter(|one| !one.is_subagent).map(|one| &one.memory);
+    ProjectMemory::merge_told(ledger.sessions(), own, settled.iter().chain([ledger.settled()]))
 }

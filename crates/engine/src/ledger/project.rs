@@ -10,7 +10,7 @@ mod remote;
 use std::path::{Path, PathBuf};
 
 use stemmata_model::{LedgerId, MachineId, Note, NoteCode};
-use stemmata_store::{Ledger, LedgerChange, Session, StoreError};
+use stemmata_store::{Ledger, LedgerChange, MARK_BYTES_MAX, Session, StoreError};
 
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
@@ -155,6 +155,39 @@ impl Engine {
         }
         let notes = found.notes.iter().cloned().chain(plan.notes).collect();
         Ok(Project { ledger, root: found.root.clone(), made: made && before.is_none(), notes })
+    }
+
+    /// Returns the places of a project with the worktrees that its repository has now, and remembers these: what was
+    /// captured in a worktree stays the project's when that is gone.
+    pub(super) fn places_with_worktrees(&self, ledger: &Ledger) -> Result<Vec<Place>> {
+        let machine = &self.identity.machine;
+        let mut places = places_of(ledger, machine);
+        let root = ledger.root.as_deref().map(Path::new);
+        let Some(root) = root.filter(|root| look::is_at(root, &ledger.marks)) else { return Ok(places) };
+        let mut marks = Vec::new();
+        for folder in look::worktrees(root) {
+            let Some(path) = folder.to_str().map(str::to_owned) else { continue };
+            let mark = plan::place_mark(machine.as_str(), &path);
+            let place = Place { machine: Some(machine.as_str().to_owned()), path };
+            let is_others = || Ok::<_, EngineError>(self.log.ledger_marked(&mark)?.is_some());
+            if mark.len() > MARK_BYTES_MAX || places.contains(&place) || is_others()? {
+                continue;
+            }
+            places.push(place);
+            marks.push(mark);
+        }
+        marks.truncate(plan::worktrees_room(&ledger.marks));
+        if !marks.is_empty() {
+            let now = self.clock.now();
+            let change =
+                LedgerChange { ledger: ledger.id.clone(), now, root: None, compacted_at: None, marks };
+            match self.log.change_ledger(change) {
+                // Somebody else has one of them since: it is remembered with the next look, if it is the project's.
+                Ok(()) | Err(StoreError::MarkTaken { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(places)
     }
 
     /// Looks up by what a folder is known, and decides. Git is asked only where the remote does not say enough.

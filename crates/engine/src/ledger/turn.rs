@@ -121,7 +121,8 @@ impl Engine {
             (None, None)
         };
         notes.extend(note);
-        let saved = self.save_if_due(turn, made.ends).unwrap_or_else(|error| {
+        let is_checkpointed = checkpoint.is_some();
+        let saved = self.save_if_due(turn, made.ends || is_checkpointed).unwrap_or_else(|error| {
             let message = format!("the turn is stored, but its events were not folded: {error}");
             notes.push(Note::new(NoteCode::Degraded, message));
             false
@@ -129,10 +130,11 @@ impl Engine {
         Ok(TurnEnded { appended, checkpoint, snapshot, saved, notes })
     }
 
-    /// Folds what came, and saves the state where that is due. Says whether it was saved.
-    fn save_if_due(&self, turn: &TurnOf, ends: bool) -> Result<bool> {
+    /// Folds what came, and saves the state at a checkpoint, a session's end, and where so much is new that it is due. Says
+    /// whether it was saved.
+    fn save_if_due(&self, turn: &TurnOf, always: bool) -> Result<bool> {
         let folded = self.fold::<MemoryReducer>(&turn.ledger, None)?;
-        self.save_folded(&turn.ledger, &folded, ends)
+        self.save_folded(&turn.ledger, &folded, always)
     }
 
     /// Returns entries as events: the line of each, under the topic of who speaks.

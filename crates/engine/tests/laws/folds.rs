@@ -126,13 +126,14 @@ fn a_session_that_nobody_opened_is_named() {
             event("s1", topics::SESSION_STARTED, ""),
             event("s1", topics::USER_TURN, "fine"),
             event("p", topics::USER_TURN, "the ledger's own"),
+            event("stemmata", "EVENT_LOST", "a repair's"),
             event("s2", topics::USER_TURN, "of nobody"),
             event("s2", topics::SESSION_STARTED, "too late"),
         ],
     );
     let folded = engine.fold::<StateSnapshotter>(&ledger(), None).expect("folded");
     let [note] = &folded.notes[..] else { panic!("one note, not {:?}", folded.notes) };
-    assert!(note.message.contains("`s2` (event 4)") && !note.message.contains("s1"), "{note}");
+    assert!(note.message.contains("`s2` (event 5)") && !note.message.contains("stemmata` ("), "{note}");
     // What was opened before the saved state needs no second opening.
     engine.save_folded(&ledger(), &folded, true).expect("saved");
     append(&log, vec![event("s1", topics::USER_TURN, "goes on")]);
@@ -153,6 +154,11 @@ fn a_state_is_saved_once_enough_has_come() {
     let folded = engine.fold::<StateSnapshotter>(&ledger(), None).expect("folded");
     assert_eq!((folded.saved_through, folded.replayed), (SAVE_EVENTS, 0));
     assert!(!engine.save_folded(&ledger(), &folded, true).expect("nothing is new"));
+    append(&log, vec![event("p", topics::STATUS_EVENT, "x"); 2]);
+    let folded = engine.fold::<StateSnapshotter>(&ledger(), None).expect("folded");
+    assert!(!engine.save_folded(&ledger(), &folded, false).expect("not saved"));
+    let engine = engine.with_save_events(2);
+    assert!(engine.save_folded(&ledger(), &folded, false).expect("saved: it was told so"));
 }
 
 #[test]

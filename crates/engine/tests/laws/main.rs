@@ -34,6 +34,7 @@ mod projects;
 #[path = "../../../redact/tests/redaction/support.rs"]
 #[expect(dead_code, clippy::unwrap_used, reason = "the tests of another crate share it")]
 mod redaction;
+mod remembered;
 mod review;
 mod scrubbed;
 mod scrubbed_events;

@@ -8,7 +8,7 @@ use stemmata_engine::{Engine, Project};
 use stemmata_model::{LedgerId, NoteCode};
 use stemmata_store::Ledger;
 
-use crate::support::{Folder, engine, engine_on, memory};
+use crate::support::{Folder, answer, engine, engine_on, import, memory, user};
 
 /// Runs git with a configuration of its own, and no home.
 fn git(at: &Path, args: &[&str]) -> String {
@@ -195,6 +195,38 @@ fn worktrees_and_clones_share_a_memory_and_forks_do_not() {
     git(&fork, &["config", "--unset", "remote.origin.url"]);
     assert_eq!(id(&engine, &fork), forked.ledger, "a fork that lost its remote");
     assert_eq!(ledgers(&engine), 2);
+}
+
+#[test]
+fn a_session_in_a_worktree_beside_the_repository_is_the_project_s_also_when_that_is_gone() {
+    let folder = Folder::new();
+    let engine = engine();
+    let main = repository(&folder, "main");
+    let beside = folder.path().canonicalize().expect("there").join("feature");
+    git(&main, &["worktree", "add", "-q", beside.to_str().expect("text")]);
+    let session = |name: &str, cwd: &Path| {
+        let lines = user(1, None, "Let's use the gas kiln.") + &answer(2, 1, "It is lit.");
+        let lines =
+            lines.replace("/old", cwd.to_str().expect("text")).replace("\"s\"", &format!("\"{name}\""));
+        import(&engine, &folder.write(&format!("{name}.jsonl"), lines.as_bytes()));
+    };
+    session("inside", &beside.join("src"));
+    session("elsewhere", &folder.path().join("feature-2"));
+    let id = id(&engine, &main);
+    let told = || engine.remember(&id).expect("remembered").transcripts;
+    assert_eq!(told(), 1);
+    git(&main, &["worktree", "remove", beside.to_str().expect("text")]);
+    assert_eq!(told(), 1, "its place is remembered");
+    // What is another project's place is not taken from it.
+    let second = folder.path().canonicalize().expect("there").join("second");
+    git(&main, &["worktree", "add", "-q", second.to_str().expect("text")]);
+    let other = LedgerId::new("other").expect("a name");
+    let mark = format!("place:m1:{}", second.display());
+    let (now, marks) = (stemmata_model::Timestamp::from_micros(1), vec![mark]);
+    let change = stemmata_store::LedgerChange { ledger: other, now, root: None, compacted_at: None, marks };
+    engine.log().change_ledger(change).expect("made");
+    session("other", &second);
+    assert_eq!(told(), 1);
 }
 
 #[test]

@@ -5,13 +5,13 @@ use std::thread;
 
 use stemmata_engine::{Engine, TurnMade, TurnOf};
 use stemmata_model::{
-    CommitId, Entry, EntryId, Event, LedgerId, NewEvent, NewPayload, Part, Party, Payload, Role, SessionId,
-    Template, Trigger, topics,
+    CommitId, CommitType, Entry, EntryId, Event, LedgerId, NewEvent, NewPayload, Part, Party, Payload, Role,
+    SessionId, Template, Timestamp, Trigger, topics,
 };
 use stemmata_prompt::reduce::Reducer;
 use stemmata_prompt::reduce::memory::MemoryReducer;
 use stemmata_store::{
-    EventLog, EventQuery, MemoryLog, MemoryStore, SqliteOptions, SqliteStore, Store, TipFilter,
+    EventLog, EventQuery, LedgerChange, MemoryLog, MemoryStore, SqliteOptions, SqliteStore, Store, TipFilter,
 };
 use stemmata_testkit::faulty::{Fault, FaultyStore};
 
@@ -97,7 +97,8 @@ fn the_end_of_a_session_saves_the_state() {
     let engine = engine();
     take(&engine, "s", "first");
     let saved = || engine.log().saved_states(&turn("s").ledger, MemoryReducer::NAME).expect("a read");
-    assert_eq!(saved(), Vec::new(), "a few events are no reason to save");
+    let [state] = &saved()[..] else { panic!("a checkpoint saves the state") };
+    assert_eq!((state.name.as_str(), state.through), ("memory/ledger", 5));
     let ended = engine.end_turn(&turn("s"), TurnMade { ends: true, ..TurnMade::default() }).expect("ended");
     assert!(ended.saved && ended.checkpoint.is_none(), "nothing was said, so there is nothing to commit");
     let [state] = &saved()[..] else { panic!("one state") };
@@ -260,6 +261,40 @@ fn a_commit_of_something_else_between_turns_repeats_no_line() {
     assert_eq!(text.matches("first is done").count(), 1);
     assert_eq!(text.matches("by hand").count(), 1);
     assert_eq!(chain(&engine, tip).len(), 3);
+}
+
+#[test]
+fn a_commit_of_something_else_is_remembered_beside_the_turns_and_a_compaction_is_noted() {
+    let engine = engine();
+    let (ledger, now) = (turn("s").ledger, Timestamp::from_micros(1));
+    let root = Some("/old".to_owned());
+    let change = LedgerChange { ledger: ledger.clone(), now, root, compacted_at: None, marks: Vec::new() };
+    engine.log().change_ledger(change).expect("made");
+    let first = take(&engine, "s", "first");
+    let told = || engine.remember(&ledger).expect("remembered");
+    assert_eq!((told().transcripts, told().memory.window.len()), (0, 2), "its events tell it");
+    let note = |text: &str| {
+        format!(
+            "{{\"v\":\"stemmata-v1\",\"id\":\"{text}\",\"role\":\"user\",\"parts\":[{{\"type\":\"text\",\"text\":\"{text}\"}}]}}\n"
+        )
+    };
+    let by_hand = |parent, text: &str, commit_type| {
+        let format = stemmata_model::FormatId::new("stemmata-v1").expect("a name");
+        let (template, session) = (turn("s").template, turn("s").session);
+        let delta =
+            stemmata_engine::CheckpointRequest::delta(note(text).into_bytes(), format, template, session);
+        let request = stemmata_engine::CheckpointRequest { parent: Some(parent), commit_type, ..delta };
+        engine.checkpoint(&request).expect("a checkpoint").id
+    };
+    let second = by_hand(first, "by hand", CommitType::Delta);
+    let words = |words: &str| told().memory.window.iter().filter(|turn| turn.text.contains(words)).count();
+    assert_eq!((told().transcripts, words("by hand"), words("first is done")), (1, 1, 1));
+    assert_eq!(engine.log().ledger(&ledger).expect("a read").expect("there").compacted_at, None);
+    let compaction = by_hand(second, "a summary", CommitType::Compaction);
+    let at = engine.show(compaction).expect("shown").commit.core.created_at;
+    take(&engine, "s", "last");
+    assert_eq!((words("by hand"), words("first is done"), words("last is done")), (1, 1, 1));
+    assert_eq!(engine.log().ledger(&ledger).expect("a read").expect("there").compacted_at, Some(at));
 }
 
 #[test]

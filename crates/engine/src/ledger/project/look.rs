@@ -5,7 +5,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, ErrorKind, Read};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
@@ -21,6 +21,9 @@ use super::remote::remote_of;
 
 /// Folders above a folder that are looked into at most.
 const FOLDERS_MAX: usize = 64;
+
+/// Worktrees of one repository that are looked at, at most.
+const WORKTREES_MAX: usize = 64;
 
 /// Bytes of a configuration that are read at most; git's own have a few hundred.
 const CONFIG_BYTES_MAX: u64 = 1024 * 1024;
@@ -133,6 +136,28 @@ pub(super) fn is_at(place: &Path, marks: &[String]) -> bool {
         }
         Here::Lost { .. } | Here::Nothing => false,
     }
+}
+
+/// Returns the folders of the other worktrees of the repository in a place, as git keeps them: also of those that are
+/// gone, until git has cleared them away. Where something else is by now, that is none.
+pub(super) fn worktrees(place: &Path) -> Vec<PathBuf> {
+    let Here::Repository { common, .. } = look_at(place) else { return Vec::new() };
+    let Ok(entries) = fs::read_dir(common.join("worktrees")) else { return Vec::new() };
+    let kept = entries.flatten().take(WORKTREES_MAX).filter_map(|entry| {
+        let own = read(&entry.path().join("gitdir"), LINE_BYTES_MAX).ok()?;
+        let folder = entry.path().join(own.trim()).parent()?.to_owned();
+        let folder = fs::canonicalize(&folder).unwrap_or(folder);
+        let is_plain = folder.components().all(|part| part != Component::ParentDir);
+        let is_own = match look_at(&folder) {
+            Here::Repository { common: of, .. } => of == common,
+            Here::Lost { .. } | Here::Nothing => true,
+            Here::StoredId => false,
+        };
+        (is_plain && is_own && folder.is_absolute()).then_some(folder)
+    });
+    let mut folders: Vec<PathBuf> = kept.collect();
+    folders.sort();
+    folders
 }
 
 fn look_at(folder: &Path) -> Here {

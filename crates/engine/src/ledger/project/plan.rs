@@ -3,8 +3,12 @@
 use stemmata_model::{LedgerId, Note, NoteCode};
 use stemmata_store::{Ledger, MARKS_MAX};
 
-/// Places that a ledger remembers: they are the weakest thing to know a project by, and worktrees and clones come and go.
-const PLACES_MAX: usize = 16;
+/// Places that a ledger remembers: they are the weakest thing to know a project by, and clones come and go; other marks
+/// keep a quarter of the room.
+pub(super) const PLACES_MAX: usize = MARKS_MAX / 4 * 3;
+
+/// Places beyond which worktrees are not remembered: they come and go faster than projects move.
+pub(super) const WORKTREE_PLACES_MAX: usize = MARKS_MAX / 8 * 3;
 
 const REMOTE: &str = "remote:";
 const ROOT_COMMIT: &str = "root-commit:";
@@ -32,6 +36,12 @@ pub(super) fn place_mark(machine: &str, path: &str) -> String {
 /// Returns the machine and the folder of a mark that names a place. No machine's name holds a colon.
 pub(super) fn place_of_mark(mark: &str) -> Option<(&str, &str)> {
     mark.strip_prefix(PLACE)?.split_once(':')
+}
+
+/// Returns how many more worktrees a ledger with these marks may remember.
+pub(super) fn worktrees_room(marks: &[String]) -> usize {
+    let places = marks.iter().filter(|mark| mark.starts_with(PLACE)).count();
+    WORKTREE_PLACES_MAX.saturating_sub(places).min(MARKS_MAX.saturating_sub(marks.len()))
 }
 
 /// Returns the root commits that a ledger's project was known by.

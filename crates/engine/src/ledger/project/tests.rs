@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 use stemmata_model::Timestamp;
 
-use super::plan::{place_mark, remote_mark, root_commit_mark, stored_mark};
+use super::plan::{
+    PLACES_MAX, WORKTREE_PLACES_MAX, place_mark, remote_mark, root_commit_mark, stored_mark, worktrees_room,
+};
 use super::*;
 
 fn ledger(name: &str, marks: &[String], root: &str) -> Ledger {
@@ -125,7 +127,12 @@ proptest! {
 
 #[test]
 fn places_are_remembered_up_to_a_bound() {
-    let marks: Vec<String> = (0..16).map(|number| place_mark("m", &format!("/{number}"))).collect();
+    let places = |count: usize| -> Vec<String> {
+        (0..count).map(|number| place_mark("m", &format!("/{number}"))).collect()
+    };
+    // Worktrees leave room for places that a project moves to.
+    assert_eq!((worktrees_room(&places(WORKTREE_PLACES_MAX - 1)), worktrees_room(&places(40))), (1, 0));
+    let marks = places(PLACES_MAX);
     let mut own = ledger("l", &marks, "/0");
     own.marks.push(remote_mark("h/a"));
     let facts = Facts {
