@@ -199,6 +199,7 @@ fn defaults(environment: &Environment) -> Vec<(Key, String)> {
         (Key::PackAfterImportMib, "256".to_owned()),
         (Key::LedgerEngine, "store".to_owned()),
         (Key::LedgerIntegrity, "checksum".to_owned()),
+        (Key::LedgerSaveEvents, stemmata_engine::SAVE_EVENTS.to_string()),
         (Key::Color, "auto".to_owned()),
         (Key::Pager, environment.text("PAGER").unwrap_or_else(|| "less -FRX".to_owned())),
     ]

@@ -7,7 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stemmata_engine::{
-    CaptureOptions, Clock, Engine, EngineError, HomeHints, Identity, RUNTIMES, RandomIds, SystemClock, Vault,
+    CaptureOptions, Clock, Engine, EngineError, HomeHints, Identity, RUNTIMES, RandomIds, SAVE_EVENTS,
+    SystemClock, Vault,
 };
 use stemmata_model::{CommitId, Principal, Timestamp, Trigger};
 use stemmata_store::maintain::surroundings;
@@ -136,6 +137,8 @@ impl App {
         let engine = engine.with_policy(capture_file::load(home.root()));
         let keeps = self.config.get(Key::Vault).is_some_and(|text| matches!(text.as_str(), "1" | "true"));
         let engine = engine.with_vault(Vault::at(home.vault(), keeps));
+        let save_events = self.config.get(Key::LedgerSaveEvents).and_then(|text| text.parse().ok());
+        let engine = engine.with_save_events(save_events.unwrap_or(SAVE_EVENTS));
         let engine = match self.ledger_files()? {
             Some(files) => engine.with_log(Arc::clone(files) as Arc<dyn EventLog>),
             None => engine,

@@ -1,7 +1,9 @@
 //! `checkpoint`: a commit made by a program, with every field of its own choosing.
 
+use std::path::Path;
+
 use stemmata_engine::{CheckpointContent, CheckpointRequest};
-use stemmata_model::{CommitType, Trigger};
+use stemmata_model::{CommitType, Note, NoteCode, Trigger};
 
 use crate::args::capture::{Checkpoint, TriggerArg, TypeArg};
 use crate::commands::read_input;
@@ -20,7 +22,7 @@ pub(crate) fn run(app: &App, args: Checkpoint) -> Result<Exit, CliError> {
         Some(artifact) => CheckpointContent::Stored(artifact),
         None => CheckpointContent::Bytes(read_input(&args.content, CONTENT_BYTES_MAX)?),
     };
-    let made = app.engine()?.checkpoint(&CheckpointRequest {
+    let mut made = app.engine()?.checkpoint(&CheckpointRequest {
         parent,
         commit_type: match args.commit_type {
             TypeArg::Delta => CommitType::Delta,
@@ -42,6 +44,10 @@ pub(crate) fn run(app: &App, args: Checkpoint) -> Result<Exit, CliError> {
         created_at: args.created_at,
         idempotency_key: args.idempotency_key,
     })?;
+    if let Err(error) = save_state(app) {
+        let message = format!("the commit is made, but the project's state was not saved: {error}");
+        made.notes.push(Note::new(NoteCode::Degraded, message));
+    }
     if app.console.json {
         app.console.json(&v1::Checkpointed {
             id: made.id.to_string(),
@@ -54,6 +60,13 @@ pub(crate) fn run(app: &App, args: Checkpoint) -> Result<Exit, CliError> {
     // Whole, because programs read it.
     app.console.text(&format!("{}\n", made.id))?;
     Ok(Exit::Done)
+}
+
+/// Saves what was folded of the ledger whose project is here, where there is one.
+fn save_state(app: &App) -> Result<(), CliError> {
+    let engine = app.engine()?;
+    let known = engine.known_project_at(&app.environment.absolute(Path::new(".")))?;
+    Ok(known.map_or(Ok(()), |project| engine.save_state(&project.ledger))?)
 }
 
 const fn trigger(arg: TriggerArg) -> Trigger {

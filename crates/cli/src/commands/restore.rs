@@ -16,6 +16,10 @@ use crate::output::style::{Style, tame};
 use crate::output::{put, v1};
 use crate::wiring::App;
 
+/// The folder of version 1 in the data directory, and how many of its files are named at most.
+const VERSION_ONE: &str = "contexts";
+const VERSION_ONE_MAX: usize = 16;
+
 /// What was restored.
 struct Restored {
     ledger: LedgerId,
@@ -83,6 +87,7 @@ fn from_files(app: &App, repair: bool, restored: &mut Restored) -> Result<bool, 
                 "this ledger is in the store; `stemma verify --repair` mends a store".to_owned(),
             ));
         }
+        restored.notes.extend(version_one(app)?);
         return Ok(true);
     };
     let note = |finding: &stemmata_store::Finding| Note::new(NoteCode::Degraded, finding.to_string());
@@ -97,6 +102,23 @@ fn from_files(app: &App, repair: bool, restored: &mut Restored) -> Result<bool, 
     restored.notes.dedup();
     // A line in the middle stops every reader until somebody has it set aside.
     Ok(repair || !found.findings.iter().any(stemmata_store::Finding::stops))
+}
+
+/// Names files of version 1 in the data directory, which ledgers in files name themselves: nothing reads them.
+fn version_one(app: &App) -> Result<Vec<Note>, CliError> {
+    let folder = app.home()?.root().join(VERSION_ONE);
+    let Ok(entries) = std::fs::read_dir(&folder) else { return Ok(Vec::new()) };
+    let is_one =
+        |name: &str| name.strip_prefix("context-").is_some_and(|rest| rest.strip_suffix(".json").is_some());
+    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> = names.filter(|name| is_one(name)).collect();
+    names.sort();
+    names.truncate(VERSION_ONE_MAX);
+    let found = names.into_iter().map(|name| {
+        let finding = stemmata_store::Finding::VersionOne { path: folder.join(name) };
+        Note::new(NoteCode::Degraded, finding.to_string())
+    });
+    Ok(found.collect())
 }
 
 fn fold(app: &App, restored: &mut Restored) -> Result<(), CliError> {

@@ -129,22 +129,24 @@ pub(crate) fn replay(app: &App, args: &Replay) -> Result<Exit, CliError> {
         compare::<MemoryReducer>(app, &ledger, args.check)?,
         compare::<StateSnapshotter>(app, &ledger, args.check)?,
     ];
-    let same = found.iter().all(|one| one.same);
+    let transcripts = app.engine()?.replay_transcripts(&ledger, !args.check)?;
+    let same = found.iter().all(|one| one.same) && transcripts.different.is_empty();
     if app.console.json {
         app.console.json(&v1::Replayed {
             ledger: ledger.to_string(),
             through: found.iter().map(|one| one.through).max().unwrap_or(0).to_string(),
             reducers: found.iter().map(wire).collect(),
+            transcripts: v1::ReplayedTranscripts {
+                sessions: transcripts.sessions,
+                different: transcripts.different,
+                notes: v1::Note::all(&transcripts.notes),
+            },
             same,
         })?;
     } else {
         let mut text = String::new();
         for one in &found {
-            let verdict = match (one.same, args.check) {
-                (true, _) => Style::Good.paint("the same"),
-                (false, true) => Style::Error.paint("differs"),
-                (false, false) => Style::Warning.paint("differed, and is saved anew"),
-            };
+            let verdict = verdict(one.same, args.check);
             put!(
                 text,
                 "{:<17} {} folded again, the saved state was at {}: {verdict}\n",
@@ -154,9 +156,26 @@ pub(crate) fn replay(app: &App, args: &Replay) -> Result<Exit, CliError> {
             );
             app.console.notes(&one.notes);
         }
+        if transcripts.sessions > 0 {
+            let verdict = verdict(transcripts.different.is_empty(), args.check);
+            let sessions = many(transcripts.sessions, "captured session");
+            put!(text, "{:<17} {sessions} folded again: {verdict}\n", "transcripts");
+            for session in &transcripts.different {
+                put!(text, "  {}\n", tame(session));
+            }
+        }
+        app.console.notes(&transcripts.notes);
         app.console.text(&text)?;
     }
     Ok(if same || !args.check { Exit::Done } else { Exit::Corrupt })
+}
+
+fn verdict(same: bool, check: bool) -> String {
+    match (same, check) {
+        (true, _) => Style::Good.paint("the same"),
+        (false, true) => Style::Error.paint("differs"),
+        (false, false) => Style::Warning.paint("differed, and is saved anew"),
+    }
 }
 
 fn compare<R: Reducer>(app: &App, ledger: &LedgerId, check: bool) -> Result<Compared, CliError> {

@@ -25,6 +25,8 @@ pub(crate) enum Key {
     LedgerEngine,
     /// `ledger.integrity`
     LedgerIntegrity,
+    /// `ledger.save_events`
+    LedgerSaveEvents,
     /// `output.color`
     Color,
     /// `output.pager`
@@ -68,7 +70,7 @@ pub(crate) enum Shape {
 
 impl Key {
     /// All keys, in the order they are shown.
-    pub(crate) const ALL: [Self; 21] = [
+    pub(crate) const ALL: [Self; 22] = [
         Self::Granularity,
         Self::Provisional,
         Self::GraceDays,
@@ -78,6 +80,7 @@ impl Key {
         Self::Threads,
         Self::LedgerEngine,
         Self::LedgerIntegrity,
+        Self::LedgerSaveEvents,
         Self::Color,
         Self::Pager,
         Self::PackAfterImportMib,
@@ -104,6 +107,7 @@ impl Key {
             Self::Threads => "import.threads",
             Self::LedgerEngine => "ledger.engine",
             Self::LedgerIntegrity => "ledger.integrity",
+            Self::LedgerSaveEvents => "ledger.save_events",
             Self::Color => "output.color",
             Self::Pager => "output.pager",
             Self::PackAfterImportMib => "pack.after_import_mib",
@@ -130,6 +134,7 @@ impl Key {
             Self::Threads => "STEMMATA_IMPORT_THREADS",
             Self::LedgerEngine => "STEMMATA_LEDGER_ENGINE",
             Self::LedgerIntegrity => "STEMMATA_LEDGER_INTEGRITY",
+            Self::LedgerSaveEvents => "STEMMATA_LEDGER_SAVE_EVENTS",
             Self::Color => "STEMMATA_COLOR",
             Self::Pager => "STEMMATA_PAGER",
             Self::PackAfterImportMib => "STEMMATA_PACK_AFTER_IMPORT_MIB",
@@ -159,6 +164,7 @@ impl Key {
             | Self::Inject
             | Self::LedgerEngine
             | Self::LedgerIntegrity
+            | Self::LedgerSaveEvents
             | Self::Pager
             | Self::WaitMs
             | Self::PackAfterImportMib
@@ -200,6 +206,10 @@ impl Key {
             Self::LedgerIntegrity => {
                 "How lines of new ledgers in files are protected: `none`, `checksum`, or `chain`, where each line's checksum \
                  covers the line before it."
+            }
+            Self::LedgerSaveEvents => {
+                "After how many new events what was folded of a ledger is saved; at checkpoints and ends of sessions it is \
+                 saved anyway."
             }
             Self::Color => "Colour: `auto` (only on a terminal), `always` or `never`.",
             Self::Pager => {
@@ -257,6 +267,7 @@ impl Key {
             Self::PackAfterImportMib => Shape::Number { min: 0, max: 1_048_576 },
             Self::LedgerEngine => Shape::Choice(&["store", "files"]),
             Self::LedgerIntegrity => Shape::Choice(&["none", "checksum", "chain"]),
+            Self::LedgerSaveEvents => Shape::Number { min: 1, max: 1_000_000 },
             Self::Color => Shape::Choice(&["auto", "always", "never"]),
             Self::Provisional => Shape::Choice(&["end", "turn", "significant", "tool"]),
         }
@@ -279,7 +290,7 @@ impl Key {
             Self::ProvisionalDays | Self::SessionsDays => "for ever",
             Self::SubagentsDays => "as long as the session it belongs to",
             Self::WaitMs => "`10000`",
-            Self::PackAfterImportMib => "`256`",
+            Self::LedgerSaveEvents | Self::PackAfterImportMib => "`256`",
         }
     }
 

@@ -28,7 +28,7 @@ pub(crate) use keep::{
 };
 pub(crate) use ledger::{
     Appended, Event, Events, EventsForgotten, Ledger, LedgerExported, LedgerForgotten, Ledgers, OpenTask,
-    OpenTasks, Replayed, ReplayedReducer, RestoredLedger, RestoredReducer, State,
+    OpenTasks, Replayed, ReplayedReducer, ReplayedTranscripts, RestoredLedger, RestoredReducer, State,
 };
 pub(crate) use maintain::{
     BackedUp, ConfigEntry, ConfigPath, ConfigValue, Configuration, ConfiguredTemplate, Damage, Diagnoses,
@@ -331,5 +331,6 @@ pub(crate) const INNER: &[Shape] = &[
     LedgerForgotten::SHAPE,
     OpenTask::SHAPE,
     ReplayedReducer::SHAPE,
+    ReplayedTranscripts::SHAPE,
     RestoredReducer::SHAPE,
 ];

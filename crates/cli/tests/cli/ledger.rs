@@ -176,6 +176,9 @@ fn the_memory_of_a_project_holds_the_sessions_of_its_clients() {
     assert!(!after["memory"]["window"].as_array().unwrap().is_empty(), "{after}");
     // Reading again reads only the turn that is still open, and says the same.
     assert_eq!(stage.json(&["state"])["memory"], after["memory"]);
+    let replayed = stage.json(&["replay", "--check"]);
+    let transcripts = &replayed["transcripts"];
+    assert_eq!((&transcripts["sessions"], &transcripts["different"]), (&1.into(), &serde_json::json!([])));
     let restored = stage.json(&["restore"]);
     assert_eq!(restored["transcripts"], 1);
     assert!(restored["read"].as_u64().unwrap() < entries, "{restored}");
@@ -268,6 +271,40 @@ fn ledgers_in_files_are_restored_and_repaired() {
     stage.run(&["state"]).code(6);
     let repaired = stage.run(&["restore", "--repair"]).ok();
     assert!(repaired.text().contains("1 damaged line set aside, 1 event lost"), "{}", repaired.text());
-    let told = stage.run(&["state"]).ok().text();
+    let told = stage.run(&["state"]).ok();
+    assert!(!told.stderr.contains("opened session"), "a repair speaks for itself: {}", told.stderr);
+    let told = told.text();
     assert!(told.contains("two") && !told.contains("0ne"), "{told}");
+}
+
+#[test]
+fn a_checkpoint_saves_the_state_of_the_project_it_is_made_in() {
+    let stage = Stage::new();
+    stage.run(&["decide", "Retries stop after five attempts"]).ok();
+    let saved =
+        |stage: &Stage| stage.json(&["replay", "--check"])["reducers"][0]["saved_through"].to_string();
+    assert_eq!(saved(&stage), "\"0\"", "one decision is no reason to save");
+    let line = b"{\"v\":\"stemmata-v1\",\"id\":\"a\",\"role\":\"user\",\"parts\":[]}\n";
+    let args = ["checkpoint", "--format", "stemmata-v1", "--template", "worker/main", "--session", "s"];
+    stage.feed(&args, line).ok();
+    assert_eq!(saved(&stage), "\"2\"");
+    // So does a number of events that somebody chose.
+    stage.run(&["config", "set", "ledger.save_events", "1"]).ok();
+    stage.run(&["decide", "The queue is called `jobs`"]).ok();
+    stage.run(&["state"]).ok();
+    assert_ne!(saved(&stage), "\"2\"");
+}
+
+#[test]
+fn files_of_version_1_are_named_wherever_ledgers_are() {
+    for engine in ["store", "files"] {
+        let stage = Stage::new();
+        stage.run(&["config", "set", "ledger.engine", engine]).ok();
+        stage.run(&["decide", "one"]).ok();
+        let folder = stage.home.stemmata_home().join("contexts");
+        std::fs::create_dir_all(&folder).unwrap();
+        overwrite(&folder.join("context-7.json"), "{}");
+        let said = stage.run(&["restore"]).ok().stderr;
+        assert!(said.contains("context-7.json is of version 1"), "{engine}: {said}");
+    }
 }

@@ -139,6 +139,16 @@ wire! {
         notes: Vec<Note>,
     }
 
+    /// What a replay found of sessions that were captured from transcripts.
+    struct ReplayedTranscripts {
+        /// Sessions that were folded again.
+        sessions: u64,
+        /// Those whose saved state said something else.
+        different: Vec<String>,
+        /// What the user should know.
+        notes: Vec<Note>,
+    }
+
     /// What a replay found.
     struct Replayed {
         /// The ledger.
@@ -147,6 +157,8 @@ wire! {
         through: String,
         /// Each reducer.
         reducers: Vec<ReplayedReducer>,
+        /// The captured sessions.
+        transcripts: ReplayedTranscripts,
         /// Whether all were the same.
         same: bool,
     }
