@@ -35,6 +35,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &E
     let name = cli.command.name();
     let began = app.now();
     let result = command(&app, cli.command);
+    app.tell_of_ledgers();
     let exit = match &result {
         Ok(exit) => *exit,
         Err(error) if error.is_closed_pipe() => Exit::Done,

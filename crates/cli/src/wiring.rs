@@ -169,6 +169,13 @@ impl App {
         Ok(self.ledgers.get())
     }
 
+    /// Says what reading and writing ledgers in files met: a write that did not finish, files that were passed over.
+    pub(crate) fn tell_of_ledgers(&self) {
+        for finding in self.ledgers.get().map(|files| files.findings()).unwrap_or_default() {
+            self.console.warn(&finding.to_string());
+        }
+    }
+
     /// Captures what hooks left. What fails now too stays for the next command.
     pub(crate) fn take_up(&self, engine: &Engine) -> Result<(), CliError> {
         for (marker, left) in pending::left(self.home()?) {

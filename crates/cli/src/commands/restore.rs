@@ -64,6 +64,8 @@ pub(crate) fn run(app: &App, args: &Restore) -> Result<Exit, CliError> {
         app.console.notes(&restored.notes);
         app.console.text(&told(app, &restored))?;
     }
+    // What was met on the way is in the notes, once.
+    drop(app.ledger_files()?.map(|files| files.findings()));
     Ok(if readable { Exit::Done } else { Exit::Corrupt })
 }
 

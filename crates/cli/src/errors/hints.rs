@@ -129,7 +129,8 @@ pub(super) fn hint_of_store(error: &StoreError) -> Option<String> {
         StoreError::Backend { .. } => "`stemma verify` says whether the store is sound",
         StoreError::NoRoom { .. } => "make room there, or name a folder on another disk; nothing was changed",
         StoreError::Damaged { path, .. } if path.contains("contexts-v2") => {
-            "`stemma restore` says what is wrong with the ledger, `stemma restore --repair` sets damaged lines aside"
+            "`stemma restore` says what is wrong with the ledger, `stemma restore --repair` sets damaged lines aside; of another \
+             project's: with `--ledger`, which its folder is named after"
         }
         StoreError::Damaged { .. } => {
             "`stemma verify --repair --from BACKUP` mends a store from a sound copy"

@@ -278,6 +278,33 @@ fn ledgers_in_files_are_restored_and_repaired() {
 }
 
 #[test]
+fn what_a_command_meets_in_ledgers_is_told_and_stops_no_other_ledger() {
+    let stage = Stage::new();
+    stage.run(&["config", "set", "ledger.engine", "files"]).ok();
+    for (ledger, text) in [("a", "one"), ("a", "two"), ("b", "three")] {
+        stage.run(&["events", "append", "note", text, "--ledger", ledger]).ok();
+    }
+    let path =
+        |ledger: &str| stage.home.stemmata_home().join("contexts-v2").join(ledger).join("events.ndjson");
+    // A write that did not finish: whoever goes on says so.
+    let text = std::fs::read_to_string(path("b")).unwrap();
+    overwrite(&path("b"), &text[..text.len() - 10]);
+    let appended = stage.run(&["events", "append", "note", "four", "--ledger", "b"]).ok();
+    assert!(appended.stderr.contains("was not written to its end"), "{}", appended.stderr);
+    // A damaged ledger is listed, and stops nobody who works with another one.
+    let text = std::fs::read_to_string(path("a")).unwrap();
+    overwrite(&path("a"), &text.replacen("\"one\"", "\"0ne\"", 1));
+    stage.run(&["events", "tail", "--ledger", "a"]).code(6);
+    let listed = stage.run(&["ledger", "list"]).ok();
+    assert!(listed.stderr.contains("line 2 at byte") && listed.text().contains('b'), "{}", listed.stderr);
+    stage.run(&["decide", "Go on"]).ok();
+    let told = stage.run(&["state"]).ok();
+    assert!(told.text().contains("Go on") && told.stderr.contains("line 2 at byte"), "{}", told.stderr);
+    stage.run(&["restore", "--ledger", "a", "--repair"]).ok();
+    assert_eq!(stage.run(&["ledger", "list"]).ok().stderr, "");
+}
+
+#[test]
 fn a_checkpoint_saves_the_state_of_the_project_it_is_made_in() {
     let stage = Stage::new();
     stage.run(&["decide", "Retries stop after five attempts"]).ok();

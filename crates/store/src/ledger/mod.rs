@@ -269,7 +269,7 @@ pub trait EventLog: Send + Sync {
     /// Returns what is known of a ledger.
     fn ledger(&self, id: &LedgerId) -> Result<Option<Ledger>, StoreError>;
 
-    /// Returns ledgers in the order of their ids, after one of them.
+    /// Returns ledgers in the order of their ids, after one of them. One that is damaged is listed as far as it can be read.
     fn ledgers(&self, after: Option<&LedgerId>, limit: usize) -> Result<Vec<Ledger>, StoreError>;
 
     /// Returns the ledger that has a mark.

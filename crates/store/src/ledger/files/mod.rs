@@ -151,6 +151,18 @@ impl FileLog {
         std::mem::take(&mut *self.notes.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Returns a ledger as far as its lines can be read: one that is damaged keeps no other one from being listed. What it
+    /// has after the damage is not counted, and that is noted.
+    fn listed(&self, desk: &Desk) -> Result<Option<Ledger>, StoreError> {
+        let view = desk.reading(&self.notes)?;
+        let Some(loaded) = &view.loaded else { return Ok(None) };
+        if let Some(Rest::Damaged(at)) = &loaded.rest {
+            self.notes.note(Finding::of_damaged(&desk.folder.path(EVENTS), at));
+        }
+        let (last, last_at) = (loaded.catalog.last(), loaded.catalog.last_at);
+        Ok(desk.folder.meta()?.map(|meta| meta.ledger(last, last_at)))
+    }
+
     /// Says whether something may be written now.
     fn writing(&self, operation: &'static str) -> Result<(), StoreError> {
         if self.is_closed.load(Ordering::Acquire) {
@@ -312,8 +324,9 @@ impl EventLog for FileLog {
             if ledgers.len() >= limit {
                 break;
             }
-            if self.known(&self.desk(id).folder)?.is_some() {
-                ledgers.extend(self.ledger(id)?);
+            let desk = self.desk(id);
+            if self.known(&desk.folder)?.is_some() {
+                ledgers.extend(self.listed(&desk)?);
             }
         }
         Ok(ledgers)
