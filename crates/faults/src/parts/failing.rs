@@ -155,6 +155,13 @@ impl Tried<'_> {
 
 /// Says whether an error names what is wrong: no space as no space, a failing device as the system's failure.
 fn is_clear(error: &anyhow::Error, failure: Failure) -> bool {
+    // Who forgot hears that words are still there, and why; who asks again ends it.
+    if let Some(StoreError::Unclean { reason }) =
+        error.chain().find_map(|cause| cause.downcast_ref::<StoreError>())
+    {
+        let says = if failure == Failure::Full { "no space is left" } else { "failed" };
+        return reason.contains(says);
+    }
     let kinds = error.chain().find_map(|cause| {
         let engine = cause.downcast_ref::<EngineError>().map(EngineError::kind);
         let store = cause.downcast_ref::<StoreError>().map(StoreError::kind);
