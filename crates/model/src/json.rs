@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// A JSON text: checked, without white space between its tokens, numbers and the order of keys as they were given.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -43,7 +43,8 @@ impl Json {
 
     /// Returns the value.
     pub fn to_value(&self) -> Value {
-        serde_json::from_str(&self.0).expect("the text was checked when it was taken")
+        let Plain(value) = serde_json::from_str(&self.0).expect("the text was checked when it was taken");
+        value
     }
 }
 
@@ -129,6 +130,70 @@ impl<'de> Visitor<'de> for Checked {
     }
 }
 
+/// A value as its text says it. [`Value`]'s own reader takes an object with a certain key for something else, and refuses or
+/// changes it: foreign text may have that key.
+struct Plain(Value);
+
+impl<'de> Deserialize<'de> for Plain {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(PlainVisitor).map(Self)
+    }
+}
+
+struct PlainVisitor;
+
+impl<'de> Visitor<'de> for PlainVisitor {
+    type Value = Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("any JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut found = Vec::new();
+        while let Some(Plain(item)) = items.next_element()? {
+            found.push(item);
+        }
+        Ok(Value::Array(found))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
+        let mut found = Map::new();
+        while let Some((key, Plain(value))) = fields.next_entry()? {
+            found.insert(key, value);
+        }
+        Ok(Value::Object(found))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -145,6 +210,19 @@ mod tests {
         assert_eq!(json.as_str(), "{\"a\":[9007199254740993.10,\"b \\\" c\\\\\"],\"d\\\\\":0.10}");
         assert!(Json::parse("{\"a\"").is_err() && Json::parse("").is_err() && Json::parse("1 2").is_err());
         assert!(Json::parse(&"[".repeat(100_000)).is_err(), "deep input is refused, not followed");
+    }
+
+    #[test]
+    fn no_key_of_foreign_text_means_anything_here() {
+        for text in [
+            r#"{"$serde_json::private::RawValue":5}"#,
+            r#"[{"a":{"$serde_json::private::RawValue":"{\"b\":1}"}}]"#,
+            r#"{"$serde_json::private::Number":"1","\u0024serde_json::private::RawValue":"x"}"#,
+        ] {
+            let json = Json::parse(text).expect("JSON");
+            let value = json.to_value();
+            assert_eq!(Json::of(&value).as_str().replace("\\u0024", "$"), text.replace("\\u0024", "$"));
+        }
     }
 
     proptest! {

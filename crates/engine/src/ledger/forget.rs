@@ -59,18 +59,20 @@ impl Engine {
             })?,
             Told::Events(ledger, events) => there.push((ledger.clone(), self.telling(ledger, events)?)),
         }
-        there.retain(|(_, events)| !events.is_empty());
-        if there.is_empty() {
-            return Err(EngineError::NotFound { what: "event that says something", text: told.to_string() });
-        }
+        // Also where nothing says anything any more: what an earlier try left in files goes then.
+        let mut gone = 0;
         match told {
             _ if dry_run => {}
-            Told::Session(session, None) => drop(self.log.forget_events(session)?),
+            Told::Session(session, None) => gone = self.log.forget_events(session)?,
             Told::Session(_, Some(_)) | Told::Events(..) => {
                 for (ledger, events) in &there {
-                    self.log.forget_places(ledger, &Places::These(events.clone()))?;
+                    gone += self.log.forget_places(ledger, &Places::These(events.clone()))?;
                 }
             }
+        }
+        there.retain(|(_, events)| !events.is_empty());
+        if there.is_empty() && gone == 0 {
+            return Err(EngineError::NotFound { what: "event that says something", text: told.to_string() });
         }
         let count = |events: BTreeSet<EventSeq>| u64::try_from(events.len()).expect("a length fits 64 bits");
         Ok(there.into_iter().map(|(ledger, events)| (ledger, count(events))).collect())
@@ -120,35 +122,61 @@ impl Engine {
         Ok(ledgers)
     }
 
-    /// Forgets in a log that is not the store what the store has forgotten: events of the sessions and of whole ledgers, and
-    /// memories, which may hold words of any of it. Returns how many events that were, or would be.
-    pub(crate) fn forget_elsewhere(
-        &self,
-        sessions: &[Session],
-        ledgers: &[LedgerId],
-        dry_run: bool,
-    ) -> Result<u64> {
-        if self.is_log_the_store {
-            return Ok(0);
-        }
+    /// Counts the events of a log that is not the store that would say nothing any more.
+    pub(crate) fn going_elsewhere(&self, sessions: &[Session], ledgers: &[LedgerId]) -> Result<u64> {
         let mut events = 0;
-        if dry_run {
+        if !self.is_log_the_store {
             let of_session = |event: &Event| sessions.iter().any(|session| session.session == event.session);
             self.each_ledger(|ledger| {
                 let is_whole = ledgers.contains(&ledger.id);
                 events += self.going_in(&ledger.id, &|event| is_whole || of_session(event))?;
                 Ok(())
             })?;
+        }
+        Ok(events)
+    }
+
+    /// Forgets in a log that is not the store what the store has forgotten: events of the sessions and of whole ledgers, and
+    /// memories, which may hold words of any of it. What one ledger refuses keeps no other from it, and is told at the end.
+    /// Returns how many events that were.
+    pub(crate) fn forget_elsewhere(&self, sessions: &[Session], ledgers: &[LedgerId]) -> Result<u64> {
+        if self.is_log_the_store {
+            return Ok(0);
+        }
+        let whole = ledgers.iter().map(|ledger| self.log.forget_places(ledger, &Places::All));
+        let of_sessions = sessions.iter().map(|session| self.log.forget_events(&session.session));
+        let (mut events, mut reasons) = (0, Vec::new());
+        for done in whole.chain(of_sessions) {
+            match done {
+                Ok(count) => events += count,
+                Err(error) => reasons.push(error.to_string()),
+            }
+        }
+        reasons.extend(self.drop_memories_elsewhere().err().map(|error| error.to_string()));
+        if reasons.is_empty() {
             return Ok(events);
         }
-        for ledger in ledgers {
-            events += self.log.forget_places(ledger, &Places::All)?;
+        reasons.dedup();
+        reasons.push(
+            "in the store it is forgotten; when that is mended, `stemma events forget SESSION --everywhere` ends it"
+                .to_owned(),
+        );
+        Err(EngineError::Refused { what: "forgetting in all ledgers", reasons })
+    }
+
+    /// Drops the memories that are saved in a log that is not the store: they may hold words of what the store let go.
+    pub(crate) fn drop_memories_elsewhere(&self) -> Result<()> {
+        if self.is_log_the_store {
+            return Ok(());
         }
-        for session in sessions {
-            events += self.log.forget_events(&session.session)?;
-        }
-        self.each_ledger(|ledger| Ok(self.log.drop_states(&ledger.id, MEMORY_STATES)?))?;
-        Ok(events)
+        let mut failed = None;
+        self.each_ledger(|ledger| {
+            if let Err(error) = self.log.drop_states(&ledger.id, MEMORY_STATES) {
+                failed.get_or_insert(error);
+            }
+            Ok(())
+        })?;
+        failed.map_or(Ok(()), |error| Err(error.into()))
     }
 
     /// Counts the events of a ledger that would say nothing any more: those that are meant, and snapshots after the first

@@ -53,6 +53,15 @@ struct Told {
     is_subagent: bool,
 }
 
+/// What was read of sessions, to be saved.
+struct Read {
+    /// The ledger's epoch before anything was read.
+    epoch: u64,
+    states: Vec<SavedState>,
+    /// When a window was compacted last, as far as it was read.
+    compacted_at: Option<Timestamp>,
+}
+
 impl Engine {
     /// Returns what a project's ledger and its captured sessions say together, and saves how far they were read.
     ///
@@ -85,13 +94,12 @@ impl Engine {
                 )),
             }
             if new.len() >= SAVED_AT_ONCE {
-                // Before the states that have read beyond it are saved.
-                self.compacted(ledger, compacted_at)?;
-                self.save_or_note(ledger, (folded.epoch, std::mem::take(&mut new)), &mut notes);
+                let read = Read { epoch: folded.epoch, states: std::mem::take(&mut new), compacted_at };
+                self.save_or_note(ledger, read, &mut notes);
             }
         }
-        self.compacted(ledger, compacted_at)?;
-        self.save_or_note(ledger, (folded.epoch, new), &mut notes);
+        let saved = Read { epoch: folded.epoch, states: new, compacted_at };
+        self.save_or_note(ledger, saved, &mut notes);
         let transcripts = u64::try_from(told.len()).expect("a length fits 64 bits");
         Ok(Remembered {
             memory: merged(&folded.reducer, &told),
@@ -134,7 +142,8 @@ impl Engine {
                     if resumed.memory != whole.memory {
                         replayed.different.push(session.session.to_string());
                         let states = whole.saved.into_iter().filter(|_| mends).collect();
-                        self.save_or_note(ledger, (epoch, states), &mut replayed.notes);
+                        let read = Read { epoch, states, compacted_at: None };
+                        self.save_or_note(ledger, read, &mut replayed.notes);
                     }
                 }
                 Err(error) => {
@@ -153,16 +162,12 @@ impl Engine {
     }
 
     /// Saves states. They can be made again, so one that cannot be kept costs time and nothing else.
-    fn save_or_note(
-        &self,
-        ledger: &LedgerId,
-        (epoch, states): (u64, Vec<SavedState>),
-        notes: &mut Vec<Note>,
-    ) {
-        if states.is_empty() {
-            return;
-        }
-        if let Err(error) = self.keep_folded(ledger, epoch, states) {
+    fn save_or_note(&self, ledger: &LedgerId, read: Read, notes: &mut Vec<Note>) {
+        // Before the states that have read beyond it are saved.
+        let marked = self.compacted(ledger, read.compacted_at);
+        let is_new = !read.states.is_empty();
+        let saves = || if is_new { self.keep_folded(ledger, read.epoch, read.states) } else { Ok(true) };
+        if let Err(error) = marked.and_then(|()| saves()) {
             let message =
                 format!("what was read of sessions was not saved, and is read again next time: {error}");
             notes.push(Note::new(NoteCode::Degraded, message));

@@ -122,6 +122,14 @@ impl Engine {
             let guard = (!closed.is_empty() && tried < OVERTAKEN_MAX).then_some(last);
             let mut expected = options.expected.or(guard);
             let mut first = None;
+            let size = closed.len() + events.len();
+            if size > BATCH_EVENTS_MAX && events.len() <= BATCH_EVENTS_MAX && options.expected.is_some() {
+                // In two appends the first would stand where the second is refused, and the next try find another number.
+                let what = "events at once, with those that open their sessions";
+                let [value, bound] =
+                    [size, BATCH_EVENTS_MAX].map(|count| u64::try_from(count).expect("a count fits 64 bits"));
+                return Err(StoreError::Bound { what, value, bound }.into());
+            }
             // A batch that is full without them: they go ahead, and the batch right after them.
             let appended = if closed.len() + events.len() > BATCH_EVENTS_MAX && !closed.is_empty() {
                 append(std::mem::take(&mut batch), expected).and_then(|opened| {

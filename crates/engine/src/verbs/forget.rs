@@ -142,9 +142,11 @@ impl Engine {
         let branches = self.branches_of(&wish, &ids)?;
         self.clear_what_is_known(&mut wish)?;
         let mut forgotten = self.store.forget(&wish)?;
-        forgotten.events += self.forget_elsewhere(&sessions, &ledgers, options.dry_run)?;
-        if !options.dry_run {
+        if options.dry_run {
+            forgotten.events += self.going_elsewhere(&sessions, &ledgers)?;
+        } else {
             self.purge_unstored()?;
+            forgotten.events += self.forget_elsewhere(&sessions, &ledgers)?;
         }
         // What had to stay and was cut is a hole, and is told as one.
         let holes: HashSet<CommitId> = forgotten.cut.iter().chain(&forgotten.cut_too).copied().collect();

@@ -185,6 +185,7 @@ impl Engine {
         };
         report.forgotten = self.store.forget(&wish)?;
         report.events_forgotten += report.forgotten.events;
+        self.drop_memories_elsewhere()?;
         self.title_again(renamed)?;
         self.purge_unstored()?;
         report.redirects = made.map.iter().map(|(from, to)| (*from, *to)).collect();

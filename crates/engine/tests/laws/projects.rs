@@ -227,6 +227,19 @@ fn a_session_in_a_worktree_beside_the_repository_is_the_project_s_also_when_that
     engine.log().change_ledger(change).expect("made");
     session("other", &second);
     assert_eq!(told(), 1);
+    // A folder that is no worktree is none, whatever the repository says of it.
+    let plain = folder.path().canonicalize().expect("there").join("plain");
+    std::fs::create_dir(&plain).expect("made");
+    let kept = main.join(".git").join("worktrees").join("crafted");
+    std::fs::create_dir_all(&kept).expect("made");
+    put(&kept.join("gitdir"), plain.join(".git").to_str().expect("text"));
+    session("plain", &plain);
+    assert_eq!(told(), 1);
+}
+
+fn put(path: &Path, text: &str) {
+    let mut file = std::fs::File::create(path).expect("a file");
+    std::io::Write::write_all(&mut file, text.as_bytes()).expect("written");
 }
 
 #[test]

@@ -222,8 +222,15 @@ fn no_file_of_store_or_ledgers_holds_a_secret_of_an_event() {
 /// A scrub of one session leaves what others said, but for the very lines that its commits had.
 #[test]
 fn a_scrub_of_a_session_takes_its_events_alone() {
-    let before = engine_on("m1", memory());
-    leak(&before);
+    takes_its_events_alone(&engine_on("m1", memory()));
+    takes_its_events_alone(&engine_on("m1", memory()).with_log(Arc::new(MemoryLog::new())));
+}
+
+fn takes_its_events_alone(before: &Engine) {
+    leak(before);
+    let state = Json::of(&serde_json::json!("words of a transcript"));
+    let state = SavedState { name: "memory/s".to_owned(), version: 1, through: 0, position: None, state };
+    before.log().save_states(&ledger("r"), vec![state]).expect("saved");
     let engine = before.clone().with_rules(rules());
     let key = engine.store().sessions(&SessionFilter::default(), page()).expect("sessions").remove(0).key;
     let all = dirty(&engine, "p");
@@ -232,6 +239,8 @@ fn a_scrub_of_a_session_takes_its_events_alone() {
     assert_eq!(dirty(&engine, "p"), all[1..], "another session's");
     assert_eq!(dirty(&engine, "q").len(), 3);
     assert_eq!(state_names(&engine, "p"), Vec::<String>::new(), "what was made of its events");
+    let left = state_names(&engine, "r");
+    assert!(!left.contains(&"memory/s".to_owned()), "what may hold words of what was rewritten: {left:?}");
 }
 
 fn page() -> stemmata_store::Page {

@@ -11,7 +11,7 @@ use stemmata_model::{
 use stemmata_store::conformance::ledger as suite;
 use stemmata_store::{
     Append, Durability, EventLog, EventQuery, FileLog, FileLogOptions, Finding, IntegrityMode, LedgerChange,
-    MemoryLog, Restored, SavedState, StoreError,
+    MemoryLog, Places, Restored, SavedState, StoreError,
 };
 use tempfile::TempDir;
 
@@ -391,6 +391,27 @@ fn a_snapshot_that_is_no_json_is_ignored_and_told() {
     let [Finding::SnapshotUnreadable { reason, .. }] = &restored.findings[..] else { panic!("{restored:?}") };
     assert!(reason.contains("no snapshot"), "{reason}");
     assert_eq!((restored.states, restored.replay_from, restored.events), (vec![], 0, 5));
+}
+
+#[test]
+fn states_that_cannot_be_read_go_with_what_is_forgotten() {
+    let forgets: [fn(&FileLog); 2] = [
+        |log| log.drop_states(&id("p"), "memory").expect("dropped"),
+        |log| {
+            let count = log.forget_places(&id("p"), &Places::These([seq(99)].into())).expect("forgotten");
+            assert_eq!(count, 0);
+        },
+    ];
+    for forget in forgets {
+        let home = TempDir::new().expect("a directory");
+        sample(home.path(), IntegrityMode::Checksum);
+        let path = folder(home.path()).join("snapshot.json");
+        put(&path, b"{ words that nobody can read");
+        let log = open(home.path());
+        forget(&log);
+        let left = fs::read(&path).unwrap_or_default();
+        assert!(!String::from_utf8_lossy(&left).contains("words"), "{left:?}");
+    }
 }
 
 #[test]

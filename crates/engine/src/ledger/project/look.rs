@@ -150,7 +150,9 @@ pub(super) fn worktrees(place: &Path) -> Vec<PathBuf> {
         let is_plain = folder.components().all(|part| part != Component::ParentDir);
         let is_own = match look_at(&folder) {
             Here::Repository { common: of, .. } => of == common,
-            Here::Lost { .. } | Here::Nothing => true,
+            Here::Lost { .. } => true,
+            // A folder that is something else by now, or that a foreign repository names, would bring in all that is below.
+            Here::Nothing => fs::symlink_metadata(&folder).is_err(),
             Here::StoredId => false,
         };
         (is_plain && is_own && folder.is_absolute()).then_some(folder)

@@ -36,6 +36,12 @@ impl FileLog {
         }))
     }
 
+    /// Says whether there are states that cannot be read.
+    fn is_unreadable(folder: &Folder) -> Result<bool, StoreError> {
+        let read = folder.read(SNAPSHOT, SNAPSHOT_BYTES_MAX)?;
+        Ok(read.is_some_and(|read| read.and_then(|bytes| snapshot::decode(&bytes)).is_err()))
+    }
+
     /// Changes the saved states of a ledger; false where there is none.
     pub(super) fn change_states(
         &self,
@@ -53,8 +59,11 @@ impl FileLog {
             Epoch::Is(epoch) => check_epoch(&desk.id, Some(epoch), meta.generation)?,
             Epoch::Ends => drop(rewrite::next_generation(desk)?),
         }
+        // Where words have to go, a file that cannot be read goes too: it may hold them.
+        let ends = matches!(epoch, Epoch::Ends);
+        let is_unreadable = ends && Self::is_unreadable(&desk.folder)?;
         let mut states = self.states(&desk.folder)?;
-        if !change(&mut states) {
+        if !change(&mut states) && !is_unreadable {
             return Ok(true);
         }
         let text = snapshot::encode(&states);
