@@ -6,18 +6,20 @@ use stemmata_model::{
     ArtifactId, Event, EventSeq, Gone, Json, LedgerId, Party, Payload, SessionId, Timestamp, Topic, topics,
 };
 
-use super::snapshot::StateSnapshotter;
+use super::snapshot::{SENDER, StateSnapshotter};
 use super::{Reducer, restore};
 
 /// Makes an event; its time follows from its place.
 pub(crate) fn event(seq: u64, session: &str, topic: &str, payload: Payload) -> Event {
     let party = |name: &str| Party::new(name).expect("a name");
+    // Whose snapshots they are is asked for.
+    let sender = if topic == topics::STATE_SNAPSHOT { SENDER } else { "agent" };
     Event {
         seq: EventSeq::new(seq).expect("a place"),
         session: SessionId::new(session).expect("a name"),
         at: Timestamp::from_micros(1_790_000_000_000_000 + i64::try_from(seq).expect("small") * 1_000_000),
         topic: Topic::new(topic).expect("a name"),
-        sender: party("agent"),
+        sender: party(sender),
         receiver: party("broadcast"),
         payload,
         metadata: None,

@@ -162,6 +162,8 @@ fn a_cluster_goes_on_from_its_last_snapshot() {
     snapshot.seq = EventSeq::new(8).expect("a place");
     let (begun, again) = StateSnapshotter::bootstrap(&ledger, &[plan.clone(), snapshot.clone()]);
     assert_eq!((begun, again), (state.clone(), None));
+    let by_another = Event { sender: plan.sender.clone(), ..snapshot.clone() };
+    assert!(StateSnapshotter::is_snapshot(&snapshot) && !StateSnapshotter::is_snapshot(&by_another));
 
     plan.seq = EventSeq::new(9).expect("a place");
     plan.payload = plain("fill", &json!({}));
