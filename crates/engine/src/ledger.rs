@@ -22,6 +22,7 @@ pub use project::Project;
 pub use publish::{PublishOptions, Published};
 pub use turn::{TurnBegun, TurnEnded, TurnMade, TurnOf};
 
+use stemmata_model::LedgerId;
 use stemmata_store::{Ledger, PAGE_ROWS_MAX};
 
 use crate::engine::Engine;
@@ -33,12 +34,24 @@ impl Engine {
     /// # Errors
     /// What `act` fails with, and where the storage fails.
     pub fn each_ledger(&self, mut act: impl FnMut(&Ledger) -> Result<()>) -> Result<()> {
-        let mut after = None;
+        self.ledgers_while(None, |ledger| act(ledger).map(|()| true)).map(drop)
+    }
+
+    /// Hands the ledgers after one to `act`, as [`Engine::each_ledger`] does, until that says no. Says what it said last.
+    pub(crate) fn ledgers_while(
+        &self,
+        mut after: Option<LedgerId>,
+        mut act: impl FnMut(&Ledger) -> Result<bool>,
+    ) -> Result<bool> {
         loop {
             let page = self.log.ledgers(after.as_ref(), PAGE_ROWS_MAX)?;
-            let Some(last) = page.last() else { return Ok(()) };
+            let Some(last) = page.last() else { return Ok(true) };
             after = Some(last.id.clone());
-            page.iter().try_for_each(&mut act)?;
+            for ledger in &page {
+                if !act(ledger)? {
+                    return Ok(false);
+                }
+            }
         }
     }
 }

@@ -88,7 +88,7 @@ impl Engine {
             let page = self.log.events(ledger, &query)?;
             let Some(last) = page.last() else { return Ok(told) };
             after = Some(last.seq);
-            told.extend(page.iter().filter(|event| !is_forgotten(&event.payload)).map(|event| event.seq));
+            told.extend(saying(&page));
         }
     }
 
@@ -98,8 +98,7 @@ impl Engine {
         for seq in events {
             let query =
                 EventQuery { through: Some(*seq), ..EventQuery::after(EventSeq::new(seq.get() - 1), 1) };
-            let found = self.log.events(ledger, &query)?;
-            told.extend(found.iter().filter(|event| !is_forgotten(&event.payload)).map(|event| event.seq));
+            told.extend(saying(&self.log.events(ledger, &query)?));
         }
         Ok(told)
     }
@@ -194,6 +193,11 @@ impl Engine {
             }
         }
     }
+}
+
+/// Returns the places of those that still say something.
+fn saying(events: &[Event]) -> impl Iterator<Item = EventSeq> {
+    events.iter().filter(|event| !is_forgotten(&event.payload)).map(|event| event.seq)
 }
 
 fn is_forgotten(payload: &Payload) -> bool {

@@ -337,6 +337,16 @@ pub(crate) fn lines(bytes: &[u8]) -> Vec<Vec<u8>> {
     bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()
 }
 
+/// Damages the third line of the sample's events. Returns its first byte.
+pub(crate) fn flip_in_third_line(home: &Path) -> usize {
+    let path = folder(home).join("events.ndjson");
+    let mut bytes = fs::read(&path).expect("a file");
+    let begin = lines(&bytes)[..2].concat().len();
+    bytes[begin + 40] ^= 1;
+    put(&path, &bytes);
+    begin
+}
+
 #[test]
 fn a_torn_last_line_is_dropped_and_told() {
     let (home, restored, events) = damaged("events.ndjson", |bytes| bytes[..bytes.len() - 9].to_vec());
@@ -447,11 +457,7 @@ fn a_bad_line_in_the_middle_stops_everything_until_it_is_repaired() {
     for mode in [IntegrityMode::Checksum, IntegrityMode::Chain] {
         let home = TempDir::new().expect("a directory");
         let events = sample(home.path(), mode);
-        let path = folder(home.path()).join("events.ndjson");
-        let mut bytes = fs::read(&path).expect("a file");
-        let begin = lines(&bytes)[..2].concat().len();
-        bytes[begin + 40] ^= 1;
-        put(&path, &bytes);
+        let begin = flip_in_third_line(home.path());
         let log = open(home.path());
         let restored = restore(&log);
         let [finding @ Finding::BadLine { line: 3, byte, .. }, Finding::SnapshotAhead { last: 1, .. }] =

@@ -9,7 +9,8 @@ use stemmata_store::{EventLog, EventQuery, FileLog, Finding, IntegrityMode, Repa
 use tempfile::TempDir;
 
 use super::ledger_files::{
-    MODES, all, append, folder, id, lines, open, options, put, restore, said, sample, saved, sealed, seq,
+    MODES, all, append, flip_in_third_line, folder, id, lines, open, options, put, restore, said, sample,
+    saved, sealed, seq,
 };
 
 /// Changes the events of the sample, repairs it, and returns what was done, what was there and what is there.
@@ -101,11 +102,7 @@ fn a_repair_cuts_off_a_batch_that_was_not_written_to_its_end() {
 fn saved_states_stay_while_a_repair_may_bring_their_events_back() {
     let home = TempDir::new().expect("a directory");
     sample(home.path(), IntegrityMode::Checksum);
-    let path = folder(home.path()).join("events.ndjson");
-    let mut bytes = fs::read(&path).expect("a file");
-    let begin = lines(&bytes)[..2].concat().len();
-    bytes[begin + 40] ^= 1;
-    put(&path, &bytes);
+    flip_in_third_line(home.path());
     let log = open(home.path());
     let restored = restore(&log);
     assert_eq!(restored.states, [], "the log cannot be read that far");

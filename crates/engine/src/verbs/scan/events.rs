@@ -16,9 +16,6 @@ use crate::error::{EngineError, Result};
 /// Events that are read at once: each may have some megabytes.
 const PAGE_EVENTS: usize = 256;
 
-/// Ledgers that are looked up at once.
-const PAGE_LEDGERS: usize = 256;
-
 /// Looks at one ledger by its rules.
 struct Looker<'e> {
     engine: &'e Engine,
@@ -46,16 +43,7 @@ impl Engine {
             }
             ledger = Some(id);
         }
-        loop {
-            let page = self.log.ledgers(ledger.as_ref(), PAGE_LEDGERS)?;
-            let Some(last) = page.last() else { return Ok(true) };
-            ledger = Some(last.id.clone());
-            for own in &page {
-                if !self.scan_ledger(own, None, (scanned, found))? {
-                    return Ok(false);
-                }
-            }
-        }
+        self.ledgers_while(ledger, |own| self.scan_ledger(own, None, (scanned, found)))
     }
 
     /// Tells what today's rules would find in all ledgers. Returns how many events were looked at.
@@ -71,20 +59,18 @@ impl Engine {
         sessions: &[SessionId],
         (scanned, found): Telling<'_>,
     ) -> Result<bool> {
-        let mut goes_on = true;
         if sessions.is_empty() {
-            return Ok(goes_on);
+            return Ok(true);
         }
-        self.each_ledger(|ledger| {
+        self.ledgers_while(None, |ledger| {
             let looker = self.looker(ledger)?;
             for session in sessions {
-                if goes_on {
-                    goes_on = looker.events(ledger, (None, Some(session)), (scanned, found))?;
+                if !looker.events(ledger, (None, Some(session)), (scanned, found))? {
+                    return Ok(false);
                 }
             }
-            Ok(())
-        })?;
-        Ok(goes_on)
+            Ok(true)
+        })
     }
 
     fn scan_ledger(

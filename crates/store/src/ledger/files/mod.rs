@@ -47,7 +47,7 @@ use desk::{Desk, View};
 use folder::{EVENTS, Folder, Hold, META, failed, stopped};
 use meta::{Meta, MetaFault};
 use names::FolderName;
-use scan::Rest;
+use scan::{Damaged, Rest};
 use states::Epoch;
 
 /// The folder below a home that ledgers are in.
@@ -154,10 +154,22 @@ impl FileLog {
     /// Returns a ledger as far as its lines can be read: one that is damaged keeps no other one from being listed. What it
     /// has after the damage is not counted, and that is noted.
     fn listed(&self, desk: &Desk) -> Result<Option<Ledger>, StoreError> {
+        self.described(desk, |at| {
+            self.notes.note(Finding::of_damaged(&desk.folder.path(EVENTS), at));
+            Ok(())
+        })
+    }
+
+    /// Returns what is known of a ledger; what is to be done where its lines are damaged is the caller's.
+    fn described(
+        &self,
+        desk: &Desk,
+        damaged: impl FnOnce(&Damaged) -> Result<(), StoreError>,
+    ) -> Result<Option<Ledger>, StoreError> {
         let view = desk.reading(&self.notes)?;
         let Some(loaded) = &view.loaded else { return Ok(None) };
         if let Some(Rest::Damaged(at)) = &loaded.rest {
-            self.notes.note(Finding::of_damaged(&desk.folder.path(EVENTS), at));
+            damaged(at)?;
         }
         let (last, last_at) = (loaded.catalog.last(), loaded.catalog.last_at);
         Ok(desk.folder.meta()?.map(|meta| meta.ledger(last, last_at)))
@@ -309,13 +321,7 @@ impl EventLog for FileLog {
 
     fn ledger(&self, id: &LedgerId) -> Result<Option<Ledger>, StoreError> {
         let desk = self.desk(id);
-        let view = desk.reading(&self.notes)?;
-        let Some(loaded) = &view.loaded else { return Ok(None) };
-        if let Some(Rest::Damaged(at)) = &loaded.rest {
-            return Err(stopped(&desk.folder.path(EVENTS), at));
-        }
-        let (last, last_at) = (loaded.catalog.last(), loaded.catalog.last_at);
-        Ok(desk.folder.meta()?.map(|meta| meta.ledger(last, last_at)))
+        self.described(&desk, |at| Err(stopped(&desk.folder.path(EVENTS), at)))
     }
 
     fn ledgers(&self, after: Option<&LedgerId>, limit: usize) -> Result<Vec<Ledger>, StoreError> {
