@@ -59,6 +59,38 @@ impl FileStamp {
     }
 }
 
+/// When several files that are one transcript were last written, as one stamp has it.
+///
+/// The newest time alone would miss what is written within one tick of the file system's clock, and what is taken away;
+/// so its part below a millisecond is drawn from the name, length and time of each file.
+pub(crate) struct WrittenTogether {
+    newest_ns: i128,
+    drawn: blake3::Hasher,
+}
+
+impl WrittenTogether {
+    pub(crate) fn new() -> Self {
+        Self { newest_ns: 0, drawn: blake3::Hasher::new() }
+    }
+
+    /// Takes in a file; the same files in another order are something else.
+    pub(crate) fn add(&mut self, path: &Path, metadata: &std::fs::Metadata) {
+        use std::os::unix::ffi::OsStrExt;
+        let stamp = FileStamp::of(metadata);
+        self.newest_ns = self.newest_ns.max(stamp.modified_ns);
+        self.drawn.update(path.as_os_str().as_bytes());
+        self.drawn.update(&[0]);
+        self.drawn.update(&stamp.length.to_le_bytes());
+        self.drawn.update(&stamp.modified_ns.to_le_bytes());
+    }
+
+    pub(crate) fn modified_ns(&self) -> i128 {
+        const MILLI: i128 = 1_000_000;
+        let drawn: [u8; 8] = self.drawn.finalize().as_bytes()[..8].try_into().expect("eight of 32 bytes");
+        self.newest_ns.div_euclid(MILLI) * MILLI + i128::from(u64::from_le_bytes(drawn)) % MILLI
+    }
+}
+
 /// How far a transcript has been read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cursor {

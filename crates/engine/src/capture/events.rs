@@ -4,13 +4,12 @@
 //! `OpenHands` writes `events/event-00000-<id>.json`, and before its SDK `events/0.json`. The folder is the transcript, and
 //! goes by its own path. An event that is written over lines is put on one; all else stays as it is.
 
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use stemmata_runtimes::adapter::Shape;
 use stemmata_runtimes::registry;
 
-use crate::capture::cursor::FileStamp;
+use crate::capture::cursor::{FileStamp, WrittenTogether};
 use crate::capture::source::UNPACKED_BYTES_MAX;
 use crate::error::{EngineError, Result};
 
@@ -85,13 +84,12 @@ pub(crate) fn stamp(folder: &Path, length: u64) -> Result<FileStamp> {
 fn stamp_of(folder: &Path, files: &[(u64, PathBuf)], length: u64) -> Result<FileStamp> {
     let metadata = std::fs::metadata(folder).map_err(EngineError::io("read", folder))?;
     let own = FileStamp { length, ..FileStamp::of(&metadata) };
-    let mut latest = own.modified_ns;
+    let mut written = WrittenTogether::new();
+    written.add(folder, &metadata);
     for (_, path) in files {
-        let metadata = std::fs::metadata(path).map_err(EngineError::io("read", path))?;
-        let modified = i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec());
-        latest = latest.max(modified);
+        written.add(path, &std::fs::metadata(path).map_err(EngineError::io("read", path))?);
     }
-    Ok(FileStamp { modified_ns: latest, ..own })
+    Ok(FileStamp { modified_ns: written.modified_ns(), ..own })
 }
 
 /// Reads a conversation as lines. Where it is as it was `known`, nothing is read of it. A last event that is not whole is

@@ -5,9 +5,8 @@
 //! their parts in `storage/part/<message>`. All of it together is the document that the client would export.
 
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
-use crate::capture::cursor::FileStamp;
+use crate::capture::cursor::{FileStamp, WrittenTogether};
 use crate::capture::database::{self, Outline, SESSION, Which};
 use crate::capture::document::DOCUMENT_BYTES_MAX;
 use crate::capture::exported::{is_json, with};
@@ -39,7 +38,7 @@ struct Record {
 /// The files of a session, and what they were when they were listed.
 struct Listed {
     messages: Vec<(Record, Vec<Record>)>,
-    modified_ns: i128,
+    written: WrittenTogether,
     bytes: u64,
     files: usize,
 }
@@ -91,7 +90,8 @@ impl<'p> Stored<'p> {
         let listed = self.list()?;
         let metadata = std::fs::metadata(self.path).map_err(EngineError::io("read", self.path))?;
         let length = known.map_or(0, |known| known.length);
-        let stamp = FileStamp { modified_ns: listed.modified_ns, length, ..FileStamp::of(&metadata) };
+        let stamp =
+            FileStamp { modified_ns: listed.written.modified_ns(), length, ..FileStamp::of(&metadata) };
         if known == Some(&stamp) {
             return Ok((None, stamp));
         }
@@ -110,11 +110,11 @@ impl<'p> Stored<'p> {
         let about = text(self.path)?;
         let directory = serde_json::from_str::<serde_json::Value>(&about).ok();
         let directory = directory.and_then(|about| about["directory"].as_str().map(PathBuf::from));
-        Ok(Some(Outline { modified_ns: listed.modified_ns, bytes: listed.bytes, directory }))
+        Ok(Some(Outline { modified_ns: listed.written.modified_ns(), bytes: listed.bytes, directory }))
     }
 
     fn list(&self) -> Result<Listed> {
-        let mut found = Listed { messages: Vec::new(), modified_ns: 0, bytes: 0, files: 0 };
+        let mut found = Listed { messages: Vec::new(), written: WrittenTogether::new(), bytes: 0, files: 0 };
         found.count(self.path)?;
         for message in records(&self.storage.join("message").join(self.session))? {
             found.count(&message.path)?;
@@ -124,8 +124,6 @@ impl<'p> Stored<'p> {
             }
             found.messages.push((message, parts));
         }
-        // A file that went leaves no newer time behind.
-        found.modified_ns += i128::try_from(found.files).expect("a count fits 128 bits");
         Ok(found)
     }
 
@@ -148,9 +146,7 @@ impl<'p> Stored<'p> {
 impl Listed {
     fn count(&mut self, path: &Path) -> Result<()> {
         let metadata = std::fs::metadata(path).map_err(EngineError::io("read", path))?;
-        let modified = metadata.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-        let modified = modified.and_then(|since| i128::try_from(since.as_nanos()).ok()).unwrap_or_default();
-        self.modified_ns = self.modified_ns.max(modified);
+        self.written.add(path, &metadata);
         self.bytes = self.bytes.saturating_add(metadata.len());
         self.files += 1;
         if self.files > FILES_MAX {
