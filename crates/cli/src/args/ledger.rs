@@ -355,7 +355,7 @@ pub(crate) struct Decide {
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
 
-    /// The decision that it replaces: the number that `stemma state` shows, or words of it
+    /// The decision that it replaces: the number that `stemma state` shows, or words that no other one has
     #[arg(long, value_name = "WHICH", value_parser = parse_said)]
     pub(crate) supersedes: Option<String>,
 

@@ -15,7 +15,7 @@ use crate::wiring::App;
 /// The session of what is said on the command line.
 const SESSION: &str = "stemma";
 
-/// Tasks that an error names at most.
+/// Candidates that an error names at most.
 const NAMED_MAX: usize = 5;
 
 /// Runs `decide`.
@@ -32,17 +32,37 @@ pub(crate) fn run(app: &App, args: &Decide) -> Result<Exit, CliError> {
     remember(app, &args.which, (kind, &args.text), &data)
 }
 
-/// Refuses what names no decision that still holds: recorded, it would replace nothing.
+/// Refuses what names no decision that still holds, which would replace nothing, or several, which would replace them all.
 fn check_superseded(app: &App, ledger: &LedgerId, named: &str) -> Result<(), CliError> {
     let memory = app.engine()?.remember(ledger)?.memory;
-    let mut standing = memory.items.decisions.iter().filter(|one| one.superseded.is_none());
-    if standing.any(|one| one.is_named(named)) {
-        return Ok(());
+    let standing = memory.items.decisions.iter().filter(|one| one.superseded.is_none());
+    let meant: Vec<(&str, &str)> = standing
+        .filter(|one| one.is_named(named))
+        .map(|one| (one.proof.source.as_str(), one.text.as_str()))
+        .collect();
+    match meant.as_slice() {
+        [_] => Ok(()),
+        [] => Err(CliError::Usage(format!(
+            "no decision that holds is `{}`; `stemma state` shows them with their numbers",
+            tame(named)
+        ))),
+        several => Err(ambiguous(named, "decisions", several)),
     }
-    let named = tame(named);
-    Err(CliError::Usage(format!(
-        "no decision that holds is `{named}`; `stemma state` shows them with their numbers"
-    )))
+}
+
+/// Says which of several things a name may mean, by their numbers and words.
+fn ambiguous(named: &str, what: &str, several: &[(&str, &str)]) -> CliError {
+    let one = |(source, text): &(&str, &str)| format!("{} `{}`", tame(source), tame(text));
+    let mut shown: Vec<String> = several.iter().take(NAMED_MAX).map(one).collect();
+    if several.len() > NAMED_MAX {
+        shown.push(format!("… and {} more", several.len() - NAMED_MAX));
+    }
+    CliError::Usage(format!(
+        "`{}` may be {} {what}: {}; give the number of one, or say more of it",
+        tame(named),
+        several.len(),
+        shown.join(", ")
+    ))
 }
 
 /// Runs `task`.
@@ -71,18 +91,15 @@ fn open_task(app: &App, ledger: &LedgerId, named: &str) -> Result<String, CliErr
     let by_words = |task: &&&Remembered| !is_number && task.text.to_lowercase().contains(&words);
     let exact: Vec<&&Remembered> = open.iter().filter(by_name).collect();
     let found = if exact.is_empty() { open.iter().filter(by_words).collect() } else { exact };
-    let named = tame(named);
     match found.as_slice() {
         [task] => Ok(task.text.clone()),
-        [] => Err(CliError::Usage(format!("no open task is `{named}`; `stemma task` shows them"))),
+        [] => Err(CliError::Usage(format!("no open task is `{}`; `stemma task` shows them", tame(named)))),
         several => {
-            let shown: Vec<String> =
-                several.iter().take(NAMED_MAX).map(|task| format!("`{}`", tame(&task.text))).collect();
-            let shown = shown.join(", ");
-            Err(CliError::Usage(format!(
-                "`{named}` may be {} tasks: {shown}; say more of one",
-                several.len()
-            )))
+            let number = |task: &Remembered| task.id.clone().unwrap_or_else(|| task.proof.source.clone());
+            let numbers: Vec<String> = several.iter().map(|task| number(task)).collect();
+            let texts = several.iter().map(|task| task.text.as_str());
+            let several: Vec<(&str, &str)> = numbers.iter().map(String::as_str).zip(texts).collect();
+            Err(ambiguous(named, "tasks", &several))
         }
     }
 }
