@@ -46,9 +46,9 @@ pub use capture::watch::{Agenda, Look, WatchPace};
 pub use engine::{Engine, Identity};
 pub use error::{Candidate, EngineError, ErrorKind, Result};
 pub use ledger::{
-    Cluster, EventFilter, Folded, GUIDANCE_MAX, Guidance, LOOK_EVERY, MEMORY_SESSIONS_MAX, Project,
-    PublishOptions, Published, Remembered, SAVE_EVENTS, StartAt, Subscription, TokenTotals, TokensByRole,
-    Told, TranscriptsReplayed, TurnBegun, TurnEnded, TurnMade, TurnOf,
+    Cluster, EVENT_OF_CAPTURED, EVENT_SAYING, EventFilter, Folded, GUIDANCE_MAX, Guidance, LOOK_EVERY,
+    MEMORY_SESSIONS_MAX, Project, PublishOptions, Published, Remembered, SAVE_EVENTS, StartAt, Subscription,
+    TokenTotals, TokensByRole, Told, TranscriptsReplayed, TurnBegun, TurnEnded, TurnMade, TurnOf,
 };
 pub use packing::{KeepPacked, PackKeeper};
 pub use ports::{Clock, NewIds, RandomIds, SystemClock};
@@ -80,7 +80,7 @@ pub use verbs::materialize::{Materialized, Stop, Tier};
 pub use verbs::mend::Mended;
 pub use verbs::place::{PlaceOptions, Placed};
 pub use verbs::recall::RECALL_CHARS_MAX;
-pub use verbs::scan::{FoundIn, Holder, ScanPlace, ScanTarget, Scanned, SecretFound};
+pub use verbs::scan::{FoundIn, Holder, ScanPlace, ScanTarget, Scanned, SecretFound, UnreadLedger};
 pub use verbs::scrub::{ScrubOptions, ScrubReport, ScrubTarget};
 pub use verbs::show::{SHOWN_MAX, Shown};
 pub use verbs::summary::SummaryText;

@@ -4,7 +4,10 @@
 
 use std::io;
 
-use stemmata_engine::{BundleError, EngineError, HeldBack, SESSION_AT_ALL, SESSION_BELOW, VaultError};
+use stemmata_engine::{
+    BundleError, EVENT_OF_CAPTURED, EVENT_SAYING, EngineError, HeldBack, SESSION_AT_ALL, SESSION_BELOW,
+    VaultError,
+};
 use stemmata_store::StoreError;
 
 /// Returns the next step after an engine's error, where one is known.
@@ -26,6 +29,16 @@ pub(crate) fn hint_of(error: &EngineError) -> Option<String> {
         EngineError::NothingThere { .. } => "`stemma log` shows what there is and from when",
         EngineError::NotFound { what: "entry of this chain", .. } => {
             "`stemma show REF --entries` lists the entries of a commit with their ids"
+        }
+        EngineError::NotFound { what: EVENT_SAYING, .. } => {
+            "`stemma events query --topic SESSION_STARTED` lists the sessions that the ledger knows (of another one: with \
+             `--ledger`); `stemma events query` shows its events"
+        }
+        EngineError::NotFound { what: EVENT_OF_CAPTURED, text } => {
+            return Some(format!(
+                "`stemma forget {text}` forgets the transcript; `stemma events query --topic SESSION_STARTED` lists the sessions \
+                 that the ledger knows"
+            ));
         }
         EngineError::NotFound { what: "session", .. } => "`stemma list` shows all sessions",
         EngineError::NotFound { .. } => {

@@ -18,6 +18,12 @@ use crate::verbs::forget::ForgetTarget;
 /// Events that are looked at at once: each may have some megabytes.
 const PAGE_EVENTS: usize = 256;
 
+/// What is missing where nothing that is meant says anything.
+pub const EVENT_SAYING: &str = "event that says something";
+
+/// What is missing where a session was captured as a transcript, and no event is of it that says anything.
+pub const EVENT_OF_CAPTURED: &str = "event (only a captured transcript)";
+
 /// Events whose words are to be forgotten.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Told {
@@ -72,7 +78,12 @@ impl Engine {
         }
         there.retain(|(_, events)| !events.is_empty());
         if there.is_empty() && gone == 0 {
-            return Err(EngineError::NotFound { what: "event that says something", text: told.to_string() });
+            return Err(match told {
+                Told::Session(session, _) if matches!(self.find_session(session.as_str()), Ok(Some(known)) if known.session == *session) => {
+                    EngineError::NotFound { what: EVENT_OF_CAPTURED, text: session.to_string() }
+                }
+                told => EngineError::NotFound { what: EVENT_SAYING, text: told.to_string() },
+            });
         }
         let count = |events: BTreeSet<EventSeq>| u64::try_from(events.len()).expect("a length fits 64 bits");
         Ok(there.into_iter().map(|(ledger, events)| (ledger, count(events))).collect())
