@@ -55,6 +55,7 @@ pub(crate) mod tag;
 pub(crate) mod tips;
 pub(crate) mod tree;
 pub(crate) mod uncompact;
+mod unread;
 pub(crate) mod update;
 pub(crate) mod vault;
 pub(crate) mod verify;

@@ -106,8 +106,13 @@ impl Exit {
             Self::Incompatible => {
                 "The store or bundle was written by a newer version, or the file is no store. It was not touched."
             }
-            Self::Partial => "`import` finished, but some files could not be imported; the others were.",
-            Self::Found => "`scan` found what today's rules take for secrets.",
+            Self::Partial => {
+                "`import` finished, but some files could not be imported; the others were. Or `scan` or `scrub` could not \
+                 read a ledger to its end, and found nothing in what it read, or did what it could."
+            }
+            Self::Found => {
+                "`scan` found what today's rules take for secrets, also where it could not read everything."
+            }
             Self::Passed(_) => "What the command under `run` ended with.",
         }
     }

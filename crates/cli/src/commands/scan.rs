@@ -6,6 +6,7 @@ use stemmata_engine::{ForgetTarget, FoundIn, Holder, ScanPlace, ScanTarget, Scan
 use stemmata_model::CommitId;
 
 use crate::args::secrets::Scan;
+use crate::commands::unread;
 use crate::errors::{CliError, Exit};
 use crate::output::commit::ShortIds;
 use crate::output::put;
@@ -31,7 +32,13 @@ pub(crate) fn run(app: &App, args: &Scan) -> Result<Exit, CliError> {
         found.len() < limit
     })?;
     let is_cut = found.len() >= limit;
-    let exit = if found.is_empty() { Exit::Done } else { Exit::Found };
+    // What was found is the graver news; that not all was looked at is said either way.
+    let exit = match (found.is_empty(), scanned.unread.is_empty()) {
+        (true, true) => Exit::Done,
+        (true, false) => Exit::Partial,
+        (false, _) => Exit::Found,
+    };
+    unread::warn(app, "scanned", &scanned.unread)?;
     let next = scanned.last.clone().filter(|_| is_cut && args.reference.is_none());
     if app.console.json {
         app.console.json(&v1::Scan {
@@ -40,13 +47,17 @@ pub(crate) fn run(app: &App, args: &Scan) -> Result<Exit, CliError> {
             bytes: scanned.bytes,
             holes: scanned.holes,
             next: next.as_ref().map(ScanPlace::to_string),
+            complete: scanned.unread.is_empty() && !is_cut,
+            unread: unread::wire(&scanned.unread),
             findings: found.iter().map(wire).collect(),
         })?;
         return Ok(exit);
     }
     let mut text = told(app, &found)?;
     let looked = looked(&scanned);
-    if found.is_empty() {
+    if found.is_empty() && !scanned.unread.is_empty() {
+        put!(text, "{}: nothing found in {looked}\n", Style::Warning.paint("Incomplete"));
+    } else if found.is_empty() {
         put!(text, "{}: nothing found in {looked}\n", Style::Good.paint("Clean"));
     } else {
         let all = many(u64::try_from(found.len()).unwrap_or(u64::MAX), "finding");

@@ -5,6 +5,7 @@ use stemmata_store::Session;
 
 use crate::args::secrets::Scrub;
 use crate::commands::confirm::{Final, confirmed, warn_unfinished};
+use crate::commands::unread;
 use crate::errors::{CliError, Exit};
 use crate::output::put;
 use crate::output::session;
@@ -35,7 +36,8 @@ pub(crate) fn run(app: &App, args: &Scrub) -> Result<Exit, CliError> {
             declined: "Nothing was changed.",
         };
         if !confirmed(app, &act)? {
-            return Ok(Exit::Done);
+            unread::warn(app, "looked at", &plan.unread)?;
+            return Ok(exit(&plan));
         }
     }
     let done = engine.scrub(&target, &options(false)?)?;
@@ -63,9 +65,10 @@ pub(crate) fn named_session(app: &App, reference: &str) -> Result<Option<Session
 }
 
 fn show(app: &App, report: &ScrubReport, dry_run: bool) -> Result<Exit, CliError> {
+    unread::warn(app, "scrubbed", &report.unread)?;
     if app.console.json {
         app.console.json(&wire(report, dry_run))?;
-        return Ok(Exit::Done);
+        return Ok(exit(report));
     }
     app.console.text(&told(report, dry_run))?;
     warn_unfinished(app, report.forgotten.unfinished.as_deref());
@@ -76,7 +79,12 @@ fn show(app: &App, report: &ScrubReport, dry_run: bool) -> Result<Exit, CliError
              still hold it; `stemma scan` says whether it stands in other sessions"
         ));
     }
-    Ok(Exit::Done)
+    Ok(exit(report))
+}
+
+/// Where a ledger could not be read to its end, not all was done.
+fn exit(report: &ScrubReport) -> Exit {
+    if report.unread.is_empty() { Exit::Done } else { Exit::Partial }
 }
 
 fn wire(report: &ScrubReport, dry_run: bool) -> v1::Scrub {
@@ -97,6 +105,7 @@ fn wire(report: &ScrubReport, dry_run: bool) -> v1::Scrub {
         events: report.events,
         events_forgotten: report.events_forgotten,
         ledgers: report.ledgers.iter().map(ToString::to_string).collect(),
+        unread: unread::wire(&report.unread),
         rewritten: report.rewritten,
         redirects: report.redirects.iter().map(redirect).collect(),
         sessions: report.sessions.iter().map(|session| session.session.to_string()).collect(),
@@ -113,7 +122,12 @@ fn told(report: &ScrubReport, dry_run: bool) -> String {
         if report.events_looked_at > 0 {
             put!(looked, " and {}", many(report.events_looked_at, "event"));
         }
-        put!(text, "{}: nothing to replace in {looked}\n", Style::Good.paint("Clean"));
+        let verdict = if report.unread.is_empty() {
+            Style::Good.paint("Clean")
+        } else {
+            Style::Warning.paint("Incomplete")
+        };
+        put!(text, "{verdict}: nothing to replace in {looked}\n");
         return text;
     }
     for (kind, count) in &report.kinds {

@@ -35,7 +35,9 @@ pub(crate) use maintain::{
     Diagnosis, Du, DuChain, DuChains, DuTotal, Exclusions, Finding, Home, Installed, Mended, MendedLine,
     Migration, MigrationStep, Packing, Pause, Pending, Repaired, Restored, Status, Verify,
 };
-pub(crate) use secrets::{Scan, ScanFinding, Scrub, ScrubKind, ScrubRedirect, VaultPurged, VaultStatus};
+pub(crate) use secrets::{
+    Scan, ScanFinding, Scrub, ScrubKind, ScrubRedirect, UnreadLedger, VaultPurged, VaultStatus,
+};
 pub(crate) use session::{ListedSession, Session, SessionList, SessionLog, SessionRow, Tree, TreeNode};
 
 use serde::ser::SerializeMap;
@@ -315,6 +317,7 @@ pub(crate) const INNER: &[Shape] = &[
     ForgetBranch::SHAPE,
     ForgetCopy::SHAPE,
     ScanFinding::SHAPE,
+    UnreadLedger::SHAPE,
     ScrubKind::SHAPE,
     ScrubRedirect::SHAPE,
     RetiredSession::SHAPE,

@@ -4,6 +4,7 @@ use serde_json::Value;
 use stemmata_testkit::claude::ClaudeSession;
 
 use crate::stage::Stage;
+use crate::story::{SESSION, Story};
 
 /// Numbers of a list of events.
 fn numbers(shown: &Value) -> Vec<&str> {
@@ -109,6 +110,110 @@ fn what_ends_or_replaces_nothing_is_refused() {
     let told = stage.run(&["state"]).ok().text();
     assert!(told.contains("[event 4] [superseded]"), "{told}");
     assert!(told.contains("[x] Mend the flaky test") && told.contains("[ ] Mend the slow test"), "{told}");
+}
+
+#[test]
+fn words_of_several_decisions_replace_none_and_name_them() {
+    let stage = Stage::new();
+    for text in ["Use tabs in Go", "Use tabs in Make", "Use ink"] {
+        stage.run(&["decide", text]).ok();
+    }
+    let refused = stage.run(&["decide", "Use spaces", "--supersedes", "use tabs"]).code(2);
+    for part in ["`use tabs` may be 2 decisions", "2 `Use tabs in Go`", "3 `Use tabs in Make`"] {
+        assert!(refused.stderr.contains(part), "{part}: {}", refused.stderr);
+    }
+    assert!(!stage.run(&["state"]).ok().text().contains("superseded"));
+    // A number means one, whatever the words; and what holds no more is no candidate.
+    stage.run(&["decide", "Use spaces in Go", "--supersedes", "2"]).ok();
+    stage.run(&["decide", "Use spaces in Make", "--supersedes", "use tabs"]).ok();
+    let told = stage.run(&["state"]).ok().text();
+    assert_eq!(told.matches("[superseded]").count(), 2, "{told}");
+    stage.run(&["task", "Mend the flaky test"]).ok();
+    stage.run(&["task", "Mend the slow test"]).ok();
+    let refused = stage.run(&["task", "--done", "mend"]).code(2);
+    for part in ["`mend` may be 2 tasks", "7 `Mend the flaky test`", "8 `Mend the slow test`"] {
+        assert!(refused.stderr.contains(part), "{part}: {}", refused.stderr);
+    }
+}
+
+#[test]
+fn forgetting_events_of_a_session_that_has_none_says_where_to_look() {
+    let stage = Stage::new();
+    stage.run(&["decide", "Use ink"]).ok();
+    let unknown = stage.run(&["events", "forget", "nobody"]).code(3);
+    assert!(unknown.stderr.contains("`stemma events query --topic SESSION_STARTED`"), "{}", unknown.stderr);
+    assert!(!unknown.stderr.contains("stemma list"), "{}", unknown.stderr);
+    let known = stage.json(&["events", "query", "--topic", "SESSION_STARTED"]);
+    assert_eq!(known["events"][0]["session_id"], "stemma", "the hint leads to sessions");
+    stage.run(&["events", "forget", "--event", "99"]).code(3).complains(&["`stemma events query`"]);
+    let mut story = Story::new(SESSION, "/home/ann/shop");
+    story.user("Look.").assistant("Done.");
+    stage.import(&stage.home.write("a.jsonl", story.text().as_bytes()));
+    for everywhere in [&["events", "forget", SESSION][..], &["events", "forget", SESSION, "--everywhere"]] {
+        let captured = stage.run(everywhere).code(3);
+        captured.complains(&[
+            "captured transcript",
+            &format!("`stemma forget {SESSION}`"),
+            "SESSION_STARTED",
+        ]);
+    }
+}
+
+/// A store with ledgers in files, each with a secret before and after its middle, of which the first is damaged there.
+fn damaged_beside_sound(stage: &Stage) {
+    stage.run(&["config", "set", "ledger.engine", "files"]).ok();
+    for ledger in ["a", "b"] {
+        for text in ["ACME-771234", "middle", "ACME-771235"] {
+            stage.run(&["events", "append", "note", text, "--ledger", ledger]).ok();
+        }
+    }
+    let path = stage.home.stemmata_home().join("contexts-v2/a/events.ndjson");
+    let text = std::fs::read_to_string(&path).unwrap();
+    overwrite(&path, &text.replacen("\"middle\"", "\"m1ddle\"", 1));
+}
+
+#[test]
+fn a_scan_goes_on_behind_a_damaged_ledger_and_says_what_it_could_not_read() {
+    let stage = Stage::new();
+    damaged_beside_sound(&stage);
+    let unsure = stage.run(&["scan"]).code(10);
+    assert!(unsure.text().contains("Incomplete") && !unsure.text().contains("Clean"), "{}", unsure.text());
+    unsure.complains(&[
+        "ledger a was not scanned to its end",
+        "line 3 at byte",
+        "`stemma restore --ledger 'a'`",
+    ]);
+    let unsure = stage.run(&["scrub", "--all", "--dry-run"]).code(10);
+    assert!(!unsure.text().contains("Clean"), "{}", unsure.text());
+    unsure.complains(&["ledger a was not scrubbed to its end", "`stemma restore --ledger 'a'`"]);
+    let rules = "[[rules]]\nkind = 'ticket'\nkeywords = ['ACME-']\nregex = 'ACME-[0-9]{6}'\n";
+    overwrite(&stage.home.stemmata_home().join("secrets.toml"), rules);
+    let scan = stage.run(&["scan", "--json"]).code(11);
+    let found = scan.json();
+    let places: Vec<String> = found["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| format!("{}#{}", one["ledger"].as_str().unwrap(), one["event"].as_str().unwrap()))
+        .collect();
+    assert_eq!(places, ["a#2", "b#2", "b#4"]);
+    assert_eq!((&found["complete"], &found["unread"][0]["ledger"]), (&false.into(), &"a".into()), "{found}");
+    assert_eq!(scan.stderr.matches("line 3 at byte").count(), 1, "once: {}", scan.stderr);
+    // It goes on within the damaged ledger, too.
+    let rest = stage.run(&["scan", "--after", "a#2", "--json"]).code(11).json();
+    assert_eq!((rest["findings"].as_array().unwrap().len(), &rest["complete"]), (2, &false.into()));
+    // What can be scrubbed is, and the rest is said.
+    let done = stage.run(&["scrub", "--all", "--yes", "--json"]).code(10).json();
+    assert_eq!(done["unread"][0]["ledger"], "a", "{done}");
+    let left = stage.run(&["scan", "--json"]).code(11).json();
+    assert_eq!(
+        (left["findings"].as_array().unwrap().len(), &left["findings"][0]["ledger"]),
+        (1, &"a".into())
+    );
+    stage.run(&["restore", "--ledger", "a", "--repair"]).ok();
+    stage.run(&["scrub", "--all", "--yes"]).ok();
+    let clean = stage.run(&["scan", "--json"]).ok().json();
+    assert_eq!((&clean["complete"], &clean["unread"]), (&true.into(), &serde_json::json!([])));
 }
 
 #[test]

@@ -153,6 +153,17 @@ pub struct Scanned {
     pub found: u64,
     /// What was looked at last: a walk over the whole store goes on after it.
     pub last: Option<ScanPlace>,
+    /// Ledgers of which not all could be read. The scan says nothing of what they hold beyond that.
+    pub unread: Vec<UnreadLedger>,
+}
+
+/// A ledger that cannot be read whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnreadLedger {
+    /// The ledger.
+    pub ledger: LedgerId,
+    /// What keeps it from being read.
+    pub reason: String,
 }
 
 /// What was looked at, and who is told what was found there.
@@ -215,7 +226,8 @@ impl Engine {
         Ok(self.sessions_of(target)?.into_iter().map(|session| session.session).collect())
     }
 
-    /// Tells `found` what today's rules would find. Stops where `found` says so, after all of that commit or event.
+    /// Tells `found` what today's rules would find. Stops where `found` says so, after all of that commit or event. A ledger
+    /// that is damaged is looked at as far as it can be read, and named in [`Scanned::unread`].
     ///
     /// # Errors
     /// `CommitMissing`, `Rules`, store errors.

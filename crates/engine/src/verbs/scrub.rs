@@ -17,7 +17,7 @@ use crate::capture::cursor::Cursor;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::verbs::forget::ForgetTarget;
-use crate::verbs::scan::{FoundIn, Holder, Rulers, ScanTarget, SecretFound};
+use crate::verbs::scan::{FoundIn, Holder, Rulers, ScanTarget, SecretFound, UnreadLedger};
 
 /// Redirects that are read at once.
 const REDIRECTS_PAGE: usize = 10_000;
@@ -67,6 +67,8 @@ pub struct ScrubReport {
     pub ledgers: Vec<LedgerId>,
     /// Events that say nothing any more: those with findings, and what was published after them; nothing in a dry run.
     pub events_forgotten: u64,
+    /// Ledgers of which not all could be read, or in which nothing can be forgotten as they are: what they hold may stay.
+    pub unread: Vec<UnreadLedger>,
     /// Sessions that end at another commit now, or would.
     pub sessions: Vec<Session>,
     /// What the store removed; nothing in a dry run.
@@ -88,6 +90,8 @@ struct Scope {
     told: BTreeMap<LedgerId, BTreeSet<EventSeq>>,
     /// Events that were looked at.
     events: u64,
+    /// Ledgers of which not all could be looked at.
+    unread: Vec<UnreadLedger>,
     kinds: BTreeMap<String, u64>,
 }
 
@@ -150,6 +154,7 @@ impl Engine {
             events_looked_at: scope.events,
             events: scope.told.values().map(|events| count(events.len())).sum(),
             ledgers: scope.told.keys().cloned().collect(),
+            unread: scope.unread.clone(),
             sessions: self.shown(self.sessions_through(&changing.union(&scope.named).copied().collect())?)?,
             ..ScrubReport::default()
         };
@@ -211,6 +216,9 @@ impl Engine {
                     report.events_forgotten += count(events.len());
                     report.forgotten.unfinished = Some(reason);
                 }
+                // It is in the report as one that could not be read: it is damaged, and keeps nobody else from scrubbing.
+                Err(StoreError::Damaged { .. })
+                    if report.unread.iter().any(|unread| unread.ledger == *ledger) => {}
                 Err(error) => return Err(error.into()),
             }
         }

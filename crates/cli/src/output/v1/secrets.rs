@@ -17,8 +17,20 @@ wire! {
         holes: u64,
         /// Where to go on with `--after`, where the limit ended it.
         next: Option<String>,
+        /// Whether all that was meant was looked at: no limit ended it, and no ledger is in `unread`.
+        complete: bool,
+        /// Ledgers that could not be read to their end.
+        unread: Vec<UnreadLedger>,
         /// What was found.
         findings: Vec<ScanFinding>,
+    }
+
+    /// A ledger that could not be read to its end.
+    struct UnreadLedger {
+        /// The ledger.
+        ledger: String,
+        /// What keeps it from being read.
+        reason: String,
     }
 
     /// One finding.
@@ -66,6 +78,8 @@ wire! {
         events_forgotten: u64,
         /// Ledgers that lose saved states, because these or their events have findings.
         ledgers: Vec<String>,
+        /// Ledgers that could not be read to their end: what they hold may stay.
+        unread: Vec<UnreadLedger>,
         /// Commits that get other ids, those that follow included.
         rewritten: u64,
         /// Which commit became which.

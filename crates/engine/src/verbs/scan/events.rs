@@ -8,7 +8,7 @@ use stemmata_model::{Event, EventSeq, Json, LedgerId, Payload, SessionId};
 use stemmata_redact::{Finding, Scrubber};
 use stemmata_store::{CURSOR_STATES, EventQuery, Ledger, StoreError};
 
-use super::{FoundIn, Holder, ScanPlace, Scanned, SecretFound, Telling, fingerprint, length};
+use super::{FoundIn, Holder, ScanPlace, Scanned, SecretFound, Telling, UnreadLedger, fingerprint, length};
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
@@ -36,7 +36,7 @@ impl Engine {
             Some(ScanPlace::Commit(_)) | None => (None, None),
         };
         if let Some((id, seq)) = begun {
-            if let Some(own) = self.log.ledger(&id)?
+            if let Some(own) = self.listed(&id)?
                 && !self.scan_ledger(&own, Some(seq), (scanned, found))?
             {
                 return Ok(false);
@@ -46,11 +46,25 @@ impl Engine {
         self.ledgers_while(ledger, |own| self.scan_ledger(own, None, (scanned, found)))
     }
 
-    /// Tells what today's rules would find in all ledgers. Returns how many events were looked at.
-    pub(crate) fn scan_all_ledgers(&self, found: &mut dyn FnMut(SecretFound) -> bool) -> Result<u64> {
+    /// Tells what today's rules would find in all ledgers.
+    pub(crate) fn scan_all_ledgers(&self, found: &mut dyn FnMut(SecretFound) -> bool) -> Result<Scanned> {
         let mut scanned = Scanned::default();
         self.scan_ledgers(None, (&mut scanned, found))?;
-        Ok(scanned.events)
+        Ok(scanned)
+    }
+
+    /// Returns a ledger as the listing has it: as far as it can be read.
+    fn listed(&self, id: &LedgerId) -> Result<Option<Ledger>> {
+        match self.log.ledger(id) {
+            Err(error) if is_of_one(&error) => {}
+            known => return Ok(known?),
+        }
+        let mut listed = None;
+        self.ledgers_while(None, |ledger| {
+            listed = (ledger.id == *id).then(|| ledger.clone());
+            Ok(listed.is_none())
+        })?;
+        Ok(listed)
     }
 
     /// Looks at the events of sessions in all ledgers. Says whether to go on.
@@ -83,7 +97,13 @@ impl Engine {
         if !looker.events(ledger, (after, None), (scanned, found))? {
             return Ok(false);
         }
-        let goes_on = looker.states(ledger, (scanned, found))?;
+        let goes_on = match looker.states(ledger, (scanned, found)) {
+            Err(EngineError::Store(error)) if is_of_one(&error) => {
+                scanned.pass_over(ledger, &error);
+                true
+            }
+            looked => looked?,
+        };
         scanned.last = Some(ScanPlace::Ledger(ledger.id.clone()));
         Ok(goes_on)
     }
@@ -94,6 +114,27 @@ impl Engine {
     }
 }
 
+/// Says whether an error is of what one ledger has, and says nothing of others.
+fn is_of_one(error: &StoreError) -> bool {
+    matches!(error, StoreError::Damaged { .. } | StoreError::Corrupt { .. } | StoreError::Io { .. })
+}
+
+impl Scanned {
+    /// Takes note of a ledger that cannot be read whole, once.
+    fn pass_over(&mut self, ledger: &Ledger, error: &StoreError) {
+        if self.unread.iter().all(|known| known.ledger != ledger.id) {
+            let cause =
+                std::error::Error::source(error).map_or_else(String::new, |cause| format!(": {cause}"));
+            let reason = match error {
+                // It names the file itself.
+                StoreError::Damaged { first, .. } if first.contains("contexts-v2") => first.clone(),
+                other => format!("{other}{cause}"),
+            };
+            self.unread.push(UnreadLedger { ledger: ledger.id.clone(), reason });
+        }
+    }
+}
+
 impl Looker<'_> {
     fn events(
         &self,
@@ -101,9 +142,24 @@ impl Looker<'_> {
         (mut after, session): (Option<EventSeq>, Option<&SessionId>),
         (scanned, found): Telling<'_>,
     ) -> Result<bool> {
+        let mut through = None;
         loop {
-            let query = EventQuery { session: session.cloned(), ..EventQuery::after(after, PAGE_EVENTS) };
-            let page = self.engine.log.events(&ledger.id, &query)?;
+            let query =
+                EventQuery { session: session.cloned(), through, ..EventQuery::after(after, PAGE_EVENTS) };
+            let page = match self.engine.log.events(&ledger.id, &query) {
+                // A page that would reach damage is refused whole: what is before the damage is asked for by itself.
+                Err(error) if is_of_one(&error) => {
+                    scanned.pass_over(ledger, &error);
+                    let readable =
+                        EventSeq::new(ledger.last).filter(|last| after.is_none_or(|at| at < *last));
+                    if through.is_some() || readable.is_none() {
+                        return Ok(true);
+                    }
+                    through = readable;
+                    continue;
+                }
+                page => page?,
+            };
             let Some(last) = page.last() else { return Ok(true) };
             after = Some(last.seq);
             for event in &page {

@@ -45,6 +45,7 @@ impl Engine {
             left: there,
             told: BTreeMap::new(),
             events: 0,
+            unread: Vec::new(),
             kinds: BTreeMap::new(),
         };
         let ids: Vec<CommitId> = scope.commits.iter().map(|commit| commit.id).collect();
@@ -53,12 +54,13 @@ impl Engine {
             scope.take(found);
             true
         })?;
-        scope.events = scanned.events;
+        (scope.events, scope.unread) = (scanned.events, scanned.unread);
         if *target == ScrubTarget::All {
-            scope.events = self.scan_all_ledgers(&mut |found| {
+            let scanned = self.scan_all_ledgers(&mut |found| {
                 scope.take(found);
                 true
             })?;
+            (scope.events, scope.unread) = (scanned.events, scanned.unread);
         }
         Ok(scope)
     }

@@ -1,0 +1,52 @@
+//! Ledgers that `scan` and `scrub` could not read whole: who they are, why, and what to do.
+//!
+//! Which they are is the engine's to find out.
+
+use stemmata_engine::UnreadLedger;
+
+use crate::errors::CliError;
+use crate::output::style::{Style, tame};
+use crate::output::v1;
+use crate::wiring::App;
+
+/// Ledgers that a person is told of one by one; `--json` has all.
+const NAMED_MAX: usize = 10;
+
+/// Warns of ledgers that were not looked at to their end.
+pub(crate) fn warn(app: &App, done: &str, unread: &[UnreadLedger]) -> Result<(), CliError> {
+    // The log tells of the same damage in passing: once is enough.
+    if let Some(files) = app.ledger_files()? {
+        for finding in files.findings().iter().map(ToString::to_string) {
+            if unread.iter().all(|known| known.reason != finding) {
+                app.console.warn(&finding);
+            }
+        }
+    }
+    for one in unread.iter().take(NAMED_MAX) {
+        let (ledger, reason) = (tame(one.ledger.as_str()), tame(&one.reason));
+        app.console.warn(&format!("ledger {ledger} was not {done} to its end: {reason}"));
+        app.console.say(&format!("{}: {}", Style::Hint.paint("hint"), next_step(app, &one.ledger)?));
+    }
+    if unread.len() > NAMED_MAX {
+        app.console.warn(&format!("… and {} more ledgers", unread.len() - NAMED_MAX));
+    }
+    Ok(())
+}
+
+fn next_step(app: &App, ledger: &stemmata_model::LedgerId) -> Result<String, CliError> {
+    let ledger = tame(ledger.as_str()).replace('\'', "'\\''");
+    Ok(if app.ledger_files()?.is_some() {
+        format!(
+            "`stemma restore --ledger '{ledger}'` says what is wrong, and with `--repair` sets it aside; then run this again"
+        )
+    } else {
+        "`stemma verify` lists everything that is damaged; then run this again".to_owned()
+    })
+}
+
+/// Returns them as `--json` has them.
+pub(crate) fn wire(unread: &[UnreadLedger]) -> Vec<v1::UnreadLedger> {
+    let one =
+        |one: &UnreadLedger| v1::UnreadLedger { ledger: one.ledger.to_string(), reason: one.reason.clone() };
+    unread.iter().map(one).collect()
+}
