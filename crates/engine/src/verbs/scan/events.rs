@@ -102,7 +102,7 @@ impl Engine {
                 scanned.pass_over(ledger, &error);
                 true
             }
-            looked => looked?,
+            done => done?,
         };
         scanned.last = Some(ScanPlace::Ledger(ledger.id.clone()));
         Ok(goes_on)
