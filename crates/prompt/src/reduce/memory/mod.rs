@@ -4,6 +4,7 @@
 //! its sessions say together, in whatever order they came. No model is asked. Normative: `docs/format/state.md`.
 
 mod acts;
+mod both;
 mod bounds;
 mod command;
 mod events;

@@ -35,7 +35,10 @@ impl ProjectMemory {
     }
 
     /// Merges what a ledger's events and what transcripts say of sessions. Of a session that both tell of both count: an
-    /// event may say one thing of it, and the transcript all. What is said by both counts once.
+    /// event may say one thing of it, and the transcript all. What is said by both counts once: turns, decisions and tasks by
+    /// their words. No act can be recognised in both, so touches of files and errors count per session as often as the
+    /// telling says that has more of them, and not as often as both together. What lasts of others is not known by session
+    /// any more, and is added.
     pub fn merge_told<'a>(
         events: impl IntoIterator<Item = &'a SessionMemory>,
         transcripts: impl IntoIterator<Item = &'a SessionMemory>,
@@ -43,7 +46,6 @@ impl ProjectMemory {
     ) -> Self {
         let (events, transcripts) = (latest(events), latest(transcripts));
         let ids: BTreeSet<&str> = events.keys().chain(transcripts.keys()).copied().collect();
-        let all = || transcripts.values().chain(events.values()).map(|(session, _)| *session);
         let mut window = turns(&transcripts);
         let words = |turn: &TurnSaid| (turn.proof.session.clone(), turn.by, turn.text.clone());
         let in_transcripts: BTreeSet<_> = window.iter().map(words).collect();
@@ -58,7 +60,12 @@ impl ProjectMemory {
         let surplus = window.len().saturating_sub(PROJECT_TURNS_MAX);
         window.drain(..surplus);
         let settled = settled.into_iter().cloned();
-        let items = settled.chain(all().map(|session| session.items().clone()));
+        let of = |told: &Latest<'_>, id| told.get(id).map(|(session, _)| session.items().clone());
+        let lasting = ids.iter().filter_map(|id| match (of(&events, *id), of(&transcripts, *id)) {
+            (Some(events), Some(transcript)) => Some(Items::told_by_both(&events, &transcript)),
+            (events, transcript) => transcript.or(events),
+        });
+        let items = settled.chain(lasting);
         Self { sessions: ids.len(), window, items: Items::merged(items, &Bounds::PROJECT) }
     }
 

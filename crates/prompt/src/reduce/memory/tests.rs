@@ -428,6 +428,53 @@ fn what_a_user_decides_by_events_stays_however_often_and_beside_what_texts_say()
 }
 
 #[test]
+fn what_events_and_a_transcript_of_one_session_tell_counts_once() {
+    let run = |seq, is_error: bool| {
+        let output = if is_error { "no gas" } else { "lit" };
+        let call = json!({ "name": "Bash", "call_id": "r", "arguments": { "command": "make fire" },
+            "output": output, "is_error": is_error, "exit_code": i32::from(is_error) });
+        told(seq, topics::TOOL_EVENT, &call)
+    };
+    let write = |seq, path: &str| {
+        let call =
+            json!({ "name": "Write", "call_id": "w", "arguments": { "file_path": path }, "output": "" });
+        told(seq, topics::TOOL_EVENT, &call)
+    };
+    let acts = |from: u64| {
+        vec![
+            write(from, "a.rs"),
+            write(from + 1, "a.rs"),
+            run(from + 2, true),
+            run(from + 3, false),
+            run(from + 4, true),
+            run(from + 5, true),
+        ]
+    };
+    let counts = |memory: &ProjectMemory| {
+        let files = memory.items.files.iter().map(|file| (file.path.clone(), file.created, file.edited));
+        let errors = memory.items.errors.iter().map(|error| (error.times, error.resolved.is_some()));
+        (files.collect::<Vec<_>>(), errors.collect::<Vec<_>>())
+    };
+    let (events, transcript) = (fold(acts(1)), fold(acts(101)));
+    let once = counts(&ProjectMemory::merge([&transcript], []));
+    assert_eq!(once, (vec![("a.rs".to_owned(), 1, 1)], vec![(1, true), (2, false)]));
+    assert_eq!(counts(&ProjectMemory::merge_told([&events], [&transcript], [])), once);
+    assert_eq!(counts(&ProjectMemory::merge_told([&transcript], [&events], [])), once);
+    // Of what only one of them tells nothing is lost, whichever it is.
+    let mut more = acts(201);
+    more.extend([write(207, "b.rs"), write(208, "a.rs"), run(209, true)]);
+    let more = fold(more);
+    let all = counts(&ProjectMemory::merge([&more], []));
+    assert_eq!(counts(&ProjectMemory::merge_told([&events], [&more], [])), all);
+    assert_eq!(counts(&ProjectMemory::merge_told([&more], [&transcript], [])), all);
+    // Two sessions are two.
+    let mut other = SessionMemory::new(&SessionId::new("other").expect("a name"), Some("/kiln"));
+    other.event(&event(300, "other", topics::TOOL_EVENT, write(300, "a.rs").payload));
+    let both = counts(&ProjectMemory::merge_told([&events], [&transcript, &other], []));
+    assert_eq!(both.0, [("a.rs".to_owned(), 2, 1)]);
+}
+
+#[test]
 fn an_event_of_a_session_does_not_hide_its_transcript() {
     let transcript = fold(vec![
         said(1, topics::USER_TURN, "Let's use the gas kiln."),
