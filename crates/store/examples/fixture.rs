@@ -191,6 +191,7 @@ fn events(store: &SqliteStore, first: &Chain<'_>) -> Outcome<()> {
         root: Some("/srv/app".to_owned()),
         compacted_at: Some(now),
         marks: vec!["remote:example.org/app".to_owned()],
+        let_go: Vec::new(),
     };
     store.commit_batch(vec![
         Write::Append(Box::new(append(&ledger, list))),

@@ -98,6 +98,7 @@ impl Engine {
                 root,
                 compacted_at,
                 marks,
+                let_go: Vec::new(),
             })?;
         }
         self.cluster(ledger)
@@ -246,7 +247,14 @@ impl Engine {
         // What was is appended as of then: an append's times are never before its present.
         if let Some(created_at) = file.created_at() {
             let (root, compacted_at, marks) = (None, None, Vec::new());
-            let change = LedgerChange { ledger: ledger.clone(), now: created_at, root, compacted_at, marks };
+            let change = LedgerChange {
+                ledger: ledger.clone(),
+                now: created_at,
+                root,
+                compacted_at,
+                marks,
+                let_go: Vec::new(),
+            };
             self.log.change_ledger(change)?;
         }
         let (mut notes, mut last) = (Vec::new(), 0);

@@ -117,7 +117,14 @@ impl Engine {
         if known.compacted_at < Some(at) {
             let (root, marks) = (None, Vec::new());
             let (ledger, now) = (known.id, self.clock.now());
-            self.log.change_ledger(LedgerChange { ledger, now, root, compacted_at, marks })?;
+            self.log.change_ledger(LedgerChange {
+                ledger,
+                now,
+                root,
+                compacted_at,
+                marks,
+                let_go: Vec::new(),
+            })?;
         }
         Ok(())
     }

@@ -6,6 +6,7 @@
 mod look;
 mod plan;
 mod remote;
+mod room;
 
 use std::path::{Path, PathBuf};
 
@@ -116,6 +117,7 @@ impl Engine {
             root: None,
             compacted_at: None,
             marks: vec![plan::place_mark(ANY_MACHINE, folder.trim_end_matches('/'))],
+            let_go: Vec::new(),
         };
         Ok(self.log.change_ledger(change)?)
     }
@@ -142,6 +144,7 @@ impl Engine {
         };
         let before = self.log.ledger(&ledger)?;
         let root = root_to_write(before.as_ref(), found);
+        let let_go = self.make_room(before.as_ref(), &mut plan)?;
         if before.is_none() || root.is_some() || !plan.marks.is_empty() {
             let marks = plan.marks;
             let change = LedgerChange {
@@ -150,6 +153,7 @@ impl Engine {
                 root,
                 compacted_at: None,
                 marks,
+                let_go,
             };
             self.log.change_ledger(change)?;
         }
@@ -179,8 +183,14 @@ impl Engine {
         marks.truncate(plan::worktrees_room(&ledger.marks));
         if !marks.is_empty() {
             let now = self.clock.now();
-            let change =
-                LedgerChange { ledger: ledger.id.clone(), now, root: None, compacted_at: None, marks };
+            let change = LedgerChange {
+                ledger: ledger.id.clone(),
+                now,
+                root: None,
+                compacted_at: None,
+                marks,
+                let_go: Vec::new(),
+            };
             // Somebody else has one of them since, or nothing can be written now: it is remembered with the next look.
             drop(self.log.change_ledger(change));
         }

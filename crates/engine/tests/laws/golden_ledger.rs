@@ -364,6 +364,7 @@ fn answers(make: Make<'_>, golden: &Value) -> Vectors {
         root: None,
         compacted_at: None,
         marks: vec![],
+        let_go: Vec::new(),
     };
     log.change_ledger(change("c")).expect("made");
     log_at_times_of_the_seed(log.as_ref(), golden);

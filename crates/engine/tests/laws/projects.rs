@@ -223,7 +223,14 @@ fn a_session_in_a_worktree_beside_the_repository_is_the_project_s_also_when_that
     let other = LedgerId::new("other").expect("a name");
     let mark = format!("place:m1:{}", second.display());
     let (now, marks) = (stemmata_model::Timestamp::from_micros(1), vec![mark]);
-    let change = stemmata_store::LedgerChange { ledger: other, now, root: None, compacted_at: None, marks };
+    let change = stemmata_store::LedgerChange {
+        ledger: other,
+        now,
+        root: None,
+        compacted_at: None,
+        marks,
+        let_go: Vec::new(),
+    };
     engine.log().change_ledger(change).expect("made");
     session("other", &second);
     assert_eq!(told(), 1);
@@ -235,6 +242,48 @@ fn a_session_in_a_worktree_beside_the_repository_is_the_project_s_also_when_that
     put(&kept.join("gitdir"), plain.join(".git").to_str().expect("text"));
     session("plain", &plain);
     assert_eq!(told(), 1);
+}
+
+#[test]
+fn a_project_that_moves_for_ever_stays_one_and_is_known_by_its_newest_places() {
+    let (folder, engine) = (Folder::new(), engine());
+    for name in ["plain", "history"] {
+        let mut path = if name == "plain" { make(&folder, name) } else { repository(&folder, name) };
+        let first = of(&engine, &path).ledger;
+        engine.adopt_folder(&first, &format!("/adopted/{name}")).expect("adopted");
+        for number in 0..100 {
+            // Something was captured where it was fifth: that is let go of after all where nothing was.
+            if number == 5 {
+                let lines = user(1, None, "Look.") + &answer(2, 1, "Done.");
+                let lines = lines.replace("/old", path.to_str().expect("text"));
+                import(&engine, &folder.write(&format!("{name}.jsonl"), lines.as_bytes()));
+            }
+            let to = folder.path().join(format!("{name}-{number}"));
+            std::fs::rename(&path, &to).expect("moved");
+            path = std::fs::canonicalize(to).expect("there");
+            let moved = of(&engine, &path);
+            assert_eq!(
+                (&moved.ledger, moved.made, codes(&moved)),
+                (&first, false, vec![]),
+                "{name} {number}"
+            );
+            let known = ledger(&engine, &first);
+            let places = known.marks.iter().filter(|mark| mark.starts_with("place:")).count();
+            assert!(places <= 48 && known.marks.len() <= 64, "{name} {number}: {places}");
+            assert_eq!(known.root.as_deref(), path.to_str(), "{name} {number}");
+            let mark = format!("place:m1:{}", path.display());
+            assert_eq!(
+                engine.log().ledger_marked(&mark).expect("a look"),
+                Some(first.clone()),
+                "{name} {number}"
+            );
+        }
+        let known = ledger(&engine, &first);
+        for kept in [format!("{name}-4"), format!("any:/adopted/{name}")] {
+            assert!(known.marks.iter().any(|mark| mark.ends_with(&kept)), "{kept}: {:?}", known.marks);
+        }
+        assert!(!known.marks.iter().any(|mark| mark.ends_with(&format!("{name}-10"))), "{:?}", known.marks);
+    }
 }
 
 fn put(path: &Path, text: &str) {

@@ -1,11 +1,14 @@
 //! What a project's memory is made of: its ledger's events, and the sessions that were captured in it.
 
-use stemmata_engine::Engine;
-use stemmata_model::{LedgerId, NewEvent, NewPayload, Party, SessionId, Timestamp, Topic, topics};
+use stemmata_engine::{Engine, TurnMade, TurnOf};
+use stemmata_model::{
+    Entry, EntryId, LedgerId, NewEvent, NewPayload, Part, Party, Role, SessionId, Template, Timestamp, Topic,
+    topics,
+};
 use stemmata_prompt::reduce::memory::SessionMemory;
 use stemmata_store::LedgerChange;
 
-use crate::support::{Folder, answer, engine, import, user};
+use crate::support::{Folder, answer, engine, import, record, user};
 
 fn ledger() -> LedgerId {
     LedgerId::new("p").expect("a name")
@@ -15,7 +18,14 @@ fn ledger() -> LedgerId {
 fn captured(folder: &Folder) -> Engine {
     let engine = engine();
     let (now, root) = (Timestamp::from_micros(1), Some("/old".to_owned()));
-    let change = LedgerChange { ledger: ledger(), now, root, compacted_at: None, marks: Vec::new() };
+    let change = LedgerChange {
+        ledger: ledger(),
+        now,
+        root,
+        compacted_at: None,
+        marks: Vec::new(),
+        let_go: Vec::new(),
+    };
     engine.log().change_ledger(change).expect("made");
     let lines = [
         user(1, None, "Let's use the gas kiln."),
@@ -45,6 +55,70 @@ fn an_event_of_a_session_hides_nothing_of_its_transcript() {
         let decided = |words: &str| after.memory.items.decisions.iter().any(|one| one.text.contains(words));
         assert!(decided("gas kiln") && (text == "hi" || decided(text)), "{:?}", after.memory.items);
     }
+}
+
+#[test]
+fn what_turns_and_the_transcript_of_their_session_tell_counts_once() {
+    let folder = Folder::new();
+    let engine = captured(&folder);
+    let calls = |name: &str, arguments: &str, result: &str, is_error: bool| {
+        let id = |kind: &str| EntryId::new(format!("{name}-{kind}")).expect("a name");
+        let (call_id, name, arguments) = (id("id").to_string(), name.to_owned(), arguments.to_owned());
+        let parts = vec![Part::Text(result.to_owned())];
+        let call = Part::ToolCall { call_id: call_id.clone(), name, arguments };
+        let result = Part::ToolResult { call_id, is_error, parts };
+        [
+            Entry::said(id("call"), Role::Assistant, vec![call]),
+            Entry::said(id("result"), Role::Tool, vec![result]),
+        ]
+    };
+    let (write, run) = (r#"{"file_path":"kiln.rs"}"#, r#"{"command":"make fire"}"#);
+    // A harness records the turn, and the client that it drives writes the same into its transcript.
+    let turn = TurnOf::new(
+        ledger(),
+        SessionId::new("s").expect("a name"),
+        Party::new("worker").expect("a name"),
+        Template::new("worker/main").expect("a name"),
+    );
+    let said =
+        Entry::said(EntryId::new("p").expect("a name"), Role::User, vec![Part::Text("Fire.".to_owned())]);
+    engine.begin_turn(&turn, &said).expect("begun");
+    let entries = [calls("Write", write, "", false), calls("Bash", run, "no gas", true)].concat();
+    engine.end_turn(&turn, TurnMade { entries, ..TurnMade::default() }).expect("ended");
+    let count = || {
+        let items = engine.remember(&ledger()).expect("remembered").memory.items;
+        let files = items.files.iter().map(|file| (file.path.clone(), file.created + file.edited));
+        let errors = items.errors.iter().map(|error| error.times);
+        (files.collect::<Vec<_>>(), errors.collect::<Vec<_>>())
+    };
+    let once = (vec![("kiln.rs".to_owned(), 1)], vec![1]);
+    assert_eq!(count(), once);
+    let mut transcript = user(5, None, "Fire.");
+    for (number, (name, arguments, result, is_error)) in
+        (6..).step_by(2).zip([("Write", write, "", false), ("Bash", run, "no gas", true)])
+    {
+        transcript += &record(
+            "assistant",
+            number,
+            Some(number - 1),
+            &format!(
+                r#"{{"id":"m{number}","role":"assistant","content":[{{"type":"tool_use","id":"t{number}","name":"{name}","input":{arguments}}}]}}"#
+            ),
+        );
+        transcript += &record(
+            "user",
+            number + 1,
+            Some(number),
+            &format!(
+                r#"{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t{number}","is_error":{is_error},"content":"{result}"}}]}}"#
+            ),
+        );
+    }
+    transcript += &answer(10, 9, "Cold.");
+    import(&engine, &folder.write("same.jsonl", transcript.as_bytes()));
+    let after = engine.remember(&ledger()).expect("remembered");
+    assert!(after.memory.window.iter().any(|turn| turn.text == "Cold."), "{:?}", after.memory.window);
+    assert_eq!(count(), once);
 }
 
 #[test]

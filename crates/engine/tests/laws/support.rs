@@ -168,7 +168,8 @@ pub(crate) fn answer(number: u32, parent: u32, text: &str) -> String {
     record("assistant", number, Some(parent), &message)
 }
 
-fn record(kind: &str, number: u32, parent: Option<u32>, message: &str) -> String {
+/// A line of Claude Code's.
+pub(crate) fn record(kind: &str, number: u32, parent: Option<u32>, message: &str) -> String {
     let parent = parent.map_or("null".to_owned(), |parent| format!("\"{}\"", uuid(parent)));
     format!(
         "{{\"type\":\"{kind}\",\"uuid\":\"{}\",\"parentUuid\":{parent},\"timestamp\":\"2026-01-01T00:00:{number:02}.000Z\",\"cwd\":\"/old\",\"sessionId\":\"s\",\"message\":{message}}}\n",

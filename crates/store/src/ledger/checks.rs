@@ -45,8 +45,8 @@ pub(crate) fn check_query(query: &EventQuery) -> Result<(), StoreError> {
 }
 
 pub(crate) fn check_change(change: &LedgerChange) -> Result<(), StoreError> {
-    at_most("marks of a ledger", change.marks.len(), MARKS_MAX)?;
-    let texts = change.marks.iter().chain(&change.root);
+    at_most("marks of a ledger", change.marks.len().max(change.let_go.len()), MARKS_MAX)?;
+    let texts = change.marks.iter().chain(&change.let_go).chain(&change.root);
     texts.map(String::len).try_for_each(|bytes| at_most("bytes of a mark or a root", bytes, MARK_BYTES_MAX))
 }
 

@@ -131,6 +131,7 @@ impl Logs {
             }
         }
         let mut ledger = self.ledger(&change.ledger).unwrap_or_else(|| made(&change.ledger, change.now));
+        ledger.marks.retain(|mark| !change.let_go.contains(mark));
         ledger.marks.extend(change.marks);
         ledger.marks.sort();
         ledger.marks.dedup();

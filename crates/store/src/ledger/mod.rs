@@ -189,6 +189,8 @@ pub struct LedgerChange {
     pub compacted_at: Option<Timestamp>,
     /// Marks to add. A mark that another ledger has is refused as `MarkTaken`.
     pub marks: Vec<String>,
+    /// Marks to let go of first, where it has them: they lead nowhere then, or to whom they are given next.
+    pub let_go: Vec<String>,
 }
 
 /// What a reducer made of a ledger, or of one session, up to a place.

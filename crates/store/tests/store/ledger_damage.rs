@@ -115,6 +115,7 @@ fn a_ledger_whose_row_cannot_be_proved_goes_on_all_the_same() {
         root: Some("/here".to_owned()),
         compacted_at: None,
         marks: Vec::new(),
+        let_go: Vec::new(),
     };
     stage.store.change_ledger(change).expect("said anew");
     assert_eq!(damages(&stage.store), []);

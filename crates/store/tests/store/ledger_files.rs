@@ -772,6 +772,7 @@ fn a_ledger_is_known_by_its_id_whatever_it_is() {
         root: None,
         compacted_at: None,
         marks: vec!["m".to_owned()],
+        let_go: Vec::new(),
     };
     log.change_ledger(change).expect("marked");
     let log = open(home.path());

@@ -92,8 +92,15 @@ fn apply(step: &Step, log: &dyn EventLog) -> Result<u64, StoreError> {
         Step::Change(mark) => {
             let (root, marks) = (mark.clone(), mark.iter().cloned().collect());
             let now = Timestamp::from_micros(3);
-            log.change_ledger(LedgerChange { ledger: id("p"), now, root, compacted_at: None, marks })
-                .map(|()| 0)
+            log.change_ledger(LedgerChange {
+                ledger: id("p"),
+                now,
+                root,
+                compacted_at: None,
+                marks,
+                let_go: Vec::new(),
+            })
+            .map(|()| 0)
         }
         Step::Reopen(_) => Ok(0),
     }

@@ -21,6 +21,7 @@ fn marked(mark: &str) -> LedgerChange {
         root: None,
         compacted_at: None,
         marks: vec![mark.to_owned()],
+        let_go: Vec::new(),
     }
 }
 

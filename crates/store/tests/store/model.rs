@@ -238,6 +238,7 @@ impl Maker {
                 root: seed.3.is_multiple_of(2).then(|| format!("/w/{}", seed.3 % 3)),
                 compacted_at: seed.3.is_multiple_of(3).then_some(micros),
                 marks: vec![format!("mark {}", seed.3 % 5)],
+                let_go: Vec::new(),
             })),
             1 => Write::SaveStates {
                 ledger: of,

@@ -125,6 +125,7 @@ fn events(store: &SqliteStore, covering: CommitId) {
         root: Some("/work/app".to_owned()),
         compacted_at: Some(Timestamp::from_micros(8)),
         marks: vec!["remote:x".to_owned()],
+        let_go: Vec::new(),
     };
     let covers = Coverage { commit: covering, ledger: ledger("p"), through: EventSeq::FIRST };
     let states = Write::SaveStates { ledger: ledger("p"), epoch: None, states: vec![state] };

@@ -87,6 +87,7 @@ pub fn step(log: &dyn EventLog, number: usize) -> Result<(), StoreError> {
             root: Some("/src".to_owned()),
             compacted_at: None,
             marks: vec!["m".to_owned()],
+            let_go: Vec::new(),
         }),
         FORGETTING => log.forget_events(&SessionId::new("go").expect("a name")).map(drop),
         9 => with(Durability::Batch, "nine"),

@@ -96,8 +96,10 @@ pub(super) enum Choice {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) choice: Choice,
-    /// Marks that the ledger gets.
+    /// Marks that the ledger gets: the place last.
     pub(super) marks: Vec<String>,
+    /// How many places it lets go of for these.
+    pub(super) let_go: usize,
     pub(super) notes: Vec<Note>,
 }
 
@@ -117,12 +119,13 @@ pub(super) fn plan(facts: &Facts, candidates: &Candidates) -> Plan {
         Choice::Known(id) => (id.clone(), known.into_iter().flatten().find(|ledger| ledger.id == *id)),
         Choice::New(mark) => (new_id(mark), None),
         Choice::NewHere => {
-            return Plan { choice, marks: facts.place.iter().cloned().collect(), notes: Vec::new() };
+            let marks = facts.place.iter().cloned().collect();
+            return Plan { choice, marks, let_go: 0, notes: Vec::new() };
         }
-        Choice::Store => return Plan { choice, marks: Vec::new(), notes: Vec::new() },
+        Choice::Store => return Plan { choice, marks: Vec::new(), let_go: 0, notes: Vec::new() },
     };
     let had = ledger.map_or(&[] as &[String], |ledger| &ledger.marks);
-    let mut plan = Plan { choice, marks: Vec::new(), notes: Vec::new() };
+    let mut plan = Plan { choice, marks: Vec::new(), let_go: 0, notes: Vec::new() };
     plan.stay_apart(&id, had, facts, candidates);
     plan.marks.extend(fork(&id, facts, candidates).filter(|mark| !had.contains(mark)));
     plan.remember(had, facts, candidates);
@@ -232,8 +235,14 @@ impl Plan {
         ];
         self.marks.extend(own.into_iter().flatten());
         let places = had.iter().filter(|mark| mark.starts_with(PLACE)).count();
-        self.marks.extend(free(&candidates.place, facts.place.clone()).filter(|_| places < PLACES_MAX));
-        let room = MARKS_MAX.saturating_sub(had.len());
+        let place = free(&candidates.place, facts.place.clone());
+        let is_new = usize::from(place.is_some());
+        self.marks.extend(place);
+        // A project may move for ever: the newest place counts, and old ones make room for what it is known by now.
+        let places_beyond = (places + is_new).saturating_sub(PLACES_MAX) * is_new;
+        let marks_beyond = (had.len() + self.marks.len()).saturating_sub(MARKS_MAX);
+        self.let_go = places_beyond.max(marks_beyond).min(places);
+        let room = MARKS_MAX.saturating_sub(had.len()) + self.let_go;
         if self.marks.len() > room {
             self.marks.truncate(room);
             let message = format!(

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use stemmata_model::Timestamp;
+use stemmata_store::MARKS_MAX;
 
 use super::plan::{
     PLACES_MAX, WORKTREE_PLACES_MAX, place_mark, remote_mark, root_commit_mark, stored_mark, worktrees_room,
@@ -142,7 +143,30 @@ fn places_are_remembered_up_to_a_bound() {
         ..Facts::default()
     };
     let candidates = Candidates { remote: Some(own), ..Candidates::default() };
-    assert_eq!(plan(&facts, &candidates).marks, Vec::<String>::new());
+    let made = plan(&facts, &candidates);
+    assert_eq!((made.marks, made.let_go), (vec![place_mark("m", "/new")], 1), "the newest counts");
+}
+
+proptest! {
+    /// However much a ledger remembers, what a folder is known by now finds room, and bounds hold.
+    #[test]
+    fn what_is_newest_finds_room(places in 0..=PLACES_MAX, others in 0..=MARKS_MAX - PLACES_MAX, is_new in any::<bool>()) {
+        let mut marks: Vec<String> = (0..places).map(|number| place_mark("m", &format!("/{number}"))).collect();
+        marks.extend((0..others).map(|number| format!("apart:l:{number}")));
+        let own = ledger("l", &marks, "/0");
+        let facts = Facts {
+            remote: Some("h/a".to_owned()),
+            root_commit: is_new.then(|| "c".to_owned()),
+            place: Some(place_mark("m", "/new")),
+            home: "/new".to_owned(),
+            ..Facts::default()
+        };
+        let made = plan(&facts, &Candidates { remote: Some(own), ..Candidates::default() });
+        prop_assert!(made.let_go <= places);
+        prop_assert!(marks.len() - made.let_go + made.marks.len() <= MARKS_MAX);
+        prop_assert!(places - made.let_go < PLACES_MAX);
+        prop_assert_eq!(made.marks.last(), facts.place.as_ref());
+    }
 }
 
 #[test]

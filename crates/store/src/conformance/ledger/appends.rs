@@ -158,6 +158,7 @@ pub fn check_closing(make: Make<'_>) {
         root: None,
         compacted_at: None,
         marks: Vec::new(),
+        let_go: Vec::new(),
     }));
     let state = SavedState { name: "r".to_owned(), version: 1, through: 1, position: None, state: json("1") };
     refused(log.save_states(&ledger("p"), vec![state]));

@@ -13,6 +13,7 @@ fn change(name: &str, marks: &[&str]) -> LedgerChange {
         root: None,
         compacted_at: None,
         marks: marks.iter().map(|mark| (*mark).to_owned()).collect(),
+        let_go: Vec::new(),
     }
 }
 
@@ -77,6 +78,23 @@ pub fn check_marks(make: Make<'_>) {
         "with those it has"
     );
     log.change_ledger(change("c", &many)).expect("as many as there may be");
+    // One that is let go of makes room, leads nowhere, and may be another's; of others' marks nothing goes.
+    let moves = |name: &str, marks: &[&str], let_go: &[&str]| LedgerChange {
+        let_go: let_go.iter().map(|mark| (*mark).to_owned()).collect(),
+        ..change(name, marks)
+    };
+    log.change_ledger(moves("c", &["new"], &["m0", "nobody's", "remote:x"])).expect("in its place");
+    assert_eq!(log.ledger_marked("m0").expect("a read"), None);
+    assert_eq!(log.ledger_marked("new").expect("a read"), Some(ledger("c")));
+    assert_eq!(log.ledger_marked("remote:x").expect("a read"), Some(ledger("a")));
+    log.change_ledger(change("a", &["m0"])).expect("it is free");
+    log.change_ledger(moves("a", &["m0"], &["m0"])).expect("let go of first");
+    assert_eq!(log.ledger_marked("m0").expect("a read"), Some(ledger("a")));
+    assert!(matches!(
+        log.change_ledger(moves("a", &["new"], &["commit:1"])),
+        Err(StoreError::MarkTaken { .. })
+    ));
+    assert_eq!(log.ledger_marked("commit:1").expect("a read"), Some(ledger("a")), "all of it or nothing");
 }
 
 /// Checks that states are kept by name, replaced, found by prefix and dropped.

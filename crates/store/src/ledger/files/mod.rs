@@ -262,6 +262,7 @@ impl FileLog {
         let mut meta =
             found.unwrap_or_else(|| Meta::new(desk.id.clone(), change.now, self.options.integrity));
         let before = meta.clone();
+        meta.marks.retain(|mark| !change.let_go.contains(mark));
         meta.marks.extend(change.marks);
         meta.marks.sort();
         meta.marks.dedup();

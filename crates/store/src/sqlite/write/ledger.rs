@@ -132,6 +132,11 @@ impl Transaction<'_> {
             Some(ledger) => ledger,
             None => LedgerRow::make(self.connection, &change.ledger, change.now)?,
         };
+        for mark in &change.let_go {
+            self.connection
+                .execute("DELETE FROM ledger_mark WHERE mark = ?1 AND ledger = ?2", params![mark, ledger.row])
+                .during(CHANGING)?;
+        }
         for mark in &change.marks {
             self.mark_ledger(&ledger, mark)?;
         }
