@@ -73,6 +73,7 @@ pub const STEPS: &[Step] = &[
     Step { name: "import the forgotten", day: 5, act: |act| maintain::import_forgotten(act, "third", 25) },
     Step { name: "forget a commit", day: 5, act: |act| maintain::forget_commit(act, "own4") },
     Step { name: "append after it", day: 5, act: |act| events::append(act, 42, 50) },
+    Step { name: "lines that are known", day: 5, act: |act| events::known_lines(act, 50, 53) },
     Step { name: "forget events", day: 5, act: maintain::forget_events },
     Step { name: "bundle out", day: 5, act: bundles::out },
     Step { name: "bundle in", day: 5, act: bundles::into_second },

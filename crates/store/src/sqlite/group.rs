@@ -226,7 +226,10 @@ mod tests {
         let listen = move |context: AuthContext<'_>| {
             let word = match context.action {
                 AuthAction::Pragma { pragma_name: "synchronous", pragma_value: Some(level) } => Some(level),
-                AuthAction::Pragma { pragma_name: "user_version", pragma_value: Some(_) } => Some("touched"),
+                AuthAction::Pragma { pragma_name: "user_version", pragma_value: Some("0") } => Some("synced"),
+                AuthAction::Pragma { pragma_name: "user_version", pragma_value: Some("1") } => {
+                    Some("unsynced")
+                }
                 AuthAction::Transaction { operation: TransactionOperation::Begin } => Some("begin"),
                 _ => Option::None,
             };
@@ -252,15 +255,18 @@ mod tests {
         use Durability::{Batch, Full, None};
         assert_eq!(told(&[Batch, Batch]), ["begin", "begin"]);
         assert_eq!(told(&[Full, Full]), ["begin", "begin"]);
-        assert_eq!(told(&[None]), ["NORMAL", "begin"]);
+        assert_eq!(told(&[None]), ["NORMAL", "begin", "unsynced"]);
         // Whoever comes next and wants a sync has the database sync again before anything of it is written.
         for next in [Batch, Full] {
             let heard = told(&[None, None, None, next, next]);
-            assert_eq!(heard, ["NORMAL", "begin", "begin", "begin", "FULL", "begin", "touched", "begin"]);
+            assert_eq!(
+                heard,
+                ["NORMAL", "begin", "unsynced", "begin", "begin", "FULL", "begin", "synced", "begin"]
+            );
         }
         assert_eq!(
             told(&[None, Batch, None]),
-            ["NORMAL", "begin", "FULL", "begin", "touched", "NORMAL", "begin"]
+            ["NORMAL", "begin", "unsynced", "FULL", "begin", "synced", "NORMAL", "begin", "unsynced"]
         );
     }
 
@@ -280,6 +286,33 @@ mod tests {
         let synced = put(Durability::Batch);
         assert!(synced > unsynced, "{synced} and {unsynced} bytes");
         assert_eq!(put(Durability::Batch), synced, "what is durable is not written again");
+    }
+
+    #[test]
+    fn what_another_process_wrote_without_a_sync_is_synced_by_one_that_finds_all_of_it_there() {
+        let home = TempDir::new().expect("a directory");
+        let opened = || open_store(home.path(), &SqliteOptions::default()).expect("a store");
+        let (path, connection, _) = opened();
+        let log = crate::sqlite::open::log_of(&path);
+        // A process has a connection of its own; what it remembers is nobody else's.
+        let [one, other] = [Group::new(Writer::new(connection)), Group::new(Writer::new(opened().1))];
+        let put = |group: &Group, byte: u8, durability| {
+            let content = Write::Content(NewContent::literal(vec![byte; 9]));
+            group.commit(prepare(vec![content]), durability).expect("written");
+            std::fs::metadata(&log).expect("a log").len()
+        };
+        let unsynced = put(&one, 1, Durability::None);
+        let synced = put(&other, 1, Durability::Full);
+        assert!(synced > unsynced, "{synced} and {unsynced} bytes");
+        for group in [&one, &other, &Group::new(Writer::new(opened().1))] {
+            assert_eq!(put(group, 1, Durability::Batch), synced, "what is durable is not written again");
+        }
+        // Also where it has synced before, and whatever it knew by then.
+        put(&other, 2, Durability::Batch);
+        let unsynced = put(&one, 3, Durability::None);
+        let synced = put(&other, 3, Durability::Batch);
+        assert!(synced > unsynced, "{synced} and {unsynced} bytes");
+        assert_eq!(put(&one, 3, Durability::Full), synced, "somebody has synced it");
     }
 
     #[test]

@@ -5,9 +5,10 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use stemmata_model::{NewEvent, Topic, topics};
+use stemmata_model::{NewEvent, Timestamp, Topic, topics};
 use stemmata_store::{
-    Append, Durability, EventLog, EventQuery, FileLog, FileLogOptions, Finding, IntegrityMode, MemoryLog,
+    Append, Durability, EventLog, EventQuery, FileLog, FileLogOptions, Finding, IntegrityMode, LedgerChange,
+    MemoryLog,
 };
 use stemmata_testkit::disk::{Disk, Failure, Fault, Image, Keep, Platter};
 use stemmata_testkit::ledger::Tried;
@@ -34,6 +35,70 @@ fn a_power_cut_at_any_operation_loses_nothing_that_was_acknowledged() {
     let tried = power(scratch.path(), IntegrityMode::Checksum, RANDOM_STATES).expect("folders");
     assert_eq!(tried.wrong(), Vec::<&String>::new());
     assert!(tried.states > 100, "{} states", tried.states);
+}
+
+#[test]
+fn what_another_process_appended_without_a_sync_is_durable_with_what_is_appended_durably() {
+    for care in [Durability::Batch, Durability::Full] {
+        let (disk, before) = (empty_disk(), empty_disk());
+        let home = TempDir::new().expect("a directory");
+        let (one, files) = recorded(&disk, home.path(), IntegrityMode::Checksum);
+        let options = || FileLogOptions { files: Arc::<_>::clone(&files) as _, ..FileLogOptions::default() };
+        let other = FileLog::open(home.path(), options()).expect("a log");
+        disk.start_record();
+        let put = |log: &FileLog, text: &str, durability| {
+            log.append(Append { durability, ..append(vec![said("s", "t", text)]) }).expect("appended");
+        };
+        // Each has written before, and has the file open.
+        put(&one, "first", Durability::Batch);
+        put(&other, "second", Durability::Batch);
+        put(&one, "unsynced", Durability::None);
+        put(&other, "durable", care);
+        let mut platter = Platter::new(&before);
+        disk.end_record().iter().for_each(|op| platter.follow(op));
+        let left = TempDir::new().expect("a directory");
+        platter.cut(TOP, Keep::Nothing).write(left.path()).expect("a folder");
+        let log = FileLog::open(left.path(), FileLogOptions::default()).expect("a log");
+        assert_eq!(all(&log), all(&one), "{care:?}");
+        assert_eq!(all(&log).len(), 4, "{care:?}");
+    }
+}
+
+#[test]
+fn a_change_that_is_there_already_is_durable_when_it_is_asked_for_again() {
+    let change = || LedgerChange {
+        ledger: id("p"),
+        now: Timestamp::EPOCH,
+        root: Some("/src".to_owned()),
+        compacted_at: None,
+        marks: Vec::new(),
+        let_go: Vec::new(),
+    };
+    let (mut failed, mut was_there) = (0, 0);
+    for at in 0..100 {
+        let (disk, before) = (empty_disk(), empty_disk());
+        let home = TempDir::new().expect("a directory");
+        let (log, _files) = recorded(&disk, home.path(), IntegrityMode::Checksum);
+        disk.start_record();
+        step(&log, 0).expect("appended");
+        disk.arm(Fault { failure: Failure::Io, at });
+        let told = log.change_ledger(change());
+        disk.disarm();
+        let root = |log: &FileLog| log.ledger(&id("p")).expect("a read").and_then(|known| known.root);
+        was_there += usize::from(told.is_err() && root(&log).is_some());
+        log.change_ledger(change()).expect("changed");
+        let mut platter = Platter::new(&before);
+        disk.end_record().iter().for_each(|op| platter.follow(op));
+        let left = TempDir::new().expect("a directory");
+        platter.cut(TOP, Keep::Nothing).write(left.path()).expect("a folder");
+        let later = FileLog::open(left.path(), FileLogOptions::default()).expect("a log");
+        assert_eq!(root(&later).as_deref(), Some("/src"), "operation {at} failed");
+        if told.is_ok() {
+            break;
+        }
+        failed += 1;
+    }
+    assert!(failed > 3 && was_there > 0, "{failed} failures, {was_there} after the change was there");
 }
 
 #[test]

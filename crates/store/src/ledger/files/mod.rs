@@ -272,7 +272,8 @@ impl FileLog {
         if is_new {
             return self.make_ledger(&alone, &meta);
         }
-        if meta == before { Ok(()) } else { desk.folder.write(META, &meta.encode()) }
+        // Whoever wrote it may have ended before its name was durable.
+        if meta == before { desk.folder.sync() } else { desk.folder.write(META, &meta.encode()) }
     }
 }
 

@@ -30,6 +30,12 @@ use crate::write::Write;
 
 use stemmata_model::{ArtifactId, CommitId, LedgerId};
 
+/// What `PRAGMA user_version` says while all that is in the log was synced, and while some of it may not be: the one number
+/// of a database that costs nothing to read and is a program's own. Any other than the first is taken for the second.
+const SYNCED: i64 = 0;
+const TELL_SYNCED: &str = "PRAGMA user_version = 0";
+const TELL_UNSYNCED: &str = "PRAGMA user_version = 1";
+
 /// A batch's answer.
 pub(super) type Answer = Result<BatchOutcome, StoreError>;
 
@@ -44,8 +50,6 @@ pub(super) struct Writer {
     /// Whether the connection was told not to sync, and not yet to sync again. It stays so until something comes that
     /// must not be lost: telling it twice for each append took as long as the append.
     is_relaxed: bool,
-    /// Whether something was written without a sync since the last one.
-    is_unsynced: bool,
 }
 
 /// Rows met lately, so that a checkpoint need not look up what the last one wrote. Emptied when another
@@ -59,6 +63,8 @@ struct Memory {
     names: Names,
     ledgers: Recent<LedgerId, LedgerRow>,
     marks: Option<Present>,
+    /// Whether the database says that something in its log may be unsynced.
+    is_unsynced: Option<bool>,
 }
 
 impl Memory {
@@ -82,7 +88,6 @@ impl Writer {
             data_version: -1,
             may_be_lost: false,
             is_relaxed: false,
-            is_unsynced: false,
         }
     }
 
@@ -134,7 +139,6 @@ impl Writer {
             // Without it what is written is only slower, and durable.
             let _relaxed = self.connection.execute_batch("PRAGMA synchronous = NORMAL");
         }
-        self.is_unsynced = true;
         let done = act(self);
         self.may_be_lost = false;
         done
@@ -154,13 +158,27 @@ impl Writer {
         Ok(())
     }
 
-    /// Has the transaction that has begun write something whatever is in it: without a change a commit syncs nothing,
-    /// and what it found there already may be what was written without a sync.
-    fn touch(&self) -> Result<(), StoreError> {
+    /// Has the database say whether what is in its log may be unsynced, within the transaction that is about to end. Where
+    /// it did and this transaction is synced, that is a change too: without one a commit syncs nothing, and what it found
+    /// there already may be what any process wrote without a sync. It stands in the log, so that it is lost only together
+    /// with what it is about.
+    fn tell(&mut self) -> Result<(), StoreError> {
         let operation = "having earlier writes be durable";
-        let version: i64 =
-            self.connection.query_row("PRAGMA user_version", [], |row| row.get(0)).during(operation)?;
-        self.connection.execute_batch(&format!("PRAGMA user_version = {version}")).during(operation)
+        let is_unsynced = self.is_relaxed;
+        let told = match self.memory.is_unsynced {
+            Some(told) => told,
+            None => self
+                .connection
+                .prepare_cached("PRAGMA user_version")
+                .and_then(|mut statement| statement.query_row([], |row| row.get::<_, i64>(0)))
+                .map(|version| version != SYNCED)
+                .during(operation)?,
+        };
+        if told != is_unsynced {
+            self.run(if is_unsynced { TELL_UNSYNCED } else { TELL_SYNCED }, operation)?;
+        }
+        self.memory.is_unsynced = Some(is_unsynced);
+        Ok(())
     }
 
     /// Says whether a commit is durable when it returns.
@@ -277,15 +295,8 @@ impl Writer {
     }
 
     fn commit(&mut self, operation: &'static str) -> Result<(), StoreError> {
-        if self.is_relaxed {
-            return self.run("COMMIT", operation);
-        }
-        if self.is_unsynced {
-            self.touch()?;
-        }
-        self.run("COMMIT", operation)?;
-        self.is_unsynced = false;
-        Ok(())
+        self.tell()?;
+        self.run("COMMIT", operation)
     }
 
     fn guard(&mut self, batch: &[Prepared]) -> Result<Answer, StoreError> {
