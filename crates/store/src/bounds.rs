@@ -5,6 +5,7 @@
 use stemmata_model::{CommitId, Sighting};
 
 use crate::error::StoreError;
+use crate::ledger::EVENT_BYTES_MAX;
 use crate::ledger::checks::{check_append, check_change, check_state};
 use crate::maintain::costs::COSTED_COMMITS_MAX;
 use crate::seam::{
@@ -12,6 +13,10 @@ use crate::seam::{
     PART_BYTES_MAX, PARTS_MAX, Page,
 };
 use crate::write::{Annotation, ContentPart, Session, Write};
+
+/// Bytes that the events of one page say at most, where there is more than one of them: twice the largest event, so that
+/// a page which ends by them is half full at least, and little enough to have a few pages in memory at once.
+pub const EVENT_PAGE_BYTES_MAX: usize = 2 * EVENT_BYTES_MAX;
 
 /// Bytes of a path at most: what Linux and macOS allow, so that no real path is refused.
 const PATH_BYTES_MAX: usize = 4096;

@@ -18,13 +18,15 @@ mod table;
 mod varint;
 mod write;
 
+pub use bounds::EVENT_PAGE_BYTES_MAX;
 pub use error::{StoreError, StoreErrorKind};
 pub use files::{FileLock, Files, NewFile, OpenFile, SystemFiles, write_whole};
 pub use ledger::{
     Append, Appended, BATCH_EVENTS_MAX, CURSOR_STATES, ClusterFile, Coverage, Durability, EVENT_AT_US_MAX,
-    EVENT_BYTES_MAX, EventLog, EventQuery, ExportedCluster, FileLog, FileLogOptions, Finding, IntegrityMode,
-    Ledger, LedgerChange, MARK_BYTES_MAX, MARKS_MAX, MemoryLog, OUTPUT_BYTES_MAX, OUTPUT_EVENTS_MAX, Order,
-    Places, QUERY_TOPICS_MAX, Receipt, Repaired, Restored, STATE_BYTES_MAX, SavedState, export_cluster,
+    EVENT_BYTES_MAX, EventLog, EventPage, EventQuery, ExportedCluster, FileLog, FileLogOptions, Finding,
+    IntegrityMode, Ledger, LedgerChange, MARK_BYTES_MAX, MARKS_MAX, MemoryLog, OUTPUT_BYTES_MAX,
+    OUTPUT_EVENTS_MAX, Order, Places, QUERY_TOPICS_MAX, Receipt, Repaired, Restored, STATE_BYTES_MAX,
+    SavedState, export_cluster,
 };
 pub use maintain::pack::{PackOptions, Packed};
 pub use memory::MemoryStore;

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use stemmata_model::{
-    ArtifactId, ArtifactPrefix, Commit, CommitId, CommitPrefix, Event, EventSeq, LedgerId, MachineId,
-    SessionId, Sighting, Timestamp, Topic,
+    ArtifactId, ArtifactPrefix, Commit, CommitId, CommitPrefix, EventSeq, LedgerId, MachineId, SessionId,
+    Sighting, Timestamp, Topic,
 };
 use stemmata_store::maintain::backup::BackedUp;
 use stemmata_store::maintain::collect::{Amount, Collect, Collected};
@@ -17,10 +17,10 @@ use stemmata_store::maintain::costs::{ContentCost, Counted};
 use stemmata_store::maintain::forget::{Forget, Forgotten, Tombstone};
 use stemmata_store::maintain::repair::{RepairOutcome, RepairSource};
 use stemmata_store::{
-    Annotations, Append, Appended, AuditRecord, BatchOutcome, Coverage, Damage, EventLog, EventQuery, Ledger,
-    LedgerChange, Link, PackOptions, Packed, Page, PartOf, Placement, Places, Receipt, ResolveScope,
-    SavedState, Session, SessionFilter, SessionKey, Sink, Store, StoreError, StoreIdentity, TipFilter, Usage,
-    Verified, Write,
+    Annotations, Append, Appended, AuditRecord, BatchOutcome, Coverage, Damage, EventLog, EventPage,
+    EventQuery, Ledger, LedgerChange, Link, PackOptions, Packed, Page, PartOf, Placement, Places, Receipt,
+    ResolveScope, SavedState, Session, SessionFilter, SessionKey, Sink, Store, StoreError, StoreIdentity,
+    TipFilter, Usage, Verified, Write,
 };
 
 /// When a batch fails.
@@ -165,8 +165,8 @@ impl<S: Store> EventLog for FaultyStore<S> {
         })
     }
 
-    fn events(&self, ledger: &LedgerId, query: &EventQuery) -> Result<Vec<Event>, StoreError> {
-        self.inner.events(ledger, query)
+    fn page(&self, ledger: &LedgerId, query: &EventQuery) -> Result<EventPage, StoreError> {
+        self.inner.page(ledger, query)
     }
 
     fn ledger(&self, id: &LedgerId) -> Result<Option<Ledger>, StoreError> {

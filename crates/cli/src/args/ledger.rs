@@ -179,7 +179,7 @@ pub(crate) struct Query {
     #[arg(long, value_name = "K", conflicts_with = "limit")]
     pub(crate) latest: Option<usize>,
 
-    /// How many at most (default: 30, with `--json` 10000)
+    /// How many at most (default: 30, with `--json` 10000 or as many as have 8 MiB)
     #[arg(short = 'n', long = "limit", value_name = "N")]
     pub(crate) limit: Option<usize>,
 }

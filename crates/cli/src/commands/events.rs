@@ -12,7 +12,9 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use stemmata_engine::{EventFilter, PublishOptions, Published, StartAt, Subscription, Told};
 use stemmata_model::{Event, EventSeq, Json, LedgerId, NewEvent, NewPayload, Party, SessionId, Topic};
-use stemmata_store::{Appended, BATCH_EVENTS_MAX, EVENT_BYTES_MAX, EventQuery, Order, PAGE_ROWS_MAX};
+use stemmata_store::{
+    Appended, BATCH_EVENTS_MAX, EVENT_BYTES_MAX, EventLog, EventQuery, Order, PAGE_ROWS_MAX,
+};
 
 use crate::args::ledger::{Append, Events, EventsCommand, EventsForget, Follow, Query, Tail, Wanted, Which};
 use crate::errors::{CliError, Exit};
@@ -294,26 +296,22 @@ fn tail(app: &App, args: &Tail) -> Result<Exit, CliError> {
 
 /// Shows what a query finds, oldest first.
 fn show(app: &App, ledger: &LedgerId, query: &EventQuery, may_be_cut: bool) -> Result<Exit, CliError> {
-    let engine = app.engine()?;
-    let last = engine.log().ledger(ledger)?.map_or(0, |known| known.last);
-    let mut events = engine.log().events(ledger, query)?;
-    if query.order == Order::NewestFirst {
-        events.reverse();
-    }
-    let is_cut = query.order == Order::OldestFirst && events.len() == query.limit;
-    let next = events.last().filter(|_| is_cut).map(|event| event.seq);
+    let log = app.engine()?.log();
+    let last = log.ledger(ledger)?.map_or(0, |known| known.last);
     if app.console.json {
+        // Who gave no number takes what comes at once, and goes on by `next`.
+        let (events, next) = found(log, ledger, query, may_be_cut, &event::wire)?;
         app.console.json(&v1::Events {
             ledger: ledger.to_string(),
-            events: events.iter().map(event::wire).collect(),
+            events,
             last: last.to_string(),
             next: next.map(|next| next.to_string()),
         })?;
         return Ok(Exit::Done);
     }
-    let text: String = events.iter().map(|shown| event::line(shown, app.console.width)).collect();
-    app.console.long_text(&text)?;
-    if events.is_empty() {
+    let (lines, next) = found(log, ledger, query, false, &|shown| event::line(shown, app.console.width))?;
+    app.console.long_text(&lines.concat())?;
+    if lines.is_empty() {
         app.console.say(&format!("No event matches; {ledger} has {}", many(last, "event")));
     } else if let Some(next) = next.filter(|_| may_be_cut) {
         app.console.say(&format!(
@@ -322,6 +320,29 @@ fn show(app: &App, ledger: &LedgerId, query: &EventQuery, may_be_cut: bool) -> R
         ));
     }
     Ok(Exit::Done)
+}
+
+/// Returns what `shown` makes of each event that a query finds, oldest first, and after which one there may be more. Events
+/// are read page by page; of one page only where it says so.
+fn found<T>(
+    log: &dyn EventLog,
+    ledger: &LedgerId,
+    query: &EventQuery,
+    is_one_page: bool,
+    shown: &dyn Fn(&Event) -> T,
+) -> Result<(Vec<T>, Option<EventSeq>), CliError> {
+    let (mut all, mut next, mut rest) = (Vec::new(), None, Some(query.clone()));
+    while let Some(asked) = rest {
+        let page = log.page(ledger, &asked)?;
+        all.extend(page.events.iter().map(shown));
+        next = page.next;
+        rest = asked.rest(&page).filter(|_| !is_one_page);
+    }
+    if query.order == Order::NewestFirst {
+        all.reverse();
+        next = None;
+    }
+    Ok((all, next))
 }
 
 fn follow(app: &App, args: &Follow) -> Result<Exit, CliError> {

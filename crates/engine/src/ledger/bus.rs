@@ -148,7 +148,7 @@ impl Engine {
         }
         let (log, bus) = (Arc::clone(&self.log), Arc::clone(&self.bus));
         // What the log refuses is refused now, not with the first event.
-        log.events(ledger, &filter.query(0, last, 0))?;
+        log.page(ledger, &filter.query(0, last, 0))?;
         bus.enter(ledger);
         Ok(Subscription { log, bus, ledger: ledger.clone(), filter, cursor, name })
     }
@@ -185,7 +185,8 @@ impl Subscription {
         Ok(self.page_within(1, timeout)?.into_iter().next())
     }
 
-    /// Returns the next events that are there, at most so many; none at the end of the ledger. Does not wait.
+    /// Returns the next events that are there, at most so many, and fewer where they are large; none at the end of the
+    /// ledger only. Does not wait.
     ///
     /// # Errors
     /// As [`Subscription::next`].
@@ -196,15 +197,13 @@ impl Subscription {
         if limit == 0 || last <= self.cursor {
             return Ok(Vec::new());
         }
-        let events = self.log.events(&self.ledger, &self.filter.query(self.cursor, last, limit))?;
-        self.cursor = match events.last() {
-            Some(event) if events.len() >= limit => event.seq.get(),
-            _ => last,
-        };
-        Ok(events)
+        let page = self.log.page(&self.ledger, &self.filter.query(self.cursor, last, limit))?;
+        self.cursor = page.next.map_or(last, EventSeq::get);
+        Ok(page.events)
     }
 
-    /// Returns the next events, at most so many, waiting for the first where there is none yet; none after a time.
+    /// Returns the next events, as [`Subscription::page`] does, waiting for the first where there is none yet; none after a
+    /// time.
     ///
     /// # Errors
     /// As [`Subscription::next`].

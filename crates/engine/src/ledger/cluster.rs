@@ -44,7 +44,7 @@ pub struct Cluster {
 /// What people told an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guidance {
-    /// Their words, in order, at most [`GUIDANCE_MAX`].
+    /// Their words, in order, at most [`GUIDANCE_MAX`], and fewer where they are large: none only where there are none.
     pub events: Vec<Event>,
     /// Where to read on; none where nothing was read yet and there is nothing.
     pub cursor: Option<EventSeq>,
@@ -184,17 +184,22 @@ impl Engine {
         let of = |topic, receiver: Option<&Party>| {
             let (topics, receiver) = (vec![topics::topic(topic)], receiver.cloned());
             let query = EventQuery::after(after, GUIDANCE_MAX);
-            self.log.events(ledger, &EventQuery { topics, receiver, through: Some(through), ..query })
+            self.log.page(ledger, &EventQuery { topics, receiver, through: Some(through), ..query })
         };
-        let mut events = of(topics::USER_GUIDANCE_CLUSTER, None)?;
+        let mut pages = vec![of(topics::USER_GUIDANCE_CLUSTER, None)?];
         if let Some(agent) = agent {
-            events.extend(of(topics::USER_GUIDANCE_AGENT, Some(agent))?);
+            pages.push(of(topics::USER_GUIDANCE_AGENT, Some(agent))?);
         }
+        // Behind the page that ends first there may be more of its topic than of the other's.
+        let mut read = pages.iter().filter_map(|page| page.next).min().unwrap_or(through);
+        let mut events: Vec<Event> = pages.into_iter().flat_map(|page| page.events).collect();
+        events.retain(|event| event.seq <= read);
         events.sort_by_key(|event| event.seq);
-        let is_all = events.len() < GUIDANCE_MAX;
-        events.truncate(GUIDANCE_MAX);
-        let read = if is_all { Some(through) } else { events.last().map(|event| event.seq) };
-        Ok(Guidance { events, cursor: read.max(after) })
+        if events.len() > GUIDANCE_MAX {
+            events.truncate(GUIDANCE_MAX);
+            read = events.last().map_or(read, |event| event.seq);
+        }
+        Ok(Guidance { events, cursor: Some(read).max(after) })
     }
 
     /// Sums up what `TOKEN_USAGE` reports, by the role that each names. Counts and costs are of the same events.
@@ -204,15 +209,15 @@ impl Engine {
     pub fn tokens_by_role(&self, ledger: &LedgerId) -> Result<TokensByRole> {
         let through = EventSeq::new(self.log.ledger(ledger)?.map_or(0, |ledger| ledger.last));
         let mut sums = TokensByRole { roles: BTreeMap::new(), total: TokenTotals::default(), through };
-        let mut after = None;
-        while through > after {
-            let topics = vec![topics::topic(topics::TOKEN_USAGE)];
-            let query = EventQuery { topics, through, ..EventQuery::after(after, STEP_EVENTS) };
-            let events = self.log.events(ledger, &query)?;
-            for event in &events {
+        let topics = vec![topics::topic(topics::TOKEN_USAGE)];
+        let mut query =
+            through.map(|_| EventQuery { topics, through, ..EventQuery::after(None, STEP_EVENTS) });
+        while let Some(asked) = query {
+            let page = self.log.page(ledger, &asked)?;
+            for event in &page.events {
                 sums.add(event);
             }
-            after = if events.len() < STEP_EVENTS { through } else { events.last().map(|event| event.seq) };
+            query = asked.following(&page);
         }
         Ok(sums)
     }

@@ -127,19 +127,20 @@ impl Engine {
         through: u64,
     ) -> Result<Folded<R>> {
         let mut order = Order::new(ledger, folded.through);
-        while folded.through < through {
-            let query = EventQuery {
-                through: EventSeq::new(through),
-                ..EventQuery::after(EventSeq::new(folded.through), PAGE_ROWS_MAX)
-            };
-            let page = self.log.events(ledger, &query)?;
-            let Some(last) = page.last() else { break };
-            folded.through = last.seq.get();
-            for event in &page {
+        let mut query = (folded.through < through).then(|| EventQuery {
+            through: EventSeq::new(through),
+            ..EventQuery::after(EventSeq::new(folded.through), PAGE_ROWS_MAX)
+        });
+        while let Some(asked) = query {
+            let page = self.log.page(ledger, &asked)?;
+            for event in &page.events {
                 order.see(event);
                 folded.reducer.apply(event);
             }
-            folded.replayed += u64::try_from(page.len()).expect("a length fits 64 bits");
+            folded.through = page.events.last().map_or(folded.through, |event| event.seq.get());
+            folded.replayed += u64::try_from(page.events.len()).expect("a length fits 64 bits");
+            // The last page may end by its bounds too: nothing is behind it then.
+            query = asked.following(&page).filter(|_| folded.through < through);
         }
         if folded.through < through {
             folded.notes.push(Note::new(

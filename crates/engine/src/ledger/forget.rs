@@ -92,15 +92,15 @@ impl Engine {
     /// Returns the events of a session that still say something.
     fn told_in(&self, ledger: &LedgerId, session: &SessionId) -> Result<BTreeSet<EventSeq>> {
         let mut told = BTreeSet::new();
-        let mut after: Option<EventSeq> = None;
-        loop {
-            let query =
-                EventQuery { session: Some(session.clone()), ..EventQuery::after(after, PAGE_EVENTS) };
-            let page = self.log.events(ledger, &query)?;
-            let Some(last) = page.last() else { return Ok(told) };
-            after = Some(last.seq);
-            told.extend(saying(&page));
+        let of_session =
+            EventQuery { session: Some(session.clone()), ..EventQuery::after(None, PAGE_EVENTS) };
+        let mut query = Some(of_session);
+        while let Some(asked) = query {
+            let page = self.log.page(ledger, &asked)?;
+            told.extend(saying(&page.events));
+            query = asked.following(&page);
         }
+        Ok(told)
     }
 
     /// Returns those of some events that still say something.
@@ -193,16 +193,16 @@ impl Engine {
     /// of them.
     fn going_in(&self, ledger: &LedgerId, is_meant: &dyn Fn(&Event) -> bool) -> Result<u64> {
         let mut count = 0;
-        let mut after: Option<EventSeq> = None;
-        loop {
-            let page = self.log.events(ledger, &EventQuery::after(after, PAGE_EVENTS))?;
-            let Some(last) = page.last() else { return Ok(count) };
-            after = Some(last.seq);
-            for event in page.iter().filter(|event| !is_forgotten(&event.payload)) {
+        let mut query = Some(EventQuery::after(None, PAGE_EVENTS));
+        while let Some(asked) = query {
+            let page = self.log.page(ledger, &asked)?;
+            for event in page.events.iter().filter(|event| !is_forgotten(&event.payload)) {
                 let derived = count > 0 && event.topic.as_str() == topics::STATE_SNAPSHOT;
                 count += u64::from(derived || is_meant(event));
             }
+            query = asked.following(&page);
         }
+        Ok(count)
     }
 }
 

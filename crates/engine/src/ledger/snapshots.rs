@@ -59,17 +59,21 @@ impl Engine {
     /// Reads the newest snapshot that can be taken up, and of each topic that changes the state the newest event after it
     /// that speaks of it: one event of each as a rule, and never more than [`SILENT_MAX`], however long the ledger is.
     fn unpublished(&self, ledger: &LedgerId, last: u64) -> Result<Option<Publication>> {
-        let newest = |topic: &'static str, after: Option<EventSeq>, limit: usize| {
+        let newest_of = |topic: &'static str, after: Option<EventSeq>, is_meant: fn(&Event) -> bool| {
             let through = EventSeq::new(last);
-            let query = EventQuery { after, through, ..EventQuery::latest(topics::topic(topic), limit) };
-            self.log.events(ledger, &query)
-        };
-        let newest_of = |topic, after, is_meant: fn(&Event) -> bool| {
-            let mut found = newest(topic, after, 1)?;
-            if found.first().is_some_and(|event| !is_meant(event)) {
-                found = newest(topic, after, SILENT_MAX)?;
+            let newest = EventQuery { after, through, ..EventQuery::latest(topics::topic(topic), 1) };
+            let (mut query, mut left) = (Some(newest), SILENT_MAX);
+            while let Some(asked) = query {
+                let page = self.log.page(ledger, &asked)?;
+                left -= page.events.len();
+                query = asked.following(&page).filter(|_| left > 0);
+                query = query.map(|query| EventQuery { limit: left, ..query });
+                let found = page.events.into_iter().find(is_meant);
+                if found.is_some() {
+                    return Ok(found);
+                }
             }
-            Ok::<_, StoreError>(found.into_iter().find(is_meant))
+            Ok::<_, StoreError>(None)
         };
         let mut latest =
             Vec::from_iter(newest_of(topics::STATE_SNAPSHOT, None, StateSnapshotter::is_snapshot)?);

@@ -270,19 +270,17 @@ impl Engine {
     /// Returns the lines of a session's events after one and up to another, in order.
     fn lines_after(&self, turn: &TurnOf, after: Option<EventSeq>, through: u64) -> Result<Vec<Line>> {
         let mut lines = Vec::new();
-        let mut after = after;
-        let Some(through) = EventSeq::new(through) else { return Ok(lines) };
-        loop {
-            let query = EventQuery {
-                session: Some(turn.session.clone()),
-                through: Some(through),
-                ..EventQuery::after(after, PAGE_ROWS_MAX)
-            };
-            let page = self.log.events(&turn.ledger, &query)?;
-            let Some(last) = page.last() else { return Ok(lines) };
-            after = Some(last.seq);
-            lines.extend(page.iter().filter_map(|event| Line::told(&event.topic, line(event)?)));
+        let mut query = EventSeq::new(through).map(|through| EventQuery {
+            session: Some(turn.session.clone()),
+            through: Some(through),
+            ..EventQuery::after(after, PAGE_ROWS_MAX)
+        });
+        while let Some(asked) = query {
+            let page = self.log.page(&turn.ledger, &asked)?;
+            lines.extend(page.events.iter().filter_map(|event| Line::told(&event.topic, line(event)?)));
+            query = asked.following(&page);
         }
+        Ok(lines)
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::sync::Mutex;
 
-use stemmata_model::{Event, EventSeq, LedgerId, SessionId, Topic};
+use stemmata_model::{EventSeq, LedgerId, SessionId, Topic};
 use stemmata_store::{
-    Append, Appended, EventLog, EventQuery, Ledger, LedgerChange, MemoryLog, Places, Receipt, SavedState,
-    StoreError,
+    Append, Appended, EventLog, EventPage, EventQuery, Ledger, LedgerChange, MemoryLog, Places, Receipt,
+    SavedState, StoreError,
 };
 
 type Happening = Box<dyn FnMut(&MemoryLog) + Send>;
@@ -14,7 +14,9 @@ type Happening = Box<dyn FnMut(&MemoryLog) + Send>;
 #[derive(Default)]
 pub(crate) struct BetweenLog {
     pub(crate) inner: MemoryLog,
-    happening: Mutex<Option<Happening>>,
+    /// How many bytes a page has, where it is not as many as the reader asks for.
+    pub(crate) bytes_max: Option<usize>,
+    pub(crate) happening: Mutex<Option<Happening>>,
 }
 
 impl BetweenLog {
@@ -39,12 +41,13 @@ impl EventLog for BetweenLog {
         self.inner.append(append)
     }
 
-    fn events(&self, ledger: &LedgerId, query: &EventQuery) -> Result<Vec<Event>, StoreError> {
-        let events = self.inner.events(ledger, query);
+    fn page(&self, ledger: &LedgerId, query: &EventQuery) -> Result<EventPage, StoreError> {
+        let bytes_max = self.bytes_max.unwrap_or(query.bytes_max);
+        let page = self.inner.page(ledger, &EventQuery { bytes_max, ..query.clone() });
         if let Some(happening) = self.happening.lock().expect("no panic").as_mut() {
             happening(&self.inner);
         }
-        events
+        page
     }
 
     fn ledger(&self, id: &LedgerId) -> Result<Option<Ledger>, StoreError> {

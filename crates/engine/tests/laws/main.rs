@@ -27,6 +27,7 @@ mod materialized;
 mod memories;
 mod model_bundles;
 mod moved;
+mod narrow;
 mod opencode;
 mod packing;
 mod placed;

@@ -8,7 +8,7 @@ use super::{
     Append, BATCH_EVENTS_MAX, EVENT_AT_US_MAX, EVENT_BYTES_MAX, EventQuery, LedgerChange, MARK_BYTES_MAX,
     MARKS_MAX, QUERY_TOPICS_MAX, STATE_BYTES_MAX, SavedState,
 };
-use crate::bounds::at_most;
+use crate::bounds::{EVENT_PAGE_BYTES_MAX, at_most};
 use crate::error::StoreError;
 use crate::seam::PAGE_ROWS_MAX;
 
@@ -41,7 +41,8 @@ fn check_event(event: &NewEvent) -> Result<(), StoreError> {
 
 pub(crate) fn check_query(query: &EventQuery) -> Result<(), StoreError> {
     at_most("topics of a query", query.topics.len(), QUERY_TOPICS_MAX)?;
-    at_most("events of a page", query.limit, PAGE_ROWS_MAX)
+    at_most("events of a page", query.limit, PAGE_ROWS_MAX)?;
+    at_most("bytes of a page of events", query.bytes_max, EVENT_PAGE_BYTES_MAX)
 }
 
 pub(crate) fn check_change(change: &LedgerChange) -> Result<(), StoreError> {

@@ -14,8 +14,8 @@ use crate::files::{Files, create_beside, ended};
 /// The version of the tables that are ours in such a file.
 pub(super) const FORMAT_VERSION: i64 = 1;
 
-/// Events that are held at once: as many of the largest have 64 MiB.
-const PAGE_EVENTS: usize = 16;
+/// Events that are held at once at most; a page bounds their bytes.
+const PAGE_EVENTS: usize = 256;
 
 const EXPORTING: &str = "exporting a cluster";
 
@@ -139,17 +139,14 @@ fn rows(log: &dyn EventLog, ledger: &Ledger, connection: &Connection) -> Result<
     )?;
     let mut beside = prepare("INSERT INTO stemmata_event VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?;
     let through = EventSeq::new(ledger.last);
-    let (mut after, mut seen) = (None, Seen::default());
-    while through > after {
-        let events =
-            log.events(&ledger.id, &EventQuery { through, ..EventQuery::after(after, PAGE_EVENTS) })?;
-        for event in &events {
+    let mut seen = Seen::default();
+    let mut query = through.map(|_| EventQuery { through, ..EventQuery::after(None, PAGE_EVENTS) });
+    while let Some(asked) = query {
+        let page = log.page(&ledger.id, &asked)?;
+        for event in &page.events {
             seen.write(&ledger.id, event, &mut [&mut messages, &mut beside]).map_err(failed(EXPORTING))?;
         }
-        match events.last() {
-            Some(event) => after = Some(event.seq),
-            None => break,
-        }
+        query = asked.following(&page);
     }
     let last = ledger.last.cast_signed();
     connection

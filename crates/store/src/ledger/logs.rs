@@ -10,8 +10,8 @@ use stemmata_model::{
 
 use super::checks::{check_append, check_change, check_epoch, check_marks, check_query, check_state};
 use super::{
-    Append, Appended, CURSOR_STATES, EventQuery, Ledger, LedgerChange, OUTPUT_BYTES_MAX, OUTPUT_EVENTS_MAX,
-    Order, Receipt, SavedState, chained, next_time, numbered, plain_bytes,
+    Append, Appended, CURSOR_STATES, EventPage, EventQuery, Filling, Ledger, LedgerChange, OUTPUT_BYTES_MAX,
+    OUTPUT_EVENTS_MAX, Order, Receipt, SavedState, chained, next_time, numbered, plain_bytes,
 };
 use crate::error::StoreError;
 use crate::table::Table;
@@ -95,13 +95,19 @@ impl Logs {
         Ok(Appended { first, last, last_at })
     }
 
-    pub(crate) fn events(&self, ledger: &LedgerId, query: &EventQuery) -> Result<Vec<Event>, StoreError> {
+    pub(crate) fn page(&self, ledger: &LedgerId, query: &EventQuery) -> Result<EventPage, StoreError> {
         check_query(query)?;
-        let wanted = self.of(ledger).filter(|event| query.wants(event));
-        Ok(match query.order {
-            Order::OldestFirst => wanted.take(query.limit).cloned().collect(),
-            Order::NewestFirst => wanted.rev().take(query.limit).cloned().collect(),
-        })
+        let mut wanted = self.of(ledger).filter(|event| query.wants(event));
+        let mut page = Filling::new(query);
+        while !page.is_full() {
+            let next = match query.order {
+                Order::OldestFirst => wanted.next(),
+                Order::NewestFirst => wanted.next_back(),
+            };
+            let Some(event) = next else { break };
+            page.take(event.clone());
+        }
+        Ok(page.page())
     }
 
     /// Returns all events of all ledgers.

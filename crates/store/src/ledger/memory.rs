@@ -4,10 +4,12 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use stemmata_model::{Event, EventSeq, LedgerId, SessionId, Topic};
+use stemmata_model::{EventSeq, LedgerId, SessionId, Topic};
 
 use super::logs::Logs;
-use super::{Append, Appended, EventLog, EventQuery, Ledger, LedgerChange, Places, Receipt, SavedState};
+use super::{
+    Append, Appended, EventLog, EventPage, EventQuery, Ledger, LedgerChange, Places, Receipt, SavedState,
+};
 use crate::error::StoreError;
 
 /// An [`EventLog`] that keeps everything in memory and nothing beyond its own life.
@@ -57,8 +59,8 @@ impl EventLog for MemoryLog {
         self.write("appending events", |logs| logs.append(append))
     }
 
-    fn events(&self, ledger: &LedgerId, query: &EventQuery) -> Result<Vec<Event>, StoreError> {
-        self.lock().logs.events(ledger, query)
+    fn page(&self, ledger: &LedgerId, query: &EventQuery) -> Result<EventPage, StoreError> {
+        self.lock().logs.page(ledger, query)
     }
 
     fn ledger(&self, id: &LedgerId) -> Result<Option<Ledger>, StoreError> {

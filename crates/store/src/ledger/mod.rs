@@ -8,11 +8,15 @@ mod files;
 mod import;
 pub(crate) mod logs;
 mod memory;
+mod page;
 
 pub use export::{ExportedCluster, export_cluster};
 pub use files::{FileLog, FileLogOptions, Finding, IntegrityMode, Repaired, Restored, check_ledger_bytes};
 pub use import::ClusterFile;
 pub use memory::MemoryLog;
+pub use page::EventPage;
+
+pub(crate) use page::Filling;
 
 use std::collections::BTreeSet;
 
@@ -20,6 +24,7 @@ use stemmata_model::{
     ArtifactId, CommitId, Event, EventSeq, Json, LedgerId, NewEvent, Party, SessionId, Timestamp, Topic,
 };
 
+use crate::bounds::EVENT_PAGE_BYTES_MAX;
 use crate::error::StoreError;
 
 /// Events of one append at most, so that a transaction stays short.
@@ -103,7 +108,7 @@ pub enum Order {
 }
 
 /// Which events a read returns: those that all of it holds for.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventQuery {
     /// Only those after this place.
     pub after: Option<EventSeq>,
@@ -127,6 +132,28 @@ pub struct EventQuery {
     pub order: Order,
     /// At most so many; 0 is none. At most [`PAGE_ROWS_MAX`](crate::PAGE_ROWS_MAX).
     pub limit: usize,
+    /// No more once their texts, data, lines and metadata have so many bytes together: the first event comes whatever it
+    /// has. At most [`EVENT_PAGE_BYTES_MAX`], which is what it is unless somebody says less.
+    pub bytes_max: usize,
+}
+
+impl Default for EventQuery {
+    fn default() -> Self {
+        Self {
+            after: None,
+            through: None,
+            topics: Vec::new(),
+            sender: None,
+            receiver: None,
+            session: None,
+            since: None,
+            until: None,
+            replayable: None,
+            order: Order::default(),
+            limit: 0,
+            bytes_max: EVENT_PAGE_BYTES_MAX,
+        }
+    }
 }
 
 impl EventQuery {
@@ -251,7 +278,7 @@ impl Places {
 /// - **Times rise**: an event's time is the greatest of the present, a microsecond after the event before it, and the
 ///   time it was given. A time that is far ahead stays ahead of all later events of the ledger; one beyond
 ///   [`EVENT_AT_US_MAX`] is refused.
-/// - **Bounded**: reads take a limit; the newest *k* events of a topic cost O(*k*), whatever else there is.
+/// - **Bounded**: reads take a limit, and a page has [`EVENT_PAGE_BYTES_MAX`] bytes at most; the newest *k* events of a topic cost O(*k*), whatever else there is.
 /// - **Raw output** (`AGENT_OUTPUT` that may not enter a prompt) is bounded by [`OUTPUT_EVENTS_MAX`] and
 ///   [`OUTPUT_BYTES_MAX`]: with the append that goes beyond them the oldest lose their payloads, and a receipt says so.
 pub trait EventLog: Send + Sync {
@@ -262,11 +289,29 @@ pub trait EventLog: Send + Sync {
     /// `Full`, `ReadOnly`, `Io`, `Backend` where the storage refuses. Nothing is appended then.
     fn append(&self, append: Append) -> Result<Appended, StoreError>;
 
-    /// Returns events, with the payloads that are there; none for a ledger that is not there.
+    /// Returns events, with the payloads that are there, as many as the query's bounds allow, and says where to go on
+    /// ([`EventQuery::following`]); none for a ledger that is not there.
     ///
     /// # Errors
     /// `Bound`, `Corrupt`, and where the storage fails.
-    fn events(&self, ledger: &LedgerId, query: &EventQuery) -> Result<Vec<Event>, StoreError>;
+    fn page(&self, ledger: &LedgerId, query: &EventQuery) -> Result<EventPage, StoreError>;
+
+    /// Returns all events that a query asks for, page after page, and so many bytes as they have, all at once: for a few, or
+    /// for as many as a person wants to see. Who reads a ledger through goes by [`EventLog::page`].
+    ///
+    /// # Errors
+    /// As [`EventLog::page`].
+    fn events(&self, ledger: &LedgerId, query: &EventQuery) -> Result<Vec<Event>, StoreError> {
+        let mut page = self.page(ledger, query)?;
+        let mut rest = query.rest(&page);
+        let mut events = page.events;
+        while let Some(query) = rest {
+            page = self.page(ledger, &query)?;
+            rest = query.rest(&page);
+            events.append(&mut page.events);
+        }
+        Ok(events)
+    }
 
     /// Returns what is known of a ledger.
     fn ledger(&self, id: &LedgerId) -> Result<Option<Ledger>, StoreError>;

@@ -14,7 +14,8 @@ use super::{MemoryStore, State};
 use crate::error::StoreError;
 use crate::ledger::checks::check_covered;
 use crate::ledger::{
-    Append, Appended, Coverage, EventLog, EventQuery, Ledger, LedgerChange, Places, Receipt, SavedState,
+    Append, Appended, Coverage, EventLog, EventPage, EventQuery, Ledger, LedgerChange, Places, Receipt,
+    SavedState,
 };
 use crate::seam::{BatchOutcome, Store};
 use crate::write::{ContentPart, Write};
@@ -114,8 +115,8 @@ impl EventLog for MemoryStore {
         Ok(outcome.appended.expect("an append that was applied says where"))
     }
 
-    fn events(&self, ledger: &LedgerId, query: &EventQuery) -> Result<Vec<Event>, StoreError> {
-        self.lock().logs.events(ledger, query)
+    fn page(&self, ledger: &LedgerId, query: &EventQuery) -> Result<EventPage, StoreError> {
+        self.lock().logs.page(ledger, query)
     }
 
     fn ledger(&self, id: &LedgerId) -> Result<Option<Ledger>, StoreError> {

@@ -139,36 +139,35 @@ impl Looker<'_> {
     fn events(
         &self,
         ledger: &Ledger,
-        (mut after, session): (Option<EventSeq>, Option<&SessionId>),
+        (after, session): (Option<EventSeq>, Option<&SessionId>),
         (scanned, found): Telling<'_>,
     ) -> Result<bool> {
-        let mut through = None;
-        loop {
-            let query =
-                EventQuery { session: session.cloned(), through, ..EventQuery::after(after, PAGE_EVENTS) };
-            let page = match self.engine.log.events(&ledger.id, &query) {
+        let mut query =
+            Some(EventQuery { session: session.cloned(), ..EventQuery::after(after, PAGE_EVENTS) });
+        while let Some(asked) = query {
+            let page = match self.engine.log.page(&ledger.id, &asked) {
                 // A page that would reach damage is refused whole: what is before the damage is asked for by itself.
                 Err(error) if is_of_one(&error) => {
                     scanned.pass_over(ledger, &error);
                     let readable =
-                        EventSeq::new(ledger.last).filter(|last| after.is_none_or(|at| at < *last));
-                    if through.is_some() || readable.is_none() {
+                        EventSeq::new(ledger.last).filter(|last| asked.after.is_none_or(|at| at < *last));
+                    if asked.through.is_some() || readable.is_none() {
                         return Ok(true);
                     }
-                    through = readable;
+                    query = Some(EventQuery { through: readable, ..asked });
                     continue;
                 }
                 page => page?,
             };
-            let Some(last) = page.last() else { return Ok(true) };
-            after = Some(last.seq);
-            for event in &page {
+            for event in &page.events {
                 scanned.last = Some(ScanPlace::Event(ledger.id.clone(), event.seq));
                 if !self.event(&ledger.id, event, (scanned, found))? {
                     return Ok(false);
                 }
             }
+            query = asked.following(&page);
         }
+        Ok(true)
     }
 
     fn event(&self, ledger: &LedgerId, event: &Event, (scanned, found): Telling<'_>) -> Result<bool> {

@@ -5,6 +5,7 @@
 mod appends;
 mod bounded;
 mod forgotten;
+mod pages;
 mod queries;
 mod states;
 mod threads;
@@ -19,6 +20,7 @@ pub use forgotten::{
     check_folds_before_forgetting, check_forgotten_events, check_forgotten_places,
     check_numbers_after_forgetting,
 };
+pub use pages::{check_large_pages, check_page_bytes};
 pub use queries::{check_filters, check_latest, check_limits, check_pages, check_times_asked_for};
 pub use states::{check_ledgers, check_marks, check_states};
 pub use threads::{check_appending_threads, check_tails};
@@ -40,7 +42,7 @@ pub type Reopen<'a> = &'a mut dyn FnMut(Box<dyn EventLog>) -> Box<dyn EventLog>;
 /// # Panics
 /// Where the log breaks a promise of [`EventLog`].
 pub fn run(make: Make<'_>) {
-    let checks: [fn(Make<'_>); 22] = [
+    let checks: [fn(Make<'_>); 24] = [
         check_appends,
         check_batches,
         check_times,
@@ -51,6 +53,8 @@ pub fn run(make: Make<'_>) {
         check_latest,
         check_limits,
         check_pages,
+        check_page_bytes,
+        check_large_pages,
         check_times_asked_for,
         check_ledgers,
         check_marks,

@@ -33,12 +33,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use stemmata_model::{Event, EventSeq, LedgerId, SessionId, Topic};
+use stemmata_model::{EventSeq, LedgerId, SessionId, Topic};
 
 use super::checks::{check_append, check_change, check_marks, check_query};
 use super::{
-    Append, Appended, EventLog, EventQuery, Ledger, LedgerChange, MARKS_MAX, Order, Places, Receipt,
-    SavedState,
+    Append, Appended, EventLog, EventPage, EventQuery, Filling, Ledger, LedgerChange, MARKS_MAX, Order,
+    Places, Receipt, SavedState,
 };
 use crate::error::StoreError;
 use crate::files::{Files, SystemFiles};
@@ -278,9 +278,9 @@ impl FileLog {
 }
 
 /// Reads the events that a query wants, and fails where it would have to read past damage.
-fn answer(view: &View, desk: &Desk, query: &EventQuery) -> Result<Vec<Event>, StoreError> {
-    let mut events = Vec::new();
-    let Some(loaded) = &view.loaded else { return Ok(events) };
+fn answer(view: &View, desk: &Desk, query: &EventQuery) -> Result<EventPage, StoreError> {
+    let mut page = Filling::new(query);
+    let Some(loaded) = &view.loaded else { return Ok(EventPage::default()) };
     let stop = match &loaded.rest {
         Some(Rest::Damaged(at)) => {
             let reaches = query.through.is_none_or(|through| through.get() > loaded.catalog.last());
@@ -293,17 +293,17 @@ fn answer(view: &View, desk: &Desk, query: &EventQuery) -> Result<Vec<Event>, St
         return fails(at);
     }
     for at in loaded.catalog.candidates(query) {
-        if events.len() >= query.limit {
-            return Ok(events);
+        if page.is_full() {
+            return Ok(page.page());
         }
         let event = loaded.catalog.shown(at, loaded.record(at, &desk.folder)?.event);
         if query.wants(&event) {
-            events.push(event);
+            page.take(event);
         }
     }
-    match stop.filter(|_| events.len() < query.limit) {
+    match stop.filter(|_| !page.is_full()) {
         Some(at) => fails(at),
-        None => Ok(events),
+        None => Ok(page.page()),
     }
 }
 
@@ -314,7 +314,7 @@ impl EventLog for FileLog {
         self.queue(&self.desk(&append.ledger), append)
     }
 
-    fn events(&self, ledger: &LedgerId, query: &EventQuery) -> Result<Vec<Event>, StoreError> {
+    fn page(&self, ledger: &LedgerId, query: &EventQuery) -> Result<EventPage, StoreError> {
         check_query(query)?;
         let desk = self.desk(ledger);
         let view = desk.reading(&self.notes)?;

@@ -5,14 +5,15 @@
 use std::sync::atomic::Ordering;
 
 use rusqlite::params;
-use stemmata_model::{Event, EventSeq, LedgerId, SessionId, Topic};
+use stemmata_model::{EventSeq, LedgerId, SessionId, Topic};
 
 use super::output::Trim;
 use super::rows::LedgerRow;
 use crate::error::StoreError;
 use crate::ledger::checks::check_query;
 use crate::ledger::{
-    Append, Appended, Durability, EventLog, EventQuery, Ledger, LedgerChange, Places, Receipt, SavedState,
+    Append, Appended, Durability, EventLog, EventPage, EventQuery, Ledger, LedgerChange, Places, Receipt,
+    SavedState,
 };
 use crate::sqlite::failure::During;
 use crate::sqlite::{SqliteStore, waited};
@@ -25,9 +26,9 @@ impl EventLog for SqliteStore {
         Ok(outcome.appended.expect("an append that was applied says where"))
     }
 
-    fn events(&self, ledger: &LedgerId, query: &EventQuery) -> Result<Vec<Event>, StoreError> {
+    fn page(&self, ledger: &LedgerId, query: &EventQuery) -> Result<EventPage, StoreError> {
         check_query(query)?;
-        self.read(|reader| reader.events(ledger, query))
+        self.read(|reader| reader.page(ledger, query))
     }
 
     fn ledger(&self, id: &LedgerId) -> Result<Option<Ledger>, StoreError> {

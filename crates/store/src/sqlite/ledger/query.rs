@@ -107,6 +107,15 @@ pub(in crate::sqlite) struct Asked {
     last: i64,
     order: Order,
     limit: usize,
+    bytes_max: usize,
+}
+
+/// How much one scan reads ahead at most.
+#[derive(Clone, Copy)]
+struct Chunk {
+    rows: usize,
+    /// No more rows once those that were read have so many.
+    bytes: usize,
 }
 
 impl Asked {
@@ -151,18 +160,34 @@ impl Asked {
         if after == i64::MAX || first > last {
             return Ok(None);
         }
-        let (replayable, order, limit) = (query.replayable, query.order, query.limit);
-        Ok(Some(Self { ledger, topics, sender, receiver, session, replayable, first, last, order, limit }))
+        let (replayable, order) = (query.replayable, query.order);
+        let (limit, bytes_max) = (query.limit, query.bytes_max);
+        Ok(Some(Self {
+            ledger,
+            topics,
+            sender,
+            receiver,
+            session,
+            replayable,
+            first,
+            last,
+            order,
+            limit,
+            bytes_max,
+        }))
     }
 
-    /// Hands the rows that are found to `act`, in order, until there are enough.
+    /// Hands the rows that are found to `act`, in order, until there are enough or it says no. All scans together read no
+    /// more ahead than a page has bytes, and a row each.
     pub(in crate::sqlite) fn run(
         &self,
         connection: &Connection,
-        act: &mut dyn FnMut(EventRow<String>) -> Result<(), StoreError>,
+        act: &mut dyn FnMut(EventRow<String>) -> Result<bool, StoreError>,
     ) -> Result<(), StoreError> {
         let mut scans = self.scans(connection)?;
-        let chunk = (self.limit / scans.len().max(1) + 1).min(self.limit).min(CHUNK_ROWS_MAX);
+        let count = scans.len().max(1);
+        let rows = (self.limit / count + 1).min(self.limit).min(CHUNK_ROWS_MAX);
+        let chunk = Chunk { rows, bytes: self.bytes_max / count };
         for _ in 0..self.limit {
             let mut next: Option<(i64, usize)> = None;
             for (number, scan) in scans.iter_mut().enumerate() {
@@ -177,7 +202,9 @@ impl Asked {
             }
             let row = next.and_then(|(_, number)| scans.get_mut(number)?.rows.pop_front());
             let Some(row) = row else { return Ok(()) };
-            act(row)?;
+            if !act(row)? {
+                return Ok(());
+            }
         }
         Ok(())
     }
@@ -242,7 +269,7 @@ impl Scan {
         &mut self,
         asked: &Asked,
         connection: &Connection,
-        chunk: usize,
+        chunk: Chunk,
     ) -> Result<Option<i64>, StoreError> {
         if self.rows.is_empty() && !self.is_read {
             self.read_on(asked, connection, chunk)?;
@@ -250,7 +277,7 @@ impl Scan {
         Ok(self.rows.front().map(|row| row.seq))
     }
 
-    fn read_on(&mut self, asked: &Asked, connection: &Connection, chunk: usize) -> Result<(), StoreError> {
+    fn read_on(&mut self, asked: &Asked, connection: &Connection, chunk: Chunk) -> Result<(), StoreError> {
         let sql = match asked.order {
             Order::OldestFirst => self.by.ascending,
             Order::NewestFirst => self.by.descending,
@@ -264,21 +291,29 @@ impl Scan {
             asked.sender,
             asked.receiver,
             asked.session,
-            i64::try_from(chunk).unwrap_or(i64::MAX),
+            i64::try_from(chunk.rows).unwrap_or(i64::MAX),
         ];
-        let rows: Vec<EventRow<String>> = connection
-            .prepare_cached(sql)
-            .and_then(|mut statement| statement.query_map(values, EventRow::take)?.collect())
-            .during(LOOKING)?;
-        self.is_read = rows.len() < chunk;
-        if let Some(last) = rows.last() {
+        let mut statement = connection.prepare_cached(sql).during(LOOKING)?;
+        let mut found = statement.query(values).during(LOOKING)?;
+        let (mut rows, mut bytes) = (VecDeque::new(), 0_usize);
+        self.is_read = true;
+        while let Some(row) = found.next().during(LOOKING)? {
+            let row = EventRow::take(row).during(LOOKING)?;
+            bytes = bytes.saturating_add(row.bytes_held());
+            rows.push_back(row);
+            if bytes >= chunk.bytes || rows.len() >= chunk.rows {
+                self.is_read = false;
+                break;
+            }
+        }
+        if let Some(last) = rows.back() {
             match asked.order {
                 Order::OldestFirst => self.range.0 = last.seq.saturating_add(1),
                 Order::NewestFirst => self.range.1 = last.seq - 1,
             }
         }
-        self.is_read |= self.range.0 > self.range.1 || rows.last().is_some_and(|row| row.seq == i64::MAX);
-        self.rows = rows.into();
+        self.is_read |= self.range.0 > self.range.1 || rows.back().is_some_and(|row| row.seq == i64::MAX);
+        self.rows = rows;
         Ok(())
     }
 }
@@ -342,6 +377,46 @@ mod tests {
             "COVERING INDEX event_by_session (ledger=? AND session=? AND topic>?)",
         ]) {
             assert_eq!(plan(&connection, sql), [format!("SEARCH event USING {index}")], "{sql}");
+        }
+    }
+
+    #[test]
+    fn a_scan_reads_no_more_ahead_than_a_page_has_bytes() {
+        let home = TempDir::new().expect("a directory");
+        let store = crate::SqliteStore::open(home.path(), SqliteOptions::default()).expect("a store");
+        let id = stemmata_model::LedgerId::new("p").expect("a name");
+        let said = |text: &str| {
+            let payload = stemmata_model::NewPayload::Plain { text: Some(text.to_owned()), data: None };
+            let [session, topic, party] = ["s", "t", "a"];
+            stemmata_model::NewEvent::new(
+                stemmata_model::SessionId::new(session).expect("a name"),
+                stemmata_model::Topic::new(topic).expect("a name"),
+                stemmata_model::Party::new(party).expect("a name"),
+                payload,
+            )
+        };
+        let events = vec![said(&"x".repeat(1_000)); 100];
+        let (expected, now) = (None, stemmata_model::Timestamp::EPOCH);
+        let append =
+            crate::Append { ledger: id.clone(), events, expected, now, durability: crate::Durability::None };
+        crate::EventLog::append(&store, append).expect("appended");
+        drop(store);
+        let (_, connection, _) = open_store(home.path(), &SqliteOptions::default()).expect("a store");
+        for (bytes_max, rows) in [(0, 1), (1_000, 1), (2_500, 3), (90_000, 90), (1 << 20, 100)] {
+            let query = EventQuery { bytes_max, ..EventQuery::after(None, 1_000) };
+            let asked = Asked::new(&connection, &mut Names::default(), (1, 100), &query);
+            let asked = asked.expect("a read").expect("something is asked for");
+            let mut scans = asked.scans(&connection).expect("scans");
+            let chunk = Chunk { rows: CHUNK_ROWS_MAX, bytes: bytes_max };
+            scans[0].read_on(&asked, &connection, chunk).expect("read");
+            assert_eq!(scans[0].rows.len(), rows, "{bytes_max}");
+            let mut found = 0;
+            let act = &mut |_| {
+                found += 1;
+                Ok(true)
+            };
+            asked.run(&connection, act).expect("run");
+            assert_eq!(found, 100, "{bytes_max}: what is read in parts is read to the end");
         }
     }
 

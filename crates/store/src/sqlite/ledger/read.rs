@@ -11,7 +11,7 @@ use super::names::Names;
 use super::query::Asked;
 use super::rows::{EventRow, FORGOTTEN, LINE, LedgerRow, PLAIN, ReceiptRow};
 use crate::error::StoreError;
-use crate::ledger::{Coverage, EventQuery, Ledger, Receipt, SavedState};
+use crate::ledger::{Coverage, EventPage, EventQuery, Filling, Ledger, Receipt, SavedState};
 use crate::sqlite::failure::{During, unreadable};
 use crate::sqlite::read::Reader;
 use crate::sqlite::read::commits::key_of;
@@ -24,11 +24,11 @@ const READING: &str = "reading a ledger";
 const TRIES_MAX: usize = 4;
 
 impl Reader {
-    pub(in crate::sqlite) fn events(
+    pub(in crate::sqlite) fn page(
         &mut self,
         ledger: &LedgerId,
         query: &EventQuery,
-    ) -> Result<Vec<Event>, StoreError> {
+    ) -> Result<EventPage, StoreError> {
         let mut names = std::mem::take(&mut self.names);
         let mut result = Ok(None);
         for _ in 0..TRIES_MAX {
@@ -187,29 +187,29 @@ fn known(connection: &rusqlite::Connection, row: LedgerRow) -> Result<Ledger, St
     })
 }
 
-/// Finds events and reads their payloads; none where a line went meanwhile and all has to be read again.
+/// Finds events and reads their payloads, as many as make a page; none where a line went meanwhile and all has to be read
+/// again.
 fn found(
     literals: &mut Literals<'_>,
     names: &mut Names,
     ledger: &LedgerId,
     query: &EventQuery,
-) -> Result<Option<Vec<Event>>, StoreError> {
+) -> Result<Option<EventPage>, StoreError> {
     let connection = literals.connection();
-    let Some(row) = LedgerRow::find(connection, ledger)? else { return Ok(Some(Vec::new())) };
+    let Some(row) = LedgerRow::find(connection, ledger)? else { return Ok(Some(EventPage::default())) };
     let Some(asked) = Asked::new(connection, names, (row.row, row.last), query)? else {
-        return Ok(Some(Vec::new()));
+        return Ok(Some(EventPage::default()));
     };
-    let mut rows = Vec::new();
+    let mut page = Filling::new(query);
+    let mut is_whole = true;
     asked.run(connection, &mut |row| {
-        rows.push(row);
-        Ok(())
+        match event_of(literals, names, &row)? {
+            Some(event) => page.take(event),
+            None => is_whole = false,
+        }
+        Ok(is_whole && !page.is_full())
     })?;
-    let mut events = Vec::with_capacity(rows.len());
-    for row in rows {
-        let Some(event) = event_of(literals, names, &row)? else { return Ok(None) };
-        events.push(event);
-    }
-    Ok(Some(events))
+    Ok(is_whole.then(|| page.page()))
 }
 
 fn event_of(

@@ -242,6 +242,11 @@ impl EventRow<String> {
             .during("reading an event")
     }
 
+    /// Returns the bytes of its texts.
+    pub(in crate::sqlite) fn bytes_held(&self) -> usize {
+        [&self.text, &self.data, &self.metadata].into_iter().flatten().map(String::len).sum()
+    }
+
     pub(in crate::sqlite) const fn is_there(&self) -> bool {
         self.kind < TRIMMED
     }
