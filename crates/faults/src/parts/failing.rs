@@ -170,7 +170,8 @@ fn is_clear(error: &anyhow::Error, failure: Failure) -> bool {
     match (failure, kinds) {
         // What verifies or mends a copy tells of it as damaged, with what the system says.
         (Failure::Read, _) if format!("{error:#}").contains("(os error 5)") => true,
-        (_, None) => false,
+        // What the script does by hand, as a person would, fails in the system's own words.
+        (_, None) => error.downcast_ref::<std::io::Error>().is_some(),
         // SQLite says of a sync only that it failed.
         (Failure::Full, Some(_)) if is_failed_sync(error) => true,
         (Failure::Full, Some((engine, store))) => {
