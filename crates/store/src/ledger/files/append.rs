@@ -341,11 +341,11 @@ fn plan(loaded: &Loaded, id: &LedgerId, appends: &[&Append]) -> Plan {
                 link = record.link_after(&link);
                 record.link = Some(link);
             }
-            let text = record.encode(loaded.mode);
-            let length = u32::try_from(text.len()).expect("a line has a bound");
+            let start = plan.lines.len();
+            record.encode_into(loaded.mode, &mut plan.lines);
+            let length = u32::try_from(plan.lines.len() - start).expect("a line has a bound");
             written.push((Place { byte, length }, record));
             byte += u64::from(length);
-            plan.lines.push_str(&text);
         }
         plan.batches.push(written);
         let last_at = last_at.unwrap_or(append.now);
