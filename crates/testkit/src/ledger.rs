@@ -45,11 +45,5 @@ impl Tried {
 
 /// Says whether a crash may leave what was found: no damage, and nothing that a person has to look at.
 pub const fn is_harmless(finding: &Finding) -> bool {
-    matches!(
-        finding,
-        Finding::TornLine { .. }
-            | Finding::TornBatch { .. }
-            | Finding::ForeignSession { .. }
-            | Finding::SnapshotAhead { .. }
-    )
+    matches!(finding, Finding::TornLine { .. } | Finding::TornBatch { .. } | Finding::ForeignSession { .. })
 }

@@ -57,6 +57,18 @@ pub(crate) fn check_state(state: &SavedState) -> Result<(), StoreError> {
     at_most("bytes of a saved state", state.state.as_str().len(), STATE_BYTES_MAX)
 }
 
+/// Holds what states have folded to what there is.
+pub(crate) fn check_reach(states: &[SavedState], last: u64) -> Result<(), StoreError> {
+    match states.iter().map(|state| state.through).max().filter(|through| *through > last) {
+        Some(value) => Err(StoreError::Bound {
+            what: "number of the last event that a state has folded",
+            value,
+            bound: last,
+        }),
+        None => Ok(()),
+    }
+}
+
 /// Holds the marks of a ledger to their bound, the new ones included.
 pub(crate) fn check_marks(count: usize) -> Result<(), StoreError> {
     at_most("marks of a ledger", count, MARKS_MAX)

@@ -8,7 +8,9 @@ use stemmata_model::{
     artifact_id, topics,
 };
 
-use super::checks::{check_append, check_change, check_epoch, check_marks, check_query, check_state};
+use super::checks::{
+    check_append, check_change, check_epoch, check_marks, check_query, check_reach, check_state,
+};
 use super::{
     Append, Appended, CURSOR_STATES, EventPage, EventQuery, Filling, Ledger, LedgerChange, OUTPUT_BYTES_MAX,
     OUTPUT_EVENTS_MAX, Order, Receipt, SavedState, chained, next_time, numbered, plain_bytes,
@@ -211,6 +213,7 @@ impl Logs {
         states.iter().try_for_each(check_state)?;
         let known = self.ledgers.get(ledger).ok_or_else(|| StoreError::LedgerMissing(ledger.clone()))?;
         check_epoch(ledger, epoch, known.epoch)?;
+        check_reach(&states, known.last)?;
         for state in states {
             self.states.put((ledger.clone(), state.name.clone()), state);
         }

@@ -363,20 +363,87 @@ fn a_torn_last_line_is_dropped_and_told() {
 
 #[test]
 fn a_torn_last_batch_is_dropped_whole_and_told() {
-    let (home, restored, events) = damaged("events.ndjson", |bytes| lines(&bytes)[..3].concat());
+    // Nothing else knows of that batch.
+    let home = TempDir::new().expect("a directory");
+    let events = sample(home.path(), IntegrityMode::Checksum);
+    let path = folder(home.path()).join("events.ndjson");
+    fs::remove_file(path.with_file_name("snapshot.json")).expect("gone");
+    put(&path, &lines(&fs::read(&path).expect("a file"))[..3].concat());
+    let restored = restore(&open(home.path()));
     assert!(
-        matches!(
-            restored.findings[..],
-            [
-                Finding::TornBatch { line: 4, events: 2, .. },
-                Finding::SnapshotAhead { through: 4, last: 1, .. }
-            ]
-        ),
+        matches!(restored.findings[..], [Finding::TornBatch { line: 4, events: 2, .. }]),
         "{:?}",
         restored.findings
     );
     assert_eq!(all(&open(home.path())), events[..1]);
-    assert_eq!(restored.states, [], "the state had seen an event of that batch");
+}
+
+#[test]
+fn an_end_that_the_saved_states_know_is_lost_and_no_number_comes_again() {
+    let memory = Topic::new("user_turn").expect("a name");
+    for (kept, lost) in [(3, vec![4]), (1, vec![2, 3, 4]), (0, vec![1, 2, 3, 4])] {
+        let (home, restored, events) = damaged("events.ndjson", |bytes| lines(&bytes)[..kept].concat());
+        // Half of a batch is there: what it began with is an event still.
+        let whole = if kept == 3 { 1 } else { kept };
+        let last = u64::try_from(whole).expect("small");
+        let [finding @ Finding::CutShort { last: told, known: 4, .. }, Finding::SnapshotAhead { .. }] =
+            &restored.findings[..]
+        else {
+            panic!("{:?}", restored.findings)
+        };
+        assert!(*told == last && finding.stops(), "{finding}");
+        let log = open(home.path());
+        for refused in [
+            log.append(append(vec![said("s", "t", "x")])).err(),
+            log.events(&id("p"), &EventQuery::latest(memory.clone(), 1)).err(),
+        ] {
+            assert!(matches!(refused, Some(StoreError::Damaged { .. })), "{refused:?}");
+        }
+        assert!(folder(home.path()).join("snapshot.json").exists(), "it is what proves it");
+        let repaired = log.repair(&id("p")).expect("repaired");
+        let lost: Vec<_> = lost.into_iter().map(seq).collect();
+        assert_eq!((repaired.quarantined, &repaired.lost), (0, &lost));
+        let after = all(&log);
+        assert_eq!(after[..kept], events[..kept]);
+        assert_eq!(after.len(), 4);
+        assert!(after[kept..].iter().all(|event| event.topic.as_str() == "EVENT_LOST"));
+        assert_eq!(log.saved_states(&id("p"), "").expect("a read"), [], "what had seen them is folded anew");
+        let appended = log.append(append(vec![said("s", "t", "on")])).expect("appended");
+        assert_eq!(appended.first.get(), 5);
+        assert!(restore(&log).findings.iter().all(|finding| !finding.stops()));
+    }
+}
+
+#[test]
+fn states_that_folded_a_lost_event_are_dropped_and_cursors_stay() {
+    let home = TempDir::new().expect("a directory");
+    sample(home.path(), IntegrityMode::Checksum);
+    let log = open(home.path());
+    let named = |name: &str, through| SavedState { name: name.to_owned(), ..saved(through) };
+    log.save_states(&id("p"), vec![named("early", 2), named("memory", 3), named("cursor/reader", 5)])
+        .expect("saved");
+    drop(log);
+    flip_in_third_line(home.path());
+    let log = open(home.path());
+    assert_eq!(log.repair(&id("p")).expect("repaired").lost, [seq(3)]);
+    let states = log.saved_states(&id("p"), "").expect("a read");
+    let names: Vec<&str> = states.iter().map(|state| state.name.as_str()).collect();
+    assert_eq!(names, ["cursor/reader", "early"]);
+}
+
+#[test]
+fn what_an_editor_adds_around_lines_takes_no_event() {
+    let home = TempDir::new().expect("a directory");
+    let events = sample(home.path(), IntegrityMode::Chain);
+    let path = folder(home.path()).join("events.ndjson");
+    let text = fs::read_to_string(&path).expect("text");
+    put(&path, format!("\n{}\n", text.replace('\n', "\r\n")).as_bytes());
+    let log = open(home.path());
+    let repaired = log.repair(&id("p")).expect("repaired");
+    assert_eq!((repaired.quarantined, repaired.lost), (2, vec![]));
+    assert_eq!(all(&log), events);
+    assert!(restore(&log).findings.is_empty());
+    assert_eq!(fs::read_to_string(&path).expect("text").matches('\r').count(), 0);
 }
 
 #[test]
@@ -437,19 +504,6 @@ fn a_snapshot_with_a_wrong_checksum_is_ignored_and_told() {
     assert!(matches!(log.findings()[..], [Finding::SnapshotUnreadable { .. }]), "it is noted");
     log.save_states(&id("p"), vec![saved(2)]).expect("saved");
     assert_eq!(restore(&log).replay_from, 2);
-}
-
-#[test]
-fn a_snapshot_ahead_of_the_log_is_ignored_and_told() {
-    let home = TempDir::new().expect("a directory");
-    sample(home.path(), IntegrityMode::Checksum);
-    let log = open(home.path());
-    log.save_states(&id("p"), vec![saved(6)]).expect("saved");
-    let restored = restore(&log);
-    assert!(matches!(restored.findings[..], [Finding::SnapshotAhead { through: 6, last: 5, .. }]));
-    assert_eq!((restored.states, restored.replay_from), (vec![], 0));
-    log.append(append(vec![said("s", "t", "another sixth")])).expect("appended");
-    assert_eq!(restore(&log).states, [], "it knows another one");
 }
 
 #[test]

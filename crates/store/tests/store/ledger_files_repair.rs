@@ -5,12 +5,11 @@ use std::fs;
 use std::path::Path;
 
 use stemmata_model::{Event, NewEvent, Payload, Topic, topics};
-use stemmata_store::{EventLog, EventQuery, FileLog, Finding, IntegrityMode, Repaired, SavedState};
+use stemmata_store::{EventLog, EventQuery, FileLog, Finding, IntegrityMode, Repaired, StoreError};
 use tempfile::TempDir;
 
 use super::ledger_files::{
-    MODES, all, append, flip_in_third_line, folder, id, lines, open, options, put, restore, said, sample,
-    saved, sealed, seq,
+    MODES, all, append, folder, id, lines, open, options, put, restore, said, sample, saved, sealed, seq,
 };
 
 /// Changes the events of the sample, repairs it, and returns what was done, what was there and what is there.
@@ -102,38 +101,15 @@ fn a_repair_cuts_off_a_batch_that_was_not_written_to_its_end() {
 fn saved_states_stay_while_a_repair_may_bring_their_events_back() {
     let home = TempDir::new().expect("a directory");
     sample(home.path(), IntegrityMode::Checksum);
-    flip_in_third_line(home.path());
+    let path = folder(home.path()).join("events.ndjson");
+    let mut lines = lines(&fs::read(&path).expect("a file"));
+    lines.rotate_left(1);
+    put(&path, &lines.concat());
     let log = open(home.path());
     let restored = restore(&log);
     assert_eq!(restored.states, [], "the log cannot be read that far");
-    log.repair(&id("p")).expect("repaired");
+    assert_eq!(log.repair(&id("p")).expect("repaired").lost, []);
     assert_eq!(restore(&log).states, [saved(4)]);
-}
-
-#[test]
-fn cursors_that_the_log_still_has_outlive_a_snapshot_that_is_ahead() {
-    let home = TempDir::new().expect("a directory");
-    sample(home.path(), IntegrityMode::Checksum);
-    let log = open(home.path());
-    let cursor = |name: &str, through| SavedState { name: format!("cursor/{name}"), ..saved(through) };
-    log.save_states(&id("p"), vec![saved(6), cursor("near", 2), cursor("far", 7)]).expect("saved");
-    assert_eq!(restore(&log).states, []);
-    assert_eq!(log.saved_states(&id("p"), "").expect("a read"), [cursor("near", 2)]);
-}
-
-#[test]
-fn a_repair_drops_states_of_events_that_are_none() {
-    let home = TempDir::new().expect("a directory");
-    sample(home.path(), IntegrityMode::Checksum);
-    let log = open(home.path());
-    let other = SavedState { name: "other".to_owned(), ..saved(9) };
-    log.save_states(&id("p"), vec![other]).expect("saved");
-    let path = folder(home.path()).join("events.ndjson");
-    let mut all_lines = lines(&fs::read(&path).expect("a file"));
-    all_lines[0] = b"noise\n".to_vec();
-    put(&path, &all_lines.concat());
-    log.repair(&id("p")).expect("repaired");
-    assert_eq!(log.saved_states(&id("p"), "").expect("a read"), [saved(4)]);
 }
 
 #[test]
@@ -247,7 +223,7 @@ fn an_index_whose_last_place_is_none_is_not_believed() {
 }
 
 #[test]
-fn an_index_of_a_longer_file_is_not_believed_when_the_file_has_grown_past_it() {
+fn an_index_of_a_longer_file_proves_that_the_end_is_gone() {
     let home = TempDir::new().expect("a directory");
     let log = open(home.path());
     for _ in 0..5 {
@@ -260,9 +236,13 @@ fn an_index_of_a_longer_file_is_not_believed_when_the_file_has_grown_past_it() {
     let bytes = fs::read(&path).expect("a file");
     put(&path, &lines(&bytes)[..1].concat());
     let log = open(home.path());
-    for _ in 0..6 {
+    let other = append(vec![said("s", "u", "same")]);
+    assert!(matches!(log.append(other), Err(StoreError::Damaged { .. })));
+    assert_eq!(log.repair(&id("p")).expect("repaired").lost, [2, 3, 4, 5].map(seq));
+    for number in 6..12 {
         // Each line is as long as those were.
-        log.append(append(vec![said("s", "u", "same")])).expect("appended");
+        let appended = log.append(append(vec![said("s", "u", "same")])).expect("appended");
+        assert_eq!(appended.first, seq(number));
     }
     let query = EventQuery::latest(Topic::new("u").expect("a name"), 20);
     let found = open(home.path()).events(&id("p"), &query).expect("a read");

@@ -112,7 +112,11 @@ pub fn check_states(make: Make<'_>) {
     assert_eq!(saved("p", "memory"), first[..2]);
     assert_eq!(saved("p", "memory/"), first[1..2]);
     assert_eq!(saved("nobody", ""), Vec::new());
-    let newer = SavedState { through: 5, position: None, ..state("memory", 2, "{\"a\":2}") };
+    let newer = SavedState { through: 0, position: None, ..state("memory", 2, "{\"a\":2}") };
+    let ahead = SavedState { through: 2, ..newer.clone() };
+    let refused = log.save_states(&ledger("p"), vec![newer.clone(), ahead]);
+    assert!(matches!(refused, Err(StoreError::Bound { value: 2, bound: 1, .. })), "nobody has folded it");
+    assert_eq!(saved("p", "memory")[0], first[0]);
     log.save_states(&ledger("p"), vec![newer.clone()]).expect("saved");
     assert_eq!(saved("p", "memory")[0], newer);
     let large = json(&format!("\"{}\"", "x".repeat(STATE_BYTES_MAX)));

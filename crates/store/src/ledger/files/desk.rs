@@ -16,7 +16,7 @@ use super::folder::{EVENTS, Folder, Held, Hold, INDEX, Waiting, damaged, failed,
 use super::index;
 use super::line::{IntegrityMode, Record, decode, root_link};
 use super::meta::Meta;
-use super::scan::{Rest, scan};
+use super::scan::{Damaged, Fault, Rest, scan};
 use crate::error::StoreError;
 use crate::files::{NewFile, OpenFile};
 
@@ -62,6 +62,8 @@ pub(super) struct Loaded {
     pub(super) indexed: usize,
     /// Whether there is an index that does not fit. It is taken away before the file grows, lest it fit by then.
     pub(super) is_index_wrong: bool,
+    /// The greatest number that other files say was durable.
+    pub(super) proven: u64,
     /// The file, open for writing.
     pub(super) pen: Option<Box<dyn NewFile>>,
 }
@@ -186,7 +188,8 @@ impl Desk {
         let Some(file) = self.folder.open(EVENTS)? else {
             return Err(damaged(&path, "it is missing".to_owned()));
         };
-        let mut loaded = Loaded::new(&self.id, file, meta);
+        let proven = self.folder.proven()?;
+        let mut loaded = Loaded { proven, ..Loaded::new(&self.id, file, meta) };
         let length = loaded.file.length().map_err(&during)?;
         let read = self.folder.read(INDEX, index::INDEX_BYTES_MAX)?;
         let is_there = read.is_some();
@@ -198,7 +201,7 @@ impl Desk {
                 return Ok(loaded);
             }
             // The index may be what is wrong.
-            loaded = Loaded::new(&self.id, loaded.file, meta);
+            loaded = Loaded { proven, ..Loaded::new(&self.id, loaded.file, meta) };
         }
         loaded.is_index_wrong = is_there;
         loaded.read_on().map_err(during)?;
@@ -247,6 +250,7 @@ impl Loaded {
             length: 0,
             indexed: 0,
             is_index_wrong: false,
+            proven: 0,
             pen: None,
         }
     }
@@ -256,8 +260,23 @@ impl Loaded {
         self.length = self.file.length()?;
         let start = self.catalog.start();
         let catalog = &mut self.catalog;
-        self.rest = scan(self.file.as_ref(), &start, self.mode, &mut |batch| catalog.absorb(batch))?;
+        let rest = scan(self.file.as_ref(), &start, self.mode, &mut |batch| catalog.absorb(batch))?;
+        self.ended(rest);
         Ok(())
+    }
+
+    /// Takes what a scan to the end of the file says. A file that ends before what was durable lost its end, however
+    /// whole its lines are.
+    pub(super) fn ended(&mut self, rest: Option<Rest>) {
+        let last = self.catalog.last();
+        let is_cut = last < self.proven && !matches!(rest, Some(Rest::Damaged(_)));
+        self.rest = if is_cut {
+            let line = line_of(self.catalog.len());
+            let (byte, expected, fault) = (self.catalog.end(), last + 1, Fault::Cut(self.proven));
+            Some(Rest::Damaged(Damaged { line, byte, expected, fault }))
+        } else {
+            rest
+        };
     }
 
     /// Reads the bytes of a line, with its newline.

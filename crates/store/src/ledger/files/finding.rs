@@ -96,6 +96,20 @@ pub enum Finding {
         /// The number that does.
         found: u64,
     },
+    /// The end is missing: events that were durable once. Nothing is appended until a repair stands in for them.
+    #[error(
+        "{}: the file ends with event {last}, and event {known} was there: {} missing at its end; nothing is \
+         appended until a repair stands in for what is missing",
+        path.display(), missing(*last, *known)
+    )]
+    CutShort {
+        /// The file.
+        path: PathBuf,
+        /// Its last event, or the number before the first.
+        last: u64,
+        /// The greatest number that its other files know.
+        known: u64,
+    },
     /// An event of a session that no earlier event began.
     #[error(
         "{}: event {event} is of session `{session}`, which no earlier event began",
@@ -242,6 +256,13 @@ pub enum Finding {
     },
 }
 
+fn missing(last: u64, known: u64) -> String {
+    match known.saturating_sub(last) {
+        1 => "one event is".to_owned(),
+        events => format!("{events} events are"),
+    }
+}
+
 impl Finding {
     pub(super) fn of_torn(path: &Path, torn: &Torn) -> Self {
         let (path, line, byte, bytes) = (path.to_path_buf(), torn.line, torn.byte, torn.bytes);
@@ -257,13 +278,14 @@ impl Finding {
             Fault::Bad(reason) => Self::BadLine { path, line, byte, reason: reason.clone() },
             Fault::Gap(found) => Self::Gap { path, line, byte, expected, found: *found },
             Fault::Again(found) => Self::Duplicate { path, line, byte, expected, found: *found },
+            Fault::Cut(known) => Self::CutShort { path, last: expected - 1, known: *known },
         }
     }
 
     /// Says whether reading stops there until somebody repairs the ledger.
     pub const fn stops(&self) -> bool {
         match self {
-            Self::BadLine { .. } | Self::Gap { .. } | Self::Duplicate { .. } => true,
+            Self::BadLine { .. } | Self::Gap { .. } | Self::Duplicate { .. } | Self::CutShort { .. } => true,
             Self::TornLine { .. }
             | Self::TornBatch { .. }
             | Self::ForeignSession { .. }

@@ -9,12 +9,15 @@ use std::thread;
 use std::time::Duration;
 
 use super::finding::Finding;
+use super::index;
 use super::meta::{META_BYTES_MAX, Meta, MetaFault};
 use super::names::{ASIDE, folder_of};
 use super::scan::Damaged;
+use super::snapshot::{self, SNAPSHOT_BYTES_MAX};
 use super::v2::SCHEMA_VERSION;
 use crate::error::StoreError;
 use crate::files::{FileLock, Files, OpenFile, each_part, write_whole};
+use crate::ledger::numbered;
 
 pub(super) const META: &str = "meta.json";
 pub(super) const EVENTS: &str = "events.ndjson";
@@ -95,6 +98,21 @@ impl Folder {
             }
             waiting.wait()?;
         }
+    }
+
+    /// Returns the greatest number that the saved states and the index know: events are synced before either is written.
+    /// What cannot be read proves nothing.
+    pub(super) fn proven(&self) -> Result<u64, StoreError> {
+        let index = self.read(INDEX, index::INDEX_BYTES_MAX)?.and_then(Result::ok);
+        let indexed = index.as_deref().and_then(index::last_event).unwrap_or_default();
+        let snapshot = self.read(SNAPSHOT, SNAPSHOT_BYTES_MAX)?.and_then(Result::ok);
+        let folded = snapshot.as_deref().and_then(snapshot::greatest).unwrap_or_default();
+        // Whatever a file says: behind the last number there is no next one.
+        Ok([indexed, folded]
+            .into_iter()
+            .filter(|number| numbered(*number, 1).is_ok())
+            .max()
+            .unwrap_or_default())
     }
 
     /// Opens a file; none where it is not there.

@@ -17,11 +17,12 @@ use super::line::{Batch, IntegrityMode, Link, Record, decode, root_link};
 use super::meta::Meta;
 use super::rewrite::next_generation;
 use super::scan::Rest;
-use super::snapshot;
+use super::snapshot::{self, States};
 use super::survey::{Kept, SetAside, Was, survey};
 use super::v2::QuarantinedV2;
 use crate::error::StoreError;
 use crate::files::{OpenFile, write_whole};
+use crate::ledger::{CURSOR_STATES, SavedState};
 
 /// The topic of what stands in for a missing event.
 pub(super) const LOST_TOPIC: &str = "EVENT_LOST";
@@ -59,7 +60,8 @@ impl FileLog {
         let Some(meta) = desk.folder.meta()? else { return Err(StoreError::LedgerMissing(id.clone())) };
         let path = desk.folder.path(EVENTS);
         let Some(file) = desk.folder.open(EVENTS)? else { return Err(StoreError::LedgerMissing(id.clone())) };
-        let mut loaded = Loaded::new(id, file, &meta);
+        let proven = desk.folder.proven()?;
+        let mut loaded = Loaded { proven, ..Loaded::new(id, file, &meta) };
         loaded.read_on().map_err(failed("reading", &path))?;
         if !matches!(loaded.rest, Some(Rest::Damaged(_))) {
             return Ok(Repaired::default());
@@ -67,12 +69,10 @@ impl FileLog {
         let mut survey = survey(&loaded, &meta, &desk)?;
         unify(&mut survey.kept, &meta);
         quarantine(&desk, loaded.file.as_ref(), &survey.quarantined)?;
-        // States that know events which are none any more: once the log has grown past them, nobody could tell.
-        let end = survey.kept.last().map_or(meta.base, Kept::seq);
-        let mut states = self.states(&desk.folder)?;
-        if states.values().any(|state| state.through > end) {
-            states.retain(|_, state| state.through <= end);
-            desk.folder.write(SNAPSHOT, &snapshot::encode(&states))?;
+        let states = self.states(&desk.folder)?;
+        let kept = still_right(&states, &survey.kept, meta.base);
+        if kept != states {
+            desk.folder.write(SNAPSHOT, &snapshot::encode(&kept))?;
         }
         next_generation(&desk)?;
         write(&desk, loaded.file.as_ref(), &meta, &survey.kept)?;
@@ -84,6 +84,22 @@ impl FileLog {
             findings: survey.findings,
         })
     }
+}
+
+/// Returns the states that a repair leaves right: those that end before the first event that is none any more, and cursors,
+/// which are not made of what events say. Once the log has grown past the others, nobody could tell.
+fn still_right(states: &States, kept: &[Kept], base: u64) -> States {
+    let end = kept.last().map_or(base, Kept::seq);
+    let lost = kept.iter().find(|kept| matches!(kept, Kept::Lost { .. })).map(Kept::seq);
+    let is_right = |state: &SavedState| {
+        let knows_lost = lost.is_some_and(|lost| state.through >= lost);
+        state.through <= end && (!knows_lost || state.name.starts_with(CURSOR_STATES))
+    };
+    states
+        .iter()
+        .filter(|(_, state)| is_right(state))
+        .map(|(name, state)| (name.clone(), state.clone()))
+        .collect()
 }
 
 /// Adds lines to the quarantine, durably, before they leave the ledger: each is read once more, so that only one of them

@@ -4,6 +4,7 @@
 //! Damage in the middle is only told; `repair` sets it aside.
 
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use stemmata_model::{LedgerId, SessionId, Timestamp, topics};
@@ -11,6 +12,7 @@ use stemmata_model::{LedgerId, SessionId, Timestamp, topics};
 use super::desk::{Desk, Loaded};
 use super::finding::Finding;
 use super::folder::{EVENTS, Hold, INDEX, META, SNAPSHOT, failed, is_missing};
+use super::index;
 use super::line::{IntegrityMode, Record, decode, foreign, hex};
 use super::meta::{Meta, MetaFault};
 use super::names;
@@ -18,9 +20,8 @@ use super::repair::{LOST_SENDER, LOST_TOPIC};
 use super::scan::{Lines, Place, Rest, scan};
 use super::snapshot::{SNAPSHOT_BYTES_MAX, States, decode as decode_states, last_event};
 use super::{FileLog, Notes};
-use super::{index, snapshot};
 use crate::error::StoreError;
-use crate::ledger::{CURSOR_STATES, Ledger, SavedState, numbered};
+use crate::ledger::{Ledger, SavedState};
 
 /// Sessions that are told as foreign, at most.
 const FOREIGN_MAX: usize = 64;
@@ -77,11 +78,14 @@ impl FileLog {
             return Ok(nothing(findings));
         }
         let writes = !self.options.read_only && !self.is_closed.load(std::sync::atomic::Ordering::Acquire);
-        let (_alone, _shared) = if writes {
-            (Some(desk.alone_unseen()?), None)
-        } else {
-            (None, Some(desk.folder.lock(Hold::Shared)?))
+        let alone = match writes.then(|| desk.alone_unseen()).transpose() {
+            // Files of somebody else, or on a disk that is mounted so: what can be read is told.
+            Err(StoreError::ReadOnly { .. }) => None,
+            Err(StoreError::Io { source, .. }) if source.kind() == ErrorKind::PermissionDenied => None,
+            alone => alone?,
         };
+        let writes = alone.is_some();
+        let _shared = if writes { None } else { Some(desk.folder.lock(Hold::Shared)?) };
         let mut restoring = Restoring { desk: &desk, writes, findings: Vec::new() };
         let restored = restoring.run(now)?;
         findings.append(&mut restoring.findings);
@@ -134,7 +138,8 @@ impl Restoring<'_> {
             }
             return Ok(Some(empty(meta)));
         };
-        let mut loaded = Loaded::new(&self.desk.id, file, &meta);
+        let proven = folder.proven()?;
+        let mut loaded = Loaded { proven, ..Loaded::new(&self.desk.id, file, &meta) };
         self.events(&mut loaded)?;
         if let Some(Rest::Torn(_)) = loaded.rest
             && self.writes
@@ -146,8 +151,7 @@ impl Restoring<'_> {
             loaded = mended;
         }
         let catalog = &loaded.catalog;
-        let is_damaged = matches!(loaded.rest, Some(Rest::Damaged(_)));
-        let states = self.states(catalog.last(), is_damaged)?;
+        let states = self.states(catalog.last())?;
         self.index(&loaded)?;
         let replay_from = if states.is_empty() { meta.base } else { last_event(&states).max(meta.base) };
         let events = u64::try_from(catalog.len()).expect("a length fits 64 bits");
@@ -160,20 +164,12 @@ impl Restoring<'_> {
     /// Has numbers go on behind all that are known to have been given, where the events are gone: none is given twice.
     fn numbers_on(&self, mut meta: Meta) -> Result<Meta, StoreError> {
         let folder = &self.desk.folder;
-        let index = folder.read(INDEX, index::INDEX_BYTES_MAX)?.and_then(Result::ok);
-        let indexed = index.as_deref().and_then(index::last_event).unwrap_or_default();
-        let snapshot = folder.read(SNAPSHOT, SNAPSHOT_BYTES_MAX)?.map(Result::ok);
-        let states =
-            snapshot.iter().flatten().find_map(|bytes| decode_states(bytes).ok()).unwrap_or_default();
-        let seen = states.values().map(|state| state.through).max().unwrap_or_default();
-        // Whoever saves a state may say any number.
-        let given = [indexed, seen].into_iter().filter(|given| numbered(*given, 1).is_ok()).max();
-        meta.base = meta.base.max(given.unwrap_or_default());
+        meta.base = meta.base.max(folder.proven()?);
         meta.generation = meta.generation.saturating_add(1);
         if self.writes {
             // First the numbers: whatever stops this afterwards, they are not given again.
             folder.write(META, &meta.encode())?;
-            if snapshot.is_some() {
+            if folder.open(SNAPSHOT)?.is_some() {
                 self.rename_aside(&folder.path(SNAPSHOT))?;
             }
             folder.remove(INDEX)?;
@@ -313,7 +309,8 @@ impl Restoring<'_> {
             }
             catalog.absorb(batch);
         };
-        loaded.rest = scan(file.as_ref(), &start, mode, &mut take).map_err(during)?;
+        let rest = scan(file.as_ref(), &start, mode, &mut take).map_err(during)?;
+        loaded.ended(rest);
         let foreign = sessions.foreign.into_iter();
         let foreign =
             foreign.map(|(event, session)| Finding::ForeignSession { path: path.clone(), event, session });
@@ -327,27 +324,17 @@ impl Restoring<'_> {
     }
 
     /// Reads the saved states; none where one of them knows more than the log, or where they cannot be read.
-    fn states(&mut self, last: u64, is_damaged: bool) -> Result<States, StoreError> {
+    fn states(&mut self, last: u64) -> Result<States, StoreError> {
         let path = self.desk.folder.path(SNAPSHOT);
         let Some(read) = self.desk.folder.read(SNAPSHOT, SNAPSHOT_BYTES_MAX)? else {
             return Ok(States::new());
         };
         match read.and_then(|bytes| decode_states(&bytes)) {
             Err(reason) => self.findings.push(Finding::SnapshotUnreadable { path, reason }),
-            Ok(mut states) => match states.values().map(|state| state.through).max() {
+            // A log that ends too early does not grow, and a repair may bring the events back: the file stays.
+            Ok(states) => match states.values().map(|state| state.through).max() {
                 Some(through) if through > last => {
                     self.findings.push(Finding::SnapshotAhead { path, through, last });
-                    // When the log has grown past it, nobody could tell any more that it knows other events. A log with
-                    // damage does not grow, and a repair may bring the events back. Cursors are not derived.
-                    if self.writes && !is_damaged {
-                        states.retain(|name, state| name.starts_with(CURSOR_STATES) && state.through <= last);
-                        if states.is_empty() {
-                            self.desk.folder.remove(SNAPSHOT)?;
-                            self.desk.folder.sync()?;
-                        } else {
-                            self.desk.folder.write(SNAPSHOT, &snapshot::encode(&states))?;
-                        }
-                    }
                 }
                 Some(_) | None => return Ok(states),
             },

@@ -76,6 +76,8 @@ pub(super) enum Fault {
     Gap(u64),
     /// Its number was there before.
     Again(u64),
+    /// The file ends before it, and an event of this number was durable.
+    Cut(u64),
 }
 
 /// Takes batches as they are found.

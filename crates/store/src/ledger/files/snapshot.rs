@@ -64,7 +64,21 @@ pub(super) fn decode(bytes: &[u8]) -> Result<States, String> {
     Ok(states)
 }
 
-/// Reads a number in its one form. Whoever saves a state may say any: it is held to the log by who reads it.
+/// Returns the greatest number that a state knows, without reading what states say; none where that cannot be told.
+pub(super) fn greatest(bytes: &[u8]) -> Option<u64> {
+    #[derive(serde::Deserialize)]
+    struct Cursors {
+        schema_version: u32,
+        cursors: BTreeMap<String, CursorV2>,
+    }
+    let line = bytes.strip_suffix(b"\n")?;
+    let read: Cursors = serde_json::from_slice(line).ok()?;
+    let is_ours = read.schema_version == SCHEMA_VERSION && seal::check(line).is_ok();
+    let numbers = read.cursors.values().map(|cursor| any_number(&cursor.through));
+    numbers.collect::<Option<Vec<u64>>>()?.into_iter().max().filter(|_| is_ours)
+}
+
+/// Reads a number in its one form. It is held to the log by who reads it.
 fn any_number(text: &str) -> Option<u64> {
     text.parse::<u64>().ok().filter(|number| number.to_string() == text)
 }

@@ -12,7 +12,7 @@ use super::rewrite;
 use super::snapshot::{self, SNAPSHOT_BYTES_MAX, States};
 use crate::error::StoreError;
 use crate::ledger::SavedState;
-use crate::ledger::checks::{check_epoch, check_state};
+use crate::ledger::checks::{check_epoch, check_reach, check_state};
 
 /// What a change of states is for a ledger's epoch.
 #[derive(Clone, Copy)]
@@ -87,6 +87,9 @@ impl FileLog {
     ) -> Result<(), StoreError> {
         states.iter().try_for_each(check_state)?;
         self.writing("saving states")?;
+        if let Some(loaded) = &self.desk(ledger).reading(&self.notes)?.loaded {
+            check_reach(&states, loaded.catalog.last())?;
+        }
         let is_there = self.change_states(&self.desk(ledger), epoch, |kept| {
             kept.extend(states.into_iter().map(|state| (state.name.clone(), state)));
             true

@@ -64,6 +64,7 @@ pub(super) struct Survey {
 struct Found {
     line: u64,
     byte: u64,
+    /// Without the newline.
     length: usize,
     batch: Batch,
     at: Timestamp,
@@ -79,6 +80,8 @@ struct Bad {
 struct Surveyor<'a> {
     file: &'a dyn OpenFile,
     meta: &'a Meta,
+    /// The greatest number that other files say was durable.
+    proven: u64,
     path: PathBuf,
     /// Lines that are events, by their numbers, wherever they stand.
     found: BTreeMap<u64, Found>,
@@ -95,6 +98,7 @@ pub(super) fn survey(loaded: &Loaded, meta: &Meta, desk: &Desk) -> Result<Survey
     let mut surveyor = Surveyor {
         file: loaded.file.as_ref(),
         meta,
+        proven: loaded.proven,
         path: desk.folder.path(EVENTS),
         found: BTreeMap::new(),
         bad: BTreeMap::new(),
@@ -128,17 +132,27 @@ impl Surveyor<'_> {
         let (mut last, mut number) = (self.meta.base, 0);
         while let Some(line) = lines.next()? {
             number += 1;
-            let (byte, length) = (line.byte, line.bytes.len() + usize::from(line.is_ended));
+            let byte = line.byte;
             let read = if line.is_ended {
                 decode(line.bytes, self.meta.mode)
             } else {
                 Err("it does not end with a newline".to_owned())
             };
+            // An editor's line ends and blanks around an event are not what it says.
+            let own = line.bytes.trim_ascii();
+            let is_edited = read.is_err() && line.is_ended && own.len() < line.bytes.len();
+            let read = if is_edited { decode(own, self.meta.mode).or(read) } else { read };
             let reason = match read {
                 Ok(record) => {
                     let seq = record.event.seq.get();
                     if seq > self.meta.base && !self.found.contains_key(&seq) {
                         let (batch, at) = (record.batch, record.event.at);
+                        let before = line.bytes.len() - line.bytes.trim_ascii_start().len();
+                        let (byte, length) = if is_edited {
+                            (byte + u64::try_from(before).expect("a length fits 64 bits"), own.len())
+                        } else {
+                            (byte, line.bytes.len())
+                        };
                         self.found.insert(seq, Found { line: number, byte, length, batch, at });
                         last = seq;
                         continue;
@@ -147,6 +161,11 @@ impl Surveyor<'_> {
                     let finding = Finding::Duplicate { path, line: number, byte, expected, found: seq };
                     self.findings.push((number, finding));
                     format!("event {seq} was there before")
+                }
+                // A blank line stands for no event.
+                Err(reason) if own.is_empty() && line.is_ended => {
+                    self.note_bad(number, byte, reason.clone());
+                    reason
                 }
                 Err(reason) => {
                     let looks_torn = line.looks_torn(self.meta.mode);
@@ -168,7 +187,6 @@ impl Surveyor<'_> {
     fn bytes(&self, found: &Found) -> std::io::Result<Vec<u8>> {
         let mut bytes = vec![0; found.length];
         self.file.read_at(found.byte, &mut bytes)?;
-        bytes.truncate(bytes.len().saturating_sub(1));
         Ok(bytes)
     }
 
@@ -195,7 +213,7 @@ impl Surveyor<'_> {
             let Some(Found { line, byte, length, .. }) = self.found.remove(&seq) else { continue };
             let reason = "its link does not fit the line before it".to_owned();
             self.note_bad(line, byte, reason.clone());
-            self.quarantined.push(SetAside { line, byte, length: length.saturating_sub(1), reason });
+            self.quarantined.push(SetAside { line, byte, length, reason });
             self.unfit.insert(seq, was);
         }
         Ok(())
@@ -208,7 +226,8 @@ impl Surveyor<'_> {
         };
         let size = u64::try_from(batch.size).expect("a length fits 64 bits");
         let is_whole = batch.first.checked_add(size).is_none_or(|next| next <= last.saturating_add(1));
-        let is_proven = self.found.values().any(|found| found.batch.durable >= batch.first);
+        let is_proven =
+            self.proven >= batch.first || self.found.values().any(|found| found.batch.durable >= batch.first);
         // A whole line after it that is no event may be one of the batch.
         let may_be_whole = [last, last_read]
             .iter()
@@ -222,12 +241,12 @@ impl Surveyor<'_> {
         let Some(first) = half.values().next() else { return };
         let (line, byte) = (first.line, first.byte);
         let events = u64::try_from(half.len()).expect("a length fits 64 bits");
-        let bytes = half.values().map(|found| u64::try_from(found.length).expect("short")).sum();
+        let bytes = half.values().map(|found| u64::try_from(found.length + 1).expect("short")).sum();
         let torn = Torn { line: line.saturating_add(events), byte, bytes, events };
         self.findings.push((line, Finding::of_torn(&self.path, &torn)));
         for found in half.values() {
             let reason = "its batch was not written to its end".to_owned();
-            let (line, byte, length) = (found.line, found.byte, found.length.saturating_sub(1));
+            let (line, byte, length) = (found.line, found.byte, found.length);
             self.quarantined.push(SetAside { line, byte, length, reason });
         }
     }
@@ -250,6 +269,7 @@ impl Surveyor<'_> {
         ends.retain(|bad| !bad.looks_torn);
         let known = self.unfit.last_key_value().map_or(last, |(seq, _)| last.max(*seq));
         let next = known.saturating_add(1).saturating_add(u64::try_from(ends.len()).expect("short"));
+        let next = next.max(self.proven.saturating_add(1));
         self.bad.insert(last, ends);
         self.stand_in(&mut kept, last, next, None)?;
         Ok(kept)

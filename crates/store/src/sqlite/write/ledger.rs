@@ -7,7 +7,7 @@ use stemmata_model::{Json, LedgerId, NewPayload, Timestamp, topics};
 
 use super::Transaction;
 use crate::error::StoreError;
-use crate::ledger::checks::{check_covered, check_epoch, check_marks};
+use crate::ledger::checks::{check_covered, check_epoch, check_marks, check_reach};
 use crate::ledger::{Appended, Coverage, LedgerChange, SavedState, next_time, numbered};
 use crate::sqlite::failure::During;
 use crate::sqlite::ledger::output;
@@ -111,6 +111,7 @@ impl Transaction<'_> {
     ) -> Result<(), StoreError> {
         let known = self.need_ledger(ledger)?;
         check_epoch(ledger, epoch, known.epoch.cast_unsigned())?;
+        check_reach(states, known.last.cast_unsigned())?;
         let ledger = known.row;
         for state in states {
             let through = state.through.cast_signed();
