@@ -127,6 +127,10 @@ impl Engine {
             if ledger.root.as_deref().is_some_and(is_there) {
                 ledgers.push(ledger.id.clone());
             }
+            // One that nothing is known of may be of the project: asked for itself, it says what is wrong.
+            if ledger.root.is_none() && ledger.last == 0 {
+                self.log.ledger(&ledger.id)?;
+            }
             Ok(())
         })?;
         Ok(ledgers)

@@ -11,7 +11,7 @@ mod room;
 use std::path::{Path, PathBuf};
 
 use stemmata_model::{LedgerId, MachineId, Note, NoteCode};
-use stemmata_store::{Ledger, LedgerChange, MARK_BYTES_MAX, Session, StoreError};
+use stemmata_store::{Ledger, LedgerChange, MARK_BYTES_MAX, Session, StoreError, StoreErrorKind};
 
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
@@ -90,12 +90,23 @@ impl Engine {
             found.root_commit.as_deref().map(plan::root_commit_mark),
             found.place(&self.identity.machine),
         ];
+        let mut unread = None;
         for mark in marks.into_iter().flatten() {
-            if let Some(ledger) = self.log.ledger_marked(&mark)? {
-                return Ok(Some(ledger));
+            match self.log.ledger_marked(&mark) {
+                Ok(Some(ledger)) => return Ok(Some(ledger)),
+                Ok(None) => {}
+                // Of one that says nothing, its name says the mark that it was made for.
+                Err(error) if error.kind() == StoreErrorKind::Corrupt => {
+                    let named = new_id(&mark);
+                    if !matches!(self.log.ledger(&named), Ok(None)) {
+                        return Ok(Some(named));
+                    }
+                    unread = unread.or(Some(error));
+                }
+                Err(error) => return Err(error.into()),
             }
         }
-        Ok(None)
+        unread.map_or(Ok(None), |error| Err(error.into()))
     }
 
     /// Has sessions that worked in a folder count as the project's of a ledger, wherever they were captured: of another
@@ -173,8 +184,9 @@ impl Engine {
             let Some(path) = folder.to_str().map(str::to_owned) else { continue };
             let mark = plan::place_mark(machine.as_str(), &path);
             let place = Place { machine: Some(machine.as_str().to_owned()), path };
-            let is_others = || Ok::<_, EngineError>(self.log.ledger_marked(&mark)?.is_some());
-            if mark.len() > MARK_BYTES_MAX || places.contains(&place) || is_others()? {
+            // Where that cannot be told, it is left for another look.
+            let may_be_others = || !matches!(self.log.ledger_marked(&mark), Ok(None));
+            if mark.len() > MARK_BYTES_MAX || places.contains(&place) || may_be_others() {
                 continue;
             }
             places.push(place);
@@ -205,7 +217,17 @@ impl Engine {
             Ok(self.log.ledger(&id)?)
         };
         let by_remote = marked(found.remote.as_deref().map(plan::remote_mark))?;
-        let by_place = marked(found.place(&self.identity.machine))?;
+        let mut place = found.place(&self.identity.machine);
+        let by_place = match marked(place.clone()) {
+            // Some ledger cannot be read, and the remote says whose this is: the place is left for when it can be.
+            Err(EngineError::Store(error))
+                if by_remote.is_some() && error.kind() == StoreErrorKind::Corrupt =>
+            {
+                place = None;
+                None
+            }
+            by_place => by_place?,
+        };
         if by_remote.is_none() {
             found.ask_root_commit();
             found.ask_history(by_place.as_ref().map_or(&[], |ledger| &ledger.marks));
@@ -219,7 +241,7 @@ impl Engine {
             root_commit: found.root_commit.clone(),
             may_store: !matches!(found.stored, Stored::Refused),
             stored,
-            place: found.place(&self.identity.machine),
+            place,
             home: found.home.to_string_lossy().into_owned(),
             is_blind: found.is_blind,
             shares_history: found.shares_history,

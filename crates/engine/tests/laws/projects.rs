@@ -6,7 +6,7 @@ use std::sync::{Arc, Barrier};
 
 use stemmata_engine::{Engine, Project};
 use stemmata_model::{LedgerId, NoteCode};
-use stemmata_store::Ledger;
+use stemmata_store::{FileLog, FileLogOptions, Ledger};
 
 use crate::support::{Folder, answer, engine, engine_on, import, memory, user};
 
@@ -426,6 +426,38 @@ fn what_cannot_be_read_leaves_the_place_and_says_so() {
     let lost = of(&engine, &tree);
     assert!(lost.made && codes(&lost).contains(&NoteCode::Degraded));
     assert_eq!(id(&engine, &tree), lost.ledger);
+}
+
+#[test]
+fn a_ledger_that_cannot_be_read_stops_no_other_project_and_is_never_made_twice() {
+    let (folder, home) = (Folder::new(), tempfile::tempdir().expect("a folder"));
+    let log = || Arc::new(FileLog::open(home.path(), FileLogOptions::default()).expect("a log"));
+    let on_files = || engine().with_log(log());
+    let engine = on_files();
+    let [bad, plain, remote, fresh] =
+        ["bad", "plain", "remote", "fresh"].map(|name| repository(&folder, name));
+    set_remote(&remote, "https://example.org/ada/remote");
+    let [own, plain_id, remote_id] = [&bad, &plain, &remote].map(|path| id(&engine, path));
+    let meta = home.path().join("contexts-v2").join(own.as_str()).join("meta.json");
+    folder.write("damaged", b"{");
+    std::fs::copy(folder.path().join("damaged"), &meta).expect("damaged");
+
+    let engine = on_files();
+    assert_eq!([&plain, &remote].map(|path| id(&engine, path)), [plain_id, remote_id.clone()]);
+    let cloned = clone(&remote, &folder, "cloned");
+    set_remote(&cloned, "https://example.org/ada/remote");
+    assert_eq!(id(&engine, &cloned), remote_id, "the remote says whose it is");
+    assert_eq!(ledgers(&engine), 3, "that it is there is told");
+    for (path, why) in [(&bad, "its own"), (&fresh, "it may have been known by the other one")] {
+        let error = engine.project_at(path).expect_err(why).to_string();
+        assert!(error.contains(own.as_str()) && error.contains("restoring"), "{error}");
+    }
+    assert_eq!(ledgers(&engine), 3);
+    assert_eq!(engine.marked_ledger_at(&bad).expect("a look"), Some(own.clone()), "to be restored");
+
+    log().restore(&own, stemmata_model::Timestamp::EPOCH).expect("restored");
+    let engine = on_files();
+    assert_eq!((id(&engine, &bad), of(&engine, &fresh).made), (own, true));
 }
 
 #[test]

@@ -401,8 +401,8 @@ fn an_end_that_the_saved_states_know_is_lost_and_no_number_comes_again() {
         }
         assert!(folder(home.path()).join("snapshot.json").exists(), "it is what proves it");
         let repaired = log.repair(&id("p")).expect("repaired");
-        let lost: Vec<_> = lost.into_iter().map(seq).collect();
-        assert_eq!((repaired.quarantined, &repaired.lost), (0, &lost));
+        let numbers: Vec<_> = lost.into_iter().map(seq).collect();
+        assert_eq!((repaired.quarantined, &repaired.lost), (0, &numbers));
         let after = all(&log);
         assert_eq!(after[..kept], events[..kept]);
         assert_eq!(after.len(), 4);
@@ -419,9 +419,12 @@ fn states_that_folded_a_lost_event_are_dropped_and_cursors_stay() {
     let home = TempDir::new().expect("a directory");
     sample(home.path(), IntegrityMode::Checksum);
     let log = open(home.path());
-    let named = |name: &str, through| SavedState { name: name.to_owned(), ..saved(through) };
-    log.save_states(&id("p"), vec![named("early", 2), named("memory", 3), named("cursor/reader", 5)])
-        .expect("saved");
+    let state_of = |name: &str, through| SavedState { name: name.to_owned(), ..saved(through) };
+    log.save_states(
+        &id("p"),
+        vec![state_of("early", 2), state_of("memory", 3), state_of("cursor/reader", 5)],
+    )
+    .expect("saved");
     drop(log);
     flip_in_third_line(home.path());
     let log = open(home.path());

@@ -169,6 +169,14 @@ pub enum Finding {
         /// Why.
         reason: String,
     },
+    /// What is known of a ledger cannot be read, and nobody asked for this one.
+    #[error("{} cannot be read: {reason}; the ledger is passed over", path.display())]
+    PassedOver {
+        /// The file.
+        path: PathBuf,
+        /// Why, and what to do.
+        reason: String,
+    },
     /// The index cannot be read. It is made anew; nothing is lost with it.
     #[error(
         "{} is ignored and made anew: {reason}",
@@ -293,6 +301,7 @@ impl Finding {
             | Self::SnapshotAhead { .. }
             | Self::MetaMissing { .. }
             | Self::MetaUnreadable { .. }
+            | Self::PassedOver { .. }
             | Self::IndexUnreadable { .. }
             | Self::VersionOne { .. }
             | Self::OtherVersion { .. }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::finding::Finding;
 use super::index;
 use super::meta::{META_BYTES_MAX, Meta, MetaFault};
-use super::names::{ASIDE, folder_of};
+use super::names::{ASIDE, FolderName, folder_of, read};
 use super::scan::Damaged;
 use super::snapshot::{self, SNAPSHOT_BYTES_MAX};
 use super::v2::SCHEMA_VERSION;
@@ -221,10 +221,13 @@ impl Folder {
             Ok(Some(meta)) => Ok(Some(meta)),
             Ok(None) => match self.events_bytes()? {
                 0 => Ok(None),
-                _ => Err(damaged(&path, "it is missing, and restoring makes it anew".to_owned())),
+                _ => Err(damaged(
+                    &path,
+                    format!("it is missing; restoring {} makes it anew", self.ledger_name()),
+                )),
             },
             Err(MetaFault::Unreadable(reason)) => {
-                Err(damaged(&path, format!("{reason}; restoring makes it anew")))
+                Err(damaged(&path, format!("{reason}; restoring {} makes it anew", self.ledger_name())))
             }
             Err(MetaFault::Version(found)) if found > SCHEMA_VERSION => {
                 Err(StoreError::TooNew { found, supported: SCHEMA_VERSION })
@@ -241,6 +244,14 @@ impl Folder {
             Err(MetaFault::OtherProgram(reason)) => {
                 Err(StoreError::NotAStore { path: self.dir.display().to_string(), reason })
             }
+        }
+    }
+
+    /// Names the ledger by the name of its folder: for one whose own word cannot be read.
+    fn ledger_name(&self) -> String {
+        match self.dir.file_name().and_then(|name| name.to_str()).map(read) {
+            Some(FolderName::Ledger(id)) => format!("ledger `{id}`"),
+            Some(_) | None => "it".to_owned(),
         }
     }
 

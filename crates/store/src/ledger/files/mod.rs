@@ -33,7 +33,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use stemmata_model::{EventSeq, LedgerId, SessionId, Topic};
+use stemmata_model::{EventSeq, LedgerId, SessionId, Timestamp, Topic};
 
 use super::checks::{check_append, check_change, check_marks, check_query};
 use super::{
@@ -242,8 +242,13 @@ impl FileLog {
         }
     }
 
-    /// Refuses marks that other ledgers have.
+    /// Refuses marks that other ledgers have. One that cannot be read may have any: while there is one, nothing new is
+    /// given away.
     fn check_taken(&self, change: &LedgerChange) -> Result<(), StoreError> {
+        let own = self.known(&self.desk(&change.ledger).folder)?.map(|meta| meta.marks).unwrap_or_default();
+        if change.marks.iter().all(|mark| own.contains(mark)) {
+            return Ok(());
+        }
         for ledger in self.ids()?.into_iter().filter(|other| *other != change.ledger) {
             let known = self.known(&self.folder(append::folder(&self.root, &ledger)))?;
             let taken = known.and_then(|meta| change.marks.iter().find(|mark| meta.marks.contains(mark)));
@@ -333,21 +338,38 @@ impl EventLog for FileLog {
                 break;
             }
             let desk = self.desk(id);
-            if self.known(&desk.folder)?.is_some() {
-                ledgers.extend(self.listed(&desk)?);
+            match self.known(&desk.folder) {
+                Ok(None) => {}
+                Ok(Some(_)) => ledgers.extend(self.listed(&desk)?),
+                // What it is known by cannot be read. That it is there can be told.
+                Err(error @ StoreError::Damaged { .. }) => {
+                    self.note_unread(&error);
+                    let meta = Meta::new(id.clone(), Timestamp::EPOCH, self.options.integrity);
+                    ledgers.push(meta.ledger(0, None));
+                }
+                Err(error) => return Err(error),
             }
         }
         Ok(ledgers)
     }
 
     fn ledger_marked(&self, mark: &str) -> Result<Option<LedgerId>, StoreError> {
+        // One that cannot be read may have the mark, unless another has it: a mark is of one ledger only.
+        let mut unread = None;
         for id in self.ids()? {
-            let known = self.known(&self.desk(&id).folder)?;
-            if known.is_some_and(|meta| meta.marks.iter().any(|own| own == mark)) {
-                return Ok(Some(id));
+            match self.known(&self.desk(&id).folder) {
+                Ok(Some(meta)) if meta.marks.iter().any(|own| own == mark) => {
+                    if let Some(error) = &unread {
+                        self.note_unread(error);
+                    }
+                    return Ok(Some(id));
+                }
+                Ok(_) => {}
+                Err(error @ StoreError::Damaged { .. }) => unread = unread.or(Some(error)),
+                Err(error) => return Err(error),
             }
         }
-        Ok(None)
+        unread.map_or(Ok(None), Err)
     }
 
     fn change_ledger(&self, change: LedgerChange) -> Result<(), StoreError> {
@@ -441,6 +463,13 @@ impl EventLog for FileLog {
 }
 
 impl FileLog {
+    /// Notes a ledger that was passed over.
+    fn note_unread(&self, error: &StoreError) {
+        if let StoreError::Damaged { path, first, .. } = error {
+            self.notes.note(Finding::PassedOver { path: PathBuf::from(path), reason: first.clone() });
+        }
+    }
+
     fn desks_now(&self) -> MutexGuard<'_, HashMap<LedgerId, Arc<Desk>>> {
         self.desks.lock().unwrap_or_else(PoisonError::into_inner)
     }
