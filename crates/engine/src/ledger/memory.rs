@@ -199,7 +199,7 @@ impl Engine {
     /// Returns the sessions of a ledger's project that have commits.
     fn sessions_told(&self, ledger: &LedgerId, notes: &mut Vec<Note>) -> Result<Vec<Session>> {
         let Some(known) = self.log.ledger(ledger)? else { return Ok(Vec::new()) };
-        let own_places = self.places_with_worktrees(&known)?;
+        let own_places = self.places_with_worktrees(&known);
         let apart = self.places_apart(&known, &own_places)?;
         let mut sessions = BTreeMap::new();
         for place in own_places {

@@ -174,11 +174,11 @@ impl Engine {
 
     /// Returns the places of a project with the worktrees that its repository has now, and remembers these: what was
     /// captured in a worktree stays the project's when that is gone.
-    pub(super) fn places_with_worktrees(&self, ledger: &Ledger) -> Result<Vec<Place>> {
+    pub(super) fn places_with_worktrees(&self, ledger: &Ledger) -> Vec<Place> {
         let machine = &self.identity.machine;
         let mut places = places_of(ledger, machine);
         let root = ledger.root.as_deref().map(Path::new);
-        let Some(root) = root.filter(|root| look::is_at(root, &ledger.marks)) else { return Ok(places) };
+        let Some(root) = root.filter(|root| look::is_at(root, &ledger.marks)) else { return places };
         let mut marks = Vec::new();
         for folder in look::worktrees(root) {
             let Some(path) = folder.to_str().map(str::to_owned) else { continue };
@@ -206,7 +206,7 @@ impl Engine {
             // Somebody else has one of them since, or nothing can be written now: it is remembered with the next look.
             drop(self.log.change_ledger(change));
         }
-        Ok(places)
+        places
     }
 
     /// Looks up by what a folder is known, and decides. Git is asked only where the remote does not say enough.
