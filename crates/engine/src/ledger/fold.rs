@@ -257,3 +257,22 @@ impl<'l> Order<'l> {
         Ok(notes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use stemmata_model::Json;
+
+    use super::*;
+
+    #[test]
+    fn a_state_that_knows_more_than_the_log_is_not_gone_on_from_and_that_is_said() {
+        let state = Json::parse("{}").expect("JSON");
+        let saved =
+            SavedState { name: "memory/ledger".to_owned(), version: 1, through: 7, position: None, state };
+        let mut notes = Vec::new();
+        assert!(!is_ahead(&saved, 7, &mut notes) && notes.is_empty(), "asked for an earlier moment");
+        assert!(!is_ahead(&saved, 2, &mut notes));
+        let [note] = notes.as_slice() else { panic!("{notes:?}") };
+        assert!(note.message.contains("at event 7, and the ledger ends at 2"), "{note}");
+    }
+}
