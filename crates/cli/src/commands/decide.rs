@@ -58,7 +58,7 @@ fn ambiguous(named: &str, what: &str, several: &[(&str, &str)]) -> CliError {
         shown.push(format!("… and {} more", several.len() - NAMED_MAX));
     }
     CliError::Usage(format!(
-        "`{}` may be {} {what}: {}; give the number of one, or say more of it",
+        "`{}` may be {} {what}: {}; give what stands before one, or say more of it",
         tame(named),
         several.len(),
         shown.join(", ")
@@ -69,9 +69,12 @@ fn ambiguous(named: &str, what: &str, several: &[(&str, &str)]) -> CliError {
 pub(crate) fn task(app: &App, args: &Task) -> Result<Exit, CliError> {
     match (&args.text, &args.done) {
         (_, Some(done)) => {
-            let text = open_task(app, &known_ledger(app, &args.which)?, done)?;
-            let data = json!({ "kind": "task_done", "decision": text });
-            remember(app, &args.which, ("end of the task", &text), &data)
+            let task = open_task(app, &known_ledger(app, &args.which)?, done)?;
+            let mut data = json!({ "kind": "task_done", "decision": task.text });
+            if let Some(hash) = &task.hash {
+                data["hash"] = json!(hash);
+            }
+            remember(app, &args.which, ("end of the task", &task.text), &data)
         }
         (Some(text), None) => {
             remember(app, &args.which, ("task", text), &json!({ "kind": "task", "decision": text }))
@@ -80,25 +83,29 @@ pub(crate) fn task(app: &App, args: &Task) -> Result<Exit, CliError> {
     }
 }
 
-/// Returns the words of an open task, by which it ends whatever tool it is from.
-fn open_task(app: &App, ledger: &LedgerId, named: &str) -> Result<String, CliError> {
+/// Returns an open task, which ends by its words whatever tool it is from. Its name is surest, then all of its words, then
+/// some of them.
+fn open_task(app: &App, ledger: &LedgerId, named: &str) -> Result<Remembered, CliError> {
     let memory = app.engine()?.remember(ledger)?.memory;
     let open: Vec<&Remembered> =
         memory.items.tasks.iter().filter(|task| task.status != TaskStatus::Done).collect();
-    let by_name = |task: &&&Remembered| task.id.as_deref() == Some(named) || task.proof.source == named;
-    let words = named.to_lowercase();
+    let words = named.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
     let is_number = named.bytes().all(|byte| byte.is_ascii_digit());
-    let by_words = |task: &&&Remembered| !is_number && task.text.to_lowercase().contains(&words);
-    let exact: Vec<&&Remembered> = open.iter().filter(by_name).collect();
-    let found = if exact.is_empty() { open.iter().filter(by_words).collect() } else { exact };
+    let by_name = |task: &Remembered| task.name().eq_ignore_ascii_case(named);
+    let by_id = |task: &Remembered| task.id.as_deref() == Some(named) || task.proof.source == named;
+    let by_all_words = |task: &Remembered| task.says(&words);
+    let by_words = |task: &Remembered| !is_number && task.text.to_lowercase().contains(&words);
+    let ways: [&dyn Fn(&Remembered) -> bool; 4] = [&by_name, &by_id, &by_all_words, &by_words];
+    let found = ways.into_iter().map(|is_meant| open.iter().copied().filter(|task| is_meant(task)).collect());
+    let found: Vec<&Remembered> =
+        found.into_iter().find(|some: &Vec<_>| !some.is_empty()).unwrap_or_default();
     match found.as_slice() {
-        [task] => Ok(task.text.clone()),
+        [task] => Ok((*task).clone()),
         [] => Err(CliError::Usage(format!("no open task is `{}`; `stemma task` shows them", tame(named)))),
         several => {
-            let number = |task: &Remembered| task.id.clone().unwrap_or_else(|| task.proof.source.clone());
-            let numbers: Vec<String> = several.iter().map(|task| number(task)).collect();
+            let shown: Vec<String> = several.iter().map(|task| task.name()).collect();
             let texts = several.iter().map(|task| task.text.as_str());
-            let several: Vec<(&str, &str)> = numbers.iter().map(String::as_str).zip(texts).collect();
+            let several: Vec<(&str, &str)> = shown.iter().map(String::as_str).zip(texts).collect();
             Err(ambiguous(named, "tasks", &several))
         }
     }

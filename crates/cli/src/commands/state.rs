@@ -86,6 +86,7 @@ pub(crate) fn open_tasks(app: &App, which: &Which) -> Result<Exit, CliError> {
     let open = remembered.memory.items.tasks.iter().filter(|task| task.status != TaskStatus::Done);
     let tasks: Vec<v1::OpenTask> = open
         .map(|task| v1::OpenTask {
+            name: task.name(),
             id: task.id.clone(),
             text: task.text.clone(),
             session_id: task.proof.session.clone(),
@@ -99,14 +100,14 @@ pub(crate) fn open_tasks(app: &App, which: &Which) -> Result<Exit, CliError> {
     app.console.notes(&remembered.notes);
     let mut text = String::new();
     for task in &tasks {
-        put!(text, "- {}  {}\n", tame(&task.text), Style::Faint.paint(&tame(&task.source)));
+        put!(text, "- {}  {}\n", tame(&task.text), Style::Faint.paint(&tame(&task.name)));
     }
     app.console.text(&text)?;
     if tasks.is_empty() {
         app.console.say("No task is open");
     } else {
         app.console.say(&format!(
-            "{}: `stemma task --done` with the number behind a task, or with words of it, ends it",
+            "{}: `stemma task --done` with what stands behind a task, or with words of it, ends it",
             Style::Hint.paint("hint")
         ));
     }

@@ -137,6 +137,43 @@ fn words_of_several_decisions_replace_none_and_name_them() {
 }
 
 #[test]
+fn a_task_is_meant_by_all_its_words_before_some_and_whatever_the_space() {
+    let stage = Stage::new();
+    for text in ["glaze", "glaze the cup", "fire  the\tkiln"] {
+        stage.run(&["task", text]).ok();
+    }
+    stage.run(&["task", "--done", "glaze"]).ok();
+    stage.run(&["task", "--done", " FIRE the   kiln"]).ok();
+    let open = stage.json(&["task"]);
+    let open: Vec<&str> =
+        open["tasks"].as_array().expect("tasks").iter().filter_map(|one| one["text"].as_str()).collect();
+    assert_eq!(open, ["glaze the cup"]);
+}
+
+#[test]
+fn each_task_of_a_list_has_a_name_that_ends_it() {
+    let stage = Stage::new();
+    let long = "glaze the cup ".repeat(20);
+    let todos = serde_json::json!({ "todos": [
+        { "content": format!("{long} A"), "status": "pending" },
+        { "content": format!("{long} B"), "status": "pending" },
+        { "content": "sweep", "status": "pending" },
+    ]});
+    let data = serde_json::json!({ "name": "TodoWrite", "call_id": "c", "arguments": todos }).to_string();
+    stage.run(&["events", "append", "tool_event", "--data", &data]).ok();
+    let open = stage.json(&["task"]);
+    let tasks = open["tasks"].as_array().expect("tasks");
+    assert_eq!(tasks.len(), 3, "{open}");
+    let name = tasks.iter().find(|one| one["text"].as_str().is_some_and(|text| text.starts_with("glaze")));
+    let name = name.and_then(|one| one["name"].as_str()).expect("a name");
+    stage.run(&["task", "--done", name]).ok();
+    let left = stage.json(&["task"]);
+    let left = left["tasks"].as_array().expect("tasks");
+    assert_eq!(left.len(), 2, "one of the two long ones: {left:?}");
+    assert!(left.iter().all(|one| one["name"] != name), "{left:?}");
+}
+
+#[test]
 fn forgetting_events_of_a_session_that_has_none_says_where_to_look() {
     let stage = Stage::new();
     stage.run(&["decide", "Use ink"]).ok();

@@ -345,7 +345,10 @@ struct OneSession {
 }
 
 fn begun(session: &Session) -> SessionMemory {
-    SessionMemory::new(&session.session, session.cwd.as_deref())
+    let memory = SessionMemory::new(&session.session, session.cwd.as_deref());
+    // Templates are named by tool and kind.
+    let tool = session.template.as_str().split('/').next().unwrap_or_default();
+    memory.with_tool(tool)
 }
 
 /// Returns what the names of sessions' states begin with.

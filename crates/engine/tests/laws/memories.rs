@@ -6,8 +6,9 @@ use stemmata_model::{
     ArtifactId, Entry, Event, EventSeq, FormatId, Json, Part, Party, Payload, SessionId, Timestamp, Topic,
     topics,
 };
+use stemmata_prompt::reduce::Reducer as _;
 use stemmata_prompt::reduce::memory::v1::TaskStatus;
-use stemmata_prompt::reduce::memory::{Bounds, ProjectMemory, SessionMemory};
+use stemmata_prompt::reduce::memory::{Bounds, MemoryReducer, ProjectMemory, SessionMemory};
 use stemmata_runtimes::{edits, registry};
 
 use crate::support::corpus;
@@ -104,11 +105,15 @@ fn the_memories_of_real_repositories() {
     check(
         "claude-code/entireio_cli",
         &Expected {
-            decisions: &["skip refactoring", "--setting-sources"],
+            decisions: &["british spelling", "manual commit for now", "--setting-sources"],
             decisions_max: 12,
             files: &[("cmd/entire/cli/resume.go", 15), ("cmd/entire/cli/wingman.go", 10)],
-            resolved: &["TestShadow_TranscriptCondensation", "TestResume_SessionLogAlreadyExists"],
-            open: &["undefined defaultAgent"],
+            resolved: &[
+                "TestShadow_TranscriptCondensation",
+                "TestResume_SessionLogAlreadyExists",
+                "undefined defaultAgent",
+            ],
+            open: &[],
             tasks: &["SummariseOptions"],
         },
     );
@@ -132,19 +137,19 @@ fn the_memories_of_real_repositories() {
                 ("packages/coding-agent/src/core/agent-session.ts", 40),
                 ("packages/coding-agent/src/theme/dark.json", 20),
             ],
-            resolved: &["main-new.js"],
-            open: &["queuedMessages"],
+            resolved: &["main-new.js", "queuedMessages"],
+            open: &[],
             tasks: &[],
         },
     );
     check(
         "codex/jdx_hk",
         &Expected {
-            decisions: &["cargo update"],
+            decisions: &["cargo update", "builtin changes"],
             decisions_max: 8,
             files: &[("src/step/batching.rs", 8), ("mise-tasks/release-plz", 1)],
             resolved: &["RenderedCommand"],
-            open: &["cargo binary"],
+            open: &["trailing semicolon"],
             tasks: &[],
         },
     );
@@ -223,7 +228,8 @@ fn calls_are_folded_once_their_results_are_there() {
         let mut memory = SessionMemory::new(&SessionId::new(name.as_str()).expect("a name"), cwd.as_deref());
         for (ordinal, entry) in (0..).zip(&entries) {
             if ordinal % 50 == 0 {
-                memory = SessionMemory::load(1, &memory.save()).expect("what was saved can be loaded");
+                memory = SessionMemory::load(MemoryReducer::VERSION, &memory.save())
+                    .expect("what was saved can be loaded");
             }
             memory.entry(entry, ordinal);
         }

@@ -5,20 +5,30 @@ const CUT: &str = "...";
 
 /// Returns a text that has at most so many characters; one that was cut ends in three dots.
 pub(super) fn cut(text: &str, chars_max: usize) -> String {
-    // No text has more characters than bytes: most need no count.
-    if text.len() <= chars_max || text.chars().nth(chars_max).is_none() {
-        return text.to_owned();
-    }
-    let kept = chars_max.saturating_sub(CUT.len());
-    let end = text.char_indices().nth(kept).map_or(text.len(), |(at, _)| at);
-    let mut out = String::with_capacity(end + CUT.len());
-    out.push_str(text.get(..end).unwrap_or_default());
-    out.push_str(CUT);
-    out
+    cut_with(text, chars_max, CUT)
 }
 
 /// Returns a text on one line, white space collapsed, cut.
 pub(super) fn line(text: &str, chars_max: usize) -> String {
+    line_with(text, chars_max, CUT)
+}
+
+/// The same as [`cut`] with another end.
+pub(super) fn cut_with(text: &str, chars_max: usize, end: &str) -> String {
+    // No text has more characters than bytes: most need no count.
+    if text.len() <= chars_max || text.chars().nth(chars_max).is_none() {
+        return text.to_owned();
+    }
+    let kept = chars_max.saturating_sub(end.chars().count());
+    let at = text.char_indices().nth(kept).map_or(text.len(), |(at, _)| at);
+    let mut out = String::with_capacity(at + end.len());
+    out.push_str(text.get(..at).unwrap_or_default());
+    out.push_str(end);
+    out
+}
+
+/// The same as [`line`] with another end.
+pub(super) fn line_with(text: &str, chars_max: usize, end: &str) -> String {
     let mut out = String::new();
     for word in text.split_whitespace() {
         if !out.is_empty() {
@@ -30,5 +40,5 @@ pub(super) fn line(text: &str, chars_max: usize) -> String {
             break;
         }
     }
-    cut(&out, chars_max)
+    cut_with(&out, chars_max, end)
 }

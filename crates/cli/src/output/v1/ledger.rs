@@ -109,6 +109,8 @@ wire! {
 
     /// A task that is not done.
     struct OpenTask {
+        /// What `stemma task --done` takes: the number of its event, or letters made of its words.
+        name: String,
         /// The id that its list gave it.
         id: Option<String>,
         /// What is to be done.

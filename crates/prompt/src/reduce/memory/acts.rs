@@ -6,9 +6,10 @@
 use serde_json::{Map, Value};
 
 use super::command;
-use super::items::{TASK_CHARS_MAX, TASKS_MAX};
-use super::v1::{Act, How, TaskStatus};
-use crate::reduce::cut::{cut, line};
+use super::items::TASKS_MAX;
+use super::v1::{Act, How, ShellFile, TaskStatus};
+use super::words::{cut, line};
+use super::writes;
 
 /// Acts of one call at most.
 const ACTS_MAX: usize = 32;
@@ -18,6 +19,8 @@ const PATH_CHARS_MAX: usize = 240;
 const NAME_CHARS_MAX: usize = 80;
 /// Bytes of a string within code that is looked at.
 const LITERAL_BYTES_MAX: usize = 256 * 1024;
+/// Characters of a task that are looked at: two long ones may differ only at their ends.
+const TASK_CHARS_LOOKED_AT: usize = 16 * 1024;
 /// How a patch begins.
 const PATCH: &str = "*** Begin Patch";
 
@@ -129,9 +132,12 @@ fn command_of(fields: &Map<String, Value>) -> Option<String> {
 }
 
 fn run(text: &str) -> Act {
-    let (parts, removes) = (command::parts(text), command::removed(text));
-    let removes: Vec<String> = removes.iter().filter_map(|name| path(name)).collect();
-    Act::Run { parts, removes }
+    let parts = command::parts(text);
+    let is_path = |file: &ShellFile| {
+        path(&file.path).is_some() && file.to.as_deref().is_none_or(|to| path(to).is_some())
+    };
+    let files = writes::of(text).into_iter().filter(is_path).collect();
+    Act::Run { line: command::shown(text, &parts), parts, files }
 }
 
 fn list(fields: &Map<String, Value>) -> Option<Act> {
@@ -142,7 +148,7 @@ fn list(fields: &Map<String, Value>) -> Option<Act> {
         let fields = item.as_object()?;
         let text = text(fields, &["content", "step", "description", "title", "text", "subject"])?;
         let status = status(fields.get("status").and_then(Value::as_str).unwrap_or("pending"));
-        let text = line(text, TASK_CHARS_MAX);
+        let text = line(text, TASK_CHARS_LOOKED_AT);
         (!text.is_empty()).then_some((text, status?))
     };
     Some(Act::List { tasks: items.iter().filter_map(task).take(TASKS_MAX).collect() })
@@ -159,7 +165,7 @@ fn status(name: &str) -> Option<TaskStatus> {
 }
 
 fn new_task(fields: &Map<String, Value>) -> Option<Act> {
-    let text = line(text(fields, &["subject", "title", "description"])?, TASK_CHARS_MAX);
+    let text = line(text(fields, &["subject", "title", "description"])?, TASK_CHARS_LOOKED_AT);
     (!text.is_empty()).then_some(Act::NewTask { text })
 }
 

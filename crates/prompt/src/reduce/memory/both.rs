@@ -15,11 +15,12 @@ impl Items {
     /// Returns what two tellings of one session say together. What both tell keeps the proofs of the transcript, by which
     /// copies of the session are known.
     pub(super) fn told_by_both(events: &Self, transcript: &Self) -> Self {
-        let Self { decisions, tasks, files, errors, successes } = transcript.clone();
+        let Self { decisions, decisions_let_go, tasks, files, errors, successes } = transcript.clone();
         let is_told = |one: &&Success| transcript.successes.iter().any(|other| other.subject == one.subject);
         let other_successes = events.successes.iter().filter(|one| !is_told(one)).cloned();
         Self {
             decisions: decisions.into_iter().chain(events.decisions.iter().cloned()).collect(),
+            decisions_let_go: decisions_let_go.saturating_add(events.decisions_let_go),
             tasks: tasks.into_iter().chain(events.tasks.iter().cloned()).collect(),
             files: files_of_both(&events.files, files),
             errors: errors_of_both(&events.errors, errors),
@@ -30,7 +31,10 @@ impl Items {
 
 fn files_of_both(events: &[FileTouched], mut files: Vec<FileTouched>) -> Vec<FileTouched> {
     let touches = |file: &FileTouched| {
-        [file.read, file.edited, file.created, file.deleted].into_iter().map(u64::from).sum::<u64>()
+        [file.read, file.edited, file.created, file.deleted, file.moved]
+            .into_iter()
+            .map(u64::from)
+            .sum::<u64>()
     };
     for told in events {
         let Some(file) = files.iter_mut().find(|file| file.path == told.path) else {
@@ -38,12 +42,13 @@ fn files_of_both(events: &[FileTouched], mut files: Vec<FileTouched>) -> Vec<Fil
             continue;
         };
         if touches(told) > touches(file) {
-            (file.how, file.last) = (told.how, told.last.clone());
+            (file.how, file.to, file.last) = (told.how, told.to.clone(), told.last.clone());
         }
         file.read = file.read.max(told.read);
         file.edited = file.edited.max(told.edited);
         file.created = file.created.max(told.created);
         file.deleted = file.deleted.max(told.deleted);
+        file.moved = file.moved.max(told.moved);
     }
     files
 }
@@ -65,6 +70,7 @@ fn errors_of_both(events: &[Failure], mut errors: Vec<Failure>) -> Vec<Failure> 
         };
         if one.times > error.times {
             (error.times, error.text, error.last) = (one.times, one.text.clone(), one.last.clone());
+            (error.line, error.later) = (one.line.clone(), one.later);
         }
         error.resolved = error.resolved.take().or_else(|| one.resolved.clone());
     }

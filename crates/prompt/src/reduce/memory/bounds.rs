@@ -49,15 +49,20 @@ impl Bounds {
     };
 }
 
-/// What is superseded goes first, then what was found in texts, then what events said; the oldest first.
-pub(super) fn bound_decisions(decisions: &mut Vec<Decision>, bounds: &Bounds) {
+/// What is superseded goes first, then what was found in texts of models, in those of users, and what events said; the oldest
+/// first.
+/// Returns how many went that events said.
+pub(super) fn bound_decisions(decisions: &mut Vec<Decision>, bounds: &Bounds) -> u64 {
+    let told = |decisions: &[Decision]| decisions.iter().filter(|one| !one.is_found()).count();
+    let before = told(decisions);
     let order = |one: &Decision, other: &Decision| rank(one).cmp(&rank(other));
     bound_of(decisions, bounds.decisions_found_max, Decision::is_found, order);
     bound(decisions, bounds.decisions_max, order);
+    u64::try_from(before.saturating_sub(told(decisions))).unwrap_or(u64::MAX)
 }
 
-pub(super) fn rank(one: &Decision) -> (bool, bool) {
-    (one.superseded.is_none(), !one.is_found())
+pub(super) fn rank(one: &Decision) -> (bool, bool, bool) {
+    (one.superseded.is_none(), !one.is_found(), one.by != By::Assistant)
 }
 
 /// What is done goes first, the oldest first.

@@ -1,15 +1,17 @@
 //! Shell commands: what of them makes two runs the same, and which of them prove something.
 //!
-//! No shell: quotes, pipes and `&&` are read, nothing is expanded.
+//! How a line is taken apart is decided in `shell`.
 
-use crate::reduce::cut::cut;
+use super::families;
+use super::shell;
+use super::words::{cut, line as one_line};
 
 /// Characters of a command's part at most.
 pub(super) const PART_CHARS_MAX: usize = 160;
 /// Parts of a command at most.
 pub(super) const PARTS_MAX: usize = 6;
-/// Bytes of a command that are looked at.
-const COMMAND_BYTES_MAX: usize = 16 * 1024;
+/// Characters of a command line at most, where all of it is shown.
+pub(super) const LINE_CHARS_MAX: usize = 160;
 
 /// Programs that only look, move or wait: what they say is neither an error nor a proof.
 const LOOKING: &[&str] = &[
@@ -125,8 +127,8 @@ const NEUTRAL_FLAGS: &[&str] = &[
 /// looks.
 pub(super) fn parts(line: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
-    for segment in segments(line) {
-        let Some(part) = part(&segment) else { continue };
+    for command in shell::commands(line).into_iter().filter(|command| !command.is_piped) {
+        let Some(part) = part(&command.words) else { continue };
         if !found.contains(&part) {
             found.push(part);
         }
@@ -135,6 +137,14 @@ pub(super) fn parts(line: &str) -> Vec<String> {
         }
     }
     found
+}
+
+/// Returns a command line as it was run, for people, where its parts do not say it: of several nobody knows which failed.
+pub(super) fn shown(line: &str, parts: &[String]) -> Option<String> {
+    let own = one_line(line.lines().next().unwrap_or_default(), LINE_CHARS_MAX);
+    let is_long = line.trim().contains('\n') && !own.ends_with('…');
+    let own = if is_long { format!("{own} …") } else { own };
+    (parts.len() > 1 && !own.is_empty()).then_some(own)
 }
 
 /// Says whether a part is of a program whose output tells of failures.
@@ -151,7 +161,7 @@ pub(super) fn covers(success: &[String], failure: &[String]) -> bool {
 }
 
 fn covers_part(passed: &str, failed: &str) -> bool {
-    if passed == failed {
+    if passed == failed || families::compiles(passed, failed) {
         return true;
     }
     if !is_checking(passed) {
@@ -165,44 +175,6 @@ fn covers_part(passed: &str, failed: &str) -> bool {
     let is_all = passed.get(1) == failed.get(1)
         && passed.iter().any(|word| matches!(*word, "./..." | "--workspace" | "--all"));
     is_subset || is_all
-}
-
-/// Returns the files that a command line removes by name.
-pub(super) fn removed(line: &str) -> Vec<String> {
-    let mut paths = Vec::new();
-    let mut folder = String::new();
-    for segment in segments(line) {
-        let words: Vec<&str> = segment.iter().map(String::as_str).collect();
-        let rest = match words.as_slice() {
-            ["cd", to] if to.starts_with('/') => {
-                folder = format!("{}/", to.trim_end_matches('/'));
-                continue;
-            }
-            ["cd", to] => {
-                folder.push_str(to.trim_end_matches('/'));
-                folder.push('/');
-                continue;
-            }
-            ["rm", rest @ ..] | ["git", "rm", rest @ ..] => rest,
-            _ => continue,
-        };
-        let (flags, names): (Vec<&str>, Vec<&str>) = rest.iter().partition(|word| word.starts_with('-'));
-        // What is removed with all below it is a folder.
-        if flags.iter().any(|flag| flag.contains('r') || flag.contains('R')) {
-            continue;
-        }
-        let is_plain = |name: &&str| {
-            !name.contains(['*', '$', '?', '{', '`', '~', '>', '<'])
-                && !name.ends_with('/')
-                && name.contains(['/', '.'])
-        };
-        let placed = |name: &str| {
-            if name.starts_with(['/', '~']) { name.to_owned() } else { format!("{folder}{name}") }
-        };
-        paths.extend(names.into_iter().filter(is_plain).map(placed));
-    }
-    paths.truncate(PARTS_MAX);
-    paths
 }
 
 fn part(words: &[String]) -> Option<String> {
@@ -246,76 +218,4 @@ fn part(words: &[String]) -> Option<String> {
         out.push_str(if word.contains(char::is_whitespace) { "…" } else { word });
     }
     Some(cut(&out, PART_CHARS_MAX))
-}
-
-/// Returns the words of each simple command: of a pipe the first; without redirections, and nothing after the beginning
-/// of a document.
-fn segments(line: &str) -> Vec<Vec<String>> {
-    let mut found = Vec::new();
-    let (mut words, mut word) = (Vec::new(), String::new());
-    let (mut is_piped, mut quote, mut escaped, mut is_word) = (false, None, false, false);
-    let mut characters =
-        line.char_indices().take_while(|(at, _)| *at < COMMAND_BYTES_MAX).map(|(_, c)| c).peekable();
-    let end_word = |word: &mut String, words: &mut Vec<String>, is_word: &mut bool, is_piped: bool| {
-        let ended = std::mem::take(word);
-        if *is_word && !is_piped {
-            words.push(ended);
-        }
-        *is_word = false;
-    };
-    while let Some(character) = characters.next() {
-        if escaped {
-            escaped = false;
-            if character != '\n' {
-                word.push(character);
-                is_word = true;
-            }
-            continue;
-        }
-        match (quote, character) {
-            (Some(open), _) if open == character => quote = None,
-            (Some('"') | None, '\\') => escaped = true,
-            (Some(_), _) => word.push(character),
-            (None, '"' | '\'') => (quote, is_word) = (Some(character), true),
-            (None, '<') if characters.peek() == Some(&'<') => break,
-            (None, '|') if characters.peek() != Some(&'|') => {
-                end_word(&mut word, &mut words, &mut is_word, is_piped);
-                is_piped = true;
-            }
-            (None, '&') if word.ends_with('>') || characters.peek() == Some(&'>') => word.push(character),
-            (None, '&' | ';' | '|' | '\n') => {
-                end_word(&mut word, &mut words, &mut is_word, is_piped);
-                if !words.is_empty() {
-                    found.push(std::mem::take(&mut words));
-                }
-                is_piped = false;
-            }
-            (None, _) if character.is_whitespace() => end_word(&mut word, &mut words, &mut is_word, is_piped),
-            (None, _) => {
-                word.push(character);
-                is_word = true;
-            }
-        }
-    }
-    end_word(&mut word, &mut words, &mut is_word, is_piped);
-    if !words.is_empty() {
-        found.push(words);
-    }
-    found.into_iter().map(without_redirections).filter(|words| !words.is_empty()).collect()
-}
-
-fn without_redirections(words: Vec<String>) -> Vec<String> {
-    let mut kept = Vec::new();
-    let mut skips = false;
-    for word in words {
-        let is_redirection =
-            word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '&').starts_with(['>', '<']);
-        // A bare arrow points to the next word.
-        let points = is_redirection && word.ends_with(['>', '<']);
-        if !skips && !is_redirection {
-            kept.push(word);
-        }
-        skips = points;
-    }
-    kept
 }

@@ -8,12 +8,12 @@ use super::TURN_CHARS_MAX;
 use super::acts;
 use super::bounds::Bounds;
 use super::command;
-use super::items::TASK_CHARS_MAX;
+use super::items::{Failed, TASK_CHARS_MAX};
 use super::outcome::{self, ERROR_CHARS_MAX};
 use super::phrases::DECISION_CHARS_MAX;
 use super::session::SessionMemory;
 use super::v1::{About, By, Decision, Evidence, Kind, Task, TaskList, TaskStatus};
-use crate::reduce::cut::{cut, line};
+use super::words::{Words, cut, line};
 
 impl SessionMemory {
     pub(super) fn started(&mut self, data: Option<&Json>) {
@@ -47,12 +47,9 @@ impl SessionMemory {
 
     pub(super) fn decision_event(&mut self, text: &str, data: Option<&Json>, proof: Evidence) {
         let data = data.map(Json::to_value).unwrap_or_default();
-        let field = |key: &str| {
-            let said = data.get(key).and_then(Value::as_str).map(|said| line(said, DECISION_CHARS_MAX));
-            said.filter(|said| !said.is_empty())
-        };
-        let Some(says) = field("decision")
-            .or_else(|| Some(line(text, DECISION_CHARS_MAX)).filter(|text| !text.is_empty()))
+        let field =
+            |key: &str| data.get(key).and_then(Value::as_str).map(str::trim).filter(|said| !said.is_empty());
+        let Some(says) = field("decision").or_else(|| Some(text.trim()).filter(|text| !text.is_empty()))
         else {
             return;
         };
@@ -61,24 +58,26 @@ impl SessionMemory {
             Some("task_done") => TaskStatus::Done,
             other => {
                 let kind = if other == Some("fact") { Kind::Fact } else { Kind::Decision };
-                let supersedes = field("supersedes");
+                let Words { text, hash } = Words::of(says, DECISION_CHARS_MAX);
                 let decision = Decision {
                     proof,
                     kind,
                     by: By::Event,
-                    text: says,
-                    reason: field("reason"),
-                    supersedes,
+                    text,
+                    hash,
+                    reason: field("reason").map(|reason| line(reason, DECISION_CHARS_MAX)),
+                    supersedes: field("supersedes").map(|named| Words::reference(named, DECISION_CHARS_MAX)),
                     superseded: None,
                 };
                 self.state.items.decide(decision, &Bounds::SESSION);
                 return;
             }
         };
-        let text = cut(&says, TASK_CHARS_MAX);
-        self.state
-            .items
-            .task(Task { proof, status, list: TaskList::Event, text, id: None }, &Bounds::SESSION);
+        let Words { text, hash } = Words::of(says, TASK_CHARS_MAX);
+        // Who ends a task by its shown words says which of those with these words.
+        let hash = field("hash").map(|hash| cut(hash, TASK_CHARS_MAX)).or(hash);
+        let task = Task { proof, status, list: TaskList::Event, text, hash, id: None };
+        self.state.items.task(task, &Bounds::SESSION);
     }
 
     pub(super) fn error_event(&mut self, text: &str, data: Option<&Json>, proof: &Evidence) {
@@ -96,7 +95,9 @@ impl SessionMemory {
         if data.get("resolved").and_then(Value::as_bool) == Some(true) {
             self.state.items.resolve(&subject, &message, proof);
         } else if !message.is_empty() || subject != About::Message {
-            self.state.items.fail(subject, message, proof, &Bounds::SESSION);
+            let line = field("command").and_then(|line| command::shown(line, &command::parts(line)));
+            let failed = Failed { subject, text: message, line };
+            self.state.items.fail(failed, proof, &Bounds::SESSION);
         }
     }
 }

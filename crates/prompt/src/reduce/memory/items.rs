@@ -7,10 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::bounds::{Bounds, bound, bound_decisions, bound_errors, bound_files, bound_tasks, rank};
 use super::command;
-use super::phrases;
+use super::naming;
+use super::phrases::DECISION_CHARS_MAX;
 use super::v1::{
     About, By, Decision, Evidence, Failure, FileTouched, How, Items, Success, Task, TaskList, TaskStatus,
 };
+use super::words::Words;
 
 /// Characters of a task at most.
 pub(super) const TASK_CHARS_MAX: usize = 160;
@@ -23,8 +25,12 @@ const COMPARED_MAX: usize = 16;
 impl Items {
     /// Adds a decision, unless it is said already; marks those that it replaces.
     pub(super) fn decide(&mut self, decision: Decision, bounds: &Bounds) {
-        let said = decision.text.to_lowercase();
-        if self.decisions.iter().any(|one| one.superseded.is_none() && one.text.to_lowercase() == said) {
+        let said = decision.key();
+        if let Some(at) = self.decisions.iter().position(|one| one.superseded.is_none() && one.key() == said)
+        {
+            let Some(repeated) = repeated(&self.decisions[at], &decision) else { return };
+            self.decisions.remove(at);
+            self.decisions.push(repeated);
             return;
         }
         if let Some(replaced) = Replaced::by(&decision) {
@@ -35,7 +41,8 @@ impl Items {
             }
         }
         self.decisions.push(decision);
-        bound_decisions(&mut self.decisions, bounds);
+        self.decisions_let_go =
+            self.decisions_let_go.saturating_add(bound_decisions(&mut self.decisions, bounds));
     }
 
     /// Replaces the tasks of a list.
@@ -47,11 +54,11 @@ impl Items {
 
     /// Adds a task, or says how far one is that has the same words.
     pub(super) fn task(&mut self, task: Task, bounds: &Bounds) {
-        let said = task.text.to_lowercase();
+        let said = task.key();
         match self
             .tasks
             .iter_mut()
-            .find(|one| one.list == task.list && one.text.to_lowercase() == said && one.id == task.id)
+            .find(|one| one.list == task.list && one.key() == said && one.id == task.id)
         {
             Some(one) => *one = task,
             None => self.tasks.push(task),
@@ -79,22 +86,29 @@ impl Items {
 
     /// Adds a touch of a file.
     pub(super) fn touch(&mut self, path: String, how: How, proof: &Evidence, bounds: &Bounds) {
-        let file = match self.files.iter().position(|file| file.path == path) {
-            Some(at) => self.files.remove(at),
-            None => {
-                FileTouched { path, read: 0, edited: 0, created: 0, deleted: 0, how, last: proof.clone() }
-            }
-        };
-        let mut file = FileTouched { how, last: proof.clone(), ..file };
+        let known = self.files.iter().position(|file| file.path == path).map(|at| self.files.remove(at));
+        let file = known.unwrap_or_else(|| {
+            let last = proof.clone();
+            FileTouched { path, read: 0, edited: 0, created: 0, deleted: 0, moved: 0, how, to: None, last }
+        });
+        let mut file = FileTouched { how, to: None, last: proof.clone(), ..file };
         let count = match how {
             How::Read => &mut file.read,
             How::Edited => &mut file.edited,
             How::Created => &mut file.created,
             How::Deleted => &mut file.deleted,
+            How::Moved => &mut file.moved,
         };
         *count = count.saturating_add(1);
         self.files.push(file);
         bound_files(&mut self.files, bounds.files_max);
+    }
+
+    /// Says where a file was moved to.
+    pub(super) fn moved(&mut self, path: &str, to: String) {
+        if let Some(file) = self.files.iter_mut().find(|file| file.path == path && file.how == How::Moved) {
+            file.to = Some(to);
+        }
     }
 
     /// Says whether a file was touched.
@@ -103,7 +117,8 @@ impl Items {
     }
 
     /// Adds an error, or counts it where the same is open.
-    pub(super) fn fail(&mut self, subject: About, text: String, proof: &Evidence, bounds: &Bounds) {
+    pub(super) fn fail(&mut self, failed: Failed, proof: &Evidence, bounds: &Bounds) {
+        let Failed { subject, text, line } = failed;
         let is_same = |one: &Failure| {
             one.resolved.is_none()
                 && one.subject == subject
@@ -112,12 +127,14 @@ impl Items {
         match self.errors.iter_mut().find(|one| is_same(one)) {
             Some(one) => {
                 one.times = one.times.saturating_add(1);
-                (one.text, one.last) = (text, proof.clone());
+                (one.text, one.line, one.later, one.last) = (text, line, 0, proof.clone());
             }
             None => self.errors.push(Failure {
                 proof: proof.clone(),
                 subject,
                 text,
+                line,
+                later: 0,
                 times: 1,
                 last: proof.clone(),
                 resolved: None,
@@ -131,6 +148,8 @@ impl Items {
         for error in self.errors.iter_mut().filter(|error| error.resolved.is_none()) {
             if resolves(&subject, &error.subject) {
                 error.resolved = Some(proof.clone());
+            } else if matches!(subject, About::Command { .. }) {
+                error.later = error.later.saturating_add(1);
             }
         }
         if matches!(subject, About::Command { .. }) {
@@ -172,18 +191,30 @@ impl Items {
         let mut items = Self::default();
         for one in all {
             items.decisions.extend(one.decisions);
+            items.decisions_let_go = items.decisions_let_go.saturating_add(one.decisions_let_go);
             items.tasks.extend(one.tasks);
             items.files.extend(one.files);
             items.errors.extend(one.errors);
             items.successes.extend(one.successes);
         }
-        items.decisions = merged_decisions(items.decisions, bounds);
+        let (decisions, let_go) = merged_decisions(items.decisions, bounds);
+        items.decisions = decisions;
+        items.decisions_let_go = items.decisions_let_go.saturating_add(let_go);
         items.tasks = merged_tasks(items.tasks, bounds);
         items.files = merged_files(items.files, bounds.files_max);
         items.successes = merged_successes(items.successes, bounds.successes_max);
         items.errors = merged_errors(items.errors, &items.successes, bounds.errors_max);
         items
     }
+}
+
+/// What failed, and how.
+pub(super) struct Failed {
+    pub(super) subject: About,
+    /// What it said, one line.
+    pub(super) text: String,
+    /// The command line, where its parts do not say it.
+    pub(super) line: Option<String>,
 }
 
 /// Says whether a success of one thing resolves an error of another.
@@ -207,14 +238,15 @@ impl Replaced {
     /// None where it replaces nothing, as most do.
     fn by(decision: &Decision) -> Option<Self> {
         let named = decision.supersedes.as_ref().map(|named| named.to_lowercase());
-        let given_up = phrases::replaced(&decision.text);
+        let given_up = naming::replaced(&decision.text);
         (named.is_some() || given_up.is_some()).then_some(Self { named, given_up })
     }
 
-    /// Says whether an earlier decision, with its words in lower case, is meant.
+    /// Says whether an earlier decision, with its words in lower case, is meant. What an event said is replaced by what an
+    /// event names, and never by words that happen to be in it.
     fn means(&self, earlier: &Decision, words: &str) -> bool {
         self.named.as_deref().is_some_and(|named| is_named(earlier, words, named))
-            || self.given_up.as_deref().is_some_and(|name| phrases::chose(words, name))
+            || (earlier.is_found() && self.given_up.as_deref().is_some_and(|name| naming::chose(words, name)))
     }
 }
 
@@ -225,24 +257,39 @@ fn is_named(earlier: &Decision, words: &str, named: &str) -> bool {
     if named.bytes().all(|byte| byte.is_ascii_digit()) {
         return by_source && earlier.by == By::Event;
     }
-    by_source || words.contains(named)
+    by_source || words.contains(named) || earlier.hash.as_deref() == Some(named)
+}
+
+/// Returns what is left of a decision that is said again: one that an event says stays, with the newest reason; one that was
+/// found in a text makes room for it. None where nothing is new.
+fn repeated(known: &Decision, again: &Decision) -> Option<Decision> {
+    if again.is_found() {
+        return None;
+    }
+    if known.is_found() {
+        return Some(again.clone());
+    }
+    let reason = again.reason.clone().filter(|_| again.reason != known.reason)?;
+    Some(Decision { reason: Some(reason), ..known.clone() })
 }
 
 impl Decision {
     /// Says whether it is meant by its event's number, its entry's id, or words of it.
     pub fn is_named(&self, named: &str) -> bool {
-        is_named(self, &self.text.to_lowercase(), &named.to_lowercase())
+        let named = Words::reference(named, DECISION_CHARS_MAX).to_lowercase();
+        is_named(self, &self.text.to_lowercase(), &named)
     }
 }
 
 impl FileTouched {
     /// Says whether nothing of it was changed.
     pub fn is_only_read(&self) -> bool {
-        self.edited == 0 && self.created == 0 && self.deleted == 0
+        self.edited == 0 && self.created == 0 && self.deleted == 0 && self.moved == 0
     }
 }
 
-fn merged_decisions(mut all: Vec<Decision>, bounds: &Bounds) -> Vec<Decision> {
+/// Returns them with how many went that events said.
+fn merged_decisions(mut all: Vec<Decision>, bounds: &Bounds) -> (Vec<Decision>, u64) {
     all.sort();
     all.dedup();
     let mut copies = BTreeSet::new();
@@ -258,9 +305,12 @@ fn merged_decisions(mut all: Vec<Decision>, bounds: &Bounds) -> Vec<Decision> {
     let mut lower: Vec<String> = Vec::with_capacity(all.len());
     let mut standing: BTreeMap<String, usize> = BTreeMap::new();
     for decision in all {
-        let words = decision.text.to_lowercase();
-        let before = standing.get(&words).and_then(|at| merged.get(*at));
-        if before.is_some_and(|one| one.superseded.is_none()) {
+        let (words, key) = (decision.text.to_lowercase(), decision.key());
+        let before = standing.get(&key).and_then(|at| merged.get_mut(*at));
+        if let Some(one) = before.filter(|one| one.superseded.is_none()) {
+            if let Some(repeated) = repeated(one, &decision) {
+                *one = repeated;
+            }
             continue;
         }
         if let Some(replaced) = Replaced::by(&decision) {
@@ -270,12 +320,14 @@ fn merged_decisions(mut all: Vec<Decision>, bounds: &Bounds) -> Vec<Decision> {
                 }
             }
         }
-        standing.insert(words.clone(), merged.len());
+        standing.insert(key, merged.len());
         merged.push(decision);
         lower.push(words);
     }
-    bound_decisions(&mut merged, bounds);
-    merged
+    // What took the place of one that was found is newer than it.
+    merged.sort();
+    let let_go = bound_decisions(&mut merged, bounds);
+    (merged, let_go)
 }
 
 /// Of each session's lists the newest counts; of tasks with the same words the newest.
@@ -295,7 +347,7 @@ fn merged_tasks(all: Vec<Task>, bounds: &Bounds) -> Vec<Task> {
         if newest.get(&key).is_some_and(|proof| *proof != task.proof) {
             continue;
         }
-        let words = task.text.to_lowercase();
+        let words = task.key();
         match by_words.get(&words) {
             Some(one) if (&one.proof, one) >= (&task.proof, &task) => {}
             _ => drop(by_words.insert(words, task)),
@@ -322,8 +374,9 @@ fn merged_files(mut all: Vec<FileTouched>, count_max: usize) -> Vec<FileTouched>
                 one.edited = both(one.edited, file.edited);
                 one.created = both(one.created, file.created);
                 one.deleted = both(one.deleted, file.deleted);
-                if (&one.last, one.how) < (&file.last, file.how) {
-                    (one.last, one.how) = (file.last, file.how);
+                one.moved = both(one.moved, file.moved);
+                if (&one.last, one.how, &one.to) < (&file.last, file.how, &file.to) {
+                    (one.last, one.how, one.to) = (file.last, file.how, file.to);
                 }
             }
             None => drop(by_path.insert(file.path.clone(), file)),
@@ -375,7 +428,7 @@ fn merged_errors(mut all: Vec<Failure>, successes: &[Success], count_max: usize)
         if let Some(one) = known.and_then(|at| merged.get_mut(*at)) {
             one.times = one.times.saturating_add(error.times);
             if one.last < error.last {
-                (one.last, one.text) = (error.last, error.text);
+                (one.last, one.text, one.line, one.later) = (error.last, error.text, error.line, error.later);
             }
         } else {
             if is_countable {

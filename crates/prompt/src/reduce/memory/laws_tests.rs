@@ -109,5 +109,5 @@ fn a_memory_is_bounded_whatever_it_is_told() {
         (memory.sessions().len(), memory.settled().decisions.len()),
         (SESSIONS_MAX, Bounds::PROJECT.decisions_max)
     );
-    assert_eq!(MemoryReducer::load(&ledger, 1, &saved), Ok(memory));
+    assert_eq!(MemoryReducer::load(&ledger, MemoryReducer::VERSION, &saved), Ok(memory));
 }

@@ -8,15 +8,22 @@ mod both;
 mod bounds;
 mod command;
 mod events;
+mod families;
 mod items;
+mod naming;
 mod outcome;
 mod phrases;
 mod project;
 mod prose;
+mod recent;
 mod said;
 mod session;
+mod shell;
 mod text;
 pub mod v1;
+mod wishes;
+mod words;
+mod writes;
 
 use stemmata_model::{Event, Json, LedgerId, topics};
 
@@ -74,7 +81,7 @@ impl MemoryReducer {
 
 impl Reducer for MemoryReducer {
     const NAME: &'static str = "memory";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
 
     fn new(_: &LedgerId) -> Self {
         Self { sessions: Vec::new(), settled: Items::default() }

@@ -2,9 +2,11 @@
 //!
 //! Few and sure: a sentence that might be one is none. No language but English is known.
 
+use super::naming::{self, POINTING};
 use super::prose;
 use super::v1::{By, Kind};
-use crate::reduce::cut::line;
+use super::wishes;
+use super::words::Words;
 
 /// Characters of a decision at most.
 pub(super) const DECISION_CHARS_MAX: usize = 240;
@@ -19,7 +21,7 @@ const WORDS_MIN: usize = 3;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) kind: Kind,
-    pub(super) text: String,
+    pub(super) words: Words,
 }
 
 /// Returns what a text decides, in its order. A summary is read for its lists of decisions only.
@@ -65,9 +67,10 @@ fn lists_decisions(heading: &str) -> bool {
 }
 
 /// Words that all phrases below have at least one of: most texts are done with here.
-const TRIGGERS: [&str; 21] = [
+const TRIGGERS: [&str; 26] = [
     "let", "decid", "decision", "going", "go", "always", "never", "must", "prefer", "instead", "opted",
-    "chose", "settled", "stick", "from", "want", "no", "use", "don", "skip", "leave",
+    "chose", "settled", "stick", "from", "want", "no", "use", "don", "skip", "leave", "just", "only", "need",
+    "should", "think",
 ];
 
 fn may_decide(text: &str) -> bool {
@@ -91,8 +94,8 @@ fn may_decide(text: &str) -> bool {
 
 fn said(kind: Kind, sentence: &str) -> Option<Found> {
     let sentence = prose::plain(sentence);
-    let text = line(sentence.trim().trim_end_matches([',', ';', ':']), DECISION_CHARS_MAX);
-    (text.split(' ').count() >= WORDS_MIN).then_some(Found { kind, text })
+    let words = Words::of(sentence.trim().trim_end_matches([',', ';', ':']), DECISION_CHARS_MAX);
+    (words.text.split(' ').count() >= WORDS_MIN).then_some(Found { kind, words })
 }
 
 /// Judges a sentence.
@@ -104,19 +107,30 @@ fn decided(by: By, sentence: &str) -> Option<Found> {
     {
         return None;
     }
-    let plain = prose::plain(sentence);
+    let plain = without_asides(&prose::plain(sentence));
     let lower = plain.to_lowercase().replace('\u{2019}', "'");
     let (opening, bare) = without_opening(&lower);
     let kind = match by {
-        By::User => of_user(&opening, bare),
+        By::User => wishes::of_user(&opening, bare),
         By::Assistant => of_assistant(bare, &lower),
         By::Event => None,
     }?;
+    if !naming::is_clear(bare, 1) {
+        return None;
+    }
     // «ok» and the like say nothing; «no» does.
     let is_refusal = opening.iter().any(|word| matches!(*word, "no" | "nope" | "nah"));
     let (trimmed, lower) = (plain.trim(), lower.trim());
     let rest = trimmed.get(lower.len().saturating_sub(bare.len())..);
     said(kind, rest.filter(|_| !is_refusal && lower.len() == trimmed.len()).unwrap_or(trimmed))
+}
+
+/// Takes questions in brackets out of a sentence: they ask for something else.
+fn without_asides(sentence: &str) -> String {
+    match sentence.split_once(" (") {
+        Some((before, aside)) if aside.contains('?') && !aside.contains(") ") => before.to_owned(),
+        _ => sentence.to_owned(),
+    }
 }
 
 /// Words that stand before what is meant.
@@ -154,6 +168,15 @@ const OPENINGS: &[&str] = &[
     "makes sense",
     "wait",
     "now",
+    "please",
+    "btw",
+    "dude",
+    "omg",
+    "omfg",
+    "ffs",
+    "hey",
+    "q",
+    "intentional",
 ];
 
 /// Returns which words a sentence opens with, and the rest.
@@ -220,142 +243,20 @@ const CHOOSING: &[&str] = &[
     "we agreed ",
 ];
 
-/// What is no thing to be chosen without what was said before it.
-const POINTING: &[&str] = &[
-    "that",
-    "this",
-    "it",
-    "them",
-    "those",
-    "these",
-    "a",
-    "b",
-    "c",
-    "d",
-    "1",
-    "2",
-    "3",
-    "4",
-    "option",
-    "your",
-    "the first",
-    "the second",
-    "both",
-    "going",
-    "looking",
-];
-
-fn chooses(bare: &str) -> bool {
+pub(super) fn chooses(bare: &str) -> bool {
     CHOOSING.iter().any(|opening| {
         let Some(rest) = bare.strip_prefix(opening) else { return false };
         let first = rest.split([' ', ',', '.', ';']).next().unwrap_or_default();
         let words = rest.split_whitespace().count();
-        words >= 1 && (words > 4 || !POINTING.contains(&first))
-    })
-}
-
-fn of_user(opening: &[&str], bare: &str) -> Option<Kind> {
-    if chooses(bare) {
-        return Some(Kind::Decision);
-    }
-    if bare.starts_with("from now on") || bare.contains(" from now on") || bare.starts_with("going forward, ")
-    {
-        return Some(Kind::Fact);
-    }
-    if bare.starts_with("always ") || (bare.starts_with("never ") && !bare.starts_with("never mind")) {
-        return Some(Kind::Fact);
-    }
-    if is_rule(bare) || is_wish(bare) {
-        return Some(Kind::Fact);
-    }
-    let is_correction = opening.first().is_some_and(|word| matches!(*word, "no" | "nope" | "nah"));
-    let has = |words: &[&str]| words.iter().any(|word| bare.starts_with(word));
-    if has(&["use "])
-        && (bare.contains(" instead") || bare.contains(" rather than ") || bare.contains(", not "))
-    {
-        return Some(Kind::Decision);
-    }
-    let corrects = has(&[
-        "use ",
-        "keep ",
-        "put ",
-        "we want ",
-        "we need ",
-        "it should ",
-        "the ",
-        "don't ",
-        "do not ",
-        "we should ",
-        "make it ",
-    ]) || bare.contains(" should be ");
-    let says_what = has(&["use ", "keep ", "put ", "we want ", "make it ", "don't ", "do not "])
-        || bare.contains(" should ")
-        || bare.contains(" must ");
-    (is_correction && corrects && says_what && bare.split_whitespace().count() >= 4).then_some(Kind::Decision)
-}
-
-/// «X must never …», where X is named.
-fn is_rule(bare: &str) -> bool {
-    let rules =
-        [" must never ", " must always ", " should never ", " should always ", " must not ", " may never "];
-    rules.iter().any(|rule| {
-        let Some((subject, rest)) = bare.split_once(rule) else { return false };
-        let last = subject.rsplit([' ', ',']).next().unwrap_or_default();
-        let is_pointing = matches!(
-            last,
-            "that" | "this" | "it" | "which" | "they" | "these" | "those" | "there" | "what" | "why"
-        );
-        !is_pointing
-            && !rest.starts_with("have ")
-            && !rest.trim().is_empty()
-            && subject.split_whitespace().count() <= 8
-    })
-}
-
-/// «I don't want X», «I prefer X».
-fn is_wish(bare: &str) -> bool {
-    let wishes = [
-        "i don't want ",
-        "we don't want ",
-        "i do not want ",
-        "we do not want ",
-        "i prefer ",
-        "i'd prefer ",
-        "we prefer ",
-        "i'd rather ",
-    ];
-    wishes.iter().any(|wish| {
-        bare.strip_prefix(wish).is_some_and(|rest| {
-            let first = rest.split([' ', ',']).next().unwrap_or_default();
-            !POINTING.contains(&first) && first != "you"
-        })
+        // «we decided that …» points at nothing.
+        let is_said = opening.contains("decided") || opening.contains("agreed");
+        let points = matches!(first, "that" | "this" | "it" | "them" | "those" | "these") && !is_said;
+        words >= 1 && !points && (words > 4 || !POINTING.contains(&first))
     })
 }
 
 fn of_assistant(bare: &str, lower: &str) -> Option<Kind> {
     if chooses(bare) && !bare.contains(" let me ") {
-        return Some(Kind::Decision);
-    }
-    let has_reason = [" because ", " since ", " so that ", " as it ", " as the ", " given "]
-        .iter()
-        .any(|word| lower.contains(word))
-        || lower.starts_with("given ")
-        || lower.starts_with("since ");
-    let declines = [
-        "i'll skip ",
-        "i'll leave ",
-        "i'll keep ",
-        "i will keep ",
-        "i will leave ",
-        "i will skip ",
-        "i'm keeping ",
-        "i'm leaving ",
-        "i kept ",
-        "i left ",
-    ];
-    let is_declined =
-        declines.iter().any(|words| bare.starts_with(words) || lower.contains(&format!(", {words}")));
-    if has_reason && is_declined {
         return Some(Kind::Decision);
     }
     let inside = [
@@ -375,54 +276,16 @@ fn of_assistant(bare: &str, lower: &str) -> Option<Kind> {
 const ANSWERS_MAX: usize = 8;
 
 /// Returns the pairs of `"question"="answer"` in a text, each as a sentence.
-pub(super) fn answers(text: &str) -> Vec<String> {
+pub(super) fn answers(text: &str) -> Vec<Words> {
     let mut found = Vec::new();
     let mut rest = text;
     while let (Some((before, after)), true) = (rest.split_once("\"=\""), found.len() < ANSWERS_MAX) {
         let question = before.rsplit('"').next().unwrap_or_default();
         let Some((answer, next)) = after.split_once('"') else { break };
         if !question.trim().is_empty() && !answer.trim().is_empty() {
-            found.push(line(&format!("{question} → {answer}"), DECISION_CHARS_MAX));
+            found.push(Words::of(&format!("{question} → {answer}"), DECISION_CHARS_MAX));
         }
         rest = next;
     }
     found
-}
-
-/// Returns what a sentence says is no longer chosen: «… instead of Y», «switch from Y to …».
-pub(super) fn replaced(text: &str) -> Option<String> {
-    let lower = text.to_lowercase();
-    let after = [
-        "instead of ",
-        "rather than ",
-        "no longer use ",
-        "switch from ",
-        "switching from ",
-        "don't use ",
-        "stop using ",
-    ]
-    .into_iter()
-    .find_map(|words| lower.split_once(words).map(|(_, after)| after.to_owned()))?;
-    let end = after
-        .find(" to ")
-        .into_iter()
-        .chain(after.find([',', '.', ';', '(', '—']))
-        .min()
-        .unwrap_or(after.len());
-    let words: Vec<&str> = after.get(..end)?.split_whitespace().take(5).collect();
-    let name = words.join(" ");
-    (name.chars().count() >= 3).then_some(name)
-}
-
-/// Says whether an earlier decision, in lower case, chose what a later one replaces.
-pub(super) fn chose(lower: &str, name: &str) -> bool {
-    // What it gave up itself it did not choose.
-    let chosen = lower.split(" instead of ").next().unwrap_or_default();
-    let chosen = chosen.split(" rather than ").next().unwrap_or_default();
-    chosen.match_indices(name).any(|(at, _)| {
-        let is_edge =
-            |character: Option<char>| character.is_none_or(|character| !character.is_alphanumeric());
-        is_edge(chosen.get(..at).and_then(|before| before.chars().next_back()))
-            && is_edge(chosen.get(at + name.len()..).and_then(|after| after.chars().next()))
-    })
 }

@@ -19,6 +19,8 @@ pub(super) const PROJECT_TURNS_MAX: usize = 24;
 pub struct ProjectMemory {
     /// Sessions that it is made of, where they are still known one by one.
     pub sessions: usize,
+    /// The tools that sessions were in, by session, where they are known.
+    pub tools: BTreeMap<String, String>,
     /// The recent turns of all sessions, by time.
     pub window: Vec<TurnSaid>,
     /// What lasts.
@@ -59,6 +61,12 @@ impl ProjectMemory {
         });
         let surplus = window.len().saturating_sub(PROJECT_TURNS_MAX);
         window.drain(..surplus);
+        let tools = transcripts
+            .values()
+            .chain(events.values())
+            .map(|(session, _)| session)
+            .filter_map(|one| Some((one.session().to_owned(), one.tool()?.to_owned())))
+            .collect();
         let settled = settled.into_iter().cloned();
         let of = |told: &Latest<'_>, id| told.get(id).map(|(session, _)| session.items().clone());
         let lasting = ids.iter().filter_map(|id| match (of(&events, *id), of(&transcripts, *id)) {
@@ -66,7 +74,7 @@ impl ProjectMemory {
             (events, transcript) => transcript.or(events),
         });
         let items = settled.chain(lasting);
-        Self { sessions: ids.len(), window, items: Items::merged(items, &Bounds::PROJECT) }
+        Self { sessions: ids.len(), tools, window, items: Items::merged(items, &Bounds::PROJECT) }
     }
 
     /// Returns the memory for people, in at most so many characters: decisions, open tasks, files, errors, turns.
@@ -81,6 +89,7 @@ impl ProjectMemory {
             // They resolve errors and say nothing else.
             fields.remove("successes");
             fields.insert("sessions".to_owned(), self.sessions.into());
+            fields.insert("tools".to_owned(), json!(self.tools));
             fields.insert("window".to_owned(), json!(self.window));
         }
         items

@@ -7,18 +7,19 @@ use stemmata_model::{Entry, Event, Json, NAME_BYTES_MAX, Payload, Role, SessionI
 use super::acts;
 use super::bounds::Bounds;
 use super::command;
-use super::items::{TASK_CHARS_MAX, TASKS_MAX};
+use super::families;
+use super::items::{Failed, TASK_CHARS_MAX, TASKS_MAX};
 use super::outcome::{self, Outcome};
 use super::phrases;
 use super::prose;
 use super::said::{Piece, Said};
 use super::v1::{
-    About, Act, At, By, Decision, Evidence, How, Items, Kind, Pending, SessionState, Task, TaskList,
-    TaskStatus, TurnSaid,
+    About, Act, At, By, Decision, Evidence, How, Items, Kind, Pending, SessionState, ShellFile, Task,
+    TaskList, TaskStatus, TurnSaid,
 };
+use super::words::{Words, cut};
 use super::{MemoryReducer, PENDING_MAX, TURN_CHARS_MAX, WINDOW_TURNS_MAX};
 use crate::reduce::LoadError;
-use crate::reduce::cut::{cut, line};
 
 /// Bytes of what one pending call is to do at most.
 const PENDING_BYTES_MAX: usize = 4 * 1024;
@@ -52,6 +53,9 @@ const LOOKING_TOOLS: &[&str] = &[
     "web_fetch",
 ];
 
+/// Folders whose files nobody means to keep.
+const SCRATCH: &[&str] = &["/dev/", "/tmp/", "/private/tmp/", "/var/folders/", "/proc/"];
+
 /// The tool by which a model asks a user.
 const ASKING: &str = "AskUserQuestion";
 
@@ -67,6 +71,7 @@ impl SessionMemory {
     pub fn new(session: &SessionId, root: Option<&str>) -> Self {
         let state = SessionState {
             session: session.as_str().to_owned(),
+            tool: None,
             root: root.map(|root| cut(root, TURN_CHARS_MAX)),
             folded: 0,
             last_at: None,
@@ -76,6 +81,18 @@ impl SessionMemory {
             tracked: 0,
         };
         Self { state }
+    }
+
+    /// Says which tool the session was in.
+    #[must_use]
+    pub fn with_tool(mut self, tool: &str) -> Self {
+        self.state.tool = Some(cut(tool, TURN_CHARS_MAX)).filter(|tool| !tool.is_empty());
+        self
+    }
+
+    /// Returns the tool that the session was in, where that is known.
+    pub fn tool(&self) -> Option<&str> {
+        self.state.tool.as_deref()
     }
 
     /// Folds the next entry of a transcript in. The ordinal is its position there.
@@ -227,8 +244,14 @@ impl SessionMemory {
     /// Adds a turn to the window. Of what a model says between its calls the last stays: that is its answer.
     fn turn(&mut self, by: By, text: &str, proof: Evidence) {
         let said = TurnSaid { proof, by, text: cut(text, TURN_CHARS_MAX) };
+        let is_resent = |last: &TurnSaid| {
+            let (before, now) = (last.text.trim_end_matches('…'), said.text.trim_end_matches('…'));
+            now.starts_with(before) || before.starts_with(now)
+        };
         match self.state.window.last_mut() {
             Some(last) if by == By::Assistant && last.by == By::Assistant => *last = said,
+            // Somebody stopped it and said it again.
+            Some(last) if by == By::User && last.by == By::User && is_resent(last) => *last = said,
             _ => self.state.window.push(said),
         }
         if self.state.window.len() > WINDOW_TURNS_MAX {
@@ -242,7 +265,8 @@ impl SessionMemory {
                 proof: proof.clone(),
                 kind: found.kind,
                 by,
-                text: found.text,
+                text: found.words.text,
+                hash: found.words.hash,
                 reason: None,
                 supersedes: None,
                 superseded: None,
@@ -261,12 +285,10 @@ impl SessionMemory {
         });
         let tasks: Vec<Task> = checks
             .take(TASKS_MAX)
-            .map(|(text, is_done)| Task {
-                proof: proof.clone(),
-                status: if is_done { TaskStatus::Done } else { TaskStatus::Open },
-                list: TaskList::Checklist,
-                text: line(&prose::plain(text), TASK_CHARS_MAX),
-                id: None,
+            .map(|(text, is_done)| {
+                let Words { text, hash } = Words::of(&prose::plain(text), TASK_CHARS_MAX);
+                let status = if is_done { TaskStatus::Done } else { TaskStatus::Open };
+                Task { proof: proof.clone(), status, list: TaskList::Checklist, text, hash, id: None }
             })
             .filter(|task| !task.text.is_empty())
             .collect();
@@ -297,12 +319,9 @@ impl SessionMemory {
     }
 
     fn track(&mut self, act: Act, proof: &Evidence) {
-        let task = |text: String, status: TaskStatus, list: TaskList, id: Option<String>| Task {
-            proof: proof.clone(),
-            status,
-            list,
-            text,
-            id,
+        let task = |said: String, status: TaskStatus, list: TaskList, id: Option<String>| {
+            let Words { text, hash } = Words::of(&said, TASK_CHARS_MAX);
+            Task { proof: proof.clone(), status, list, text, hash, id }
         };
         match act {
             Act::List { tasks } => {
@@ -362,10 +381,14 @@ impl SessionMemory {
                 }
                 self.state.items.touch(path, how, proof, bounds);
             }
-            Act::Run { parts, removes } => {
-                for path in removes {
-                    let path = self.below_root(&path);
-                    self.state.items.touch(path, How::Deleted, proof, bounds);
+            Act::Run { mut parts, files, .. } => {
+                if !outcome::complains_of_files(text) {
+                    self.shell_files(files, proof);
+                }
+                for part in families::shown(&parts, text) {
+                    if parts.len() < 2 * command::PARTS_MAX && !parts.contains(&part) {
+                        parts.push(part);
+                    }
                 }
                 if !parts.is_empty() {
                     self.state.items.succeed(About::Command { parts }, proof, bounds);
@@ -381,6 +404,28 @@ impl SessionMemory {
         }
     }
 
+    fn shell_files(&mut self, files: Vec<ShellFile>, proof: &Evidence) {
+        let bounds = &Bounds::SESSION;
+        for file in files {
+            let path = self.below_root(&file.path);
+            let to = file.to.map(|to| self.below_root(&to));
+            let is_scratch = |path: &str| SCRATCH.iter().any(|folder| path.starts_with(folder));
+            let is_known = |items: &Items, path: &str| items.knows(path);
+            if !is_scratch(&path) {
+                let how = match file.how {
+                    How::Created if is_known(&self.state.items, &path) => How::Edited,
+                    how => how,
+                };
+                self.state.items.touch(path.clone(), how, proof, bounds);
+            }
+            if let Some(to) = to.filter(|to| !is_scratch(to)) {
+                let how = if is_known(&self.state.items, &to) { How::Edited } else { How::Created };
+                self.state.items.moved(&path, to.clone());
+                self.state.items.touch(to, how, proof, bounds);
+            }
+        }
+    }
+
     /// What a user answered to a question with choices is decided.
     fn answers(&mut self, text: &str, proof: &Evidence) {
         for answer in phrases::answers(text) {
@@ -388,7 +433,8 @@ impl SessionMemory {
                 proof: proof.clone(),
                 kind: Kind::Decision,
                 by: By::User,
-                text: answer,
+                text: answer.text,
+                hash: answer.hash,
                 reason: None,
                 supersedes: None,
                 superseded: None,
@@ -398,6 +444,10 @@ impl SessionMemory {
     }
 
     fn failed(&mut self, act: Act, why: &str, proof: &Evidence) {
+        if outcome::is_slip(why) {
+            return;
+        }
+        let mut line = None;
         let subject = match act {
             Act::Touch { how: How::Read, .. }
             | Act::List { .. }
@@ -405,7 +455,10 @@ impl SessionMemory {
             | Act::ChangeTask { .. } => return,
             Act::Touch { path, .. } => About::File { path: self.below_root(&path) },
             Act::Run { parts, .. } if parts.is_empty() => return,
-            Act::Run { parts, .. } => About::Command { parts },
+            Act::Run { parts, line: shown, .. } => {
+                line = shown;
+                About::Command { parts }
+            }
             Act::Other { name } => {
                 if LOOKING_TOOLS.contains(&name.to_ascii_lowercase().as_str()) {
                     return;
@@ -413,7 +466,8 @@ impl SessionMemory {
                 About::Tool { name }
             }
         };
-        self.state.items.fail(subject, why.to_owned(), proof, &Bounds::SESSION);
+        let failed = Failed { subject, text: why.to_owned(), line };
+        self.state.items.fail(failed, proof, &Bounds::SESSION);
     }
 
     pub(super) fn below_root(&self, path: &str) -> String {
@@ -428,7 +482,10 @@ impl SessionMemory {
 
 fn bytes_of(act: &Act) -> usize {
     match act {
-        Act::Run { parts, removes } => parts.iter().chain(removes).map(String::len).sum(),
+        Act::Run { parts, line, files } => {
+            let paths = files.iter().flat_map(|file| [Some(&file.path), file.to.as_ref()]);
+            parts.iter().chain(line).chain(paths.flatten()).map(String::len).sum()
+        }
         Act::Touch { path, .. } => path.len(),
         Act::Other { name } => name.len(),
         Act::List { .. } | Act::NewTask { .. } | Act::ChangeTask { .. } => 0,

@@ -25,7 +25,7 @@ fn told(seq: u64, topic: &str, data: &serde_json::Value) -> Event {
 }
 
 fn decisions(by: By, text: &str) -> Vec<(Kind, String)> {
-    phrases::found(by, text, false).into_iter().map(|found| (found.kind, found.text)).collect()
+    phrases::found(by, text, false).into_iter().map(|found| (found.kind, found.words.text)).collect()
 }
 
 #[test]
@@ -35,7 +35,6 @@ fn what_decides_is_found_and_what_might_is_not() {
         (By::User, "Let's use **glaze B** instead of glaze A.", choice),
         (By::User, "ok, let\u{2019}s go with the gas kiln", choice),
         (By::User, "no, use the `dark` clay", choice),
-        (By::User, "No, the handle should stay as it is.", choice),
         (By::User, "use slip rather than paint", choice),
         (By::User, "We've decided to fire twice.", choice),
         (By::User, "from now on, log every firing", rule),
@@ -45,7 +44,9 @@ fn what_decides_is_found_and_what_might_is_not() {
         (By::User, "Always weigh the clay first. And is it dry?", rule),
         (By::Assistant, "I'll go with the smaller kiln, it heats faster.", choice),
         (By::Assistant, "The old glaze crazes, so we decided to test a new one.", choice),
-        (By::Assistant, "Given the cracks, I'll skip the second firing.", choice),
+        (By::Assistant, "Given the cracks, I'll skip the second firing.", None),
+        (By::Assistant, "I left the shelves alone since they hold.", None),
+        (By::Assistant, "I'll go with that since it is simple.", None),
         (By::Assistant, "Decision: one shelf per firing", choice),
         (By::User, "should we use glaze B instead of glaze A?", None),
         (By::User, "no, that's horrible.", None),
@@ -82,7 +83,44 @@ fn what_decides_is_found_and_what_might_is_not() {
     assert_eq!(cut.first().map(|(_, text)| text.chars().count()), Some(240));
     let asked =
         "User has answered your questions: \"Which clay?\"=\"Stoneware\", \"Fire?\"=\"Twice\". Go on.";
-    assert_eq!(phrases::answers(asked), ["Which clay? → Stoneware", "Fire? → Twice"]);
+    let answers: Vec<String> = phrases::answers(asked).into_iter().map(|words| words.text).collect();
+    assert_eq!(answers, ["Which clay? → Stoneware", "Fire? → Twice"]);
+}
+
+#[test]
+fn what_users_want_is_found_where_it_can_be_understood_by_itself() {
+    let (choice, rule) = (Some(Kind::Decision), Some(Kind::Fact));
+    for (text, expected) in [
+        ("No, the handle should stay as it is.", None),
+        ("no, the shelf should stay as is", None),
+        ("no, dimBlue should be that", None),
+        ("I think B, nested in the firing options - it leaves room for more.", choice),
+        ("please use the british spelling :)", choice),
+        ("just hand glazing for now (can we write a ticket for the other one?)", choice),
+        ("I want glaze changes in this batch, it makes sense.", rule),
+        ("i would only want firing tests for the KilnSession", rule),
+        ("omfg use grams in the recipes, no ounces!", choice),
+        ("We need to support kilns of 1998", rule),
+        ("I want all firings logged as JSON", rule),
+        ("Don't ever fire at night!", rule),
+        ("The kiln must return its temperature", rule),
+        ("we should use cobalt for the blue glaze, not iron", choice),
+        ("no wet clay!", rule),
+        ("use `fired_at` as the field please", choice),
+        ("no problem at all!", None),
+        ("there must be a crack in the kiln", None),
+        ("it must have been the glaze", None),
+        ("I want you to look at all the shelves", None),
+        ("I want a list of the glazes", None),
+        ("we need to mend the third shelf", None),
+        ("B, then run the kiln tests", None),
+        ("use the sponge to wash the bowls", None),
+        ("let's keep it simple for now", None),
+    ] {
+        let found = decisions(By::User, text);
+        assert_eq!(found.first().map(|(kind, _)| *kind), expected, "{text}: {found:?}");
+        assert!(found.len() <= 1, "{found:?}");
+    }
 }
 
 #[test]
@@ -125,7 +163,153 @@ fn commands_are_the_same_whatever_is_printed_of_them() {
     assert!(!covers("cargo build", "cargo test"));
     assert!(!covers("make test", "make lint && make test"), "lint failed, perhaps");
     assert!(!covers("ls", "cat x"));
-    assert_eq!(command::removed("cd a && rm b.rs; rm -rf c; git rm /d/e.rs; rm *.o"), ["a/b.rs", "/d/e.rs"]);
+    assert!(covers("go test ./...", "go build ./..."), "what is tested is compiled");
+    assert!(covers("go vet -tags=e2e ./shelf", "go build -tags=e2e ./shelf"));
+    assert!(covers("cargo clippy --workspace", "cargo check -p glaze"));
+    assert!(covers("cargo nextest run", "cargo build"));
+    assert!(covers("npm run check", "tsc --noEmit"));
+    assert!(covers("npm run check", "npx tsc --noEmit"));
+    assert!(!covers("go vet ./...", "go test ./..."), "nothing was tested");
+    assert!(!covers("go test ./...", "go build -tags=e2e ./..."), "other code");
+    assert!(!covers("cargo test -p shelf", "cargo check -p glaze"));
+    assert!(!covers("cargo test -p shelf", "cargo check"));
+    assert!(!covers("cargo check", "cargo clippy"));
+    assert!(!covers("cargo test", "cargo +nightly check -Zwarnings"));
+    assert!(!covers("tsc --noEmit", "npm run check"), "a script may do more");
+}
+
+#[test]
+fn commands_say_which_files_they_write_move_and_remove() {
+    let one = |path: &str, how: How, to: Option<&str>| v1::ShellFile {
+        path: path.to_owned(),
+        how,
+        to: to.map(str::to_owned),
+    };
+    let (made, edited, gone) = (How::Created, How::Edited, How::Deleted);
+    for (line, expected) in [
+        (
+            "cd a && rm b.rs; rm -rf c; git rm /d/e.rs",
+            vec![one("a/b.rs", gone, None), one("/d/e.rs", gone, None)],
+        ),
+        ("rm *.o", vec![]),
+        ("mv a b", vec![one("a", How::Moved, Some("b"))]),
+        ("git mv a.rs sub/", vec![one("a.rs", How::Moved, Some("sub/a.rs"))]),
+        (
+            "mv a.rs b.rs docs",
+            vec![one("a.rs", How::Moved, Some("docs/a.rs")), one("b.rs", How::Moved, Some("docs/b.rs"))],
+        ),
+        ("cp ./a.rs b.rs && cp -r x y", vec![one("b.rs", made, None)]),
+        ("printf 'a > b' > note.txt", vec![one("note.txt", made, None)]),
+        (
+            "echo x >> note.txt 2>&1; make 2>/dev/null",
+            vec![one("note.txt", edited, None), one("/dev/null", made, None)],
+        ),
+        ("make | tee -a out.log", vec![one("out.log", edited, None)]),
+        (
+            "cat > a.md <<'EOF'\nit's > b\nEOF\nmv a.md c.md",
+            vec![one("a.md", made, None), one("a.md", How::Moved, Some("c.md"))],
+        ),
+        ("cat <<EOF > a.md\nx\nEOF", vec![one("a.md", made, None)]),
+        ("mv $A b; cp \"$x\" c; echo > \"$OUT\"", vec![]),
+        ("for f in a b; do mv a b; done", vec![]),
+        ("true || mv a b", vec![]),
+        ("git commit -m \"$(cat <<'E'\na \" > b\nE\n)\" && mv a b", vec![]),
+        ("cd \"$X\" && mv a b", vec![]),
+        ("git rm --cached a.rs", vec![]),
+        ("mv a 'b", vec![]),
+    ] {
+        assert_eq!(writes::of(line), expected, "{line}");
+    }
+    let call = |seq, command: &str, output: &str| {
+        let data = json!({ "name": "Bash", "call_id": "c", "arguments": { "command": command }, "exit_code": 0, "output": output });
+        told(seq, topics::TOOL_EVENT, &data)
+    };
+    let memory = fold(vec![
+        call(1, "printf hi > note.txt", ""),
+        call(2, "mv note.txt /kiln/shelf.txt", ""),
+        call(3, "echo x > /tmp/out; mv none.txt b.txt", "mv: none.txt: No such file or directory"),
+        call(4, "git rm old.rs", "rm 'old.rs'"),
+    ]);
+    let text = ProjectMemory::merge([&memory], []).text(2_000);
+    let expected =
+        "## Files\n- shelf.txt (created)\n- old.rs (deleted)\n- note.txt (created, moved to shelf.txt)";
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn errors_that_nobody_sees_again_and_slips_are_not_open() {
+    let call = |seq, command: &str, code: i64, output: &str| {
+        let data = json!({ "name": "Bash", "call_id": "c", "arguments": { "command": command }, "exit_code": code, "output": output });
+        told(seq, topics::TOOL_EVENT, &data)
+    };
+    let mut events = vec![
+        call(1, "make bake && make shelf", 2, "error: cold"),
+        call(2, "./fire.sh", 126, "(eval):1: permission denied: ./fire.sh"),
+        call(3, "kilnctl --hot", 1, "error: unexpected argument '--hot' found"),
+        call(4, "kiln", 127, "zsh: command not found: kiln"),
+        call(5, "go build ./...", 1, "shelf/a.go:3:1: undefined: shelf"),
+        call(6, "mise run test", 0, "[test] $ go test ./...\nok  \tshelf\t0.1s"),
+    ];
+    let text = |events: &[Event]| ProjectMemory::merge([&fold(events.to_vec())], []).text(2_000);
+    let said = text(&events);
+    let expected = "## Errors\n- [open] `make bake && make shelf`: error: cold (2026-09-21)\n- [resolved] `go build ./...`: shelf/a.go:3:1: undefined: shelf (2026-09-21)";
+    assert_eq!(said, expected);
+    events.extend((10..20).map(|seq| call(seq, "git commit -m x", 0, "")));
+    assert!(text(&events).contains("- [not seen again in 11 later runs] `make bake && make shelf`"));
+    events.push(call(30, "make bake && make shelf", 2, "error: cold"));
+    assert!(text(&events).contains("- [open] `make bake && make shelf`: error: cold (2 times"));
+}
+
+#[test]
+fn recent_turns_stand_by_session_and_without_code() {
+    let of = |name: &str, rows: &[(u64, &str, &str)]| {
+        let mut memory = SessionMemory::new(&SessionId::new(name).expect("a name"), None).with_tool("codex");
+        for (seq, topic, text) in rows {
+            memory.event(&said(*seq, topic, text));
+        }
+        memory
+    };
+    let (user, model) = (topics::USER_TURN, topics::ASSISTANT_TURN);
+    let first = of(
+        "first-session",
+        &[
+            (1, user, "fire"),
+            (3, user, "fire the kiln"),
+            (6, model, "```\nx\n```\nIt is **hot**.\n| a | b |"),
+        ],
+    );
+    let second = of("second", &[(2, user, "glaze?"), (4, model, "Blue.")]);
+    let merged = ProjectMemory::merge([&first, &second], []);
+    let expected = "## Recent turns\nDAY, codex, session first-se:\n- user: fire the kiln\n- assistant: It is hot.\nDAY, codex, session second:\n- user: glaze?\n- assistant: Blue.";
+    let when = |text: &str| {
+        text.split('\n')
+            .find_map(|line| line.strip_suffix(", codex, session second:").map(str::to_owned))
+            .expect("a heading")
+    };
+    let told = merged.text(2_000);
+    assert_eq!(told.replace(&when(&told), "DAY"), expected);
+    let short = merged.text(170);
+    assert!(
+        short.contains("It is hot.") && short.ends_with("earlier (`stemma state --json` has all)"),
+        "{short}"
+    );
+}
+
+#[test]
+fn lists_that_are_cut_say_how_much_they_lack() {
+    let mut memory = MemoryReducer::new(&LedgerId::new("l").expect("a name"));
+    for seq in 1..=300 {
+        memory.apply(&told(seq, topics::DECISION_EVENT, &json!({ "decision": format!("choice {seq}") })));
+    }
+    for seq in 301..=310 {
+        let task = json!({ "decision": format!("task {seq}"), "kind": "task_done" });
+        memory.apply(&told(seq, topics::DECISION_EVENT, &task));
+    }
+    let text = memory.memory().text(100_000);
+    assert!(text.contains("- … and 44 older that were recorded (`stemma events query"), "{text}");
+    assert!(text.contains("- … and 5 more (`stemma state --json` has all)"), "{text}");
+    let short = memory.memory().text(1_000);
+    assert!(short.contains("more (`stemma state --json` has all)"), "{short}");
 }
 
 #[test]
@@ -170,7 +354,7 @@ fn a_result_says_how_a_command_ended() {
 #[test]
 fn each_runtime_s_tools_say_what_they_do() {
     let touch = |path: &str, how: How| Act::Touch { path: path.to_owned(), how };
-    let run = |part: &str| Act::Run { parts: vec![part.to_owned()], removes: Vec::new() };
+    let run = |part: &str| Act::Run { parts: vec![part.to_owned()], line: None, files: Vec::new() };
     let patch = "*** Begin Patch\n*** Add File: a\n+x\n*** Update File: b\n*** Move to: c\n*** Delete File: d\n*** End Patch";
     let code = format!(
         "const p = {}; await tools.exec_command({{cmd:\"make all\",\"workdir\":\"/x\"}})",
@@ -361,10 +545,10 @@ fn the_text_says_what_matters_most_first() {
         said(7, topics::ASSISTANT_TURN, "The kiln\nis cold."),
     ]);
     let merged = ProjectMemory::merge([&memory], []);
-    let expected = "## Decisions and facts\n- Fire twice — it holds better (2026-09-21) [event 2]\n- user: never commit the glaze recipes (2026-09-21)\n\n## Tasks\n- [ ] Buy cones (2026-09-21)\n\n## Files\n- a.rs (created)\n\n## Errors\n- [open] `make fire`: no gas (2026-09-21)\n\n## Recent turns\n- assistant: The kiln is cold.\n- user: never commit the glaze recipes";
+    let expected = "## Decisions and facts\n- Fire twice — it holds better (2026-09-21) [event 2]\n- user: never commit the glaze recipes (2026-09-21)\n\n## Tasks\n- [ ] Buy cones (2026-09-21)\n\n## Files\n- a.rs (created)\n\n## Errors\n- [open] `make fire`: no gas (2026-09-21)\n\n## Recent turns\n2026-09-21 14:13, session s:\n- user: never commit the glaze recipes\n- assistant: The kiln is cold.";
     assert_eq!(merged.text(2_000), expected);
-    let short = merged.text(290);
-    assert!(short.starts_with("## Decisions and facts\n- Fire twice") && short.contains("more"), "{short}");
+    let short = merged.text(300);
+    assert!(short.starts_with("## Decisions and facts\n- … and 2 more"), "{short}");
     assert_eq!(merged.text(0), "");
     let json = merged.to_json();
     assert_eq!(
@@ -417,7 +601,8 @@ fn what_a_user_decides_by_events_stays_however_often_and_beside_what_texts_say()
         memory.apply(&said(200 + seq, topics::USER_TURN, &format!("let's use glaze {seq}")));
     }
     let memory =
-        MemoryReducer::load(&LedgerId::new("l").expect("a name"), 1, &memory.save()).expect("loaded");
+        MemoryReducer::load(&LedgerId::new("l").expect("a name"), MemoryReducer::VERSION, &memory.save())
+            .expect("loaded");
     let items = memory.memory().items;
     let (told, found): (Vec<_>, Vec<_>) = items.decisions.iter().partition(|one| one.by == By::Event);
     assert_eq!((told.len(), found.len(), items.tasks.len()), (60, Bounds::SESSION.decisions_found_max, 60));
@@ -489,4 +674,84 @@ fn an_event_of_a_session_does_not_hide_its_transcript() {
     assert_eq!((merged.sessions, texts), (1, vec!["Let's use the gas kiln.", "It is lit."]));
     let decided: Vec<&str> = merged.items.decisions.iter().map(|one| one.text.as_str()).collect();
     assert_eq!(decided, ["Let's use the gas kiln.", "one shelf per firing"]);
+}
+
+#[test]
+fn words_between_names_replace_nothing_and_what_events_say_only_they_replace() {
+    let decide = |seq, text: &str| told(seq, topics::DECISION_EVENT, &json!({ "decision": text }));
+    let memory = fold(vec![
+        decide(1, "Firings stop at five so that the shelves cool"),
+        decide(2, "Cool in sand instead of that"),
+        decide(3, "Use the wood kiln"),
+        decide(4, "Use the gas kiln instead of the wood kiln"),
+        said(5, topics::USER_TURN, "let's use glaze A for the cups"),
+        said(6, topics::USER_TURN, "let's use glaze B instead of the wood kiln and that"),
+        said(7, topics::USER_TURN, "let's use glaze C instead of glaze A"),
+        said(8, topics::USER_TURN, "use slip for the cups instead of it"),
+        said(9, topics::ASSISTANT_TURN, "Decision: don't use the old shelf"),
+    ]);
+    let merged = ProjectMemory::merge([&memory], []);
+    let superseded: Vec<u64> = merged
+        .items
+        .decisions
+        .iter()
+        .filter(|one| one.superseded.is_some())
+        .map(|one| one.proof.ordinal)
+        .collect();
+    assert_eq!(superseded, [5], "{:#?}", merged.items.decisions);
+    for (text, expected) in [
+        ("Cache in Redis instead of that", None),
+        ("Don't use the", None),
+        ("use slip rather than them", None),
+        ("switch from the wood kiln to gas", Some("wood kiln")),
+    ] {
+        assert_eq!(naming::replaced(text).as_deref(), expected, "{text}");
+    }
+}
+
+#[test]
+fn long_texts_that_differ_at_their_ends_are_two() {
+    let long = |end: &str| format!("{} {end}", "glaze the cup ".repeat(25));
+    let told_of = |seq, kind: &str, text: &str| {
+        told(seq, topics::DECISION_EVENT, &json!({ "decision": text, "kind": kind }))
+    };
+    let todos = json!({ "todos": [{ "content": long("A"), "status": "pending" }, { "content": long("B"), "status": "pending" }] });
+    let memory = fold(vec![
+        told_of(1, "task", &long("one")),
+        told_of(2, "task", &long("two")),
+        told_of(3, "decision", &long("three")),
+        told_of(4, "decision", &long("four")),
+        told(5, topics::TOOL_EVENT, &json!({ "name": "TodoWrite", "call_id": "c", "arguments": todos })),
+        told_of(6, "task_done", &long("TWO")),
+        told(7, topics::DECISION_EVENT, &json!({ "decision": "five", "supersedes": long("three") })),
+    ]);
+    for items in [memory.items().clone(), ProjectMemory::merge([&memory], []).items] {
+        let (tasks, decisions) = (&items.tasks, &items.decisions);
+        let done: Vec<bool> = tasks.iter().map(|task| task.status == TaskStatus::Done).collect();
+        assert_eq!((tasks.len(), done.iter().filter(|done| **done).count()), (4, 1), "{tasks:#?}");
+        assert!(tasks.iter().all(|task| task.text.ends_with('…') && task.text.chars().count() == 160));
+        let superseded: Vec<bool> = decisions.iter().map(|one| one.superseded.is_some()).collect();
+        assert_eq!(superseded, [true, false, false], "{decisions:#?}");
+        let names: std::collections::BTreeSet<String> = tasks.iter().map(v1::Task::name).collect();
+        assert_eq!(names.len(), 4, "each has a name of its own: {names:?}");
+        assert!(tasks.iter().any(|task| task.says(&format!("  {}", long("b")))));
+    }
+}
+
+#[test]
+fn a_decision_that_is_said_again_takes_the_new_reason() {
+    let decide = |seq, reason: Option<&str>| {
+        told(seq, topics::DECISION_EVENT, &json!({ "decision": "Use the gas kiln", "reason": reason }))
+    };
+    let found = said(1, topics::USER_TURN, "use the gas kiln, not wood");
+    let again = [found, decide(2, None), decide(3, Some("it heats faster")), decide(4, None)];
+    let apart = again.map(|event| fold(vec![event]));
+    let whole = fold(vec![decide(2, None), decide(3, Some("it heats faster")), decide(4, None)]);
+    for memory in
+        [ProjectMemory::merge([&whole], []), ProjectMemory::merge([], apart.iter().map(SessionMemory::items))]
+    {
+        let told: Vec<_> = memory.items.decisions.iter().filter(|one| one.by == By::Event).collect();
+        let [one] = told.as_slice() else { panic!("{told:#?}") };
+        assert_eq!((one.reason.as_deref(), one.proof.ordinal), (Some("it heats faster"), 2));
+    }
 }

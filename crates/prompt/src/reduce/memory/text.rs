@@ -6,31 +6,34 @@ use std::collections::BTreeSet;
 
 use super::items::ordered;
 use super::project::ProjectMemory;
-use super::v1::{About, By, Evidence, Failure, FileTouched, How, Kind, Task, TaskStatus};
-use crate::reduce::cut::{cut, line};
+use super::recent;
+use super::v1::{About, By, Decision, Evidence, Failure, FileTouched, How, Kind, Task, TaskStatus};
+use super::words::cut;
 
-/// Characters of a turn's line at most.
-const TURN_LINE_CHARS_MAX: usize = 200;
 /// Characters of a command in the line of an error at most.
-const COMMAND_CHARS_MAX: usize = 80;
+const COMMAND_CHARS_MAX: usize = 120;
+/// Commands that went well after an error until nobody takes it for open any more.
+const STALE_AFTER: u32 = 10;
 /// Done tasks, files that were only read and resolved errors that are shown at most: they are what is behind.
 const BEHIND_MAX: usize = 5;
 
-/// A section: its heading, its lines in the order of their worth, and its share of the space in hundredths.
+/// A section: its heading, its lines in the order of their worth, how many more there are that have none, and its share of
+/// the space in hundredths.
 struct Section {
     heading: &'static str,
     lines: Vec<String>,
+    hidden: usize,
     share: usize,
 }
 
 /// Returns the text.
 pub(super) fn render(memory: &ProjectMemory, chars_max: usize) -> String {
+    let of = |heading, (lines, hidden), share| Section { heading, lines, hidden, share };
     let sections = [
-        Section { heading: "Decisions and facts", lines: decisions(memory), share: 35 },
-        Section { heading: "Tasks", lines: tasks(memory), share: 20 },
-        Section { heading: "Files", lines: files(memory), share: 20 },
-        Section { heading: "Errors", lines: errors(memory), share: 15 },
-        Section { heading: "Recent turns", lines: turns(memory), share: 100 },
+        of("Decisions and facts", decisions(memory), 35),
+        of("Tasks", tasks(memory), 20),
+        of("Files", files(memory), 20),
+        of("Errors", errors(memory), 15),
     ];
     let mut out = String::new();
     let (mut left, mut saved) = (chars_max, 0);
@@ -42,16 +45,35 @@ pub(super) fn render(memory: &ProjectMemory, chars_max: usize) -> String {
         (saved, left) = (share - chars.min(share), left - chars.min(left));
         out.push_str(&text);
     }
+    let heading = heading("Recent turns", out.is_empty());
+    let turns = recent::lines(memory, left.saturating_sub(heading.chars().count()));
+    if !turns.is_empty() {
+        out.push_str(&heading);
+        out.push_str(&turns.join("\n"));
+    }
     cut(out.trim_end(), chars_max)
 }
 
+/// Says how many items a list lacks, and where all of them are.
+pub(super) fn more(count: usize, what: &str) -> String {
+    format!("- … and {count} {what} (`stemma state --json` has all)")
+}
+
+fn heading(words: &str, is_first: bool) -> String {
+    format!("{}## {words}\n", if is_first { "" } else { "\n" })
+}
+
 fn written(section: &Section, chars_max: usize, is_first: bool) -> String {
-    let mut text = format!("{}## {}\n", if is_first { "" } else { "\n" }, section.heading);
+    let mut text = heading(section.heading, is_first);
     let mut chars = text.chars().count();
+    let all = section.lines.len() + section.hidden;
+    // Room for the line that says how many more there are.
+    let room = more(all, "more").chars().count() + 1;
+    let whole: usize = section.lines.iter().map(|line| line.chars().count() + 1).sum();
+    let is_whole = section.hidden == 0 && chars + whole <= chars_max;
     let mut shown = 0;
     for line in &section.lines {
-        // Room for the line that says how many more there are.
-        if chars + line.chars().count() + 24 > chars_max {
+        if !is_whole && chars + line.chars().count() + 1 + room > chars_max {
             break;
         }
         chars += line.chars().count() + 1;
@@ -59,15 +81,21 @@ fn written(section: &Section, chars_max: usize, is_first: bool) -> String {
         text.push('\n');
         shown += 1;
     }
-    if shown == 0 {
+    if shown == 0 && chars + room > chars_max {
         return String::new();
     }
-    if shown < section.lines.len() {
-        text.push_str("- … ");
-        text.push_str(&(section.lines.len() - shown).to_string());
-        text.push_str(" more\n");
+    if shown < all {
+        text.push_str(&more(all - shown, "more"));
+        text.push('\n');
     }
     text
+}
+
+/// Returns the lines of those that matter, then of a few that are behind, and how many of these have no line.
+fn with_behind(mut lines: Vec<String>, behind: Vec<String>) -> (Vec<String>, usize) {
+    let hidden = behind.len().saturating_sub(BEHIND_MAX);
+    lines.extend(behind.into_iter().take(BEHIND_MAX));
+    (lines, hidden)
 }
 
 fn day(proof: &Evidence) -> String {
@@ -80,34 +108,37 @@ fn dated(proof: &Evidence) -> String {
 }
 
 /// The newest first; what is superseded is behind.
-fn decisions(memory: &ProjectMemory) -> Vec<String> {
-    let decisions = &memory.items.decisions;
-    let standing = decisions.iter().rev().filter(|one| one.superseded.is_none());
-    let superseded = decisions.iter().rev().filter(|one| one.superseded.is_some()).take(BEHIND_MAX);
-    standing
-        .chain(superseded)
-        .map(|one| {
-            let who = match (one.by, one.kind) {
-                (By::User, _) => "user: ",
-                (By::Assistant, _) | (By::Event, Kind::Decision) => "",
-                (By::Event, Kind::Fact) => "fact: ",
-            };
-            let reason = one.reason.as_ref().map_or_else(String::new, |reason| format!(" — {reason}"));
-            let mark = if one.superseded.is_some() { " [superseded]" } else { "" };
-            let number =
-                if one.by == By::Event { format!(" [event {}]", one.proof.source) } else { String::new() };
-            format!("- {who}{}{reason}{}{number}{mark}", one.text, dated(&one.proof))
-        })
-        .collect()
+fn decisions(memory: &ProjectMemory) -> (Vec<String>, usize) {
+    let shown = |one: &Decision| {
+        let who = match (one.by, one.kind) {
+            (By::User, _) => "user: ",
+            (By::Assistant, _) | (By::Event, Kind::Decision) => "",
+            (By::Event, Kind::Fact) => "fact: ",
+        };
+        let reason = one.reason.as_ref().map_or_else(String::new, |reason| format!(" — {reason}"));
+        let mark = if one.superseded.is_some() { " [superseded]" } else { "" };
+        let number =
+            if one.by == By::Event { format!(" [event {}]", one.proof.source) } else { String::new() };
+        format!("- {who}{}{reason}{}{number}{mark}", one.text, dated(&one.proof))
+    };
+    let (standing, superseded): (Vec<&Decision>, Vec<&Decision>) =
+        memory.items.decisions.iter().rev().partition(|one| one.superseded.is_none());
+    // What people said matters more than what a model said of its own work.
+    let (narrated, mut standing): (Vec<&Decision>, Vec<&Decision>) =
+        standing.into_iter().partition(|one| one.by == By::Assistant);
+    standing.extend(narrated);
+    let mut lines: Vec<String> = standing.into_iter().map(shown).collect();
+    let let_go = memory.items.decisions_let_go;
+    if let_go > 0 {
+        lines.push(format!(
+            "- … and {let_go} older that were recorded (`stemma events query --topic decision_event` has them)"
+        ));
+    }
+    with_behind(lines, superseded.into_iter().map(shown).collect())
 }
 
-fn tasks(memory: &ProjectMemory) -> Vec<String> {
-    let mut done = 0;
-    let shown = ordered(&memory.items.tasks).into_iter().filter(|task| {
-        done += usize::from(task.status == TaskStatus::Done);
-        done <= BEHIND_MAX
-    });
-    let shown = shown.map(|task: &Task| {
+fn tasks(memory: &ProjectMemory) -> (Vec<String>, usize) {
+    let shown = |task: &Task| {
         let (mark, note) = match task.status {
             TaskStatus::Active => (" ", ", begun"),
             TaskStatus::Open => (" ", ""),
@@ -116,21 +147,25 @@ fn tasks(memory: &ProjectMemory) -> Vec<String> {
         let day = day(&task.proof);
         let when = if day.is_empty() { String::new() } else { format!(" ({day}{note})") };
         format!("- [{mark}] {}{when}", task.text)
-    });
-    shown.collect()
+    };
+    let (done, open): (Vec<&Task>, Vec<&Task>) =
+        ordered(&memory.items.tasks).into_iter().partition(|task| task.status == TaskStatus::Done);
+    with_behind(open.into_iter().map(shown).collect(), done.into_iter().map(shown).collect())
 }
 
-/// What was changed, the most first; then what was only read.
-fn files(memory: &ProjectMemory) -> Vec<String> {
+/// What was changed, the most first; then what was only read, and what is gone.
+fn files(memory: &ProjectMemory) -> (Vec<String>, usize) {
     let mut files: Vec<&FileTouched> = memory.items.files.iter().rev().collect();
-    let changes = |file: &FileTouched| file.edited.saturating_add(file.created).saturating_add(file.deleted);
-    files.sort_by_key(|file| std::cmp::Reverse(changes(file)));
-    let mut only_read = 0;
-    files.retain(|file| {
-        only_read += usize::from(file.is_only_read());
-        only_read <= BEHIND_MAX
-    });
-    files.into_iter().map(|file| format!("- {} ({})", file.path, touches(file))).collect()
+    let touched = |file: &FileTouched| file.edited.saturating_add(file.created).saturating_add(file.deleted);
+    files.sort_by_key(|file| (is_gone(file), std::cmp::Reverse(touched(file))));
+    let (behind, changed): (Vec<&FileTouched>, Vec<&FileTouched>) =
+        files.into_iter().partition(|file| file.is_only_read());
+    let shown = |file: &FileTouched| format!("- {} ({})", file.path, touches(file));
+    with_behind(changed.into_iter().map(shown).collect(), behind.into_iter().map(shown).collect())
+}
+
+fn is_gone(file: &FileTouched) -> bool {
+    matches!(file.how, How::Deleted | How::Moved)
 }
 
 fn touches(file: &FileTouched) -> String {
@@ -144,51 +179,49 @@ fn touches(file: &FileTouched) -> String {
         times(file.edited, "edited"),
         times(file.read, "read"),
         times(file.deleted, "deleted"),
+        times(file.moved, "moved away").filter(|_| file.how != How::Moved),
     ];
     let mut said: Vec<String> = all.into_iter().flatten().collect();
-    if file.deleted > 0 && file.how != How::Deleted {
+    if file.how == How::Moved {
+        said.push(file.to.as_ref().map_or_else(|| "moved away".to_owned(), |to| format!("moved to {to}")));
+    } else if (file.deleted > 0 || file.moved > 0) && !is_gone(file) {
         said.push("there again".to_owned());
     }
     said.join(", ")
 }
 
-/// What is open first, the newest first.
-fn errors(memory: &ProjectMemory) -> Vec<String> {
+/// What is open first, the newest first; then what was not seen again, and what is resolved.
+fn errors(memory: &ProjectMemory) -> (Vec<String>, usize) {
     let errors = &memory.items.errors;
     let mut said = BTreeSet::new();
     // One mistake makes several commands fail.
-    let open = errors.iter().rev().filter(|error| error.resolved.is_none() && said.insert(&error.text));
-    let resolved = errors.iter().rev().filter(|error| error.resolved.is_some()).take(BEHIND_MAX);
+    let (stale, open): (Vec<&Failure>, Vec<&Failure>) = errors
+        .iter()
+        .rev()
+        .filter(|error| error.resolved.is_none() && said.insert(&error.text))
+        .partition(|error| error.later >= STALE_AFTER);
+    let resolved = errors.iter().rev().filter(|error| error.resolved.is_some());
     let shown = |error: &Failure| {
-        let state = if error.resolved.is_some() { "resolved" } else { "open" };
-        let about = match &error.subject {
-            About::Command { parts } => format!("`{}`: ", cut(&parts.join(" && "), COMMAND_CHARS_MAX)),
-            About::File { path } => format!("{path}: "),
-            About::Tool { name } => format!("{name}: "),
-            About::Message => String::new(),
+        let mark = match (&error.resolved, error.later) {
+            (Some(_), _) => "resolved".to_owned(),
+            (None, STALE_AFTER..) => format!("not seen again in {} later runs", error.later),
+            (None, _) => "open".to_owned(),
+        };
+        let about = match (&error.subject, &error.line) {
+            (About::Command { .. }, Some(line)) => format!("`{}`: ", cut(line, COMMAND_CHARS_MAX)),
+            (About::Command { parts }, None) => {
+                format!("`{}`: ", cut(parts.first().map_or("", String::as_str), COMMAND_CHARS_MAX))
+            }
+            (About::File { path }, _) => format!("{path}: "),
+            (About::Tool { name }, _) => format!("{name}: "),
+            (About::Message, _) => String::new(),
         };
         let times = (error.times > 1).then(|| format!("{} times", error.times));
         let day = Some(day(&error.last)).filter(|day| !day.is_empty());
         let notes: Vec<String> = [times, day].into_iter().flatten().collect();
         let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) };
-        format!("- [{state}] {about}{}{notes}", error.text)
+        format!("- [{mark}] {about}{}{notes}", error.text)
     };
-    open.chain(resolved).map(shown).collect()
-}
-
-/// The newest last, as they were said; of more than fit the newest stay, so they come newest first here.
-fn turns(memory: &ProjectMemory) -> Vec<String> {
-    memory
-        .window
-        .iter()
-        .rev()
-        .map(|turn| {
-            let who = match turn.by {
-                By::User => "user",
-                By::Assistant => "assistant",
-                By::Event => "event",
-            };
-            format!("- {who}: {}", line(&turn.text, TURN_LINE_CHARS_MAX))
-        })
-        .collect()
+    let behind = stale.into_iter().chain(resolved).map(shown).collect();
+    with_behind(open.into_iter().map(shown).collect(), behind)
 }

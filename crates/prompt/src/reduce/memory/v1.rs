@@ -81,12 +81,15 @@ pub struct Decision {
     pub kind: Kind,
     /// Who said so.
     pub by: By,
-    /// The sentence.
+    /// The sentence, cut.
     pub text: String,
+    /// The hash of the whole sentence where it was cut.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What it replaces, as an event named it: the source, or the words, of an earlier one.
+    /// What it replaces, as an event named it: the source, the words, or the hash of many words, of an earlier one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub supersedes: Option<String>,
     /// What replaced it.
@@ -130,8 +133,11 @@ pub struct Task {
     pub status: TaskStatus,
     /// Where it was written down.
     pub list: TaskList,
-    /// What is to be done.
+    /// What is to be done, cut.
     pub text: String,
+    /// The hash of all that is to be done where it was cut.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
     /// How its list calls it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
@@ -149,6 +155,8 @@ pub enum How {
     Created,
     /// It was removed.
     Deleted,
+    /// It was moved away.
+    Moved,
 }
 
 /// A file that was touched.
@@ -165,8 +173,13 @@ pub struct FileTouched {
     pub created: u32,
     /// How often it was removed.
     pub deleted: u32,
+    /// How often it was moved away.
+    pub moved: u32,
     /// What was done last.
     pub how: How,
+    /// Where it was moved to, where that was done last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
     /// The last time.
     pub last: Evidence,
 }
@@ -204,6 +217,11 @@ pub struct Failure {
     pub subject: About,
     /// What it said last, one line.
     pub text: String,
+    /// The command line that failed last, cut, where it has several commands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<String>,
+    /// How many commands of its session went well since it was seen last.
+    pub later: u32,
     /// How often.
     pub times: u32,
     /// The last time.
@@ -229,6 +247,9 @@ pub struct Success {
 pub struct Items {
     /// By their proofs.
     pub decisions: Vec<Decision>,
+    /// How many decisions that events said made room for newer ones.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub decisions_let_go: u64,
     /// In the order of their lists.
     pub tasks: Vec<Task>,
     /// By the last touch.
@@ -239,6 +260,24 @@ pub struct Items {
     pub successes: Vec<Success>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// What a command does to a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShellFile {
+    /// The path.
+    pub path: String,
+    /// What.
+    pub how: How,
+    /// Where it is moved to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+}
+
 /// What a tool was asked to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "act", deny_unknown_fields)]
@@ -247,8 +286,11 @@ pub enum Act {
     Run {
         /// Their parts.
         parts: Vec<String>,
-        /// Files that they remove.
-        removes: Vec<String>,
+        /// The line as it was run, cut, where it has several.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        line: Option<String>,
+        /// What they do to files.
+        files: Vec<ShellFile>,
     },
     /// Do something to a file.
     Touch {
@@ -299,6 +341,9 @@ pub struct Pending {
 pub struct SessionState {
     /// The session.
     pub session: String,
+    /// The tool that it was in, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
     /// Where the agent began to work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,

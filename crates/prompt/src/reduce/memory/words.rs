@@ -1,0 +1,89 @@
+//! The words of an item: cut for people, told apart whole.
+//!
+//! Which items there are is decided elsewhere.
+
+use stemmata_model::artifact_id;
+
+use super::v1::{Decision, Task};
+use crate::reduce::cut::{cut_with, line_with};
+
+/// What ends a text that was cut.
+const CUT: &str = "…";
+/// Characters of a task's name at most, its first letter among them.
+const NAME_CHARS: usize = 7;
+
+/// Returns a text that has at most so many characters; one that was cut says so.
+pub(super) fn cut(text: &str, chars_max: usize) -> String {
+    cut_with(text, chars_max, CUT)
+}
+
+/// Returns a text on one line, white space collapsed, cut.
+pub(super) fn line(text: &str, chars_max: usize) -> String {
+    line_with(text, chars_max, CUT)
+}
+
+/// What somebody said, as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Words {
+    /// On one line, cut.
+    pub(super) text: String,
+    /// The hash of the whole where it was cut: two long texts may differ only at their ends.
+    pub(super) hash: Option<String>,
+}
+
+impl Words {
+    pub(super) fn of(said: &str, chars_max: usize) -> Self {
+        let whole = collapsed(said);
+        let is_long = whole.chars().nth(chars_max).is_some();
+        Self { text: cut(&whole, chars_max), hash: is_long.then(|| hash(&whole.to_lowercase())) }
+    }
+
+    /// Returns what is compared: the words in lower case, or the hash of more of them than are kept.
+    pub(super) fn reference(said: &str, chars_max: usize) -> String {
+        let words = Self::of(said, chars_max);
+        words.hash.unwrap_or(words.text)
+    }
+}
+
+impl Decision {
+    /// Returns what is the same for decisions with the same words.
+    pub(super) fn key(&self) -> String {
+        self.hash.clone().unwrap_or_else(|| self.text.to_lowercase())
+    }
+}
+
+impl Task {
+    /// Returns what is the same for tasks with the same words.
+    pub(super) fn key(&self) -> String {
+        self.hash.clone().unwrap_or_else(|| self.text.to_lowercase())
+    }
+
+    /// Returns a name that is its own, whatever list it stands in: the number of its event, or letters made of its words,
+    /// since the items of a list share the entry that wrote it.
+    pub fn name(&self) -> String {
+        if !self.is_found() {
+            return self.proof.source.clone();
+        }
+        let hash = hash(&self.key());
+        format!("t{}", hash.get(..NAME_CHARS - 1).unwrap_or_default())
+    }
+
+    /// Says whether words are all of the task's, whatever the space between them.
+    pub fn says(&self, words: &str) -> bool {
+        let whole = collapsed(words).to_lowercase();
+        match &self.hash {
+            Some(own) => *own == hash(&whole),
+            None => self.text.to_lowercase() == whole,
+        }
+    }
+}
+
+/// Returns a text with one space in place of each run of white space.
+fn collapsed(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn hash(text: &str) -> String {
+    let name = artifact_id(text.as_bytes()).to_string();
+    name.rsplit(':').next().unwrap_or_default().rsplit('-').next().unwrap_or_default().to_owned()
+}
