@@ -51,6 +51,8 @@ pub const COMPACTION_START: &str = "COMPACTION_START";
 /// A compaction has ended, well or with an error.
 pub const COMPACTION_END: &str = "COMPACTION_END";
 
+/// Stands for an event that is lost, where a repair put it.
+pub const EVENT_LOST: &str = "EVENT_LOST";
 /// A session begins; every other event of its id comes after this one.
 pub const SESSION_STARTED: &str = "SESSION_STARTED";
 /// A session ends.

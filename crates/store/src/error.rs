@@ -179,7 +179,7 @@ pub enum StoreError {
         reason: String,
     },
     /// A whole store or backup that was to be used is damaged; nothing was changed.
-    #[error("{path} is damaged in {damages} places, first: {first}")]
+    #[error("{path} is damaged{}{first}", if *damages == 1 { ": ".to_owned() } else { format!(" in {damages} places, first: ") })]
     Damaged {
         /// The folder.
         path: String,

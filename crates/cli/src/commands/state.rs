@@ -150,10 +150,13 @@ pub(crate) fn replay(app: &App, args: &Replay) -> Result<Exit, CliError> {
             let verdict = verdict(one.same, args.check);
             put!(
                 text,
-                "{:<17} {} folded again, the saved state was at {}: {verdict}\n",
+                "{:<17} {} folded again, {}\n",
                 one.name,
                 many(one.through, "event"),
-                one.saved_through
+                match one.saved_through {
+                    0 => "and no saved state to compare with".to_owned(),
+                    through => format!("the saved state was at {through}: {verdict}"),
+                }
             );
             app.console.notes(&one.notes);
         }

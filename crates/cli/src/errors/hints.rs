@@ -115,7 +115,9 @@ pub(super) fn hint_of_store(error: &StoreError) -> Option<String> {
         }
         StoreError::CursorMoved { .. } => "run the command again: it goes on where the other one stopped",
         StoreError::EpochMoved { .. } => "run the command again: it makes it anew without what was forgotten",
-        StoreError::SequenceMoved { .. } => "run the command again: it looks at what the other one appended",
+        StoreError::SequenceMoved { .. } => {
+            "`stemma events tail` shows what is there; `--expect` takes the number of the last event"
+        }
         StoreError::LedgerMissing(_) => "`stemma ledger list` lists all ledgers",
         StoreError::MarkTaken { .. } => "`stemma ledger list` says which projects there are, and where",
         StoreError::Full { .. } => {

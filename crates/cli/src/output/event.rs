@@ -3,7 +3,7 @@
 //! Which events are shown is the commands'.
 
 use serde_json::Value;
-use stemmata_model::{Event, Json, Payload};
+use stemmata_model::{Event, Json, Payload, topics};
 
 use crate::output::style::{Style, tame};
 use crate::output::table::fit;
@@ -63,7 +63,7 @@ pub(crate) fn line(event: &Event, width: usize) -> String {
     let head = format!("  {}  {}  ", time::exact(event.at), tame(event.topic.as_str()));
     let from = format!("{}{to}", tame(event.sender.as_str()));
     let taken = number.chars().count() + head.chars().count() + from.chars().count() + 2;
-    let said = fit(&tame(&said(&event.payload)), width.saturating_sub(taken).max(20));
+    let said = fit(&tame(&said(event)), width.saturating_sub(taken).max(20));
     let (time, topic) = (time::exact(event.at), tame(event.topic.as_str()));
     format!(
         "{}  {}  {}  {}  {said}\n",
@@ -75,8 +75,8 @@ pub(crate) fn line(event: &Event, width: usize) -> String {
 }
 
 /// Returns what an event says, in one line's words.
-fn said(payload: &Payload) -> String {
-    match payload {
+fn said(event: &Event) -> String {
+    match &event.payload {
         Payload::Plain { text, data } => {
             let kind = data.as_ref().and_then(|data| data.to_value().get("kind")?.as_str().map(cut));
             match (text.as_deref().map(str::trim).filter(|text| !text.is_empty()), kind) {
@@ -86,6 +86,9 @@ fn said(payload: &Payload) -> String {
             }
         }
         Payload::Line { line, .. } => entry(line),
+        Payload::Gone(_) if event.topic.as_str() == topics::EVENT_LOST => {
+            "(lost: a repair stands in for it)".to_owned()
+        }
         Payload::Gone(gone) => {
             let why = if gone.forgotten { "forgotten" } else { "let go by the log's bound" };
             format!("({}, {why})", size::bytes(gone.bytes))

@@ -18,7 +18,6 @@ use crate::error::Result;
 pub const SAVE_EVENTS: u64 = 256;
 
 /// What a repair of files puts in the place of an event that is lost: `docs/format/ledger-files.md`.
-const LOST_TOPIC: &str = "EVENT_LOST";
 const LOST_SESSION: &str = "stemmata";
 
 /// Sessions that nobody opened which a note names at most.
@@ -207,7 +206,7 @@ impl<'l> Order<'l> {
         }
         self.last = number;
         // A repair speaks where an event was lost, in a session that nobody opens.
-        if event.topic.as_str() == LOST_TOPIC && event.session.as_str() == LOST_SESSION {
+        if event.topic.as_str() == topics::EVENT_LOST && event.session.as_str() == LOST_SESSION {
             return;
         }
         let known = self.opened.contains(&event.session) || self.opened.len() >= SESSIONS_MAX;

@@ -12,11 +12,13 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 
+use super::backup::PACKS;
 use super::failure::{During, store_error};
 use super::{log_damage, versions};
 use crate::error::StoreError;
 use crate::files::{Files, SystemFiles};
 use crate::maintain::surroundings::refuse_network;
+use crate::pack::PackName;
 use crate::seam::StoreIdentity;
 
 /// What is being done here, for errors.
@@ -71,6 +73,7 @@ pub(super) fn open_store(
     // Links above the directory are the user's choice; below it there are none.
     let dir = fs::canonicalize(dir).map_err(|source| io_error("opening", dir, source))?;
     let path = dir.join(STORE_FILE);
+    refuse_lost(files, &dir, &path)?;
     let new = make_file(files, &dir, &path)?;
     let mut connection = connect(&path, options)?;
     let lost = log_damage::find(&connection, &path);
@@ -89,6 +92,24 @@ pub(super) fn open_store(
         sync_directory(files, &dir)?;
     }
     Ok((path, connection, identity))
+}
+
+/// Refuses a directory whose database is gone or emptied while packs of its contents are there: it would be taken for new.
+fn refuse_lost(files: &dyn Files, dir: &Path, path: &Path) -> Result<(), StoreError> {
+    if fs::metadata(path).is_ok_and(|found| found.len() > 0) {
+        return Ok(());
+    }
+    let packs = files.list(&dir.join(PACKS)).unwrap_or_default();
+    let packs = packs.iter().filter(|name| PackName::of_file(name).is_some()).count();
+    if packs == 0 {
+        return Ok(());
+    }
+    let packs = if packs == 1 { "one pack".to_owned() } else { format!("{packs} packs") };
+    let reason = format!(
+        "the database is empty or gone, and the store's contents are still there in {packs}: restore a backup, or \
+         move the folder `{PACKS}` away to begin anew"
+    );
+    Err(not_a_store(path, &reason))
 }
 
 /// Sets up an empty database, patiently: SQLite does not wait by itself where several processes begin at once.

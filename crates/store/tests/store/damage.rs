@@ -31,6 +31,35 @@ fn replace(database: &Connection, id: ArtifactId, bytes: &[u8]) {
     assert_eq!(changed, 1);
 }
 
+#[test]
+fn a_store_whose_database_is_gone_or_emptied_beside_its_packs_is_not_taken_for_new() {
+    let home = TempDir::new().expect("a directory");
+    drop(open(home.path()));
+    let (database, packs) = (home.path().join(FILE), home.path().join("packs"));
+    for log in ["stemmata.db-wal", "stemmata.db-shm"] {
+        fs::remove_file(home.path().join(log)).ok();
+    }
+    File::create(&database).expect("emptied");
+    drop(open(home.path()));
+    File::create(&database).expect("emptied");
+    fs::create_dir_all(&packs).expect("a folder");
+    let pack = packs.join(format!("{}.pack", "a7".repeat(32)));
+    File::create(&pack).expect("a pack");
+    for is_gone in [false, true] {
+        if is_gone {
+            fs::remove_file(&database).expect("gone");
+        }
+        let error = try_open(home.path()).expect_err("it held something");
+        assert!(
+            matches!(&error, StoreError::NotAStore { reason, .. } if reason.contains("in one pack:")),
+            "{error}"
+        );
+        assert_eq!(database.exists(), !is_gone, "nothing is made");
+    }
+    fs::remove_file(&pack).expect("moved away");
+    drop(open(home.path()));
+}
+
 fn assert_corrupt(store: &SqliteStore, id: ArtifactId) {
     let mut handed_out = Vec::new();
     let result = store.read_content(id, None, &mut |piece| {

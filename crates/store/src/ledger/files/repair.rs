@@ -24,9 +24,6 @@ use crate::error::StoreError;
 use crate::files::{OpenFile, write_whole};
 use crate::ledger::{CURSOR_STATES, SavedState};
 
-/// The topic of what stands in for a missing event.
-pub(super) const LOST_TOPIC: &str = "EVENT_LOST";
-
 /// Its sender.
 pub(super) const LOST_SENDER: &str = "stemmata";
 
@@ -203,7 +200,7 @@ fn lost(seq: EventSeq, at: Timestamp, was: Option<Was>) -> Record {
         seq,
         session: SessionId::new(LOST_SENDER).expect("a constant name is a name"),
         at,
-        topic: topics::topic(LOST_TOPIC),
+        topic: topics::topic(topics::EVENT_LOST),
         sender: party(LOST_SENDER),
         receiver: party(stemmata_model::NewEvent::BROADCAST),
         payload: Payload::Gone(Gone { hash, bytes, forgotten: false }),

@@ -16,7 +16,7 @@ use super::index;
 use super::line::{IntegrityMode, Record, decode, foreign, hex};
 use super::meta::{Meta, MetaFault};
 use super::names;
-use super::repair::{LOST_SENDER, LOST_TOPIC};
+use super::repair::LOST_SENDER;
 use super::scan::{Lines, Place, Rest, scan};
 use super::snapshot::{SNAPSHOT_BYTES_MAX, States, decode as decode_states, last_event};
 use super::{FileLog, Notes};
@@ -393,7 +393,7 @@ impl Sessions {
 
     fn see(&mut self, record: &Record) {
         let event = &record.event;
-        if event.topic.as_str() == LOST_TOPIC && event.session.as_str() == LOST_SENDER {
+        if event.topic.as_str() == topics::EVENT_LOST && event.session.as_str() == LOST_SENDER {
             return;
         }
         let is_new = self.begun.insert(event.session.to_string());
