@@ -27,7 +27,7 @@ pub(super) fn cut_with(text: &str, chars_max: usize, end: &str) -> String {
     out
 }
 
-/// The same as [`line`] with another end.
+/// The same as [`line()`] with another end.
 pub(super) fn line_with(text: &str, chars_max: usize, end: &str) -> String {
     let mut out = String::new();
     for word in text.split_whitespace() {
