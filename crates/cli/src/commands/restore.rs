@@ -2,11 +2,14 @@
 //!
 //! Putting a backup in the place of the store is `backup`'s.
 
-use stemmata_engine::Remembered;
+use std::io::ErrorKind;
+
+use stemmata_engine::{EngineError, Remembered};
 use stemmata_model::{LedgerId, Note, NoteCode};
 use stemmata_prompt::reduce::Reducer;
 use stemmata_prompt::reduce::memory::MemoryReducer;
 use stemmata_prompt::reduce::snapshot::StateSnapshotter;
+use stemmata_store::StoreError;
 
 use crate::args::maintain::Restore;
 use crate::commands::events::{directory, known_ledger};
@@ -143,11 +146,25 @@ fn fold(app: &App, restored: &mut Restored) -> Result<(), CliError> {
 fn reduce<R: Reducer>(app: &App, restored: &mut Restored) -> Result<(), CliError> {
     let engine = app.engine()?;
     let folded = engine.fold::<R>(&restored.ledger, None)?;
-    engine.save_folded(&restored.ledger, &folded, true)?;
+    let unsaved = engine.save_folded(&restored.ledger, &folded, true).err();
+    if let Some(error) = unsaved {
+        // What somebody may only read is told all the same.
+        let may_not = match &error {
+            EngineError::Store(StoreError::ReadOnly { .. }) => true,
+            EngineError::Store(StoreError::Io { source, .. }) => source.kind() == ErrorKind::PermissionDenied,
+            _ => false,
+        };
+        if !may_not {
+            return Err(error.into());
+        }
+        let message = "nothing here may be written, so the state was not saved".to_owned();
+        restored.notes.push(Note::new(NoteCode::Degraded, message));
+    }
     let (saved_through, replayed) = (folded.saved_through, folded.replayed);
     restored.reducers.push(Reduced { name: R::NAME, saved_through, replayed });
     let new: Vec<Note> = folded.notes.into_iter().filter(|note| !restored.notes.contains(note)).collect();
     restored.notes.extend(new);
+    restored.notes.dedup();
     Ok(())
 }
 

@@ -86,9 +86,7 @@ fn said(event: &Event) -> String {
             }
         }
         Payload::Line { line, .. } => entry(line),
-        Payload::Gone(_) if event.topic.as_str() == topics::EVENT_LOST => {
-            "(lost: a repair stands in for it)".to_owned()
-        }
+        Payload::Gone(_) if event.topic.as_str() == topics::EVENT_LOST => "(lost)".to_owned(),
         Payload::Gone(gone) => {
             let why = if gone.forgotten { "forgotten" } else { "let go by the log's bound" };
             format!("({}, {why})", size::bytes(gone.bytes))
