@@ -90,16 +90,7 @@ impl Engine {
                 return Err(EngineError::Refused { what: "making a cluster", reasons });
             }
         } else {
-            let (root, compacted_at, marks) = (None, None, Vec::new());
-            let now = self.clock.now();
-            self.log.change_ledger(LedgerChange {
-                ledger: ledger.clone(),
-                now,
-                root,
-                compacted_at,
-                marks,
-                let_go: Vec::new(),
-            })?;
+            self.log.change_ledger(LedgerChange::new(ledger.clone(), self.clock.now()))?;
         }
         self.cluster(ledger)
     }
@@ -251,16 +242,7 @@ impl Engine {
         }
         // What was is appended as of then: an append's times are never before its present.
         if let Some(created_at) = file.created_at() {
-            let (root, compacted_at, marks) = (None, None, Vec::new());
-            let change = LedgerChange {
-                ledger: ledger.clone(),
-                now: created_at,
-                root,
-                compacted_at,
-                marks,
-                let_go: Vec::new(),
-            };
-            self.log.change_ledger(change)?;
+            self.log.change_ledger(LedgerChange::new(ledger.clone(), created_at))?;
         }
         let (mut notes, mut last) = (Vec::new(), 0);
         while let Some(events) = file.page()? {

@@ -115,16 +115,8 @@ impl Engine {
         let Some(at) = compacted_at else { return Ok(()) };
         let Some(known) = self.log.ledger(ledger)? else { return Ok(()) };
         if known.compacted_at < Some(at) {
-            let (root, marks) = (None, Vec::new());
-            let (ledger, now) = (known.id, self.clock.now());
-            self.log.change_ledger(LedgerChange {
-                ledger,
-                now,
-                root,
-                compacted_at,
-                marks,
-                let_go: Vec::new(),
-            })?;
+            let change = LedgerChange::new(known.id, self.clock.now());
+            self.log.change_ledger(LedgerChange { compacted_at, ..change })?;
         }
         Ok(())
     }

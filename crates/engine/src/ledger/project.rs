@@ -122,15 +122,9 @@ impl Engine {
         if self.log.ledger(ledger)?.is_none() {
             return Err(StoreError::LedgerMissing(ledger.clone()).into());
         }
-        let change = LedgerChange {
-            ledger: ledger.clone(),
-            now: self.clock.now(),
-            root: None,
-            compacted_at: None,
-            marks: vec![plan::place_mark(ANY_MACHINE, folder.trim_end_matches('/'))],
-            let_go: Vec::new(),
-        };
-        Ok(self.log.change_ledger(change)?)
+        let marks = vec![plan::place_mark(ANY_MACHINE, folder.trim_end_matches('/'))];
+        let change = LedgerChange::new(ledger.clone(), self.clock.now());
+        Ok(self.log.change_ledger(LedgerChange { marks, ..change })?)
     }
 
     fn project_of_found(&self, found: &mut Found) -> Result<Project> {
@@ -158,15 +152,8 @@ impl Engine {
         let let_go = self.make_room(before.as_ref(), &mut plan)?;
         if before.is_none() || root.is_some() || !plan.marks.is_empty() {
             let marks = plan.marks;
-            let change = LedgerChange {
-                ledger: ledger.clone(),
-                now: self.clock.now(),
-                root,
-                compacted_at: None,
-                marks,
-                let_go,
-            };
-            self.log.change_ledger(change)?;
+            let change = LedgerChange::new(ledger.clone(), self.clock.now());
+            self.log.change_ledger(LedgerChange { root, marks, let_go, ..change })?;
         }
         let notes = found.notes.iter().cloned().chain(plan.notes).collect();
         Ok(Project { ledger, root: found.root.clone(), made: made && before.is_none(), notes })
@@ -194,17 +181,9 @@ impl Engine {
         }
         marks.truncate(plan::worktrees_room(&ledger.marks));
         if !marks.is_empty() {
-            let now = self.clock.now();
-            let change = LedgerChange {
-                ledger: ledger.id.clone(),
-                now,
-                root: None,
-                compacted_at: None,
-                marks,
-                let_go: Vec::new(),
-            };
+            let change = LedgerChange::new(ledger.id.clone(), self.clock.now());
             // Somebody else has one of them since, or nothing can be written now: it is remembered with the next look.
-            drop(self.log.change_ledger(change));
+            drop(self.log.change_ledger(LedgerChange { marks, ..change }));
         }
         places
     }

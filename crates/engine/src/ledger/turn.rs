@@ -231,15 +231,7 @@ impl Engine {
         let request = request(turn, parent.as_ref(), (&held, ends), self.clock.now());
         let ledger = turn.ledger.clone();
         let elsewhere = (!self.is_log_the_store).then(|| {
-            let (now, marks) = (self.clock.now(), Vec::new());
-            let change = LedgerChange {
-                ledger: ledger.clone(),
-                now,
-                root: None,
-                compacted_at: None,
-                marks,
-                let_go: Vec::new(),
-            };
+            let change = LedgerChange::new(ledger.clone(), self.clock.now());
             Write::ChangeLedger(Box::new(change))
         });
         let spot = Spot { parent: parent.as_ref(), key: &key, cwd, scrubber: &scrubber };

@@ -220,6 +220,13 @@ pub struct LedgerChange {
     pub let_go: Vec<String>,
 }
 
+impl LedgerChange {
+    /// A change of nothing, which makes the ledger where it is not there.
+    pub const fn new(ledger: LedgerId, now: Timestamp) -> Self {
+        Self { ledger, now, root: None, compacted_at: None, marks: Vec::new(), let_go: Vec::new() }
+    }
+}
+
 /// What a reducer made of a ledger, or of one session, up to a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedState {
