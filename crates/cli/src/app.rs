@@ -9,11 +9,12 @@ use clap::error::ErrorKind;
 
 use crate::args::{Cli, Command};
 use crate::commands;
+use crate::config::Config;
 use crate::environment::Environment;
 use crate::errors::{self, CliError, Exit};
 use crate::output::Console;
 use crate::output::style::Style;
-use crate::wiring::App;
+use crate::wiring::{App, takes_color};
 
 /// Runs one command and returns how it ended.
 pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &Environment) -> Exit {
@@ -24,7 +25,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &E
         Err(_) if arguments.get(1).is_some_and(|word| word == "hook") => {
             return commands::hook::pass_over(environment);
         }
-        Err(error) => return usage(&error),
+        Err(error) => return usage(&error, environment),
     };
     let app = match App::new(environment.clone(), &cli.global) {
         Ok(app) => app,
@@ -115,22 +116,30 @@ fn command(app: &App, command: Command) -> Result<Exit, CliError> {
     }
 }
 
-/// Shows what clap says: help on standard output, errors on standard error.
-fn usage(error: &clap::Error) -> Exit {
-    let _closed = error.print();
+/// Shows what clap says: help on standard output, errors on standard error, where they repeat what somebody typed or a
+/// script took from elsewhere.
+fn usage(error: &clap::Error, environment: &Environment) -> Exit {
     match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Exit::Done,
-        _ => Exit::Usage,
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            let _closed = error.print();
+            return Exit::Done;
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _closed = error.print();
+        }
+        _ => {
+            let color = Config::load(environment)
+                .is_ok_and(|config| takes_color(environment, &config, environment.stderr_is_terminal));
+            let text = error.render().to_string().replacen("error", &Style::Error.paint("error"), 1);
+            Console::plain_error(text.trim_end(), color);
+        }
     }
+    Exit::Usage
 }
 
 fn failed(error: &CliError, color: bool) -> Exit {
     tracing::error!(error = %kind(error), "failed");
-    let text = errors::render(error);
-    let painted = text
-        .replacen("error:", &format!("{}:", Style::Error.paint("error")), 1)
-        .replace("\nhint:", &format!("\n{}:", Style::Hint.paint("hint")));
-    Console::plain_error(painted.trim_end(), color);
+    Console::plain_error(errors::render(error).trim_end(), color);
     error.exit()
 }
 

@@ -1,6 +1,6 @@
 //! The process environment, read once when the command starts.
 //!
-//! Nothing else in this crate asks the system for variables, the current directory or the terminal.
+//! Nothing else in this crate asks the system for variables, the current directory or the size of the terminal.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

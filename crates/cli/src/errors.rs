@@ -4,13 +4,15 @@
 
 mod hints;
 
-use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use stemmata_engine::{BundleError, EngineError, ErrorKind, VaultError};
-use stemmata_model::{ParseIdError, ParseTimestampError};
+use stemmata_model::{CommitId, ParseIdError, ParseTimestampError};
 use stemmata_store::{StoreError, StoreErrorKind};
+
+use crate::output::put;
+use crate::output::style::{Style, tame};
 
 pub(crate) use hints::hint_of;
 use hints::{hint_of_io, hint_of_store};
@@ -173,6 +175,9 @@ pub(crate) enum CliError {
     /// A value on the command line makes no sense.
     #[error("{0}")]
     Usage(String),
+    /// A client deleted a transcript that the store has.
+    #[error("the transcript {} is gone; the store has all that was captured of it, up to {ctx}", path.display())]
+    TranscriptGone { path: PathBuf, ctx: CommitId },
     /// A directory's project has no ledger.
     #[error("there is no ledger of the project of {dir}")]
     NoLedger { dir: String },
@@ -224,7 +229,7 @@ impl CliError {
             Self::Io { source, .. } | Self::Output(source) => exit_of_io(source),
             Self::Usage(_) => Exit::Usage,
             Self::Quota { .. } => Exit::Full,
-            Self::Client { .. } | Self::NoLedger { .. } => Exit::NotFound,
+            Self::Client { .. } | Self::NoLedger { .. } | Self::TranscriptGone { .. } => Exit::NotFound,
             Self::NoHome { .. }
             | Self::MachineFile { .. }
             | Self::CaptureFile { .. }
@@ -266,6 +271,9 @@ impl CliError {
                 Some("`stemma config` shows every key, its value and where it comes from".to_owned())
             }
             Self::Usage(_) => None,
+            Self::TranscriptGone { ctx, .. } => Some(format!(
+                "`stemma native {ctx} --out FILE` writes it again byte for byte, `stemma resume {ctx}` goes on with it"
+            )),
             Self::NoLedger { .. } => Some(
                 "`stemma decide`, `stemma task` and `stemma events append` make one; `stemma ledger list` lists all"
                     .to_owned(),
@@ -334,19 +342,21 @@ pub(crate) fn causes(error: &(dyn std::error::Error + 'static)) -> Vec<String> {
     causes
 }
 
-/// Renders an error for a person, without colour.
+/// Renders an error for a person. Only labels stand at the beginning of a line: a name with a line end in it cannot
+/// pass for a hint of ours.
 pub(crate) fn render(error: &CliError) -> String {
-    let mut text = format!("error: {error}\n");
+    let indented = |text: &str| text.replace('\n', "\n  ");
+    let mut text = format!("{}: {}\n", Style::Error.paint("error"), indented(&error.to_string()));
     for cause in causes(error) {
-        writeln!(text, "  caused by: {cause}").expect("a string takes any text");
+        put!(text, "  caused by: {}\n", indented(&cause));
     }
     if let CliError::Engine(EngineError::Ambiguous { candidates, .. }) = error {
         for candidate in candidates {
-            writeln!(text, "  {}  {}", candidate.id, candidate.summary).expect("a string takes any text");
+            put!(text, "  {}  {}\n", candidate.id, tame(&candidate.summary));
         }
     }
     if let Some(hint) = error.hint() {
-        writeln!(text, "hint: {hint}").expect("a string takes any text");
+        put!(text, "{}: {}\n", Style::Hint.paint("hint"), indented(&hint));
     }
     text
 }
@@ -366,7 +376,7 @@ mod tests {
     fn an_error_is_told_with_causes_and_the_next_step() {
         let error = CliError::io("read", Path::new("/a"), io::Error::from(io::ErrorKind::PermissionDenied));
         assert_eq!(
-            render(&error),
+            crate::output::screen::finish(&render(&error), false),
             "error: read /a failed\n  caused by: permission denied\nhint: check who may read and write it\n"
         );
     }

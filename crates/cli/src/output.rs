@@ -7,6 +7,7 @@ pub(crate) mod draw;
 pub(crate) mod event;
 pub(crate) mod file;
 pub(crate) mod pager;
+pub(crate) mod screen;
 pub(crate) mod session;
 pub(crate) mod size;
 pub(crate) mod style;
@@ -29,6 +30,7 @@ use serde::Serialize;
 use stemmata_model::Note;
 
 use crate::errors::CliError;
+use crate::output::screen::{Form, Screened};
 use crate::output::style::Style;
 
 /// Columns that text fits into at least, so that a table in a narrow window still says something.
@@ -69,36 +71,26 @@ impl Console {
         columns.clamp(WIDTH_MIN, WIDTH_MAX)
     }
 
-    /// Prints one JSON object.
+    /// Prints one JSON object. Characters that a terminal would obey are escaped.
     #[expect(clippy::unused_self, reason = "all output goes through the console")]
     pub(crate) fn json(&self, value: &impl Serialize) -> Result<(), CliError> {
-        let mut out = io::BufWriter::new(io::stdout().lock());
-        serde_json::to_writer_pretty(&mut out, value).map_err(|error| {
-            CliError::Output(error.io_error_kind().map_or_else(|| io::Error::other(error), Into::into))
-        })?;
-        out.write_all(b"\n").and_then(|()| out.flush()).map_err(CliError::Output)
+        let mut out = Screened::new(io::BufWriter::new(io::stdout().lock()), Form::Json);
+        serde_json::to_writer_pretty(&mut out, value).map_err(json_failed)?;
+        out.write_all(b"\n").and_then(|()| out.finish()).map_err(CliError::Output)
     }
 
     /// Prints one JSON object as one line, of several that a command prints.
     #[expect(clippy::unused_self, reason = "all output goes through the console")]
     pub(crate) fn json_line(&self, value: &impl Serialize) -> Result<(), CliError> {
-        let mut line =
-            serde_json::to_vec(value).map_err(|error| CliError::Output(io::Error::other(error)))?;
-        line.push(b'\n');
-        let mut out = io::stdout().lock();
-        out.write_all(&line).and_then(|()| out.flush()).map_err(CliError::Output)
+        let mut out = Screened::new(io::LineWriter::new(io::stdout().lock()), Form::Json);
+        serde_json::to_writer(&mut out, value).map_err(json_failed)?;
+        out.write_all(b"\n").and_then(|()| out.finish()).map_err(CliError::Output)
     }
 
     /// Prints text that a command made, with the styles in it or without.
     pub(crate) fn text(&self, text: &str) -> Result<(), CliError> {
-        let plain;
-        let text = if self.out.color {
-            text
-        } else {
-            plain = anstream::adapter::strip_str(text).to_string();
-            &plain
-        };
         let mut out = io::stdout().lock();
+        let text = screen::finish(text, self.out.color);
         out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(CliError::Output)
     }
 
@@ -106,12 +98,7 @@ impl Console {
     pub(crate) fn long_text(&self, text: &str) -> Result<(), CliError> {
         match &self.pager {
             Some(command) if self.out.is_terminal && !self.json => {
-                let shown = if self.out.color {
-                    text.to_owned()
-                } else {
-                    anstream::adapter::strip_str(text).to_string()
-                };
-                pager::show(command, &shown).or_else(|_| self.text(text))
+                pager::show(command, &screen::finish(text, self.out.color)).or_else(|_| self.text(text))
             }
             _ => self.text(text),
         }
@@ -127,7 +114,7 @@ impl Console {
     /// Shows notes of a degraded result; these reach the user even where results are JSON, which holds them too.
     pub(crate) fn notes(&self, notes: &[Note]) {
         for note in notes {
-            self.say(&format!("{}: {note}", Style::Note.paint("note")));
+            self.say(&format!("{}: {}", Style::Note.paint("note"), screen::tame(&note.to_string())));
         }
     }
 
@@ -142,8 +129,11 @@ impl Console {
 
     /// Writes lines to standard error; where that is closed there is nobody to tell.
     pub(crate) fn plain_error(text: &str, color: bool) {
-        let line =
-            if color { format!("{text}\n") } else { format!("{}\n", anstream::adapter::strip_str(text)) };
+        let line = format!("{}\n", screen::finish(text, color));
         let _closed = io::stderr().lock().write_all(line.as_bytes());
     }
+}
+
+fn json_failed(error: serde_json::Error) -> CliError {
+    CliError::Output(error.io_error_kind().map_or_else(|| io::Error::other(error), Into::into))
 }

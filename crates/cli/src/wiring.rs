@@ -283,17 +283,19 @@ fn is_gone(error: &EngineError) -> bool {
     matches!(error, EngineError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound)
 }
 
-fn console(environment: &Environment, config: &Config, global: &Global) -> Console {
-    let when = config.get(Key::Color).unwrap_or_default();
+/// Returns whether a stream takes colour, by what the configuration says of it and by what the stream is.
+pub(crate) fn takes_color(environment: &Environment, config: &Config, is_terminal: bool) -> bool {
     let plain = environment.text("NO_COLOR").is_some() || environment.text("TERM").as_deref() == Some("dumb");
-    let stream = |is_terminal: bool| Stream {
-        is_terminal,
-        color: match when.as_str() {
-            "always" => true,
-            "never" => false,
-            _ => is_terminal && !plain,
-        },
-    };
+    match config.get(Key::Color).as_deref() {
+        Some("always") => true,
+        Some("never") => false,
+        _ => is_terminal && !plain,
+    }
+}
+
+fn console(environment: &Environment, config: &Config, global: &Global) -> Console {
+    let stream =
+        |is_terminal: bool| Stream { is_terminal, color: takes_color(environment, config, is_terminal) };
     Console {
         json: global.json,
         quiet: global.quiet,

@@ -1,6 +1,6 @@
 //! Asks before what cannot be taken back.
 
-use std::io::{BufRead, Write};
+use std::io::BufRead;
 
 use crate::errors::CliError;
 use crate::wiring::App;
@@ -34,7 +34,7 @@ pub(crate) fn confirmed(app: &App, act: &Final<'_>) -> Result<bool, CliError> {
     if act.is_nothing {
         return Ok(false);
     }
-    if !asked(act.question)? {
+    if !asked(app, act.question)? {
         app.console.say(act.declined);
         return Ok(false);
     }
@@ -50,9 +50,8 @@ pub(crate) fn warn_unfinished(app: &App, unfinished: Option<&str>) {
     }
 }
 
-fn asked(question: &str) -> Result<bool, CliError> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(question.as_bytes()).and_then(|()| out.flush()).map_err(CliError::Output)?;
+fn asked(app: &App, question: &str) -> Result<bool, CliError> {
+    app.console.text(question)?;
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer).map_err(CliError::Output)?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))

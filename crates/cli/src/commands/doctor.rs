@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use stemmata_engine::{Diagnosis, Engine, EngineError, FileState, Finding, Severity};
+use stemmata_model::CommitId;
 
 use crate::args::maintain::Doctor;
 use crate::errors::{CliError, Exit, exit_of, with_causes};
@@ -46,25 +47,48 @@ pub(crate) fn run(app: &App, args: &Doctor) -> Result<Exit, CliError> {
 }
 
 /// Returns the transcript that the user means: a file, or that of a session.
+///
+/// # Errors
+/// `TranscriptGone` where only the store still has it; `NotFound`, `Ambiguous`.
 pub(super) fn path_of(app: &App, given: &str) -> Result<PathBuf, CliError> {
     let path = app.environment.absolute(std::path::Path::new(given));
     if path.exists() {
         return Ok(path);
     }
     let engine = app.engine()?;
-    if let Some(session) = engine.find_session(given)? {
-        return Ok(PathBuf::from(session.key.path));
+    let is_path = std::path::Path::new(given).components().count() > 1;
+    let session = match engine.find_session(given)? {
+        None if is_path => engine.find_session(&path.to_string_lossy())?,
+        session => session,
+    };
+    if let Some(session) = session {
+        return there(PathBuf::from(session.key.path), session.tip);
     }
     // Where several sessions go by a prefix, commits are what is offered to choose from.
-    let seen = match engine.find(given) {
-        Ok(ctx) => engine.show(ctx)?.sightings,
-        Err(EngineError::NotFound { .. }) => Vec::new(),
+    let (seen, ctx) = match engine.find(given) {
+        Ok(ctx) => (engine.show(ctx)?.sightings, Some(ctx)),
+        Err(EngineError::NotFound { .. }) => (Vec::new(), None),
         Err(error) => return Err(error.into()),
     };
     let mut here = seen.into_iter().filter(|sighting| sighting.machine == engine.identity().machine);
     match here.find_map(|sighting| sighting.source) {
-        Some(source) => Ok(PathBuf::from(source.path)),
+        Some(source) => there(PathBuf::from(source.path), ctx),
         None => Err(EngineError::NotFound { what: "file or session", text: given.to_owned() }.into()),
+    }
+}
+
+/// Returns the path of a transcript that is still there, or says what the store has of it.
+fn there(path: PathBuf, tip: Option<CommitId>) -> Result<PathBuf, CliError> {
+    // A session of a database or of a bundle has no file of its own; who reads it says what is wrong with it.
+    match tip {
+        Some(ctx)
+            if path.is_absolute()
+                && !path.exists()
+                && path.parent().is_some_and(|folder| !folder.is_file()) =>
+        {
+            Err(CliError::TranscriptGone { path, ctx })
+        }
+        _ => Ok(path),
     }
 }
 

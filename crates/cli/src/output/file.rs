@@ -2,12 +2,13 @@
 //!
 //! A transcript may hold what its owner would not show around.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use stemmata_store::{SystemFiles, write_whole};
 
 use crate::errors::CliError;
+use crate::output::screen::{Form, Screened};
 
 /// Where a command's bytes go.
 pub(crate) enum Target {
@@ -29,12 +30,7 @@ impl Target {
         write: impl FnOnce(&mut dyn Write) -> Result<T, CliError>,
     ) -> Result<T, CliError> {
         match self {
-            Self::Standard => {
-                let mut out = BufWriter::new(io::stdout().lock());
-                let value = write(&mut out)?;
-                out.flush().map_err(CliError::Output)?;
-                Ok(value)
-            }
+            Self::Standard => to_stream(io::stdout().lock(), CliError::Output, write),
             Self::File(path) => match std::fs::metadata(path) {
                 // A device or a pipe is written to; a rename would put a plain file in its place.
                 Ok(metadata) if !metadata.is_file() => to_device(path, write),
@@ -53,8 +49,25 @@ fn to_device<T>(
     write: impl FnOnce(&mut dyn Write) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
     let failed = |source: io::Error| CliError::io("write", path, source);
-    let mut out = BufWriter::new(std::fs::OpenOptions::new().write(true).open(path).map_err(failed)?);
-    let value = write(&mut out)?;
+    to_stream(std::fs::OpenOptions::new().write(true).open(path).map_err(failed)?, failed, write)
+}
+
+/// Writes the bytes as they are; where a terminal would read them, without what it would obey.
+fn to_stream<T>(
+    out: impl Write + IsTerminal,
+    failed: impl Fn(io::Error) -> CliError,
+    write: impl FnOnce(&mut dyn Write) -> Result<T, CliError>,
+) -> Result<T, CliError> {
+    let is_terminal = out.is_terminal();
+    let mut out = BufWriter::new(out);
+    let value = if is_terminal {
+        let mut screened = Screened::new(&mut out, Form::Text);
+        let value = write(&mut screened)?;
+        screened.finish().map_err(&failed)?;
+        value
+    } else {
+        write(&mut out)?
+    };
     out.flush().map_err(failed)?;
     Ok(value)
 }

@@ -4,6 +4,9 @@
 
 use anstyle::{AnsiColor, Color};
 
+use crate::output::screen;
+pub(crate) use crate::output::screen::tame;
+
 /// What a piece of text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
@@ -54,18 +57,44 @@ impl Style {
         }
     }
 
-    /// Returns the text in this style.
-    pub(crate) fn paint(self, text: &str) -> String {
-        if self == Self::Plain || text.is_empty() {
-            return text.to_owned();
-        }
-        let style = self.ansi();
-        format!("{style}{text}{style:#}")
-    }
-}
+    /// Every style, with the character that marks it.
+    const CODES: [(Self, char); 13] = [
+        (Self::Plain, '0'),
+        (Self::Id, 'i'),
+        (Self::Faint, 'f'),
+        (Self::Strong, 's'),
+        (Self::Compaction, 'c'),
+        (Self::Branch, 'b'),
+        (Self::Open, 'o'),
+        (Self::Subagent, 'a'),
+        (Self::Good, 'g'),
+        (Self::Note, 'n'),
+        (Self::Hint, 'h'),
+        (Self::Warning, 'w'),
+        (Self::Error, 'e'),
+    ];
 
-/// Keeps what a terminal shows as it is: control characters of foreign text become spaces, so that a title can
-/// neither move the cursor nor break a table.
-pub(crate) fn tame(text: &str) -> String {
-    text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
+    /// Returns the character that marks this style.
+    pub(crate) fn code(self) -> char {
+        Self::CODES.iter().find(|(style, _)| *style == self).map_or('0', |(_, code)| *code)
+    }
+
+    /// Returns the style that a character marks.
+    pub(crate) fn of_code(code: char) -> Option<Self> {
+        Self::CODES.iter().find(|(_, known)| *known == code).map(|(style, _)| *style)
+    }
+
+    /// Returns what begins this style on a terminal; the plain one ends any.
+    pub(crate) fn sequence(self) -> String {
+        if self == Self::Plain {
+            anstyle::Reset.render().to_string()
+        } else {
+            self.ansi().render().to_string()
+        }
+    }
+
+    /// Returns the text in this style, for a console.
+    pub(crate) fn paint(self, text: &str) -> String {
+        if self == Self::Plain || text.is_empty() { text.to_owned() } else { screen::mark(self, text) }
+    }
 }

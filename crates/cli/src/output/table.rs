@@ -175,7 +175,7 @@ mod tests {
             cell(Style::Plain, "9 B"),
             cell(Style::Plain, "a title that is longer than what is left"),
         ]);
-        let shown = anstream::adapter::strip_str(&table.render(40)).to_string();
+        let shown = crate::output::screen::finish(&table.render(40), false);
         assert_eq!(
             shown,
             "WHEN        SIZE  TITLE\n3h ago    1.2 kB  short\njust now     9 B  a title that is longe…\n"

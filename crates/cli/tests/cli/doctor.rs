@@ -61,3 +61,24 @@ fn a_prefix_of_two_sessions_offers_names_that_lead_to_a_transcript() {
         assert!(told.iter().any(|told| told.contains("two.jsonl")), "{told:?}");
     }
 }
+
+#[test]
+fn a_transcript_that_only_the_store_still_has_is_told_with_the_way_back() {
+    let stage = Stage::new();
+    let text = ClaudeSession::new(7).turns(2).build().lines.join("\n") + "\n";
+    let path = stage.home.write("gone.jsonl", text.as_bytes());
+    let session = stage.import(&path);
+    let (id, tip) = (session["session_id"].as_str().unwrap(), session["tip"].as_str().unwrap());
+    std::fs::remove_file(&path).unwrap();
+    for command in ["doctor", "repair"] {
+        for given in [id, tip, path.to_str().unwrap()] {
+            let said = stage.run(&[command, given]).code(3);
+            said.complains(&[
+                "gone.jsonl is gone",
+                "the store has all",
+                &format!("`stemma native {tip} --out FILE`"),
+            ]);
+        }
+    }
+    assert_eq!(stage.native(tip), text.as_bytes());
+}

@@ -22,6 +22,7 @@ mod letting_go;
 mod live;
 mod repair;
 mod run;
+mod screen;
 mod scrub;
 mod settings;
 mod stage;

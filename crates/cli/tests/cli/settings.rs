@@ -76,6 +76,21 @@ fn the_log_says_what_ran_and_nothing_of_what_was_said() {
 }
 
 #[test]
+fn the_guide_writes_nowhere_but_where_it_says() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let guide = std::fs::read_to_string(root.join("docs/guide/first-steps.md")).unwrap();
+    for variable in ["STEMMATA_HOME", "CLAUDE_CONFIG_DIR"] {
+        assert!(guide.contains(&format!("export {variable}=$(mktemp -d)")), "{variable}");
+    }
+    // Nothing in it starts a client, and no other client is written for.
+    let shown = guide.split("```").skip(1).step_by(2).flat_map(str::lines);
+    let places = shown.filter(|line| line.trim_start_matches("$ ").starts_with("stemma resume"));
+    let starting: Vec<&str> = places.filter(|line| !line.contains("--print")).collect();
+    assert_eq!(starting, Vec::<&str>::new());
+    assert!(!guide.contains("--in "));
+}
+
+#[test]
 fn the_guide_names_commits_that_the_examples_have() {
     let stage = Stage::new();
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();

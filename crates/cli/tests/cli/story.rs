@@ -73,6 +73,16 @@ impl Story {
         self
     }
 
+    pub(crate) fn writes(&mut self, path: &str, content: &str) -> &mut Self {
+        let id = format!("toolu_{:02}", self.number);
+        let input = json!({"file_path": path, "content": content});
+        self.answer(&json!([{"type": "tool_use", "id": id, "name": "Write", "input": input}]), "tool_use");
+        self.push(json!({"type": "user", "message": {"role": "user", "content": [
+            {"tool_use_id": id, "type": "tool_result", "content": "written"}
+        ]}, "toolUseResult": {"type": "create", "filePath": path, "content": content}}));
+        self
+    }
+
     pub(crate) fn compacted(&mut self, summary: &str) -> &mut Self {
         let before = self.last.clone();
         self.push(
