@@ -12,7 +12,7 @@ use stemmata_store::maintain::forget::Forget;
 use stemmata_store::{StoreError, Usage};
 
 use crate::bundles::{other, take, told};
-use crate::support::native;
+use crate::support::{native, usage};
 
 /// Writes a bundle as the format's page says.
 pub(crate) struct Writer {
@@ -124,7 +124,7 @@ fn refused_with(bundle: Vec<u8>, limits: BundleLimits) -> EngineError {
     let other = other();
     let options = BundleImportOptions { limits, ..BundleImportOptions::default() };
     let error = other.import_bundle(&bundle, &options).expect_err("it is refused");
-    assert_eq!(other.store().usage().expect("usage"), Usage::default(), "nothing was stored");
+    assert_eq!(usage(&other), Usage::default(), "nothing was stored");
     assert!(Engine::show_bundle(&bundle, limits).is_err() || error.kind() == ErrorKind::NotFound);
     error
 }
@@ -200,7 +200,7 @@ fn a_bundle_with_any_bit_flipped_changes_nothing() {
             let other = other();
             let taken = other.import_bundle(&flipped, &BundleImportOptions::default());
             assert!(taken.is_err(), "bit {bit} of {}", bundle.len());
-            assert_eq!(other.store().usage().expect("usage"), Usage::default(), "bit {bit}");
+            assert_eq!(usage(&other), Usage::default(), "bit {bit}");
         }
     }
 }
@@ -427,7 +427,7 @@ fn a_commit_of_a_content_that_was_forgotten_here_is_refused_before_anything_is_s
         other.store().read_content(hello, None, &mut |_| Ok(())),
         Err(StoreError::ContentForgotten(_))
     ));
-    let before = other.store().usage().expect("usage");
+    let before = usage(&other);
 
     let mut writer = Writer::new();
     let third = core(Some(second), new).id();
@@ -442,7 +442,7 @@ fn a_commit_of_a_content_that_was_forgotten_here_is_refused_before_anything_is_s
     let options = BundleImportOptions { batch_writes_max: 1, ..BundleImportOptions::default() };
     let error = other.import_bundle(&bundle, &options).expect_err("it is refused");
     assert!(error.to_string().contains("forgotten"), "{error}");
-    assert_eq!(other.store().usage().expect("usage"), before);
+    assert_eq!(usage(&other), before);
 }
 
 #[test]

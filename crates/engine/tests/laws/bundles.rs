@@ -18,12 +18,13 @@ use stemmata_testkit::claude::ClaudeSession;
 use stemmata_testkit::faulty::{Fault, FaultyStore};
 
 use crate::support::{
-    Folder, bytes_of, chain, closed, corpus, engine, engine_on, import, jsonl_below, native, placing,
+    Folder, bytes_of, chain, closed, corpus, engine, engine_on, import, jsonl_below, native, new_store,
+    placing, usage,
 };
 
 /// Makes an engine of another machine over an empty store.
 pub(crate) fn other() -> Engine {
-    engine_on("m2", Arc::new(MemoryStore::new(StoreIdentity { store_id: [3; 16], secret: [4; 32] })))
+    engine_on("m2", new_store())
 }
 
 /// Exports to bytes.
@@ -402,7 +403,7 @@ fn a_dry_run_checks_everything_and_stores_nothing() {
     let options = BundleImportOptions { dry_run: true, ..BundleImportOptions::default() };
     let said = other.import_bundle(&bundle, &options).expect("checked");
     assert_eq!((said.new_commits, said.new_bytes), (done.commits, 0));
-    assert_eq!(other.store().usage().expect("usage"), stemmata_store::Usage::default());
+    assert_eq!(usage(&other), stemmata_store::Usage::default());
     assert_eq!(said.sessions, done.sessions);
 }
 

@@ -5,7 +5,7 @@ use stemmata_engine::{CaptureOptions, Engine, Placed, ScrubOptions, ScrubTarget,
 use stemmata_model::{CommitId, NoteCode, Principal};
 use stemmata_store::LinkKind;
 
-use crate::support::{Folder, chain, engine, engine_on, import, memory, native, placing};
+use crate::support::{Folder, chain, engine, engine_on, import, native, new_store, placing};
 
 const PARENT: &str = "01a20275-dd97-7313-aa29-9ee1dea2165b";
 const FORK: &str = "01a20275-ee23-7542-a20c-13d979be1bc0";
@@ -240,7 +240,7 @@ fn sessions_that_still_grow_in_older_folders_are_caught_up_with() {
 /// The fork points into its parent by thread and line, and neither changes when the parent is scrubbed.
 #[test]
 fn a_fork_goes_on_from_a_parent_that_was_scrubbed() {
-    let (folder, store) = (Folder::new(), memory());
+    let (folder, store) = (Folder::new(), new_store());
     let plain = engine_on("m1", std::sync::Arc::clone(&store) as _);
     let said = [("user", "one ACME-771234"), ("assistant", "1"), ("user", "two"), ("assistant", "2")];
     let parent = tip(&plain, &folder, PARENT, &rollout(PARENT, 0, &json!({}), &said));

@@ -11,7 +11,7 @@ use stemmata_model::{Closure, CommitId, NoteCode, Principal};
 use stemmata_store::{Store, StoreError};
 use stemmata_testkit::claude::ClaudeSession;
 
-use crate::support::{Folder, bytes_of, chain, engine, engine_on, import, memory, native, placing};
+use crate::support::{Folder, bytes_of, chain, engine, engine_on, import, native, new_store, placing};
 
 fn options() -> ForgetOptions {
     ForgetOptions {
@@ -198,7 +198,7 @@ fn what_is_protected_is_refused() {
 /// Retention lets go of old sessions in two steps, and takes a session that is written again in whole.
 #[test]
 fn retention_lets_go_and_takes_back_what_goes_on() {
-    let store = memory();
+    let store = new_store();
     let (engine, folder) = (engine_on("m1", Arc::clone(&store) as Arc<dyn Store>), Folder::new());
     let bytes = session(6);
     let cut = bytes.len() - bytes.iter().rev().skip(1).position(|byte| *byte == b'\n').expect("lines") - 1;

@@ -65,9 +65,41 @@ const NO_OFFSET: &str = "one reads on from a cursor, which costs the same wherev
 const AFTER_IS_A_PLACE: &str = "one reads after a place, never after a time";
 const TYPED: &str = "an event without them cannot be made: they are types that are never empty";
 
-type Vectors = BTreeMap<String, Result<(), String>>;
+/// What each vector came to.
+pub(crate) type Vectors = BTreeMap<String, Result<(), String>>;
 
-fn check(vectors: &mut Vectors, name: impl Into<String>, expected: &Value, found: &Value) {
+/// Returns the vectors of a file beside the corpus, or says that the test was skipped.
+pub(crate) fn golden(name: &str) -> Option<Value> {
+    let path = corpus(name)?.join("../golden").join(name);
+    let Ok(text) = std::fs::read_to_string(&path) else {
+        #[expect(clippy::print_stdout, reason = "a skipped test says so")]
+        let () = println!("skipped the golden vectors: {} is not there", path.display());
+        return None;
+    };
+    Some(serde_json::from_str(&text).expect("JSON"))
+}
+
+/// Asserts that exactly the listed vectors came out otherwise.
+pub(crate) fn compare(of: &str, vectors: &Vectors, deviations: &[(&str, &str)]) {
+    let listed: BTreeMap<&str, &str> = deviations.iter().copied().collect();
+    let mut wrong = Vec::new();
+    for (name, held) in vectors {
+        match (held, listed.get(name.as_str())) {
+            (Ok(()), None) | (Err(_), Some(_)) => {}
+            (Ok(()), Some(reason)) => {
+                wrong.push(format!("{name} is listed as a deviation ({reason}), and holds"));
+            }
+            (Err(differs), None) => wrong.push(format!("{name}: {differs}")),
+        }
+    }
+    wrong.extend(
+        listed.keys().filter(|name| !vectors.contains_key(**name)).map(|name| format!("{name} is no vector")),
+    );
+    assert!(wrong.is_empty(), "{of}:\n{}", wrong.join("\n"));
+}
+
+/// Notes what a vector came to.
+pub(crate) fn check(vectors: &mut Vectors, name: impl Into<String>, expected: &Value, found: &Value) {
     let held = if expected == found { Ok(()) } else { Err(format!("expected {expected}, found {found}")) };
     let before = vectors.insert(name.into(), held);
     assert!(before.is_none(), "two vectors of one name");
@@ -384,13 +416,7 @@ fn answers(make: Make<'_>, golden: &Value) -> Vectors {
 
 #[test]
 fn every_vector_of_seed_000_holds_or_deviates_for_a_reason() {
-    let Some(corpus) = corpus("the ledger's golden vectors") else { return };
-    let path = corpus.join("../golden/zeroshot_ledger.json");
-    let Ok(text) = std::fs::read_to_string(&path) else {
-        println!("skipped the ledger's golden vectors: {} is not there", path.display());
-        return;
-    };
-    let golden: Value = serde_json::from_str(&text).expect("JSON");
+    let Some(golden) = golden("zeroshot_ledger.json") else { return };
     let home = tempfile::tempdir().expect("a folder");
     let number = std::cell::Cell::new(0);
     let sqlite = || -> Arc<dyn EventLog> {
@@ -409,18 +435,6 @@ fn every_vector_of_seed_000_holds_or_deviates_for_a_reason() {
     for (backend, make) in backends {
         let vectors = answers(make, &golden);
         assert!(vectors.len() > 60, "{}", vectors.len());
-        let listed: BTreeMap<&str, &str> = DEVIATIONS.iter().copied().collect();
-        for (name, held) in &vectors {
-            match (held, listed.get(name.as_str())) {
-                (Ok(()), None) | (Err(_), Some(_)) => {}
-                (Ok(()), Some(reason)) => {
-                    panic!("{backend}: {name} is listed as a deviation ({reason}), and holds")
-                }
-                (Err(differs), None) => panic!("{backend}: {name}: {differs}"),
-            }
-        }
-        for (name, _) in DEVIATIONS {
-            assert!(vectors.contains_key(*name), "{name} is no vector");
-        }
+        compare(backend, &vectors, DEVIATIONS);
     }
 }

@@ -5,7 +5,7 @@ use stemmata_model::CommitId;
 use stemmata_testkit::claude::ClaudeSession;
 
 use crate::support::{
-    Folder, bytes_of, chain, corpus, engine, engine_on, import, jsonl_below, memory, native,
+    Folder, bytes_of, chain, corpus, engine, engine_on, import, jsonl_below, native, new_store, usage,
 };
 
 fn session(seed: u64) -> ClaudeSession {
@@ -21,8 +21,8 @@ proptest! {
         let bytes = bytes_of(&session(seed).build());
         let here = folder.write("a.jsonl", &bytes);
         let there = folder.write("elsewhere.jsonl", &bytes);
-        let one = import(&engine_on("m1", memory()), &here);
-        let two = import(&engine_on("m2", memory()), &there);
+        let one = import(&engine_on("m1", new_store()), &here);
+        let two = import(&engine_on("m2", new_store()), &there);
         prop_assert_eq!(one.session.tip, two.session.tip);
     }
 
@@ -67,11 +67,11 @@ proptest! {
         let engine = engine();
         let path = folder.write("s.jsonl", &bytes_of(&session(seed).build()));
         let first = import(&engine, &path);
-        let before = engine.store().usage().expect("usage");
+        let before = usage(&engine);
         let second = import(&engine, &path);
         let full = stemmata_engine::CaptureOptions { full: true, ..stemmata_engine::CaptureOptions::import() };
         let third = engine.capture(&path, &full).expect("read again");
-        prop_assert_eq!(engine.store().usage().expect("usage"), before);
+        prop_assert_eq!(usage(&engine), before);
         prop_assert_eq!(first.session.tip, second.session.tip);
         prop_assert_eq!(first.session.tip, third.session.tip);
         prop_assert_eq!((second.new_commits, third.new_commits), (0, 0));

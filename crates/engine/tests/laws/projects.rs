@@ -8,7 +8,7 @@ use stemmata_engine::{Engine, Project};
 use stemmata_model::{LedgerId, NoteCode};
 use stemmata_store::{FileLog, FileLogOptions, Ledger};
 
-use crate::support::{Folder, answer, engine, engine_on, import, memory, user};
+use crate::support::{Folder, answer, engine, engine_on, import, new_store, user};
 
 /// Runs git with a configuration of its own, and no home.
 fn git(at: &Path, args: &[&str]) -> String {
@@ -298,7 +298,7 @@ fn clones_on_two_machines_have_one_project_id() {
     set_remote(&path, "https://example.org/ada/a.git");
     let copy = clone(&path, &folder, "copy");
     set_remote(&copy, "ssh://git@example.org/ada/a");
-    assert_eq!(id(&engine_on("m1", memory()), &path), id(&engine_on("m2", memory()), &copy));
+    assert_eq!(id(&engine_on("m1", new_store()), &path), id(&engine_on("m2", new_store()), &copy));
 }
 
 #[test]
@@ -336,7 +336,7 @@ fn folders_without_git_stay_apart_and_keep_their_ids() {
     assert_ne!(id(&engine, &make(&folder, "home")), first.ledger, "nothing of what is below");
     assert_eq!(id(&engine, &make(&folder, "home/left/below")), first.ledger);
     // The project brings its id to another machine.
-    let other = engine_on("m2", memory());
+    let other = engine_on("m2", new_store());
     assert_eq!(id(&other, &left), first.ledger);
 }
 

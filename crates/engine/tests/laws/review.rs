@@ -19,7 +19,9 @@ use stemmata_store::{
 use stemmata_testkit::claude::ClaudeSession;
 use stemmata_testkit::faulty::{Fault, FaultyStore};
 
-use crate::support::{Folder, bytes_of, chain, closed, engine, engine_on, import, memory, native, placing};
+use crate::support::{
+    Folder, bytes_of, chain, closed, engine, engine_on, import, native, new_store, placing,
+};
 
 /// A record of a made-up conversation, as a line: number `n` hangs on `n - 1`.
 fn record(n: u32, role: &str, text: &str) -> String {
@@ -565,7 +567,7 @@ impl Clock for Interrupt {
 #[test]
 fn two_that_read_one_file_at_once_left_a_turn_open_and_the_session_behind() {
     let folder = Folder::new();
-    let store = memory();
+    let store = new_store();
     let other = engine_on("m1", store.clone());
     let lines = turns(3);
     let path = folder.write("s.jsonl", lines[..3].concat().as_bytes());

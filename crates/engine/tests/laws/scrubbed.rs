@@ -14,7 +14,7 @@ use stemmata_store::{
 };
 use stemmata_testkit::faulty::{Fault, FaultyStore};
 
-use crate::support::{Folder, answer, engine_on, import, memory, native, user};
+use crate::support::{Folder, answer, engine_on, import, native, new_store, user};
 
 /// What was leaked: no shipped rule knows it, and the store's own does from now on.
 const SECRET: &str = "ACME-771234";
@@ -68,7 +68,7 @@ fn scan(engine: &Engine) -> Vec<SecretFound> {
 /// The law: what is scrubbed is what an import under the new rules gives, and capture goes on from there.
 #[test]
 fn scrubbing_gives_what_an_import_gives_and_capture_goes_on() {
-    let (folder, store) = (Folder::new(), memory());
+    let (folder, store) = (Folder::new(), new_store());
     let before = engine_on("m1", Arc::clone(&store) as _);
     let old = live(&before, &folder, "s.jsonl");
     let engine = under_rules(Arc::clone(&store) as _);
@@ -89,7 +89,7 @@ fn scrubbing_gives_what_an_import_gives_and_capture_goes_on() {
     assert_eq!(stored, story().concat().replace(SECRET, "[REDACTED:ticket]"));
 
     // Another store that never saw the old rules has the same chain.
-    let fresh = under_rules(memory() as _);
+    let fresh = under_rules(new_store() as _);
     let imported = import(&fresh, &folder.path().join("s.jsonl")).session.tip.expect("a tip");
     assert_eq!(imported, tip);
 
@@ -108,7 +108,7 @@ fn scrubbing_gives_what_an_import_gives_and_capture_goes_on() {
 
 #[test]
 fn what_was_said_of_commits_goes_along_without_the_secret() {
-    let (folder, store) = (Folder::new(), memory());
+    let (folder, store) = (Folder::new(), new_store());
     let before = engine_on("m1", Arc::clone(&store) as _);
     let tip = live(&before, &folder, "s.jsonl");
     let update = Update {
@@ -207,7 +207,7 @@ fn a_scrub_that_is_interrupted_anywhere_goes_on() {
             assert_eq!(text.replace("[REDACTED:ticket]", SECRET), story().concat(), "write {number}");
             let again: ScrubReport = engine.scrub(&ScrubTarget::All, &by()).expect("goes on");
             assert!(scan(&engine).is_empty(), "write {number}: {:?} after {again:?}", scan(&engine));
-            let fresh = under_rules(memory() as _);
+            let fresh = under_rules(new_store() as _);
             let imported = import(&fresh, &folder.path().join("s.jsonl")).session.tip;
             assert_eq!(engine.store().session(&session.key).expect("read").expect("there").tip, imported);
             reached_end |= interrupted.is_ok();
@@ -224,7 +224,7 @@ fn a_scrub_that_is_interrupted_anywhere_goes_on() {
 fn words_about_a_clean_chain_are_replaced_and_nothing_else() {
     let clean = story().concat().replace(SECRET, "nothing");
     for at_root in [false, true] {
-        let (folder, store) = (Folder::new(), memory());
+        let (folder, store) = (Folder::new(), new_store());
         let before = engine_on("m1", Arc::clone(&store) as _);
         let tip = import(&before, &folder.write("s.jsonl", clean.as_bytes())).session.tip.expect("a tip");
         let root = before.history(tip, 0, 99).expect("a chain").last().expect("a root").commit.id;
@@ -255,7 +255,7 @@ fn words_about_a_clean_chain_are_replaced_and_nothing_else() {
 fn words_about_what_stays_and_a_secret_behind_it() {
     let lines = story();
     let clean_first = lines.concat().replacen(SECRET, "nothing", 1);
-    let (folder, store) = (Folder::new(), memory());
+    let (folder, store) = (Folder::new(), new_store());
     let before = engine_on("m1", Arc::clone(&store) as _);
     let tip = import(&before, &folder.write("s.jsonl", clean_first.as_bytes())).session.tip.expect("a tip");
     let root = before.history(tip, 0, 99).expect("a chain").last().expect("a root").commit.id;
@@ -275,7 +275,7 @@ fn words_about_what_stays_and_a_secret_behind_it() {
 /// What is scrubbed and then taken back by its old rules is itself again: a later scrub does not remove it.
 #[test]
 fn what_is_unforgotten_leads_nowhere_else() {
-    let (folder, store) = (Folder::new(), memory());
+    let (folder, store) = (Folder::new(), new_store());
     let before = engine_on("m1", Arc::clone(&store) as _);
     let path = folder.write("s.jsonl", story().concat().as_bytes());
     let old = import(&before, &path).session.tip.expect("a tip");
@@ -371,7 +371,7 @@ fn titles_and_directories_are_scrubbed_where_no_commit_changes() {
 fn programs_are_led_from_old_ids_to_new_ones() {
     use stemmata_engine::CheckpointRequest;
     use stemmata_model::{FormatId, SessionId, Template};
-    let store = memory();
+    let store = new_store();
     let before = engine_on("m1", Arc::clone(&store) as _);
     let request = |text: &str, parent, key: Option<&str>| CheckpointRequest {
         parent,

@@ -18,7 +18,7 @@ use stemmata_store::{
 };
 use stemmata_testkit::faulty::{Fault, FaultyStore};
 
-use crate::support::{Folder, engine_on, memory, native};
+use crate::support::{Folder, engine_on, native, new_store};
 
 /// What was leaked: no shipped rule knows it, and the store's own does from now on.
 const SECRET: &str = "ACME-771234";
@@ -188,8 +188,8 @@ fn scrubbed(before: &Engine) -> Engine {
 
 #[test]
 fn a_scrub_takes_the_events_that_hold_a_secret_and_leaves_the_others() {
-    scrubbed(&engine_on("m1", memory()));
-    scrubbed(&engine_on("m1", memory()).with_log(Arc::new(MemoryLog::new())));
+    scrubbed(&engine_on("m1", new_store()));
+    scrubbed(&engine_on("m1", new_store()).with_log(Arc::new(MemoryLog::new())));
 }
 
 #[test]
@@ -222,8 +222,8 @@ fn no_file_of_store_or_ledgers_holds_a_secret_of_an_event() {
 /// A scrub of one session leaves what others said, but for the very lines that its commits had.
 #[test]
 fn a_scrub_of_a_session_takes_its_events_alone() {
-    takes_its_events_alone(&engine_on("m1", memory()));
-    takes_its_events_alone(&engine_on("m1", memory()).with_log(Arc::new(MemoryLog::new())));
+    takes_its_events_alone(&engine_on("m1", new_store()));
+    takes_its_events_alone(&engine_on("m1", new_store()).with_log(Arc::new(MemoryLog::new())));
 }
 
 fn takes_its_events_alone(before: &Engine) {
@@ -250,7 +250,7 @@ fn page() -> stemmata_store::Page {
 /// What a ledger trimmed stands in the store until it is collected.
 #[test]
 fn a_line_that_was_trimmed_is_found_as_long_as_the_store_has_it() {
-    let before = engine_on("m1", memory());
+    let before = engine_on("m1", new_store());
     let line = Json::of(&serde_json::json!({ "text": format!("in {SECRET}") }));
     let topic = Topic::new("t").expect("a name");
     let sender = Party::new("ann").expect("a name");
@@ -268,7 +268,7 @@ fn a_line_that_was_trimmed_is_found_as_long_as_the_store_has_it() {
 /// A scan in parts tells each finding once and ends, wherever its parts end.
 #[test]
 fn a_scan_in_parts_tells_all_and_ends() {
-    let before = engine_on("m1", memory());
+    let before = engine_on("m1", new_store());
     leak(&before);
     let engine = before.clone().with_rules(rules());
     let whole = scan(&engine);

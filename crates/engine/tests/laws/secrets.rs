@@ -8,7 +8,7 @@ use stemmata_model::{CommitId, FormatId, NoteCode, Principal, SessionId, Templat
 use stemmata_store::{Page, SessionFilter};
 use stemmata_testkit::claude::ClaudeSession;
 
-use crate::support::{Folder, engine, engine_on, import, memory, native};
+use crate::support::{Folder, engine, engine_on, import, native, new_store};
 
 /// A made-up key, in pieces so that no scanner takes this file for a leak.
 fn made_up_key() -> String {
@@ -45,7 +45,7 @@ fn invariant_13_a_secret_never_reaches_the_store() {
 }
 
 /// The store's own rules, over a store that is there.
-fn with_rules(store: &std::sync::Arc<stemmata_store::MemoryStore>, text: &str) -> Engine {
+fn with_rules(store: &std::sync::Arc<dyn stemmata_store::Store>, text: &str) -> Engine {
     let rules = StoreRules { name: "secrets.toml".to_owned(), text: text.to_owned() };
     engine_on("m1", std::sync::Arc::clone(store) as _).with_rules(rules)
 }
@@ -62,7 +62,7 @@ const TICKETS: &str = "[[rules]]\nkind = 'ticket'\nkeywords = ['ACME-']\nregex =
 
 #[test]
 fn an_import_under_other_rules_is_a_derived_branch_and_nothing_is_scrubbed_again() {
-    let (folder, store) = (Folder::new(), memory());
+    let (folder, store) = (Folder::new(), new_store());
     let text = said(folder.path(), "see ACME-123456");
     let path = folder.write("s.jsonl", text.as_bytes());
     let before =
@@ -88,7 +88,7 @@ fn an_import_under_other_rules_is_a_derived_branch_and_nothing_is_scrubbed_again
 
 #[test]
 fn a_project_has_rules_of_its_own() {
-    let (folder, store) = (Folder::new(), memory());
+    let (folder, store) = (Folder::new(), new_store());
     let project = folder.path().join("work/deep");
     std::fs::create_dir_all(&project).expect("a folder");
     std::fs::create_dir_all(folder.path().join("work/.stemmata")).expect("a folder");
@@ -140,7 +140,7 @@ fn found(engine: &Engine) -> Vec<(Holder, FoundIn)> {
 #[test]
 fn a_projects_rules_count_for_what_is_said_of_its_sessions_and_made_below_them() {
     let folder = Folder::new();
-    let (project, store) = (project(&folder), memory());
+    let (project, store) = (project(&folder), new_store());
     let engine = engine_on("m1", std::sync::Arc::clone(&store) as _);
     let text = said(&project, &"many words about all and nothing ".repeat(40));
     let tip = import(&engine, &folder.write("a.jsonl", text.as_bytes())).session.tip.expect("a tip");
@@ -177,7 +177,7 @@ fn a_projects_rules_count_for_what_is_said_of_its_sessions_and_made_below_them()
 /// What was tagged before there was a rule can be untagged by its name.
 #[test]
 fn a_tag_that_is_a_secret_by_now_can_be_removed() {
-    let (folder, store) = (Folder::new(), memory());
+    let (folder, store) = (Folder::new(), new_store());
     let before = engine_on("m1", std::sync::Arc::clone(&store) as _);
     let path = folder.write("s.jsonl", said(folder.path(), "hello").as_bytes());
     let tip = import(&before, &path).session.tip.expect("a tip");
@@ -192,7 +192,7 @@ fn a_tag_that_is_a_secret_by_now_can_be_removed() {
 #[test]
 fn a_stream_has_the_rules_of_its_directory() {
     let folder = Folder::new();
-    let (project, store) = (project(&folder), memory());
+    let (project, store) = (project(&folder), new_store());
     let at = Timestamp::from_micros(0);
     for (cwd, is_kept) in [(project.as_path(), false), (folder.path(), true)] {
         let rules = StreamRules { store: None, cwd: Some(cwd) };
@@ -244,7 +244,7 @@ fn rules_of_a_project_that_cannot_be_read_are_not_passed_over() {
 /// What a program gives is looked at as a whole when it is stored, and so it is when it is looked at again.
 #[test]
 fn a_secret_of_several_lines_in_a_text_that_was_given_is_found_and_scrubbed() {
-    let store = memory();
+    let store = new_store();
     let before = engine_on("m1", std::sync::Arc::clone(&store) as _);
     let text = "plain text\nKEY-BEGIN\nabcdef\nKEY-END\n";
     let request = CheckpointRequest { summary: None, ..below(None, text) };
@@ -252,7 +252,7 @@ fn a_secret_of_several_lines_in_a_text_that_was_given_is_found_and_scrubbed() {
     let rule = "[[rules]]\nkind = 'acme'\nkeywords = ['KEY-BEGIN']\nregex = 'KEY-BEGIN\\n[a-z]+\\nKEY-END'\n";
     let engine = with_rules(&store, rule);
     assert_eq!(found(&engine), [(Holder::Commit(id), FoundIn::Line(2))]);
-    let fresh = with_rules(&memory(), rule);
+    let fresh = with_rules(&new_store(), rule);
     let written = fresh.checkpoint(&request).expect("a checkpoint").id;
     assert!(matches!(&request.content, CheckpointContent::Bytes(_)));
     assert_eq!(native(&fresh, written), b"plain text\n[REDACTED:acme]\n");
@@ -265,7 +265,7 @@ fn a_failing_scrubber_blocks_content_and_keeps_metadata() {
     let huge =
         "[[rules]]\nkind = 'huge'\nkeywords = ['see ']\nregex = 'see (?:[a-z]{1,900}[0-9]{1,900}){400}'\n";
     for broken in ["[[rules]]\nkind = 'x'\n", huge] {
-        let (folder, store) = (Folder::new(), memory());
+        let (folder, store) = (Folder::new(), new_store());
         let path = folder.write("s.jsonl", said(folder.path(), "see the plans").as_bytes());
         let engine = with_rules(&store, broken);
         let error = engine.capture(&path, &CaptureOptions::import()).expect_err("blocked");

@@ -14,7 +14,7 @@ use stemmata_store::{DEPTH_MAX, NewCommit, NewContent, Page, Store, StoreError, 
 use stemmata_testkit::claude::ClaudeSession;
 use stemmata_testkit::faulty::FaultyStore;
 
-use crate::support::{Folder, bytes_of, chain, closed, engine, engine_on, import, memory, native};
+use crate::support::{Folder, bytes_of, chain, closed, engine, engine_on, import, native, new_store};
 
 const PROMPT: &[u8] = br#"{"parentUuid":null,"isSidechain":false,"type":"user","message":{"role":"user","content":"look at the parser"},"uuid":"00000000-0000-4000-8000-000000000001","timestamp":"2026-03-01T00:00:01.000Z"}
 "#;
@@ -113,6 +113,30 @@ fn each_byte_is_stored_once_however_often_it_is_checkpointed() {
     assert!(commits[0] < commits[1] && commits[1] < commits[2], "{commits:?}");
 }
 
+/// The seed's own example: a conversation of 100 turns in 20 checkpoints is stored as 100 turns, where full snapshots would
+/// store 5 + 10 + … + 100 = 1,050.
+#[test]
+fn twenty_checkpoints_of_a_hundred_turns_store_a_hundred_turns() {
+    let engine = engine();
+    let turn = |number: u32| format!("{{\"turn\":{number:04},\"said\":\"{}\"}}\n", "word ".repeat(8));
+    let (mut parent, mut whole, mut snapshots) = (None, Vec::new(), 0);
+    for checkpoint in 0..20_u32 {
+        let delta: String = (checkpoint * 5..checkpoint * 5 + 5).map(turn).collect();
+        whole.extend_from_slice(delta.as_bytes());
+        snapshots += whole.len();
+        let made = engine.checkpoint(&CheckpointRequest {
+            parent,
+            ..request("own-v1", delta.as_bytes(), i64::from(checkpoint))
+        });
+        parent = Some(made.expect("stored").id);
+    }
+    let usage = engine.store().usage().expect("usage");
+    let length = u64::try_from(turn(0).len()).expect("small");
+    assert_eq!((usage.logical_bytes, usage.distinct_bytes), (100 * length, 100 * length));
+    assert_eq!(u64::try_from(snapshots).expect("small"), 1_050 * length);
+    assert_eq!(native(&engine, parent.expect("a tip")), whole);
+}
+
 #[test]
 fn every_commit_has_a_summary_and_the_same_entries_have_the_same() {
     let folder = Folder::new();
@@ -163,7 +187,7 @@ fn a_format_that_is_not_known_is_kept_and_reported_and_never_guessed() {
 fn a_chain_is_listed_where_contents_are_missing_and_given_summaries_need_none() {
     let folder = Folder::new();
     let path = folder.write("s.jsonl", &bytes_of(&ClaudeSession::new(8).turns(4).build()));
-    let memory = Arc::try_unwrap(memory()).expect("one owner");
+    let memory = Arc::try_unwrap(crate::support::memory()).expect("one owner");
     let store = Arc::new(FaultyStore::new(memory));
     let engine = engine_on("m1", Arc::clone(&store) as Arc<dyn Store>);
     let tip = import(&engine, &path).session.tip.expect("a tip");
@@ -270,7 +294,7 @@ fn current_names_what_a_session_knows_at_this_moment() {
         provisional += usize::from(commit.closure == Closure::Provisional);
     }
     assert!(provisional > 3, "it answers in the middle of turns: {provisional}");
-    let imported = import(&engine_on("m2", memory()), &path);
+    let imported = import(&engine_on("m2", new_store()), &path);
     assert_eq!(engine.current(&session).expect("a commit"), imported.session.tip.expect("a tip"));
 }
 
@@ -278,11 +302,11 @@ fn current_names_what_a_session_knows_at_this_moment() {
 fn an_id_from_one_machine_leads_to_the_same_context_on_another() {
     let folder = Folder::new();
     let bytes = bytes_of(&ClaudeSession::new(23).turns(4).compactions(1).build());
-    let reviewer = engine_on("m-left", memory());
+    let reviewer = engine_on("m-left", new_store());
     let tip = import(&reviewer, &folder.write("left.jsonl", &bytes)).session.tip.expect("a tip");
     let finding = closed(&reviewer, tip)[1];
 
-    let author = engine_on("m-right", memory());
+    let author = engine_on("m-right", new_store());
     import(&author, &folder.write("right.jsonl", &bytes));
     let contexts = [&reviewer, &author].map(|engine| {
         let mut context = Vec::new();

@@ -1,5 +1,6 @@
-//! An engine over a store in memory, with a clock that stands still and ids that count.
+//! An engine over an empty store, with a clock that stands still and ids that count.
 
+use std::cell::RefCell;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use stemmata_engine::{CaptureOptions, Captured, Clock, Engine, Identity, NewIds, PlaceOptions, Stop};
 use stemmata_model::{Commit, CommitId, MachineId, SessionId, Timestamp};
-use stemmata_store::{MemoryStore, Store, StoreIdentity};
+use stemmata_store::{MemoryStore, SqliteOptions, SqliteStore, Store, StoreIdentity, Usage};
 use stemmata_testkit::claude::Transcript;
 use tempfile::TempDir;
 
@@ -46,9 +47,35 @@ pub(crate) fn memory() -> Arc<MemoryStore> {
     Arc::new(MemoryStore::new(StoreIdentity { store_id: [1; 16], secret: [2; 32] }))
 }
 
-/// Makes an engine over an empty store in memory.
+thread_local! {
+    /// The folders of a test's stores; they go with its thread, after the stores.
+    static HOMES: RefCell<Vec<TempDir>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Makes an empty store: in memory, or where `STEMMATA_TEST_STORE` is `sqlite`, in files. `cargo xtask test` runs the laws
+/// on both.
+pub(crate) fn new_store() -> Arc<dyn Store> {
+    #[expect(clippy::disallowed_methods, reason = "which store is tested is named by the environment")]
+    let wanted = std::env::var_os("STEMMATA_TEST_STORE");
+    if wanted.is_none_or(|name| name != "sqlite") {
+        return memory();
+    }
+    // Nothing here is about what a disk does, and a sync in memory costs nothing.
+    let shared = Path::new("/dev/shm");
+    let home = if shared.is_dir() { TempDir::new_in(shared) } else { TempDir::new() }.expect("a folder");
+    let store = SqliteStore::open(home.path(), SqliteOptions::default()).expect("a store");
+    HOMES.with_borrow_mut(|homes| homes.push(home));
+    Arc::new(store)
+}
+
+/// Makes an engine over an empty store.
 pub(crate) fn engine() -> Engine {
-    engine_on("m1", memory())
+    engine_on("m1", new_store())
+}
+
+/// Returns what a store holds; its files' own bytes, which differ by what was written before, left out.
+pub(crate) fn usage(engine: &Engine) -> Usage {
+    Usage { physical_bytes: 0, ..engine.store().usage().expect("usage") }
 }
 
 /// A folder with transcripts in it.

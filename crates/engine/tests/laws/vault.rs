@@ -11,16 +11,16 @@ use stemmata_engine::{
 };
 use stemmata_model::{CommitId, NoteCode, Principal, Trigger};
 use stemmata_redact::Scrubber;
-use stemmata_store::MemoryStore;
+use stemmata_store::Store;
 use stemmata_testkit::claude::{ClaudeSession, Secret};
 use stemmata_testkit::rng::Rng;
 
 use crate::support::{
-    Folder, answer, bytes_of, chain, engine_on, import, memory, native, placing, user, uuid,
+    Folder, answer, bytes_of, chain, engine_on, import, memory, native, new_store, placing, user, uuid,
 };
 
 /// An engine with a vault in a folder.
-fn kept(store: &Arc<MemoryStore>, folder: &Folder) -> Engine {
+fn kept(store: &Arc<dyn Store>, folder: &Folder) -> Engine {
     engine_on("m1", Arc::clone(store) as _).with_vault(Vault::at(vault(folder), true))
 }
 
@@ -94,7 +94,8 @@ proptest! {
         let folder = Folder::new();
         let (bytes, _) = leaky(&ClaudeSession::new(seed).turns(3).compactions(seed % 2).rewinds(seed % 2), seed);
         let path = folder.write("s.jsonl", &bytes);
-        let (plain, other) = (memory(), memory());
+        // Cursors hold hashes that are keyed with the store's secret: these two have the same one.
+        let (plain, other): (Arc<dyn Store>, Arc<dyn Store>) = (memory(), memory());
         let without = import(&engine_on("m1", Arc::clone(&plain) as _), &path);
         let with = import(&kept(&other, &folder), &path);
         prop_assert_eq!(&without.session, &with.session);
@@ -116,7 +117,7 @@ proptest! {
         let session = session.keep_messages(seed % 2 == 0);
         let (bytes, secrets) = leaky(&session, seed);
         let path = folder.write("s.jsonl", &bytes);
-        let engine = kept(&memory(), &folder);
+        let engine = kept(&new_store(), &folder);
         let tip = import(&engine, &path).session.tip.expect("a tip");
         let mut found = 0;
         for ctx in chain(&engine, tip).iter().map(|commit| commit.id) {
@@ -154,7 +155,7 @@ fn story(keys: [&str; 3]) -> String {
 
 #[test]
 fn what_a_client_appends_to_restored_secrets_is_a_child_and_none_is_stored() {
-    let (folder, store) = (Folder::new(), memory());
+    let (folder, store) = (Folder::new(), new_store());
     let keys = [key(1), key(2), key(3)];
     let text = story([&keys[0], &keys[1], &keys[2]]);
     let engine = kept(&store, &folder);
@@ -186,7 +187,7 @@ fn what_a_client_appends_to_restored_secrets_is_a_child_and_none_is_stored() {
 
 #[test]
 fn early_looks_and_forks_within_a_commit_have_theirs() {
-    let (folder, store) = (Folder::new(), memory());
+    let (folder, store) = (Folder::new(), new_store());
     let keys = [key(1), key(2), key(3)];
     let engine = kept(&store, &folder);
     let mut looks = Vec::new();
@@ -212,7 +213,7 @@ fn early_looks_and_forks_within_a_commit_have_theirs() {
 
 #[test]
 fn where_two_values_stood_in_the_same_content_neither_goes_back() {
-    let (folder, store) = (Folder::new(), memory());
+    let (folder, store) = (Folder::new(), new_store());
     let engine = kept(&store, &folder);
     let (shared, one, two) = (key(1), key(2), key(3));
     let first = import(&engine, &folder.write("a.jsonl", story([&shared, &one, &shared]).as_bytes()));
@@ -230,7 +231,7 @@ fn where_two_values_stood_in_the_same_content_neither_goes_back() {
 
 #[test]
 fn a_translation_has_none_and_says_so() {
-    let (folder, store) = (Folder::new(), memory());
+    let (folder, store) = (Folder::new(), new_store());
     let engine = kept(&store, &folder);
     let keys = [key(1), key(2), key(3)];
     let text = story([&keys[0], &keys[1], &keys[2]]);
@@ -246,7 +247,7 @@ fn a_translation_has_none_and_says_so() {
 #[test]
 fn its_files_are_the_owners_and_say_nothing_without_the_key() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
-    let (folder, store) = (Folder::new(), memory());
+    let (folder, store) = (Folder::new(), new_store());
     let engine = kept(&store, &folder);
     let keys = [key(1), key(2), key(3)];
     let path = folder.write("s.jsonl", story([&keys[0], &keys[1], &keys[2]]).as_bytes());
@@ -288,7 +289,7 @@ fn its_files_are_the_owners_and_say_nothing_without_the_key() {
 /// A vault whose last writing was cut off anywhere is a vault with less in it, and takes more.
 #[test]
 fn whatever_is_cut_off_hurts_nothing_else() {
-    let (folder, store) = (Folder::new(), memory());
+    let (folder, store) = (Folder::new(), new_store());
     let engine = kept(&store, &folder);
     let first = folder.write("a.jsonl", story([&key(1), &key(2), &key(3)]).as_bytes());
     let tip = import(&engine, &first).session.tip.expect("a tip");
@@ -311,7 +312,7 @@ fn by() -> Principal {
 
 #[test]
 fn what_is_forgotten_scrubbed_or_purged_is_gone_from_it() {
-    let (folder, store) = (Folder::new(), memory());
+    let (folder, store) = (Folder::new(), new_store());
     let engine = kept(&store, &folder);
     let one = import(&engine, &folder.write("a.jsonl", story([&key(1), &key(2), &key(3)]).as_bytes()));
     let other = story([&key(4), "ACME-123456", &key(5)]).replace("aaaaaaaa", "bbbbbbbb");
@@ -351,7 +352,7 @@ fn what_is_forgotten_scrubbed_or_purged_is_gone_from_it() {
 /// A purge that was interrupted left files of two numbers: the newer ones count, and the older are gone with the next step.
 #[test]
 fn an_interrupted_purge_is_finished() {
-    let (folder, store) = (Folder::new(), memory());
+    let (folder, store) = (Folder::new(), new_store());
     let engine = kept(&store, &folder);
     let one = import(&engine, &folder.write("a.jsonl", story([&key(1), &key(2), &key(3)]).as_bytes()));
     let other = story([&key(4), &key(6), &key(5)]).replace("aaaaaaaa", "bbbbbbbb");
@@ -384,7 +385,7 @@ fn an_interrupted_purge_is_finished() {
 
 #[test]
 fn without_a_vault_placing_says_that_nothing_came_back() {
-    let (folder, store) = (Folder::new(), memory());
+    let (folder, store) = (Folder::new(), new_store());
     let engine = engine_on("m1", Arc::clone(&store) as _).with_vault(Vault::at(vault(&folder), false));
     let path = folder.write("s.jsonl", story([&key(1), &key(2), &key(3)]).as_bytes());
     let tip: CommitId = import(&engine, &path).session.tip.expect("a tip");
