@@ -7,6 +7,9 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
+/// The name that this program is installed by.
+const PROGRAM: &str = "stemma";
+
 /// Columns where the terminal does not say how many it has.
 const COLUMNS_DEFAULT: usize = 80;
 
@@ -120,6 +123,22 @@ impl Environment {
         environment
     }
 
+    /// Returns where this program is, for what calls it later: the entry of `PATH` that leads here, with its links as they
+    /// are, since an upgrade may move what they lead to; else where it is now. Never a bare name: another program of that
+    /// name may come before it, and a client that was started from a desktop has another `PATH`.
+    pub(crate) fn lasting_program(&self) -> Option<PathBuf> {
+        let program = self.program.as_deref()?;
+        let real = program.canonicalize().ok();
+        let own_name = Path::new(program.file_name()?);
+        let leads_here = |entry: &PathBuf| {
+            is_program(entry) && entry.canonicalize().is_ok_and(|entry| Some(entry) == real)
+        };
+        let folders = self.path("PATH").unwrap_or_default();
+        let folders = std::env::split_paths(&folders).filter(|folder| folder.is_absolute());
+        let mut entries = folders.flat_map(|folder| [folder.join(PROGRAM), folder.join(own_name)]);
+        entries.find(leads_here).or_else(|| Some(program.to_owned()))
+    }
+
     /// Returns a variable that is set and not empty.
     pub(crate) fn path(&self, name: &str) -> Option<PathBuf> {
         let value = self.variables.get(Path::new(name).as_os_str())?;
@@ -183,6 +202,19 @@ impl Environment {
     }
 }
 
+/// Says whether a path is that of a file that can be run.
+pub(crate) fn is_program(path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+    }
+    #[cfg(not(unix))]
+    {
+        path.is_file()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -211,6 +243,43 @@ mod tests {
             pair("/work/app/here", "/c.toml")
         );
         assert_eq!(at(&[home, ("STEMMATA_HOME", "")]).0, "/home/ann/.local/share/stemmata");
+    }
+
+    /// Found in review: the place that links led to was recorded, and after an upgrade nothing called us any more.
+    #[test]
+    #[cfg(unix)]
+    fn what_calls_this_program_later_goes_by_the_path_s_own_entry() {
+        use std::os::unix::fs::{OpenOptionsExt as _, symlink};
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().canonicalize().unwrap().join(name);
+        for folder in ["other", "plain", "bin", "opt/1.2", "opt/1.3"] {
+            std::fs::create_dir_all(at(folder)).unwrap();
+        }
+        for (name, mode) in [("other/stemma", 0o755), ("opt/1.2/stemma", 0o755), ("plain/stemma", 0o644)] {
+            std::fs::OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .mode(mode)
+                .open(at(name))
+                .unwrap();
+        }
+        symlink(at("opt/1.2"), at("opt/current")).unwrap();
+        symlink(at("opt/current/stemma"), at("bin/stemma")).unwrap();
+        for (path, wanted) in [
+            ("", "opt/1.2/stemma"),
+            ("other:plain", "opt/1.2/stemma"),
+            ("other:bin", "bin/stemma"),
+            ("opt/current:bin", "opt/current/stemma"),
+        ] {
+            let folders = path.split(':').filter(|name| !name.is_empty()).map(at);
+            let folders =
+                std::env::join_paths([PathBuf::from("relative")].into_iter().chain(folders)).unwrap();
+            let mut environment = Environment::of(&[("PATH", folders.to_str().unwrap())]);
+            environment.program = Some(at("opt/1.2/stemma"));
+            assert_eq!(environment.lasting_program(), Some(at(wanted)), "{path}");
+        }
+        assert_eq!(Environment::of(&[]).lasting_program(), None);
     }
 
     #[test]

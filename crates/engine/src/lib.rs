@@ -29,8 +29,8 @@ pub use capture::git_hook::{
 pub use capture::homes::{FILES_MAX, HomeHints, RUNTIMES, RuntimeHome, RuntimePlace};
 pub use capture::import::{ImportFailure, ImportProgress, ImportReport, ImportedSession};
 pub use capture::install::{
-    ConfigPlace, HOOK_PLACES, HookEvents, HookKind, HookPlace, HookWish, SETTINGS_BYTES_MAX, SettingsError,
-    hook_command, with_hooks, without_hooks,
+    ConfigPlace, HOOK_PLACES, HookEvents, HookKind, HookPlace, HookWish, InstalledHooks, SETTINGS_BYTES_MAX,
+    SettingsError, hook_command, installed_hooks, with_hooks, without_hooks,
 };
 pub use capture::kept::{Listen, is_session_there, listen_at};
 pub use capture::leaf::{ParseProvisionalError, Provisional};

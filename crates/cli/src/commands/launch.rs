@@ -7,6 +7,7 @@ use std::process::Command;
 
 use stemmata_engine::Placed;
 
+use crate::environment::is_program;
 use crate::errors::{CliError, Exit};
 use crate::wiring::App;
 
@@ -102,18 +103,6 @@ fn in_path(app: &App, program: &str) -> Option<PathBuf> {
     }
     let folders = app.environment.path("PATH")?;
     std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|path| is_program(path))
-}
-
-fn is_program(path: &Path) -> bool {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
-    }
-    #[cfg(not(unix))]
-    {
-        path.is_file()
-    }
 }
 
 /// Quotes a word for a POSIX shell where it needs that.

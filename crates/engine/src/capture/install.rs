@@ -201,6 +201,37 @@ pub fn with_hooks(
     }
 }
 
+/// What is found of ours in a runtime's file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstalledHooks {
+    /// Where the program is that is called.
+    pub program: String,
+    /// Whether it may tell the agent what was lost.
+    pub inject: bool,
+}
+
+/// Returns what a file has of ours; none where it has no hook of ours.
+///
+/// # Errors
+/// As [`with_hooks`].
+pub fn installed_hooks(text: &str, place: &HookPlace) -> Result<Option<InstalledHooks>, SettingsError> {
+    match place.kind {
+        HookKind::Settings(_) => settings::installed(text, place.runtime),
+        HookKind::Extension(_) => extension::installed(text, place.runtime),
+    }
+}
+
+/// Reads a command as [`hook_command`] writes it.
+fn read_command(command: &str, runtime: &str) -> Option<InstalledHooks> {
+    let quoted = command.strip_prefix("[ -x '")?.split_once("' ] && '")?.0;
+    let program = quoted.replace("'\\''", "'");
+    let found = |inject| InstalledHooks { program: program.clone(), inject };
+    [found(false), found(true)].into_iter().find(|found| {
+        let wish = HookWish { program: &found.program, provisional: Provisional::Turn, inject: found.inject };
+        hook_command(&wish, runtime) == command
+    })
+}
+
 /// Returns the file without our hooks, the same text where there were none; none where nothing is left of it.
 ///
 /// # Errors

@@ -2,7 +2,7 @@
 //!
 //! All of it is ours, so it is written and removed whole; a file of that name that is not ours is left alone.
 
-use super::{HookWish, SettingsError};
+use super::{HookWish, InstalledHooks, SettingsError};
 use crate::capture::leaf::Provisional;
 
 /// Returns the file. `place` is its template and the runtime.
@@ -33,6 +33,22 @@ pub(super) fn with_hooks(
 /// `Foreign`, as [`with_hooks`].
 pub(super) fn without_hooks(text: &str, runtime: &str) -> Result<(), SettingsError> {
     check(text, runtime)
+}
+
+/// Returns what the file calls; none where there is none.
+///
+/// # Errors
+/// `Foreign`, as [`with_hooks`].
+pub(super) fn installed(text: &str, runtime: &str) -> Result<Option<InstalledHooks>, SettingsError> {
+    check(text, runtime)?;
+    let value = |name: &str| {
+        let start = format!("const {name} = ");
+        let line = text.lines().find_map(|line| line.strip_prefix(&start)?.strip_suffix(';'));
+        line.and_then(|value| serde_json::from_str::<serde_json::Value>(value).ok())
+    };
+    let program = value("program").and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default();
+    let inject = value("inject").and_then(|value| value.as_bool()).unwrap_or_default();
+    Ok((!text.trim().is_empty()).then_some(InstalledHooks { program, inject }))
 }
 
 fn check(text: &str, runtime: &str) -> Result<(), SettingsError> {

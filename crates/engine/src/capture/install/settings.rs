@@ -7,7 +7,7 @@ use std::ops::Range;
 use serde_json::json;
 use stemmata_runtimes::json::{Field, Member, members};
 
-use super::{HookEvents, HookWish, SettingsError, hook_command};
+use super::{HookEvents, HookWish, InstalledHooks, SettingsError, hook_command, read_command};
 use crate::capture::leaf::Provisional;
 
 /// Returns whether an entry of a list of hooks is ours and nobody else's.
@@ -98,6 +98,21 @@ pub(super) fn with_hooks(text: &str, runtime: &str, wanted: &[Wanted]) -> Result
         done.insert_str(at, &with);
     }
     Ok(done)
+}
+
+/// Returns what the entries of ours call, the first that says so.
+///
+/// # Errors
+/// As [`with_hooks`].
+pub(super) fn installed(text: &str, runtime: &str) -> Result<Option<InstalledHooks>, SettingsError> {
+    let found = ours_in(text, runtime)?;
+    let commands = found.iter().filter_map(|(_, entry)| {
+        let hooks = members(Field::whole(entry))?.into_iter().find(|member| member.name == "hooks")?;
+        hooks.value.elements()?.into_iter().find_map(command_of)
+    });
+    // A command of another version is ours as well, whatever it calls.
+    let unknown = || InstalledHooks { program: String::new(), inject: false };
+    Ok(commands.map(|command| read_command(&command, runtime).unwrap_or_else(unknown)).next())
 }
 
 /// Returns the entries of ours: their events and their texts.
@@ -235,6 +250,8 @@ fn insert_last(
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::super::{HOOK_PLACES, HookKind};
     use super::*;
 
@@ -321,6 +338,22 @@ mod tests {
             hook_command(&WISH, "codex"),
             "[ -x '/opt/it'\\''s/stemma' ] && '/opt/it'\\''s/stemma' hook codex || true"
         );
+    }
+
+    proptest! {
+        #[test]
+        fn law_what_was_put_in_is_read_again(program in r#"/[a-z/ '"&|$é\\-]{1,30}"#, inject: bool, tools: bool) {
+            let provisional = if tools { Provisional::Tool } else { Provisional::Turn };
+            let wish = HookWish { program: &program, provisional, inject };
+            let wanted = InstalledHooks { program: program.clone(), inject };
+            for place in HOOK_PLACES {
+                let text = super::super::with_hooks(None, place, &wish).expect("hooks");
+                let found = super::super::installed_hooks(&text, place).expect("readable");
+                prop_assert_eq!(found.as_ref(), Some(&wanted), "{}", text);
+                let without = super::super::without_hooks(&text, place).expect("readable").unwrap_or_default();
+                prop_assert_eq!(super::super::installed_hooks(&without, place), Ok(None));
+            }
+        }
     }
 
     #[test]
