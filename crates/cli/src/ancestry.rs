@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use stemmata_store::{SystemFiles, write_whole};
+use stemmata_store::{FileLock, Files as _, Patience, SystemFiles, write_whole};
 
 use crate::errors::CliError;
 use crate::home::{DataHome, create_private};
@@ -89,9 +89,13 @@ pub(crate) fn client_of_hook(processes: &Path, pid: u32, runtime: &str) -> Optio
 pub(crate) fn remember(
     home: &DataHome,
     client: &Process,
-    session: &Path,
-    is_over: bool,
+    (session, is_over): (&Path, bool),
+    patience: &Patience,
 ) -> Result<(), CliError> {
+    // Of two hooks at once of one client neither may write over what the other adds: the session that is left would be
+    // taken for the only one.
+    create_private(&folder(home))?;
+    let _lock = locked(home, patience);
     let path = file(home, client.pid);
     let known = known(&path).filter(|known| known.started == client.started);
     let mut sessions = known.as_ref().map(|known| known.sessions.clone()).unwrap_or_default();
@@ -104,11 +108,21 @@ pub(crate) fn remember(
     if known.as_ref().is_some_and(|known| known.sessions == sessions) {
         return Ok(());
     }
-    create_private(&folder(home))?;
     forget_gone(home, Path::new(PROCESSES));
     let text = serde_json::to_string(&Client { started: client.started, sessions }).unwrap_or_default();
     let failed = |source| CliError::io("write", &path, source);
     write_whole(&SystemFiles, &path, failed, |out| out.write_all(text.as_bytes()).map_err(failed))
+}
+
+/// Holds the records for a change. Where another process keeps them for longer than a hook waits, the change is made all
+/// the same: that session is worth more than the one which may be lost.
+fn locked(home: &DataHome, patience: &Patience) -> Option<Box<dyn FileLock>> {
+    let path = folder(home).join(".lock");
+    let lock = patience.until(|| SystemFiles.lock(&path)).ok().flatten();
+    if lock.is_none() {
+        tracing::debug!("the records of clients are held by another process");
+    }
+    lock
 }
 
 /// Returns the sessions of the nearest ancestor of a process that is a known client; none where there is none.
@@ -200,16 +214,17 @@ mod tests {
         let client = client_of_hook(&proc, 41, "pi").unwrap();
         assert_eq!((client.pid, client.started), (30, 7));
         let session = Path::new("/t.jsonl");
-        remember(&home, &client, session, false).unwrap();
+        let patience = Patience::each(std::time::Duration::ZERO);
+        remember(&home, &client, (session, false), &patience).unwrap();
         assert_eq!(sessions_of(&home, &proc, 51), [session]);
         assert_eq!(sessions_of(&home, &proc, 60), Vec::<PathBuf>::new(), "it runs beside the client");
         // Another process of the same number.
         put(&proc, (30, 20, 8), "node", "another");
         assert_eq!(sessions_of(&home, &proc, 51), Vec::<PathBuf>::new());
         put(&proc, (30, 20, 7), "node", "client");
-        remember(&home, &client, Path::new("/u.jsonl"), false).unwrap();
+        remember(&home, &client, (Path::new("/u.jsonl"), false), &patience).unwrap();
         assert_eq!(sessions_of(&home, &proc, 51).len(), 2, "which one it is cannot be told");
-        remember(&home, &client, session, true).unwrap();
+        remember(&home, &client, (session, true), &patience).unwrap();
         assert_eq!(sessions_of(&home, &proc, 51), [Path::new("/u.jsonl")]);
     }
 

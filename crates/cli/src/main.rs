@@ -5,11 +5,13 @@
 mod ancestry;
 mod app;
 mod args;
+mod caller;
 mod capture_file;
 mod commands;
 mod config;
 mod environment;
 mod errors;
+mod heard;
 mod home;
 mod logging;
 mod output;

@@ -12,7 +12,9 @@ use stemmata_engine::{
 };
 use stemmata_model::{CommitId, Principal, Timestamp, Trigger};
 use stemmata_store::maintain::surroundings;
-use stemmata_store::{EventLog, FileLog, FileLogOptions, IntegrityMode, Session, SqliteOptions, SqliteStore};
+use stemmata_store::{
+    EventLog, FileLog, FileLogOptions, IntegrityMode, OpenFor, Patience, Session, SqliteOptions, SqliteStore,
+};
 
 use crate::args::Global;
 use crate::capture_file;
@@ -121,25 +123,37 @@ impl App {
         Ok(self.engine.get_or_init(|| engine))
     }
 
-    /// Opens the engine for a hook: it waits no longer than that, and takes up nothing that others left.
+    /// Opens the engine to record beside a program that waits for nothing: each lock is waited for no longer than that, and
+    /// what others left is left.
     pub(crate) fn hook_engine(&self, wait_ms: u64) -> Result<Engine, CliError> {
         let mut options = self.store_options();
         options.busy_timeout_ms = wait_ms;
+        options.open_for = OpenFor::Recorder;
         self.open_engine(options)
     }
 
+    /// Opens the engine for a hook, whose client waits: all locks together are waited for no longer than this, and
+    /// maintenance and what others left are for commands.
+    pub(crate) fn engine_for_hook(&self, patience: &Patience) -> Result<Engine, CliError> {
+        self.open_engine(SqliteOptions { open_for: OpenFor::Hook(patience.clone()), ..self.store_options() })
+    }
+
+    /// Opens what an engine needs. Whatever has a lock gets its patience from here.
     fn open_engine(&self, options: SqliteOptions) -> Result<Engine, CliError> {
         let home = self.home()?;
         let identity = self.identity(home)?;
+        let patience = options.patience();
+        let is_for_hook = matches!(options.open_for, OpenFor::Hook(_));
         let store = SqliteStore::open(&home.store(), options)
             .map_err(|source| CliError::OpenStore { folder: home.store(), source })?;
         let engine = Engine::new(Arc::new(store), Arc::clone(&self.clock), Arc::new(RandomIds), identity);
         let engine = engine.with_policy(capture_file::load(home.root()));
         let keeps = self.config.get(Key::Vault).is_some_and(|text| matches!(text.as_str(), "1" | "true"));
-        let engine = engine.with_vault(Vault::at(home.vault(), keeps));
+        let vault = Vault::at(home.vault(), keeps);
+        let engine = engine.with_vault(if is_for_hook { vault.for_hook(patience.clone()) } else { vault });
         let save_events = self.config.get(Key::LedgerSaveEvents).and_then(|text| text.parse().ok());
         let engine = engine.with_save_events(save_events.unwrap_or(SAVE_EVENTS));
-        let engine = match self.ledger_files()? {
+        let engine = match self.ledger_files_with(patience)? {
             Some(files) => engine.with_log(Arc::clone(files) as Arc<dyn EventLog>),
             None => engine,
         };
@@ -151,6 +165,10 @@ impl App {
 
     /// Returns the ledgers in files, where they are kept so.
     pub(crate) fn ledger_files(&self) -> Result<Option<&Arc<FileLog>>, CliError> {
+        self.ledger_files_with(self.store_options().patience())
+    }
+
+    fn ledger_files_with(&self, patience: Patience) -> Result<Option<&Arc<FileLog>>, CliError> {
         if self.config.get(Key::LedgerEngine).as_deref() != Some("files") {
             return Ok(None);
         }
@@ -160,9 +178,8 @@ impl App {
                 Some("chain") => IntegrityMode::Chain,
                 _ => IntegrityMode::Checksum,
             };
-            let SqliteOptions { busy_timeout_ms: lock_wait_ms, allow_network, .. } = self.store_options();
-            let options =
-                FileLogOptions { integrity, lock_wait_ms, allow_network, ..FileLogOptions::default() };
+            let SqliteOptions { allow_network, .. } = self.store_options();
+            let options = FileLogOptions { integrity, patience, allow_network, ..FileLogOptions::default() };
             let files = FileLog::open(self.home()?.root(), options)?;
             let _raced = self.ledgers.set(Arc::new(files));
         }
@@ -178,16 +195,15 @@ impl App {
 
     /// Captures what hooks left. What fails now too stays for the next command.
     pub(crate) fn take_up(&self, engine: &Engine) -> Result<(), CliError> {
-        for (marker, left) in pending::left(self.home()?) {
-            let Some(path) = left.path else { continue };
-            match engine.capture(&path, &CaptureOptions::live(Trigger::TurnBoundary)) {
+        for claim in pending::claims(self.home()?) {
+            match engine.capture(&claim.transcript, &CaptureOptions::live(Trigger::TurnBoundary)) {
                 Ok(_) | Err(EngineError::NotATranscript { .. } | EngineError::HeldBack { .. }) => {
-                    pending::done(&marker);
+                    claim.done()
                 }
-                Err(error) if is_gone(&error) => pending::done(&marker),
+                Err(error) if is_gone(&error) => claim.done(),
                 Err(error) => {
-                    self.console
-                        .warn(&format!("{}, which a hook left, was not read: {error}", path.display()));
+                    let path = claim.transcript.display();
+                    self.console.warn(&format!("{path}, which a hook left, was not read: {error}"));
                 }
             }
         }

@@ -238,6 +238,7 @@ impl EngineError {
                 VaultError::Exposed { .. } => ErrorKind::Refused,
                 VaultError::WrongKey { .. } | VaultError::NoVault { .. } => ErrorKind::Corrupt,
                 VaultError::Full { .. } => ErrorKind::Full,
+                VaultError::Locked { .. } | VaultError::Unfinished { .. } => ErrorKind::Locked,
             },
             Self::Refused { .. } | Self::HeldBack { .. } | Self::Rules(_) | Self::Scrub(_) => {
                 ErrorKind::Refused

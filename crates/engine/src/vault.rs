@@ -11,15 +11,20 @@ mod frame;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use stemmata_model::{ArtifactId, CommitId, Timestamp};
 use stemmata_redact::Finding;
+use stemmata_store::Patience;
 
 use files::{Held, Open, random};
 use frame::Header;
 
 /// Bytes of the values of one content that are kept at most.
 const VALUES_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// How long other processes are waited for, unless somebody says otherwise: long enough for one to write the file anew.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 /// Values of one content that are kept at most.
 const VALUES_MAX: usize = 10_000;
@@ -68,6 +73,20 @@ pub enum VaultError {
         /// Its bound.
         bound_bytes: u64,
     },
+    /// Another process is at it.
+    #[error("the vault is held by another process: {} was not free for {waited_ms} ms", path.display())]
+    Locked {
+        /// The lock.
+        path: PathBuf,
+        /// How long it was waited for.
+        waited_ms: u64,
+    },
+    /// A removal was interrupted, and is for a command to end.
+    #[error("the vault is not written by a hook while {} is left of a removal that did not end", path.display())]
+    Unfinished {
+        /// The file that is left.
+        path: PathBuf,
+    },
     /// The system gave no random bytes.
     #[error("the vault gets no random bytes: {reason}")]
     Random {
@@ -88,6 +107,8 @@ impl VaultError {
 pub struct Vault {
     folder: PathBuf,
     keeps: bool,
+    patience: Patience,
+    is_for_hook: bool,
 }
 
 /// What stood in the place of a placeholder.
@@ -210,7 +231,23 @@ pub enum VaultPurge {
 impl Vault {
     /// Names a vault: `folder` is its own, and made when something is kept. `keeps` is whether capture adds to it.
     pub fn at(folder: PathBuf, keeps: bool) -> Self {
-        Self { folder, keeps }
+        Self { folder, keeps, patience: Patience::each(LOCK_WAIT), is_for_hook: false }
+    }
+
+    /// Waits for other processes at most so long, and leaves what an interruption left to a command.
+    #[must_use]
+    pub fn for_hook(mut self, patience: Patience) -> Self {
+        self.patience = patience;
+        self.is_for_hook = true;
+        self
+    }
+
+    /// Refuses where nothing could be kept now, because another process is at it.
+    pub(crate) fn check_free(&self) -> Result<(), VaultError> {
+        if self.keeps && self.folder.exists() {
+            drop(Held::to_write(self)?);
+        }
+        Ok(())
     }
 
     /// Returns whether capture adds to it.
@@ -225,7 +262,7 @@ impl Vault {
         at: Timestamp,
         is_stored: &mut dyn FnMut(CommitId) -> bool,
     ) -> Result<u64, VaultError> {
-        let held = Held::to_write(&self.folder)?;
+        let held = Held::to_write(self)?;
         let mut open = held.open_or_make()?;
         let mut known: HashSet<_> = open.records.iter().map(|(header, _)| header.name).collect();
         let (mut records, mut beyond) = (Vec::new(), 0);
@@ -253,7 +290,7 @@ impl Vault {
 
     /// Opens the vault to look values up; none where nothing was ever kept. Nobody removes anything meanwhile.
     pub(crate) fn read(&self) -> Result<Option<Reader>, VaultError> {
-        let Some(held) = Held::to_read(&self.folder)? else { return Ok(None) };
+        let Some(held) = Held::to_read(self)? else { return Ok(None) };
         let Some(open) = held.open()? else { return Ok(None) };
         let mut by_content: HashMap<ArtifactId, Vec<(Header, u64)>> = HashMap::new();
         for (header, at) in &open.records {
@@ -276,7 +313,7 @@ impl Vault {
         if !self.folder.exists() {
             return Ok(VaultPurged::default());
         }
-        let held = Held::to_write(&self.folder)?;
+        let held = Held::to_write(self)?;
         let Some(mut open) = held.open()? else { return Ok(VaultPurged::default()) };
         let records = std::mem::take(&mut open.records);
         let (going, staying): (Vec<_>, Vec<_>) =
@@ -311,7 +348,7 @@ impl Vault {
         if !self.folder.exists() {
             return Ok(VaultPurged::default());
         }
-        let held = Held::to_write(&self.folder)?;
+        let held = Held::to_write(self)?;
         let records = held.open().ok().flatten().map(|open| open.records).unwrap_or_default();
         held.remove_all()?;
         Ok(purged(&records))

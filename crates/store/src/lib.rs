@@ -11,6 +11,7 @@ pub mod maintain;
 mod memory;
 mod merge;
 mod pack;
+mod patience;
 mod project;
 mod seam;
 mod sqlite;
@@ -31,12 +32,13 @@ pub use ledger::{
 pub use maintain::pack::{PackOptions, Packed};
 pub use memory::MemoryStore;
 pub use merge::{merged_annotations, standing_records};
+pub use patience::{Patience, Wait};
 pub use seam::{
     ANCHORS_MAX, BATCH_WRITES_MAX, BatchOutcome, CURSOR_BYTES_MAX, DEPTH_MAX, Damage, HOLE_BYTES_MAX,
     MERGED_RECORDS_MAX, PAGE_ROWS_MAX, PART_BYTES_MAX, PARTS_MAX, Page, PartOf, ResolveScope, SessionFilter,
     Sink, Store, StoreIdentity, TipFilter, Usage, Verified,
 };
-pub use sqlite::{SqliteOptions, SqliteStore};
+pub use sqlite::{OpenFor, SqliteOptions, SqliteStore};
 pub use write::{
     Annotation, Annotations, AuditRecord, ContentPart, Link, LinkKind, NewCommit, NewContent, NewHole,
     Placement, Session, SessionKey, SessionOrigin, Write,

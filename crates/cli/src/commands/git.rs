@@ -14,6 +14,8 @@ use stemmata_engine::{
 use stemmata_store::{SystemFiles, write_whole};
 
 use crate::args::git::{Git, GitCommand, GitInstall, GitTrailer};
+use crate::caller::{Caller, Reach};
+use crate::commands::hook;
 use crate::commands::install::diff;
 use crate::errors::{CliError, Exit};
 use crate::output::v1;
@@ -156,7 +158,8 @@ fn change(app: &App, args: &GitInstall, puts_in: bool) -> Result<Exit, CliError>
         refused(format!("{} is no text: call `stemma git trailer` from it yourself", path.display()))
     })?;
     let after = if puts_in {
-        let program = app.environment.program.as_deref().and_then(Path::to_str);
+        let program = app.environment.lasting_program();
+        let program = program.as_deref().and_then(Path::to_str);
         let program =
             program.ok_or_else(|| refused("where this program is cannot be said in a script".to_owned()))?;
         with_git_hook(&text, program).ok_or_else(|| {
@@ -242,13 +245,19 @@ fn try_trailer(app: &App, message: &Path) -> Result<(), CliError> {
     }
     // A message in another encoding would not come back as it was.
     let Some(before) = read(&path)?.and_then(|bytes| String::from_utf8(bytes).ok()) else { return Ok(()) };
-    let session = app.session_here()?;
-    let is_current =
-        |at: stemmata_model::Timestamp| app.now().as_micros() - at.as_micros() <= CURRENT_MICROS_MAX;
-    if !session.last_at.is_some_and(is_current) {
+    // Before the store is asked: most often there is nothing to add.
+    if with_trailer(&before, "").is_none() {
         return Ok(());
     }
-    let ctx = app.engine()?.current(&session)?;
+    let engine = app.engine_for_hook(&hook::patience())?;
+    let found = Caller { app, engine: &engine, reach: Reach::Hook }.session()?;
+    let is_recent =
+        |at: stemmata_model::Timestamp| app.now().as_micros() - at.as_micros() <= CURRENT_MICROS_MAX;
+    // The agent itself commits, however long it was silent before; somebody else in its directory may have come later.
+    if !found.is_own && !found.session.last_at.is_some_and(is_recent) {
+        return Ok(());
+    }
+    let Some(ctx) = found.session.tip else { return Ok(()) };
     let Some(after) = with_trailer(&before, &ctx.to_string()) else { return Ok(()) };
     let failed = |source| CliError::io("write", &path, source);
     write_whole(&SystemFiles, &path, failed, |out: &mut dyn Write| {

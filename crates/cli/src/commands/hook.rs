@@ -3,14 +3,16 @@
 //! The transcript is the truth: what the input says is only where to look. What is read and what is left is the
 //! engine's to decide.
 
-use std::io::Read;
+mod input;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use serde::Deserialize;
 use serde_json::json;
-use stemmata_engine::{CaptureOptions, Engine, EngineError, Nudged, RUNTIMES, is_session_there};
+use stemmata_engine::{CaptureOptions, Engine, EngineError, HOOK_PLACES, Nudged, RUNTIMES, is_session_there};
 use stemmata_model::{Template, Trigger};
+use stemmata_store::Patience;
 
 use crate::ancestry;
 use crate::args::live::Hook;
@@ -19,14 +21,14 @@ use crate::commands::start::TEMPLATE_VARIABLE;
 use crate::config::Key;
 use crate::environment::Environment;
 use crate::errors::{CliError, Exit, with_causes};
+use crate::heard;
 use crate::pending;
 use crate::wiring::App;
 
-/// Bytes of input that are read at most: a tool's output may be in it, which is not needed.
-const INPUT_BYTES_MAX: u64 = 16 << 20;
+pub(crate) use input::Input;
 
-/// Milliseconds that a hook waits for another process's write.
-const WAIT_MS: u64 = 20;
+/// How long a hook waits for other processes, all their locks together.
+const WAIT: Duration = Duration::from_millis(20);
 
 /// The variable by which opencode is told of another database.
 const DATABASE_VARIABLE: &str = "OPENCODE_DB";
@@ -35,29 +37,28 @@ const DATABASE_VARIABLE: &str = "OPENCODE_DB";
 const DECIDING_TOOLS: &[&str] =
     &["AskUserQuestion", "ExitPlanMode", "ask_user", "exit_plan_mode", "request_user_input", "update_plan"];
 
-/// What is read of the input; the rest is the client's.
-#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-pub(crate) struct Input {
-    hook_event_name: Option<String>,
-    /// The session's own id.
-    pub(crate) session_id: Option<String>,
-    /// Its transcript.
-    pub(crate) transcript_path: Option<PathBuf>,
-    agent_transcript_path: Option<PathBuf>,
-    /// The client's process, where it is not simply who called.
-    client_pid: Option<u32>,
-    source: Option<String>,
-    tool_name: Option<String>,
-    tool_response: Option<serde_json::Value>,
+/// Returns how long a hook waits.
+pub(crate) fn patience() -> Patience {
+    Patience::together(WAIT)
 }
 
 /// Runs the command. Whatever happens, the client goes on.
 pub(crate) fn run(app: &App, args: &Hook) -> Exit {
-    if let Err(error) = nudge(app, args) {
-        let reason = with_causes(&error);
-        tracing::warn!(command = "hook", reason, "nothing was captured");
-        note(app, &reason);
+    let mut session = None;
+    let done = listen(app, args, &mut session);
+    let kept = app.home().and_then(|home| match &done {
+        Ok(()) => {
+            heard::went_well(home, &args.runtime, session.as_deref());
+            Ok(())
+        }
+        Err(error) => {
+            let reason = with_causes(error);
+            tracing::warn!(command = "hook", reason, "nothing was captured");
+            heard::trouble(home, &args.runtime, session.as_deref(), (&reason, app.now().as_micros()))
+        }
+    });
+    if let Err(error) = kept {
+        tracing::warn!(error = %with_causes(&error), "the trouble itself could not be kept");
     }
     Exit::Done
 }
@@ -65,66 +66,87 @@ pub(crate) fn run(app: &App, args: &Hook) -> Exit {
 /// Does nothing, but for what a client expects even of that: its words are read, else it may stumble over a closed pipe.
 pub(crate) fn pass_over(environment: &Environment) -> Exit {
     if !environment.stdin_is_terminal {
-        let _gone = std::io::copy(&mut std::io::stdin().lock().take(INPUT_BYTES_MAX), &mut std::io::sink());
+        input::drain(std::io::stdin().lock());
     }
     Exit::Done
 }
 
-fn note(app: &App, reason: &str) {
-    if let Ok(home) = app.home()
-        && let Err(error) = pending::trouble(home, reason, app.now().as_micros())
-    {
-        tracing::warn!(error = %with_causes(&error), "the trouble itself could not be kept");
-    }
-}
-
-fn nudge(app: &App, args: &Hook) -> Result<(), CliError> {
+/// Hears what a client says and captures what is new. `session` becomes the transcript that it is about.
+fn listen(app: &App, args: &Hook, session: &mut Option<PathBuf>) -> Result<(), CliError> {
     let input = match &args.input {
-        Some(text) => parse(text.as_bytes())?,
+        Some(text) => input::read(text.as_bytes())?,
         None => read_input(app)?,
     };
+    let heard = match HOOK_PLACES.iter().any(|place| place.runtime == args.runtime) {
+        true => heard::heard(app.home()?, &args.runtime, app.now()),
+        false => Ok(()),
+    };
     let event = args.event.clone().or_else(|| input.hook_event_name.clone()).unwrap_or_default();
-    let Some(trigger) = trigger_of(&event) else { return Ok(()) };
+    let Some(trigger) = trigger_of(&event) else { return heard };
     let options = options(app, trigger, is_significant(&event, &input))?;
-    let client_pid = input.client_pid;
     let kept = in_database(app, &args.runtime, &input);
-    let paths = [input.transcript_path, input.agent_transcript_path, kept];
+    let Input { client_pid, source, transcript_path, agent_transcript_path, .. } = input;
+    let paths = [transcript_path, agent_transcript_path, kept];
     // A session that just began may have no file yet.
     let paths: Vec<PathBuf> = paths.into_iter().flatten().filter(|path| is_session_there(path)).collect();
-    if paths.is_empty() {
-        return Ok(());
+    let Some(first) = paths.first() else { return heard };
+    *session = Some(first.clone());
+    let patience = patience();
+    let call = Call { app, args, event: &event, patience: &patience };
+    let remembered = call.remember_client(client_pid, first);
+    let opened = app.engine_for_hook(&patience);
+    for path in &paths {
+        match &opened {
+            Ok(engine) => call.nudge(engine, path, &options)?,
+            Err(error) => leave(app, path, &with_causes(error))?,
+        }
     }
-    if let Some(session) = paths.first() {
-        remember_client(app, args, (client_pid, session), &event)?;
+    if let (Ok(engine), "SessionStart") = (&opened, event.as_str()) {
+        if is_injecting(app, args) {
+            inject(app, engine, first, source.as_deref().unwrap_or_default())?;
+        }
+        engine.close_dead(first, &options)?;
     }
-    let opened = app.hook_engine(WAIT_MS);
-    for path in paths.iter().map(PathBuf::clone) {
-        let nudged = match &opened {
-            Ok(engine) => engine.nudge(&path, &options).map_err(CliError::from),
-            Err(error) => {
-                leave(app, &path, &with_causes(error))?;
-                continue;
-            }
-        };
-        match nudged {
+    // Not before: a session is captured also where nobody will know which process worked in it.
+    remembered.and(heard)
+}
+
+/// A call of a hook.
+struct Call<'a> {
+    app: &'a App,
+    args: &'a Hook,
+    event: &'a str,
+    patience: &'a Patience,
+}
+
+impl Call<'_> {
+    fn nudge(&self, engine: &Engine, path: &Path, options: &CaptureOptions) -> Result<(), CliError> {
+        let (app, event) = (self.app, self.event);
+        match engine.nudge(path, options) {
             Ok(Nudged::Captured(captured)) => {
                 tracing::info!(command = "hook", event, commits = captured.new_commits, "captured");
+                Ok(())
             }
             Ok(Nudged::Later(later)) => {
                 tracing::info!(command = "hook", event, why = ?later, "left to an import");
-                import_in_background(app, &path)?;
+                import_in_background(app, path)
             }
-            Err(CliError::Engine(EngineError::HeldBack { .. } | EngineError::NotATranscript { .. })) => {}
-            Err(error) => leave(app, &path, &with_causes(&error))?,
+            Err(EngineError::HeldBack { .. } | EngineError::NotATranscript { .. }) => Ok(()),
+            Err(error) => leave(app, path, &with_causes(&error.into())),
         }
     }
-    if let (Ok(engine), Some(path), "SessionStart") = (&opened, paths.first(), event.as_str()) {
-        if is_injecting(app, args) {
-            inject(app, engine, path, input.source.as_deref().unwrap_or_default())?;
-        }
-        engine.close_dead(path, &options)?;
+
+    /// Keeps in mind which process works in a session, for what its agent starts.
+    fn remember_client(&self, client_pid: Option<u32>, session: &Path) -> Result<(), CliError> {
+        let processes = Path::new(ancestry::PROCESSES);
+        let client = match client_pid {
+            Some(pid) => ancestry::process(processes, pid),
+            None => ancestry::client_of_hook(processes, std::process::id(), &self.args.runtime),
+        };
+        let Some(client) = client else { return Ok(()) };
+        let is_over = self.event == "SessionEnd";
+        ancestry::remember(self.app.home()?, &client, (session, is_over), self.patience)
     }
-    Ok(())
 }
 
 /// Returns how a hook captures: as is configured, and with what the client's environment says of the agent.
@@ -163,13 +185,7 @@ fn inject(app: &App, engine: &Engine, path: &Path, source: &str) -> Result<(), C
 /// Says whether a tool failed, or something was decided with it.
 fn is_significant(event: &str, input: &Input) -> bool {
     let tool = input.tool_name.as_deref().unwrap_or_default();
-    let failed = || {
-        input
-            .tool_response
-            .as_ref()
-            .is_some_and(|said| said.get("error").is_some_and(|error| !error.is_null()))
-    };
-    event == "PostToolUseFailure" || DECIDING_TOOLS.contains(&tool) || failed()
+    event == "PostToolUseFailure" || DECIDING_TOOLS.contains(&tool) || input.tool_response.has_error
 }
 
 /// Reads what the client says. Without any input, or with some that is no JSON, there is nothing to do but to say so.
@@ -179,33 +195,7 @@ pub(crate) fn read_input(app: &App) -> Result<Input, CliError> {
             "this is for a client's hook: it reads the hook's JSON on standard input".to_owned(),
         ));
     }
-    let mut text = Vec::new();
-    let stdin = std::io::stdin().lock();
-    let read = stdin.take(INPUT_BYTES_MAX).read_to_end(&mut text);
-    read.map_err(|source| CliError::io("read", Path::new("standard input"), source))?;
-    parse(&text)
-}
-
-fn parse(text: &[u8]) -> Result<Input, CliError> {
-    serde_json::from_slice(text).map_err(|error| {
-        CliError::Usage(format!("a hook was called with input that is no JSON object ({error})"))
-    })
-}
-
-/// Keeps in mind which process works in a session, for what its agent starts.
-fn remember_client(
-    app: &App,
-    args: &Hook,
-    (client_pid, session): (Option<u32>, &Path),
-    event: &str,
-) -> Result<(), CliError> {
-    let processes = Path::new(ancestry::PROCESSES);
-    let client = match client_pid {
-        Some(pid) => ancestry::process(processes, pid),
-        None => ancestry::client_of_hook(processes, std::process::id(), &args.runtime),
-    };
-    let Some(client) = client else { return Ok(()) };
-    ancestry::remember(app.home()?, &client, session, event == "SessionEnd")
+    input::read(std::io::stdin().lock())
 }
 
 /// Returns the path of a session whose client names it alone, and keeps it in its database.
@@ -230,13 +220,14 @@ fn trigger_of(event: &str) -> Option<Trigger> {
     }
 }
 
-fn leave(app: &App, path: &Path, reason: &str) -> Result<(), CliError> {
+/// Leaves a transcript to the next command.
+pub(crate) fn leave(app: &App, path: &Path, reason: &str) -> Result<(), CliError> {
     pending::leave(app.home()?, path, reason, app.now().as_micros())
 }
 
 /// Starts an import that outlives the hook and the client's signals. Until it is through, a marker names the
 /// transcript.
-fn import_in_background(app: &App, path: &Path) -> Result<(), CliError> {
+pub(crate) fn import_in_background(app: &App, path: &Path) -> Result<(), CliError> {
     leave(app, path, "an import in the background reads it")?;
     let Some(program) = &app.environment.program else { return Ok(()) };
     let mut import = Command::new(program);
@@ -268,15 +259,6 @@ mod tests {
         ] {
             assert_eq!(trigger_of(event), wanted, "{event}");
         }
-    }
-
-    #[test]
-    fn of_the_input_only_the_paths_are_read() {
-        let text = r#"{"session_id":"s","transcript_path":"/t.jsonl","hook_event_name":"Stop","tool_input":{"a":[1]}}"#;
-        let input: Input = serde_json::from_str(text).unwrap();
-        assert_eq!(input.transcript_path.as_deref(), Some(Path::new("/t.jsonl")));
-        assert_eq!(serde_json::from_str::<Input>(r#"{"transcript_path":null}"#).unwrap(), Input::default());
-        assert!(serde_json::from_str::<Input>("garbage").is_err());
     }
 
     #[test]

@@ -180,6 +180,8 @@ fn hint_of_vault(error: &VaultError) -> Option<String> {
             "`stemma vault purge --all` removes it; what is stored does not need it".to_owned()
         }
         VaultError::Full { .. } => "`stemma vault purge --older-than 30d` makes room".to_owned(),
+        VaultError::Locked { .. } => "try again when the other process is done".to_owned(),
+        VaultError::Unfinished { .. } => "any `stemma` command that captures ends it".to_owned(),
         VaultError::Random { .. } => return None,
     })
 }

@@ -17,6 +17,7 @@ use stemmata_store::{Page, SessionFilter};
 use crate::capture::database::{self, Which, is_database};
 use crate::capture::homes::RuntimeHome;
 use crate::capture::import::ImportFailure;
+use crate::capture::kept::is_session_there;
 use crate::capture::policy::first_cwd;
 use crate::capture::source::{is_packed, is_transcript_name, look};
 use crate::capture::transcript::CaptureOptions;
@@ -29,6 +30,12 @@ const FILES_MAX: usize = 16;
 /// Folders of single days that are looked at, the latest first: a session lies in the folder of the day it began on, and
 /// grows there.
 const DAYS_MAX: usize = 60;
+
+/// Characters of an id by which a file is found: of fewer there may be many.
+const NAMED_CHARS_MIN: usize = 8;
+
+/// Folders of single days in which a session is looked for by its name: one that works now rarely began earlier.
+const NAMED_DAYS_MAX: usize = 7;
 
 /// Files whose first records are read for the directory that they name, where a folder holds sessions of all.
 const HEADS_MAX: usize = 256;
@@ -67,6 +74,49 @@ impl Engine {
             }
         }
         Ok(failures)
+    }
+
+    /// Returns transcripts of a working directory, those that were written last first: of its known sessions, and what lies
+    /// in the folders that clients keep for it. None is opened: what was captured of each may be of different times, and
+    /// reading on is for who asks.
+    ///
+    /// # Errors
+    /// `Io` where a folder that exists cannot be listed, store errors.
+    pub fn written_here(&self, homes: &[RuntimeHome], cwd: &Path) -> Result<Vec<PathBuf>> {
+        let mut paths = self.known_in(homes, cwd)?;
+        for home in homes.iter().filter(|home| !is_database(&home.transcripts)) {
+            for folder in
+                self.folders_of(home, cwd).into_iter().filter(|_| by_day(&home.transcripts).is_empty())
+            {
+                paths.extend(latest(&[folder])?.into_iter().take(FILES_MAX));
+            }
+        }
+        let written = |path: &PathBuf| std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+        let mut paths: Vec<PathBuf> = paths.into_iter().collect();
+        paths.sort_by_cached_key(|path| std::cmp::Reverse(written(path)));
+        Ok(paths)
+    }
+
+    /// Returns the transcript that a client keeps a session of a directory in, by the session's id in its name. No file is
+    /// opened for it.
+    pub fn transcript_of(&self, homes: &[RuntimeHome], cwd: &Path, id: &str) -> Option<PathBuf> {
+        let is_its = |path: &PathBuf| {
+            let name = path.file_name().and_then(|name| name.to_str());
+            is_transcript_name(path) && name.is_some_and(|name| name.contains(id))
+        };
+        homes.iter().find_map(|home| {
+            let kept = home.transcripts.join(id);
+            if is_session_there(&kept) {
+                return Some(kept);
+            }
+            if is_database(&home.transcripts) || id.len() < NAMED_CHARS_MIN {
+                return None;
+            }
+            let mut folders = by_day(&home.transcripts);
+            folders.truncate(NAMED_DAYS_MAX);
+            folders.extend(self.folders_of(home, cwd));
+            latest(&folders).ok()?.into_iter().find(is_its)
+        })
     }
 
     /// Returns the transcripts of the directory's latest known sessions, wherever in a home they lie.

@@ -56,12 +56,29 @@ impl Engine {
     /// # Errors
     /// As `capture`.
     pub fn nudge(&self, path: &Path, options: &CaptureOptions) -> Result<Nudged> {
+        self.nudge_as(path, options, true)
+    }
+
+    /// As [`Engine::nudge`], but a transcript that was never read is captured too where it is that little: of the session
+    /// that is asked for by its own agent there may be no more yet.
+    ///
+    /// # Errors
+    /// As `capture`.
+    pub fn nudge_own(&self, path: &Path, options: &CaptureOptions) -> Result<Nudged> {
+        self.nudge_as(path, options, false)
+    }
+
+    fn nudge_as(&self, path: &Path, options: &CaptureOptions, is_known: bool) -> Result<Nudged> {
+        // What was never read is news from its first byte on.
+        let first = if is_known { None } else { Some(Relation::Grown) };
         if let Some(reason) = self.held_back(path)? {
             return Err(EngineError::HeldBack { path: path.to_owned(), reason });
         }
-        if let Some(later) = self.later_of_kept(path)? {
+        if let Some(later) = self.later_of_kept(path, first)? {
             return Ok(Nudged::Later(later));
         }
+        // Before anything is stored: what is stored without its values never gets them.
+        self.vault.as_ref().map_or(Ok(()), |vault| vault.check_free())?;
         let prepared = self.prepare(path, options)?;
         let is_document = prepared.adapter.shape() == Shape::Document;
         let seen = prepared.cursor.as_ref().map_or(0, |cursor| cursor.closed_bytes);
@@ -71,7 +88,7 @@ impl Engine {
             // A document is read whole each time, so that all of it is news.
             (true, true) => decide(Some(Relation::Grown), prepared.stamp.length),
             (true, false) => Some(Later::Rewritten),
-            (false, _) => decide(prepared.relation, news),
+            (false, _) => decide(prepared.relation.or(first), news),
         };
         if let Some(later) = later {
             return Ok(Nudged::Later(later));
@@ -87,13 +104,14 @@ impl Engine {
     }
 
     /// Decides of a session that is no file by what is known without reading it.
-    fn later_of_kept(&self, path: &Path) -> Result<Option<Later>> {
+    fn later_of_kept(&self, path: &Path, first: Option<Relation>) -> Result<Option<Later>> {
         let Some(kept) = Kept::of(path) else { return Ok(None) };
         let cursor = self.store.cursor(&self.session_key(path))?;
-        let Some(cursor) = cursor.as_deref().and_then(Cursor::decode) else {
-            return Ok(Some(Later::FirstContact));
-        };
+        let cursor = cursor.as_deref().and_then(Cursor::decode);
         let outline = kept.outline()?;
+        let Some(cursor) = cursor else {
+            return Ok(decide(first, outline.map_or(0, |outline| outline.bytes)));
+        };
         let news = outline.filter(|outline| outline.modified_ns != cursor.stamp.modified_ns);
         Ok(news.and_then(|news| decide(Some(Relation::Grown), news.bytes)))
     }

@@ -4,13 +4,13 @@
 //! disk opens for nobody. A file and its key share a number; the highest number with values counts, and what an
 //! interruption left of others is removed by whoever writes next.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::VaultError;
 use super::frame::{CHECK_BYTES, HEADER_BYTES, Header, Keys, MAGIC};
+use super::{Vault, VaultError};
 
 /// Bytes of a file of values at most.
 pub(super) const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -48,23 +48,30 @@ pub(super) struct Open {
 }
 
 impl Held {
-    /// Holds a folder for writing; makes it where it is not there. Removes what an interruption left.
-    pub(super) fn to_write(folder: &Path) -> Result<Self, VaultError> {
+    /// Holds a vault's folder for writing; makes it where it is not there. Removes what an interruption left; a hook, which
+    /// has no time for that, is refused.
+    pub(super) fn to_write(vault: &Vault) -> Result<Self, VaultError> {
+        let folder = &vault.folder;
         let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
         made.map_err(VaultError::io("create", folder))?;
         check_private(folder)?;
-        let held = Self { folder: folder.to_owned(), _lock: locked(folder, File::lock)? };
-        held.clean()?;
+        let held = Self { folder: folder.to_owned(), _lock: locked(vault, File::try_lock)? };
+        if !vault.is_for_hook {
+            held.clean()?;
+        } else if let Some(path) = held.leftovers()?.pop() {
+            return Err(VaultError::Unfinished { path });
+        }
         Ok(held)
     }
 
-    /// Holds a folder for reading; none where there is none.
-    pub(super) fn to_read(folder: &Path) -> Result<Option<Self>, VaultError> {
+    /// Holds a vault's folder for reading; none where there is none.
+    pub(super) fn to_read(vault: &Vault) -> Result<Option<Self>, VaultError> {
+        let folder = &vault.folder;
         if !folder.exists() {
             return Ok(None);
         }
         check_private(folder)?;
-        let lock = locked(folder, File::lock_shared)?;
+        let lock = locked(vault, File::try_lock_shared)?;
         Ok(Some(Self { folder: folder.to_owned(), _lock: lock }))
     }
 
@@ -157,8 +164,18 @@ impl Held {
         Ok(Open { number, path, file, keys, records, end })
     }
 
-    /// Removes files of lower numbers, keys of no values and files that never became whole.
+    /// Removes what an interruption left.
     fn clean(&self) -> Result<(), VaultError> {
+        let left = self.leftovers()?;
+        if left.is_empty() {
+            return Ok(());
+        }
+        left.iter().try_for_each(|path| wipe(path))?;
+        self.sync()
+    }
+
+    /// Returns files of lower numbers, keys of no values and files that never became whole.
+    fn leftovers(&self) -> Result<Vec<PathBuf>, VaultError> {
         let current = self.current()?;
         let mut old: Vec<PathBuf> = Vec::new();
         for prefix in [KEY, VALUES] {
@@ -171,11 +188,7 @@ impl Held {
                 .filter(|name| name.ends_with(UNFINISHED))
                 .map(|name| self.folder.join(name)),
         );
-        if old.is_empty() {
-            return Ok(());
-        }
-        old.iter().try_for_each(|path| wipe(path))?;
-        self.sync()
+        Ok(old)
     }
 
     fn numbered(&self, prefix: &str) -> Result<Vec<(u32, PathBuf)>, VaultError> {
@@ -283,13 +296,20 @@ fn check_private(path: &Path) -> Result<(), VaultError> {
     Err(VaultError::Exposed { path: path.to_owned(), mode: metadata.mode() & 0o777 })
 }
 
-fn locked(folder: &Path, lock: fn(&File) -> io::Result<()>) -> Result<File, VaultError> {
-    let path = folder.join("lock");
+fn locked(vault: &Vault, lock: fn(&File) -> Result<(), TryLockError>) -> Result<File, VaultError> {
+    let path = vault.folder.join("lock");
     let mut options = OpenOptions::new();
     let file = options.read(true).append(true).create(true).mode(0o600).open(&path);
     let file = file.map_err(VaultError::io("open", &path))?;
-    lock(&file).map_err(VaultError::io("lock", &path))?;
-    Ok(file)
+    let mut look = || match lock(&file) {
+        Ok(()) => Ok(Some(())),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(source)) => Err(VaultError::io("lock", &path)(source)),
+    };
+    match vault.patience.until(&mut look)? {
+        Some(()) => Ok(file),
+        None => Err(VaultError::Locked { path, waited_ms: vault.patience.bound_ms() }),
+    }
 }
 
 fn create(path: &Path) -> Result<File, VaultError> {

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use proptest::prelude::*;
 use stemmata_engine::{
@@ -11,7 +12,7 @@ use stemmata_engine::{
 };
 use stemmata_model::{CommitId, NoteCode, Principal, Trigger};
 use stemmata_redact::Scrubber;
-use stemmata_store::Store;
+use stemmata_store::{Patience, Store};
 use stemmata_testkit::claude::{ClaudeSession, Secret};
 use stemmata_testkit::rng::Rng;
 
@@ -402,4 +403,44 @@ fn without_a_vault_placing_says_that_nothing_came_back() {
     let elsewhere = PlaceOptions { config_dir: folder.path().join("other"), ..with_secrets(&folder) };
     let placed = later.place(tip, &elsewhere).expect("placed");
     assert!(!holds(&read(&placed), "[REDACTED:"));
+}
+
+/// Found in review: a hook waited for the vault's lock without end. What it cannot keep it does not store: nobody gives the
+/// values back afterwards.
+#[test]
+fn a_hook_waits_for_the_vault_no_longer_than_for_the_store_and_leaves_the_session_whole() {
+    let (store, folder) = (memory(), Folder::new());
+    let (first, _) = leaky(&ClaudeSession::new(3).turns(1), 3);
+    let (bytes, secrets) = leaky(&ClaudeSession::new(3).turns(3), 3);
+    let path = folder.write("3f9c1d20-5a5b-4c8e-9d1a-0b7e6f4a2c11.jsonl", &first);
+    let command = kept(&store, &folder);
+    import(&command, &path);
+    let known = status(&command).places;
+    folder.write("3f9c1d20-5a5b-4c8e-9d1a-0b7e6f4a2c11.jsonl", &bytes);
+    let patience = Patience::together(Duration::from_millis(1));
+    let hook = engine_on("m1", Arc::clone(&store) as _)
+        .with_vault(Vault::at(vault(&folder), true).for_hook(patience));
+    let nudge = || hook.nudge(&path, &CaptureOptions::live(Trigger::TurnBoundary));
+    let lock = std::fs::File::options().append(true).open(vault(&folder).join("lock")).expect("a lock");
+    lock.lock().expect("the other process's");
+    let tip =
+        |engine: &Engine| engine.find_session(&path.to_string_lossy()).expect("a read").expect("known").tip;
+    let before = tip(&hook);
+    let refused = nudge().expect_err("held").to_string();
+    assert!(refused.contains("held by another process"), "{refused}");
+    lock.unlock().expect("done");
+    // What an interrupted removal left is wiped by a command: it takes as long as the file is large.
+    let left = vault(&folder).join("values-00000009.new");
+    std::fs::File::create(&left).expect("a file");
+    let refused = nudge().expect_err("unfinished").to_string();
+    assert!(refused.contains("did not end") && left.exists(), "{refused}");
+    assert_eq!(
+        (tip(&hook), status(&command).places),
+        (before, known),
+        "nothing was stored without its values"
+    );
+    std::fs::remove_file(&left).expect("gone");
+    nudge().expect("captured");
+    assert!(tip(&hook) != before);
+    assert!(status(&command).places > known && !secrets.is_empty(), "what came with it is kept");
 }

@@ -73,7 +73,7 @@ impl Log {
 
     /// Starts a copy when the log is long enough.
     pub(super) fn look(&self, group: &Arc<Group>) {
-        if self.pages.load(Ordering::Relaxed) < LOG_PAGES {
+        if self.pages.load(Ordering::Relaxed) < LOG_PAGES || !self.options.open_for.copies_log() {
             return;
         }
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
@@ -95,10 +95,12 @@ impl Log {
 }
 
 impl Log {
-    /// Ends the thread, and empties the log where much is in it and nobody else reads or writes.
+    /// Ends the thread, and empties the log where much is in it and nobody else reads or writes. A hook leaves a long one
+    /// to a command: while its client waits, it copies no more than a known number of pages.
     pub(super) fn close(&self, group: &Group) {
         self.stop();
-        if self.pages.load(Ordering::Relaxed) < LEFT_PAGES_MAX {
+        let pages = self.pages.load(Ordering::Relaxed);
+        if pages < LEFT_PAGES_MAX || (pages >= LOG_PAGES && !self.options.open_for.copies_log()) {
             return;
         }
         group.with_writer(|writer| {
@@ -138,7 +140,7 @@ impl Log {
             self.pages.store(0, Ordering::Relaxed);
         }
         // A connection that would not wait again fails its next write as locked, which is tried again.
-        drop(open::wait_for_locks(connection, Duration::from_millis(self.options.busy_timeout_ms)));
+        drop(open::wait_for_locks(connection, self.options.patience()));
         emptied
     }
 

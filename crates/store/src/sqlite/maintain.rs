@@ -20,6 +20,7 @@ use crate::error::StoreError;
 use crate::ledger::{BATCH_EVENTS_MAX, Places};
 use crate::maintain::collect::{Amount, Collect, Collected};
 use crate::maintain::forget::{Forget, Forgotten, Tombstone};
+use crate::patience::Patience;
 
 /// How long the log is tried to be emptied while others read it.
 const LOG_WAIT: Duration = Duration::from_secs(5);
@@ -229,10 +230,10 @@ pub(super) fn finish_forgetting(connection: &mut Connection, packs: &Packs, opti
     let Ok(Some(_lock)) = packs.lock() else {
         return;
     };
-    let finished = wait_for_locks(connection, Duration::ZERO)
+    let finished = wait_for_locks(connection, Patience::each(Duration::ZERO))
         .during("opening the store")
         .and_then(|()| rewrite::run(connection, Duration::ZERO));
     // Where it did not work the mark is still there; the store itself is sound.
     drop(finished);
-    let _patient = wait_for_locks(connection, Duration::from_millis(options.busy_timeout_ms));
+    let _patient = wait_for_locks(connection, options.patience());
 }

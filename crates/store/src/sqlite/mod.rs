@@ -43,7 +43,7 @@ use stemmata_model::{
     ArtifactId, ArtifactPrefix, Commit, CommitId, CommitPrefix, LedgerId, MachineId, Sighting, Timestamp,
 };
 
-pub use self::open::SqliteOptions;
+pub use self::open::{OpenFor, SqliteOptions};
 
 use self::failure::During;
 use self::group::Group;
@@ -104,7 +104,7 @@ impl Drop for SqliteStore {
 impl SqliteStore {
     /// Opens the store of a directory; makes both where they are not there, for their owner only.
     ///
-    /// What it costs does not depend on how much is stored.
+    /// What it costs does not depend on how much is stored, but for a command that ends what an interruption left.
     ///
     /// # Errors
     /// `NotAStore` for another file, `TooNew` for a format that this version cannot read, `Locked`, `Full`,
@@ -115,7 +115,9 @@ impl SqliteStore {
         let log = Log::new(path.clone(), options.clone());
         log.watch(&mut connection).during("opening the store")?;
         let packs = Arc::new(Packs::new(&path, Arc::clone(&options.files)));
-        maintain::finish_forgetting(&mut connection, &packs, &options);
+        if options.open_for.maintains() {
+            maintain::finish_forgetting(&mut connection, &packs, &options);
+        }
         let store = Self {
             log,
             pool: Pool::new(path.clone(), options.clone(), Arc::clone(&packs)),
@@ -127,7 +129,9 @@ impl SqliteStore {
             closed: AtomicBool::new(false),
         };
         // What cannot be removed now, because it cannot be written to or another is at it, is the next one's.
-        drop(packs::finish_removal(&store.maintained()));
+        if store.options.open_for.maintains() {
+            drop(packs::finish_removal(&store.maintained()));
+        }
         Ok(store)
     }
 
@@ -193,6 +197,19 @@ impl SqliteStore {
         if self.closed.load(Ordering::Acquire) { Err(StoreError::Closed { operation }) } else { Ok(()) }
     }
 
+    /// Refuses maintenance where the store was not opened for it.
+    fn hold_maintained(&self, operation: &'static str) -> Result<(), StoreError> {
+        self.hold_open(operation)?;
+        if self.options.open_for.maintains() {
+            return Ok(());
+        }
+        Err(StoreError::Refused {
+            what: operation,
+            path: self.path.display().to_string(),
+            reason: "hooks leave maintenance to commands".to_owned(),
+        })
+    }
+
     /// Applies a batch.
     fn write(&self, batch: Vec<Write>, durability: Durability) -> Result<BatchOutcome, StoreError> {
         check_batch(&batch)?;
@@ -223,7 +240,9 @@ impl SqliteStore {
 /// Fills in how long a lock was waited for, where the place that failed did not know.
 fn waited(error: StoreError, options: &SqliteOptions) -> StoreError {
     match error {
-        StoreError::Locked { waited_ms: 0 } => StoreError::Locked { waited_ms: options.busy_timeout_ms },
+        StoreError::Locked { waited_ms: 0 } => {
+            StoreError::Locked { waited_ms: options.patience().bound_ms() }
+        }
         other => other,
     }
 }
@@ -362,17 +381,17 @@ impl Store for SqliteStore {
     }
 
     fn pack(&self, options: &PackOptions) -> Result<Packed, StoreError> {
-        self.hold_open("packing")?;
+        self.hold_maintained("packing")?;
         packs::pack(&self.maintained(), options).map_err(|error| waited(error, &self.options))
     }
 
     fn forget(&self, wish: &Forget) -> Result<Forgotten, StoreError> {
-        self.hold_open("forgetting")?;
+        self.hold_maintained("forgetting")?;
         self.forget_all(wish).map_err(|error| waited(error, &self.options))
     }
 
     fn collect(&self, wish: &Collect) -> Result<Collected, StoreError> {
-        self.hold_open("collecting")?;
+        self.hold_maintained("collecting")?;
         self.collect_all(wish).map_err(|error| waited(error, &self.options))
     }
 
@@ -397,7 +416,7 @@ impl Store for SqliteStore {
     }
 
     fn lift(&self, of: &Tombstone) -> Result<u64, StoreError> {
-        self.hold_open("lifting tombstones")?;
+        self.hold_maintained("lifting tombstones")?;
         self.lift_all(of).map_err(|error| waited(error, &self.options))
     }
 
@@ -408,7 +427,7 @@ impl Store for SqliteStore {
     }
 
     fn repair(&self, from: &[RepairSource<'_>]) -> Result<RepairOutcome, StoreError> {
-        self.hold_open("repairing")?;
+        self.hold_maintained("repairing")?;
         self.repair_all(from).map_err(|error| waited(error, &self.options))
     }
 

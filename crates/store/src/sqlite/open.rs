@@ -6,8 +6,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
@@ -19,6 +18,7 @@ use crate::error::StoreError;
 use crate::files::{Files, SystemFiles};
 use crate::maintain::surroundings::refuse_network;
 use crate::pack::PackName;
+use crate::patience::Patience;
 use crate::seam::StoreIdentity;
 
 /// What is being done here, for errors.
@@ -37,9 +37,6 @@ const PAGE_BYTES: u32 = 4096;
 /// Statements that each connection keeps compiled: all that there are.
 const STATEMENTS_MAX: usize = 96;
 
-/// The longest pause between two looks at a lock: short beside what a person notices.
-const PAUSE_MAX: Duration = Duration::from_millis(5);
-
 /// How a store is opened.
 #[derive(Debug, Clone)]
 pub struct SqliteOptions {
@@ -49,6 +46,46 @@ pub struct SqliteOptions {
     pub files: Arc<dyn Files>,
     /// Whether a network file system is no reason to refuse: only where nothing else ever opens the store.
     pub allow_network: bool,
+    /// What the store is opened for.
+    pub open_for: OpenFor,
+}
+
+/// What a store is opened for: what is done there besides reading and writing, and how long others are waited for.
+#[derive(Debug, Clone, Default)]
+pub enum OpenFor {
+    /// A command: ends what an interruption left, copies the log, and waits for each lock by itself.
+    #[default]
+    Command,
+    /// A process that records while another program waits for nothing: as a command, but what an interruption left is left
+    /// to commands.
+    Recorder,
+    /// A client's hook, while the client waits: all locks together are waited for no longer than this, and everything but
+    /// its own writes is left to commands.
+    Hook(Patience),
+}
+
+impl OpenFor {
+    /// Returns whether an opening ends what an interruption left, and maintenance may be asked for.
+    pub(super) const fn maintains(&self) -> bool {
+        matches!(self, Self::Command)
+    }
+
+    /// Returns whether a long log is copied in the background.
+    pub(super) const fn copies_log(&self) -> bool {
+        !matches!(self, Self::Hook(_))
+    }
+}
+
+impl SqliteOptions {
+    /// Returns how long locks are waited for.
+    pub fn patience(&self) -> Patience {
+        match &self.open_for {
+            OpenFor::Command | OpenFor::Recorder => {
+                Patience::each(Duration::from_millis(self.busy_timeout_ms))
+            }
+            OpenFor::Hook(patience) => patience.clone(),
+        }
+    }
 }
 
 /// Long enough for another process to write its largest batch to a slow disk.
@@ -56,7 +93,12 @@ const BUSY_TIMEOUT_MS: u64 = 10_000;
 
 impl Default for SqliteOptions {
     fn default() -> Self {
-        Self { busy_timeout_ms: BUSY_TIMEOUT_MS, files: Arc::new(SystemFiles), allow_network: false }
+        Self {
+            busy_timeout_ms: BUSY_TIMEOUT_MS,
+            files: Arc::new(SystemFiles),
+            allow_network: false,
+            open_for: OpenFor::Command,
+        }
     }
 }
 
@@ -117,14 +159,10 @@ fn start_log(connection: &Connection, path: &Path, options: &SqliteOptions) -> R
     let sql = format!(
         "PRAGMA page_size = {PAGE_BYTES}; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;"
     );
-    let started = Instant::now();
+    let mut wait = options.patience().wait();
     loop {
         match connection.execute_batch(&sql).map_err(|error| open_error(error, connection, path)) {
-            Err(StoreError::Locked { .. })
-                if started.elapsed() < Duration::from_millis(options.busy_timeout_ms) =>
-            {
-                thread::sleep(PAUSE_MAX);
-            }
+            Err(StoreError::Locked { .. }) if wait.pause() => {}
             done => return done,
         }
     }
@@ -147,8 +185,8 @@ pub(super) fn connect(path: &Path, options: &SqliteOptions) -> Result<Connection
     if connection.is_readonly(rusqlite::MAIN_DB).unwrap_or(false) && !log_of(path).exists() {
         connection = connect_sealed(path)?;
     }
-    let patience = Duration::from_millis(options.busy_timeout_ms);
-    wait_for_locks(&mut connection, patience).map_err(|error| open_error(error, &connection, path))?;
+    wait_for_locks(&mut connection, options.patience())
+        .map_err(|error| open_error(error, &connection, path))?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     // Copying the log at every closing would cost a short-lived process several syncs; `log` decides when.
     connection
@@ -165,18 +203,13 @@ pub(super) fn connect(path: &Path, options: &SqliteOptions) -> Result<Connection
 }
 
 /// Has a connection wait for other processes, looking often at first.
-pub(super) fn wait_for_locks(connection: &mut Connection, patience: Duration) -> rusqlite::Result<()> {
-    let mut started = Instant::now();
+pub(super) fn wait_for_locks(connection: &mut Connection, patience: Patience) -> rusqlite::Result<()> {
+    let mut wait = patience.wait();
     connection.busy_handler(Some(move |looks: i32| {
         if looks == 0 {
-            started = Instant::now();
+            wait = patience.wait();
         }
-        if started.elapsed() >= patience {
-            return false;
-        }
-        let doublings = u32::try_from(looks.clamp(0, 8)).unwrap_or(0);
-        thread::sleep(Duration::from_micros(20 << doublings).min(PAUSE_MAX));
-        true
+        wait.pause()
     }))
 }
 

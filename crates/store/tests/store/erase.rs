@@ -2,10 +2,13 @@
 //! not in packs.
 
 use std::path::Path;
+use std::time::Duration;
 
 use stemmata_model::{ArtifactId, CommitId, Timestamp};
 use stemmata_store::maintain::forget::{Forget, Forgotten};
-use stemmata_store::{NewContent, Store, Write};
+use stemmata_store::{
+    NewContent, OpenFor, PackOptions, Patience, SqliteOptions, SqliteStore, Store, StoreError, Write,
+};
 use tempfile::TempDir;
 
 use crate::packs::pack;
@@ -148,6 +151,37 @@ fn what_a_crash_interrupted_the_next_opening_ends() {
     let store = open(home.path());
     assert_eq!(holding(home.path(), &[&secret]), Vec::<String>::new());
     assert_eq!(damages(&store), []);
+}
+
+/// Found in review: after a killed `forget` a hook rewrote the whole database while its client waited.
+#[test]
+fn what_a_crash_interrupted_a_hook_leaves_to_a_command() {
+    let home = TempDir::new().expect("a directory");
+    let secret = noise(7, 2_000);
+    put(&open(home.path()), None, &secret, 1);
+    // As a `forget` leaves it that is killed between removing the rows and rewriting the database.
+    let connection = rusqlite::Connection::open(home.path().join("stemmata.db")).expect("a connection");
+    connection
+        .execute("INSERT INTO mark (kind, key, at) VALUES (5, zeroblob(0), 1)", [])
+        .and_then(|_| connection.execute("DELETE FROM content", []))
+        .expect("as it is then");
+    drop(connection);
+    let patience = Patience::together(Duration::from_millis(20));
+    for open_for in [OpenFor::Hook(patience), OpenFor::Recorder] {
+        let options = SqliteOptions { open_for, ..SqliteOptions::default() };
+        let store = SqliteStore::open(home.path(), options).expect("a store");
+        assert!(!holding(home.path(), &[&secret]).is_empty(), "nothing was rewritten");
+        let (id, _) = put(&store, None, b"what the hook is there for", 2);
+        assert!(store.commit(id).expect("a read").is_some());
+        for refused in [
+            store.pack(&PackOptions::new(Timestamp::EPOCH)).map(drop),
+            store.forget(&wish(&[id], &[])).map(drop),
+        ] {
+            assert!(matches!(refused, Err(StoreError::Refused { .. })), "{refused:?}");
+        }
+    }
+    drop(open(home.path()));
+    assert_eq!(holding(home.path(), &[&secret]), Vec::<String>::new(), "a command ends it");
 }
 
 /// Has the inbox hold a content that a pack holds too, as it is when packing is killed between two of its steps.

@@ -97,7 +97,7 @@ impl Desk {
 
     /// Returns the ledger as it is now, for reading.
     pub(super) fn reading(&self, notes: &Notes) -> Result<MutexGuard<'_, View>, StoreError> {
-        let mut waiting = Waiting::new(self.folder.wait_ms);
+        let mut waiting = Waiting::new(&self.folder.patience);
         loop {
             let mut view = self.view();
             // While this process has the lock alone, what it published is all there is.

@@ -5,7 +5,6 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 use super::finding::Finding;
@@ -18,6 +17,7 @@ use super::v2::SCHEMA_VERSION;
 use crate::error::StoreError;
 use crate::files::{FileLock, Files, OpenFile, each_part, write_whole};
 use crate::ledger::numbered;
+use crate::patience::{Patience, Wait};
 
 pub(super) const META: &str = "meta.json";
 pub(super) const EVENTS: &str = "events.ndjson";
@@ -35,7 +35,7 @@ pub(super) struct Folder {
     pub(super) files: Arc<dyn Files>,
     pub(super) dir: PathBuf,
     /// How long a lock is waited for.
-    pub(super) wait_ms: u64,
+    pub(super) patience: Patience,
 }
 
 /// Which lock is wanted.
@@ -91,7 +91,7 @@ impl Folder {
 
     /// Waits for a lock.
     pub(super) fn lock(&self, hold: Hold) -> Result<Held, StoreError> {
-        let mut waiting = Waiting::new(self.wait_ms);
+        let mut waiting = Waiting::new(&self.patience);
         loop {
             if let Some(lock) = self.try_lock(hold)? {
                 return Ok(lock);
@@ -264,24 +264,17 @@ impl Folder {
 
 /// Waits for a lock by looks, and says when it was long enough.
 pub(super) struct Waiting {
-    looks: u64,
-    looks_max: u64,
-    wait_ms: u64,
+    wait: Wait,
+    bound_ms: u64,
 }
 
 impl Waiting {
-    pub(super) fn new(wait_ms: u64) -> Self {
-        let looks_max = wait_ms.saturating_mul(1_000) / u64::try_from(WAIT.as_micros()).expect("short");
-        Self { looks: 0, looks_max, wait_ms }
+    pub(super) fn new(patience: &Patience) -> Self {
+        Self { wait: patience.wait(), bound_ms: patience.bound_ms() }
     }
 
     pub(super) fn wait(&mut self) -> Result<(), StoreError> {
-        if self.looks >= self.looks_max {
-            return Err(StoreError::Locked { waited_ms: self.wait_ms });
-        }
-        self.looks += 1;
-        thread::sleep(WAIT);
-        Ok(())
+        if self.wait.pause_for(WAIT) { Ok(()) } else { Err(StoreError::Locked { waited_ms: self.bound_ms }) }
     }
 }
 

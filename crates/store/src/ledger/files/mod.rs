@@ -32,6 +32,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use stemmata_model::{EventSeq, LedgerId, SessionId, Timestamp, Topic};
 
@@ -43,6 +44,7 @@ use super::{
 use crate::error::StoreError;
 use crate::files::{Files, SystemFiles};
 use crate::maintain::surroundings::refuse_network;
+use crate::patience::Patience;
 use desk::{Desk, View};
 use folder::{EVENTS, Folder, Hold, META, failed, stopped};
 use meta::{Meta, MetaFault};
@@ -62,6 +64,9 @@ const DESKS_MAX: usize = 64;
 /// Findings that are kept for who asks.
 const FINDINGS_MAX: usize = 256;
 
+/// How long another process is waited for, unless somebody says otherwise.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
+
 /// How a folder of ledgers is opened.
 #[derive(Debug, Clone)]
 pub struct FileLogOptions {
@@ -69,8 +74,8 @@ pub struct FileLogOptions {
     pub integrity: IntegrityMode,
     /// Whether nothing is to be written: reads then take no lock that keeps anybody from reading.
     pub read_only: bool,
-    /// How long another process is waited for.
-    pub lock_wait_ms: u64,
+    /// How long other processes are waited for.
+    pub patience: Patience,
     /// Where the files are.
     pub files: Arc<dyn Files>,
     /// Whether a network file system is no reason to refuse: only where nothing else ever opens the ledgers.
@@ -82,7 +87,7 @@ impl Default for FileLogOptions {
         Self {
             integrity: IntegrityMode::default(),
             read_only: false,
-            lock_wait_ms: 10_000,
+            patience: Patience::each(LOCK_WAIT),
             files: Arc::new(SystemFiles),
             allow_network: false,
         }
@@ -194,7 +199,7 @@ impl FileLog {
     }
 
     fn folder(&self, dir: PathBuf) -> Folder {
-        Folder { files: Arc::clone(&self.options.files), dir, wait_ms: self.options.lock_wait_ms }
+        Folder { files: Arc::clone(&self.options.files), dir, patience: self.options.patience.clone() }
     }
 
     /// Returns the ledgers that there are, by id, without looking at their events.
@@ -477,7 +482,7 @@ impl FileLog {
     /// Waits for the lock that marks are given under.
     fn marks_lock(&self) -> Result<Box<dyn crate::files::FileLock>, StoreError> {
         let path = self.root.join(MARKS_LOCK);
-        let mut waiting = folder::Waiting::new(self.options.lock_wait_ms);
+        let mut waiting = folder::Waiting::new(&self.options.patience);
         loop {
             if let Some(lock) = self.options.files.lock(&path).map_err(failed("locking", &path))? {
                 return Ok(lock);

@@ -18,13 +18,13 @@ mod sources;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use self::cache::{Blocks, Handles};
 use crate::error::StoreError;
 use crate::files::{FileLock, Files, OpenFile};
 use crate::pack::PackName;
+use crate::patience::Patience;
 
 pub(super) use self::blocks::{BlockError, BlockRow, Loaded, block_rows};
 pub(super) use self::leftovers::{finish_removal, remove_leftovers};
@@ -76,15 +76,15 @@ impl Packs {
     /// # Errors
     /// `Locked` where another one keeps it.
     pub(super) fn lock_patiently(&self, patience_ms: u64) -> Result<Box<dyn FileLock>, StoreError> {
-        let started = Instant::now();
+        let mut wait = Patience::each(Duration::from_millis(patience_ms)).wait();
         loop {
             if let Some(lock) = self.lock()? {
                 return Ok(lock);
             }
-            if started.elapsed() >= Duration::from_millis(patience_ms) {
+            // A look syncs the folder, so they are farther apart than others.
+            if !wait.pause_for(PAUSE) {
                 return Err(StoreError::Locked { waited_ms: patience_ms });
             }
-            thread::sleep(PAUSE);
         }
     }
 

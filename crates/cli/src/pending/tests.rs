@@ -1,0 +1,136 @@
+use std::collections::BTreeMap;
+use std::io::Write as _;
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn home() -> (tempfile::TempDir, DataHome) {
+    let folder = tempfile::tempdir().unwrap();
+    let home = DataHome::open(folder.path().join("data")).unwrap();
+    (folder, home)
+}
+
+fn transcript(number: usize) -> PathBuf {
+    PathBuf::from(format!("/t/{number}.jsonl"))
+}
+
+/// What a process does, a step at a time.
+#[derive(Debug, Clone)]
+enum Step {
+    /// A hook leaves a transcript.
+    Leave(usize),
+    /// A command claims what is there.
+    Claim(usize),
+    /// It captured what its oldest claim names.
+    Done(usize),
+    /// It could not capture that.
+    Fail(usize),
+    /// It is killed.
+    Die(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        3 => (0..4_usize).prop_map(Step::Leave),
+        2 => (0..3_usize).prop_map(Step::Claim),
+        2 => (0..3_usize).prop_map(Step::Done),
+        1 => (0..3_usize).prop_map(Step::Fail),
+        1 => (0..3_usize).prop_map(Step::Die),
+    ]
+}
+
+/// A claim whose process is killed: its lock is gone, its file stays.
+fn die(claim: Claim) {
+    claim.lock.unlock().unwrap();
+    std::mem::forget(claim);
+}
+
+/// A claim, and how often its transcript had been left when it was made.
+type Held = (Claim, usize);
+
+proptest! {
+    /// Found in review: a marker that was written anew while a command finished the older one was deleted with it, and the
+    /// last turn of the session was never stored.
+    #[test]
+    fn law_what_was_left_is_remembered_until_it_was_captured(steps in proptest::collection::vec(step(), 1..60)) {
+        let (_folder, home) = home();
+        let mut left: BTreeMap<PathBuf, usize> = BTreeMap::new();
+        let mut stored: BTreeMap<PathBuf, usize> = BTreeMap::new();
+        let mut commands: [Vec<Held>; 3] = Default::default();
+        let done = |stored: &mut BTreeMap<PathBuf, usize>, (claim, seen): Held| {
+            let known = stored.entry(claim.transcript.clone()).or_default();
+            *known = seen.max(*known);
+            claim.done();
+        };
+        for step in steps {
+            match step {
+                Step::Leave(number) => {
+                    leave(&home, &transcript(number), "busy", 7).unwrap();
+                    *left.entry(transcript(number)).or_default() += 1;
+                }
+                Step::Claim(command) => {
+                    let made = claims(&home).map(|claim| { let seen = left[&claim.transcript]; (claim, seen) });
+                    commands[command].extend(made);
+                }
+                Step::Done(command) if !commands[command].is_empty() => {
+                    done(&mut stored, commands[command].remove(0));
+                }
+                Step::Fail(command) if !commands[command].is_empty() => drop(commands[command].remove(0)),
+                Step::Die(command) => commands[command].drain(..).for_each(|(claim, _)| die(claim)),
+                Step::Done(_) | Step::Fail(_) => {}
+            }
+            let owed = left.iter().filter(|(path, left)| stored.get(*path) < Some(left)).count();
+            prop_assert!(count(&home) >= owed, "{} of {owed} are remembered", count(&home));
+        }
+        commands.iter_mut().for_each(Vec::clear);
+        // Of one transcript a claim of the dead and a marker may be there: each is claimed by itself.
+        for _ in 0..60 {
+            for claim in claims(&home) {
+                let seen = left[&claim.transcript];
+                done(&mut stored, (claim, seen));
+            }
+        }
+        prop_assert_eq!((stored, count(&home)), (left, 0));
+    }
+
+    /// Sixty-four markers that failed each time kept all others from being read.
+    #[test]
+    fn law_markers_that_always_fail_starve_no_other(
+        fails in proptest::collection::vec(any::<bool>(), 1..200), left_again: bool,
+    ) {
+        let (_folder, home) = home();
+        for number in 0..fails.len() {
+            leave(&home, &transcript(number), "busy", 7).unwrap();
+        }
+        let mut open: Vec<PathBuf> = (0..fails.len()).filter(|number| !fails[*number]).map(transcript).collect();
+        for _ in 0..fails.len().div_ceil(TAKEN_MAX) {
+            for claim in claims(&home) {
+                if let Some(at) = open.iter().position(|path| *path == claim.transcript) {
+                    open.remove(at);
+                    claim.done();
+                }
+            }
+            for number in (0..fails.len()).filter(|number| left_again && fails[*number]) {
+                leave(&home, &transcript(number), "busy", 8).unwrap();
+            }
+        }
+        prop_assert_eq!(open, Vec::<PathBuf>::new());
+        prop_assert_eq!(count(&home), fails.iter().filter(|fails| **fails).count());
+    }
+}
+
+#[test]
+fn what_is_no_marker_is_let_alone_and_one_that_names_nothing_goes() {
+    let (_folder, home) = home();
+    leave(&home, &transcript(1), "busy", 7).unwrap();
+    let own = super::folder(&home);
+    for (name, text) in [("notes.txt", "x"), (".stemma-1-0.tmp", "x"), ("bad.json", "{"), ("none.json", "[]")]
+    {
+        std::fs::File::create(own.join(name)).unwrap().write_all(text.as_bytes()).unwrap();
+    }
+    assert_eq!(count(&home), 3);
+    let claimed: Vec<PathBuf> = claims(&home).map(|claim| claim.transcript.clone()).collect();
+    assert_eq!((claimed, count(&home)), (vec![transcript(1)], 1), "it is there again");
+    assert!(own.join("notes.txt").exists() && own.join(".stemma-1-0.tmp").exists());
+}
