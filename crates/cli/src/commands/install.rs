@@ -2,30 +2,41 @@
 //!
 //! Which bytes change is decided in the engine; here the file is read, shown, kept aside and replaced.
 
-use std::io::Read;
+mod made;
+
+use std::io::{Read, Write as _};
 use std::path::{Path, PathBuf};
 
 use stemmata_engine::{
     HOOK_PLACES, HookPlace, HookWish, RUNTIMES, SETTINGS_BYTES_MAX, SettingsError, with_hooks, without_hooks,
 };
-use stemmata_store::{SystemFiles, write_whole};
+use stemmata_store::{Files as _, SystemFiles};
 
 use crate::args::live::Install;
 use crate::commands::import;
 use crate::errors::{CliError, Exit};
+use crate::heard;
 use crate::output::v1;
 use crate::wiring::App;
+
+/// Copies within one second at most.
+const COPIES_MAX: u32 = 1_000;
 
 /// Runs `install`.
 pub(crate) fn run(app: &App, args: &Install) -> Result<Exit, CliError> {
     let (place, path) = find(app, &args.runtime)?;
-    let program = app.environment.program.as_deref().and_then(Path::to_str).ok_or_else(|| {
+    let program = app.environment.lasting_program();
+    let program = program.as_deref().and_then(Path::to_str).ok_or_else(|| {
         CliError::Usage("where this program is cannot be said in a client's settings".to_owned())
     })?;
     let before = read(&path)?;
     let wish = HookWish { program, provisional: import::provisional(app)?, inject: args.inject };
     let after = with_hooks(before.as_deref(), place, &wish).map_err(|error| unreadable(&path, &error))?;
-    change(app, args, place, (&path, before.as_deref(), Some(&after)))
+    let exit = change(app, args, place, (&path, before.as_deref(), Some(&after)))?;
+    if !args.dry_run && before.is_none() {
+        made::keep(app, place, &path);
+    }
+    Ok(exit)
 }
 
 /// Runs `uninstall`.
@@ -34,10 +45,25 @@ pub(crate) fn remove(app: &App, args: &Install) -> Result<Exit, CliError> {
     let before = read(&path)?;
     let text = before.clone().unwrap_or_default();
     let after = without_hooks(&text, place).map_err(|error| unreadable(&path, &error))?;
-    change(app, args, place, (&path, before.as_deref(), after.as_deref()))
+    // A file that we made, and that nobody put anything into, goes as it came.
+    let after = after.filter(|after| !(is_empty(after) && made::is_ours(app, place, &path)));
+    let exit = change(app, args, place, (&path, before.as_deref(), after.as_deref()))?;
+    if !args.dry_run {
+        made::forget(app, place);
+        heard::unhear(app.home()?, place.runtime);
+    }
+    Ok(exit)
 }
 
-fn find(app: &App, runtime: &str) -> Result<(&'static HookPlace, PathBuf), CliError> {
+/// Says whether settings hold nothing.
+fn is_empty(text: &str) -> bool {
+    text.trim().is_empty()
+        || serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text)
+            .is_ok_and(|map| map.is_empty())
+}
+
+/// Finds where a runtime is told to call us.
+pub(super) fn find(app: &App, runtime: &str) -> Result<(&'static HookPlace, PathBuf), CliError> {
     let place = HOOK_PLACES.iter().find(|place| place.runtime == runtime);
     let home = RUNTIMES.iter().find(|place| place.runtime == runtime);
     let (Some(place), Some(home)) = (place, home) else {
@@ -59,7 +85,8 @@ fn find(app: &App, runtime: &str) -> Result<(&'static HookPlace, PathBuf), CliEr
     Ok((place, folder.join(place.file)))
 }
 
-fn read(path: &Path) -> Result<Option<String>, CliError> {
+/// Reads settings; none where there are none.
+pub(super) fn read(path: &Path) -> Result<Option<String>, CliError> {
     let failed = |source| CliError::io("read", path, source);
     let file = match std::fs::File::open(path) {
         Ok(file) => file,
@@ -95,11 +122,7 @@ fn change(
             crate::home::create_private(folder)?;
         }
         if let Some(before) = before {
-            let seconds = app.now().as_micros() / 1_000_000;
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let aside = path.with_file_name(format!("{name}.before-stemma-{seconds}"));
-            write(&aside, before)?;
-            kept = Some(aside);
+            kept = Some(keep_aside(app, path, before)?);
         }
         // A link keeps pointing where it points.
         let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -137,9 +160,43 @@ fn change(
     Ok(Exit::Done)
 }
 
+/// Keeps settings as they were beside them, under a name that nothing has: of two changes within a second each keeps its
+/// own, so that the first copy is what there was before all of them.
+fn keep_aside(app: &App, path: &Path, text: &str) -> Result<PathBuf, CliError> {
+    let seconds = app.now().as_micros() / 1_000_000;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let failed = |source| CliError::io("create", path, source);
+    for number in 1..COPIES_MAX {
+        let more = if number == 1 { String::new() } else { format!("-{number}") };
+        let aside = path.with_file_name(format!("{name}.before-stemma-{seconds}{more}"));
+        let whole = unnamed(path, text).map_err(failed)?;
+        match whole.persist_noclobber(&aside) {
+            Ok(_) => return Ok(aside),
+            Err(error) if error.error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(failed(error.error)),
+        }
+    }
+    Err(failed(std::io::ErrorKind::AlreadyExists.into()))
+}
+
+/// Replaces settings, whole or not at all, with the mode that they have.
 fn write(path: &Path, text: &str) -> Result<(), CliError> {
     let failed = |source| CliError::io("write", path, source);
-    write_whole(&SystemFiles, path, failed, |out| out.write_all(text.as_bytes()).map_err(failed))
+    let persisted = unnamed(path, text).and_then(|whole| whole.persist(path).map_err(|error| error.error));
+    persisted.map_err(failed)?;
+    let folder = path.parent().unwrap_or(path);
+    SystemFiles.sync_directory(folder).map_err(|source| CliError::io("sync", folder, source))
+}
+
+/// Writes text beside a file, with the mode that the file has; its owner's alone where there is none.
+fn unnamed(path: &Path, text: &str) -> std::io::Result<tempfile::NamedTempFile> {
+    let mut whole = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(path))?;
+    whole.write_all(text.as_bytes())?;
+    if let Ok(metadata) = std::fs::metadata(path) {
+        whole.as_file().set_permissions(metadata.permissions())?;
+    }
+    whole.as_file().sync_all()?;
+    Ok(whole)
 }
 
 /// Returns the lines that differ: what is common before and after them is left out.

@@ -1,9 +1,12 @@
 //! `status`: where things are, what is stored, and what is not yet imported.
 
+mod hooks;
+
 use std::io::Read;
 use std::path::Path;
 
 use stemmata_engine::{FileState, SETTINGS_BYTES_MAX, SurveyedFile, days_kept};
+use stemmata_model::Timestamp;
 
 use crate::commands::du;
 use crate::errors::{CliError, Exit};
@@ -11,6 +14,7 @@ use crate::output::put;
 use crate::output::size::{self, many, plural};
 use crate::output::style::Style;
 use crate::output::table::{Column, Table, cell};
+use crate::output::time;
 use crate::output::v1;
 use crate::pending;
 use crate::quota::Quota;
@@ -55,10 +59,12 @@ fn status(app: &App) -> Result<v1::Status, CliError> {
     let mut homes = Vec::new();
     let mut pending = Vec::new();
     let mut held_back = 0;
+    let mut used = hooks::Used::default();
     for found in app.homes().existing() {
         let files = engine.survey(std::slice::from_ref(&found.transcripts))?;
         let transcripts: Vec<&SurveyedFile> =
             files.iter().filter(|file| file.state != FileState::Other).collect();
+        used.see(app, found.runtime, &transcripts)?;
         held_back += transcripts.iter().filter(|file| file.state == FileState::HeldBack).count();
         homes.push(v1::Home {
             runtime: found.runtime.to_owned(),
@@ -74,6 +80,7 @@ fn status(app: &App) -> Result<v1::Status, CliError> {
         Err(error) => format!("cannot be used, so that nothing is captured: {error}"),
     };
     let usage = engine.store().usage()?;
+    let trouble = hooks::last_trouble(app)?;
     Ok(v1::Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         home: home.root().to_string_lossy().into_owned(),
@@ -84,8 +91,10 @@ fn status(app: &App) -> Result<v1::Status, CliError> {
         rules,
         usage: Some(du::wire(usage)),
         quota: Quota::of(app, &usage).and_then(Quota::warning),
-        hook_trouble: pending::last_trouble(home).map(|trouble| trouble.reason),
-        left_by_hooks: u64::try_from(pending::left(home).len()).unwrap_or(u64::MAX),
+        hook_trouble_at: trouble.as_ref().map(|trouble| Timestamp::from_micros(trouble.at).to_string()),
+        hook_trouble: trouble.map(|trouble| trouble.reason),
+        hooks: hooks::all(app, &used)?,
+        left_by_hooks: u64::try_from(pending::count(home)).unwrap_or(u64::MAX),
         homes,
         pending,
         held_back: u64::try_from(held_back).unwrap_or(u64::MAX),
@@ -176,8 +185,13 @@ fn told(app: &App, status: &v1::Status) -> String {
     if status.left_by_hooks > 0 {
         row("hooks left", format!("{}, not read yet", many(status.left_by_hooks, "transcript")));
     }
+    for client in &status.hooks {
+        row("hooks", hooks::described(app, client));
+    }
     if let Some(trouble) = &status.hook_trouble {
-        row("hook trouble", trouble.clone());
+        let at = status.hook_trouble_at.as_deref().and_then(|text| Timestamp::parse(text).ok());
+        let ago = at.map(|at| format!("{}: ", time::ago(at, app.now()))).unwrap_or_default();
+        row("hook trouble", format!("{ago}{trouble}"));
     }
     let mut text = table.render(app.console.width);
     text.push_str(&waiting_lines(app, status));

@@ -32,8 +32,8 @@ pub(crate) use ledger::{
 };
 pub(crate) use maintain::{
     BackedUp, ConfigEntry, ConfigPath, ConfigValue, Configuration, ConfiguredTemplate, Damage, Diagnoses,
-    Diagnosis, Du, DuChain, DuChains, DuTotal, Exclusions, Finding, Home, Installed, Mended, MendedLine,
-    Migration, MigrationStep, Packing, Pause, Pending, Repaired, Restored, Status, Verify,
+    Diagnosis, Du, DuChain, DuChains, DuTotal, Exclusions, Finding, Home, Hooks, Installed, Mended,
+    MendedLine, Migration, MigrationStep, Packing, Pause, Pending, Repaired, Restored, Status, Verify,
 };
 pub(crate) use secrets::{
     Scan, ScanFinding, Scrub, ScrubKind, ScrubRedirect, UnreadLedger, VaultPurged, VaultStatus,

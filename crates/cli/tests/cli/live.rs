@@ -535,3 +535,184 @@ fn what_a_client_will_soon_delete_is_told() {
     stage.import(&path);
     assert_eq!(stage.json(&["status"])["pending"].as_array().unwrap().len(), 0);
 }
+
+/// Found in review: the bytes beyond sixteen mebibytes were cut off, so that the rest was no JSON and nothing was captured.
+#[test]
+fn a_hook_reads_input_of_any_length_for_the_little_that_it_needs() {
+    let stage = Stage::new();
+    let path = transcript(&stage);
+    stage.import(&path);
+    std::fs::write(&path, lines(2).join("\n") + "\n").unwrap();
+    let output = "x".repeat(17 << 20);
+    let input = json!({ "a": output, "tool_response": { "stdout": output }, "transcript_path": path,
+        "hook_event_name": "Stop" });
+    let said = stage.feed(&["hook", "claude-code"], input.to_string().as_bytes()).ok();
+    assert_eq!((said.stdout.len(), said.stderr.len()), (0, 0));
+    let stored = rusqlite::Connection::open(stage.database()).unwrap();
+    let commits: i64 = stored.query_row("SELECT count(*) FROM commits", [], |row| row.get(0)).unwrap();
+    assert_eq!(commits, 2);
+    // Nor does a client meet a closed pipe where nothing is read of what it says.
+    stage.feed(&["hook", "claude-code", "--of-another-version"], input.to_string().as_bytes()).ok();
+    stage.feed(&["hook", "claude-code", "Stop"], &vec![b'x'; 17 << 20]).ok();
+}
+
+/// Found in review: two changes within one second had one name for their copies, and the user's own file was gone.
+#[test]
+fn the_copy_of_the_users_settings_is_never_written_over_and_their_mode_stays() {
+    use std::os::unix::fs::PermissionsExt as _;
+    for (runtime, file) in
+        [("claude-code", "home/.claude/settings.json"), ("gemini", "home/.gemini/settings.json")]
+    {
+        for mode in [0o600, 0o640, 0o664] {
+            let stage = Stage::new();
+            let own = format!("{{\n  \"mine\": {mode}\n}}\n");
+            let settings = stage.home.write(file, own.as_bytes());
+            std::fs::set_permissions(&settings, std::fs::Permissions::from_mode(mode)).unwrap();
+            let mut copies = Vec::new();
+            for verb in ["install", "uninstall", "install", "uninstall"] {
+                let done = stage.json(&[verb, runtime]);
+                copies.push(PathBuf::from(done["kept"].as_str().unwrap()));
+                let found = std::fs::metadata(&settings).unwrap().permissions().mode();
+                assert_eq!(found & 0o777, mode, "{verb}");
+            }
+            let first = &copies[0];
+            assert_eq!(std::fs::read_to_string(first).unwrap(), own);
+            assert_eq!(std::fs::metadata(first).unwrap().permissions().mode() & 0o777, mode);
+            copies.sort();
+            copies.dedup();
+            assert_eq!(copies.len(), 4, "each has its own");
+            assert_eq!(std::fs::read_to_string(&settings).unwrap(), own);
+        }
+    }
+}
+
+/// Found in review: `uninstall codex` left a file behind that `install` had made.
+#[test]
+fn a_file_that_install_made_goes_when_nothing_is_left_in_it() {
+    for (runtime, file) in [
+        ("claude-code", "home/.claude/settings.json"),
+        ("codex", "home/.codex/hooks.json"),
+        ("gemini", "home/.gemini/settings.json"),
+        ("pi", "home/.pi/agent/extensions/stemma.ts"),
+        ("opencode", "home/.config/opencode/plugin/stemma.ts"),
+    ] {
+        let stage = Stage::new();
+        let settings = stage.home.path().join(file);
+        let is_json = file.ends_with(".json");
+        let verb = |verb: &str| stage.json(&[verb, runtime]);
+        verb("install");
+        verb("install");
+        verb("uninstall");
+        assert!(!settings.exists(), "{runtime}");
+        if !is_json {
+            continue;
+        }
+        // What somebody else put in stays, and so does a file that was there, were it empty.
+        verb("install");
+        let with = std::fs::read_to_string(&settings).unwrap().replacen('{', "{ \"mine\": 1,", 1);
+        std::fs::write(&settings, with).unwrap();
+        verb("uninstall");
+        let left: Value = serde_json::from_slice(&std::fs::read(&settings).unwrap()).unwrap();
+        assert_eq!(left, json!({ "mine": 1 }));
+        std::fs::write(&settings, "{}\n").unwrap();
+        verb("install");
+        verb("uninstall");
+        assert_eq!(std::fs::read_to_string(&settings).unwrap(), "{}\n", "{runtime}");
+    }
+}
+
+/// Moves a file's time to some hours before or after the present of these tests.
+fn at_hour(path: &std::path::Path, hours: i64) {
+    let present = stemmata_model::Timestamp::parse(stemmata_testkit::home::NOW).unwrap().as_micros();
+    let at = u64::try_from(present + hours * 3_600_000_000).unwrap();
+    let at = std::time::UNIX_EPOCH + std::time::Duration::from_micros(at);
+    std::fs::File::options().append(true).open(path).unwrap().set_modified(at).unwrap();
+}
+
+/// Found in review: after an upgrade that moved the program, capture stopped in silence.
+#[test]
+fn status_says_whether_hooks_are_there_and_were_heard() {
+    let stage = Stage::new();
+    let settings = stage.home.claude_config().join("settings.json");
+    let hooks = || stage.json(&["status"])["hooks"].as_array().unwrap().clone();
+    let told = || stage.run(&["status"]).ok().text();
+    assert_eq!(hooks(), Vec::<Value>::new(), "who has no hooks is not told of them");
+    let path = transcript(&stage);
+    stage.import(&path);
+    stage.run(&["install", "claude-code"]).ok();
+    at_hour(&settings, 0);
+    at_hour(&path, 0);
+    let found = &hooks()[0];
+    assert_eq!((&found["runtime"], &found["state"]), (&json!("claude-code"), &json!("current")));
+    assert_eq!((&found["unheard"], &found["heard_at"]), (&json!(false), &Value::Null));
+    assert!(told().contains("claude-code: installed; never heard"), "{}", told());
+    // It was used for hours, and called nobody.
+    at_hour(&path, 3);
+    assert!(told().contains("its hooks said nothing of that"), "{}", told());
+    nudge(&stage, "Notification", &path);
+    at_hour(&path, 0);
+    assert_eq!(
+        (&hooks()[0]["unheard"], &hooks()[0]["heard_at"]),
+        (&json!(false), &json!(stemmata_testkit::home::NOW))
+    );
+    assert!(told().contains("installed; last heard just now"), "{}", told());
+    at_hour(&path, 2);
+    assert_eq!(hooks()[0]["unheard"], json!(true));
+    at_hour(&path, 0);
+    // What is called is not there, or something else is wanted by now.
+    let program = env!("CARGO_BIN_EXE_stemma");
+    let own = std::fs::read_to_string(&settings).unwrap();
+    for (from, to, state, said) in [
+        (program, "/gone/stemma", "broken", "they call /gone/stemma, which is not there"),
+        (program, "/bin/sh", "changed", "not as this version wants them"),
+        ("Stop", "Spot", "changed", "not as this version wants them"),
+        ("hook claude-code", "hook other", "none", "not there any more"),
+        ("{", "", "unreadable", "cannot be read"),
+    ] {
+        std::fs::write(&settings, own.replace(from, to)).unwrap();
+        assert_eq!(hooks()[0]["state"], state, "{to}");
+        let told = told().split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(told.contains(said), "{told}");
+    }
+    std::fs::write(&settings, own).unwrap();
+    stage.run(&["uninstall", "claude-code"]).ok();
+    assert_eq!(hooks(), Vec::<Value>::new());
+}
+
+#[test]
+fn trouble_has_a_time_and_is_over_when_the_same_goes_well() {
+    let stage = Stage::new();
+    let path = transcript(&stage);
+    stage.import(&path);
+    stage.feed(&["hook", "claude-code"], b"garbage").ok();
+    let status = stage.json(&["status"]);
+    assert_eq!(status["hook_trouble_at"], json!(stemmata_testkit::home::NOW));
+    assert!(status["hooks"][0]["trouble"].as_str().unwrap().contains("no JSON"), "{status}");
+    let told = stage.run(&["status"]).ok().text();
+    assert!(told.contains("hook trouble") && told.contains("just now: "), "{told}");
+    // Another client's success says nothing of this one's.
+    let input = json!({ "transcript_path": path, "hook_event_name": "Stop" }).to_string();
+    stage.feed(&["hook", "codex"], input.as_bytes()).ok();
+    assert!(stage.json(&["status"])["hook_trouble"].is_string());
+    nudge(&stage, "Stop", &path);
+    assert_eq!(stage.json(&["status"])["hook_trouble"], Value::Null);
+}
+
+/// Found in review: the database of a forgetting that was killed was rewritten by the next hook, while its client waited.
+#[test]
+fn a_hook_does_no_maintenance() {
+    let stage = Stage::new();
+    let path = transcript(&stage);
+    stage.import(&path);
+    std::fs::write(&path, lines(2).join("\n") + "\n").unwrap();
+    let due = || -> i64 {
+        let store = rusqlite::Connection::open(stage.database()).unwrap();
+        store.query_row("SELECT count(*) FROM mark WHERE kind = 5", [], |row| row.get(0)).unwrap()
+    };
+    let store = rusqlite::Connection::open(stage.database()).unwrap();
+    store.execute("INSERT INTO mark (kind, key, at) VALUES (5, zeroblob(0), 1)", []).unwrap();
+    drop(store);
+    nudge(&stage, "Stop", &path);
+    assert_eq!(due(), 1, "it is left to a command");
+    assert_eq!((commits(&stage).len(), due()), (2, 0));
+}

@@ -39,6 +39,8 @@ pub struct SurveyedFile {
     pub bytes: u64,
     /// What a capture of it would find.
     pub state: FileState,
+    /// When a session that is no file was written last, in nanoseconds since 1970; none for files.
+    pub modified_ns: Option<i128>,
 }
 
 impl Engine {
@@ -55,7 +57,7 @@ impl Engine {
         let found = find(paths);
         let surveyed = found.files.into_iter().map(|file| {
             let state = self.state_of(&file)?;
-            Ok(SurveyedFile { state, path: file.path, bytes: file.bytes })
+            Ok(SurveyedFile { state, path: file.path, bytes: file.bytes, modified_ns: file.modified_ns })
         });
         let failures = found.failures.into_iter().map(|(path, error)| ImportFailure { path, error });
         Ok((surveyed.collect::<Result<_>>()?, failures.collect()))

@@ -260,10 +260,39 @@ wire! {
         paused: Option<String>,
         /// How full the store is, where its bound is near; absent else.
         quota: Option<String>,
-        /// The last trouble of a hook; absent where there was none.
+        /// The last trouble of a hook or of `run`; absent where there was none, or the same went well since.
         hook_trouble: Option<String>,
+        /// When that was.
+        hook_trouble_at: Option<String>,
+        /// The hooks of each client that has some of ours, or had.
+        hooks: Vec<Hooks>,
         /// Transcripts that hooks left for the next command, and could not be read since.
         left_by_hooks: u64,
+    }
+
+    /// The hooks of a client.
+    struct Hooks {
+        /// The client.
+        runtime: String,
+        /// The file that calls us.
+        path: String,
+        /// `current`, `changed` (not as `install` writes them now), `broken` (the program is gone), `none` (they were there
+        /// once) or `unreadable`.
+        state: String,
+        /// The program that they call.
+        program: Option<String>,
+        /// Why the file cannot be read.
+        reason: Option<String>,
+        /// When they were heard last; absent: never.
+        heard_at: Option<String>,
+        /// When the client wrote a transcript last.
+        used_at: Option<String>,
+        /// Whether the client was used, for longer than a turn takes, and nothing was heard.
+        unheard: bool,
+        /// What went wrong last; absent where the same went well since.
+        trouble: Option<String>,
+        /// When that was.
+        trouble_at: Option<String>,
     }
 
     /// What `doctor` found.

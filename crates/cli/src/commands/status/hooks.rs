@@ -1,0 +1,184 @@
+//! The hooks of each client: whether they are there, call this program, and were heard when the client was used.
+//!
+//! What is put into clients is the engine's to know; here it is compared with what is there.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use stemmata_engine::{
+    FileState, HOOK_PLACES, HookPlace, HookWish, SurveyedFile, installed_hooks, with_hooks,
+};
+use stemmata_model::Timestamp;
+
+use crate::commands::{import, install};
+use crate::environment::is_program;
+use crate::errors::CliError;
+use crate::heard;
+use crate::output::time;
+use crate::output::v1;
+use crate::pending::Marker;
+use crate::wiring::App;
+
+/// Microseconds by which a transcript may be newer than the last call: within a turn a client writes and calls nobody.
+const TURN_MICROS_MAX: i64 = 3_600 * 1_000_000;
+
+/// Transcripts of a client that are looked at for the one that it wrote last: others were placed there by us.
+const LATEST_MAX: usize = 64;
+
+/// When each client wrote a transcript last.
+#[derive(Debug, Default)]
+pub(super) struct Used(BTreeMap<&'static str, Timestamp>);
+
+impl Used {
+    /// Looks at a client's transcripts. What we placed for a client, and it never wrote to, is no use of it.
+    pub(super) fn see(
+        &mut self,
+        app: &App,
+        runtime: &'static str,
+        files: &[&SurveyedFile],
+    ) -> Result<(), CliError> {
+        let mut written: Vec<(Timestamp, &SurveyedFile)> =
+            files.iter().filter_map(|file| Some((written_at(file)?, *file))).collect();
+        written.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
+        let engine = app.engine()?;
+        for (at, file) in written.into_iter().take(LATEST_MAX) {
+            let machine = &engine.identity().machine;
+            let placed = engine.store().placement(machine, &file.path.to_string_lossy())?.is_some();
+            if !(placed && file.state == FileState::Unchanged) {
+                let known = self.0.entry(runtime).or_insert(at);
+                *known = at.max(*known);
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn written_at(file: &SurveyedFile) -> Option<Timestamp> {
+    let in_database = file.modified_ns.and_then(|ns| i64::try_from(ns / 1_000).ok());
+    in_database.map(Timestamp::from_micros).or_else(|| heard::modified(&file.path))
+}
+
+/// What is in a client's file.
+enum State {
+    /// Nothing of ours.
+    None,
+    /// What `install` would write.
+    Current(String),
+    /// Something else of ours.
+    Changed(String),
+    /// It calls a program that is not there.
+    Broken(String),
+    /// Why it cannot be read.
+    Unreadable(String),
+}
+
+impl State {
+    fn of(app: &App, place: &HookPlace, path: &Path) -> Result<Self, CliError> {
+        let text = match install::read(path) {
+            Ok(None) => return Ok(Self::None),
+            Ok(Some(text)) => text,
+            Err(error) => return Ok(Self::Unreadable(crate::errors::with_causes(&error))),
+        };
+        let found = match installed_hooks(&text, place) {
+            Ok(None) => return Ok(Self::None),
+            Ok(Some(found)) => found,
+            Err(error) => return Ok(Self::Unreadable(error.to_string())),
+        };
+        if !is_program(Path::new(&found.program)) {
+            return Ok(Self::Broken(found.program));
+        }
+        let own = app.environment.lasting_program().unwrap_or_default();
+        let provisional = import::provisional(app)?;
+        let wish = HookWish { program: &own.to_string_lossy(), provisional, inject: found.inject };
+        let is_current = with_hooks(Some(&text), place, &wish).is_ok_and(|wanted| wanted == text);
+        Ok(if is_current { Self::Current(found.program) } else { Self::Changed(found.program) })
+    }
+
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Current(_) => "current",
+            Self::Changed(_) => "changed",
+            Self::Broken(_) => "broken",
+            Self::Unreadable(_) => "unreadable",
+        }
+    }
+}
+
+/// Returns what is to be told of each client's hooks. A client that has none and never had any is left out.
+pub(super) fn all(app: &App, used: &Used) -> Result<Vec<v1::Hooks>, CliError> {
+    let home = app.home()?;
+    let troubles = heard::troubles(home);
+    let mut found = Vec::new();
+    for place in HOOK_PLACES {
+        let Ok((_, path)) = install::find(app, place.runtime) else { continue };
+        let state = State::of(app, place, &path)?;
+        let heard_at = heard::last_heard(home, place.runtime);
+        let trouble = troubles.iter().find(|(source, _)| source == place.runtime).map(|(_, trouble)| trouble);
+        if matches!(state, State::None | State::Unreadable(_)) && heard_at.is_none() && trouble.is_none() {
+            continue;
+        }
+        let used_at = used.0.get(place.runtime).copied();
+        // A client that was never heard may not have been started since its hooks were put in.
+        let since = heard_at.or_else(|| heard::modified(&path));
+        let later = |used: Timestamp, since: Timestamp| {
+            used.as_micros().saturating_sub(since.as_micros()) > TURN_MICROS_MAX
+        };
+        let is_unheard = used_at.zip(since).is_some_and(|(used, since)| later(used, since));
+        let (program, reason) = match &state {
+            State::Current(program) | State::Changed(program) | State::Broken(program) => {
+                (Some(program.clone()), None)
+            }
+            State::Unreadable(reason) => (None, Some(reason.clone())),
+            State::None => (None, None),
+        };
+        found.push(v1::Hooks {
+            runtime: place.runtime.to_owned(),
+            path: path.to_string_lossy().into_owned(),
+            state: state.name().to_owned(),
+            program,
+            reason,
+            heard_at: heard_at.map(|at| at.to_string()),
+            used_at: used_at.map(|at| at.to_string()),
+            unheard: is_unheard,
+            trouble: trouble.map(|trouble| trouble.reason.clone()),
+            trouble_at: trouble.map(|trouble| Timestamp::from_micros(trouble.at).to_string()),
+        });
+    }
+    Ok(found)
+}
+
+/// Returns the last trouble of all hooks and of `run`.
+pub(super) fn last_trouble(app: &App) -> Result<Option<Marker>, CliError> {
+    let troubles = heard::troubles(app.home()?).into_iter().map(|(_, trouble)| trouble);
+    Ok(troubles.max_by_key(|trouble| trouble.at))
+}
+
+/// Describes one client's hooks for people.
+pub(super) fn described(app: &App, hooks: &v1::Hooks) -> String {
+    let ago = |text: &Option<String>| {
+        let at = text.as_deref().and_then(|text| Timestamp::parse(text).ok());
+        at.map(|at| time::ago(at, app.now()))
+    };
+    let runtime = &hooks.runtime;
+    let again = format!("`stemma install {runtime}` puts them in again");
+    let program = hooks.program.as_deref().map(Path::new).map(|path| app.environment.shown(path));
+    let program = program.unwrap_or_default();
+    let state = match hooks.state.as_str() {
+        "none" => format!("not there any more: {again}"),
+        "broken" => format!("they call {program}, which is not there: {again}"),
+        "changed" => format!("not as this version wants them (they call {program}): {again}"),
+        "unreadable" => format!("cannot be read: {}", hooks.reason.as_deref().unwrap_or_default()),
+        _ => "installed".to_owned(),
+    };
+    let heard = match ago(&hooks.heard_at) {
+        Some(ago) => format!("last heard {ago}"),
+        None => "never heard".to_owned(),
+    };
+    let unheard = match ago(&hooks.used_at).filter(|_| hooks.unheard) {
+        Some(ago) => format!("; the client wrote {ago} and its hooks said nothing of that: restart it"),
+        None => String::new(),
+    };
+    format!("{runtime}: {state}; {heard}{unheard}")
+}
