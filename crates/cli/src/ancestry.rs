@@ -254,6 +254,25 @@ mod tests {
         assert!(!clients.join("7.json").exists(), "another process of the same number");
     }
 
+    /// Hooks of two sessions of one client call at once: a session that is written over makes the other one the only one,
+    /// and `current` name it.
+    #[test]
+    fn sessions_that_are_recorded_at_once_are_all_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = DataHome::open(folder.path().join("data")).unwrap();
+        // Records of the gone are removed by the way, so this one is of a process that lives.
+        let Some(client) = process(Path::new(PROCESSES), std::process::id()) else { return };
+        let patience = Patience::each(std::time::Duration::from_mins(1));
+        std::thread::scope(|scope| {
+            for number in 0..SESSIONS_MAX {
+                let session = PathBuf::from(format!("/{number}.jsonl"));
+                let (home, client, patience) = (&home, &client, &patience);
+                scope.spawn(move || remember(home, client, (&session, false), patience).unwrap());
+            }
+        });
+        assert_eq!(known(&file(&home, client.pid)).unwrap().sessions.len(), SESSIONS_MAX);
+    }
+
     #[test]
     fn what_the_system_says_of_no_process_is_nothing() {
         let folder = tempfile::tempdir().unwrap();

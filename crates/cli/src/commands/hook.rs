@@ -77,10 +77,8 @@ fn listen(app: &App, args: &Hook, session: &mut Option<PathBuf>) -> Result<(), C
         Some(text) => input::read(text.as_bytes())?,
         None => read_input(app)?,
     };
-    let heard = match HOOK_PLACES.iter().any(|place| place.runtime == args.runtime) {
-        true => heard::heard(app.home()?, &args.runtime, app.now()),
-        false => Ok(()),
-    };
+    let is_client = HOOK_PLACES.iter().any(|place| place.runtime == args.runtime);
+    let heard = if is_client { heard::heard(app.home()?, &args.runtime, app.now()) } else { Ok(()) };
     let event = args.event.clone().or_else(|| input.hook_event_name.clone()).unwrap_or_default();
     let Some(trigger) = trigger_of(&event) else { return heard };
     let options = options(app, trigger, is_significant(&event, &input))?;

@@ -194,6 +194,7 @@ fn told(app: &App, status: &v1::Status) -> String {
         row("hook trouble", format!("{ago}{trouble}"));
     }
     let mut text = table.render(app.console.width);
+    text.push_str(&hooks::warnings(app, &status.hooks));
     text.push_str(&waiting_lines(app, status));
     text
 }

@@ -327,6 +327,7 @@ pub(crate) const INNER: &[Shape] = &[
     Repaired::SHAPE,
     Pause::SHAPE,
     Home::SHAPE,
+    Hooks::SHAPE,
     Pending::SHAPE,
     ConfigValue::SHAPE,
     ConfiguredTemplate::SHAPE,

@@ -542,15 +542,18 @@ fn a_hook_reads_input_of_any_length_for_the_little_that_it_needs() {
     let stage = Stage::new();
     let path = transcript(&stage);
     stage.import(&path);
+    let stored = || -> i64 {
+        let store = rusqlite::Connection::open(stage.database()).unwrap();
+        store.query_row("SELECT count(*) FROM commits", [], |row| row.get(0)).unwrap()
+    };
+    let before = stored();
     std::fs::write(&path, lines(2).join("\n") + "\n").unwrap();
     let output = "x".repeat(17 << 20);
     let input = json!({ "a": output, "tool_response": { "stdout": output }, "transcript_path": path,
         "hook_event_name": "Stop" });
     let said = stage.feed(&["hook", "claude-code"], input.to_string().as_bytes()).ok();
     assert_eq!((said.stdout.len(), said.stderr.len()), (0, 0));
-    let stored = rusqlite::Connection::open(stage.database()).unwrap();
-    let commits: i64 = stored.query_row("SELECT count(*) FROM commits", [], |row| row.get(0)).unwrap();
-    assert_eq!(commits, 2);
+    assert_eq!(stored(), before + 1, "the hook itself captured what was new");
     // Nor does a client meet a closed pipe where nothing is read of what it says.
     stage.feed(&["hook", "claude-code", "--of-another-version"], input.to_string().as_bytes()).ok();
     stage.feed(&["hook", "claude-code", "Stop"], &vec![b'x'; 17 << 20]).ok();
@@ -637,7 +640,8 @@ fn status_says_whether_hooks_are_there_and_were_heard() {
     let hooks = || stage.json(&["status"])["hooks"].as_array().unwrap().clone();
     let told = || stage.run(&["status"]).ok().text();
     assert_eq!(hooks(), Vec::<Value>::new(), "who has no hooks is not told of them");
-    let path = transcript(&stage);
+    let text = lines(1).join("\n") + "\n";
+    let path = stage.home.write(&format!("home/.claude/projects/p/{SESSION}.jsonl"), text.as_bytes());
     stage.import(&path);
     stage.run(&["install", "claude-code"]).ok();
     at_hour(&settings, 0);
@@ -648,7 +652,7 @@ fn status_says_whether_hooks_are_there_and_were_heard() {
     assert!(told().contains("claude-code: installed; never heard"), "{}", told());
     // It was used for hours, and called nobody.
     at_hour(&path, 3);
-    assert!(told().contains("its hooks said nothing of that"), "{}", told());
+    assert!(told().contains("and its hooks were not heard"), "{}", told());
     nudge(&stage, "Notification", &path);
     at_hour(&path, 0);
     assert_eq!(
@@ -663,10 +667,10 @@ fn status_says_whether_hooks_are_there_and_were_heard() {
     let program = env!("CARGO_BIN_EXE_stemma");
     let own = std::fs::read_to_string(&settings).unwrap();
     for (from, to, state, said) in [
-        (program, "/gone/stemma", "broken", "they call /gone/stemma, which is not there"),
-        (program, "/bin/sh", "changed", "not as this version wants them"),
-        ("Stop", "Spot", "changed", "not as this version wants them"),
-        ("hook claude-code", "hook other", "none", "not there any more"),
+        (program, "/gone/stemma", "broken", "call /gone/stemma, which is not there"),
+        (program, "/bin/sh", "changed", "are not as this version wants them (they call"),
+        ("Stop", "Spot", "changed", "are not as this version wants them (they call"),
+        ("hook claude-code", "hook other", "none", "are not in its settings any more"),
         ("{", "", "unreadable", "cannot be read"),
     ] {
         std::fs::write(&settings, own.replace(from, to)).unwrap();

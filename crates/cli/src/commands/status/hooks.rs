@@ -14,6 +14,8 @@ use crate::commands::{import, install};
 use crate::environment::is_program;
 use crate::errors::CliError;
 use crate::heard;
+use crate::output::put;
+use crate::output::style::Style;
 use crate::output::time;
 use crate::output::v1;
 use crate::pending::Marker;
@@ -155,30 +157,50 @@ pub(super) fn last_trouble(app: &App) -> Result<Option<Marker>, CliError> {
     Ok(troubles.max_by_key(|trouble| trouble.at))
 }
 
-/// Describes one client's hooks for people.
+/// Describes one client's hooks for people, in a few words.
 pub(super) fn described(app: &App, hooks: &v1::Hooks) -> String {
-    let ago = |text: &Option<String>| {
-        let at = text.as_deref().and_then(|text| Timestamp::parse(text).ok());
-        at.map(|at| time::ago(at, app.now()))
-    };
-    let runtime = &hooks.runtime;
-    let again = format!("`stemma install {runtime}` puts them in again");
-    let program = hooks.program.as_deref().map(Path::new).map(|path| app.environment.shown(path));
-    let program = program.unwrap_or_default();
     let state = match hooks.state.as_str() {
-        "none" => format!("not there any more: {again}"),
-        "broken" => format!("they call {program}, which is not there: {again}"),
-        "changed" => format!("not as this version wants them (they call {program}): {again}"),
-        "unreadable" => format!("cannot be read: {}", hooks.reason.as_deref().unwrap_or_default()),
-        _ => "installed".to_owned(),
+        "current" => "installed",
+        "none" => "not there any more",
+        "unreadable" => "cannot be read",
+        _ => "installed, not as it should be",
     };
-    let heard = match ago(&hooks.heard_at) {
-        Some(ago) => format!("last heard {ago}"),
-        None => "never heard".to_owned(),
-    };
-    let unheard = match ago(&hooks.used_at).filter(|_| hooks.unheard) {
-        Some(ago) => format!("; the client wrote {ago} and its hooks said nothing of that: restart it"),
-        None => String::new(),
-    };
-    format!("{runtime}: {state}; {heard}{unheard}")
+    let heard = ago(app, hooks.heard_at.as_deref());
+    let heard = heard.map_or_else(|| "never heard".to_owned(), |ago| format!("last heard {ago}"));
+    format!("{}: {state}; {heard}", hooks.runtime)
+}
+
+fn ago(app: &App, at: Option<&str>) -> Option<String> {
+    let at = Timestamp::parse(at?).ok()?;
+    Some(time::ago(at, app.now()))
+}
+
+/// Returns a line for each thing that keeps a client's hooks from capturing, with what to do about it.
+pub(super) fn warnings(app: &App, hooks: &[v1::Hooks]) -> String {
+    let mut text = String::new();
+    for client in hooks {
+        let runtime = &client.runtime;
+        let program = client.program.as_deref().map(|path| app.environment.shown(Path::new(path)));
+        let program = program.unwrap_or_default();
+        let reason = client.reason.as_deref().unwrap_or_default();
+        let wrong = match client.state.as_str() {
+            "none" => Some("are not in its settings any more".to_owned()),
+            "broken" => Some(format!("call {program}, which is not there")),
+            "changed" => Some(format!("are not as this version wants them (they call {program})")),
+            "unreadable" => Some(format!("cannot be read: {reason}")),
+            _ => None,
+        };
+        let warning = Style::Warning.paint("warning");
+        if let Some(wrong) = wrong {
+            let next = format!("`stemma install {runtime}` puts them in again");
+            put!(text, "{warning}: the hooks of {runtime} {wrong}; {next}\n");
+        } else if let Some(ago) = ago(app, client.used_at.as_deref()).filter(|_| client.unheard) {
+            let next = "start it anew, since clients read their hooks when they start";
+            put!(
+                text,
+                "{warning}: {runtime} wrote a transcript {ago} and its hooks were not heard; {next}\n"
+            );
+        }
+    }
+    text
 }

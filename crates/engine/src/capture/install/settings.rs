@@ -168,13 +168,22 @@ pub(super) fn without_hooks(text: &str, runtime: &str) -> Result<(String, bool),
         cuts.extend(ours.into_iter().map(|at| cut(&spans, at)));
     }
     if emptied.len() == lists.len() && !lists.is_empty() {
-        cuts = vec![cut(&ends(&root).collect::<Vec<_>>(), position)];
+        let own = cut(&ends(&root).collect::<Vec<_>>(), position);
+        cuts = vec![if root.len() == 1 { with_its_lines(text, own) } else { own }];
     } else {
         let spans: Vec<Range<usize>> = ends(&lists).collect();
         cuts.extend(emptied.into_iter().rev().map(|at| cut(&spans, at)));
     }
     let found = !cuts.is_empty();
     Ok((without(text, cuts), found))
+}
+
+/// Returns a member's place with the line breaks that came with it into an empty object.
+fn with_its_lines(text: &str, own: Range<usize>) -> Range<usize> {
+    let (before, after) = (text.get(..own.start), text.get(own.end..));
+    let came_with_it = before.is_some_and(|before| before.ends_with("{\n  "))
+        && after.is_some_and(|after| after.starts_with('\n'));
+    if came_with_it { own.start - "\n  ".len()..own.end + 1 } else { own }
 }
 
 /// Leaves ranges out; they may overlap where neighbours go together.
@@ -310,6 +319,9 @@ mod tests {
 
     #[test]
     fn what_is_the_users_stays_byte_for_byte() {
+        for text in ["{}", "{}\n", "{ }", "{\n}\n", "{\n  \n}", "{\"a\":1}"] {
+            assert_eq!(without_hooks(&installed(text), RUNTIME).expect("settings").0, text);
+        }
         let text = "{\n\t\"a\" : 1.0e2,\n\n\t\"b\":{ \"c\":\"\\u00e9\" }\n}";
         let with = installed(text);
         assert!(
