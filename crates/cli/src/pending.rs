@@ -19,6 +19,9 @@ use crate::home::{DataHome, create_private};
 /// Markers that one command claims at most; the rest is for the next one, which begins behind the last.
 const TAKEN_MAX: usize = 64;
 
+/// Of these, claims of other processes.
+const CLAIMED_MAX: usize = 8;
+
 /// Markers that are listed at most; a hook leaves one for each transcript.
 const LISTED_MAX: usize = 100_000;
 
@@ -45,11 +48,19 @@ pub(crate) struct Marker {
     pub(crate) at: i64,
 }
 
-/// A marker that this process has claimed. Dropped, it is there for the next command again.
+/// A transcript that was left, for this process to capture.
 #[derive(Debug)]
-pub(crate) struct Claim {
+pub(crate) struct Left {
     /// The transcript.
     pub(crate) transcript: PathBuf,
+    /// The marker, where this process has claimed it; none where a living one has it, and may be at it for long. Who asks
+    /// what is stored wants the answer now, and to capture twice what is there once does no harm.
+    claim: Option<Claim>,
+}
+
+/// A marker that this process has claimed. Dropped, it is there for the next command again.
+#[derive(Debug)]
+struct Claim {
     file: PathBuf,
     marker: PathBuf,
     lock: File,
@@ -114,7 +125,7 @@ fn names(folder: &Path) -> impl Iterator<Item = String> {
 /// Claims what one command takes up, each marker as it is asked for: in the order of their names, from where the last
 /// command stopped, around to there. So a marker that fails each time comes again only when all others had their turn.
 /// Claims of dead processes come last, since one of these may be what killed its process.
-pub(crate) fn claims(home: &DataHome) -> impl Iterator<Item = Claim> + use<> {
+pub(crate) fn claims(home: &DataHome) -> impl Iterator<Item = Left> + use<> {
     let folder = folder(home);
     let turn = folder.join(TURN);
     let last = read_turn(&turn);
@@ -123,9 +134,9 @@ pub(crate) fn claims(home: &DataHome) -> impl Iterator<Item = Claim> + use<> {
     let mut order: Vec<String> = markers.into_iter().map(|(stem, _)| stem).collect();
     let first = order.partition_point(|stem| *stem <= last);
     order.rotate_left(first);
-    order.extend(claimed.into_iter().map(|(stem, _)| stem));
-    if order.len() > TAKEN_MAX {
-        order.truncate(TAKEN_MAX);
+    let markers_max = TAKEN_MAX - claimed.len().min(CLAIMED_MAX);
+    if order.len() > markers_max {
+        order.truncate(markers_max);
         let stopped = order.last().map(String::as_str).unwrap_or_default();
         let failed = |source| CliError::io("write", &turn, source);
         let kept =
@@ -134,6 +145,7 @@ pub(crate) fn claims(home: &DataHome) -> impl Iterator<Item = Claim> + use<> {
             tracing::warn!(%error, "the next command begins with the same markers");
         }
     }
+    order.extend(claimed.into_iter().map(|(stem, _)| stem).take(CLAIMED_MAX));
     order.into_iter().filter_map(move |stem| claim(&folder, &stem))
 }
 
@@ -144,12 +156,12 @@ fn read_turn(turn: &Path) -> String {
     if read.is_ok() { text } else { String::new() }
 }
 
-/// Claims a marker, or the claim on it of a process that died; none where a living one has it.
-fn claim(folder: &Path, stem: &str) -> Option<Claim> {
+/// Claims a marker, or the claim on it of a process that died.
+fn claim(folder: &Path, stem: &str) -> Option<Left> {
     let marker = folder.join(format!("{stem}{MARKER}"));
-    let file = match rename_free(&marker, folder, stem) {
-        Some(file) => file,
-        None => left_by_the_dead(folder, stem)?,
+    let Some(file) = rename_free(&marker, folder, stem).or_else(|| left_by_the_dead(folder, stem)) else {
+        let transcript = claims_on(folder, stem).find_map(|claimed| read(&claimed)?.path)?;
+        return Some(Left { transcript, claim: None });
     };
     // Between its new name and this lock another command may take the claim for one of a dead process: then it has it.
     let lock = locked(&file)?;
@@ -158,7 +170,7 @@ fn claim(folder: &Path, stem: &str) -> Option<Claim> {
         remove(&file);
         return None;
     };
-    Some(Claim { transcript, file, marker, lock })
+    Some(Left { transcript, claim: Some(Claim { file, marker, lock }) })
 }
 
 /// Renames a file to a claim that nobody has.
@@ -171,15 +183,16 @@ fn rename_free(from: &Path, folder: &Path, stem: &str) -> Option<PathBuf> {
 
 /// Takes over a claim whose process died: nobody holds its lock.
 fn left_by_the_dead(folder: &Path, stem: &str) -> Option<PathBuf> {
+    claims_on(folder, stem).find_map(|path| {
+        let _lock = locked(&path)?;
+        rename_free(&path, folder, stem)
+    })
+}
+
+/// Returns the claims on a marker.
+fn claims_on(folder: &Path, stem: &str) -> impl Iterator<Item = PathBuf> {
     let claim = format!("{stem}{CLAIM}");
-    for name in names(folder).filter(|name| name.starts_with(&claim)) {
-        let path = folder.join(name);
-        let Some(_lock) = locked(&path) else { continue };
-        if let Some(own) = rename_free(&path, folder, stem) {
-            return Some(own);
-        }
-    }
-    None
+    names(folder).filter(move |name| name.starts_with(&claim)).map(|name| folder.join(name))
 }
 
 fn locked(path: &Path) -> Option<File> {
@@ -187,10 +200,12 @@ fn locked(path: &Path) -> Option<File> {
     file.try_lock().ok().map(|()| file)
 }
 
-impl Claim {
-    /// Deletes the marker: what it names was captured since it was claimed, or never will be.
+impl Left {
+    /// Deletes the marker where it is claimed: what it names was captured since then, or never will be.
     pub(crate) fn done(self) {
-        remove(&self.file);
+        if let Some(claim) = &self.claim {
+            remove(&claim.file);
+        }
     }
 }
 

@@ -195,14 +195,12 @@ impl App {
 
     /// Captures what hooks left. What fails now too stays for the next command.
     pub(crate) fn take_up(&self, engine: &Engine) -> Result<(), CliError> {
-        for claim in pending::claims(self.home()?) {
-            match engine.capture(&claim.transcript, &CaptureOptions::live(Trigger::TurnBoundary)) {
-                Ok(_) | Err(EngineError::NotATranscript { .. } | EngineError::HeldBack { .. }) => {
-                    claim.done()
-                }
-                Err(error) if is_gone(&error) => claim.done(),
+        for left in pending::claims(self.home()?) {
+            match engine.capture(&left.transcript, &CaptureOptions::live(Trigger::TurnBoundary)) {
+                Ok(_) | Err(EngineError::NotATranscript { .. } | EngineError::HeldBack { .. }) => left.done(),
+                Err(error) if is_gone(&error) => left.done(),
                 Err(error) => {
-                    let path = claim.transcript.display();
+                    let path = left.transcript.display();
                     self.console.warn(&format!("{path}, which a hook left, was not read: {error}"));
                 }
             }

@@ -1,3 +1,5 @@
+//! The laws of markers: what is left is remembered until it was captured, and none keeps another waiting.
+
 use std::collections::BTreeMap;
 use std::io::Write as _;
 
@@ -51,13 +53,15 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// A claim whose process is killed: its lock is gone, its file stays.
-fn die(claim: Claim) {
-    claim.lock.unlock().unwrap();
-    std::mem::forget(claim);
+fn die(left: Left) {
+    if let Some(claim) = &left.claim {
+        claim.lock.unlock().unwrap();
+    }
+    std::mem::forget(left);
 }
 
 /// A claim, and how often its transcript had been left when it was made.
-type Held = (Claim, usize);
+type Held = (Left, usize);
 
 proptest! {
     // Each marker is synced.

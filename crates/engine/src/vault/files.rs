@@ -301,12 +301,12 @@ fn locked(vault: &Vault, lock: fn(&File) -> Result<(), TryLockError>) -> Result<
     let mut options = OpenOptions::new();
     let file = options.read(true).append(true).create(true).mode(0o600).open(&path);
     let file = file.map_err(VaultError::io("open", &path))?;
-    let mut look = || match lock(&file) {
+    let take = || match lock(&file) {
         Ok(()) => Ok(Some(())),
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(source)) => Err(VaultError::io("lock", &path)(source)),
     };
-    match vault.patience.until(&mut look)? {
+    match vault.patience.until(take)? {
         Some(()) => Ok(file),
         None => Err(VaultError::Locked { path, waited_ms: vault.patience.bound_ms() }),
     }
