@@ -211,8 +211,6 @@ impl Left {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        // Locked to the end: what is renamed here must not be taken for a dead process's meanwhile.
-        let _held = &self.lock;
         // A marker of the same transcript that a hook left meanwhile says the same: one of them is enough.
         match std::fs::rename(&self.file, &self.marker) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -220,6 +218,8 @@ impl Drop for Claim {
             }
             _ => {}
         }
+        // Not before: what is renamed here must not be taken for a dead process's meanwhile.
+        let _unlocked = self.lock.unlock();
     }
 }
 

@@ -5,8 +5,10 @@
 use std::fs;
 use std::io::{BufRead as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
+use std::time::Duration;
 
 use stemmata_model::Event;
+use stemmata_store::{Files as _, Patience, SystemFiles};
 use stemmata_testkit::children::Working;
 use stemmata_testkit::ledger::kills::{Acknowledged, acknowledged, first_word, kill, work, wrong};
 use stemmata_testkit::ledger::script;
@@ -72,8 +74,9 @@ fn nothing_acknowledged_is_lost_when_processes_are_killed() {
 
 /// Changes a byte of a line in the first half of the ledger, as its only writer; returns the line's number.
 fn hurt(home: &Path, rng: &mut Rng) -> u64 {
-    let lock = fs::File::open(folder(home).join("lock")).expect("a file");
-    lock.lock().expect("locked");
+    let path = folder(home).join("lock");
+    let held = Patience::each(Duration::from_mins(1)).until(|| SystemFiles.lock(&path)).expect("a file");
+    let _lock = held.expect("no writer takes that long");
     let path = folder(home).join("events.ndjson");
     let lines = lines(&fs::read(&path).expect("a file"));
     let at = rng.range(0, u64::try_from(lines.len()).expect("small") / 2);

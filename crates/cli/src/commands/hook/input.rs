@@ -267,7 +267,8 @@ mod tests {
     /// The client writes more than is wrong at the beginning: it must not meet a closed pipe.
     #[test]
     fn all_of_the_input_is_read_whatever_is_in_it() {
-        let mut wrong = Trickle { left: &[b'x'; 300_000], step: 4_096 };
+        let text = vec![b'x'; 300_000];
+        let mut wrong = Trickle { left: &text, step: 4_096 };
         assert!(read(&mut wrong).is_err());
         assert_eq!(wrong.left.len(), 0);
     }
