@@ -409,7 +409,7 @@ fn without_a_vault_placing_says_that_nothing_came_back() {
 /// values back afterwards.
 #[test]
 fn a_hook_waits_for_the_vault_no_longer_than_for_the_store_and_leaves_the_session_whole() {
-    let (store, folder) = (memory(), Folder::new());
+    let (store, folder) = (new_store(), Folder::new());
     let (first, _) = leaky(&ClaudeSession::new(3).turns(1), 3);
     let (bytes, secrets) = leaky(&ClaudeSession::new(3).turns(3), 3);
     let path = folder.write("3f9c1d20-5a5b-4c8e-9d1a-0b7e6f4a2c11.jsonl", &first);
