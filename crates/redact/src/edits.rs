@@ -15,6 +15,8 @@ pub(crate) const THINKING_KIND: &str = "thinking";
 pub(crate) enum What {
     /// The placeholder of the rule or name with this order.
     Secret(usize),
+    /// What stands in this line of a secret that began in an earlier one, which has the placeholder.
+    Gone(usize),
     /// A whole signed thinking block becomes a text block.
     Thinking,
     /// A whole string of signed reasoning.
@@ -28,7 +30,7 @@ impl What {
     fn rank(self) -> (bool, usize) {
         match self {
             What::Thinking | What::ThinkingText | What::PlainType => (false, 0),
-            What::Secret(order) => (true, order),
+            What::Secret(order) | What::Gone(order) => (true, order),
         }
     }
 
@@ -36,6 +38,7 @@ impl What {
     pub(crate) fn replacement<'k>(self, kind: impl Fn(usize) -> &'k str) -> Cow<'static, [u8]> {
         match self {
             What::Secret(order) => placeholder(kind(order)).into_bytes().into(),
+            What::Gone(_) => b"".as_slice().into(),
             What::Thinking => THINKING_BLOCK.into(),
             What::ThinkingText => placeholder(THINKING_KIND).into_bytes().into(),
             What::PlainType => b"text".as_slice().into(),

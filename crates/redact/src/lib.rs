@@ -22,7 +22,9 @@ mod fields;
 mod hash;
 mod json;
 mod keywords;
+mod lines;
 mod pem;
+mod pieces;
 mod rules;
 mod scan;
 mod scrubber;
@@ -31,5 +33,6 @@ mod value;
 mod walk;
 
 pub use custom::{RULES_BYTES_MAX, RuleFile, RuleFileError, RuleScope};
+pub use lines::{LineScrubber, ScrubbedLine};
 pub use rules::RuleFailure;
 pub use scrubber::{Finding, Scrubbed, ScrubbedText, Scrubber};

@@ -12,7 +12,7 @@ const KEY_BYTES_MIN: usize = 40;
 /// The shortest run taken for a line of a key that a tool has split into strings.
 pub(crate) const LINE_BYTES_MIN: usize = 16;
 
-const BEGIN: &[u8] = b"-----BEGIN";
+pub(crate) const BEGIN: &[u8] = b"-----BEGIN";
 const END: &[u8] = b"-----END";
 const DASHES: &[u8] = b"-----";
 

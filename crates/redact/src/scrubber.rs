@@ -121,9 +121,18 @@ impl Scrubber {
     /// # Errors
     /// Where somebody's rule cannot be tried: then nothing is known of any line. The shipped rules never fail.
     pub fn scrub_line<'a>(&self, line: &'a [u8]) -> Result<Scrubbed<'a>, RuleFailure> {
+        self.scrub_line_with(line, &[])
+    }
+
+    /// Scrubs a line in which the lines around it say what has to be replaced, too.
+    pub(crate) fn scrub_line_with<'a>(
+        &self,
+        line: &'a [u8],
+        known: &[Edit],
+    ) -> Result<Scrubbed<'a>, RuleFailure> {
         let body = line.strip_suffix(b"\n").unwrap_or(line);
         let body = body.strip_suffix(b"\r").unwrap_or(body);
-        let edits = self.edits(body, walk::edits_of)?;
+        let edits = self.edits(body, known.to_vec(), walk::edits_of)?;
         if edits.is_empty() {
             return Ok(Scrubbed { bytes: Cow::Borrowed(line), findings: Vec::new() });
         }
@@ -136,7 +145,7 @@ impl Scrubber {
     /// # Errors
     /// As [`Scrubber::scrub_line`].
     pub fn scrub_text<'a>(&self, text: &'a str) -> Result<ScrubbedText<'a>, RuleFailure> {
-        let mut edits = self.edits(text.as_bytes(), walk::text_edits)?;
+        let mut edits = self.edits(text.as_bytes(), Vec::new(), walk::text_edits)?;
         for edit in &mut edits {
             edit.start = text.floor_char_boundary(edit.start);
             edit.end = text.ceil_char_boundary(edit.end);
@@ -151,15 +160,24 @@ impl Scrubber {
         Ok(ScrubbedText { text: Cow::Owned(scrubbed), findings: self.findings(&edits) })
     }
 
+    /// Finds what has to be replaced in a text that stands in several lines.
+    pub(crate) fn joined_edits(&self, text: &[u8]) -> Result<Vec<Edit>, RuleFailure> {
+        self.edits(text, Vec::new(), walk::text_edits)
+    }
+
     /// Looks until nothing more is found: what one pass leaves can be a secret only beside a placeholder.
     fn edits(
         &self,
         line: &[u8],
+        known: Vec<Edit>,
         find: impl Fn(&Scanner, &[u8], bool) -> Vec<Edit>,
     ) -> Result<Vec<Edit>, RuleFailure> {
         let scanner = &self.shared.scanner;
-        let mut made: Vec<Edit> = Vec::new();
-        let mut current = Cow::Borrowed(line);
+        let mut made = edits::settle(known);
+        let mut current = match made.as_slice() {
+            [] => Cow::Borrowed(line),
+            made => Cow::Owned(edits::apply(line, made, |order| self.kind(order))),
+        };
         for pass in 0..PASSES_MAX {
             if !scanner.is_suspect(&current) {
                 break;
@@ -179,7 +197,7 @@ impl Scrubber {
 
     fn findings(&self, edits: &[Edit]) -> Vec<Finding> {
         let kind = |what| match what {
-            What::Secret(order) => self.shared.scanner.rules.kind(order).cloned(),
+            What::Secret(order) | What::Gone(order) => self.shared.scanner.rules.kind(order).cloned(),
             What::Thinking | What::ThinkingText | What::PlainType => Some(Arc::from(THINKING_KIND)),
         };
         edits

@@ -389,7 +389,8 @@ pub trait Adapter: Send + Sync {
         None
     }
 
-    /// Looks at the first bytes of a file (at most [`DETECT_BYTES_MAX`]) and says whether they are its own.
+    /// Looks at the first bytes of a file (at most [`DETECT_BYTES_MAX`], or all of the first record up to
+    /// [`FIRST_RECORD_BYTES_MAX`]) and says whether they are its own.
     fn detect(&self, head: &[u8]) -> Option<Detection>;
 
     /// Returns the session that a file's name says, where the runtime names files so; `stem` is the name without its
@@ -491,3 +492,7 @@ pub(crate) fn is_uuid_shaped(text: &str) -> bool {
 
 /// Bytes at the start of a file that `detect` is given at most: enough for the first records of every format.
 pub const DETECT_BYTES_MAX: usize = 64 * 1024;
+
+/// Bytes of a first record that `detect` is given at most: twice the longest that a client was seen to write, and
+/// more than `stemma run` puts into one.
+pub const FIRST_RECORD_BYTES_MAX: usize = 32 * 1024 * 1024;

@@ -10,7 +10,7 @@ use stemmata_runtimes::adapter::Shape;
 use crate::capture::cursor::OpenFile;
 use crate::capture::document;
 use crate::capture::kept::Kept;
-use crate::capture::reading::{detect, head, open, open_head};
+use crate::capture::reading::{detect, first_records, open, open_head};
 use crate::engine::Engine;
 use crate::error::Result;
 
@@ -140,7 +140,7 @@ pub(crate) fn first_cwd(path: &Path) -> Vec<PathBuf> {
         splitter.line(&document, &mut Vec::new());
         return splitter.facts().cwd.iter().map(PathBuf::from).collect();
     }
-    let Ok(bytes) = head(file) else { return Vec::new() };
+    let Ok(bytes) = first_records(file) else { return Vec::new() };
     let mut found: Vec<PathBuf> = Vec::new();
     for line in bytes.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")) {
         splitter.line(line.strip_suffix(b"\n").unwrap_or(line), &mut Vec::new());

@@ -9,7 +9,7 @@ use stemmata_model::{
     Closure, CommitId, CommitType, Counts, FormatId, Granularity, Note, NoteCode, RulesHash,
 };
 use stemmata_redact::Scrubber;
-use stemmata_runtimes::adapter::{Adapter, DETECT_BYTES_MAX, Detection, Shape};
+use stemmata_runtimes::adapter::{Adapter, DETECT_BYTES_MAX, Detection, FIRST_RECORD_BYTES_MAX, Shape};
 use stemmata_runtimes::registry;
 use stemmata_store::{Placement, Session, SessionKey, SessionOrigin, StoreError};
 
@@ -23,6 +23,9 @@ use crate::capture::transcript::CaptureOptions;
 use crate::chain::walk::Walk;
 use crate::engine::{Engine, known_formats};
 use crate::error::{EngineError, Result};
+
+/// Bytes that are read at once behind the beginning of a long first record.
+const RECORD_CHUNK_BYTES: usize = 1024 * 1024;
 
 /// Why a transcript that was read before is read again from its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,7 +125,10 @@ impl Engine {
         let known = cursor.as_ref().and_then(adapter_of).filter(|_| again.is_none());
         let adapter = match known {
             Some(adapter) => adapter,
-            None => detect(OpenFile { file: &file, path })?,
+            None => match options.format.as_ref().and_then(registry::by_format) {
+                Some(given) => given,
+                None => detect(OpenFile { file: &file, path })?,
+            },
         };
         if adapter.shape() == Shape::Document {
             // It is read whole each time, and what it was before is what it goes on from.
@@ -336,8 +342,13 @@ pub(crate) fn open_head(path: &Path) -> Result<RawBytes> {
     }
     let metadata = std::fs::metadata(path).map_err(EngineError::io("read", path))?;
     check_regular(path, &metadata)?;
-    let file = File::open(path).map_err(EngineError::io("open", path))?;
-    unpack_head(file, path, DETECT_BYTES_MAX)
+    let unpacked = |bytes_max| {
+        let file = File::open(path).map_err(EngineError::io("open", path))?;
+        unpack_head(file, path, bytes_max)
+    };
+    let begun = unpacked(DETECT_BYTES_MAX)?;
+    let head = OpenFile { file: &begun, path }.range(0, length_of(DETECT_BYTES_MAX))?;
+    if is_first_record_cut(&head) { unpacked(FIRST_RECORD_BYTES_MAX) } else { Ok(begun) }
 }
 
 /// Opens a transcript as [`open`] does; of a compressed one that is as it is `known` the bytes are not unpacked.
@@ -375,8 +386,12 @@ fn adapter_of(cursor: &Cursor) -> Option<&'static dyn Adapter> {
 
 /// Returns the first working directory that the first records of a transcript name: whatever is appended, it stays.
 fn first_cwd(file: OpenFile<'_>) -> Option<PathBuf> {
-    let bytes = head(file).ok()?;
-    let (adapter, _) = registry::detect(&bytes)?;
+    let adapter = detect(file).ok()?;
+    let bytes = match adapter.shape() {
+        Shape::Lines => first_records(file).ok()?,
+        // It is one record; where it is short all of it is here.
+        Shape::Document => file.range(0, length_of(DETECT_BYTES_MAX)).ok()?,
+    };
     let mut splitter = adapter.splitter(Granularity::Turn, None);
     bytes.split_inclusive(|byte| *byte == b'\n').filter_map(|line| line.strip_suffix(b"\n")).find_map(
         |line| {
@@ -401,9 +416,32 @@ fn lines_before(file: OpenFile<'_>, offset: u64) -> Result<u64> {
     Ok(u64::try_from(lines).expect("a count fits 64 bits"))
 }
 
-/// Returns the first bytes of a file.
-pub(crate) fn head(file: OpenFile<'_>) -> Result<Vec<u8>> {
-    file.range(0, u64::try_from(DETECT_BYTES_MAX).expect("the bound fits"))
+/// Returns the first records of a file: [`DETECT_BYTES_MAX`] bytes, or where these are less than one record, that record,
+/// up to [`FIRST_RECORD_BYTES_MAX`]. A header may hold a whole system prompt, and nothing is known of a file without it.
+pub(crate) fn first_records(file: OpenFile<'_>) -> Result<Vec<u8>> {
+    let mut head = file.range(0, length_of(DETECT_BYTES_MAX))?;
+    while is_first_record_cut(&head) {
+        let room = FIRST_RECORD_BYTES_MAX.saturating_sub(head.len()).min(RECORD_CHUNK_BYTES);
+        let more = file.range(length_of(head.len()), length_of(room))?;
+        if more.is_empty() {
+            break;
+        }
+        let has_end = memchr::memchr(b'\n', &more);
+        head.extend_from_slice(more.get(..has_end.map_or(more.len(), |at| at + 1)).unwrap_or_default());
+    }
+    Ok(head)
+}
+
+/// Returns whether the first bytes of a file are JSON that goes on behind them, without the end of a line.
+fn is_first_record_cut(head: &[u8]) -> bool {
+    let record = head.trim_ascii_start();
+    head.len() >= DETECT_BYTES_MAX
+        && matches!(record.first(), Some(b'{' | b'['))
+        && memchr::memchr(b'\n', record).is_none()
+}
+
+fn length_of(bytes: usize) -> u64 {
+    u64::try_from(bytes).expect("a bound fits 64 bits")
 }
 
 /// Finds the adapter that knows a file.
@@ -413,12 +451,17 @@ pub(crate) fn detect(file: OpenFile<'_>) -> Result<&'static dyn Adapter> {
 
 /// Finds the adapter that knows a file, and what it knows of it.
 pub(crate) fn detect_version(file: OpenFile<'_>) -> Result<(&'static dyn Adapter, Detection)> {
-    let head = head(file)?;
+    let head = file.range(0, length_of(DETECT_BYTES_MAX))?;
     let no_transcript = |reason: String| EngineError::NotATranscript { path: file.path.to_owned(), reason };
     if head.is_empty() {
         return Err(no_transcript("it is empty".to_owned()));
     }
-    registry::detect(&head).ok_or_else(|| {
+    if let Some(found) = registry::detect(&head) {
+        return Ok(found);
+    }
+    // Most formats know themselves by the beginning of a long record; only for the others is more of it read.
+    let found = if is_first_record_cut(&head) { registry::detect(&first_records(file)?) } else { None };
+    found.ok_or_else(|| {
         no_transcript(format!("its beginning fits none of the known formats ({})", known_formats()))
     })
 }

@@ -69,6 +69,8 @@ pub struct StreamRecorder {
     scrubber: Result<Scrubber, String>,
     unkept: Option<UnkeptLines>,
     form: Option<StreamForm>,
+    /// The format of what is printed, once it is known.
+    format: Option<FormatId>,
     input: Cutter,
     output: Cutter,
     /// What was read before the first line was printed.

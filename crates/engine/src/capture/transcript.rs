@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use stemmata_model::{
-    CommitId, Counts, Granularity, Note, NoteCode, SessionId, Sighting, Source, Template, ThreadId, TicketId,
+    CommitId, Counts, FormatId, Granularity, Note, NoteCode, SessionId, Sighting, Source, Template, ThreadId, TicketId,
     Trigger,
 };
 use stemmata_runtimes::adapter::{SegmentFacts, Shape};
@@ -43,6 +43,8 @@ pub struct CaptureOptions {
     pub cwd: Option<String>,
     /// Keep what an open turn holds as a provisional commit. Where there is one already, it goes on all the same.
     pub leaf: bool,
+    /// The transcript's format, where the caller knows it because it wrote the file; otherwise it is detected.
+    pub format: Option<FormatId>,
 }
 
 impl CaptureOptions {
@@ -58,6 +60,7 @@ impl CaptureOptions {
             template_alias: None,
             cwd: None,
             leaf: true,
+            format: None,
         }
     }
 
@@ -79,6 +82,9 @@ pub struct Captured {
     pub entries: u64,
     /// Bytes of the transcript.
     pub bytes_in: u64,
+    /// Bytes at its beginning that the store holds now, closed or provisional. A caller that deletes the transcript needs
+    /// all of them here.
+    pub bytes_held: u64,
     /// Bytes of it that were replaced.
     pub bytes_redacted: u64,
     /// Bytes that the store took for what is new.
@@ -141,6 +147,7 @@ impl Engine {
         Ok(Captured {
             entries: 0,
             bytes_in,
+            bytes_held: 0,
             bytes_redacted: 0,
             bytes_stored: 0,
             new_commits: 0,
@@ -290,6 +297,11 @@ impl Engine {
             session,
             entries: run.ingest.closed().totals.entries + open.map_or(0, |facts| facts.counts.entries),
             bytes_in: run.prepared.stamp.length,
+            bytes_held: if leaf.is_some() {
+                run.ingest.seen_bytes()
+            } else {
+                run.ingest.closed().raw_bytes
+            },
             bytes_redacted: run.ingest.redacted_bytes(),
             bytes_stored: outcome.stored_bytes,
             new_commits: outcome.new_commits,
@@ -483,6 +495,7 @@ fn unchanged(session: &Session, cursor: &Cursor, stamp: FileStamp) -> Captured {
         session: session.clone(),
         entries: cursor.seen_entries,
         bytes_in: stamp.length,
+        bytes_held: cursor.seen_bytes,
         bytes_redacted: cursor.seen_redacted_bytes,
         bytes_stored: 0,
         new_commits: 0,
