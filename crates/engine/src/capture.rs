@@ -13,6 +13,7 @@ pub(crate) mod earlier;
 pub(crate) mod events;
 pub(crate) mod expiry;
 pub(crate) mod exported;
+pub(crate) mod feed;
 pub(crate) mod folders;
 pub(crate) mod git_hook;
 pub(crate) mod homes;

@@ -8,8 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use stemmata_model::{CommitId, FormatId};
-use stemmata_redact::{Finding, RULES_BYTES_MAX, RuleFile, RuleFileError, RuleScope, Scrubbed, Scrubber};
+use stemmata_redact::{
+    Finding, LineScrubber, RULES_BYTES_MAX, RuleFile, RuleFileError, RuleScope, Scrubbed, Scrubber,
+};
 use stemmata_runtimes::adapter::{Adapter, Shape};
+use stemmata_runtimes::captured::is_said_in_parts;
 use stemmata_runtimes::registry;
 
 use crate::engine::Engine;
@@ -175,6 +178,15 @@ pub(crate) fn scrubbed_whole<'a>(
         Cow::Owned(text) => Cow::Owned(text.into_bytes()),
     };
     Ok(Some(Scrubbed { bytes, findings: clean.findings }))
+}
+
+/// Starts replacing the secrets of a content of a format, line by line: capture, checkpoints and scans all do it with this.
+pub(crate) fn line_scrubber(scrubber: &Scrubber, format: &FormatId) -> LineScrubber {
+    if is_said_in_parts(format) {
+        LineScrubber::new(scrubber.clone())
+    } else {
+        LineScrubber::of_whole_records(scrubber.clone())
+    }
 }
 
 /// Tells whether a format's contents are one document each.

@@ -40,6 +40,7 @@ pub struct ScrubbedLine<'a> {
 #[derive(Debug)]
 pub struct LineScrubber {
     scrubber: Scrubber,
+    joins: bool,
     held: Vec<Held>,
     held_bytes: usize,
     texts: Vec<Text>,
@@ -72,7 +73,12 @@ enum Of {
 impl LineScrubber {
     /// Starts before the first line.
     pub fn new(scrubber: Scrubber) -> LineScrubber {
-        LineScrubber { scrubber, held: Vec::new(), held_bytes: 0, texts: Vec::new() }
+        LineScrubber { scrubber, joins: true, held: Vec::new(), held_bytes: 0, texts: Vec::new() }
+    }
+
+    /// Starts before lines that stand for themselves, as whole records do: none is held back.
+    pub fn of_whole_records(scrubber: Scrubber) -> LineScrubber {
+        LineScrubber { joins: false, ..LineScrubber::new(scrubber) }
     }
 
     /// Returns what it scrubs by.
@@ -85,7 +91,7 @@ impl LineScrubber {
     /// # Errors
     /// As [`Scrubber::scrub_line`]; what was held back stays so.
     pub fn push<'a>(&mut self, line: &'a [u8]) -> Result<Vec<ScrubbedLine<'a>>, RuleFailure> {
-        if self.held.is_empty() && !pieces::may_begin(line) {
+        if !self.joins || (self.held.is_empty() && !pieces::may_begin(line)) {
             return Ok(vec![self.alone(line)?]);
         }
         let piece = self.take_in(body(line));

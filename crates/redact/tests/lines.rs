@@ -168,7 +168,10 @@ fn a_private_key_printed_line_by_line_is_replaced() {
             assert_eq!(clean.len(), lines.len());
             assert!(clean[1].contains("[REDACTED:private-key]"), "{name} {dress:?}: {clean:?}");
             let rest = clean.concat();
-            assert!(key.lines().skip(1).take(12).all(|line| !rest.contains(&line[..24])), "{name} {dress:?}: {rest}");
+            assert!(
+                key.lines().skip(1).take(12).all(|line| !rest.contains(&line[..24])),
+                "{name} {dress:?}: {rest}"
+            );
             assert!(rest.contains("$ cat id_rsa") && rest.contains("$ exit"), "{rest}");
         }
     }
@@ -184,7 +187,13 @@ fn streams_that_interleave_are_told_apart() {
     };
     let token = token();
     let (one, two) = token.split_at(20);
-    let clean = scrubbed(&[line("a", 0, one), line("b", 0, one), line("a", 1, "x"), line("b", 0, two), line("a", 0, two)]);
+    let clean = scrubbed(&[
+        line("a", 0, one),
+        line("b", 0, one),
+        line("a", 1, "x"),
+        line("b", 0, two),
+        line("a", 0, two),
+    ]);
     assert!(clean.iter().all(|line| !line.contains(two) && !line.contains(one)), "{clean:?}");
 }
 
@@ -193,14 +202,23 @@ fn streams_that_interleave_are_told_apart() {
 fn a_message_without_end_is_given_out_in_parts() {
     let line = |text: &str| {
         let delta = json!({"type":"text_delta","text":text});
-        format!("{}\n", json!({"type":"stream_event","session_id":"s","event":{"type":"content_block_delta","index":0,"delta":delta}}))
+        format!(
+            "{}\n",
+            json!({"type":"stream_event","session_id":"s","event":{"type":"content_block_delta","index":0,"delta":delta}})
+        )
     };
     let token = token();
     let mut scrubber = LineScrubber::new(Scrubber::builtin());
     let (mut given, mut pushed, mut most) = (String::new(), 0_usize, 0_usize);
     let mut lines = 0_usize;
     for number in 0..30_000_usize {
-        let text = if number % 7 == 0 { &token[..17] } else if number % 7 == 1 { &token[17..] } else { " word " };
+        let text = if number % 7 == 0 {
+            &token[..17]
+        } else if number % 7 == 1 {
+            &token[17..]
+        } else {
+            " word "
+        };
         let line = line(text);
         pushed += 1;
         for out in scrubber.push(line.as_bytes()).unwrap() {

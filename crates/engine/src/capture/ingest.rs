@@ -9,7 +9,7 @@ use stemmata_model::{
     ArtifactId, Closure, Commit, CommitCore, CommitId, CommitType, Note, NoteCode, Sighting, Source,
     Timestamp, Trigger,
 };
-use stemmata_redact::Scrubber;
+use stemmata_redact::{ScrubbedLine, Scrubber};
 use stemmata_runtimes::adapter::{Adapter, SegmentFacts, Splitter};
 use stemmata_store::{BatchOutcome, NewCommit, NewHole, Write};
 
@@ -187,8 +187,8 @@ impl<'e> Ingest<'e> {
     }
 
     /// Takes one complete line with its newline.
-    pub(crate) fn line(&mut self, raw: &[u8]) -> Result<()> {
-        let scrubbed = self.scrubber.scrub_line(raw)?;
+    pub(crate) fn line(&mut self, scrubbed: &ScrubbedLine<'_>) -> Result<()> {
+        let raw = scrubbed.raw.as_ref();
         let mut notes = Vec::new();
         let line = scrubbed.bytes.strip_suffix(b"\n").unwrap_or(&scrubbed.bytes);
         let number = self.start.line + self.segment.lines;
@@ -211,7 +211,8 @@ impl<'e> Ingest<'e> {
     }
 
     /// Takes an unfinished last line: it is kept for a provisional commit and never seen by the splitter.
-    pub(crate) fn torn_tail(&mut self, raw: &[u8]) -> Result<()> {
+    pub(crate) fn torn_tail(&mut self, scrubbed: &ScrubbedLine<'_>) -> Result<()> {
+        let raw = scrubbed.raw.as_ref();
         self.torn_from = Some(self.segment.bytes());
         let number = self.start.line + self.segment.lines;
         self.note(Note::at_line(
@@ -219,7 +220,6 @@ impl<'e> Ingest<'e> {
             number,
             "the last line has no newline; its bytes are kept",
         ));
-        let scrubbed = self.scrubber.scrub_line(raw)?;
         let replaced = scrubbed.findings.iter().map(|finding| length(finding.len)).sum();
         self.take_in(raw, &scrubbed.findings);
         self.add(&scrubbed.bytes, raw.len(), replaced)

@@ -70,7 +70,9 @@ pub(crate) fn session_name(file: OpenFile<'_>, adapter: &'static dyn Adapter) ->
         let named = splitter.facts().session.clone();
         return named.map_or_else(|| SessionId::new(stem).map_err(EngineError::from), Ok);
     }
-    for line in first_records(file)?.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")) {
+    for line in
+        first_records(file)?.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"))
+    {
         splitter.line(line.strip_suffix(b"\n").unwrap_or(line), &mut Vec::new());
         if let Some(session) = &splitter.facts().session {
             return Ok(session.clone());

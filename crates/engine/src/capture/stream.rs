@@ -2,12 +2,14 @@
 //!
 //! No files and no processes: chunks of bytes come in, bytes to keep come out.
 
+use std::borrow::Cow;
 use std::path::Path;
 
-use serde::Serialize;
-use stemmata_model::Timestamp;
-use stemmata_redact::Scrubber;
+use serde::{Deserialize, Serialize};
+use stemmata_model::{FormatId, Timestamp};
+use stemmata_redact::{LineScrubber, ScrubbedLine};
 use stemmata_runtimes::adapter::Confidence;
+use stemmata_runtimes::captured::GENERIC;
 use stemmata_runtimes::registry;
 
 use crate::scrubbing::{StoreRules, scrubber_without_store};
@@ -15,6 +17,9 @@ use crate::scrubbing::{StoreRules, scrubber_without_store};
 /// Bytes of one line at most; a longer one becomes several. A structured line that is cut is carried as one that cannot
 /// be read: 16 MiB is twice the longest that was seen.
 const LINE_BYTES_MAX: usize = 16 << 20;
+
+/// Bytes of text in one timed line at most: escaped, each may take six, and capture takes lines of 64 MiB.
+const TIMED_BYTES_MAX: usize = 8 << 20;
 
 /// Bytes that wait at most for the first line that a command prints.
 const HELD_BYTES_MAX: usize = 1 << 20;
@@ -47,11 +52,19 @@ pub struct StreamRules<'a> {
 }
 
 /// One timed line, as `docs/format/generic.md` has it.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 struct TimedLine<'a> {
     t: String,
-    fd: &'static str,
-    line: std::borrow::Cow<'a, str>,
+    fd: Cow<'a, str>,
+    line: Cow<'a, str>,
+}
+
+impl TimedLine<'_> {
+    fn to_line(&self) -> Vec<u8> {
+        let mut text = serde_json::to_vec(self).expect("text is JSON");
+        text.push(b'\n');
+        text
+    }
 }
 
 /// Lines of which nothing that was said is kept.
@@ -63,18 +76,31 @@ pub struct UnkeptLines {
     pub reason: String,
 }
 
+/// What a recorder has taken and not given out yet, so that another one can go on. Holds what may be secrets: it is for
+/// memory and pipes, never for a disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StreamRest {
+    /// The format of the record.
+    pub format: FormatId,
+    /// Lines of the record that are held back.
+    pub held: Vec<Vec<u8>>,
+    /// The beginning of the next line that is printed.
+    pub rest: Vec<u8>,
+}
+
 /// Turns what a command reads and prints into a transcript.
 pub struct StreamRecorder {
     /// Why there is none, where rules make no sense: then nothing of what is said is kept.
-    scrubber: Result<Scrubber, String>,
+    scrubber: Result<LineScrubber, String>,
     unkept: Option<UnkeptLines>,
     form: Option<StreamForm>,
-    /// The format of what is printed, once it is known.
-    format: Option<FormatId>,
+    /// The format of structured output.
+    printed: Option<FormatId>,
     input: Cutter,
     output: Cutter,
-    /// What was read before the first line was printed.
-    held: Vec<u8>,
+    /// Lines read before the first one was printed, and their bytes.
+    waiting: Vec<Vec<u8>>,
+    waiting_bytes: usize,
 }
 
 impl std::fmt::Debug for StreamRecorder {
@@ -91,8 +117,42 @@ impl StreamRecorder {
             Some(rules) => scrubber_without_store(rules.store, rules.cwd).map_err(|error| error.to_string()),
             None => Err("the rules for secrets cannot be read".to_owned()),
         };
-        let (input, output) = (Cutter::default(), Cutter::default());
-        Self { scrubber, unkept: None, form, input, output, held: Vec::new() }
+        Self {
+            scrubber: scrubber.map(LineScrubber::new),
+            unkept: None,
+            form,
+            printed: None,
+            input: Cutter::default(),
+            output: Cutter::default(),
+            waiting: Vec::new(),
+            waiting_bytes: 0,
+        }
+    }
+
+    /// Goes on where another recorder stopped.
+    pub fn resume(rest: StreamRest, rules: Option<StreamRules<'_>>) -> Self {
+        let is_timed = rest.format.as_str() == GENERIC;
+        let form = if is_timed { StreamForm::Timed } else { StreamForm::Printed };
+        let mut recorder = Self::new(Some(form), rules);
+        recorder.printed = (!is_timed).then_some(rest.format);
+        recorder.output.rest = rest.rest;
+        // They were held back, so they are again.
+        for line in rest.held {
+            recorder.scrub(&line, &mut Vec::new());
+        }
+        recorder
+    }
+
+    /// Stops, for another one to go on: returns what to keep now, and what that one needs. What the command read last is
+    /// kept now, since nothing more of that follows.
+    pub fn suspend(mut self, at: Timestamp) -> (Vec<u8>, StreamRest) {
+        let mut kept = self.end(StreamSide::Input, at);
+        if self.form.is_none() {
+            self.decide(StreamForm::Timed, &mut kept);
+        }
+        let held = self.scrubber.as_mut().map(LineScrubber::take_held).unwrap_or_default();
+        let format = self.format().unwrap_or_else(generic);
+        (kept, StreamRest { format, held, rest: self.output.rest })
     }
 
     /// Returns which lines were not kept, if any: secrets could not be told from the rest of them.
@@ -105,6 +165,14 @@ impl StreamRecorder {
         self.form
     }
 
+    /// Returns the format of the record, once it is known.
+    pub fn format(&self) -> Option<FormatId> {
+        match self.form? {
+            StreamForm::Timed => Some(generic()),
+            StreamForm::Printed => self.printed.clone(),
+        }
+    }
+
     /// Takes bytes of a stream, and returns what to keep.
     pub fn take(&mut self, side: StreamSide, bytes: &[u8], at: Timestamp) -> Vec<u8> {
         let mut kept = Vec::new();
@@ -114,15 +182,21 @@ impl StreamRecorder {
         kept
     }
 
-    /// Ends a stream: what stands behind its last line break is a line too.
+    /// Ends a stream: what stands behind its last line break is a line too. The output ends last.
     pub fn end(&mut self, side: StreamSide, at: Timestamp) -> Vec<u8> {
         let mut kept = Vec::new();
         let rest = std::mem::take(&mut self.cutter(side).rest);
         if !rest.is_empty() {
             self.line(side, &rest, at, &mut kept);
         }
-        if side == StreamSide::Output && self.form.is_none() {
-            self.decide(StreamForm::Timed, &mut kept);
+        if side == StreamSide::Output {
+            if self.form.is_none() {
+                self.decide(StreamForm::Timed, &mut kept);
+            }
+            let given = self.scrubber.as_mut().map(|lines| lines.finish().map_err(|error| error.to_string()));
+            if let Ok(given) = given {
+                self.keep(given, None, &mut kept);
+            }
         }
         kept
     }
@@ -137,19 +211,24 @@ impl StreamRecorder {
     fn line(&mut self, side: StreamSide, line: &[u8], at: Timestamp, kept: &mut Vec<u8>) {
         let is_blank = line.iter().all(u8::is_ascii_whitespace);
         if self.form.is_none() && side == StreamSide::Output && !is_blank {
-            self.decide(form_of(line), kept);
+            self.printed = structured(line);
+            let form = if self.printed.is_some() { StreamForm::Printed } else { StreamForm::Timed };
+            self.decide(form, kept);
         }
         match (self.form, side) {
-            (Some(StreamForm::Printed), StreamSide::Output) => {
-                kept.extend(self.scrubbed(line).unwrap_or_default());
-            }
+            (Some(StreamForm::Printed), StreamSide::Output) => self.scrub(line, kept),
             // A structured format says itself what was asked.
             (Some(StreamForm::Printed), StreamSide::Input) => {}
-            (Some(StreamForm::Timed), _) => kept.extend_from_slice(&self.timed(side, line, at)),
+            (Some(StreamForm::Timed), _) => {
+                for line in timed(side, line, at) {
+                    self.scrub(&line, kept);
+                }
+            }
             (None, _) => {
-                let timed = self.timed(side, line, at);
-                self.held.extend_from_slice(&timed);
-                if self.held.len() > HELD_BYTES_MAX {
+                let lines = timed(side, line, at);
+                self.waiting_bytes += lines.iter().map(Vec::len).sum::<usize>();
+                self.waiting.extend(lines);
+                if self.waiting_bytes > HELD_BYTES_MAX {
                     self.decide(StreamForm::Timed, kept);
                 }
             }
@@ -158,54 +237,74 @@ impl StreamRecorder {
 
     fn decide(&mut self, form: StreamForm, kept: &mut Vec<u8>) {
         self.form = Some(form);
-        let held = std::mem::take(&mut self.held);
-        if form == StreamForm::Timed {
-            kept.extend_from_slice(&held);
+        self.waiting_bytes = 0;
+        for line in std::mem::take(&mut self.waiting) {
+            if form == StreamForm::Timed {
+                self.scrub(&line, kept);
+            }
         }
     }
 
-    fn timed(&mut self, side: StreamSide, line: &[u8], at: Timestamp) -> Vec<u8> {
-        let line = line.strip_suffix(b"\n").unwrap_or(line);
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let fd = match side {
-            StreamSide::Input => "stdin",
-            StreamSide::Output => "stdout",
-        };
-        let timed = TimedLine { t: at.to_string(), fd, line: String::from_utf8_lossy(line) };
-        let as_line = |timed: &TimedLine<'_>| {
-            let mut text = serde_json::to_vec(timed).expect("text is JSON");
-            text.push(b'\n');
-            text
-        };
-        // When something was said, and nothing of it, where secrets cannot be told from the rest.
-        self.scrubbed(&as_line(&timed))
-            .unwrap_or_else(|| as_line(&TimedLine { line: "[REDACTED:unscrubbed]".into(), ..timed }))
-    }
-
-    /// Replaces a line's secrets; none, and the line is counted, where they cannot be told from the rest.
-    fn scrubbed(&mut self, line: &[u8]) -> Option<Vec<u8>> {
-        let scrubbed = match &self.scrubber {
-            Ok(scrubber) => scrubber.scrub_line(line).map_err(|error| error.to_string()),
+    /// Replaces the secrets of the next line of the record.
+    fn scrub(&mut self, line: &[u8], kept: &mut Vec<u8>) {
+        let given = match &mut self.scrubber {
+            Ok(lines) => lines.push(line).map_err(|error| error.to_string()),
             Err(reason) => Err(reason.clone()),
         };
-        match scrubbed {
-            Ok(scrubbed) => Some(scrubbed.bytes.into_owned()),
-            Err(reason) => {
-                self.unkept.get_or_insert(UnkeptLines { lines: 0, reason }).lines += 1;
-                None
+        self.keep(given, Some(line), kept);
+    }
+
+    /// Keeps lines whose secrets are replaced. Where they cannot be told from the rest, the lines are counted, and only when
+    /// something was said is kept of them.
+    fn keep(
+        &mut self,
+        given: Result<Vec<ScrubbedLine<'_>>, String>,
+        line: Option<&[u8]>,
+        kept: &mut Vec<u8>,
+    ) {
+        let reason = match given {
+            Ok(given) => return given.iter().for_each(|line| kept.extend_from_slice(&line.bytes)),
+            Err(reason) => reason,
+        };
+        let mut lines = self.scrubber.as_mut().map(LineScrubber::take_held).unwrap_or_default();
+        if let Some(line) = line.filter(|line| lines.last().is_none_or(|last| last != line)) {
+            lines.push(line.to_vec());
+        }
+        for line in lines {
+            let unkept = self.unkept.get_or_insert(UnkeptLines { lines: 0, reason: reason.clone() });
+            unkept.lines += 1;
+            let timed = serde_json::from_slice::<TimedLine<'_>>(&line).ok();
+            if let Some(timed) = timed.filter(|_| self.form == Some(StreamForm::Timed)) {
+                kept.extend(TimedLine { line: "[REDACTED:unscrubbed]".into(), ..timed }.to_line());
             }
         }
     }
 }
 
-/// Says how a command's output is kept by its first line: as it is where that can be told from anything else.
-fn form_of(line: &[u8]) -> StreamForm {
-    match registry::detect(line) {
-        Some((adapter, found)) if !adapter.is_placeable() && found.confidence == Confidence::Certain => {
-            StreamForm::Printed
-        }
-        _ => StreamForm::Timed,
-    }
+/// Returns a line as timed ones: several, where it is long.
+fn timed(side: StreamSide, line: &[u8], at: Timestamp) -> Vec<Vec<u8>> {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let fd = match side {
+        StreamSide::Input => "stdin",
+        StreamSide::Output => "stdout",
+    };
+    let of = |part: &[u8]| {
+        TimedLine { t: at.to_string(), fd: fd.into(), line: String::from_utf8_lossy(part) }.to_line()
+    };
+    if line.is_empty() { vec![of(line)] } else { line.chunks(TIMED_BYTES_MAX).map(of).collect() }
+}
+
+fn generic() -> FormatId {
+    FormatId::new(GENERIC).expect("our own name")
+}
+
+/// Returns the format of structured output by its first line: one that can be told from anything else, and that no client
+/// loads.
+fn structured(line: &[u8]) -> Option<FormatId> {
+    let (adapter, found) = registry::detect(line)?;
+    let is_structured = !adapter.is_placeable() && found.confidence == Confidence::Certain;
+    is_structured.then(|| adapter.format())
 }
 
 /// Cuts chunks into lines.
@@ -354,7 +453,7 @@ mod tests {
     fn a_command_that_never_prints_does_not_hold_all_it_reads() {
         let mut recorder = StreamRecorder::new(None, Some(StreamRules::default()));
         let kept = recorder.take(StreamSide::Input, &b"0123456789\n".repeat(40_000), at(0));
-        assert!(kept.len() > HELD_BYTES_MAX && recorder.held.is_empty());
+        assert!(kept.len() > HELD_BYTES_MAX && recorder.waiting.is_empty());
         let mut silent = StreamRecorder::new(None, Some(StreamRules::default()));
         assert!(silent.take(StreamSide::Input, b"q\n", at(0)).is_empty());
         assert!(!silent.end(StreamSide::Output, at(0)).is_empty(), "what was asked is kept");

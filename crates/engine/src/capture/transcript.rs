@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use stemmata_model::{
-    CommitId, Counts, FormatId, Granularity, Note, NoteCode, SessionId, Sighting, Source, Template, ThreadId, TicketId,
-    Trigger,
+    CommitId, Counts, FormatId, Granularity, Note, NoteCode, SessionId, Sighting, Source, Template, ThreadId,
+    TicketId, Trigger,
 };
-use stemmata_runtimes::adapter::{SegmentFacts, Shape};
+use stemmata_runtimes::adapter::SegmentFacts;
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::maintain::forget::Tombstone;
 use stemmata_store::{Link, LinkKind, Session, SessionKey, SessionOrigin, StoreError, Write};
@@ -228,40 +228,11 @@ impl Engine {
         let expected = prepared.stored.clone();
         let cwd = options.cwd.clone();
         let mut run = Run { ingest, prepared, granularity, windows, cwd, expected };
-        if let Err(error) = self.read_lines(path, options, &mut run, lines) {
+        if let Err(error) = run.read_lines(self, path, options, lines) {
             run.keep_what_is_closed(self, path, &error);
             return Err(error);
         }
         self.finish(path, run, options.leaf)
-    }
-
-    fn read_lines(
-        &self,
-        path: &Path,
-        options: &CaptureOptions,
-        run: &mut Run<'_>,
-        mut lines: Lines,
-    ) -> Result<()> {
-        if run.prepared.adapter.shape() == Shape::Document {
-            return run.read_document(path);
-        }
-        let mut batch_number = 0_u32;
-        while let Some(line) = lines.next()? {
-            if line.complete {
-                run.ingest.line(line.bytes)?;
-            } else if options.torn_tail {
-                run.ingest.torn_tail(line.bytes)?;
-            } else {
-                break;
-            }
-            run.windows.push(line.bytes);
-            if run.ingest.is_batch_full() && run.ingest.first_closed().is_some() {
-                batch_number += 1;
-                run.flush_closed(self, path)?;
-            }
-        }
-        tracing::debug!(path = %path.display(), batches = batch_number, lines = lines.next_number() - 1, "read");
-        Ok(())
     }
 
     fn finish(&self, path: &Path, mut run: Run<'_>, is_leaf_wanted: bool) -> Result<Captured> {
@@ -297,11 +268,7 @@ impl Engine {
             session,
             entries: run.ingest.closed().totals.entries + open.map_or(0, |facts| facts.counts.entries),
             bytes_in: run.prepared.stamp.length,
-            bytes_held: if leaf.is_some() {
-                run.ingest.seen_bytes()
-            } else {
-                run.ingest.closed().raw_bytes
-            },
+            bytes_held: if leaf.is_some() { run.ingest.seen_bytes() } else { run.ingest.closed().raw_bytes },
             bytes_redacted: run.ingest.redacted_bytes(),
             bytes_stored: outcome.stored_bytes,
             new_commits: outcome.new_commits,
@@ -359,11 +326,11 @@ impl Engine {
 }
 
 /// A capture under way.
-struct Run<'e> {
-    ingest: Ingest<'e>,
-    prepared: Prepared,
+pub(super) struct Run<'e> {
+    pub(super) ingest: Ingest<'e>,
+    pub(super) prepared: Prepared,
     granularity: Granularity,
-    windows: Windows,
+    pub(super) windows: Windows,
     /// Where the session works, where its records do not say.
     cwd: Option<String>,
     /// The cursor that the store has, unless another process read the transcript too.
@@ -371,7 +338,7 @@ struct Run<'e> {
 }
 
 impl Run<'_> {
-    fn read_document(&mut self, path: &Path) -> Result<()> {
+    pub(super) fn read_document(&mut self, path: &Path) -> Result<()> {
         let bytes = document::read(OpenFile { file: &self.prepared.file, path }, self.prepared.stamp)?;
         if let Some(reason) = self.ingest.document(&bytes)? {
             return Err(EngineError::Torn { path: path.to_owned(), reason });
@@ -381,7 +348,7 @@ impl Run<'_> {
     }
 
     /// Hands what is closed to the store, with a cursor to go on from.
-    fn flush_closed(&mut self, engine: &Engine, path: &Path) -> Result<()> {
+    pub(super) fn flush_closed(&mut self, engine: &Engine, path: &Path) -> Result<()> {
         let mut progress = Vec::new();
         if self.ingest.is_settled() {
             let file = OpenFile { file: &self.prepared.file, path };

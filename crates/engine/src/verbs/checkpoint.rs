@@ -8,7 +8,7 @@ use stemmata_model::{
     Note, NoteCode, Principal, RulesHash, SessionId, Sighting, SummarySource, Template, ThreadId, TicketId,
     Timestamp, Trigger, artifact_id,
 };
-use stemmata_redact::Scrubber;
+use stemmata_redact::{ScrubbedLine, Scrubber};
 use stemmata_store::{
     Annotation, BatchOutcome, NewCommit, Session, SessionKey, SessionOrigin, StoreError, Write,
 };
@@ -16,7 +16,7 @@ use stemmata_store::{
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
-use crate::scrubbing::scrubbed_whole;
+use crate::scrubbing::{line_scrubber, scrubbed_whole};
 use crate::verbs::at::one_line;
 use crate::verbs::count::count;
 use crate::verbs::snapshot::contents;
@@ -402,11 +402,17 @@ fn clean(scrubber: &Scrubber, format: &FormatId, bytes: &[u8]) -> Result<(Vec<u8
     }
     let mut clean = Vec::with_capacity(bytes.len());
     let mut replaced = 0;
+    let mut lines = line_scrubber(scrubber, format);
+    let mut keep = |given: Vec<ScrubbedLine<'_>>| {
+        for line in given {
+            replaced += line.findings.len();
+            clean.extend_from_slice(&line.bytes);
+        }
+    };
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        let own = scrubber.scrub_line(line)?;
-        replaced += own.findings.len();
-        clean.extend_from_slice(&own.bytes);
+        keep(lines.push(line)?);
     }
+    keep(lines.finish()?);
     Ok((clean, replaced))
 }
 

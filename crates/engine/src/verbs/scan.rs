@@ -5,13 +5,14 @@
 
 mod events;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 use std::str::FromStr;
 use std::{fmt, io};
 
 use stemmata_model::{ArtifactId, Closure, Commit, CommitId, EventSeq, LedgerId, SessionId};
-use stemmata_redact::Scrubber;
+use stemmata_redact::{ScrubbedLine, Scrubber};
 use stemmata_runtimes::adapter::{Adapter, IdKind};
 use stemmata_runtimes::registry;
 use stemmata_store::{Annotation, Session, StoreError};
@@ -20,7 +21,7 @@ use crate::capture::lines::LINE_BYTES_MAX;
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
-use crate::scrubbing::{is_document, scrubbed_whole};
+use crate::scrubbing::{is_document, line_scrubber, scrubbed_whole};
 use crate::verbs::forget::ForgetTarget;
 
 /// Commits that are looked up at once in a walk over the whole store.
@@ -321,8 +322,9 @@ impl Engine {
         scanned.bytes += commit.native_bytes;
         let adapter = registry::by_format(&commit.core.format);
         let mut number = 0;
-        self.each_scrubbed(commit, &scrubber, &mut |line, scrubbed| {
+        self.each_scrubbed(commit, &scrubber, &mut |scrubbed| {
             number += 1;
+            let line = scrubbed.raw.as_ref();
             let entry =
                 if scrubbed.findings.is_empty() { None } else { adapter.and_then(|own| entry_of(own, line)) };
             for finding in &scrubbed.findings {
@@ -347,26 +349,29 @@ impl Engine {
         &self,
         commit: &Commit,
         scrubber: &Scrubber,
-        each: &mut dyn FnMut(&[u8], &stemmata_redact::Scrubbed<'_>) -> Result<()>,
+        each: &mut dyn FnMut(&ScrubbedLine<'_>) -> Result<()>,
     ) -> Result<()> {
         let id = commit.core.native_artifact();
         // What a client wrote is a document or lines; what a program gave, text too.
         if is_document(&commit.core.format) || self.is_given(commit.id)? {
             let bytes = read_whole(self, id)?;
             if let Some(whole) = scrubbed_whole(scrubber, &commit.core.format, &bytes)? {
-                return each(&bytes, &whole);
+                let raw = Cow::Borrowed(bytes.as_slice());
+                return each(&ScrubbedLine { raw, bytes: whole.bytes, findings: whole.findings });
             }
         }
+        let mut lines = line_scrubber(scrubber, &commit.core.format);
         let mut failed = None;
         let read = self.each_line(id, &mut |line| {
-            let done = scrubber.scrub_line(line).map_err(EngineError::from).and_then(|own| each(line, &own));
-            failed = done.err();
+            let given = lines.push(line).map_err(EngineError::from);
+            failed = given.and_then(|given| given.iter().try_for_each(&mut *each)).err();
             failed.is_none()
         });
         match failed {
-            Some(error) => Err(error),
-            None => read,
+            Some(error) => return Err(error),
+            None => read?,
         }
+        lines.finish()?.iter().try_for_each(each)
     }
 
     /// Tells whether a commit's content came from a program, or from the engine, and was read from no file.

@@ -43,6 +43,11 @@ pub const GENERIC: &str = "generic-v1";
 /// The format of `OpenHands`' events.
 pub const OPENHANDS: &str = "openhands-v1";
 
+/// Returns whether lines of a format may say a text in parts: deltas of a message, or lines that a command printed.
+pub fn is_said_in_parts(format: &FormatId) -> bool {
+    [CLAUDE_STREAM, CODEX_EXEC, GENERIC].contains(&format.as_str())
+}
+
 /// How sure an adapter is, and which version wrote the bytes.
 type Claim = (Confidence, Option<String>);
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use stemmata_model::{
     ArtifactId, Closure, Commit, CommitCore, CommitId, CommitType, Granularity, RulesHash, artifact_id,
 };
-use stemmata_redact::{Scrubbed, Scrubber};
+use stemmata_redact::{ScrubbedLine, Scrubber};
 use stemmata_runtimes::adapter::Adapter;
 use stemmata_runtimes::registry;
 use stemmata_store::maintain::forget::Reworded;
@@ -118,9 +118,9 @@ impl Rewrite<'_> {
             let scrubber = self.rulers.of(old.id)?;
             let adapter = registry::by_format(&old.core.format);
             let (titles, lines) = (&mut self.made.titles, &mut self.made.lines);
-            return self.engine.each_scrubbed(old, &scrubber, &mut |line, scrubbed| {
-                lines.extend(dirty(line, scrubbed));
-                titles.extend(adapter.and_then(|adapter| retitled(adapter, line, scrubbed)));
+            return self.engine.each_scrubbed(old, &scrubber, &mut |line| {
+                lines.extend(dirty(line));
+                titles.extend(adapter.and_then(|adapter| retitled(adapter, line)));
                 Ok(())
             });
         }
@@ -230,14 +230,14 @@ impl Rewrite<'_> {
         let mut segment = OpenSegment::default();
         let (mut spilled, mut titles) = (Vec::new(), Vec::new());
         let (engine, lines) = (self.engine, &mut self.made.lines);
-        engine.each_scrubbed(old, scrubber, &mut |line, scrubbed| {
-            lines.extend(dirty(line, scrubbed));
-            let writes = segment.push(&scrubbed.bytes);
+        engine.each_scrubbed(old, scrubber, &mut |line| {
+            lines.extend(dirty(line));
+            let writes = segment.push(&line.bytes);
             if !writes.is_empty() {
                 spilled.extend(writes);
                 engine.commit_batch(std::mem::take(&mut spilled))?;
             }
-            titles.extend(adapter.and_then(|adapter| retitled(adapter, line, scrubbed)));
+            titles.extend(adapter.and_then(|adapter| retitled(adapter, line)));
             Ok(())
         })?;
         self.made.titles.extend(titles);
@@ -317,14 +317,14 @@ impl Rewrite<'_> {
 }
 
 /// Returns what names a line in which something was found.
-fn dirty(line: &[u8], scrubbed: &Scrubbed<'_>) -> Option<ArtifactId> {
-    (!scrubbed.findings.is_empty()).then(|| artifact_id(line))
+fn dirty(line: &ScrubbedLine<'_>) -> Option<ArtifactId> {
+    (!line.findings.is_empty()).then(|| artifact_id(&line.raw))
 }
 
 /// Returns the title that a line with secrets would give, and what it is without them.
-fn retitled(adapter: &dyn Adapter, line: &[u8], scrubbed: &Scrubbed<'_>) -> Option<(String, String)> {
-    let old = title_of(adapter, line).filter(|_| !scrubbed.findings.is_empty())?;
-    Some((old, title_of(adapter, &scrubbed.bytes).unwrap_or_default()))
+fn retitled(adapter: &dyn Adapter, line: &ScrubbedLine<'_>) -> Option<(String, String)> {
+    let old = title_of(adapter, &line.raw).filter(|_| !line.findings.is_empty())?;
+    Some((old, title_of(adapter, &line.bytes).unwrap_or_default()))
 }
 
 /// Returns the title that a line alone would give.

@@ -1,0 +1,111 @@
+//! Feeds the lines of a transcript to an ingest, their secrets replaced; what lines say together is looked at together.
+//!
+//! A line is fed once no later one can change what is replaced in it. So what follows a closed boundary is read from there
+//! with what was open before it, and gives the same bytes as a reading from the beginning.
+
+use std::path::Path;
+
+use stemmata_model::Trigger;
+use stemmata_redact::{LineScrubber, ScrubbedLine};
+use stemmata_runtimes::adapter::Shape;
+use stemmata_runtimes::captured::is_said_in_parts;
+
+use crate::capture::cursor::OpenFile;
+use crate::capture::lines::Lines;
+use crate::capture::transcript::{CaptureOptions, Run};
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::scrubbing::line_scrubber;
+
+/// Bytes before the place where reading goes on that are looked at for a text that is open there: more than the lines of
+/// any private key take.
+const OPEN_BYTES_MAX: u64 = 256 * 1024;
+
+/// Lines on their way, and how many of them were fed in an earlier reading.
+struct Feed {
+    lines: LineScrubber,
+    fed: usize,
+}
+
+impl Feed {
+    /// Starts where reading goes on, knowing what was open there.
+    fn at(run: &Run<'_>, path: &Path) -> Result<Self> {
+        let format = run.prepared.adapter.format();
+        let mut feed = Self { lines: line_scrubber(&run.prepared.scrubber, &format), fed: 0 };
+        let start = run.ingest.closed().raw_bytes;
+        if start == 0 || !is_said_in_parts(&format) {
+            return Ok(feed);
+        }
+        let from = start.saturating_sub(OPEN_BYTES_MAX);
+        let before = OpenFile { file: &run.prepared.file, path }.range(from, start - from)?;
+        let cut =
+            if from == 0 { 0 } else { memchr::memchr(b'\n', &before).map_or(before.len(), |at| at + 1) };
+        for line in before.get(cut..).unwrap_or_default().split_inclusive(|byte| *byte == b'\n') {
+            feed.fed += 1;
+            feed.fed -= feed.lines.push(line)?.len();
+        }
+        Ok(feed)
+    }
+
+    /// Returns which lines are new among those that are final.
+    fn new_of<'l>(
+        &mut self,
+        given: Vec<ScrubbedLine<'l>>,
+    ) -> impl Iterator<Item = ScrubbedLine<'l>> + use<'l> {
+        let fed = self.fed.min(given.len());
+        self.fed -= fed;
+        given.into_iter().skip(fed)
+    }
+}
+
+impl Run<'_> {
+    /// Reads what follows. Lines that later ones may still change stay for the next time, unless nothing follows.
+    pub(super) fn read_lines(
+        &mut self,
+        engine: &Engine,
+        path: &Path,
+        options: &CaptureOptions,
+        mut lines: Lines,
+    ) -> Result<()> {
+        if self.prepared.adapter.shape() == Shape::Document {
+            return self.read_document(path);
+        }
+        let mut feed = Feed::at(self, path)?;
+        let (mut batches, mut is_torn) = (0_u32, false);
+        while let Some(line) = lines.next()? {
+            if !line.complete && !options.torn_tail {
+                break;
+            }
+            is_torn = !line.complete;
+            let mut given = feed.lines.push(line.bytes)?;
+            if is_torn {
+                given.extend(feed.lines.finish()?);
+            }
+            self.feed(feed.new_of(given), is_torn)?;
+            if self.ingest.is_batch_full() && self.ingest.first_closed().is_some() {
+                batches += 1;
+                self.flush_closed(engine, path)?;
+            }
+        }
+        if !is_torn && (options.torn_tail || options.trigger == Trigger::SessionEnd) {
+            let given = feed.lines.finish()?;
+            self.feed(feed.new_of(given), false)?;
+        }
+        tracing::debug!(path = %path.display(), batches, lines = lines.next_number() - 1, "read");
+        Ok(())
+    }
+
+    /// Feeds lines, the last of which may have no end.
+    fn feed<'l>(&mut self, lines: impl Iterator<Item = ScrubbedLine<'l>>, is_torn: bool) -> Result<()> {
+        let mut lines = lines.peekable();
+        while let Some(line) = lines.next() {
+            if is_torn && lines.peek().is_none() {
+                self.ingest.torn_tail(&line)?;
+            } else {
+                self.ingest.line(&line)?;
+            }
+            self.windows.push(&line.raw);
+        }
+        Ok(())
+    }
+}
