@@ -34,5 +34,6 @@ mod walk;
 
 pub use custom::{RULES_BYTES_MAX, RuleFile, RuleFileError, RuleScope};
 pub use lines::{LineScrubber, ScrubbedLine};
+pub use pem::PrivateKeyState;
 pub use rules::RuleFailure;
 pub use scrubber::{Finding, Scrubbed, ScrubbedText, Scrubber};

@@ -4,24 +4,20 @@
 use std::borrow::Cow;
 
 use crate::edits::{Edit, What};
-use crate::pem;
+use crate::pem::PrivateKeyState;
 use crate::pieces::{self, Piece, Said};
 use crate::rules::RuleFailure;
-use crate::scrubber::{Finding, Scrubber};
+use crate::scrubber::{Finding, Scrubbed, Scrubber};
 
 /// Lines that are held back at most.
 const HELD_LINES_MAX: usize = 4_096;
 /// Bytes of lines that are held back at most.
 const HELD_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Bytes of one joined text at most: a private key, and what a streamed message says in minutes.
+/// Bytes of one joined text at most: what a streamed message says in minutes, and more than most private keys have.
 const TEXT_BYTES_MAX: usize = 64 * 1024;
 /// Bytes at the end of a long text that stay held back when what is before them goes: longer than any secret that is no
 /// private key.
 const KEPT_BYTES: usize = 8 * 1024;
-/// Lines that a private key has at most; what opens one and goes on longer is something else.
-const KEY_LINES_MAX: usize = 300;
-/// Lines without a line of a key after which nothing of it is expected any more.
-const OTHER_LINES_MAX: usize = 20;
 
 /// A line without its secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,12 +31,15 @@ pub struct ScrubbedLine<'a> {
     pub findings: Vec<Finding>,
 }
 
-/// Scrubs lines one after the other. Holds back lines while what they say may be a part of a secret: what it has given out
-/// is final.
+/// Scrubs lines one after the other. A private key that is printed line by line is known from its header on; deltas are held
+/// back while what they say may be a part of a secret. What was given out is final.
 #[derive(Debug)]
 pub struct LineScrubber {
     scrubber: Scrubber,
     joins: bool,
+    keys: PrivateKeyState,
+    /// The lines since the one in which a private key began that is open.
+    key_lines: Vec<Vec<u8>>,
     held: Vec<Held>,
     held_bytes: usize,
     texts: Vec<Text>,
@@ -56,24 +55,29 @@ struct Held {
 /// A text that several lines say.
 #[derive(Debug)]
 struct Text {
-    of: Of,
+    block: u64,
+    scope: u64,
     bytes: Vec<u8>,
     is_open: bool,
-    lines: usize,
-    /// Lines since the last one that could be a line of a key.
-    others: usize,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Of {
-    Block { block: u64, scope: u64 },
-    Stream(u64),
+impl Text {
+    /// Tells whether a private key, or its header, goes on behind the first bytes.
+    fn has_open_key(&self, count: usize) -> bool {
+        let before = self.bytes.get(..count).unwrap_or_default();
+        let mut keys = PrivateKeyState::default();
+        keys.advance(before);
+        let line = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
+        keys.is_open() || memchr::memmem::find(before.get(line..).unwrap_or_default(), b"--").is_some()
+    }
 }
 
 impl LineScrubber {
     /// Starts before the first line.
     pub fn new(scrubber: Scrubber) -> LineScrubber {
-        LineScrubber { scrubber, joins: true, held: Vec::new(), held_bytes: 0, texts: Vec::new() }
+        let (keys, key_lines) = (PrivateKeyState::default(), Vec::new());
+        let (held, texts) = (Vec::new(), Vec::new());
+        LineScrubber { scrubber, joins: true, keys, key_lines, held, held_bytes: 0, texts }
     }
 
     /// Starts before lines that stand for themselves, as whole records do: none is held back.
@@ -91,7 +95,15 @@ impl LineScrubber {
     /// # Errors
     /// As [`Scrubber::scrub_line`]; what was held back stays so.
     pub fn push<'a>(&mut self, line: &'a [u8]) -> Result<Vec<ScrubbedLine<'a>>, RuleFailure> {
-        if !self.joins || (self.held.is_empty() && !pieces::may_begin(line)) {
+        if !self.joins {
+            let own = self.scrubber.scrub_line(line)?;
+            return Ok(vec![ScrubbedLine {
+                raw: Cow::Borrowed(line),
+                bytes: own.bytes,
+                findings: own.findings,
+            }]);
+        }
+        if self.held.is_empty() && !pieces::may_be_delta(line) {
             return Ok(vec![self.alone(line)?]);
         }
         let piece = self.take_in(body(line));
@@ -127,26 +139,35 @@ impl LineScrubber {
         std::mem::take(&mut self.held).into_iter().map(|held| held.raw).collect()
     }
 
-    fn alone<'a>(&self, line: &'a [u8]) -> Result<ScrubbedLine<'a>, RuleFailure> {
-        let own = self.scrubber.scrub_line(line)?;
+    /// Returns lines from which another scrubber knows what this one knows: those since a private key began that is open,
+    /// and, to be given out by it, those that are held back.
+    pub fn take_state(&mut self) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
+        (std::mem::take(&mut self.key_lines), self.take_held())
+    }
+
+    fn alone<'a>(&mut self, line: &'a [u8]) -> Result<ScrubbedLine<'a>, RuleFailure> {
+        let own = self.scrub(line, &[])?;
         Ok(ScrubbedLine { raw: Cow::Borrowed(line), bytes: own.bytes, findings: own.findings })
+    }
+
+    /// Scrubs the next line that is given out.
+    fn scrub<'a>(&mut self, line: &'a [u8], known: &[Edit]) -> Result<Scrubbed<'a>, RuleFailure> {
+        let scrubbed = self.scrubber.scrub_line_with(line, known, &mut self.keys)?;
+        if self.keys.is_open() {
+            self.key_lines.push(line.to_vec());
+        } else {
+            self.key_lines.clear();
+        }
+        Ok(scrubbed)
     }
 
     /// Adds what a line says to its text; returns which text that is, where in it, and the piece.
     fn take_in(&mut self, line: &[u8]) -> Option<(usize, usize, Piece)> {
         match pieces::said(line) {
-            Said::Delta { block, scope, piece } => Some(self.add(Of::Block { block, scope }, piece)),
-            Said::Printed { stream, piece } => {
-                let of = Of::Stream(stream);
-                let is_open = self.texts.iter().any(|text| text.of == of && text.is_open);
-                (is_open || pem::is_left_open(&piece.text)).then(|| self.add(of, piece))
-            }
+            Said::Delta { block, scope, piece } => Some(self.add((block, scope), piece)),
             Said::Ends { block, scope, all } => {
                 for text in &mut self.texts {
-                    text.is_open &= match text.of {
-                        Of::Block { block: own, scope: within } => own != block && !(all && within == scope),
-                        Of::Stream(_) => true,
-                    };
+                    text.is_open &= text.block != block && !(all && text.scope == scope);
                 }
                 None
             }
@@ -154,29 +175,15 @@ impl LineScrubber {
         }
     }
 
-    fn add(&mut self, of: Of, piece: Piece) -> (usize, usize, Piece) {
-        let known = self.texts.iter().position(|text| text.of == of && text.is_open);
-        let index = known.unwrap_or_else(|| {
-            self.texts.push(Text { of, bytes: Vec::new(), is_open: true, lines: 0, others: 0 });
-            self.texts.len() - 1
-        });
-        let Some(text) = self.texts.get_mut(index) else { return (index, 0, piece) };
-        let is_printed = matches!(of, Of::Stream(_));
-        if is_printed && text.lines > 0 {
-            text.bytes.push(b'\n');
+    fn add(&mut self, (block, scope): (u64, u64), piece: Piece) -> (usize, usize, Piece) {
+        let known = self.texts.iter().position(|text| text.block == block && text.is_open);
+        let index = known.unwrap_or(self.texts.len());
+        if known.is_none() {
+            self.texts.push(Text { block, scope, bytes: Vec::new(), is_open: true });
         }
+        let Some(text) = self.texts.get_mut(index) else { return (index, 0, piece) };
         let at = text.bytes.len();
         text.bytes.extend_from_slice(&piece.text);
-        text.lines += 1;
-        if is_printed {
-            let is_first = text.lines == 1;
-            text.others = if is_first || !pem::lines(&piece.text).is_empty() { 0 } else { text.others + 1 };
-            let is_over = (!is_first && pem::closes(&piece.text) && !pem::is_left_open(&piece.text))
-                || text.others > OTHER_LINES_MAX
-                || text.lines > KEY_LINES_MAX
-                || text.bytes.len() >= TEXT_BYTES_MAX;
-            text.is_open = !is_over;
-        }
         (index, at, piece)
     }
 
@@ -218,7 +225,11 @@ impl LineScrubber {
             };
             // A text that began long ago and says nothing must not keep all that came since.
             let is_enough = count <= self.held.len() / 2 || self.texts.iter().zip(&behind).all(keeps);
-            if is_enough && !goes_on.iter().any(|goes_on| *goes_on) {
+            let has_open_key = || {
+                let mut texts = self.texts.iter().zip(&behind).filter(|(text, _)| text.is_open);
+                texts.any(|(text, kept)| text.has_open_key(text.bytes.len() - kept))
+            };
+            if is_enough && !goes_on.iter().any(|goes_on| *goes_on) && !has_open_key() {
                 break;
             }
         }
@@ -229,13 +240,19 @@ impl LineScrubber {
     /// Gives out the first so many lines; the rest begins anew.
     fn give(&mut self, count: usize, edits: &[Vec<Edit>]) -> Result<Vec<ScrubbedLine<'static>>, RuleFailure> {
         let mut given = Vec::with_capacity(count);
-        for (held, edits) in self.held.iter().zip(edits).take(count) {
-            let own = self.scrubber.scrub_line_with(&held.raw, edits)?;
+        let lines = self.take_held();
+        for (line, edits) in lines.iter().zip(edits).take(count) {
+            let own = match self.scrub(line, edits) {
+                Ok(own) => own,
+                Err(failure) => {
+                    self.held = lines.into_iter().map(|raw| Held { raw, piece: None }).collect();
+                    return Err(failure);
+                }
+            };
             let bytes = Cow::Owned(own.bytes.into_owned());
-            given.push(ScrubbedLine { raw: Cow::Owned(held.raw.clone()), bytes, findings: own.findings });
+            given.push(ScrubbedLine { raw: Cow::Owned(line.clone()), bytes, findings: own.findings });
         }
-        let rest: Vec<Vec<u8>> = self.take_held().into_iter().skip(count).collect();
-        for line in rest {
+        for line in lines.into_iter().skip(count) {
             let piece = self.take_in(body(&line));
             self.held_bytes += line.len();
             self.held.push(Held { raw: line, piece });

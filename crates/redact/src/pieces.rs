@@ -1,11 +1,10 @@
-//! Where a line says a part of a text that goes on in other lines: a delta of a streamed message, or a line that a command
-//! printed. Joins nothing and finds no secrets.
+//! Where a line says a part of a text that goes on in other lines: a delta of a streamed message, maybe in a line with its
+//! time. Joins nothing and finds no secrets.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::escape::View;
 use crate::json::{NotJson, Token, Tokens};
-use crate::pem;
 
 /// Longest line that is looked at for a part of a text: what is streamed comes in lines far shorter.
 const LINE_BYTES_MAX: usize = 64 * 1024;
@@ -42,13 +41,11 @@ const BLOCKS: [&[u8]; 9] = [
 /// How types end that say that something is whole now: `message_stop`, `item.completed`, `assistant`.
 const ENDS: [&[u8]; 6] = [b"message_stop", b"completed", b"done", b"failed", b"result", b"assistant"];
 
-/// What a line is to the lines around it.
+/// What a line is to the deltas around it.
 #[derive(Debug)]
 pub(crate) enum Said {
     /// A part of a text that is streamed.
     Delta { block: u64, scope: u64, piece: Piece },
-    /// A line of a text that is printed line by line, by the stream that it is printed to.
-    Printed { stream: u64, piece: Piece },
     /// Neither; it ends the text of its block, or with `all` every text of its scope.
     Ends { block: u64, scope: u64, all: bool },
     /// Neither; what is streamed goes on.
@@ -100,38 +97,26 @@ impl Piece {
     }
 }
 
-/// Tells whether a line can begin a text that goes on in the next ones. Errs on the side of yes.
-pub(crate) fn may_begin(line: &[u8]) -> bool {
-    line.len() <= LINE_BYTES_MAX && (names_delta(line) || memchr::memmem::find(line, pem::BEGIN).is_some())
-}
-
-fn names_delta(line: &[u8]) -> bool {
+/// Tells whether a line may be a delta. Errs on the side of yes.
+pub(crate) fn may_be_delta(line: &[u8]) -> bool {
     let follows = |at: usize| matches!(line.get(at + 5), Some(b'"' | b'\\'));
-    memchr::memmem::find_iter(line, "delta").any(follows)
+    line.len() <= LINE_BYTES_MAX && memchr::memmem::find_iter(line, "delta").any(follows)
 }
 
 /// Says what a line is, without its line break.
 pub(crate) fn said(line: &[u8]) -> Said {
-    if line.len() > LINE_BYTES_MAX {
+    if line.len() > LINE_BYTES_MAX || !line.trim_ascii_start().starts_with(b"{") {
         return Said::Passes;
-    }
-    if !line.trim_ascii_start().starts_with(b"{") {
-        return Said::Printed { stream: 0, piece: Piece::whole(line) };
     }
     let Ok(record) = Record::read(line) else { return Said::Passes };
     let Some(at) = record.timed() else { return record.said(|| Piece::whole(line), 0) };
-    let stream = hash(&record.stream);
-    let piece = Piece::string(line, at);
     // What a command streams stands as JSON in the timed line, maybe as an event of a server.
-    let from = memchr::memchr(b'{', &piece.text).filter(|_| names_delta(&piece.text));
-    let inner = from.and_then(|from| Some((from, Record::read(piece.text.get(from..)?).ok()?)));
-    match inner {
-        Some((from, inner)) if inner.text().is_some() => {
-            let mut object = piece;
-            object.narrow_to_end(from);
-            inner.said(|| object, stream)
-        }
-        _ => Said::Printed { stream, piece },
+    let mut piece = Piece::string(line, at);
+    let Some(from) = memchr::memchr(b'{', &piece.text) else { return Said::Passes };
+    piece.narrow_to_end(from);
+    match Record::read(&piece.text) {
+        Ok(inner) => inner.said(|| piece, hash(&record.stream)),
+        Err(NotJson) => Said::Passes,
     }
 }
 

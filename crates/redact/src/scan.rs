@@ -105,7 +105,7 @@ impl Scanner {
             // What somebody's expression makes of an escape is not known.
             _ if rule.origin != Origin::Shipped => true,
             // A client may split a key over the strings of an array.
-            Method::Engine(Engine::Pem) => pem::header(raw, hit.start).is_some(),
+            Method::Engine(Engine::Pem) => pem::may_open(raw, hit.start),
             Method::Engine(Engine::Url) if url::goes_on_escaped(raw, hit.start) => true,
             Method::Engine(_) => is_found(),
             Method::Regex(_) => is_found() || has_escape(rule, raw, hit),
@@ -150,6 +150,12 @@ impl Scanner {
                 }
                 Target::Rule(index) => {
                     let Some(rule) = self.rules.list.get(index) else { return false };
+                    if matches!(rule.method, Method::Engine(Engine::Pem)) {
+                        let places = pem::key(text, start).map_or_else(Vec::new, |key| key.places);
+                        let spans = places.into_iter().map(|(start, end)| Span { start, end, order: index });
+                        found.extend(spans.filter(|span| !self.is_allowed(text, *span)));
+                        return false;
+                    }
                     if rule.origin != Origin::Shipped && effort.is_spent {
                         return false;
                     }
@@ -231,9 +237,8 @@ impl Scanner {
     fn find(&self, rule: &Rule, text: &[u8], hit: Hit, effort: &mut Effort) -> Option<(usize, usize)> {
         let values = Values { placeholders: &self.rules.placeholders };
         match &rule.method {
-            Method::Engine(Engine::Pem) => pem::key(text, hit.start),
             Method::Engine(Engine::Url) => url::password(text, hit.start, values),
-            Method::Engine(Engine::Assignment) => None,
+            Method::Engine(Engine::Assignment | Engine::Pem) => None,
             Method::Regex(regex) => {
                 let spec = &rule.spec;
                 let start = hit.start - spec.back.min(hit.start);

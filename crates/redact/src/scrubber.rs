@@ -7,9 +7,10 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use crate::custom::{Custom, RuleFile, RuleFileError};
 use crate::edits::{self, Edit, THINKING_KIND, What};
 use crate::hash::rules_hash;
+use crate::pem::PrivateKeyState;
 use crate::rules::{RuleFailure, Rules};
 use crate::scan::Scanner;
-use crate::walk;
+use crate::walk::{self, Look};
 
 /// The shipped rule set.
 pub(crate) const BUILTIN: &str = include_str!("../rules/structured.toml");
@@ -121,7 +122,21 @@ impl Scrubber {
     /// # Errors
     /// Where somebody's rule cannot be tried: then nothing is known of any line. The shipped rules never fail.
     pub fn scrub_line<'a>(&self, line: &'a [u8]) -> Result<Scrubbed<'a>, RuleFailure> {
-        self.scrub_line_with(line, &[])
+        self.scrub_line_within(line, &mut PrivateKeyState::default())
+    }
+
+    /// Scrubs one of many lines of which a private key may take several, and moves `keys` behind it.
+    ///
+    /// Where the line is JSON, a key goes on only in strings of the field in which it began.
+    ///
+    /// # Errors
+    /// As [`Scrubber::scrub_line`]; `keys` stays as it was.
+    pub fn scrub_line_within<'a>(
+        &self,
+        line: &'a [u8],
+        keys: &mut PrivateKeyState,
+    ) -> Result<Scrubbed<'a>, RuleFailure> {
+        self.scrub_line_with(line, &[], keys)
     }
 
     /// Scrubs a line in which the lines around it say what has to be replaced, too.
@@ -129,10 +144,11 @@ impl Scrubber {
         &self,
         line: &'a [u8],
         known: &[Edit],
+        keys: &mut PrivateKeyState,
     ) -> Result<Scrubbed<'a>, RuleFailure> {
         let body = line.strip_suffix(b"\n").unwrap_or(line);
         let body = body.strip_suffix(b"\r").unwrap_or(body);
-        let edits = self.edits(body, known.to_vec(), walk::edits_of)?;
+        let edits = self.edits(body, known, keys, walk::edits_of)?;
         if edits.is_empty() {
             return Ok(Scrubbed { bytes: Cow::Borrowed(line), findings: Vec::new() });
         }
@@ -145,7 +161,8 @@ impl Scrubber {
     /// # Errors
     /// As [`Scrubber::scrub_line`].
     pub fn scrub_text<'a>(&self, text: &'a str) -> Result<ScrubbedText<'a>, RuleFailure> {
-        let mut edits = self.edits(text.as_bytes(), Vec::new(), walk::text_edits)?;
+        let mut edits =
+            self.edits(text.as_bytes(), &[], &mut PrivateKeyState::default(), walk::text_edits)?;
         for edit in &mut edits {
             edit.start = text.floor_char_boundary(edit.start);
             edit.end = text.ceil_char_boundary(edit.end);
@@ -162,27 +179,33 @@ impl Scrubber {
 
     /// Finds what has to be replaced in a text that stands in several lines.
     pub(crate) fn joined_edits(&self, text: &[u8]) -> Result<Vec<Edit>, RuleFailure> {
-        self.edits(text, Vec::new(), walk::text_edits)
+        self.edits(text, &[], &mut PrivateKeyState::default(), walk::text_edits)
     }
 
     /// Looks until nothing more is found: what one pass leaves can be a secret only beside a placeholder.
     fn edits(
         &self,
         line: &[u8],
-        known: Vec<Edit>,
-        find: impl Fn(&Scanner, &[u8], bool) -> Vec<Edit>,
+        known: &[Edit],
+        keys: &mut PrivateKeyState,
+        find: impl Fn(Look<'_>, &[u8]) -> Vec<Edit>,
     ) -> Result<Vec<Edit>, RuleFailure> {
         let scanner = &self.shared.scanner;
-        let mut made = edits::settle(known);
+        // Where the line leaves a key is what its own bytes say: a placeholder may have taken the header.
+        let mut behind: Option<PrivateKeyState> = None;
+        let mut made = edits::settle(known.to_vec());
         let mut current = match made.as_slice() {
             [] => Cow::Borrowed(line),
             made => Cow::Owned(edits::apply(line, made, |order| self.kind(order))),
         };
         for pass in 0..PASSES_MAX {
-            if !scanner.is_suspect(&current) {
+            let mut keys = keys.clone();
+            if !keys.is_open() && !scanner.is_suspect(&current) {
                 break;
             }
-            let later = edits::settle(find(scanner, &current, pass >= NARROW_PASSES_MAX));
+            let look = Look { scanner, wide: pass >= NARROW_PASSES_MAX, keys: &mut keys };
+            let later = edits::settle(find(look, &current));
+            behind.get_or_insert(keys);
             if later.is_empty() {
                 break;
             }
@@ -191,7 +214,10 @@ impl Scrubber {
         }
         match scanner.failure() {
             Some(failure) => Err(failure.clone()),
-            None => Ok(made),
+            None => {
+                *keys = behind.unwrap_or_else(|| std::mem::take(keys));
+                Ok(made)
+            }
         }
     }
 

@@ -5,29 +5,44 @@ use crate::edits::{Edit, What};
 use crate::escape::View;
 use crate::fields::{Field, Verdict};
 use crate::json::{NotJson, Token, Tokens};
-use crate::pem;
+use crate::pem::PrivateKeyState;
 use crate::scan::{Scanner, Span, VIEWS_MAX};
 
 /// Longest key whose name is looked at.
 const KEY_BYTES_MAX: usize = 256;
 /// Shortest string that could hold a secret.
 const TEXT_BYTES_MIN: usize = 8;
-/// Most strings after one that opens a private key which are taken for its lines.
-const KEY_LINES_MAX: usize = 300;
 
-/// Finds the edits that a line needs; with `wide`, whole strings are taken instead of their secrets.
-pub(crate) fn edits_of(scanner: &Scanner, line: &[u8], wide: bool) -> Vec<Edit> {
-    let mut walk = Walk { scanner, line, wide, edits: Vec::new(), frames: Vec::new(), texts: Vec::new() };
+/// How a line is looked at.
+#[derive(Debug)]
+pub(crate) struct Look<'a> {
+    pub(crate) scanner: &'a Scanner,
+    /// Whole strings are taken instead of their secrets.
+    pub(crate) wide: bool,
+    /// Whether it continues a private key; afterwards, whether the next line does.
+    pub(crate) keys: &'a mut PrivateKeyState,
+}
+
+/// Finds the edits that a line needs.
+pub(crate) fn edits_of(look: Look<'_>, line: &[u8]) -> Vec<Edit> {
+    let Look { scanner, wide, keys } = look;
+    let (edits, frames, texts) = (Vec::new(), Vec::new(), Vec::new());
+    let mut walk = Walk { scanner, line, wide, edits, frames, texts, keys: keys.clone() };
     if walk.json().is_ok() {
+        *keys = walk.keys;
         return walk.edits;
     }
-    text_edits(scanner, line, wide)
+    text_edits(Look { scanner, wide, keys }, line)
 }
 
 /// Finds the edits that a text needs.
-pub(crate) fn text_edits(scanner: &Scanner, text: &[u8], wide: bool) -> Vec<Edit> {
+pub(crate) fn text_edits(look: Look<'_>, text: &[u8]) -> Vec<Edit> {
+    let Look { scanner, wide, keys } = look;
     let mut spans = Vec::new();
     scanner.collect(text, VIEWS_MAX, &mut spans);
+    let order = scanner.pem_order();
+    let lines = keys.advance_in(b"", text).into_iter();
+    spans.extend(lines.map(|(start, end)| Span { start, end, order }));
     if spans.is_empty() {
         return Vec::new();
     }
@@ -86,8 +101,6 @@ struct Frame {
     if_plain: Vec<Edit>,
     /// Edits of the text of a thinking block.
     in_thinking: Vec<Edit>,
-    /// Strings that may still be lines of a private key.
-    key_lines: usize,
 }
 
 struct Walk<'a> {
@@ -98,6 +111,7 @@ struct Walk<'a> {
     frames: Vec<Frame>,
     /// Texts with findings that may belong to signed reasoning.
     texts: Vec<(usize, usize)>,
+    keys: PrivateKeyState,
 }
 
 impl Walk<'_> {
@@ -219,7 +233,7 @@ impl Walk<'_> {
     /// Looks at one string, given by its raw content.
     fn text(&mut self, start: usize, end: usize, is_value: bool) {
         let raw = self.line.get(start..end).unwrap_or_default();
-        if raw.len() < TEXT_BYTES_MIN {
+        if raw.len() < TEXT_BYTES_MIN && !self.keys.is_open() {
             return;
         }
         let view = View::of(raw);
@@ -245,20 +259,11 @@ impl Walk<'_> {
         self.scanner.field(&frame.key, text)
     }
 
-    /// A client that shows a file's lines as an array splits a private key over its strings.
-    fn as_key_line(&mut self, text: &[u8]) -> Vec<Span> {
-        let Some(frame) = self.frames.last_mut().filter(|frame| !frame.object) else {
-            return Vec::new();
-        };
-        if pem::is_left_open(text) {
-            frame.key_lines = KEY_LINES_MAX;
-            return Vec::new();
-        }
-        if frame.key_lines == 0 {
-            return Vec::new();
-        }
-        frame.key_lines = if pem::closes(text) { 0 } else { frame.key_lines - 1 };
+    /// A client that shows a file's lines as an array, of strings or of objects, splits a private key over its strings.
+    fn as_key_line(&mut self, text: &[u8]) -> impl Iterator<Item = Span> + use<> {
         let order = self.scanner.pem_order();
-        pem::lines(text).into_iter().map(|(start, end)| Span { start, end, order }).collect()
+        let field = self.frames.iter().rev().find(|frame| frame.object).map(|frame| frame.key.as_slice());
+        let lines = self.keys.advance_in(field.unwrap_or_default(), text);
+        lines.into_iter().map(move |(start, end)| Span { start, end, order })
     }
 }

@@ -166,7 +166,7 @@ fn a_private_key_printed_line_by_line_is_replaced() {
             lines.push(of("$ exit"));
             let clean = scrubbed(&lines);
             assert_eq!(clean.len(), lines.len());
-            assert!(clean[1].contains("[REDACTED:private-key]"), "{name} {dress:?}: {clean:?}");
+            assert!(clean[2].contains("[REDACTED:private-key]"), "{name} {dress:?}: {clean:?}");
             let rest = clean.concat();
             assert!(
                 key.lines().skip(1).take(12).all(|line| !rest.contains(&line[..24])),

@@ -82,6 +82,8 @@ pub struct UnkeptLines {
 pub struct StreamRest {
     /// The format of the record.
     pub format: FormatId,
+    /// The lines since the one in which a private key began that is open.
+    pub known: Vec<Vec<u8>>,
     /// Lines of the record that are held back.
     pub held: Vec<Vec<u8>>,
     /// The beginning of the next line that is printed.
@@ -136,8 +138,8 @@ impl StreamRecorder {
         let mut recorder = Self::new(Some(form), rules);
         recorder.printed = (!is_timed).then_some(rest.format);
         recorder.output.rest = rest.rest;
-        // They were held back, so they are again.
-        for line in rest.held {
+        // What was given out is not kept again, and what was held back is held back again.
+        for line in rest.known.into_iter().chain(rest.held) {
             recorder.scrub(&line, &mut Vec::new());
         }
         recorder
@@ -150,9 +152,9 @@ impl StreamRecorder {
         if self.form.is_none() {
             self.decide(StreamForm::Timed, &mut kept);
         }
-        let held = self.scrubber.as_mut().map(LineScrubber::take_held).unwrap_or_default();
+        let (known, held) = self.scrubber.as_mut().map(LineScrubber::take_state).unwrap_or_default();
         let format = self.format().unwrap_or_else(generic);
-        (kept, StreamRest { format, held, rest: self.output.rest })
+        (kept, StreamRest { format, known, held, rest: self.output.rest })
     }
 
     /// Returns which lines were not kept, if any: secrets could not be told from the rest of them.
@@ -445,7 +447,8 @@ mod tests {
     fn a_line_without_end_is_cut() {
         let mut recorder = StreamRecorder::new(Some(StreamForm::Timed), Some(StreamRules::default()));
         let kept = recorder.take(StreamSide::Output, &vec![b'x'; LINE_BYTES_MAX + 5], at(0));
-        assert_eq!(kept.iter().filter(|byte| **byte == b'\n').count(), 1);
+        let lines: Vec<&[u8]> = kept.split_inclusive(|byte| *byte == b'\n').collect();
+        assert!(lines.len() == 2 && lines.iter().all(|line| line.len() < TIMED_BYTES_MAX + 100));
         assert_eq!(recorder.output.rest.len(), 5);
     }
 
