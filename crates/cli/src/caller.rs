@@ -141,7 +141,8 @@ impl Caller<'_> {
     pub(crate) fn captured(&self, path: &Path) -> Result<Session, CliError> {
         let (app, engine) = (self.app, self.engine);
         let here = app.environment.current_dir.to_string_lossy().into_owned();
-        let options = CaptureOptions { cwd: Some(here), ..CaptureOptions::live(Trigger::Explicit) };
+        let format = path.starts_with(app.home()?.run()).then(|| streams::format(path)).flatten();
+        let options = CaptureOptions { cwd: Some(here), format, ..CaptureOptions::live(Trigger::Explicit) };
         if self.reach == Reach::All {
             return Ok(engine.capture(path, &options)?.session);
         }

@@ -4,16 +4,24 @@
 //! next command. Its secrets are replaced before anything is written.
 
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
+use stemmata_engine::{Captured, timed_format};
+use stemmata_model::FormatId;
 
 use crate::errors::CliError;
 use crate::home::{DataHome, create_private};
 
-/// Streams that one command takes up at most; the rest stays for the next.
-const TAKEN_MAX: usize = 16;
+/// Streams that one command captures at most; the rest stays for the next.
+pub(crate) const TAKEN_MAX: usize = 16;
+
+/// Files of a folder that are looked at.
+const LISTED_MAX: usize = 10_000;
+
+/// How every timed line begins, as `stemmata_engine::StreamRecorder` writes it.
+const TIMED_BEGIN: &[u8; 6] = b"{\"t\":\"";
 
 fn folder(home: &DataHome) -> PathBuf {
     home.run().join("streams")
@@ -49,11 +57,16 @@ fn create(home: &DataHome, session: &str) -> Result<(PathBuf, File), CliError> {
 
 /// Returns streams whose writers are gone.
 pub(crate) fn left(home: &DataHome) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(folder(home)) else { return Vec::new() };
-    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    files.retain(|path| path.extension().is_some_and(|ending| ending == "jsonl") && !is_written(path));
+    let mut files = jsonl_in(&folder(home));
+    files.retain(|path| !is_written(path));
+    files
+}
+
+fn jsonl_in(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut files: Vec<PathBuf> = entries.flatten().take(LISTED_MAX).map(|entry| entry.path()).collect();
+    files.retain(|path| path.extension().is_some_and(|ending| ending == "jsonl"));
     files.sort();
-    files.truncate(TAKEN_MAX);
     files
 }
 
@@ -62,11 +75,58 @@ fn is_written(path: &Path) -> bool {
     File::open(path).is_ok_and(|file| lock(&file).is_err())
 }
 
-/// Takes a stream away: all of it is stored.
-pub(crate) fn done(path: &Path) {
-    if let Err(error) = std::fs::remove_file(path) {
-        tracing::debug!(%error, "a stream stays");
+/// Why a stream may be deleted: there is no other way to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Proof<'a> {
+    /// A capture says how many of its bytes the store holds.
+    Captured(&'a Captured),
+    /// Nothing was ever written to it.
+    Empty,
+}
+
+/// Deletes a stream that the store holds whole, or that is empty; returns whether it did. Whatever else it is, stays.
+pub(crate) fn remove(path: &Path, proof: Proof<'_>) -> bool {
+    let held = match proof {
+        Proof::Captured(captured) => captured.bytes_held,
+        Proof::Empty => 0,
+    };
+    if std::fs::symlink_metadata(path).ok().map(|there| there.len()) != Some(held) {
+        return false;
     }
+    match std::fs::remove_file(path) {
+        Ok(()) => true,
+        Err(error) => {
+            tracing::debug!(%error, "a stream stays");
+            false
+        }
+    }
+}
+
+/// Sets a stream aside that cannot be captured: it may be the only copy, so it is never deleted, and `status` names it.
+pub(crate) fn set_aside(home: &DataHome, path: &Path) -> Result<PathBuf, CliError> {
+    let folder = aside_folder(home);
+    create_private(&folder)?;
+    let to = folder.join(path.file_name().unwrap_or_default());
+    // Names hold a random id, so nothing is there already.
+    std::fs::rename(path, &to).map_err(|source| CliError::io("set aside", path, source))?;
+    Ok(to)
+}
+
+/// Returns the streams that were set aside.
+pub(crate) fn aside(home: &DataHome) -> Vec<PathBuf> {
+    jsonl_in(&aside_folder(home))
+}
+
+fn aside_folder(home: &DataHome) -> PathBuf {
+    folder(home).join("aside")
+}
+
+/// Returns the format of a stream where its first bytes are what we write before timed lines; another one says itself
+/// what it is.
+pub(crate) fn format(path: &Path) -> Option<FormatId> {
+    let mut begin = [0; TIMED_BEGIN.len()];
+    File::open(path).and_then(|mut file| file.read_exact(&mut begin)).ok()?;
+    (begin == *TIMED_BEGIN).then(timed_format)
 }
 
 #[cfg(test)]
@@ -86,7 +146,9 @@ mod tests {
         assert_eq!(left(&home), Vec::<PathBuf>::new());
         drop(file);
         assert_eq!(left(&home), std::slice::from_ref(&path));
-        done(&path);
-        assert_eq!(left(&home), Vec::<PathBuf>::new());
+        std::fs::write(&path, "x").unwrap();
+        assert!(!remove(&path, Proof::Empty), "nothing says that it is stored");
+        let kept = set_aside(&home, &path).unwrap();
+        assert_eq!((left(&home), aside(&home)), (Vec::new(), vec![kept]));
     }
 }

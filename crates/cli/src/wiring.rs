@@ -27,7 +27,7 @@ use crate::output::style::Style;
 use crate::output::{Console, Stream};
 use crate::pending;
 use crate::secrets_file;
-use crate::streams;
+use crate::streams::{self, Proof};
 
 /// Everything that a command works with.
 pub(crate) struct App {
@@ -205,16 +205,38 @@ impl App {
                 }
             }
         }
-        for path in streams::left(self.home()?) {
-            let options = CaptureOptions { trigger: Trigger::SessionEnd, ..CaptureOptions::import() };
-            match engine.capture(&path, &options) {
-                Ok(_) | Err(EngineError::NotATranscript { .. }) => streams::done(&path),
-                Err(error) if is_gone(&error) => {}
+        self.take_up_streams(engine)
+    }
+
+    /// Captures what commands under `run` left. What never can be captured is set aside: it may be the only copy.
+    fn take_up_streams(&self, engine: &Engine) -> Result<(), CliError> {
+        let home = self.home()?;
+        let mut tried = 0;
+        for path in streams::left(home) {
+            if tried == streams::TAKEN_MAX {
+                break;
+            }
+            if streams::remove(&path, Proof::Empty) {
+                continue;
+            }
+            let format = streams::format(&path);
+            let options = CaptureOptions { trigger: Trigger::SessionEnd, format, ..CaptureOptions::import() };
+            let captured = engine.capture(&path, &options);
+            // What is excluded costs nothing and stays: it must not stand in the way of the rest.
+            tried += usize::from(!matches!(captured, Err(EngineError::HeldBack { .. })));
+            let reason = match captured {
+                Ok(captured) if streams::remove(&path, Proof::Captured(&captured)) => continue,
+                Ok(_) => "not all of it could be stored".to_owned(),
+                Err(error) if is_gone(&error) => continue,
+                Err(error) if is_for_good(&error) => error.to_string(),
                 Err(error) => {
                     self.console
                         .warn(&format!("{}, which `run` left, was not read: {error}", path.display()));
+                    continue;
                 }
-            }
+            };
+            let kept = streams::set_aside(home, &path)?;
+            self.console.warn(&format!("{reason}; what `run` recorded is kept in {}", kept.display()));
         }
         Ok(())
     }
@@ -295,6 +317,18 @@ impl App {
 /// Says whether a file is not there any more.
 fn is_gone(error: &EngineError) -> bool {
     matches!(error, EngineError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound)
+}
+
+/// Says whether a file itself is the reason, so that another try gives the same.
+fn is_for_good(error: &EngineError) -> bool {
+    matches!(
+        error,
+        EngineError::NotATranscript { .. }
+            | EngineError::LineTooLong { .. }
+            | EngineError::DocumentTooLong { .. }
+            | EngineError::Torn { .. }
+            | EngineError::Refused { .. }
+    )
 }
 
 /// Returns whether a stream takes colour, by what the configuration says of it and by what the stream is.

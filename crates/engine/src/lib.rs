@@ -39,7 +39,9 @@ pub use capture::look::Looked;
 pub use capture::nudge::{Later, NUDGE_BYTES_MAX, Nudged};
 pub use capture::policy::{CapturePolicy, HeldBack, Pause, RULE_BYTES_MAX, RULES_MAX};
 pub use capture::source::is_transcript_name;
-pub use capture::stream::{StreamForm, StreamRecorder, StreamRest, StreamRules, StreamSide, UnkeptLines};
+pub use capture::stream::{
+    StreamForm, StreamRecorder, StreamRest, StreamRules, StreamSide, UnkeptLines, timed_format,
+};
 pub use capture::survey::{FileState, SurveyedFile};
 pub use capture::transcript::{CaptureOptions, Captured};
 pub use capture::watch::{Agenda, Look, WatchPace};

@@ -3,15 +3,19 @@
 //! Nothing that goes wrong with the record stops the command or changes what it prints: it is told to a person at the
 //! end, and to `status`. What the lines mean is the engine's.
 
+mod handover;
 mod pipes;
 
 use std::fs::File;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use stemmata_engine::{CaptureOptions, Captured, Engine, StreamForm, StreamRecorder, StreamRules};
+use stemmata_engine::{
+    CaptureOptions, Captured, Engine, StreamForm, StreamRecorder, StreamRest, StreamRules,
+};
 use stemmata_model::Trigger;
 
 use crate::args::live::Run;
@@ -22,9 +26,10 @@ use crate::output::size::many;
 use crate::pending;
 use crate::secrets_file;
 use crate::signals::{self, Listening};
-use crate::streams;
+use crate::streams::{self, Proof};
 use crate::wiring::App;
-use pipes::Recording;
+use handover::Left;
+use pipes::{Output, Recording};
 
 /// What a child's environment calls its session.
 pub(crate) const SESSION_VARIABLE: &str = "STEMMATA_SESSION";
@@ -38,8 +43,9 @@ const PACE_MS: u64 = 1_000;
 /// A checkpoint takes at most one part in so many of the time: what one open turn holds is read again each time.
 const SHARE: u32 = 20;
 
-/// How long it is waited for what processes that the command left behind still print, once it ended itself.
-const LINGER_MS: u64 = 200;
+/// How long the end of the output is waited for once the command ended. What is open then is held by processes that it
+/// left behind, and another process of ours passes on what they print.
+const LINGER_MS: u64 = 100;
 
 /// What happens while a command runs.
 #[derive(Debug)]
@@ -56,6 +62,9 @@ pub(crate) enum Happened {
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Run) -> Result<Exit, CliError> {
+    if let Some(left) = handover::asked(app) {
+        return handover::go_on(app, args, &left);
+    }
     let session = uuid::Uuid::new_v4().to_string();
     let mut record = Record::new(app, args, session.clone());
     let opened = record.open();
@@ -67,7 +76,7 @@ pub(crate) fn run(app: &App, args: &Run) -> Result<Exit, CliError> {
         command.stdin(Stdio::piped());
     }
     let mut child = command.spawn().map_err(|source| {
-        record.discard();
+        record.discard_empty();
         CliError::Client {
             program: args.command.first().cloned().unwrap_or_default(),
             command: args.command.join(" "),
@@ -79,10 +88,15 @@ pub(crate) fn run(app: &App, args: &Run) -> Result<Exit, CliError> {
     let form = args.timed.then_some(StreamForm::Timed);
     let recorder = StreamRecorder::new(form, record.rules());
     let recording = Recording::start(app.clock(), recorder, opened);
-    pipes::pump(&mut child, &recording, &happens)?;
+    let output = child.stdout.take().map(OwnedFd::from);
+    let output = output.map(|output| Output::pass_on(output, &recording, &happens)).transpose()?;
+    pipes::pass_on_input(&mut child, &recording)?;
     wait_for(child, happens)?;
     let status = record.follow(&recording, &happened)?;
-    record.finish(&recording);
+    match output.and_then(Output::stop) {
+        None => record.finish(&recording),
+        Some(output) => record.leave(&recording, output)?,
+    }
     Ok(exit(status))
 }
 
@@ -125,6 +139,32 @@ fn exit(status: ExitStatus) -> Exit {
         return Exit::Passed(u8::try_from(128 + signal).unwrap_or(u8::MAX));
     }
     Exit::Passed(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX))
+}
+
+/// When checkpoints are made.
+struct Pace {
+    next: Instant,
+}
+
+impl Pace {
+    fn start() -> Self {
+        Self { next: Instant::now() + Duration::from_millis(PACE_MS) }
+    }
+
+    /// Returns how long to wait for what happens, `until` a moment where there is one.
+    fn wait(&self, until: Option<Instant>) -> Duration {
+        let until = until.unwrap_or(self.next);
+        until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))
+    }
+
+    /// Does it where it is time.
+    fn keep(&mut self, checkpoint: impl FnOnce()) {
+        if Instant::now() >= self.next {
+            let began = Instant::now();
+            checkpoint();
+            self.next = Instant::now() + Duration::from_millis(PACE_MS).max(began.elapsed() * SHARE);
+        }
+    }
 }
 
 /// The record of one command.
@@ -185,10 +225,54 @@ impl<'a> Record<'a> {
         policy.decide(here, &[], self.app.now()).map(|reason| reason.to_string())
     }
 
-    fn discard(&self) {
+    /// Deletes the file of a command that did not start.
+    fn discard_empty(&self) {
         if let Some(path) = &self.path {
-            streams::done(path);
+            streams::remove(path, Proof::Empty);
         }
+    }
+
+    /// Has another process go on passing on and recording what the command left behind prints. Where there can be none,
+    /// this one does, and ends with it.
+    fn leave(&mut self, recording: &Recording, output: OwnedFd) -> Result<(), CliError> {
+        let (file, rest) = recording.suspend();
+        let recorded = self.path.clone().filter(|_| file.is_some());
+        let left = Left { session: self.session.clone(), path: recorded };
+        match handover::start(self.app, &left, (file, rest), output) {
+            Ok(()) => {
+                if self.app.environment.stderr_is_terminal && left.path.is_some() {
+                    let session = &self.session;
+                    let told =
+                        format!("Session {session} goes on with what the command left in the background");
+                    self.app.console.say(&told);
+                }
+                Ok(())
+            }
+            Err(failed) => {
+                tracing::warn!(reason = %failed.reason, "no other process goes on");
+                let (file, rest) = failed.record;
+                self.go_on((file, rest), failed.output)
+            }
+        }
+    }
+
+    /// Passes on and records what is left of the output, to its end.
+    fn go_on(
+        &mut self,
+        (file, rest): (Option<File>, Option<StreamRest>),
+        output: OwnedFd,
+    ) -> Result<(), CliError> {
+        let recorder = match rest {
+            Some(rest) => StreamRecorder::resume(rest, self.rules()),
+            None => StreamRecorder::new(None, self.rules()),
+        };
+        let recording = Recording::start(self.app.clock(), recorder, file);
+        let (happens, happened) = sync_channel(64);
+        let output = Output::pass_on(output, &recording, &happens)?;
+        self.follow_output(&recording, &happened);
+        output.stop();
+        self.finish(&recording);
+        Ok(())
     }
 
     fn open_engine(&mut self) {
@@ -213,7 +297,7 @@ impl<'a> Record<'a> {
         self.trouble = Some(crate::errors::with_causes(error));
     }
 
-    /// Makes checkpoints until the command has ended, and all that it printed is recorded.
+    /// Makes checkpoints until the command has ended, and until its output has, unless somebody else holds it.
     fn follow(
         &mut self,
         recording: &Recording,
@@ -221,16 +305,14 @@ impl<'a> Record<'a> {
     ) -> Result<ExitStatus, CliError> {
         let mut status = None;
         let mut is_output_over = false;
-        let mut next = Instant::now() + Duration::from_millis(PACE_MS);
+        let mut pace = Pace::start();
         // Once the command has ended: however much those that it left behind print, it is waited for no longer.
         let mut last = None;
         loop {
-            let until = last.unwrap_or(next);
-            let wait = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-            match happened.recv_timeout(wait) {
+            match happened.recv_timeout(pace.wait(last)) {
                 Ok(Happened::News) | Err(RecvTimeoutError::Timeout) => {}
                 Ok(Happened::OutputEnded) | Err(RecvTimeoutError::Disconnected) => is_output_over = true,
-                Ok(Happened::AskedToEnd) => self.checkpoint(Trigger::Explicit),
+                Ok(Happened::AskedToEnd) => self.checkpoint(Trigger::Explicit, recording),
                 Ok(Happened::Ended(ended)) => {
                     status = Some(
                         ended.map_err(|source| CliError::io("wait for", Path::new("the command"), source))?,
@@ -242,17 +324,28 @@ impl<'a> Record<'a> {
             if let Some(status) = status.filter(|_| is_output_over) {
                 return Ok(status);
             }
-            if Instant::now() >= next {
-                let began = Instant::now();
-                if recording.has_news() {
-                    self.checkpoint(Trigger::ToolCall);
-                }
-                next = Instant::now() + Duration::from_millis(PACE_MS).max(began.elapsed() * SHARE);
+            pace.keep(|| self.checkpoint_news(recording));
+        }
+    }
+
+    /// Makes checkpoints until the output has ended.
+    fn follow_output(&mut self, recording: &Recording, happened: &Receiver<Happened>) {
+        let mut pace = Pace::start();
+        loop {
+            match happened.recv_timeout(pace.wait(None)) {
+                Ok(Happened::OutputEnded) | Err(RecvTimeoutError::Disconnected) => return,
+                Ok(_) | Err(RecvTimeoutError::Timeout) => pace.keep(|| self.checkpoint_news(recording)),
             }
         }
     }
 
-    fn checkpoint(&mut self, trigger: Trigger) {
+    fn checkpoint_news(&mut self, recording: &Recording) {
+        if recording.has_news() {
+            self.checkpoint(Trigger::ToolCall, recording);
+        }
+    }
+
+    fn checkpoint(&mut self, trigger: Trigger, recording: &Recording) {
         let Some(path) = self.path.clone() else { return };
         if self.engine.is_none() {
             self.open_engine();
@@ -262,14 +355,16 @@ impl<'a> Record<'a> {
             Ok(granularity) => granularity,
             Err(error) => return self.trouble(&error),
         };
+        let is_over = trigger == Trigger::SessionEnd;
         let options = CaptureOptions {
             granularity,
             cwd: Some(self.app.environment.current_dir.to_string_lossy().into_owned()),
             ticket: self.args.ticket.clone(),
             thread: self.args.thread.clone(),
-            // At the end nothing follows any more: an unfinished line is all that there will be of it.
-            torn_tail: trigger == Trigger::SessionEnd,
-            leaf: import::provisional(self.app).is_ok_and(|policy| policy.keeps(trigger, false)),
+            // At the end nothing follows any more: an unfinished line is all that there will be of it, and an open turn too.
+            torn_tail: is_over,
+            leaf: is_over || import::provisional(self.app).is_ok_and(|policy| policy.keeps(trigger, false)),
+            format: recording.format(),
             ..CaptureOptions::live(trigger)
         };
         match engine.capture(&path, &options) {
@@ -287,13 +382,18 @@ impl<'a> Record<'a> {
         self.lost = ended.lost.map(|reason| format!("not all of this was recorded: {reason}"));
         let before = self.trouble.take();
         if ended.is_kept {
-            self.checkpoint(Trigger::SessionEnd);
+            self.checkpoint(Trigger::SessionEnd, recording);
         } else if self.path.is_none() && ended.has_passed {
             // Without a file there is nothing that the next command could try again.
             self.lost = before.map(|reason| format!("nothing of this was recorded: {reason}"));
         }
-        if self.trouble.is_none() {
-            self.discard();
+        if let Some(path) = &self.path {
+            let stored = self.captured.as_ref().filter(|_| ended.is_kept && self.trouble.is_none());
+            let is_removed = match stored {
+                Some(captured) => streams::remove(path, Proof::Captured(captured)),
+                None => streams::remove(path, Proof::Empty),
+            };
+            tracing::debug!(is_removed, "the record is stored");
         }
         self.tell();
     }

@@ -18,6 +18,8 @@ use crate::output::time;
 use crate::output::v1;
 use crate::pending;
 use crate::quota::Quota;
+use crate::secrets_file;
+use crate::streams;
 use crate::wiring::App;
 
 /// Days before a client deletes a transcript in which there is a warning.
@@ -95,11 +97,21 @@ fn status(app: &App) -> Result<v1::Status, CliError> {
         hook_trouble: trouble.map(|trouble| trouble.reason),
         hooks: hooks::all(app, &used)?,
         left_by_hooks: u64::try_from(pending::count(home)).unwrap_or(u64::MAX),
+        set_aside: streams::aside(home).iter().map(|path| path.to_string_lossy().into_owned()).collect(),
+        untrusted_rules: untrusted(app)?,
         homes,
         pending,
         held_back: u64::try_from(held_back).unwrap_or(u64::MAX),
         paused: engine.policy().paused(app.now()).map(ToString::to_string),
     })
+}
+
+/// Returns the rules of projects that were met and do not count.
+fn untrusted(app: &App) -> Result<Vec<v1::UntrustedRules>, CliError> {
+    let met = secrets_file::untrusted(app.home()?)?.into_iter();
+    Ok(met
+        .map(|(path, reason)| v1::UntrustedRules { path: path.to_string_lossy().into_owned(), reason })
+        .collect())
 }
 
 /// Returns the text of a client's settings, for how long it keeps what it wrote.
@@ -184,6 +196,12 @@ fn told(app: &App, status: &v1::Status) -> String {
     }
     if status.left_by_hooks > 0 {
         row("hooks left", format!("{}, not read yet", many(status.left_by_hooks, "transcript")));
+    }
+    for path in &status.set_aside {
+        row("set aside", format!("{}: a record of `run` that could not be stored", shown(path)));
+    }
+    for rules in &status.untrusted_rules {
+        row("not trusted", format!("{}: {}", shown(&rules.path), rules.reason));
     }
     for client in &status.hooks {
         row("hooks", hooks::described(app, client));

@@ -153,7 +153,7 @@ impl StreamRecorder {
             self.decide(StreamForm::Timed, &mut kept);
         }
         let (known, held) = self.scrubber.as_mut().map(LineScrubber::take_state).unwrap_or_default();
-        let format = self.format().unwrap_or_else(generic);
+        let format = self.format().unwrap_or_else(timed_format);
         (kept, StreamRest { format, known, held, rest: self.output.rest })
     }
 
@@ -170,7 +170,7 @@ impl StreamRecorder {
     /// Returns the format of the record, once it is known.
     pub fn format(&self) -> Option<FormatId> {
         match self.form? {
-            StreamForm::Timed => Some(generic()),
+            StreamForm::Timed => Some(timed_format()),
             StreamForm::Printed => self.printed.clone(),
         }
     }
@@ -297,7 +297,8 @@ fn timed(side: StreamSide, line: &[u8], at: Timestamp) -> Vec<Vec<u8>> {
     if line.is_empty() { vec![of(line)] } else { line.chunks(TIMED_BYTES_MAX).map(of).collect() }
 }
 
-fn generic() -> FormatId {
+/// Returns the format of timed lines.
+pub fn timed_format() -> FormatId {
     FormatId::new(GENERIC).expect("our own name")
 }
 

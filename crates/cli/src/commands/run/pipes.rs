@@ -3,13 +3,16 @@
 //! What cannot be recorded goes on all the same.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
 use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use stemmata_engine::{Clock, StreamRecorder, StreamSide};
+use rustix::event::{PollFd, PollFlags, poll};
+use stemmata_engine::{Clock, StreamRecorder, StreamRest, StreamSide};
+use stemmata_model::FormatId;
 
 use super::Happened;
 use crate::errors::CliError;
@@ -31,7 +34,8 @@ struct Shared {
 }
 
 struct Tape {
-    recorder: StreamRecorder,
+    /// None once another process records on.
+    recorder: Option<StreamRecorder>,
     /// None where nothing can be recorded (any more).
     file: Option<File>,
     bytes: u64,
@@ -51,7 +55,10 @@ pub(super) struct Ended {
 
 impl Recording {
     pub(super) fn start(clock: Arc<dyn Clock>, recorder: StreamRecorder, file: Option<File>) -> Self {
-        let tape = Mutex::new(Tape { recorder, file, bytes: 0, has_passed: false, failure: None });
+        // A record that another process began holds something already.
+        let bytes = file.as_ref().and_then(|file| file.metadata().ok()).map_or(0, |there| there.len());
+        let tape =
+            Mutex::new(Tape { recorder: Some(recorder), file, bytes, has_passed: false, failure: None });
         Self { shared: Arc::new(Shared { clock, tape, news: AtomicBool::new(false) }) }
     }
 
@@ -60,20 +67,35 @@ impl Recording {
         self.shared.news.swap(false, Ordering::Relaxed)
     }
 
+    /// Returns the format of the record, once it is known.
+    pub(super) fn format(&self) -> Option<FormatId> {
+        self.tape().recorder.as_ref().and_then(StreamRecorder::format)
+    }
+
     /// Ends the record: what stands behind the last line break is kept too.
     pub(super) fn finish(&self) -> Ended {
         let at = self.shared.clock.now();
         let mut tape = self.tape();
         for side in [StreamSide::Input, StreamSide::Output] {
-            let rest = tape.recorder.end(side, at);
-            tape.keep(&rest);
+            let rest = tape.recorder.as_mut().map(|recorder| recorder.end(side, at));
+            tape.keep(&rest.unwrap_or_default());
         }
-        let unkept = tape.recorder.unkept().map(|unkept| {
+        let unkept = tape.recorder.as_ref().and_then(StreamRecorder::unkept).map(|unkept| {
             let lines = many(unkept.lines, "line");
             format!("secrets cannot be told from the rest of {lines}: {}", unkept.reason)
         });
         let lost = tape.failure.clone().or(unkept);
         Ended { has_passed: tape.has_passed, is_kept: tape.bytes > 0, lost }
+    }
+
+    /// Ends this process's part of the record; returns the file, if there is one, and what another process needs to go on.
+    pub(super) fn suspend(&self) -> (Option<File>, Option<StreamRest>) {
+        let at = self.shared.clock.now();
+        let mut tape = self.tape();
+        let Some(recorder) = tape.recorder.take() else { return (None, None) };
+        let (kept, rest) = recorder.suspend(at);
+        tape.keep(&kept);
+        (tape.file.take(), Some(rest))
     }
 
     fn take(&self, side: StreamSide, bytes: &[u8]) {
@@ -83,7 +105,8 @@ impl Recording {
         if tape.file.is_none() {
             return;
         }
-        let lines = tape.recorder.take(side, bytes, at);
+        let Some(recorder) = &mut tape.recorder else { return };
+        let lines = recorder.take(side, bytes, at);
         tape.keep(&lines);
         if !lines.is_empty() {
             self.shared.news.store(true, Ordering::Relaxed);
@@ -106,31 +129,76 @@ impl Tape {
     }
 }
 
-/// Starts passing bytes on.
-pub(super) fn pump(
-    child: &mut Child,
-    recording: &Recording,
-    happens: &SyncSender<Happened>,
-) -> Result<(), CliError> {
-    if let Some(output) = child.stdout.take() {
+/// The pipe that a command prints to, while a thread passes on what comes through it.
+pub(super) struct Output {
+    stop: PipeWriter,
+    thread: std::thread::JoinHandle<Option<OwnedFd>>,
+}
+
+impl Output {
+    /// Starts passing on what a command prints.
+    pub(super) fn pass_on(
+        from: OwnedFd,
+        recording: &Recording,
+        happens: &SyncSender<Happened>,
+    ) -> Result<Self, CliError> {
+        let failed = |source| CliError::io("read from", std::path::Path::new("the command"), source);
+        let (stopped, stop) = io::pipe().map_err(failed)?;
         let (recording, happens) = (recording.clone(), happens.clone());
-        spawn("stemma-output", move || {
+        let thread = std::thread::Builder::new().name("stemma-output".to_owned()).spawn(move || {
+            let mut from = File::from(from);
             // Where nobody reads any more, the command finds that out as it would without us: the pipe closes.
-            let _over = copy(output, io::stdout(), |bytes| {
+            let ended = copy(&mut Until { from: &mut from, stopped: &stopped }, io::stdout(), |bytes| {
                 recording.take(StreamSide::Output, bytes);
                 let _full = happens.try_send(Happened::News);
             });
+            let is_stopped = ended.is_err_and(|error| error.kind() == STOPPED);
+            let from = is_stopped.then(|| OwnedFd::from(from));
             let _gone = happens.send(Happened::OutputEnded);
-        })?;
+            from
+        });
+        Ok(Self { stop, thread: thread.map_err(failed)? })
     }
-    if let Some(input) = child.stdin.take() {
-        let recording = recording.clone();
-        // Nobody waits for it: it may stand in a read that never ends.
-        spawn("stemma-input", move || {
-            let _over = copy(io::stdin(), input, |bytes| recording.take(StreamSide::Input, bytes));
-        })?;
+
+    /// Stops passing on; returns the pipe where it is not at its end.
+    pub(super) fn stop(self) -> Option<OwnedFd> {
+        drop(self.stop);
+        self.thread.join().ok().flatten()
     }
-    Ok(())
+}
+
+/// Passes on what a command reads, for as long as this process lives.
+pub(super) fn pass_on_input(child: &mut Child, recording: &Recording) -> Result<(), CliError> {
+    let Some(input) = child.stdin.take() else { return Ok(()) };
+    let recording = recording.clone();
+    // Nobody waits for it: it may stand in a read that never ends.
+    spawn("stemma-input", move || {
+        let _over = copy(io::stdin(), input, |bytes| recording.take(StreamSide::Input, bytes));
+    })
+}
+
+/// What reading ends with when it was told to stop.
+const STOPPED: io::ErrorKind = io::ErrorKind::WouldBlock;
+
+/// A pipe that is read until another one closes.
+struct Until<'a> {
+    from: &'a mut File,
+    stopped: &'a PipeReader,
+}
+
+impl Read for Until<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut ready = [
+            PollFd::new(&*self.from, PollFlags::IN),
+            PollFd::from_borrowed_fd(self.stopped.as_fd(), PollFlags::IN),
+        ];
+        poll(&mut ready, None)?;
+        let [from, _] = &ready;
+        if from.revents().is_empty() {
+            return Err(STOPPED.into());
+        }
+        self.from.read(buffer)
+    }
 }
 
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), CliError> {

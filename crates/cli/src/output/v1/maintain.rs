@@ -268,6 +268,18 @@ wire! {
         hooks: Vec<Hooks>,
         /// Transcripts that hooks left for the next command, and could not be read since.
         left_by_hooks: u64,
+        /// Records of commands under `run` that could not be captured, and are kept.
+        set_aside: Vec<String>,
+        /// Rules for secrets of projects that do not count, and why.
+        untrusted_rules: Vec<UntrustedRules>,
+    }
+
+    /// Rules for secrets that a project has and that do not count.
+    struct UntrustedRules {
+        /// The file.
+        path: String,
+        /// Why they do not count.
+        reason: String,
     }
 
     /// The hooks of a client.
