@@ -35,8 +35,11 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &E
     };
     let name = cli.command.name();
     let began = app.now();
+    // What a command under `run` says on standard error is not mixed with ours.
+    let may_tell = !is_hook(&cli.command) && !matches!(cli.command, Command::Run(_));
     let result = command(&app, cli.command);
     app.tell_of_ledgers();
+    app.tell_of_untrusted_rules(may_tell);
     let exit = match &result {
         Ok(exit) => *exit,
         Err(error) if error.is_closed_pipe() => Exit::Done,
@@ -85,6 +88,7 @@ fn command(app: &App, command: Command) -> Result<Exit, CliError> {
         Command::Forget(args) => commands::forget::run(app, &args),
         Command::Scan(args) => commands::scan::run(app, &args),
         Command::Scrub(args) => commands::scrub::run(app, &args),
+        Command::Secrets(args) => commands::secrets::run(app, &args),
         Command::Vault(args) => commands::vault::run(app, &args),
         Command::Gc(args) => commands::gc::run(app, &args),
         Command::Bundle(args) => commands::bundle::run(app, &args),

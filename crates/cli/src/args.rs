@@ -165,6 +165,8 @@ pub(crate) enum Command {
     Scan(secrets::Scan),
     /// Replace secrets in what is stored, and remove the old bytes for good
     Scrub(secrets::Scrub),
+    /// Say which projects' rules for secrets count
+    Secrets(secrets::Secrets),
     /// Say what is kept of replaced secrets on this machine, and remove it
     Vault(secrets::Vault),
     /// Let go of what retention says and of what nobody needs, and pack the rest
@@ -265,6 +267,7 @@ impl Command {
             Self::Forget(_) => "forget",
             Self::Scan(_) => "scan",
             Self::Scrub(_) => "scrub",
+            Self::Secrets(_) => "secrets",
             Self::Vault(_) => "vault",
             Self::Gc(_) => "gc",
             Self::Bundle(_) => "bundle",

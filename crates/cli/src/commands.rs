@@ -46,6 +46,7 @@ pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod scan;
 pub(crate) mod scrub;
+pub(crate) mod secrets;
 pub(crate) mod show;
 pub(crate) mod snapshot;
 pub(crate) mod start;

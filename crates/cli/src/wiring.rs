@@ -157,6 +157,7 @@ impl App {
             Some(files) => engine.with_log(Arc::clone(files) as Arc<dyn EventLog>),
             None => engine,
         };
+        let engine = engine.with_trust(secrets_file::trust(home)?);
         Ok(match secrets_file::load(home.root())? {
             Some(rules) => engine.with_rules(rules),
             None => engine,
@@ -190,6 +191,22 @@ impl App {
     pub(crate) fn tell_of_ledgers(&self) {
         for finding in self.ledgers.get().map(|files| files.findings()).unwrap_or_default() {
             self.console.warn(&finding.to_string());
+        }
+    }
+
+    /// Says once of each file that a project has rules for secrets which do not count; a hook only remembers it for `status`.
+    pub(crate) fn tell_of_untrusted_rules(&self, may_tell: bool) {
+        let Some(met) = self.engine.get().map(Engine::untrusted_rules).filter(|met| !met.is_empty()) else {
+            return;
+        };
+        let told = self.home().and_then(|home| secrets_file::met(home, &met, may_tell));
+        for path in told.unwrap_or_default() {
+            let folder = path.parent().and_then(Path::parent).unwrap_or(&path);
+            self.console.warn(&format!(
+                "{} has rules for secrets that do not count: nobody trusts them; `stemma secrets trust {}` does",
+                path.display(),
+                folder.display()
+            ));
         }
     }
 

@@ -55,7 +55,9 @@ pub use ledger::{
 pub use packing::{KeepPacked, PackKeeper};
 pub use ports::{Clock, NewIds, RandomIds, SystemClock};
 pub use retention::{RetentionRules, SessionAge, retired};
-pub use scrubbing::{PROJECT_RULES, StoreRules};
+pub use scrubbing::{
+    PROJECT_RULES, ProjectTrust, StoreRules, UntrustedRules, check_project_rules, rules_file_hash,
+};
 pub use stemmata_runtimes::adapter::{Finding, Severity, Validation};
 pub use stemmata_runtimes::export::Projection;
 pub use stemmata_runtimes::handoff::{HANDOFF_TOKENS_DEFAULT, HANDOFF_TOKENS_MIN};

@@ -2,7 +2,7 @@
 //! what a rule means is `stemmata-redact`'s.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -43,12 +43,60 @@ pub struct StoreRules {
     pub text: String,
 }
 
+/// Which projects' rules count. A file of rules comes with whatever is cloned, so somebody has to say so of it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum ProjectTrust {
+    /// All: for a program that looks after that itself.
+    #[default]
+    All,
+    /// Those whose text has one of these hashes, as [`rules_file_hash`] returns them, in files of this user: a changed file is another one.
+    Only {
+        /// The hashes.
+        hashes: BTreeSet<String>,
+        /// The user.
+        owner: u32,
+    },
+}
+
+/// Rules of a project that were met and do not count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UntrustedRules {
+    /// The file.
+    pub path: PathBuf,
+    /// Why they do not count.
+    pub reason: String,
+}
+
+impl ProjectTrust {
+    /// Returns why a file of rules does not count, if it does not.
+    fn objection(&self, rules: &ProjectRules) -> Option<String> {
+        let Self::Only { hashes, owner } = self else { return None };
+        if rules.owner != *owner {
+            return Some("the file belongs to another user".to_owned());
+        }
+        let is_trusted = hashes.contains(&text_hash(rules.text.as_bytes()));
+        (!is_trusted).then(|| "nobody trusted it, or it changed since".to_owned())
+    }
+}
+
+/// A project's file of rules.
+struct ProjectRules {
+    path: PathBuf,
+    text: String,
+    owner: u32,
+}
+
 /// The rules in force where there is no store at hand.
 ///
 /// # Errors
 /// As [`Engine::scrubber_at`].
-pub(crate) fn scrubber_without_store(store: Option<StoreRules>, cwd: Option<&Path>) -> Result<Scrubber> {
-    store.map_or_else(Scrubbing::default, Scrubbing::of).at(cwd)
+pub(crate) fn scrubber_without_store(
+    store: Option<StoreRules>,
+    trust: ProjectTrust,
+    cwd: Option<&Path>,
+) -> Result<Scrubber> {
+    let scrubbing = store.map_or_else(Scrubbing::default, Scrubbing::of);
+    Scrubbing { trust, ..scrubbing }.at(cwd)
 }
 
 /// The rules in force.
@@ -58,11 +106,20 @@ pub(crate) struct Scrubbing {
     scrubber: std::result::Result<Scrubber, RuleFileError>,
     /// By the text of a project's rules.
     projects: Mutex<HashMap<String, Scrubber>>,
+    trust: ProjectTrust,
+    /// Rules that were met and do not count, with the reason.
+    untrusted: Mutex<BTreeMap<PathBuf, String>>,
 }
 
 impl Default for Scrubbing {
     fn default() -> Self {
-        Self { store: None, scrubber: Ok(Scrubber::builtin()), projects: Mutex::default() }
+        Self {
+            store: None,
+            scrubber: Ok(Scrubber::builtin()),
+            projects: Mutex::default(),
+            trust: ProjectTrust::default(),
+            untrusted: Mutex::default(),
+        }
     }
 }
 
@@ -70,7 +127,7 @@ impl Scrubbing {
     fn of(store: StoreRules) -> Self {
         let file = RuleFile { name: &store.name, text: &store.text, scope: RuleScope::Store };
         let scrubber = Scrubber::with_files(&[file]);
-        Self { scrubber, store: Some(store), projects: Mutex::default() }
+        Self { scrubber, store: Some(store), ..Self::default() }
     }
 
     fn own(&self) -> Result<&Scrubber> {
@@ -79,10 +136,18 @@ impl Scrubbing {
 
     fn at(&self, cwd: Option<&Path>) -> Result<Scrubber> {
         let own = self.own()?;
-        let Some((path, text)) = cwd.map(project_rules).transpose()?.flatten() else {
+        let Some(rules) = cwd.map(project_rules).transpose()?.flatten() else {
             return Ok(own.clone());
         };
-        Ok(self.with_project(&path, text)?)
+        if let Some(reason) = self.trust.objection(&rules) {
+            if let Ok(mut untrusted) = self.untrusted.lock()
+                && untrusted.len() < KEPT_MAX
+            {
+                untrusted.insert(rules.path, reason);
+            }
+            return Ok(own.clone());
+        }
+        Ok(self.with_project(&rules.path, rules.text)?)
     }
 
     fn with_project(&self, path: &Path, text: String) -> std::result::Result<Scrubber, RuleFileError> {
@@ -114,8 +179,26 @@ impl Engine {
     /// content: [`Engine::scrubber`] says why.
     #[must_use]
     pub fn with_rules(mut self, rules: StoreRules) -> Self {
-        self.scrubbing = Arc::new(Scrubbing::of(rules));
+        let trust = self.scrubbing.trust.clone();
+        self.scrubbing = Arc::new(Scrubbing { trust, ..Scrubbing::of(rules) });
         self
+    }
+
+    /// Has only these projects' rules count.
+    #[must_use]
+    pub fn with_trust(mut self, trust: ProjectTrust) -> Self {
+        let scrubbing = self.scrubbing.store.clone().map_or_else(Scrubbing::default, Scrubbing::of);
+        self.scrubbing = Arc::new(Scrubbing { trust, ..scrubbing });
+        self
+    }
+
+    /// Returns the rules of projects that were met and do not count.
+    pub fn untrusted_rules(&self) -> Vec<UntrustedRules> {
+        let Ok(untrusted) = self.scrubbing.untrusted.lock() else { return Vec::new() };
+        untrusted
+            .iter()
+            .map(|(path, reason)| UntrustedRules { path: path.clone(), reason: reason.clone() })
+            .collect()
     }
 
     /// Returns what replaces secrets in what belongs to no project.
@@ -189,6 +272,37 @@ pub(crate) fn line_scrubber(scrubber: &Scrubber, format: &FormatId) -> LineScrub
     }
 }
 
+/// Checks a project's file of rules, and returns the hash that trust in it is for.
+///
+/// # Errors
+/// `Rules` where they make no sense, `Refused` where the file is another user's, `NothingThere` without one, `Io`.
+pub fn check_project_rules(folder: &Path, owner: u32) -> Result<(PathBuf, String)> {
+    let place = format!("in {} or a folder above it", folder.display());
+    let nothing = || EngineError::NothingThere { what: PROJECT_RULES, place };
+    let rules = project_rules(folder)?.ok_or_else(nothing)?;
+    if rules.owner != owner {
+        let reason = format!("{} belongs to another user", rules.path.display());
+        return Err(EngineError::Refused { what: "trust in rules for secrets", reasons: vec![reason] });
+    }
+    let name = rules.path.display().to_string();
+    Scrubber::with_files(&[RuleFile { name: &name, text: &rules.text, scope: RuleScope::Project }])?;
+    let hash = text_hash(rules.text.as_bytes());
+    Ok((rules.path, hash))
+}
+
+/// Returns the hash of a file of rules, in hex; none where there is none that can be read.
+pub fn rules_file_hash(path: &Path) -> Option<String> {
+    std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
+    let mut text = Vec::new();
+    let bound = u64::try_from(RULES_BYTES_MAX).expect("a bound fits 64 bits") + 1;
+    std::fs::File::open(path).ok()?.take(bound).read_to_end(&mut text).ok()?;
+    Some(text_hash(&text))
+}
+
+fn text_hash(text: &[u8]) -> String {
+    blake3::hash(text).to_hex().to_string()
+}
+
 /// Tells whether a format's contents are one document each.
 pub(crate) fn is_document(format: &FormatId) -> bool {
     registry::by_format(format).is_some_and(|adapter| adapter.shape() == Shape::Document)
@@ -227,14 +341,14 @@ pub(crate) fn scrub_document<'b>(
 }
 
 /// Finds the rules of the project that a directory belongs to: the nearest file above it.
-fn project_rules(cwd: &Path) -> Result<Option<(PathBuf, String)>> {
+fn project_rules(cwd: &Path) -> Result<Option<ProjectRules>> {
     if !cwd.is_absolute() {
         return Ok(None);
     }
     for folder in cwd.ancestors().take(FOLDERS_MAX) {
         let path = folder.join(PROJECT_RULES);
-        match std::fs::metadata(&path) {
-            Ok(metadata) if metadata.is_file() => {}
+        let owner = match std::fs::metadata(&path) {
+            Ok(metadata) if metadata.is_file() => std::os::unix::fs::MetadataExt::uid(&metadata),
             // A pipe would keep its reader waiting without end.
             Ok(_) => continue,
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => continue,
@@ -242,13 +356,13 @@ fn project_rules(cwd: &Path) -> Result<Option<(PathBuf, String)>> {
             // looked up, there is no project of this user. Where there is one, its rules may not be passed over.
             Err(_) if std::fs::symlink_metadata(folder.join(PROJECT_FOLDER)).is_err() => continue,
             Err(error) => return Err(EngineError::io("read", &path)(error)),
-        }
+        };
         let bound = u64::try_from(RULES_BYTES_MAX).expect("a bound fits 64 bits") + 1;
         let mut text = String::new();
         std::fs::File::open(&path)
             .and_then(|file| file.take(bound).read_to_string(&mut text))
             .map_err(EngineError::io("read", &path))?;
-        return Ok(Some((path, text)));
+        return Ok(Some(ProjectRules { path, text, owner }));
     }
     Ok(None)
 }

@@ -22,6 +22,8 @@ const MATCH_BYTES_MAX: usize = 4_096;
 const BEFORE_BYTES_MAX: usize = 256;
 /// What matches less is found everywhere.
 const MATCH_BYTES_MIN: usize = 4;
+/// The same for a project's rules: words that hold a transcript together are shorter.
+const PROJECT_MATCH_BYTES_MIN: usize = 8;
 
 /// Who wrote a file of rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +43,8 @@ struct Limits {
     allowances: usize,
     /// Bytes of one expression that is compiled.
     compiled_bytes: usize,
+    /// Bytes that an expression matches at least.
+    match_bytes: usize,
 }
 
 impl RuleScope {
@@ -53,10 +57,15 @@ impl RuleScope {
                 rules: 200,
                 allowances: 1_000,
                 compiled_bytes: COMPILED_BYTES_MAX,
+                match_bytes: MATCH_BYTES_MIN,
             },
-            RuleScope::Project => {
-                Limits { file_bytes: 64 * 1024, rules: 50, allowances: 200, compiled_bytes: 256 * 1024 }
-            }
+            RuleScope::Project => Limits {
+                file_bytes: 64 * 1024,
+                rules: 50,
+                allowances: 200,
+                compiled_bytes: 256 * 1024,
+                match_bytes: PROJECT_MATCH_BYTES_MIN,
+            },
         }
     }
 }
@@ -260,7 +269,7 @@ impl Place<'_> {
         }
         let source = entry.regex.get_ref().clone();
         let regex = if entry.before == 0 { format!(r"\A(?:{source})") } else { source.clone() };
-        self.check(&entry.regex, &regex, &about)?;
+        self.check(&entry.regex, &regex, &about, self.file.scope.limits().match_bytes)?;
         let spec = RuleSpec {
             kind: entry.kind,
             keys: entry.keywords,
@@ -293,7 +302,7 @@ impl Place<'_> {
             (None, Some(regex)) => {
                 // The whole value, so that no short expression allows whatever it is a part of.
                 let whole = format!(r"\A(?:{})\z", regex.get_ref());
-                self.check(&regex, &whole, about)?;
+                self.check(&regex, &whole, about, MATCH_BYTES_MIN)?;
                 Allowed::Matching(self.compiled_later(whole))
             }
             _ => {
@@ -310,7 +319,13 @@ impl Place<'_> {
     }
 
     /// Checks an expression, as it was written and as it will be compiled, without compiling it.
-    fn check(self, regex: &Spanned<String>, compiled: &str, about: &str) -> Result<(), RuleFileError> {
+    fn check(
+        self,
+        regex: &Spanned<String>,
+        compiled: &str,
+        about: &str,
+        least_bytes: usize,
+    ) -> Result<(), RuleFileError> {
         let source = regex.get_ref();
         let wrong = |reason: String| self.wrong(Some(regex.span()), about, reason);
         if source.len() > EXPRESSION_BYTES_MAX {
@@ -334,8 +349,8 @@ impl Place<'_> {
             return Err(wrong(reason.to_owned()));
         }
         match parsed.properties().minimum_len() {
-            Some(least) if least >= MATCH_BYTES_MIN => Ok(()),
-            _ => Err(wrong(format!("its expression may match less than {MATCH_BYTES_MIN} bytes"))),
+            Some(least) if least >= least_bytes => Ok(()),
+            _ => Err(wrong(format!("its expression may match less than {least_bytes} bytes"))),
         }
     }
 }
@@ -364,7 +379,9 @@ mod tests {
     fn a_project_may_ask_for_less_than_an_owner() {
         let is_read = |text: &str, scope| Custom::read(RuleFile { name: "rules.toml", text, scope }).is_ok();
         let allow = |count: usize| "[[allow]]\nvalue = 'acme'\n".repeat(count);
-        let rule = "[[rules]]\nkind = 'a'\nkeywords = ['acme']\nregex = 'acme'\n";
+        let rule = "[[rules]]\nkind = 'a'\nkeywords = ['acme']\nregex = 'acme[0-9]{4}'\n";
+        let short = "[[rules]]\nkind = 'a'\nkeywords = ['acme']\nregex = 'acme[0-9]{3}'\n";
+        assert!(!is_read(short, RuleScope::Project) && is_read(short, RuleScope::Store));
         for (few, many) in [
             (rule.repeat(50), rule.repeat(51)),
             (allow(200), allow(201)),

@@ -2,6 +2,7 @@
 //! How secrets are found is `walk` and `scan`; how they are replaced is `edits`.
 
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use crate::custom::{Custom, RuleFile, RuleFileError};
@@ -21,6 +22,11 @@ const NARROW_PASSES_MAX: usize = 4;
 /// Passes in all. A string that was replaced whole holds nothing more.
 const PASSES_MAX: usize = 8;
 
+/// Bytes of a line that a project's rules may always replace, and the part of a longer one: one in so many. More is no
+/// secret but what somebody wants gone.
+const PROJECT_BYTES_MIN: usize = 512;
+const PROJECT_SHARE: usize = 4;
+
 /// Replaces secrets by one rule set. Cheap to clone and to share between threads.
 #[derive(Debug, Clone)]
 pub struct Scrubber {
@@ -34,6 +40,8 @@ type Make = Box<dyn FnOnce() -> Shared + Send>;
 struct Shared {
     scanner: Scanner,
     hash: [u8; 32],
+    /// Lines on which a project's rules were not used: they would have replaced too much.
+    suspended: AtomicU64,
 }
 
 impl Shared {
@@ -46,7 +54,7 @@ impl Shared {
             custom.add_to(&mut rules);
         }
         let hash = rules_hash(&rules);
-        Shared { scanner: Scanner::of(rules), hash }
+        Shared { scanner: Scanner::of(rules), hash, suspended: AtomicU64::new(0) }
     }
 }
 
@@ -107,6 +115,12 @@ impl Scrubber {
     /// bytes.
     pub fn rules_hash(&self) -> [u8; 32] {
         self.shared.hash
+    }
+
+    /// Returns on how many texts so far a project's rules were not used, because they would have replaced more than a
+    /// quarter of a long one.
+    pub fn suspensions(&self) -> u64 {
+        self.shared.suspended.load(Ordering::Relaxed)
     }
 
     /// Returns the readable name of the rule set, as in `structured-2`.
@@ -193,6 +207,7 @@ impl Scrubber {
         let scanner = &self.shared.scanner;
         // Where the line leaves a key is what its own bytes say: a placeholder may have taken the header.
         let mut behind: Option<PrivateKeyState> = None;
+        let mut is_suspended = false;
         let mut made = edits::settle(known.to_vec());
         let mut current = match made.as_slice() {
             [] => Cow::Borrowed(line),
@@ -204,7 +219,13 @@ impl Scrubber {
                 break;
             }
             let look = Look { scanner, wide: pass >= NARROW_PASSES_MAX, keys: &mut keys };
-            let later = edits::settle(find(look, &current));
+            let mut found = find(look, &current);
+            if pass == 0 && self.is_too_much(&found, line.len()) {
+                is_suspended = true;
+                self.shared.suspended.fetch_add(1, Ordering::Relaxed);
+            }
+            found.retain(|edit| !is_suspended || !self.is_of_project(edit));
+            let later = edits::settle(found);
             behind.get_or_insert(keys);
             if later.is_empty() {
                 break;
@@ -219,6 +240,17 @@ impl Scrubber {
                 Ok(made)
             }
         }
+    }
+
+    fn is_of_project(&self, edit: &Edit) -> bool {
+        matches!(edit.what, What::Secret(order) if self.shared.scanner.is_own(order, true))
+    }
+
+    /// Tells whether a project's rules would replace more of a line than anybody's secrets are.
+    fn is_too_much(&self, found: &[Edit], line_bytes: usize) -> bool {
+        let own: Vec<Edit> = found.iter().filter(|edit| self.is_of_project(edit)).copied().collect();
+        let bytes: usize = edits::settle(own).iter().map(|edit| edit.end - edit.start).sum();
+        bytes > PROJECT_BYTES_MIN.max(line_bytes / PROJECT_SHARE)
     }
 
     fn findings(&self, edits: &[Edit]) -> Vec<Finding> {

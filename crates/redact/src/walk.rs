@@ -13,6 +13,31 @@ const KEY_BYTES_MAX: usize = 256;
 /// Shortest string that could hold a secret.
 const TEXT_BYTES_MIN: usize = 8;
 
+/// Fields that say what a record is and what it belongs to.
+const STRUCTURAL: [&[u8]; 19] = [
+    b"type",
+    b"subtype",
+    b"role",
+    b"kind",
+    b"id",
+    b"uuid",
+    b"timestamp",
+    b"fd",
+    b"version",
+    b"cwd",
+    b"model",
+    b"status",
+    b"name",
+    b"stop_reason",
+    b"userType",
+    b"gitBranch",
+    b"projectHash",
+    b"provider",
+    b"phase",
+];
+/// How names end of fields that hold ids.
+const ID_ENDS: [&[u8]; 5] = [b"Id", b"ID", b"_id", b"Uuid", b"_uuid"];
+
 /// How a line is looked at.
 #[derive(Debug)]
 pub(crate) struct Look<'a> {
@@ -250,8 +275,22 @@ impl Walk<'_> {
             }
             (span.start, span.end) = (start + span.start, start + span.end);
         }
+        // Somebody's own rule must not take what holds a transcript together: nobody could resume it.
+        if !is_value || self.is_structural(raw) {
+            spans.retain(|span| !self.scanner.is_own(span.order, false));
+        }
         widen(&mut spans, start..end, self.wide);
         self.edits.extend(spans.into_iter().map(Edit::from));
+    }
+
+    /// Tells whether the current field holds a record's structure: what it is, which one, and what it belongs to.
+    fn is_structural(&self, value: &[u8]) -> bool {
+        let Some(frame) = self.frames.last().filter(|frame| frame.object && !frame.free) else {
+            return false;
+        };
+        let key = frame.key.as_slice();
+        let is_time = value.get(10) == Some(&b'T') && value.get(4) == Some(&b'-');
+        is_time || STRUCTURAL.contains(&key) || ID_ENDS.iter().any(|end| key.ends_with(end))
     }
 
     fn as_field(&self, text: &[u8]) -> Option<Span> {

@@ -388,10 +388,22 @@ pub(crate) struct Task {
     pub(crate) which: Which,
 }
 
-/// Refuses what says nothing.
+/// Words that are meant for a command, not to be remembered.
+const RESERVED: [&str; 12] =
+    ["list", "ls", "show", "done", "add", "new", "rm", "remove", "delete", "close", "status", "help"];
+
+/// Refuses what says nothing, and what was meant as a command.
 fn parse_said(text: &str) -> Result<String, String> {
     let text = text.trim();
-    if text.is_empty() { Err("it says nothing".to_owned()) } else { Ok(text.to_owned()) }
+    if text.is_empty() {
+        return Err("it says nothing".to_owned());
+    }
+    if RESERVED.iter().any(|word| text.eq_ignore_ascii_case(word)) {
+        return Err(
+            "this is no text but looks like a command: `--help` shows how to list, end and record".to_owned()
+        );
+    }
+    Ok(text.to_owned())
 }
 
 fn parse_json(text: &str) -> Result<Json, String> {

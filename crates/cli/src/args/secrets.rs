@@ -66,6 +66,46 @@ pub(crate) struct Scrub {
     pub(crate) yes: bool,
 }
 
+/// `secrets`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma secrets trust .                     the rules of the project here count from now on
+  stemma secrets list
+  stemma secrets distrust .
+
+A project's `.stemmata/secrets.toml` comes with whatever is cloned, and may be anybody's. Its rules count once you trust them, \
+and as long as the file stays as it is: after a change it needs trust again. The rules in the data directory are your own and \
+need none.")]
+pub(crate) struct Secrets {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: SecretsCommand,
+}
+
+/// The commands around trust in rules.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SecretsCommand {
+    /// Have a project's rules count, as they are now
+    Trust(SecretsTrust),
+    /// Have a project's rules count no more
+    Distrust(SecretsTrust),
+    /// Show the rules that are trusted
+    List(SecretsList),
+}
+
+/// `secrets trust` and `secrets distrust`
+#[derive(Debug, Args)]
+pub(crate) struct SecretsTrust {
+    /// The project, or a folder in it
+    #[arg(value_name = "DIR", default_value = ".")]
+    pub(crate) folder: std::path::PathBuf,
+}
+
+/// `secrets list`
+#[derive(Debug, Args)]
+pub(crate) struct SecretsList {}
+
 /// `vault`
 #[derive(Debug, Args)]
 #[command(after_help = "\

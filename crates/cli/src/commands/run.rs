@@ -284,8 +284,12 @@ impl<'a> Record<'a> {
 
     /// Returns which rules replace secrets, whether the store can be opened or not; none where they cannot be read.
     fn rules(&mut self) -> Option<StreamRules<'a>> {
-        match self.app.home().and_then(|home| secrets_file::load(home.root())) {
-            Ok(store) => Some(StreamRules { store, cwd: Some(&self.app.environment.current_dir) }),
+        let rules = self.app.home().and_then(|home| {
+            let (store, trust) = (secrets_file::load(home.root())?, secrets_file::trust(home)?);
+            Ok(StreamRules { store, cwd: Some(&self.app.environment.current_dir), trust })
+        });
+        match rules {
+            Ok(rules) => Some(rules),
             Err(error) => {
                 self.trouble(&error);
                 None

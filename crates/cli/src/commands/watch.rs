@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use stemmata_engine::{
     Agenda, CaptureOptions, Engine, EngineError, ErrorKind, ImportFailure, ImportedSession, KeepPacked, Look,
-    Looked, StoreRules, WatchPace,
+    Looked, ProjectTrust, StoreRules, WatchPace,
 };
 use stemmata_model::Trigger;
 
@@ -58,6 +58,7 @@ pub(crate) fn run(app: &App, args: &Watch) -> Result<Exit, CliError> {
         app,
         engine,
         rules: None,
+        trust: ProjectTrust::default(),
         named: args.paths.iter().map(|path| app.environment.absolute(path)).collect(),
         options: CaptureOptions {
             granularity: import::granularity(app)?,
@@ -83,6 +84,8 @@ struct Watching<'a> {
     engine: Engine,
     /// The store's own rules, as the engine has them.
     rules: Option<StoreRules>,
+    /// Which projects' rules count, as the engine has it.
+    trust: ProjectTrust,
     /// What was named; nothing: the homes of clients, as they come and go.
     named: Vec<PathBuf>,
     options: CaptureOptions,
@@ -221,6 +224,11 @@ impl Watching<'_> {
         if rules != self.rules {
             self.engine = self.engine.clone().with_rules(rules.clone().unwrap_or_default());
             self.rules = rules;
+        }
+        let trust = secrets_file::trust(self.app.home()?)?;
+        if trust != self.trust {
+            self.engine = self.engine.clone().with_trust(trust.clone());
+            self.trust = trust;
         }
         Ok(())
     }

@@ -37,7 +37,8 @@ pub(crate) use maintain::{
     Verify,
 };
 pub(crate) use secrets::{
-    Scan, ScanFinding, Scrub, ScrubKind, ScrubRedirect, UnreadLedger, VaultPurged, VaultStatus,
+    Scan, ScanFinding, Scrub, ScrubKind, ScrubRedirect, TrustedFile, TrustedRules, UnreadLedger, VaultPurged,
+    VaultStatus,
 };
 pub(crate) use session::{ListedSession, Session, SessionList, SessionLog, SessionRow, Tree, TreeNode};
 
@@ -240,6 +241,9 @@ pub(crate) const PRINTED: &[Printed] = &[
     Printed { command: "scan", shape: Scan::SHAPE },
     Printed { command: "scrub", shape: Scrub::SHAPE },
     Printed { command: "vault status", shape: VaultStatus::SHAPE },
+    Printed { command: "secrets trust", shape: TrustedRules::SHAPE },
+    Printed { command: "secrets distrust", shape: TrustedRules::SHAPE },
+    Printed { command: "secrets list", shape: TrustedRules::SHAPE },
     Printed { command: "vault purge", shape: VaultPurged::SHAPE },
     Printed { command: "gc", shape: Gc::SHAPE },
     Printed { command: "bundle export", shape: BundleExported::SHAPE },

@@ -28,4 +28,5 @@ mod settings;
 mod stage;
 mod start;
 mod story;
+mod trust;
 mod watch;

@@ -63,6 +63,7 @@ fn a_projects_rules_for_secrets_count_from_the_first_line() {
     std::fs::create_dir_all(&rules).unwrap();
     let rule = "[[rules]]\nkind = 'ticket'\nkeywords = ['ACME-']\nregex = 'ACME-[0-9]{6}'\n";
     std::fs::write(rules.join("secrets.toml"), rule).unwrap();
+    stage.run(&["secrets", "trust"]).ok().complains(&["count from now on"]);
     stage.feed(&["run", "--", "cat"], b"see ACME-771234\n").code(0);
     let all = sessions(&stage);
     let native = String::from_utf8(stage.native(&tip(&all[0]))).unwrap();
@@ -284,4 +285,68 @@ fn secrets_are_replaced_before_anything_is_written() {
     child.wait().unwrap();
     let kept = std::fs::read_to_string(&streams(&stage)[0]).unwrap();
     assert!(kept.contains("[REDACTED:") && !kept.contains(&secret), "{kept}");
+}
+
+/// Found in review: each line by itself holds no secret, so all of them lay on the disk, and `scan` said clean.
+#[test]
+fn a_secret_in_several_lines_never_reaches_the_disk() {
+    let stage = Stage::new();
+    let tail = "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8";
+    let delta = |text: &str| {
+        let event = serde_json::json!({"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":text}});
+        format!("{}\n", serde_json::json!({"type":"stream_event","event":event,"session_id":"s"}))
+    };
+    let init = "{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"s\",\"cwd\":\"/w\"}\n";
+    let mut streamed = init.to_owned();
+    for part in ["see gh", "p_A1b2C3d4E5f6", "G7h8I9j0K1l2M3n4", "O5p6Q7r8 there"] {
+        streamed.push_str(&delta(part));
+    }
+    streamed.push_str("{\"type\":\"stream_event\",\"event\":{\"type\":\"content_block_stop\",\"index\":0},\"session_id\":\"s\"}\n");
+    let body: Vec<String> = (0..6).map(|row| format!("{}{}", &tail[row..], &tail[..28 + row % 3])).collect();
+    let printed =
+        format!("-----BEGIN RSA {0} KEY-----\n{1}\n-----END RSA {0} KEY-----\n", "PRIVATE", body.join("\n"));
+    for (name, text, parts) in [
+        ("deltas", &streamed, ["G7h8I9j0K1l2M3n4", "p_A1b2C3d4"]),
+        ("key", &printed, [&body[0][..20], &body[5][..20]]),
+    ] {
+        // What `run` records, while it does.
+        let file = stage.home.write(name, text.as_bytes());
+        let (mut child, mut out) =
+            started(&stage, &format!("cat '{}'; echo over; read line", file.display()));
+        let mut said = String::new();
+        while !said.contains("over") {
+            assert!(out.read_line(&mut said).unwrap() > 0);
+        }
+        signal(&child, rustix::process::Signal::KILL);
+        child.wait().unwrap();
+        let kept = std::fs::read_to_string(&streams(&stage)[0]).unwrap();
+        assert!(
+            kept.contains("[REDACTED:") && parts.iter().all(|part| !kept.contains(part)),
+            "{name}: {kept}"
+        );
+        stage.json(&["list"]);
+        // What an import takes in, and what is found in what older versions stored.
+        let bare = stage.home.write(
+            &format!("{name}.jsonl"),
+            match name {
+                "key" => text
+                    .lines()
+                    .map(|line| {
+                        format!(
+                            "{}\n",
+                            serde_json::json!({"t":"2026-01-01T00:00:00Z","fd":"stdout","line":line})
+                        )
+                    })
+                    .collect::<String>(),
+                _ => text.clone(),
+            }
+            .as_bytes(),
+        );
+        stage.run(&["import", bare.to_str().unwrap()]).ok();
+        for session in sessions(&stage) {
+            let native = String::from_utf8(stage.native(&tip(&session))).unwrap();
+            assert!(parts.iter().all(|part| !native.contains(part)), "{name}: {native}");
+        }
+        assert_eq!(stage.run(&["scan"]).code, 10.min(stage.run(&["scan"]).code));
+    }
 }

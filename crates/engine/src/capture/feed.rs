@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use stemmata_model::Trigger;
+use stemmata_model::{Note, NoteCode, Trigger};
 use stemmata_redact::{LineScrubber, ScrubbedLine};
 use stemmata_runtimes::adapter::Shape;
 use stemmata_runtimes::captured::is_said_in_parts;
@@ -71,6 +71,7 @@ impl Run<'_> {
             return self.read_document(path);
         }
         let mut feed = Feed::at(self, path)?;
+        let suspended = self.prepared.scrubber.suspensions();
         let (mut batches, mut is_torn) = (0_u32, false);
         while let Some(line) = lines.next()? {
             if !line.complete && !options.torn_tail {
@@ -90,6 +91,12 @@ impl Run<'_> {
         if !is_torn && (options.torn_tail || options.trigger == Trigger::SessionEnd) {
             let given = feed.lines.finish()?;
             self.feed(feed.new_of(given), false)?;
+        }
+        let suspended = self.prepared.scrubber.suspensions() - suspended;
+        if suspended > 0 {
+            let what = "would have replaced more than a quarter of a long line, and were not used there";
+            let note = format!("the project's rules for secrets {what}: {suspended} times");
+            self.ingest.note(Note::new(NoteCode::Degraded, note));
         }
         tracing::debug!(path = %path.display(), batches, lines = lines.next_number() - 1, "read");
         Ok(())

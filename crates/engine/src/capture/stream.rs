@@ -12,7 +12,7 @@ use stemmata_runtimes::adapter::Confidence;
 use stemmata_runtimes::captured::GENERIC;
 use stemmata_runtimes::registry;
 
-use crate::scrubbing::{StoreRules, scrubber_without_store};
+use crate::scrubbing::{ProjectTrust, StoreRules, scrubber_without_store};
 
 /// Bytes of one line at most; a longer one becomes several. A structured line that is cut is carried as one that cannot
 /// be read: 16 MiB is twice the longest that was seen.
@@ -49,6 +49,8 @@ pub struct StreamRules<'a> {
     pub store: Option<StoreRules>,
     /// Where the command works: the project's rules count.
     pub cwd: Option<&'a Path>,
+    /// Whether they do.
+    pub trust: ProjectTrust,
 }
 
 /// One timed line, as `docs/format/generic.md` has it.
@@ -116,7 +118,9 @@ impl StreamRecorder {
     /// what is said is kept.
     pub fn new(form: Option<StreamForm>, rules: Option<StreamRules<'_>>) -> Self {
         let scrubber = match rules {
-            Some(rules) => scrubber_without_store(rules.store, rules.cwd).map_err(|error| error.to_string()),
+            Some(rules) => {
+                scrubber_without_store(rules.store, rules.trust, rules.cwd).map_err(|error| error.to_string())
+            }
             None => Err("the rules for secrets cannot be read".to_owned()),
         };
         Self {

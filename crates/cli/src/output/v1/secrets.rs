@@ -110,6 +110,24 @@ wire! {
         to: String,
     }
 
+    /// Projects' rules for secrets that are trusted.
+    struct TrustedRules {
+        /// The rules, the oldest first.
+        trusted: Vec<TrustedFile>,
+    }
+
+    /// A project's rules that are trusted.
+    struct TrustedFile {
+        /// The file, as it was when it was trusted.
+        path: String,
+        /// The BLAKE3 hash of its text, in hex.
+        hash: String,
+        /// When it was trusted.
+        trusted_at: String,
+        /// Whether the file is there and still the same.
+        is_current: bool,
+    }
+
     /// What the vault holds. No value is part of it.
     struct VaultStatus {
         /// Whether capture adds to it.

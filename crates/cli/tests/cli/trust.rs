@@ -1,0 +1,52 @@
+//! Rules for secrets that come with a project: they count once somebody trusts them, and as long as they stay as they are.
+
+use crate::stage::Stage;
+
+const RULE: &str = "[[rules]]\nkind = 'ticket'\nkeywords = ['ACME-']\nregex = 'ACME-[0-9]{6}'\n";
+
+fn write(stage: &Stage, text: &str) -> std::path::PathBuf {
+    let folder = stage.home.project().join(".stemmata");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("secrets.toml"), text).unwrap();
+    folder.join("secrets.toml").canonicalize().unwrap()
+}
+
+fn recorded(stage: &Stage, said: &str) -> String {
+    stage.feed(&["run", "--", "cat"], said.as_bytes()).code(0);
+    let tip = stage.json(&["list"])["sessions"][0]["tip"].as_str().unwrap().to_owned();
+    String::from_utf8(stage.native(&tip)).unwrap()
+}
+
+/// Found in review: the file of any cloned repository decided what was captured there.
+#[test]
+fn a_projects_rules_count_only_once_they_are_trusted() {
+    let stage = Stage::new();
+    let path = write(&stage, RULE);
+    assert!(recorded(&stage, "see ACME-771234\n").contains("ACME-771234"));
+    let status = stage.json(&["status"]);
+    assert_eq!(status["untrusted_rules"][0]["path"], path.to_str().unwrap(), "{status}");
+    stage.run(&["secrets", "trust", "."]).ok();
+    assert_eq!(stage.json(&["status"])["untrusted_rules"], serde_json::json!([]));
+    assert!(recorded(&stage, "and ACME-771235\n").contains("[REDACTED:ticket]"));
+    // A changed file is another one.
+    write(&stage, &format!("{RULE}# more\n"));
+    assert_eq!(stage.json(&["secrets", "list"])["trusted"][0]["is_current"], false);
+    assert!(recorded(&stage, "or ACME-771236\n").contains("ACME-771236"));
+    stage.run(&["secrets", "trust"]).ok();
+    assert!(recorded(&stage, "now ACME-771237\n").contains("[REDACTED:ticket]"));
+    stage.run(&["secrets", "distrust"]).ok();
+    assert!(recorded(&stage, "again ACME-771238\n").contains("ACME-771238"));
+    stage.run(&["secrets", "distrust"]).code(2).complains(&["secrets list"]);
+    write(&stage, "[[rules]]\nkind = 'x'\nkeywords = ['user']\nregex = 'user'\n");
+    stage.run(&["secrets", "trust"]).code(5).complains(&["less than 8 bytes"]);
+}
+
+/// Found in review: `task list` remembered a task named «list».
+#[test]
+fn words_meant_as_commands_are_not_remembered() {
+    let stage = Stage::new();
+    for words in [["task", "list"], ["task", "LS"], ["decide", "show"]] {
+        stage.run(&words).code(2).complains(&["looks like a command"]);
+    }
+    stage.run(&["task", "list the open files"]).ok();
+}
