@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use stemmata_engine::{
     CaptureOptions, Clock, Engine, EngineError, HomeHints, Identity, RUNTIMES, RandomIds, SAVE_EVENTS,
-    SystemClock, Vault,
+    SystemClock, UntrustedMet, Vault,
 };
 use stemmata_model::{CommitId, Principal, Timestamp, Trigger};
 use stemmata_store::maintain::surroundings;
@@ -43,6 +43,8 @@ pub(crate) struct App {
     home: OnceCell<DataHome>,
     engine: OnceCell<Engine>,
     ledgers: OnceCell<Arc<FileLog>>,
+    /// Projects' rules for secrets that do not count.
+    pub(crate) untrusted: UntrustedMet,
 }
 
 /// A clock that stands still, for tests.
@@ -78,6 +80,7 @@ impl App {
             home: OnceCell::new(),
             engine: OnceCell::new(),
             ledgers: OnceCell::new(),
+            untrusted: UntrustedMet::default(),
         })
     }
 
@@ -157,7 +160,7 @@ impl App {
             Some(files) => engine.with_log(Arc::clone(files) as Arc<dyn EventLog>),
             None => engine,
         };
-        let engine = engine.with_trust(secrets_file::trust(home)?);
+        let engine = engine.with_trust(secrets_file::trust(home)?, self.untrusted.clone());
         Ok(match secrets_file::load(home.root())? {
             Some(rules) => engine.with_rules(rules),
             None => engine,
@@ -196,9 +199,10 @@ impl App {
 
     /// Says once of each file that a project has rules for secrets which do not count; a hook only remembers it for `status`.
     pub(crate) fn tell_of_untrusted_rules(&self, may_tell: bool) {
-        let Some(met) = self.engine.get().map(Engine::untrusted_rules).filter(|met| !met.is_empty()) else {
+        let met = self.untrusted.list();
+        if met.is_empty() {
             return;
-        };
+        }
         let told = self.home().and_then(|home| secrets_file::met(home, &met, may_tell));
         for path in told.unwrap_or_default() {
             let folder = path.parent().and_then(Path::parent).unwrap_or(&path);

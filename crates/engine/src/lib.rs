@@ -56,7 +56,8 @@ pub use packing::{KeepPacked, PackKeeper};
 pub use ports::{Clock, NewIds, RandomIds, SystemClock};
 pub use retention::{RetentionRules, SessionAge, retired};
 pub use scrubbing::{
-    PROJECT_RULES, ProjectTrust, StoreRules, UntrustedRules, check_project_rules, rules_file_hash,
+    PROJECT_RULES, ProjectTrust, StoreRules, UntrustedMet, UntrustedRules, check_project_rules,
+    rules_file_hash,
 };
 pub use stemmata_runtimes::adapter::{Finding, Severity, Validation};
 pub use stemmata_runtimes::export::Projection;

@@ -67,6 +67,32 @@ pub struct UntrustedRules {
     pub reason: String,
 }
 
+/// Collects rules of projects that were met and do not count, from all engines that it is given to.
+#[derive(Debug, Clone, Default)]
+pub struct UntrustedMet {
+    reasons: Arc<Mutex<BTreeMap<PathBuf, String>>>,
+}
+
+impl UntrustedMet {
+    fn add(&self, path: PathBuf, reason: String) {
+        if let Ok(mut reasons) = self.reasons.lock()
+            && reasons.len() < KEPT_MAX
+        {
+            reasons.insert(path, reason);
+        }
+    }
+
+    /// Returns what was met so far.
+    pub fn list(&self) -> Vec<UntrustedRules> {
+        let Ok(reasons) = self.reasons.lock() else { return Vec::new() };
+        let of = |(path, reason): (&PathBuf, &String)| UntrustedRules {
+            path: path.clone(),
+            reason: reason.clone(),
+        };
+        reasons.iter().map(of).collect()
+    }
+}
+
 impl ProjectTrust {
     /// Returns why a file of rules does not count, if it does not.
     fn objection(&self, rules: &ProjectRules) -> Option<String> {
@@ -108,7 +134,7 @@ pub(crate) struct Scrubbing {
     projects: Mutex<HashMap<String, Scrubber>>,
     trust: ProjectTrust,
     /// Rules that were met and do not count, with the reason.
-    untrusted: Mutex<BTreeMap<PathBuf, String>>,
+    untrusted: UntrustedMet,
 }
 
 impl Default for Scrubbing {
@@ -118,7 +144,7 @@ impl Default for Scrubbing {
             scrubber: Ok(Scrubber::builtin()),
             projects: Mutex::default(),
             trust: ProjectTrust::default(),
-            untrusted: Mutex::default(),
+            untrusted: UntrustedMet::default(),
         }
     }
 }
@@ -140,11 +166,7 @@ impl Scrubbing {
             return Ok(own.clone());
         };
         if let Some(reason) = self.trust.objection(&rules) {
-            if let Ok(mut untrusted) = self.untrusted.lock()
-                && untrusted.len() < KEPT_MAX
-            {
-                untrusted.insert(rules.path, reason);
-            }
+            self.untrusted.add(rules.path, reason);
             return Ok(own.clone());
         }
         Ok(self.with_project(&rules.path, rules.text)?)
@@ -179,26 +201,17 @@ impl Engine {
     /// content: [`Engine::scrubber`] says why.
     #[must_use]
     pub fn with_rules(mut self, rules: StoreRules) -> Self {
-        let trust = self.scrubbing.trust.clone();
-        self.scrubbing = Arc::new(Scrubbing { trust, ..Scrubbing::of(rules) });
+        let (trust, untrusted) = (self.scrubbing.trust.clone(), self.scrubbing.untrusted.clone());
+        self.scrubbing = Arc::new(Scrubbing { trust, untrusted, ..Scrubbing::of(rules) });
         self
     }
 
-    /// Has only these projects' rules count.
+    /// Has only these projects' rules count; others that are met are added to `untrusted`.
     #[must_use]
-    pub fn with_trust(mut self, trust: ProjectTrust) -> Self {
+    pub fn with_trust(mut self, trust: ProjectTrust, untrusted: UntrustedMet) -> Self {
         let scrubbing = self.scrubbing.store.clone().map_or_else(Scrubbing::default, Scrubbing::of);
-        self.scrubbing = Arc::new(Scrubbing { trust, ..scrubbing });
+        self.scrubbing = Arc::new(Scrubbing { trust, untrusted, ..scrubbing });
         self
-    }
-
-    /// Returns the rules of projects that were met and do not count.
-    pub fn untrusted_rules(&self) -> Vec<UntrustedRules> {
-        let Ok(untrusted) = self.scrubbing.untrusted.lock() else { return Vec::new() };
-        untrusted
-            .iter()
-            .map(|(path, reason)| UntrustedRules { path: path.clone(), reason: reason.clone() })
-            .collect()
     }
 
     /// Returns what replaces secrets in what belongs to no project.

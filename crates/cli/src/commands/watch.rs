@@ -227,7 +227,7 @@ impl Watching<'_> {
         }
         let trust = secrets_file::trust(self.app.home()?)?;
         if trust != self.trust {
-            self.engine = self.engine.clone().with_trust(trust.clone());
+            self.engine = self.engine.clone().with_trust(trust.clone(), self.app.untrusted.clone());
             self.trust = trust;
         }
         Ok(())

@@ -24,6 +24,7 @@ mod golden_bureau;
 mod golden_ledger;
 mod identity;
 mod imported;
+mod lines_together;
 mod live;
 mod materialized;
 mod memories;

@@ -195,14 +195,14 @@ fn a_stream_has_the_rules_of_its_directory() {
     let (project, store) = (project(&folder), new_store());
     let at = Timestamp::from_micros(0);
     for (cwd, is_kept) in [(project.as_path(), false), (folder.path(), true)] {
-        let rules = StreamRules { store: None, cwd: Some(cwd) };
+        let rules = StreamRules { cwd: Some(cwd), ..StreamRules::default() };
         let mut recorder = StreamRecorder::new(Some(StreamForm::Timed), Some(rules));
         let kept = recorder.take(StreamSide::Output, b"see ACME-123456\n", at);
         assert_eq!(String::from_utf8(kept).expect("text").contains("ACME-123456"), is_kept);
     }
     let store_rules = StoreRules { name: "secrets.toml".to_owned(), text: TICKETS.to_owned() };
     for (rules, expected) in [
-        (Some(StreamRules { store: Some(store_rules), cwd: None }), "see [REDACTED:ticket]"),
+        (Some(StreamRules { store: Some(store_rules), ..StreamRules::default() }), "see [REDACTED:ticket]"),
         (None, "[REDACTED:unscrubbed]"),
     ] {
         let mut recorder = StreamRecorder::new(Some(StreamForm::Timed), rules);
