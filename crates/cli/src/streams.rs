@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(left(&home), Vec::<PathBuf>::new());
         drop(file);
         assert_eq!(left(&home), std::slice::from_ref(&path));
-        std::fs::write(&path, "x").unwrap();
+        std::io::Write::write_all(&mut File::options().append(true).open(&path).unwrap(), b"x").unwrap();
         assert!(!remove(&path, Proof::Empty), "nothing says that it is stored");
         let kept = set_aside(&home, &path).unwrap();
         assert_eq!((left(&home), aside(&home)), (Vec::new(), vec![kept]));

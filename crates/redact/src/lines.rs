@@ -213,11 +213,11 @@ impl LineScrubber {
         let mut count = self.held.len();
         while count > 0 {
             let Some((held, own)) = self.held.get(count - 1).zip(edits.get(count - 1)) else { break };
-            if let Some((index, _, piece)) = &held.piece {
-                if let (Some(behind), Some(goes_on)) = (behind.get_mut(*index), goes_on.get_mut(*index)) {
-                    *behind += piece.text.len();
-                    *goes_on = own.first().is_some_and(|edit| matches!(edit.what, What::Gone(_)));
-                }
+            if let Some((index, _, piece)) = &held.piece
+                && let (Some(behind), Some(goes_on)) = (behind.get_mut(*index), goes_on.get_mut(*index))
+            {
+                *behind += piece.text.len();
+                *goes_on = own.first().is_some_and(|edit| matches!(edit.what, What::Gone(_)));
             }
             count -= 1;
             let keeps = |(text, kept): (&Text, &usize)| {

@@ -13,9 +13,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use stemmata_engine::{
-    CaptureOptions, Captured, Engine, StreamForm, StreamRecorder, StreamRest, StreamRules,
-};
+use stemmata_engine::{CaptureOptions, Captured, Engine, StreamForm, StreamRecorder, StreamRules};
 use stemmata_model::Trigger;
 
 use crate::args::live::Run;
@@ -28,7 +26,7 @@ use crate::secrets_file;
 use crate::signals::{self, Listening};
 use crate::streams::{self, Proof};
 use crate::wiring::App;
-use handover::Left;
+use handover::{Left, Recorded};
 use pipes::{Output, Recording};
 
 /// What a child's environment calls its session.
@@ -235,33 +233,23 @@ impl<'a> Record<'a> {
     /// Has another process go on passing on and recording what the command left behind prints. Where there can be none,
     /// this one does, and ends with it.
     fn leave(&mut self, recording: &Recording, output: OwnedFd) -> Result<(), CliError> {
-        let (file, rest) = recording.suspend();
-        let recorded = self.path.clone().filter(|_| file.is_some());
-        let left = Left { session: self.session.clone(), path: recorded };
-        match handover::start(self.app, &left, (file, rest), output) {
-            Ok(()) => {
-                if self.app.environment.stderr_is_terminal && left.path.is_some() {
-                    let session = &self.session;
-                    let told =
-                        format!("Session {session} goes on with what the command left in the background");
-                    self.app.console.say(&told);
-                }
-                Ok(())
-            }
-            Err(failed) => {
-                tracing::warn!(reason = %failed.reason, "no other process goes on");
-                let (file, rest) = failed.record;
-                self.go_on((file, rest), failed.output)
-            }
+        let record = recording.suspend();
+        let path = self.path.clone().filter(|_| record.0.is_some());
+        let left = Left { session: self.session.clone(), path };
+        if let Err(error) = handover::start(self.app, &left, &record, &output) {
+            tracing::warn!(%error, "no other process goes on");
+            return self.go_on(record, output);
         }
+        if self.app.environment.stderr_is_terminal && left.path.is_some() {
+            let session = &self.session;
+            let told = format!("Session {session} goes on with what the command left in the background");
+            self.app.console.say(&told);
+        }
+        Ok(())
     }
 
     /// Passes on and records what is left of the output, to its end.
-    fn go_on(
-        &mut self,
-        (file, rest): (Option<File>, Option<StreamRest>),
-        output: OwnedFd,
-    ) -> Result<(), CliError> {
+    fn go_on(&mut self, (file, rest): Recorded, output: OwnedFd) -> Result<(), CliError> {
         let recorder = match rest {
             Some(rest) => StreamRecorder::resume(rest, self.rules()),
             None => StreamRecorder::new(None, self.rules()),

@@ -13,7 +13,10 @@ fn write(stage: &Stage, text: &str) -> std::path::PathBuf {
 
 fn recorded(stage: &Stage, said: &str) -> String {
     stage.feed(&["run", "--", "cat"], said.as_bytes()).code(0);
-    let tip = stage.json(&["list"])["sessions"][0]["tip"].as_str().unwrap().to_owned();
+    let word = said.split(' ').next().unwrap();
+    let all = stage.json(&["list"])["sessions"].as_array().unwrap().clone();
+    let is_it = |one: &&serde_json::Value| one["title"].as_str().is_some_and(|title| title.starts_with(word));
+    let tip = all.iter().find(is_it).unwrap()["tip"].as_str().unwrap().to_owned();
     String::from_utf8(stage.native(&tip)).unwrap()
 }
 

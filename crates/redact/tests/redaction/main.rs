@@ -7,5 +7,7 @@ mod custom;
 mod entropy;
 mod fixtures;
 mod laws;
+mod lines;
+mod own_rules;
 mod reasoning;
 mod support;

@@ -56,22 +56,13 @@ struct State {
 /// The file of a record, and what its recorder had not given out.
 pub(super) type Recorded = (Option<File>, Option<StreamRest>);
 
-/// Why no other process goes on, and all that is needed for it.
-pub(super) struct Failed {
-    pub(super) reason: String,
-    pub(super) record: Recorded,
-    pub(super) output: OwnedFd,
-}
-
-/// Starts the other process.
-pub(super) fn start(app: &App, left: &Left, record: Recorded, output: OwnedFd) -> Result<(), Failed> {
-    match try_start(app, left, &record, &output) {
-        Ok(()) => Ok(()),
-        Err(error) => Err(Failed { reason: error.to_string(), record, output }),
-    }
-}
-
-fn try_start(app: &App, left: &Left, (file, rest): &Recorded, output: &OwnedFd) -> std::io::Result<()> {
+/// Starts the other process, with the record and the pipe that stay this one's too.
+pub(super) fn start(
+    app: &App,
+    left: &Left,
+    (file, rest): &Recorded,
+    output: &OwnedFd,
+) -> std::io::Result<()> {
     let program = app.environment.program.as_ref().ok_or(std::io::ErrorKind::NotFound)?;
     // It keeps the lock on the record for as long as it lives, since it holds the same open file.
     let inherited = file.iter().map(AsFd::as_fd).chain([output.as_fd()]);

@@ -24,15 +24,15 @@ fn scrubbed(lines: &[String]) -> Vec<String> {
     let mut scrubber = LineScrubber::new(Scrubber::builtin());
     let mut given = Vec::new();
     for line in lines {
-        given.extend(scrubber.push(line.as_bytes()).unwrap().into_iter().map(own));
+        given.extend(scrubber.push(line.as_bytes()).unwrap().iter().map(own));
     }
-    given.extend(scrubber.finish().unwrap().into_iter().map(own));
+    given.extend(scrubber.finish().unwrap().iter().map(own));
     let raws: Vec<&String> = given.iter().map(|(raw, _)| raw).collect();
     assert_eq!(raws, lines.iter().collect::<Vec<_>>(), "every line once, in order");
     given.into_iter().map(|(_, bytes)| bytes).collect()
 }
 
-fn own(line: ScrubbedLine<'_>) -> (String, String) {
+fn own(line: &ScrubbedLine<'_>) -> (String, String) {
     // What is told of a line is how it became what it is.
     let (mut at, mut rest) = (0, 0);
     for finding in &line.findings {
