@@ -334,6 +334,8 @@ pub(crate) const INNER: &[Shape] = &[
     Home::SHAPE,
     Hooks::SHAPE,
     Pending::SHAPE,
+    UntrustedRules::SHAPE,
+    TrustedFile::SHAPE,
     ConfigValue::SHAPE,
     ConfiguredTemplate::SHAPE,
     Ledger::SHAPE,
