@@ -20,6 +20,7 @@ use crate::args::live::Run;
 use crate::capture_file;
 use crate::commands::import;
 use crate::errors::{CliError, Exit};
+use crate::heard;
 use crate::output::size::many;
 use crate::pending;
 use crate::secrets_file;
@@ -395,6 +396,9 @@ impl<'a> Record<'a> {
         let trouble = self.trouble.as_ref().map(|trouble| format!("{retried}: {trouble}"));
         let told: Vec<String> = self.lost.iter().cloned().chain(trouble).collect();
         let is_kept = told.is_empty() || self.keep_for_status(&told.join("; "));
+        if let (true, Some(_), Ok(home)) = (told.is_empty(), &self.captured, self.app.home()) {
+            heard::went_well(home, "run", None);
+        }
         // What the command says on standard error is not mixed with ours where a program reads it, unless that is the
         // only place where it can be said.
         let is_terminal = self.app.environment.stderr_is_terminal;

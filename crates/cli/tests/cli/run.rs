@@ -176,6 +176,9 @@ fn what_could_not_be_recorded_is_told_by_status() {
         let trouble = status["hook_trouble"].as_str().unwrap_or_default();
         assert!(told.iter().all(|told| trouble.contains(told)), "{trouble}");
         assert_eq!((sessions(&stage).len(), streams(&stage).len()), (0, 0));
+        stage.run(&["run", "--", "cat", file.to_str().unwrap()]).ok();
+        let after = stage.json(&["status"])["hook_trouble"].clone();
+        assert_eq!(after, serde_json::Value::Null, "what went well again is no trouble");
     }
 }
 
