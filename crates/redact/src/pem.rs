@@ -100,6 +100,9 @@ impl PrivateKeyState {
                 found.extend(key.places);
             }
         }
+        if self.open.is_none() {
+            self.field.clear();
+        }
         found
     }
 }
@@ -136,6 +139,8 @@ struct Reader<'a> {
     open: Open,
     /// Runs that are key material whatever stands between them.
     runs: Vec<Place>,
+    /// This line holds anything.
+    begun: bool,
     /// This line holds key material.
     holds: bool,
     /// Bytes of base64 in runs, and the end of the last one, while only marks stood between them.
@@ -145,7 +150,7 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn of(text: &'a [u8], pos: usize, open: Open) -> Reader<'a> {
         let limit = text.len().min(pos.saturating_add(open.left));
-        Reader { text, pos, limit, open, runs: Vec::new(), holds: false, plain: Some((0, pos)) }
+        Reader { text, pos, limit, open, runs: Vec::new(), begun: false, holds: false, plain: Some((0, pos)) }
     }
 
     fn read(mut self, header: Option<usize>) -> Key {
@@ -176,7 +181,7 @@ impl<'a> Reader<'a> {
         let open = Open {
             left: self.open.left.saturating_sub(self.pos - start),
             gap: self.open.gap,
-            follows: self.holds,
+            follows: if self.begun { self.holds } else { self.open.follows },
         };
         let open = (!ended && open.left > 0 && open.gap <= GAP_BYTES_MAX).then_some(open);
         Key { places, end: closed.unwrap_or(self.pos), open }
@@ -195,13 +200,16 @@ impl<'a> Reader<'a> {
     fn step(&mut self, rest: &[u8]) {
         let run = base64_run(rest);
         if run > 0 {
+            self.begun = true;
             return self.run(rest, run);
         }
         if let Some(len) = line_break(rest) {
-            self.open.follows = self.holds;
-            self.holds = false;
+            // Blank lines, and the second byte of a Windows line break, part nothing.
+            self.open.follows = if self.begun { self.holds } else { self.open.follows };
+            (self.begun, self.holds) = (false, false);
             return self.skip(len);
         }
+        self.begun = true;
         if let Some(len) = control(rest) {
             return self.skip(len);
         }
@@ -227,11 +235,11 @@ impl<'a> Reader<'a> {
             self.runs.push((self.pos + mark, self.pos + len));
         }
         if let Some((total, end)) = &mut self.plain
-            && (len >= RUN_BYTES_MIN || is_last)
+            && ((len >= RUN_BYTES_MIN && has_both_cases(run)) || is_line || is_last)
         {
             (*total, *end) = (*total + len, self.pos + len);
         }
-        self.holds |= is_line || (self.plain.is_some() && len >= RUN_BYTES_MIN);
+        self.holds |= is_line;
         self.pos += len;
         self.open.gap = if is_line { 0 } else { self.open.gap + len };
     }
@@ -272,7 +280,7 @@ fn line_break(rest: &[u8]) -> Option<usize> {
         [b'\n' | b'\r', ..] => Some(1),
         [b'\\', ..] => {
             let escapes = rest.iter().take(LINE_END_BYTES_MAX).take_while(|byte| **byte == b'\\').count();
-            matches!(rest.get(escapes), Some(b'n' | b'r' | b't')).then_some(escapes + 1)
+            matches!(rest.get(escapes), Some(b'n' | b'r')).then_some(escapes + 1)
         }
         [b'<', b'b' | b'B', b'r' | b'R', ..] => Some(3),
         [b'%', b'0', b'A' | b'a' | b'D' | b'd', ..] => Some(3),
@@ -280,8 +288,11 @@ fn line_break(rest: &[u8]) -> Option<usize> {
     }
 }
 
-/// Measures a terminal's control sequence, however its first byte is spelled.
+/// Measures a terminal's control sequence, however its first byte is spelled, or an escaped tab.
 fn control(rest: &[u8]) -> Option<usize> {
+    if rest.starts_with(b"\\t") {
+        return Some(2);
+    }
     let spellings: [&[u8]; 8] =
         [b"\x1b[", b"^[[", b"\\x1b[", b"\\x1B[", b"\\033[", b"\\e[", b"\\u001b[", b"\\u001B["];
     let start = spellings.iter().find(|start| rest.starts_with(start))?.len();
@@ -327,10 +338,14 @@ fn is_drawn(run: &[u8]) -> bool {
         b'A'..=b'Z' => 2,
         _ => 3,
     };
-    let has = |wanted: u8| run.iter().any(|byte| class(byte) == wanted);
     let changes = run.windows(2).filter(|pair| matches!(pair, [a, b] if class(a) != class(b))).count();
     let is_mixed = changes * 5 >= (run.len() - 1) * 2;
-    has(1) && has(2) && (is_mixed || (run.len() >= LONG_RUN_BYTES_MIN && has(0)))
+    let is_long = run.len() >= LONG_RUN_BYTES_MIN && run.iter().any(u8::is_ascii_digit);
+    has_both_cases(run) && (is_mixed || is_long)
+}
+
+fn has_both_cases(run: &[u8]) -> bool {
+    run.iter().any(u8::is_ascii_lowercase) && run.iter().any(u8::is_ascii_uppercase)
 }
 
 /// `done`, `INFO`, `Running`.

@@ -9,5 +9,6 @@ mod fixtures;
 mod laws;
 mod lines;
 mod own_rules;
+mod private_keys;
 mod reasoning;
 mod support;
