@@ -2,7 +2,9 @@
 //! Reads `NAME=value`, `"name": "value"`, `--name value`, `<name>value<` and their escaped spellings, and nothing
 //! that computes its value.
 
+use crate::bounds::ends_with_colour;
 use crate::rules::{Name, Rules, ValueTest};
+use crate::said::{Bare, SAID_BYTES_MAX, Sign};
 use crate::value::Values;
 
 /// Longest part of a name on either side of the word.
@@ -77,6 +79,10 @@ impl Assignments<'_> {
             return None;
         }
         let at = sign(text, whole, certainty)?;
+        // Nearly anything counts behind such a name: what it is, a view says.
+        if certainty == Certainty::Possible && name.spec.said && may_be_said(text, at, whole, name) {
+            return Some((whole.end, at));
+        }
         let typed =
             if text.get(..at)?.ends_with(b":") { annotation(text, at) } else { declaration(text, at) };
         let typed = typed.map(|len| at + len);
@@ -87,6 +93,11 @@ impl Assignments<'_> {
     /// Reads the value behind the sign that ends before `sign`.
     fn value_behind(self, text: &[u8], sign: usize, looking: Looking<'_>) -> Option<(usize, usize)> {
         let Looking { whole, name, certainty } = looking;
+        if name.spec.said
+            && let Some(place) = self.said(text, sign, looking)
+        {
+            return Some(place);
+        }
         let value = read_value(text, sign + blanks(text, sign, certainty), certainty)?;
         if !is_set(text, sign, &value, looking) {
             return None;
@@ -102,12 +113,66 @@ impl Assignments<'_> {
         (passes && !has_escape(found)).then_some((value.start, value.end))
     }
 
+    /// Reads what is assigned to a name that says password, whatever it is.
+    fn said(self, text: &[u8], at: usize, looking: Looking<'_>) -> Option<(usize, usize)> {
+        let values = Values { placeholders: &self.rules.placeholders };
+        let Looking { whole, name, .. } = looking;
+        let before = text.get(..whole.start)?;
+        let start = at + blanks(text, at, Certainty::Exact);
+        let sign = sign_kind(text, whole, (at, start));
+        // A bare `pass:` reports; behind a shell's backquote stands a command.
+        let is_report = is_bare_word(whole.end - whole.start, name) && sign != Sign::Tight;
+        if is_report || (sign == Sign::Tight && text.get(start) == Some(&b'`')) {
+            return None;
+        }
+        if text.get(..at)?.ends_with(b",") {
+            return self.argument(text, start, before);
+        }
+        if sign == Sign::Tag {
+            let rest = text.get(start..)?.get(..SAID_BYTES_MAX).unwrap_or(text.get(start..)?);
+            let len = memchr::memchr(b'<', rest).filter(|len| rest.get(len + 1) == Some(&b'/'))?;
+            return values.is_said(rest.get(..len)?).then_some((start, start + len));
+        }
+        if let Some((start, end)) = quoted_text(text, start) {
+            let found = text.get(start..end)?;
+            return (values.is_said(found) && !has_escape(found)).then_some((start, end));
+        }
+        let rest = text.get(start..)?;
+        if matches!(sign, Sign::Colon | Sign::Spaced)
+            && let Some(len) = values.phrase_len(before, rest)
+        {
+            return Some((start, start + len));
+        }
+        let end = start + bare_len(rest, SAID_BYTES_MAX + 1)?;
+        let (value, after) = (text.get(start..end)?, text.get(end..)?);
+        let is_secret = values.is_said_bare(Bare { value, sign, before, after });
+        // What goes on behind an escape is whole in the next view alone.
+        (is_secret && !has_escape(value) && !goes_on_escaped(after)).then_some((start, end))
+    }
+
+    /// `define('DB_PASSWORD', 'hunter2')` sets; `"password", "…"` elsewhere lists words.
+    fn argument(self, text: &[u8], start: usize, before: &[u8]) -> Option<(usize, usize)> {
+        let values = Values { placeholders: &self.rules.placeholders };
+        let quotes =
+            before.iter().rev().take(GAP_BYTES_MAX).take_while(|byte| b"\\\"'`".contains(byte)).count();
+        let is_call = before.get(..before.len() - quotes)?.ends_with(b"(");
+        let (start, end) = quoted_text(text, start).filter(|_| is_call)?;
+        let found = text.get(start..end)?;
+        let has_digit = found.iter().any(u8::is_ascii_digit);
+        (has_digit && values.is_said(found) && !has_escape(found)).then_some((start, end))
+    }
+
     /// Decides about a field of a JSON object: the name must reach from `hit` to the end of the key.
     pub(crate) fn field(self, key: &[u8], hit: Hit, name: &Name, value: &[u8]) -> bool {
         self.whole_name(key, hit)
             .is_some_and(|whole| whole.end == key.len() && !self.is_other(key, hit, whole, name))
             && value.len() <= VALUE_BYTES_MAX
-            && self.passes(key, name, value)
+            && (self.is_said_field(key, name, value) || self.passes(key, name, value))
+    }
+
+    fn is_said_field(self, key: &[u8], name: &Name, value: &[u8]) -> bool {
+        let values = Values { placeholders: &self.rules.placeholders };
+        name.spec.said && !is_bare_word(key.len(), name) && values.is_said(value)
     }
 
     fn passes(self, whole: &[u8], name: &Name, value: &[u8]) -> bool {
@@ -125,7 +190,12 @@ impl Assignments<'_> {
         }
         let before = text.get(..hit.start)?;
         let head = before.iter().rev().take(NAME_BYTES_MAX).take_while(|byte| is_name_byte(**byte)).count();
-        Some(Whole { start: hit.start - head, end: hit.end + tail })
+        let start = hit.start - head;
+        // A colour right before a name is no part of it.
+        let colour =
+            text.get(start..hit.start)?.iter().position(|byte| *byte == b'm').map(|at| start + at + 1);
+        let start = colour.filter(|at| text.get(..*at).is_some_and(ends_with_colour)).unwrap_or(start);
+        Some(Whole { start, end: hit.end + tail })
     }
 
     /// Tells whether what stands before the word makes it another thing.
@@ -151,6 +221,11 @@ impl Assignments<'_> {
         let part = part.strip_prefix(b"_").or_else(|| part.strip_prefix(b"-")).unwrap_or(part);
         self.rules.not_after.iter().any(|word| part.eq_ignore_ascii_case(word.as_bytes()))
     }
+}
+
+/// `pass` alone reports more often than it sets; `db_pass` does not.
+fn is_bare_word(bytes: usize, name: &Name) -> bool {
+    name.spec.alone && bytes == name.spec.word.len()
 }
 
 /// `bypass` is one word; `smtpPass`, `SMTP_PASS` and `pass` hold the word itself.
@@ -214,7 +289,7 @@ fn is_set(text: &[u8], sign: usize, value: &Value, looking: Looking<'_>) -> bool
         Some(b'>') if text.get(looking.whole.end) == Some(&b'>') => text.get(value.end) == Some(&b'<'),
         // `PASS: Test7` is a report; `PASS=…` and `pass: "…"` set something.
         Some(b'=') => true,
-        _ => value.quoted || !looking.name.spec.alone,
+        _ => value.quoted || !is_bare_word(looking.whole.end - looking.whole.start, looking.name),
     }
 }
 
@@ -233,13 +308,63 @@ fn sign(text: &[u8], name: Whole, certainty: Certainty) -> Option<usize> {
         [b':' | b'=', ..] => 1,
         [b',', ..] if quoted => 1,
         [b'>', ..] if before == Some(&b'<') && !quoted => 1,
-        // `--token value`: the dashes are part of the name.
-        _ if !quoted && len > 0 && is_flag() => 0,
+        // `--token value`: the dashes are part of the name; a quote behind the blanks is the value's.
+        _ if is_flag() && blanks(text, name.end, certainty) > 0 => {
+            return Some(name.end + blanks(text, name.end, certainty));
+        }
         // `var token string = "…"`: a type may stand between.
         _ if declaration(text, name.end).is_some() => return Some(name.end),
         _ => return None,
     };
     Some(name.end + len + taken)
+}
+
+/// Tells whether anything is assigned by the sign that ends before `at` in a raw text. Errs on the side of yes.
+fn may_be_said(text: &[u8], at: usize, whole: Whole, name: &Name) -> bool {
+    let is_tight = text.get(..at).is_some_and(|before| before.ends_with(b"="));
+    let start = at + blanks(text, at, Certainty::Possible);
+    let rest = text.get(start..).unwrap_or_default();
+    let escapes = rest.iter().take(GAP_BYTES_MAX).take_while(|byte| **byte == b'\\').count();
+    let begins = match rest.get(escapes) {
+        None | Some(b'$' | b'(' | b'[' | b'{' | b',' | b')' | b']' | b'}') => false,
+        Some(b'n' | b'r') => escapes == 0,
+        Some(_) => true,
+    };
+    begins && (is_tight || !is_bare_word(whole.end - whole.start, name))
+}
+
+/// Tells which sign stands between a name and the value at `start`; the sign itself ends before `at`.
+fn sign_kind(text: &[u8], name: Whole, (at, start): (usize, usize)) -> Sign {
+    let between = text.get(name.end..at).unwrap_or_default();
+    match between.trim_ascii() {
+        [] => Sign::Flag,
+        [.., b'>'] if !between.contains(&b'=') => Sign::Tag,
+        [.., b':'] => Sign::Colon,
+        [.., b'='] if between == b"=" && start == at => Sign::Tight,
+        [.., b'='] => Sign::Spaced,
+        _ => Sign::Other,
+    }
+}
+
+/// Finds the text between the quotes at `at`, with blanks in it but no line break.
+fn quoted_text(text: &[u8], at: usize) -> Option<(usize, usize)> {
+    let rest = text.get(at..)?;
+    let prefix =
+        usize::from(matches!(rest, [b'b' | b'r' | b'f' | b'u' | b'@' | b'L', b'"' | b'\'' | b'\\', ..]));
+    let escapes = rest.get(prefix..)?.iter().take(GAP_BYTES_MAX).take_while(|byte| **byte == b'\\').count();
+    let quote = *rest.get(prefix + escapes).filter(|byte| b"\"'`".contains(byte))?;
+    let start = at + prefix + escapes + 1;
+    let mut before = 0;
+    for (len, &byte) in text.get(start..)?.iter().take(SAID_BYTES_MAX + 1).enumerate() {
+        match byte {
+            b'\\' => before += 1,
+            _ if byte == quote && before <= escapes => return Some((start, start + len - before)),
+            b'"' if before < escapes => return Some((start, start + len - before)),
+            b'\n' | b'\r' => return None,
+            _ => before = 0,
+        }
+    }
+    (text.len() - start <= SAID_BYTES_MAX).then_some((start, text.len()))
 }
 
 /// Counts the blanks at `at`; of a raw text the escaped ones too.
@@ -310,7 +435,7 @@ fn read_value(text: &[u8], at: usize, certainty: Certainty) -> Option<Value> {
             Some(Value { start: at, end: at + prefix, quoted: false })
         }
         _ if prefix == 0 && escapes == 0 => {
-            let len = bare_len(rest)?;
+            let len = bare_len(rest, VALUE_BYTES_MAX)?;
             Some(Value { start: at, end: at + len, quoted: false })
         }
         _ => None,
@@ -336,8 +461,8 @@ fn quoted_len(text: &[u8], [quote, outer]: [u8; 2], escapes: usize, most: usize)
 }
 
 /// Measures an unquoted value, and refuses what goes on as code.
-fn bare_len(text: &[u8]) -> Option<usize> {
-    let window = text.get(..VALUE_BYTES_MAX.min(text.len()))?;
+fn bare_len(text: &[u8], most: usize) -> Option<usize> {
+    let window = text.get(..most.min(text.len()))?;
     let mut at = 0;
     while let Some(rest @ [byte, ..]) = window.get(at..) {
         match byte {
@@ -353,7 +478,7 @@ fn bare_len(text: &[u8]) -> Option<usize> {
     // `PASSWORD: WIN32_ERROR = 86` gives a type, not a value.
     let gap = blanks(text, at, Certainty::Exact);
     let is_type = gap > 0 && text.get(at + gap) == Some(&b'=');
-    (at > 0 && at < VALUE_BYTES_MAX && !is_type).then_some(at)
+    (at > 0 && at < most && !is_type).then_some(at)
 }
 
 /// `a=1&b=2`, `a=1;B=2`, `a=1; command`, `a:1,b:2`: the value ends. Elsewhere the byte is part of a password.
@@ -361,7 +486,7 @@ fn is_separator(rest: &[u8]) -> bool {
     let after = rest.get(1..).unwrap_or_default();
     let name =
         after.iter().take(NAME_BYTES_MAX).take_while(|byte| is_name_byte(**byte) || **byte == b' ').count();
-    after.first().is_none_or(|byte| byte.is_ascii_whitespace() || b"\"'\\".contains(byte))
+    after.first().is_none_or(|byte| *byte <= b' ' || b"\"'\\".contains(byte))
         || matches!(after.get(name), Some(b'=' | b':'))
 }
 

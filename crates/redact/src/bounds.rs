@@ -73,7 +73,8 @@ fn ends_with_escape(before: &[u8]) -> bool {
     }
 }
 
-fn ends_with_colour(before: &[u8]) -> bool {
+/// Tells whether a terminal's colour ends here: `[`, digits and `;`, `m`.
+pub(crate) fn ends_with_colour(before: &[u8]) -> bool {
     let Some((b'm', rest)) = before.split_last() else {
         return false;
     };

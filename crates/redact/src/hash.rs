@@ -7,7 +7,7 @@ use crate::rules::{Engine, Fields, Placeholders, Rule, Rules};
 
 /// Version of what is code and not data: engines, value tests, unescaping, replacement. Part of the hash;
 /// raise it whenever the same rules could give other bytes.
-pub(crate) const ENGINE_VERSION: u64 = 3;
+pub(crate) const ENGINE_VERSION: u64 = 4;
 
 const CONTEXT: &str = "stemmata redaction rule set v1";
 
@@ -22,12 +22,14 @@ pub(crate) fn rules_hash(rules: &Rules) -> [u8; 32] {
         encoder.text(&name.kind);
         encoder.text(name.spec.value.as_str());
         encoder.number(u64::from(name.spec.alone));
+        encoder.number(u64::from(name.spec.said));
     });
     encoder.list(&rules.tails, |encoder, tail| encoder.text(tail));
     encoder.list(&rules.not_after, |encoder, word| encoder.text(word));
-    let Placeholders { words, whole } = &rules.placeholders;
-    encoder.list(words, |encoder, word| encoder.text(word));
-    encoder.list(whole, |encoder, word| encoder.text(word));
+    let Placeholders { words, whole, prose } = &rules.placeholders;
+    for list in [words, whole, prose] {
+        encoder.list(list, |encoder, word| encoder.text(word));
+    }
     let Fields { opaque_types, free, seals, skip } = &rules.fields;
     for list in [opaque_types, free, seals] {
         encoder.list(list, |encoder, word| encoder.text(word));

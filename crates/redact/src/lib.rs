@@ -26,6 +26,7 @@ mod lines;
 mod pem;
 mod pieces;
 mod rules;
+mod said;
 mod scan;
 mod scrubber;
 mod url;

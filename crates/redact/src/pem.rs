@@ -282,8 +282,7 @@ fn line_break(rest: &[u8]) -> Option<usize> {
             let escapes = rest.iter().take(LINE_END_BYTES_MAX).take_while(|byte| **byte == b'\\').count();
             matches!(rest.get(escapes), Some(b'n' | b'r')).then_some(escapes + 1)
         }
-        [b'<', b'b' | b'B', b'r' | b'R', ..] => Some(3),
-        [b'%', b'0', b'A' | b'a' | b'D' | b'd', ..] => Some(3),
+        [b'<', b'b' | b'B', b'r' | b'R', ..] | [b'%', b'0', b'A' | b'a' | b'D' | b'd', ..] => Some(3),
         _ => None,
     }
 }

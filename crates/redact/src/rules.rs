@@ -48,6 +48,8 @@ pub(crate) enum ValueTest {
     Login,
     /// Base64 of printable `user:password`.
     Basic,
+    /// Something in a place where a password stands.
+    Placed,
 }
 
 impl ValueTest {
@@ -60,6 +62,7 @@ impl ValueTest {
             ValueTest::Password => "password",
             ValueTest::Login => "login",
             ValueTest::Basic => "basic",
+            ValueTest::Placed => "placed",
         }
     }
 }
@@ -156,6 +159,9 @@ pub(crate) struct NameSpec {
     /// The word counts only where it is no part of a longer one.
     #[serde(default)]
     pub(crate) alone: bool,
+    /// Whatever is assigned counts, unless it is a placeholder, a reference or code.
+    #[serde(default)]
+    pub(crate) said: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -163,6 +169,8 @@ pub(crate) struct NameSpec {
 pub(crate) struct Placeholders {
     pub(crate) words: Vec<String>,
     pub(crate) whole: Vec<String>,
+    /// Words of sentences.
+    pub(crate) prose: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -408,7 +416,7 @@ mod tests {
         let with = |rule: &str| {
             let text = format!(
                 "version = 'x'\nrules = [{rule}]\n[assignment]\nnames = []\ntails = []\nnot_after = []\n\
-                 [placeholders]\nwords = []\nwhole = []\n[entropy]\nmode = 'off'\nthreshold_milli = 1\nwords = []\nothers = []\nbefore = []\nseals = []\nids = []\n\
+                 [placeholders]\nwords = []\nwhole = []\nprose = []\n[entropy]\nmode = 'off'\nthreshold_milli = 1\nwords = []\nothers = []\nbefore = []\nseals = []\nids = []\n\
                  digests = []\n[fields]\nopaque_types = []\nfree = []\nseals = []\nskip = []\n"
             );
             Rules::parse(&text)

@@ -123,7 +123,7 @@ impl Scrubber {
         self.shared.suspended.load(Ordering::Relaxed)
     }
 
-    /// Returns the readable name of the rule set, as in `structured-2`.
+    /// Returns the readable name of the rule set, as in `structured-3`.
     pub fn rules_version(&self) -> &str {
         &self.shared.scanner.rules.version
     }
@@ -233,13 +233,13 @@ impl Scrubber {
             made = edits::compose(&made, &later, |order| self.kind(order));
             current = Cow::Owned(edits::apply(line, &made, |order| self.kind(order)));
         }
-        match scanner.failure() {
-            Some(failure) => Err(failure.clone()),
-            None => {
-                *keys = behind.unwrap_or_else(|| std::mem::take(keys));
-                Ok(made)
-            }
+        if let Some(failure) = scanner.failure() {
+            return Err(failure.clone());
         }
+        if let Some(behind) = behind {
+            *keys = behind;
+        }
+        Ok(made)
     }
 
     fn is_of_project(&self, edit: &Edit) -> bool {

@@ -5,6 +5,8 @@ use crate::value::Values;
 
 /// Longest user and password looked at, a signed token as password included.
 const USERINFO_BYTES_MAX: usize = 2048;
+/// Longest password with bytes in it that a URL would spell, and its host: people write these.
+const RESERVED_BYTES_MAX: usize = 256;
 /// Backslashes before a slash, as nested JSON may write it.
 const ESCAPES_MAX: usize = 16;
 const SCHEME_BYTES_MIN: usize = 2;
@@ -13,7 +15,8 @@ const SCHEME_BYTES_MIN: usize = 2;
 pub(crate) fn password(text: &[u8], colon: usize, values: Values<'_>) -> Option<(usize, usize)> {
     let (start, authority) = authority(text, colon)?;
     let rest = text.get(start..)?;
-    let userinfo = rest.get(..memchr::memrchr(b'@', rest.get(..authority)?)?)?;
+    let at = memchr::memrchr(b'@', rest.get(..authority)?).or_else(|| reserved(rest, b"\"'`<>\\"))?;
+    let userinfo = rest.get(..at)?;
     let from = memchr::memchr(b':', userinfo)? + 1;
     let password = userinfo.get(from..)?;
     // Something must follow the `@`, or it is a text that ends in one.
@@ -24,12 +27,34 @@ pub(crate) fn password(text: &[u8], colon: usize, values: Values<'_>) -> Option<
         .then(|| (start + from, start + userinfo.len()))
 }
 
+/// Finds the `@` behind a password in which bytes stand that a URL would have to spell: `user:p#ss/w?rd@host`.
+fn reserved(rest: &[u8], edges: &[u8]) -> Option<usize> {
+    // `host/a:b@c` has a path.
+    let is_user = |byte: &&u8| byte.is_ascii_alphanumeric() || b"._-+%~!".contains(byte);
+    let colon = rest.iter().take(USERINFO_BYTES_MAX).take_while(is_user).count();
+    let password = rest.get(colon..)?.strip_prefix(b":")?;
+    // `host:8080/path@x` has a port.
+    let digits = password.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    if password.get(digits).is_none_or(|byte| b"/?#(),;|".contains(byte)) {
+        return None;
+    }
+    let is_part = |byte: &&u8| **byte > b' ' && **byte != 0x7f && !edges.contains(byte);
+    let len = password.iter().take(RESERVED_BYTES_MAX).take_while(is_part).count();
+    let at = memchr::memchr(b'@', password.get(..len)?)?;
+    let host = password.get(at + 1..len)?;
+    let name = host.iter().take_while(|byte| byte.is_ascii_alphanumeric() || b".-[]_".contains(byte)).count();
+    let is_host = name > 0 && matches!(host.get(name), None | Some(b':' | b'/' | b'?' | b',' | b';' | b')'));
+    is_host.then_some(colon + 1 + at)
+}
+
 /// Tells whether the URL in a raw text goes on in a view: behind a letter that is spelled by its number.
 pub(crate) fn goes_on_escaped(raw: &[u8], colon: usize) -> bool {
     authority(raw, colon).is_some_and(|(start, len)| {
         let rest = raw.get(start + len..).unwrap_or_default();
         let escapes = rest.iter().take(ESCAPES_MAX).take_while(|byte| **byte == b'\\').count();
-        escapes > 0 && rest.get(escapes) == Some(&b'u')
+        let is_spelled = escapes > 0 && rest.get(escapes) == Some(&b'u');
+        // Escaped slashes may stand in a password.
+        is_spelled || raw.get(start..).is_some_and(|rest| reserved(rest, b"\"'`<>").is_some())
     })
 }
 

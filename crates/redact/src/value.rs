@@ -37,8 +37,9 @@ impl Values<'_> {
             ValueTest::Token => !self.is_placeholder(value),
             ValueTest::Random => self.is_random(value),
             ValueTest::Password => self.is_password(value),
-            ValueTest::Login => after_colon(value).is_some_and(|password| self.is_placed_password(password)),
+            ValueTest::Login => self.is_login(value),
             ValueTest::Basic => self.is_basic(value),
+            ValueTest::Placed => self.is_placed(value),
         }
     }
 
@@ -47,7 +48,7 @@ impl Values<'_> {
         self.placeholders.hold(value)
     }
 
-    fn is_whole_placeholder(self, value: &[u8]) -> bool {
+    pub(crate) fn is_whole_placeholder(self, value: &[u8]) -> bool {
         let letters: Vec<u8> = value.iter().filter(|byte| byte.is_ascii_alphabetic()).copied().collect();
         self.placeholders.whole.iter().any(|word| letters.eq_ignore_ascii_case(word.as_bytes()))
             && letters.len() * 2 > value.len()
@@ -78,16 +79,33 @@ impl Values<'_> {
             && !self.is_whole_placeholder(value)
     }
 
+    /// A value where a command or a file has its password.
+    fn is_placed(self, value: &[u8]) -> bool {
+        // `-p 8080:80`, `-p 127.0.0.1:5432:5432/tcp`: ports.
+        let is_ports = value.contains(&b':')
+            && value.iter().all(|byte| byte.is_ascii_digit() || b":./-tcpud".contains(byte));
+        let is_option = value.starts_with(b"-");
+        !is_ports && !is_option && self.is_said(value) && !is_code(value)
+    }
+
     /// A password in a place that holds nothing else.
     pub(crate) fn is_placed_password(self, value: &[u8]) -> bool {
         value.len() >= PLACED_PASSWORD_BYTES_MIN
-            && !value.iter().all(u8::is_ascii_digit)
             && distinct(value) > 2
             && !is_code(value)
             && !value.starts_with(b"%")
             && !value.starts_with(b":")
             && !self.is_placeholder(value)
             && !self.is_whole_placeholder(value)
+    }
+
+    fn is_login(self, value: &[u8]) -> bool {
+        // `-u 1000:100000` is a user and a group.
+        let has_letter = value
+            .split(|byte| *byte == b':')
+            .next()
+            .is_some_and(|user| user.iter().any(u8::is_ascii_alphabetic));
+        has_letter && after_colon(value).is_some_and(|password| self.is_placed_password(password))
     }
 
     fn is_basic(self, value: &[u8]) -> bool {
@@ -140,7 +158,7 @@ fn is_mixed(value: &[u8]) -> bool {
 }
 
 /// Paths, links and digests with a name in front say what they are.
-fn is_address(value: &[u8]) -> bool {
+pub(crate) fn is_address(value: &[u8]) -> bool {
     let starts: [&[u8]; 10] = [
         b"/home/",
         b"/Users/",
@@ -157,7 +175,7 @@ fn is_address(value: &[u8]) -> bool {
 }
 
 /// Code that computes a value instead of spelling it.
-fn is_code(value: &[u8]) -> bool {
+pub(crate) fn is_code(value: &[u8]) -> bool {
     let has = |byte: u8| value.contains(&byte);
     (has(b'(') && has(b')'))
         || (has(b'[') && has(b']'))

@@ -1,4 +1,5 @@
 //! Real transcripts: those that hold no secret come out as they went in.
+//! `STEMMATA_CORPUS=… cargo nextest run -p stemmata-redact corpus --no-capture` prints what is found in a megabyte of them.
 //! The transcripts are not part of the repository: `STEMMATA_CORPUS` says where they are.
 
 use std::path::{Path, PathBuf};
@@ -23,12 +24,13 @@ fn clean_transcripts_are_not_touched() {
         return;
     };
     let mut paths = Vec::new();
-    files(&Path::new(&corpus).join("claude-code"), &mut paths);
+    files(Path::new(&corpus), &mut paths);
     assert!(!paths.is_empty());
     let scrubber = Scrubber::builtin();
-    let mut findings = Vec::new();
+    let (mut findings, mut size) = (Vec::new(), 0);
     for path in paths {
         let bytes = std::fs::read(&path).unwrap();
+        size += bytes.len();
         for (number, line) in bytes.split_inclusive(|&byte| byte == b'\n').enumerate() {
             for finding in scrubber.scrub_line(line).unwrap().findings {
                 let from = finding.offset.saturating_sub(PREVIEW_BYTES);
@@ -37,5 +39,11 @@ fn clean_transcripts_are_not_touched() {
             }
         }
     }
+    let count = findings.len();
+    println!(
+        "{count} findings in {} MB: {} in 100 MB",
+        size >> 20,
+        (count * 100).div_ceil((size >> 20).max(1))
+    );
     assert!(findings.is_empty(), "{}", findings.join("\n"));
 }

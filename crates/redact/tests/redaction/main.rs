@@ -4,6 +4,7 @@
 
 mod corpus;
 mod custom;
+mod dresses;
 mod entropy;
 mod fixtures;
 mod laws;

