@@ -4,7 +4,7 @@
 
 use crate::bounds::ends_with_colour;
 use crate::rules::{Name, Rules, ValueTest};
-use crate::said::{Bare, SAID_BYTES_MAX, Sign};
+use crate::said::{Bare, SAID_BYTES_MAX, Sign, quoted_text};
 use crate::value::Values;
 
 /// Longest part of a name on either side of the word.
@@ -12,7 +12,7 @@ const NAME_BYTES_MAX: usize = 64;
 /// Longest value looked at: cloud session tokens reach 2 KiB.
 const VALUE_BYTES_MAX: usize = 4096;
 /// Most quotes, escapes and blanks between a name and its value. JSON written by people aligns columns.
-const GAP_BYTES_MAX: usize = 64;
+pub(crate) const GAP_BYTES_MAX: usize = 64;
 /// Most raw bytes that one byte of a text takes after three levels of escaping: `\\\\\\\"` is eight.
 const ESCAPED_BYTES: usize = 9;
 /// Longest type between a name and its value, as in `token: Option<&'static str> = "…"`.
@@ -344,27 +344,6 @@ fn sign_kind(text: &[u8], name: Whole, (at, start): (usize, usize)) -> Sign {
         [.., b'='] => Sign::Spaced,
         _ => Sign::Other,
     }
-}
-
-/// Finds the text between the quotes at `at`, with blanks in it but no line break.
-fn quoted_text(text: &[u8], at: usize) -> Option<(usize, usize)> {
-    let rest = text.get(at..)?;
-    let prefix =
-        usize::from(matches!(rest, [b'b' | b'r' | b'f' | b'u' | b'@' | b'L', b'"' | b'\'' | b'\\', ..]));
-    let escapes = rest.get(prefix..)?.iter().take(GAP_BYTES_MAX).take_while(|byte| **byte == b'\\').count();
-    let quote = *rest.get(prefix + escapes).filter(|byte| b"\"'`".contains(byte))?;
-    let start = at + prefix + escapes + 1;
-    let mut before = 0;
-    for (len, &byte) in text.get(start..)?.iter().take(SAID_BYTES_MAX + 1).enumerate() {
-        match byte {
-            b'\\' => before += 1,
-            _ if byte == quote && before <= escapes => return Some((start, start + len - before)),
-            b'"' if before < escapes => return Some((start, start + len - before)),
-            b'\n' | b'\r' => return None,
-            _ => before = 0,
-        }
-    }
-    (text.len() - start <= SAID_BYTES_MAX).then_some((start, text.len()))
 }
 
 /// Counts the blanks at `at`; of a raw text the escaped ones too.

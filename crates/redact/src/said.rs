@@ -1,6 +1,7 @@
 //! What is assigned to a name that says password: anything counts but placeholders, references and code.
 //! Which names say so, and where their value stands, is `assignment`.
 
+use crate::assignment::GAP_BYTES_MAX;
 use crate::value::{Values, distinct, is_address, is_code};
 
 /// Shorter values are flags and letters.
@@ -160,6 +161,31 @@ impl Values<'_> {
     }
 }
 
+/// Finds the text between the quotes at `at`, with blanks in it but no line break.
+pub(crate) fn quoted_text(text: &[u8], at: usize) -> Option<(usize, usize)> {
+    let rest = text.get(at..)?;
+    let prefix =
+        usize::from(matches!(rest, [b'b' | b'r' | b'f' | b'u' | b'@' | b'L', b'"' | b'\'' | b'\\', ..]));
+    let escapes = rest.get(prefix..)?.iter().take(GAP_BYTES_MAX).take_while(|byte| **byte == b'\\').count();
+    let quote = *rest.get(prefix + escapes).filter(|byte| b"\"'`".contains(byte))?;
+    let start = at + prefix + escapes + 1;
+    let (mut before, mut outer) = (0, None);
+    for (len, &byte) in text.get(start..)?.iter().take(SAID_BYTES_MAX + 1).enumerate() {
+        match byte {
+            b'\\' => before += 1,
+            _ if byte == quote && before <= escapes => return Some((start, start + len - before)),
+            b'"' if before < escapes => return Some((start, start + len - before)),
+            b'\n' | b'\r' => return None,
+            _ => {
+                outer = outer.or_else(|| (byte == b'"').then_some(start + len - before));
+                before = 0;
+            }
+        }
+    }
+    // The text ends inside the value, or the string around it does.
+    (text.len() - start <= SAID_BYTES_MAX).then(|| (start, outer.unwrap_or(text.len())))
+}
+
 /// `${X}`, `$X`, `%X%`, `{{ x }}`, `#{x}`, `<x>`, `{x}`, `[x]`, `f(x)`.
 fn is_reference(value: &[u8]) -> bool {
     let name = |byte: &u8| byte.is_ascii_alphanumeric() || b"_.- ".contains(byte);
@@ -231,7 +257,7 @@ fn ends_line(after: &[u8]) -> bool {
     match after.get(blank..).unwrap_or_default() {
         []
         | [b'\n' | b'\r' | b'"' | b'\'' | b'`' | 0x1b, ..]
-        | [b'\\', b'n' | b'r', ..]
+        | [b'\\', b'n' | b'r' | b'"' | b'\\', ..]
         | [b'<', b'b' | b'/', ..] => true,
         [b'#', ..] => blank > 0,
         _ => false,
@@ -245,16 +271,11 @@ fn ends_argument(after: &[u8]) -> bool {
 }
 
 fn begins_line(before: &[u8]) -> bool {
-    // A string that begins so is a line of its own.
-    let blank = before.iter().rev().take(LINE_END_BYTES_MAX).take_while(|byte| **byte == b' ').count();
-    let opens = matches!(before.get(..before.len() - blank), Some([.., b'"' | b'\'' | b'`']));
-    if opens && blank != 1 {
-        return true;
-    }
     let from = before.len().saturating_sub(LINE_START_BYTES_MAX);
     let window = before.get(from..).unwrap_or_default();
     let line = memchr::memrchr(b'\n', window).map_or(window, |at| window.get(at + 1..).unwrap_or_default());
-    let is_whole = line.len() < window.len() || from == 0;
+    let (line, opens) = after_opening_quote(line).map_or((line, false), |string| (string, true));
+    let is_whole = opens || line.len() < window.len() || from == 0;
     // `spring.datasource.password`: the path of a setting is its name.
     let path = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_-.".contains(byte);
     let len = line.iter().rev().take_while(path).count();
@@ -266,6 +287,18 @@ fn begins_line(before: &[u8]) -> bool {
         is_prefix || (is_free && (SETTERS.contains(&word) || is_mark(word)))
     });
     is_whole && is_free
+}
+
+/// Returns what stands behind the quote that opens a string: a string is a line of its own.
+fn after_opening_quote(line: &[u8]) -> Option<&[u8]> {
+    let quote = line.iter().rposition(|byte| b"\"'`".contains(byte))?;
+    let outside = line.get(..quote)?;
+    let escapes = outside.iter().rev().take_while(|byte| **byte == b'\\').count();
+    let last = outside.get(..outside.len() - escapes)?.last();
+    let is_nested = escapes > 0 && last.is_some_and(|byte| b"\"'`".contains(byte));
+    (is_nested || last.is_none_or(|byte| b" \t:=,([{".contains(byte)))
+        .then(|| line.get(quote + 1..))
+        .flatten()
 }
 
 /// A list's dash, a line's number, a time, a colour.

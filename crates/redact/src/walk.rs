@@ -10,7 +10,7 @@ use crate::scan::{Scanner, Span, VIEWS_MAX};
 
 /// Longest key whose name is looked at.
 const KEY_BYTES_MAX: usize = 256;
-/// Shortest string that could hold a secret.
+/// Shortest string that could say of itself that it holds a secret.
 const TEXT_BYTES_MIN: usize = 8;
 
 /// Fields that say what a record is and what it belongs to.
@@ -258,13 +258,16 @@ impl Walk<'_> {
     /// Looks at one string, given by its raw content.
     fn text(&mut self, start: usize, end: usize, is_value: bool) {
         let raw = self.line.get(start..end).unwrap_or_default();
-        if raw.len() < TEXT_BYTES_MIN && !self.keys.is_open() {
+        if raw.len() < TEXT_BYTES_MIN && !is_value {
             return;
         }
         let view = View::of(raw);
         let text = view.as_ref().map_or(raw, |view| view.text.as_slice());
         let mut spans = Vec::new();
-        self.scanner.collect(text, VIEWS_MAX - 1, &mut spans);
+        // A password may be shorter where its field's name says it, and so may the last line of a key.
+        if raw.len() >= TEXT_BYTES_MIN {
+            self.scanner.collect(text, VIEWS_MAX - 1, &mut spans);
+        }
         if is_value {
             spans.extend(self.as_field(text));
             spans.extend(self.as_key_line(text));

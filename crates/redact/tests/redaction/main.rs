@@ -12,4 +12,5 @@ mod lines;
 mod own_rules;
 mod private_keys;
 mod reasoning;
+mod signs;
 mod support;
