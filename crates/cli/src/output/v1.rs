@@ -33,8 +33,8 @@ pub(crate) use ledger::{
 pub(crate) use maintain::{
     BackedUp, ConfigEntry, ConfigPath, ConfigValue, Configuration, ConfiguredTemplate, Damage, Diagnoses,
     Diagnosis, Du, DuChain, DuChains, DuTotal, Exclusions, Finding, Home, Hooks, Installed, Mended,
-    MendedLine, Migration, MigrationStep, Packing, Pause, Pending, Repaired, Restored, Status, UntrustedRules,
-    Verify,
+    MendedLine, Migration, MigrationStep, Packing, Pause, Pending, Repaired, Restored, Status,
+    UntrustedRules, Verify,
 };
 pub(crate) use secrets::{
     Scan, ScanFinding, Scrub, ScrubKind, ScrubRedirect, TrustedFile, TrustedRules, UnreadLedger, VaultPurged,
