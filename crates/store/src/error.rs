@@ -137,6 +137,15 @@ pub enum StoreError {
         /// The one that it has to have.
         newest: u32,
     },
+    /// Other processes have the store open, and what was asked for would replace its files under them; nothing was
+    /// changed.
+    #[error("{path} is in use by {}", users(pids))]
+    InUse {
+        /// The folder.
+        path: String,
+        /// Those that the system names; none where it does not say.
+        pids: Vec<u32>,
+    },
     /// The store lies where several programs cannot share it safely.
     #[error(
         "{path} is on a network file system ({file_system} at {mount}), where programs that share a database \
@@ -254,7 +263,7 @@ impl StoreError {
             | Self::Empty { .. } => StoreErrorKind::Rejected,
             Self::Refused { .. } | Self::Network { .. } => StoreErrorKind::Refused,
             Self::Corrupt { .. } | Self::Damaged { .. } => StoreErrorKind::Corrupt,
-            Self::Locked { .. } | Self::Unclean { .. } => StoreErrorKind::Locked,
+            Self::Locked { .. } | Self::InUse { .. } | Self::Unclean { .. } => StoreErrorKind::Locked,
             Self::Full { .. } | Self::NoRoom { .. } => StoreErrorKind::Full,
             Self::TooNew { .. } | Self::NeedsMigration { .. } | Self::NotAStore { .. } => {
                 StoreErrorKind::Incompatible
@@ -263,5 +272,15 @@ impl StoreError {
                 StoreErrorKind::System
             }
         }
+    }
+}
+
+/// Names processes in an error's sentence.
+fn users(pids: &[u32]) -> String {
+    let named: Vec<String> = pids.iter().map(u32::to_string).collect();
+    match named.as_slice() {
+        [] => "another process".to_owned(),
+        [one] => format!("process {one}"),
+        all => format!("processes {}", all.join(", ")),
     }
 }

@@ -225,21 +225,46 @@ impl Files for SystemFiles {
             return Err(no_file("file"));
         }
         let file = owner_only(OpenOptions::new().write(true).create(true).truncate(false)).open(path)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(Box::new(Held(file)))),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(error),
-        }
+        held(file, path, File::try_lock)
     }
 
     fn lock_shared(&self, path: &Path) -> io::Result<Option<Box<dyn FileLock>>> {
         let file = no_link(path, OpenOptions::new().read(true))?;
-        match file.try_lock_shared() {
-            Ok(()) => Ok(Some(Box::new(Held(file)))),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(error),
-        }
+        held(file, path, File::try_lock_shared)
     }
+}
+
+/// Locks a file. Where another one has got its name meanwhile, as in a folder that was set aside, the lock keeps nobody
+/// out, and counts as one that somebody else has.
+fn held(
+    file: File,
+    path: &Path,
+    lock: fn(&File) -> Result<(), TryLockError>,
+) -> io::Result<Option<Box<dyn FileLock>>> {
+    match lock(&file) {
+        Ok(()) if is_named(&file, path)? => Ok(Some(Box::new(Held(file)))),
+        Ok(()) | Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// Says whether a path still names a file that was opened by it; yes, where the system does not tell files apart.
+pub(crate) fn is_named(file: &File, path: &Path) -> io::Result<bool> {
+    match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        named => Ok(is_same(&file.metadata()?, &named?)),
+    }
+}
+
+#[cfg(unix)]
+fn is_same(left: &fs::Metadata, right: &fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    (left.dev(), left.ino()) == (right.dev(), right.ino())
+}
+
+#[cfg(not(unix))]
+fn is_same(_left: &fs::Metadata, _right: &fs::Metadata) -> bool {
+    true
 }
 
 /// Opens a file that is there and is no link.
@@ -326,10 +351,8 @@ impl OpenFile for Reading {
 
     #[cfg(unix)]
     fn is_at(&self, path: &Path) -> io::Result<Option<bool>> {
-        use std::os::unix::fs::MetadataExt as _;
-        let (own, other) = (self.0.metadata()?, fs::symlink_metadata(path)?);
         // The number of an open file is not given to another one.
-        Ok(Some((own.dev(), own.ino()) == (other.dev(), other.ino())))
+        Ok(Some(is_same(&self.0.metadata()?, &fs::symlink_metadata(path)?)))
     }
 
     #[cfg(not(unix))]

@@ -110,6 +110,9 @@ pub(super) fn hint_of_store(error: &StoreError) -> Option<String> {
              `STEMMATA_HOME` gives the same commits"
         }
         StoreError::Locked { .. } => "wait until the other `stemma` is done, and run the command again",
+        StoreError::InUse { .. } => {
+            "end what runs there, a `stemma watch` for example, and run the command again; nothing was changed"
+        }
         StoreError::Unclean { .. } => {
             "forget it again when nothing else reads the store; the next `stemma` that opens it alone ends it, too"
         }

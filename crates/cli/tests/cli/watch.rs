@@ -123,6 +123,32 @@ fn sessions_are_captured_as_they_are_written_and_are_an_imports() {
     assert!(tips(&other).iter().all(|tip| watched.contains(tip)), "{watched:?}");
 }
 
+/// It went on capturing into the folder that was moved aside, and the hint said that this may be deleted.
+#[test]
+fn a_store_is_not_restored_under_a_watch() {
+    let stage = Stage::new();
+    let folder = home_of(&stage);
+    let (one, backup) = (folder.join("one.jsonl"), stage.home.path().join("backup"));
+    append(&one, &lines(1, 1));
+    stage.import(&one);
+    stage.run(&["backup", backup.to_str().unwrap()]).ok();
+    let mut watch = Watch::start(&stage, &[]);
+    watch.until("Watching");
+    let refused = stage.run(&["restore", backup.to_str().unwrap()]).code(7);
+    let holder = if cfg!(target_os = "linux") { watch.child.id().to_string() } else { "another".to_owned() };
+    assert!(
+        refused.stderr.contains(&holder) && refused.stderr.contains("stemma watch"),
+        "{}",
+        refused.stderr
+    );
+    let (long, short) = (lines(1, 2), lines(1, 1));
+    append(&one, &long[short.len()..]);
+    watch.captured_until(&one, 2);
+    watch.end(rustix::process::Signal::TERM);
+    assert_eq!(stage.json(&["list"])["sessions"][0]["commits"], 2);
+    assert!(stage.json(&["restore", backup.to_str().unwrap()])["aside"].is_string());
+}
+
 #[test]
 fn what_is_excluded_while_it_runs_is_not_captured_and_an_interrupt_ends_it() {
     let stage = Stage::new();

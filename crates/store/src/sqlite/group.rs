@@ -189,7 +189,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::sqlite::open::{SqliteOptions, open_store};
+    use crate::sqlite::open::{Opened, SqliteOptions, open_store};
     use crate::sqlite::prepare::prepare;
     use crate::write::{NewContent, Write};
 
@@ -220,7 +220,8 @@ mod tests {
     /// Has lone batches be written, and returns what the database was told: its levels of care, begins, and touches.
     fn told(wanted: &[Durability]) -> Vec<String> {
         let home = TempDir::new().expect("a directory");
-        let (_, mut connection, _) = open_store(home.path(), &SqliteOptions::default()).expect("a store");
+        let Opened { mut connection, .. } =
+            open_store(home.path(), &SqliteOptions::default()).expect("a store");
         let heard: Arc<Mutex<Vec<String>>> = Arc::default();
         let ears = Arc::clone(&heard);
         let listen = move |context: AuthContext<'_>| {
@@ -273,7 +274,8 @@ mod tests {
     #[test]
     fn what_was_written_without_a_sync_is_synced_by_one_that_finds_all_of_it_there() {
         let home = TempDir::new().expect("a directory");
-        let (path, connection, _) = open_store(home.path(), &SqliteOptions::default()).expect("a store");
+        let Opened { path, connection, .. } =
+            open_store(home.path(), &SqliteOptions::default()).expect("a store");
         let log = crate::sqlite::open::log_of(&path);
         let group = Group::new(Writer::new(connection));
         let put = |durability| {
@@ -292,10 +294,11 @@ mod tests {
     fn what_another_process_wrote_without_a_sync_is_synced_by_one_that_finds_all_of_it_there() {
         let home = TempDir::new().expect("a directory");
         let opened = || open_store(home.path(), &SqliteOptions::default()).expect("a store");
-        let (path, connection, _) = opened();
+        let Opened { path, connection, .. } = opened();
         let log = crate::sqlite::open::log_of(&path);
         // A process has a connection of its own; what it remembers is nobody else's.
-        let [one, other] = [Group::new(Writer::new(connection)), Group::new(Writer::new(opened().1))];
+        let [one, other] =
+            [Group::new(Writer::new(connection)), Group::new(Writer::new(opened().connection))];
         let put = |group: &Group, byte: u8, durability| {
             let content = Write::Content(NewContent::literal(vec![byte; 9]));
             group.commit(prepare(vec![content]), durability).expect("written");
@@ -304,7 +307,7 @@ mod tests {
         let unsynced = put(&one, 1, Durability::None);
         let synced = put(&other, 1, Durability::Full);
         assert!(synced > unsynced, "{synced} and {unsynced} bytes");
-        for group in [&one, &other, &Group::new(Writer::new(opened().1))] {
+        for group in [&one, &other, &Group::new(Writer::new(opened().connection))] {
             assert_eq!(put(group, 1, Durability::Batch), synced, "what is durable is not written again");
         }
         // Also where it has synced before, and whatever it knew by then.
@@ -318,7 +321,7 @@ mod tests {
     #[test]
     fn one_that_waits_for_a_sync_has_all_of_its_group_synced() {
         let home = TempDir::new().expect("a directory");
-        let (_, connection, _) = open_store(home.path(), &SqliteOptions::default()).expect("a store");
+        let Opened { connection, .. } = open_store(home.path(), &SqliteOptions::default()).expect("a store");
         let group = Group::new(Writer::new(connection));
         let answered = AtomicUsize::new(0);
         thread::scope(|scope| {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 
+use super::alone::Alone;
 use super::backup;
 use super::failure::During;
 use super::open::{self, STORE_FILE, SqliteOptions, not_a_store};
@@ -65,8 +66,10 @@ fn migrate_with(
     if plan.steps.is_empty() {
         return Ok(Migrated { plan, backup: None, verified: None });
     }
+    // A program of the version before that has it open would go on writing what the steps rewrite.
+    let alone = Alone::take(dir, options)?;
     backup::backup(&dir.join(STORE_FILE), options, backup_to)?;
-    let verified = within_transaction(connection, dir, options, list)?;
+    let verified = within_transaction(connection, &alone, options, list)?;
     Ok(Migrated { plan, backup: Some(backup_to.to_owned()), verified: Some(verified) })
 }
 
@@ -74,10 +77,11 @@ fn migrate_with(
 /// killed: what is on the disk is the store as it was.
 fn within_transaction(
     connection: Connection,
-    dir: &Path,
+    alone: &Alone,
     options: &SqliteOptions,
     list: &[Migration],
 ) -> Result<Verified, StoreError> {
+    let dir = alone.dir();
     connection.execute_batch("BEGIN IMMEDIATE").during(MIGRATING)?;
     let packs = Packs::new(&dir.join(STORE_FILE), Arc::clone(&options.files));
     let mut reader = Reader::new(connection, Arc::new(packs));
@@ -134,6 +138,7 @@ fn roll_back_with(
         path: dir.display().to_string(),
         reason,
     };
+    let alone = Alone::take(dir, options)?;
     let connection = connect(dir, options)?;
     let plan = plan_with(&connection, dir, list)?;
     let newest = list.get(versions_index(plan.found)).filter(|_| plan.found == plan.newest);
@@ -142,7 +147,7 @@ fn roll_back_with(
     };
     let undo = newest.undo.as_ref().filter(|_| newest.kind == StepKind::Additive);
     if let Some(undo) = undo
-        && undone(&connection, undo, plan.found, list)?
+        && undone(&connection, undo, list.get(..versions_index(plan.found)).unwrap_or_default(), &alone)?
     {
         return Ok(RolledBack::Undone { from: plan.found, to: plan.found - 1 });
     }
@@ -161,7 +166,7 @@ fn roll_back_with(
         )));
     }
     drop(connection);
-    backup::restore::exchange(options.files.as_ref(), way.backup, dir, way.aside)?;
+    backup::restore::exchange(options.files.as_ref(), way.backup, &alone, way.aside)?;
     Ok(RolledBack::Restored { aside: way.aside.to_owned(), lost_commits })
 }
 
@@ -169,12 +174,12 @@ fn versions_index(version: u32) -> usize {
     usize::try_from(version).unwrap_or(usize::MAX).wrapping_sub(1)
 }
 
-/// Takes the newest step back where nothing would be lost by it.
+/// Goes back to the steps `before` the newest one where nothing would be lost by it.
 fn undone(
     connection: &Connection,
     undo: &versions::Undo,
-    from: u32,
-    list: &[Migration],
+    before: &[Migration],
+    _alone: &Alone,
 ) -> Result<bool, StoreError> {
     const UNDOING: &str = "rolling the store's format back";
     let transaction = connection.unchecked_transaction().during(UNDOING)?;
@@ -182,12 +187,11 @@ fn undone(
     if losses > 0 {
         return Ok(false);
     }
-    let before = list.get(..versions_index(from)).unwrap_or_default();
     transaction.execute_batch(undo.sql).during(UNDOING)?;
     transaction
         .execute(
             "UPDATE store SET read_version = ?1, write_version = ?2",
-            [versions::read_version(before), from - 1],
+            [versions::read_version(before), versions::number(before.len())],
         )
         .during(UNDOING)?;
     transaction.commit().during(UNDOING)?;

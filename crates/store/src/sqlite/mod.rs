@@ -3,6 +3,7 @@
 //! Specified in `docs/format/store.md` and `docs/format/content.md`.
 
 mod ahead;
+mod alone;
 mod annotations;
 mod backup;
 mod codes;
@@ -45,9 +46,11 @@ use stemmata_model::{
 
 pub use self::open::{OpenFor, SqliteOptions};
 
+use self::alone::Shared;
 use self::failure::During;
 use self::group::Group;
 use self::log::Log;
+use self::open::Opened;
 use self::packs::Packs;
 use self::read::{Borrowed, Pool};
 use self::write::Writer;
@@ -79,6 +82,8 @@ pub struct SqliteStore {
     pool: Pool,
     group: Arc<Group>,
     closed: AtomicBool,
+    /// After all that has files open: they are dropped in this order.
+    _shared: Shared,
 }
 
 /// What maintenance works with.
@@ -102,7 +107,8 @@ impl Drop for SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the store of a directory; makes both where they are not there, for their owner only.
+    /// Opens the store of a directory; makes both where they are not there, for their owner only. As long as it is open
+    /// no other process restores, migrates or rolls it back.
     ///
     /// What it costs does not depend on how much is stored, but for a command that ends what an interruption left.
     ///
@@ -111,7 +117,7 @@ impl SqliteStore {
     /// `ReadOnly`, `Io`, `Backend`.
     pub fn open(dir: &Path, options: SqliteOptions) -> Result<Self, StoreError> {
         let opened = open::open_store(dir, &options).map_err(|error| waited(error, &options));
-        let (path, mut connection, identity) = opened?;
+        let Opened { path, mut connection, identity, shared } = opened?;
         let log = Log::new(path.clone(), options.clone());
         log.watch(&mut connection).during("opening the store")?;
         let packs = Arc::new(Packs::new(&path, Arc::clone(&options.files)));
@@ -127,6 +133,7 @@ impl SqliteStore {
             options,
             identity,
             closed: AtomicBool::new(false),
+            _shared: shared,
         };
         // What cannot be removed now, because it cannot be written to or another is at it, is the next one's.
         if store.options.open_for.maintains() {
@@ -136,11 +143,11 @@ impl SqliteStore {
     }
 
     /// Puts what a backup holds in the place of the store of a directory. The backup is copied and the copy verified
-    /// first; a store that is there is renamed to `aside`, never deleted. Nobody else should have it open: what
-    /// they write afterwards goes into the one that was moved aside.
+    /// first; a store that is there is renamed to `aside`, never deleted. Nobody else has it open meanwhile: what
+    /// they write would go into the one that was moved aside.
     ///
     /// # Errors
-    /// `NotAStore` where there is no backup, `Damaged` with the first thing that is wrong with it, `TooNew`,
+    /// `InUse` where another process has the store open, `NotAStore` where there is no backup, `Damaged` with the first thing that is wrong with it, `TooNew`,
     /// `NoRoom`, `Refused` where `aside` is taken, `Io`. The store is as it was then.
     pub fn restore(
         from: &Path,
@@ -163,7 +170,7 @@ impl SqliteStore {
     /// and only then commits. Where any of it fails the store is as it was.
     ///
     /// # Errors
-    /// `Damaged` where the outcome would not verify, `Refused` and `NoRoom` from the backup, `Locked`, `Full`.
+    /// `InUse`; `Damaged` where the outcome would not verify, `Refused` and `NoRoom` from the backup, `Locked`, `Full`.
     pub fn migrate(dir: &Path, backup_to: &Path, options: &SqliteOptions) -> Result<Migrated, StoreError> {
         migrate::migrate(dir, backup_to, options).map_err(|error| waited(error, options))
     }
@@ -172,7 +179,7 @@ impl SqliteStore {
     /// dropped where it is empty; else the backup from before takes the store's place, which goes to `aside`.
     ///
     /// # Errors
-    /// `Refused` where there is no way back, or where commits would stay behind in `aside` and `leave_commits` is
+    /// `InUse`; `Refused` where there is no way back, or where commits would stay behind in `aside` and `leave_commits` is
     /// not set; `Locked`, `Io`. Nothing was changed then.
     pub fn roll_back(
         dir: &Path,

@@ -11,6 +11,7 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 
+use super::alone::Shared;
 use super::backup::PACKS;
 use super::failure::{During, store_error};
 use super::{log_damage, versions};
@@ -102,11 +103,17 @@ impl Default for SqliteOptions {
     }
 }
 
+/// A store that was opened.
+pub(super) struct Opened {
+    pub(super) path: PathBuf,
+    pub(super) connection: Connection,
+    pub(super) identity: StoreIdentity,
+    /// To be kept as long as anything of it is open.
+    pub(super) shared: Shared,
+}
+
 /// Opens or makes the store of a directory.
-pub(super) fn open_store(
-    dir: &Path,
-    options: &SqliteOptions,
-) -> Result<(PathBuf, Connection, StoreIdentity), StoreError> {
+pub(super) fn open_store(dir: &Path, options: &SqliteOptions) -> Result<Opened, StoreError> {
     if !options.allow_network {
         refuse_network(options.files.as_ref(), dir)?;
     }
@@ -115,6 +122,7 @@ pub(super) fn open_store(
     // Links above the directory are the user's choice; below it there are none.
     let dir = fs::canonicalize(dir).map_err(|source| io_error("opening", dir, source))?;
     let path = dir.join(STORE_FILE);
+    let shared = Shared::take(&dir, options)?;
     refuse_lost(files, &dir, &path)?;
     let new = make_file(files, &dir, &path)?;
     let mut connection = connect(&path, options)?;
@@ -133,7 +141,7 @@ pub(super) fn open_store(
         // The files of the log are named in the directory by now; the name of the database must be safe too.
         sync_directory(files, &dir)?;
     }
-    Ok((path, connection, identity))
+    Ok(Opened { path, connection, identity, shared })
 }
 
 /// Refuses a directory whose database is gone or emptied while packs of its contents are there: it would be taken for new.

@@ -358,12 +358,12 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::sqlite::open::{SqliteOptions, open_store};
+    use crate::sqlite::open::{Opened, SqliteOptions, open_store};
 
     #[test]
     fn every_column_of_a_sealed_table_is_sealed() {
         let home = TempDir::new().expect("a directory");
-        let (_, connection, _) = open_store(home.path(), &SqliteOptions::default()).expect("a store");
+        let Opened { connection, .. } = open_store(home.path(), &SqliteOptions::default()).expect("a store");
         for sealed in SEALED {
             let found: Vec<(String, i64)> = connection
                 .prepare(&format!("PRAGMA table_info({})", sealed.table))

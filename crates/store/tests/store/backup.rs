@@ -210,6 +210,7 @@ fn a_restore_moves_the_present_store_aside_and_verifies_first() {
     assert_eq!(store.commit(later[0]).expect("a read"), None);
     assert_same(&to, &store, &ids);
     assert_same(&dir, &store, &ids);
+    drop(store);
     let aside = open(&home.path().join("store.aside"));
     assert!(aside.commit(later[1]).expect("a read").is_some(), "nothing is deleted");
     assert!(matches!(restore(&to, home.path()), Err(StoreError::Refused { .. })), "the name is taken");
@@ -221,7 +222,7 @@ fn a_restore_moves_the_present_store_aside_and_verifies_first() {
         let new = home.path().join(new);
         fs::create_dir(&new).expect("a folder");
         assert_eq!(restore(&to, &new).expect("a restore").aside, None);
-        assert_same(&new.join("store"), &store, &ids);
+        assert_same(&new.join("store"), &open(&dir), &ids);
     }
 }
 
@@ -236,6 +237,7 @@ fn a_damaged_backup_is_not_restored_and_the_store_stays() {
     Connection::open(to.join(FILE))
         .and_then(|own| own.execute("UPDATE content SET bytes = x'00' WHERE row = 2", []))
         .expect("a row");
+    drop(store);
     let error = restore(&to, home.path()).expect_err("it is damaged");
     assert!(matches!(error, StoreError::Damaged { damages: 1, .. }), "{error}");
     assert_eq!(error.kind(), StoreErrorKind::Corrupt);
@@ -245,5 +247,6 @@ fn a_damaged_backup_is_not_restored_and_the_store_stays() {
     fs::create_dir(&nothing).expect("a folder");
     assert!(matches!(restore(&nothing, home.path()), Err(StoreError::NotAStore { .. })));
     assert!(!home.path().join(".store.restoring").exists());
+    let store = open(&dir);
     assert_same(&dir, &store, &ids);
 }

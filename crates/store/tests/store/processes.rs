@@ -10,7 +10,9 @@ use super::children::{self, kill_after};
 use super::ledger::{append, ledger, said};
 use super::support::{checkpoint, damages, read};
 use stemmata_model::{CommitId, Payload};
-use stemmata_store::{Append, Durability, EventLog, EventQuery, SqliteOptions, SqliteStore, Store};
+use stemmata_store::{
+    Append, Durability, EventLog, EventQuery, SqliteOptions, SqliteStore, Store, StoreError, StoreErrorKind,
+};
 use stemmata_testkit::rng::Rng;
 use tempfile::TempDir;
 
@@ -212,4 +214,71 @@ fn processes_write_one_store_at_once() {
     assert_there(&store, &all);
     assert_eq!(store.usage().expect("a read").commits, 200);
     assert_eq!(damages(&store), []);
+}
+
+/// Starts a process that has a store open until it is killed, and waits for that.
+fn holding(dir: &Path) -> Child {
+    let (child, mut out) = spawn(dir, "held", 100_000);
+    let mut line = String::new();
+    while acknowledged(&line).is_none() {
+        line.clear();
+        assert!(out.read_line(&mut line).expect("it can be heard") > 0, "it ended");
+    }
+    child
+}
+
+/// What a restore did under a process that had the store open: that one went on writing into the folder that was moved
+/// aside, was told that all was stored, and the user that the folder may go.
+#[test]
+fn nothing_replaces_a_store_that_another_process_has_open() {
+    let home = TempDir::new().expect("a directory");
+    let (dir, copy, aside) = (home.path().join("store"), home.path().join("copy"), home.path().join("aside"));
+    open(&dir).backup(&copy).expect("a backup");
+    let mut child = holding(&dir);
+    let pid = child.id();
+    let hasty = || SqliteOptions { busy_timeout_ms: 50, ..SqliteOptions::default() };
+    let assert_refused = |error: StoreError| {
+        assert_eq!(error.kind(), StoreErrorKind::Locked);
+        let StoreError::InUse { pids, .. } = &error else { panic!("{error}") };
+        // Other systems do not say whose a lock is.
+        assert_eq!(pids.as_slice(), if cfg!(target_os = "linux") { vec![pid] } else { Vec::new() });
+    };
+    assert_refused(SqliteStore::restore(&copy, &dir, &aside, &hasty()).expect_err("it is in use"));
+    assert_refused(SqliteStore::roll_back(&dir, &copy, &aside, true, &hasty()).expect_err("it is in use"));
+    assert!(!aside.exists());
+    // A backup that somebody reads is not brought up to date under him.
+    let reader = open(&copy);
+    let error =
+        SqliteStore::open(&dir, hasty()).and_then(|store| store.backup(&copy)).expect_err("it is in use");
+    assert!(matches!(&error, StoreError::InUse { .. }), "{error}");
+    drop(reader);
+    child.kill().and_then(|()| child.wait()).expect("a child");
+    let restored = SqliteStore::restore(&copy, &dir, &aside, &hasty()).expect("nobody has it open");
+    assert_eq!(restored.aside.as_deref(), Some(aside.as_path()));
+}
+
+/// Whoever opens a store while it is restored waits, and gets the restored one: not the folder that goes aside.
+#[test]
+fn who_opens_a_store_while_it_is_replaced_gets_the_one_that_stays() {
+    let home = TempDir::new().expect("a directory");
+    let (dir, copy) = (home.path().join("store"), home.path().join("copy"));
+    open(&dir).backup(&copy).expect("a backup");
+    for round in 0..20 {
+        let aside = home.path().join(format!("aside-{round}"));
+        let ids = std::thread::scope(|scope| {
+            let restored =
+                scope.spawn(|| SqliteStore::restore(&copy, &dir, &aside, &SqliteOptions::default()));
+            let (id, batch) = checkpoint(&format!("r{round}"), None, round, 100);
+            let stored = {
+                let store = open(&dir);
+                store.commit_batch(batch).expect("a batch");
+                id
+            };
+            restored.join().expect("a thread").expect("a restore");
+            stored
+        });
+        // It was stored before, and then is in the folder that went aside; or after, and then is in the store.
+        let is_in = |folder: &Path| open(folder).commit(ids).expect("a read").is_some();
+        assert!(is_in(&dir) != is_in(&aside), "round {round}");
+    }
 }

@@ -17,6 +17,7 @@ use rusqlite::{Connection, OpenFlags};
 use self::packs::PackFile;
 use self::staging::Staging;
 use self::stamp::Stamp;
+use super::alone::Alone;
 use super::failure::During;
 use super::open::{self, STORE_FILE, SqliteOptions, io_error, sync_directory};
 use crate::error::StoreError;
@@ -57,7 +58,7 @@ pub(super) fn backup(path: &Path, options: &SqliteOptions, to: &Path) -> Result<
         let taken = take_packs(dir, &target, &staging, &snapshot.packs, &mut done)?;
         if matches!(taken, Taken::All) || attempts == ATTEMPTS_MAX {
             let stamp = Stamp { store_id, last_row: snapshot.last_row };
-            target.publish(files, staging, &stamp, &snapshot.packs)?;
+            target.publish(staging, &stamp, &snapshot.packs, options)?;
             return Ok(done);
         }
     }
@@ -120,20 +121,23 @@ impl Target {
     /// Gives the backup its name, as the last step: before, nothing looks like a new backup.
     fn publish(
         &self,
-        files: &dyn Files,
         staging: Staging<'_>,
         stamp: &Stamp,
         packs: &[PackFile],
+        options: &SqliteOptions,
     ) -> Result<(), StoreError> {
+        let files = staging.files();
         let State::Backup(earlier) = &self.state else {
             stamp.write(files, staging.path())?;
             return staging.publish(&self.folder);
         };
+        // A repair may read the backup that is brought up to date.
+        let alone = Alone::take(&self.folder, options)?;
         // Packs go first: those that the earlier database does not name do no harm.
         packs::publish(files, &staging.path().join(PACKS), &self.folder.join(PACKS))?;
         stamp.later(earlier).write(files, &self.folder)?;
         let database = self.folder.join(STORE_FILE);
-        drop_log(files, &database)?;
+        drop_log(files, &database, &alone)?;
         let renamed = files.rename(&staging.path().join(STORE_FILE), &database);
         renamed.map_err(|source| io_error("replacing", &database, source))?;
         sync_directory(files, &self.folder)?;
@@ -165,7 +169,7 @@ fn absolute(files: &dyn Files, path: &Path) -> Result<PathBuf, StoreError> {
 }
 
 /// Empties and removes the log of a database that is about to be replaced: a new database must not meet it.
-fn drop_log(files: &dyn Files, database: &Path) -> Result<(), StoreError> {
+fn drop_log(files: &dyn Files, database: &Path, _alone: &Alone) -> Result<(), StoreError> {
     if fs::metadata(database).is_ok_and(|metadata| metadata.len() > 0) {
         leave_log(database)?;
     }

@@ -12,6 +12,7 @@ use crate::files::{Files, copy};
 use crate::maintain::backup::Restored;
 use crate::seam::{Store, Verified};
 use crate::sqlite::SqliteStore;
+use crate::sqlite::alone::Alone;
 use crate::sqlite::open::{self, STORE_FILE, SqliteOptions, io_error, not_a_store, sync_directory};
 
 const RESTORING: &str = "restoring";
@@ -25,7 +26,10 @@ pub(in crate::sqlite) fn restore(
     let from = fs::canonicalize(from).map_err(|source| io_error("opening", from, source))?;
     let files = options.files.as_ref();
     let dir = super::absolute(files, dir)?;
-    let staging = staged(files, &from, &dir, aside)?;
+    let parts = refuse(&from, &dir, aside)?;
+    // From the beginning: what others wrote while the backup is copied would be moved aside with the store.
+    let alone = Alone::take(&dir, options)?;
+    let staging = staged(files, &from, &dir, &parts)?;
     let verified = verified(staging.path(), &from, options)?;
     let is_there = dir.read_dir().is_ok_and(|mut entries| entries.next().is_some());
     if !is_there {
@@ -33,7 +37,7 @@ pub(in crate::sqlite) fn restore(
         return Ok(Restored { verified, aside: None });
     }
     open::make_directory(files, aside.parent().unwrap_or(aside))?;
-    staging.exchange(&dir, aside)?;
+    staging.exchange(&alone, aside)?;
     Ok(Restored { verified, aside: Some(aside.to_owned()) })
 }
 
@@ -41,11 +45,12 @@ pub(in crate::sqlite) fn restore(
 pub(in crate::sqlite) fn exchange(
     files: &dyn Files,
     from: &Path,
-    dir: &Path,
+    alone: &Alone,
     aside: &Path,
 ) -> Result<(), StoreError> {
     let from = fs::canonicalize(from).map_err(|source| io_error("opening", from, source))?;
-    staged(files, &from, dir, aside)?.exchange(dir, aside)
+    let parts = refuse(&from, alone.dir(), aside)?;
+    staged(files, &from, alone.dir(), &parts)?.exchange(alone, aside)
 }
 
 /// Copies a backup beside the store that it is to replace.
@@ -53,14 +58,12 @@ fn staged<'a>(
     files: &'a dyn Files,
     from: &Path,
     dir: &Path,
-    aside: &Path,
+    parts: &[StoreFile],
 ) -> Result<Staging<'a>, StoreError> {
-    let parts = files_of(from)?;
-    refuse(from, dir, aside)?;
     let staging = Staging::begin(files, beside(dir, RESTORING))?;
     room::check(staging.path(), parts.iter().map(|part| part.bytes).sum())?;
     let packs = staging.make_folder(PACKS)?;
-    for part in &parts {
+    for part in parts {
         let to = staging.path().join(&part.name);
         copy(files, &from.join(&part.name), &to).map_err(|source| io_error("copying", &to, source))?;
     }
@@ -68,13 +71,15 @@ fn staged<'a>(
     Ok(staging)
 }
 
-fn refuse(from: &Path, dir: &Path, aside: &Path) -> Result<(), StoreError> {
+/// Returns the files of a backup, unless it is none or cannot take the store's place.
+fn refuse(from: &Path, dir: &Path, aside: &Path) -> Result<Vec<StoreFile>, StoreError> {
+    let parts = files_of(from)?;
     let reason = if from.starts_with(dir) || dir.starts_with(from) {
         "the backup is the store itself, or within it, or around it"
     } else if aside.exists() {
         "the name that the present store would be moved to is taken"
     } else {
-        return Ok(());
+        return Ok(parts);
     };
     Err(StoreError::Refused { what: RESTORING, path: from.display().to_string(), reason: reason.to_owned() })
 }

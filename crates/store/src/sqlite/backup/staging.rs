@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::StoreError;
 use crate::files::{FileLock, Files, remove_tree};
+use crate::sqlite::alone::Alone;
 use crate::sqlite::open::{io_error, sync_directory};
 
 /// Held by the process that makes the folder.
@@ -62,7 +63,8 @@ impl<'a> Staging<'a> {
 
     /// Puts the folder in the place of another one, which goes to `aside`. Where the system can exchange two names,
     /// there is always one of the two. Whatever fails, the other one is not removed: it is at its place or at `aside`.
-    pub(super) fn exchange(mut self, dir: &Path, aside: &Path) -> Result<(), StoreError> {
+    pub(super) fn exchange(mut self, alone: &Alone, aside: &Path) -> Result<(), StoreError> {
+        let dir = alone.dir();
         self.release()?;
         sync_directory(self.files, &self.folder)?;
         let failed = |source| io_error("replacing", dir, source);

@@ -342,7 +342,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::sqlite::open::{SqliteOptions, open_store};
+    use crate::sqlite::open::{Opened, SqliteOptions, open_store};
 
     /// Returns how the database would run a statement.
     fn plan(connection: &Connection, sql: &str) -> Vec<String> {
@@ -361,7 +361,7 @@ mod tests {
     #[test]
     fn every_search_for_events_goes_by_an_index_and_sorts_nothing() {
         let home = TempDir::new().expect("a directory");
-        let (_, connection, _) = open_store(home.path(), &SqliteOptions::default()).expect("a store");
+        let Opened { connection, .. } = open_store(home.path(), &SqliteOptions::default()).expect("a store");
         let by_topic = "INDEX event_by_topic (ledger=? AND topic=? AND replayable=? AND seq>? AND seq<?)";
         let by_session = "INDEX event_by_session \
                           (ledger=? AND session=? AND topic=? AND replayable=? AND seq>? AND seq<?)";
@@ -401,7 +401,7 @@ mod tests {
             crate::Append { ledger: id.clone(), events, expected, now, durability: crate::Durability::None };
         crate::EventLog::append(&store, append).expect("appended");
         drop(store);
-        let (_, connection, _) = open_store(home.path(), &SqliteOptions::default()).expect("a store");
+        let Opened { connection, .. } = open_store(home.path(), &SqliteOptions::default()).expect("a store");
         for (bytes_max, rows) in [(0, 1), (1_000, 1), (2_500, 3), (90_000, 90), (1 << 20, 100)] {
             let query = EventQuery { bytes_max, ..EventQuery::after(None, 1_000) };
             let asked = Asked::new(&connection, &mut Names::default(), (1, 100), &query);
@@ -423,7 +423,7 @@ mod tests {
     #[test]
     fn a_session_of_very_many_topics_is_sorted_by_places_alone() {
         let home = TempDir::new().expect("a directory");
-        let (_, connection, _) = open_store(home.path(), &SqliteOptions::default()).expect("a store");
+        let Opened { connection, .. } = open_store(home.path(), &SqliteOptions::default()).expect("a store");
         for sql in [OF_MANY_TOPICS.ascending, OF_MANY_TOPICS.descending] {
             let plan = plan(&connection, sql);
             let index = "INDEX sqlite_autoindex_event_1 (ledger=? AND seq=?)";

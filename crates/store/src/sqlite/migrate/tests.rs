@@ -50,6 +50,10 @@ impl Stage {
         connect(&self.dir, &SqliteOptions::default()).expect("a connection")
     }
 
+    fn alone(&self) -> Alone {
+        Alone::take(&self.dir, &SqliteOptions::default()).expect("nobody has it open")
+    }
+
     fn way(&self) -> Way<'_> {
         Way { backup: &self.backup, aside: &self.aside, leave_commits: false }
     }
@@ -110,7 +114,7 @@ fn a_migration_that_is_stopped_anywhere_leaves_the_store_as_it_was() {
             left <= 0
         };
         connection.progress_handler(1, Some(stop)).expect("a handler");
-        match within_transaction(connection, &stage.dir, &SqliteOptions::default(), &list) {
+        match within_transaction(connection, &stage.alone(), &SqliteOptions::default(), &list) {
             Ok(_) => break,
             Err(_) => stopped += 1,
         }
@@ -132,7 +136,7 @@ fn a_full_disk_and_an_outcome_that_does_not_verify_leave_the_store_as_it_was() {
     );
     let connection = stage.connect();
     connection.query_row("PRAGMA max_page_count = 60", [], |_| Ok(())).expect("a bound");
-    let error = within_transaction(connection, &stage.dir, &SqliteOptions::default(), &large)
+    let error = within_transaction(connection, &stage.alone(), &SqliteOptions::default(), &large)
         .expect_err("it is full");
     assert!(matches!(error, StoreError::Full { .. }), "{error}");
     assert_eq!(stage.state(), before);

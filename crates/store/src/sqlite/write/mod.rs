@@ -418,7 +418,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::sqlite::open::{SqliteOptions, open_store};
+    use crate::sqlite::open::{Opened, SqliteOptions, open_store};
     use crate::sqlite::prepare::prepare;
     use crate::write::NewContent;
 
@@ -438,7 +438,7 @@ mod tests {
     #[test]
     fn what_comes_after_a_panic_is_whole_and_durable() {
         let home = TempDir::new().expect("a directory");
-        let (_, connection, _) = open_store(home.path(), &SqliteOptions::default()).expect("a store");
+        let Opened { connection, .. } = open_store(home.path(), &SqliteOptions::default()).expect("a store");
         let mut writer = Writer::new(connection);
         panicked(&mut writer);
         let content = Write::Content(NewContent::literal(b"bytes".to_vec()));
