@@ -47,6 +47,10 @@ pub(crate) fn check_costed(commits: &[CommitId]) -> Result<(), StoreError> {
     at_most("commits at once", commits.len(), COSTED_COMMITS_MAX)
 }
 
+pub(crate) fn check_described(commits: &[CommitId]) -> Result<(), StoreError> {
+    at_most("commits at once", commits.len(), PAGE_ROWS_MAX)
+}
+
 /// Returns the end of a range that lies within a content of `length` bytes.
 pub(crate) fn check_range(offset: u64, length: u64, whole: u64) -> Result<u64, StoreError> {
     let end = offset.saturating_add(length);

@@ -10,6 +10,7 @@ use stemmata_model::{
     Sighting, Timestamp,
 };
 
+use crate::bounds::check_described;
 use crate::error::StoreError;
 use crate::ledger::{Appended, Coverage, EventLog};
 use crate::maintain::backup::BackedUp;
@@ -150,6 +151,24 @@ pub struct Damage {
     pub message: String,
 }
 
+/// Links of one commit that [`Store::described`] returns at most: a listing shows a few, a tree all of any real session.
+pub const DESCRIBED_LINKS_MAX: usize = 1_000;
+
+/// What is known of a commit beside its chain and its contents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Described {
+    /// The commit.
+    pub commit: Commit,
+    /// Its summary, tags, notes and pin.
+    pub annotations: Annotations,
+    /// How many changes of these there were.
+    pub changes: u64,
+    /// The first of its sightings, as [`Store::sightings`] has them.
+    pub first: Option<Sighting>,
+    /// Links that start or end at it.
+    pub links: Vec<Link>,
+}
+
 /// What `verify` looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Verified {
@@ -217,6 +236,41 @@ pub trait Store: EventLog {
 
     /// Returns commits whose parent is this one, in the order they were stored; none where it is not there.
     fn children(&self, of: CommitId, limit: usize) -> Result<Vec<Commit>, StoreError>;
+
+    /// Returns a commit and all that continue it, at most `limit`: parents before children, children of one commit in the
+    /// order they were stored. None where it is not there.
+    fn below(&self, from: CommitId, limit: usize) -> Result<Vec<Commit>, StoreError> {
+        let mut found: Vec<Commit> = self.commit(from)?.into_iter().take(limit).collect();
+        let mut next = 0;
+        while let Some(commit) = found.get(next).filter(|_| found.len() < limit) {
+            let children = self.children(commit.id, limit - found.len())?;
+            found.extend(children);
+            next += 1;
+        }
+        Ok(found)
+    }
+
+    /// Returns what is known of commits, in the order that they are asked for; those that are not there are left out. As
+    /// [`Store::commit`] and the reads below say it of each, but in a few queries.
+    ///
+    /// # Errors
+    /// `Bound` for more than [`PAGE_ROWS_MAX`] commits.
+    fn described(&self, of: &[CommitId]) -> Result<Vec<Described>, StoreError> {
+        check_described(of)?;
+        let mut all = Vec::with_capacity(of.len());
+        for id in of {
+            let Some(commit) = self.commit(*id)? else { continue };
+            let changes = self.audit(*id, usize::MAX)?.len();
+            all.push(Described {
+                commit,
+                annotations: self.annotations(*id)?,
+                changes: u64::try_from(changes).expect("a length fits 64 bits"),
+                first: self.sightings(*id, 1)?.into_iter().next(),
+                links: self.links(*id, DESCRIBED_LINKS_MAX)?,
+            });
+        }
+        Ok(all)
+    }
 
     /// Returns commits without children that are not covered, newest `created_at` first.
     fn tips(&self, filter: &TipFilter, page: Page) -> Result<Vec<Commit>, StoreError>;

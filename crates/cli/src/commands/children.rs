@@ -1,6 +1,5 @@
 //! `children`: the commits that continue one.
 
-use stemmata_engine::HistoryRow;
 use stemmata_model::Commit;
 
 use crate::args::browse::Children;
@@ -15,8 +14,8 @@ pub(crate) fn run(app: &App, args: &Children) -> Result<Exit, CliError> {
     let engine = app.engine()?;
     let children = engine.store().children(ctx, ROWS_MAX)?;
     if app.console.json {
-        let commits: Result<_, CliError> = children.iter().map(|child| commit::wire(engine, child)).collect();
-        app.console.json(&v1::Children { of: ctx.to_string(), commits: commits? })?;
+        let commits = commit::wire_all(engine, &children)?;
+        app.console.json(&v1::Children { of: ctx.to_string(), commits })?;
         return Ok(Exit::Done);
     }
     if children.is_empty() {
@@ -28,10 +27,5 @@ pub(crate) fn run(app: &App, args: &Children) -> Result<Exit, CliError> {
 
 /// Returns one line for each commit.
 pub(crate) fn lines(app: &App, commits: &[Commit]) -> Result<String, CliError> {
-    let engine = app.engine()?;
-    let mut rows = Vec::new();
-    for commit in commits {
-        rows.push(HistoryRow { commit: commit.clone(), summary: engine.summary(commit)? });
-    }
-    log::commit_table(app, &rows)
+    log::commit_table(app, &app.engine()?.describe(&commit::ids_of(commits))?)
 }

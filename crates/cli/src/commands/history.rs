@@ -47,11 +47,9 @@ pub(crate) fn page(
 
 /// Prints a page of commits as JSON.
 pub(crate) fn as_json(app: &App, shown: &[HistoryRow], next_skip: Option<usize>) -> Result<Exit, CliError> {
-    let engine = app.engine()?;
-    let commits: Result<Vec<v1::Commit>, CliError> =
-        shown.iter().map(|row| commit::wire_with(engine, &row.commit, &row.summary)).collect();
+    let commits = shown.iter().map(commit::wire).collect();
     let next_skip = next_skip.and_then(|skip| u64::try_from(skip).ok());
-    app.console.json(&v1::CommitPage { commits: commits?, next_skip })?;
+    app.console.json(&v1::CommitPage { commits, next_skip })?;
     Ok(Exit::Done)
 }
 

@@ -166,12 +166,18 @@ fn row(app: &App, ids: ShortIds, session: &Session, marks: &Marks) -> Vec<Cell> 
 
 fn as_json(app: &App, shown: &[(Session, Marks)]) -> Result<Exit, CliError> {
     let engine = app.engine()?;
+    let tips: Vec<CommitId> = shown.iter().filter_map(|(session, _)| session.tip).collect();
+    let mut there = Vec::new();
+    for page in tips.chunks(PAGE_ROWS) {
+        there.extend(engine.store().described(page)?.into_iter().map(|described| described.commit.id));
+    }
+    let tips: HashMap<CommitId, v1::Commit> =
+        engine.describe(&there)?.iter().map(|row| (row.commit.id, commit::wire(row))).collect();
     let mut sessions = Vec::new();
     for (session, marks) in shown {
-        let tip = session.tip.map(|tip| engine.store().commit(tip)).transpose()?.flatten();
         sessions.push(v1::SessionRow {
             session: session::wire(session),
-            tip_commit: tip.map(|tip| commit::wire(engine, &tip)).transpose()?,
+            tip_commit: session.tip.and_then(|tip| tips.get(&tip)).cloned(),
             compactions: marks.compactions,
             subagents: marks.subagents,
             copy_of: marks.copy_of.map(|original| original.to_string()),
@@ -205,8 +211,7 @@ pub(crate) fn commit_table(app: &App, shown: &[HistoryRow]) -> Result<String, Cl
         ("", Column::Flexible),
         ("", Column::Left),
     ]);
-    for HistoryRow { commit, summary } in shown {
-        let annotations = engine.store().annotations(commit.id)?;
+    for HistoryRow { commit, summary, annotations, .. } in shown {
         let (mark, style) = mark(commit);
         let mut names: Vec<(Style, String)> =
             annotations.tags.iter().map(|tag| (Style::Branch, format!("#{}", fit(&tame(tag), 20)))).collect();

@@ -19,8 +19,8 @@ pub(crate) fn run(app: &App, args: &Resolve) -> Result<Exit, CliError> {
         commits.extend(engine.store().commit(*id)?);
     }
     if app.console.json {
-        let commits: Result<_, CliError> = commits.iter().map(|found| commit::wire(engine, found)).collect();
-        app.console.json(&v1::Resolved { at: at.to_string(), commits: commits? })?;
+        let commits = commit::wire_all(engine, &commits)?;
+        app.console.json(&v1::Resolved { at: at.to_string(), commits })?;
         return Ok(Exit::Done);
     }
     app.console.text(&children::lines(app, &commits)?)?;

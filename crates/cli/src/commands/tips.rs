@@ -30,9 +30,9 @@ pub(crate) fn run(app: &App, args: &Tips) -> Result<Exit, CliError> {
     let is_cut = tips.len() > wanted;
     tips.truncate(wanted);
     if app.console.json {
-        let commits: Result<_, CliError> = tips.iter().map(|tip| commit::wire(engine, tip)).collect();
+        let commits = commit::wire_all(engine, &tips)?;
         let next_skip = is_cut.then(|| u64::try_from(wanted).unwrap_or(u64::MAX));
-        app.console.json(&v1::CommitPage { commits: commits?, next_skip })?;
+        app.console.json(&v1::CommitPage { commits, next_skip })?;
         return Ok(Exit::Done);
     }
     if tips.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use stemmata_engine::Engine;
+use stemmata_engine::{Engine, HistoryRow};
 use stemmata_model::CommitId;
 use stemmata_store::{LinkKind, Session, SessionKey};
 
@@ -15,6 +15,12 @@ use crate::output::style::{Style, tame};
 use crate::output::table::fit;
 use crate::output::{session, time, v1};
 use crate::wiring::App;
+
+/// Links of a commit that its line looks at.
+const LINKS_MAX: usize = 8;
+
+/// Nodes that become JSON at once: what is known of all of them would be in memory twice.
+const PAGE_NODES: usize = 512;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Tree) -> Result<Exit, CliError> {
@@ -31,8 +37,8 @@ pub(crate) fn run(app: &App, args: &Tree) -> Result<Exit, CliError> {
     let drawn = drawing.commits();
     let ids = ShortIds::of(engine, &drawn)?;
     let mut labels = HashMap::new();
-    for id in drawn {
-        labels.insert(id, label(app, engine, ids, id)?);
+    for row in engine.describe(&drawn)? {
+        labels.insert(row.commit.id, label(app, ids, &row));
     }
     let subagents = subagents(engine, &tree)?;
     let mut text = header(app, engine, &tree)?;
@@ -69,25 +75,24 @@ fn session_of(engine: &Engine, id: CommitId) -> Result<Option<Session>, CliError
     Ok(key.map(|key| engine.store().session(&key)).transpose()?.flatten())
 }
 
-fn label(app: &App, engine: &Engine, ids: ShortIds, id: CommitId) -> Result<draw::Label, CliError> {
-    let Some(commit) = engine.store().commit(id)? else { return Ok(draw::Label::default()) };
-    let annotations = engine.store().annotations(id)?;
+fn label(app: &App, ids: ShortIds, row: &HistoryRow) -> draw::Label {
+    let id = row.commit.id;
     let mut tail: Vec<(Style, String)> =
-        annotations.tags.iter().map(|tag| (Style::Branch, format!("#{}", tame(tag)))).collect();
-    if annotations.pinned {
+        row.annotations.tags.iter().map(|tag| (Style::Branch, format!("#{}", tame(tag)))).collect();
+    if row.annotations.pinned {
         tail.push((Style::Faint, "pinned".to_owned()));
     }
-    for link in engine.store().links(id, 8)? {
+    for link in row.links.iter().take(LINKS_MAX) {
         if link.kind == LinkKind::DerivedFrom && link.from == id {
             tail.push((Style::Faint, format!("⑂ copy of {}", ids.text(link.to))));
         }
     }
-    Ok(draw::Label {
+    draw::Label {
         id: ids.text(id),
-        when: time::ago(commit.core.created_at, app.now()),
-        summary: tame(&engine.summary(&commit)?.text),
+        when: time::ago(row.commit.core.created_at, app.now()),
+        summary: tame(&row.summary.text),
         tail,
-    })
+    }
 }
 
 /// Finds the subagents that commits of the tree started.
@@ -115,13 +120,14 @@ fn subagents(
 }
 
 fn as_json(app: &App, engine: &Engine, tree: &stemmata_engine::Tree) -> Result<Exit, CliError> {
-    let mut nodes = Vec::new();
-    for node in &tree.nodes {
-        nodes.push(v1::TreeNode {
-            commit: commit::wire(engine, &node.commit)?,
+    let mut nodes = Vec::with_capacity(tree.nodes.len());
+    for page in tree.nodes.chunks(PAGE_NODES) {
+        let ids: Vec<CommitId> = page.iter().map(|node| node.commit.id).collect();
+        nodes.extend(engine.describe(&ids)?.iter().zip(page).map(|(row, node)| v1::TreeNode {
+            commit: commit::wire(row),
             children: node.children.iter().map(ToString::to_string).collect(),
             links: node.links.iter().map(commit::link).collect(),
-        });
+        }));
     }
     app.console.json(&v1::Tree { nodes, is_cut: tree.is_cut })?;
     Ok(Exit::Done)

@@ -2,7 +2,7 @@
 //!
 //! What a commit is about is the engine's to say.
 
-use stemmata_engine::{Engine, Shown, SummaryText};
+use stemmata_engine::{Engine, HistoryRow, Shown, SummaryText};
 use stemmata_model::{Closure, Commit, CommitId, CommitType, Entry, Part, Sighting, shortest_unique};
 use stemmata_store::{Annotation, Annotations, AuditRecord, Link, LinkKind};
 
@@ -59,20 +59,18 @@ pub(crate) const fn mark(commit: &Commit) -> (&'static str, Style) {
 }
 
 /// Returns the wire form of a commit, with its summary and its provenance.
-pub(crate) fn wire(engine: &Engine, commit: &Commit) -> Result<v1::Commit, CliError> {
-    let summary = engine.summary(commit)?;
-    wire_with(engine, commit, &summary)
+pub(crate) fn wire(row: &HistoryRow) -> v1::Commit {
+    of_parts(&row.commit, &row.summary, row.first.as_ref(), &row.annotations)
 }
 
-/// As `wire`, for a summary that is known already.
-pub(crate) fn wire_with(
-    engine: &Engine,
-    commit: &Commit,
-    summary: &SummaryText,
-) -> Result<v1::Commit, CliError> {
-    let first = engine.store().sightings(commit.id, 1)?;
-    let annotations = engine.store().annotations(commit.id)?;
-    Ok(of_parts(commit, summary, first.first(), &annotations))
+/// Returns the wire forms of commits.
+pub(crate) fn wire_all(engine: &Engine, commits: &[Commit]) -> Result<Vec<v1::Commit>, CliError> {
+    Ok(engine.describe(&ids_of(commits))?.iter().map(wire).collect())
+}
+
+/// Returns the ids of commits.
+pub(crate) fn ids_of(commits: &[Commit]) -> Vec<CommitId> {
+    commits.iter().map(|commit| commit.id).collect()
 }
 
 /// Returns the wire form of everything that is known about a commit.

@@ -257,6 +257,43 @@ impl Segments for ChainSegments<'_> {
     }
 }
 
+impl Engine {
+    /// Reads contents one after the other, and hands out each whole with its place among them.
+    ///
+    /// # Errors
+    /// What `take` says, and where one of them cannot be read: the ones before it were handed out then.
+    pub(crate) fn each_whole(
+        &self,
+        ids: &[ArtifactId],
+        take: &mut dyn FnMut(usize, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let mut whole: (usize, Vec<u8>) = (0, Vec::new());
+        let mut failed = None;
+        let read = self.store.read_contents(ids, &mut |number, bytes| {
+            while whole.0 < number {
+                if let Err(error) = take(whole.0, &whole.1) {
+                    failed = Some(error);
+                    return Err(std::io::ErrorKind::Interrupted.into());
+                }
+                whole.0 += 1;
+                whole.1.clear();
+            }
+            whole.1.extend_from_slice(bytes);
+            Ok(())
+        });
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        read?;
+        while whole.0 < ids.len() {
+            take(whole.0, &whole.1)?;
+            whole.0 += 1;
+            whole.1.clear();
+        }
+        Ok(())
+    }
+}
+
 /// Reads a content that a planner needs in one piece.
 pub(crate) fn read_whole(engine: &Engine, id: ArtifactId) -> Result<Vec<u8>> {
     read_sized(engine, id, engine.store.content_length(id)?.unwrap_or(0))

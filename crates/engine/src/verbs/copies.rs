@@ -2,22 +2,19 @@
 //!
 //! Entries are the same where they share an entry's id or a tool call's.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
-use stemmata_model::{Commit, CommitId, Part};
-use stemmata_store::{LinkKind, Session, SessionKey};
+use stemmata_model::{ArtifactId, Commit, CommitId, Part};
+use stemmata_store::{DESCRIBED_LINKS_MAX, Described, LinkKind, Session, SessionKey};
 
-use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::Result;
+use crate::verbs::history::PAGE_COMMITS;
 use crate::verbs::tree::TREE_COMMITS_MAX;
 
 /// Links of one commit that are followed.
 const LINKS_MAX: usize = 10_000;
-
-/// Children of one commit that are looked at.
-const CHILDREN_MAX: usize = 10_000;
 
 /// Another chain, or another part of the same tree, that holds entries of what was asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,9 +33,9 @@ impl Engine {
     pub(crate) fn copies_of(&self, wanted: &[Commit]) -> Result<Vec<Copy>> {
         let own: HashSet<CommitId> = wanted.iter().map(|commit| commit.id).collect();
         let mut marks: HashSet<String> = HashSet::new();
-        for commit in wanted {
-            marks.extend(self.marks_of(commit)?);
-        }
+        self.each_mark(wanted, &mut |_, mark| {
+            marks.insert(mark);
+        })?;
         let mut roots: Vec<CommitId> = Vec::new();
         for commit in wanted {
             // Only where a chain begins outside of what is known is there another root.
@@ -53,26 +50,24 @@ impl Engine {
         let mut next = 0;
         while let Some(root) = roots.get(next).copied() {
             next += 1;
-            let tree = self.tree_from(root)?;
+            let mut others = self.tree_from(root)?;
             let mut copy = Copy { root, commits: Vec::new(), session: None };
-            for commit in &tree {
-                for link in self.store.links(commit.id, LINKS_MAX)? {
-                    if link.kind != LinkKind::DerivedFrom {
-                        continue;
-                    }
-                    let other = if link.from == commit.id { link.to } else { link.from };
-                    if let Some(other) = self.store.commit(other)? {
+            for page in ids_of(&others).chunks(PAGE_COMMITS) {
+                for described in self.described(page)? {
+                    for other in self.derived_with(&described)? {
                         let root = self.root_from(&other)?;
                         if !roots.contains(&root) {
                             roots.push(root);
                         }
                     }
                 }
-                if !own.contains(&commit.id) && self.marks_of(commit)?.iter().any(|mark| marks.contains(mark))
-                {
-                    copy.commits.push(commit.id);
-                }
             }
+            others.retain(|commit| !own.contains(&commit.id));
+            self.each_mark(&others, &mut |id, mark| {
+                if copy.commits.last() != Some(&id) && marks.contains(&mark) {
+                    copy.commits.push(id);
+                }
+            })?;
             if let Some(first) = copy.commits.first() {
                 copy.session = self.first_session(*first)?;
                 copies.push(copy);
@@ -91,41 +86,54 @@ impl Engine {
     }
 
     pub(crate) fn tree_from(&self, root: CommitId) -> Result<Vec<Commit>> {
-        let mut tree: Vec<Commit> = self.store.commit(root)?.into_iter().collect();
-        let mut next = 0;
-        while let Some(commit) = tree.get(next).filter(|_| next < TREE_COMMITS_MAX) {
-            next += 1;
-            let children = self.store.children(commit.id, CHILDREN_MAX)?;
-            tree.extend(children);
-        }
-        Ok(tree)
+        Ok(self.store.below(root, TREE_COMMITS_MAX)?)
     }
 
-    /// Returns the ids of a commit's entries and tool calls; none where they cannot be read any more.
-    fn marks_of(&self, commit: &Commit) -> Result<BTreeSet<String>> {
-        let mut marks = BTreeSet::new();
-        if commit.closure == stemmata_model::Closure::Forgotten {
-            return Ok(marks);
-        }
-        let Ok(adapter) = Self::adapter(&commit.core.format, "read") else {
-            return Ok(marks);
+    /// Returns commits that a commit is a copy of, or that are copies of it.
+    fn derived_with(&self, described: &Described) -> Result<Vec<Commit>> {
+        let id = described.commit.id;
+        // A page has a bounded number of each; whoever forgets wants all.
+        let all = if described.links.len() < DESCRIBED_LINKS_MAX {
+            described.links.clone()
+        } else {
+            self.store.links(id, LINKS_MAX)?
         };
-        let mut contents = vec![commit.core.artifact];
-        contents.extend(commit.core.native);
-        for content in contents {
-            for entry in adapter.decode(&read_whole(self, content)?).entries {
-                for part in &entry.parts {
-                    match part {
-                        Part::ToolCall { call_id, .. } | Part::ToolResult { call_id, .. } => {
-                            marks.insert(call_id.clone());
-                        }
-                        _ => {}
-                    }
-                }
-                marks.insert(entry.id.to_string());
-            }
+        let mut found = Vec::new();
+        for link in all.iter().filter(|link| link.kind == LinkKind::DerivedFrom) {
+            found.extend(self.store.commit(if link.from == id { link.to } else { link.from })?);
         }
-        Ok(marks)
+        Ok(found)
+    }
+
+    /// Hands out the ids of commits' entries and tool calls, with the commit of each; none of those that cannot be read any
+    /// more. Contents are read a page at a time.
+    fn each_mark(&self, of: &[Commit], take: &mut dyn FnMut(CommitId, String)) -> Result<()> {
+        let is_read = |commit: &&Commit| {
+            commit.closure != stemmata_model::Closure::Forgotten
+                && Self::adapter(&commit.core.format, "read").is_ok()
+        };
+        let read: Vec<&Commit> = of.iter().filter(is_read).collect();
+        for page in read.chunks(PAGE_COMMITS) {
+            let contents = page.iter().flat_map(|commit| {
+                std::iter::once(commit.core.artifact)
+                    .chain(commit.core.native)
+                    .map(move |content| (*commit, content))
+            });
+            let (owners, contents): (Vec<&Commit>, Vec<ArtifactId>) = contents.unzip();
+            self.each_whole(&contents, &mut |number, bytes| {
+                let Some(commit) = owners.get(number) else { return Ok(()) };
+                for entry in Self::adapter(&commit.core.format, "read")?.decode(bytes).entries {
+                    for part in &entry.parts {
+                        if let Part::ToolCall { call_id, .. } | Part::ToolResult { call_id, .. } = part {
+                            take(commit.id, call_id.clone());
+                        }
+                    }
+                    take(commit.id, entry.id.to_string());
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
     }
 
     pub(crate) fn first_session(&self, id: CommitId) -> Result<Option<Session>> {
@@ -136,4 +144,8 @@ impl Engine {
         };
         Ok(self.store.session(&SessionKey { machine: first.machine, path })?)
     }
+}
+
+fn ids_of(commits: &[Commit]) -> Vec<CommitId> {
+    commits.iter().map(|commit| commit.id).collect()
 }

@@ -8,12 +8,13 @@ use std::collections::{BTreeSet, HashSet};
 
 use stemmata_model::{Closure, Commit, CommitId, LedgerId, Principal};
 use stemmata_store::maintain::forget::{Forget, Forgotten, Keep, Tombstone};
-use stemmata_store::{Page, Session, SessionFilter, SessionKey, StoreError};
+use stemmata_store::{Described, Page, Session, SessionFilter, SessionKey, StoreError};
 
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::verbs::copies::Copy;
+use crate::verbs::history::PAGE_COMMITS;
 use crate::verbs::tree::TREE_COMMITS_MAX;
 
 /// Children of one commit that are looked at.
@@ -243,13 +244,15 @@ impl Engine {
                 }
             }
         }
-        let mut next = 0;
-        while let Some(commit) = all.get(next).filter(|_| next < TREE_COMMITS_MAX) {
-            next += 1;
-            for child in self.store.children(commit.id, CHILDREN_MAX)? {
-                if !known.contains(&child.id) && self.was_seen_by(child.id, sessions)? {
-                    known.insert(child.id);
-                    all.push(child);
+        let roots: Vec<CommitId> =
+            all.iter().filter(|commit| commit.core.parent.is_none()).map(|commit| commit.id).collect();
+        for root in roots {
+            // Parents come before their children, so that what hangs off a child is met after it.
+            for commit in self.store.below(root, TREE_COMMITS_MAX)? {
+                let hangs_off = commit.core.parent.is_some_and(|parent| known.contains(&parent));
+                if hangs_off && !known.contains(&commit.id) && self.was_seen_by(commit.id, sessions)? {
+                    known.insert(commit.id);
+                    all.push(commit);
                 }
             }
         }
@@ -276,12 +279,14 @@ impl Engine {
 
     fn refuse_protected(&self, wanted: &[Commit]) -> Result<()> {
         let mut reasons = Vec::new();
-        for commit in wanted {
-            let own = self.store.annotations(commit.id)?;
-            if own.pinned {
-                reasons.push(format!("{} is pinned", commit.id));
+        let ids: Vec<CommitId> = wanted.iter().map(|commit| commit.id).collect();
+        for page in ids.chunks(PAGE_COMMITS) {
+            for Described { commit, annotations: own, .. } in self.described(page)? {
+                if own.pinned {
+                    reasons.push(format!("{} is pinned", commit.id));
+                }
+                reasons.extend(own.tags.iter().map(|tag| format!("{} is tagged `{tag}`", commit.id)));
             }
-            reasons.extend(own.tags.iter().map(|tag| format!("{} is tagged `{tag}`", commit.id)));
         }
         if reasons.is_empty() {
             return Ok(());

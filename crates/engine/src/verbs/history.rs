@@ -1,7 +1,7 @@
 //! `history`: the commits from one towards the root, paged; and `resolve`: the one at a point in time.
 
-use stemmata_model::{Closure, Commit, CommitId, Timestamp};
-use stemmata_store::ResolveScope;
+use stemmata_model::{Closure, Commit, CommitId, Sighting, Timestamp};
+use stemmata_store::{Annotations, Described, Link, ResolveScope, StoreError};
 
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
@@ -9,13 +9,22 @@ use crate::error::{EngineError, Result};
 use crate::verbs::find::CANDIDATES_MAX;
 use crate::verbs::summary::SummaryText;
 
-/// One commit of a history.
+/// Commits that are described at once: enough that the cost of a query vanishes.
+pub(crate) const PAGE_COMMITS: usize = 512;
+
+/// One commit of a history, with what is known of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistoryRow {
     /// The commit.
     pub commit: Commit,
     /// Its summary, given or derived.
     pub summary: SummaryText,
+    /// What people wrote about it.
+    pub annotations: Annotations,
+    /// Where it was seen first.
+    pub first: Option<Sighting>,
+    /// Links from and to it: subagents, copies.
+    pub links: Vec<Link>,
 }
 
 impl Engine {
@@ -25,17 +34,49 @@ impl Engine {
     /// `CommitMissing`, store errors.
     pub fn history(&self, ctx: CommitId, skip: usize, rows_max: usize) -> Result<Vec<HistoryRow>> {
         let mut walk = Walk::new(self.store.as_ref(), Some(ctx));
-        let mut rows = Vec::new();
+        let mut ids = Vec::new();
         let mut position = 0;
-        while rows.len() < rows_max
+        while ids.len() < rows_max
             && let Some(commit) = walk.next()?
         {
             if position >= skip {
-                rows.push(HistoryRow { summary: self.summary(&commit)?, commit });
+                ids.push(commit.id);
             }
             position += 1;
         }
+        self.describe(&ids)
+    }
+
+    /// Returns what is known of commits, in the order that they are asked for, a page at a time.
+    ///
+    /// # Errors
+    /// `CommitMissing`, and what the store says about itself rather than about one content.
+    pub fn describe(&self, ids: &[CommitId]) -> Result<Vec<HistoryRow>> {
+        let mut rows = Vec::with_capacity(ids.len());
+        for page in ids.chunks(PAGE_COMMITS) {
+            let described = self.described(page)?;
+            let summaries = self.summaries(&described)?;
+            rows.extend(described.into_iter().zip(summaries).map(|(described, summary)| HistoryRow {
+                commit: described.commit,
+                summary,
+                annotations: described.annotations,
+                first: described.first,
+                links: described.links,
+            }));
+        }
         Ok(rows)
+    }
+
+    /// Returns what the store knows of the commits of one page.
+    pub(crate) fn described(&self, page: &[CommitId]) -> Result<Vec<Described>> {
+        let described = self.store.described(page)?;
+        let missing = || page.iter().find(|id| described.iter().all(|found| found.commit.id != **id));
+        if described.len() < page.len()
+            && let Some(id) = missing()
+        {
+            return Err(StoreError::CommitMissing(*id).into());
+        }
+        Ok(described)
     }
 
     /// Returns the nearest checkpoints at or before a point in time, by `created_at`. Several share that time

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use stemmata_model::{Closure, Commit, CommitId, CommitType, Entry, EntryKind, Part, Role, SummarySource};
-use stemmata_store::StoreError;
+use stemmata_model::{
+    ArtifactId, Closure, Commit, CommitId, CommitType, Entry, EntryKind, Part, Role, SummarySource,
+};
+use stemmata_store::{Described, StoreError};
 
 use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
@@ -49,14 +51,78 @@ impl Engine {
     /// # Errors
     /// As `summary_of`.
     pub fn summary(&self, commit: &Commit) -> Result<SummaryText> {
-        if let Some((text, source)) = self.store.annotations(commit.id)?.summary {
+        let given = self.store.annotations(commit.id)?.summary;
+        self.summary_from(commit, given, None)
+    }
+
+    /// Returns the summaries of a page of commits; their contents are read together.
+    pub(crate) fn summaries(&self, page: &[Described]) -> Result<Vec<SummaryText>> {
+        let mut summaries = Vec::with_capacity(page.len());
+        let mut rest = page;
+        while let Some(first) = rest.first() {
+            let mut bytes = needed_bytes(first);
+            let more = rest.iter().skip(1).take_while(|described| {
+                bytes = bytes.saturating_add(needed_bytes(described));
+                bytes <= READ_BYTES_MAX
+            });
+            let (part, after) = rest.split_at(1 + more.count());
+            let mut contents = self.contents_of(part)?;
+            for (described, content) in part.iter().zip(&mut contents) {
+                let given = described.annotations.summary.clone();
+                summaries.push(self.summary_from(&described.commit, given, content.take())?);
+            }
+            rest = after;
+        }
+        Ok(summaries)
+    }
+
+    /// Reads what the summaries of some commits are derived from, at once; none of those that need none, and of none where one
+    /// of them cannot be read: then each is read by itself, to say what is wrong with it.
+    fn contents_of(&self, part: &[Described]) -> Result<Vec<Option<Vec<u8>>>> {
+        let mut contents: Vec<Option<Vec<u8>>> = part
+            .iter()
+            .map(|described| {
+                is_derived(&described.commit, described.annotations.summary.is_some()).then(Vec::new)
+            })
+            .collect();
+        let places: Vec<usize> =
+            contents.iter().enumerate().filter_map(|(at, wanted)| wanted.as_ref().map(|_| at)).collect();
+        let natives: Vec<ArtifactId> = places
+            .iter()
+            .filter_map(|at| part.get(*at).map(|described| described.commit.core.native_artifact()))
+            .collect();
+        let read = self.store.read_contents(&natives, &mut |number, bytes| {
+            if let Some(Some(content)) = places.get(number).and_then(|at| contents.get_mut(*at)) {
+                content.extend_from_slice(bytes);
+            }
+            Ok(())
+        });
+        match read {
+            Ok(()) => Ok(contents),
+            Err(error) => {
+                let error = EngineError::from(error);
+                if unreadable(&error).is_none() {
+                    return Err(error);
+                }
+                Ok(part.iter().map(|_| None).collect())
+            }
+        }
+    }
+
+    fn summary_from(
+        &self,
+        commit: &Commit,
+        given: Option<(String, SummarySource)>,
+        content: Option<Vec<u8>>,
+    ) -> Result<SummaryText> {
+        if let Some((text, source)) = given {
             return Ok(SummaryText { text, source });
         }
         if commit.closure == Closure::Forgotten {
             let text = format!("{} messages (forgotten)", commit.counts.messages);
             return Ok(SummaryText { text, source: SummarySource::Heuristic });
         }
-        let text = match self.derived_summary(commit) {
+        let text = match self.derived_summary(commit, content) {
             Ok(text) => text,
             Err(error) => {
                 let reason = unreadable(&error).ok_or(error)?;
@@ -66,12 +132,15 @@ impl Engine {
         Ok(SummaryText { text, source: SummarySource::Heuristic })
     }
 
-    fn derived_summary(&self, commit: &Commit) -> Result<String> {
-        if commit.native_bytes > READ_BYTES_MAX {
+    fn derived_summary(&self, commit: &Commit, content: Option<Vec<u8>>) -> Result<String> {
+        if !is_derived(commit, false) {
             return Ok(format!("{} messages", commit.counts.messages));
         }
         let adapter = Self::adapter(&commit.core.format, "read")?;
-        let bytes = read_whole(self, commit.core.native_artifact())?;
+        let bytes = match content {
+            Some(bytes) => bytes,
+            None => read_whole(self, commit.core.native_artifact())?,
+        };
         Ok(derive(commit.core.commit_type, &adapter.decode(&bytes).entries))
     }
 
@@ -90,6 +159,17 @@ impl Engine {
         }
         Ok(None)
     }
+}
+
+/// Says whether a commit's summary is derived from its content.
+fn is_derived(commit: &Commit, is_given: bool) -> bool {
+    !is_given && commit.closure != Closure::Forgotten && commit.native_bytes <= READ_BYTES_MAX
+}
+
+/// Returns the bytes that a commit's summary is derived from.
+fn needed_bytes(described: &Described) -> u64 {
+    let is_given = described.annotations.summary.is_some();
+    if is_derived(&described.commit, is_given) { described.commit.native_bytes } else { 0 }
 }
 
 /// Says why a commit's entries cannot be read, where that is about this commit alone.

@@ -1,12 +1,13 @@
 //! `tree`: a chain with everything that branches off it.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use stemmata_model::{Commit, CommitId};
-use stemmata_store::Link;
+use stemmata_store::{Described, Link};
 
 use crate::engine::Engine;
 use crate::error::Result;
+use crate::verbs::history::PAGE_COMMITS;
 
 /// Commits that a tree shows at most.
 pub const TREE_COMMITS_MAX: usize = 100_000;
@@ -41,24 +42,31 @@ impl Engine {
     /// `CommitMissing`, store errors.
     pub fn tree(&self, ctx: CommitId) -> Result<Tree> {
         let root = self.root_of(ctx)?.unwrap_or(ctx);
-        let mut tree = Tree::default();
-        let mut seen = HashSet::new();
+        let mut found = self.store.below(root, TREE_COMMITS_MAX + 1)?;
+        let mut tree = Tree { is_cut: found.len() > TREE_COMMITS_MAX, ..Tree::default() };
+        found.truncate(TREE_COMMITS_MAX);
+        let mut children: HashMap<CommitId, Vec<CommitId>> = HashMap::new();
+        for commit in found.iter().skip(1) {
+            let Some(parent) = commit.core.parent else { continue };
+            let known = children.entry(parent).or_default();
+            tree.is_cut |= known.len() == CHILDREN_MAX;
+            if known.len() < CHILDREN_MAX {
+                known.push(commit.id);
+            }
+        }
+        let mut order = Vec::with_capacity(found.len());
         let mut open = vec![root];
         while let Some(id) = open.pop() {
-            if !seen.insert(id) {
-                continue;
-            }
-            if tree.nodes.len() >= TREE_COMMITS_MAX {
-                tree.is_cut = true;
-                break;
-            }
-            let commit = self.store.commit(id)?.ok_or(stemmata_store::StoreError::CommitMissing(id))?;
-            let children = self.store.children(id, CHILDREN_MAX + 1)?;
-            tree.is_cut |= children.len() > CHILDREN_MAX;
-            let children: Vec<CommitId> =
-                children.into_iter().take(CHILDREN_MAX).map(|child| child.id).collect();
-            open.extend(children.iter().rev());
-            tree.nodes.push(TreeNode { commit, children, links: self.store.links(id, CHILDREN_MAX)? });
+            open.extend(children.get(&id).into_iter().flatten().rev());
+            order.push(id);
+        }
+        for page in order.chunks(PAGE_COMMITS) {
+            let node = |described: Described| TreeNode {
+                children: children.remove(&described.commit.id).unwrap_or_default(),
+                links: described.links,
+                commit: described.commit,
+            };
+            tree.nodes.extend(self.described(page)?.into_iter().map(node));
         }
         Ok(tree)
     }

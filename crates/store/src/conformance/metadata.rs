@@ -5,10 +5,10 @@
 use stemmata_model::{CommitId, EntryId, SummarySource};
 
 use super::Make;
-use super::builders::{at, chain, key, machine, principal, put, write};
+use super::builders::{at, chain, key, machine, principal, put, see, sighting, write};
 use super::transactions::placement;
 use crate::error::StoreError;
-use crate::seam::Store;
+use crate::seam::{Described, Store};
 use crate::write::{Annotation, AuditRecord, Link, LinkKind, Write};
 
 fn annotate(store: &dyn Store, commit: CommitId, change: Annotation, micros: i64) {
@@ -153,6 +153,63 @@ pub fn check_links(make: Make<'_>) {
         assert_eq!(store.links(ids[0], 10).expect("a read"), links, "one is gone and no other");
     }
     assert_eq!(store.links(ids[3], 10).expect("a read"), [beside]);
+}
+
+/// Many commits are described as each is by itself, and all below a commit is found, parents first.
+///
+/// # Panics
+/// Where something differs.
+pub fn check_descriptions(make: Make<'_>) {
+    let store = make();
+    let trunk = chain(&*store, "turn", 5);
+    let side = put(&*store, Some(trunk[1]), "side", 70);
+    let other = put(&*store, Some(trunk[1]), "other", 71);
+    let below = put(&*store, Some(side), "below", 72);
+    let apart = put(&*store, None, "apart", 1);
+    annotate(&*store, trunk[2], Annotation::AddTag("b".to_owned()), 20);
+    annotate(&*store, trunk[2], Annotation::AddTag("a".to_owned()), 21);
+    annotate(&*store, trunk[2], Annotation::RemoveTag("b".to_owned()), 22);
+    annotate(&*store, side, Annotation::AddNote("a note".to_owned()), 23);
+    annotate(&*store, side, Annotation::Pin, 24);
+    annotate(&*store, apart, summary(Some("said"), SummarySource::Given), 25);
+    let link = |from, kind, to| Write::Link(Link { from, kind, to, entry: None });
+    write(
+        &*store,
+        vec![
+            link(side, LinkKind::DerivedFrom, trunk[2]),
+            link(apart, LinkKind::Subagent, side),
+            see(side, sighting("later", 9)),
+            see(side, sighting("first", 3)),
+            see(trunk[0], sighting("once", 5)),
+        ],
+    );
+    let all = |from, limit| -> Vec<CommitId> {
+        store.below(from, limit).expect("a read").into_iter().map(|commit| commit.id).collect()
+    };
+    let [root, first, second, third, last] = [trunk[0], trunk[1], trunk[2], trunk[3], trunk[4]];
+    assert_eq!(all(root, 99), [root, first, second, side, other, third, below, last]);
+    assert_eq!(all(root, 4), [root, first, second, side]);
+    assert_eq!((all(below, 99), all(root, 0)), (vec![below], vec![]));
+    let missing = CommitId::from_bytes([9; 16]);
+    assert_eq!(all(missing, 9), []);
+    let asked = [below, side, missing, apart, root, second, side];
+    let described = store.described(&asked).expect("a read");
+    let alone: Vec<Described> = asked
+        .iter()
+        .filter_map(|id| {
+            Some(Described {
+                commit: store.commit(*id).expect("a read")?,
+                annotations: store.annotations(*id).expect("a read"),
+                changes: store.audit(*id, 99).expect("a read").len().try_into().expect("small"),
+                first: store.sightings(*id, 1).expect("a read").into_iter().next(),
+                links: store.links(*id, 99).expect("a read"),
+            })
+        })
+        .collect();
+    assert_eq!(described, alone);
+    assert!(described[1].first.is_some() && described[1].changes == 2 && described[1].links.len() == 2);
+    let many = vec![root; crate::seam::PAGE_ROWS_MAX + 1];
+    assert!(matches!(store.described(&many), Err(StoreError::Bound { .. })));
 }
 
 /// Cursors are kept as they are, one for a session.

@@ -54,7 +54,7 @@ use self::open::Opened;
 use self::packs::Packs;
 use self::read::{Borrowed, Pool};
 use self::write::Writer;
-use crate::bounds::{check_anchors, check_batch, check_costed, check_page};
+use crate::bounds::{check_anchors, check_batch, check_costed, check_described, check_page};
 use crate::error::StoreError;
 use crate::ledger::{Coverage, Durability};
 use crate::maintain::backup::{BackedUp, Restored};
@@ -65,8 +65,8 @@ use crate::maintain::migrate::{Migrated, MigrationPlan, RolledBack};
 use crate::maintain::pack::{PackOptions, Packed};
 use crate::maintain::repair::{RepairOutcome, RepairSource};
 use crate::seam::{
-    BatchOutcome, Damage, Page, PartOf, ResolveScope, SessionFilter, Sink, Store, StoreIdentity, TipFilter,
-    Usage, Verified,
+    BatchOutcome, Damage, Described, Page, PartOf, ResolveScope, SessionFilter, Sink, Store, StoreIdentity,
+    TipFilter, Usage, Verified,
 };
 use crate::write::{Annotations, AuditRecord, Link, Placement, Session, SessionKey, Write};
 
@@ -273,6 +273,15 @@ impl Store for SqliteStore {
 
     fn children(&self, of: CommitId, limit: usize) -> Result<Vec<Commit>, StoreError> {
         self.read(|reader| reader.children(of, limit))
+    }
+
+    fn below(&self, from: CommitId, limit: usize) -> Result<Vec<Commit>, StoreError> {
+        self.read(|reader| reader.below(from, limit))
+    }
+
+    fn described(&self, of: &[CommitId]) -> Result<Vec<Described>, StoreError> {
+        check_described(of)?;
+        self.read(|reader| reader.described(of))
     }
 
     fn tips(&self, filter: &TipFilter, page: Page) -> Result<Vec<Commit>, StoreError> {

@@ -216,15 +216,15 @@ fn processes_write_one_store_at_once() {
     assert_eq!(damages(&store), []);
 }
 
-/// Starts a process that has a store open until it is killed, and waits for that.
-fn holding(dir: &Path) -> Child {
+/// Starts a process that has a store open until it is killed, and waits for that. It ends where nobody listens to it.
+fn holding(dir: &Path) -> (Child, BufReader<ChildStdout>) {
     let (child, mut out) = spawn(dir, "held", 100_000);
     let mut line = String::new();
     while acknowledged(&line).is_none() {
         line.clear();
         assert!(out.read_line(&mut line).expect("it can be heard") > 0, "it ended");
     }
-    child
+    (child, out)
 }
 
 /// What a restore did under a process that had the store open: that one went on writing into the folder that was moved
@@ -234,7 +234,7 @@ fn nothing_replaces_a_store_that_another_process_has_open() {
     let home = TempDir::new().expect("a directory");
     let (dir, copy, aside) = (home.path().join("store"), home.path().join("copy"), home.path().join("aside"));
     open(&dir).backup(&copy).expect("a backup");
-    let mut child = holding(&dir);
+    let (mut child, _out) = holding(&dir);
     let pid = child.id();
     let hasty = || SqliteOptions { busy_timeout_ms: 50, ..SqliteOptions::default() };
     let assert_refused = |error: StoreError| {

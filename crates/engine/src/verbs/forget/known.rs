@@ -6,13 +6,12 @@ use std::collections::{BTreeSet, HashSet};
 
 use stemmata_model::{Commit, CommitId, Granularity};
 use stemmata_store::maintain::forget::Forget;
-use stemmata_store::{Annotation, Session, SessionOrigin};
+use stemmata_store::{Annotation, Described, Session, SessionOrigin};
 
-use super::CHILDREN_MAX;
-use crate::chain::segments::read_whole;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::verbs::at::one_line;
+use crate::verbs::history::PAGE_COMMITS;
 
 /// Characters of a title, as capture and checkpoints cut it.
 const TITLE_CHARS_MAX: usize = 200;
@@ -44,10 +43,8 @@ impl Engine {
             return Ok(());
         }
         let mut titles = Titles::default();
-        for id in &going {
-            if let Some(commit) = self.store.commit(*id)? {
-                self.titles_in(&commit, &mut titles)?;
-            }
+        for page in going.chunks(PAGE_COMMITS) {
+            self.titles_in(&self.store.described(page)?, &mut titles)?;
         }
         let below = self.with_what_follows(&going)?;
         for session in self.all_sessions()? {
@@ -65,38 +62,49 @@ impl Engine {
     /// Says whether a commit that can be read would give a title.
     pub(crate) fn gives_title(&self, commit: &Commit, title: &str) -> Result<bool> {
         let mut titles = Titles::default();
-        self.titles_in(commit, &mut titles)?;
+        self.titles_in(&self.store.described(&[commit.id])?, &mut titles)?;
         Ok(titles.given.contains(title))
     }
 
-    /// Gathers every title that a line of a commit would give, and those that were made of its summaries.
-    fn titles_in(&self, commit: &Commit, titles: &mut Titles) -> Result<()> {
-        for record in self.store.audit(commit.id, AUDIT_MAX)? {
-            if let Annotation::Summary { text: Some(text), .. } = record.change {
-                titles.given.insert(one_line(&text, TITLE_CHARS_MAX));
+    /// Gathers every title that a line of a page of commits would give, and those that were made of their summaries.
+    fn titles_in(&self, page: &[Described], titles: &mut Titles) -> Result<()> {
+        for described in page.iter().filter(|described| described.changes > 0) {
+            for record in self.store.audit(described.commit.id, AUDIT_MAX)? {
+                if let Annotation::Summary { text: Some(text), .. } = record.change {
+                    titles.given.insert(one_line(&text, TITLE_CHARS_MAX));
+                }
             }
         }
-        let adapter = Self::adapter(&commit.core.format, "read");
-        let (Ok(adapter), Ok(bytes)) = (adapter, read_whole(self, commit.core.native_artifact())) else {
-            titles.may_be_any = true;
-            return Ok(());
-        };
-        for line in adapter.shape().units(&bytes) {
-            // Each line alone: which of several was the title depends on what stood before.
-            let mut splitter = adapter.splitter(Granularity::Turn, None);
-            splitter.line(line, &mut Vec::new());
-            titles.given.extend(splitter.facts().title.clone());
-        }
+        let contents: Vec<_> = page.iter().map(|described| described.commit.core.native_artifact()).collect();
+        let read = self.each_whole(&contents, &mut |number, bytes| {
+            let Some(described) = page.get(number) else { return Ok(()) };
+            let adapter = Self::adapter(&described.commit.core.format, "read")?;
+            for line in adapter.shape().units(bytes) {
+                // Each line alone: which of several was the title depends on what stood before.
+                let mut splitter = adapter.splitter(Granularity::Turn, None);
+                splitter.line(line, &mut Vec::new());
+                titles.given.extend(splitter.facts().title.clone());
+            }
+            Ok(())
+        });
+        titles.may_be_any |= read.is_err();
         Ok(())
     }
 
     /// Returns commits with all that continue them.
     fn with_what_follows(&self, of: &[CommitId]) -> Result<HashSet<CommitId>> {
-        let mut found: HashSet<CommitId> = of.iter().copied().collect();
-        let mut next: Vec<CommitId> = of.to_vec();
-        while let Some(id) = next.pop() {
-            let children = self.store.children(id, CHILDREN_MAX)?;
-            next.extend(children.into_iter().map(|child| child.id).filter(|child| found.insert(*child)));
+        let mut found: HashSet<CommitId> = HashSet::new();
+        // The topmost first, so that what is below it is not asked for again.
+        let mut all: Vec<Described> = Vec::new();
+        for page in of.chunks(PAGE_COMMITS) {
+            all.extend(self.store.described(page)?);
+        }
+        all.sort_by_key(|described| described.commit.depth);
+        for described in all {
+            let id = described.commit.id;
+            if !found.contains(&id) {
+                found.extend(self.store.below(id, usize::MAX)?.into_iter().map(|commit| commit.id));
+            }
         }
         Ok(found)
     }

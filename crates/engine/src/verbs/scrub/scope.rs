@@ -17,9 +17,6 @@ const LINKS_MAX: usize = 10_000;
 /// Sightings of one commit that are looked at.
 const SIGHTINGS_MAX: usize = 1_000;
 
-/// Children of one commit at most.
-const CHILDREN_MAX: usize = 1 << 20;
-
 /// Commits that are looked up at once.
 const PAGE_COMMITS: usize = 1_000;
 
@@ -171,12 +168,6 @@ impl Engine {
 
     /// Returns a whole tree, however large: a part that is passed over would keep its bytes.
     fn whole_tree(&self, root: CommitId) -> Result<Vec<Commit>> {
-        let mut tree: Vec<Commit> = self.store.commit(root)?.into_iter().collect();
-        let mut at = 0;
-        while let Some(id) = tree.get(at).map(|commit| commit.id) {
-            at += 1;
-            tree.extend(self.store.children(id, CHILDREN_MAX)?);
-        }
-        Ok(tree)
+        Ok(self.store.below(root, usize::MAX)?)
     }
 }

@@ -253,7 +253,7 @@ impl Reader {
         self.collect(&sql, params_from_iter(values), "listing tips")
     }
 
-    fn collect(
+    pub(super) fn collect(
         &mut self,
         sql: &str,
         values: impl rusqlite::Params,

@@ -36,32 +36,68 @@ pub(in crate::sqlite) fn audit_record(
     })
 }
 
+/// A row of an annotation that is no change: kind, text, source.
+type AnnotationColumns = (i64, Option<String>, Option<i64>);
+
+/// Adds a row to what is known of a commit.
+pub(super) fn note_annotation(
+    annotations: &mut Annotations,
+    commit: CommitId,
+    (kind, text, source): AnnotationColumns,
+) -> Result<(), StoreError> {
+    let text = text.unwrap_or_default();
+    match kind {
+        KIND_SUMMARY => {
+            let source = source.unwrap_or(-1);
+            let source = codes::summary_source_from(source)
+                .ok_or_else(|| unreadable("annotation.source", &commit, &source))?;
+            annotations.summary = Some((text, source));
+        }
+        KIND_TAG => annotations.tags.push(text),
+        KIND_NOTE => annotations.notes.push(text),
+        KIND_PIN => annotations.pinned = true,
+        other => return Err(unreadable("annotation.kind", &commit, &other)),
+    }
+    Ok(())
+}
+
+/// The columns of a link `l` from a commit `f` to a commit `t`.
+pub(super) const LINK_COLUMNS: &str = "f.id, l.kind, t.id, l.entry";
+
+/// A link's row.
+pub(super) struct LinkColumns([u8; 16], i64, [u8; 16], String);
+
+pub(super) fn take_link(row: &Row<'_>) -> rusqlite::Result<LinkColumns> {
+    Ok(LinkColumns(row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+}
+
+impl LinkColumns {
+    pub(super) fn into_link(self, commit: CommitId) -> Result<Link, StoreError> {
+        let Self(from, kind, to, entry) = self;
+        let entry = Some(entry).filter(|entry| !entry.is_empty()).map(EntryId::new).transpose();
+        Ok(Link {
+            from: CommitId::from_bytes(from),
+            kind: codes::link_kind_from(kind).ok_or_else(|| unreadable("link.kind", &commit, &kind))?,
+            to: CommitId::from_bytes(to),
+            entry: entry.map_err(|error| unreadable("link.entry", &commit, &error))?,
+        })
+    }
+}
+
 impl Reader {
     pub(in crate::sqlite) fn annotations(&self, commit: CommitId) -> Result<Annotations, StoreError> {
         let Some(row) = self.row_of(commit)? else {
             return Ok(Annotations::default());
         };
-        let rows: Vec<(i64, Option<String>, Option<i64>)> = self.all(
+        let rows: Vec<AnnotationColumns> = self.all(
             "SELECT kind, text, source FROM annotation WHERE commit_row = ?1 AND kind < ?2 \
              ORDER BY kind, iif(kind = ?3, at, 0), number",
             params![row, KIND_AUDIT, KIND_NOTE],
             |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
         )?;
         let mut annotations = Annotations::default();
-        for (kind, text, source) in rows {
-            let text = text.unwrap_or_default();
-            match kind {
-                KIND_SUMMARY => {
-                    let source = source.unwrap_or(-1);
-                    let source = codes::summary_source_from(source)
-                        .ok_or_else(|| unreadable("annotation.source", &commit, &source))?;
-                    annotations.summary = Some((text, source));
-                }
-                KIND_TAG => annotations.tags.push(text),
-                KIND_NOTE => annotations.notes.push(text),
-                KIND_PIN => annotations.pinned = true,
-                other => return Err(unreadable("annotation.kind", &commit, &other)),
-            }
+        for columns in rows {
+            note_annotation(&mut annotations, commit, columns)?;
         }
         annotations.tags.sort();
         Ok(annotations)
@@ -94,28 +130,17 @@ impl Reader {
     }
 
     pub(in crate::sqlite) fn links(&self, commit: CommitId, limit: usize) -> Result<Vec<Link>, StoreError> {
-        type Columns = ([u8; 16], i64, [u8; 16], String);
         let Some(row) = self.row_of(commit)? else {
             return Ok(Vec::new());
         };
-        let rows: Vec<Columns> = self.all(
-            "SELECT f.id, l.kind, t.id, l.entry FROM ( \
+        let sql = format!(
+            "SELECT {LINK_COLUMNS} FROM ( \
              SELECT * FROM link WHERE source = ?1 UNION SELECT * FROM link WHERE target = ?1) l \
              JOIN commits f ON f.row = l.source JOIN commits t ON t.row = l.target \
-             ORDER BY f.id, l.kind, t.id, l.entry LIMIT ?2",
-            params![row, sql_limit(limit)],
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
-        )?;
-        let link = |(from, kind, to, entry): Columns| {
-            let entry = Some(entry).filter(|entry| !entry.is_empty()).map(EntryId::new).transpose();
-            Ok(Link {
-                from: CommitId::from_bytes(from),
-                kind: codes::link_kind_from(kind).ok_or_else(|| unreadable("link.kind", &commit, &kind))?,
-                to: CommitId::from_bytes(to),
-                entry: entry.map_err(|error| unreadable("link.entry", &commit, &error))?,
-            })
-        };
-        rows.into_iter().map(link).collect()
+             ORDER BY f.id, l.kind, t.id, l.entry LIMIT ?2"
+        );
+        let rows = self.all(&sql, params![row, sql_limit(limit)], take_link)?;
+        rows.into_iter().map(|columns| columns.into_link(commit)).collect()
     }
 
     fn row_of(&self, commit: CommitId) -> Result<Option<i64>, StoreError> {
@@ -127,7 +152,7 @@ impl Reader {
             .during(READING)
     }
 
-    fn all<T>(
+    pub(super) fn all<T>(
         &self,
         sql: &str,
         values: impl Params,

@@ -6,6 +6,7 @@ mod anchors;
 pub(super) mod commits;
 pub(super) mod contents;
 mod costs;
+mod described;
 mod listings;
 pub(super) mod literals;
 pub(super) mod metadata;

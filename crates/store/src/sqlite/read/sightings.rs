@@ -17,8 +17,16 @@ use crate::sqlite::failure::{During, unreadable};
 
 const SEEN: &str = "reading sightings";
 
+/// The columns of a sighting `s` and its origin `o`.
+pub(super) const COLUMNS: &str = "o.principal, o.machine, o.session, o.path, o.ticket, o.thread, o.template_alias, \
+     s.trigger, s.observed_at, s.offset, s.length";
+
+/// The first sighting first.
+pub(super) const ORDER: &str =
+    "s.observed_at, o.machine, o.session, o.path, o.principal, o.ticket, o.thread, o.template_alias";
+
 /// A row of a sighting and its origin.
-struct Found {
+pub(super) struct Found {
     principal: String,
     machine: String,
     session: String,
@@ -33,7 +41,7 @@ struct Found {
 }
 
 impl Found {
-    fn take(row: &Row<'_>) -> rusqlite::Result<Self> {
+    pub(super) fn take(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             principal: row.get(0)?,
             machine: row.get(1)?,
@@ -49,7 +57,7 @@ impl Found {
         })
     }
 
-    fn into_sighting(self) -> Result<Sighting, StoreError> {
+    pub(super) fn into_sighting(self) -> Result<Sighting, StoreError> {
         let bad = |error: stemmata_model::NameError| unreadable("origin", &"a sighting", &error);
         let trigger = codes::trigger_from(self.trigger)
             .ok_or_else(|| unreadable("sighting.trigger", &"a sighting", &self.trigger))?;
@@ -77,18 +85,17 @@ impl Reader {
         commit: CommitId,
         limit: usize,
     ) -> Result<Vec<Sighting>, StoreError> {
-        let sql = "WITH c (row, created_at, origin) AS ( \
+        let sql = format!(
+            "WITH c (row, created_at, origin) AS ( \
              SELECT row, created_at, origin FROM commits WHERE substr(id, 1, 8) = ?1 AND id = ?2) \
-             SELECT o.principal, o.machine, o.session, o.path, o.ticket, o.thread, o.template_alias, \
-             s.trigger, s.observed_at, s.offset, s.length \
-             FROM c JOIN sighting s ON s.created_at = c.created_at AND s.commit_row = c.row \
+             SELECT {COLUMNS} FROM c JOIN sighting s ON s.created_at = c.created_at AND s.commit_row = c.row \
              AND s.origin IN (SELECT c.origin UNION ALL \
              SELECT m.origin FROM sighting_more m WHERE m.commit_row = c.row) \
              JOIN origin o ON o.row = s.origin \
-             ORDER BY s.observed_at, o.machine, o.session, o.path, o.principal, o.ticket, o.thread, \
-             o.template_alias LIMIT ?3";
+             ORDER BY {ORDER} LIMIT ?3"
+        );
         let values = params![key_of(commit), commit.to_bytes(), sql_limit(limit)];
-        let mut statement = self.connection.prepare_cached(sql).during(SEEN)?;
+        let mut statement = self.connection.prepare_cached(&sql).during(SEEN)?;
         let rows = statement.query_map(values, Found::take).during(SEEN)?;
         rows.map(|row| row.during(SEEN)?.into_sighting()).collect()
     }

@@ -1,0 +1,172 @@
+//! What is known of many commits at once, and all that is below one: a few queries a page, however many commits it has.
+//!
+//! Of one commit alone: `commits`, `metadata`, `sightings`.
+
+use std::collections::HashMap;
+
+use rusqlite::params;
+use stemmata_model::{Commit, CommitId};
+
+use super::Reader;
+use super::commits::{Found, commit_columns, key_of, sql_limit};
+use super::metadata::{LINK_COLUMNS, LinkColumns, note_annotation, take_link};
+use super::sightings;
+use crate::error::StoreError;
+use crate::seam::{DESCRIBED_LINKS_MAX, Described};
+use crate::sqlite::codes::{KIND_AUDIT, KIND_NOTE};
+use crate::sqlite::failure::During;
+use crate::write::Annotations;
+
+const DESCRIBING: &str = "reading what is known of commits";
+
+impl Reader {
+    pub(in crate::sqlite) fn below(
+        &mut self,
+        from: CommitId,
+        limit: usize,
+    ) -> Result<Vec<Commit>, StoreError> {
+        // Rows come out of the recursion in the order that they went in, breadth first. A child in the next row goes in before
+        // the others, which have greater rows.
+        let sql = concat!(
+            "WITH RECURSIVE below (row) AS ( \
+             SELECT row FROM commits WHERE substr(id, 1, 8) = ?1 AND id = ?2 \
+             UNION ALL SELECT c.row FROM below b JOIN commits c ON c.row = b.row + 1 AND c.parent = b.row \
+             UNION ALL SELECT c.row FROM below b JOIN commits c ON c.parent = b.row WHERE c.parent <> c.row - 1 \
+             LIMIT ?3) SELECT ",
+            commit_columns!(),
+            " FROM below CROSS JOIN commits c ON c.row = below.row"
+        );
+        let values = params![key_of(from), from.to_bytes(), sql_limit(limit)];
+        self.collect(sql, values, "listing what is below a commit")
+    }
+
+    /// All of it is of one state of the store.
+    pub(in crate::sqlite) fn described(&mut self, of: &[CommitId]) -> Result<Vec<Described>, StoreError> {
+        let transaction = self.connection.unchecked_transaction().during(DESCRIBING)?;
+        let ids: Vec<String> = of.iter().map(|id| hex(*id)).collect();
+        let sql = concat!(
+            "SELECT ",
+            commit_columns!(),
+            " FROM json_each(?1) w CROSS JOIN commits c \
+             ON substr(c.id, 1, 8) = unhex(substr(w.value, 1, 16)) AND c.id = unhex(w.value) ORDER BY w.key"
+        );
+        let mut statement = self.connection.prepare_cached(sql).during(DESCRIBING)?;
+        let found: Vec<Found> = statement
+            .query_map([json(&ids)], Found::take)
+            .and_then(Iterator::collect::<rusqlite::Result<_>>)
+            .during(DESCRIBING)?;
+        let numbers: Vec<i64> = found.iter().map(|found| found.row).collect();
+        let places: HashMap<i64, usize> =
+            numbers.iter().enumerate().rev().map(|(at, row)| (*row, at)).collect();
+        let rows = json(&places.keys().copied().collect::<Vec<i64>>());
+        let mut all = Vec::with_capacity(found.len());
+        for found in found {
+            let commit = found.into_commit(&self.connection, &mut self.kinds)?;
+            all.push(Described {
+                commit,
+                annotations: Annotations::default(),
+                changes: 0,
+                first: None,
+                links: Vec::new(),
+            });
+        }
+        let mut page = Page { rows, places, all };
+        self.annotate(&mut page)?;
+        self.link(&mut page)?;
+        self.see_first(&mut page)?;
+        drop(statement);
+        transaction.commit().during(DESCRIBING)?;
+        // One that is asked for twice was described in its first place.
+        for (at, row) in numbers.iter().enumerate() {
+            let first = page.of(*row).cloned();
+            if let (Some(first), Some(own)) = (first, page.all.get_mut(at)) {
+                *own = first;
+            }
+        }
+        Ok(page.all)
+    }
+
+    fn annotate(&self, page: &mut Page) -> Result<(), StoreError> {
+        type Columns = (i64, i64, Option<String>, Option<i64>);
+        let rows: Vec<Columns> = self.all(
+            "SELECT a.commit_row, a.kind, iif(a.kind = ?2, NULL, a.text), a.source FROM json_each(?1) w \
+             CROSS JOIN annotation a ON a.commit_row = w.value \
+             ORDER BY w.key, a.kind, iif(a.kind = ?3, a.at, 0), a.number",
+            params![page.rows, KIND_AUDIT, KIND_NOTE],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
+        )?;
+        for (row, kind, text, source) in rows {
+            let Some(described) = page.of(row) else { continue };
+            if kind == KIND_AUDIT {
+                described.changes += 1;
+            } else {
+                note_annotation(&mut described.annotations, described.commit.id, (kind, text, source))?;
+            }
+        }
+        for described in &mut page.all {
+            described.annotations.tags.sort();
+        }
+        Ok(())
+    }
+
+    fn link(&self, page: &mut Page) -> Result<(), StoreError> {
+        let sql = format!(
+            "SELECT {LINK_COLUMNS}, l.of FROM ( \
+             SELECT w.value AS of, l.* FROM json_each(?1) w CROSS JOIN link l ON l.source = w.value \
+             UNION SELECT w.value, l.* FROM json_each(?1) w CROSS JOIN link l ON l.target = w.value) l \
+             JOIN commits f ON f.row = l.source JOIN commits t ON t.row = l.target \
+             ORDER BY f.id, l.kind, t.id, l.entry"
+        );
+        let rows: Vec<(LinkColumns, i64)> =
+            self.all(&sql, params![page.rows], |row| Ok((take_link(row)?, row.get(4)?)))?;
+        for (columns, row) in rows {
+            if let Some(described) = page.of(row).filter(|one| one.links.len() < DESCRIBED_LINKS_MAX) {
+                described.links.push(columns.into_link(described.commit.id)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn see_first(&self, page: &mut Page) -> Result<(), StoreError> {
+        let sql = format!(
+            "SELECT {}, c.row FROM json_each(?1) w CROSS JOIN commits c ON c.row = w.value \
+             JOIN sighting s ON s.created_at = c.created_at AND s.commit_row = c.row \
+             AND s.origin IN (SELECT c.origin UNION ALL \
+             SELECT m.origin FROM sighting_more m WHERE m.commit_row = c.row) \
+             JOIN origin o ON o.row = s.origin ORDER BY {}",
+            sightings::COLUMNS,
+            sightings::ORDER
+        );
+        let mut statement = self.connection.prepare_cached(&sql).during(DESCRIBING)?;
+        let mut rows = statement.query(params![page.rows]).during(DESCRIBING)?;
+        while let Some(row) = rows.next().during(DESCRIBING)? {
+            let of: i64 = row.get(11).during(DESCRIBING)?;
+            if let Some(described) = page.of(of).filter(|one| one.first.is_none()) {
+                described.first = Some(sightings::Found::take(row).during(DESCRIBING)?.into_sighting()?);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Commits that are being described, and where each row's is.
+struct Page {
+    /// The rows, as a JSON array for SQL.
+    rows: String,
+    places: HashMap<i64, usize>,
+    all: Vec<Described>,
+}
+
+impl Page {
+    fn of(&mut self, row: i64) -> Option<&mut Described> {
+        self.all.get_mut(*self.places.get(&row)?)
+    }
+}
+
+fn hex(id: CommitId) -> String {
+    id.to_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn json<T: serde::Serialize>(values: &[T]) -> String {
+    serde_json::to_string(values).expect("numbers and hexadecimal texts always serialize")
+}
