@@ -11,6 +11,7 @@ mod ledger;
 mod packed;
 mod read;
 mod scrub;
+mod sessions;
 mod translate;
 
 use std::path::{Path, PathBuf};
@@ -44,11 +45,13 @@ pub(crate) enum Row {
     Scrub,
     /// A ledger of events.
     Ledger,
+    /// Many small sessions.
+    Sessions,
 }
 
 impl Row {
     /// Every row.
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Checkpoint,
         Self::Bytes,
         Self::Packed,
@@ -60,6 +63,7 @@ impl Row {
         Self::Translate,
         Self::Scrub,
         Self::Ledger,
+        Self::Sessions,
     ];
 
     /// Returns what it is called.
@@ -76,6 +80,7 @@ impl Row {
             Self::Translate => "translate",
             Self::Scrub => "scrub",
             Self::Ledger => "ledger",
+            Self::Sessions => "sessions",
         }
     }
 
@@ -105,6 +110,7 @@ impl Row {
             Self::Translate => translate::run(bench),
             Self::Scrub => scrub::run(bench),
             Self::Ledger => ledger::run(bench),
+            Self::Sessions => sessions::run(bench),
         }
     }
 }

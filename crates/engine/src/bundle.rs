@@ -3,7 +3,7 @@
 //! The format is specified in `docs/format/bundle.md`. Where files are and how they are replaced is the caller's.
 
 mod apply;
-mod bytes;
+pub(crate) mod bytes;
 mod check;
 mod copies;
 mod error;

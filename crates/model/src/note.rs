@@ -37,6 +37,8 @@ pub enum NoteCode {
     Forgotten,
     /// Content was scrubbed of secrets by other rules than those in force.
     OtherRules,
+    /// It was recorded by another machine, and came in a bundle.
+    Foreign,
     /// Anything else that degraded a result.
     Degraded,
 }
@@ -61,6 +63,7 @@ impl NoteCode {
             Self::TooLarge => "too_large",
             Self::Forgotten => "forgotten",
             Self::OtherRules => "other_rules",
+            Self::Foreign => "foreign",
             Self::Degraded => "degraded",
         }
     }

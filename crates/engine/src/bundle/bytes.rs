@@ -9,10 +9,10 @@ const NUMBER_BYTES_MAX: usize = 10;
 
 /// Why bytes of a record cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Malformed(pub(super) String);
+pub(crate) struct Malformed(pub(crate) String);
 
 impl Malformed {
-    pub(super) fn new(reason: impl Into<String>) -> Self {
+    pub(crate) fn new(reason: impl Into<String>) -> Self {
         Self(reason.into())
     }
 }
@@ -23,7 +23,7 @@ impl From<NameError> for Malformed {
     }
 }
 
-pub(super) fn put_number(bytes: &mut Vec<u8>, mut value: u64) {
+pub(crate) fn put_number(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         bytes.push(value.to_le_bytes()[0] | 0x80);
         value >>= 7;
@@ -31,22 +31,22 @@ pub(super) fn put_number(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value.to_le_bytes()[0]);
 }
 
-pub(super) fn put_length(bytes: &mut Vec<u8>, length: usize) {
+pub(crate) fn put_length(bytes: &mut Vec<u8>, length: usize) {
     put_number(bytes, u64::try_from(length).expect("a length fits 64 bits"));
 }
 
 /// Signed numbers change places with unsigned ones, so that small ones of either sign are short.
-pub(super) fn put_signed(bytes: &mut Vec<u8>, value: i64) {
+pub(crate) fn put_signed(bytes: &mut Vec<u8>, value: i64) {
     put_number(bytes, (value.cast_unsigned() << 1) ^ (value >> 63).cast_unsigned());
 }
 
-pub(super) fn put_text(bytes: &mut Vec<u8>, text: &str) {
+pub(crate) fn put_text(bytes: &mut Vec<u8>, text: &str) {
     put_length(bytes, text.len());
     bytes.extend_from_slice(text.as_bytes());
 }
 
 /// A text or none: none is a 0, a text is its length and one more.
-pub(super) fn put_optional(bytes: &mut Vec<u8>, text: Option<&str>) {
+pub(crate) fn put_optional(bytes: &mut Vec<u8>, text: Option<&str>) {
     match text {
         None => bytes.push(0),
         Some(text) => {
@@ -58,47 +58,47 @@ pub(super) fn put_optional(bytes: &mut Vec<u8>, text: Option<&str>) {
 
 /// Takes values off the front of a record's body.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Take<'a> {
+pub(crate) struct Take<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Take<'a> {
-    pub(super) const fn new(rest: &'a [u8]) -> Self {
+    pub(crate) const fn new(rest: &'a [u8]) -> Self {
         Self { rest }
     }
 
     /// Returns what was not taken yet.
-    pub(super) const fn rest(&self) -> &'a [u8] {
+    pub(crate) const fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
     /// Says that nothing more may follow.
-    pub(super) fn end(&self) -> Result<(), Malformed> {
+    pub(crate) fn end(&self) -> Result<(), Malformed> {
         if self.rest.is_empty() {
             return Ok(());
         }
         Err(Malformed(format!("{} bytes follow where its body should end", self.rest.len())))
     }
 
-    pub(super) fn bytes(&mut self, length: usize) -> Result<&'a [u8], Malformed> {
+    pub(crate) fn bytes(&mut self, length: usize) -> Result<&'a [u8], Malformed> {
         let (taken, rest) =
             self.rest.split_at_checked(length).ok_or_else(|| Malformed::new("its body ends too early"))?;
         self.rest = rest;
         Ok(taken)
     }
 
-    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
         let mut array = [0; N];
         array.copy_from_slice(self.bytes(N)?);
         Ok(array)
     }
 
-    pub(super) fn byte(&mut self) -> Result<u8, Malformed> {
+    pub(crate) fn byte(&mut self) -> Result<u8, Malformed> {
         self.array::<1>().map(|[byte]| byte)
     }
 
     /// Takes a number; the shortest form is the only one.
-    pub(super) fn number(&mut self) -> Result<u64, Malformed> {
+    pub(crate) fn number(&mut self) -> Result<u64, Malformed> {
         let mut value = 0_u64;
         for place in 0..NUMBER_BYTES_MAX {
             let byte = self.byte()?;
@@ -117,13 +117,13 @@ impl<'a> Take<'a> {
         Err(Malformed::new("a number has more than 64 bits"))
     }
 
-    pub(super) fn signed(&mut self) -> Result<i64, Malformed> {
+    pub(crate) fn signed(&mut self) -> Result<i64, Malformed> {
         let value = self.number()?;
         Ok((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
     }
 
     /// Takes a number that counts or measures something, up to a bound.
-    pub(super) fn count(&mut self, what: &str, bound: u64) -> Result<u64, Malformed> {
+    pub(crate) fn count(&mut self, what: &str, bound: u64) -> Result<u64, Malformed> {
         let value = self.number()?;
         if value > bound {
             return Err(Malformed(format!("{what} is {value}, more than {bound}")));
@@ -132,19 +132,19 @@ impl<'a> Take<'a> {
     }
 
     /// Takes how many things follow, each of at least one byte.
-    pub(super) fn rows(&mut self, what: &str) -> Result<usize, Malformed> {
+    pub(crate) fn rows(&mut self, what: &str) -> Result<usize, Malformed> {
         let bound = u64::try_from(self.rest.len()).unwrap_or(u64::MAX);
         let rows = self.count(what, bound)?;
         Ok(usize::try_from(rows).expect("fewer rows than bytes in memory"))
     }
 
-    pub(super) fn text(&mut self, what: &str, bytes_max: usize) -> Result<&'a str, Malformed> {
+    pub(crate) fn text(&mut self, what: &str, bytes_max: usize) -> Result<&'a str, Malformed> {
         let bound = u64::try_from(bytes_max).unwrap_or(u64::MAX);
         let length = self.count(&format!("bytes of {what}"), bound)?;
         self.text_of(what, length)
     }
 
-    pub(super) fn optional(&mut self, what: &str, bytes_max: usize) -> Result<Option<&'a str>, Malformed> {
+    pub(crate) fn optional(&mut self, what: &str, bytes_max: usize) -> Result<Option<&'a str>, Malformed> {
         let bound = u64::try_from(bytes_max).unwrap_or(u64::MAX).saturating_add(1);
         match self.count(&format!("bytes of {what}"), bound)? {
             0 => Ok(None),
@@ -157,15 +157,15 @@ impl<'a> Take<'a> {
         std::str::from_utf8(self.bytes(length)?).map_err(|_| Malformed(format!("{what} is no text")))
     }
 
-    pub(super) fn commit(&mut self) -> Result<CommitId, Malformed> {
+    pub(crate) fn commit(&mut self) -> Result<CommitId, Malformed> {
         self.array().map(CommitId::from_bytes)
     }
 
-    pub(super) fn artifact(&mut self) -> Result<ArtifactId, Malformed> {
+    pub(crate) fn artifact(&mut self) -> Result<ArtifactId, Malformed> {
         self.array().map(ArtifactId::from_bytes)
     }
 
-    pub(super) fn time(&mut self) -> Result<Timestamp, Malformed> {
+    pub(crate) fn time(&mut self) -> Result<Timestamp, Malformed> {
         self.signed().map(Timestamp::from_micros)
     }
 }

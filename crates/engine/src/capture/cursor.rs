@@ -4,12 +4,17 @@ use std::fs::File;
 use std::path::Path;
 
 use stemmata_model::{CommitId, Granularity, RulesHash};
+use stemmata_store::Session;
 
 use crate::capture::ingest::ChainTotals;
 use crate::capture::source::{RawBytes, is_packed};
 use crate::error::{EngineError, Result};
 
+mod state;
 mod v1;
+mod v2;
+
+pub(crate) use self::state::SplitterState;
 
 /// Bytes at the start and at the end of what was read that are compared before reading on.
 pub(crate) const WINDOW_BYTES: u64 = 64 * 1024;
@@ -91,13 +96,30 @@ impl WrittenTogether {
     }
 }
 
+/// What tells redaction rules apart: the first bytes of their hash. Nobody gains by two that share it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RulesMark(pub [u8; 16]);
+
+impl From<RulesHash> for RulesMark {
+    fn from(rules: RulesHash) -> Self {
+        Self(first_bytes(rules.0))
+    }
+}
+
+/// The first bytes of a keyed hash over a window: enough to see that it is another one, since nobody knows the key.
+pub(crate) type WindowHash = [u8; 8];
+
+fn first_bytes<const N: usize>(hash: [u8; 32]) -> [u8; N] {
+    std::array::from_fn(|at| hash.get(at).copied().unwrap_or_default())
+}
+
 /// How far a transcript has been read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cursor {
     /// The format that it was read as.
     pub format: String,
     /// The redaction rules that its bytes went through.
-    pub rules: RulesHash,
+    pub rules: RulesMark,
     /// How often closed commits are made.
     pub granularity: Granularity,
     /// Bytes of the file (before secrets were replaced) up to the last closed boundary.
@@ -107,7 +129,7 @@ pub(crate) struct Cursor {
     /// The newest closed commit; for a placed file, the commit it was placed from.
     pub tip: Option<CommitId>,
     /// The splitter's state at that boundary.
-    pub splitter: Vec<u8>,
+    pub splitter: SplitterState,
     /// Bytes of the file that have been read, the open tail included.
     pub seen_bytes: u64,
     /// The provisional commits on `tip`, oldest first.
@@ -115,9 +137,9 @@ pub(crate) struct Cursor {
     /// The file as it was.
     pub stamp: FileStamp,
     /// Keyed hash of the first `WINDOW_BYTES` of what was read.
-    pub head: [u8; 32],
+    pub head: WindowHash,
     /// Keyed hash of the last `WINDOW_BYTES` of what was read.
-    pub tail: [u8; 32],
+    pub tail: WindowHash,
     /// Bytes that were replaced up to the last closed boundary.
     pub redacted_bytes: u64,
     /// What the chain holds up to the last closed boundary.
@@ -134,15 +156,22 @@ impl Cursor {
         self.tip.into_iter().chain(self.provisional.iter().map(|one| one.commit))
     }
 
-    /// Returns the stored form: version 1, additive JSON.
-    pub(crate) fn encode(&self) -> Vec<u8> {
-        v1::encode(self)
+    /// Returns the stored form, version 2, beside a session's row that is written in the same batch.
+    pub(crate) fn encode(&self, session: &Session) -> Vec<u8> {
+        v2::encode(self, session)
     }
 
-    /// Reads the stored form; none when it is of another version or damaged, which means reading the
-    /// transcript again from its start: slower, never wrong.
+    /// Reads the stored form of any version; none when it is of a newer one or damaged, which means reading the
+    /// transcript again from its start: slower, never wrong. The splitter's state may refer to the session's row: see
+    /// [`Cursor::unpacked`].
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        v1::decode(bytes)
+        v2::decode(bytes).or_else(|| v1::decode(bytes))
+    }
+
+    /// Returns the cursor with the splitter's own state; none where it refers to a session's row and there is none.
+    pub(crate) fn unpacked(self, session: Option<&Session>) -> Option<Self> {
+        let splitter = SplitterState::Whole(self.splitter.unpacked(session)?);
+        Some(Self { splitter, ..self })
     }
 }
 
@@ -239,16 +268,19 @@ impl Windows {
     }
 
     /// Returns the keyed hashes of the two windows.
-    pub(crate) fn hashes(&self, secret: &[u8; 32]) -> ([u8; 32], [u8; 32]) {
+    pub(crate) fn hashes(&self, secret: &[u8; 32]) -> (WindowHash, WindowHash) {
         let window = usize::try_from(WINDOW_BYTES).expect("a window fits the memory");
         let tail = self.tail.get(self.tail.len().saturating_sub(window)..).unwrap_or_default();
-        let hash = |bytes: &[u8]| *blake3::keyed_hash(secret, bytes).as_bytes();
+        let hash = |bytes: &[u8]| first_bytes(*blake3::keyed_hash(secret, bytes).as_bytes());
         (hash(&self.head), hash(tail))
     }
 }
 
 /// Returns the keyed hashes of the first and the last window of a file's first `length` bytes.
-pub(crate) fn windows(path: &Path, length: u64, secret: &[u8; 32]) -> Result<([u8; 32], [u8; 32])> {
+pub(crate) fn windows(path: &Path, length: u64, secret: &[u8; 32]) -> Result<(WindowHash, WindowHash)> {
     let file = RawBytes::File(File::open(path).map_err(EngineError::io("open", path))?);
     Ok(Windows::before(OpenFile { file: &file, path }, length)?.hashes(secret))
 }
+
+#[cfg(test)]
+mod tests;

@@ -97,10 +97,11 @@ impl Engine {
         let known = || Ok(previous.as_ref().and_then(|known| known.cwd.clone()));
         let scrubber = self.scrubber_for(path, known, options.cwd.as_deref())?;
         let cursor = stored.as_deref().and_then(Cursor::decode);
+        let cursor = cursor.and_then(|cursor| cursor.unpacked(previous.as_ref()));
         let mut again = match &cursor {
             None => (stored.is_some() || previous.is_some()).then_some(Again::Forgotten),
             Some(_) if options.full => Some(Again::Asked),
-            Some(cursor) if cursor.rules.0 != scrubber.rules_hash() => Some(Again::Rules),
+            Some(cursor) if cursor.rules != RulesHash(scrubber.rules_hash()).into() => Some(Again::Rules),
             Some(cursor) if adapter_of(cursor).is_none() => Some(Again::Forgotten),
             Some(_) => None,
         };

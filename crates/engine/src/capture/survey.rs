@@ -94,7 +94,8 @@ impl Engine {
             let Ok(metadata) = std::fs::metadata(&file.path) else { return Ok(FileState::Other) };
             cursor.stamp.still_is(&file.path, &metadata)
         };
-        let is_same = is_there_still && self.rules_of(&file.path).is_ok_and(|rules| rules == cursor.rules);
+        let is_same =
+            is_there_still && self.rules_of(&file.path).is_ok_and(|rules| cursor.rules == rules.into());
         Ok(if is_same { FileState::Unchanged } else { FileState::Changed })
     }
 }

@@ -11,7 +11,7 @@ use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::maintain::forget::Tombstone;
 use stemmata_store::{Link, LinkKind, Session, SessionKey, SessionOrigin, StoreError, Write};
 
-use crate::capture::cursor::{Cursor, FileStamp, OpenFile, Relation, Windows};
+use crate::capture::cursor::{Cursor, FileStamp, OpenFile, Relation, SplitterState, WindowHash, Windows};
 use crate::capture::document;
 use crate::capture::ingest::{Ingest, Start};
 use crate::capture::lines::Lines;
@@ -203,8 +203,7 @@ impl Engine {
             (None, false, Some(previous)) => previous.granularity,
             (None, ..) => options.granularity,
         };
-        let splitter =
-            prepared.adapter.splitter(granularity, goes_on.map(|cursor| cursor.splitter.as_slice()));
+        let splitter = prepared.adapter.splitter(granularity, goes_on.map(|cursor| cursor.splitter.whole()));
         let start = self.start_of(path, &prepared)?;
         if let Some(forgotten) = self.forgotten_state(&prepared, &start)? {
             return self.left_alone(path, options, &forgotten.to_string());
@@ -372,19 +371,19 @@ impl Run<'_> {
     /// Returns the session and the cursor as they are at the last closed boundary, or at the leaf.
     fn progress(
         &mut self,
-        (head, tail): ([u8; 32], [u8; 32]),
+        (head, tail): (WindowHash, WindowHash),
         leaf: Option<(CommitId, SegmentFacts)>,
     ) -> Vec<Write> {
         let closed = self.ingest.closed();
         let tip = leaf.map(|(id, _)| id).or(closed.parent.map(|(id, _)| id));
         let cursor = Cursor {
             format: self.ingest.adapter().format().to_string(),
-            rules: self.ingest.rules(),
+            rules: self.ingest.rules().into(),
             granularity: self.granularity,
             closed_bytes: closed.raw_bytes,
             closed_line: closed.line,
             tip: closed.parent.map(|(id, _)| id),
-            splitter: self.ingest.splitter().state(),
+            splitter: SplitterState::Whole(self.ingest.splitter().state()),
             seen_bytes: if leaf.is_some() { self.ingest.seen_bytes() } else { closed.raw_bytes },
             provisional: closed.provisional.clone(),
             stamp: self.prepared.stamp,
@@ -397,7 +396,7 @@ impl Run<'_> {
         };
         let session = self.session(tip, leaf.map(|(_, facts)| facts));
         let key = self.prepared.key.clone();
-        let value = cursor.encode();
+        let value = cursor.encode(&session);
         vec![
             Write::ExpectCursor { key: key.clone(), value: self.expected.replace(value.clone()) },
             Write::Session(Box::new(session)),

@@ -2,13 +2,22 @@
 
 use std::path::Path;
 
-use stemmata_model::{CommitId, Trigger};
-use stemmata_store::{Page, Session, SessionFilter};
+use stemmata_model::{CommitId, Note, NoteCode, Trigger};
+use stemmata_store::{Page, Session, SessionFilter, SessionKey};
 
 use crate::capture::kept::is_session_there;
 use crate::capture::transcript::CaptureOptions;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
+
+/// Sessions that are looked at for the latest one of this store: as many as bundles may bring that are newer.
+const LOOKED_AT_MAX: u64 = 100_000;
+
+/// Sessions that are read at once.
+const PAGE_SESSIONS: usize = 32;
+
+/// Sightings of a commit that are looked at for one of this store's.
+const SIGHTINGS_MAX: usize = 10_000;
 
 /// What is missing where nobody worked in a directory.
 pub const SESSION_BELOW: &str = "session that worked in or below";
@@ -30,18 +39,73 @@ impl Engine {
         tip(session)
     }
 
-    /// Returns the session of a working directory that was active last.
+    /// Returns the session of a working directory that was active last, of those that were recorded here: what came in a
+    /// bundle is only given to those who name it.
     ///
     /// # Errors
     /// `NotFound` when none worked there.
     pub fn latest_session(&self, cwd: Option<&str>) -> Result<Session> {
         let filter =
             SessionFilter { project: cwd.map(str::to_owned), main_only: true, ..SessionFilter::default() };
-        let sessions = self.store.sessions(&filter, Page { skip: 0, rows_max: 1 })?;
-        sessions.into_iter().next().ok_or_else(|| match cwd {
+        let mut skip = 0;
+        while skip < LOOKED_AT_MAX {
+            let page = self.store.sessions(&filter, Page { skip, rows_max: PAGE_SESSIONS })?;
+            skip += u64::try_from(page.len()).unwrap_or(u64::MAX);
+            let is_last = page.len() < PAGE_SESSIONS;
+            for session in page {
+                if self.is_recorded_here(&session.key)? {
+                    return Ok(session);
+                }
+            }
+            if is_last {
+                break;
+            }
+        }
+        Err(match cwd {
             Some(cwd) => EngineError::NothingThere { what: SESSION_BELOW, place: cwd.to_owned() },
             None => EngineError::NothingThere { what: SESSION_AT_ALL, place: "in this store".to_owned() },
         })
+    }
+}
+
+impl Engine {
+    /// Says whether a session was recorded in this store: by this machine, or by another one that the data directory was on
+    /// before, which left how far it read. Neither can come in a bundle.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn is_recorded_here(&self, key: &SessionKey) -> Result<bool> {
+        Ok(key.machine == self.identity.machine || self.store.cursor(key)?.is_some())
+    }
+
+    /// Says whether a commit was recorded in this store.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn is_own(&self, ctx: CommitId) -> Result<bool> {
+        for sighting in self.store.sightings(ctx, SIGHTINGS_MAX)? {
+            if sighting.machine == self.identity.machine {
+                return Ok(true);
+            }
+            if let Some(source) = sighting.source
+                && self.is_recorded_here(&SessionKey { machine: sighting.machine, path: source.path })?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl Engine {
+    /// Returns what a user should know who is given a commit that was not recorded in this store.
+    pub(crate) fn note_of_origin(&self, ctx: CommitId) -> Result<Vec<Note>> {
+        if self.is_own(ctx)? {
+            return Ok(Vec::new());
+        }
+        let message =
+            format!("{ctx} was not recorded by this machine: what it says is whatever its maker wrote");
+        Ok(vec![Note::new(NoteCode::Foreign, message)])
     }
 }
 

@@ -9,7 +9,7 @@ use stemmata_runtimes::registry;
 use stemmata_runtimes::translate::{LossReport, runtime_of};
 use stemmata_store::{Placement, Session, SessionKey, SessionOrigin, Write};
 
-use crate::capture::cursor::{Cursor, FileStamp, windows};
+use crate::capture::cursor::{Cursor, FileStamp, SplitterState, windows};
 use crate::capture::database;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
@@ -100,7 +100,7 @@ impl Engine {
         let mut losses = None;
         let mut stop = options.stop;
         let mut wish = options.with_secrets;
-        let mut notes = Vec::new();
+        let mut notes = self.note_of_origin(head.ctx)?;
         let target = match target_of(options.runtime.as_deref(), &commit.core.format)? {
             Some(target) => Some(target),
             // The same runtime, and on the way to the stop others wrote too.
@@ -273,8 +273,8 @@ impl Engine {
         let metadata = std::fs::metadata(path).map_err(EngineError::io("read", path))?;
         let cursor = self.placed_cursor(path, placement, FileStamp::of(&metadata), commit)?;
         self.commit_batch(vec![
+            Write::Cursor { key, value: cursor.encode(&session) },
             Write::Session(Box::new(session)),
-            Write::Cursor { key, value: cursor.encode() },
         ])?;
         Ok(())
     }
@@ -312,12 +312,12 @@ impl Engine {
         let totals = self.totals_of(placement.ctx)?;
         Ok(Cursor {
             format: commit.core.format.to_string(),
-            rules: self.rules_of(path)?,
+            rules: self.rules_of(path)?.into(),
             granularity: Granularity::Turn,
             closed_bytes: placement.taken_bytes,
             closed_line: lines + 1,
             tip: Some(placement.ctx),
-            splitter: adapter.splitter(Granularity::Turn, None).state(),
+            splitter: SplitterState::Whole(adapter.splitter(Granularity::Turn, None).state()),
             seen_bytes: placement.placed_bytes,
             provisional: Vec::new(),
             stamp,

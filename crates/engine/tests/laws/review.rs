@@ -82,13 +82,15 @@ fn append(path: &Path, text: &str) {
     std::io::Write::write_all(&mut file, text.as_bytes()).expect("appended");
 }
 
-/// Rewrites a stored cursor's text; what the engine keeps there is its own business, so only for this test.
-fn edit_cursor(engine: &Engine, path: &Path, edit: impl FnOnce(&mut serde_json::Value)) {
+/// Where a stored cursor has its version, and the mark of the rules behind the name of `claude-code-v1`.
+const VERSION: std::ops::Range<usize> = 0..1;
+const RULES: std::ops::Range<usize> = 16..32;
+
+/// Rewrites a part of a stored cursor; what the engine keeps there is its own business, so only for this test.
+fn edit_cursor(engine: &Engine, path: &Path, part: std::ops::Range<usize>) {
     let key = key_of(path);
-    let bytes = engine.store().cursor(&key).expect("read").expect("a cursor");
-    let mut value = serde_json::from_slice(&bytes).expect("JSON");
-    edit(&mut value);
-    let value = serde_json::to_vec(&value).expect("JSON");
+    let mut value = engine.store().cursor(&key).expect("read").expect("a cursor");
+    value[part].fill(99);
     engine.store().commit_batch(vec![Write::Cursor { key, value }]).expect("written");
 }
 
@@ -217,7 +219,7 @@ fn a_lost_cursor_left_covered_turns_open() {
     let path = folder.write("s.jsonl", lines[..1].concat().as_bytes());
     live(&engine, &path);
     folder.append("s.jsonl", lines[1..].concat().as_bytes());
-    edit_cursor(&engine, &path, |cursor| cursor["v"] = 99.into());
+    edit_cursor(&engine, &path, VERSION);
     let tip = import(&engine, &path).session.tip.expect("a tip");
     assert_eq!(tips(&engine), [tip]);
 }
@@ -229,7 +231,7 @@ fn an_import_under_other_rules_that_changes_all_was_not_linked() {
     let path = folder.write("s.jsonl", &bytes_of(&ClaudeSession::new(1).build()));
     let old = import(&engine, &path).session.tip.expect("a tip");
     let old = closed(&engine, old).last().copied().expect("a closed commit");
-    edit_cursor(&engine, &path, |cursor| cursor["rules"] = "ff".repeat(32).into());
+    edit_cursor(&engine, &path, RULES);
     // Other rules replace other bytes: for the engine that is another file.
     folder.write("s.jsonl", &bytes_of(&ClaudeSession::new(2).build()));
     let captured = import(&engine, &path);
@@ -321,11 +323,10 @@ fn a_second_reading_that_was_interrupted_forgot_the_first_one() {
 #[test]
 fn a_placed_file_that_was_read_again_was_no_longer_a_child() {
     type Lose<'a> = &'a dyn Fn(&Engine, &Path);
-    let lost: [Lose<'_>; 3] = [
-        &|_, _| {},
-        &|engine, path| edit_cursor(engine, path, |cursor| cursor["v"] = 99.into()),
-        &|engine, path| edit_cursor(engine, path, |cursor| cursor["rules"] = "ff".repeat(32).into()),
-    ];
+    let lost: [Lose<'_>; 3] =
+        [&|_, _| {}, &|engine, path| edit_cursor(engine, path, VERSION), &|engine, path| {
+            edit_cursor(engine, path, RULES);
+        }];
     for (number, lose) in lost.into_iter().enumerate() {
         let folder = Folder::new();
         let engine = engine();

@@ -9,7 +9,7 @@ use stemmata_runtimes::adapter::Shape;
 use stemmata_store::{Session, SessionKey, SessionOrigin, StoreError, Write};
 
 use super::rewrite::Made;
-use crate::capture::cursor::{Cursor, Provisional};
+use crate::capture::cursor::{Cursor, Provisional, SplitterState};
 use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
@@ -87,7 +87,7 @@ impl Engine {
             batch.push(Write::ExpectCursor { key: key.clone(), value: stored });
             let moved = self.moved(cursor, &session, made, RulesHash(rules.rules_hash()))?;
             // One that says nothing has the transcript read from its start.
-            let value = moved.map(|cursor| cursor.encode()).unwrap_or_default();
+            let value = moved.map(|cursor| cursor.encode(&session)).unwrap_or_default();
             batch.push(Write::Cursor { key: key.clone(), value });
         }
         batch.push(Write::Session(Box::new(session)));
@@ -128,7 +128,8 @@ impl Engine {
             SessionOrigin::Imported | SessionOrigin::Api => None,
         };
         let Some(splitter) = self.splitter_at(&old, tip, placed)? else { return Ok(None) };
-        Ok(Some(Cursor { rules, tip, splitter, provisional, totals, ..old }))
+        let splitter = SplitterState::Whole(splitter);
+        Ok(Some(Cursor { rules: rules.into(), tip, splitter, provisional, totals, ..old }))
     }
 
     /// Reads a chain again, as far as it came from the file, and returns what the splitter knows at its end.
