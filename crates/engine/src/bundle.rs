@@ -12,6 +12,7 @@ mod facts;
 mod forgotten;
 mod frame;
 mod have;
+mod origins;
 mod pack;
 mod plan;
 mod rows;

@@ -6,17 +6,71 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stemmata_model::SummarySource;
+use stemmata_model::{Principal, SummarySource};
 
 use crate::write::{Annotation, Annotations, AuditRecord};
 
-/// Returns the records whose change can be seen, ascending.
+/// What the author of a record begins with that came in a bundle. It is put there when it comes in, whatever the bundle says,
+/// and so nothing that this store recorded begins with it.
+const FOREIGN: &str = "bundle:";
+
+impl AuditRecord {
+    /// Says whether the change was made elsewhere and came in a bundle.
+    pub fn is_foreign(&self) -> bool {
+        self.by.as_str().starts_with(FOREIGN)
+    }
+
+    /// Returns the record as it is kept where it came in a bundle: marked once, whatever the bundle says.
+    #[must_use]
+    pub fn foreign(self) -> Self {
+        let marked = format!("{FOREIGN}{}", self.own_author());
+        // Only an author as long as names can be has no room for the mark.
+        let by = Principal::new(marked)
+            .unwrap_or_else(|_| Principal::new(format!("{FOREIGN}somebody")).expect("a short plain name"));
+        Self { by, ..self }
+    }
+
+    /// Returns the record as its author made it: the mark is this store's, and never travels.
+    #[must_use]
+    pub fn unmarked(self) -> Self {
+        let by = Principal::new(self.own_author()).unwrap_or_else(|_| self.by.clone());
+        Self { by, ..self }
+    }
+
+    fn own_author(&self) -> &str {
+        self.by.as_str().trim_start_matches(FOREIGN)
+    }
+}
+
+/// Leaves out what others said of a tag, the pin or the summary where something was said of it here: no bundle takes back
+/// what this store recorded, or stands in its place. Notes stand beside each other.
+fn counted(records: &BTreeSet<AuditRecord>) -> BTreeSet<AuditRecord> {
+    let subject = |change: &Annotation| match change {
+        Annotation::AddTag(tag) | Annotation::RemoveTag(tag) => Some((1, tag.clone())),
+        Annotation::Pin | Annotation::Unpin => Some((2, String::new())),
+        Annotation::Summary { .. } => Some((3, String::new())),
+        Annotation::AddNote(_) => None,
+    };
+    let own: BTreeSet<(u8, String)> = records
+        .iter()
+        .filter(|record| !record.is_foreign())
+        .filter_map(|record| subject(&record.change))
+        .collect();
+    let counts = |record: &&AuditRecord| {
+        !record.is_foreign() || subject(&record.change).is_none_or(|subject| !own.contains(&subject))
+    };
+    records.iter().filter(counts).cloned().collect()
+}
+
+/// Returns the records whose change can be seen, ascending. What came in a bundle counts only where nothing was said here of the
+/// same tag, the pin or the summary.
 ///
 /// - A tag and the pin: the latest record about it, by (time, author, change), says whether it is there.
 /// - Notes: every one.
 /// - The summary: a removal takes away what stood before it with the same or less trust. Of the rest the most
 ///   trusted source wins, and of its texts the latest.
 pub fn standing_records(records: &BTreeSet<AuditRecord>) -> Vec<AuditRecord> {
+    let records = &counted(records);
     let mut latest: BTreeMap<Option<&str>, &AuditRecord> = BTreeMap::new();
     let mut notes: Vec<&AuditRecord> = Vec::new();
     // Ascending: of two about one thing the later record replaces the earlier one.

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::io::Write;
 
 use stemmata_model::{Closure, Commit, CommitId, Note, NoteCode, Sighting};
-use stemmata_store::{Session, SessionFilter, SessionKey, SessionOrigin, StoreError};
+use stemmata_store::{AuditRecord, Session, SessionFilter, SessionKey, SessionOrigin, StoreError};
 
 use super::BundleSelection;
 use super::bytes::{put_length, put_number};
@@ -249,7 +249,8 @@ impl Exporter<'_, '_> {
         let mut links = Rows::new(Kind::Links);
         for id in plan.commits.iter().chain(&plan.known) {
             let commit = self.reference(*id);
-            let mut trail = store.audit(*id, PER_COMMIT_MAX)?;
+            let trail = store.audit(*id, PER_COMMIT_MAX)?.into_iter();
+            let mut trail: Vec<AuditRecord> = trail.map(AuditRecord::unmarked).collect();
             trail.sort();
             for record in &trail {
                 changes.add(&mut self.out, |bytes| put_change(bytes, commit, record))?;

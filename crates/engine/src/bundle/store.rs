@@ -2,6 +2,8 @@
 //!
 //! What is taken was decided in `apply`, and that it is sound in `check`.
 
+use std::collections::BTreeSet;
+
 use stemmata_model::{ArtifactId, Closure, CommitCore, CommitId, RulesHash};
 use stemmata_store::maintain::forget::Tombstone;
 use stemmata_store::{
@@ -17,6 +19,7 @@ use super::error::BundleError;
 use super::facts::{take_change, take_link, take_placement, take_session, take_sightings};
 use super::forgotten::Forgotten;
 use super::frame::{Kind, Record};
+use super::origins::Origins;
 use super::rows::{CommitRef, CommitRow, ContentRef, take_commits, take_composed, take_lengths};
 use crate::engine::Engine;
 use crate::error::Result;
@@ -32,6 +35,7 @@ pub(super) struct Applier<'a> {
     store: &'a dyn Store,
     rules: RulesHash,
     arrivals: Arrivals<'a>,
+    origins: Origins<'a>,
     taken: Taken<'a>,
     options: BundleImportOptions,
     writes: Vec<Write>,
@@ -59,6 +63,7 @@ impl<'a> Applier<'a> {
             store: engine.store.as_ref(),
             rules: engine.rules().map_or(RulesHash([0; 32]), |(rules, _)| rules),
             arrivals: Arrivals::new(engine),
+            origins: Origins::new(engine),
             taken,
             options,
             writes: Vec::new(),
@@ -256,6 +261,10 @@ impl<'a> Applier<'a> {
 
     /// Passes on that a commit which is here provisionally is more than that elsewhere.
     fn close(&mut self, number: u64, row: &CommitRow) -> Done {
+        if self.origins.has_seen(row.id)? {
+            // Its own transcript says what becomes of it.
+            return Ok(());
+        }
         match row.closure {
             Closure::Closed => {
                 let stored = self.store.commit(row.id)?;
@@ -311,6 +320,7 @@ impl<'a> Applier<'a> {
             let session = Tombstone::Session(sighting.session.clone());
             if let Some(commit) = self.spoken_of(commit)?
                 && !self.forgotten.has(session)?
+                && let Some(sighting) = self.origins.sighting(commit, sighting)?
             {
                 self.push(Write::Sighting { commit, sighting: Box::new(sighting) })?;
             }
@@ -338,9 +348,16 @@ impl<'a> Applier<'a> {
         Ok(())
     }
 
-    /// Writes the changes of one commit that were gathered.
+    /// Writes the changes of one commit that were gathered, marked as another's; what is known already stays as it is.
     fn merge(&mut self) -> Done {
         let Some((commit, records, taken)) = self.merging.take() else { return Ok(()) };
+        let known: BTreeSet<AuditRecord> =
+            self.store.audit(commit, usize::MAX)?.into_iter().map(AuditRecord::foreign).collect();
+        let mut records: Vec<AuditRecord> = records.into_iter().map(AuditRecord::foreign).collect();
+        records.retain(|record| !known.contains(record));
+        if records.is_empty() {
+            return Ok(());
+        }
         self.push(Write::MergeAnnotations { commit, records })?;
         self.bytes += u64::try_from(taken).expect("a length fits 64 bits");
         if self.bytes >= BATCH_BYTES_FULL { self.write() } else { Ok(()) }
@@ -387,6 +404,9 @@ impl<'a> Applier<'a> {
             {
                 continue;
             }
+            if !self.origins.session(&mut session)? {
+                continue;
+            }
             let stored = self.store.session(&session.key)?;
             if !self.options.dry_run {
                 session.title = self.forgotten.title_of(&session, stored.as_ref())?;
@@ -405,6 +425,9 @@ impl<'a> Applier<'a> {
             let (mut placement, ctx) = take_placement(&mut take)?;
             let Some(ctx) = self.resolve(ctx)? else { continue };
             placement.ctx = ctx;
+            if !self.origins.placement(&mut placement)? {
+                continue;
+            }
             // The one that is here may know its hash, which never travels.
             let stored = self.store.placement(&placement.machine, &placement.path)?;
             if stored.is_none_or(|stored| stored.placed_at < placement.placed_at) {

@@ -39,7 +39,8 @@ impl Engine {
     /// # Errors
     /// `Format` where a commit on the way is in a format that this version cannot read; else as `materialize`.
     pub fn handoff(&self, ctx: CommitId, stop: Stop, budget_tokens: u64) -> Result<Narrative> {
-        let (entries, commits_read, notes) = self.context_entries(ctx, stop)?;
+        let (entries, commits_read, mut notes) = self.context_entries(ctx, stop)?;
+        notes.extend(self.note_of_origin(ctx)?);
         let source = Source { ctx: ctx.to_string(), runtime: self.runtime_of_commit(ctx)? };
         Ok(Narrative {
             told: handoff(&entries, &source, budget_tokens),

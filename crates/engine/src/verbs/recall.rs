@@ -3,7 +3,7 @@
 //! Everything here was written by somebody else: it is handed over as quoted data, line by line, never as instructions.
 
 use stemmata_model::{Closure, Commit, CommitId, CommitType, Entry, Part, Timestamp};
-use stemmata_store::ResolveScope;
+use stemmata_store::{Annotations, ResolveScope, merged_annotations};
 
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
@@ -59,7 +59,7 @@ impl Engine {
         let mut found = Found::default();
         let (mut read_bytes, mut tasks) = (0_u64, None);
         for commit in self.told_of(ctx)? {
-            let said = self.store.annotations(commit.id)?;
+            let said = self.said_here(commit.id)?;
             if said.pinned && found.pins.len() < ITEMS_MAX {
                 let tags =
                     if said.tags.is_empty() { String::new() } else { format!(" ({})", said.tags.join(", ")) };
@@ -87,6 +87,13 @@ impl Engine {
 }
 
 impl Engine {
+    /// Returns what was said of a commit in this store. What came in a bundle is for people to look at, and not for an agent's
+    /// context: its author may be anybody.
+    fn said_here(&self, id: CommitId) -> Result<Annotations> {
+        let own = self.store.audit(id, usize::MAX)?.into_iter().filter(|record| !record.is_foreign());
+        Ok(merged_annotations(&own.collect()))
+    }
+
     /// Returns the commits of a chain, and those of its session that closed ones took the place of: somebody may have said
     /// something about one while it was the newest. The newest first.
     fn told_of(&self, ctx: CommitId) -> Result<Vec<Commit>> {

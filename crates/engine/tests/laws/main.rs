@@ -44,6 +44,7 @@ mod scrubbed;
 mod scrubbed_events;
 mod secrets;
 mod statements;
+mod strangers;
 mod subagents;
 mod support;
 mod turns;

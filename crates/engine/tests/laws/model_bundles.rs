@@ -47,13 +47,14 @@ struct Known {
     depth: u64,
     bytes: Vec<u8>,
     is_hole: bool,
-    /// When it was pinned or unpinned.
-    pins: BTreeMap<i64, bool>,
+    /// When it was pinned or unpinned, and whether here.
+    pins: BTreeMap<i64, (bool, bool)>,
 }
 
 impl Known {
     fn is_pinned(&self) -> bool {
-        self.pins.values().next_back().copied().unwrap_or(false)
+        let own = self.pins.values().rev().find(|(_, is_own)| *is_own);
+        own.or(self.pins.values().next_back()).is_some_and(|(pin, _)| *pin)
     }
 }
 
@@ -107,7 +108,9 @@ impl Side {
                 Some(own) if is_tombstoned => assert!(own.is_hole),
                 Some(own) => {
                     own.is_hole &= told.is_hole;
-                    own.pins.extend(&told.pins);
+                    for (at, (pin, _)) in &told.pins {
+                        own.pins.entry(*at).or_insert((*pin, false));
+                    }
                 }
                 None if told.parent.is_some_and(|parent| skipped.contains(&parent))
                     || is_tombstoned && !told.is_hole =>
@@ -115,7 +118,8 @@ impl Side {
                     skipped.insert(id);
                 }
                 None => {
-                    let pins = if is_tombstoned { BTreeMap::new() } else { told.pins.clone() };
+                    let heard = told.pins.iter().filter(|_| !is_tombstoned);
+                    let pins = heard.map(|(at, (pin, _))| (*at, (*pin, false))).collect();
                     self.commits.insert(id, Known { pins, ..told.clone() });
                 }
             }
@@ -241,7 +245,7 @@ impl Run {
         let known = own.commits.get_mut(&id).expect("it is there");
         // Nothing is said where nothing changes.
         if known.is_pinned() != pin {
-            known.pins.insert(self.clock.0.load(Ordering::Relaxed), pin);
+            known.pins.insert(self.clock.0.load(Ordering::Relaxed), (pin, true));
         }
     }
 
