@@ -69,6 +69,7 @@ fn what_is_no_sign_assigns_nothing() {
         ("<'token'>V</", "<'token'>V</"),
         ("-token V", "-token V"),
         ("api-token V", "api-token V"),
+        ("--api-token\"V\"", "--api-token\"V\""),
         ("token: f(V)", "token: f(V)"),
         ("token = [V]", "token = [V]"),
         ("token = {V}", "token = {V}"),
@@ -152,6 +153,11 @@ fn pass_is_a_word_of_its_own() {
 fn said_values_without_quotes() {
     check(&[
         ("password=hunter", "password=[REDACTED:password]"),
+        ("password=nhunter", "password=[REDACTED:password]"),
+        ("x\npassword=hunter", "x\npassword=[REDACTED:password]"),
+        ("x\npass=hunter", "x\npass=[REDACTED:password]"),
+        ("password=\nhunter", "password=\nhunter"),
+        ("password=[hunter]", "password=[hunter]"),
         ("password=hunter)", "password=hunter)"),
         ("password=hunter, x", "password=hunter, x"),
         ("password=hunter,x=1", "password=[REDACTED:password],x=1"),
@@ -198,6 +204,19 @@ fn said_values_without_quotes() {
         ("password=!x$y", "password=[REDACTED:password]"),
         ("password=/etc/pw1", "password=/etc/pw1"),
         ("password=./pw-1", "password=./pw-1"),
+    ]);
+}
+
+/// Longer values are texts and data.
+#[test]
+fn said_values_have_a_length() {
+    let (most, more) = ("ab".repeat(128), "ab".repeat(128) + "c");
+    check(&[
+        (&format!("password={most}"), "password=[REDACTED:password]"),
+        (&format!("password={more}"), &format!("password={more}")),
+        (&format!("password: '{most}'"), "password: '[REDACTED:password]'"),
+        (&format!("password: '{more}'"), &format!("password: '{more}'")),
+        (&format!("password: '{more}"), &format!("password: '{more}")),
     ]);
 }
 
