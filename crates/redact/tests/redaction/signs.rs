@@ -113,6 +113,7 @@ fn a_value_ends_where_its_frame_does() {
         ("token=\\\\\\\"V\\\\\\\" x", "token=\\\\\\\"R\\\\\\\" x"),
         ("{\\\"token\\\":\\\"V\\\"}", "{\\\"token\\\":\\\"R\\\"}"),
         ("token=V&amp", "token=V&amp"),
+        ("token=\\'V\" x", "token=\\'R\" x"),
     ] {
         check(&[(template, &expected.replace('R', R))]);
     }
