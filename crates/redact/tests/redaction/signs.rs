@@ -200,6 +200,7 @@ fn said_values_without_quotes() {
         ("--password hunter7 now", "--password [REDACTED:password] now"),
         ("--password PASS_WORD", "--password PASS_WORD"),
         ("password=PASS_WORD", "password=PASS_WORD"),
+        ("--password DB_HUNTER", "--password DB_HUNTER"),
         ("password=@file", "password=@file"),
         ("password: !Ref X", "password: !Ref X"),
         ("password=!x$y", "password=[REDACTED:password]"),
