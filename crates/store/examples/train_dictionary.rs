@@ -106,10 +106,16 @@ fn session_lines(seed: u64, version: &str) -> Vec<String> {
         .start(start(seed));
     let transcript = session.build();
     let side_lines = transcript.subagents.into_iter().flat_map(|file| file.lines);
-    transcript.lines.into_iter().chain(side_lines).collect()
+    transcript.lines.into_iter().chain(side_lines).map(|line| as_trained(&line)).collect()
 }
 
 /// Spreads the sessions over a year and a half, so that no date is worth a place in the dictionary.
+/// Returns a line as the testkit made it up when the dictionary was trained. What is assigned to a secret is replaced now
+/// before it is stored, so made-up sessions do without that word; the shipped dictionary stays what it was trained to be.
+fn as_trained(line: &str) -> String {
+    line.replace("gadget", "secret").replace("Gadget", "Secret").replace("GADGET", "SECRET")
+}
+
 fn start(seed: u64) -> Timestamp {
     let days = i64::try_from(seed).unwrap_or(0) * 4;
     Timestamp::from_micros(1_750_000_000_000_000 + days * 86_410_040_000)

@@ -171,7 +171,7 @@ fn a_large_file_takes_constant_memory() {
     let out = stage.home.path().join("out.jsonl");
     let tip = result["sessions"][0]["tip"].as_str().unwrap();
     stage.run(&["native", tip, "--out", out.to_str().unwrap()]).ok();
-    assert!(same(&path, &out), "native differs from the file");
+    assert_eq!(difference(&path, &out), None, "native differs from the file");
 }
 
 /// The most memory that a process had so far.
@@ -181,18 +181,21 @@ fn resident_peak_kib(status: &Path) -> u64 {
     line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
-fn same(left: &Path, right: &Path) -> bool {
-    use std::io::Read;
+/// Returns the first line that two files have in different words, from before the difference on; none where they are equal.
+fn difference(left: &Path, right: &Path) -> Option<(String, String)> {
+    use std::io::BufRead;
     let mut left = std::io::BufReader::new(std::fs::File::open(left).unwrap());
     let mut right = std::io::BufReader::new(std::fs::File::open(right).unwrap());
-    let (mut one, mut two) = (vec![0; 1 << 20], vec![0; 1 << 20]);
     loop {
-        let count = left.read(&mut one).unwrap();
-        if right.read_exact(&mut two[..count]).is_err() || one[..count] != two[..count] {
-            return false;
+        let (mut one, mut two) = (Vec::new(), Vec::new());
+        let counts = (left.read_until(b'\n', &mut one).unwrap(), right.read_until(b'\n', &mut two).unwrap());
+        if one != two {
+            let at = one.iter().zip(&two).take_while(|(one, two)| one == two).count().saturating_sub(60);
+            let shown = |line: &[u8]| String::from_utf8_lossy(&line[at..line.len().min(at + 200)]).into_owned();
+            return Some((shown(&one), shown(&two)));
         }
-        if count == 0 {
-            return right.read(&mut two).unwrap() == 0;
+        if counts == (0, 0) {
+            return None;
         }
     }
 }

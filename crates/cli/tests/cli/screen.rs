@@ -103,7 +103,7 @@ const CALLS: &[&str] = &[
     "scan",
     "scrub {tip}",
     "scrub {tip} --dry-run",
-    "vault status",
+    "secrets list", "secrets trust {hostile}", "secrets trust {cwd}", "secrets distrust {hostile}", "vault status",
     "vault purge",
     "vault purge --all",
     "gc",
