@@ -247,6 +247,8 @@ impl App {
             tried += usize::from(!matches!(captured, Err(EngineError::HeldBack { .. })));
             let reason = match captured {
                 Ok(captured) if streams::remove(&path, Proof::Captured(&captured)) => continue,
+                // Another command stored it meanwhile.
+                Ok(_) if !path.exists() => continue,
                 Ok(_) => "not all of it could be stored".to_owned(),
                 Err(error) if is_gone(&error) => continue,
                 Err(error) if is_for_good(&error) => error.to_string(),
@@ -256,7 +258,11 @@ impl App {
                     continue;
                 }
             };
-            let kept = streams::set_aside(home, &path)?;
+            let kept = match streams::set_aside(home, &path) {
+                Ok(kept) => kept,
+                Err(CliError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => continue,
+                Err(_) => path,
+            };
             self.console.warn(&format!("{reason}; what `run` recorded is kept in {}", kept.display()));
         }
         Ok(())

@@ -97,10 +97,13 @@ impl ProjectTrust {
     /// Returns why a file of rules does not count, if it does not.
     fn objection(&self, rules: &ProjectRules) -> Option<String> {
         let Self::Only { hashes, owner } = self else { return None };
-        if rules.owner != *owner {
+        let Ok(text) = &rules.text else {
+            return Some("it cannot be read as text".to_owned());
+        };
+        if rules.owner != Some(*owner) {
             return Some("the file belongs to another user".to_owned());
         }
-        let is_trusted = hashes.contains(&text_hash(rules.text.as_bytes()));
+        let is_trusted = hashes.contains(&text_hash(text.as_bytes()));
         (!is_trusted).then(|| "nobody trusted it, or it changed since".to_owned())
     }
 }
@@ -108,8 +111,10 @@ impl ProjectTrust {
 /// A project's file of rules.
 struct ProjectRules {
     path: PathBuf,
-    text: String,
-    owner: u32,
+    /// Anybody may put a file there that cannot be read: that is an error only where everything there is trusted.
+    text: Result<String>,
+    /// None where it cannot be looked up.
+    owner: Option<u32>,
 }
 
 /// The rules in force where there is no store at hand.
@@ -169,7 +174,7 @@ impl Scrubbing {
             self.untrusted.add(rules.path, reason);
             return Ok(own.clone());
         }
-        Ok(self.with_project(&rules.path, rules.text)?)
+        Ok(self.with_project(&rules.path, rules.text?)?)
     }
 
     fn with_project(&self, path: &Path, text: String) -> std::result::Result<Scrubber, RuleFileError> {
@@ -293,13 +298,14 @@ pub fn check_project_rules(folder: &Path, owner: u32) -> Result<(PathBuf, String
     let place = format!("in {} or a folder above it", folder.display());
     let nothing = || EngineError::NothingThere { what: PROJECT_RULES, place };
     let rules = project_rules(folder)?.ok_or_else(nothing)?;
-    if rules.owner != owner {
+    let text = rules.text?;
+    if rules.owner != Some(owner) {
         let reason = format!("{} belongs to another user", rules.path.display());
         return Err(EngineError::Refused { what: "trust in rules for secrets", reasons: vec![reason] });
     }
     let name = rules.path.display().to_string();
-    Scrubber::with_files(&[RuleFile { name: &name, text: &rules.text, scope: RuleScope::Project }])?;
-    let hash = text_hash(rules.text.as_bytes());
+    Scrubber::with_files(&[RuleFile { name: &name, text: &text, scope: RuleScope::Project }])?;
+    let hash = text_hash(text.as_bytes());
     Ok((rules.path, hash))
 }
 
@@ -361,20 +367,22 @@ fn project_rules(cwd: &Path) -> Result<Option<ProjectRules>> {
     for folder in cwd.ancestors().take(FOLDERS_MAX) {
         let path = folder.join(PROJECT_RULES);
         let owner = match std::fs::metadata(&path) {
-            Ok(metadata) if metadata.is_file() => std::os::unix::fs::MetadataExt::uid(&metadata),
+            Ok(metadata) if metadata.is_file() => Some(std::os::unix::fs::MetadataExt::uid(&metadata)),
             // A pipe would keep its reader waiting without end.
             Ok(_) => continue,
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => continue,
             // A transcript may name any directory, also one of another user or of no machine: where nothing can be
             // looked up, there is no project of this user. Where there is one, its rules may not be passed over.
             Err(_) if std::fs::symlink_metadata(folder.join(PROJECT_FOLDER)).is_err() => continue,
-            Err(error) => return Err(EngineError::io("read", &path)(error)),
+            Err(error) => {
+                let text = Err(EngineError::io("read", &path)(error));
+                return Ok(Some(ProjectRules { path, text, owner: None }));
+            }
         };
         let bound = u64::try_from(RULES_BYTES_MAX).expect("a bound fits 64 bits") + 1;
         let mut text = String::new();
-        std::fs::File::open(&path)
-            .and_then(|file| file.take(bound).read_to_string(&mut text))
-            .map_err(EngineError::io("read", &path))?;
+        let read = std::fs::File::open(&path).and_then(|file| file.take(bound).read_to_string(&mut text));
+        let text = read.map(|_| text).map_err(EngineError::io("read", &path));
         return Ok(Some(ProjectRules { path, text, owner }));
     }
     Ok(None)

@@ -92,6 +92,8 @@ pub(crate) fn run(app: &App, args: &Run) -> Result<Exit, CliError> {
     pipes::pass_on_input(&mut child, &recording)?;
     wait_for(child, happens)?;
     let status = record.follow(&recording, &happened)?;
+    // What still tells of the command must not wait for anybody to hear it.
+    drop(happened);
     match output.and_then(Output::stop) {
         None => record.finish(&recording),
         Some(output) => record.leave(&recording, output)?,
@@ -234,7 +236,12 @@ impl<'a> Record<'a> {
     /// Has another process go on passing on and recording what the command left behind prints. Where there can be none,
     /// this one does, and ends with it.
     fn leave(&mut self, recording: &Recording, output: OwnedFd) -> Result<(), CliError> {
+        let before = recording.lost();
         let record = recording.suspend();
+        // The other process counts anew, and says only what it loses itself.
+        if let Some(reason) = recording.lost().or(before) {
+            self.keep_for_status(&format!("not all of this was recorded: {reason}"));
+        }
         let path = self.path.clone().filter(|_| record.0.is_some());
         let left = Left { session: self.session.clone(), path };
         if let Err(error) = handover::start(self.app, &left, &record, &output) {
@@ -259,6 +266,7 @@ impl<'a> Record<'a> {
         let (happens, happened) = sync_channel(64);
         let output = Output::pass_on(output, &recording, &happens)?;
         self.follow_output(&recording, &happened);
+        drop(happened);
         output.stop();
         self.finish(&recording);
         Ok(())

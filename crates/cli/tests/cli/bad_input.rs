@@ -191,7 +191,8 @@ fn difference(left: &Path, right: &Path) -> Option<(String, String)> {
         let counts = (left.read_until(b'\n', &mut one).unwrap(), right.read_until(b'\n', &mut two).unwrap());
         if one != two {
             let at = one.iter().zip(&two).take_while(|(one, two)| one == two).count().saturating_sub(60);
-            let shown = |line: &[u8]| String::from_utf8_lossy(&line[at..line.len().min(at + 200)]).into_owned();
+            let shown =
+                |line: &[u8]| String::from_utf8_lossy(&line[at..line.len().min(at + 200)]).into_owned();
             return Some((shown(&one), shown(&two)));
         }
         if counts == (0, 0) {

@@ -213,6 +213,26 @@ fn what_a_command_left_behind_prints_on_and_is_recorded() {
     assert_eq!(streams(&stage), Vec::<PathBuf>::new());
 }
 
+/// Found in review: `run` never ended while what the command left behind printed without a pause, nor where so much was
+/// printed that nobody heard of its end.
+#[test]
+fn a_background_that_never_pauses_does_not_keep_the_command_from_ending() {
+    let stage = Stage::new();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    for script in ["yes & echo $! > pid; exit 3", "yes | head -c 20000000 & exit 3"] {
+        let mut command = stage.command(&["run", "--", "sh", "-c", script]);
+        let null = std::fs::File::create("/dev/null").unwrap();
+        let ended = command.env("PATH", &path).stdout(null).stderr(Stdio::null()).status().unwrap();
+        assert_eq!(ended.code(), Some(3), "{script}");
+        let file = stage.home.project().join("pid");
+        if let Ok(text) = std::fs::read_to_string(&file) {
+            let pid = rustix::process::Pid::from_raw(text.trim().parse().unwrap()).unwrap();
+            rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+            std::fs::remove_file(file).unwrap();
+        }
+    }
+}
+
 /// Found in review: the record was taken for no transcript, and the next command deleted it.
 #[test]
 fn a_record_that_begins_with_a_long_line_is_stored() {

@@ -44,6 +44,28 @@ fn a_projects_rules_count_only_once_they_are_trusted() {
     stage.run(&["secrets", "trust"]).code(5).complains(&["less than 8 bytes"]);
 }
 
+/// Found in review: a file that nobody can read kept everything in its repository from being captured.
+#[test]
+fn a_projects_rules_that_cannot_be_read_stop_no_capture() {
+    let bad: [fn(&std::path::Path); 3] = [
+        |path| std::fs::write(path, b"[[rules]]\n\xff").unwrap(),
+        |path| std::fs::write(path, "é".repeat(300_000)).unwrap(),
+        |path| std::os::unix::fs::symlink(path, path).unwrap(),
+    ];
+    for make in bad {
+        let stage = Stage::new();
+        let folder = stage.home.project().join(".stemmata");
+        std::fs::create_dir_all(&folder).unwrap();
+        make(&folder.join("secrets.toml"));
+        assert!(recorded(&stage, "hello there\n").contains("hello there"));
+        let told = stage.json(&["status"])["untrusted_rules"][0]["reason"].clone();
+        // A link to itself is no file that anybody could trust.
+        let is_told = told.as_str().is_some_and(|told| told.contains("cannot be read"));
+        assert_eq!(is_told, folder.join("secrets.toml").exists(), "{told}");
+        stage.run(&["secrets", "trust", "."]).code(1);
+    }
+}
+
 /// Found in review: `task list` remembered a task named «list».
 #[test]
 fn words_meant_as_commands_are_not_remembered() {

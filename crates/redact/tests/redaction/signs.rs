@@ -301,6 +301,7 @@ fn said_values_in_quotes() {
         ("<password>a b</password>", "<password>[REDACTED:password]</password>"),
         ("<password>a b<br>", "<password>a b<br>"),
         ("password: 'a b", "password: '[REDACTED:password]"),
+        ("password: \\'a b\" x", "password: \\'[REDACTED:password]\" x"),
         ("password: 'a\nb'", "password: 'a\nb'"),
         ("password: b'a b'", "password: b'[REDACTED:password]'"),
         ("a \"password\": \"x\\ny z\"", "a \"password\": \"x\\ny z\""),

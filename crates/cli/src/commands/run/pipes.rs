@@ -80,12 +80,13 @@ impl Recording {
             let rest = tape.recorder.as_mut().map(|recorder| recorder.end(side, at));
             tape.keep(&rest.unwrap_or_default());
         }
-        let unkept = tape.recorder.as_ref().and_then(StreamRecorder::unkept).map(|unkept| {
-            let lines = many(unkept.lines, "line");
-            format!("secrets cannot be told from the rest of {lines}: {}", unkept.reason)
-        });
-        let lost = tape.failure.clone().or(unkept);
+        let lost = tape.lost();
         Ended { has_passed: tape.has_passed, is_kept: tape.bytes > 0, lost }
+    }
+
+    /// Returns what is not in the file though there is one, and why.
+    pub(super) fn lost(&self) -> Option<String> {
+        self.tape().lost()
     }
 
     /// Ends this process's part of the record; returns the file, if there is one, and what another process needs to go on.
@@ -119,6 +120,15 @@ impl Recording {
 }
 
 impl Tape {
+    fn lost(&self) -> Option<String> {
+        let unkept = || {
+            let unkept = self.recorder.as_ref().and_then(StreamRecorder::unkept)?;
+            let lines = many(unkept.lines, "line");
+            Some(format!("secrets cannot be told from the rest of {lines}: {}", unkept.reason))
+        };
+        self.failure.clone().or_else(unkept)
+    }
+
     fn keep(&mut self, lines: &[u8]) {
         let Some(file) = &mut self.file else { return };
         if let Err(error) = file.write_all(lines) {
@@ -193,8 +203,9 @@ impl Read for Until<'_> {
             PollFd::from_borrowed_fd(self.stopped.as_fd(), PollFlags::IN),
         ];
         poll(&mut ready, None)?;
-        let [from, _] = &ready;
-        if from.revents().is_empty() {
+        // Asked first: what never pauses would be read for ever, and what is left in the pipe is for the next reader.
+        let [_, stopped] = &ready;
+        if !stopped.revents().is_empty() {
             return Err(STOPPED.into());
         }
         self.from.read(buffer)
