@@ -120,6 +120,8 @@ impl Console {
 
     /// Warns about something that does not stop the command.
     pub(crate) fn warn(&self, text: &str) {
+        // A name with a line end in it cannot pass for a line of ours.
+        let text = text.replace('\n', "\n  ");
         self.to_stderr(&format!("{}: {text}", Style::Warning.paint("warning")));
     }
 

@@ -81,6 +81,9 @@ pub(crate) const fn is_unsafe(character: char) -> bool {
         // Other line ends than ours, blanks without width, annotations. Joiners stay: scripts and emoji need them.
         | '\u{2028}' | '\u{2029}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
         | '\u{180e}' | '\u{ad}'
+        // Letters that are blank, and selectors: a row of them is text that nobody sees. The last two choose how a sign
+        // looks, and stay.
+        | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' | '\u{180b}'..='\u{180d}' | '\u{fe00}'..='\u{fe0d}'
         // Tags, and selectors that carry hidden bytes.
         | '\u{e0000}'..='\u{e0fff}')
 }
