@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use crate::edits::{Edit, What};
-use crate::pem::PrivateKeyState;
+use crate::pem::{self, PrivateKeyState};
 use crate::pieces::{self, Piece, Said};
 use crate::rules::RuleFailure;
 use crate::scrubber::{Finding, Scrubbed, Scrubber};
@@ -13,11 +13,13 @@ use crate::scrubber::{Finding, Scrubbed, Scrubber};
 const HELD_LINES_MAX: usize = 4_096;
 /// Bytes of lines that are held back at most.
 const HELD_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Bytes of one joined text at most: what a streamed message says in minutes, and more than most private keys have.
-const TEXT_BYTES_MAX: usize = 64 * 1024;
-/// Bytes at the end of a long text that stay held back when what is before them goes: longer than any secret that is no
-/// private key.
+/// Bytes at the end of a long text that stay held back when what is before them goes, and bytes of what went that are still
+/// known: longer than any secret that is no private key.
 const KEPT_BYTES: usize = 8 * 1024;
+/// Bytes of one joined text that are held back at most, and one line: so there is always a first line to give out.
+const TEXT_BYTES_MAX: usize = pieces::LINE_BYTES_MAX + KEPT_BYTES;
+/// Texts whose end is known when what they said was given out.
+const TEXTS_MAX: usize = 64;
 
 /// A line without its secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,18 +59,32 @@ struct Held {
 struct Text {
     block: u64,
     scope: u64,
+    /// Whether a private key is open where the bytes begin.
+    keys: PrivateKeyState,
+    /// The end of what was given out, for a secret that begins there or a name in front of it, and what is held back.
     bytes: Vec<u8>,
-    is_open: bool,
+    /// How many of the bytes were given out.
+    given: usize,
+    /// How many lines were held back when one ended it.
+    ended: Option<usize>,
 }
 
 impl Text {
-    /// Tells whether a private key, or its header, goes on behind the first bytes.
-    fn has_open_key(&self, count: usize) -> bool {
-        let before = self.bytes.get(..count).unwrap_or_default();
-        let mut keys = PrivateKeyState::default();
-        keys.advance(before);
-        let line = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
-        keys.is_open() || memchr::memmem::find(before.get(line..).unwrap_or_default(), b"--").is_some()
+    const fn is_open(&self) -> bool {
+        self.ended.is_none()
+    }
+
+    const fn held_bytes(&self) -> usize {
+        self.bytes.len() - self.given
+    }
+
+    /// Forgets what is held back, and of what was given out all but the end.
+    fn keep_given(&mut self) {
+        self.bytes.truncate(self.given);
+        let gone = pem::cut_before(&self.bytes, self.given.saturating_sub(KEPT_BYTES));
+        let rest = self.bytes.split_off(gone);
+        self.keys.advance(&self.bytes);
+        (self.bytes, self.given) = (rest, self.given - gone);
     }
 }
 
@@ -103,18 +119,19 @@ impl LineScrubber {
                 findings: own.findings,
             }]);
         }
-        if self.held.is_empty() && !pieces::may_be_delta(line) {
+        if self.held.is_empty() && self.texts.is_empty() && !pieces::may_be_delta(line) {
             return Ok(vec![self.alone(line)?]);
         }
         let piece = self.take_in(body(line));
         if self.held.is_empty() && piece.is_none() {
+            self.texts.retain(Text::is_open);
             return Ok(vec![self.alone(line)?]);
         }
         self.held_bytes += line.len();
         self.held.push(Held { raw: line.to_vec(), piece });
         let is_full = self.held.len() >= HELD_LINES_MAX || self.held_bytes >= HELD_BYTES_MAX;
-        let is_long = self.texts.iter().any(|text| text.bytes.len() >= TEXT_BYTES_MAX);
-        if !self.texts.iter().any(|text| text.is_open) {
+        let is_long = self.texts.iter().any(|text| text.held_bytes() >= TEXT_BYTES_MAX);
+        if !self.texts.iter().any(Text::is_open) {
             return self.finish();
         }
         if is_full || is_long {
@@ -166,8 +183,9 @@ impl LineScrubber {
         match pieces::said(line) {
             Said::Delta { block, scope, piece } => Some(self.add((block, scope), piece)),
             Said::Ends { block, scope, all } => {
-                for text in &mut self.texts {
-                    text.is_open &= text.block != block && !(all && text.scope == scope);
+                let ends = |text: &&mut Text| text.block == block || (all && text.scope == scope);
+                for text in self.texts.iter_mut().filter(ends) {
+                    text.ended.get_or_insert(self.held.len());
                 }
                 None
             }
@@ -176,10 +194,11 @@ impl LineScrubber {
     }
 
     fn add(&mut self, (block, scope): (u64, u64), piece: Piece) -> (usize, usize, Piece) {
-        let known = self.texts.iter().position(|text| text.block == block && text.is_open);
+        let known = self.texts.iter().position(|text| text.block == block && text.is_open());
         let index = known.unwrap_or(self.texts.len());
         if known.is_none() {
-            self.texts.push(Text { block, scope, bytes: Vec::new(), is_open: true });
+            let (keys, bytes) = (PrivateKeyState::default(), Vec::new());
+            self.texts.push(Text { block, scope, keys, bytes, given: 0, ended: None });
         }
         let Some(text) = self.texts.get_mut(index) else { return (index, 0, piece) };
         let at = text.bytes.len();
@@ -191,7 +210,9 @@ impl LineScrubber {
     fn edits(&self) -> Result<Vec<Vec<Edit>>, RuleFailure> {
         let mut found = Vec::with_capacity(self.texts.len());
         for text in &self.texts {
-            found.push(self.scrubber.joined_edits(&text.bytes)?);
+            let is_held = text.held_bytes() > 0;
+            let edits = is_held.then(|| self.scrubber.joined_edits(&text.bytes, &text.keys));
+            found.push(edits.transpose()?.unwrap_or_default());
         }
         let of_line = |held: &Held| {
             let Some((index, at, piece)) = &held.piece else { return Vec::new() };
@@ -204,60 +225,91 @@ impl LineScrubber {
         Ok(self.held.iter().map(of_line).collect())
     }
 
-    /// Gives out the first lines of a long text, as far as no secret goes on behind them.
+    /// Gives out the first lines of a long text, as far as no secret goes on behind them if that is not too far back.
     fn give_first(&mut self) -> Result<Vec<ScrubbedLine<'static>>, RuleFailure> {
         let edits = self.edits()?;
         // What stays of each text, and whether a secret goes on into it.
         let mut behind = vec![0; self.texts.len()];
         let mut goes_on = vec![false; self.texts.len()];
-        let mut count = self.held.len();
-        while count > 0 {
-            let Some((held, own)) = self.held.get(count - 1).zip(edits.get(count - 1)) else { break };
+        let mut by_size = None;
+        for count in (1..self.held.len()).rev() {
+            let Some((held, own)) = self.held.get(count).zip(edits.get(count)) else { break };
             if let Some((index, _, piece)) = &held.piece
                 && let (Some(behind), Some(goes_on)) = (behind.get_mut(*index), goes_on.get_mut(*index))
             {
                 *behind += piece.text.len();
                 *goes_on = own.first().is_some_and(|edit| matches!(edit.what, What::Gone(_)));
             }
-            count -= 1;
             let keeps = |(text, kept): (&Text, &usize)| {
-                !text.is_open || *kept >= KEPT_BYTES.min(text.bytes.len() / 2)
+                let is_long = text.held_bytes() >= TEXT_BYTES_MAX;
+                let wanted = KEPT_BYTES.min(text.held_bytes() / 2);
+                // A text that began long ago and says nothing must not keep all that came since.
+                let is_few = !is_long && count <= self.held.len() / 2;
+                !text.is_open() || is_few || *kept >= wanted
             };
-            // A text that began long ago and says nothing must not keep all that came since.
-            let is_enough = count <= self.held.len() / 2 || self.texts.iter().zip(&behind).all(keeps);
-            let has_open_key = || {
-                let mut texts = self.texts.iter().zip(&behind).filter(|(text, _)| text.is_open);
-                texts.any(|(text, kept)| text.has_open_key(text.bytes.len() - kept))
-            };
-            if is_enough && !goes_on.iter().any(|goes_on| *goes_on) && !has_open_key() {
+            if by_size.is_none() && !self.texts.iter().zip(&behind).all(keeps) {
+                continue;
+            }
+            let first = *by_size.get_or_insert(count);
+            if count < first / 2 {
                 break;
             }
+            if !goes_on.iter().any(|goes_on| *goes_on) {
+                return self.give(count, &edits);
+            }
         }
-        let count = if count == 0 { self.held.len() } else { count };
-        self.give(count, &edits)
+        // A secret that goes on all the way is a private key: it is known behind the cut too.
+        self.give(by_size.unwrap_or(self.held.len()), &edits)
     }
 
     /// Gives out the first so many lines; the rest begins anew.
     fn give(&mut self, count: usize, edits: &[Vec<Edit>]) -> Result<Vec<ScrubbedLine<'static>>, RuleFailure> {
         let mut given = Vec::with_capacity(count);
-        let lines = self.take_held();
-        for (line, edits) in lines.iter().zip(edits).take(count) {
-            let own = match self.scrub(line, edits) {
+        let held = std::mem::take(&mut self.held);
+        for (line, edits) in held.iter().zip(edits).take(count) {
+            let own = match self.scrub(&line.raw, edits) {
                 Ok(own) => own,
                 Err(failure) => {
-                    self.held = lines.into_iter().map(|raw| Held { raw, piece: None }).collect();
+                    self.held = held;
                     return Err(failure);
                 }
             };
             let bytes = Cow::Owned(own.bytes.into_owned());
-            given.push(ScrubbedLine { raw: Cow::Owned(line.clone()), bytes, findings: own.findings });
+            given.push(ScrubbedLine { raw: Cow::Owned(line.raw.clone()), bytes, findings: own.findings });
         }
-        for line in lines.into_iter().skip(count) {
-            let piece = self.take_in(body(&line));
-            self.held_bytes += line.len();
-            self.held.push(Held { raw: line, piece });
+        self.keep_given(&held, count);
+        for Held { raw, .. } in held.into_iter().skip(count) {
+            self.hold(raw);
         }
         Ok(given)
+    }
+
+    /// Forgets what the held lines say behind the first so many, and the texts that are whole there.
+    fn keep_given(&mut self, held: &[Held], count: usize) {
+        self.held_bytes = 0;
+        let mut said = vec![false; self.texts.len()];
+        for (index, at, piece) in held.iter().take(count).filter_map(|held| held.piece.as_ref()) {
+            if let Some((text, said)) = self.texts.get_mut(*index).zip(said.get_mut(*index)) {
+                (text.given, *said) = (at + piece.text.len(), true);
+            }
+        }
+        let (mut idle, mut texts) = (Vec::new(), Vec::new());
+        for (mut text, said) in std::mem::take(&mut self.texts).into_iter().zip(said) {
+            if text.given > 0 && text.ended.is_none_or(|ended| ended >= count) {
+                text.keep_given();
+                text.ended = None;
+                let of = if said { &mut texts } else { &mut idle };
+                of.push(text);
+            }
+        }
+        idle.append(&mut texts);
+        self.texts = idle.split_off(idle.len().saturating_sub(TEXTS_MAX));
+    }
+
+    fn hold(&mut self, raw: Vec<u8>) {
+        let piece = self.take_in(body(&raw));
+        self.held_bytes += raw.len();
+        self.held.push(Held { raw, piece });
     }
 }
 

@@ -131,6 +131,17 @@ pub(crate) fn may_open(raw: &[u8], at: usize) -> bool {
     memchr::memmem::find(rest.get(..HEADER_BYTES_MAX).unwrap_or(rest), b"PRIVATE").is_some()
 }
 
+/// Returns where a text can be cut, at a place or shortly before it, so that the first or last line of no key is cut.
+pub(crate) fn cut_before(text: &[u8], at: usize) -> usize {
+    let from = at.saturating_sub(HEADER_BYTES_MAX + BEGIN.len());
+    let near = text.get(from..text.len().min(at + BEGIN.len())).unwrap_or_default();
+    let is_armour = |found: &usize| {
+        let rest = near.get(*found..).unwrap_or_default();
+        rest.starts_with(BEGIN) || rest.starts_with(END)
+    };
+    memchr::memchr_iter(b'-', near).find(is_armour).map_or(at, |found| at.min(from + found))
+}
+
 /// Reads a text from inside a key.
 struct Reader<'a> {
     text: &'a [u8],

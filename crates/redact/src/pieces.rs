@@ -7,7 +7,7 @@ use crate::escape::View;
 use crate::json::{NotJson, Token, Tokens};
 
 /// Longest line that is looked at for a part of a text: what is streamed comes in lines far shorter.
-const LINE_BYTES_MAX: usize = 64 * 1024;
+pub(crate) const LINE_BYTES_MAX: usize = 64 * 1024;
 /// Deepest object in which a delta stands.
 const DEPTH_MAX: usize = 6;
 /// Fields of a delta that hold its text.

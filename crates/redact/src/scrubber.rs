@@ -191,9 +191,9 @@ impl Scrubber {
         Ok(ScrubbedText { text: Cow::Owned(scrubbed), findings: self.findings(&edits) })
     }
 
-    /// Finds what has to be replaced in a text that stands in several lines.
-    pub(crate) fn joined_edits(&self, text: &[u8]) -> Result<Vec<Edit>, RuleFailure> {
-        self.edits(text, &[], &mut PrivateKeyState::default(), walk::text_edits)
+    /// Finds what has to be replaced in a text that stands in several lines, and may begin in a private key.
+    pub(crate) fn joined_edits(&self, text: &[u8], keys: &PrivateKeyState) -> Result<Vec<Edit>, RuleFailure> {
+        self.edits(text, &[], &mut keys.clone(), walk::text_edits)
     }
 
     /// Looks until nothing more is found: what one pass leaves can be a secret only beside a placeholder.

@@ -232,3 +232,61 @@ fn a_message_without_end_is_given_out_in_parts() {
     }
     assert!(most <= 4_096 && !given.contains(&token[17..]) && !given.contains(&token[..17]), "{most}");
 }
+
+/// One delta of what a tool is given: line breaks in it stay escaped.
+fn input_delta(text: &str) -> String {
+    let delta = json!({"type":"input_json_delta","partial_json":text});
+    let event = json!({"type":"content_block_delta","index":0,"delta":delta});
+    format!("{}\n", json!({"type":"stream_event","session_id":"s","event":event}))
+}
+
+/// Found in review: behind a `--` all was given out at the mark, halves of tokens with it; and a value whose name had been
+/// given out was none.
+#[test]
+fn no_secret_is_cut_where_a_long_text_is_given_out() {
+    let token = token();
+    let (one, two) = token.split_at(17);
+    let filler = "word ".repeat(20);
+    let rows: [(&str, &[&str], &str); 5] = [
+        ("", &[one, two, " word ", &filler], two),
+        ("{\"css\":\"--first: ", &[one, two, " word ", &filler], two),
+        ("", &[one, two, " --flag ", " --- "], two),
+        ("", &["my password: ", "Hunter2x9Kq", " and "], "Hunter2x9Kq"),
+        ("--- ", &["my password: ", "Hunter2x9Kq", " and ", &filler], "Hunter2x9Kq"),
+    ];
+    for (first, parts, secret) in rows {
+        let lines = parts.iter().cycle().take(12_000).map(|part| input_delta(part));
+        let lines: Vec<String> = std::iter::once(input_delta(first)).chain(lines).collect();
+        let started = std::time::Instant::now();
+        let clean = said(&scrubbed(&lines), "/event/delta/partial_json");
+        let found = clean.matches(secret).count();
+        assert_eq!(found, 0, "{first:?} {parts:?}");
+        assert_eq!(clean.matches("[REDACTED:").count(), 12_000 / parts.len(), "{first:?} {parts:?}");
+        assert!(started.elapsed().as_secs() < 30, "{first:?}: {:?}", started.elapsed());
+    }
+}
+
+/// Found in review: a key that stood across the mark went out in the clear from there on.
+#[test]
+fn a_private_key_goes_on_where_a_long_text_is_given_out() {
+    for (before, rows) in [("", 1_300), ("word ", 200), ("a --flag ", 200), ("a --flag ", 1_300)] {
+        for shift in [0, 700, 6_500] {
+            let whole = key();
+            let lines: Vec<&str> = whole.lines().collect();
+            let body: Vec<&str> = lines[1..13].iter().copied().cycle().take(rows).collect();
+            let before = before.repeat((60_000 - shift) / 9);
+            let text = format!(
+                "{before}\n{}\n{}\n{}\n{}",
+                lines[0],
+                body.join("\n"),
+                lines[13],
+                "word ".repeat(20_000)
+            );
+            let lines: Vec<String> = cut(&text, &[37]).iter().map(|part| input_delta(part)).collect();
+            let clean = said(&scrubbed(&lines), "/event/delta/partial_json");
+            let found = body.iter().any(|line| clean.contains(&line[..24]) || clean.contains(&line[30..]));
+            assert!(!found, "{before:.9} {rows} {shift}");
+            assert!(clean.ends_with(&"word ".repeat(19_000)), "{before:.9} {rows} {shift}: too much");
+        }
+    }
+}
