@@ -59,6 +59,7 @@ pub use scrubbing::{
     PROJECT_RULES, ProjectTrust, StoreRules, UntrustedMet, UntrustedRules, check_project_rules,
     rules_file_hash,
 };
+pub use stemmata_redact::LineState;
 pub use stemmata_runtimes::adapter::{Finding, Severity, Validation};
 pub use stemmata_runtimes::export::Projection;
 pub use stemmata_runtimes::handoff::{HANDOFF_TOKENS_DEFAULT, HANDOFF_TOKENS_MIN};

@@ -34,7 +34,7 @@ mod value;
 mod walk;
 
 pub use custom::{RULES_BYTES_MAX, RuleFile, RuleFileError, RuleScope};
-pub use lines::{LineScrubber, ScrubbedLine};
-pub use pem::PrivateKeyState;
+pub use lines::{LineScrubber, LineState, ScrubbedLine};
+pub use pem::{KEY_LINES_BYTES_MAX, PrivateKeyState};
 pub use rules::RuleFailure;
 pub use scrubber::{Finding, Scrubbed, ScrubbedText, Scrubber};

@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 
+use serde::{Deserialize, Serialize};
+
 use crate::edits::{Edit, What};
 use crate::pem::{self, PrivateKeyState};
 use crate::pieces::{self, Piece, Said};
@@ -40,11 +42,25 @@ pub struct LineScrubber {
     scrubber: Scrubber,
     joins: bool,
     keys: PrivateKeyState,
-    /// The lines since the one in which a private key began that is open.
-    key_lines: Vec<Vec<u8>>,
     held: Vec<Held>,
     held_bytes: usize,
     texts: Vec<Text>,
+}
+
+/// What another scrubber needs to go on where one stopped. Holds what may be secrets: it is for memory and pipes, never for a
+/// disk. Only the same program can read it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LineState {
+    keys: PrivateKeyState,
+    texts: Vec<Text>,
+    held: Vec<Vec<u8>>,
+}
+
+impl LineState {
+    /// Returns the lines that were held back, where nobody can go on.
+    pub fn into_held(self) -> Vec<Vec<u8>> {
+        self.held
+    }
 }
 
 #[derive(Debug)]
@@ -55,7 +71,7 @@ struct Held {
 }
 
 /// A text that several lines say.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Text {
     block: u64,
     scope: u64,
@@ -91,9 +107,15 @@ impl Text {
 impl LineScrubber {
     /// Starts before the first line.
     pub fn new(scrubber: Scrubber) -> LineScrubber {
-        let (keys, key_lines) = (PrivateKeyState::default(), Vec::new());
-        let (held, texts) = (Vec::new(), Vec::new());
-        LineScrubber { scrubber, joins: true, keys, key_lines, held, held_bytes: 0, texts }
+        LineScrubber::resume(scrubber, LineState::default())
+    }
+
+    /// Starts where another one stopped.
+    pub fn resume(scrubber: Scrubber, state: LineState) -> LineScrubber {
+        let LineState { keys, texts, held } = state;
+        let mut lines = LineScrubber { scrubber, joins: true, keys, held: Vec::new(), held_bytes: 0, texts };
+        held.into_iter().for_each(|line| lines.hold(line));
+        lines
     }
 
     /// Starts before lines that stand for themselves, as whole records do: none is held back.
@@ -156,10 +178,12 @@ impl LineScrubber {
         std::mem::take(&mut self.held).into_iter().map(|held| held.raw).collect()
     }
 
-    /// Returns lines from which another scrubber knows what this one knows: those since a private key began that is open,
-    /// and, to be given out by it, those that are held back.
-    pub fn take_state(&mut self) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
-        (std::mem::take(&mut self.key_lines), self.take_held())
+    /// Stops, for another one to go on with the same rules: nothing is given out of what is held back.
+    pub fn take_state(&mut self) -> LineState {
+        let held = std::mem::take(&mut self.held);
+        self.keep_given(&held, 0);
+        let held = held.into_iter().map(|held| held.raw).collect();
+        LineState { keys: std::mem::take(&mut self.keys), texts: std::mem::take(&mut self.texts), held }
     }
 
     fn alone<'a>(&mut self, line: &'a [u8]) -> Result<ScrubbedLine<'a>, RuleFailure> {
@@ -169,13 +193,7 @@ impl LineScrubber {
 
     /// Scrubs the next line that is given out.
     fn scrub<'a>(&mut self, line: &'a [u8], known: &[Edit]) -> Result<Scrubbed<'a>, RuleFailure> {
-        let scrubbed = self.scrubber.scrub_line_with(line, known, &mut self.keys)?;
-        if self.keys.is_open() {
-            self.key_lines.push(line.to_vec());
-        } else {
-            self.key_lines.clear();
-        }
-        Ok(scrubbed)
+        self.scrubber.scrub_line_with(line, known, &mut self.keys)
     }
 
     /// Adds what a line says to its text; returns which text that is, where in it, and the piece.

@@ -6,9 +6,14 @@
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 /// Bytes behind a header that may belong to its key. An RSA key of 16,384 bits takes 13 KiB; prefixes and escapes may
 /// make that eight times as long.
 const KEY_BYTES_MAX: usize = 128 * 1024;
+/// Bytes of the lines that a private key may take, with the one in which it began and all that says nothing of it: behind
+/// that many it is not open any more.
+pub const KEY_LINES_BYTES_MAX: usize = KEY_BYTES_MAX;
 /// Bytes without key material that may stand before the next line of a key: a prefix, an object's other fields, a comment.
 const GAP_BYTES_MAX: usize = 1024;
 /// Longest `BEGIN` or `END` line, colours included.
@@ -37,7 +42,7 @@ type Place = (usize, usize);
 ///
 /// Starts outside of any key ([`Default`]). One value follows one sequence of texts, each of which is a line or holds
 /// whole lines: the lines that a command prints, the pieces of one message.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrivateKeyState {
     open: Option<Open>,
     /// The JSON field that the key stands in; empty in text and in an array's own strings.
@@ -45,10 +50,12 @@ pub struct PrivateKeyState {
 }
 
 /// A key that has begun and not ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Open {
     /// Bytes that may still belong to it.
     left: usize,
+    /// Bytes of the lines since its header, whatever they say.
+    passed: usize,
     /// Bytes since its header or its last line.
     gap: usize,
     /// The line before this one held key material.
@@ -82,6 +89,17 @@ impl PrivateKeyState {
             *self = fresh;
         }
         found
+    }
+
+    /// Counts a line that was looked at to the key that is open behind it, in whatever field it says something.
+    pub(crate) fn pass_line(&mut self, bytes: usize) {
+        let Some(open) = &mut self.open else { return };
+        open.passed += bytes.max(1);
+        // The text of a line comes without its break.
+        open.gap += 1;
+        if open.passed >= KEY_LINES_BYTES_MAX || open.gap > GAP_BYTES_MAX {
+            *self = PrivateKeyState::default();
+        }
     }
 
     fn places(&mut self, text: &[u8]) -> Vec<Place> {
@@ -121,7 +139,7 @@ pub(crate) struct Key {
 /// its base64.
 pub(crate) fn key(text: &[u8], at: usize) -> Option<Key> {
     let body = armour(text, at, BEGIN)?;
-    let open = Open { left: KEY_BYTES_MAX, gap: 0, follows: false };
+    let open = Open { left: KEY_BYTES_MAX, passed: 0, gap: 0, follows: false };
     Some(Reader::of(text, body, open).read(Some(at)))
 }
 
@@ -191,6 +209,7 @@ impl<'a> Reader<'a> {
         let places = self.places(header.zip(whole.map(|(_, end)| end)), header.is_some() && closed.is_some());
         let open = Open {
             left: self.open.left.saturating_sub(self.pos - start),
+            passed: self.open.passed,
             gap: self.open.gap,
             follows: if self.begun { self.holds } else { self.open.follows },
         };

@@ -163,6 +163,7 @@ impl Scrubber {
         let body = line.strip_suffix(b"\n").unwrap_or(line);
         let body = body.strip_suffix(b"\r").unwrap_or(body);
         let edits = self.edits(body, known, keys, walk::edits_of)?;
+        keys.pass_line(line.len());
         if edits.is_empty() {
             return Ok(Scrubbed { bytes: Cow::Borrowed(line), findings: Vec::new() });
         }

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use stemmata_model::{Note, NoteCode, Trigger};
-use stemmata_redact::{LineScrubber, ScrubbedLine};
+use stemmata_redact::{KEY_LINES_BYTES_MAX, LineScrubber, ScrubbedLine};
 use stemmata_runtimes::adapter::Shape;
 use stemmata_runtimes::captured::is_said_in_parts;
 
@@ -20,6 +20,7 @@ use crate::scrubbing::line_scrubber;
 /// Bytes before the place where reading goes on that are looked at for a text that is open there: more than the lines of
 /// any private key take.
 const OPEN_BYTES_MAX: u64 = 256 * 1024;
+const _: () = assert!(KEY_LINES_BYTES_MAX <= 128 * 1024, "a key that is open is found by looking back");
 
 /// Lines on their way, and how many of them were fed in an earlier reading.
 struct Feed {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use stemmata_model::{FormatId, Timestamp};
-use stemmata_redact::{LineScrubber, ScrubbedLine};
+use stemmata_redact::{LineScrubber, LineState, ScrubbedLine};
 use stemmata_runtimes::adapter::Confidence;
 use stemmata_runtimes::captured::GENERIC;
 use stemmata_runtimes::registry;
@@ -84,10 +84,8 @@ pub struct UnkeptLines {
 pub struct StreamRest {
     /// The format of the record.
     pub format: FormatId,
-    /// The lines since the one in which a private key began that is open.
-    pub known: Vec<Vec<u8>>,
-    /// Lines of the record that are held back.
-    pub held: Vec<Vec<u8>>,
+    /// The lines of the record that are held back, and what is open behind those that were kept.
+    pub lines: LineState,
     /// The beginning of the next line that is printed.
     pub rest: Vec<u8>,
 }
@@ -105,6 +103,8 @@ pub struct StreamRecorder {
     /// Lines read before the first one was printed, and their bytes.
     waiting: Vec<Vec<u8>>,
     waiting_bytes: usize,
+    /// What is kept with the next bytes that come in.
+    early: Vec<u8>,
 }
 
 impl std::fmt::Debug for StreamRecorder {
@@ -132,6 +132,7 @@ impl StreamRecorder {
             output: Cutter::default(),
             waiting: Vec::new(),
             waiting_bytes: 0,
+            early: Vec::new(),
         }
     }
 
@@ -142,9 +143,15 @@ impl StreamRecorder {
         let mut recorder = Self::new(Some(form), rules);
         recorder.printed = (!is_timed).then_some(rest.format);
         recorder.output.rest = rest.rest;
-        // What was given out is not kept again, and what was held back is held back again.
-        for line in rest.known.into_iter().chain(rest.held) {
-            recorder.scrub(&line, &mut Vec::new());
+        match &mut recorder.scrubber {
+            Ok(lines) => *lines = LineScrubber::resume(lines.scrubber().clone(), rest.lines),
+            Err(_) => {
+                let mut early = Vec::new();
+                for line in rest.lines.into_held() {
+                    recorder.scrub(&line, &mut early);
+                }
+                recorder.early = early;
+            }
         }
         recorder
     }
@@ -156,9 +163,9 @@ impl StreamRecorder {
         if self.form.is_none() {
             self.decide(StreamForm::Timed, &mut kept);
         }
-        let (known, held) = self.scrubber.as_mut().map(LineScrubber::take_state).unwrap_or_default();
+        let lines = self.scrubber.as_mut().map(LineScrubber::take_state).unwrap_or_default();
         let format = self.format().unwrap_or_else(timed_format);
-        (kept, StreamRest { format, known, held, rest: self.output.rest })
+        (kept, StreamRest { format, lines, rest: self.output.rest })
     }
 
     /// Returns which lines were not kept, if any: secrets could not be told from the rest of them.
@@ -181,7 +188,7 @@ impl StreamRecorder {
 
     /// Takes bytes of a stream, and returns what to keep.
     pub fn take(&mut self, side: StreamSide, bytes: &[u8], at: Timestamp) -> Vec<u8> {
-        let mut kept = Vec::new();
+        let mut kept = std::mem::take(&mut self.early);
         for line in self.cutter(side).push(bytes) {
             self.line(side, &line, at, &mut kept);
         }
@@ -190,7 +197,7 @@ impl StreamRecorder {
 
     /// Ends a stream: what stands behind its last line break is a line too. The output ends last.
     pub fn end(&mut self, side: StreamSide, at: Timestamp) -> Vec<u8> {
-        let mut kept = Vec::new();
+        let mut kept = std::mem::take(&mut self.early);
         let rest = std::mem::take(&mut self.cutter(side).rest);
         if !rest.is_empty() {
             self.line(side, &rest, at, &mut kept);

@@ -2,12 +2,14 @@
 
 use proptest::prelude::*;
 use serde_json::json;
-use stemmata_engine::{CaptureOptions, ScanTarget};
-use stemmata_model::{Granularity, Trigger};
+use stemmata_engine::{CaptureOptions, ScanTarget, StreamRecorder, StreamRules, StreamSide};
+use stemmata_model::{Granularity, Timestamp, Trigger};
 
 use crate::support::{Folder, closed, engine, import, native};
 
 const TAIL: &str = "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8";
+
+const INIT: &str = "{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"s\",\"cwd\":\"/w\"}\n";
 
 /// Timed lines of a command that prints a private key, and is asked things in between.
 fn printed() -> String {
@@ -110,5 +112,52 @@ fn headers_longer_than_the_first_window_are_recognized() {
         let format = captured.session.format.as_str();
         assert!(format.starts_with(name.split('-').next().expect("a word")), "{name}: {format}");
         assert_eq!(captured.bytes_held, captured.bytes_in, "{name}");
+    }
+}
+
+/// Found in review: lines that were held back when another process went on were lost, and others kept twice.
+#[test]
+fn a_record_that_another_process_goes_on_with_is_the_same() {
+    let delta = |text: &str| {
+        let event = json!({"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":text}});
+        format!("{}\n", json!({"type":"stream_event","event":event,"session_id":"s"}))
+    };
+    let long = [
+        vec!["word ".repeat(200); 70],
+        vec!["ghp_A1b2C3d4E5f6".to_owned(), "G7h8I9j0K1l2M3n4O5p6Q7r8 ".to_owned()],
+    ]
+    .concat();
+    let long: String = long.iter().cycle().take(160).map(|text| delta(text)).collect();
+    let header = format!("-----BEGIN RSA {} KEY-----", "PRIVATE");
+    let parts =
+        [vec![header], (0..12).map(|row| format!("\\n{}{}", &TAIL[row..], &TAIL[..28])).collect()].concat();
+    let keyed: String = parts.iter().map(|text| delta(text)).collect();
+    for (name, bytes) in [
+        ("timed lines", printed()),
+        ("deltas", streamed()),
+        ("a key", format!("{INIT}{keyed}")),
+        ("a long text", format!("{INIT}{long}")),
+    ] {
+        let start = |bytes: &[u8]| {
+            let mut recorder = StreamRecorder::new(None, Some(StreamRules::default()));
+            let kept = recorder.take(StreamSide::Output, bytes, Timestamp::from_micros(1));
+            (recorder, kept)
+        };
+        let (mut whole, mut wanted) = start(bytes.as_bytes());
+        wanted.extend(whole.end(StreamSide::Output, Timestamp::from_micros(1)));
+        let ends = bytes.match_indices('\n').map(|(at, _)| at + 1);
+        for end in ends.step_by(1 + bytes.len() / 40_000) {
+            let (one, two) = bytes.as_bytes().split_at(end);
+            let (recorder, mut kept) = start(one);
+            let (last, rest) = recorder.suspend(Timestamp::from_micros(1));
+            kept.extend(last);
+            let rest = serde_json::from_slice(&serde_json::to_vec(&rest.lines).expect("JSON"))
+                .map(|lines| stemmata_engine::StreamRest { lines, ..rest })
+                .expect("the same");
+            let mut other = StreamRecorder::resume(rest, Some(StreamRules::default()));
+            kept.extend(other.take(StreamSide::Output, two, Timestamp::from_micros(1)));
+            kept.extend(other.end(StreamSide::Output, Timestamp::from_micros(1)));
+            assert_eq!(String::from_utf8_lossy(&kept), String::from_utf8_lossy(&wanted), "{name} at {end}");
+        }
     }
 }

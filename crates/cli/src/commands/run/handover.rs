@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 
 use rustix::io::{FdFlags, fcntl_setfd};
 use serde::{Deserialize, Serialize};
-use stemmata_engine::StreamRest;
+use stemmata_engine::{LineState, StreamRest};
 use stemmata_model::FormatId;
 
 use super::Record;
@@ -25,7 +25,7 @@ use crate::wiring::App;
 /// Says what was left, as JSON.
 const VARIABLE: &str = "STEMMATA_RUN_LEFT";
 
-/// Bytes that are read of what the recorder had not given out: a line, what is held back, and what JSON makes of them.
+/// Bytes that are passed on of what the recorder had not given out: a line, what is held back, and what JSON makes of them.
 const STATE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 /// The session that goes on, and the file of its record.
@@ -48,8 +48,7 @@ pub(super) struct Inherited {
 #[derive(Serialize, Deserialize)]
 struct State {
     format: String,
-    known: Vec<Vec<u8>>,
-    held: Vec<Vec<u8>>,
+    lines: LineState,
     rest: Vec<u8>,
 }
 
@@ -63,6 +62,7 @@ pub(super) fn start(
     (file, rest): &Recorded,
     output: &OwnedFd,
 ) -> std::io::Result<()> {
+    let state = state_of(rest.clone(), STATE_BYTES_MAX)?;
     let program = app.environment.program.as_ref().ok_or(std::io::ErrorKind::NotFound)?;
     // It keeps the lock on the record for as long as it lives, since it holds the same open file.
     let inherited = file.iter().map(AsFd::as_fd).chain([output.as_fd()]);
@@ -78,14 +78,21 @@ pub(super) fn start(
         // What the terminal asks its foreground to do is meant for the next command.
         .process_group(0)
         .spawn()?;
-    let state = rest.clone().map(|StreamRest { format, known, held, rest }| State {
-        format: format.to_string(),
-        known,
-        held,
-        rest,
-    });
     let mut input = other.stdin.take().ok_or(std::io::ErrorKind::BrokenPipe)?;
-    input.write_all(&serde_json::to_vec(&state)?)
+    input.write_all(&state)
+}
+
+/// Returns what the other process reads: all of it, or this one would wait for ever.
+fn state_of(rest: Option<StreamRest>, bytes_max: u64) -> std::io::Result<Vec<u8>> {
+    let of = |StreamRest { format, lines, rest }| State { format: format.to_string(), lines, rest };
+    let state = serde_json::to_vec(&rest.map(of))?;
+    if u64::try_from(state.len()).is_ok_and(|bytes| bytes <= bytes_max) {
+        return Ok(state);
+    }
+    Err(std::io::Error::new(
+        std::io::ErrorKind::FileTooLarge,
+        "what is held back is too much to be passed on",
+    ))
 }
 
 /// Returns what was left, where this is the other process.
@@ -101,8 +108,8 @@ pub(super) fn go_on(app: &App, args: &Run, inherited: &Inherited) -> Result<Exit
     let input = std::path::Path::new("standard input");
     read.map_err(|source| CliError::io("read", input, source))?;
     let state: Option<State> = serde_json::from_slice(&state).unwrap_or_default();
-    let rest = state.and_then(|State { format, known, held, rest }| {
-        Some(StreamRest { format: FormatId::new(format.as_str()).ok()?, known, held, rest })
+    let rest = state.and_then(|State { format, lines, rest }| {
+        Some(StreamRest { format: FormatId::new(format.as_str()).ok()?, lines, rest })
     });
     let pipe = PathBuf::from(format!("/dev/fd/{pipe}"));
     let output = File::open(&pipe).map_err(|source| CliError::io("open", &pipe, source))?;
@@ -122,4 +129,20 @@ pub(super) fn go_on(app: &App, args: &Run, inherited: &Inherited) -> Result<Exit
     }
     record.go_on((file, rest), output.into())?;
     Ok(Exit::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Found in review: what the other process does not read would have held this one for ever.
+    #[test]
+    fn more_than_is_read_is_not_written() {
+        let format = stemmata_engine::timed_format();
+        let rest = StreamRest { format, lines: LineState::default(), rest: vec![7; 1_000] };
+        assert!(state_of(Some(rest.clone()), 1_000).is_err());
+        let state = state_of(Some(rest), 10_000).expect("it fits");
+        let state: Option<State> = serde_json::from_slice(&state).expect("JSON");
+        assert_eq!(state.map(|state| state.rest.len()), Some(1_000));
+    }
 }
