@@ -133,7 +133,7 @@ fn a_record_that_another_process_goes_on_with_is_the_same() {
         [vec![header], (0..12).map(|row| format!("\\n{}{}", &TAIL[row..], &TAIL[..28])).collect()].concat();
     let keyed: String = parts.iter().map(|text| delta(text)).collect();
     for (name, bytes) in [
-        ("timed lines", printed()),
+        ("timed lines", format!("show it\n{}\nbye\n", parts.concat().replace("\\n", "\n"))),
         ("deltas", streamed()),
         ("a key", format!("{INIT}{keyed}")),
         ("a long text", format!("{INIT}{long}")),
