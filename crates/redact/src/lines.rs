@@ -114,7 +114,9 @@ impl LineScrubber {
     pub fn resume(scrubber: Scrubber, state: LineState) -> LineScrubber {
         let LineState { keys, texts, held } = state;
         let mut lines = LineScrubber { scrubber, joins: true, keys, held: Vec::new(), held_bytes: 0, texts };
-        held.into_iter().for_each(|line| lines.hold(line));
+        for line in held {
+            lines.hold(line);
+        }
         lines
     }
 

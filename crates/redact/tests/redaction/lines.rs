@@ -294,6 +294,9 @@ fn a_private_key_goes_on_where_a_long_text_is_given_out() {
     }
 }
 
+/// How a line is written, what follows the header, and how many of that a key outlives.
+type Filled<'a> = (&'a dyn Fn(&str) -> String, String, usize);
+
 /// Found in review: a header in a field that never came again kept a stream in memory and made every line slow, and a
 /// reading that began later knew nothing of it.
 #[test]
@@ -303,7 +306,7 @@ fn lines_that_say_nothing_of_a_private_key_close_it() {
     let timed = |line: &str| format!("{}\n", json!({"t":"2026-01-01T00:00:00Z","fd":"stdout","line":line}));
     let in_field = |text: &str| format!("{}\n", json!({"type":"x","description":text}));
     let other = format!("{}\n", json!({"type":"assistant","text":"word ".repeat(300)}));
-    let rows: [(&dyn Fn(&str) -> String, String, usize); 3] = [
+    let rows: [Filled<'_>; 3] = [
         (&in_field, other.clone(), 128 * 1024 / other.len()),
         (&timed, timed(""), 1_024),
         (&|line| format!("{line}\n"), "\n".to_owned(), 1_024),
