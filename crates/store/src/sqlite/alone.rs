@@ -6,15 +6,21 @@
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::open::{SqliteOptions, io_error};
 use crate::error::StoreError;
 use crate::files::is_named;
+use crate::patience::Patience;
 
-/// The pause between two tries: commands and hooks hold the store for milliseconds.
-const PAUSE: Duration = Duration::from_millis(2);
+/// What a file system without a lock service says (`ENOLCK`); the standard library has no kind for it.
+const NO_LOCKS: Option<i32> = if cfg!(any(target_os = "linux", target_os = "android")) {
+    Some(37)
+} else if cfg!(unix) {
+    Some(77)
+} else {
+    None
+};
 
 /// How long a store is waited for that is to be replaced: commands and hooks end by then, a `watch` does not.
 const ALONE_WAIT_MS: u64 = 2_000;
@@ -32,9 +38,10 @@ pub(super) struct Shared(
 impl Shared {
     /// Waits until nobody has the store alone. Two system calls where nobody has.
     pub(super) fn take(dir: &Path, options: &SqliteOptions) -> Result<Self, StoreError> {
-        match held(dir, options.busy_timeout_ms, File::try_lock_shared) {
+        let patience = options.patience();
+        match held(dir, &patience, File::try_lock_shared) {
             Ok(Some(lock)) => Ok(Self(Some(lock))),
-            Ok(None) => Err(StoreError::Locked { waited_ms: options.busy_timeout_ms }),
+            Ok(None) => Err(StoreError::Locked { waited_ms: patience.bound_ms() }),
             // Without locks nobody can have it alone either.
             Err(error) if is_lockless(&error, options) => Ok(Self(None)),
             Err(source) => Err(io_error("locking", dir, source)),
@@ -57,16 +64,16 @@ impl Alone {
     /// # Errors
     /// `InUse` with the processes that have it open; `Io` where locks do not work.
     pub(super) fn take(dir: &Path, options: &SqliteOptions) -> Result<Self, StoreError> {
-        let lock = match held(dir, options.busy_timeout_ms.min(ALONE_WAIT_MS), File::try_lock) {
+        let patience = Patience::each(Duration::from_millis(options.busy_timeout_ms.min(ALONE_WAIT_MS)));
+        let lock = match held(dir, &patience, File::try_lock) {
             Ok(Some(lock)) => Some(lock),
             Ok(None) => {
                 return Err(StoreError::InUse { path: dir.display().to_string(), pids: holders(dir) });
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            // Windows moves no folder in which a file is open.
-            Err(error) if cfg!(windows) && is_lockless(&error, options) => None,
-            // The user has said that nothing else ever opens it.
-            Err(_) if options.allow_network => None,
+            // Where nobody can share it nobody can be asked: Windows moves no folder in which a file is open, and on a
+            // network the user has said that nothing else ever opens it.
+            Err(error) if is_lockless(&error, options) => None,
             Err(source) => return Err(io_error("locking", dir, source)),
         };
         Ok(Self { dir: dir.to_owned(), _lock: lock })
@@ -79,27 +86,27 @@ impl Alone {
 }
 
 /// Takes a lock on the folder that has a name now; none where somebody else keeps it for so long.
-fn held(dir: &Path, wait_ms: u64, lock: fn(&File) -> Result<(), TryLockError>) -> io::Result<Option<File>> {
-    let started = Instant::now();
-    loop {
+fn held(
+    dir: &Path,
+    patience: &Patience,
+    lock: fn(&File) -> Result<(), TryLockError>,
+) -> io::Result<Option<File>> {
+    patience.until(|| {
         let folder = File::open(dir)?;
         match lock(&folder) {
             // Between the two calls another folder may have got the name.
-            Ok(()) if is_named(&folder, dir)? => return Ok(Some(folder)),
-            Ok(()) | Err(TryLockError::WouldBlock) => {}
-            Err(TryLockError::Error(error)) => return Err(error),
+            Ok(()) => Ok(is_named(&folder, dir)?.then_some(folder)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
         }
-        if started.elapsed() >= Duration::from_millis(wait_ms) {
-            return Ok(None);
-        }
-        thread::sleep(PAUSE);
-    }
+    })
 }
 
 /// Says whether a folder cannot be locked where it lies: Windows opens none as a file, some network file systems lock none.
 fn is_lockless(error: &io::Error, options: &SqliteOptions) -> bool {
     options.allow_network
         || matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied)
+        || NO_LOCKS.is_some_and(|code| error.raw_os_error() == Some(code))
 }
 
 /// Returns the processes that hold a lock on a folder, where the system says: Linux does for all, so that nobody has to
@@ -140,7 +147,36 @@ fn pids(locks: &str, inode: u64) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::open::OpenFor;
     use super::*;
+
+    #[test]
+    fn a_hook_waits_no_longer_than_its_patience_for_a_store_that_is_replaced() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let command = SqliteOptions::default();
+        let alone = Alone::take(folder.path(), &command).expect("nobody has it");
+        let patience = Patience::together(Duration::from_millis(1));
+        let hook = SqliteOptions { open_for: OpenFor::Hook(patience), ..command.clone() };
+        let refused = Shared::take(folder.path(), &hook).expect_err("somebody has it alone");
+        assert!(matches!(refused, StoreError::Locked { waited_ms: 1 }), "{refused}");
+        drop(alone);
+        Shared::take(folder.path(), &hook).expect("what is free needs no patience");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_disk_without_locks_is_lockless_for_everyone() {
+        let options = SqliteOptions::default();
+        for (error, wanted) in [
+            (io::Error::from_raw_os_error(37), true),
+            (io::ErrorKind::Unsupported.into(), true),
+            (io::ErrorKind::PermissionDenied.into(), true),
+            (io::ErrorKind::NotFound.into(), false),
+            (io::ErrorKind::InvalidInput.into(), false),
+        ] {
+            assert_eq!(is_lockless(&error, &options), wanted, "{error}");
+        }
+    }
 
     #[test]
     fn holders_are_those_who_lock_the_folder_itself() {

@@ -61,13 +61,19 @@ fn migrate_with(
     options: &SqliteOptions,
     list: &[Migration],
 ) -> Result<Migrated, StoreError> {
-    let connection = connect(dir, options)?;
-    let plan = plan_with(&connection, dir, list)?;
+    // A store that needs nothing may be in use.
+    let plan = plan_with(&connect(dir, options)?, dir, list)?;
     if plan.steps.is_empty() {
         return Ok(Migrated { plan, backup: None, verified: None });
     }
     // A program of the version before that has it open would go on writing what the steps rewrite.
     let alone = Alone::take(dir, options)?;
+    // Only now is it sure which store has the name: a restore may have ended meanwhile.
+    let connection = connect(alone.dir(), options)?;
+    let plan = plan_with(&connection, alone.dir(), list)?;
+    if plan.steps.is_empty() {
+        return Ok(Migrated { plan, backup: None, verified: None });
+    }
     backup::backup(&dir.join(STORE_FILE), options, backup_to)?;
     let verified = within_transaction(connection, &alone, options, list)?;
     Ok(Migrated { plan, backup: Some(backup_to.to_owned()), verified: Some(verified) })
