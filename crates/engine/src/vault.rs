@@ -26,6 +26,10 @@ const VALUES_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// How long other processes are waited for, unless somebody says otherwise: long enough for one to write the file anew.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
+/// How long is waited at least to keep values of what is stored already: nobody can give them later, and another process
+/// that keeps some is done in milliseconds. Beyond the time that all locks of a hook have together.
+const KEEP_WAIT: Duration = Duration::from_millis(500);
+
 /// Values of one content that are kept at most.
 const VALUES_MAX: usize = 10_000;
 
@@ -108,7 +112,7 @@ pub struct Vault {
     folder: PathBuf,
     keeps: bool,
     patience: Patience,
-    is_for_hook: bool,
+    leaves_remains: bool,
 }
 
 /// What stood in the place of a placeholder.
@@ -231,14 +235,20 @@ pub enum VaultPurge {
 impl Vault {
     /// Names a vault: `folder` is its own, and made when something is kept. `keeps` is whether capture adds to it.
     pub fn at(folder: PathBuf, keeps: bool) -> Self {
-        Self { folder, keeps, patience: Patience::each(LOCK_WAIT), is_for_hook: false }
+        Self { folder, keeps, patience: Patience::each(LOCK_WAIT), leaves_remains: false }
     }
 
-    /// Waits for other processes at most so long, and leaves what an interruption left to a command.
+    /// Waits for other processes at most so long, except to keep values of what is stored already.
     #[must_use]
-    pub fn for_hook(mut self, patience: Patience) -> Self {
+    pub fn with_patience(mut self, patience: Patience) -> Self {
         self.patience = patience;
-        self.is_for_hook = true;
+        self
+    }
+
+    /// Leaves what an interruption left to a command: to wipe it takes as long as it is large.
+    #[must_use]
+    pub fn leaving_remains(mut self) -> Self {
+        self.leaves_remains = true;
         self
     }
 
@@ -262,7 +272,8 @@ impl Vault {
         at: Timestamp,
         is_stored: &mut dyn FnMut(CommitId) -> bool,
     ) -> Result<u64, VaultError> {
-        let held = Held::to_write(self)?;
+        let at_least = Duration::from_millis(self.patience.bound_ms()).max(KEEP_WAIT);
+        let held = Held::to_write(&self.clone().with_patience(Patience::each(at_least)))?;
         let mut open = held.open_or_make()?;
         let mut known: HashSet<_> = open.records.iter().map(|(header, _)| header.name).collect();
         let (mut records, mut beyond) = (Vec::new(), 0);
@@ -443,4 +454,26 @@ fn purged(records: &[(Header, u64)]) -> VaultPurged {
 
 fn count(length: usize) -> u64 {
     u64::try_from(length).expect("a length fits 64 bits")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Found in review: of two hooks at once, one stored its commit and lost its values, since the time of all its locks
+    /// was used up.
+    #[test]
+    fn values_of_what_is_stored_are_waited_for_by_a_hook_without_patience() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = folder.path().join("vault");
+        let now = Timestamp::from_micros(0);
+        let hook = Vault::at(place.clone(), true).with_patience(Patience::together(Duration::ZERO));
+        hook.keep(&[], now, &mut |_| true).expect("a vault");
+        let lock = std::fs::File::options().append(true).open(place.join("lock")).expect("a lock");
+        lock.try_lock().expect("the other hook's");
+        let refused = hook.check_free().expect_err("held");
+        assert!(matches!(refused, VaultError::Locked { waited_ms: 0, .. }), "{refused}");
+        let refused = hook.keep(&[], now, &mut |_| true).expect_err("held");
+        assert!(matches!(refused, VaultError::Locked { waited_ms: 500, .. }), "{refused}");
+    }
 }

@@ -56,7 +56,7 @@ impl Held {
         made.map_err(VaultError::io("create", folder))?;
         check_private(folder)?;
         let held = Self { folder: folder.to_owned(), _lock: locked(vault, File::try_lock)? };
-        if !vault.is_for_hook {
+        if !vault.leaves_remains {
             held.clean()?;
         } else if let Some(path) = held.leftovers()?.pop() {
             return Err(VaultError::Unfinished { path });

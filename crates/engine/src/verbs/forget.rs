@@ -15,7 +15,6 @@ use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::verbs::copies::Copy;
 use crate::verbs::history::PAGE_COMMITS;
-use crate::verbs::tree::TREE_COMMITS_MAX;
 
 /// Children of one commit that are looked at.
 const CHILDREN_MAX: usize = 10_000;
@@ -247,8 +246,9 @@ impl Engine {
         let roots: Vec<CommitId> =
             all.iter().filter(|commit| commit.core.parent.is_none()).map(|commit| commit.id).collect();
         for root in roots {
-            // Parents come before their children, so that what hangs off a child is met after it.
-            for commit in self.store.below(root, TREE_COMMITS_MAX)? {
+            // Parents come before their children, so that what hangs off a child is met after it. All of them: what a cut
+            // left out would stay where it was to be forgotten.
+            for commit in self.store.below(root, usize::MAX)? {
                 let hangs_off = commit.core.parent.is_some_and(|parent| known.contains(&parent));
                 if hangs_off && !known.contains(&commit.id) && self.was_seen_by(commit.id, sessions)? {
                     known.insert(commit.id);

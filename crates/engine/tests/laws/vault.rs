@@ -419,7 +419,7 @@ fn a_hook_waits_for_the_vault_no_longer_than_for_the_store_and_leaves_the_sessio
     folder.write("3f9c1d20-5a5b-4c8e-9d1a-0b7e6f4a2c11.jsonl", &bytes);
     let patience = Patience::together(Duration::from_millis(1));
     let hook = engine_on("m1", Arc::clone(&store) as _)
-        .with_vault(Vault::at(vault(&folder), true).for_hook(patience));
+        .with_vault(Vault::at(vault(&folder), true).with_patience(patience).leaving_remains());
     let nudge = || hook.nudge(&path, &CaptureOptions::live(Trigger::TurnBoundary));
     let lock = std::fs::File::options().append(true).open(vault(&folder).join("lock")).expect("a lock");
     lock.try_lock().expect("the other process's");
