@@ -152,8 +152,9 @@ impl App {
         let engine = Engine::new(Arc::new(store), Arc::clone(&self.clock), Arc::new(RandomIds), identity);
         let engine = engine.with_policy(capture_file::load(home.root()));
         let keeps = self.config.get(Key::Vault).is_some_and(|text| matches!(text.as_str(), "1" | "true"));
-        let vault = Vault::at(home.vault(), keeps);
-        let engine = engine.with_vault(if is_for_hook { vault.for_hook(patience.clone()) } else { vault });
+        let vault = Vault::at(home.vault(), keeps).with_patience(patience.clone());
+        // A hook is refused before it stores anything; `run` is not, and would lose values.
+        let engine = engine.with_vault(if is_for_hook { vault.leaving_remains() } else { vault });
         let save_events = self.config.get(Key::LedgerSaveEvents).and_then(|text| text.parse().ok());
         let engine = engine.with_save_events(save_events.unwrap_or(SAVE_EVENTS));
         let engine = match self.ledger_files_with(patience)? {
