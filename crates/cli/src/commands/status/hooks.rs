@@ -87,12 +87,19 @@ impl State {
             Ok(Some(found)) => found,
             Err(error) => return Ok(Self::Unreadable(error.to_string())),
         };
-        if !is_program(Path::new(&found.program)) {
+        // Another version wrote a command that this one does not read.
+        if found.program.is_empty() {
+            return Ok(Self::Changed(found.program));
+        }
+        let called = Path::new(&found.program);
+        if !is_program(called) {
             return Ok(Self::Broken(found.program));
         }
+        // Which of several installed ones this call is says nothing about the hooks: another `PATH` leads to another.
         let own = app.environment.lasting_program().unwrap_or_default();
+        let program = if called.file_name() == own.file_name() { called } else { &own };
         let provisional = import::provisional(app)?;
-        let wish = HookWish { program: &own.to_string_lossy(), provisional, inject: found.inject };
+        let wish = HookWish { program: &program.to_string_lossy(), provisional, inject: found.inject };
         let is_current = with_hooks(Some(&text), place, &wish).is_ok_and(|wanted| wanted == text);
         Ok(if is_current { Self::Current(found.program) } else { Self::Changed(found.program) })
     }
@@ -130,7 +137,7 @@ pub(super) fn all(app: &App, used: &Used) -> Result<Vec<v1::Hooks>, CliError> {
         let is_unheard = used_at.zip(since).is_some_and(|(used, since)| later(used, since));
         let (program, reason) = match &state {
             State::Current(program) | State::Changed(program) | State::Broken(program) => {
-                (Some(program.clone()), None)
+                (Some(program.clone()).filter(|program| !program.is_empty()), None)
             }
             State::Unreadable(reason) => (None, Some(reason.clone())),
             State::None => (None, None),
@@ -186,6 +193,7 @@ pub(super) fn warnings(app: &App, hooks: &[v1::Hooks]) -> String {
         let wrong = match client.state.as_str() {
             "none" => Some("are not in its settings any more".to_owned()),
             "broken" => Some(format!("call {program}, which is not there")),
+            "changed" if program.is_empty() => Some("are not as this version wants them".to_owned()),
             "changed" => Some(format!("are not as this version wants them (they call {program})")),
             "unreadable" => Some(format!("cannot be read: {reason}")),
             _ => None,

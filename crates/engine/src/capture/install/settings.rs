@@ -59,7 +59,11 @@ pub(super) fn wanted(events: &HookEvents, runtime: &str, wish: &HookWish<'_>) ->
 /// `NotJson` and `Shape`: nothing of it is touched then.
 pub(super) fn with_hooks(text: &str, runtime: &str, wanted: &[Wanted]) -> Result<String, SettingsError> {
     let found = ours_in(text, runtime)?;
-    let same = |(event, entry): &Wanted| found.iter().any(|(own, text)| own == event && text == entry);
+    // A client that writes its settings anew may set them with other spaces.
+    let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
+    let same = |(event, entry): &Wanted| {
+        found.iter().any(|(own, text)| own == event && (text == entry || value(text) == value(entry)))
+    };
     if found.len() == wanted.len() && wanted.iter().all(same) {
         return Ok(text.to_owned());
     }
@@ -315,6 +319,14 @@ mod tests {
             assert_eq!(without_hooks(text, RUNTIME).expect("settings"), (text.to_owned(), false));
         }
         assert!(installed("").starts_with("{\n  \"hooks\": {\n    \"SessionStart\""));
+    }
+
+    /// Found in review: `status` called working hooks changed after a client had written its settings anew.
+    #[test]
+    fn hooks_that_a_client_set_with_other_spaces_are_the_same() {
+        let parsed: serde_json::Value = serde_json::from_str(&installed("{}")).expect("JSON");
+        let anew = serde_json::to_string_pretty(&parsed).expect("JSON");
+        assert_eq!(installed(&anew), anew);
     }
 
     #[test]
