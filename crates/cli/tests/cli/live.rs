@@ -648,15 +648,19 @@ fn status_says_whether_hooks_are_there_and_were_heard() {
     let path = stage.home.write(&format!("home/.claude/projects/p/{SESSION}.jsonl"), text.as_bytes());
     stage.import(&path);
     stage.run(&["install", "claude-code"]).ok();
-    at_hour(&settings, 0);
-    at_hour(&path, 0);
+    at_hour(&settings, -4);
+    at_hour(&path, -4);
     let found = &hooks()[0];
     assert_eq!((&found["runtime"], &found["state"]), (&json!("claude-code"), &json!("current")));
     assert_eq!((&found["unheard"], &found["heard_at"]), (&json!(false), &Value::Null));
     assert!(told().contains("claude-code: installed; never heard"), "{}", told());
     // It was used for hours, and called nobody.
-    at_hour(&path, 3);
+    at_hour(&path, -1);
     assert!(told().contains("and its hooks were not heard"), "{}", told());
+    // It is still at it: a turn may last for hours.
+    at_hour(&path, 0);
+    assert_eq!(hooks()[0]["unheard"], json!(false));
+    at_hour(&path, -1);
     nudge(&stage, "Notification", &path);
     at_hour(&path, 0);
     assert_eq!(
@@ -664,15 +668,13 @@ fn status_says_whether_hooks_are_there_and_were_heard() {
         (&json!(false), &json!(stemmata_testkit::home::NOW))
     );
     assert!(told().contains("installed; last heard just now"), "{}", told());
-    at_hour(&path, 2);
-    assert_eq!(hooks()[0]["unheard"], json!(true));
-    at_hour(&path, 0);
     // What is called is not there, or something else is wanted by now.
     let program = env!("CARGO_BIN_EXE_stemma");
     let own = std::fs::read_to_string(&settings).unwrap();
     for (from, to, state, said) in [
         (program, "/gone/stemma", "broken", "call /gone/stemma, which is not there"),
         (program, "/bin/sh", "changed", "are not as this version wants them (they call"),
+        ("[ -x", "[ -e", "changed", "are not as this version wants them; `stemma install"),
         ("Stop", "Spot", "changed", "are not as this version wants them (they call"),
         ("hook claude-code", "hook other", "none", "are not in its settings any more"),
         ("{", "", "unreadable", "cannot be read"),

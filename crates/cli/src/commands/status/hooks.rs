@@ -24,6 +24,10 @@ use crate::wiring::App;
 /// Microseconds by which a transcript may be newer than the last call: within a turn a client writes and calls nobody.
 const TURN_MICROS_MAX: i64 = 3_600 * 1_000_000;
 
+/// Microseconds for which a transcript has to be silent before its client counts as one that calls nobody: a turn may last
+/// for hours, and writes all the while.
+const SILENT_MICROS_MIN: i64 = 15 * 60 * 1_000_000;
+
 /// Transcripts of a client that are looked at for the one that it wrote last: others were placed there by us.
 const LATEST_MAX: usize = 64;
 
@@ -131,10 +135,10 @@ pub(super) fn all(app: &App, used: &Used) -> Result<Vec<v1::Hooks>, CliError> {
         let used_at = used.0.get(place.runtime).copied();
         // A client that was never heard may not have been started since its hooks were put in.
         let since = heard_at.or_else(|| heard::modified(&path));
-        let later = |used: Timestamp, since: Timestamp| {
-            used.as_micros().saturating_sub(since.as_micros()) > TURN_MICROS_MAX
-        };
-        let is_unheard = used_at.zip(since).is_some_and(|(used, since)| later(used, since));
+        let between = |from: Timestamp, to: Timestamp| to.as_micros().saturating_sub(from.as_micros());
+        let is_unheard = used_at.zip(since).is_some_and(|(used, since)| {
+            between(since, used) > TURN_MICROS_MAX && between(used, app.now()) > SILENT_MICROS_MIN
+        });
         let (program, reason) = match &state {
             State::Current(program) | State::Changed(program) | State::Broken(program) => {
                 (Some(program.clone()).filter(|program| !program.is_empty()), None)
