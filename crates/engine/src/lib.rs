@@ -29,8 +29,8 @@ pub use capture::git_hook::{
 pub use capture::homes::{FILES_MAX, HomeHints, RUNTIMES, RuntimeHome, RuntimePlace};
 pub use capture::import::{ImportFailure, ImportProgress, ImportReport, ImportedSession};
 pub use capture::install::{
-    ConfigPlace, HOOK_PLACES, HookEvents, HookKind, HookPlace, HookWish, InstalledHooks, SETTINGS_BYTES_MAX,
-    SettingsError, hook_command, installed_hooks, with_hooks, without_hooks,
+    AskedFor, ConfigPlace, HOOK_PLACES, HookEvents, HookKind, HookPlace, HookWish, InstalledHooks,
+    SETTINGS_BYTES_MAX, SettingsError, hook_command, installed_hooks, with_hooks, without_hooks,
 };
 pub use capture::kept::{Listen, is_session_there, listen_at};
 pub use capture::leaf::{ParseProvisionalError, Provisional};
@@ -59,6 +59,7 @@ pub use scrubbing::{
     PROJECT_RULES, ProjectTrust, StoreRules, UntrustedMet, UntrustedRules, check_project_rules,
     rules_file_hash,
 };
+pub use stemmata_acts::decides as is_deciding_tool;
 pub use stemmata_redact::LineState;
 pub use stemmata_runtimes::adapter::{Finding, Severity, Validation};
 pub use stemmata_runtimes::export::Projection;

@@ -31,6 +31,15 @@ impl Json {
         Ok(Self(compact(text).into_boxed_str()))
     }
 
+    /// Returns the value of a foreign text, read once and not kept.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse).
+    pub fn value_of(text: &str) -> Result<Value, JsonError> {
+        let read = serde_json::from_str(text).map(|Plain(value)| value);
+        read.map_err(|error| JsonError { reason: error.to_string() })
+    }
+
     /// Returns the text of a value.
     pub fn of(value: &Value) -> Self {
         Self(value.to_string().into_boxed_str())

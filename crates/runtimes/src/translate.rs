@@ -12,7 +12,6 @@ use std::collections::HashMap;
 use stemmata_model::{Entry, EntryId, EntryKind, EntryMeta, FormatId, Role, Visibility};
 
 pub use loss::{Action, LOSSES_MAX, Loss, LossReport};
-pub use tools::Tool;
 
 use crate::adapter::PlanStop;
 
@@ -224,5 +223,7 @@ fn short(id: &str) -> String {
     hash.split_at(24).0.to_owned()
 }
 
+#[cfg(test)]
+mod corpus_tests;
 #[cfg(test)]
 mod tests;

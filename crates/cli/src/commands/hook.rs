@@ -10,7 +10,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::json;
-use stemmata_engine::{CaptureOptions, Engine, EngineError, HOOK_PLACES, Nudged, RUNTIMES, is_session_there};
+use stemmata_engine::{
+    CaptureOptions, Engine, EngineError, HOOK_PLACES, Nudged, RUNTIMES, is_deciding_tool, is_session_there,
+};
 use stemmata_model::{Template, Trigger};
 use stemmata_store::Patience;
 
@@ -32,10 +34,6 @@ const WAIT: Duration = Duration::from_millis(20);
 
 /// The variable by which opencode is told of another database.
 const DATABASE_VARIABLE: &str = "OPENCODE_DB";
-
-/// Tools by which something is decided, by their clients' names.
-const DECIDING_TOOLS: &[&str] =
-    &["AskUserQuestion", "ExitPlanMode", "ask_user", "exit_plan_mode", "request_user_input", "update_plan"];
 
 /// Returns how long a hook waits.
 pub(crate) fn patience() -> Patience {
@@ -183,7 +181,7 @@ fn inject(app: &App, engine: &Engine, path: &Path, source: &str) -> Result<(), C
 /// Says whether a tool failed, or something was decided with it.
 fn is_significant(event: &str, input: &Input) -> bool {
     let tool = input.tool_name.as_deref().unwrap_or_default();
-    event == "PostToolUseFailure" || DECIDING_TOOLS.contains(&tool) || input.tool_response.has_error
+    event == "PostToolUseFailure" || is_deciding_tool(tool) || input.tool_response.has_error
 }
 
 /// Reads what the client says. Without any input, or with some that is no JSON, there is nothing to do but to say so.

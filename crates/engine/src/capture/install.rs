@@ -62,13 +62,22 @@ pub enum HookKind {
     Extension(&'static str),
 }
 
+/// Which tools an event is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AskedFor {
+    /// All of them.
+    AllTools,
+    /// Those by which something is decided.
+    DecidingTools,
+}
+
 /// The events of a runtime's settings that nudge us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HookEvents {
     /// Sessions, turns and compactions.
     pub turns: &'static [&'static str],
-    /// What failed or was decided within a turn; with a pattern of tools where there is one.
-    pub significant: &'static [(&'static str, Option<&'static str>)],
+    /// What failed or was decided within a turn, and of which tools.
+    pub significant: &'static [(&'static str, AskedFor)],
     /// After every tool.
     pub tools: &'static [&'static str],
     /// How long the client waits for our hook at most, in its own unit; it takes milliseconds.
@@ -95,8 +104,8 @@ pub const HOOK_PLACES: &[HookPlace] = &[
         kind: HookKind::Settings(&HookEvents {
             turns: &["SessionStart", "Stop", "SubagentStop", "PreCompact", "SessionEnd"],
             significant: &[
-                ("PostToolUse", Some("AskUserQuestion|ExitPlanMode")),
-                ("PostToolUseFailure", None),
+                ("PostToolUse", AskedFor::DecidingTools),
+                ("PostToolUseFailure", AskedFor::AllTools),
             ],
             tools: &["PostToolUse", "PostToolUseFailure"],
             timeout: 10,
@@ -109,7 +118,7 @@ pub const HOOK_PLACES: &[HookPlace] = &[
         config: None,
         kind: HookKind::Settings(&HookEvents {
             turns: &["SessionStart", "Stop", "PreCompact", "SessionEnd"],
-            significant: &[("PostToolUse", Some("update_plan|request_user_input"))],
+            significant: &[("PostToolUse", AskedFor::DecidingTools)],
             tools: &["PostToolUse"],
             // The most that it grants at the end of a session; it warns of more.
             timeout: 3,
@@ -123,7 +132,7 @@ pub const HOOK_PLACES: &[HookPlace] = &[
         kind: HookKind::Settings(&HookEvents {
             turns: &["SessionStart", "AfterAgent", "PreCompress", "SessionEnd"],
             // Which tool failed stands in the input alone.
-            significant: &[("AfterTool", None)],
+            significant: &[("AfterTool", AskedFor::AllTools)],
             tools: &["AfterTool"],
             timeout: 10_000,
         }),

@@ -5,6 +5,7 @@
 
 use std::fmt::{self, Write};
 
+use stemmata_acts::Verb;
 use stemmata_model::{Entry, EntryKind, ImageSource, Part, Role};
 
 use super::json::{list, value};
@@ -97,25 +98,50 @@ fn block(part: &Part) -> Option<String> {
     })
 }
 
-/// Returns the protocol's kind of a tool, by the names that runtimes give their tools.
+/// Returns the protocol's kind of a tool.
 fn kind(name: &str) -> &'static str {
-    match name.to_ascii_lowercase().as_str() {
-        "read" | "read_file" | "notebookread" | "view_image" => "read",
-        "edit" | "multiedit" | "write" | "write_file" | "replace" | "apply_patch" | "notebookedit"
-        | "str_replace_editor" => "edit",
-        "grep"
-        | "glob"
-        | "ls"
-        | "find"
-        | "list"
-        | "list_directory"
-        | "grep_search"
-        | "search_file_content"
-        | "websearch" => "search",
-        "bash" | "shell" | "exec_command" | "run_shell_command" | "local_shell" | "command_execution"
-        | "execute_bash" => "execute",
-        "webfetch" | "web_fetch" | "fetch" => "fetch",
-        "think" => "think",
-        _ => "other",
+    let Some(verb) = stemmata_acts::verb(name) else { return "other" };
+    match verb {
+        Verb::Read => "read",
+        Verb::Write | Verb::Edit | Verb::Editor | Verb::Patch => "edit",
+        Verb::Delete => "delete",
+        Verb::Move => "move",
+        Verb::FindFiles | Verb::FindText | Verb::ListFolder | Verb::SearchWeb => "search",
+        Verb::Shell | Verb::Code | Verb::Follow => "execute",
+        Verb::Fetch => "fetch",
+        Verb::Think
+        | Verb::WriteTasks
+        | Verb::AddTask
+        | Verb::ChangeTask
+        | Verb::ListTasks
+        | Verb::Subagent => "think",
+        Verb::Approve => "switch_mode",
+        Verb::Ask | Verb::Client => "other",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_of_every_runtime_have_a_kind() {
+        for (wanted, names) in [
+            ("read", "Read read_file NotebookRead view_image"),
+            ("edit", "Edit MultiEdit write write_file replace apply_patch NotebookEdit str_replace_editor"),
+            ("search", "Grep glob LS find list list_directory grep_search search_file_content WebSearch"),
+            (
+                "execute",
+                "Bash shell exec_command run_shell_command local_shell command_execution execute_bash",
+            ),
+            ("execute", "terminal exec wait write_stdin"),
+            ("fetch", "WebFetch web_fetch fetch"),
+            ("think", "think TodoWrite Task"),
+            ("other", "AskUserQuestion mcp__x__read"),
+        ] {
+            for name in names.split(' ') {
+                assert_eq!(kind(name), wanted, "{name}");
+            }
+        }
     }
 }

@@ -4,87 +4,6 @@
 
 use crate::json::{Field, Member, members, quote};
 
-/// A tool that several runtimes have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tool {
-    /// Runs a command.
-    Shell,
-    /// Reads a file.
-    Read,
-    /// Writes a file.
-    Write,
-    /// Replaces a text in a file.
-    Edit,
-    /// Finds files by name.
-    Glob,
-    /// Finds text in files.
-    Grep,
-    /// Lists a folder.
-    List,
-    /// Fetches a page.
-    Fetch,
-}
-
-/// What one runtime calls a tool, and its arguments in one order for all runtimes.
-struct Named {
-    tool: Tool,
-    runtime: &'static str,
-    name: &'static str,
-    /// Names of arguments, in one order for all runtimes of a tool; empty where it has none such.
-    keys: &'static [&'static str],
-}
-
-const fn named(
-    tool: Tool,
-    runtime: &'static str,
-    name: &'static str,
-    keys: &'static [&'static str],
-) -> Named {
-    Named { tool, runtime, name, keys }
-}
-
-/// The tools, as the runtimes' own transcripts show them.
-static TOOLS: &[Named] = &[
-    named(Tool::Shell, "claude-code", "Bash", &["command"]),
-    named(Tool::Shell, "codex", "exec_command", &["cmd"]),
-    named(Tool::Shell, "codex-exec", "command_execution", &["command"]),
-    named(Tool::Shell, "openhands", "terminal", &["command"]),
-    named(Tool::Shell, "openhands", "execute_bash", &["command"]),
-    named(Tool::Shell, "swe-agent", "bash", &["command"]),
-    named(Tool::Shell, "pi", "bash", &["command"]),
-    named(Tool::Shell, "gemini", "run_shell_command", &["command"]),
-    named(Tool::Shell, "opencode", "bash", &["command"]),
-    named(Tool::Read, "claude-code", "Read", &["file_path"]),
-    named(Tool::Read, "pi", "read", &["path"]),
-    named(Tool::Read, "gemini", "read_file", &["file_path"]),
-    named(Tool::Read, "opencode", "read", &["filePath"]),
-    named(Tool::Write, "claude-code", "Write", &["file_path"]),
-    named(Tool::Write, "pi", "write", &["path"]),
-    named(Tool::Write, "gemini", "write_file", &["file_path"]),
-    named(Tool::Write, "opencode", "write", &["filePath"]),
-    named(Tool::Edit, "claude-code", "Edit", &["file_path", "old_string", "new_string", "replace_all"]),
-    named(Tool::Edit, "pi", "edit", &["path", "oldText", "newText", ""]),
-    named(Tool::Edit, "gemini", "replace", &["file_path", "old_string", "new_string", ""]),
-    named(Tool::Edit, "opencode", "edit", &["filePath", "oldString", "newString", "replaceAll"]),
-    named(Tool::Glob, "claude-code", "Glob", &["pattern"]),
-    named(Tool::Glob, "pi", "find", &["pattern"]),
-    named(Tool::Glob, "gemini", "glob", &["pattern"]),
-    named(Tool::Glob, "opencode", "glob", &["pattern"]),
-    named(Tool::Grep, "claude-code", "Grep", &["pattern"]),
-    named(Tool::Grep, "pi", "grep", &["pattern"]),
-    named(Tool::Grep, "gemini", "grep_search", &["pattern"]),
-    // Its name of old, which the client still takes.
-    named(Tool::Grep, "gemini", "search_file_content", &["pattern"]),
-    named(Tool::Grep, "opencode", "grep", &["pattern"]),
-    named(Tool::List, "claude-code", "LS", &["path"]),
-    named(Tool::List, "pi", "ls", &["path"]),
-    named(Tool::List, "gemini", "list_directory", &["dir_path"]),
-    named(Tool::List, "opencode", "list", &["path"]),
-    named(Tool::Fetch, "claude-code", "WebFetch", &["url"]),
-    named(Tool::Fetch, "gemini", "web_fetch", &["url"]),
-    named(Tool::Fetch, "opencode", "webfetch", &["url"]),
-];
-
 /// A call as the target has it.
 pub(super) struct Called {
     pub(super) name: String,
@@ -95,9 +14,7 @@ pub(super) struct Called {
 
 /// Translates a call.
 pub(super) fn translate(name: &str, arguments: &str, from: &str, to: &str) -> Called {
-    let own = TOOLS.iter().find(|tool| tool.runtime == from && tool.name == name);
-    let other = own.and_then(|own| TOOLS.iter().find(|tool| tool.runtime == to && tool.tool == own.tool));
-    if let (Some(own), Some(other)) = (own, other) {
+    if let Some((own, other)) = stemmata_acts::counterpart(from, name, to) {
         let arguments = rename(arguments, own.keys, other.keys);
         return Called { name: other.name.to_owned(), arguments, note: None };
     }

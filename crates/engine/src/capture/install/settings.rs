@@ -7,7 +7,7 @@ use std::ops::Range;
 use serde_json::json;
 use stemmata_runtimes::json::{Field, Member, members};
 
-use super::{HookEvents, HookWish, InstalledHooks, SettingsError, hook_command, read_command};
+use super::{AskedFor, HookEvents, HookWish, InstalledHooks, SettingsError, hook_command, read_command};
 use crate::capture::leaf::Provisional;
 
 /// Returns whether an entry of a list of hooks is ours and nobody else's.
@@ -35,7 +35,7 @@ pub(super) type Wanted = (&'static str, String);
 /// Returns the entries that a wish means.
 pub(super) fn wanted(events: &HookEvents, runtime: &str, wish: &HookWish<'_>) -> Vec<Wanted> {
     let command = hook_command(wish, runtime);
-    let entry = |matcher: Option<&str>| {
+    let entry = |matcher: Option<String>| {
         let hook = json!({ "type": "command", "command": command, "timeout": events.timeout });
         match matcher {
             Some(matcher) => json!({ "matcher": matcher, "hooks": [hook] }).to_string(),
@@ -46,7 +46,11 @@ pub(super) fn wanted(events: &HookEvents, runtime: &str, wish: &HookWish<'_>) ->
     match wish.provisional {
         Provisional::End | Provisional::Turn => {}
         Provisional::Significant => {
-            wanted.extend(events.significant.iter().map(|(event, matcher)| (*event, entry(*matcher))));
+            let pattern = |asked: AskedFor| match asked {
+                AskedFor::AllTools => None,
+                AskedFor::DecidingTools => Some(stemmata_acts::deciding(runtime)),
+            };
+            wanted.extend(events.significant.iter().map(|(event, asked)| (*event, entry(pattern(*asked)))));
         }
         Provisional::Tool => wanted.extend(events.tools.iter().map(|event| (*event, entry(None)))),
     }
