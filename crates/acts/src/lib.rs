@@ -1,7 +1,33 @@
 //! What a tool call does, whatever runtime's it is: one reading for all who ask.
 //!
 //! Pure: calls and answers in, acts out. Names and fields of tools are data here.
+//!
+//! ```
+//! use stemmata_acts::{Act, Call, acts};
+//!
+//! let arguments = r#"{"cmd":"sed -i s/a/b/ x.rs && cargo test"}"#;
+//! let found = acts(Call { name: "exec_command", arguments });
+//! let [Act::Command(command)] = found.as_slice() else { panic!("one command") };
+//! assert_eq!(command.files()[0].path, "x.rs");
+//! assert_eq!(stemmata_acts::command::parts(&command.line), ["cargo test"]);
+//! ```
 
+mod act;
+mod code;
+pub mod command;
+mod fields;
+mod files;
+mod outcome;
+mod patch;
+mod read;
+pub mod shell;
+mod tasks;
+mod tool_use;
 mod tools;
 
+pub use act::{Act, Certainty, CommandAct, FileAct, FileChange, Reach, Replaced, Task, TaskAct, TaskStatus};
+pub use outcome::{Judged, Outcome, complains_of_files, error_line, judged, outcome};
+pub use read::{Answer, Call, acts};
+pub use tasks::{TaskBook, id_in, listed_in, settles, task_acts};
+pub use tool_use::{ToolUse, tool_uses};
 pub use tools::{Tool, Verb, counterpart, decides, deciding, task_tools, verb};

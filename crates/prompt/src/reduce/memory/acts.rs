@@ -4,11 +4,11 @@
 //! from the same calls; a test of the engine holds the two together.
 
 use serde_json::{Map, Value};
+use stemmata_acts::command;
 
-use super::command;
 use super::items::TASKS_MAX;
 use super::v1::{Act, How, ShellFile, TaskStatus};
-use super::words::{cut, line};
+use super::words::{cut, line as one_line};
 use super::writes;
 
 /// Acts of one call at most.
@@ -21,6 +21,10 @@ const NAME_CHARS_MAX: usize = 80;
 const LITERAL_BYTES_MAX: usize = 256 * 1024;
 /// Characters of a task that are looked at: two long ones may differ only at their ends.
 const TASK_CHARS_LOOKED_AT: usize = 16 * 1024;
+/// Characters of a command's part at most.
+const PART_CHARS_MAX: usize = 160;
+/// Characters of a command line at most, where all of it is shown.
+const LINE_CHARS_MAX: usize = 160;
 /// How a patch begins.
 const PATCH: &str = "*** Begin Patch";
 
@@ -131,13 +135,33 @@ fn command_of(fields: &Map<String, Value>) -> Option<String> {
     })
 }
 
+/// Returns the parts of a command line that may prove something, cut.
+pub(super) fn parts(line: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for part in command::parts(line) {
+        let part = cut(&part, PART_CHARS_MAX);
+        if !found.contains(&part) {
+            found.push(part);
+        }
+    }
+    found
+}
+
+/// Returns a command line as it was run, for people, where its parts do not say it: of several nobody knows which failed.
+pub(super) fn shown(line: &str, parts: &[String]) -> Option<String> {
+    let own = one_line(line.lines().next().unwrap_or_default(), LINE_CHARS_MAX);
+    let is_long = line.trim().contains('\n') && !own.ends_with('…');
+    let own = if is_long { format!("{own} …") } else { own };
+    (parts.len() > 1 && !own.is_empty()).then_some(own)
+}
+
 fn run(text: &str) -> Act {
-    let parts = command::parts(text);
+    let parts = parts(text);
     let is_path = |file: &ShellFile| {
         path(&file.path).is_some() && file.to.as_deref().is_none_or(|to| path(to).is_some())
     };
     let files = writes::of(text).into_iter().filter(is_path).collect();
-    Act::Run { line: command::shown(text, &parts), parts, files }
+    Act::Run { line: shown(text, &parts), parts, files }
 }
 
 fn list(fields: &Map<String, Value>) -> Option<Act> {
@@ -148,7 +172,7 @@ fn list(fields: &Map<String, Value>) -> Option<Act> {
         let fields = item.as_object()?;
         let text = text(fields, &["content", "step", "description", "title", "text", "subject"])?;
         let status = status(fields.get("status").and_then(Value::as_str).unwrap_or("pending"));
-        let text = line(text, TASK_CHARS_LOOKED_AT);
+        let text = one_line(text, TASK_CHARS_LOOKED_AT);
         (!text.is_empty()).then_some((text, status?))
     };
     Some(Act::List { tasks: items.iter().filter_map(task).take(TASKS_MAX).collect() })
@@ -165,7 +189,7 @@ fn status(name: &str) -> Option<TaskStatus> {
 }
 
 fn new_task(fields: &Map<String, Value>) -> Option<Act> {
-    let text = line(text(fields, &["subject", "title", "description"])?, TASK_CHARS_LOOKED_AT);
+    let text = one_line(text(fields, &["subject", "title", "description"])?, TASK_CHARS_LOOKED_AT);
     (!text.is_empty()).then_some(Act::NewTask { text })
 }
 

@@ -2,16 +2,15 @@
 //! `docs/format/state.md`.
 
 use serde_json::Value;
+use stemmata_acts::error_line;
 use stemmata_model::Json;
 
 use super::TURN_CHARS_MAX;
 use super::acts;
 use super::bounds::Bounds;
-use super::command;
 use super::items::{Failed, TASK_CHARS_MAX};
-use super::outcome::{self, ERROR_CHARS_MAX};
 use super::phrases::DECISION_CHARS_MAX;
-use super::session::SessionMemory;
+use super::session::{ERROR_CHARS_MAX, SessionMemory};
 use super::v1::{About, By, Decision, Evidence, Kind, Task, TaskList, TaskStatus};
 use super::words::{Words, cut, line};
 
@@ -84,18 +83,19 @@ impl SessionMemory {
         let data = data.map(Json::to_value).unwrap_or_default();
         let field = |key: &str| data.get(key).and_then(Value::as_str).filter(|said| !said.is_empty());
         let message = field("message").or_else(|| field("error")).unwrap_or(text);
-        let parts = field("command").map(command::parts).filter(|parts| !parts.is_empty());
+        let parts = field("command").map(acts::parts).filter(|parts| !parts.is_empty());
         let file = field("file").map(|path| line(path, ERROR_CHARS_MAX));
         let subject = match (parts, file) {
             (Some(parts), _) => About::Command { parts },
             (None, Some(path)) => About::File { path: self.below_root(&path) },
             (None, None) => About::Message,
         };
-        let message = if message.is_empty() { String::new() } else { outcome::error_line(message) };
+        let message =
+            if message.is_empty() { String::new() } else { line(&error_line(message), ERROR_CHARS_MAX) };
         if data.get("resolved").and_then(Value::as_bool) == Some(true) {
             self.state.items.resolve(&subject, &message, proof);
         } else if !message.is_empty() || subject != About::Message {
-            let line = field("command").and_then(|line| command::shown(line, &command::parts(line)));
+            let line = field("command").and_then(|line| acts::shown(line, &acts::parts(line)));
             let failed = Failed { subject, text: message, line };
             self.state.items.fail(failed, proof, &Bounds::SESSION);
         }

@@ -1,8 +1,10 @@
 //! Commands of one toolchain that do different things to the same code: a test that passes has compiled it.
 //!
-//! Whether the same command went well again is decided in `command`.
+//! What makes two runs of a command the same is decided in `stemmata_acts::command`.
 
-use super::command;
+use stemmata_acts::command::is_checking;
+
+use super::acts;
 
 /// What a command of a toolchain does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +28,30 @@ struct Compiling<'a> {
     narrows: Vec<&'a str>,
     /// What makes it other code.
     varies: Vec<&'a str>,
+}
+
+/// Says whether success of these parts resolves a failure of those: each is there again, or, of a checking program, a
+/// run of at least as much.
+pub(super) fn covers(success: &[String], failure: &[String]) -> bool {
+    !failure.is_empty()
+        && failure.iter().all(|failed| success.iter().any(|passed| covers_part(passed, failed)))
+}
+
+fn covers_part(passed: &str, failed: &str) -> bool {
+    if passed == failed || compiles(passed, failed) {
+        return true;
+    }
+    if !is_checking(passed) {
+        return false;
+    }
+    let (passed, failed): (Vec<&str>, Vec<&str>) = (passed.split(' ').collect(), failed.split(' ').collect());
+    if passed.first() != failed.first() {
+        return false;
+    }
+    let is_subset = passed.len() >= 2 && passed.iter().all(|word| failed.contains(word));
+    let is_all = passed.get(1) == failed.get(1)
+        && passed.iter().any(|word| matches!(*word, "./..." | "--workspace" | "--all"));
+    is_subset || is_all
 }
 
 /// Says whether a command that passes has compiled at least what another one of its toolchain could not.
@@ -156,7 +182,7 @@ pub(super) fn shown(parts: &[String], output: &str) -> Vec<String> {
         return Vec::new();
     }
     let lines = output.lines().take(LINES_MAX).filter_map(said);
-    lines.flat_map(command::parts).filter(|part| command::is_checking(part)).collect()
+    lines.flat_map(acts::parts).filter(|part| is_checking(part)).collect()
 }
 
 fn program(part: &str) -> &str {
@@ -168,6 +194,6 @@ fn said(line: &str) -> Option<&str> {
     let line = line.trim();
     let after_mark = line.split_once("$ ").filter(|(before, _)| before.is_empty() || before.ends_with("] "));
     let shown = after_mark.map(|(_, after)| after).or_else(|| line.strip_prefix("> "));
-    let is_echo = command::is_checking(program(line)) && program(line) != line;
+    let is_echo = is_checking(program(line)) && program(line) != line;
     shown.or_else(|| is_echo.then_some(line))
 }

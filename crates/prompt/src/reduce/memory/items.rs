@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::bounds::{Bounds, bound, bound_decisions, bound_errors, bound_files, bound_tasks, rank};
-use super::command;
+use super::families;
 use super::naming;
 use super::phrases::DECISION_CHARS_MAX;
 use super::v1::{
@@ -221,7 +221,7 @@ pub(super) struct Failed {
 fn resolves(success: &About, error: &About) -> bool {
     match (success, error) {
         (About::Command { parts: success }, About::Command { parts: error }) => {
-            command::covers(success, error)
+            families::covers(success, error)
         }
         (About::Message, _) | (_, About::Message) => false,
         (success, error) => success == error,

@@ -2,27 +2,32 @@
 //!
 //! What sessions say together is the project's memory.
 
+use std::borrow::Cow;
+
+use stemmata_acts::command::{PARTS_MAX, is_checking};
+use stemmata_acts::{Answer, Judged, Outcome, complains_of_files, outcome};
 use stemmata_model::{Entry, Event, Json, NAME_BYTES_MAX, Payload, Role, SessionId, topics};
 
 use super::acts;
 use super::bounds::Bounds;
-use super::command;
 use super::families;
 use super::items::{Failed, TASK_CHARS_MAX, TASKS_MAX};
-use super::outcome::{self, Outcome};
 use super::phrases;
 use super::prose;
 use super::said::{Piece, Said};
+use super::slips;
 use super::v1::{
     About, Act, At, By, Decision, Evidence, How, Items, Kind, Pending, SessionState, ShellFile, Task,
     TaskList, TaskStatus, TurnSaid,
 };
-use super::words::{Words, cut};
+use super::words::{Words, cut, line as one_line};
 use super::{MemoryReducer, PENDING_MAX, TURN_CHARS_MAX, WINDOW_TURNS_MAX};
 use crate::reduce::LoadError;
 
 /// Bytes of what one pending call is to do at most.
 const PENDING_BYTES_MAX: usize = 4 * 1024;
+/// Characters of an error's line at most.
+pub(super) const ERROR_CHARS_MAX: usize = 200;
 /// Items of a checklist at least: a single box is a figure of speech.
 const CHECKLIST_ITEMS_MIN: usize = 2;
 
@@ -351,18 +356,22 @@ impl SessionMemory {
 
     fn ended(&mut self, acts: Vec<Act>, is_error: bool, text: &str, proof: &Evidence) {
         let is_checking = acts.iter().any(|act| match act {
-            Act::Run { parts, .. } => parts.iter().any(|part| command::is_checking(part)),
+            Act::Run { parts, .. } => parts.iter().any(|part| is_checking(part)),
             _ => false,
         });
         // Only what a command says tells of its end: what a file says that was read does not.
         let runs = acts.iter().any(|act| matches!(act, Act::Run { .. }));
-        let outcome =
-            if runs { outcome::of(is_error, text, is_checking) } else { outcome::of_tool(is_error, text) };
+        let judged = if runs { Judged::Command { is_checking } } else { Judged::Tool };
+        let outcome = outcome(judged, &Answer { is_error, text: Cow::Borrowed(text) });
         for act in acts {
             match &outcome {
                 Outcome::Passed => self.went_well(act, text, proof),
-                Outcome::Failed(why) => self.failed(act, why, proof),
-                Outcome::Unknown => {}
+                Outcome::Failed { why } => self.failed(act, &one_line(why, ERROR_CHARS_MAX), proof),
+                Outcome::Open
+                | Outcome::Refused
+                | Outcome::Stopped
+                | Outcome::Running { .. }
+                | Outcome::Unclear => {}
             }
         }
     }
@@ -382,11 +391,11 @@ impl SessionMemory {
                 self.state.items.touch(path, how, proof, bounds);
             }
             Act::Run { mut parts, files, .. } => {
-                if !outcome::complains_of_files(text) {
+                if !complains_of_files(text) {
                     self.shell_files(files, proof);
                 }
                 for part in families::shown(&parts, text) {
-                    if parts.len() < 2 * command::PARTS_MAX && !parts.contains(&part) {
+                    if parts.len() < 2 * PARTS_MAX && !parts.contains(&part) {
                         parts.push(part);
                     }
                 }
@@ -444,7 +453,7 @@ impl SessionMemory {
     }
 
     fn failed(&mut self, act: Act, why: &str, proof: &Evidence) {
-        if outcome::is_slip(why) {
+        if slips::is_slip(why) {
             return;
         }
         let mut line = None;

@@ -3,7 +3,6 @@
 use serde_json::json;
 use stemmata_model::{Event, SessionId, topics};
 
-use super::outcome::Outcome;
 use super::v1::{About, Act, By, How, Kind, TaskStatus};
 use super::*;
 use crate::reduce::laws_tests::{event, plain};
@@ -152,10 +151,10 @@ fn commands_are_the_same_whatever_is_printed_of_them() {
         ("git status; gh pr view 3", vec![]),
         ("npm run check -- \"two words\"", vec!["npm run check -- …"]),
     ] {
-        assert_eq!(command::parts(line), parts, "{line}");
+        assert_eq!(acts::parts(line), parts, "{line}");
     }
     let covers =
-        |success: &str, failure: &str| command::covers(&command::parts(success), &command::parts(failure));
+        |success: &str, failure: &str| families::covers(&acts::parts(success), &acts::parts(failure));
     assert!(covers("cargo test", "cargo test -p glaze"), "all of it holds the part");
     assert!(covers("go test ./...", "go test ./shelf -run Wide"));
     assert!(covers("make lint && make test", "make test"));
@@ -310,45 +309,6 @@ fn lists_that_are_cut_say_how_much_they_lack() {
     assert!(text.contains("- … and 5 more (`stemma state --json` has all)"), "{text}");
     let short = memory.memory().text(1_000);
     assert!(short.contains("more (`stemma state --json` has all)"), "{short}");
-}
-
-#[test]
-fn a_result_says_how_a_command_ended() {
-    let failed = |line: &str| Outcome::Failed(line.to_owned());
-    for (is_error, text, is_checking, expected) in [
-        (false, "all good", false, Outcome::Passed),
-        (true, "Exit code 2\nmake: *** [all] Error 2", true, failed("make: *** [all] Error 2")),
-        (false, "Chunk ID: 1\nProcess exited with code 0\nOutput:\nfine", true, Outcome::Passed),
-        (
-            false,
-            "Process exited with code 101\nOutput:\nerror[E0425]: no glaze",
-            true,
-            failed("error[E0425]: no glaze"),
-        ),
-        (false, "x\n\nCommand exited with code 1", false, failed("x")),
-        (
-            false,
-            "running 3 tests\ntest result: FAILED. 1 passed",
-            true,
-            failed("test result: FAILED. 1 passed"),
-        ),
-        (false, "a page about --- FAIL: lines", false, Outcome::Passed),
-        (true, "Exit code 1", false, Outcome::Unknown),
-        (true, "The user doesn't want to proceed with this tool use.", false, Outcome::Unknown),
-        (false, "{\"exit_code\":3,\"output\":\"one\\nfatal: no kiln\\n\"}", false, failed("fatal: no kiln")),
-        (
-            true,
-            "Exit code 1\nwarning: x\n\u{1b}[31mshelf/a.go:3:1: undefined shelf\u{1b}[0m",
-            true,
-            failed("shelf/a.go:3:1: undefined shelf"),
-        ),
-    ] {
-        assert_eq!(outcome::of(is_error, text, is_checking), expected, "{text}");
-    }
-    assert_eq!(
-        outcome::of_tool(true, "<tool_use_error>No such kiln</tool_use_error>"),
-        failed("No such kiln")
-    );
 }
 
 #[test]

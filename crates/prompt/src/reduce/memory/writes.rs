@@ -2,8 +2,9 @@
 //!
 //! Few and sure: a command with a variable, a pattern or a condition says nothing here.
 
-use super::command::PARTS_MAX;
-use super::shell::{self, Simple};
+use stemmata_acts::command::PARTS_MAX;
+use stemmata_acts::shell::{self, Command};
+
 use super::v1::{How, ShellFile};
 
 /// Words that commands depend on.
@@ -44,7 +45,7 @@ pub(super) fn of(line: &str) -> Vec<ShellFile> {
     found
 }
 
-fn of_command(command: &Simple, words: &[&str]) -> Vec<ShellFile> {
+fn of_command(command: &Command, words: &[&str]) -> Vec<ShellFile> {
     let written = |(path, appends): &(String, bool)| {
         let how = if *appends { How::Edited } else { How::Created };
         is_plain(path).then(|| file(path, how))

@@ -2,10 +2,12 @@
 //!
 //! Exit codes come in the text, in each runtime's words; where a pipe hides them, the output tells.
 
-use super::words::line;
+use crate::act::Act;
+use crate::command;
+use crate::read::Answer;
 
-/// Characters of an error's line at most.
-pub(super) const ERROR_CHARS_MAX: usize = 200;
+/// Characters of an error's line that are looked at.
+const LINE_CHARS_MAX: usize = 800;
 /// Bytes at the beginning and at the end of a result that are looked at.
 const LOOKED_AT_BYTES: usize = 24 * 1024;
 /// Bytes at either end within which an exit code stands.
@@ -13,31 +15,66 @@ const CODE_BYTES: usize = 400;
 
 /// How a call ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub enum Outcome {
+    /// No answer is there.
+    Open,
     /// Well.
     Passed,
     /// With an error.
-    Failed(String),
-    /// It did not end, or somebody stopped it.
-    Unknown,
+    Failed {
+        /// The line that tells most; empty where there is none.
+        why: String,
+    },
+    /// A person or a rule refused it: it did not run.
+    Refused,
+    /// Somebody stopped it: it may have done something.
+    Stopped,
+    /// It still runs.
+    Running {
+        /// How later calls name it.
+        handle: Option<String>,
+    },
+    /// The answer does not say.
+    Unclear,
 }
 
-/// What says that somebody stopped a call, or that it still runs.
-const STOPPED: &[&str] = &[
+/// By which words an answer is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Judged {
+    /// Those of a command, whose output tells of failures where it checks something.
+    Command {
+        /// Whether it does.
+        is_checking: bool,
+    },
+    /// Those of any other tool: it failed where its runtime says so. What a file says that was read says nothing.
+    Tool,
+}
+
+/// What says that a person or a rule refused a call.
+const REFUSED: &[&str] = &[
     "The user doesn't want to",
-    "[Request interrupted",
-    "Sibling tool call errored",
     "user rejected",
     "rejected by user",
-    "Command running in background",
-    "Process running with session ID",
-    "Script running with cell ID",
+    "Permission to use",
+    "permission to use",
+];
+
+/// What says that somebody stopped a call.
+const STOPPED: &[&str] = &[
+    "[Request interrupted",
+    "Sibling tool call errored",
     "aborted by user",
     "Operation aborted",
     "User aborted",
     "Command aborted",
-    "Permission to use",
-    "permission to use",
+];
+
+/// What says that a call still runs, and stands before the name that later calls have for it.
+const RUNNING: &[&str] = &[
+    "Command running in background with ID: ",
+    "Command running in background",
+    "Process running with session ID ",
+    "Script running with cell ID ",
 ];
 
 /// What an exit code stands after.
@@ -94,119 +131,64 @@ const TELLING: &[&[&str]] = &[
     &["not found", "No such file", "denied", "Error", "error", "unknown", "invalid", "Invalid"],
 ];
 
-/// Judges a result. A checking command is one whose output tells of failures.
-pub(super) fn of(is_error: bool, text: &str, is_checking: bool) -> Outcome {
-    let (head, tail) = ends(text);
-    let begin = clip_end(head, CODE_BYTES);
-    if STOPPED.iter().any(|mark| begin.contains(mark)) {
-        return Outcome::Unknown;
+/// Returns by which words the answer of a call is judged that does this.
+pub fn judged(acts: &[Act]) -> Judged {
+    let commands = acts.iter().filter_map(|act| match act {
+        Act::Command(command) => Some(command),
+        _ => None,
+    });
+    let checks =
+        commands.map(|command| command::parts(&command.line).iter().any(|part| command::is_checking(part)));
+    match checks.reduce(|one, other| one || other) {
+        Some(is_checking) => Judged::Command { is_checking },
+        None => Judged::Tool,
     }
+}
+
+/// Judges an answer.
+pub fn outcome(judged: Judged, answer: &Answer<'_>) -> Outcome {
+    let (head, tail) = ends(&answer.text);
+    let begin = clip_end(head, CODE_BYTES);
+    let says = |marks: &[&str]| marks.iter().any(|mark| begin.contains(mark));
+    let is_command = matches!(judged, Judged::Command { .. });
+    if !is_command && !answer.is_error {
+        return Outcome::Passed;
+    }
+    if says(REFUSED) {
+        return Outcome::Refused;
+    }
+    if says(STOPPED) {
+        return Outcome::Stopped;
+    }
+    if let Some((_, after)) = RUNNING.iter().find_map(|mark| begin.split_once(mark)) {
+        return Outcome::Running { handle: handle(after) };
+    }
+    let Judged::Command { is_checking } = judged else {
+        let first = head.lines().map(cleaned).find(|line| says_something(line));
+        return Outcome::Failed { why: first.unwrap_or_default() };
+    };
     let code = exit_code(begin).or_else(|| exit_code(clip_start(tail, CODE_BYTES)));
     // The line would be of what was printed before the tests ran; ends come first.
-    let failed = || Outcome::Failed(telling(head, tail));
+    let failed = || Outcome::Failed { why: telling(head, tail) };
     match code {
         Some(0) if is_checking && marked(head, tail) => failed(),
         Some(0) => Outcome::Passed,
         // What finds nothing says one and prints nothing.
-        Some(1) if telling(head, tail).is_empty() => Outcome::Unknown,
+        Some(1) if telling(head, tail).is_empty() => Outcome::Unclear,
         Some(_) => failed(),
-        None if is_error || (is_checking && marked(head, tail)) => failed(),
+        None if answer.is_error || (is_checking && marked(head, tail)) => failed(),
         None => Outcome::Passed,
     }
 }
 
-/// Judges the result of a tool that runs no command: it failed where its runtime says so, and says why first.
-pub(super) fn of_tool(is_error: bool, text: &str) -> Outcome {
-    if !is_error {
-        return Outcome::Passed;
-    }
-    let (head, _) = ends(text);
-    if STOPPED.iter().any(|mark| clip_end(head, CODE_BYTES).contains(mark)) {
-        return Outcome::Unknown;
-    }
-    let first = head.lines().map(cleaned).find(|line| says(line));
-    Outcome::Failed(line(&first.unwrap_or_default(), ERROR_CHARS_MAX))
-}
-
-/// What shells and programs say of a command that was not meant so: its words were wrong, and nothing of the project is.
-const SLIPS: &[&str] = &[
-    "command not found",
-    "unknown flag",
-    "unknown shorthand flag",
-    "unknown option",
-    "unrecognized option",
-    "unrecognized argument",
-    "unrecognized subcommand",
-    "unexpected argument",
-    "invalid option",
-    "illegal option",
-    "flag provided but not defined",
-    "no such command",
-    "no such subcommand",
-    "missing script:",
-    "is not a git command",
-    "not a git repository",
-    "did not match any file",
-    "no matches found:",
-    "parse error near",
-    "unexpected eof while looking",
-    "syntax error near unexpected token",
-    "could not determine which binary to run",
-    "can't open file",
-    "file has not been read yet",
-    "has been modified since read",
-    "string to replace not found",
-    "could not find the exact text",
-    "no changes to make",
-    "no changes made to",
-    "file does not exist",
-    "eisdir",
-];
-
-/// Programs whose word that a file is not there is about the words of a command.
-const SPEAKERS: &[&str] = &[
-    "zsh",
-    "bash",
-    "sh",
-    "/bin/sh",
-    "/bin/bash",
-    "(eval)",
-    "cd",
-    "ls",
-    "cat",
-    "sed",
-    "awk",
-    "head",
-    "tail",
-    "grep",
-    "rg",
-    "find",
-    "wc",
-    "rm",
-    "mv",
-    "cp",
-    "mkdir",
-    "chmod",
-    "stat",
-    "python",
-    "python3",
-    "node",
-    "ln",
-];
-
-/// Says whether the line of an error is about how a command was written, not about the project.
-pub(super) fn is_slip(why: &str) -> bool {
-    let why = why.to_lowercase();
-    let speaker = why.split(':').next().unwrap_or_default().trim();
-    let speaks = SPEAKERS.contains(&speaker);
-    let is_missing = ["no such file or directory", "permission denied", "not a directory", "is a directory"];
-    SLIPS.iter().any(|words| why.contains(words))
-        || (speaks && is_missing.iter().any(|words| why.contains(words)))
-        || why.starts_with("usage:")
+/// Returns the name of what still runs.
+fn handle(after: &str) -> Option<String> {
+    let word = after.split_whitespace().next()?.trim_end_matches(['.', ')', ',']);
+    (!word.is_empty()).then(|| word.to_owned())
 }
 
 /// Says whether something that went well as a whole still could not do what it was to do with a file.
-pub(super) fn complains_of_files(text: &str) -> bool {
+pub fn complains_of_files(text: &str) -> bool {
     let (head, tail) = ends(text);
     let words = [
         "No such file or directory",
@@ -221,7 +203,7 @@ pub(super) fn complains_of_files(text: &str) -> bool {
 }
 
 /// Returns the line of an error's text that tells most.
-pub(super) fn error_line(text: &str) -> String {
+pub fn error_line(text: &str) -> String {
     let (head, tail) = ends(text);
     telling(head, tail)
 }
@@ -261,7 +243,7 @@ fn telling(head: &str, tail: &str) -> String {
     // What came as JSON has the marks of line ends in place of them.
     let lines = || {
         let all = head.lines().chain(tail.lines()).flat_map(|line| line.split("\\n"));
-        all.map(cleaned).filter(|line| says(line))
+        all.map(cleaned).filter(|line| says_something(line))
     };
     let first = |marks: &[&str]| lines().find(|line| marks.iter().any(|mark| line.contains(mark)));
     let [surest, others @ ..] = TELLING else { return String::new() };
@@ -269,7 +251,7 @@ fn telling(head: &str, tail: &str) -> String {
         .or_else(|| lines().find(|line| is_placed(line)))
         .or_else(|| others.iter().find_map(|marks| first(marks)))
         .or_else(|| lines().last());
-    line(&found.unwrap_or_default(), ERROR_CHARS_MAX)
+    found.unwrap_or_default()
 }
 
 /// `src/a.rs:12: …`, as compilers and linters write.
@@ -287,7 +269,7 @@ fn cleaned(line: &str) -> String {
     // What a program wraps around what a command said.
     let line = line.split_once("\"output\":\"").map_or(line, |(_, output)| output);
     let mut out = String::with_capacity(line.len());
-    let mut characters = line.chars().take(4 * ERROR_CHARS_MAX).peekable();
+    let mut characters = line.chars().take(LINE_CHARS_MAX).peekable();
     while let Some(character) = characters.next() {
         if character == '\u{1b}' {
             if characters.next_if_eq(&'[').is_some() {
@@ -305,7 +287,7 @@ fn cleaned(line: &str) -> String {
 }
 
 /// Leaves out lines that are of the client, and of no letters.
-fn says(line: &str) -> bool {
+fn says_something(line: &str) -> bool {
     let is_client = CODES.iter().any(|words| line.starts_with(words) || line.contains("exited with code "))
         || [
             "Chunk ID:",
@@ -326,3 +308,6 @@ fn says(line: &str) -> bool {
         .any(|begin| line.starts_with(begin));
     !is_client && line.chars().any(char::is_alphabetic)
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,16 +2,10 @@
 //!
 //! How a line is taken apart is decided in `shell`.
 
-use super::families;
-use super::shell;
-use super::words::{cut, line as one_line};
+use crate::shell;
 
-/// Characters of a command's part at most.
-pub(super) const PART_CHARS_MAX: usize = 160;
 /// Parts of a command at most.
-pub(super) const PARTS_MAX: usize = 6;
-/// Characters of a command line at most, where all of it is shown.
-pub(super) const LINE_CHARS_MAX: usize = 160;
+pub const PARTS_MAX: usize = 6;
 
 /// Programs that only look, move or wait: what they say is neither an error nor a proof.
 const LOOKING: &[&str] = &[
@@ -125,7 +119,7 @@ const NEUTRAL_FLAGS: &[&str] = &[
 
 /// Returns the parts of a command line that may prove something, each without what does not matter; none where it only
 /// looks.
-pub(super) fn parts(line: &str) -> Vec<String> {
+pub fn parts(line: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for command in shell::commands(line).into_iter().filter(|command| !command.is_piped) {
         let Some(part) = part(&command.words) else { continue };
@@ -139,42 +133,10 @@ pub(super) fn parts(line: &str) -> Vec<String> {
     found
 }
 
-/// Returns a command line as it was run, for people, where its parts do not say it: of several nobody knows which failed.
-pub(super) fn shown(line: &str, parts: &[String]) -> Option<String> {
-    let own = one_line(line.lines().next().unwrap_or_default(), LINE_CHARS_MAX);
-    let is_long = line.trim().contains('\n') && !own.ends_with('…');
-    let own = if is_long { format!("{own} …") } else { own };
-    (parts.len() > 1 && !own.is_empty()).then_some(own)
-}
-
 /// Says whether a part is of a program whose output tells of failures.
-pub(super) fn is_checking(part: &str) -> bool {
+pub fn is_checking(part: &str) -> bool {
     let program = part.split(' ').next().unwrap_or_default();
     CHECKING.contains(&program) || part.starts_with("python -m") || part.starts_with("python3 -m")
-}
-
-/// Says whether success of these parts resolves a failure of those: each is there again, or, of a checking program, a
-/// run of at least as much.
-pub(super) fn covers(success: &[String], failure: &[String]) -> bool {
-    !failure.is_empty()
-        && failure.iter().all(|failed| success.iter().any(|passed| covers_part(passed, failed)))
-}
-
-fn covers_part(passed: &str, failed: &str) -> bool {
-    if passed == failed || families::compiles(passed, failed) {
-        return true;
-    }
-    if !is_checking(passed) {
-        return false;
-    }
-    let (passed, failed): (Vec<&str>, Vec<&str>) = (passed.split(' ').collect(), failed.split(' ').collect());
-    if passed.first() != failed.first() {
-        return false;
-    }
-    let is_subset = passed.len() >= 2 && passed.iter().all(|word| failed.contains(word));
-    let is_all = passed.get(1) == failed.get(1)
-        && passed.iter().any(|word| matches!(*word, "./..." | "--workspace" | "--all"));
-    is_subset || is_all
 }
 
 fn part(words: &[String]) -> Option<String> {
@@ -217,5 +179,5 @@ fn part(words: &[String]) -> Option<String> {
         out.push(' ');
         out.push_str(if word.contains(char::is_whitespace) { "…" } else { word });
     }
-    Some(cut(&out, PART_CHARS_MAX))
+    Some(out)
 }

@@ -10,23 +10,24 @@ const LINE_BYTES_MAX: usize = 16 * 1024;
 
 /// One command with its words, without redirections.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Simple {
-    pub(super) words: Vec<String>,
+pub struct Command {
+    /// The program and what it is given.
+    pub words: Vec<String>,
     /// Files that its output goes to, and whether it is put behind what they hold.
-    pub(super) writes: Vec<(String, bool)>,
+    pub writes: Vec<(String, bool)>,
     /// Whether it reads what the command before it says.
-    pub(super) is_piped: bool,
+    pub is_piped: bool,
     /// Whether it runs only where the one before it fails.
-    pub(super) is_else: bool,
+    pub is_else: bool,
 }
 
 /// Returns the commands of a line in their order; the last one is left out where a quote in it has no end.
-pub(super) fn commands(line: &str) -> Vec<Simple> {
+pub fn commands(line: &str) -> Vec<Command> {
     let end = (0..=LINE_BYTES_MAX.min(line.len())).rev().find(|at| line.is_char_boundary(*at)).unwrap_or(0);
     let mut lexer = Lexer {
         rest: line.get(..end).unwrap_or_default().chars().peekable(),
         found: Vec::new(),
-        command: Simple::default(),
+        command: Command::default(),
         word: None,
         redirection: None,
         documents: Vec::new(),
@@ -46,8 +47,8 @@ enum Redirection {
 
 struct Lexer<'a> {
     rest: Peekable<Chars<'a>>,
-    found: Vec<Simple>,
-    command: Simple,
+    found: Vec<Command>,
+    command: Command,
     word: Option<String>,
     redirection: Option<Redirection>,
     /// The ends of documents that begin after this line.

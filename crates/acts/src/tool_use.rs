@@ -1,0 +1,141 @@
+//! The tool calls of a conversation with what came of them.
+//!
+//! Pure: entries in, calls out. What stands in the files today is not looked at.
+
+use std::collections::HashMap;
+
+use stemmata_model::{Entry, Part};
+
+use crate::act::{Act, Certainty, CommandAct, FileAct, TaskAct};
+use crate::outcome::{Outcome, complains_of_files, judged, outcome};
+use crate::read::{Answer, Call, acts};
+
+/// A tool call of a conversation, what it does, and what came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolUse<'e> {
+    /// Position of the entry that makes the call.
+    pub entry: usize,
+    /// The call.
+    pub call_id: &'e str,
+    /// The tool, as the runtime spells it.
+    pub name: &'e str,
+    /// What it does.
+    pub acts: Vec<Act>,
+    /// What it returned; none where no answer is there.
+    pub answer: Option<Answer<'e>>,
+    /// How it ended, also where a later call waited for its end.
+    pub outcome: Outcome,
+}
+
+/// Returns the tool calls of a conversation in their order. A result answers the latest call of its id before it; a call that
+/// goes on with an earlier one ends that one.
+pub fn tool_uses(entries: &[Entry]) -> Vec<ToolUse<'_>> {
+    let mut uses: Vec<ToolUse<'_>> = Vec::new();
+    let mut called: HashMap<&str, usize> = HashMap::new();
+    let mut running: HashMap<String, usize> = HashMap::new();
+    for (entry, part) in entries.iter().enumerate().flat_map(|(at, of)| of.parts.iter().map(move |p| (at, p)))
+    {
+        match part {
+            Part::ToolCall { call_id, name, arguments } => {
+                let acts = acts(Call { name, arguments });
+                called.insert(call_id, uses.len());
+                uses.push(ToolUse { entry, call_id, name, acts, answer: None, outcome: Outcome::Open });
+            }
+            Part::ToolResult { call_id, is_error, parts } => {
+                let Some(at) = called.get(call_id.as_str()).copied() else { continue };
+                answered(&mut uses, at, Answer::of(*is_error, parts), &mut running);
+            }
+            _ => {}
+        }
+    }
+    uses
+}
+
+fn answered<'e>(
+    uses: &mut [ToolUse<'e>],
+    at: usize,
+    answer: Answer<'e>,
+    running: &mut HashMap<String, usize>,
+) {
+    let Some(used) = uses.get_mut(at) else { return };
+    let of = |acts: &[Act]| outcome(judged(acts), &answer);
+    used.outcome = of(&used.acts);
+    let followed: Vec<usize> = used.acts.iter().filter_map(|act| started(act, running)).collect();
+    let handle = match &used.outcome {
+        Outcome::Running { handle } => handle.clone(),
+        _ => None,
+    };
+    for earlier in &followed {
+        if let Some(earlier) = uses.get_mut(*earlier) {
+            earlier.outcome = of(&earlier.acts);
+        }
+    }
+    if let Some(handle) = handle {
+        running.insert(handle, followed.first().copied().unwrap_or(at));
+    }
+    if let Some(used) = uses.get_mut(at) {
+        used.answer = Some(answer);
+    }
+}
+
+fn started(act: &Act, running: &HashMap<String, usize>) -> Option<usize> {
+    match act {
+        Act::Follow { handle: Some(handle) } => running.get(handle).copied(),
+        _ => None,
+    }
+}
+
+impl ToolUse<'_> {
+    /// Returns what the call did to files, its commands' files included, each as sure as its end lets it be.
+    pub fn files(&self) -> Vec<FileAct> {
+        let of_act = |act: &Act| match act {
+            Act::File(file) => vec![file.clone()],
+            Act::Command(command) => command.files(),
+            _ => Vec::new(),
+        };
+        let complains = self.answer.as_ref().is_some_and(|answer| complains_of_files(&answer.text));
+        let files = self.acts.iter().flat_map(of_act);
+        files
+            .filter_map(|file| {
+                Some(FileAct { certainty: self.outcome.certainty(file.certainty, complains)?, ..file })
+            })
+            .collect()
+    }
+
+    /// Returns the commands that it ran, without those that were refused.
+    pub fn commands(&self) -> impl Iterator<Item = &CommandAct> {
+        let ran = self.outcome != Outcome::Refused;
+        self.acts.iter().filter(move |_| ran).filter_map(|act| match act {
+            Act::Command(command) => Some(command),
+            _ => None,
+        })
+    }
+
+    /// Returns what it did to tasks; nothing where it failed or did not run.
+    pub fn tasks(&self) -> impl Iterator<Item = &TaskAct> {
+        let ran = !matches!(self.outcome, Outcome::Failed { .. } | Outcome::Refused);
+        self.acts.iter().filter(move |_| ran).filter_map(|act| match act {
+            Act::Tasks(tasks) => Some(tasks),
+            _ => None,
+        })
+    }
+}
+
+impl Outcome {
+    /// Returns how sure a touch of a file is after its call ended so; none where it did not happen. What is sure is of a tool;
+    /// the rest is of commands.
+    pub fn certainty(&self, before: Certainty, complains: bool) -> Option<Certainty> {
+        let is_command = before < Certainty::Sure;
+        match self {
+            Self::Passed if is_command && complains => Some(Certainty::Possible),
+            Self::Passed => Some(before),
+            Self::Failed { .. } => is_command.then_some(Certainty::Possible),
+            Self::Refused => None,
+            Self::Stopped => Some(Certainty::Possible),
+            Self::Open | Self::Running { .. } | Self::Unclear => Some(before.min(Certainty::Likely)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,70 @@
+//! Calls and their answers, as conversations have them.
+
+use serde_json::json;
+use stemmata_model::{EntryId, Role};
+
+use super::*;
+use crate::act::FileChange;
+
+fn entry(parts: Vec<Part>) -> Entry {
+    Entry::said(EntryId::new("e").expect("an id"), Role::Assistant, parts)
+}
+
+fn call(id: &str, name: &str, arguments: &serde_json::Value) -> Part {
+    Part::ToolCall { call_id: id.to_owned(), name: name.to_owned(), arguments: arguments.to_string() }
+}
+
+fn result(id: &str, is_error: bool, text: &str) -> Part {
+    Part::ToolResult { call_id: id.to_owned(), is_error, parts: vec![Part::Text(text.to_owned())] }
+}
+
+#[test]
+fn what_failed_or_was_refused_changes_nothing() {
+    let edit = json!({"file_path": "a", "old_string": "x", "new_string": "y"});
+    let rm = json!({"command": "rm a.rs"});
+    for (name, arguments, answer, expected) in [
+        ("Edit", &edit, Some((false, "done")), Some(Certainty::Sure)),
+        ("Edit", &edit, Some((true, "no such text")), None),
+        ("Edit", &edit, Some((true, "The user doesn't want to proceed")), None),
+        ("Edit", &edit, None, Some(Certainty::Likely)),
+        ("Bash", &rm, Some((false, "")), Some(Certainty::Likely)),
+        ("Bash", &rm, Some((true, "Exit code 1\nmake: *** [all] Error 2")), Some(Certainty::Possible)),
+        ("Bash", &rm, Some((false, "rm: a.rs: No such file or directory")), Some(Certainty::Possible)),
+        ("Bash", &rm, Some((true, "Permission to use Bash has been denied")), None),
+    ] {
+        let mut parts = vec![call("c", name, arguments)];
+        parts.extend(answer.map(|(is_error, text)| result("c", is_error, text)));
+        let entries = [entry(parts)];
+        let uses = tool_uses(&entries);
+        let found: Vec<Certainty> = uses[0].files().iter().map(|file| file.certainty).collect();
+        assert_eq!(found, Vec::from_iter(expected), "{name} {answer:?}");
+    }
+}
+
+#[test]
+fn a_long_command_ends_with_the_call_that_waits_for_it() {
+    let entries = [
+        entry(vec![call("1", "exec_command", &json!({"cmd": "make > log.txt"}))]),
+        entry(vec![result("1", false, "Process running with session ID 7")]),
+        entry(vec![call("2", "write_stdin", &json!({"session_id": 7}))]),
+        entry(vec![result("2", false, "Process running with session ID 7")]),
+        entry(vec![call("3", "write_stdin", &json!({"session_id": 7}))]),
+        entry(vec![result("3", false, "Process exited with code 2\nerror: no kiln")]),
+    ];
+    let uses = tool_uses(&entries[..4]);
+    assert_eq!(uses[0].outcome, Outcome::Running { handle: Some("7".to_owned()) });
+    let uses = tool_uses(&entries);
+    assert_eq!(uses[0].outcome, Outcome::Failed { why: "error: no kiln".to_owned() });
+    assert_eq!(uses[0].files()[0].change, FileChange::Write { text: None });
+}
+
+#[test]
+fn an_id_that_is_given_twice_is_answered_at_its_latest_call() {
+    let one = json!({"file_path": "a", "content": "x"});
+    let entries = [
+        entry(vec![call("c", "Write", &one), result("c", true, "no")]),
+        entry(vec![call("c", "Write", &one), result("c", false, "yes"), result("none", true, "who")]),
+    ];
+    let uses = tool_uses(&entries);
+    assert_eq!(uses.iter().map(|used| used.files().len()).collect::<Vec<_>>(), [0, 1]);
+}
