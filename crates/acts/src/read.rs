@@ -89,7 +89,11 @@ fn of_text(verb: Option<Verb>, text: &str, is_outer: bool) -> Vec<Act> {
             _ => of_fields(&call.name, Fields(&Map::new()), false),
         })
     });
-    let found: Vec<Act> = nested.take(ACTS_MAX).collect();
+    let mut found: Vec<Act> = nested.take(ACTS_MAX).collect();
+    // What is known of the code is what it does.
+    if found.iter().any(|act| *act != Act::Unknown) {
+        found.retain(|act| *act != Act::Unknown);
+    }
     // Code that calls nothing looks at its own tools.
     if found.is_empty() { vec![Act::Client] } else { found }
 }

@@ -2,4 +2,5 @@
 
 pub(crate) mod bases;
 pub(crate) mod segments;
+pub(crate) mod tasks;
 pub(crate) mod walk;

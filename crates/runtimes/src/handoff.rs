@@ -9,6 +9,7 @@ mod text;
 
 use std::collections::BTreeMap;
 
+use stemmata_acts::{Certainty, FileAct, FileChange, TaskBook, ToolUse, tool_uses};
 use stemmata_model::{Entry, EntryKind, Part, Timestamp, Tokens};
 
 use blocks::{Block, Turn, Voice};
@@ -44,6 +45,8 @@ pub struct Source {
     pub ctx: String,
     /// The runtime that wrote its end.
     pub runtime: String,
+    /// The tasks of its chain, where they are known; else the entries are read.
+    pub tasks: Option<TaskBook>,
 }
 
 /// A narrative.
@@ -99,9 +102,11 @@ impl Plan {
             block.shown = block.cut(REQUEST_CHARS_MIN);
             top.push(block);
         }
-        top.extend(tasks::open(entries).map(|tasks| Block::text("## Open tasks", tasks)));
-        top.extend(tasks::decisions(entries).map(|told| Block::text("## Decisions of the user", told)));
-        top.extend(files(entries).map(|files| Block::text("## Files that were written", files)));
+        let uses = tool_uses(entries);
+        let book = source.tasks.clone().unwrap_or_else(|| TaskBook::of(entries));
+        top.extend(tasks::open(&book).map(|tasks| Block::text("## Open tasks", tasks)));
+        top.extend(tasks::decisions(&uses).map(|told| Block::text("## Decisions of the user", told)));
+        top.extend(files(&uses).map(|files| Block::text("## Files that were written", files)));
         let summary = entries.iter().rev().find_map(|entry| {
             let is_summary = entry.kind == EntryKind::CompactionSummary
                 || entry.parts.iter().any(|part| matches!(part, Part::Summary { .. }));
@@ -267,21 +272,40 @@ fn head(entries: &[Entry], source: &Source, turns: usize) -> String {
     )
 }
 
-/// Lists the files that tools wrote, the one written last first.
-fn files(entries: &[Entry]) -> Option<String> {
-    let mut files: BTreeMap<String, (usize, usize)> = BTreeMap::new();
-    for (number, edit) in crate::edits::edits(entries).into_iter().enumerate() {
-        let file = files.entry(edit.path).or_default();
-        *file = (number, file.1 + 1);
+/// What happened to a file.
+#[derive(Default)]
+struct Written {
+    last: usize,
+    times: usize,
+    is_sure: bool,
+    is_gone: bool,
+}
+
+/// Lists the files that tools and commands wrote, the one written last first.
+fn files(uses: &[ToolUse<'_>]) -> Option<String> {
+    let mut files: BTreeMap<String, Written> = BTreeMap::new();
+    let changed = uses.iter().flat_map(ToolUse::files);
+    for (number, file) in changed.filter(|file| file.is_change() && !file.is_scratch()).enumerate() {
+        let is_gone = matches!(file.change, FileChange::Delete);
+        let written = files.entry(file.path_after().to_owned()).or_default();
+        let is_sure = written.is_sure || file.certainty > Certainty::Possible;
+        *written = Written { last: number, times: written.times + 1, is_sure, is_gone };
+        let FileAct { path, change: FileChange::Move { .. }, .. } = file else { continue };
+        if let Some(moved) = files.get_mut(&path) {
+            moved.is_gone = true;
+        }
     }
-    let mut files: Vec<(String, (usize, usize))> = files.into_iter().collect();
-    files.sort_by_key(|(_, (last, _))| std::cmp::Reverse(*last));
+    let mut files: Vec<(String, Written)> = files.into_iter().collect();
+    files.sort_by_key(|(_, written)| std::cmp::Reverse(written.last));
     let more = files.len().saturating_sub(FILES_MAX);
-    let mut rows: Vec<String> = files
-        .into_iter()
-        .take(FILES_MAX)
-        .map(|(path, (_, times))| if times > 1 { format!("{path} ({times} times)") } else { path })
-        .collect();
+    let row = |(path, written): (String, Written)| {
+        let times = (written.times > 1).then(|| format!("{} times", written.times));
+        let doubt = (!written.is_sure).then(|| "perhaps".to_owned());
+        let gone = written.is_gone.then(|| "gone".to_owned());
+        let said: Vec<String> = [times, doubt, gone].into_iter().flatten().collect();
+        if said.is_empty() { path } else { format!("{path} ({})", said.join(", ")) }
+    };
+    let mut rows: Vec<String> = files.into_iter().take(FILES_MAX).map(row).collect();
     rows.extend((more > 0).then(|| format!("and {more} more")));
     (!rows.is_empty()).then(|| rows.join("\n"))
 }

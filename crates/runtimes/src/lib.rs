@@ -15,7 +15,6 @@ pub mod conformance;
 #[cfg(test)]
 pub(crate) mod corpus_tests;
 mod document;
-pub mod edits;
 pub mod export;
 mod findings;
 pub mod gemini;

@@ -45,6 +45,7 @@ fn wire(diff: CompactionDiff) -> v1::Diff {
         lost_entries: diff.lost_entries.into_iter().map(lost).collect(),
         lost_files: diff.lost_files,
         kept_files: diff.kept_files,
+        unsure_files: diff.unsure_files,
         lost_commands: diff.lost_commands,
     }
 }
@@ -70,7 +71,9 @@ fn told(app: &App, diff: &CompactionDiff, ids: ShortIds) -> String {
     let file = |file: &String| fit_end(&tame(file), width);
     let gone = diff.lost_files.iter().map(|path| ("-", file(path)));
     let kept = diff.kept_files.iter().map(|path| (" ", file(path)));
-    list("Files worked on (- no longer named)", gone.chain(kept).collect());
+    let unsure = diff.unsure_files.iter().map(|path| ("?", file(path)));
+    let doubt = if diff.unsure_files.is_empty() { "" } else { ", ? perhaps touched and no longer named" };
+    list(&format!("Files worked on (- no longer named{doubt})"), gone.chain(unsure).chain(kept).collect());
     let commands = diff.lost_commands.iter().map(|command| ("-", fit(&tame(command), width)));
     list("Commands no longer named", commands.collect());
     let entries = diff

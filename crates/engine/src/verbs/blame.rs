@@ -1,7 +1,7 @@
 //! `blame`: which tool call of which session wrote a line, what was asked for, and what was thought before.
 //!
 //! Reads commits only; what git knows of a line is its caller's to ask. Which lines a call wrote is
-//! `stemmata_runtimes::edits`'s to know.
+//! `stemmata_acts`'s to know.
 
 mod place;
 
@@ -9,8 +9,8 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use stemmata_acts::{FileAct, FileChange, tool_uses};
 use stemmata_model::{Closure, Commit, CommitId, CommitType, Entry, Part, Timestamp};
-use stemmata_runtimes::edits::edits;
 use stemmata_store::{Page, Session, SessionFilter};
 
 use crate::chain::segments::read_whole;
@@ -187,30 +187,35 @@ impl Engine {
             return Ok(());
         }
         let entries = adapter.decode(&bytes).entries;
-        for edit in edits(&entries) {
-            let Some(entry) = entries.get(edit.entry) else { continue };
+        for used in tool_uses(&entries) {
+            let Some(entry) = entries.get(used.entry) else { continue };
             let cwd = entry.meta.cwd.as_deref().or(cwd);
-            if !is_of_file(&edit.path, cwd, (query.file, query.project)) {
+            let is_meant = |file: &FileAct| {
+                !file.added_lines().is_empty()
+                    && is_of_file(file.path_after(), cwd, (query.file, query.project))
+            };
+            let changes: Vec<FileAct> = used.files().into_iter().filter(is_meant).collect();
+            if changes.is_empty() {
                 continue;
             }
-            let before = entries.get(..=edit.entry).unwrap_or_default();
+            let before = entries.get(..=used.entry).unwrap_or_default();
             let (request, reasoning) = asked(before);
             let request = match request {
                 Some(request) => Some(request),
                 None => self.asked_before(commit)?,
             };
-            found.push(Found {
+            found.extend(changes.into_iter().map(|change| Found {
                 ctx: commit.id,
                 session: session.to_owned(),
                 entry: entry.id.to_string(),
-                call_id: edit.call_id,
-                tool: edit.tool,
+                call_id: used.call_id.to_owned(),
+                tool: used.name.to_owned(),
                 at: entry.timestamp.or(Some(commit.core.created_at)),
-                lines: edit.lines,
-                is_whole: edit.is_whole,
-                request,
-                reasoning,
-            });
+                lines: change.added_lines().into_iter().map(str::to_owned).collect(),
+                is_whole: matches!(change.change, FileChange::Write { .. }),
+                request: request.clone(),
+                reasoning: reasoning.clone(),
+            }));
         }
         Ok(())
     }

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use stemmata_model::{CommitId, Entry, EntryKind, Part, Role};
+use serde_json::Value;
+use stemmata_acts::{Certainty, FileAct, Reach, ToolUse, tool_uses};
+use stemmata_model::{CommitId, Entry, EntryKind, Json, Part, Role};
 
 use crate::engine::Engine;
 use crate::error::Result;
@@ -40,6 +42,8 @@ pub struct CompactionDiff {
     pub lost_files: Vec<String>,
     /// Files that the context after still names, ascending.
     pub kept_files: Vec<String>,
+    /// Files, folders and patterns that commands may have touched, and that the context after does not name, ascending.
+    pub unsure_files: Vec<String>,
     /// Commands that were run, and that the context after does not name, in order.
     pub lost_commands: Vec<String>,
 }
@@ -51,9 +55,9 @@ impl Engine {
     /// `NotFound` when nothing was compacted; as `materialize`.
     pub fn diff(&self, ctx: CommitId) -> Result<CompactionDiff> {
         let (compaction, before) = self.before_compaction(ctx)?;
-        let (_, old) = self.entries_of(before)?;
-        let (bytes, new) = self.entries_of(compaction)?;
-        let text = String::from_utf8_lossy(&bytes);
+        let old = self.entries_of(before)?;
+        let new = self.entries_of(compaction)?;
+        let text = spoken(&new);
         let kept: HashSet<&str> = new.iter().map(|entry| entry.id.as_str()).collect();
         let (stayed, gone): (Vec<&Entry>, Vec<&Entry>) =
             old.iter().filter(|entry| is_said(entry)).partition(|entry| kept.contains(entry.id.as_str()));
@@ -62,6 +66,7 @@ impl Engine {
             worked.files.into_iter().partition(|file| names_file(&text, file));
         let lost_commands =
             worked.commands.into_iter().filter(|command| !text.contains(command.as_str())).collect();
+        let unsure_files = worked.unsure.into_iter().filter(|file| !names_file(&text, file)).collect();
         Ok(CompactionDiff {
             compaction,
             before,
@@ -69,15 +74,15 @@ impl Engine {
             lost_entries: gone.into_iter().map(lost).collect(),
             lost_files,
             kept_files,
+            unsure_files,
             lost_commands,
         })
     }
 
-    fn entries_of(&self, ctx: CommitId) -> Result<(Vec<u8>, Vec<Entry>)> {
+    fn entries_of(&self, ctx: CommitId) -> Result<Vec<Entry>> {
         let mut bytes = Vec::new();
         let made = self.materialize(Some(ctx), None, Stop::Compaction, &mut bytes)?;
-        let entries = Self::adapter(&made.format, "read")?.decode(&bytes).entries;
-        Ok((bytes, entries))
+        Ok(Self::adapter(&made.format, "read")?.decode(&bytes).entries)
     }
 }
 
@@ -121,25 +126,67 @@ fn describe(entry: &Entry) -> String {
     parts.collect::<Vec<_>>().join(" ")
 }
 
-/// Files and commands that tool calls name.
-#[derive(Default)]
+/// Files that calls touched, those that are sure and those that may have been, and commands that they ran.
 struct Worked {
     files: BTreeSet<String>,
+    unsure: BTreeSet<String>,
     commands: Vec<String>,
 }
 
 impl Worked {
     fn of(entries: &[Entry]) -> Self {
-        let mut worked = Self::default();
-        for part in entries.iter().flat_map(|entry| &entry.parts) {
-            if let Part::ToolCall { arguments, .. } = part
-                && let Ok(serde_json::Value::Object(fields)) = serde_json::from_str(arguments)
-            {
-                let text = |key: &str| fields.get(key).and_then(|value| value.as_str()).map(str::to_owned);
-                worked.files.extend(["file_path", "notebook_path", "path"].into_iter().filter_map(text));
-                worked.commands.extend(text("command"));
+        let uses = tool_uses(entries);
+        let touched = uses.iter().flat_map(ToolUse::files);
+        let (sure, unsure): (Vec<FileAct>, Vec<FileAct>) = touched
+            .filter(|file| !file.is_scratch())
+            .partition(|file| file.certainty > Certainty::Possible && file.reach == Reach::File);
+        let paths = |files: Vec<FileAct>| -> BTreeSet<String> {
+            files.iter().flat_map(|file| [file.path.clone(), file.path_after().to_owned()]).collect()
+        };
+        let files = paths(sure);
+        let unsure = paths(unsure).difference(&files).cloned().collect();
+        let mut seen = HashSet::new();
+        let commands = uses.iter().flat_map(ToolUse::commands).map(|command| command.line.clone());
+        Self { files, unsure, commands: commands.filter(|line| seen.insert(line.clone())).collect() }
+    }
+}
+
+/// Returns all that a context says, as it was said: JSON within it would hide quotes and line ends.
+fn spoken(entries: &[Entry]) -> String {
+    let mut text = String::new();
+    entries.iter().for_each(|entry| spoken_of(&entry.parts, &mut text));
+    text
+}
+
+fn spoken_of(parts: &[Part], text: &mut String) {
+    for part in parts {
+        match part {
+            Part::Text(said) | Part::Summary { text: said, .. } | Part::Thinking { text: said, .. } => {
+                text.push_str(said);
             }
+            Part::ToolCall { arguments, .. } => strings(arguments, text),
+            Part::ToolResult { parts, .. } => spoken_of(parts, text),
+            Part::File { name, .. } => text.push_str(name),
+            Part::Opaque { json, .. } => strings(json, text),
+            Part::Image { .. } => {}
         }
-        worked
+        text.push('\n');
+    }
+}
+
+/// Adds the strings of a JSON text, or the text where it is none.
+fn strings(json: &str, text: &mut String) {
+    let Ok(value) = Json::value_of(json) else { return text.push_str(json) };
+    let mut left = vec![value];
+    while let Some(value) = left.pop() {
+        match value {
+            Value::String(said) => {
+                text.push_str(&said);
+                text.push('\n');
+            }
+            Value::Array(items) => left.extend(items),
+            Value::Object(fields) => left.extend(fields.into_iter().map(|(_, value)| value)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
     }
 }

@@ -4,6 +4,7 @@
 
 use std::io::Write;
 
+use stemmata_acts::TaskBook;
 use stemmata_model::{Bytes, CommitId, Counts, Entry, FormatId, Note, NoteCode};
 use stemmata_runtimes::handoff::{FORMAT, Handoff, Source, handoff};
 use stemmata_runtimes::registry;
@@ -41,7 +42,14 @@ impl Engine {
     pub fn handoff(&self, ctx: CommitId, stop: Stop, budget_tokens: u64) -> Result<Narrative> {
         let (entries, commits_read, mut notes) = self.context_entries(ctx, stop)?;
         notes.extend(self.note_of_origin(ctx)?);
-        let source = Source { ctx: ctx.to_string(), runtime: self.runtime_of_commit(ctx)? };
+        let tasks = self.tasks_at(ctx)?;
+        if !tasks.is_whole && tasks.book.open().next().is_some() {
+            let message =
+                "the tasks may not be all: what was before the last 4 MiB of the record was not read";
+            notes.push(Note::new(NoteCode::Degraded, message));
+        }
+        let tasks = Some(tasks.book).filter(TaskBook::is_known);
+        let source = Source { ctx: ctx.to_string(), runtime: self.runtime_of_commit(ctx)?, tasks };
         Ok(Narrative {
             told: handoff(&entries, &source, budget_tokens),
             commits_read,

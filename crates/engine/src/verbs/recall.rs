@@ -2,7 +2,7 @@
 //!
 //! Everything here was written by somebody else: it is handed over as quoted data, line by line, never as instructions.
 
-use stemmata_model::{Closure, Commit, CommitId, CommitType, Entry, Part, Timestamp};
+use stemmata_model::{Closure, Commit, CommitId, CommitType, Timestamp};
 use stemmata_store::{Annotations, ResolveScope, merged_annotations};
 
 use crate::chain::walk::Walk;
@@ -22,22 +22,11 @@ const COVERED_LOOKS_MAX: usize = 256;
 /// Commits of one point in time.
 const SAME_TIME_MAX: usize = 64;
 
-/// Bytes of commits that are read to find the list of tasks.
-const READ_BYTES_MAX: u64 = 4 << 20;
-
 /// Items of one section.
 const ITEMS_MAX: usize = 40;
 
 /// Characters of one item.
 const ITEM_CHARS_MAX: usize = 600;
-
-/// Tools that keep a list of tasks, and the names of the list and of a task's text in their arguments.
-const TASK_TOOLS: &[(&str, &str, &str)] = &[
-    ("TodoWrite", "todos", "content"),
-    ("todowrite", "todos", "content"),
-    ("update_plan", "plan", "step"),
-    ("write_todos", "todos", "description"),
-];
 
 /// What was found of a chain.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -57,7 +46,12 @@ impl Engine {
     /// `CommitMissing`, store errors. Entries that cannot be read are passed over.
     pub fn recall(&self, ctx: CommitId) -> Result<Option<String>> {
         let mut found = Found::default();
-        let (mut read_bytes, mut tasks) = (0_u64, None);
+        let tasks = self.tasks_at(ctx)?;
+        let open = tasks.book.open().map(|task| format!("[{}] {}", task.status.as_str(), task.text));
+        found.tasks = open.take(ITEMS_MAX).collect();
+        if !tasks.is_whole && !found.tasks.is_empty() {
+            found.tasks.push("(what was before the last 4 MiB of the record was not read)".to_owned());
+        }
         for commit in self.told_of(ctx)? {
             let said = self.said_here(commit.id)?;
             if said.pinned && found.pins.len() < ITEMS_MAX {
@@ -76,12 +70,7 @@ impl Engine {
             if commit.core.commit_type == CommitType::Compaction {
                 found.compaction.get_or_insert(commit.id);
             }
-            read_bytes = read_bytes.saturating_add(commit.native_bytes);
-            if tasks.is_none() && read_bytes <= READ_BYTES_MAX {
-                tasks = self.entries(commit.id).ok().and_then(|entries| open_tasks(&entries));
-            }
         }
-        found.tasks = tasks.unwrap_or_default();
         Ok(told(ctx, &found))
     }
 }
@@ -122,24 +111,6 @@ impl Engine {
         commits.sort_by_key(|commit| std::cmp::Reverse((commit.core.created_at, commit.depth)));
         Ok(commits)
     }
-}
-
-/// Returns the tasks that the last list left open; none where no list was made.
-fn open_tasks(entries: &[Entry]) -> Option<Vec<String>> {
-    let own = entries.iter().rev().filter(|entry| entry.meta.sidechain.is_none());
-    own.flat_map(|entry| entry.parts.iter().rev()).find_map(|part| {
-        let Part::ToolCall { name, arguments, .. } = part else { return None };
-        let (_, list, text) = TASK_TOOLS.iter().find(|(tool, ..)| tool == name)?;
-        let arguments: serde_json::Value = serde_json::from_str(arguments).ok()?;
-        let tasks = arguments.get(list)?.as_array()?;
-        let open = tasks.iter().filter_map(|task| {
-            let status = task.get("status").and_then(serde_json::Value::as_str).unwrap_or_default();
-            let is_over = matches!(status, "completed" | "cancelled" | "done");
-            let text = task.get(text)?.as_str().filter(|_| !is_over)?;
-            Some(if status.is_empty() { text.to_owned() } else { format!("[{status}] {text}") })
-        });
-        Some(open.take(ITEMS_MAX).collect())
-    })
 }
 
 /// Tells what was found, the most useful first; what does not fit is left out and counted.

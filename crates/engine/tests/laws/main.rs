@@ -1,5 +1,6 @@
 //! The laws of DESIGN.md that the engine keeps, each named after its invariant.
 
+mod acts;
 mod bad_bundles;
 mod between;
 mod big_parts;

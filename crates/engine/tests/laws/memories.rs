@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use stemmata_acts::{Certainty, FileAct, ToolUse, tool_uses};
 use stemmata_model::{
     ArtifactId, Entry, Event, EventSeq, FormatId, Json, Part, Party, Payload, SessionId, Timestamp, Topic,
     topics,
@@ -9,7 +10,7 @@ use stemmata_model::{
 use stemmata_prompt::reduce::Reducer as _;
 use stemmata_prompt::reduce::memory::v1::TaskStatus;
 use stemmata_prompt::reduce::memory::{Bounds, MemoryReducer, ProjectMemory, SessionMemory};
-use stemmata_runtimes::{edits, registry};
+use stemmata_runtimes::registry;
 
 use crate::support::corpus;
 
@@ -200,10 +201,10 @@ fn what_was_edited_is_among_the_files_of_the_memory() {
     for folder in ["claude-code/spotter", "claude-code/entireio_cli", "pi/pi-mono", "codex/jdx_hk"] {
         for (name, _, entries) in sessions(folder) {
             // Only what was answered is known to have been done.
-            let answered: BTreeSet<&str> = entries.iter().flat_map(Entry::answers).collect();
-            let made =
-                edits::edits(&entries).into_iter().filter(|edit| answered.contains(edit.call_id.as_str()));
-            let edited: BTreeSet<String> = made.map(|edit| edit.path).collect();
+            let uses = tool_uses(&entries);
+            let made = uses.iter().flat_map(ToolUse::files).filter(FileAct::is_change);
+            let made = made.filter(|file| file.certainty == Certainty::Sure);
+            let edited: BTreeSet<String> = made.map(|file| file.path_after().to_owned()).collect();
             let memory = folded(&name, Some("/nowhere"), &entries);
             let touched = memory.items().files.iter().filter(|file| !file.is_only_read());
             let touched: BTreeSet<String> = touched.map(|file| file.path.clone()).collect();

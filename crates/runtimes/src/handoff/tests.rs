@@ -40,7 +40,7 @@ fn result(id: &str, text: &str) -> Entry {
 }
 
 fn source() -> Source {
-    Source { ctx: "ctx-3f9k2m7q".to_owned(), runtime: "claude-code".to_owned() }
+    Source { ctx: "ctx-3f9k2m7q".to_owned(), runtime: "claude-code".to_owned(), tasks: None }
 }
 
 fn any_text() -> impl Strategy<Value = String> {

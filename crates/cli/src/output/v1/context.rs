@@ -219,6 +219,8 @@ wire! {
         lost_files: Vec<String>,
         /// Files that the context after still names.
         kept_files: Vec<String>,
+        /// Files, folders and patterns that commands may have touched, and that the context after does not name.
+        unsure_files: Vec<String>,
         /// Commands that were run, and that the context after does not name.
         lost_commands: Vec<String>,
     }
