@@ -45,8 +45,8 @@ pub(crate) fn calls(code: &str) -> Vec<Nested> {
             // The value itself is looked at again: it may hold calls.
             "const" | "let" | "var" => {
                 read += 1;
-                let named = reader.spaced_word().filter(|_| reader.is_next("="));
-                if let Some((name, value)) = named.and_then(|name| Some((name, reader.value()?))) {
+                let called = reader.spaced_word().filter(|_| reader.is_next("="));
+                if let Some((name, value)) = called.and_then(|name| Some((name, reader.value()?))) {
                     names.keep(name, value);
                 }
             }

@@ -2,7 +2,7 @@
 //!
 //! Nothing is expanded: a name with a variable is nobody's, and what a condition decides is only possible.
 
-use crate::act::{Certainty, FileAct, FileChange, Reach};
+use crate::act::{Certainty, FileAct, FileChange, Reach, Replaced};
 use crate::shell::{self, Command};
 
 /// Files of one line at most.
@@ -93,21 +93,23 @@ impl Place {
     }
 
     /// Returns a file where it lies; none where nobody knows that.
-    fn placed(&self, file: FileAct) -> Option<FileAct> {
+    fn placed(&self, mut file: FileAct) -> Option<FileAct> {
         let place = |name: &str| (self.is_known || name.starts_with('/')).then(|| self.of(name));
-        let path = place(&file.path).filter(|path| !path.is_empty() && !path.starts_with("/dev/"))?;
-        let change = match &file.change {
-            FileChange::Move { to } => FileChange::Move { to: place(to)? },
-            change => change.clone(),
-        };
-        Some(FileAct { path, change, ..file })
+        file.path = place(&file.path).filter(|path| !path.is_empty() && !path.starts_with("/dev/"))?;
+        if let FileChange::Move { to } = &mut file.change {
+            *to = place(to)?;
+        }
+        Some(file)
     }
 }
 
 fn of_command(command: &Command, words: &[&str]) -> Vec<FileAct> {
+    // What is given to any other program may come out of it changed.
+    let text = command.document.clone().filter(|_| words == ["cat"]);
     let written = command.writes.iter().filter(|(path, _)| is_plain(path)).map(|(path, appends)| {
-        let edit = FileChange::Edit { parts: Vec::new() };
-        file(path, if *appends { edit } else { FileChange::Write { text: None } })
+        let parts = text.iter().map(|new| Replaced { old: String::new(), new: new.clone() }).collect();
+        let write = FileChange::Write { text: text.clone() };
+        file(path, if *appends { FileChange::Edit { parts } } else { write })
     });
     let mut found: Vec<FileAct> = written.collect();
     let (program, rest) = match words {
@@ -197,10 +199,12 @@ fn moved(program: &str, words: &Words<'_>) -> Vec<FileAct> {
         let from = from.trim_end_matches('/');
         named(from, &FileChange::Read)?;
         let to = target(from, to, words.names.len())?;
-        let file = match is_copy {
-            true => named(&to, &FileChange::Write { text: None })?,
-            false => named(from, &FileChange::Move { to })?,
+        let (name, change) = if is_copy {
+            (&*to, FileChange::Write { text: None })
+        } else {
+            (from, FileChange::Move { to: to.clone() })
         };
+        let file = named(name, &change)?;
         Some(if is_tree { FileAct { reach: Reach::Folder, ..file } } else { file })
     };
     let found = from.iter().filter_map(|from| one(from)).collect();

@@ -20,7 +20,7 @@ mod files;
 mod outcome;
 mod patch;
 mod read;
-pub mod shell;
+mod shell;
 mod tasks;
 mod tool_use;
 mod tools;

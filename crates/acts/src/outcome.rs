@@ -46,6 +46,8 @@ pub enum Judged {
         /// Whether it does.
         is_checking: bool,
     },
+    /// Those of a tool that changes files: some runtimes say in words alone that a patch failed.
+    Change,
     /// Those of any other tool: it failed where its runtime says so. What a file says that was read says nothing.
     Tool,
 }
@@ -67,6 +69,7 @@ const STOPPED: &[&str] = &[
     "Operation aborted",
     "User aborted",
     "Command aborted",
+    "Script terminated",
 ];
 
 /// What says that a call still runs, and stands before the name that later calls have for it.
@@ -75,6 +78,7 @@ const RUNNING: &[&str] = &[
     "Command running in background",
     "Process running with session ID ",
     "Script running with cell ID ",
+    "<status>running</status>",
 ];
 
 /// What an exit code stands after.
@@ -86,6 +90,7 @@ const CODES: &[&str] = &[
     "Exit Code: ",
     "\"exit_code\":",
     "exit status ",
+    "<exit_code>",
 ];
 
 /// What tools for building and testing say when something failed.
@@ -141,6 +146,7 @@ pub fn judged(acts: &[Act]) -> Judged {
         commands.map(|command| command::parts(&command.line).iter().any(|part| command::is_checking(part)));
     match checks.reduce(|one, other| one || other) {
         Some(is_checking) => Judged::Command { is_checking },
+        None if acts.iter().any(|act| matches!(act, Act::File(file) if file.is_change())) => Judged::Change,
         None => Judged::Tool,
     }
 }
@@ -151,7 +157,14 @@ pub fn outcome(judged: Judged, answer: &Answer<'_>) -> Outcome {
     let begin = clip_end(head, CODE_BYTES);
     let says = |marks: &[&str]| marks.iter().any(|mark| begin.contains(mark));
     let is_command = matches!(judged, Judged::Command { .. });
-    if !is_command && !answer.is_error {
+    let is_marked = answer.is_error
+        || begin.starts_with("Script failed")
+        || judged == Judged::Change && {
+            let first = begin.lines().next().unwrap_or_default();
+            CODES.iter().any(|words| first.starts_with(words))
+                && exit_code(first).is_some_and(|code| code != 0)
+        };
+    if !is_command && !is_marked {
         return Outcome::Passed;
     }
     if says(REFUSED) {
@@ -176,7 +189,7 @@ pub fn outcome(judged: Judged, answer: &Answer<'_>) -> Outcome {
         // What finds nothing says one and prints nothing.
         Some(1) if telling(head, tail).is_empty() => Outcome::Unclear,
         Some(_) => failed(),
-        None if answer.is_error || (is_checking && marked(head, tail)) => failed(),
+        None if is_marked || (is_checking && marked(head, tail)) => failed(),
         None => Outcome::Passed,
     }
 }
@@ -268,6 +281,7 @@ fn is_placed(line: &str) -> bool {
 fn cleaned(line: &str) -> String {
     // What a program wraps around what a command said.
     let line = line.split_once("\"output\":\"").map_or(line, |(_, output)| output);
+    let line = line.strip_prefix("Output: ").unwrap_or(line);
     let mut out = String::with_capacity(line.len());
     let mut characters = line.chars().take(LINE_CHARS_MAX).peekable();
     while let Some(character) = characters.next() {
@@ -297,6 +311,10 @@ fn says_something(line: &str) -> bool {
             "Script completed",
             "Script failed",
             "Total output lines",
+            "<untrusted_context>",
+            "</untrusted_context>",
+            "Process Group PGID:",
+            "Background PIDs:",
             "$ ",
             "> ",
             "=== RUN",

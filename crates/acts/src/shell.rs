@@ -6,23 +6,25 @@ use std::iter::Peekable;
 use std::str::Chars;
 
 /// Bytes of a command line that are looked at.
-const LINE_BYTES_MAX: usize = 16 * 1024;
+const LINE_BYTES_MAX: usize = 64 * 1024;
 
 /// One command with its words, without redirections.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Command {
+pub(crate) struct Command {
     /// The program and what it is given.
-    pub words: Vec<String>,
+    pub(crate) words: Vec<String>,
     /// Files that its output goes to, and whether it is put behind what they hold.
-    pub writes: Vec<(String, bool)>,
+    pub(crate) writes: Vec<(String, bool)>,
     /// Whether it reads what the command before it says.
-    pub is_piped: bool,
+    pub(crate) is_piped: bool,
+    /// What it is given behind its line, where that is whole and nothing in it is replaced.
+    pub(crate) document: Option<String>,
     /// Whether it runs only where the one before it fails.
-    pub is_else: bool,
+    pub(crate) is_else: bool,
 }
 
 /// Returns the commands of a line in their order; the last one is left out where a quote in it has no end.
-pub fn commands(line: &str) -> Vec<Command> {
+pub(crate) fn commands(line: &str) -> Vec<Command> {
     let end = (0..=LINE_BYTES_MAX.min(line.len())).rev().find(|at| line.is_char_boundary(*at)).unwrap_or(0);
     let mut lexer = Lexer {
         rest: line.get(..end).unwrap_or_default().chars().peekable(),
@@ -51,8 +53,8 @@ struct Lexer<'a> {
     command: Command,
     word: Option<String>,
     redirection: Option<Redirection>,
-    /// The ends of documents that begin after this line.
-    documents: Vec<String>,
+    /// Documents that begin after this line: which command's, their ends, whether those are quoted.
+    documents: Vec<(usize, String, bool)>,
 }
 
 impl Lexer<'_> {
@@ -130,16 +132,18 @@ impl Lexer<'_> {
         if self.rest.next_if_eq(&'<').is_some() && self.rest.next_if_eq(&'<').is_none() {
             self.rest.next_if_eq(&'-');
             while self.rest.next_if_eq(&' ').is_some() {}
-            let mut end = String::new();
+            let (mut end, mut is_quoted) = (String::new(), false);
             while let Some(character) = self
                 .rest
                 .next_if(|next| !next.is_whitespace() && !matches!(next, ';' | '|' | '&' | ')' | '>'))
             {
-                if !matches!(character, '"' | '\'' | '\\') {
+                if matches!(character, '"' | '\'' | '\\') {
+                    is_quoted = true;
+                } else {
                     end.push(character);
                 }
             }
-            self.documents.push(end);
+            self.documents.push((self.found.len(), end, is_quoted));
             return;
         }
         self.rest.next_if_eq(&'&');
@@ -147,12 +151,20 @@ impl Lexer<'_> {
     }
 
     fn skip_documents(&mut self) {
-        for end in std::mem::take(&mut self.documents) {
-            loop {
+        for (of, end, is_quoted) in std::mem::take(&mut self.documents) {
+            let mut text = String::new();
+            let is_whole = loop {
                 let line: String = std::iter::from_fn(|| self.rest.next_if(|next| *next != '\n')).collect();
-                if self.rest.next().is_none() || line.trim() == end {
-                    break;
+                let is_last = self.rest.next().is_none();
+                if is_last || line.trim() == end {
+                    break line.trim() == end;
                 }
+                text.push_str(&line);
+                text.push('\n');
+            };
+            let is_literal = is_quoted || !text.contains(['$', '`', '\\']);
+            if let Some(command) = self.found.get_mut(of).filter(|_| is_whole && is_literal) {
+                command.document = Some(text);
             }
         }
     }

@@ -34,7 +34,7 @@ impl TaskBook {
     pub fn apply(&mut self, act: &TaskAct, answer: Option<&str>) {
         match act {
             TaskAct::Write { tasks } => {
-                self.written = tasks.clone();
+                self.written.clone_from(tasks);
                 self.is_tracker_last = false;
             }
             TaskAct::Add { text } => {
@@ -73,10 +73,8 @@ impl TaskBook {
 
     /// Returns all tasks but those that were given up, those of the list that was changed last first.
     pub fn all(&self) -> impl Iterator<Item = &Task> {
-        let (first, second) = match self.is_tracker_last {
-            true => (&self.tracked, &self.written),
-            false => (&self.written, &self.tracked),
-        };
+        let both = (&self.tracked, &self.written);
+        let (first, second) = if self.is_tracker_last { both } else { (both.1, both.0) };
         first.iter().chain(second).filter(|task| task.status != TaskStatus::Dropped)
     }
 

@@ -52,29 +52,25 @@ pub fn tool_uses(entries: &[Entry]) -> Vec<ToolUse<'_>> {
 }
 
 fn answered<'e>(
-    uses: &mut [ToolUse<'e>],
+    calls: &mut [ToolUse<'e>],
     at: usize,
     answer: Answer<'e>,
     running: &mut HashMap<String, usize>,
 ) {
-    let Some(used) = uses.get_mut(at) else { return };
-    let of = |acts: &[Act]| outcome(judged(acts), &answer);
-    used.outcome = of(&used.acts);
-    let followed: Vec<usize> = used.acts.iter().filter_map(|act| started(act, running)).collect();
-    let handle = match &used.outcome {
-        Outcome::Running { handle } => handle.clone(),
-        _ => None,
-    };
-    for earlier in &followed {
-        if let Some(earlier) = uses.get_mut(*earlier) {
-            earlier.outcome = of(&earlier.acts);
+    let Some(call) = calls.get_mut(at) else { return };
+    let ended = |acts: &[Act]| outcome(judged(acts), &answer);
+    call.outcome = ended(&call.acts);
+    let followed: Vec<usize> = call.acts.iter().filter_map(|act| started(act, running)).collect();
+    if let Outcome::Running { handle: Some(handle) } = &call.outcome {
+        running.insert(handle.clone(), followed.first().copied().unwrap_or(at));
+    }
+    for earlier in followed {
+        if let Some(earlier) = calls.get_mut(earlier) {
+            earlier.outcome = ended(&earlier.acts);
         }
     }
-    if let Some(handle) = handle {
-        running.insert(handle, followed.first().copied().unwrap_or(at));
-    }
-    if let Some(used) = uses.get_mut(at) {
-        used.answer = Some(answer);
+    if let Some(call) = calls.get_mut(at) {
+        call.answer = Some(answer);
     }
 }
 

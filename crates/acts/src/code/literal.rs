@@ -81,11 +81,10 @@ impl<'a> Reader<'a, '_> {
                 let mut text = self.string()?;
                 while self.is_next("+") {
                     self.skip_space();
-                    let more = match self.rest.starts_with(['"', '\'', '`']) {
-                        true => self.string(),
-                        false => {
-                            self.word().and_then(|name| self.names.take(name)?.as_str().map(str::to_owned))
-                        }
+                    let more = if self.rest.starts_with(['"', '\'', '`']) {
+                        self.string()
+                    } else {
+                        self.word().and_then(|name| self.names.take(name)?.as_str().map(str::to_owned))
                     };
                     text.push_str(&more?);
                 }
@@ -124,10 +123,8 @@ impl<'a> Reader<'a, '_> {
                 _ => self.word().map(str::to_owned),
             };
             if let Some(key) = key {
-                let value = match self.is_next(":") {
-                    true => self.value_at(depth + 1),
-                    false => self.names.take(&key),
-                };
+                let has_value = self.is_next(":");
+                let value = if has_value { self.value_at(depth + 1) } else { self.names.take(&key) };
                 fields.insert(key, value.unwrap_or(Value::Null));
             }
             self.skip_item(before);

@@ -60,3 +60,17 @@ fn commands_say_which_files_they_touch() {
     let paths: Vec<&str> = placed.iter().map(|file| file.path.as_str()).collect();
     assert_eq!(paths, ["/kiln/src/a.rs", "/b.rs"]);
 }
+
+#[test]
+fn a_document_is_the_text_of_the_file_where_nothing_in_it_is_replaced() {
+    for (line, expected) in [
+        ("cat > a <<'EOF'\nx $y\nz\nEOF\nls", "x $y|z"),
+        ("cat <<EOF >> a\nx\nEOF", "x"),
+        ("cat > a <<EOF\nx $y\nEOF", ""),
+        ("cat > a <<'EOF'\nx\n", ""),
+        ("sort > a <<'EOF'\nx\nEOF", ""),
+    ] {
+        let found = files(line, None);
+        assert_eq!(found[0].added_lines().join("|"), expected, "{line}");
+    }
+}

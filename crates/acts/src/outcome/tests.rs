@@ -46,3 +46,42 @@ fn a_result_says_how_a_command_ended() {
         failed("No such kiln")
     );
 }
+
+#[test]
+fn each_client_s_words_for_a_failure_are_known() {
+    let failed = |why: &str| Outcome::Failed { why: why.to_owned() };
+    let none = "cat: x.txt: No such file or directory";
+    let command = Judged::Command { is_checking: false };
+    for (judged, is_error, text, expected) in [
+        (command, true, format!("Exit code 1\n{none}"), failed(none)),
+        (command, true, none.to_owned(), failed(none)),
+        (command, false, format!("Process exited with code 1\nOutput:\n{none}"), failed(none)),
+        (command, false, format!("{none}\n\nCommand exited with code 1"), failed(none)),
+        (
+            command,
+            false,
+            format!(
+                "<untrusted_context>\nOutput: {none}\nExit Code: 1\nProcess Group PGID: 6012\n</untrusted_context>"
+            ),
+            failed(none),
+        ),
+        (command, false, format!("Script failed\n{none}"), failed(none)),
+        (Judged::Change, false, "Exit code: 1\nOutput:\nno such lines".to_owned(), failed("no such lines")),
+        (Judged::Change, false, "Exit code: 0\nOutput:\nSuccess".to_owned(), Outcome::Passed),
+        (Judged::Tool, false, "Exit code: 1 is what a file says".to_owned(), Outcome::Passed),
+        (
+            command,
+            false,
+            "Script running with cell ID 18".to_owned(),
+            Outcome::Running { handle: Some("18".to_owned()) },
+        ),
+        (
+            command,
+            false,
+            "Command running in background with ID: b1f. Output is below".to_owned(),
+            Outcome::Running { handle: Some("b1f".to_owned()) },
+        ),
+    ] {
+        assert_eq!(ended(judged, is_error, &text), expected, "{text}");
+    }
+}

@@ -154,7 +154,9 @@ impl Worked {
 /// Returns all that a context says, as it was said: JSON within it would hide quotes and line ends.
 fn spoken(entries: &[Entry]) -> String {
     let mut text = String::new();
-    entries.iter().for_each(|entry| spoken_of(&entry.parts, &mut text));
+    for entry in entries {
+        spoken_of(&entry.parts, &mut text);
+    }
     text
 }
 

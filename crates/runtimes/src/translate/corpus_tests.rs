@@ -13,7 +13,7 @@ const HEAD_BYTES: usize = 64 * 1024;
 #[test]
 fn the_corpus_becomes_the_same_bytes_in_every_runtime() {
     let folders = ["claude-code", "codex", "gemini", "opencode", "openhands", "pi", "swe-agent"];
-    let files = files_below(&folders, |name| name.contains(".json") || name.ends_with(".traj"));
+    let files = files_below(&folders, |name| name.contains(".json") || name.contains(".traj"));
     let read = |bytes: &[u8]| {
         let (adapter, _) = detect(bytes.get(..HEAD_BYTES).unwrap_or(bytes))?;
         Some((adapter.format(), adapter.decode(bytes).entries))

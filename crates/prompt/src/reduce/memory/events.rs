@@ -9,8 +9,9 @@ use super::TURN_CHARS_MAX;
 use super::acts;
 use super::bounds::Bounds;
 use super::items::{Failed, TASK_CHARS_MAX};
+use super::pending::ERROR_CHARS_MAX;
 use super::phrases::DECISION_CHARS_MAX;
-use super::session::{ERROR_CHARS_MAX, SessionMemory};
+use super::session::SessionMemory;
 use super::v1::{About, By, Decision, Evidence, Kind, Task, TaskList, TaskStatus};
 use super::words::{Words, cut, line};
 

@@ -10,6 +10,7 @@ mod events;
 mod families;
 mod items;
 mod naming;
+mod pending;
 mod phrases;
 mod project;
 mod prose;
@@ -21,7 +22,6 @@ mod text;
 pub mod v1;
 mod wishes;
 mod words;
-mod writes;
 
 use stemmata_model::{Event, Json, LedgerId, topics};
 
@@ -79,7 +79,7 @@ impl MemoryReducer {
 
 impl Reducer for MemoryReducer {
     const NAME: &'static str = "memory";
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
 
     fn new(_: &LedgerId) -> Self {
         Self { sessions: Vec::new(), settled: Items::default() }

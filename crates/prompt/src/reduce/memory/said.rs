@@ -6,10 +6,8 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use stemmata_acts::Answer;
 use stemmata_model::{Entry, EntryKind, Part, Role, Timestamp};
-
-/// Parts that are looked at within a result at most.
-const RESULT_PARTS_MAX: usize = 64;
 
 /// A part.
 #[derive(Debug)]
@@ -101,22 +99,12 @@ fn piece(part: &Part) -> Option<Piece<'_>> {
             arguments: Cow::Borrowed(arguments),
         }),
         Part::ToolResult { call_id, is_error, parts } => {
-            let texts = parts.iter().filter_map(|part| match part {
-                Part::Text(text) => Some(Cow::Borrowed(text.as_str())),
-                _ => None,
-            });
-            Some(Piece::Result { id: Cow::Borrowed(call_id), is_error: *is_error, text: joined(texts) })
+            let Answer { is_error, text } = Answer::of(*is_error, parts);
+            Some(Piece::Result { id: Cow::Borrowed(call_id), is_error, text })
         }
         Part::Summary { text, .. } => Some(Piece::Summary(Cow::Borrowed(text))),
         Part::Thinking { .. } | Part::Image { .. } | Part::File { .. } | Part::Opaque { .. } => None,
     }
-}
-
-fn joined<'a>(texts: impl Iterator<Item = Cow<'a, str>>) -> Cow<'a, str> {
-    texts
-        .take(RESULT_PARTS_MAX)
-        .reduce(|before, next| Cow::Owned(format!("{before}\n{next}")))
-        .unwrap_or(Cow::Borrowed(""))
 }
 
 #[derive(Deserialize)]
@@ -186,7 +174,7 @@ fn line_piece(part: &RawValue) -> Option<Piece<'_>> {
             let is_text = |part: &serde_json::Value| part.get("type").is_some_and(|kind| kind == "text");
             let texts = parts.iter().filter(|part| is_text(part));
             let texts = texts.filter_map(|part| Some(Cow::Owned(part.get("text")?.as_str()?.to_owned())));
-            Some(Piece::Result { id: call_id, is_error, text: joined(texts) })
+            Some(Piece::Result { id: call_id, is_error, text: Answer::joined(texts) })
         }
         LinePart::Summary { text } => Some(Piece::Summary(text)),
         LinePart::Other => None,

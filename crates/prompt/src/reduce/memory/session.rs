@@ -2,67 +2,21 @@
 //!
 //! What sessions say together is the project's memory.
 
-use std::borrow::Cow;
-
-use stemmata_acts::command::{PARTS_MAX, is_checking};
-use stemmata_acts::{Answer, Judged, Outcome, complains_of_files, outcome};
 use stemmata_model::{Entry, Event, Json, NAME_BYTES_MAX, Payload, Role, SessionId, topics};
 
 use super::acts;
 use super::bounds::Bounds;
-use super::families;
-use super::items::{Failed, TASK_CHARS_MAX, TASKS_MAX};
+use super::items::{TASK_CHARS_MAX, TASKS_MAX};
 use super::phrases;
 use super::prose;
 use super::said::{Piece, Said};
-use super::slips;
-use super::v1::{
-    About, Act, At, By, Decision, Evidence, How, Items, Kind, Pending, SessionState, ShellFile, Task,
-    TaskList, TaskStatus, TurnSaid,
-};
-use super::words::{Words, cut, line as one_line};
+use super::v1::{At, By, Decision, Evidence, Items, SessionState, Task, TaskList, TaskStatus, TurnSaid};
+use super::words::{Words, cut};
 use super::{MemoryReducer, PENDING_MAX, TURN_CHARS_MAX, WINDOW_TURNS_MAX};
 use crate::reduce::LoadError;
 
-/// Bytes of what one pending call is to do at most.
-const PENDING_BYTES_MAX: usize = 4 * 1024;
-/// Characters of an error's line at most.
-pub(super) const ERROR_CHARS_MAX: usize = 200;
 /// Items of a checklist at least: a single box is a figure of speech.
 const CHECKLIST_ITEMS_MIN: usize = 2;
-
-/// Tools that only look: that they find nothing is no error.
-const LOOKING_TOOLS: &[&str] = &[
-    "grep",
-    "glob",
-    "ls",
-    "webfetch",
-    "websearch",
-    "taskoutput",
-    "list",
-    "search",
-    "find",
-    "wait",
-    "write_stdin",
-    "bashoutput",
-    "askuserquestion",
-    "exitplanmode",
-    "skill",
-    "killshell",
-    "toolsearch",
-    "readmcpresourcetool",
-    "task",
-    "agent",
-    "view_image",
-    "google_web_search",
-    "web_fetch",
-];
-
-/// Folders whose files nobody means to keep.
-const SCRATCH: &[&str] = &["/dev/", "/tmp/", "/private/tmp/", "/var/folders/", "/proc/"];
-
-/// The tool by which a model asks a user.
-const ASKING: &str = "AskUserQuestion";
 
 /// The memory of one session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -302,183 +256,6 @@ impl SessionMemory {
         }
     }
 
-    pub(super) fn call(&mut self, id: &str, acts: Vec<Act>, is_main: bool, proof: &Evidence) {
-        let (lists, mut waiting): (Vec<Act>, Vec<Act>) = acts
-            .into_iter()
-            .partition(|act| matches!(act, Act::List { .. } | Act::NewTask { .. } | Act::ChangeTask { .. }));
-        // A subagent's list is its own affair.
-        for act in lists.into_iter().filter(|_| is_main) {
-            self.track(act, proof);
-        }
-        while waiting.iter().map(bytes_of).sum::<usize>() > PENDING_BYTES_MAX {
-            waiting.pop();
-        }
-        if waiting.is_empty() {
-            return;
-        }
-        self.state.pending.retain(|pending| pending.call_id != id);
-        self.state.pending.push(Pending { call_id: cut(id, TURN_CHARS_MAX), acts: waiting });
-        if self.state.pending.len() > PENDING_MAX {
-            self.state.pending.remove(0);
-        }
-    }
-
-    fn track(&mut self, act: Act, proof: &Evidence) {
-        let task = |said: String, status: TaskStatus, list: TaskList, id: Option<String>| {
-            let Words { text, hash } = Words::of(&said, TASK_CHARS_MAX);
-            Task { proof: proof.clone(), status, list, text, hash, id }
-        };
-        match act {
-            Act::List { tasks } => {
-                let tasks = tasks
-                    .into_iter()
-                    .map(|(text, status)| task(text, status, TaskList::Tool, None))
-                    .collect();
-                self.state.items.list(TaskList::Tool, tasks, &Bounds::SESSION);
-            }
-            Act::NewTask { text } => {
-                // The tool numbers them from one; its answer says so, and no other number.
-                self.state.tracked = self.state.tracked.saturating_add(1);
-                let id = self.state.tracked.to_string();
-                let task = task(text, TaskStatus::Open, TaskList::Tracker, Some(id));
-                self.state.items.task(task, &Bounds::SESSION);
-            }
-            Act::ChangeTask { id, status, dropped } => self.state.items.tracked(&id, status, dropped, proof),
-            Act::Run { .. } | Act::Touch { .. } | Act::Other { .. } => {}
-        }
-    }
-
-    pub(super) fn result(&mut self, id: &str, is_error: bool, text: &str, proof: &Evidence) {
-        let Some(at) = self.state.pending.iter().position(|pending| pending.call_id == id) else { return };
-        let pending = self.state.pending.remove(at);
-        self.ended(pending.acts, is_error, text, proof);
-    }
-
-    fn ended(&mut self, acts: Vec<Act>, is_error: bool, text: &str, proof: &Evidence) {
-        let is_checking = acts.iter().any(|act| match act {
-            Act::Run { parts, .. } => parts.iter().any(|part| is_checking(part)),
-            _ => false,
-        });
-        // Only what a command says tells of its end: what a file says that was read does not.
-        let runs = acts.iter().any(|act| matches!(act, Act::Run { .. }));
-        let judged = if runs { Judged::Command { is_checking } } else { Judged::Tool };
-        let outcome = outcome(judged, &Answer { is_error, text: Cow::Borrowed(text) });
-        for act in acts {
-            match &outcome {
-                Outcome::Passed => self.went_well(act, text, proof),
-                Outcome::Failed { why } => self.failed(act, &one_line(why, ERROR_CHARS_MAX), proof),
-                Outcome::Open
-                | Outcome::Refused
-                | Outcome::Stopped
-                | Outcome::Running { .. }
-                | Outcome::Unclear => {}
-            }
-        }
-    }
-
-    fn went_well(&mut self, act: Act, text: &str, proof: &Evidence) {
-        let bounds = &Bounds::SESSION;
-        match act {
-            Act::Touch { path, how } => {
-                let path = self.below_root(&path);
-                let is_known = self.state.items.knows(&path)
-                    || text.contains("has been updated")
-                    || text.contains("overwr");
-                let how = if how == How::Created && is_known { How::Edited } else { how };
-                if how != How::Read {
-                    self.state.items.succeed(About::File { path: path.clone() }, proof, bounds);
-                }
-                self.state.items.touch(path, how, proof, bounds);
-            }
-            Act::Run { mut parts, files, .. } => {
-                if !complains_of_files(text) {
-                    self.shell_files(files, proof);
-                }
-                for part in families::shown(&parts, text) {
-                    if parts.len() < 2 * PARTS_MAX && !parts.contains(&part) {
-                        parts.push(part);
-                    }
-                }
-                if !parts.is_empty() {
-                    self.state.items.succeed(About::Command { parts }, proof, bounds);
-                }
-            }
-            Act::Other { name } => {
-                if name == ASKING {
-                    self.answers(text, proof);
-                }
-                self.state.items.succeed(About::Tool { name }, proof, bounds);
-            }
-            Act::List { .. } | Act::NewTask { .. } | Act::ChangeTask { .. } => {}
-        }
-    }
-
-    fn shell_files(&mut self, files: Vec<ShellFile>, proof: &Evidence) {
-        let bounds = &Bounds::SESSION;
-        for file in files {
-            let path = self.below_root(&file.path);
-            let to = file.to.map(|to| self.below_root(&to));
-            let is_scratch = |path: &str| SCRATCH.iter().any(|folder| path.starts_with(folder));
-            let is_known = |items: &Items, path: &str| items.knows(path);
-            if !is_scratch(&path) {
-                let how = match file.how {
-                    How::Created if is_known(&self.state.items, &path) => How::Edited,
-                    how => how,
-                };
-                self.state.items.touch(path.clone(), how, proof, bounds);
-            }
-            if let Some(to) = to.filter(|to| !is_scratch(to)) {
-                let how = if is_known(&self.state.items, &to) { How::Edited } else { How::Created };
-                self.state.items.moved(&path, to.clone());
-                self.state.items.touch(to, how, proof, bounds);
-            }
-        }
-    }
-
-    /// What a user answered to a question with choices is decided.
-    fn answers(&mut self, text: &str, proof: &Evidence) {
-        for answer in phrases::answers(text) {
-            let decision = Decision {
-                proof: proof.clone(),
-                kind: Kind::Decision,
-                by: By::User,
-                text: answer.text,
-                hash: answer.hash,
-                reason: None,
-                supersedes: None,
-                superseded: None,
-            };
-            self.state.items.decide(decision, &Bounds::SESSION);
-        }
-    }
-
-    fn failed(&mut self, act: Act, why: &str, proof: &Evidence) {
-        if slips::is_slip(why) {
-            return;
-        }
-        let mut line = None;
-        let subject = match act {
-            Act::Touch { how: How::Read, .. }
-            | Act::List { .. }
-            | Act::NewTask { .. }
-            | Act::ChangeTask { .. } => return,
-            Act::Touch { path, .. } => About::File { path: self.below_root(&path) },
-            Act::Run { parts, .. } if parts.is_empty() => return,
-            Act::Run { parts, line: shown, .. } => {
-                line = shown;
-                About::Command { parts }
-            }
-            Act::Other { name } => {
-                if LOOKING_TOOLS.contains(&name.to_ascii_lowercase().as_str()) {
-                    return;
-                }
-                About::Tool { name }
-            }
-        };
-        let failed = Failed { subject, text: why.to_owned(), line };
-        self.state.items.fail(failed, proof, &Bounds::SESSION);
-    }
-
     pub(super) fn below_root(&self, path: &str) -> String {
         let below = self.state.root.as_deref().and_then(|root| path.strip_prefix(root.trim_end_matches('/')));
         below
@@ -486,17 +263,5 @@ impl SessionMemory {
             .filter(|rest| !rest.is_empty())
             .unwrap_or(path)
             .to_owned()
-    }
-}
-
-fn bytes_of(act: &Act) -> usize {
-    match act {
-        Act::Run { parts, line, files } => {
-            let paths = files.iter().flat_map(|file| [Some(&file.path), file.to.as_ref()]);
-            parts.iter().chain(line).chain(paths.flatten()).map(String::len).sum()
-        }
-        Act::Touch { path, .. } => path.len(),
-        Act::Other { name } => name.len(),
-        Act::List { .. } | Act::NewTask { .. } | Act::ChangeTask { .. } => 0,
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 use stemmata_model::{Event, SessionId, topics};
 
-use super::v1::{About, Act, By, How, Kind, TaskStatus};
+use super::v1::{About, By, FileWaiting, How, Kind, TaskStatus, Waiting};
 use super::*;
 use crate::reduce::laws_tests::{event, plain};
 
@@ -178,47 +178,7 @@ fn commands_are_the_same_whatever_is_printed_of_them() {
 }
 
 #[test]
-fn commands_say_which_files_they_write_move_and_remove() {
-    let one = |path: &str, how: How, to: Option<&str>| v1::ShellFile {
-        path: path.to_owned(),
-        how,
-        to: to.map(str::to_owned),
-    };
-    let (made, edited, gone) = (How::Created, How::Edited, How::Deleted);
-    for (line, expected) in [
-        (
-            "cd a && rm b.rs; rm -rf c; git rm /d/e.rs",
-            vec![one("a/b.rs", gone, None), one("/d/e.rs", gone, None)],
-        ),
-        ("rm *.o", vec![]),
-        ("mv a b", vec![one("a", How::Moved, Some("b"))]),
-        ("git mv a.rs sub/", vec![one("a.rs", How::Moved, Some("sub/a.rs"))]),
-        (
-            "mv a.rs b.rs docs",
-            vec![one("a.rs", How::Moved, Some("docs/a.rs")), one("b.rs", How::Moved, Some("docs/b.rs"))],
-        ),
-        ("cp ./a.rs b.rs && cp -r x y", vec![one("b.rs", made, None)]),
-        ("printf 'a > b' > note.txt", vec![one("note.txt", made, None)]),
-        (
-            "echo x >> note.txt 2>&1; make 2>/dev/null",
-            vec![one("note.txt", edited, None), one("/dev/null", made, None)],
-        ),
-        ("make | tee -a out.log", vec![one("out.log", edited, None)]),
-        (
-            "cat > a.md <<'EOF'\nit's > b\nEOF\nmv a.md c.md",
-            vec![one("a.md", made, None), one("a.md", How::Moved, Some("c.md"))],
-        ),
-        ("cat <<EOF > a.md\nx\nEOF", vec![one("a.md", made, None)]),
-        ("mv $A b; cp \"$x\" c; echo > \"$OUT\"", vec![]),
-        ("for f in a b; do mv a b; done", vec![]),
-        ("true || mv a b", vec![]),
-        ("git commit -m \"$(cat <<'E'\na \" > b\nE\n)\" && mv a b", vec![]),
-        ("cd \"$X\" && mv a b", vec![]),
-        ("git rm --cached a.rs", vec![]),
-        ("mv a 'b", vec![]),
-    ] {
-        assert_eq!(writes::of(line), expected, "{line}");
-    }
+fn what_commands_do_with_files_is_remembered_where_it_is_sure() {
     let call = |seq, command: &str, output: &str| {
         let data = json!({ "name": "Bash", "call_id": "c", "arguments": { "command": command }, "exit_code": 0, "output": output });
         told(seq, topics::TOOL_EVENT, &data)
@@ -228,6 +188,7 @@ fn commands_say_which_files_they_write_move_and_remove() {
         call(2, "mv note.txt /kiln/shelf.txt", ""),
         call(3, "echo x > /tmp/out; mv none.txt b.txt", "mv: none.txt: No such file or directory"),
         call(4, "git rm old.rs", "rm 'old.rs'"),
+        call(5, "rm *.o; true || rm b.rs; cd $X && rm c.rs", ""),
     ]);
     let text = ProjectMemory::merge([&memory], []).text(2_000);
     let expected =
@@ -312,54 +273,82 @@ fn lists_that_are_cut_say_how_much_they_lack() {
 }
 
 #[test]
-fn each_runtime_s_tools_say_what_they_do() {
-    let touch = |path: &str, how: How| Act::Touch { path: path.to_owned(), how };
-    let run = |part: &str| Act::Run { parts: vec![part.to_owned()], line: None, files: Vec::new() };
+fn of_a_call_is_remembered_what_its_result_can_prove() {
+    let touch = |path: &str, how: How, to: Option<&str>| {
+        Waiting::Touch(FileWaiting { path: path.to_owned(), how, to: to.map(str::to_owned) })
+    };
+    let run = |part: &str| Waiting::Run { parts: vec![part.to_owned()], line: None, files: Vec::new() };
     let patch = "*** Begin Patch\n*** Add File: a\n+x\n*** Update File: b\n*** Move to: c\n*** Delete File: d\n*** End Patch";
     let code = format!(
-        "const p = {}; await tools.exec_command({{cmd:\"make all\",\"workdir\":\"/x\"}})",
+        "const p = {}; tools.apply_patch(p); await tools.exec_command({{cmd:\"make all\"}})",
         json!(patch)
     );
-    let moved = [
-        touch("a", How::Created),
-        touch("b", How::Deleted),
-        touch("c", How::Created),
-        touch("d", How::Deleted),
+    let all = vec![
+        touch("a", How::Created, None),
+        touch("b", How::Moved, Some("c")),
+        touch("d", How::Deleted, None),
+        run("make all"),
     ];
-    let rows = [
-        ("Read", r#"{"file_path":"a"}"#.to_owned(), vec![touch("a", How::Read)]),
-        ("read_file", r#"{"absolute_path":"a"}"#.to_owned(), vec![touch("a", How::Read)]),
-        ("Write", r#"{"file_path":"a","content":""}"#.to_owned(), vec![touch("a", How::Created)]),
-        ("edit", r#"{"path":"a","oldText":"x","newText":"y"}"#.to_owned(), vec![touch("a", How::Edited)]),
-        (
-            "replace",
-            r#"{"file_path":"a","old_string":"x","new_string":"y"}"#.to_owned(),
-            vec![touch("a", How::Edited)],
-        ),
-        ("str_replace_editor", r#"{"command":"view","path":"a"}"#.to_owned(), vec![touch("a", How::Read)]),
-        ("Bash", r#"{"command":"make all"}"#.to_owned(), vec![run("make all")]),
-        ("shell", r#"{"command":["bash","-lc","make all"]}"#.to_owned(), vec![run("make all")]),
-        ("exec_command", r#"{"cmd":"make all","workdir":"/x"}"#.to_owned(), vec![run("make all")]),
-        ("apply_patch", patch.to_owned(), moved.to_vec()),
-        ("apply_patch", json!({ "input": patch }).to_string(), moved.to_vec()),
-        ("exec", code.clone(), [moved.as_slice(), &[run("make all")]].concat()),
-        ("exec", json!({ "input": code }).to_string(), [moved.as_slice(), &[run("make all")]].concat()),
-        ("Grep", r#"{"path":"a","pattern":"x"}"#.to_owned(), vec![Act::Other { name: "Grep".to_owned() }]),
-        ("Write", "nonsense".to_owned(), vec![Act::Other { name: "Write".to_owned() }]),
-    ];
-    for (name, arguments, expected) in rows {
-        assert_eq!(acts::of_call(name, &arguments), expected, "{name} {arguments}");
-    }
-    let list = |key: &str, text: &str| json!({ key: [{ text: "glaze", "status": "in_progress" }, { text: "fire", "status": "completed" }, { text: "sell", "status": "cancelled" }] });
-    for (name, arguments) in [
-        ("TodoWrite", list("todos", "content")),
-        ("todowrite", list("todos", "content")),
-        ("update_plan", list("plan", "step")),
-        ("write_todos", list("todos", "description")),
+    for (name, arguments, expected) in [
+        ("Read", json!({"file_path": "a"}), vec![touch("a", How::Read, None)]),
+        ("Edit", json!({"file_path": "a", "old_string": "x"}), vec![touch("a", How::Edited, None)]),
+        ("Write", json!({"file_path": "a".repeat(241), "content": ""}), vec![]),
+        ("shell", json!({"command": ["bash", "-lc", "make all"]}), vec![run("make all")]),
+        ("exec", json!({ "input": code }), all),
+        ("Grep", json!({"path": "a", "pattern": "x"}), vec![]),
+        ("AskUserQuestion", json!({}), vec![Waiting::Ask]),
+        ("kiln", json!({}), vec![Waiting::Other { name: "kiln".to_owned() }]),
     ] {
-        let tasks = vec![("glaze".to_owned(), TaskStatus::Active), ("fire".to_owned(), TaskStatus::Done)];
-        assert_eq!(acts::of_call(name, &arguments.to_string()), [Act::List { tasks }], "{name}");
+        assert_eq!(acts::of_call(name, &arguments.to_string()).waiting, expected, "{name} {arguments}");
     }
+}
+
+#[test]
+fn a_tracker_s_answers_number_its_tasks_and_list_them() {
+    let call = |seq: u64, id: &str, name: &str, arguments: serde_json::Value| {
+        told(seq, topics::TOOL_EVENT, &json!({ "name": name, "call_id": id, "arguments": arguments }))
+    };
+    let result = |seq: u64, id: &str, output: &str| {
+        told(seq, topics::TOOL_EVENT, &json!({ "call_id": id, "output": output }))
+    };
+    let events = vec![
+        call(1, "a", "TaskCreate", json!({"subject": "glaze"})),
+        call(2, "b", "TaskCreate", json!({"subject": "fire"})),
+        result(3, "b", "Task #1 created successfully: fire"),
+        result(4, "a", "Task #2 created successfully: glaze"),
+        call(5, "c", "TaskUpdate", json!({"taskId": "2", "status": "in_progress"})),
+    ];
+    let tasks = |events: Vec<Event>| -> Vec<String> {
+        let memory = fold(events);
+        let row = |task: &v1::Task| {
+            format!("{} {} {:?}", task.id.as_deref().unwrap_or_default(), task.text, task.status)
+        };
+        memory.items().tasks.iter().map(row).collect()
+    };
+    assert_eq!(tasks(events.clone()), ["2 glaze Active", "1 fire Open"]);
+    let listed = [
+        call(6, "d", "TaskList", json!({})),
+        result(7, "d", "#1 [completed] fire\n#2 [in_progress] glaze"),
+        call(8, "e", "TaskCreate", json!({"subject": "sell"})),
+    ];
+    let events = events.into_iter().chain(listed).collect();
+    assert_eq!(tasks(events), ["1 fire Done", "2 glaze Active", "3 sell Open"]);
+}
+
+#[test]
+fn a_long_command_ends_with_the_call_that_waits_for_it() {
+    let call = |seq: u64, id: &str, name: &str, arguments: serde_json::Value, output: &str| {
+        let data = json!({ "name": name, "call_id": id, "arguments": arguments, "output": output });
+        told(seq, topics::TOOL_EVENT, &data)
+    };
+    let begun = call(1, "a", "exec_command", json!({"cmd": "make"}), "Process running with session ID 7");
+    let still = call(2, "b", "write_stdin", json!({"session_id": 7}), "Process running with session ID 7");
+    let end =
+        call(3, "c", "write_stdin", json!({"session_id": 7}), "Process exited with code 2\nfatal: no kiln");
+    assert!(fold(vec![begun.clone(), still.clone()]).items().errors.is_empty());
+    let memory = fold(vec![begun, still, end]);
+    assert_eq!(memory.items().errors[0].text, "fatal: no kiln");
+    assert_eq!(memory.items().errors[0].subject, v1::About::Command { parts: vec!["make".to_owned()] });
 }
 
 #[test]

@@ -265,10 +265,10 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// What a command does to a file.
+/// What a call does to a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ShellFile {
+pub struct FileWaiting {
     /// The path.
     pub path: String,
     /// What.
@@ -278,11 +278,11 @@ pub struct ShellFile {
     pub to: Option<String>,
 }
 
-/// What a tool was asked to do.
+/// What a call does, which counts once its result is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "act", deny_unknown_fields)]
-pub enum Act {
-    /// Run commands.
+#[serde(rename_all = "snake_case")]
+pub enum Waiting {
+    /// Runs commands.
     Run {
         /// Their parts.
         parts: Vec<String>,
@@ -290,34 +290,19 @@ pub enum Act {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         line: Option<String>,
         /// What they do to files.
-        files: Vec<ShellFile>,
+        files: Vec<FileWaiting>,
     },
-    /// Do something to a file.
-    Touch {
-        /// The path.
-        path: String,
-        /// What.
-        how: How,
-    },
-    /// Write a list of tasks anew.
-    List {
-        /// Text and status of each.
-        tasks: Vec<(String, TaskStatus)>,
-    },
-    /// Write one task down.
-    NewTask {
-        /// What is to be done.
-        text: String,
-    },
-    /// Change a task.
-    ChangeTask {
-        /// How its list calls it.
+    /// Does something to a file.
+    Touch(FileWaiting),
+    /// Adds a task.
+    Task {
+        /// The id that it has until its result gives another.
         id: String,
-        /// How far it is now; none where it was given up or says nothing of that.
-        status: Option<TaskStatus>,
-        /// Whether it was given up.
-        dropped: bool,
     },
+    /// Asks how all tasks stand.
+    ListTasks,
+    /// Asks a user.
+    Ask,
     /// Anything else.
     Other {
         /// The tool.
@@ -331,8 +316,11 @@ pub enum Act {
 pub struct Pending {
     /// The call.
     pub call_id: String,
-    /// What it is to do.
-    pub acts: Vec<Act>,
+    /// The name of what still runs, or of what the call waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handle: Option<String>,
+    /// What it is to do; nothing where it waits for another one.
+    pub acts: Vec<Waiting>,
 }
 
 /// The state of one session's fold.
