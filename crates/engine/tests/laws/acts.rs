@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use serde_json::{Value, json};
 use stemmata_acts::{Act, Certainty, FileChange, Outcome, ToolUse, tool_uses};
 use stemmata_engine::{BlameQuery, Engine, Stop};
-use stemmata_model::{CommitId, CommitType, Entry};
+use stemmata_model::{CommitId, CommitType, Entry, EntryId, FormatId, Part, Role};
 use stemmata_runtimes::registry;
+use stemmata_runtimes::translate::translate;
 
 use crate::support::{Folder, chain, corpus, engine, import};
 
@@ -205,5 +207,108 @@ fn every_call_of_the_corpus_is_understood() {
         [("claude-code command", 600), ("codex command", 370), ("codex change", 36), ("pi change", 290)]
     {
         assert!(counts.get(of).is_some_and(|count| *count >= least), "{of}: {counts:#?}");
+    }
+}
+
+const LINE: &str = "sed -i s/a/b/ src/lib.rs && make";
+const PATCH: &str = "*** Begin Patch\n*** Update File: src/main.rs\n@@\n-x\n+y\n*** End Patch";
+
+/// A conversation in which the calls were made and went well.
+fn worked(calls: &[(&str, Value)]) -> Vec<Entry> {
+    let entry = |number: usize, role: Role, parts: Vec<Part>| {
+        Entry::said(EntryId::new(format!("e{number}")).expect("an id"), role, parts)
+    };
+    let text = |text: &str| vec![Part::Text(text.to_owned())];
+    let mut entries = vec![entry(0, Role::User, text("Fire the kiln"))];
+    for (number, (name, arguments)) in calls.iter().enumerate() {
+        let call_id = format!("call_{number}");
+        let (name, arguments) = ((*name).to_owned(), arguments.to_string());
+        let call = Part::ToolCall { call_id: call_id.clone(), name, arguments };
+        entries.push(entry(2 * number + 1, Role::Assistant, vec![call]));
+        let result = Part::ToolResult { call_id, is_error: false, parts: text("fine") };
+        entries.push(entry(2 * number + 2, Role::Tool, vec![result]));
+    }
+    entries.push(entry(100, Role::Assistant, text(&"It is done. ".repeat(50))));
+    entries
+}
+
+/// The same work in the words of five runtimes.
+fn rows() -> [(&'static str, Vec<(&'static str, Value)>); 7] {
+    let tasks = |list: &str, text: &str| json!({ list: [{ text: "glaze", "status": "completed" }, { text: "fire", "status": "in_progress" }] });
+    let edit = |path: &str, old: &str, new: &str| json!({ path: "src/main.rs", old: "x", new: "y" });
+    let code = format!(
+        "const p = {}; await tools.apply_patch(p);\nawait tools.exec_command({{cmd: {}}});\n\
+         await tools.update_plan({{plan: [{{step: 'glaze', status: 'completed'}}, {{step: 'fire', status: 'in_progress'}}]}})",
+        json!(PATCH),
+        json!(LINE)
+    );
+    [
+        (
+            "claude-code",
+            vec![
+                ("Bash", json!({ "command": LINE })),
+                ("Edit", edit("file_path", "old_string", "new_string")),
+                ("TodoWrite", tasks("todos", "content")),
+            ],
+        ),
+        (
+            "claude-code",
+            vec![
+                ("Bash", json!({ "command": LINE })),
+                ("Write", json!({ "file_path": "src/main.rs", "content": "y" })),
+                ("TaskCreate", json!({ "subject": "fire" })),
+                ("TaskUpdate", json!({ "taskId": "1", "status": "in_progress" })),
+            ],
+        ),
+        (
+            "codex",
+            vec![
+                ("exec_command", json!({ "cmd": LINE })),
+                ("apply_patch", json!({ "input": PATCH })),
+                ("update_plan", tasks("plan", "step")),
+            ],
+        ),
+        ("codex", vec![("exec", json!({ "input": code }))]),
+        // It has no tool for tasks.
+        ("pi", vec![("bash", json!({ "command": LINE })), ("edit", edit("path", "oldText", "newText"))]),
+        (
+            "gemini",
+            vec![
+                ("run_shell_command", json!({ "command": LINE })),
+                ("replace", edit("file_path", "old_string", "new_string")),
+                ("write_todos", tasks("todos", "description")),
+            ],
+        ),
+        (
+            "opencode",
+            vec![
+                ("bash", json!({ "command": LINE })),
+                ("edit", edit("filePath", "oldString", "newString")),
+                ("todowrite", tasks("todos", "content")),
+            ],
+        ),
+    ]
+}
+
+#[test]
+fn the_same_work_is_told_of_five_runtimes() {
+    for (runtime, calls) in rows() {
+        let adapter = registry::by_runtime(runtime).expect("a runtime that is written");
+        let ours = FormatId::new("stemmata-v1").expect("a name");
+        let bytes = adapter.encode(&translate(worked(&calls), &ours, &adapter.format()).entries);
+        let (engine, folder) = (engine(), Folder::new());
+        let name = if runtime == "opencode" { "s.json" } else { "s.jsonl" };
+        let tip = import(&engine, &folder.write(name, &bytes)).session.tip.expect("commits");
+        let recalled = engine.recall(tip).expect("read").unwrap_or_default();
+        assert_eq!(recalled.contains("> [in_progress] fire\n"), runtime != "pi", "{runtime}: {recalled}");
+        let compacted = engine.compact(tip, "It went well.").expect("compacted").id;
+        let diff = engine.diff(compacted).expect("a compaction");
+        assert!(has(&diff.lost_files, "src/main.rs"), "{runtime}: {diff:?}");
+        assert!(has(&diff.lost_files, "src/lib.rs"), "{runtime}: {diff:?}");
+        assert_eq!(diff.lost_commands, [LINE], "{runtime}");
+        let told = engine.handoff(compacted, Stop::Compaction, 8_000).expect("a narrative").told.text;
+        assert_eq!(told.contains("> [~] fire\n"), runtime != "pi", "{runtime}: {told}");
+        let told = engine.handoff(compacted, Stop::Root, 8_000).expect("a narrative").told.text;
+        assert!(told.contains("> src/main.rs\n") && told.contains("> src/lib.rs\n"), "{runtime}: {told}");
     }
 }
