@@ -143,15 +143,14 @@ impl StreamRecorder {
         let mut recorder = Self::new(Some(form), rules);
         recorder.printed = (!is_timed).then_some(rest.format);
         recorder.output.rest = rest.rest;
-        match &mut recorder.scrubber {
-            Ok(lines) => *lines = LineScrubber::resume(lines.scrubber().clone(), rest.lines),
-            Err(_) => {
-                let mut early = Vec::new();
-                for line in rest.lines.into_held() {
-                    recorder.scrub(&line, &mut early);
-                }
-                recorder.early = early;
+        if let Ok(lines) = &mut recorder.scrubber {
+            *lines = LineScrubber::resume(lines.scrubber().clone(), rest.lines);
+        } else {
+            let mut early = Vec::new();
+            for line in rest.lines.into_held() {
+                recorder.scrub(&line, &mut early);
             }
+            recorder.early = early;
         }
         recorder
     }
