@@ -167,7 +167,7 @@ impl Scrubbing {
 
     fn at(&self, cwd: Option<&Path>) -> Result<Scrubber> {
         let own = self.own()?;
-        let Some(rules) = cwd.map(project_rules).transpose()?.flatten() else {
+        let Some(rules) = cwd.and_then(project_rules) else {
             return Ok(own.clone());
         };
         if let Some(reason) = self.trust.objection(&rules) {
@@ -297,7 +297,7 @@ pub(crate) fn line_scrubber(scrubber: &Scrubber, format: &FormatId) -> LineScrub
 pub fn check_project_rules(folder: &Path, owner: u32) -> Result<(PathBuf, String)> {
     let place = format!("in {} or a folder above it", folder.display());
     let nothing = || EngineError::NothingThere { what: PROJECT_RULES, place };
-    let rules = project_rules(folder)?.ok_or_else(nothing)?;
+    let rules = project_rules(folder).ok_or_else(nothing)?;
     let text = rules.text?;
     if rules.owner != Some(owner) {
         let reason = format!("{} belongs to another user", rules.path.display());
@@ -360,9 +360,9 @@ pub(crate) fn scrub_document<'b>(
 }
 
 /// Finds the rules of the project that a directory belongs to: the nearest file above it.
-fn project_rules(cwd: &Path) -> Result<Option<ProjectRules>> {
+fn project_rules(cwd: &Path) -> Option<ProjectRules> {
     if !cwd.is_absolute() {
-        return Ok(None);
+        return None;
     }
     for folder in cwd.ancestors().take(FOLDERS_MAX) {
         let path = folder.join(PROJECT_RULES);
@@ -376,14 +376,14 @@ fn project_rules(cwd: &Path) -> Result<Option<ProjectRules>> {
             Err(_) if std::fs::symlink_metadata(folder.join(PROJECT_FOLDER)).is_err() => continue,
             Err(error) => {
                 let text = Err(EngineError::io("read", &path)(error));
-                return Ok(Some(ProjectRules { path, text, owner: None }));
+                return Some(ProjectRules { path, text, owner: None });
             }
         };
         let bound = u64::try_from(RULES_BYTES_MAX).expect("a bound fits 64 bits") + 1;
         let mut text = String::new();
         let read = std::fs::File::open(&path).and_then(|file| file.take(bound).read_to_string(&mut text));
         let text = read.map(|_| text).map_err(EngineError::io("read", &path));
-        return Ok(Some(ProjectRules { path, text, owner }));
+        return Some(ProjectRules { path, text, owner });
     }
-    Ok(None)
+    None
 }
