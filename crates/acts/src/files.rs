@@ -92,7 +92,7 @@ impl Place {
         if name.starts_with('/') { name.to_owned() } else { format!("{}{name}", self.folder) }
     }
 
-    /// Returns a file where it lies; none where nobody knows that.
+    /// Resolves a file's path against the current folder. Returns `None` where the command line does not tell that folder.
     fn placed(&self, mut file: FileAct) -> Option<FileAct> {
         let place = |name: &str| (self.is_known || name.starts_with('/')).then(|| self.of(name));
         file.path = place(&file.path).filter(|path| !path.is_empty() && !path.starts_with("/dev/"))?;
@@ -260,7 +260,8 @@ fn file(path: &str, change: FileChange) -> FileAct {
     FileAct { path: path.to_owned(), reach: Reach::File, change, certainty: Certainty::Likely }
 }
 
-/// Returns what is done to a name, which may be a pattern; none where it is nobody's.
+/// Returns the change of a file, or of all files that match a shell pattern. Returns `None` where variables or quotes
+/// hide the name.
 fn named(name: &str, change: &FileChange) -> Option<FileAct> {
     let pattern = name.replace(['*', '?', '[', ']'], "");
     if pattern.len() == name.len() {

@@ -41,14 +41,14 @@ pub enum Outcome {
 /// By which words an answer is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Judged {
-    /// Those of a command, whose output tells of failures where it checks something.
+    /// The words of a command. Where it runs checks, such as tests, its output reports failures too.
     Command {
         /// Whether it does.
         is_checking: bool,
     },
-    /// Those of a tool that changes files: some runtimes say in words alone that a patch failed.
+    /// The words of a tool that changes files: some runtimes say only there that a patch failed.
     Change,
-    /// Those of any other tool: it failed where its runtime says so. What a file says that was read says nothing.
+    /// Any other tool: only its runtime's error flag counts. The text may be a file's and says nothing.
     Tool,
 }
 

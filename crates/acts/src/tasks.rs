@@ -115,7 +115,8 @@ fn digits(text: &str) -> Option<String> {
     (!digits.is_empty()).then_some(digits)
 }
 
-/// Returns the list that an answer gives, in lines `#6 [pending] Text`; none where it cannot be read.
+/// Reads the tasks that an answer lists, in lines `#6 [pending] Text`. Returns
+/// `None` where it lists none and does not say so either.
 pub fn listed_in(answer: &str) -> Option<Vec<Task>> {
     let task = |line: &str| {
         let (id, rest) = line.trim().strip_prefix('#')?.split_once(" [")?;

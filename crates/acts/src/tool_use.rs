@@ -21,7 +21,7 @@ pub struct ToolUse<'e> {
     pub name: &'e str,
     /// What it does.
     pub acts: Vec<Act>,
-    /// What it returned; none where no answer is there.
+    /// What it returned. `None` while the conversation has no answer to the call.
     pub answer: Option<Answer<'e>>,
     /// How it ended, also where a later call waited for its end.
     pub outcome: Outcome,

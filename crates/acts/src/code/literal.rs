@@ -66,7 +66,7 @@ impl<'a> Reader<'a, '_> {
         after.is_some()
     }
 
-    /// Returns the value that stands next; none where it is no literal.
+    /// Reads the next value. Returns `None` where the code has anything but a literal there.
     pub(super) fn value(&mut self) -> Option<Value> {
         self.value_at(0)
     }
@@ -191,7 +191,7 @@ impl<'a> Reader<'a, '_> {
         true
     }
 
-    /// Reads a string; none where it has no end, and nothing is taken then.
+    /// Reads a string. Returns `None` and consumes nothing where its closing quote is missing.
     fn string(&mut self) -> Option<String> {
         let mut characters = self.rest.chars();
         let quote = characters.next()?;
