@@ -1,6 +1,6 @@
 //! One program for all fuzz targets, run by `cargo xtask fuzz`; see there for how it is built.
 //!
-//! A target is a reader of foreign bytes: `adapter:FORMAT` for each transcript format, `scrub`, and `ledger`. Which one runs is
+//! A target is a reader of foreign bytes: `adapter:FORMAT` for each transcript format, `scrub`, `ledger`, and `acts`. Which one runs is
 //! said by `STEMMATA_FUZZ_TARGET` (`list` prints them all and ends); where its first inputs go, by `STEMMATA_FUZZ_SEEDS`.
 
 #![no_main]
@@ -9,7 +9,8 @@ mod seeds;
 
 use std::sync::OnceLock;
 
-use stemmata_model::FormatId;
+use stemmata_acts::tool_uses;
+use stemmata_model::{Entry, EntryId, FormatId, Part, Role};
 use stemmata_redact::Scrubber;
 use stemmata_runtimes::adapter::Adapter;
 use stemmata_runtimes::conformance::check_any;
@@ -20,6 +21,7 @@ enum Target {
     Adapter(&'static dyn Adapter),
     Scrub(Scrubber),
     Ledger,
+    Acts,
 }
 
 static TARGET: OnceLock<Target> = OnceLock::new();
@@ -27,7 +29,7 @@ static TARGET: OnceLock<Target> = OnceLock::new();
 fn begin() {
     let name = std::env::var("STEMMATA_FUZZ_TARGET").expect("STEMMATA_FUZZ_TARGET names a target");
     if name == "list" {
-        println!("scrub\nledger");
+        println!("scrub\nledger\nacts");
         adapters().iter().for_each(|adapter| println!("adapter:{}", adapter.format()));
         std::process::exit(0);
     }
@@ -38,6 +40,7 @@ fn begin() {
         }
         None if name == "scrub" => Target::Scrub(Scrubber::builtin()),
         None if name == "ledger" => Target::Ledger,
+        None if name == "acts" => Target::Acts,
         None => panic!("no target `{name}`"),
     };
     if let Some(folder) = std::env::var_os("STEMMATA_FUZZ_SEEDS") {
@@ -54,6 +57,21 @@ libfuzzer_sys::fuzz_target!(init: begin(), |bytes: &[u8]| {
             }
         }
         Target::Ledger => check_ledger_bytes(bytes).unwrap_or_else(|wrong| panic!("{wrong}")),
+        // The first line is the tool, the next one its arguments, the rest its answer.
+        Target::Acts => {
+            let text = String::from_utf8_lossy(bytes);
+            let mut parts = text.splitn(3, '\n');
+            let (name, arguments) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+            let call = Part::ToolCall { call_id: "c".into(), name: name.into(), arguments: arguments.into() };
+            let said = vec![Part::Text(parts.next().unwrap_or_default().into())];
+            let result = Part::ToolResult { call_id: "c".into(), is_error: false, parts: said };
+            let id = EntryId::new("e").expect("an id");
+            let entries = [Entry::said(id, Role::Assistant, vec![call, result])];
+            for used in tool_uses(&entries) {
+                assert!(!used.acts.is_empty(), "a call does something");
+                drop((used.files(), used.commands().count(), used.tasks().count()));
+            }
+        }
         Target::Scrub(scrubber) => {
             let once = scrubber.scrub_line(bytes).expect("the shipped rules work").bytes;
             let twice = scrubber.scrub_line(&once).expect("the shipped rules work").bytes;

@@ -35,6 +35,14 @@ pub(crate) fn write(target: &Target, folder: &Path) {
         .map(|seed| seed.as_bytes().to_vec())
         .to_vec(),
         Target::Ledger => ledger(),
+        Target::Acts => [
+            "Bash\n{\"command\":\"cd a && sed -i s/x/y/ b.rs > log; rm -r c || bash -lc 'mv d e'\"}\nExit code 1\nerror: no",
+            "apply_patch\n*** Begin Patch\\n*** Update File: a\\n@@\\n-x\\n+y\\n*** End Patch\nDone",
+            "exec\n{\"input\":\"const r = await tools.exec_command({cmd:'ls'}); text(r)\"}\nScript completed",
+            "TodoWrite\n{\"todos\":[{\"content\":\"a\",\"status\":\"pending\"}]}\n",
+        ]
+        .map(|seed| seed.as_bytes().to_vec())
+        .to_vec(),
     };
     for (number, seed) in seeds.iter().enumerate() {
         std::fs::write(folder.join(format!("seed-{number}")), seed).expect("the folder can be written");

@@ -12,6 +12,8 @@ const SCRATCH: &[&str] = &["/dev/", "/tmp/", "/private/tmp/", "/var/folders/", "
 pub enum Act {
     /// Reads or changes a file.
     File(FileAct),
+    /// Changes the file that the editor has open. The answer names it: [`crate::opened_file`].
+    OpenFile(FileChange),
     /// Runs a command line.
     Command(CommandAct),
     /// Goes on with what an earlier call began and did not end: waits for it, or types into it.
@@ -105,9 +107,20 @@ pub enum Certainty {
     Sure,
 }
 
+impl Act {
+    /// Whether it is a tool's change of a file.
+    pub(crate) fn changes_a_file(&self) -> bool {
+        match self {
+            Self::File(file) => file.is_change(),
+            Self::OpenFile(_) => true,
+            _ => false,
+        }
+    }
+}
+
 impl FileAct {
     /// A file that a tool touches by its name.
-    pub(crate) fn sure(path: String, change: FileChange) -> Self {
+    pub fn sure(path: String, change: FileChange) -> Self {
         Self { path, reach: Reach::File, change, certainty: Certainty::Sure }
     }
 

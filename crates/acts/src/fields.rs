@@ -13,8 +13,8 @@ pub(crate) const PATHS: &[&str] = &["paths", "include"];
 pub(crate) const COMMAND: &[&str] = &["command", "cmd", "script"];
 pub(crate) const INPUT: &[&str] = &["input", "patch", "patchText", "patch_text", "code", "cmd", "command"];
 pub(crate) const FOLDER: &[&str] = &["workdir", "working_directory", "cwd", "dir_path", "directory"];
-pub(crate) const OLD: &[&str] = &["old_string", "oldText", "oldString", "old_str", "old_source"];
-pub(crate) const NEW: &[&str] = &["new_string", "newText", "newString", "new_str", "new_source"];
+pub(crate) const OLD: &[&str] = &["old_string", "oldText", "oldString", "old_str", "old_source", "search"];
+pub(crate) const NEW: &[&str] = &["new_string", "newText", "newString", "new_str", "new_source", "replace"];
 pub(crate) const INSERT: &[&str] = &["insert_text", "insert_line_text"];
 pub(crate) const WHOLE: &[&str] = &["content", "file_text", "contents"];
 pub(crate) const EDITS: &[&str] = &["edits"];
@@ -58,19 +58,37 @@ impl<'a> Fields<'a> {
     /// Returns a command line, or whatever text stands there, from a text or from the words of one.
     pub(crate) fn line(self, keys: &[&str]) -> Option<String> {
         keys.iter().find_map(|key| match self.0.get(*key)? {
-            Value::String(text) => Some(text.clone()),
+            Value::String(text) => Some(script_in(text).unwrap_or_else(|| text.clone())),
             Value::Array(words) => {
-                let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
-                // `bash -lc SCRIPT`: the script is the command.
-                Some(match words.as_slice() {
-                    [shell, flag, script, ..] if shell.ends_with("sh") && flag.starts_with('-') => {
-                        (*script).to_owned()
-                    }
-                    words => words.join(" "),
-                })
+                let words: Vec<String> = words.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+                Some(script(&words).unwrap_or_else(|| words.join(" ")))
             }
             _ => None,
         })
+    }
+}
+
+/// `bash -lc SCRIPT`: the script is the command.
+fn script(words: &[String]) -> Option<String> {
+    match words {
+        [shell, flag, script, ..]
+            if shell.ends_with("sh") && flag.starts_with('-') && flag.ends_with('c') =>
+        {
+            Some(script.clone())
+        }
+        _ => None,
+    }
+}
+
+/// The same, where the words stand in one text.
+fn script_in(text: &str) -> Option<String> {
+    let (shell, rest) = text.split_once(' ')?;
+    if !shell.ends_with("sh") || !rest.starts_with('-') {
+        return None;
+    }
+    match crate::shell::commands(text).as_slice() {
+        [only] if only.words.len() == 3 && only.writes.is_empty() => script(&only.words),
+        _ => None,
     }
 }
 

@@ -15,8 +15,10 @@
 mod act;
 mod code;
 pub mod command;
+mod editor;
 mod fields;
 mod files;
+mod item;
 mod outcome;
 mod patch;
 mod read;
@@ -26,6 +28,8 @@ mod tool_use;
 mod tools;
 
 pub use act::{Act, Certainty, CommandAct, FileAct, FileChange, Reach, Replaced, Task, TaskAct, TaskStatus};
+pub use editor::opened_file;
+pub use item::{DoneItem, done_item};
 pub use outcome::{Judged, Outcome, complains_of_files, error_line, judged, outcome};
 pub use read::{Answer, Call, acts};
 pub use tasks::{TaskBook, id_in, listed_in, settles, task_acts};

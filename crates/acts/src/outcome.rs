@@ -4,6 +4,7 @@
 
 use crate::act::Act;
 use crate::command;
+use crate::editor;
 use crate::read::Answer;
 
 /// Characters of an error's line that are looked at.
@@ -146,7 +147,7 @@ pub fn judged(acts: &[Act]) -> Judged {
         commands.map(|command| command::parts(&command.line).iter().any(|part| command::is_checking(part)));
     match checks.reduce(|one, other| one || other) {
         Some(is_checking) => Judged::Command { is_checking },
-        None if acts.iter().any(|act| matches!(act, Act::File(file) if file.is_change())) => Judged::Change,
+        None if acts.iter().any(Act::changes_a_file) => Judged::Change,
         None => Judged::Tool,
     }
 }
@@ -159,6 +160,7 @@ pub fn outcome(judged: Judged, answer: &Answer<'_>) -> Outcome {
     let is_command = matches!(judged, Judged::Command { .. });
     let is_marked = answer.is_error
         || begin.starts_with("Script failed")
+        || begin.starts_with(editor::REFUSED)
         || judged == Judged::Change && {
             let first = begin.lines().next().unwrap_or_default();
             CODES.iter().any(|words| first.starts_with(words))

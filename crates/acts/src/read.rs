@@ -9,6 +9,7 @@ use stemmata_model::{Json, Part};
 
 use crate::act::{Act, CommandAct, FileAct, FileChange, Reach, Replaced, Task, TaskAct, TaskStatus};
 use crate::code;
+use crate::editor;
 use crate::fields::{
     COMMAND, EDITS, FOLDER, Fields, HANDLE, INPUT, INSERT, NEW, NEW_TASK_TEXT, OLD, PATHS, TARGET, TASK_ID,
     TASK_TEXT, TASKS, WHOLE, path,
@@ -113,9 +114,11 @@ fn of_verb(verb: Verb, fields: Fields<'_>) -> Vec<Act> {
     let file = |path: Option<String>, change| path.map(|path| Act::File(FileAct::sure(path, change)));
     let one = match verb {
         Verb::Shell | Verb::Code | Verb::Patch => return run_or_patch(fields),
+        Verb::Changes => return changes(fields),
         Verb::Follow => Some(Act::Follow { handle: fields.id(HANDLE) }),
         Verb::Read => return read(fields),
         Verb::Write => file(fields.path(), FileChange::Write { text: whole(fields) }),
+        Verb::Edit if fields.path().is_none() && fields.has(OLD) => Some(Act::OpenFile(edit(fields))),
         Verb::Edit => file(fields.path(), edit(fields)),
         Verb::Editor => match fields.text(&["command"]) {
             Some("view") => file(fields.path(), FileChange::Read),
@@ -174,6 +177,9 @@ fn run_or_patch(fields: Fields<'_>) -> Vec<Act> {
     let action = || Fields(fields.0.get("action")?.as_object()?).line(COMMAND);
     let line = fields.line(COMMAND).or_else(action);
     let Some(line) = line.filter(|line| !line.trim().is_empty()) else { return Vec::new() };
+    if let Some(act) = editor::act(&line) {
+        return vec![act];
+    }
     vec![Act::Command(CommandAct { line, folder: fields.text(FOLDER).and_then(path) })]
 }
 
@@ -185,6 +191,20 @@ fn read(fields: Fields<'_>) -> Vec<Act> {
         Act::File(FileAct { reach, ..FileAct::sure(path, FileChange::Read) })
     };
     paths.into_iter().map(file).collect()
+}
+
+/// Reads files with the kind of change for each, and no text.
+fn changes(fields: Fields<'_>) -> Vec<Act> {
+    let one = |item: &Value| {
+        let fields = Fields(item.as_object()?);
+        let change = match fields.text(&["kind"])? {
+            "add" => FileChange::Write { text: None },
+            "delete" => FileChange::Delete,
+            _ => FileChange::Edit { parts: Vec::new() },
+        };
+        Some(Act::File(FileAct::sure(fields.path()?, change)))
+    };
+    fields.list(&["changes"]).unwrap_or_default().iter().filter_map(one).take(ACTS_MAX).collect()
 }
 
 fn whole(fields: Fields<'_>) -> Option<String> {

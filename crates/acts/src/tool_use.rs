@@ -7,6 +7,8 @@ use std::collections::HashMap;
 use stemmata_model::{Entry, Part};
 
 use crate::act::{Act, Certainty, CommandAct, FileAct, TaskAct};
+use crate::editor::opened_file;
+use crate::item::done_item;
 use crate::outcome::{Outcome, complains_of_files, judged, outcome};
 use crate::read::{Answer, Call, acts};
 
@@ -45,10 +47,20 @@ pub fn tool_uses(entries: &[Entry]) -> Vec<ToolUse<'_>> {
                 let Some(at) = called.get(call_id.as_str()).copied() else { continue };
                 answered(&mut uses, at, Answer::of(*is_error, parts), &mut running);
             }
-            _ => {}
+            part => uses.extend(done(entry, part)),
         }
     }
     uses
+}
+
+/// Reads a call that one part tells with its end.
+fn done(entry: usize, part: &Part) -> Option<ToolUse<'_>> {
+    let Part::Opaque { json, .. } = part else { return None };
+    let (name, item) = done_item(part)?;
+    let acts = acts(Call { name, arguments: &item.arguments });
+    let answer = Answer { is_error: item.is_error, text: "".into() };
+    let outcome = outcome(judged(&acts), &answer);
+    Some(ToolUse { entry, call_id: json, name, acts, answer: Some(answer), outcome })
 }
 
 fn answered<'e>(
@@ -87,6 +99,10 @@ impl ToolUse<'_> {
         let of_act = |act: &Act| match act {
             Act::File(file) => vec![file.clone()],
             Act::Command(command) => command.files(),
+            Act::OpenFile(change) => {
+                let path = self.answer.as_ref().and_then(|answer| opened_file(&answer.text));
+                path.map(|path| FileAct::sure(path, change.clone())).into_iter().collect()
+            }
             _ => Vec::new(),
         };
         let complains = self.answer.as_ref().is_some_and(|answer| complains_of_files(&answer.text));

@@ -25,6 +25,8 @@ pub enum Verb {
     Editor,
     /// Applies a patch.
     Patch,
+    /// Changes the files of a list, each as it says.
+    Changes,
     /// Removes a file.
     Delete,
     /// Moves a file.

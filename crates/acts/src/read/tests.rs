@@ -101,6 +101,12 @@ fn commands_tasks_and_questions_are_read_of_every_runtime() {
     for (name, arguments, expected) in [
         ("Bash", json!({"command": "make all"}), "run make all"),
         ("shell", json!({"command": ["bash", "-lc", "make all"], "workdir": "/x"}), "run make all in /x"),
+        (
+            "command_execution",
+            json!({"command": "/bin/bash -lc \"printf 'a\\\\n' > n && ls\""}),
+            "run printf 'a\\n' > n && ls",
+        ),
+        ("Bash", json!({"command": "bash -c 'make all' && ls"}), "run bash -c 'make all' && ls"),
         ("local_shell", json!({"action": {"command": ["make", "all"]}}), "run make all"),
         ("exec_command", json!({"cmd": "make all", "workdir": "/x"}), "run make all in /x"),
         ("terminal", json!({"command": "make all"}), "run make all"),

@@ -68,3 +68,53 @@ fn an_id_that_is_given_twice_is_answered_at_its_latest_call() {
     let uses = tool_uses(&entries);
     assert_eq!(uses.iter().map(|used| used.files().len()).collect::<Vec<_>>(), [0, 1]);
 }
+
+#[test]
+fn an_editor_with_one_open_file_says_which_in_its_answer() {
+    let action = |line: &str| json!({ "command": line });
+    let shown = "[File: /srv/cup.py (18 lines total)]\n1:import glaze";
+    let refused =
+        "Your proposed edit has introduced new syntax error(s).\n[File: /srv/cup.py (17 lines total)]";
+    for (name, arguments, answer, expected) in [
+        ("bash", action("create cup.py"), shown, "Write { text: None } cup.py"),
+        ("bash", action("open cup.py 12"), shown, "Read cup.py"),
+        (
+            "bash",
+            action("edit 1:2\nwith open('x') as f:\nend_of_edit"),
+            shown,
+            "Edit with open('x') as f: /srv/cup.py",
+        ),
+        ("bash", action("edit 1:2\nmv a b\nend_of_edit"), refused, ""),
+        ("edit", json!({"search": "a", "replace": "glaze"}), shown, "Edit glaze /srv/cup.py"),
+        ("edit", json!({"search": "a", "replace": "b"}), "no file is open", ""),
+    ] {
+        let entries = [entry(vec![call("c", name, &arguments), result("c", false, answer)])];
+        let uses = tool_uses(&entries);
+        let told = |file: FileAct| match &file.change {
+            FileChange::Edit { .. } => format!("Edit {} {}", file.added_lines().join("|"), file.path),
+            change => format!("{change:?} {}", file.path),
+        };
+        let found: Vec<String> = uses[0].files().into_iter().map(told).collect();
+        assert_eq!(found, Vec::from_iter((!expected.is_empty()).then(|| expected.to_owned())), "{arguments}");
+    }
+}
+
+#[test]
+fn items_that_say_call_and_end_in_one_are_calls() {
+    let item = |kind: &str, json: serde_json::Value| Part::Opaque {
+        runtime: "codex-exec".to_owned(),
+        kind: kind.to_owned(),
+        json: json!({"type": "item.completed", "item": json}).to_string(),
+    };
+    let changes = json!([{"path": "/srv/a", "kind": "add"}, {"path": "/srv/b", "kind": "delete"}]);
+    let entries = [entry(vec![
+        item("file_change", json!({"id": "1", "changes": changes, "status": "completed"})),
+        item("file_change", json!({"id": "2", "changes": changes, "status": "failed"})),
+        item("todo_list", json!({"id": "3", "items": [{"text": "glaze", "completed": true}]})),
+        item("collab_tool_call", json!({"id": "4"})),
+    ])];
+    let uses = tool_uses(&entries);
+    let files: Vec<usize> = uses.iter().map(|used| used.files().len()).collect();
+    assert_eq!(files, [2, 0, 0], "the third is no file, the fourth nobody knows");
+    assert!(matches!(uses[2].tasks().next(), Some(TaskAct::Write { tasks }) if !tasks[0].status.is_open()));
+}

@@ -103,7 +103,7 @@ fn kind(name: &str) -> &'static str {
     let Some(verb) = stemmata_acts::verb(name) else { return "other" };
     match verb {
         Verb::Read => "read",
-        Verb::Write | Verb::Edit | Verb::Editor | Verb::Patch => "edit",
+        Verb::Write | Verb::Edit | Verb::Editor | Verb::Patch | Verb::Changes => "edit",
         Verb::Delete => "delete",
         Verb::Move => "move",
         Verb::FindFiles | Verb::FindText | Verb::ListFolder | Verb::SearchWeb => "search",

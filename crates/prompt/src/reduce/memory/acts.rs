@@ -39,6 +39,10 @@ pub(super) fn of_call(name: &str, arguments: &str) -> Reading {
             Act::Tasks(tasks) => reading.tasks.push(tasks),
             Act::Follow { handle } => reading.follows = handle.map(|handle| cut(&handle, NAME_CHARS_MAX)),
             Act::File(file) => reading.waiting.extend(touch(file).map(Waiting::Touch)),
+            // Its answer names the file.
+            Act::OpenFile(change) => {
+                reading.waiting.extend(touch(FileAct::sure(String::new(), change)).map(Waiting::Touch));
+            }
             Act::Command(command) => {
                 let parts = parts(&command.line);
                 let line = shown(&command.line, &parts);

@@ -79,7 +79,7 @@ impl MemoryReducer {
 
 impl Reducer for MemoryReducer {
     const NAME: &'static str = "memory";
-    const VERSION: u32 = 3;
+    const VERSION: u32 = 4;
 
     fn new(_: &LedgerId) -> Self {
         Self { sessions: Vec::new(), settled: Items::default() }

@@ -6,7 +6,8 @@ use std::borrow::Cow;
 
 use stemmata_acts::command::{PARTS_MAX, is_checking};
 use stemmata_acts::{
-    Answer, Judged, Outcome, TaskAct, TaskStatus as Said, complains_of_files, id_in, listed_in, outcome,
+    Answer, Judged, Outcome, TaskAct, TaskStatus as Said, complains_of_files, id_in, listed_in, opened_file,
+    outcome,
 };
 
 use super::acts::Reading;
@@ -101,7 +102,11 @@ impl SessionMemory {
     fn went_well(&mut self, act: Waiting, text: &str, proof: &Evidence) {
         let bounds = &Bounds::SESSION;
         match act {
-            Waiting::Touch(file) => {
+            Waiting::Touch(mut file) => {
+                if file.path.is_empty() {
+                    let Some(path) = opened_file(text) else { return };
+                    file.path = path;
+                }
                 let was_there = text.contains("has been updated") || text.contains("overwr");
                 if file.how != How::Read {
                     let path = self.below_root(&file.path);
@@ -199,7 +204,7 @@ impl SessionMemory {
             return;
         }
         let (subject, line) = match act {
-            Waiting::Touch(file) if file.how != How::Read => {
+            Waiting::Touch(file) if file.how != How::Read && !file.path.is_empty() => {
                 (About::File { path: self.below_root(&file.path) }, None)
             }
             Waiting::Run { parts, line, .. } if !parts.is_empty() => (About::Command { parts }, line),

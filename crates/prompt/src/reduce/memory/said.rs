@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use stemmata_acts::Answer;
+use stemmata_acts::{Answer, done_item};
 use stemmata_model::{Entry, EntryKind, Part, Role, Timestamp};
 
 /// A part.
@@ -44,7 +44,7 @@ impl<'a> Said<'a> {
             role: entry.role,
             is_main: entry.meta.sidechain.is_none() && entry.meta.visibility.agent,
             cwd: entry.meta.cwd.as_deref().map(Cow::Borrowed),
-            pieces: entry.parts.iter().filter_map(piece).collect(),
+            pieces: entry.parts.iter().flat_map(pieces).collect(),
         })
     }
 
@@ -89,6 +89,18 @@ fn is_conversation(kind: &EntryKind) -> bool {
 
 /// The same kinds as a line names them.
 const LINE_KINDS: [&str; 4] = ["message", "tool_result", "tool_result_archived", "compaction_summary"];
+
+/// Views a part. One that tells a call with its end is seen as two.
+fn pieces(part: &Part) -> Vec<Piece<'_>> {
+    let Some((name, item)) = done_item(part) else { return piece(part).into_iter().collect() };
+    let call = Piece::Call {
+        id: Cow::Owned(item.id.clone()),
+        name: Cow::Borrowed(name),
+        arguments: Cow::Owned(item.arguments),
+    };
+    let is_error = item.is_error;
+    vec![call, Piece::Result { id: Cow::Owned(item.id), is_error, text: Cow::Borrowed("") }]
+}
 
 fn piece(part: &Part) -> Option<Piece<'_>> {
     match part {

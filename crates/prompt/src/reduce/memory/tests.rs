@@ -1,7 +1,7 @@
 //! Memories by example: what is a decision and what is none, what resolves an error, how the text reads.
 
 use serde_json::json;
-use stemmata_model::{Event, SessionId, topics};
+use stemmata_model::{Event, Part, SessionId, topics};
 
 use super::v1::{About, By, FileWaiting, How, Kind, TaskStatus, Waiting};
 use super::*;
@@ -301,6 +301,27 @@ fn of_a_call_is_remembered_what_its_result_can_prove() {
     ] {
         assert_eq!(acts::of_call(name, &arguments.to_string()).waiting, expected, "{name} {arguments}");
     }
+}
+
+#[test]
+fn files_are_remembered_that_only_an_answer_names_or_one_part_tells_whole() {
+    let id = |text: &str| stemmata_model::EntryId::new(text).expect("a name");
+    let entry = |part| stemmata_model::Entry::said(id("e"), stemmata_model::Role::Assistant, vec![part]);
+    let edit = json!({"command": "edit 1:1\nimport glaze\nend_of_edit"}).to_string();
+    let changes = json!([{"path": "/kiln/b.rs", "kind": "update"}]);
+    let item = json!({"item": {"id": "2", "changes": changes, "status": "completed"}}).to_string();
+    let mut memory = SessionMemory::new(&SessionId::new("s").expect("a name"), Some("/kiln"));
+    let shown = vec![Part::Text("[File: /kiln/a.py (1 lines total)]\n1:import glaze".to_owned())];
+    let parts = [
+        Part::ToolCall { call_id: "1".to_owned(), name: "bash".to_owned(), arguments: edit },
+        Part::ToolResult { call_id: "1".to_owned(), is_error: false, parts: shown },
+        Part::Opaque { runtime: "codex-exec".to_owned(), kind: "file_change".to_owned(), json: item },
+    ];
+    for (ordinal, part) in parts.into_iter().enumerate() {
+        memory.entry(&entry(part), ordinal as u64);
+    }
+    let files: Vec<&str> = memory.items().files.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(files, ["a.py", "b.rs"]);
 }
 
 #[test]
