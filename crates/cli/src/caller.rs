@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use stemmata_engine::{Candidate, CaptureOptions, Engine, EngineError, Nudged, is_session_there};
+use stemmata_engine::{Candidate, CaptureOptions, Engine, EngineError, Nudged, Wanted, is_session_there};
 use stemmata_model::Trigger;
 use stemmata_store::Session;
 
@@ -162,5 +162,5 @@ impl Caller<'_> {
 
 /// Returns the error for a session that nobody knows.
 pub(crate) fn missing(text: &str) -> CliError {
-    CliError::Engine(EngineError::NotFound { what: "session", text: text.to_owned() })
+    CliError::Engine(EngineError::NotFound { what: Wanted::Session, text: text.to_owned() })
 }

@@ -8,7 +8,7 @@ use stemmata_runtimes::registry;
 use stemmata_store::{EventLog, Store};
 
 use crate::capture::policy::CapturePolicy;
-use crate::error::{EngineError, Result};
+use crate::error::{EngineError, FormatUse, Result};
 use crate::ledger::Bus;
 use crate::packing::Growth;
 use crate::ports::{Clock, NewIds};
@@ -139,7 +139,7 @@ impl Engine {
     }
 
     /// Returns the adapter that reads and writes a format.
-    pub(crate) fn adapter(format: &FormatId, operation: &'static str) -> Result<&'static dyn Adapter> {
+    pub(crate) fn adapter(format: &FormatId, operation: FormatUse) -> Result<&'static dyn Adapter> {
         registry::by_format(format).ok_or_else(|| EngineError::Format {
             format: format.clone(),
             operation,

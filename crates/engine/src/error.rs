@@ -1,5 +1,7 @@
 //! What can go wrong in a use case, by kind, with the next step.
 
+mod names;
+
 use std::path::PathBuf;
 
 use crate::bundle::BundleError;
@@ -7,6 +9,8 @@ use crate::bundle::BundleError;
 use stemmata_model::{CommitId, FormatId, NameError};
 use stemmata_redact::{RuleFailure, RuleFileError};
 use stemmata_store::{StoreError, StoreErrorKind};
+
+pub use names::{Absent, FormatUse, Refusal, Wanted};
 
 use crate::capture::policy::HeldBack;
 use crate::vault::VaultError;
@@ -97,15 +101,15 @@ pub enum EngineError {
     #[error("no {what} goes by `{text}`")]
     NotFound {
         /// What was looked for.
-        what: &'static str,
+        what: Wanted,
         /// The name that was given.
         text: String,
     },
     /// There is nothing of a kind in a place or up to a moment.
     #[error("there is no {what} {place}")]
     NothingThere {
-        /// What was looked for, and how the place relates to it.
-        what: &'static str,
+        /// What was looked for.
+        what: Absent,
         /// Where or up to when it was looked for.
         place: String,
     },
@@ -132,8 +136,8 @@ pub enum EngineError {
     Format {
         /// The format.
         format: FormatId,
-        /// `read` or `written`.
-        operation: &'static str,
+        /// What for.
+        operation: FormatUse,
         /// What it knows.
         known: String,
     },
@@ -141,7 +145,7 @@ pub enum EngineError {
     #[error("{what} is refused: {}", reasons.join("; "))]
     Refused {
         /// What was asked for.
-        what: &'static str,
+        what: Refusal,
         /// Why.
         reasons: Vec<String>,
     },

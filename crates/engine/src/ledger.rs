@@ -16,7 +16,7 @@ pub(crate) use bus::Bus;
 pub use bus::{EventFilter, LOOK_EVERY, StartAt, Subscription};
 pub use cluster::{Cluster, GUIDANCE_MAX, Guidance, TokenTotals, TokensByRole};
 pub use fold::{Folded, SAVE_EVENTS};
-pub use forget::{EVENT_OF_CAPTURED, EVENT_SAYING, Told};
+pub use forget::Told;
 pub use memory::{MEMORY_SESSIONS_MAX, Remembered, TranscriptsReplayed};
 pub use project::Project;
 pub use publish::{PublishOptions, Published};

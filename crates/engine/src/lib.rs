@@ -46,11 +46,11 @@ pub use capture::survey::{FileState, SurveyedFile};
 pub use capture::transcript::{CaptureOptions, Captured};
 pub use capture::watch::{Agenda, Look, WatchPace};
 pub use engine::{Engine, Identity};
-pub use error::{Candidate, EngineError, ErrorKind, Result};
+pub use error::{Absent, Candidate, EngineError, ErrorKind, FormatUse, Refusal, Result, Wanted};
 pub use ledger::{
-    Cluster, EVENT_OF_CAPTURED, EVENT_SAYING, EventFilter, Folded, GUIDANCE_MAX, Guidance, LOOK_EVERY,
-    MEMORY_SESSIONS_MAX, Project, PublishOptions, Published, Remembered, SAVE_EVENTS, StartAt, Subscription,
-    TokenTotals, TokensByRole, Told, TranscriptsReplayed, TurnBegun, TurnEnded, TurnMade, TurnOf,
+    Cluster, EventFilter, Folded, GUIDANCE_MAX, Guidance, LOOK_EVERY, MEMORY_SESSIONS_MAX, Project,
+    PublishOptions, Published, Remembered, SAVE_EVENTS, StartAt, Subscription, TokenTotals, TokensByRole,
+    Told, TranscriptsReplayed, TurnBegun, TurnEnded, TurnMade, TurnOf,
 };
 pub use packing::{KeepPacked, PackKeeper};
 pub use ports::{Clock, NewIds, RandomIds, SystemClock};
@@ -74,7 +74,6 @@ pub use verbs::collect::{CollectOptions, CollectReport, RetiredSession};
 pub use verbs::compact::Compacted;
 pub use verbs::copies::Copy;
 pub use verbs::costs::{ChainBytes, ChainCost};
-pub use verbs::current::{SESSION_AT_ALL, SESSION_BELOW};
 pub use verbs::diff::{CompactionDiff, LostEntry};
 pub use verbs::doctor::Diagnosis;
 pub use verbs::export::Exported;

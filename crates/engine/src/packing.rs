@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use stemmata_store::{BatchOutcome, PackOptions, Packed, Store, StoreError, Write};
 
 use crate::engine::Engine;
-use crate::error::{EngineError, Result};
+use crate::error::{EngineError, Refusal, Result};
 use crate::ports::Clock;
 
 /// Stored bytes that the inbox grows by between two packings, unless told otherwise: some sixteen blocks, so that
@@ -186,5 +186,5 @@ fn keep(
 }
 
 fn refused(reason: String) -> EngineError {
-    EngineError::Refused { what: "packing in the background", reasons: vec![reason] }
+    EngineError::Refused { what: Refusal::PackBehind, reasons: vec![reason] }
 }

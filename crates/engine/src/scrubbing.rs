@@ -16,7 +16,7 @@ use stemmata_runtimes::captured::is_said_in_parts;
 use stemmata_runtimes::registry;
 
 use crate::engine::Engine;
-use crate::error::{EngineError, Result};
+use crate::error::{Absent, EngineError, Refusal, Result};
 
 /// Where a project keeps its rules, below its directory.
 pub const PROJECT_RULES: &str = ".stemmata/secrets.toml";
@@ -296,12 +296,12 @@ pub(crate) fn line_scrubber(scrubber: &Scrubber, format: &FormatId) -> LineScrub
 /// `Rules` where they make no sense, `Refused` where the file is another user's, `NothingThere` without one, `Io`.
 pub fn check_project_rules(folder: &Path, owner: u32) -> Result<(PathBuf, String)> {
     let place = format!("in {} or a folder above it", folder.display());
-    let nothing = || EngineError::NothingThere { what: PROJECT_RULES, place };
+    let nothing = || EngineError::NothingThere { what: Absent::ProjectRules, place };
     let rules = project_rules(folder).ok_or_else(nothing)?;
     let text = rules.text?;
     if rules.owner != Some(owner) {
         let reason = format!("{} belongs to another user", rules.path.display());
-        return Err(EngineError::Refused { what: "trust in rules for secrets", reasons: vec![reason] });
+        return Err(EngineError::Refused { what: Refusal::TrustRules, reasons: vec![reason] });
     }
     let name = rules.path.display().to_string();
     Scrubber::with_files(&[RuleFile { name: &name, text: &text, scope: RuleScope::Project }])?;
@@ -349,7 +349,7 @@ pub(crate) fn scrub_document<'b>(
     };
     let rewritten = std::str::from_utf8(&json).ok().and_then(|json| adapter.rewritten(bytes, json));
     let rewritten = rewritten.ok_or_else(|| EngineError::Refused {
-        what: "storing a document",
+        what: Refusal::StoreDocument,
         reasons: vec!["it holds a secret that cannot be replaced without breaking it".to_owned()],
     })?;
     let findings = clean.findings.into_iter().map(|finding| {

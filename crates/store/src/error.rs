@@ -197,6 +197,14 @@ pub enum StoreError {
         /// The first of them.
         first: String,
     },
+    /// A file of a ledger is not what was written; nothing was changed.
+    #[error("{}", of_file(path, finding))]
+    LedgerDamaged {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        finding: String,
+    },
     /// A sink's own error.
     #[error("writing the content out failed")]
     Sink(#[source] std::io::Error),
@@ -262,7 +270,9 @@ impl StoreError {
             | Self::Bound { .. }
             | Self::Empty { .. } => StoreErrorKind::Rejected,
             Self::Refused { .. } | Self::Network { .. } => StoreErrorKind::Refused,
-            Self::Corrupt { .. } | Self::Damaged { .. } => StoreErrorKind::Corrupt,
+            Self::Corrupt { .. } | Self::Damaged { .. } | Self::LedgerDamaged { .. } => {
+                StoreErrorKind::Corrupt
+            }
             Self::Locked { .. } | Self::InUse { .. } | Self::Unclean { .. } => StoreErrorKind::Locked,
             Self::Full { .. } | Self::NoRoom { .. } => StoreErrorKind::Full,
             Self::TooNew { .. } | Self::NeedsMigration { .. } | Self::NotAStore { .. } => {
@@ -283,4 +293,9 @@ fn users(pids: &[u32]) -> String {
         [one] => format!("process {one}"),
         all => format!("processes {}", all.join(", ")),
     }
+}
+
+/// Says what is wrong with a file; many findings name it themselves.
+fn of_file(path: &str, finding: &str) -> String {
+    if finding.contains(path) { finding.to_owned() } else { format!("{path} is damaged: {finding}") }
 }

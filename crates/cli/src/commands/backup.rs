@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use stemmata_engine::EngineError;
+use stemmata_engine::{EngineError, Refusal};
 use stemmata_model::Timestamp;
 use stemmata_store::SqliteStore;
 use stemmata_store::maintain::backup::{BackedUp, Restored};
@@ -22,7 +22,7 @@ pub(crate) fn run(app: &App, args: &Backup) -> Result<Exit, CliError> {
     let to = app.environment.absolute(&args.folder);
     let done = app.engine()?.store().backup(&to)?.ok_or_else(|| {
         CliError::from(EngineError::Refused {
-            what: "a backup",
+            what: Refusal::Backup,
             reasons: vec!["this store keeps nothing on a disk".to_owned()],
         })
     })?;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use stemmata_engine::{BlameQuery, EngineError, LineOrigin, project_of};
+use stemmata_engine::{BlameQuery, EngineError, LineOrigin, Wanted, project_of};
 use stemmata_model::CommitId;
 
 use crate::args::git::Blame;
@@ -32,7 +32,7 @@ pub(crate) fn run(app: &App, args: &Blame) -> Result<Exit, CliError> {
         wanted.map_or(0..lines.len(), |wanted| wanted.start.min(lines.len())..wanted.end.min(lines.len()));
     if wanted.is_empty() {
         let text = args.place.clone();
-        return Err(EngineError::NotFound { what: "line", text }.into());
+        return Err(EngineError::NotFound { what: Wanted::Line, text }.into());
     }
     let repository = Repository::of(app, path.parent().unwrap_or(&path));
     let blamed = repository.as_ref().map(|found| found.blame(&path, &wanted)).unwrap_or_default();
@@ -68,10 +68,9 @@ fn parse(app: &App, place: &str) -> Result<(PathBuf, Option<Range<usize>>), CliE
         let (from, to): (usize, usize) = (from.parse().ok()?, to.parse().ok()?);
         (1 <= from && from <= to).then(|| (app.environment.absolute(Path::new(file)), from - 1..to))
     });
-    numbers.map(|(file, range)| (file, Some(range))).ok_or_else(|| {
-        EngineError::NotFound { what: "file (FILE, FILE:LINE or FILE:FROM-TO)", text: place.to_owned() }
-            .into()
-    })
+    numbers
+        .map(|(file, range)| (file, Some(range)))
+        .ok_or_else(|| EngineError::NotFound { what: Wanted::File, text: place.to_owned() }.into())
 }
 
 type Blamed<'a> = (&'a BTreeMap<usize, BlamedCommit>, &'a HashMap<usize, LineOrigin>);

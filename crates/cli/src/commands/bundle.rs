@@ -7,7 +7,7 @@ use std::path::Path;
 
 use stemmata_engine::{
     BundleExported, BundleImportOptions, BundleImported, BundleLimits, BundleSelection, BundleSummary,
-    Engine, EngineError, parse_have, render_have,
+    Engine, EngineError, Refusal, parse_have, render_have,
 };
 use stemmata_model::CommitId;
 
@@ -73,7 +73,7 @@ fn export(app: &App, args: &Export) -> Result<Exit, CliError> {
     let is_taken = matches!(&target, Target::File(path) if std::fs::symlink_metadata(path).is_ok_and(|file| !is_device(&file)));
     if is_taken && !args.force {
         return Err(CliError::Engine(EngineError::Refused {
-            what: "writing the bundle",
+            what: Refusal::WriteBundle,
             reasons: vec![format!("{} exists; `--force` replaces it", args.out.display())],
         }));
     }

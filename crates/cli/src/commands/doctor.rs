@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use stemmata_engine::{Diagnosis, Engine, EngineError, FileState, Finding, Severity};
+use stemmata_engine::{Diagnosis, Engine, EngineError, FileState, Finding, Severity, Wanted};
 use stemmata_model::CommitId;
 
 use crate::args::maintain::Doctor;
@@ -73,7 +73,7 @@ pub(super) fn path_of(app: &App, given: &str) -> Result<PathBuf, CliError> {
     let mut here = seen.into_iter().filter(|sighting| sighting.machine == engine.identity().machine);
     match here.find_map(|sighting| sighting.source) {
         Some(source) => there(PathBuf::from(source.path), ctx),
-        None => Err(EngineError::NotFound { what: "file or session", text: given.to_owned() }.into()),
+        None => Err(EngineError::NotFound { what: Wanted::Transcript, text: given.to_owned() }.into()),
     }
 }
 

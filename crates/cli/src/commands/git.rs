@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use stemmata_engine::{
-    CONTEXT_TRAILER, EngineError, GIT_HOOK, GIT_HOOK_BYTES_MAX, with_git_hook, with_trailer, without_git_hook,
+    CONTEXT_TRAILER, EngineError, GIT_HOOK, GIT_HOOK_BYTES_MAX, Refusal, with_git_hook, with_trailer,
+    without_git_hook,
 };
 use stemmata_store::{SystemFiles, write_whole};
 
@@ -140,7 +141,7 @@ fn header(row: &str) -> Option<(String, usize)> {
 }
 
 fn refused(reason: String) -> CliError {
-    EngineError::Refused { what: "the hook", reasons: vec![reason] }.into()
+    EngineError::Refused { what: Refusal::GitHook, reasons: vec![reason] }.into()
 }
 
 fn change(app: &App, args: &GitInstall, puts_in: bool) -> Result<Exit, CliError> {

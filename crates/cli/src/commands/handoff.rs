@@ -4,7 +4,7 @@
 
 use std::io::Write;
 
-use stemmata_engine::{EngineError, Materialized, Narrative};
+use stemmata_engine::{EngineError, FormatUse, Materialized, Narrative};
 use stemmata_model::CommitId;
 
 use crate::args::give::Handoff;
@@ -32,7 +32,7 @@ pub(crate) fn run(app: &App, args: &Handoff) -> Result<Exit, CliError> {
     match engine.handoff(ctx, stop, args.budget) {
         Ok(narrative) => told(app, args, (ctx, &target), &narrative),
         // Where nothing can be told, what is stored can be given.
-        Err(EngineError::Format { operation: "read", .. }) => raw(app, args, (ctx, &target)),
+        Err(EngineError::Format { operation: FormatUse::Read, .. }) => raw(app, args, (ctx, &target)),
         Err(error) => Err(error.into()),
     }
 }

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use stemmata_engine::{Engine, EngineError, Mended};
+use stemmata_engine::{Engine, EngineError, Mended, Refusal};
 
 use crate::args::maintain::Repair;
 use crate::commands::doctor::{finding, path_of, sends_all, told};
@@ -42,7 +42,7 @@ pub(crate) fn run(app: &App, args: &Repair) -> Result<Exit, CliError> {
 }
 
 fn refused(reason: String) -> CliError {
-    EngineError::Refused { what: "the repair", reasons: vec![reason] }.into()
+    EngineError::Refused { what: Refusal::Repair, reasons: vec![reason] }.into()
 }
 
 /// Returns where the user wants it: anywhere but in the transcript's own place.

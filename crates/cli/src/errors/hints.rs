@@ -4,10 +4,7 @@
 
 use std::io;
 
-use stemmata_engine::{
-    BundleError, EVENT_OF_CAPTURED, EVENT_SAYING, EngineError, HeldBack, SESSION_AT_ALL, SESSION_BELOW,
-    VaultError,
-};
+use stemmata_engine::{Absent, BundleError, EngineError, FormatUse, HeldBack, Refusal, VaultError, Wanted};
 use stemmata_store::StoreError;
 
 /// Returns the next step after an engine's error, where one is known.
@@ -17,30 +14,30 @@ pub(crate) fn hint_of(error: &EngineError) -> Option<String> {
         EngineError::Store(StoreError::Io { source, .. } | StoreError::Sink(source)) => {
             return hint_of_io(source);
         }
-        EngineError::NothingThere { what: "compaction at or before", .. } => {
+        EngineError::NothingThere { what: Absent::Compaction, .. } => {
             "nothing on this chain was compacted; `stemma tree REF` shows where compactions are (◆)"
         }
-        EngineError::NothingThere { what: SESSION_BELOW, .. } => {
+        EngineError::NothingThere { what: Absent::SessionBelow, .. } => {
             "`stemma list` shows all sessions; `resume` and `handoff` take the latest of all with `--last`"
         }
-        EngineError::NothingThere { what: SESSION_AT_ALL, .. } => {
+        EngineError::NothingThere { what: Absent::Session, .. } => {
             "`stemma import` reads the sessions of this machine, `stemma import PATH` any other"
         }
         EngineError::NothingThere { .. } => "`stemma log` shows what there is and from when",
-        EngineError::NotFound { what: "entry of this chain", .. } => {
+        EngineError::NotFound { what: Wanted::Entry, .. } => {
             "`stemma show REF --entries` lists the entries of a commit with their ids"
         }
-        EngineError::NotFound { what: EVENT_SAYING, .. } => {
+        EngineError::NotFound { what: Wanted::EventWithText, .. } => {
             "`stemma events query --topic SESSION_STARTED` lists the sessions that the ledger knows (of another one: with \
              `--ledger`); `stemma events query` shows its events"
         }
-        EngineError::NotFound { what: EVENT_OF_CAPTURED, text } => {
+        EngineError::NotFound { what: Wanted::EventOfTranscript, text } => {
             return Some(format!(
                 "`stemma forget {text}` forgets the transcript; `stemma events query --topic SESSION_STARTED` lists the sessions \
                  that the ledger knows"
             ));
         }
-        EngineError::NotFound { what: "session", .. } => "`stemma list` shows all sessions",
+        EngineError::NotFound { what: Wanted::Session, .. } => "`stemma list` shows all sessions",
         EngineError::NotFound { .. } => {
             "`stemma list` shows all sessions, `stemma log REF` the commits of one"
         }
@@ -56,7 +53,9 @@ pub(crate) fn hint_of(error: &EngineError) -> Option<String> {
         EngineError::LineTooLong { .. } => "nothing of this line was stored; everything before it was",
         EngineError::Shrank { .. } => "run the import again: it reads the file from where the two agree",
         EngineError::NoAncestor { .. } => "`stemma history REF` lists the ancestors of a commit",
-        EngineError::Format { operation: "written", .. } => "leave `--format` out to keep the stored one",
+        EngineError::Format { operation: FormatUse::Write, .. } => {
+            "leave `--format` out to keep the stored one"
+        }
         EngineError::Format { .. } => "`stemma native REF` gives back the bytes of any format",
         EngineError::Bundle(error) => return hint_of_bundle(error),
         EngineError::Vault(error) => return hint_of_vault(error),
@@ -70,7 +69,7 @@ pub(crate) fn hint_of(error: &EngineError) -> Option<String> {
         EngineError::Rules(_) | EngineError::Scrub(_) => {
             "mend the rule; until then that a session is there is kept, and nothing of what it says"
         }
-        EngineError::Refused { what: "forgetting it", .. } => {
+        EngineError::Refused { what: Refusal::Forget, .. } => {
             "`stemma forget … --even-pinned` forgets it all the same"
         }
         EngineError::Refused { .. } | EngineError::Name(_) => return None,
@@ -146,7 +145,7 @@ pub(super) fn hint_of_store(error: &StoreError) -> Option<String> {
         }
         StoreError::Backend { .. } => "`stemma verify` says whether the store is sound",
         StoreError::NoRoom { .. } => "make room there, or name a folder on another disk; nothing was changed",
-        StoreError::Damaged { path, .. } if path.contains("contexts-v2") => {
+        StoreError::LedgerDamaged { .. } => {
             "`stemma restore` says what is wrong with the ledger, `stemma restore --repair` sets damaged lines aside; of another \
              project's: with `--ledger`, which its folder is named after"
         }

@@ -11,7 +11,7 @@ use stemmata_store::{ContentPart, NewContent, Write};
 use crate::capture::ingest::source_error;
 use crate::chain::segments::{ChainSegments, read_whole};
 use crate::engine::Engine;
-use crate::error::{EngineError, Result};
+use crate::error::{EngineError, FormatUse, Refusal, Result};
 
 /// A compaction's artifact.
 pub(crate) struct CompactionArtifact {
@@ -44,7 +44,7 @@ impl Engine {
             let (of, whole) =
                 loaded.as_ref().map_or((native_id, native), |(of, whole)| (*of, whole.as_slice()));
             let range = slice(whole, piece.offset, piece.length).ok_or_else(|| EngineError::Refused {
-                what: "a compaction",
+                what: Refusal::CapturedCompaction,
                 reasons: vec!["it points outside its chain".to_owned()],
             })?;
             bytes.extend_from_slice(range);
@@ -81,7 +81,7 @@ impl Engine {
 
     fn origins_below(&self, compaction: &Commit, depth: usize) -> Result<Vec<Origin>> {
         let Some(depth) = depth.checked_sub(1) else { return Ok(Vec::new()) };
-        let adapter = Self::adapter(&compaction.core.format, "read")?;
+        let adapter = Self::adapter(&compaction.core.format, FormatUse::Read)?;
         let native_id = compaction.core.native_artifact();
         let native = read_whole(self, native_id)?;
         let mut earlier = ChainSegments::new(self, compaction.core.parent, None);

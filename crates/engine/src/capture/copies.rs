@@ -15,7 +15,7 @@ use crate::capture::document::DOCUMENT_BYTES_MAX;
 use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
-use crate::error::{EngineError, Result};
+use crate::error::{EngineError, FormatUse, Result};
 
 /// Commits that hold one anchor and are looked at: an id that more of them share tells little.
 const HOLDERS_MAX: usize = 64;
@@ -322,7 +322,7 @@ impl Search<'_> {
     /// Returns the last record of a commit that has one of these ids.
     fn last_entry(&self, commit: CommitId, shared: &BTreeSet<u64>) -> Result<Option<EntryId>> {
         let commit = self.engine.store.commit(commit)?.ok_or(StoreError::CommitMissing(commit))?;
-        let adapter = Engine::adapter(&commit.core.format, "read")?;
+        let adapter = Engine::adapter(&commit.core.format, FormatUse::Read)?;
         let bytes = read_whole(self.engine, commit.core.native_artifact())?;
         let mut last = None;
         for line in adapter.shape().units(&bytes) {

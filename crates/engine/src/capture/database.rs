@@ -15,7 +15,7 @@ use rusqlite::{Connection, OpenFlags, Row, params};
 use crate::capture::cursor::FileStamp;
 use crate::capture::document::DOCUMENT_BYTES_MAX;
 use crate::capture::exported::{Info, is_json, quoted, with};
-use crate::error::{EngineError, Result};
+use crate::error::{EngineError, Result, Wanted};
 
 /// The database's name in the client's folder.
 pub(crate) const FILE: &str = "opencode.db";
@@ -156,10 +156,8 @@ fn read_once(
         return Err(EngineError::DocumentTooLong { path, bytes, bound_bytes: DOCUMENT_BYTES_MAX });
     }
     let document = opened.document(session).map_err(at)?;
-    let document = document.ok_or_else(|| EngineError::NotFound {
-        what: "session in opencode's database",
-        text: session.to_owned(),
-    })?;
+    let document = document
+        .ok_or_else(|| EngineError::NotFound { what: Wanted::SessionInDatabase, text: session.to_owned() })?;
     let length = u64::try_from(document.len()).expect("a length fits 64 bits");
     Ok((Some(document.into_bytes()), FileStamp { length, ..stamp }))
 }

@@ -12,7 +12,7 @@ use crate::capture::reading::Prepared;
 use crate::capture::segment::Head;
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
-use crate::error::{EngineError, Result};
+use crate::error::{EngineError, FormatUse, Result};
 use crate::scrubbing::{is_scrubbed_in_place, scrub_document};
 
 /// Bytes of one document at most: it is held in memory a few times over while it is taken in.
@@ -63,7 +63,7 @@ pub(crate) struct Shared {
 impl Engine {
     /// Compares a state of a document with the commit before, where that is one too.
     pub(crate) fn shared_with(&self, before: &Commit, bytes: &[u8]) -> Result<Shared> {
-        let adapter = Self::adapter(&before.core.format, "read");
+        let adapter = Self::adapter(&before.core.format, FormatUse::Read);
         let is_document = adapter.is_ok_and(|adapter| adapter.shape() == Shape::Document)
             && matches!(before.core.commit_type, CommitType::Snapshot { .. })
             && before.native_bytes <= DOCUMENT_BYTES_MAX;

@@ -11,7 +11,7 @@ use stemmata_runtimes::registry;
 
 use crate::capture::cursor::{FileStamp, WrittenTogether};
 use crate::capture::source::UNPACKED_BYTES_MAX;
-use crate::error::{EngineError, Result};
+use crate::error::{EngineError, Refusal, Result};
 
 /// How a folder is called whose files are named by numbers alone: any folder may hold such files.
 const FOLDER: &str = "events";
@@ -69,7 +69,7 @@ fn files(folder: &Path) -> Result<Vec<(u64, PathBuf)>> {
         }
         if files.len() > EVENTS_MAX {
             let reason = format!("{} holds more than {EVENTS_MAX} events", folder.display());
-            return Err(EngineError::Refused { what: "reading a folder of events", reasons: vec![reason] });
+            return Err(EngineError::Refused { what: Refusal::ReadEvents, reasons: vec![reason] });
         }
     }
     files.sort();
@@ -125,7 +125,7 @@ fn read_file(path: &Path, bytes_max: u64) -> Result<Vec<u8>> {
     }
     let reason =
         format!("{} and the events before it hold more than {UNPACKED_BYTES_MAX} bytes", path.display());
-    Err(EngineError::Refused { what: "reading a folder of events", reasons: vec![reason] })
+    Err(EngineError::Refused { what: Refusal::ReadEvents, reasons: vec![reason] })
 }
 
 /// Returns an event as a line: a line break inside of JSON is white space.

@@ -10,7 +10,7 @@ use crate::capture::cursor::{FileStamp, WrittenTogether};
 use crate::capture::database::{self, Outline, SESSION, Which};
 use crate::capture::document::DOCUMENT_BYTES_MAX;
 use crate::capture::exported::{is_json, with};
-use crate::error::{EngineError, Result};
+use crate::error::{EngineError, Refusal, Result};
 
 /// The folder's name in the client's own.
 pub(crate) const FOLDER: &str = "storage";
@@ -151,7 +151,7 @@ impl Listed {
         self.files += 1;
         if self.files > FILES_MAX {
             let reasons = vec![format!("{} has more than {FILES_MAX} files", path.display())];
-            return Err(EngineError::Refused { what: "reading a session", reasons });
+            return Err(EngineError::Refused { what: Refusal::ReadSession, reasons });
         }
         Ok(())
     }

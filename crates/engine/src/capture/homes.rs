@@ -12,7 +12,7 @@ use crate::capture::events;
 use crate::capture::folders;
 use crate::capture::reading::{check_regular, detect_version, open};
 use crate::capture::source::{is_transcript_name, plain_name};
-use crate::error::EngineError;
+use crate::error::{EngineError, Refusal};
 
 /// Files that one scan returns at most: far more than any home holds, and a bound against cycles and mistakes.
 pub const FILES_MAX: usize = 1_000_000;
@@ -223,7 +223,7 @@ impl Found {
             format!("{FILES_MAX} files were found before it")
         };
         if depth > DEPTH_MAX || self.files.len() >= FILES_MAX {
-            let refused = EngineError::Refused { what: "searching a folder", reasons: vec![bound] };
+            let refused = EngineError::Refused { what: Refusal::SearchFolder, reasons: vec![bound] };
             return self.failures.push((folder.to_owned(), refused));
         }
         if folders::is_storage(folder) {

@@ -19,7 +19,7 @@ use crate::capture::earlier::{Earlier, Left};
 use crate::capture::segment::{FinishedSegment, Head, OpenSegment};
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
-use crate::error::{EngineError, Result};
+use crate::error::{EngineError, Refusal, Result};
 use crate::vault::{Kept, Replaced};
 
 /// Bytes of new content after which a batch is handed to the store.
@@ -490,6 +490,6 @@ fn length(bytes: usize) -> u64 {
 pub(crate) fn source_error(error: stemmata_runtimes::adapter::SourceError) -> EngineError {
     match error.downcast::<EngineError>() {
         Ok(own) => *own,
-        Err(other) => EngineError::Refused { what: "reading the chain", reasons: vec![other.to_string()] },
+        Err(other) => EngineError::Refused { what: Refusal::ReadChain, reasons: vec![other.to_string()] },
     }
 }

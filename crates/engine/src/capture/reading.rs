@@ -22,7 +22,7 @@ use crate::capture::source::{RawBytes, is_packed, look, unpack, unpack_head};
 use crate::capture::transcript::CaptureOptions;
 use crate::chain::walk::Walk;
 use crate::engine::{Engine, known_formats};
-use crate::error::{EngineError, Result};
+use crate::error::{EngineError, FormatUse, Result};
 
 /// Bytes that are read at once behind the beginning of a long first record.
 const RECORD_CHUNK_BYTES: usize = 1024 * 1024;
@@ -254,7 +254,7 @@ impl Engine {
             }
             // A document stands for all of its states before.
             let is_whole = matches!(commit.core.commit_type, CommitType::Snapshot { .. })
-                && Self::adapter(&commit.core.format, "read")
+                && Self::adapter(&commit.core.format, FormatUse::Read)
                     .is_ok_and(|adapter| adapter.shape() == Shape::Document);
             is_counted &= !is_whole;
         }

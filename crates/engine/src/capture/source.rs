@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::capture::cursor::FileStamp;
-use crate::error::{EngineError, Result};
+use crate::error::{EngineError, Refusal, Result};
 
 /// Bytes that a compressed transcript may hold: it is unpacked in memory, and a few bytes can say that they are
 /// terabytes.
@@ -136,7 +136,7 @@ fn unpack_within(file: impl Read, path: &Path, bytes_max: u64) -> Result<Vec<u8>
         "{} holds more than {bytes_max} bytes; unpacked with `zstd -d` it can be imported",
         path.display()
     );
-    Err(EngineError::Refused { what: "unpacking a transcript", reasons: vec![reason] })
+    Err(EngineError::Refused { what: Refusal::Unpack, reasons: vec![reason] })
 }
 
 #[cfg(test)]

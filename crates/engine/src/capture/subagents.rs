@@ -13,7 +13,7 @@ use crate::capture::import::ImportReport;
 use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
-use crate::error::Result;
+use crate::error::{FormatUse, Result};
 
 /// Commits after the one at the subagent's start that are searched for the entry that names it: a subagent's
 /// result is written when it ends, which may be some turns later.
@@ -128,7 +128,7 @@ impl Engine {
             if !contains(&bytes, agent.as_bytes()) {
                 continue;
             }
-            let entries = Self::adapter(&commit.core.format, "read")?.decode(&bytes).entries;
+            let entries = Self::adapter(&commit.core.format, FormatUse::Read)?.decode(&bytes).entries;
             let named = entries.iter().find(|entry| {
                 let start = usize::try_from(entry.native.offset).unwrap_or(usize::MAX);
                 let end = start.saturating_add(usize::try_from(entry.native.length).unwrap_or(0));

@@ -20,7 +20,7 @@ use crate::capture::reading::Prepared;
 use crate::capture::source::{look, plain_name};
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
-use crate::error::{EngineError, Result};
+use crate::error::{EngineError, Result, Wanted};
 
 /// How to capture a transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -257,10 +257,10 @@ impl Engine {
         run.ingest.flush(last)?;
         // After the commits, so that of two captures at once the later one sees the other's.
         let copies = self.link_copies(run.ingest.news())?;
-        let session = self
-            .store
-            .session(&run.prepared.key)?
-            .ok_or_else(|| EngineError::NotFound { what: "session", text: run.prepared.key.path.clone() })?;
+        let session = self.store.session(&run.prepared.key)?.ok_or_else(|| EngineError::NotFound {
+            what: Wanted::Session,
+            text: run.prepared.key.path.clone(),
+        })?;
         tracing::debug!(path = %path.display(), tip = ?session.tip, "captured");
         let outcome = run.ingest.outcome();
         Ok(Captured {

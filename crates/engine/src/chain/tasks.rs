@@ -9,7 +9,7 @@ use stemmata_model::{Closure, Commit, CommitId, CommitType, Entry};
 use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
-use crate::error::Result;
+use crate::error::{FormatUse, Result};
 
 /// Commits that are walked.
 const WALK_COMMITS_MAX: usize = 1_000;
@@ -67,7 +67,7 @@ impl Engine {
         if !stemmata_acts::task_tools().any(is_named) {
             return Ok(Vec::new());
         }
-        let entries = Self::adapter(&commit.core.format, "read")?.decode(&bytes).entries;
+        let entries = Self::adapter(&commit.core.format, FormatUse::Read)?.decode(&bytes).entries;
         Ok(entries.into_iter().skip(usize::try_from(restated).unwrap_or(usize::MAX)).collect())
     }
 }

@@ -11,7 +11,7 @@ use stemmata_model::{Event, EventSeq, Json, LedgerId, Party, SessionId, Topic};
 use stemmata_store::{CURSOR_STATES, EventLog, EventQuery, PAGE_ROWS_MAX, SavedState};
 
 use crate::engine::Engine;
-use crate::error::{EngineError, Result};
+use crate::error::{EngineError, Refusal, Result};
 
 /// How often a subscription that waits looks for events that another process appended. Each look is one small read.
 pub const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -144,7 +144,7 @@ impl Engine {
                 "it begins after event {cursor}, and the last one is {last}: the cursor is another ledger's, or the ledger \
                  was brought back from an older copy; begin at the beginning, or now"
             );
-            return Err(EngineError::Refused { what: "the subscription", reasons: vec![reason] });
+            return Err(EngineError::Refused { what: Refusal::Subscribe, reasons: vec![reason] });
         }
         let (log, bus) = (Arc::clone(&self.log), Arc::clone(&self.bus));
         // What the log refuses is refused now, not with the first event.
@@ -237,7 +237,7 @@ impl Subscription {
         let Some(name) = &self.name else {
             let reasons =
                 vec!["the subscription has no name to keep it under: begin it as `Named`".to_owned()];
-            return Err(EngineError::Refused { what: "acknowledging events", reasons });
+            return Err(EngineError::Refused { what: Refusal::Acknowledge, reasons });
         };
         let saved = self.log.saved_states(&self.ledger, name)?.into_iter().find(|saved| saved.name == *name);
         if saved.map_or(0, |saved| saved.through) >= self.cursor {

@@ -14,7 +14,7 @@ use stemmata_store::{
 };
 
 use crate::engine::Engine;
-use crate::error::{EngineError, Result};
+use crate::error::{EngineError, Refusal, Result, Wanted};
 
 /// Words of people that one read of the mailbox returns at most.
 pub const GUIDANCE_MAX: usize = 256;
@@ -87,7 +87,7 @@ impl Engine {
         if let Some(known) = self.log.ledger(ledger)? {
             if known.root.is_some() {
                 let reasons = vec![format!("ledger `{ledger}` is a project's; give the cluster another id")];
-                return Err(EngineError::Refused { what: "making a cluster", reasons });
+                return Err(EngineError::Refused { what: Refusal::MakeCluster, reasons });
             }
         } else {
             self.log.change_ledger(LedgerChange::new(ledger.clone(), self.clock.now()))?;
@@ -102,7 +102,7 @@ impl Engine {
     pub fn cluster(&self, ledger: &LedgerId) -> Result<Cluster> {
         let known = self.log.ledger(ledger)?;
         let known =
-            known.ok_or_else(|| EngineError::NotFound { what: "ledger", text: ledger.to_string() })?;
+            known.ok_or_else(|| EngineError::NotFound { what: Wanted::Ledger, text: ledger.to_string() })?;
         let (created_at, last, last_at) = (known.created_at, known.last, known.last_at);
         Ok(Cluster { ledger: known.id, created_at, last, last_at })
     }
@@ -238,7 +238,7 @@ impl Engine {
             }
         });
         if let Some(reason) = refusal {
-            return Err(EngineError::Refused { what: "the import", reasons: vec![reason] });
+            return Err(EngineError::Refused { what: Refusal::ImportCluster, reasons: vec![reason] });
         }
         // What was is appended as of then: an append's times are never before its present.
         if let Some(created_at) = file.created_at() {

@@ -11,18 +11,12 @@ use stemmata_store::maintain::forget::MEMORY_STATES;
 use stemmata_store::{EventQuery, Places, Session};
 
 use crate::engine::Engine;
-use crate::error::{EngineError, Result};
+use crate::error::{EngineError, Refusal, Result, Wanted};
 use crate::retention::is_within;
 use crate::verbs::forget::ForgetTarget;
 
 /// Events that are looked at at once: each may have some megabytes.
 const PAGE_EVENTS: usize = 256;
-
-/// What is missing where nothing that is meant says anything.
-pub const EVENT_SAYING: &str = "event that says something";
-
-/// What is missing where a session was captured as a transcript, and no event is of it that says anything.
-pub const EVENT_OF_CAPTURED: &str = "event (only a captured transcript)";
 
 /// Events whose words are to be forgotten.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,9 +74,9 @@ impl Engine {
         if there.is_empty() && gone == 0 {
             return Err(match told {
                 Told::Session(session, _) if matches!(self.find_session(session.as_str()), Ok(Some(known)) if known.session == *session) => {
-                    EngineError::NotFound { what: EVENT_OF_CAPTURED, text: session.to_string() }
+                    EngineError::NotFound { what: Wanted::EventOfTranscript, text: session.to_string() }
                 }
-                told => EngineError::NotFound { what: EVENT_SAYING, text: told.to_string() },
+                told => EngineError::NotFound { what: Wanted::EventWithText, text: told.to_string() },
             });
         }
         let count = |events: BTreeSet<EventSeq>| u64::try_from(events.len()).expect("a length fits 64 bits");
@@ -175,7 +169,7 @@ impl Engine {
             "in the store it is forgotten; when that is mended, `stemma events forget SESSION --everywhere` ends it"
                 .to_owned(),
         );
-        Err(EngineError::Refused { what: "forgetting in all ledgers", reasons })
+        Err(EngineError::Refused { what: Refusal::ForgetEverywhere, reasons })
     }
 
     /// Drops the memories that are saved in a log that is not the store: they may hold words of what the store let go.

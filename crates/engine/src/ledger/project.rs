@@ -14,7 +14,7 @@ use stemmata_model::{LedgerId, MachineId, Note, NoteCode};
 use stemmata_store::{Ledger, LedgerChange, MARK_BYTES_MAX, Session, StoreError, StoreErrorKind};
 
 use crate::engine::Engine;
-use crate::error::{EngineError, Result};
+use crate::error::{EngineError, Refusal, Result};
 use look::{Found, Stored, find};
 use plan::{Candidates, Choice, Facts, Plan, new_id, plan};
 
@@ -55,7 +55,7 @@ impl Engine {
             }
         }
         Err(EngineError::Refused {
-            what: "finding the project",
+            what: Refusal::FindProject,
             reasons: vec![format!("other processes changed what is known of it {RACES_MAX} times meanwhile")],
         })
     }
@@ -117,7 +117,7 @@ impl Engine {
     /// another project has it, `LedgerMissing`, `Bound`, store errors.
     pub fn adopt_folder(&self, ledger: &LedgerId, folder: &str) -> Result<()> {
         if let Some(reason) = not_adoptable(folder) {
-            return Err(EngineError::Refused { what: "adopting the folder", reasons: vec![reason] });
+            return Err(EngineError::Refused { what: Refusal::AdoptFolder, reasons: vec![reason] });
         }
         if self.log.ledger(ledger)?.is_none() {
             return Err(StoreError::LedgerMissing(ledger.clone()).into());
@@ -139,7 +139,7 @@ impl Engine {
             Choice::NewHere => (new_id(&format!("random:{}", self.ids.session())), true),
             Choice::Store => {
                 return Err(EngineError::Refused {
-                    what: "making a project",
+                    what: Refusal::MakeProject,
                     reasons: vec![format!(
                         "nothing names {} and nothing can be stored there",
                         found.root.display()

@@ -16,7 +16,7 @@ use stemmata_store::{
 
 use super::snapshots::is_trigger;
 use crate::engine::Engine;
-use crate::error::{EngineError, Result};
+use crate::error::{EngineError, Refusal, Result};
 
 /// How often an append that others overtake is tried again.
 pub(super) const OVERTAKEN_MAX: u32 = 32;
@@ -231,7 +231,7 @@ fn scrub_json(scrubber: &Scrubber, json: Json, found: &mut usize) -> Result<Json
     let Cow::Owned(clean) = clean.bytes else { return Ok(json) };
     let clean = std::str::from_utf8(&clean).ok().and_then(|clean| Json::parse(clean).ok());
     clean.ok_or_else(|| EngineError::Refused {
-        what: "publishing an event",
+        what: Refusal::Publish,
         reasons: vec!["its data holds a secret that cannot be replaced without breaking it".to_owned()],
     })
 }

@@ -18,7 +18,7 @@ use super::publish::{OVERTAKEN_MAX, with_openings};
 use super::snapshots::is_trigger;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
-use crate::error::{EngineError, Result};
+use crate::error::{EngineError, FormatUse, Result};
 use crate::verbs::checkpoint::{CheckpointContent, CheckpointRequest, Checkpointed, Held, Spot};
 
 /// The format of a turn's lines.
@@ -140,7 +140,7 @@ impl Engine {
     /// Returns entries as events: the line of each, under the topic of who speaks.
     fn events_of(&self, turn: &TurnOf, entries: &[Entry]) -> Result<Vec<NewEvent>> {
         let format = FormatId::new(FORMAT)?;
-        let adapter = Self::adapter(&format, "written")?;
+        let adapter = Self::adapter(&format, FormatUse::Write)?;
         let mut events = Vec::with_capacity(entries.len());
         for entry in entries {
             let stamped = Entry {

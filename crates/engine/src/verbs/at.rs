@@ -9,7 +9,7 @@ use stemmata_store::{ContentPart, NewCommit, NewContent, Write};
 use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
-use crate::error::{Candidate, EngineError, Result};
+use crate::error::{Candidate, EngineError, FormatUse, Refusal, Result, Wanted};
 use crate::verbs::count::count;
 use crate::verbs::find::CANDIDATES_MAX;
 
@@ -53,7 +53,7 @@ impl Engine {
         let ctx = match (keep, found.commit.core.parent) {
             (0, None) => {
                 return Err(EngineError::Refused {
-                    what: "a fork before the first entry",
+                    what: Refusal::ForkBeforeFirst,
                     reasons: vec!["nothing comes before it; start a new session instead".to_owned()],
                 });
             }
@@ -65,7 +65,7 @@ impl Engine {
     }
 
     fn find_entry(&self, ctx: CommitId, at: &str) -> Result<Found> {
-        let not_found = || EngineError::NotFound { what: "entry of this chain", text: at.to_owned() };
+        let not_found = || EngineError::NotFound { what: Wanted::Entry, text: at.to_owned() };
         if at.len() < ENTRY_CHARS_MIN {
             return Err(not_found());
         }
@@ -77,7 +77,7 @@ impl Engine {
                 continue;
             }
             let native = read_whole(self, commit.core.native_artifact())?;
-            let adapter = Self::adapter(&commit.core.format, "read")?;
+            let adapter = Self::adapter(&commit.core.format, FormatUse::Read)?;
             let entries = adapter.decode(&native).entries;
             let last = entries.last().map(|entry| entry.native.offset);
             // What a snapshot restates stands above it, in its own place.
@@ -120,7 +120,7 @@ impl Engine {
     /// Makes a commit of the first bytes of another one, as a range of its content.
     fn cut_commit(&self, found: &Found, keep: u64) -> Result<CommitId> {
         let end = usize::try_from(keep).unwrap_or(usize::MAX).min(found.native.len());
-        let adapter = Self::adapter(&found.commit.core.format, "read")?;
+        let adapter = Self::adapter(&found.commit.core.format, FormatUse::Read)?;
         let (without, opening) = adapter.opening(&found.native, end);
         let closing = adapter.closing(&found.native, end);
         let kept = found.native.get(without..end).unwrap_or_default();

@@ -16,7 +16,7 @@ use stemmata_store::{Page, Session, SessionFilter};
 use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
-use crate::error::Result;
+use crate::error::{FormatUse, Result};
 use place::{is_of_file, run};
 
 /// Sessions that are searched at most, the latest.
@@ -180,7 +180,7 @@ impl Engine {
         if matches!(commit.core.commit_type, CommitType::Snapshot { .. }) {
             return Ok(());
         }
-        let Ok(adapter) = Self::adapter(&commit.core.format, "read") else { return Ok(()) };
+        let Ok(adapter) = Self::adapter(&commit.core.format, FormatUse::Read) else { return Ok(()) };
         let bytes = read_whole(self, commit.core.native_artifact())?;
         let name = query.file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         if memchr::memmem::find(&bytes, name.as_bytes()).is_none() {

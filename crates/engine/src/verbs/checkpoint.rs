@@ -15,7 +15,7 @@ use stemmata_store::{
 
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
-use crate::error::{EngineError, Result};
+use crate::error::{EngineError, FormatUse, Result};
 use crate::scrubbing::{line_scrubber, scrubbed_whole};
 use crate::verbs::at::one_line;
 use crate::verbs::count::count;
@@ -431,7 +431,7 @@ fn counted(request: &CheckpointRequest, bytes: &[u8], notes: &mut Vec<Note>) -> 
         entries: request.messages.unwrap_or(0),
         tokens: request.tokens.unwrap_or(0),
     };
-    let Ok(adapter) = Engine::adapter(&request.format, "counted") else {
+    let Ok(adapter) = Engine::adapter(&request.format, FormatUse::Read) else {
         notes.push(Note::new(
             NoteCode::Degraded,
             format!(

@@ -9,7 +9,7 @@ use stemmata_store::{NewCommit, StoreError, Write};
 use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
-use crate::error::{EngineError, Result};
+use crate::error::{Absent, EngineError, FormatUse, Refusal, Result};
 use crate::verbs::count::count;
 use crate::verbs::materialize::{Materialized, Stop};
 use crate::verbs::snapshot::contents;
@@ -41,7 +41,7 @@ impl Engine {
             return Err(refused("the summary is empty"));
         }
         let commit = self.store.commit(ctx)?.ok_or(StoreError::CommitMissing(ctx))?;
-        let adapter = Self::adapter(&commit.core.format, "compacted")?;
+        let adapter = Self::adapter(&commit.core.format, FormatUse::Compact)?;
         let before = self.materialize(Some(ctx), None, Stop::Compaction, &mut std::io::sink())?;
         let tokens_after = Estimate.count(&summary).0;
         if tokens_after >= before.counts.tokens {
@@ -88,7 +88,7 @@ impl Engine {
         let mut walk = Walk::new(self.store.as_ref(), Some(ctx));
         while let Some(commit) = walk.next()? {
             let bytes = read_whole(self, commit.core.native_artifact())?;
-            let decoded = Self::adapter(&commit.core.format, "read")?.decode(&bytes);
+            let decoded = Self::adapter(&commit.core.format, FormatUse::Read)?.decode(&bytes);
             if decoded.entries.iter().any(|entry| entry.meta.visibility.agent) {
                 return Ok(decoded);
             }
@@ -107,7 +107,7 @@ impl Engine {
                 return Ok((commit.id, parent));
             }
         }
-        Err(EngineError::NothingThere { what: "compaction at or before", place: ctx.to_string() })
+        Err(EngineError::NothingThere { what: Absent::Compaction, place: ctx.to_string() })
     }
 
     /// Undoes the nearest compaction: names the commit just before it and writes that commit's context.
@@ -122,5 +122,5 @@ impl Engine {
 }
 
 fn refused(reason: &str) -> EngineError {
-    EngineError::Refused { what: "the compaction", reasons: vec![reason.to_owned()] }
+    EngineError::Refused { what: Refusal::Compact, reasons: vec![reason.to_owned()] }
 }

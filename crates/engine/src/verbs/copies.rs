@@ -9,7 +9,7 @@ use stemmata_store::{DESCRIBED_LINKS_MAX, Described, LinkKind, Session, SessionK
 
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
-use crate::error::Result;
+use crate::error::{FormatUse, Result};
 use crate::verbs::history::PAGE_COMMITS;
 use crate::verbs::tree::TREE_COMMITS_MAX;
 
@@ -110,7 +110,7 @@ impl Engine {
     fn each_mark(&self, of: &[Commit], take: &mut dyn FnMut(CommitId, String)) -> Result<()> {
         let is_read = |commit: &&Commit| {
             commit.closure != stemmata_model::Closure::Forgotten
-                && Self::adapter(&commit.core.format, "read").is_ok()
+                && Self::adapter(&commit.core.format, FormatUse::Read).is_ok()
         };
         let read: Vec<&Commit> = of.iter().filter(is_read).collect();
         for page in read.chunks(PAGE_COMMITS) {
@@ -122,7 +122,7 @@ impl Engine {
             let (owners, contents): (Vec<&Commit>, Vec<ArtifactId>) = contents.unzip();
             self.each_whole(&contents, &mut |number, bytes| {
                 let Some(commit) = owners.get(number) else { return Ok(()) };
-                for entry in Self::adapter(&commit.core.format, "read")?.decode(bytes).entries {
+                for entry in Self::adapter(&commit.core.format, FormatUse::Read)?.decode(bytes).entries {
                     for part in &entry.parts {
                         if let Part::ToolCall { call_id, .. } | Part::ToolResult { call_id, .. } = part {
                             take(commit.id, call_id.clone());

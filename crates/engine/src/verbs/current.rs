@@ -8,7 +8,7 @@ use stemmata_store::{Page, Session, SessionFilter, SessionKey};
 use crate::capture::kept::is_session_there;
 use crate::capture::transcript::CaptureOptions;
 use crate::engine::Engine;
-use crate::error::{EngineError, Result};
+use crate::error::{Absent, EngineError, Result, Wanted};
 
 /// Sessions that are looked at for the latest one of this store: as many as bundles may bring that are newer.
 const LOOKED_AT_MAX: u64 = 100_000;
@@ -18,12 +18,6 @@ const PAGE_SESSIONS: usize = 32;
 
 /// Sightings of a commit that are looked at for one of this store's.
 const SIGHTINGS_MAX: usize = 10_000;
-
-/// What is missing where nobody worked in a directory.
-pub const SESSION_BELOW: &str = "session that worked in or below";
-
-/// What is missing where nothing was captured yet.
-pub const SESSION_AT_ALL: &str = "session yet";
 
 impl Engine {
     /// Commits what a session has produced so far (provisional where the turn is open) and returns the commit.
@@ -62,8 +56,8 @@ impl Engine {
             }
         }
         Err(match cwd {
-            Some(cwd) => EngineError::NothingThere { what: SESSION_BELOW, place: cwd.to_owned() },
-            None => EngineError::NothingThere { what: SESSION_AT_ALL, place: "in this store".to_owned() },
+            Some(cwd) => EngineError::NothingThere { what: Absent::SessionBelow, place: cwd.to_owned() },
+            None => EngineError::NothingThere { what: Absent::Session, place: "in this store".to_owned() },
         })
     }
 }
@@ -110,7 +104,8 @@ impl Engine {
 }
 
 fn tip(session: &Session) -> Result<CommitId> {
-    session
-        .tip
-        .ok_or_else(|| EngineError::NotFound { what: "commit of session", text: session.session.to_string() })
+    session.tip.ok_or_else(|| EngineError::NotFound {
+        what: Wanted::CommitOfSession,
+        text: session.session.to_string(),
+    })
 }

@@ -7,7 +7,7 @@ use stemmata_acts::{Certainty, FileAct, Reach, ToolUse, tool_uses};
 use stemmata_model::{CommitId, Entry, EntryKind, Json, Part, Role};
 
 use crate::engine::Engine;
-use crate::error::Result;
+use crate::error::{FormatUse, Result};
 use crate::verbs::at::{one_line, text_of};
 use crate::verbs::materialize::Stop;
 
@@ -82,7 +82,7 @@ impl Engine {
     fn entries_of(&self, ctx: CommitId) -> Result<Vec<Entry>> {
         let mut bytes = Vec::new();
         let made = self.materialize(Some(ctx), None, Stop::Compaction, &mut bytes)?;
-        Ok(Self::adapter(&made.format, "read")?.decode(&bytes).entries)
+        Ok(Self::adapter(&made.format, FormatUse::Read)?.decode(&bytes).entries)
     }
 }
 

@@ -4,7 +4,7 @@ use stemmata_model::{CommitId, Entry};
 
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
-use crate::error::Result;
+use crate::error::{FormatUse, Result};
 
 impl Engine {
     /// Returns a commit's own entries, in the order of its bytes.
@@ -17,6 +17,6 @@ impl Engine {
             return Err(stemmata_store::StoreError::Forgotten(id).into());
         }
         let bytes = read_whole(self, commit.core.native_artifact())?;
-        Ok(Self::adapter(&commit.core.format, "read")?.decode(&bytes).entries)
+        Ok(Self::adapter(&commit.core.format, FormatUse::Read)?.decode(&bytes).entries)
     }
 }

@@ -11,7 +11,7 @@ use stemmata_runtimes::translate::{as_told, runtime_of};
 use stemmata_store::StoreError;
 
 use crate::engine::Engine;
-use crate::error::{EngineError, Result};
+use crate::error::{EngineError, FormatUse, Result};
 use crate::verbs::materialize::Stop;
 use crate::verbs::translate::era_stop;
 
@@ -73,7 +73,7 @@ impl Engine {
         let newest = eras.len().saturating_sub(1);
         let (mut entries, mut notes) = (Vec::new(), Vec::new());
         for (index, era) in eras.iter().rev().enumerate() {
-            let source = Self::adapter(&era.format, "read")?;
+            let source = Self::adapter(&era.format, FormatUse::Read)?;
             let era_stop = era_stop(stop, index, newest);
             let mut context = self.plan_era(source, (era.tip, era.bound), era_stop)?;
             let mut native = Vec::new();

@@ -6,7 +6,7 @@ use stemmata_model::{CommitId, CommitPrefix, IdKind, PREFIX_CHARS_MIN};
 use stemmata_store::{Page, Session, SessionFilter};
 
 use crate::engine::Engine;
-use crate::error::{Candidate, EngineError, Result};
+use crate::error::{Candidate, EngineError, Result, Wanted};
 
 /// Candidates that an ambiguous name lists at most.
 pub const CANDIDATES_MAX: usize = 10;
@@ -19,8 +19,9 @@ impl Engine {
     /// `NotFound` when nothing goes by the name, `Ambiguous` with up to ten candidates when several things do.
     pub fn find(&self, text: &str) -> Result<CommitId> {
         if text.starts_with(IdKind::Commit.tag()) {
-            let prefix: CommitPrefix =
-                text.parse().map_err(|_| EngineError::NotFound { what: "commit", text: text.to_owned() })?;
+            let prefix: CommitPrefix = text
+                .parse()
+                .map_err(|_| EngineError::NotFound { what: Wanted::Commit, text: text.to_owned() })?;
             let found = self.store.commits_in(prefix, CANDIDATES_MAX + 1)?;
             let found = if found.is_empty() { self.redirected_to(text)? } else { found };
             return self.only(text, &found);
@@ -30,9 +31,10 @@ impl Engine {
             return self.only(text, &tagged);
         }
         if let Some(session) = self.find_session(text)? {
-            return session
-                .tip
-                .ok_or_else(|| EngineError::NotFound { what: "commit of session", text: text.to_owned() });
+            return session.tip.ok_or_else(|| EngineError::NotFound {
+                what: Wanted::CommitOfSession,
+                text: text.to_owned(),
+            });
         }
         if let Ok(prefix) = format!("{}{text}", IdKind::Commit.tag()).parse::<CommitPrefix>() {
             let commits = self.store.commits_in(prefix, CANDIDATES_MAX + 1)?;
@@ -44,7 +46,7 @@ impl Engine {
                 return self.only(text, &scrubbed);
             }
         }
-        Err(EngineError::NotFound { what: "commit, session or tag", text: text.to_owned() })
+        Err(EngineError::NotFound { what: Wanted::Reference, text: text.to_owned() })
     }
 
     /// Finds a session by its id, a prefix of it (at least four characters) or the path of its transcript.
@@ -78,7 +80,7 @@ impl Engine {
 
     fn only(&self, text: &str, commits: &[CommitId]) -> Result<CommitId> {
         match commits {
-            [] => Err(EngineError::NotFound { what: "commit", text: text.to_owned() }),
+            [] => Err(EngineError::NotFound { what: Wanted::Commit, text: text.to_owned() }),
             [only] => Ok(*only),
             several => {
                 let mut candidates = Vec::new();

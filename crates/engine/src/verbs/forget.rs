@@ -12,7 +12,7 @@ use stemmata_store::{Described, Page, Session, SessionFilter, SessionKey, StoreE
 
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
-use crate::error::{EngineError, Result};
+use crate::error::{EngineError, Refusal, Result, Wanted};
 use crate::verbs::copies::Copy;
 use crate::verbs::history::PAGE_COMMITS;
 
@@ -173,7 +173,7 @@ impl Engine {
                 return Ok(lifted);
             }
         }
-        Err(EngineError::NotFound { what: "forgotten commit, session or transcript", text: text.to_owned() })
+        Err(EngineError::NotFound { what: Wanted::Forgotten, text: text.to_owned() })
     }
 
     /// Returns covered commits that share entries with a commit and its parent.
@@ -190,17 +190,21 @@ impl Engine {
     }
 
     pub(crate) fn sessions_of(&self, target: &ForgetTarget) -> Result<Vec<Session>> {
-        let mut sessions = match target {
-            ForgetTarget::Commit(_) => return Ok(Vec::new()),
-            ForgetTarget::Session(key) => {
-                let found = self.store.session(key)?;
-                vec![found.ok_or_else(|| EngineError::NotFound { what: "session", text: key.path.clone() })?]
-            }
-            ForgetTarget::Project(project) => {
-                let filter = SessionFilter { project: Some(project.clone()), ..SessionFilter::default() };
-                self.store.sessions(&filter, Page { skip: 0, rows_max: SESSIONS_MAX })?
-            }
-        };
+        let mut sessions =
+            match target {
+                ForgetTarget::Commit(_) => return Ok(Vec::new()),
+                ForgetTarget::Session(key) => {
+                    let found = self.store.session(key)?;
+                    vec![found.ok_or_else(|| EngineError::NotFound {
+                        what: Wanted::Session,
+                        text: key.path.clone(),
+                    })?]
+                }
+                ForgetTarget::Project(project) => {
+                    let filter = SessionFilter { project: Some(project.clone()), ..SessionFilter::default() };
+                    self.store.sessions(&filter, Page { skip: 0, rows_max: SESSIONS_MAX })?
+                }
+            };
         let mut next = 0;
         while let Some(session) = sessions.get(next) {
             next += 1;
@@ -291,7 +295,7 @@ impl Engine {
         if reasons.is_empty() {
             return Ok(());
         }
-        Err(EngineError::Refused { what: "forgetting it", reasons })
+        Err(EngineError::Refused { what: Refusal::Forget, reasons })
     }
 
     /// Finds what needs commits that were to go, from what the store would keep.

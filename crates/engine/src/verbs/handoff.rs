@@ -13,7 +13,7 @@ use stemmata_store::StoreError;
 use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
-use crate::error::{EngineError, Result};
+use crate::error::{EngineError, FormatUse, Result};
 use crate::verbs::materialize::{Materialized, Stop, Tier};
 use crate::verbs::translate::era_stop;
 
@@ -67,7 +67,7 @@ impl Engine {
         let newest = eras.len().saturating_sub(1);
         let (mut entries, mut commits_read, mut notes) = (Vec::new(), 0, Vec::new());
         for (index, era) in eras.iter().rev().enumerate() {
-            let adapter = Self::adapter(&era.format, "read")?;
+            let adapter = Self::adapter(&era.format, FormatUse::Read)?;
             let (native, made) = self.native_of_era(adapter, era, era_stop(stop, index, newest))?;
             commits_read += made.commits_read;
             notes.extend(made.notes);

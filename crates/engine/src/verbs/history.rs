@@ -5,7 +5,7 @@ use stemmata_store::{Annotations, Described, Link, ResolveScope, StoreError};
 
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
-use crate::error::{EngineError, Result};
+use crate::error::{Absent, EngineError, Result};
 use crate::verbs::find::CANDIDATES_MAX;
 use crate::verbs::summary::SummaryText;
 
@@ -98,7 +98,7 @@ impl Engine {
         let nearest: Vec<CommitId> =
             candidates.iter().filter(|commit| is_nearest(commit)).map(|commit| commit.id).collect();
         if nearest.is_empty() {
-            return Err(EngineError::NothingThere { what: "checkpoint at or before", place: at.to_string() });
+            return Err(EngineError::NothingThere { what: Absent::Checkpoint, place: at.to_string() });
         }
         Ok(nearest)
     }

@@ -10,7 +10,7 @@ use stemmata_runtimes::translate::LossReport;
 use crate::capture::ingest::source_error;
 use crate::chain::segments::ChainSegments;
 use crate::engine::Engine;
-use crate::error::{EngineError, Result};
+use crate::error::{EngineError, FormatUse, Refusal, Result};
 use crate::verbs::count::LineCounter;
 use crate::verbs::place::secrets::PuttingBack;
 
@@ -129,7 +129,7 @@ impl Engine {
         let Some(known) = ctx else { return self.materialize(ctx, format, stop, out) };
         let is_told = format.is_some_and(|format| format.as_str() == handoff::FORMAT);
         if let Some(format) = format.filter(|_| !is_told) {
-            Self::adapter(format, "written")?;
+            Self::adapter(format, FormatUse::Write)?;
         }
         if let Some(unknown) = self.unknown_format(known, stop)? {
             return self.raw(known, stop, &unknown, out);
@@ -154,7 +154,7 @@ impl Engine {
         if is_stored && (stop == Stop::Compaction || self.eras(ctx, stop)?.len() == 1) {
             return Ok(None);
         }
-        Self::adapter(wanted, "written").map(Some)
+        Self::adapter(wanted, FormatUse::Write).map(Some)
     }
 
     fn empty(format: Option<&FormatId>) -> Materialized {
@@ -179,7 +179,7 @@ impl Engine {
         if commit.closure == Closure::Forgotten {
             return Err(stemmata_store::StoreError::Forgotten(ctx).into());
         }
-        let adapter = Self::adapter(&commit.core.format, "read")?;
+        let adapter = Self::adapter(&commit.core.format, FormatUse::Read)?;
         let (plan_stop, marked) = match stop {
             Stop::Compaction => (PlanStop::Compaction, None),
             Stop::Root => (PlanStop::Root, None),
@@ -313,7 +313,7 @@ fn write_failed(source: io::Error) -> EngineError {
 
 fn outside_the_chain() -> EngineError {
     EngineError::Refused {
-        what: "a context",
+        what: Refusal::Materialize,
         reasons: vec!["its plan points outside the chain's bytes".to_owned()],
     }
 }

@@ -13,7 +13,7 @@ use crate::capture::document;
 use crate::capture::lines::Lines;
 use crate::capture::reading::{detect_version, open};
 use crate::engine::Engine;
-use crate::error::{EngineError, Result};
+use crate::error::{EngineError, Refusal, Result};
 
 /// Bytes of a transcript that is repaired at most: it is held in memory, some times over.
 const MENDED_BYTES_MAX: u64 = 1 << 30;
@@ -46,7 +46,7 @@ impl Engine {
         let (file, stamp) = open(path)?;
         if stamp.length > MENDED_BYTES_MAX {
             let reason = format!("{} has more than {MENDED_BYTES_MAX} bytes", path.display());
-            return Err(EngineError::Refused { what: "the repair", reasons: vec![reason] });
+            return Err(EngineError::Refused { what: Refusal::Repair, reasons: vec![reason] });
         }
         let (adapter, detection) = detect_version(OpenFile { file: &file, path })?;
         let is_document = adapter.shape() == Shape::Document;
@@ -64,7 +64,7 @@ impl Engine {
         if !repaired.validation.is_accepted() {
             let fatal = repaired.validation.findings.iter().filter(|found| found.severity == Severity::Fatal);
             return Err(EngineError::Refused {
-                what: "the repair",
+                what: Refusal::Repair,
                 reasons: fatal.map(told).take(10).collect(),
             });
         }

@@ -10,7 +10,7 @@ use stemmata_store::StoreError;
 use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
-use crate::error::{EngineError, Result};
+use crate::error::{EngineError, Refusal, Result};
 
 /// Contents that are read as of one state of the store: a slow output holds a state back no longer than that.
 const CONTENTS_AT_ONCE: usize = 512;
@@ -61,7 +61,7 @@ impl Engine {
         let read: Vec<Vec<u8>> = contents.iter().map(|id| read_whole(self, *id)).collect::<Result<_>>()?;
         let slices: Vec<&[u8]> = read.iter().map(Vec::as_slice).collect();
         adapter.join(&slices).ok_or_else(|| EngineError::Refused {
-            what: "joining the documents of a chain",
+            what: Refusal::JoinDocuments,
             reasons: vec![format!(
                 "not all of its {} commits hold what `{}` joins; `stemma cat` shows each",
                 contents.len(),

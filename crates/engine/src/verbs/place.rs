@@ -13,7 +13,7 @@ use crate::capture::cursor::{Cursor, FileStamp, SplitterState, windows};
 use crate::capture::database;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
-use crate::error::{EngineError, Result};
+use crate::error::{EngineError, FormatUse, Refusal, Result};
 use crate::verbs::materialize::{PlannedContext, Stop};
 
 mod name;
@@ -119,7 +119,7 @@ impl Engine {
         }
         let context = self.plan_context(head.ctx, stop)?;
         let cwd = options.cwd.to_str().ok_or_else(|| EngineError::Refused {
-            what: "placing the session",
+            what: Refusal::Place,
             reasons: vec![format!("{} is no text that a transcript can name", options.cwd.display())],
         })?;
         let request = PlaceRequest {
@@ -132,7 +132,7 @@ impl Engine {
         };
         if !context.adapter.is_placeable() {
             return Err(EngineError::Refused {
-                what: "placing the session",
+                what: Refusal::Place,
                 reasons: vec![format!("no client loads `{}`: name one with `--in`", commit.core.format)],
             });
         }
@@ -308,7 +308,7 @@ impl Engine {
     ) -> Result<Cursor> {
         let (head, tail) = windows(path, placement.placed_bytes, &self.store.identity()?.secret)?;
         let lines = count_lines(path, placement.taken_bytes)?;
-        let adapter = Self::adapter(&commit.core.format, "read")?;
+        let adapter = Self::adapter(&commit.core.format, FormatUse::Read)?;
         let totals = self.totals_of(placement.ctx)?;
         Ok(Cursor {
             format: commit.core.format.to_string(),
@@ -381,7 +381,7 @@ fn target_of(runtime: Option<&str>, format: &FormatId) -> Result<Option<&'static
         names.into_iter().collect::<Vec<_>>().join(", ")
     };
     target.map(Some).ok_or_else(|| EngineError::Refused {
-        what: "placing the session",
+        what: Refusal::Place,
         reasons: vec![format!(
             "`{runtime}` is no runtime that sessions can be written for; these are: {}",
             known()
@@ -398,7 +398,7 @@ fn refuse_fatal(validation: &Validation) -> Result<()> {
         None => finding.message.clone(),
     };
     let fatal = validation.findings.iter().filter(|finding| finding.severity == Severity::Fatal);
-    Err(EngineError::Refused { what: "placing the session", reasons: fatal.map(describe).take(10).collect() })
+    Err(EngineError::Refused { what: Refusal::Place, reasons: fatal.map(describe).take(10).collect() })
 }
 
 /// Returns where to write, with folders made; refuses a place that is taken or that leaves the client's home.
@@ -406,14 +406,14 @@ fn destination(config_dir: &Path, place: &ClientPlace) -> Result<PathBuf> {
     let is_plain = |part: &String| !part.is_empty() && part != "." && part != ".." && !part.contains('/');
     if !place.relative_path.iter().all(is_plain) {
         return Err(EngineError::Refused {
-            what: "placing the session",
+            what: Refusal::Place,
             reasons: vec!["the path would leave the client's home".to_owned()],
         });
     }
     let path = place.relative_path.iter().fold(config_dir.to_owned(), |path, part| path.join(part));
     if path.exists() {
         return Err(EngineError::Refused {
-            what: "placing the session",
+            what: Refusal::Place,
             reasons: vec![format!("{} exists already", path.display())],
         });
     }

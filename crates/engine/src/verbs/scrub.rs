@@ -15,7 +15,7 @@ use stemmata_store::{Places, Session, SessionKey, StoreError, Write};
 
 use crate::capture::cursor::Cursor;
 use crate::engine::Engine;
-use crate::error::{EngineError, Result};
+use crate::error::{EngineError, Refusal, Result};
 use crate::verbs::forget::ForgetTarget;
 use crate::verbs::scan::{FoundIn, Holder, Rulers, ScanTarget, SecretFound, UnreadLedger};
 
@@ -197,7 +197,7 @@ impl Engine {
         report.redirects.sort();
         if let Some(kept) = report.forgotten.kept.first() {
             let reason = format!("something was added to {} meanwhile; run it again", kept.commit);
-            return Err(EngineError::Refused { what: "removing what was scrubbed", reasons: vec![reason] });
+            return Err(EngineError::Refused { what: Refusal::RemoveScrubbed, reasons: vec![reason] });
         }
         Ok(report)
     }
@@ -217,7 +217,7 @@ impl Engine {
                     report.forgotten.unfinished = Some(reason);
                 }
                 // It is in the report as one that could not be read: it is damaged, and keeps nobody else from scrubbing.
-                Err(StoreError::Damaged { .. })
+                Err(StoreError::LedgerDamaged { .. })
                     if report.unread.iter().any(|unread| unread.ledger == *ledger) => {}
                 Err(error) => return Err(error.into()),
             }

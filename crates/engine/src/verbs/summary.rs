@@ -10,7 +10,7 @@ use stemmata_store::{Described, StoreError};
 use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
-use crate::error::{EngineError, Result};
+use crate::error::{EngineError, FormatUse, Result};
 use crate::verbs::at::{one_line, text_of};
 
 /// Characters of a derived summary's text at most.
@@ -136,7 +136,7 @@ impl Engine {
         if !is_derived(commit, false) {
             return Ok(format!("{} messages", commit.counts.messages));
         }
-        let adapter = Self::adapter(&commit.core.format, "read")?;
+        let adapter = Self::adapter(&commit.core.format, FormatUse::Read)?;
         let bytes = match content {
             Some(bytes) => bytes,
             None => read_whole(self, commit.core.native_artifact())?,

@@ -11,7 +11,7 @@ use stemmata_store::StoreError;
 
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
-use crate::error::{EngineError, Result};
+use crate::error::{EngineError, FormatUse, Refusal, Result};
 use crate::verbs::count::count;
 use crate::verbs::materialize::{Materialized, Stop, Tier};
 
@@ -124,7 +124,7 @@ impl Engine {
         if runtime_of(&era.format) != runtime_of(&target.format()) {
             return Ok(None);
         }
-        let source = Self::adapter(&era.format, "read")?;
+        let source = Self::adapter(&era.format, FormatUse::Read)?;
         let (native, mut made) = self.native_of_era(source, era, stop)?;
         let Some(bytes) = target.upgrade(&era.format, &native) else { return Ok(None) };
         let kept = made.counts.messages;
@@ -143,7 +143,7 @@ impl Engine {
         stop: (PlanStop, Option<CommitId>),
         target: &'static dyn Adapter,
     ) -> Result<Gathered> {
-        let source = Self::adapter(&era.format, "read")?;
+        let source = Self::adapter(&era.format, FormatUse::Read)?;
         let (native, mut made) = self.native_of_era(source, era, stop)?;
         let entries = source.told(&native).entries;
         let translated = translate_from(stop.0, entries, &era.format, &target.format());
@@ -216,7 +216,7 @@ impl Engine {
         let TranslatedContext { bytes, made } = self.translate(ctx, target, stop)?;
         if made.counts.messages == 0 {
             return Err(EngineError::Refused {
-                what: "a translation",
+                what: Refusal::Translate,
                 reasons: vec![format!("nothing of {ctx} can be said in `{}`", target.format())],
             });
         }

@@ -182,6 +182,7 @@ fn every_call_of_the_corpus_is_understood() {
                     for act in &used.acts {
                         let kind = match act {
                             Act::File(file) if file.is_change() => "change",
+                            Act::OpenFile(_) => "change",
                             Act::File(_) => "read",
                             Act::Command(_) => "command",
                             Act::Follow { .. } => "follow",

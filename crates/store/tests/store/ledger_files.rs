@@ -397,7 +397,7 @@ fn an_end_that_the_saved_states_know_is_lost_and_no_number_comes_again() {
             log.append(append(vec![said("s", "t", "x")])).err(),
             log.events(&id("p"), &EventQuery::latest(memory.clone(), 1)).err(),
         ] {
-            assert!(matches!(refused, Some(StoreError::Damaged { .. })), "{refused:?}");
+            assert!(matches!(refused, Some(StoreError::LedgerDamaged { .. })), "{refused:?}");
         }
         assert!(folder(home.path()).join("snapshot.json").exists(), "it is what proves it");
         let repaired = log.repair(&id("p")).expect("repaired");
@@ -537,7 +537,7 @@ fn a_bad_line_in_the_middle_stops_everything_until_it_is_repaired() {
         ] {
             let error = refused.expect("an error");
             assert!(
-                matches!(&error, StoreError::Damaged { first, .. } if first.contains("line 3")),
+                matches!(&error, StoreError::LedgerDamaged { finding, .. } if finding.contains("line 3")),
                 "{error}"
             );
         }
@@ -682,7 +682,7 @@ fn a_meta_that_is_unreadable_or_missing_is_made_anew_and_told() {
         let refused =
             log.append(append(vec![said("s", "t", "x")])).expect_err("nothing is guessed in passing");
         assert!(
-            matches!(&refused, StoreError::Damaged { path, .. } if path.ends_with("meta.json")),
+            matches!(&refused, StoreError::LedgerDamaged { path, .. } if path.ends_with("meta.json")),
             "{refused}"
         );
         let restored = restore(&log);

@@ -235,7 +235,7 @@ fn judge(log: &FileLog, events: &[Event], states: &[SavedState]) -> Result<bool,
         match by_one(after) {
             Ok(found) if found.as_slice() == std::slice::from_ref(expected) => {}
             Ok(found) if found.is_empty() && is_told => {}
-            Err(StoreError::Damaged { .. } | StoreError::NotAStore { .. } | StoreError::TooNew { .. })
+            Err(StoreError::LedgerDamaged { .. } | StoreError::NotAStore { .. } | StoreError::TooNew { .. })
                 if is_told => {}
             other => return Err(format!("event {} is {other:?}", after + 1)),
         }

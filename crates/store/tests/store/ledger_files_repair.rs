@@ -237,7 +237,7 @@ fn an_index_of_a_longer_file_proves_that_the_end_is_gone() {
     put(&path, &lines(&bytes)[..1].concat());
     let log = open(home.path());
     let other = append(vec![said("s", "u", "same")]);
-    assert!(matches!(log.append(other), Err(StoreError::Damaged { .. })));
+    assert!(matches!(log.append(other), Err(StoreError::LedgerDamaged { .. })));
     assert_eq!(log.repair(&id("p")).expect("repaired").lost, [2, 3, 4, 5].map(seq));
     for number in 6..12 {
         // Each line is as long as those were.

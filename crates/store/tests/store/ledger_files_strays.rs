@@ -103,7 +103,7 @@ fn forgetting_goes_on_past_a_damaged_ledger() {
     put(&events("a"), &[b"noise\n", &whole[..]].concat());
     let log = open(home.path());
     let refused = log.forget_events(&session("s")).expect_err("one is left");
-    assert!(matches!(&refused, StoreError::Damaged { path, .. } if path.contains("/a/")), "{refused}");
+    assert!(matches!(&refused, StoreError::LedgerDamaged { path, .. } if path.contains("/a/")), "{refused}");
     for name in ["b", "c"] {
         let text = fs::read_to_string(events(name)).expect("a file");
         assert!(!text.contains("hush"), "{name}");

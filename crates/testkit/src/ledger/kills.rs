@@ -52,7 +52,7 @@ pub fn work(log: &FileLog, name: &str, appends: usize, say: &(dyn Fn(&str) + Syn
                     let text = format!("{name}/{number} {}", "x".repeat(number % 5 * 700));
                     let wanted = append(vec![said("s", "t", &text); size_of(number)], durability);
                     let mut tries = (0..TRIES_MAX).map(|_| log.append(wanted.clone()));
-                    let done = tries.find(|done| !matches!(done, Err(StoreError::Damaged { .. })));
+                    let done = tries.find(|done| !matches!(done, Err(StoreError::LedgerDamaged { .. })));
                     let done = done.expect("somebody repairs it").expect("an append");
                     // What is not durable outlives a kill too: only a power cut takes it.
                     say(&format!("ack {} {} {name}/{number}", done.first, size_of(number)));

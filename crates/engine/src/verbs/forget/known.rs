@@ -9,7 +9,7 @@ use stemmata_store::maintain::forget::Forget;
 use stemmata_store::{Annotation, Described, Session, SessionOrigin};
 
 use crate::engine::Engine;
-use crate::error::Result;
+use crate::error::{FormatUse, Result};
 use crate::verbs::at::one_line;
 use crate::verbs::history::PAGE_COMMITS;
 
@@ -78,7 +78,7 @@ impl Engine {
         let contents: Vec<_> = page.iter().map(|described| described.commit.core.native_artifact()).collect();
         let read = self.each_whole(&contents, &mut |number, bytes| {
             let Some(described) = page.get(number) else { return Ok(()) };
-            let adapter = Self::adapter(&described.commit.core.format, "read")?;
+            let adapter = Self::adapter(&described.commit.core.format, FormatUse::Read)?;
             for line in adapter.shape().units(bytes) {
                 // Each line alone: which of several was the title depends on what stood before.
                 let mut splitter = adapter.splitter(Granularity::Turn, None);

@@ -6,7 +6,7 @@ use stemmata_model::SessionId;
 use stemmata_runtimes::adapter::Adapter;
 
 use crate::engine::Engine;
-use crate::error::{EngineError, Result};
+use crate::error::{EngineError, Refusal, Result};
 
 /// Ids that are drawn until one is free: two that share eight random hex digits are rare.
 const DRAWS_MAX: usize = 16;
@@ -29,7 +29,7 @@ impl Engine {
             }
         }
         Err(EngineError::Refused {
-            what: "placing the session",
+            what: Refusal::Place,
             reasons: vec![format!(
                 "{DRAWS_MAX} ids in a row begin as a session of the client does, which would delete one of the two"
             )],

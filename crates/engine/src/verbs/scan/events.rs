@@ -116,7 +116,7 @@ impl Engine {
 
 /// Says whether an error is of what one ledger has, and says nothing of others.
 fn is_of_one(error: &StoreError) -> bool {
-    matches!(error, StoreError::Damaged { .. } | StoreError::Corrupt { .. } | StoreError::Io { .. })
+    matches!(error, StoreError::LedgerDamaged { .. } | StoreError::Corrupt { .. } | StoreError::Io { .. })
 }
 
 impl Scanned {
@@ -125,11 +125,7 @@ impl Scanned {
         if self.unread.iter().all(|known| known.ledger != ledger.id) {
             let cause =
                 std::error::Error::source(error).map_or_else(String::new, |cause| format!(": {cause}"));
-            let reason = match error {
-                // It names the file itself.
-                StoreError::Damaged { first, .. } if first.contains("contexts-v2") => first.clone(),
-                other => format!("{other}{cause}"),
-            };
+            let reason = format!("{error}{cause}");
             self.unread.push(UnreadLedger { ledger: ledger.id.clone(), reason });
         }
     }

@@ -13,7 +13,7 @@ use crate::capture::cursor::{Cursor, Provisional, SplitterState};
 use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
-use crate::error::{EngineError, Result};
+use crate::error::{EngineError, FormatUse, Refusal, Result};
 use crate::verbs::scan::Rulers;
 
 /// Redirects of one batch.
@@ -140,7 +140,7 @@ impl Engine {
         placed: Option<CommitId>,
     ) -> Result<Option<Vec<u8>>> {
         let Ok(format) = stemmata_model::FormatId::new(cursor.format.as_str()) else { return Ok(None) };
-        let Ok(adapter) = Self::adapter(&format, "read") else { return Ok(None) };
+        let Ok(adapter) = Self::adapter(&format, FormatUse::Read) else { return Ok(None) };
         let mut splitter = adapter.splitter(cursor.granularity, None);
         let mut chain = Vec::new();
         let mut walk = Walk::new(self.store.as_ref(), tip);
@@ -173,5 +173,5 @@ impl Engine {
 /// What is said where a transcript grew while its chain was rewritten.
 fn grown(path: &str) -> EngineError {
     let reason = format!("{path} was captured meanwhile; run it again");
-    EngineError::Refused { what: "scrubbing a session", reasons: vec![reason] }
+    EngineError::Refused { what: Refusal::ScrubSession, reasons: vec![reason] }
 }

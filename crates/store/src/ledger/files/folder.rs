@@ -300,8 +300,8 @@ pub(super) fn linked(dir: &Path) -> StoreError {
 }
 
 /// Reports a file that is not what was written.
-pub(super) fn damaged(path: &Path, first: String) -> StoreError {
-    StoreError::Damaged { path: path.display().to_string(), damages: 1, first }
+pub(super) fn damaged(path: &Path, finding: String) -> StoreError {
+    StoreError::LedgerDamaged { path: path.display().to_string(), finding }
 }
 
 /// Reports a line that stops all reading.
@@ -321,8 +321,8 @@ pub(super) fn again(error: &StoreError) -> StoreError {
         StoreError::NotAStore { path, reason } => {
             StoreError::NotAStore { path: path.clone(), reason: reason.clone() }
         }
-        StoreError::Damaged { path, damages, first } => {
-            StoreError::Damaged { path: path.clone(), damages: *damages, first: first.clone() }
+        StoreError::LedgerDamaged { path, finding } => {
+            StoreError::LedgerDamaged { path: path.clone(), finding: finding.clone() }
         }
         StoreError::Io { operation, path, source } => {
             let source = match source.raw_os_error() {

@@ -347,7 +347,7 @@ impl EventLog for FileLog {
                 Ok(None) => {}
                 Ok(Some(_)) => ledgers.extend(self.listed(&desk)?),
                 // What it is known by cannot be read. That it is there can be told.
-                Err(error @ StoreError::Damaged { .. }) => {
+                Err(error @ StoreError::LedgerDamaged { .. }) => {
                     self.note_unread(&error);
                     let meta = Meta::new(id.clone(), Timestamp::EPOCH, self.options.integrity);
                     ledgers.push(meta.ledger(0, None));
@@ -370,7 +370,7 @@ impl EventLog for FileLog {
                     return Ok(Some(id));
                 }
                 Ok(_) => {}
-                Err(error @ StoreError::Damaged { .. }) => unread = unread.or(Some(error)),
+                Err(error @ StoreError::LedgerDamaged { .. }) => unread = unread.or(Some(error)),
                 Err(error) => return Err(error),
             }
         }
@@ -470,8 +470,8 @@ impl EventLog for FileLog {
 impl FileLog {
     /// Notes a ledger that was passed over.
     fn note_unread(&self, error: &StoreError) {
-        if let StoreError::Damaged { path, first, .. } = error {
-            self.notes.note(Finding::PassedOver { path: PathBuf::from(path), reason: first.clone() });
+        if let StoreError::LedgerDamaged { path, finding } = error {
+            self.notes.note(Finding::PassedOver { path: PathBuf::from(path), reason: finding.clone() });
         }
     }
 

@@ -1,0 +1,148 @@
+//! What errors are about: names to compare, and the words of each.
+
+/// Declares an enum whose variants have words.
+macro_rules! words {
+    ($(#[$about:meta])* $name:ident { $($(#[$said:meta])* $variant:ident = $words:literal,)* }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum $name {
+            $($(#[$said])* $variant,)*
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str(match self {
+                    $(Self::$variant => $words,)*
+                })
+            }
+        }
+    };
+}
+
+words! {
+    /// What was looked for by a name.
+    Wanted {
+        /// A commit by its id or the beginning of one.
+        Commit = "commit",
+        /// The commit of a session that has one.
+        CommitOfSession = "commit of session",
+        /// What a reference may name.
+        Reference = "commit, session or tag",
+        /// A session.
+        Session = "session",
+        /// A session in the database of its client.
+        SessionInDatabase = "session in opencode's database",
+        /// An entry of a chain.
+        Entry = "entry of this chain",
+        /// Something that was forgotten.
+        Forgotten = "forgotten commit, session or transcript",
+        /// A ledger.
+        Ledger = "ledger",
+        /// A line of a file.
+        Line = "line",
+        /// A file, or lines of one.
+        File = "file (FILE, FILE:LINE or FILE:FROM-TO)",
+        /// A transcript, by its file or its session.
+        Transcript = "file or session",
+        /// An event that still says something.
+        EventWithText = "event that says something",
+        /// An event of a session that has only a transcript.
+        EventOfTranscript = "event (only a captured transcript)",
+    }
+}
+
+words! {
+    /// What a place or a time has none of, with the word that leads to the place.
+    Absent {
+        /// A compaction.
+        Compaction = "compaction at or before",
+        /// A checkpoint.
+        Checkpoint = "checkpoint at or before",
+        /// A session of a directory.
+        SessionBelow = "session that worked in or below",
+        /// A session at all.
+        Session = "session yet",
+        /// A project's own rules for secrets.
+        ProjectRules = ".stemmata/secrets.toml",
+    }
+}
+
+words! {
+    /// What was refused.
+    Refusal {
+        /// A backup.
+        Backup = "a backup",
+        /// Writing the bundle.
+        WriteBundle = "writing the bundle",
+        /// The hook.
+        GitHook = "the hook",
+        /// The repair.
+        Repair = "the repair",
+        /// A compaction.
+        CapturedCompaction = "a compaction",
+        /// Reading a folder of events.
+        ReadEvents = "reading a folder of events",
+        /// Reading a session.
+        ReadSession = "reading a session",
+        /// Searching a folder.
+        SearchFolder = "searching a folder",
+        /// Reading the chain.
+        ReadChain = "reading the chain",
+        /// Unpacking a transcript.
+        Unpack = "unpacking a transcript",
+        /// The subscription.
+        Subscribe = "the subscription",
+        /// Acknowledging events.
+        Acknowledge = "acknowledging events",
+        /// Making a cluster.
+        MakeCluster = "making a cluster",
+        /// The import.
+        ImportCluster = "the import",
+        /// Forgetting in all ledgers.
+        ForgetEverywhere = "forgetting in all ledgers",
+        /// Finding the project.
+        FindProject = "finding the project",
+        /// Adopting the folder.
+        AdoptFolder = "adopting the folder",
+        /// Making a project.
+        MakeProject = "making a project",
+        /// Publishing an event.
+        Publish = "publishing an event",
+        /// Packing in the background.
+        PackBehind = "packing in the background",
+        /// Trust in rules for secrets.
+        TrustRules = "trust in rules for secrets",
+        /// Storing a document.
+        StoreDocument = "storing a document",
+        /// A fork before the first entry.
+        ForkBeforeFirst = "a fork before the first entry",
+        /// The compaction.
+        Compact = "the compaction",
+        /// Forgetting it.
+        Forget = "forgetting it",
+        /// A context.
+        Materialize = "a context",
+        /// Joining the documents of a chain.
+        JoinDocuments = "joining the documents of a chain",
+        /// Placing the session.
+        Place = "placing the session",
+        /// Removing what was scrubbed.
+        RemoveScrubbed = "removing what was scrubbed",
+        /// Scrubbing a session.
+        ScrubSession = "scrubbing a session",
+        /// A translation.
+        Translate = "a translation",
+    }
+}
+
+words! {
+    /// What a format is needed for.
+    FormatUse {
+        /// Reading it.
+        Read = "read",
+        /// Writing it.
+        Write = "written",
+        /// Writing a compaction in it.
+        Compact = "compacted",
+    }
+}
