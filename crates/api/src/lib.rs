@@ -1,0 +1,24 @@
+//! What Stemmata answers and how it says no: wire types version 1, problems, and what operations share.
+//!
+//! Pure, and without an edge to any other crate of the workspace: ids, times, names and paths are text here, which
+//! `service` parses once. Responses ignore fields that they do not know, so that an old reader takes a newer answer:
+//!
+//! ```
+//! use stemmata_api::v1::Note;
+//!
+//! let note: Note = serde_json::from_str(r#"{"code":"torn_tail","message":"cut","since":"2.0"}"#)?;
+//! assert_eq!(note.line, None);
+//! assert_eq!(serde_json::to_string(&note)?, r#"{"code":"torn_tail","message":"cut"}"#);
+//! # Ok::<(), serde_json::Error>(())
+//! ```
+
+mod page;
+mod plan;
+mod raw;
+mod source;
+pub mod v1;
+
+pub use page::{PAGE_ITEMS_MAX, PageRequest};
+pub use plan::PlanDigest;
+pub use raw::RawJson;
+pub use source::ByteSource;

@@ -1,0 +1,111 @@
+//! Wire types of bundles.
+
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Note, Session};
+
+/// A bundle that was written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct BundleExported {
+    /// The file.
+    pub path: String,
+    /// The commits that it was made for.
+    pub tips: Vec<String>,
+    /// Commits in it.
+    pub commits: u64,
+    /// Commits of the same chains that the receiver has.
+    pub known_commits: u64,
+    /// Commits that the receiver must have.
+    pub prerequisites: Vec<String>,
+    /// Sessions that it tells of.
+    pub sessions: u64,
+    /// Bytes of content, uncompressed.
+    pub content_bytes: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// What the user should know.
+    pub notes: Vec<Note>,
+}
+
+/// A bundle that was taken in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct BundleImported {
+    /// The commits that it was made for.
+    pub tips: Vec<String>,
+    /// Commits in it.
+    pub commits: u64,
+    /// Those that were not here.
+    pub new_commits: u64,
+    /// Those that were here.
+    pub known_commits: u64,
+    /// Those that were not taken: they were forgotten here, or continue such a one.
+    pub skipped_commits: u64,
+    /// Sessions that are new here, or were told of better than before.
+    pub sessions: u64,
+    /// Links of which only one end is here.
+    pub links_left_out: u64,
+    /// Bytes of content that were not here, uncompressed.
+    pub new_bytes: u64,
+    /// Bytes that they take in the store.
+    pub stored_bytes: u64,
+    /// New commits that were scrubbed of secrets by other rules than those in force here.
+    pub other_rules_commits: u64,
+    /// Whether nothing was stored because only checking was asked for.
+    pub dry_run: bool,
+    /// What the user should know.
+    pub notes: Vec<Note>,
+}
+
+/// What is in a bundle that was checked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct BundleShown {
+    /// The commits that it was made for.
+    pub tips: Vec<String>,
+    /// Commits that it continues and does not hold.
+    pub prerequisites: Vec<String>,
+    /// Commits.
+    pub commits: u64,
+    /// Those whose contents were forgotten where it was made.
+    pub forgotten: u64,
+    /// Contents.
+    pub contents: u64,
+    /// Contents that the receiver needs to have.
+    pub needed_contents: u64,
+    /// Commits whose ids can only be checked where these are.
+    pub unchecked: u64,
+    /// Bytes of content, uncompressed.
+    pub content_bytes: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Where commits were seen.
+    pub sightings: u64,
+    /// Changes of summaries, tags, notes and pins.
+    pub changes: u64,
+    /// Links.
+    pub links: u64,
+    /// Placements.
+    pub placements: u64,
+    /// Sessions.
+    pub session_count: u64,
+    /// The first thousand of them.
+    pub sessions: Vec<Session>,
+    /// Formats of its commits.
+    pub formats: Vec<String>,
+    /// Machines that its commits were seen on.
+    pub machines: Vec<String>,
+    /// Hashes of the redaction rules that its commits went through.
+    pub rules: Vec<String>,
+}
+
+/// What a store has, for `bundle export --have` on another machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct BundleHave {
+    /// Ends of chains, and some of the commits before them.
+    pub commits: Vec<String>,
+}

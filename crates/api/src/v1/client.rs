@@ -1,0 +1,172 @@
+//! Wire types of clients: their homes, hooks and transcripts.
+
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The hooks of a client.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Hooks {
+    /// The client.
+    pub runtime: String,
+    /// The file that calls us.
+    pub path: String,
+    /// `current`, `changed` (not as `install` writes them now), `broken` (the program is gone), `none` (they were there
+    /// once) or `unreadable`.
+    pub state: String,
+    /// The program that they call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+    /// Why the file cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// When they were heard last; absent: never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heard_at: Option<String>,
+    /// When the client wrote a transcript last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub used_at: Option<String>,
+    /// Whether the client was used, for longer than a turn takes, and nothing was heard.
+    pub unheard: bool,
+    /// What went wrong last; absent where the same went well since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
+    /// When that was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trouble_at: Option<String>,
+}
+
+/// What `doctor` found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Diagnoses {
+    /// Whether clients would take all of them with nothing lost.
+    pub ok: bool,
+    /// The transcripts, as they were named.
+    pub transcripts: Vec<Diagnosis>,
+}
+
+/// What a client's loader would make of a transcript.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Diagnosis {
+    /// The file.
+    pub path: String,
+    /// Its format.
+    pub format: String,
+    /// The version of the client that wrote it, where it says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Whether the client would take it with nothing lost.
+    pub ok: bool,
+    /// Its lines.
+    pub lines: u64,
+    /// Its bytes.
+    pub bytes: u64,
+    /// Messages of `messages_present` that the client would send to the model.
+    pub messages_sent: u64,
+    /// Messages of the conversation since its last compaction.
+    pub messages_present: u64,
+    /// What the loader would stumble over, in the order of the lines.
+    pub findings: Vec<Finding>,
+}
+
+/// One thing that a loader would stumble over.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Finding {
+    /// `info`, `warning` (something is lost or made up) or `fatal` (refused, or history is lost in silence).
+    pub severity: String,
+    /// Stable name of the check.
+    pub check: String,
+    /// Line of the transcript (1 = first); absent where it is about none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// One sentence.
+    pub message: String,
+}
+
+/// A transcript that was repaired.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Mended {
+    /// The transcript, which stays as it is.
+    pub path: String,
+    /// The repaired copy; absent where nothing had to be changed and none was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub out: Option<String>,
+    /// Its format.
+    pub format: String,
+    /// The version of the client that wrote it, where it says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// What was changed, in the order of the lines; empty where nothing had to be.
+    pub changes: Vec<MendedLine>,
+    /// Messages of `messages_present` that the client would send to the model now.
+    pub messages_sent: u64,
+    /// Messages of the conversation since its last compaction.
+    pub messages_present: u64,
+    /// What the loader would still stumble over; nothing of it is fatal.
+    pub findings: Vec<Finding>,
+}
+
+/// One thing that a repair changed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct MendedLine {
+    /// Line of the transcript as it was (1 = first); absent for a new line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// Stable name of what was done: `torn_tail`, `field`, `parent`, `result`, `order`, `checkpoint`, `compaction`,
+    /// `set_aside`, `header`, `envelope`, `number` or `rewind`.
+    pub kind: String,
+    /// What was done and why.
+    pub message: String,
+}
+
+/// What `install` and `uninstall` did to a client's settings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Installed {
+    /// The runtime.
+    pub runtime: String,
+    /// The settings file.
+    pub path: String,
+    /// Whether it has to change.
+    pub changed: bool,
+    /// Whether it was changed.
+    pub written: bool,
+    /// The copy of the file as it was; absent where there was none, or nothing changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept: Option<String>,
+}
+
+/// A client's home.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Home {
+    /// The runtime.
+    pub runtime: String,
+    /// Its configuration directory.
+    pub path: String,
+    /// Transcripts below it.
+    pub transcripts: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// A transcript that an import would read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Pending {
+    /// The file.
+    pub path: String,
+    /// `new` or `changed`.
+    pub state: String,
+    /// Its bytes.
+    pub bytes: u64,
+    /// Days until its client deletes it; absent where that keeps it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub days_left: Option<u64>,
+}

@@ -1,0 +1,319 @@
+//! Wire types of what gives conversations back, or changes what stands beside them.
+
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Note;
+
+/// An agent that `start` would start.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Started {
+    /// The template.
+    pub template: String,
+    /// The runtime.
+    pub runtime: String,
+    /// `fresh`, `resume` (from a tip) or `fork` (from any other commit).
+    pub mode: String,
+    /// The client's command, program first.
+    pub command: Vec<String>,
+    /// The directory to run it in.
+    pub cwd: String,
+    /// What was placed for it; absent for a fresh start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub placed: Option<Placed>,
+}
+
+/// The transcript's own bytes, written out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Native {
+    /// The commit.
+    pub ctx: String,
+    /// Bytes written.
+    pub bytes: u64,
+    /// The file; absent where it went to standard output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+}
+
+/// A context, written out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Materialized {
+    /// The commit; absent for the empty context.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ctx: Option<String>,
+    /// `compaction`, `root`, or the ancestor.
+    pub stop: String,
+    /// The format of the bytes.
+    pub format: String,
+    /// How well they keep what they were made from: `native`, `upgraded`, `transcoded`, `rendered` or `raw`.
+    pub tier: String,
+    /// Bytes written.
+    pub bytes: u64,
+    /// Messages of the result.
+    pub message_count: u64,
+    /// Estimated tokens of the result.
+    pub token_count: u64,
+    /// Entries of the result.
+    pub entry_count: u64,
+    /// Commits that were read.
+    pub commits_read: u64,
+    /// Entries left out because they are on abandoned branches.
+    pub abandoned_entries: u64,
+    /// Compactions that were skipped.
+    pub skipped_compactions: u64,
+    /// Entries that got another parent.
+    pub reparented: Vec<Reparented>,
+    /// What a translation changed and dropped; absent where nothing was translated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub losses: Option<Losses>,
+    /// What degraded the result.
+    pub notes: Vec<Note>,
+    /// The file; absent where it went to standard output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+}
+
+/// A conversation, written for people or for other programs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Exported {
+    /// The commit.
+    pub ctx: String,
+    /// `root`, `compaction`, or the ancestor.
+    pub stop: String,
+    /// `html`, `markdown`, `atif`, `acp` or `otel-genai`.
+    pub format: String,
+    /// Bytes written.
+    pub bytes: u64,
+    /// Entries of the conversation, those that are not told included.
+    pub entry_count: u64,
+    /// What degraded the result.
+    pub notes: Vec<Note>,
+    /// The file; absent where it went to standard output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+}
+
+/// What a translation did not keep as it was.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Losses {
+    /// The format that was read.
+    pub from: String,
+    /// The format that was written.
+    pub to: String,
+    /// Entries of the conversation that are in the result.
+    pub kept: u64,
+    /// Entries of them in which something changed or is missing.
+    pub changed: u64,
+    /// Entries of the conversation that are not in the result.
+    pub dropped: u64,
+    /// Records that no model sees, which do not come across.
+    pub unsaid: u64,
+    /// The losses, in the order of the entries.
+    pub entries: Vec<Loss>,
+    /// Losses that are not listed, because there are too many.
+    pub unlisted: u64,
+}
+
+/// One thing that did not come across as it was.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Loss {
+    /// The entry it was part of.
+    pub entry: String,
+    /// `changed` or `dropped`.
+    pub action: String,
+    /// `entry`, `text`, `thinking`, `tool_name`, `tool_error`, `image`, `file` or `opaque`.
+    pub part: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// An entry whose parent is not part of a context.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Reparented {
+    /// The entry.
+    pub entry: String,
+    /// Its parent in the context; absent for the first entry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+}
+
+/// A session that was placed where the client looks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Placed {
+    /// The commit that it continues.
+    pub ctx: String,
+    /// The new session id.
+    pub session_id: String,
+    /// The file that was written.
+    pub path: String,
+    /// Its format.
+    pub format: String,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Messages that the client will send.
+    pub messages: u64,
+    /// The client's own command line that resumes it, program first.
+    pub resume_command: Vec<String>,
+    /// The client's own command line that takes the file in first; absent where it finds it by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub import_command: Option<Vec<String>>,
+    /// The directory to run it in.
+    pub cwd: String,
+    /// The text of the user's entry that was cut off, to edit and send again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// What a translation changed and dropped; absent where nothing was translated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub losses: Option<Losses>,
+    /// What degraded the result.
+    pub notes: Vec<Note>,
+}
+
+/// A context that was told within a budget.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Handoff {
+    /// The commit.
+    pub ctx: String,
+    /// `compaction`, `root`, or the ancestor.
+    pub stop: String,
+    /// `rendered`; `raw` where the stored format is not known, and the text describes stored bytes.
+    pub tier: String,
+    /// Tokens that were allowed.
+    pub budget_tokens: u64,
+    /// Estimated tokens of the text.
+    pub token_count: u64,
+    /// Turns of which something is told.
+    pub turns_told: u64,
+    /// Turns of the context.
+    pub turns: u64,
+    /// Texts, calls and results that are told whole.
+    pub whole: u64,
+    /// Those that are cut.
+    pub cut: u64,
+    /// Those that are left out.
+    pub left_out: u64,
+    /// The text; absent where it went to a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The file; absent where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// What degraded the result.
+    pub notes: Vec<Note>,
+}
+
+/// A compaction that was made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Compacted {
+    /// The compaction commit.
+    pub id: String,
+    /// The commit that it stands for.
+    pub parent: String,
+    /// The format of its record.
+    pub format: String,
+    /// Estimated tokens of the context before.
+    pub tokens_before: u64,
+    /// Estimated tokens of the context after.
+    pub tokens_after: u64,
+    /// Bytes of the record.
+    pub bytes: u64,
+}
+
+/// The context from before a compaction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Uncompacted {
+    /// The commit just before the compaction.
+    pub id: String,
+    /// Its context; absent where none was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<Materialized>,
+}
+
+/// What a compaction lost.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Diff {
+    /// The compaction.
+    pub compaction: String,
+    /// The commit just before it.
+    pub before: String,
+    /// Entries that were kept.
+    pub kept_entries: u64,
+    /// Messages and tool results that are gone, oldest first.
+    pub lost_entries: Vec<LostEntry>,
+    /// Files that tools worked on, and that the context after does not name.
+    pub lost_files: Vec<String>,
+    /// Files that the context after still names.
+    pub kept_files: Vec<String>,
+    /// Files, folders and patterns that commands may have touched, and that the context after does not name.
+    pub unsure_files: Vec<String>,
+    /// Commands that were run, and that the context after does not name.
+    pub lost_commands: Vec<String>,
+}
+
+/// An entry that the context after a compaction no longer has.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct LostEntry {
+    /// Its id.
+    pub id: String,
+    /// Who spoke.
+    pub role: String,
+    /// What it was for.
+    pub kind: String,
+    /// Its text, or the tools that it called, on one line.
+    pub text: String,
+}
+
+/// A commit that was stored for a program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Checkpointed {
+    /// The commit.
+    pub id: String,
+    /// Whether it was there before.
+    pub existed: bool,
+    /// What degraded the result.
+    pub notes: Vec<Note>,
+}
+
+/// A commit's id.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Named {
+    /// The commit.
+    pub id: String,
+    /// The session that it was captured in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// `closed`, or `provisional` where the turn is open.
+    pub closure: String,
+}
+
+/// A commit whose metadata was changed, as it stands now.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Changed {
+    /// The commit.
+    pub id: String,
+    /// Its summary.
+    pub summary: String,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// Its notes.
+    pub notes: Vec<String>,
+    /// Whether it is protected.
+    pub pinned: bool,
+}

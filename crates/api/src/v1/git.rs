@@ -1,0 +1,73 @@
+//! Wire types of the commands around git.
+
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Where the lines of a file came from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Blame {
+    /// The file.
+    pub path: String,
+    /// The lines that were asked for, in their order.
+    pub lines: Vec<BlamedLine>,
+}
+
+/// Where a line came from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct BlamedLine {
+    /// The line (1 = first).
+    pub line: u64,
+    /// Its text.
+    pub text: String,
+    /// The commit of git that it is of; absent where it is not committed, or there is no git.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub git_commit: Option<String>,
+    /// The first line of that commit's message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub git_summary: Option<String>,
+    /// The context that its trailer names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context_id: Option<String>,
+    /// The commit that holds the tool call; absent, as all that follows, where no captured session wrote the line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ctx: Option<String>,
+    /// How it was found: `trailer` (on the chain that git's commit names) or `search`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
+    /// The session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// The entry that made the call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entry: Option<String>,
+    /// The call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<String>,
+    /// The tool, as the runtime spells it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// When.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub written_at: Option<String>,
+    /// What the user had asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
+    /// What the agent thought or said before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<String>,
+}
+
+/// What `git install` and `git uninstall` did to a repository's hook.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct GitHook {
+    /// The hook.
+    pub path: String,
+    /// Whether it has to change.
+    pub changed: bool,
+    /// Whether it was changed.
+    pub written: bool,
+}

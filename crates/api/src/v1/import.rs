@@ -1,0 +1,140 @@
+//! Wire types of `import` and `watch`, the contract that scripts rely on most.
+
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Note;
+
+/// What an import found and did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Import {
+    /// Sessions, in the order of their paths; those where nothing was new too.
+    pub sessions: Vec<Imported>,
+    /// Files that could not be imported.
+    pub failures: Vec<Failure>,
+    /// Files below named folders that are no transcripts.
+    pub skipped: Vec<String>,
+    /// Files below named folders that somebody does not want captured.
+    pub excluded: Vec<HeldBack>,
+    /// Sums.
+    pub totals: Totals,
+}
+
+/// A session that `watch` captured something of, one object a line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Watched {
+    /// The transcript.
+    pub path: String,
+    /// The runtime's own id of the session.
+    pub session_id: String,
+    /// The transcript's format.
+    pub format: String,
+    /// The newest commit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tip: Option<String>,
+    /// Commits that are new.
+    pub new_commits: u64,
+    /// Commits of the chain from the root to the tip.
+    pub commits: u64,
+    /// Bytes of the transcript that were secrets and were replaced.
+    pub bytes_redacted: u64,
+    /// What degraded the result.
+    pub notes: Vec<Note>,
+}
+
+/// A session that was imported.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Imported {
+    /// The transcript.
+    pub path: String,
+    /// The runtime's own id of the session.
+    pub session_id: String,
+    /// The transcript's format.
+    pub format: String,
+    /// The newest commit; absent where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tip: Option<String>,
+    /// Commits of the chain from the root to the tip.
+    pub commits: u64,
+    /// Entries of the chain.
+    pub entries: u64,
+    /// Bytes of the transcript.
+    pub bytes_in: u64,
+    /// Bytes of it that were secrets and were replaced; 0 means that `native` of the tip equals the file.
+    pub bytes_redacted: u64,
+    /// What degraded the result.
+    pub notes: Vec<Note>,
+    /// Commits that are new with this import.
+    pub new_commits: u64,
+    /// Bytes that the store took for what is new.
+    pub bytes_stored: u64,
+    /// Its first prompt, or the name that the client gave it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// For a subagent: the session that it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_session: Option<String>,
+}
+
+/// A file that could not be imported. Everything good of it and of the others is kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Failure {
+    /// The file.
+    pub path: String,
+    /// What went wrong, with the position where there is one.
+    pub error: String,
+    /// Causes, outermost first.
+    pub causes: Vec<String>,
+    /// The next step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// The exit code that stands for this kind of failure.
+    pub exit_code: u64,
+}
+
+/// A file that somebody does not want captured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct HeldBack {
+    /// The file.
+    pub path: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// Sums over all sessions of an import.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Totals {
+    /// Sessions.
+    pub sessions: u64,
+    /// Commits of their chains.
+    pub commits: u64,
+    /// Bytes of their transcripts.
+    pub bytes_in: u64,
+    /// Bytes that the store took for what is new.
+    pub bytes_stored: u64,
+    /// Notes.
+    pub notes: u64,
+    /// Commits that are new with this import.
+    pub new_commits: u64,
+    /// Chains that were found to be copies of others: new ones, and old ones whose original came now.
+    pub copies: u64,
+    /// Entries.
+    pub entries: u64,
+    /// Bytes that were secrets and were replaced.
+    pub bytes_redacted: u64,
+    /// Files that could not be imported.
+    pub failures: u64,
+    /// Files that are no transcripts.
+    pub skipped: u64,
+    /// Files that somebody does not want captured.
+    pub excluded: u64,
+    /// How long it took, in milliseconds.
+    pub elapsed_ms: u64,
+}

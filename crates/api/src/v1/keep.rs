@@ -1,0 +1,146 @@
+//! Wire types of what expires and deletes.
+
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What was forgotten, or what would be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Forget {
+    /// Whether nothing was changed.
+    pub dry_run: bool,
+    /// Ids of the sessions that are gone.
+    pub sessions: Vec<String>,
+    /// Commits that are gone.
+    pub removed: Vec<String>,
+    /// Commits that are holes now: their contents are gone, what follows them stays.
+    pub cut: Vec<String>,
+    /// Commits that are holes because they hold the same content as one that was to be cut.
+    pub cut_too: Vec<String>,
+    /// Commits that came here as holes, without their contents, and that nothing may fill from now on.
+    pub sealed: Vec<String>,
+    /// Commits that stay, and why.
+    pub kept: Vec<Kept>,
+    /// What goes on from commits that stay or are holes.
+    pub branches: Vec<ForgetBranch>,
+    /// Copies that hold the same entries.
+    pub copies: Vec<ForgetCopy>,
+    /// Commits of copies and branches that are pinned or tagged, and so were not cut.
+    pub spared: Vec<String>,
+    /// Ledgers of the project, of which no event says anything any more.
+    pub ledgers: Vec<String>,
+    /// Events that say nothing any more: of the sessions, of the ledgers, and those whose line was in what went.
+    pub events: u64,
+    /// Contents whose bytes are gone.
+    pub contents: u64,
+    /// Bytes of them, uncompressed.
+    pub bytes: u64,
+    /// What is left to do on disk; the next command does it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unfinished: Option<String>,
+}
+
+/// A commit that stays.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Kept {
+    /// The commit.
+    pub id: String,
+    /// Why: `child`, `pin`, `tag`, `ticket` or `session`.
+    pub because: String,
+}
+
+/// Something that goes on from a commit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct ForgetBranch {
+    /// The commit that it goes on from.
+    pub from: String,
+    /// Its first commit; absent where a session ends there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first: Option<String>,
+    /// The session that it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// That session's title.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+}
+
+/// Commits that hold the same entries.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct ForgetCopy {
+    /// The root of their tree.
+    pub root: String,
+    /// The commits.
+    pub commits: Vec<String>,
+    /// The session that they belong to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// That session's title.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+}
+
+/// How much of a forgetting was taken back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Unforgotten {
+    /// Commits, sessions and transcripts that may be imported again.
+    pub lifted: u64,
+}
+
+/// What was collected, or what would be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Gc {
+    /// Whether nothing was changed.
+    pub dry_run: bool,
+    /// Days that something stays condemned.
+    pub grace_days: u64,
+    /// Sessions that retention lets go.
+    pub retired: Vec<RetiredSession>,
+    /// Early looks at open turns that retention lets go.
+    pub provisional: u64,
+    /// What this run condemned.
+    pub condemned: CollectedAmount,
+    /// What was condemned before, and waits for the end of its grace.
+    pub waiting: CollectedAmount,
+    /// What was deleted.
+    pub deleted: CollectedAmount,
+    /// How much was condemned and is needed again.
+    pub revived: u64,
+    /// Commits that retention let go and that stay, and why.
+    pub kept: Vec<Kept>,
+    /// Contents that were packed.
+    pub packed_contents: u64,
+    /// Bytes that the store's files became smaller by.
+    pub bytes_freed: u64,
+}
+
+/// A session that retention lets go.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct RetiredSession {
+    /// Its id.
+    pub session_id: String,
+    /// Its title.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Why.
+    pub because: String,
+}
+
+/// How many things, and how many bytes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct CollectedAmount {
+    /// Commits.
+    pub commits: u64,
+    /// Contents.
+    pub contents: u64,
+    /// Bytes of the contents, uncompressed.
+    pub bytes: u64,
+}

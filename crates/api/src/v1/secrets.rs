@@ -1,0 +1,190 @@
+//! Wire types of what looks for secrets, and keeps them.
+
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What today's rules would find in what is stored. Holds no byte of a secret.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Scan {
+    /// Commits that were looked at.
+    pub commits: u64,
+    /// Events that say something and were looked at.
+    pub events: u64,
+    /// Bytes of their content.
+    pub bytes: u64,
+    /// Commits among them whose content was forgotten.
+    pub holes: u64,
+    /// Where to go on with `--after`, where the limit ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+    /// Whether all that was meant was looked at: no limit ended it, and no ledger is in `unread`.
+    pub complete: bool,
+    /// Ledgers that could not be read to their end.
+    pub unread: Vec<UnreadLedger>,
+    /// What was found.
+    pub findings: Vec<ScanFinding>,
+}
+
+/// A ledger that could not be read to its end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct UnreadLedger {
+    /// The ledger.
+    pub ledger: String,
+    /// What keeps it from being read.
+    pub reason: String,
+}
+
+/// One finding.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct ScanFinding {
+    /// The commit that holds it; absent where an event or a saved state does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// The ledger of the event or of the state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<String>,
+    /// The number of the event in its ledger.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event: Option<String>,
+    /// The session of the event.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// The name of the saved state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// The line of the commit's content, 1 = first; absent where it is in its summary, tags or notes, or in a field.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// The field of a session that ends at the commit (`title`, `cwd`, `git_branch` or `version`), or of the event
+    /// (`text`, `data`, `entry` or `metadata`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// The id of the record, where it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entry: Option<String>,
+    /// The rule's kind, as in `github-token`.
+    pub kind: String,
+    /// Bytes of it.
+    pub bytes: u64,
+    /// Equal for equal secrets in this store.
+    pub fingerprint: String,
+}
+
+/// What was scrubbed, or what would be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Scrub {
+    /// Whether nothing was changed.
+    pub dry_run: bool,
+    /// Commits that were looked at.
+    pub looked_at: u64,
+    /// Findings by their kind.
+    pub kinds: Vec<ScrubKind>,
+    /// Commits with findings.
+    pub dirty: u64,
+    /// Events that were looked at.
+    pub events_looked_at: u64,
+    /// Events with findings.
+    pub events: u64,
+    /// Events that say nothing any more: those, and what was published after them.
+    pub events_forgotten: u64,
+    /// Ledgers that lose saved states, because these or their events have findings.
+    pub ledgers: Vec<String>,
+    /// Ledgers that could not be read to their end: what they hold may stay.
+    pub unread: Vec<UnreadLedger>,
+    /// Commits that get other ids, those that follow included.
+    pub rewritten: u64,
+    /// Which commit became which.
+    pub redirects: Vec<ScrubRedirect>,
+    /// Sessions that end at another commit.
+    pub sessions: Vec<String>,
+    /// Contents whose bytes are gone.
+    pub contents: u64,
+    /// Bytes of them, uncompressed.
+    pub bytes: u64,
+    /// What is left to do on disk; the next command does it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unfinished: Option<String>,
+}
+
+/// Findings of one kind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct ScrubKind {
+    /// The rule's kind.
+    pub kind: String,
+    /// How many.
+    pub findings: u64,
+}
+
+/// What a commit became.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct ScrubRedirect {
+    /// The id that it had.
+    pub from: String,
+    /// The id that it has.
+    pub to: String,
+}
+
+/// Projects' rules for secrets that are trusted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct TrustedRules {
+    /// The rules, the oldest first.
+    pub trusted: Vec<TrustedFile>,
+}
+
+/// A project's rules that are trusted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct TrustedFile {
+    /// The file, as it was when it was trusted.
+    pub path: String,
+    /// The BLAKE3 hash of its text, in hex.
+    pub hash: String,
+    /// When it was trusted.
+    pub trusted_at: String,
+    /// Whether the file is there and still the same.
+    pub is_current: bool,
+}
+
+/// What the vault holds. No value is part of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct VaultStatus {
+    /// Whether capture adds to it.
+    pub keeps: bool,
+    /// Its folder.
+    pub path: String,
+    /// Contents that values are kept of.
+    pub contents: u64,
+    /// Places that values are kept for.
+    pub places: u64,
+    /// Different values.
+    pub values: u64,
+    /// Records that do not open any more.
+    pub damaged: u64,
+    /// Bytes of its file.
+    pub bytes: u64,
+    /// When the oldest was kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oldest: Option<String>,
+    /// When the newest was kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub newest: Option<String>,
+}
+
+/// What was removed from the vault.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct VaultPurged {
+    /// Contents whose values are gone.
+    pub contents: u64,
+    /// Places that they were kept for.
+    pub places: u64,
+}

@@ -1,0 +1,95 @@
+//! Wire types of sessions and trees.
+
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Commit;
+
+/// A session: one transcript on one machine, or what a program checkpointed under one name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Session {
+    /// The runtime's own id.
+    pub session_id: String,
+    /// The transcript's path, or `api:<session>` for one without a file.
+    pub path: String,
+    /// The machine's id.
+    pub machine: String,
+    /// For a subagent: the session that it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_session: Option<String>,
+    /// How its transcript is encoded.
+    pub format: String,
+    /// What kind of agent it was.
+    pub template: String,
+    /// Who ran it.
+    pub principal: String,
+    /// How often closed commits are made: `turn`, `message` or `every:N`.
+    pub granularity: String,
+    /// `imported`, `placed` (by `resume` or `fork`) or `api`.
+    pub origin: String,
+    /// For a placed one: the commit that it was placed from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub placed_from: Option<String>,
+    /// Its first prompt, or the name that the client gave it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The working directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// The git branch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub git_branch: Option<String>,
+    /// The version of the runtime that wrote it last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// The earliest record, RFC 3339 in UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<String>,
+    /// The latest record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_at: Option<String>,
+    /// The newest commit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tip: Option<String>,
+    /// Commits of the chain from the root to the tip.
+    pub commits: u64,
+    /// Messages in the chain.
+    pub messages: u64,
+    /// Bytes of the chain.
+    pub bytes: u64,
+    /// With `log`: the newest commit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tip_commit: Option<Commit>,
+    /// With `log`: compactions in its chain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compactions: Option<u64>,
+    /// With `log`: subagents' sessions that belong to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subagents: Option<u64>,
+    /// With `list` and `log`, where a client copied it from another session: the commit that it was copied from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copy_of: Option<String>,
+}
+
+/// Sessions, the one with the latest activity first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct SessionPage {
+    /// The sessions.
+    pub sessions: Vec<Session>,
+    /// Where the listing goes on; absent where it is complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// A whole tree, parents before children; the first node is the root.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Tree {
+    /// The commits.
+    pub nodes: Vec<Commit>,
+    /// Whether there is more than is shown.
+    pub is_cut: bool,
+}

@@ -1,0 +1,151 @@
+//! Wire types of the settings of this machine, and of its state.
+
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Du, Home, Hooks, Pending};
+
+/// What is not captured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Exclusions {
+    /// Paths and patterns, in the order in which they were given.
+    pub excluded: Vec<String>,
+    /// Pauses.
+    pub pauses: Vec<Pause>,
+}
+
+/// A pause of capture.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Pause {
+    /// Only sessions that work at or below this directory; absent: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// When it ends by itself; absent: when somebody ends it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+}
+
+/// Where things are, and what is not yet imported.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Status {
+    /// The version of this program.
+    pub version: String,
+    /// The data directory.
+    pub home: String,
+    /// The store's folder.
+    pub store: String,
+    /// The configuration file, whether it exists or not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub config: Option<String>,
+    /// This machine's id.
+    pub machine: String,
+    /// Its readable name.
+    pub machine_label: String,
+    /// The redaction rules in force.
+    pub rules: String,
+    /// How much there is; absent where nothing was ever stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Du>,
+    /// Clients' homes that were found.
+    pub homes: Vec<Home>,
+    /// Transcripts that are new or changed since they were last read.
+    pub pending: Vec<Pending>,
+    /// Transcripts that are excluded, or held back by a pause.
+    pub held_back: u64,
+    /// Why nothing at all is captured; absent where something is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paused: Option<String>,
+    /// How full the store is, where its bound is near; absent else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quota: Option<String>,
+    /// The last trouble of a hook or of `run`; absent where there was none, or the same went well since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hook_trouble: Option<String>,
+    /// When that was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hook_trouble_at: Option<String>,
+    /// The hooks of each client that has some of ours, or had.
+    pub hooks: Vec<Hooks>,
+    /// Transcripts that hooks left for the next command, and could not be read since.
+    pub left_by_hooks: u64,
+    /// Records of commands under `run` that could not be captured, and are kept.
+    pub set_aside: Vec<String>,
+    /// Rules for secrets of projects that do not count, and why.
+    pub untrusted_rules: Vec<UntrustedRules>,
+}
+
+/// Rules for secrets that a project has and that do not count.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct UntrustedRules {
+    /// The file.
+    pub path: String,
+    /// Why they do not count.
+    pub reason: String,
+}
+
+/// The configuration as it is in force.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Configuration {
+    /// All keys.
+    pub keys: Vec<ConfigEntry>,
+    /// Keys of the file that mean nothing.
+    pub unknown: Vec<String>,
+    /// Kinds of agents for `start`.
+    pub templates: Vec<ConfiguredTemplate>,
+}
+
+/// A kind of agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct ConfiguredTemplate {
+    /// Its name.
+    pub name: String,
+    /// The runtime; absent where the template cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<String>,
+    /// What is wrong with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// One key of the configuration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct ConfigEntry {
+    /// Its dotted name.
+    pub key: String,
+    /// Its value; absent where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// Where that comes from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
+    /// What it does.
+    pub about: String,
+    /// Every value that was given, the one in force first.
+    pub values: Vec<ConfigValue>,
+}
+
+/// A value of a key.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct ConfigValue {
+    /// The value.
+    pub value: String,
+    /// Where it comes from: `default`, a file, `$VARIABLE` or a flag.
+    pub origin: String,
+}
+
+/// Where the configuration file is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct ConfigPath {
+    /// Its path, whether it exists or not.
+    pub path: String,
+}
