@@ -1,5 +1,8 @@
-//! `cargo xtask generate`: the pages of `docs/reference` that the built `stemma` writes about itself.
+//! `cargo xtask generate`: the pages of `docs/reference` that the built `stemma` writes about itself, and the one about
+//! the wire types.
 //! Not a place for prose: a page written by hand is in `HAND_WRITTEN`, every other one must be generated.
+
+mod json;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -56,13 +59,14 @@ fn build(root: &Path) -> anyhow::Result<Option<Pages>> {
     let folder = tempfile::tempdir().context("creating a folder for the generated pages")?;
     let mut command = cargo(root, &["run", "--quiet", "--package", "stemmata", "--bin", "stemma", "--"]);
     execute(command.arg("generate-reference").arg(folder.path()))?;
-    let pages = load(folder.path())?;
+    let mut pages = load(folder.path())?;
     if pages.is_empty() {
         say(
             "note: `stemma generate-reference` wrote no page; whether docs/reference is stale was not checked",
         );
         return Ok(None);
     }
+    pages.insert("json.md".to_owned(), json::page().into_bytes());
     Ok(Some(pages))
 }
 

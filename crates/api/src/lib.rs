@@ -12,9 +12,13 @@
 //! # Ok::<(), serde_json::Error>(())
 //! ```
 
+#[cfg(feature = "schema")]
+pub mod operations;
 mod page;
 mod plan;
 mod raw;
+#[cfg(feature = "schema")]
+pub mod schema;
 mod source;
 pub mod v1;
 

@@ -13,7 +13,7 @@ pub(crate) mod size;
 pub(crate) mod style;
 pub(crate) mod table;
 pub(crate) mod time;
-pub(crate) mod v1;
+pub(crate) mod wire;
 
 /// Appends formatted text to a `String`.
 macro_rules! put {

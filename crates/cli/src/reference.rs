@@ -4,7 +4,6 @@
 //! keys. Nothing is written here twice.
 
 mod cli;
-mod json;
 
 use crate::config::{Key, templates};
 use crate::environment::VARIABLES;
@@ -15,7 +14,6 @@ use crate::output::put;
 pub(crate) fn pages() -> Vec<(&'static str, String)> {
     vec![
         ("cli.md", cli::page()),
-        ("json.md", json::page()),
         ("exit-codes.md", exit_codes()),
         ("configuration.md", configuration()),
         ("environment.md", environment()),

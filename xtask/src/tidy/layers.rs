@@ -22,7 +22,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("crates/faults", &["model", "store", "engine", "testkit"]),
     ("benches", &["model", "redact", "runtimes", "store", "prompt", "engine", "testkit"]),
     ("fuzz", &["model", "acts", "redact", "runtimes", "store", "prompt", "engine"]),
-    ("xtask", &[]),
+    ("xtask", &["api"]),
 ];
 
 /// The crate that only tests use.

@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use stemmata_api::v1;
 use stemmata_engine::{EngineError, Refusal};
 use stemmata_model::Timestamp;
 use stemmata_store::SqliteStore;
@@ -12,9 +13,9 @@ use stemmata_store::maintain::backup::{BackedUp, Restored};
 use crate::args::maintain::{Backup, Restore};
 use crate::errors::{CliError, Exit};
 use crate::home::DataHome;
+use crate::output::put;
 use crate::output::size::{self, many};
 use crate::output::style::Style;
-use crate::output::{put, v1};
 use crate::wiring::App;
 
 /// Runs `backup`.

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use stemmata_api::v1;
 use stemmata_engine::{BlameQuery, EngineError, LineOrigin, Wanted, project_of};
 use stemmata_model::CommitId;
 
@@ -15,7 +16,6 @@ use crate::errors::{CliError, Exit};
 use crate::output::put;
 use crate::output::style::Style;
 use crate::output::table::fit;
-use crate::output::v1;
 use crate::wiring::App;
 
 /// Bytes of a file at most.

@@ -5,6 +5,7 @@
 use std::fs::File;
 use std::path::Path;
 
+use stemmata_api::v1;
 use stemmata_engine::{
     BundleExported, BundleImportOptions, BundleImported, BundleLimits, BundleSelection, BundleSummary,
     Engine, EngineError, Refusal, parse_have, render_have,
@@ -19,7 +20,7 @@ use crate::output::file::Target;
 use crate::output::size::{self, many};
 use crate::output::style::{Style, tame};
 use crate::output::table::fit;
-use crate::output::{put, session, v1};
+use crate::output::{put, session, wire};
 use crate::wiring::App;
 
 /// Bytes of a list of commits at most: what a list of the largest number of them takes as JSON.
@@ -108,7 +109,7 @@ fn exported(done: &BundleExported, path: String) -> v1::BundleExported {
         sessions: done.sessions,
         content_bytes: done.content_bytes,
         bytes: done.bytes,
-        notes: v1::Note::all(&done.notes),
+        notes: wire::notes(&done.notes),
     }
 }
 
@@ -183,7 +184,7 @@ fn imported(done: &BundleImported, dry_run: bool) -> v1::BundleImported {
         stored_bytes: done.stored_bytes,
         other_rules_commits: done.other_rules_commits,
         dry_run,
-        notes: v1::Note::all(&done.notes),
+        notes: wire::notes(&done.notes),
     }
 }
 
@@ -239,7 +240,7 @@ fn shown(summary: &BundleSummary) -> v1::BundleShown {
         links: summary.links,
         placements: summary.placements,
         session_count: summary.session_count,
-        sessions: summary.sessions.iter().map(session::wire).collect(),
+        sessions: summary.sessions.iter().map(wire::session::session).collect(),
         formats: summary.formats.iter().map(ToString::to_string).collect(),
         machines: summary.machines.iter().map(ToString::to_string).collect(),
         rules: summary.rules.iter().map(ToString::to_string).collect(),

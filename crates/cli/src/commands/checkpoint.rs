@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use stemmata_api::v1;
 use stemmata_engine::{CheckpointContent, CheckpointRequest};
 use stemmata_model::{CommitType, Note, NoteCode, Trigger};
 
 use crate::args::capture::{Checkpoint, TriggerArg, TypeArg};
 use crate::commands::read_input;
 use crate::errors::{CliError, Exit};
-use crate::output::v1;
+use crate::output::wire;
 use crate::wiring::App;
 
 /// Bytes of one checkpoint's content at most: a delta is kilobytes, a whole context of today's largest windows
@@ -52,7 +53,7 @@ pub(crate) fn run(app: &App, args: Checkpoint) -> Result<Exit, CliError> {
         app.console.json(&v1::Checkpointed {
             id: made.id.to_string(),
             existed: made.existed,
-            notes: v1::Note::all(&made.notes),
+            notes: wire::notes(&made.notes),
         })?;
         return Ok(Exit::Done);
     }

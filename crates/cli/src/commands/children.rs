@@ -1,11 +1,12 @@
 //! `children`: the commits that continue one.
 
+use stemmata_api::v1;
 use stemmata_model::Commit;
 
 use crate::args::browse::Children;
 use crate::commands::{ROWS_MAX, log};
 use crate::errors::{CliError, Exit};
-use crate::output::{commit, v1};
+use crate::output::{commit, wire};
 use crate::wiring::App;
 
 /// Runs the command.
@@ -14,7 +15,7 @@ pub(crate) fn run(app: &App, args: &Children) -> Result<Exit, CliError> {
     let engine = app.engine()?;
     let children = engine.store().children(ctx, ROWS_MAX)?;
     if app.console.json {
-        let commits = commit::wire_all(engine, &children)?;
+        let commits = wire::commit::commits(engine, &children)?;
         app.console.json(&v1::Children { of: ctx.to_string(), commits })?;
         return Ok(Exit::Done);
     }

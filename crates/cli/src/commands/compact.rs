@@ -1,12 +1,13 @@
 //! `compact`: a summary in the place of everything before a commit.
 
+use stemmata_api::v1;
+
 use crate::args::give::Compact;
 use crate::commands::read_input;
 use crate::errors::{CliError, Exit};
 use crate::output::commit::ShortIds;
 use crate::output::size;
 use crate::output::style::Style;
-use crate::output::v1;
 use crate::wiring::App;
 
 /// Bytes of a summary at most: far more than any model takes as one message.

@@ -1,5 +1,7 @@
 //! `config`: shows and changes the configuration.
 
+use stemmata_api::v1;
+
 use crate::args::maintain::ConfigCommand;
 use crate::config::{self, Explained, Key, edit};
 use crate::errors::{CliError, Exit};
@@ -8,7 +10,6 @@ use crate::output::file::Target;
 use crate::output::put;
 use crate::output::style::Style;
 use crate::output::table::{Column, Table, cell};
-use crate::output::v1;
 use crate::wiring::App;
 
 /// Runs the command.

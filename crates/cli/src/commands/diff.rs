@@ -1,5 +1,6 @@
 //! `diff`: what a compaction lost.
 
+use stemmata_api::v1;
 use stemmata_engine::CompactionDiff;
 
 use crate::args::browse::Diff;
@@ -9,7 +10,6 @@ use crate::output::put;
 use crate::output::size::{many, plural};
 use crate::output::style::{Style, tame};
 use crate::output::table::{fit, fit_end};
-use crate::output::v1;
 use crate::wiring::App;
 
 /// Runs the command.

@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+use stemmata_api::v1;
 use stemmata_engine::{Diagnosis, Engine, EngineError, FileState, Finding, Severity, Wanted};
 use stemmata_model::CommitId;
 
@@ -11,7 +12,6 @@ use crate::args::maintain::Doctor;
 use crate::errors::{CliError, Exit, exit_of, with_causes};
 use crate::output::size::{self, many};
 use crate::output::style::Style;
-use crate::output::v1;
 use crate::wiring::App;
 
 /// Runs the command.

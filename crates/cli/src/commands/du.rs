@@ -2,6 +2,7 @@
 
 mod chains;
 
+use stemmata_api::v1;
 use stemmata_store::Usage;
 
 use crate::args::maintain::Du;
@@ -9,7 +10,6 @@ use crate::errors::{CliError, Exit};
 use crate::output::size::{self, many};
 use crate::output::style::Style;
 use crate::output::table::{Column, Table, cell};
-use crate::output::v1;
 use crate::wiring::App;
 
 /// Runs the command.

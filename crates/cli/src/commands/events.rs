@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::value::RawValue;
+use stemmata_api::v1;
 use stemmata_engine::{EventFilter, PublishOptions, Published, StartAt, Subscription, Told};
 use stemmata_model::{Event, EventSeq, Json, LedgerId, NewEvent, NewPayload, Party, SessionId, Topic};
 use stemmata_store::{
@@ -20,7 +21,7 @@ use crate::args::ledger::{Append, Events, EventsCommand, EventsForget, Follow, Q
 use crate::errors::{CliError, Exit};
 use crate::output::size::{self, many};
 use crate::output::style::{Style, tame};
-use crate::output::{event, put, time, v1};
+use crate::output::{event, put, time, wire};
 use crate::wiring::App;
 
 /// Events that a person sees of a query unless they ask for more: about a screen.
@@ -163,7 +164,7 @@ pub(crate) fn published(
             first: first.to_string(),
             last: last.to_string(),
             snapshot: done.snapshot.map(|seq| seq.to_string()),
-            notes: v1::Note::all(&done.notes),
+            notes: wire::notes(&done.notes),
         })?;
         return Ok(Exit::Done);
     }
@@ -300,7 +301,7 @@ fn show(app: &App, ledger: &LedgerId, query: &EventQuery, may_be_cut: bool) -> R
     let last = log.ledger(ledger)?.map_or(0, |known| known.last);
     if app.console.json {
         // Who gave no number takes what comes at once, and goes on by `next`.
-        let (events, next) = found(log, ledger, query, may_be_cut, &event::wire)?;
+        let (events, next) = found(log, ledger, query, may_be_cut, &wire::ledger::event)?;
         app.console.json(&v1::Events {
             ledger: ledger.to_string(),
             events,
@@ -394,7 +395,7 @@ fn each(
 
 fn print(app: &App, event: &Event) -> Result<(), CliError> {
     if app.console.json {
-        return app.console.json_line(&event::wire(event));
+        return app.console.json_line(&wire::ledger::event(event));
     }
     app.console.text(&event::line(event, app.console.width))
 }

@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use stemmata_api::v1;
 use stemmata_engine::CapturePolicy;
 use stemmata_model::Timestamp;
 
@@ -11,7 +12,7 @@ use crate::args::maintain::{Exclude, Pause, Unpause};
 use crate::capture_file;
 use crate::errors::{CliError, Exit};
 use crate::output::style::Style;
-use crate::output::{put, time, v1};
+use crate::output::{put, time};
 use crate::wiring::App;
 
 /// Runs `exclude`.

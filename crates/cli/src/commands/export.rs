@@ -1,12 +1,13 @@
 //! `export`: a conversation to read, or for other programs.
 
+use stemmata_api::v1;
 use stemmata_engine::Projection;
 
 use crate::args::give::Export;
 use crate::commands::stop;
 use crate::errors::{CliError, Exit};
 use crate::output::file::Target;
-use crate::output::{size, v1};
+use crate::output::{size, wire};
 use crate::wiring::App;
 
 /// Runs the command.
@@ -28,7 +29,7 @@ pub(crate) fn run(app: &App, args: &Export) -> Result<Exit, CliError> {
             format: projection.as_str().to_owned(),
             bytes: made.bytes.0,
             entry_count: made.entries,
-            notes: v1::Note::all(&made.notes),
+            notes: wire::notes(&made.notes),
             path: Some(path.to_string_lossy().into_owned()),
         })?;
     } else {

@@ -1,5 +1,6 @@
 //! `forget`: shows what would go and what still needs it, asks, and lets go.
 
+use stemmata_api::v1;
 use stemmata_engine::{ForgetOptions, ForgetReport, ForgetTarget};
 use stemmata_store::Session;
 use stemmata_store::maintain::forget::Keep;
@@ -12,7 +13,6 @@ use crate::output::put;
 use crate::output::session;
 use crate::output::size::{self, many};
 use crate::output::style::{Style, tame};
-use crate::output::v1;
 use crate::wiring::App;
 
 /// Lines of one kind that people see; `--json` has all.

@@ -1,5 +1,6 @@
 //! `gc`: lets go of what retention says and of what nobody needs, and packs the rest.
 
+use stemmata_api::v1;
 use stemmata_engine::{CollectOptions, CollectReport, RetentionRules};
 use stemmata_store::maintain::collect::Amount;
 use stemmata_store::maintain::forget::Kept;
@@ -12,7 +13,6 @@ use crate::output::put;
 use crate::output::session;
 use crate::output::size::{self, many};
 use crate::output::style::Style;
-use crate::output::v1;
 use crate::wiring::App;
 
 /// Retired sessions that people see; `--json` has all.

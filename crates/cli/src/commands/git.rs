@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use stemmata_api::v1;
 use stemmata_engine::{
     CONTEXT_TRAILER, EngineError, GIT_HOOK, GIT_HOOK_BYTES_MAX, Refusal, with_git_hook, with_trailer,
     without_git_hook,
@@ -19,7 +20,6 @@ use crate::caller::{Caller, Reach};
 use crate::commands::hook;
 use crate::commands::install::diff;
 use crate::errors::{CliError, Exit};
-use crate::output::v1;
 use crate::wiring::App;
 
 /// Bytes of what git prints that are read at most.

@@ -4,6 +4,7 @@
 
 use std::io::Write;
 
+use stemmata_api::v1;
 use stemmata_engine::{EngineError, FormatUse, Materialized, Narrative};
 use stemmata_model::CommitId;
 
@@ -11,8 +12,7 @@ use crate::args::give::Handoff;
 use crate::commands::{place, stop};
 use crate::errors::{CliError, Exit};
 use crate::output::file::Target;
-use crate::output::size;
-use crate::output::v1;
+use crate::output::{size, wire};
 use crate::wiring::App;
 
 /// Runs the command.
@@ -65,7 +65,7 @@ fn told(
             left_out,
             text: is_text_in_json.then(|| told.text.clone()),
             path: path_of(target),
-            notes: v1::Note::all(&narrative.notes),
+            notes: wire::notes(&narrative.notes),
         })?;
     } else {
         let place = path_of(target).map(|path| format!(", in {path}")).unwrap_or_default();
@@ -102,7 +102,7 @@ fn raw(app: &App, args: &Handoff, (ctx, target): (CommitId, &Target)) -> Result<
             left_out: 0,
             text: is_text_in_json.then(|| String::from_utf8_lossy(&bytes).into_owned()),
             path: path_of(target),
-            notes: v1::Note::all(&made.notes),
+            notes: wire::notes(&made.notes),
         })?;
     }
     Ok(Exit::Done)

@@ -1,5 +1,6 @@
 //! `history`: the commits from one towards the root, with what each holds.
 
+use stemmata_api::v1;
 use stemmata_engine::HistoryRow;
 use stemmata_model::CommitId;
 
@@ -7,11 +8,11 @@ use crate::args::browse::History;
 use crate::commands::list::say_cut;
 use crate::commands::rows;
 use crate::errors::{CliError, Exit};
-use crate::output::commit::{self, ShortIds, mark};
+use crate::output::commit::{ShortIds, mark};
 use crate::output::size::{self, many};
 use crate::output::style::{Style, tame};
 use crate::output::table::fit;
-use crate::output::{time, v1};
+use crate::output::{time, wire};
 use crate::wiring::App;
 
 /// Runs the command.
@@ -47,7 +48,7 @@ pub(crate) fn page(
 
 /// Prints a page of commits as JSON.
 pub(crate) fn as_json(app: &App, shown: &[HistoryRow], next_skip: Option<usize>) -> Result<Exit, CliError> {
-    let commits = shown.iter().map(commit::wire).collect();
+    let commits = shown.iter().map(wire::commit::commit).collect();
     let next_skip = next_skip.and_then(|skip| u64::try_from(skip).ok());
     app.console.json(&v1::CommitPage { commits, next_skip })?;
     Ok(Exit::Done)

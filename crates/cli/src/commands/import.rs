@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use stemmata_api::v1;
 use stemmata_engine::{
     CaptureOptions, Engine, EngineError, ErrorKind, FileState, HeldBack, ImportProgress, ImportReport,
     ParseProvisionalError, Provisional, RUNTIMES,
@@ -18,8 +19,7 @@ use crate::config::Key;
 use crate::errors::{self, CliError, Exit};
 use crate::output::size::{self, many};
 use crate::output::style::Style;
-use crate::output::time;
-use crate::output::v1;
+use crate::output::{time, wire};
 use crate::quota::{self, Quota};
 use crate::wiring::App;
 
@@ -260,7 +260,7 @@ fn imported(imported: &stemmata_engine::ImportedSession) -> v1::Imported {
         entries: captured.entries,
         bytes_in: captured.bytes_in,
         bytes_redacted: captured.bytes_redacted,
-        notes: v1::Note::all(&captured.notes),
+        notes: wire::notes(&captured.notes),
         new_commits: captured.new_commits,
         bytes_stored: captured.bytes_stored,
         title: session.title.clone(),

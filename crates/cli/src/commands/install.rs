@@ -7,6 +7,7 @@ mod made;
 use std::io::{Read, Write as _};
 use std::path::{Path, PathBuf};
 
+use stemmata_api::v1;
 use stemmata_engine::{
     HOOK_PLACES, HookPlace, HookWish, RUNTIMES, SETTINGS_BYTES_MAX, SettingsError, with_hooks, without_hooks,
 };
@@ -16,7 +17,6 @@ use crate::args::live::Install;
 use crate::commands::import;
 use crate::errors::{CliError, Exit};
 use crate::heard;
-use crate::output::v1;
 use crate::wiring::App;
 
 /// Copies within one second at most.

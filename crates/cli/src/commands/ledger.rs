@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use stemmata_api::v1;
 use stemmata_store::Ledger;
 
 use crate::args::ledger::{Ledger as Args, LedgerAdopt, LedgerCommand, LedgerExport, LedgerImport};
@@ -12,7 +13,7 @@ use crate::errors::{CliError, Exit};
 use crate::output::size::many;
 use crate::output::style::{Style, tame};
 use crate::output::table::{Column, Table, cell};
-use crate::output::{put, time, v1};
+use crate::output::{put, time};
 use crate::wiring::App;
 
 /// Runs the command.
@@ -34,7 +35,7 @@ fn adopt(app: &App, args: &LedgerAdopt) -> Result<Exit, CliError> {
     app.engine()?.adopt_folder(&id, &folder)?;
     let known = app.engine()?.log().ledger(&id)?;
     if app.console.json {
-        app.console.json(&v1::Ledgers { ledgers: known.iter().map(wire).collect() })?;
+        app.console.json(&v1::LedgerPage { ledgers: known.iter().map(wire).collect() })?;
     } else {
         app.console.text(&format!("Sessions of {} count for {id} from now on\n", tame(&folder)))?;
     }
@@ -69,7 +70,7 @@ fn import(app: &App, args: &LedgerImport) -> Result<Exit, CliError> {
     let (cluster, notes) = app.engine()?.import_cluster(&file, args.into.as_ref())?;
     let known = app.engine()?.log().ledger(&cluster.ledger)?;
     if app.console.json {
-        app.console.json(&v1::Ledgers { ledgers: known.iter().map(wire).collect() })?;
+        app.console.json(&v1::LedgerPage { ledgers: known.iter().map(wire).collect() })?;
         return Ok(Exit::Done);
     }
     app.console.notes(&notes);
@@ -85,7 +86,7 @@ fn list(app: &App) -> Result<Exit, CliError> {
         Ok(())
     })?;
     if app.console.json {
-        app.console.json(&v1::Ledgers { ledgers: ledgers.iter().map(wire).collect() })?;
+        app.console.json(&v1::LedgerPage { ledgers: ledgers.iter().map(wire).collect() })?;
         return Ok(Exit::Done);
     }
     let mut table = Table::new(&[

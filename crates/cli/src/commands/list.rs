@@ -1,16 +1,17 @@
 //! `list`: sessions in a table.
 
+use stemmata_api::v1;
 use stemmata_model::CommitId;
 use stemmata_store::{Page, Session, SessionFilter};
 
 use crate::args::browse::List;
 use crate::commands::rows;
 use crate::errors::{CliError, Exit};
-use crate::output::session;
 use crate::output::size;
 use crate::output::style::Style;
 use crate::output::table::{Column, Table, cell, fit};
-use crate::output::{time, v1};
+use crate::output::time;
+use crate::output::{session, wire};
 use crate::wiring::App;
 
 /// Sessions that one page of the store holds.
@@ -39,11 +40,11 @@ pub(crate) fn run(app: &App, args: &List) -> Result<Exit, CliError> {
     sessions.truncate(wanted);
     let copies = copies(app, &sessions)?;
     if app.console.json {
-        let listed = sessions.iter().zip(&copies).map(|(session, copy_of)| v1::ListedSession {
-            session: session::wire(session),
+        let listed = sessions.iter().zip(&copies).map(|(session, copy_of)| v1::Session {
             copy_of: copy_of.map(|original| original.to_string()),
+            ..wire::session::session(session)
         });
-        app.console.json(&v1::SessionList { sessions: listed.collect() })?;
+        app.console.json(&v1::SessionPage { sessions: listed.collect(), next: None })?;
         return Ok(Exit::Done);
     }
     if sessions.is_empty() {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use stemmata_api::v1;
 use stemmata_engine::HistoryRow;
 use stemmata_model::{CommitId, CommitType};
 use stemmata_store::{PAGE_ROWS_MAX, Page, Session, SessionFilter, SessionOrigin};
@@ -13,7 +14,7 @@ use crate::errors::{CliError, Exit};
 use crate::output::commit::{ShortIds, mark};
 use crate::output::style::{Style, tame};
 use crate::output::table::{Cell, Column, Table, cell, fit, pieces};
-use crate::output::{commit, session, size, time, v1};
+use crate::output::{session, size, time, wire};
 use crate::wiring::App;
 
 /// Sessions that are looked at to count subagents, however old the shown ones are.
@@ -172,18 +173,18 @@ fn as_json(app: &App, shown: &[(Session, Marks)]) -> Result<Exit, CliError> {
         there.extend(engine.store().described(page)?.into_iter().map(|described| described.commit.id));
     }
     let tips: HashMap<CommitId, v1::Commit> =
-        engine.describe(&there)?.iter().map(|row| (row.commit.id, commit::wire(row))).collect();
+        engine.describe(&there)?.iter().map(|row| (row.commit.id, wire::commit::commit(row))).collect();
     let mut sessions = Vec::new();
     for (session, marks) in shown {
-        sessions.push(v1::SessionRow {
-            session: session::wire(session),
+        sessions.push(v1::Session {
             tip_commit: session.tip.and_then(|tip| tips.get(&tip)).cloned(),
-            compactions: marks.compactions,
-            subagents: marks.subagents,
+            compactions: Some(marks.compactions),
+            subagents: Some(marks.subagents),
             copy_of: marks.copy_of.map(|original| original.to_string()),
+            ..wire::session::session(session)
         });
     }
-    app.console.json(&v1::SessionLog { sessions })?;
+    app.console.json(&v1::SessionPage { sessions, next: None })?;
     Ok(Exit::Done)
 }
 

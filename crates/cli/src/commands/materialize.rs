@@ -1,5 +1,6 @@
 //! `materialize`: the conversation as an agent should know it.
 
+use stemmata_api::v1;
 use stemmata_engine::{HANDOFF_TOKENS_DEFAULT, Materialized};
 use stemmata_model::CommitId;
 
@@ -9,7 +10,7 @@ use crate::commands::stop;
 use crate::errors::{CliError, Exit};
 use crate::output::file::Target;
 use crate::output::size::{self, many};
-use crate::output::v1;
+use crate::output::wire;
 use crate::wiring::App;
 
 /// The name of the empty context.
@@ -71,8 +72,8 @@ pub(crate) fn wire(
         abandoned_entries: made.abandoned_entries,
         skipped_compactions: made.skipped_compactions,
         reparented: reparented.collect(),
-        losses: made.losses.as_ref().map(v1::Losses::of),
-        notes: v1::Note::all(&made.notes),
+        losses: made.losses.as_ref().map(wire::losses),
+        notes: wire::notes(&made.notes),
         path: match target {
             Target::Standard => None,
             Target::File(path) => Some(path.to_string_lossy().into_owned()),

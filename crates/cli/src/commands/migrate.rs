@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+use stemmata_api::v1;
 use stemmata_store::SqliteStore;
 use stemmata_store::maintain::migrate::{MigrationPlan, MigrationStep, RolledBack, StepKind};
 
@@ -11,9 +12,9 @@ use crate::args::maintain::Migrate;
 use crate::commands::backup::compact;
 use crate::errors::{CliError, Exit};
 use crate::home::DataHome;
+use crate::output::put;
 use crate::output::size::{many, plural};
 use crate::output::style::Style;
-use crate::output::{put, v1};
 use crate::wiring::App;
 
 /// Runs the command.

@@ -1,9 +1,11 @@
 //! `native`: the transcript up to a commit, byte for byte.
 
+use stemmata_api::v1;
+
 use crate::args::give::Native;
 use crate::errors::{CliError, Exit};
 use crate::output::file::Target;
-use crate::output::{size, v1};
+use crate::output::size;
 use crate::wiring::App;
 
 /// Runs the command.

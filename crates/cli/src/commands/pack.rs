@@ -1,12 +1,12 @@
 //! `pack`: moves contents to where they take least room; and the packing that an import ends with.
 
+use stemmata_api::v1;
 use stemmata_store::{PackOptions, Packed};
 
 use crate::args::maintain::Pack;
 use crate::config::Key;
 use crate::errors::{CliError, Exit};
 use crate::output::size::{self, many};
-use crate::output::v1;
 use crate::wiring::App;
 
 /// Runs the command.

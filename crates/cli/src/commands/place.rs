@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use stemmata_api::v1;
 use stemmata_engine::{LossReport, PlaceOptions, Placed, RUNTIMES, runtime_of};
 use stemmata_model::CommitId;
 use stemmata_store::{Session, SessionFilter};
@@ -12,7 +13,7 @@ use crate::args::give::Placement;
 use crate::commands::{list, stop};
 use crate::errors::CliError;
 use crate::output::size::many;
-use crate::output::v1;
+use crate::output::wire;
 use crate::wiring::App;
 
 /// Sessions that are looked at to find the newest version of the client.
@@ -98,8 +99,8 @@ pub(crate) fn wire(placed: &Placed) -> v1::Placed {
         import_command: placed.import_command.clone(),
         cwd: placed.cwd.to_string_lossy().into_owned(),
         prompt: placed.prompt.clone(),
-        losses: placed.losses.as_ref().map(v1::Losses::of),
-        notes: v1::Note::all(&placed.notes),
+        losses: placed.losses.as_ref().map(wire::losses),
+        notes: wire::notes(&placed.notes),
     }
 }
 

@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+use stemmata_api::v1;
 use stemmata_engine::{Engine, EngineError, Mended, Refusal};
 
 use crate::args::maintain::Repair;
@@ -11,7 +12,6 @@ use crate::commands::doctor::{finding, path_of, sends_all, told};
 use crate::errors::{CliError, Exit};
 use crate::output::file::Target;
 use crate::output::size::{self, many};
-use crate::output::v1;
 use crate::wiring::App;
 
 /// Runs the command.

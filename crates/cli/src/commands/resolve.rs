@@ -1,12 +1,13 @@
 //! `resolve`: the checkpoint at a point in time.
 
+use stemmata_api::v1;
 use stemmata_store::ResolveScope;
 
 use crate::args::browse::Resolve;
 use crate::commands::children;
 use crate::errors::{CliError, Exit};
 use crate::output::style::Style;
-use crate::output::{commit, time, v1};
+use crate::output::{time, wire};
 use crate::wiring::App;
 
 /// Runs the command.
@@ -19,7 +20,7 @@ pub(crate) fn run(app: &App, args: &Resolve) -> Result<Exit, CliError> {
         commits.extend(engine.store().commit(*id)?);
     }
     if app.console.json {
-        let commits = commit::wire_all(engine, &commits)?;
+        let commits = wire::commit::commits(engine, &commits)?;
         app.console.json(&v1::Resolved { at: at.to_string(), commits })?;
         return Ok(Exit::Done);
     }

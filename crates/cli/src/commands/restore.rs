@@ -4,6 +4,7 @@
 
 use std::io::ErrorKind;
 
+use stemmata_api::v1;
 use stemmata_engine::{EngineError, Remembered};
 use stemmata_model::{LedgerId, Note, NoteCode};
 use stemmata_prompt::reduce::Reducer;
@@ -16,7 +17,7 @@ use crate::commands::events::{directory, known_ledger};
 use crate::errors::{CliError, Exit};
 use crate::output::size::{grouped, many};
 use crate::output::style::{Style, tame};
-use crate::output::{put, v1};
+use crate::output::{put, wire};
 use crate::wiring::App;
 
 /// The folder of version 1 in the data directory, and how many of its files are named at most.
@@ -223,6 +224,6 @@ fn wire(restored: &Restored) -> v1::RestoredLedger {
         read: restored.remembered.as_ref().map_or(0, |remembered| remembered.read),
         quarantined: restored.quarantined,
         lost: restored.lost.clone(),
-        notes: v1::Note::all(&restored.notes),
+        notes: wire::notes(&restored.notes),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use stemmata_api::v1;
 use stemmata_engine::{ForgetTarget, FoundIn, Holder, ScanPlace, ScanTarget, Scanned, SecretFound};
 use stemmata_model::CommitId;
 
@@ -12,7 +13,6 @@ use crate::output::commit::ShortIds;
 use crate::output::put;
 use crate::output::size::{self, many};
 use crate::output::style::{Style, tame};
-use crate::output::v1;
 use crate::wiring::App;
 
 /// Findings that people see; `--json` has all.

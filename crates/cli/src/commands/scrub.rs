@@ -1,5 +1,6 @@
 //! `scrub`: shows what would be replaced in what is stored, asks, and replaces it.
 
+use stemmata_api::v1;
 use stemmata_engine::{ScrubOptions, ScrubReport, ScrubTarget};
 use stemmata_store::Session;
 
@@ -11,7 +12,6 @@ use crate::output::put;
 use crate::output::session;
 use crate::output::size::many;
 use crate::output::style::Style;
-use crate::output::v1;
 use crate::wiring::App;
 
 /// Lines of one kind that people see; `--json` has all.

@@ -1,11 +1,12 @@
 //! `secrets`: which projects' rules for secrets count.
 
+use stemmata_api::v1;
 use stemmata_engine::{PROJECT_RULES, check_project_rules, rules_file_hash};
 use stemmata_model::Timestamp;
 
 use crate::args::secrets;
 use crate::errors::{CliError, Exit};
-use crate::output::{put, v1};
+use crate::output::put;
 use crate::secrets_file::{self, Trusted};
 use crate::wiring::App;
 

@@ -1,17 +1,19 @@
 //! `show`: everything that is known about a commit.
 
+use stemmata_api::v1;
 use stemmata_engine::{Engine, Shown};
 use stemmata_model::{CommitId, CommitType, Sighting};
 use stemmata_store::LinkKind;
 
 use crate::args::browse::Show;
 use crate::errors::{CliError, Exit};
-use crate::output::commit::{self, ShortIds, change};
+use crate::output::commit::ShortIds;
 use crate::output::put;
 use crate::output::size::{self, many};
 use crate::output::style::{Style, tame};
 use crate::output::table::{Column, Table, cell, fit};
-use crate::output::{time, v1};
+use crate::output::wire::commit::change;
+use crate::output::{time, wire};
 use crate::wiring::App;
 
 /// Sightings, children and changes that people see; `--json` has more.
@@ -25,10 +27,13 @@ pub(crate) fn run(app: &App, args: &Show) -> Result<Exit, CliError> {
     let ctx = app.find(&args.reference)?;
     let engine = app.engine()?;
     let shown = engine.show(ctx)?;
-    let entries: Option<Vec<v1::Entry>> =
-        if args.entries { Some(engine.entries(ctx)?.iter().map(commit::entry).collect()) } else { None };
+    let entries: Option<Vec<v1::Entry>> = if args.entries {
+        Some(engine.entries(ctx)?.iter().map(wire::commit::entry).collect())
+    } else {
+        None
+    };
     if app.console.json {
-        app.console.json(&v1::Show { entries, ..commit::wire_shown(&shown) })?;
+        app.console.json(&v1::Commit { entries, ..wire::commit::shown(&shown) })?;
         return Ok(Exit::Done);
     }
     let mut text = told(app, engine, &shown)?;

@@ -1,11 +1,11 @@
 //! `snapshot`: the whole context of a commit as one commit below it.
 
+use stemmata_api::v1;
 use stemmata_model::CommitId;
 
 use crate::args::capture::Snapshot;
 use crate::commands::stop;
 use crate::errors::{CliError, Exit};
-use crate::output::v1;
 use crate::wiring::App;
 
 /// Runs the command.

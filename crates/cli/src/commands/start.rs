@@ -2,6 +2,7 @@
 //!
 //! Fresh, resumed and forked are one operation with different contexts.
 
+use stemmata_api::v1;
 use stemmata_engine::StartMode;
 use stemmata_model::CommitId;
 
@@ -12,7 +13,6 @@ use crate::commands::place;
 use crate::commands::run::SESSION_VARIABLE;
 use crate::config::templates;
 use crate::errors::{CliError, Exit};
-use crate::output::v1;
 use crate::wiring::App;
 
 /// What the client's environment calls the kind of agent: our hooks record it.

@@ -2,6 +2,7 @@
 //!
 //! What is remembered, and from what, is the engine's.
 
+use stemmata_api::v1;
 use stemmata_engine::{Folded, Remembered};
 use stemmata_model::{Json, LedgerId, Note};
 use stemmata_prompt::reduce::Reducer;
@@ -14,8 +15,7 @@ use crate::commands::events::{known_ledger, ledger_to_read};
 use crate::errors::{CliError, Exit};
 use crate::output::size::many;
 use crate::output::style::{Style, tame};
-use crate::output::v1::Raw;
-use crate::output::{put, v1};
+use crate::output::{put, wire};
 use crate::wiring::App;
 
 /// Characters of a state for people at most: some screens.
@@ -41,9 +41,9 @@ pub(crate) fn run(app: &App, args: &State) -> Result<Exit, CliError> {
             root,
             through: remembered.through.to_string(),
             transcripts: remembered.transcripts,
-            memory: Raw::of(&Json::of(&remembered.memory.to_json())),
-            snapshot: (!said.is_empty()).then(|| Raw::of(&Json::of(&snapshot.reducer.data()))),
-            notes: v1::Note::all(&remembered.notes),
+            memory: wire::raw(&Json::of(&remembered.memory.to_json())),
+            snapshot: (!said.is_empty()).then(|| wire::raw(&Json::of(&snapshot.reducer.data()))),
+            notes: wire::notes(&remembered.notes),
         })?;
         return Ok(Exit::Done);
     }
@@ -94,7 +94,7 @@ pub(crate) fn open_tasks(app: &App, which: &Which) -> Result<Exit, CliError> {
         })
         .collect();
     if app.console.json {
-        app.console.json(&v1::OpenTasks { tasks, notes: v1::Note::all(&remembered.notes) })?;
+        app.console.json(&v1::OpenTasks { tasks, notes: wire::notes(&remembered.notes) })?;
         return Ok(Exit::Done);
     }
     app.console.notes(&remembered.notes);
@@ -140,7 +140,7 @@ pub(crate) fn replay(app: &App, args: &Replay) -> Result<Exit, CliError> {
             transcripts: v1::ReplayedTranscripts {
                 sessions: transcripts.sessions,
                 different: transcripts.different,
-                notes: v1::Note::all(&transcripts.notes),
+                notes: wire::notes(&transcripts.notes),
             },
             same,
         })?;
@@ -204,6 +204,6 @@ fn wire(found: &Compared) -> v1::ReplayedReducer {
         name: found.name.to_owned(),
         saved_through: found.saved_through.to_string(),
         same: found.same,
-        notes: v1::Note::all(&found.notes),
+        notes: wire::notes(&found.notes),
     }
 }

@@ -5,6 +5,7 @@ mod hooks;
 use std::io::Read;
 use std::path::Path;
 
+use stemmata_api::v1;
 use stemmata_engine::{FileState, SETTINGS_BYTES_MAX, SurveyedFile, days_kept};
 use stemmata_model::Timestamp;
 
@@ -15,7 +16,6 @@ use crate::output::size::{self, many, plural};
 use crate::output::style::Style;
 use crate::output::table::{Column, Table, cell};
 use crate::output::time;
-use crate::output::v1;
 use crate::pending;
 use crate::quota::Quota;
 use crate::secrets_file;

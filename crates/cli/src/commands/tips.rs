@@ -1,11 +1,12 @@
 //! `tips`: the ends of branches, by ticket, thread or session.
 
+use stemmata_api::v1;
 use stemmata_store::{Page, TipFilter};
 
 use crate::args::browse::Tips;
 use crate::commands::{children, list, rows};
 use crate::errors::{CliError, Exit};
-use crate::output::{commit, v1};
+use crate::output::wire;
 use crate::wiring::App;
 
 /// Tips that one page of the store holds.
@@ -30,7 +31,7 @@ pub(crate) fn run(app: &App, args: &Tips) -> Result<Exit, CliError> {
     let is_cut = tips.len() > wanted;
     tips.truncate(wanted);
     if app.console.json {
-        let commits = commit::wire_all(engine, &tips)?;
+        let commits = wire::commit::commits(engine, &tips)?;
         let next_skip = is_cut.then(|| u64::try_from(wanted).unwrap_or(u64::MAX));
         app.console.json(&v1::CommitPage { commits, next_skip })?;
         return Ok(Exit::Done);

@@ -2,18 +2,19 @@
 
 use std::collections::HashMap;
 
+use stemmata_api::v1;
 use stemmata_engine::{Engine, HistoryRow};
 use stemmata_model::CommitId;
 use stemmata_store::{LinkKind, Session, SessionKey};
 
 use crate::args::browse::Tree;
 use crate::errors::{CliError, Exit};
-use crate::output::commit::{self, ShortIds};
+use crate::output::commit::ShortIds;
 use crate::output::draw::{self, Drawing, Subagent};
 use crate::output::size::many;
 use crate::output::style::{Style, tame};
 use crate::output::table::fit;
-use crate::output::{session, time, v1};
+use crate::output::{session, time, wire};
 use crate::wiring::App;
 
 /// Links of a commit that its line looks at.
@@ -123,11 +124,8 @@ fn as_json(app: &App, engine: &Engine, tree: &stemmata_engine::Tree) -> Result<E
     let mut nodes = Vec::with_capacity(tree.nodes.len());
     for page in tree.nodes.chunks(PAGE_NODES) {
         let ids: Vec<CommitId> = page.iter().map(|node| node.commit.id).collect();
-        nodes.extend(engine.describe(&ids)?.iter().zip(page).map(|(row, node)| v1::TreeNode {
-            commit: commit::wire(row),
-            children: node.children.iter().map(ToString::to_string).collect(),
-            links: node.links.iter().map(commit::link).collect(),
-        }));
+        nodes
+            .extend(engine.describe(&ids)?.iter().zip(page).map(|(row, node)| wire::commit::node(row, node)));
     }
     app.console.json(&v1::Tree { nodes, is_cut: tree.is_cut })?;
     Ok(Exit::Done)

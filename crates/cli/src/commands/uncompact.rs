@@ -1,12 +1,13 @@
 //! `uncompact`: the context from before the nearest compaction.
 
+use stemmata_api::v1;
+
 use crate::args::give::Uncompact;
 use crate::commands::materialize;
 use crate::errors::{CliError, Exit};
 use crate::output::commit::ShortIds;
 use crate::output::file::Target;
 use crate::output::style::Style;
-use crate::output::v1;
 use crate::wiring::App;
 
 /// Runs the command.

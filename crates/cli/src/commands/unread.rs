@@ -2,11 +2,11 @@
 //!
 //! Which they are is the engine's to find out.
 
+use stemmata_api::v1;
 use stemmata_engine::UnreadLedger;
 
 use crate::errors::CliError;
 use crate::output::style::{Style, tame};
-use crate::output::v1;
 use crate::wiring::App;
 
 /// Ledgers that a person is told of one by one; `--json` has all.

@@ -1,5 +1,6 @@
 //! `update`: a commit's summary, notes and tags.
 
+use stemmata_api::v1;
 use stemmata_engine::Update;
 use stemmata_model::CommitId;
 
@@ -7,7 +8,6 @@ use crate::args::annotate;
 use crate::errors::{CliError, Exit};
 use crate::output::commit::ShortIds;
 use crate::output::style::{Style, tame};
-use crate::output::v1;
 use crate::wiring::App;
 
 /// Runs the command.

@@ -1,5 +1,6 @@
 //! `vault`: how much is kept of what was replaced, and its end. Never a value.
 
+use stemmata_api::v1;
 use stemmata_engine::{VaultPurge, VaultPurged, VaultStatus};
 
 use crate::args::secrets;
@@ -7,7 +8,7 @@ use crate::errors::{CliError, Exit};
 use crate::output::put;
 use crate::output::size::{self, many};
 use crate::output::style::Style;
-use crate::output::{time, v1};
+use crate::output::time;
 use crate::wiring::App;
 
 /// Runs the command.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use stemmata_api::v1;
 use stemmata_engine::Engine;
 use stemmata_store::maintain::repair::RepairSource;
 use stemmata_store::{Damage, SqliteStore, Store};
@@ -12,7 +13,6 @@ use crate::args::maintain::Verify;
 use crate::errors::{CliError, Exit};
 use crate::output::size::many;
 use crate::output::style::Style;
-use crate::output::v1;
 use crate::wiring::App;
 
 /// Damages that are kept for the report; one more than that says the same.

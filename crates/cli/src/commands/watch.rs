@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use stemmata_api::v1;
 use stemmata_engine::{
     Agenda, CaptureOptions, Engine, EngineError, ErrorKind, ImportFailure, ImportedSession, KeepPacked, Look,
     Looked, ProjectTrust, StoreRules, WatchPace,
@@ -23,7 +24,7 @@ use crate::errors::{CliError, Exit};
 use crate::output::size::{many, plural};
 use crate::output::style::Style;
 use crate::output::table::fit;
-use crate::output::{session, v1};
+use crate::output::{session, wire};
 use crate::secrets_file;
 use crate::signals;
 use crate::wiring::App;
@@ -312,7 +313,7 @@ impl Watching<'_> {
                 new_commits: imported.captured.new_commits,
                 commits: known.commits,
                 bytes_redacted: imported.captured.bytes_redacted,
-                notes: v1::Note::all(&imported.captured.notes),
+                notes: wire::notes(&imported.captured.notes),
             });
         }
         self.app.console.notes(&imported.captured.notes);

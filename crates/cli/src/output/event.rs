@@ -1,4 +1,4 @@
-//! Events as lines for people, and as wire types.
+//! Events as lines for people.
 //!
 //! Which events are shown is the commands'.
 
@@ -7,7 +7,6 @@ use stemmata_model::{Event, Json, Payload, topics};
 
 use crate::output::style::{Style, tame};
 use crate::output::table::fit;
-use crate::output::v1::{self, Raw};
 use crate::output::{size, time};
 
 /// Characters of one piece of an entry in a line at most.
@@ -15,42 +14,6 @@ const PIECE_CHARS_MAX: usize = 200;
 
 /// Parts within parts that a line looks into.
 const DEPTH_MAX: usize = 4;
-
-/// Returns an event's wire form.
-pub(crate) fn wire(event: &Event) -> v1::Event {
-    let mut wire = v1::Event {
-        event_seq: event.seq.to_string(),
-        session_id: event.session.to_string(),
-        timestamp: event.at.to_string(),
-        topic: event.topic.to_string(),
-        sender: event.sender.to_string(),
-        receiver: event.receiver.to_string(),
-        payload: "plain".to_owned(),
-        text: None,
-        data: None,
-        metadata: event.metadata.as_ref().map(Raw::of),
-        replayable: event.replayable,
-        artifact: None,
-        bytes: None,
-    };
-    match &event.payload {
-        Payload::Plain { text, data } => {
-            wire.text.clone_from(text);
-            wire.data = data.as_ref().map(Raw::of);
-        }
-        Payload::Line { id, line } => {
-            "line".clone_into(&mut wire.payload);
-            wire.artifact = Some(id.to_string());
-            wire.data = Some(Raw::of(line));
-        }
-        Payload::Gone(gone) => {
-            if gone.forgotten { "forgotten" } else { "trimmed" }.clone_into(&mut wire.payload);
-            wire.artifact = Some(gone.hash.to_string());
-            wire.bytes = Some(gone.bytes);
-        }
-    }
-    wire
-}
 
 /// Returns an event as one line of at most `width` columns.
 pub(crate) fn line(event: &Event, width: usize) -> String {

@@ -1,46 +1,14 @@
-//! Sessions for people and for scripts.
+//! Sessions for people.
 //!
 //! Tables and trees are laid out elsewhere; here is what one session says of itself.
 
 use stemmata_model::MachineId;
-use stemmata_store::{Session, SessionOrigin};
+use stemmata_store::Session;
 
 use crate::output::style::tame;
-use crate::output::v1;
 
 /// Columns of another machine's name before a title.
 const FOREIGN_COLUMNS: usize = 16;
-
-/// Returns the wire form of a session.
-pub(crate) fn wire(session: &Session) -> v1::Session {
-    let (origin, placed_from) = match session.origin {
-        SessionOrigin::Imported => ("imported", None),
-        SessionOrigin::Placed(ctx) => ("placed", Some(ctx.to_string())),
-        SessionOrigin::Api => ("api", None),
-    };
-    v1::Session {
-        session_id: session.session.to_string(),
-        path: session.key.path.clone(),
-        machine: session.key.machine.to_string(),
-        parent_session: session.parent_session.as_ref().map(ToString::to_string),
-        format: session.format.to_string(),
-        template: session.template.to_string(),
-        principal: session.principal.to_string(),
-        granularity: session.granularity.to_string(),
-        origin: origin.to_owned(),
-        placed_from,
-        title: session.title.clone(),
-        cwd: session.cwd.clone(),
-        git_branch: session.git_branch.clone(),
-        version: session.version.clone(),
-        started_at: session.started_at.map(|point| point.to_string()),
-        last_at: session.last_at.map(|point| point.to_string()),
-        tip: session.tip.map(|tip| tip.to_string()),
-        commits: session.commits,
-        messages: session.messages,
-        bytes: session.bytes,
-    }
-}
 
 /// Returns a session's title on one line.
 pub(crate) fn title(session: &Session) -> String {

@@ -2,6 +2,7 @@
 //!
 //! Which chain a commit counts for is the engine's.
 
+use stemmata_api::v1;
 use stemmata_engine::{ChainBytes, ChainCost};
 use stemmata_model::CommitId;
 use stemmata_store::SessionFilter;
@@ -15,7 +16,6 @@ use crate::output::session;
 use crate::output::size::{self, many};
 use crate::output::style::Style;
 use crate::output::table::{Cell, Column, Table, cell};
-use crate::output::v1;
 use crate::wiring::App;
 
 /// Runs the command.

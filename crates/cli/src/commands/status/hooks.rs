@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use stemmata_api::v1;
 use stemmata_engine::{
     FileState, HOOK_PLACES, HookPlace, HookWish, SurveyedFile, installed_hooks, with_hooks,
 };
@@ -17,7 +18,6 @@ use crate::heard;
 use crate::output::put;
 use crate::output::style::Style;
 use crate::output::time;
-use crate::output::v1;
 use crate::pending::Marker;
 use crate::wiring::App;
 

@@ -1,0 +1,46 @@
+//! The engine's values as wire types: the only place of the CLI that knows both.
+//!
+//! What they mean is the engine's, how they are written is the wire types'.
+
+pub(crate) mod commit;
+pub(crate) mod ledger;
+pub(crate) mod session;
+
+use stemmata_api::{RawJson, v1};
+use stemmata_engine::LossReport;
+use stemmata_model::{Json, Note};
+
+/// Returns JSON as it was given.
+pub(crate) fn raw(json: &Json) -> RawJson {
+    RawJson::parse(json.as_str()).expect("a `Json` was checked when it was made")
+}
+
+/// Returns the wire form of notes.
+pub(crate) fn notes(notes: &[Note]) -> Vec<v1::Note> {
+    let wire = |note: &Note| v1::Note {
+        code: note.code.as_str().to_owned(),
+        message: note.message.clone(),
+        line: note.line,
+    };
+    notes.iter().map(wire).collect()
+}
+
+/// Returns the wire form of what a translation lost.
+pub(crate) fn losses(report: &LossReport) -> v1::Losses {
+    let losses = report.losses.iter().map(|loss| v1::Loss {
+        entry: loss.entry.clone(),
+        action: loss.action.as_str().to_owned(),
+        part: loss.part.to_owned(),
+        reason: loss.reason.clone(),
+    });
+    v1::Losses {
+        from: report.from.clone(),
+        to: report.to.clone(),
+        kept: report.kept,
+        changed: report.changed,
+        dropped: report.dropped,
+        unsaid: report.unsaid,
+        entries: losses.collect(),
+        unlisted: report.unlisted,
+    }
+}

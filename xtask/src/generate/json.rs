@@ -1,0 +1,75 @@
+//! The page about what `--json` prints, from the schemas of the wire types.
+//!
+//! Written here and not by `stemma`, which is built without schemas: docs/decisions/0019-one-schema-derive.md.
+
+use std::fmt::Write as _;
+
+use stemmata_api::operations::OPERATIONS;
+use stemmata_api::schema::{DescribedType, JsonType, responses};
+
+/// Returns the page.
+pub(super) fn page() -> String {
+    let mut text = "<!-- Written by `cargo xtask generate`; do not edit. -->\n# JSON output\n\nWith `--json`, a command prints \
+         one JSON object on standard output; errors stay text on standard error and an \
+         [exit code](exit-codes.md). The shapes are a contract: fields may be added, none changes its meaning or goes \
+         away, so ignore what you do not know. A field marked *optional* is left out where it has no value. Times are \
+         RFC 3339 in UTC with microseconds, sizes are bytes, ids are always whole.\n\n"
+        .to_owned();
+    text.push_str("| command | prints |\n| --- | --- |\n");
+    for operation in OPERATIONS {
+        for command in operation.commands {
+            writeln!(text, "| `stemma {command} --json` | {} |", link(&operation.response.name()))
+                .expect("a string takes it");
+        }
+    }
+    responses().iter().for_each(|described| section(&mut text, described));
+    text
+}
+
+fn section(text: &mut String, described: &DescribedType) {
+    let DescribedType { name, about, fields } = described;
+    writeln!(text, "\n## {name}\n\n{about}\n\n| field | type | what it says |\n| --- | --- | --- |")
+        .expect("a string takes it");
+    for field in fields {
+        let optional = if field.is_optional { ", optional" } else { "" };
+        let about = field.about.replace('|', "\\|");
+        writeln!(text, "| `{}` | {}{optional} | {about} |", field.name, words(&field.json))
+            .expect("a string takes it");
+    }
+}
+
+fn words(json: &JsonType) -> String {
+    match json {
+        JsonType::Any => "any".to_owned(),
+        JsonType::Boolean => "boolean".to_owned(),
+        JsonType::Number => "number".to_owned(),
+        JsonType::String => "string".to_owned(),
+        JsonType::ArrayOf(items) => format!("array of {}", words(items)),
+        JsonType::Type(name) => link(name),
+    }
+}
+
+fn link(name: &str) -> String {
+    format!("[{name}](#{})", name.to_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_link_leads_to_a_section() {
+        let page = page();
+        for target in page.split("](#").skip(1).filter_map(|rest| rest.split(')').next()) {
+            assert!(page.to_lowercase().contains(&format!("\n## {target}\n")), "{target}");
+        }
+        assert!(page.ends_with('\n') && !page.ends_with("\n\n"));
+    }
+
+    #[test]
+    fn types_are_in_the_words_of_json() {
+        let names = JsonType::ArrayOf(Box::new(JsonType::Type("Note".to_owned())));
+        assert_eq!(words(&names), "array of [Note](#note)");
+        assert_eq!(words(&JsonType::Any), "any");
+    }
+}
