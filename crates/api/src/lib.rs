@@ -12,17 +12,23 @@
 //! # Ok::<(), serde_json::Error>(())
 //! ```
 
+mod control;
 #[cfg(feature = "schema")]
 pub mod operations;
 mod page;
 mod plan;
+pub mod problem;
 mod raw;
 #[cfg(feature = "schema")]
 pub mod schema;
+mod service;
 mod source;
 pub mod v1;
 
+pub use control::{CancelToken, Control, Progress, Step, Unit};
 pub use page::{PAGE_ITEMS_MAX, PageRequest};
 pub use plan::PlanDigest;
+pub use problem::{Candidate, Code, Kind, Problem};
 pub use raw::RawJson;
+pub use service::Answer;
 pub use source::ByteSource;

@@ -147,6 +147,8 @@ fn json_type(schema: &Value) -> JsonType {
         Some("boolean") => JsonType::Boolean,
         Some("integer" | "number") => JsonType::Number,
         Some("string") => JsonType::String,
+        // The words of an enum.
+        None if schema.get("oneOf").is_some() || schema.get("enum").is_some() => JsonType::String,
         _ => JsonType::Any,
     }
 }

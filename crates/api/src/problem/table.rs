@@ -1,0 +1,285 @@
+//! The one table of problems: code, kind, title and hint. Exit codes, HTTP statuses and the page of errors come from it.
+//!
+//! Which error of the engine has which code is `service`'s. A hint may hold `{name}`: the problem fills it from
+//! what it is about.
+
+use super::Kind;
+
+/// What the table says of a code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    /// The stable name.
+    pub code: &'static str,
+    /// What kind of problem it is.
+    pub kind: Kind,
+    /// The code in words.
+    pub title: &'static str,
+    /// The next step, where one is known.
+    pub hint: Option<&'static str>,
+}
+
+/// Declares the codes: variant, name, kind, title and, where there is one, the hint.
+macro_rules! codes {
+    ($($variant:ident $code:literal $kind:ident $title:literal $(=> $hint:expr)?;)+) => {
+        /// Every problem there is. Codes may be added; none changes its name or its kind.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Code {
+            $( #[doc = concat!("`", $code, "`: ", $title, ".")] $variant, )+
+        }
+
+        impl Code {
+            /// All codes, in the order of the table.
+            pub const ALL: &[Self] = &[$(Self::$variant,)+];
+
+            /// Returns what the table says of it.
+            pub const fn row(self) -> Row {
+                match self {
+                    $( Self::$variant => Row { code: $code, kind: Kind::$kind, title: $title, hint: codes!(@hint $($hint)?) }, )+
+                }
+            }
+        }
+    };
+    (@hint) => { None };
+    (@hint $hint:expr) => { Some($hint) };
+}
+
+const AGAIN: &str = "run the command again: it goes on where the other one stopped";
+const LIST: &str = "`stemma list` shows all sessions, `stemma log REF` the commits of one";
+const LIST_SESSIONS: &str = "`stemma list` shows all sessions";
+const LEDGERS: &str = "`stemma ledger list` lists all ledgers";
+const MIGHT_BE_DAMAGED: &str = "`stemma verify` lists everything that is damaged; importing the same transcripts into a new \
+     `STEMMATA_HOME` gives the same commits";
+const REPAIR: &str = "`stemma verify --repair --from BACKUP` repairs a store from a sound copy";
+const GONE_ON_PURPOSE: &str = "it was forgotten on purpose; `stemma show REF` says what is left of a commit";
+const BAD_RULE: &str =
+    "repair the rule; until then only that a session exists is stored, and nothing of its content";
+const NOTHING_STORED: &str = "nothing was stored";
+const FETCH_AGAIN: &str = "fetch or export it again; nothing was stored";
+const PURGE: &str = "`stemma vault purge --all` removes it; what is stored does not need it";
+const FREE_SPACE: &str =
+    "free some space and run the command again: it goes on where it stopped, nothing acknowledged is lost";
+const MENDED_OR_MOVED: &str =
+    "nothing is captured until it can be read: repair {path}, or move it away to capture everything";
+
+codes! {
+    // Requests
+    BadRequest "bad_request" Usage "the request cannot be understood";
+    BadPlace "bad_place" Usage "not a place in a file" => "name it as `FILE`, `FILE:LINE` or `FILE:FROM-TO`";
+    BadName "bad_name" BadInput "not a name";
+    BadId "bad_id" BadInput "not an id";
+    BadTime "bad_time" BadInput "not a time";
+    BadJson "bad_json" BadInput "not JSON";
+    BudgetTooSmall "budget_too_small" Usage "the budget is too small to say anything";
+    NotSupported "not_supported" Refused "this store cannot do that";
+    Cancelled "cancelled" Cancelled "cancelled";
+    PlanStale "plan_stale" Conflict "the plan no longer holds" => "look at the plan again: the store changed since";
+    ChangedMeanwhile "changed_meanwhile" Conflict "it changed while the command ran" => "run the command again";
+
+    // Files
+    FileNotFound "file_not_found" NotFound "the file does not exist" => "check the path";
+    PermissionDenied "permission_denied" System "access was denied" => "check who may read and write {path}";
+    DiskFull "disk_full" Full "the disk is full" => FREE_SPACE;
+    IoFailed "io_failed" System "a file operation failed";
+    FileExists "file_exists" Refused "the file exists" => "name another file, or use `--force` where the command has it";
+    OutputIsInput "output_is_input" Refused "the output is the file that is read" => "name another file with `--out`";
+    NotADirectory "not_a_directory" Usage "not a directory";
+    TooLarge "too_large" Refused "too large to read";
+
+    // Transcripts
+    NotATranscript "not_a_transcript" BadInput "not a transcript of a known client"
+        => "docs/reference/runtimes.md lists what is read of each client, and where it is";
+    LineTooLong "line_too_long" BadInput "a line is too long"
+        => "nothing of this line was stored; everything before it was";
+    DocumentTooLong "document_too_long" BadInput "the transcript is too long for its format"
+        => "nothing of it was stored; split it, or export a part of it";
+    DocumentTorn "document_torn" BadInput "the transcript ends in the middle"
+        => "its client may be writing it: import it again; `stemma doctor FILE` says where it breaks";
+    DatabaseBusy "database_busy" Locked "the client's database is locked"
+        => "end the client that holds it if it stays locked";
+    FileShrank "file_shrank" Conflict "the file became shorter while it was read"
+        => "run the import again: it reads the file from where the two agree";
+    TranscriptNotFound "transcript_not_found" NotFound "no such file or session" => LIST_SESSIONS;
+    TranscriptGone "transcript_gone" NotFound "the transcript of this session is gone"
+        => "`stemma native {ctx} --out FILE` writes it again byte for byte, `stemma resume {ctx}` continues it";
+    SessionNotInDatabase "session_not_in_database" NotFound "the client's database has no such session";
+    NotRepairable "not_repairable" Refused "the transcript cannot be repaired";
+    PlanOutside "plan_outside" Corrupt "a plan names bytes outside of the stored ones"
+        => "`stemma verify` says whether the store is sound";
+
+    // References
+    CommitNotFound "commit_not_found" NotFound "no such commit" => LIST;
+    ReferenceNotFound "reference_not_found" NotFound "no such commit, session or tag" => LIST;
+    SessionEmpty "session_empty" NotFound "the session has no commit" => "`stemma list --all` shows empty sessions too";
+    SessionNotFound "session_not_found" NotFound "no such session" => LIST_SESSIONS;
+    EntryNotFound "entry_not_found" NotFound "the chain has no such entry"
+        => "`stemma show {ctx} --entries` lists the entries of a commit with their ids";
+    LineNotFound "line_not_found" NotFound "the file has no such line";
+    NoSessionHere "no_session_here" NotFound "no session worked here"
+        => "`stemma list` shows all sessions; `resume` and `handoff` take the latest of all with `--last`";
+    NoSession "no_session" NotFound "there is no session yet"
+        => "`stemma import` reads the sessions of this machine, `stemma import PATH` any other";
+    NoCheckpointBefore "no_checkpoint_before" NotFound "no checkpoint is that old"
+        => "`stemma log` shows what there is and from when";
+    NoCompaction "no_compaction" NotFound "nothing on this chain was compacted"
+        => "`stemma tree {ctx}` shows where compactions are (◆)";
+    NotAnAncestor "not_an_ancestor" NotFound "not an ancestor of the commit"
+        => "`stemma history {ctx}` lists the ancestors of a commit";
+    Ambiguous "ambiguous" Ambiguous "the name could mean several things" => "give more characters, or one of these ids";
+
+    // Giving back
+    FormatUnreadable "format_unreadable" BadInput "this version cannot read the format"
+        => "`stemma native REF` returns the bytes of any format";
+    FormatUnwritable "format_unwritable" BadInput "this version cannot write the format"
+        => "leave `--format` out to keep the stored one";
+    NothingTranslates "nothing_translates" Refused "nothing of it can be translated";
+    NotJoinable "not_joinable" Refused "the chain's contents cannot be joined";
+    ForkBeforeFirst "fork_before_first" Refused "there is nothing before the first entry";
+    SummaryEmpty "summary_empty" Refused "the summary is empty";
+    SummaryTooLong "summary_too_long" BadInput "the summary is too long";
+    SummaryNotSmaller "summary_not_smaller" Refused "the compaction would not be smaller";
+
+    // Placing and clients
+    NoFreeSessionId "no_free_session_id" Refused "no free session id was found";
+    CwdNotText "cwd_not_text" Refused "the directory's name is not UTF-8";
+    NoClientLoads "no_client_loads" Refused "no client loads this format" => "name a client with `--in`";
+    UnknownClient "unknown_client" Usage "unknown client";
+    NotLoadable "not_loadable" Refused "the client would not load the result";
+    OutsideTheHome "outside_the_home" Refused "the place is outside of the client's home";
+    PlaceTaken "place_taken" Refused "a file is there already";
+    SecretsNeedThisStore "secrets_need_this_store" Refused "only the store that replaced secrets can put them back";
+    ClientNotStarted "client_not_started" NotFound "the client could not be started"
+        => "the session is placed; where the client is installed, run `{command}`";
+    NoHome "no_home" System "no home directory is known" => "set `{variable}` to a directory of yours";
+    ProgramUnnamable "program_unnamable" Usage "the path of `stemma` cannot be written into the settings";
+    SettingsUnreadable "settings_unreadable" BadInput "the client's settings cannot be read";
+    GitNoRepository "git_no_repository" Refused "no git repository";
+    GitSharedHooks "git_shared_hooks" Refused "the hooks of this repository are shared with others";
+    GitHookNotOurs "git_hook_not_ours" Refused "the hook cannot be changed safely";
+    GitFailed "git_failed" Refused "git could not be asked";
+
+    // Capture
+    Excluded "excluded" Refused "excluded from capture"
+        => "`stemma exclude --list` shows what is excluded, `stemma exclude PATH --remove` takes one back";
+    Paused "paused" Refused "capture is paused" => "`stemma unpause` resumes capture";
+    ExclusionsUnreadable "exclusions_unreadable" Refused "the exclusions cannot be read"
+        => "nothing is captured until they can be read: repair the file, or move it away to capture everything";
+    NotExcluded "not_excluded" Usage "it is not excluded" => "`stemma exclude --list` shows what is excluded";
+    QuotaReached "quota_reached" Full "the store has reached its quota" => "{plan}";
+    SecretRulesBad "secret_rules_bad" Refused "a rule for secrets cannot be used" => BAD_RULE;
+    SecretRuleFailed "secret_rule_failed" Refused "a rule for secrets failed" => BAD_RULE;
+    SecretInSyntax "secret_in_syntax" Refused "a secret cannot be replaced without breaking the JSON";
+
+    // Forgetting and collecting
+    NothingForgotten "nothing_forgotten" NotFound "nothing of that name was forgotten";
+    Protected "protected" Refused "it is protected by a pin or a tag"
+        => "`stemma forget … --even-pinned` forgets protected commits too";
+    NoEventWithText "no_event_with_text" NotFound "no such event has a payload left"
+        => "`stemma events query --topic SESSION_STARTED` lists the sessions that the ledger knows (of another one: with \
+            `--ledger`); `stemma events query` shows its events";
+    OnlyATranscript "only_a_transcript" NotFound "the session was captured from a transcript and has no events of its own"
+        => "`stemma forget {session}` forgets the transcript; `stemma events query --topic SESSION_STARTED` lists the \
+            sessions that the ledger knows";
+    PartlyForgotten "partly_forgotten" Locked "not everything could be forgotten"
+        => "run `stemma events forget {session} --everywhere` again";
+    NotCleaned "not_cleaned" Locked "the forgotten bytes are still on the disk"
+        => "forget it again when nothing else reads the store; the next `stemma` that opens it alone finishes it, too";
+
+    // Ledgers
+    NoLedgerHere "no_ledger_here" NotFound "this directory has no ledger"
+        => "`stemma decide`, `stemma task` and `stemma events append` make one; `stemma ledger list` lists all";
+    LedgerNotFound "ledger_not_found" NotFound "no such ledger" => LEDGERS;
+    LedgerIsAProject "ledger_is_a_project" Refused "the ledger is a project's";
+    LedgerHasEvents "ledger_has_events" Refused "the ledger has events already";
+    LedgerNotInFiles "ledger_not_in_files" Refused "the ledger is not kept in files";
+    FolderNotAdoptable "folder_not_adoptable" Refused "the folder cannot belong to this ledger";
+    ProjectUnnamed "project_unnamed" Refused "the project could not be given an id";
+    MarkTaken "mark_taken" Conflict "another ledger has this alias"
+        => "`stemma ledger list` lists the projects and where they are";
+    CursorBeyondEnd "cursor_beyond_end" Refused "the cursor is beyond the last event";
+    CursorUnnamed "cursor_unnamed" Usage "the cursor has no name";
+    SequenceMoved "sequence_moved" Conflict "the ledger has other events than expected"
+        => "`stemma events tail` shows its events; `--expect` takes the number of the last one";
+    EpochMoved "epoch_moved" Conflict "events were forgotten meanwhile"
+        => "run the command again: it makes it anew without what was forgotten";
+    DecisionNotFound "decision_not_found" NotFound "no such decision" => "`stemma state` lists the decisions";
+    DecisionAmbiguous "decision_ambiguous" Ambiguous "the name could mean several decisions" => "give more characters";
+    TaskNotFound "task_not_found" NotFound "no such open task" => "`stemma task` lists the open tasks";
+    TaskAmbiguous "task_ambiguous" Ambiguous "the name could mean several tasks" => "give more characters";
+    LogClosed "log_closed" System "the ledger was closed";
+    LedgerDamaged "ledger_damaged" Corrupt "the ledger is damaged"
+        => "`stemma restore` says what is wrong with the ledger, `stemma restore --repair` sets damaged lines aside; of \
+            another project's: with `--ledger {ledger}`";
+    ClusterFileDamaged "cluster_file_damaged" Corrupt "the ledger's file is damaged";
+
+    // The store
+    CommitMissing "commit_missing" NotFound "the commit is not in the store"
+        => "`stemma list` shows all sessions, `stemma verify` whether something is missing";
+    ContentMissing "content_missing" NotFound "the content is not in the store"
+        => "`stemma list` shows all sessions, `stemma verify` whether something is missing";
+    ParentMissing "parent_missing" BadInput "the parent is not in the store";
+    CommitForgotten "commit_forgotten" BadInput "the commit was forgotten" => GONE_ON_PURPOSE;
+    ContentForgotten "content_forgotten" NotFound "the content was forgotten" => GONE_ON_PURPOSE;
+    CommitConflict "commit_conflict" BadInput "another commit has this id" => MIGHT_BE_DAMAGED;
+    ContentCorrupt "content_corrupt" Corrupt "stored bytes are damaged" => MIGHT_BE_DAMAGED;
+    ReadElsewhere "read_elsewhere" Conflict "another process read the same transcript" => AGAIN;
+    OutOfBounds "out_of_bounds" BadInput "a value is out of its bounds";
+    Empty "empty" BadInput "a value is empty";
+    StoreLocked "store_locked" Locked "another process holds the store"
+        => "wait until the other `stemma` is done, and run the command again";
+    StoreInUse "store_in_use" Locked "the store is in use"
+        => "end what runs there, a `stemma watch` for example, and run the command again; nothing was changed";
+    NoRoom "no_room" Full "not enough free space for what was asked"
+        => "free some space there, or name a folder on another disk; nothing was changed";
+    StoreReadOnly "store_read_only" System "the store cannot be written"
+        => "check who owns the data directory; `stemma status` says where it is";
+    StoreTooNew "store_too_new" Incompatible "the store was written by a newer version"
+        => "update `stemma`; the store was not touched";
+    StoreNeedsMigration "store_needs_migration" Incompatible "the store was written by an older version"
+        => "`stemma migrate` makes a backup and brings the store up to date; `--dry-run` shows what it would do";
+    StoreOnNetwork "store_on_network" Refused "the store is on a network file system"
+        => "set `STEMMATA_HOME` to a folder on a disk of this machine; where nothing else ever opens this store, \
+            `STEMMATA_ALLOW_NETWORK_STORE=1` allows it";
+    NotAStore "not_a_store" Incompatible "not a store"
+        => "`stemma status` says which store is used; `STEMMATA_HOME` names another one";
+    StoreDamaged "store_damaged" Corrupt "the store is damaged" => REPAIR;
+    DatabaseFailed "database_failed" System "the database failed" => "`stemma verify` says whether the store is sound";
+    NotOnDisk "not_on_disk" Refused "the store is not on a disk";
+    PackedAlready "packed_already" Refused "the store is being packed already";
+    ThreadFailed "thread_failed" System "a thread could not be started";
+    BackupRefused "backup_refused" Refused "the backup cannot go there";
+    NoCopyThere "no_copy_there" Usage "no copy of a store is there";
+    RestoreRefused "restore_refused" Refused "the backup cannot be restored";
+    RollbackRefused "rollback_refused" Refused "the migration cannot be undone";
+
+    // Bundles
+    NotABundle "not_a_bundle" BadInput "not a bundle"
+        => "`stemma bundle export` writes bundles; transcripts go to `stemma import`";
+    BundleTooNew "bundle_too_new" Incompatible "the bundle was written by a newer version"
+        => "update `stemma`; nothing was stored";
+    BundleCut "bundle_cut" Corrupt "the bundle is incomplete" => FETCH_AGAIN;
+    BundleDamaged "bundle_damaged" Corrupt "the bundle is damaged" => FETCH_AGAIN;
+    BundleNeedsMore "bundle_needs_more" NotFound "the bundle needs commits that are not here"
+        => "export it without `--have`, or with what `stemma bundle have --all` says here; nothing was stored";
+    BundleTooLarge "bundle_too_large" BadInput "the bundle is larger than allowed" => NOTHING_STORED;
+    BundleAboveLimit "bundle_above_limit" BadInput "the bundle is above a limit that can be raised"
+        => "if you trust its origin: `{flag}` (at least {value}); nothing was stored";
+    HaveListBad "have_list_bad" BadInput "not a list of commits"
+        => "`stemma bundle have` on the receiving machine writes such a list";
+
+    // The vault
+    VaultExposed "vault_exposed" Refused "others can read the vault" => "`chmod go-rwx {path}`";
+    VaultWrongKey "vault_wrong_key" Corrupt "the vault's key does not open it" => PURGE;
+    VaultUnknownFile "vault_unknown_file" Corrupt "the file is not a vault" => PURGE;
+    VaultFull "vault_full" Full "the vault is full" => "`stemma vault purge --older-than 30d` makes room";
+    VaultLocked "vault_locked" Locked "another process holds the vault" => "try again when the other process is done";
+    VaultUnfinished "vault_unfinished" Locked "a purge of the vault is unfinished"
+        => "any `stemma` command that captures finishes it";
+    NoRandomBytes "no_random_bytes" System "the system gave no random bytes";
+
+    // Settings
+    MachineFileBad "machine_file_bad" System "the machine's identity cannot be read"
+        => "restore it from a backup; or move {path} away, and a new identity is made (stored commits stay as they are)";
+    PolicyFileBad "policy_file_bad" System "the file of exclusions and pauses cannot be read" => MENDED_OR_MOVED;
+    ConfigBad "config_bad" System "the configuration cannot be used"
+        => "`stemma config` shows every key, its value and where it comes from";
+}
