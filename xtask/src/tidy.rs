@@ -13,6 +13,7 @@ mod sizes;
 mod source;
 mod text;
 mod tree;
+mod wire;
 
 #[cfg(test)]
 mod tests;
@@ -64,6 +65,7 @@ const RULES: &[Rule] = &[
     seeds::check,
     sizes::check,
     text::check,
+    wire::check,
 ];
 
 /// Prints every finding and fails when there is one.

@@ -22,7 +22,9 @@ pub(super) fn page() -> String {
                 .expect("a string takes it");
         }
     }
-    responses().iter().for_each(|described| section(&mut text, described));
+    for described in &responses() {
+        section(&mut text, described);
+    }
     text
 }
 

@@ -50,6 +50,35 @@ fn an_edge_that_points_up_or_sideways_is_found_however_it_is_written() {
 }
 
 #[test]
+fn a_wire_type_that_buffers_defaults_or_reads_the_wrong_way_is_found() {
+    let path = "crates/api/src/v1/made_up.rs";
+    let response = "#[derive(Serialize)]\nstruct Note {\n    #[serde(skip_serializing_if = \"Option::is_none\")]\n    line: Option<u64>,\n}\n";
+    let request = "/// Asks.\n#[derive(Serialize)]\n#[serde(deny_unknown_fields)]\nstruct NoteRequest {\n    #[serde(default)]\n    line: u64,\n}\n";
+    let good = format!("{response}{request}");
+    let rows = [
+        (response.replace("skip_serializing_if", "flatten, skip_serializing_if"), "3: `flatten` buffers"),
+        (good.replacen("#[derive", "#[serde(tag = \"kind\")]\n#[derive", 1), "1: `tag` buffers"),
+        (good.replacen("#[derive", "#[cfg_attr(a, serde(untagged))]\n#[derive", 1), "1: `untagged` buffers"),
+        (good.replacen("Serialize", "Serialize, Default", 1), "1: a wire type with `Default`"),
+        (
+            good.replace("struct NoteRequest", "struct NoteResult"),
+            "9: a response ignores unknown fields: `NoteResult`",
+        ),
+        (
+            good.replace("struct Note {", "struct NewEvent {"),
+            "2: a request refuses unknown fields: `NewEvent`",
+        ),
+    ];
+    for (bad, expected) in rows {
+        told_apart(wire::check, path, &bad, &good, &format!("{path}:{expected}"));
+    }
+    assert_eq!(
+        said(wire::check, &[("crates/cli/src/made_up.rs", "#[serde(flatten)]\n")]),
+        Vec::<String>::new()
+    );
+}
+
+#[test]
 fn a_crate_that_is_not_listed_or_leaves_the_workspace_lints_is_found() {
     let path = "crates/new/Cargo.toml";
     assert_eq!(

@@ -16,6 +16,7 @@ use crate::home::DataHome;
 use crate::output::put;
 use crate::output::size::{self, many};
 use crate::output::style::Style;
+use crate::output::wire;
 use crate::wiring::App;
 
 /// Runs `backup`.
@@ -29,7 +30,7 @@ pub(crate) fn run(app: &App, args: &Backup) -> Result<Exit, CliError> {
     })?;
     let sound = done.damages.is_empty();
     if app.console.json {
-        app.console.json(&wire(&to, &done))?;
+        app.console.json(&wire::maintain::backed_up(&to, &done))?;
     } else {
         app.console.text(&told(app, &to, &done))?;
         let hint = if sound {
@@ -40,20 +41,6 @@ pub(crate) fn run(app: &App, args: &Backup) -> Result<Exit, CliError> {
         app.console.say(&format!("{}: {hint}", Style::Hint.paint("hint")));
     }
     Ok(if sound { Exit::Done } else { Exit::Corrupt })
-}
-
-fn wire(to: &Path, done: &BackedUp) -> v1::BackedUp {
-    v1::BackedUp {
-        path: to.to_string_lossy().into_owned(),
-        commits: done.commits,
-        database_bytes: done.database_bytes,
-        packs: done.packs,
-        packs_new: done.packs_new,
-        pack_bytes: done.pack_bytes,
-        copied_bytes: done.copied_bytes,
-        is_update: done.is_update,
-        damages: done.damages.iter().map(super::verify::wire).collect(),
-    }
 }
 
 fn told(app: &App, to: &Path, done: &BackedUp) -> String {

@@ -1,6 +1,5 @@
 //! `diff`: what a compaction lost.
 
-use stemmata_api::v1;
 use stemmata_engine::CompactionDiff;
 
 use crate::args::browse::Diff;
@@ -10,6 +9,7 @@ use crate::output::put;
 use crate::output::size::{many, plural};
 use crate::output::style::{Style, tame};
 use crate::output::table::{fit, fit_end};
+use crate::output::wire;
 use crate::wiring::App;
 
 /// Runs the command.
@@ -18,7 +18,7 @@ pub(crate) fn run(app: &App, args: &Diff) -> Result<Exit, CliError> {
     let engine = app.engine()?;
     let diff = engine.diff(ctx)?;
     if app.console.json {
-        app.console.json(&wire(diff))?;
+        app.console.json(&wire::context::diff(diff))?;
         return Ok(Exit::Done);
     }
     let ids = ShortIds::of(engine, &[diff.compaction, diff.before])?;
@@ -29,25 +29,6 @@ pub(crate) fn run(app: &App, args: &Diff) -> Result<Exit, CliError> {
         ids.text(diff.before)
     ));
     Ok(Exit::Done)
-}
-
-fn wire(diff: CompactionDiff) -> v1::Diff {
-    let lost = |entry: stemmata_engine::LostEntry| v1::LostEntry {
-        id: entry.id,
-        role: entry.role.as_str().to_owned(),
-        kind: entry.kind,
-        text: entry.text,
-    };
-    v1::Diff {
-        compaction: diff.compaction.to_string(),
-        before: diff.before.to_string(),
-        kept_entries: diff.kept_entries,
-        lost_entries: diff.lost_entries.into_iter().map(lost).collect(),
-        lost_files: diff.lost_files,
-        kept_files: diff.kept_files,
-        unsure_files: diff.unsure_files,
-        lost_commands: diff.lost_commands,
-    }
 }
 
 fn told(app: &App, diff: &CompactionDiff, ids: ShortIds) -> String {

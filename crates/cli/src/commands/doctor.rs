@@ -12,6 +12,7 @@ use crate::args::maintain::Doctor;
 use crate::errors::{CliError, Exit, exit_of, with_causes};
 use crate::output::size::{self, many};
 use crate::output::style::Style;
+use crate::output::wire;
 use crate::wiring::App;
 
 /// Runs the command.
@@ -38,7 +39,8 @@ pub(crate) fn run(app: &App, args: &Doctor) -> Result<Exit, CliError> {
     }
     let is_sound = diagnoses.iter().all(|(_, diagnosis)| diagnosis.validation.is_accepted());
     if app.console.json {
-        let transcripts = diagnoses.iter().map(|(path, diagnosis)| wire(path, diagnosis)).collect();
+        let transcripts =
+            diagnoses.iter().map(|(path, diagnosis)| wire::client::diagnosis(path, diagnosis)).collect();
         app.console.json(&v1::Diagnoses { ok: is_sound, transcripts })?;
     } else {
         show(app, &diagnoses, args.all)?;
@@ -170,33 +172,4 @@ pub(super) fn told(finding: &Finding) -> String {
     };
     let line = finding.line.map(|line| format!("line {line}: ")).unwrap_or_default();
     format!("{}: {line}{}", style.paint(word), finding.message)
-}
-
-/// Returns the wire form of a finding.
-pub(super) fn finding(finding: &Finding) -> v1::Finding {
-    let severity = match finding.severity {
-        Severity::Info => "info",
-        Severity::Warning => "warning",
-        Severity::Fatal => "fatal",
-    };
-    v1::Finding {
-        severity: severity.to_owned(),
-        check: finding.check.to_owned(),
-        line: finding.line,
-        message: finding.message.clone(),
-    }
-}
-
-fn wire(path: &std::path::Path, diagnosis: &Diagnosis) -> v1::Diagnosis {
-    v1::Diagnosis {
-        path: path.to_string_lossy().into_owned(),
-        format: diagnosis.format.to_string(),
-        version: diagnosis.version.clone(),
-        ok: diagnosis.validation.is_accepted(),
-        lines: diagnosis.lines,
-        bytes: diagnosis.bytes,
-        messages_sent: diagnosis.validation.messages_sent,
-        messages_present: diagnosis.validation.messages_present,
-        findings: diagnosis.validation.findings.iter().map(finding).collect(),
-    }
 }

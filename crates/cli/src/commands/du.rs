@@ -3,13 +3,13 @@
 mod chains;
 
 use stemmata_api::v1;
-use stemmata_store::Usage;
 
 use crate::args::maintain::Du;
 use crate::errors::{CliError, Exit};
 use crate::output::size::{self, many};
 use crate::output::style::Style;
 use crate::output::table::{Column, Table, cell};
+use crate::output::wire;
 use crate::wiring::App;
 
 /// Runs the command.
@@ -17,29 +17,13 @@ pub(crate) fn run(app: &App, args: &Du) -> Result<Exit, CliError> {
     if args.chains {
         return chains::run(app, args);
     }
-    let usage = wire(app.engine()?.store().usage()?);
+    let usage = wire::maintain::usage(app.engine()?.store().usage()?);
     if app.console.json {
         app.console.json(&usage)?;
     } else {
         app.console.text(&told(&usage, app.console.width))?;
     }
     Ok(Exit::Done)
-}
-
-/// Returns the wire form.
-pub(crate) fn wire(usage: Usage) -> v1::Du {
-    v1::Du {
-        logical_bytes: usage.logical_bytes,
-        physical_bytes: usage.physical_bytes,
-        distinct_bytes: usage.distinct_bytes,
-        content_bytes: usage.content_bytes,
-        inbox_bytes: usage.inbox_bytes,
-        packed_bytes: usage.packed_bytes,
-        packs: usage.packs,
-        commits: usage.commits,
-        sessions: usage.sessions,
-        contents: usage.contents,
-    }
 }
 
 fn told(usage: &v1::Du, width: usize) -> String {

@@ -13,6 +13,7 @@ use crate::output::put;
 use crate::output::session;
 use crate::output::size::{self, many};
 use crate::output::style::{Style, tame};
+use crate::output::wire;
 use crate::wiring::App;
 
 /// Lines of one kind that people see; `--json` has all.
@@ -78,7 +79,7 @@ fn undo(app: &App, text: &str) -> Result<Exit, CliError> {
 
 fn show(app: &App, report: &ForgetReport, dry_run: bool) -> Result<Exit, CliError> {
     if app.console.json {
-        app.console.json(&wire(report, dry_run))?;
+        app.console.json(&wire::keep::forget(report, dry_run))?;
     } else {
         app.console.text(&told(app, report, dry_run)?)?;
         warn_unfinished(app, report.forgotten.unfinished.as_deref());
@@ -93,48 +94,6 @@ fn is_nothing(report: &ForgetReport) -> bool {
         && done.sealed.is_empty()
         && report.sessions.is_empty()
         && done.events == 0
-}
-
-fn wire(report: &ForgetReport, dry_run: bool) -> v1::Forget {
-    let ids = |ids: &[stemmata_model::CommitId]| ids.iter().map(ToString::to_string).collect();
-    let name = |session: &Option<Session>| session.as_ref().map(|session| session.session.to_string());
-    let title = |session: &Option<Session>| session.as_ref().and_then(|session| session.title.clone());
-    let done = &report.forgotten;
-    v1::Forget {
-        dry_run,
-        sessions: report.sessions.iter().map(|session| session.session.to_string()).collect(),
-        removed: ids(&done.removed),
-        cut: ids(&done.cut),
-        cut_too: ids(&done.cut_too),
-        sealed: ids(&done.sealed),
-        kept: done.kept.iter().map(super::gc::kept).collect(),
-        branches: report
-            .branches
-            .iter()
-            .map(|branch| v1::ForgetBranch {
-                from: branch.from.to_string(),
-                first: branch.first.map(|id| id.to_string()),
-                session_id: name(&branch.session),
-                title: title(&branch.session),
-            })
-            .collect(),
-        copies: report
-            .copies
-            .iter()
-            .map(|copy| v1::ForgetCopy {
-                root: copy.root.to_string(),
-                commits: ids(&copy.commits),
-                session_id: name(&copy.session),
-                title: title(&copy.session),
-            })
-            .collect(),
-        spared: ids(&report.spared),
-        ledgers: report.ledgers.iter().map(ToString::to_string).collect(),
-        events: done.events,
-        contents: done.contents,
-        bytes: done.bytes,
-        unfinished: done.unfinished.clone(),
-    }
 }
 
 fn told(app: &App, report: &ForgetReport, dry_run: bool) -> Result<String, CliError> {

@@ -7,6 +7,7 @@ use crate::errors::{CliError, Exit};
 use crate::output::commit::ShortIds;
 use crate::output::size::{self, many};
 use crate::output::style::Style;
+use crate::output::wire;
 use crate::wiring::App;
 
 /// Runs the command.
@@ -14,7 +15,7 @@ pub(crate) fn run(app: &App, args: &Fork) -> Result<Exit, CliError> {
     let ctx = app.find(&args.reference)?;
     let placed = place::place(app, ctx, &args.placement)?;
     if app.console.json {
-        app.console.json(&place::wire(&placed))?;
+        app.console.json(&wire::context::placed(&placed))?;
         return Ok(Exit::Done);
     }
     app.console.notes(&placed.notes);

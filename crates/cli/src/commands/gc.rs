@@ -1,9 +1,7 @@
 //! `gc`: lets go of what retention says and of what nobody needs, and packs the rest.
 
-use stemmata_api::v1;
 use stemmata_engine::{CollectOptions, CollectReport, RetentionRules};
 use stemmata_store::maintain::collect::Amount;
-use stemmata_store::maintain::forget::Kept;
 use stemmata_store::{PackOptions, Packed};
 
 use crate::args::keep::Gc;
@@ -13,6 +11,7 @@ use crate::output::put;
 use crate::output::session;
 use crate::output::size::{self, many};
 use crate::output::style::Style;
+use crate::output::wire;
 use crate::wiring::App;
 
 /// Retired sessions that people see; `--json` has all.
@@ -30,7 +29,7 @@ pub(crate) fn run(app: &App, args: &Gc) -> Result<Exit, CliError> {
     let packed =
         if args.dry_run { Packed::default() } else { engine.store().pack(&PackOptions::new(app.now()))? };
     if app.console.json {
-        app.console.json(&wire(&report, &packed, grace_days, args.dry_run))?;
+        app.console.json(&wire::keep::collected(&report, &packed, grace_days, args.dry_run))?;
     } else {
         app.console.text(&told(&report, &packed, grace_days, args.dry_run))?;
     }
@@ -67,41 +66,6 @@ fn rules(app: &App) -> Result<RetentionRules, CliError> {
         rules.projects.push((path.to_string_lossy().into_owned(), days));
     }
     Ok(rules)
-}
-
-/// Returns the wire form of a commit that stays.
-pub(crate) fn kept(kept: &Kept) -> v1::Kept {
-    v1::Kept { id: kept.commit.to_string(), because: kept.because.as_str().to_owned() }
-}
-
-fn wire(report: &CollectReport, packed: &Packed, grace_days: u32, dry_run: bool) -> v1::Gc {
-    let amount = |amount: Amount| v1::CollectedAmount {
-        commits: amount.commits,
-        contents: amount.contents,
-        bytes: amount.bytes,
-    };
-    let done = &report.collected;
-    v1::Gc {
-        dry_run,
-        grace_days: u64::from(grace_days),
-        retired: report
-            .retired
-            .iter()
-            .map(|retired| v1::RetiredSession {
-                session_id: retired.session.session.to_string(),
-                title: retired.session.title.clone(),
-                because: retired.because.clone(),
-            })
-            .collect(),
-        provisional: report.provisional,
-        condemned: amount(done.condemned),
-        waiting: amount(done.waiting),
-        deleted: amount(done.deleted),
-        revived: done.revived,
-        kept: done.kept.iter().map(kept).collect(),
-        packed_contents: packed.contents,
-        bytes_freed: done.bytes_freed,
-    }
 }
 
 fn told(report: &CollectReport, packed: &Packed, grace_days: u32, dry_run: bool) -> String {

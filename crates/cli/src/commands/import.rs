@@ -50,7 +50,7 @@ pub(crate) fn run(app: &App, args: &Import) -> Result<Exit, CliError> {
         engine.import(&paths, &options, args.threads.map_or_else(|| threads(app), usize::from), &told)?;
     progress.end();
     let elapsed_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let result = wire(&report, elapsed_ms);
+    let result = wire::import::import(&report, elapsed_ms);
     if app.console.json {
         app.console.json(&result)?;
     } else {
@@ -128,7 +128,7 @@ pub(crate) fn threads(app: &App) -> usize {
 /// Without arguments and without any client's home there is nothing to read, which is no failure.
 fn nothing_found(app: &App) -> Result<Exit, CliError> {
     if app.console.json {
-        app.console.json(&wire(&ImportReport::default(), 0))?;
+        app.console.json(&wire::import::import(&ImportReport::default(), 0))?;
         return Ok(Exit::Done);
     }
     let homes = app.homes();
@@ -218,68 +218,6 @@ fn places(app: &App, paths: &[PathBuf]) -> String {
     let places: Vec<String> = paths.iter().take(3).map(|path| app.environment.shown(path)).collect();
     let more = if paths.len() > places.len() { " …" } else { "" };
     format!("{}{more}", places.join(", "))
-}
-
-fn wire(report: &ImportReport, elapsed_ms: u64) -> v1::Import {
-    let sessions: Vec<v1::Imported> = report.sessions.iter().map(imported).collect();
-    let failures: Vec<v1::Failure> = report.failures.iter().map(failure).collect();
-    let sum = |of: &dyn Fn(&v1::Imported) -> u64| sessions.iter().map(of).sum();
-    let length = |length: usize| u64::try_from(length).unwrap_or(u64::MAX);
-    v1::Import {
-        totals: v1::Totals {
-            sessions: length(sessions.len()),
-            commits: sum(&|session| session.commits),
-            bytes_in: sum(&|session| session.bytes_in),
-            bytes_stored: sum(&|session| session.bytes_stored),
-            notes: sum(&|session| length(session.notes.len())),
-            new_commits: sum(&|session| session.new_commits),
-            copies: length(report.copies()),
-            entries: sum(&|session| session.entries),
-            bytes_redacted: sum(&|session| session.bytes_redacted),
-            failures: length(failures.len()),
-            skipped: length(report.skipped.len()),
-            excluded: length(report.held_back.len()),
-            elapsed_ms,
-        },
-        sessions,
-        failures,
-        skipped: report.skipped.iter().map(|path| path.to_string_lossy().into_owned()).collect(),
-        excluded: report.held_back.iter().map(held_back).collect(),
-    }
-}
-
-fn imported(imported: &stemmata_engine::ImportedSession) -> v1::Imported {
-    let captured = &imported.captured;
-    let session = &captured.session;
-    v1::Imported {
-        path: imported.path.to_string_lossy().into_owned(),
-        session_id: session.session.to_string(),
-        format: session.format.to_string(),
-        tip: session.tip.map(|tip| tip.to_string()),
-        commits: session.commits,
-        entries: captured.entries,
-        bytes_in: captured.bytes_in,
-        bytes_redacted: captured.bytes_redacted,
-        notes: wire::notes(&captured.notes),
-        new_commits: captured.new_commits,
-        bytes_stored: captured.bytes_stored,
-        title: session.title.clone(),
-        parent_session: session.parent_session.as_ref().map(ToString::to_string),
-    }
-}
-
-fn held_back((path, reason): &(PathBuf, HeldBack)) -> v1::HeldBack {
-    v1::HeldBack { path: path.to_string_lossy().into_owned(), reason: reason.to_string() }
-}
-
-fn failure(failure: &stemmata_engine::ImportFailure) -> v1::Failure {
-    v1::Failure {
-        path: failure.path.to_string_lossy().into_owned(),
-        error: failure.error.to_string(),
-        causes: errors::causes(&failure.error),
-        hint: errors::hint_of(&failure.error),
-        exit_code: u64::from(errors::exit_of(&failure.error).code()),
-    }
 }
 
 /// The whole result for a person: counts, sizes, what was replaced, what was degraded, what failed.

@@ -13,6 +13,7 @@ use crate::errors::{CliError, Exit};
 use crate::output::size::many;
 use crate::output::style::{Style, tame};
 use crate::output::table::{Column, Table, cell};
+use crate::output::wire;
 use crate::output::{put, time};
 use crate::wiring::App;
 
@@ -35,7 +36,7 @@ fn adopt(app: &App, args: &LedgerAdopt) -> Result<Exit, CliError> {
     app.engine()?.adopt_folder(&id, &folder)?;
     let known = app.engine()?.log().ledger(&id)?;
     if app.console.json {
-        app.console.json(&v1::LedgerPage { ledgers: known.iter().map(wire).collect() })?;
+        app.console.json(&v1::LedgerPage { ledgers: known.iter().map(wire::ledger::ledger).collect() })?;
     } else {
         app.console.text(&format!("Sessions of {} count for {id} from now on\n", tame(&folder)))?;
     }
@@ -70,7 +71,7 @@ fn import(app: &App, args: &LedgerImport) -> Result<Exit, CliError> {
     let (cluster, notes) = app.engine()?.import_cluster(&file, args.into.as_ref())?;
     let known = app.engine()?.log().ledger(&cluster.ledger)?;
     if app.console.json {
-        app.console.json(&v1::LedgerPage { ledgers: known.iter().map(wire).collect() })?;
+        app.console.json(&v1::LedgerPage { ledgers: known.iter().map(wire::ledger::ledger).collect() })?;
         return Ok(Exit::Done);
     }
     app.console.notes(&notes);
@@ -86,7 +87,7 @@ fn list(app: &App) -> Result<Exit, CliError> {
         Ok(())
     })?;
     if app.console.json {
-        app.console.json(&v1::LedgerPage { ledgers: ledgers.iter().map(wire).collect() })?;
+        app.console.json(&v1::LedgerPage { ledgers: ledgers.iter().map(wire::ledger::ledger).collect() })?;
         return Ok(Exit::Done);
     }
     let mut table = Table::new(&[
@@ -111,16 +112,4 @@ fn list(app: &App) -> Result<Exit, CliError> {
         app.console.say("There is no ledger yet; `stemma decide` and `stemma events append` make one");
     }
     Ok(Exit::Done)
-}
-
-fn wire(ledger: &Ledger) -> v1::Ledger {
-    v1::Ledger {
-        id: ledger.id.to_string(),
-        root: ledger.root.clone(),
-        created_at: ledger.created_at.to_string(),
-        last: ledger.last.to_string(),
-        last_at: ledger.last_at.map(|at| at.to_string()),
-        compacted_at: ledger.compacted_at.map(|at| at.to_string()),
-        marks: ledger.marks.clone(),
-    }
 }

@@ -15,6 +15,7 @@ use crate::home::DataHome;
 use crate::output::put;
 use crate::output::size::{many, plural};
 use crate::output::style::Style;
+use crate::output::wire;
 use crate::wiring::App;
 
 /// Runs the command.
@@ -25,7 +26,7 @@ pub(crate) fn run(app: &App, args: &Migrate) -> Result<Exit, CliError> {
         return roll_back(app, home, &plan, args.leave_commits);
     }
     if args.dry_run || plan.steps.is_empty() {
-        return show(app, &wire(&plan, None, None), &planned(&plan));
+        return show(app, &wire::maintain::migration(&plan, None, None), &planned(&plan));
     }
     let backup = backup_of(home, plan.found);
     let done = SqliteStore::migrate(&home.store(), &backup, &app.store_options())?;
@@ -40,7 +41,7 @@ pub(crate) fn run(app: &App, args: &Migrate) -> Result<Exit, CliError> {
         many(verified.contents, "content"),
         app.environment.shown(&backup)
     );
-    show(app, &wire(&done.plan, Some(backup), Some(plan.newest)), &text)
+    show(app, &wire::maintain::migration(&done.plan, Some(backup), Some(plan.newest)), &text)
 }
 
 /// Returns where the backup of a version is: beside the store, named by the version.
@@ -67,7 +68,7 @@ fn roll_back(app: &App, home: &DataHome, plan: &MigrationPlan, leave: bool) -> R
             (text, plan.found.saturating_sub(1))
         }
     };
-    show(app, &wire(plan, None, Some(now)), &text)?;
+    show(app, &wire::maintain::migration(plan, None, Some(now)), &text)?;
     app.console.say(&format!(
         "{}: use the older `stemma` now; this one brings the store up to date again when it opens it",
         Style::Hint.paint("hint")
@@ -104,24 +105,5 @@ const fn kind(step: &MigrationStep) -> &'static str {
     match step.kind {
         StepKind::Additive => "adds only",
         StepKind::Rewriting => "rewrites",
-    }
-}
-
-fn wire(plan: &MigrationPlan, backup: Option<PathBuf>, now: Option<u32>) -> v1::Migration {
-    let step = |step: &MigrationStep| v1::MigrationStep {
-        to: u64::from(step.to),
-        kind: match step.kind {
-            StepKind::Additive => "additive",
-            StepKind::Rewriting => "rewriting",
-        }
-        .to_owned(),
-        about: step.about.to_owned(),
-    };
-    v1::Migration {
-        found: u64::from(plan.found),
-        newest: u64::from(plan.newest),
-        now: u64::from(now.unwrap_or(plan.found)),
-        steps: plan.steps.iter().map(step).collect(),
-        backup: backup.map(|path| path.to_string_lossy().into_owned()),
     }
 }

@@ -1,12 +1,12 @@
 //! `pack`: moves contents to where they take least room; and the packing that an import ends with.
 
-use stemmata_api::v1;
 use stemmata_store::{PackOptions, Packed};
 
 use crate::args::maintain::Pack;
 use crate::config::Key;
 use crate::errors::{CliError, Exit};
 use crate::output::size::{self, many};
+use crate::output::wire;
 use crate::wiring::App;
 
 /// Runs the command.
@@ -16,7 +16,7 @@ pub(crate) fn run(app: &App, args: &Pack) -> Result<Exit, CliError> {
     let packed = app.engine()?.store().pack(&options)?;
     let after = app.engine()?.store().usage()?.physical_bytes;
     if app.console.json {
-        app.console.json(&wire(&packed, after))?;
+        app.console.json(&wire::maintain::packed(&packed, after))?;
     } else {
         app.console.text(&told(&packed, before, after))?;
     }
@@ -36,21 +36,6 @@ pub(crate) fn after_import(app: &App) -> Result<(), CliError> {
         app.console.say(&line(&packed));
     }
     Ok(())
-}
-
-fn wire(packed: &Packed, physical_bytes: u64) -> v1::Packing {
-    v1::Packing {
-        contents: packed.contents,
-        content_bytes: packed.content_bytes,
-        inbox_bytes: packed.inbox_bytes,
-        packs: packed.packs,
-        blocks: packed.blocks,
-        based_blocks: packed.based_blocks,
-        pack_bytes: packed.pack_bytes,
-        damaged: packed.damaged,
-        busy: packed.busy,
-        physical_bytes,
-    }
 }
 
 fn line(packed: &Packed) -> String {

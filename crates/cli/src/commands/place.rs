@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 
-use stemmata_api::v1;
 use stemmata_engine::{LossReport, PlaceOptions, Placed, RUNTIMES, runtime_of};
 use stemmata_model::CommitId;
 use stemmata_store::{Session, SessionFilter};
@@ -13,7 +12,6 @@ use crate::args::give::Placement;
 use crate::commands::{list, stop};
 use crate::errors::CliError;
 use crate::output::size::many;
-use crate::output::wire;
 use crate::wiring::App;
 
 /// Sessions that are looked at to find the newest version of the client.
@@ -84,24 +82,6 @@ fn newest_version(app: &App, runtime: &str) -> Result<Option<String>, CliError> 
         |session: &Session| &session.key.machine == machine && runtime_of(&session.format) == runtime;
     let mut versions = newest.into_iter().filter(is_its);
     Ok(versions.find_map(|session| session.version))
-}
-
-/// Returns the wire form.
-pub(crate) fn wire(placed: &Placed) -> v1::Placed {
-    v1::Placed {
-        ctx: placed.ctx.to_string(),
-        session_id: placed.session.to_string(),
-        path: placed.path.to_string_lossy().into_owned(),
-        format: placed.format.to_string(),
-        bytes: placed.bytes,
-        messages: placed.messages,
-        resume_command: placed.resume_command.clone(),
-        import_command: placed.import_command.clone(),
-        cwd: placed.cwd.to_string_lossy().into_owned(),
-        prompt: placed.prompt.clone(),
-        losses: placed.losses.as_ref().map(wire::losses),
-        notes: wire::notes(&placed.notes),
-    }
 }
 
 /// Says what a translation kept, and what it did not.

@@ -4,14 +4,14 @@
 
 use std::path::{Path, PathBuf};
 
-use stemmata_api::v1;
 use stemmata_engine::{Engine, EngineError, Mended, Refusal};
 
 use crate::args::maintain::Repair;
-use crate::commands::doctor::{finding, path_of, sends_all, told};
+use crate::commands::doctor::{path_of, sends_all, told};
 use crate::errors::{CliError, Exit};
 use crate::output::file::Target;
 use crate::output::size::{self, many};
+use crate::output::wire;
 use crate::wiring::App;
 
 /// Runs the command.
@@ -34,7 +34,7 @@ pub(crate) fn run(app: &App, args: &Repair) -> Result<Exit, CliError> {
         None => None,
     };
     if app.console.json {
-        app.console.json(&wire(&path, written, &mended))?;
+        app.console.json(&wire::client::mended(&path, written, &mended))?;
     } else {
         show(app, &path, written, &mended)?;
     }
@@ -108,22 +108,4 @@ fn show(app: &App, path: &Path, written: Option<&Path>, mended: &Mended) -> Resu
         None => app.console.say(&format!("nothing to repair; {verdict}")),
     }
     Ok(())
-}
-
-fn wire(path: &Path, written: Option<&Path>, mended: &Mended) -> v1::Mended {
-    let changes = mended.changes.iter().map(|change| v1::MendedLine {
-        line: change.line,
-        kind: change.kind.to_owned(),
-        message: change.message.clone(),
-    });
-    v1::Mended {
-        path: path.to_string_lossy().into_owned(),
-        out: written.map(|written| written.to_string_lossy().into_owned()),
-        format: mended.format.to_string(),
-        version: mended.version.clone(),
-        changes: changes.collect(),
-        messages_sent: mended.validation.messages_sent,
-        messages_present: mended.validation.messages_present,
-        findings: mended.validation.findings.iter().map(finding).collect(),
-    }
 }

@@ -9,6 +9,7 @@ use crate::commands::place;
 use crate::errors::{CliError, Exit};
 use crate::output::size::many;
 use crate::output::table::fit;
+use crate::output::wire;
 use crate::output::{session, time};
 use crate::wiring::App;
 
@@ -17,7 +18,7 @@ pub(crate) fn run(app: &App, args: &Resume) -> Result<Exit, CliError> {
     let ctx = target(app, args)?;
     let placed = place::place(app, ctx, &args.placement)?;
     if app.console.json {
-        app.console.json(&place::wire(&placed))?;
+        app.console.json(&wire::context::placed(&placed))?;
         return Ok(Exit::Done);
     }
     app.console.notes(&placed.notes);

@@ -13,6 +13,7 @@ use crate::output::commit::ShortIds;
 use crate::output::put;
 use crate::output::size::{self, many};
 use crate::output::style::{Style, tame};
+use crate::output::wire;
 use crate::wiring::App;
 
 /// Findings that people see; `--json` has all.
@@ -48,8 +49,8 @@ pub(crate) fn run(app: &App, args: &Scan) -> Result<Exit, CliError> {
             holes: scanned.holes,
             next: next.as_ref().map(ScanPlace::to_string),
             complete: scanned.unread.is_empty() && !is_cut,
-            unread: unread::wire(&scanned.unread),
-            findings: found.iter().map(wire).collect(),
+            unread: wire::secrets::unread(&scanned.unread),
+            findings: found.iter().map(wire::secrets::finding).collect(),
         })?;
         return Ok(exit);
     }
@@ -84,36 +85,6 @@ fn named(app: &App, reference: &str) -> Result<ScanTarget, CliError> {
     let ctx = app.find(reference)?;
     let chain = engine.store().ancestors(ctx, usize::MAX)?;
     Ok(ScanTarget::These(chain.into_iter().map(|commit| commit.id).collect(), Vec::new()))
-}
-
-fn wire(found: &SecretFound) -> v1::ScanFinding {
-    let (mut commit, mut ledger, mut event, mut session_id, mut state) = (None, None, None, None, None);
-    match &found.holder {
-        Holder::Commit(id) => commit = Some(id.to_string()),
-        Holder::Event { ledger: of, seq, session } => {
-            (ledger, event) = (Some(of.to_string()), Some(seq.to_string()));
-            session_id = Some(session.to_string());
-        }
-        Holder::State { ledger: of, name } => (ledger, state) = (Some(of.to_string()), Some(name.clone())),
-    }
-    let (line, field) = match found.place {
-        FoundIn::Line(line) => (Some(line), None),
-        FoundIn::Session(field) | FoundIn::Event(field) => (None, Some(field.to_owned())),
-        FoundIn::Annotation | FoundIn::State => (None, None),
-    };
-    v1::ScanFinding {
-        commit,
-        ledger,
-        event,
-        session_id,
-        state,
-        line,
-        field,
-        entry: found.entry.clone(),
-        kind: found.kind.clone(),
-        bytes: found.bytes,
-        fingerprint: found.fingerprint.clone(),
-    }
 }
 
 fn told(app: &App, found: &[SecretFound]) -> Result<String, CliError> {

@@ -1,6 +1,5 @@
 //! `scrub`: shows what would be replaced in what is stored, asks, and replaces it.
 
-use stemmata_api::v1;
 use stemmata_engine::{ScrubOptions, ScrubReport, ScrubTarget};
 use stemmata_store::Session;
 
@@ -12,6 +11,7 @@ use crate::output::put;
 use crate::output::session;
 use crate::output::size::many;
 use crate::output::style::Style;
+use crate::output::wire;
 use crate::wiring::App;
 
 /// Lines of one kind that people see; `--json` has all.
@@ -67,7 +67,7 @@ pub(crate) fn named_session(app: &App, reference: &str) -> Result<Option<Session
 fn show(app: &App, report: &ScrubReport, dry_run: bool) -> Result<Exit, CliError> {
     unread::warn(app, "scrubbed", &report.unread)?;
     if app.console.json {
-        app.console.json(&wire(report, dry_run))?;
+        app.console.json(&wire::secrets::scrub(report, dry_run))?;
         return Ok(exit(report));
     }
     app.console.text(&told(report, dry_run))?;
@@ -85,34 +85,6 @@ fn show(app: &App, report: &ScrubReport, dry_run: bool) -> Result<Exit, CliError
 /// Where a ledger could not be read to its end, not all was done.
 fn exit(report: &ScrubReport) -> Exit {
     if report.unread.is_empty() { Exit::Done } else { Exit::Partial }
-}
-
-fn wire(report: &ScrubReport, dry_run: bool) -> v1::Scrub {
-    let redirect = |(from, to): &(stemmata_model::CommitId, stemmata_model::CommitId)| v1::ScrubRedirect {
-        from: from.to_string(),
-        to: to.to_string(),
-    };
-    v1::Scrub {
-        dry_run,
-        looked_at: report.looked_at,
-        kinds: report
-            .kinds
-            .iter()
-            .map(|(kind, count)| v1::ScrubKind { kind: kind.clone(), findings: *count })
-            .collect(),
-        dirty: report.dirty,
-        events_looked_at: report.events_looked_at,
-        events: report.events,
-        events_forgotten: report.events_forgotten,
-        ledgers: report.ledgers.iter().map(ToString::to_string).collect(),
-        unread: unread::wire(&report.unread),
-        rewritten: report.rewritten,
-        redirects: report.redirects.iter().map(redirect).collect(),
-        sessions: report.sessions.iter().map(|session| session.session.to_string()).collect(),
-        contents: report.forgotten.contents,
-        bytes: report.forgotten.bytes,
-        unfinished: report.forgotten.unfinished.clone(),
-    }
 }
 
 fn told(report: &ScrubReport, dry_run: bool) -> String {

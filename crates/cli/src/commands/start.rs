@@ -13,6 +13,7 @@ use crate::commands::place;
 use crate::commands::run::SESSION_VARIABLE;
 use crate::config::templates;
 use crate::errors::{CliError, Exit};
+use crate::output::wire;
 use crate::wiring::App;
 
 /// What the client's environment calls the kind of agent: our hooks record it.
@@ -55,7 +56,7 @@ pub(crate) fn run(app: &App, args: &Start) -> Result<Exit, CliError> {
             mode: mode.as_str().to_owned(),
             command: launch.words.clone(),
             cwd: launch.cwd.to_string_lossy().into_owned(),
-            placed: placed.as_ref().map(place::wire),
+            placed: placed.as_ref().map(wire::context::placed),
         })?;
         return Ok(Exit::Done);
     }

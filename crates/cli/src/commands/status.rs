@@ -9,13 +9,13 @@ use stemmata_api::v1;
 use stemmata_engine::{FileState, SETTINGS_BYTES_MAX, SurveyedFile, days_kept};
 use stemmata_model::Timestamp;
 
-use crate::commands::du;
 use crate::errors::{CliError, Exit};
 use crate::output::put;
 use crate::output::size::{self, many, plural};
 use crate::output::style::Style;
 use crate::output::table::{Column, Table, cell};
 use crate::output::time;
+use crate::output::wire;
 use crate::pending;
 use crate::quota::Quota;
 use crate::secrets_file;
@@ -91,7 +91,7 @@ fn status(app: &App) -> Result<v1::Status, CliError> {
         machine: engine.identity().machine.to_string(),
         machine_label: engine.identity().machine_label.clone(),
         rules,
-        usage: Some(du::wire(usage)),
+        usage: Some(wire::maintain::usage(usage)),
         quota: Quota::of(app, &usage).and_then(Quota::warning),
         hook_trouble_at: trouble.as_ref().map(|trouble| Timestamp::from_micros(trouble.at).to_string()),
         hook_trouble: trouble.map(|trouble| trouble.reason),

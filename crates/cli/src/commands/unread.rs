@@ -2,7 +2,6 @@
 //!
 //! Which they are is the engine's to find out.
 
-use stemmata_api::v1;
 use stemmata_engine::UnreadLedger;
 
 use crate::errors::CliError;
@@ -42,11 +41,4 @@ fn next_step(app: &App, ledger: &stemmata_model::LedgerId) -> Result<String, Cli
     } else {
         "`stemma verify` lists everything that is damaged; then run this again".to_owned()
     })
-}
-
-/// Returns them as `--json` has them.
-pub(crate) fn wire(unread: &[UnreadLedger]) -> Vec<v1::UnreadLedger> {
-    let one =
-        |one: &UnreadLedger| v1::UnreadLedger { ledger: one.ledger.to_string(), reason: one.reason.clone() };
-    unread.iter().map(one).collect()
 }

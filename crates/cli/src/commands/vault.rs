@@ -9,6 +9,7 @@ use crate::output::put;
 use crate::output::size::{self, many};
 use crate::output::style::Style;
 use crate::output::time;
+use crate::output::wire;
 use crate::wiring::App;
 
 /// Runs the command.
@@ -22,7 +23,7 @@ pub(crate) fn run(app: &App, args: &secrets::Vault) -> Result<Exit, CliError> {
 fn status(app: &App) -> Result<Exit, CliError> {
     let Some(status) = app.engine()?.vault_status()? else { return Ok(Exit::Done) };
     if app.console.json {
-        app.console.json(&wire(&status))?;
+        app.console.json(&wire::secrets::vault(&status))?;
         return Ok(Exit::Done);
     }
     app.console.text(&told(app, &status))?;
@@ -31,20 +32,6 @@ fn status(app: &App) -> Result<Exit, CliError> {
         app.console.say(&format!("{hint}: `stemma config set secrets.vault 1` turns it on"));
     }
     Ok(Exit::Done)
-}
-
-fn wire(status: &VaultStatus) -> v1::VaultStatus {
-    v1::VaultStatus {
-        keeps: status.keeps,
-        path: status.folder.to_string_lossy().into_owned(),
-        contents: status.contents,
-        places: status.places,
-        values: status.values,
-        damaged: status.damaged,
-        bytes: status.bytes,
-        oldest: status.oldest.map(|time| time.to_string()),
-        newest: status.newest.map(|time| time.to_string()),
-    }
 }
 
 fn told(app: &App, status: &VaultStatus) -> String {

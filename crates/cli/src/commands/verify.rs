@@ -13,6 +13,7 @@ use crate::args::maintain::Verify;
 use crate::errors::{CliError, Exit};
 use crate::output::size::many;
 use crate::output::style::Style;
+use crate::output::wire;
 use crate::wiring::App;
 
 /// Damages that are kept for the report; one more than that says the same.
@@ -37,7 +38,7 @@ pub(crate) fn run(app: &App, args: &Verify) -> Result<Exit, CliError> {
         leftover_files: looked.leftover_files,
         unfinished_log_at: looked.unfinished_log_at,
         kept_rows: looked.kept_rows,
-        damages: damages.iter().map(wire).collect(),
+        damages: damages.iter().map(wire::maintain::damage).collect(),
         repaired: Vec::new(),
     };
     show(app, &result, beyond)
@@ -102,7 +103,7 @@ fn repair(app: &App, from: &[PathBuf]) -> Result<Exit, CliError> {
         leftover_files: outcome.verified.leftover_files,
         unfinished_log_at: outcome.verified.unfinished_log_at,
         kept_rows: outcome.verified.kept_rows,
-        damages: outcome.remaining.iter().map(wire).collect(),
+        damages: outcome.remaining.iter().map(wire::maintain::damage).collect(),
         repaired: outcome
             .repaired
             .iter()
@@ -126,15 +127,6 @@ fn show(app: &App, result: &v1::Verify, beyond: u64) -> Result<Exit, CliError> {
         }
     }
     Ok(if result.ok { Exit::Done } else { Exit::Corrupt })
-}
-
-/// Returns the wire form of a damage.
-pub(crate) fn wire(damage: &Damage) -> v1::Damage {
-    v1::Damage {
-        check: damage.check.to_owned(),
-        object: damage.object.clone(),
-        message: damage.message.clone(),
-    }
 }
 
 fn told(result: &v1::Verify, beyond: u64) -> String {

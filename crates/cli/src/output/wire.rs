@@ -2,8 +2,14 @@
 //!
 //! What they mean is the engine's, how they are written is the wire types'.
 
+pub(crate) mod client;
 pub(crate) mod commit;
+pub(crate) mod context;
+pub(crate) mod import;
+pub(crate) mod keep;
 pub(crate) mod ledger;
+pub(crate) mod maintain;
+pub(crate) mod secrets;
 pub(crate) mod session;
 
 use stemmata_api::{RawJson, v1};

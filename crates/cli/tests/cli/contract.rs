@@ -107,7 +107,7 @@ fn du_verify_and_fork_print_what_they_promise() {
 }
 
 #[test]
-fn every_json_answer_has_the_described_fields_and_no_others() {
+fn every_json_answer_has_the_documented_fields_and_no_others() {
     let stage = Stage::new();
     stage.home.write_session(&ClaudeSession::new(3).turns(3).compactions(1).subagents(1).build());
     let imported = stage.json(&["import"]);

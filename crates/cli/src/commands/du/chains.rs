@@ -16,6 +16,7 @@ use crate::output::session;
 use crate::output::size::{self, many};
 use crate::output::style::Style;
 use crate::output::table::{Cell, Column, Table, cell};
+use crate::output::wire;
 use crate::wiring::App;
 
 /// Runs the command.
@@ -31,7 +32,8 @@ pub(super) fn run(app: &App, args: &Du) -> Result<Exit, CliError> {
     let is_cut = costs.len() > wanted;
     costs.truncate(wanted);
     if app.console.json {
-        app.console.json(&v1::DuChains { chains: costs.iter().map(wire).collect(), total })?;
+        app.console
+            .json(&v1::DuChains { chains: costs.iter().map(wire::maintain::chain_cost).collect(), total })?;
         return Ok(Exit::Done);
     }
     if costs.is_empty() {
@@ -58,27 +60,6 @@ fn total(costs: &[ChainCost]) -> v1::DuTotal {
         copies: count(copies().count()),
         copies_logical_bytes: copies().map(|cost| cost.own.logical_bytes).sum(),
         copies_stored_bytes: copies().map(|cost| cost.own.stored_bytes).sum(),
-    }
-}
-
-fn wire(cost: &ChainCost) -> v1::DuChain {
-    let session = &cost.session;
-    v1::DuChain {
-        session_id: session.session.to_string(),
-        path: session.key.path.clone(),
-        machine: session.key.machine.to_string(),
-        parent_session: session.parent_session.as_ref().map(ToString::to_string),
-        title: session.title.clone(),
-        cwd: session.cwd.clone(),
-        tip: session.tip.map(|tip| tip.to_string()),
-        commits: cost.own.commits,
-        logical_bytes: cost.own.logical_bytes,
-        stored_bytes: cost.own.stored_bytes,
-        packed_bytes: cost.own.packed_bytes,
-        shared_commits: cost.shared.commits,
-        shared_logical_bytes: cost.shared.logical_bytes,
-        shared_stored_bytes: cost.shared.stored_bytes,
-        copy_of: cost.copy_of.map(|original| original.to_string()),
     }
 }
 

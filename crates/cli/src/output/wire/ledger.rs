@@ -2,6 +2,7 @@
 
 use stemmata_api::v1;
 use stemmata_model::{Event, Payload};
+use stemmata_store::Ledger;
 
 use crate::output::wire::raw;
 
@@ -39,4 +40,17 @@ pub(crate) fn event(event: &Event) -> v1::Event {
         }
     }
     wire
+}
+
+/// Returns the wire form of a ledger.
+pub(crate) fn ledger(ledger: &Ledger) -> v1::Ledger {
+    v1::Ledger {
+        id: ledger.id.to_string(),
+        root: ledger.root.clone(),
+        created_at: ledger.created_at.to_string(),
+        last: ledger.last.to_string(),
+        last_at: ledger.last_at.map(|at| at.to_string()),
+        compacted_at: ledger.compacted_at.map(|at| at.to_string()),
+        marks: ledger.marks.clone(),
+    }
 }

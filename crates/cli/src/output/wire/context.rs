@@ -1,0 +1,79 @@
+//! What gives conversations back, as wire types.
+
+use stemmata_api::v1;
+use stemmata_engine::{CompactionDiff, Materialized, Placed};
+use stemmata_model::CommitId;
+
+use crate::output::file::Target;
+use crate::output::wire;
+
+/// Returns the wire form.
+pub(crate) fn placed(placed: &Placed) -> v1::Placed {
+    v1::Placed {
+        ctx: placed.ctx.to_string(),
+        session_id: placed.session.to_string(),
+        path: placed.path.to_string_lossy().into_owned(),
+        format: placed.format.to_string(),
+        bytes: placed.bytes,
+        messages: placed.messages,
+        resume_command: placed.resume_command.clone(),
+        import_command: placed.import_command.clone(),
+        cwd: placed.cwd.to_string_lossy().into_owned(),
+        prompt: placed.prompt.clone(),
+        losses: placed.losses.as_ref().map(wire::losses),
+        notes: wire::notes(&placed.notes),
+    }
+}
+
+/// Returns the wire form of a context that was written.
+pub(crate) fn materialized(
+    ctx: Option<CommitId>,
+    stop: &str,
+    made: &Materialized,
+    target: &Target,
+) -> v1::Materialized {
+    let reparented = made.reparented.iter().map(|(entry, parent)| v1::Reparented {
+        entry: entry.to_string(),
+        parent: parent.as_ref().map(ToString::to_string),
+    });
+    v1::Materialized {
+        ctx: ctx.map(|ctx| ctx.to_string()),
+        stop: stop.to_owned(),
+        format: made.format.to_string(),
+        tier: made.tier.as_str().to_owned(),
+        bytes: made.bytes.0,
+        message_count: made.counts.messages,
+        token_count: made.counts.tokens,
+        entry_count: made.counts.entries,
+        commits_read: made.commits_read,
+        abandoned_entries: made.abandoned_entries,
+        skipped_compactions: made.skipped_compactions,
+        reparented: reparented.collect(),
+        losses: made.losses.as_ref().map(wire::losses),
+        notes: wire::notes(&made.notes),
+        path: match target {
+            Target::Standard => None,
+            Target::File(path) => Some(path.to_string_lossy().into_owned()),
+        },
+    }
+}
+
+/// Returns the wire form of what a compaction lost.
+pub(crate) fn diff(diff: CompactionDiff) -> v1::Diff {
+    let lost = |entry: stemmata_engine::LostEntry| v1::LostEntry {
+        id: entry.id,
+        role: entry.role.as_str().to_owned(),
+        kind: entry.kind,
+        text: entry.text,
+    };
+    v1::Diff {
+        compaction: diff.compaction.to_string(),
+        before: diff.before.to_string(),
+        kept_entries: diff.kept_entries,
+        lost_entries: diff.lost_entries.into_iter().map(lost).collect(),
+        lost_files: diff.lost_files,
+        kept_files: diff.kept_files,
+        unsure_files: diff.unsure_files,
+        lost_commands: diff.lost_commands,
+    }
+}

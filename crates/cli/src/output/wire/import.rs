@@ -1,0 +1,72 @@
+//! Imports as wire types.
+
+use std::path::PathBuf;
+
+use stemmata_api::v1;
+use stemmata_engine::{HeldBack, ImportFailure, ImportReport, ImportedSession};
+
+use crate::errors;
+use crate::output::wire;
+
+/// Returns the wire form of an import.
+pub(crate) fn import(report: &ImportReport, elapsed_ms: u64) -> v1::Import {
+    let sessions: Vec<v1::Imported> = report.sessions.iter().map(imported).collect();
+    let failures: Vec<v1::Failure> = report.failures.iter().map(failure).collect();
+    let sum = |of: &dyn Fn(&v1::Imported) -> u64| sessions.iter().map(of).sum();
+    let length = |length: usize| u64::try_from(length).unwrap_or(u64::MAX);
+    v1::Import {
+        totals: v1::Totals {
+            sessions: length(sessions.len()),
+            commits: sum(&|session| session.commits),
+            bytes_in: sum(&|session| session.bytes_in),
+            bytes_stored: sum(&|session| session.bytes_stored),
+            notes: sum(&|session| length(session.notes.len())),
+            new_commits: sum(&|session| session.new_commits),
+            copies: length(report.copies()),
+            entries: sum(&|session| session.entries),
+            bytes_redacted: sum(&|session| session.bytes_redacted),
+            failures: length(failures.len()),
+            skipped: length(report.skipped.len()),
+            excluded: length(report.held_back.len()),
+            elapsed_ms,
+        },
+        sessions,
+        failures,
+        skipped: report.skipped.iter().map(|path| path.to_string_lossy().into_owned()).collect(),
+        excluded: report.held_back.iter().map(held_back).collect(),
+    }
+}
+
+fn imported(imported: &ImportedSession) -> v1::Imported {
+    let captured = &imported.captured;
+    let session = &captured.session;
+    v1::Imported {
+        path: imported.path.to_string_lossy().into_owned(),
+        session_id: session.session.to_string(),
+        format: session.format.to_string(),
+        tip: session.tip.map(|tip| tip.to_string()),
+        commits: session.commits,
+        entries: captured.entries,
+        bytes_in: captured.bytes_in,
+        bytes_redacted: captured.bytes_redacted,
+        notes: wire::notes(&captured.notes),
+        new_commits: captured.new_commits,
+        bytes_stored: captured.bytes_stored,
+        title: session.title.clone(),
+        parent_session: session.parent_session.as_ref().map(ToString::to_string),
+    }
+}
+
+fn held_back((path, reason): &(PathBuf, HeldBack)) -> v1::HeldBack {
+    v1::HeldBack { path: path.to_string_lossy().into_owned(), reason: reason.to_string() }
+}
+
+fn failure(failure: &ImportFailure) -> v1::Failure {
+    v1::Failure {
+        path: failure.path.to_string_lossy().into_owned(),
+        error: failure.error.to_string(),
+        causes: errors::causes(&failure.error),
+        hint: errors::hint_of(&failure.error),
+        exit_code: u64::from(errors::exit_of(&failure.error).code()),
+    }
+}

@@ -1,0 +1,86 @@
+//! What expires and deletes, as wire types.
+
+use stemmata_api::v1;
+use stemmata_engine::{CollectReport, ForgetReport};
+use stemmata_store::maintain::collect::Amount;
+use stemmata_store::maintain::forget::Kept;
+use stemmata_store::{Packed, Session};
+
+/// Returns the wire form of what was forgotten, or would be.
+pub(crate) fn forget(report: &ForgetReport, dry_run: bool) -> v1::Forget {
+    let ids = |ids: &[stemmata_model::CommitId]| ids.iter().map(ToString::to_string).collect();
+    let name = |session: &Option<Session>| session.as_ref().map(|session| session.session.to_string());
+    let title = |session: &Option<Session>| session.as_ref().and_then(|session| session.title.clone());
+    let done = &report.forgotten;
+    v1::Forget {
+        dry_run,
+        sessions: report.sessions.iter().map(|session| session.session.to_string()).collect(),
+        removed: ids(&done.removed),
+        cut: ids(&done.cut),
+        cut_too: ids(&done.cut_too),
+        sealed: ids(&done.sealed),
+        kept: done.kept.iter().map(kept).collect(),
+        branches: report
+            .branches
+            .iter()
+            .map(|branch| v1::ForgetBranch {
+                from: branch.from.to_string(),
+                first: branch.first.map(|id| id.to_string()),
+                session_id: name(&branch.session),
+                title: title(&branch.session),
+            })
+            .collect(),
+        copies: report
+            .copies
+            .iter()
+            .map(|copy| v1::ForgetCopy {
+                root: copy.root.to_string(),
+                commits: ids(&copy.commits),
+                session_id: name(&copy.session),
+                title: title(&copy.session),
+            })
+            .collect(),
+        spared: ids(&report.spared),
+        ledgers: report.ledgers.iter().map(ToString::to_string).collect(),
+        events: done.events,
+        contents: done.contents,
+        bytes: done.bytes,
+        unfinished: done.unfinished.clone(),
+    }
+}
+
+/// Returns the wire form of what was collected, or would be.
+pub(crate) fn collected(report: &CollectReport, packed: &Packed, grace_days: u32, dry_run: bool) -> v1::Gc {
+    let amount = |amount: Amount| v1::CollectedAmount {
+        commits: amount.commits,
+        contents: amount.contents,
+        bytes: amount.bytes,
+    };
+    let done = &report.collected;
+    v1::Gc {
+        dry_run,
+        grace_days: u64::from(grace_days),
+        retired: report
+            .retired
+            .iter()
+            .map(|retired| v1::RetiredSession {
+                session_id: retired.session.session.to_string(),
+                title: retired.session.title.clone(),
+                because: retired.because.clone(),
+            })
+            .collect(),
+        provisional: report.provisional,
+        condemned: amount(done.condemned),
+        waiting: amount(done.waiting),
+        deleted: amount(done.deleted),
+        revived: done.revived,
+        kept: done.kept.iter().map(kept).collect(),
+        packed_contents: packed.contents,
+        bytes_freed: done.bytes_freed,
+    }
+}
+
+/// Returns the wire form of a commit that stays.
+pub(crate) fn kept(kept: &Kept) -> v1::Kept {
+    v1::Kept { id: kept.commit.to_string(), because: kept.because.as_str().to_owned() }
+}

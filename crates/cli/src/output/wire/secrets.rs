@@ -1,0 +1,86 @@
+//! Found, replaced and kept secrets as wire types.
+
+use stemmata_api::v1;
+use stemmata_engine::{FoundIn, Holder, ScrubReport, SecretFound, UnreadLedger, VaultStatus};
+
+/// Returns the wire form of one finding of a scan.
+pub(crate) fn finding(found: &SecretFound) -> v1::ScanFinding {
+    let (mut commit, mut ledger, mut event, mut session_id, mut state) = (None, None, None, None, None);
+    match &found.holder {
+        Holder::Commit(id) => commit = Some(id.to_string()),
+        Holder::Event { ledger: of, seq, session } => {
+            (ledger, event) = (Some(of.to_string()), Some(seq.to_string()));
+            session_id = Some(session.to_string());
+        }
+        Holder::State { ledger: of, name } => (ledger, state) = (Some(of.to_string()), Some(name.clone())),
+    }
+    let (line, field) = match found.place {
+        FoundIn::Line(line) => (Some(line), None),
+        FoundIn::Session(field) | FoundIn::Event(field) => (None, Some(field.to_owned())),
+        FoundIn::Annotation | FoundIn::State => (None, None),
+    };
+    v1::ScanFinding {
+        commit,
+        ledger,
+        event,
+        session_id,
+        state,
+        line,
+        field,
+        entry: found.entry.clone(),
+        kind: found.kind.clone(),
+        bytes: found.bytes,
+        fingerprint: found.fingerprint.clone(),
+    }
+}
+
+/// Returns the wire form of what was scrubbed, or would be.
+pub(crate) fn scrub(report: &ScrubReport, dry_run: bool) -> v1::Scrub {
+    let redirect = |(from, to): &(stemmata_model::CommitId, stemmata_model::CommitId)| v1::ScrubRedirect {
+        from: from.to_string(),
+        to: to.to_string(),
+    };
+    v1::Scrub {
+        dry_run,
+        looked_at: report.looked_at,
+        kinds: report
+            .kinds
+            .iter()
+            .map(|(kind, count)| v1::ScrubKind { kind: kind.clone(), findings: *count })
+            .collect(),
+        dirty: report.dirty,
+        events_looked_at: report.events_looked_at,
+        events: report.events,
+        events_forgotten: report.events_forgotten,
+        ledgers: report.ledgers.iter().map(ToString::to_string).collect(),
+        unread: unread(&report.unread),
+        rewritten: report.rewritten,
+        redirects: report.redirects.iter().map(redirect).collect(),
+        sessions: report.sessions.iter().map(|session| session.session.to_string()).collect(),
+        contents: report.forgotten.contents,
+        bytes: report.forgotten.bytes,
+        unfinished: report.forgotten.unfinished.clone(),
+    }
+}
+
+/// Returns them as `--json` has them.
+pub(crate) fn unread(unread: &[UnreadLedger]) -> Vec<v1::UnreadLedger> {
+    let one =
+        |one: &UnreadLedger| v1::UnreadLedger { ledger: one.ledger.to_string(), reason: one.reason.clone() };
+    unread.iter().map(one).collect()
+}
+
+/// Returns the wire form of what the vault holds.
+pub(crate) fn vault(status: &VaultStatus) -> v1::VaultStatus {
+    v1::VaultStatus {
+        keeps: status.keeps,
+        path: status.folder.to_string_lossy().into_owned(),
+        contents: status.contents,
+        places: status.places,
+        values: status.values,
+        damaged: status.damaged,
+        bytes: status.bytes,
+        oldest: status.oldest.map(|time| time.to_string()),
+        newest: status.newest.map(|time| time.to_string()),
+    }
+}
