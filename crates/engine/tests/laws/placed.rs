@@ -1,12 +1,17 @@
 //! Invariant 9 and the way back: what is placed passes the validator, and what a client appends is a child.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 use stemmata_engine::{Engine, PlaceOptions, Placed, Stop};
 use stemmata_model::CommitId;
 use stemmata_runtimes::registry;
+use stemmata_store::{SqliteOptions, SqliteStore};
 use stemmata_testkit::claude::ClaudeSession;
 
-use crate::support::{Folder, bytes_of, chain, closed, corpus, engine, import, jsonl_below, native, placing};
+use crate::support::{
+    Folder, bytes_of, chain, closed, corpus, engine, engine_on, import, jsonl_below, native, placing,
+};
 
 fn place(engine: &Engine, ctx: CommitId, folder: &Folder) -> Placed {
     engine.place(ctx, &placing(folder)).expect("placed")
@@ -152,4 +157,30 @@ fn a_fork_at_an_entry_includes_an_answer_and_gives_a_prompt_back() {
     let uuid = field(first, "uuid").expect("an id");
     let refused = engine.place(tip, &PlaceOptions { at_entry: Some(uuid), ..placing(&folder) });
     assert!(refused.is_err_and(|error| error.kind() == stemmata_engine::ErrorKind::Refused));
+}
+
+/// Forks that are placed to find out what one costs.
+const FORKS: u64 = 20;
+
+/// What a fork's rows may take: a thousand bytes, less what the pages of a tree leave free.
+const FORK_BYTES_MAX: u64 = 950;
+
+#[test]
+fn a_placed_fork_costs_less_than_a_thousand_bytes_of_store() {
+    let folder = Folder::new();
+    let home = folder.path().join("store");
+    let store = SqliteStore::open(&home, SqliteOptions::default()).expect("a store");
+    let engine = engine_on("0123456789abcdef0123456789abcdef", Arc::new(store));
+    let bytes = bytes_of(&ClaudeSession::new(7).turns(6).build());
+    let tip = import(&engine, &folder.write("s.jsonl", &bytes)).session.tip.expect("a tip");
+    let used = || -> u64 {
+        let database = rusqlite::Connection::open(home.join("stemmata.db")).expect("a database");
+        let sql = "SELECT sum(pgsize - unused) FROM dbstat";
+        database.query_row(sql, [], |row| row.get::<_, i64>(0)).expect("a sum").cast_unsigned()
+    };
+    let before = used();
+    let paths = (0..FORKS).map(|_| place(&engine, tip, &folder).path.as_os_str().len());
+    let path = paths.max().expect("a fork");
+    let each = (used() - before) / FORKS;
+    assert!(path > 80 && each < FORK_BYTES_MAX, "{each} bytes of a fork whose path has {path}");
 }

@@ -24,6 +24,7 @@ mod migrate;
 mod open;
 mod packs;
 mod pieces;
+mod places;
 mod prepare;
 mod read;
 mod recent;

@@ -3,10 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::erase::wish;
 use super::ledger::{all, ledger, topic};
 use super::support::{damages, open, read};
-use stemmata_model::{CommitId, Payload};
-use stemmata_store::{EventLog, SqliteOptions, SqliteStore, Store};
+use stemmata_model::{CommitId, MachineId, Payload, Timestamp};
+use stemmata_store::maintain::forget::Forget;
+use stemmata_store::{
+    EventLog, Page, Placement, SessionFilter, SessionKey, SqliteOptions, SqliteStore, Store, Write,
+};
 use tempfile::TempDir;
 
 /// The frozen stores, one folder a version.
@@ -181,4 +185,51 @@ fn sha256(bytes: &[u8]) -> String {
 #[test]
 fn the_hash_of_the_lists_is_the_standard_s() {
     assert_eq!(sha256(b"abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+/// Cursors and placements lay under their path and machine once.
+#[test]
+fn what_belongs_to_a_transcript_is_found_as_it_lay_before_and_lies_once_when_it_is_written() {
+    for fixture in fixtures() {
+        let home = TempDir::new().expect("a directory");
+        let dir = home.path().join("store");
+        copy(&fixture, &dir);
+        let store = open(&dir);
+        let database = || rusqlite::Connection::open(dir.join("stemmata.db")).expect("a database");
+        let (path, machine): (String, String) = database()
+            .query_row("SELECT path, machine FROM placement", [], |row| Ok((row.get(0)?, row.get(1)?)))
+            .expect("a placement");
+        let machine = MachineId::new(machine).expect("a name");
+        let rows = |table: &str| -> (i64, i64) {
+            let sql = format!("SELECT count(*), count(*) FILTER (WHERE typeof(path) = 'blob') FROM {table}");
+            database().query_row(&sql, [], |row| Ok((row.get(0)?, row.get(1)?))).expect("a count")
+        };
+        let sessions = store.sessions(&SessionFilter::default(), Page { skip: 0, rows_max: 100 });
+        let keys: Vec<SessionKey> = sessions.expect("a read").into_iter().map(|known| known.key).collect();
+        let read = |key: &SessionKey| store.cursor(key).expect("a read");
+        let with: Vec<&SessionKey> = keys.iter().filter(|key| read(key).is_some()).collect();
+        let placed = || store.placement(&machine, &path).expect("a read");
+        let before = placed().expect("a placement");
+        assert!(with.len() > 1 && (rows("cursor").1, rows("placement")) == (0, (1, 0)), "{fixture:?}");
+
+        // An older placement changes nothing of it, a newer one is it.
+        let older = Placement { taken_bytes: 1, placed_at: Timestamp::EPOCH, ..before.clone() };
+        store.commit_batch(vec![Write::Placement(Box::new(older))]).expect("a batch");
+        assert_eq!((placed().as_ref(), rows("placement")), (Some(&before), (1, 1)));
+        let newer = Placement { taken_bytes: 2, ..before };
+        store.commit_batch(vec![Write::Placement(Box::new(newer.clone()))]).expect("a batch");
+        assert_eq!((placed(), rows("placement")), (Some(newer), (1, 1)));
+
+        let expected = Write::ExpectCursor { key: with[0].clone(), value: read(with[0]) };
+        let written = Write::Cursor { key: with[0].clone(), value: vec![9] };
+        store.commit_batch(vec![expected, written]).expect("a batch");
+        let all = i64::try_from(with.len()).expect("small");
+        assert_eq!((read(with[0]), rows("cursor")), (Some(vec![9]), (all, 1)));
+        assert_eq!(damages(&store), []);
+
+        let forget =
+            Forget { sessions: vec![with[0].clone()], unread: vec![with[1].clone()], ..wish(&[], &[]) };
+        store.forget(&forget).expect("a forgetting");
+        assert_eq!((read(with[0]), read(with[1]), rows("cursor").0), (None, None, all - 2));
+    }
 }

@@ -9,6 +9,7 @@ use crate::error::StoreError;
 use crate::maintain::forget::Forget;
 use crate::sqlite::failure::During;
 use crate::sqlite::figures::Figures;
+use crate::sqlite::places::{OfPlace, PlaceKey};
 use crate::sqlite::state::STATE_FORGOTTEN;
 use crate::write::SessionKey;
 
@@ -109,31 +110,35 @@ pub(in crate::sqlite) fn remove_sessions(
     let mut removed = 0;
     for key in sessions {
         remove_sightings(connection, key)?;
-        let values = params![key.path, key.machine.as_str()];
-        let run = |sql: &str| connection.execute(sql, values);
-        removed += run("DELETE FROM session WHERE path = ?1 AND machine = ?2").during(REMOVING)?;
-        run("DELETE FROM cursor WHERE path = ?1 AND machine = ?2").during(REMOVING)?;
-        run("DELETE FROM placement WHERE path = ?1 AND machine = ?2").during(REMOVING)?;
+        removed += connection
+            .execute(
+                "DELETE FROM session WHERE path = ?1 AND machine = ?2",
+                params![key.path, key.machine.as_str()],
+            )
+            .during(REMOVING)?;
+        let place = PlaceKey::new(&key.path, key.machine.as_str());
+        for of in [OfPlace::Cursor, OfPlace::Placement] {
+            place.remove(connection, of).during(REMOVING)?;
+        }
     }
     Ok(u64::try_from(removed).expect("a count fits 64 bits"))
 }
 
 /// Removes what sessions that stay have kept of what goes: their titles and cursors. Says whether there was any.
 pub(in crate::sqlite) fn clear_sessions(connection: &Connection, wish: &Forget) -> Result<bool, StoreError> {
+    const CLEARING: &str = "clearing what is known of sessions";
     let mut cleared = 0;
-    for (keys, sql) in [
-        (&wish.unread, "DELETE FROM cursor WHERE path = ?1 AND machine = ?2"),
-        (
-            &wish.untitled,
-            "UPDATE session SET title = NULL, seal = NULL WHERE path = ?1 AND machine = ?2 AND title IS NOT NULL",
-        ),
-    ] {
-        for key in keys {
-            cleared += connection
-                .prepare_cached(sql)
-                .and_then(|mut statement| statement.execute([key.path.as_str(), key.machine.as_str()]))
-                .during("clearing what is known of sessions")?;
-        }
+    for key in &wish.unread {
+        let place = PlaceKey::new(&key.path, key.machine.as_str());
+        cleared += place.remove(connection, OfPlace::Cursor).during(CLEARING)?;
+    }
+    for key in &wish.untitled {
+        cleared += connection
+            .prepare_cached(
+                "UPDATE session SET title = NULL, seal = NULL WHERE path = ?1 AND machine = ?2 AND title IS NOT NULL",
+            )
+            .and_then(|mut statement| statement.execute([key.path.as_str(), key.machine.as_str()]))
+            .during(CLEARING)?;
     }
     Ok(cleared > 0)
 }

@@ -15,6 +15,7 @@ use crate::sqlite::codes;
 use crate::sqlite::coding::Coding;
 use crate::sqlite::failure::{During, unreadable};
 use crate::sqlite::figures::Figures;
+use crate::sqlite::places::{OfPlace, PlaceKey};
 use crate::write::{Placement, Session, SessionKey};
 
 const SESSION_COLUMNS: &str = "path, machine, session, parent_session, format, template, principal, \
@@ -166,11 +167,8 @@ impl Reader {
     }
 
     pub(in crate::sqlite) fn cursor(&self, key: &SessionKey) -> Result<Option<Vec<u8>>, StoreError> {
-        self.connection
-            .prepare_cached("SELECT value FROM cursor WHERE path = ?1 AND machine = ?2")
-            .and_then(|mut statement| {
-                statement.query_row(params![key.path, key.machine.as_str()], |row| row.get(0)).optional()
-            })
+        PlaceKey::new(&key.path, key.machine.as_str())
+            .row(&self.connection, (OfPlace::Cursor, "value"), |row| row.get(0))
             .during("reading a cursor")
     }
 
@@ -180,17 +178,10 @@ impl Reader {
         path: &str,
     ) -> Result<Option<Placement>, StoreError> {
         type Columns = (String, [u8; 16], i64, i64, [u8; 32], i64);
-        let found: Option<Columns> = self
-            .connection
-            .prepare_cached(
-                "SELECT session, ctx, taken_bytes, placed_bytes, keyed_hash, placed_at FROM placement \
-                 WHERE path = ?1 AND machine = ?2",
-            )
-            .and_then(|mut statement| {
-                let take = |row: &Row<'_>| {
-                    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
-                };
-                statement.query_row(params![path, machine.as_str()], take).optional()
+        let columns = "session, ctx, taken_bytes, placed_bytes, keyed_hash, placed_at";
+        let found: Option<Columns> = PlaceKey::new(path, machine.as_str())
+            .row(&self.connection, (OfPlace::Placement, columns), |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
             })
             .during("reading a placement")?;
         let Some((session, ctx, taken_bytes, placed_bytes, keyed_hash, placed_at)) = found else {

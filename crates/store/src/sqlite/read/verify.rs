@@ -63,7 +63,7 @@ const REFERENCES: [(&str, &str, &str); 12] = [
     (
         "placement",
         "a placement's commit",
-        "SELECT p.path FROM placement p WHERE NOT EXISTS \
+        "SELECT p.session FROM placement p WHERE NOT EXISTS \
          (SELECT 1 FROM commits c WHERE substr(c.id, 1, 8) = substr(p.ctx, 1, 8) AND c.id = p.ctx)",
     ),
     (

@@ -17,6 +17,7 @@ use crate::seam::Store;
 use crate::sqlite::SqliteStore;
 use crate::sqlite::codes::{self, KIND_AUDIT};
 use crate::sqlite::failure::During;
+use crate::sqlite::places::{remove_strays, unread};
 use crate::sqlite::read::metadata::{audit_record, take_audit};
 use crate::sqlite::seals::{
     ANNOTATION, Broken, CURSOR, EVENT, LEDGER, SEALED, SESSION, SIGHTING, STATE, Sealed,
@@ -230,9 +231,7 @@ impl Rows<'_> {
                 |found| found.get(0),
             )
             .during(MENDING)?;
-        self.connection
-            .execute("DELETE FROM cursor WHERE path IS ?1 AND machine IS ?2", &key[..2])
-            .during(MENDING)?;
+        unread(self.connection, "SELECT ?1, ?2", key).during(MENDING)?;
         if is_seen && readable.contains(&SESSION.named(broken)) {
             self.connection
                 .execute("UPDATE session SET seal = NULL WHERE path IS ?1 AND machine IS ?2", &key[..2])
@@ -261,14 +260,10 @@ impl Rows<'_> {
             return Ok(KEPT);
         }
         SIGHTING.remove(self.connection, broken).during(MENDING)?;
-        for sql in [
-            "DELETE FROM sighting_more WHERE origin IS ?1 AND commit_row IS ?3",
-            "DELETE FROM cursor WHERE (path, machine) IN (SELECT path, machine FROM origin WHERE row IS ?1)",
-        ] {
-            let mut statement = self.connection.prepare(sql).during(MENDING)?;
-            let values = key.get(..statement.parameter_count()).unwrap_or(key);
-            statement.execute(values).during(MENDING)?;
-        }
+        self.connection
+            .execute("DELETE FROM sighting_more WHERE origin IS ?1 AND commit_row IS ?3", key)
+            .and_then(|_| unread(self.connection, "SELECT path, machine FROM origin WHERE row IS ?1", key))
+            .during(MENDING)?;
         Ok(if is_read_again { READ_AGAIN } else { "dropped: its commit was seen elsewhere too" })
     }
 
@@ -284,14 +279,13 @@ impl Rows<'_> {
              AND s.created_at = commits.created_at AND s.commit_row = commits.row) \
              AND EXISTS (SELECT 1 FROM sighting_more m WHERE m.commit_row = commits.row)",
             "DELETE FROM sighting_more WHERE (commit_row, origin) IN (SELECT row, origin FROM commits)",
-            "DELETE FROM cursor WHERE (path, machine) IN (SELECT o.path, o.machine FROM commits c \
-             JOIN origin o ON o.row = c.origin WHERE NOT EXISTS (SELECT 1 FROM sighting s \
-             WHERE s.origin = c.origin AND s.created_at = c.created_at AND s.commit_row = c.row))",
-            "DELETE FROM cursor WHERE (path, machine) NOT IN (SELECT path, machine FROM session)",
         ] {
             self.connection.execute(sql, []).during(MENDING)?;
         }
-        Ok(())
+        let unseen = "SELECT DISTINCT o.path, o.machine FROM commits c JOIN origin o ON o.row = c.origin \
+             WHERE NOT EXISTS (SELECT 1 FROM sighting s \
+             WHERE s.origin = c.origin AND s.created_at = c.created_at AND s.commit_row = c.row)";
+        unread(self.connection, unseen, &[]).and_then(|()| remove_strays(self.connection)).during(MENDING)
     }
 }
 

@@ -11,6 +11,7 @@ use super::commits::Known;
 use crate::error::StoreError;
 use crate::sqlite::codes;
 use crate::sqlite::failure::During;
+use crate::sqlite::places::{OfPlace, PlaceKey};
 use crate::sqlite::seals::{CURSOR, ORIGIN, PLACEMENT, SESSION, SIGHTING};
 use crate::write::{Placement, Session, SessionKey, SessionOrigin};
 
@@ -160,12 +161,8 @@ impl Transaction<'_> {
     }
 
     pub(super) fn expect_cursor(&self, key: &SessionKey, value: Option<&[u8]>) -> Result<(), StoreError> {
-        let stored: Option<Vec<u8>> = self
-            .connection
-            .prepare_cached("SELECT value FROM cursor WHERE path = ?1 AND machine = ?2")
-            .and_then(|mut statement| {
-                statement.query_row([key.path.as_str(), key.machine.as_str()], |row| row.get(0)).optional()
-            })
+        let stored: Option<Vec<u8>> = key_of(key)
+            .row(self.connection, (OfPlace::Cursor, "value"), |row| row.get(0))
             .during("looking up a cursor")?;
         if stored.as_deref() == value {
             return Ok(());
@@ -174,11 +171,13 @@ impl Transaction<'_> {
     }
 
     pub(super) fn keep_cursor(&self, key: &SessionKey, value: &[u8]) -> Result<(), StoreError> {
+        let place = key_of(key);
+        place.adopt(self.connection, OfPlace::Cursor)?;
         self.execute_sealed(
             "INSERT INTO cursor (path, machine, value, seal) VALUES (?1, ?2, ?3, ?4) \
              ON CONFLICT DO UPDATE SET value = excluded.value, seal = excluded.seal",
             &CURSOR,
-            params![key.path, key.machine.as_str(), value],
+            params![place.hash, "", value],
             "storing a cursor",
         )?;
         Ok(())
@@ -186,9 +185,11 @@ impl Transaction<'_> {
 
     pub(super) fn place(&mut self, placement: &Placement) -> Result<(), StoreError> {
         self.need_commit(placement.ctx)?;
+        let place = PlaceKey::new(&placement.path, placement.machine.as_str());
+        place.adopt(self.connection, OfPlace::Placement)?;
         let values = params![
-            placement.path,
-            placement.machine.as_str(),
+            place.hash,
+            "",
             placement.session.as_str(),
             placement.ctx.to_bytes(),
             placement.taken_bytes.cast_signed(),
@@ -209,6 +210,10 @@ impl Transaction<'_> {
         )?;
         Ok(())
     }
+}
+
+fn key_of(key: &SessionKey) -> PlaceKey<'_> {
+    PlaceKey::new(&key.path, key.machine.as_str())
 }
 
 /// Returns the columns of a session's row, in their order.
