@@ -1,6 +1,8 @@
 //! Chains: walking from a commit towards the root, and reading what its commits hold.
 
 pub(crate) mod bases;
+pub(crate) mod beside;
 pub(crate) mod segments;
 pub(crate) mod tasks;
+pub(crate) mod tree;
 pub(crate) mod walk;

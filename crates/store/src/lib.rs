@@ -34,9 +34,10 @@ pub use memory::MemoryStore;
 pub use merge::{merged_annotations, standing_records};
 pub use patience::{Patience, Wait};
 pub use seam::{
-    ANCHORS_MAX, BATCH_WRITES_MAX, BatchOutcome, CURSOR_BYTES_MAX, DEPTH_MAX, DESCRIBED_LINKS_MAX, Damage,
-    Described, HOLE_BYTES_MAX, MERGED_RECORDS_MAX, PAGE_ROWS_MAX, PART_BYTES_MAX, PARTS_MAX, Page, PartOf,
-    ResolveScope, SessionFilter, Sink, Store, StoreIdentity, TipFilter, Usage, Verified,
+    ANCHORS_MAX, BATCH_WRITES_MAX, BatchOutcome, CURSOR_BYTES_MAX, DEPTH_MAX, DESCRIBED_LINKS_MAX,
+    DESCRIBED_SIGHTINGS_MAX, Damage, Described, HOLE_BYTES_MAX, MERGED_RECORDS_MAX, PAGE_ROWS_MAX,
+    PART_BYTES_MAX, PARTS_MAX, Page, PartOf, ResolveScope, SessionFilter, Sink, Store, StoreIdentity,
+    TipFilter, Usage, Verified,
 };
 pub use sqlite::{OpenFor, SqliteOptions, SqliteStore};
 pub use write::{

@@ -154,6 +154,9 @@ pub struct Damage {
 /// Links of one commit that [`Store::described`] returns at most: a listing shows a few, a tree all of any real session.
 pub const DESCRIBED_LINKS_MAX: usize = 1_000;
 
+/// Sightings of one commit that [`Store::described`] returns at most: a commit is seen in its transcript and in copies of it.
+pub const DESCRIBED_SIGHTINGS_MAX: usize = 1_000;
+
 /// What is known of a commit beside its chain and its contents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Described {
@@ -163,10 +166,12 @@ pub struct Described {
     pub annotations: Annotations,
     /// How many changes of these there were.
     pub changes: u64,
-    /// The first of its sightings, as [`Store::sightings`] has them.
-    pub first: Option<Sighting>,
+    /// Its sightings, as [`Store::sightings`] has them, at most [`DESCRIBED_SIGHTINGS_MAX`].
+    pub sightings: Vec<Sighting>,
     /// Links that start or end at it.
     pub links: Vec<Link>,
+    /// How far it covers a ledger, as [`Store::coverage`] has it.
+    pub coverage: Option<Coverage>,
 }
 
 /// What `verify` looked at.
@@ -237,10 +242,18 @@ pub trait Store: EventLog {
     /// Returns commits whose parent is this one, in the order they were stored; none where it is not there.
     fn children(&self, of: CommitId, limit: usize) -> Result<Vec<Commit>, StoreError>;
 
-    /// Returns a commit and all that continue it, at most `limit`: parents before children, children of one commit in the
-    /// order they were stored. None where it is not there.
-    fn below(&self, from: CommitId, limit: usize) -> Result<Vec<Commit>, StoreError> {
-        let mut found: Vec<Commit> = self.commit(from)?.into_iter().take(limit).collect();
+    /// Returns commits and all that continue them, at most `limit`: those asked for first, in their order, then the children
+    /// of each commit before those of the next one, in the order they were stored. None of one that is not there. None of
+    /// those asked for may continue another one.
+    ///
+    /// # Errors
+    /// `Bound` for more than [`PAGE_ROWS_MAX`] commits.
+    fn below(&self, from: &[CommitId], limit: usize) -> Result<Vec<Commit>, StoreError> {
+        check_described(from)?;
+        let mut found: Vec<Commit> = Vec::new();
+        for id in from.iter().take(limit) {
+            found.extend(self.commit(*id)?);
+        }
         let mut next = 0;
         while let Some(commit) = found.get(next).filter(|_| found.len() < limit) {
             let children = self.children(commit.id, limit - found.len())?;
@@ -265,8 +278,9 @@ pub trait Store: EventLog {
                 commit,
                 annotations: self.annotations(*id)?,
                 changes: u64::try_from(changes).expect("a length fits 64 bits"),
-                first: self.sightings(*id, 1)?.into_iter().next(),
+                sightings: self.sightings(*id, DESCRIBED_SIGHTINGS_MAX)?,
                 links: self.links(*id, DESCRIBED_LINKS_MAX)?,
+                coverage: self.coverage(*id)?,
             });
         }
         Ok(all)

@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use stemmata_model::{
@@ -17,10 +18,10 @@ use stemmata_store::maintain::costs::{ContentCost, Counted};
 use stemmata_store::maintain::forget::{Forget, Forgotten, Tombstone};
 use stemmata_store::maintain::repair::{RepairOutcome, RepairSource};
 use stemmata_store::{
-    Annotations, Append, Appended, AuditRecord, BatchOutcome, Coverage, Damage, EventLog, EventPage,
-    EventQuery, Ledger, LedgerChange, Link, PackOptions, Packed, Page, PartOf, Placement, Places, Receipt,
-    ResolveScope, SavedState, Session, SessionFilter, SessionKey, Sink, Store, StoreError, StoreIdentity,
-    TipFilter, Usage, Verified, Write,
+    Annotations, Append, Appended, AuditRecord, BatchOutcome, Coverage, Damage, Described, EventLog,
+    EventPage, EventQuery, Ledger, LedgerChange, Link, PackOptions, Packed, Page, PartOf, Placement, Places,
+    Receipt, ResolveScope, SavedState, Session, SessionFilter, SessionKey, Sink, Store, StoreError,
+    StoreIdentity, TipFilter, Usage, Verified, Write,
 };
 
 /// When a batch fails.
@@ -37,6 +38,7 @@ pub enum Fault {
 pub struct FaultyStore<S> {
     inner: S,
     plan: Mutex<Plan>,
+    reads: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -60,7 +62,17 @@ impl std::fmt::Debug for Meddler {
 impl<S: Store> FaultyStore<S> {
     /// Wraps a store; nothing fails until [`FaultyStore::fail`].
     pub fn new(inner: S) -> Self {
-        Self { inner, plan: Mutex::new(Plan::default()) }
+        Self { inner, plan: Mutex::new(Plan::default()), reads: AtomicU64::new(0) }
+    }
+
+    /// Returns how often commits and what stands beside them were asked for, contents left out: one query each, or a few.
+    pub fn reads(&self) -> u64 {
+        self.reads.load(Ordering::Relaxed)
+    }
+
+    fn read(&self) -> &S {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        &self.inner
     }
 
     /// Has the batch with this number fail (1 = the next one), once.
@@ -228,7 +240,7 @@ impl<S: Store> Store for FaultyStore<S> {
     }
 
     fn commit(&self, id: CommitId) -> Result<Option<Commit>, StoreError> {
-        self.inner.commit(id)
+        self.read().commit(id)
     }
 
     fn commits_in(&self, prefix: CommitPrefix, limit: usize) -> Result<Vec<CommitId>, StoreError> {
@@ -236,19 +248,27 @@ impl<S: Store> Store for FaultyStore<S> {
     }
 
     fn ancestors(&self, from: CommitId, limit: usize) -> Result<Vec<Commit>, StoreError> {
-        self.inner.ancestors(from, limit)
+        self.read().ancestors(from, limit)
     }
 
     fn children(&self, of: CommitId, limit: usize) -> Result<Vec<Commit>, StoreError> {
-        self.inner.children(of, limit)
+        self.read().children(of, limit)
+    }
+
+    fn below(&self, from: &[CommitId], limit: usize) -> Result<Vec<Commit>, StoreError> {
+        self.read().below(from, limit)
+    }
+
+    fn described(&self, of: &[CommitId]) -> Result<Vec<Described>, StoreError> {
+        self.read().described(of)
     }
 
     fn tips(&self, filter: &TipFilter, page: Page) -> Result<Vec<Commit>, StoreError> {
-        self.inner.tips(filter, page)
+        self.read().tips(filter, page)
     }
 
     fn commits_after(&self, after: Option<CommitId>, limit: usize) -> Result<Vec<Commit>, StoreError> {
-        self.inner.commits_after(after, limit)
+        self.read().commits_after(after, limit)
     }
 
     fn content_length(&self, id: ArtifactId) -> Result<Option<u64>, StoreError> {
@@ -287,15 +307,15 @@ impl<S: Store> Store for FaultyStore<S> {
     }
 
     fn sightings(&self, commit: CommitId, limit: usize) -> Result<Vec<Sighting>, StoreError> {
-        self.inner.sightings(commit, limit)
+        self.read().sightings(commit, limit)
     }
 
     fn sessions(&self, filter: &SessionFilter, page: Page) -> Result<Vec<Session>, StoreError> {
-        self.inner.sessions(filter, page)
+        self.read().sessions(filter, page)
     }
 
     fn session(&self, key: &SessionKey) -> Result<Option<Session>, StoreError> {
-        self.inner.session(key)
+        self.read().session(key)
     }
 
     fn resolve(
@@ -308,7 +328,7 @@ impl<S: Store> Store for FaultyStore<S> {
     }
 
     fn annotations(&self, commit: CommitId) -> Result<Annotations, StoreError> {
-        self.inner.annotations(commit)
+        self.read().annotations(commit)
     }
 
     fn tagged(&self, tag: &str, limit: usize) -> Result<Vec<CommitId>, StoreError> {
@@ -316,11 +336,11 @@ impl<S: Store> Store for FaultyStore<S> {
     }
 
     fn audit(&self, commit: CommitId, limit: usize) -> Result<Vec<AuditRecord>, StoreError> {
-        self.inner.audit(commit, limit)
+        self.read().audit(commit, limit)
     }
 
     fn links(&self, commit: CommitId, limit: usize) -> Result<Vec<Link>, StoreError> {
-        self.inner.links(commit, limit)
+        self.read().links(commit, limit)
     }
 
     fn anchored(&self, hashes: &[u64], limit: usize) -> Result<Vec<(u64, CommitId)>, StoreError> {
@@ -328,7 +348,7 @@ impl<S: Store> Store for FaultyStore<S> {
     }
 
     fn coverage(&self, commit: CommitId) -> Result<Option<Coverage>, StoreError> {
-        self.inner.coverage(commit)
+        self.read().coverage(commit)
     }
 
     fn last_covered(&self, ledger: &LedgerId) -> Result<Option<Coverage>, StoreError> {
@@ -336,11 +356,11 @@ impl<S: Store> Store for FaultyStore<S> {
     }
 
     fn cursor(&self, key: &SessionKey) -> Result<Option<Vec<u8>>, StoreError> {
-        self.inner.cursor(key)
+        self.read().cursor(key)
     }
 
     fn placement(&self, machine: &MachineId, path: &str) -> Result<Option<Placement>, StoreError> {
-        self.inner.placement(machine, path)
+        self.read().placement(machine, path)
     }
 
     fn identity(&self) -> Result<StoreIdentity, StoreError> {
@@ -372,7 +392,7 @@ impl<S: Store> Store for FaultyStore<S> {
     }
 
     fn tombstones(&self, of: &[Tombstone]) -> Result<Vec<Tombstone>, StoreError> {
-        self.inner.tombstones(of)
+        self.read().tombstones(of)
     }
 
     fn redirects(

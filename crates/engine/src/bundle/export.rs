@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::io::Write;
 
 use stemmata_model::{Closure, Commit, CommitId, Note, NoteCode, Sighting};
-use stemmata_store::{AuditRecord, Session, SessionFilter, SessionKey, SessionOrigin, StoreError};
+use stemmata_store::{AuditRecord, Described, Link, Session, SessionFilter, SessionKey, SessionOrigin};
 
 use super::BundleSelection;
 use super::bytes::{put_length, put_number};
@@ -19,6 +19,7 @@ use super::frame::{FrameWriter, Kind};
 use super::pack::Packer;
 use super::plan::{PER_COMMIT_MAX, Plan, each_session};
 use super::rows::{CommitKind, CommitRef, CommitRow, put_commits};
+use crate::chain::beside::{PAGE_COMMITS, key_of_sighting};
 use crate::engine::Engine;
 use crate::error::Result;
 
@@ -113,12 +114,13 @@ impl Engine {
     ) -> Result<BundleExported> {
         let plan = self.plan_bundle(what, have)?;
         let mut packer = Packer::default();
-        for id in &plan.had {
-            if let Some(commit) =
-                self.store.commit(*id)?.filter(|commit| commit.closure != Closure::Forgotten)
-            {
-                packer.had.insert(commit.core.artifact);
-                packer.had.extend(commit.core.native);
+        let had: Vec<CommitId> = plan.had.iter().copied().collect();
+        for page in had.chunks(PAGE_COMMITS) {
+            for Described { commit, .. } in self.store.described(page)? {
+                if commit.closure != Closure::Forgotten {
+                    packer.had.insert(commit.core.artifact);
+                    packer.had.extend(commit.core.native);
+                }
             }
         }
         let mut exporter = Exporter {
@@ -134,8 +136,10 @@ impl Engine {
             left_out: 0,
         };
         exporter.head(&plan)?;
-        for id in &plan.commits {
-            exporter.commit(*id)?;
+        for page in plan.commits.chunks(PAGE_COMMITS) {
+            for described in self.described(page)? {
+                exporter.commit(described)?;
+            }
         }
         exporter.flush()?;
         exporter.metadata(&plan)?;
@@ -169,13 +173,14 @@ impl Exporter<'_, '_> {
         self.numbers.get(&id).map_or(CommitRef::Id(id), |number| CommitRef::Number(*number))
     }
 
-    fn commit(&mut self, id: CommitId) -> Result<()> {
-        let store = self.engine.store.as_ref();
-        let commit = store.commit(id)?.ok_or(StoreError::CommitMissing(id))?;
-        let native = commit.core.native.map(|native| self.content(&commit, native)).transpose()?;
-        let artifact = self.content(&commit, commit.core.artifact)?;
+    fn commit(&mut self, described: Described) -> Result<()> {
+        let commit = &described.commit;
+        let id = commit.id;
+        let native = commit.core.native.map(|native| self.content(commit, native)).transpose()?;
+        let artifact = self.content(commit, commit.core.artifact)?;
         let number = self.written + u64::try_from(self.pending.len()).expect("a length fits 64 bits");
-        self.see(id, number)?;
+        self.see(&described, number)?;
+        let commit = described.commit;
         let row = CommitRow {
             id,
             parent: commit.core.parent.map(|parent| self.reference(parent)),
@@ -211,18 +216,14 @@ impl Exporter<'_, '_> {
         self.packer.add(store, id, &mut self.out)
     }
 
-    fn see(&mut self, id: CommitId, number: u64) -> Result<()> {
-        for sighting in self.engine.store.sightings(id, PER_COMMIT_MAX)? {
-            let path = match &sighting.source {
-                Some(source) if !is_portable(&source.path) => {
-                    self.left_out += 1;
-                    continue;
-                }
-                Some(source) => source.path.clone(),
-                None => format!("api:{}", sighting.session),
-            };
-            self.seen.insert(SessionKey { machine: sighting.machine.clone(), path }, id);
-            self.sightings.push((CommitRef::Number(number), sighting));
+    fn see(&mut self, described: &Described, number: u64) -> Result<()> {
+        for sighting in self.engine.sightings_of(described, PER_COMMIT_MAX)?.iter() {
+            if sighting.source.as_ref().is_some_and(|source| !is_portable(&source.path)) {
+                self.left_out += 1;
+                continue;
+            }
+            self.seen.insert(key_of_sighting(sighting), described.commit.id);
+            self.sightings.push((CommitRef::Number(number), sighting.clone()));
         }
         Ok(())
     }
@@ -244,22 +245,24 @@ impl Exporter<'_, '_> {
 
     /// Writes what was said of commits, of those too that the receiver has.
     fn metadata(&mut self, plan: &Plan) -> Result<()> {
-        let store = self.engine.store.as_ref();
         let mut changes = Rows::new(Kind::Annotations);
         let mut links = Rows::new(Kind::Links);
-        for id in plan.commits.iter().chain(&plan.known) {
-            let commit = self.reference(*id);
-            let trail = store.audit(*id, PER_COMMIT_MAX)?.into_iter();
-            let mut trail: Vec<AuditRecord> = trail.map(AuditRecord::unmarked).collect();
-            trail.sort();
-            for record in &trail {
-                changes.add(&mut self.out, |bytes| put_change(bytes, commit, record))?;
-            }
-            // Each link once: by the commit that it starts from, which is where it belongs.
-            for link in store.links(*id, PER_COMMIT_MAX)?.into_iter().filter(|link| link.from == *id) {
-                let row =
-                    LinkRow { from: commit, kind: link.kind, to: self.reference(link.to), entry: link.entry };
-                links.add(&mut self.out, |bytes| put_link(bytes, &row))?;
+        for page in plan.commits.chunks(PAGE_COMMITS).chain(plan.known.chunks(PAGE_COMMITS)) {
+            for described in self.engine.described(page)? {
+                let id = described.commit.id;
+                let commit = self.reference(id);
+                let trail = self.engine.changes_of(&described, PER_COMMIT_MAX)?.into_iter();
+                let mut trail: Vec<AuditRecord> = trail.map(AuditRecord::unmarked).collect();
+                trail.sort();
+                for record in &trail {
+                    changes.add(&mut self.out, |bytes| put_change(bytes, commit, record))?;
+                }
+                // Each link once: by the commit that it starts from, which is where it belongs.
+                let all = self.engine.links_of(&described, PER_COMMIT_MAX)?;
+                for Link { kind, to, entry, .. } in all.iter().filter(|link| link.from == id).cloned() {
+                    let row = LinkRow { from: commit, kind, to: self.reference(to), entry };
+                    links.add(&mut self.out, |bytes| put_link(bytes, &row))?;
+                }
             }
         }
         changes.write(&mut self.out)?;

@@ -2,11 +2,13 @@
 //!
 //! Reads commits and links only. What is written of them is `export`'s.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use stemmata_model::CommitId;
 use stemmata_store::{LinkKind, Page, Session, SessionFilter, Store, TipFilter};
 
+use crate::chain::beside::PAGE_COMMITS;
+use crate::chain::tree::TreeWalk;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::Result;
@@ -14,7 +16,7 @@ use crate::error::Result;
 /// Rows that one page of the store holds.
 const PAGE_ROWS: usize = 1_000;
 
-/// Links, children and sightings that are read of one commit at most.
+/// Links and sightings that are read of one commit at most.
 pub(super) const PER_COMMIT_MAX: usize = 65_536;
 
 /// What a bundle is made of.
@@ -83,6 +85,7 @@ fn each_tip(store: &dyn Store, filter: &TipFilter, each: &mut dyn FnMut(CommitId
 }
 
 struct Planner<'e> {
+    engine: &'e Engine,
     store: &'e dyn Store,
     plan: Plan,
     seen: HashSet<CommitId>,
@@ -91,6 +94,9 @@ struct Planner<'e> {
 impl Planner<'_> {
     /// Adds the chain up to a commit, from where it leaves what was added before.
     fn chain(&mut self, tip: CommitId) -> Result<()> {
+        if self.seen.contains(&tip) {
+            return Ok(());
+        }
         let mut walk = Walk::new(self.store, Some(tip));
         let mut new: Vec<(CommitId, Option<CommitId>)> = Vec::new();
         while let Some(commit) = walk.next()? {
@@ -118,10 +124,12 @@ impl Planner<'_> {
         let known = self.plan.known.get(looked.1..).unwrap_or_default();
         let starters: Vec<CommitId> = new.iter().chain(known).copied().collect();
         *looked = (self.plan.commits.len(), self.plan.known.len());
-        for starter in starters {
-            for link in self.store.links(starter, PER_COMMIT_MAX)? {
-                if link.kind == LinkKind::Subagent && link.to == starter {
-                    self.leaves(link.from)?;
+        for page in starters.chunks(PAGE_COMMITS) {
+            for described in self.engine.described(page)? {
+                for link in self.engine.links_of(&described, PER_COMMIT_MAX)?.iter() {
+                    if link.kind == LinkKind::Subagent && link.to == described.commit.id {
+                        self.leaves(link.from)?;
+                    }
                 }
             }
         }
@@ -130,17 +138,19 @@ impl Planner<'_> {
 
     /// Adds all that a commit grew into.
     fn leaves(&mut self, root: CommitId) -> Result<()> {
+        let mut children: HashMap<CommitId, Vec<CommitId>> = HashMap::new();
+        let mut walk = TreeWalk::new(self.store, root);
+        while let Some(page) = walk.next()? {
+            for commit in page.into_iter().filter(|commit| commit.id != root) {
+                children.entry(commit.core.parent.unwrap_or(root)).or_default().push(commit.id);
+            }
+        }
         let mut open = vec![root];
-        let mut met: HashSet<CommitId> = HashSet::new();
         while let Some(id) = open.pop() {
-            if !met.insert(id) {
-                continue;
+            match children.remove(&id) {
+                Some(children) => open.extend(children.into_iter().rev()),
+                None => self.chain(id)?,
             }
-            let children = self.store.children(id, PER_COMMIT_MAX)?;
-            if children.is_empty() {
-                self.chain(id)?;
-            }
-            open.extend(children.iter().rev().map(|child| child.id));
         }
         Ok(())
     }
@@ -205,7 +215,7 @@ impl Engine {
             }
         }
         let plan = Plan { had, ..Plan::default() };
-        let mut planner = Planner { store, plan, seen: HashSet::new() };
+        let mut planner = Planner { engine: self, store, plan, seen: HashSet::new() };
         match what {
             BundleSelection::Commits(tips) => {
                 let tips: BTreeSet<CommitId> = tips.iter().copied().collect();

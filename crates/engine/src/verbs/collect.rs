@@ -4,12 +4,13 @@
 
 use std::collections::HashSet;
 
-use stemmata_model::{Closure, CommitId, SessionId};
+use stemmata_model::{Closure, CommitId};
 use stemmata_store::maintain::collect::{Collect, Collected};
-use stemmata_store::{Page, Session, SessionFilter, SessionOrigin};
+use stemmata_store::{Page, Session, SessionFilter, SessionKey, SessionOrigin};
 
 use crate::capture::cursor::Cursor;
 use crate::capture::source::look;
+use crate::chain::beside::key_of_sighting;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::retention::{DAY_US, RetentionRules, SessionAge, is_older, retired};
@@ -140,22 +141,18 @@ impl Engine {
     /// Returns the commits of sessions that no kept session went through, ends at or was placed from.
     fn only_of(&self, gone: &[Session], kept: &[Session]) -> Result<Vec<CommitId>> {
         let ends = ends_of(kept);
-        let kept: HashSet<(&str, &str)> =
-            kept.iter().map(|session| (session.key.machine.as_str(), session.key.path.as_str())).collect();
+        let kept: HashSet<SessionKey> = kept.iter().map(|session| session.key.clone()).collect();
         let mut found = Vec::new();
-        for commit in self.commits_of(gone)? {
-            let mut is_seen = ends.contains(&commit.id);
-            for sighting in self.store.sightings(commit.id, SIGHTINGS_MAX)? {
-                let path = match &sighting.source {
-                    Some(source) => source.path.clone(),
-                    None => api_path(&sighting.session),
-                };
-                is_seen |= kept.contains(&(sighting.machine.as_str(), path.as_str()));
+        self.each_described(&self.commits_of(gone)?, &mut |described| {
+            let mut is_seen = ends.contains(&described.commit.id);
+            for sighting in self.sightings_of(&described, SIGHTINGS_MAX)?.iter() {
+                is_seen |= kept.contains(&key_of_sighting(sighting));
             }
             if !is_seen {
-                found.push(commit.id);
+                found.push(described.commit.id);
             }
-        }
+            Ok(())
+        })?;
         Ok(found)
     }
 
@@ -193,8 +190,4 @@ fn ends_of(sessions: &[Session]) -> HashSet<CommitId> {
         SessionOrigin::Imported | SessionOrigin::Api => None,
     };
     sessions.iter().flat_map(|session| [session.tip, placed(session)]).flatten().collect()
-}
-
-fn api_path(session: &SessionId) -> String {
-    format!("api:{session}")
 }

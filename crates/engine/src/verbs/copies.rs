@@ -5,13 +5,12 @@
 use std::collections::HashSet;
 
 use stemmata_model::{ArtifactId, Commit, CommitId, Part};
-use stemmata_store::{DESCRIBED_LINKS_MAX, Described, LinkKind, Session, SessionKey};
+use stemmata_store::{Described, LinkKind, Session};
 
+use crate::chain::beside::{PAGE_COMMITS, key_of_sighting};
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{FormatUse, Result};
-use crate::verbs::history::PAGE_COMMITS;
-use crate::verbs::tree::TREE_COMMITS_MAX;
 
 /// Links of one commit that are followed.
 const LINKS_MAX: usize = 10_000;
@@ -50,18 +49,17 @@ impl Engine {
         let mut next = 0;
         while let Some(root) = roots.get(next).copied() {
             next += 1;
-            let mut others = self.tree_from(root)?;
+            let mut others = self.whole_tree(root)?;
             let mut copy = Copy { root, commits: Vec::new(), session: None };
-            for page in ids_of(&others).chunks(PAGE_COMMITS) {
-                for described in self.described(page)? {
-                    for other in self.derived_with(&described)? {
-                        let root = self.root_from(&other)?;
-                        if !roots.contains(&root) {
-                            roots.push(root);
-                        }
+            self.each_described(&others, &mut |described| {
+                for other in self.derived_with(&described)? {
+                    let root = self.root_from(&other)?;
+                    if !roots.contains(&root) {
+                        roots.push(root);
                     }
                 }
-            }
+                Ok(())
+            })?;
             others.retain(|commit| !own.contains(&commit.id));
             self.each_mark(&others, &mut |id, mark| {
                 if copy.commits.last() != Some(&id) && marks.contains(&mark) {
@@ -85,19 +83,10 @@ impl Engine {
         Ok(root)
     }
 
-    pub(crate) fn tree_from(&self, root: CommitId) -> Result<Vec<Commit>> {
-        Ok(self.store.below(root, TREE_COMMITS_MAX)?)
-    }
-
     /// Returns commits that a commit is a copy of, or that are copies of it.
     fn derived_with(&self, described: &Described) -> Result<Vec<Commit>> {
         let id = described.commit.id;
-        // A page has a bounded number of each; whoever forgets wants all.
-        let all = if described.links.len() < DESCRIBED_LINKS_MAX {
-            described.links.clone()
-        } else {
-            self.store.links(id, LINKS_MAX)?
-        };
+        let all = self.links_of(described, LINKS_MAX)?;
         let mut found = Vec::new();
         for link in all.iter().filter(|link| link.kind == LinkKind::DerivedFrom) {
             found.extend(self.store.commit(if link.from == id { link.to } else { link.from })?);
@@ -138,14 +127,6 @@ impl Engine {
 
     pub(crate) fn first_session(&self, id: CommitId) -> Result<Option<Session>> {
         let Some(first) = self.store.sightings(id, 1)?.into_iter().next() else { return Ok(None) };
-        let path = match first.source {
-            Some(source) => source.path,
-            None => format!("api:{}", first.session),
-        };
-        Ok(self.store.session(&SessionKey { machine: first.machine, path })?)
+        Ok(self.store.session(&key_of_sighting(&first))?)
     }
-}
-
-fn ids_of(commits: &[Commit]) -> Vec<CommitId> {
-    commits.iter().map(|commit| commit.id).collect()
 }

@@ -10,11 +10,12 @@ use stemmata_model::{Closure, Commit, CommitId, LedgerId, Principal};
 use stemmata_store::maintain::forget::{Forget, Forgotten, Keep, Tombstone};
 use stemmata_store::{Described, Page, Session, SessionFilter, SessionKey, StoreError};
 
+use crate::chain::beside::{PAGE_COMMITS, key_of_sighting};
+use crate::chain::tree::TreeWalk;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result, Wanted};
 use crate::verbs::copies::Copy;
-use crate::verbs::history::PAGE_COMMITS;
 
 /// Children of one commit that are looked at.
 const CHILDREN_MAX: usize = 10_000;
@@ -250,21 +251,26 @@ impl Engine {
         let roots: Vec<CommitId> =
             all.iter().filter(|commit| commit.core.parent.is_none()).map(|commit| commit.id).collect();
         for root in roots {
-            // Parents come before their children, so that what hangs off a child is met after it. All of them: what a cut
-            // left out would stay where it was to be forgotten.
-            for commit in self.store.below(root, usize::MAX)? {
-                let hangs_off = commit.core.parent.is_some_and(|parent| known.contains(&parent));
-                if hangs_off && !known.contains(&commit.id) && self.was_seen_by(commit.id, sessions)? {
-                    known.insert(commit.id);
-                    all.push(commit);
-                }
+            let mut walk = TreeWalk::new(self.store.as_ref(), root);
+            while let Some(mut page) = walk.next()? {
+                page.retain(|commit| !known.contains(&commit.id));
+                // Parents come before their children, so that what hangs off a child is met after it.
+                self.each_described(&page, &mut |described| {
+                    let hangs_off =
+                        described.commit.core.parent.is_some_and(|parent| known.contains(&parent));
+                    if hangs_off && self.was_seen_by(&described, sessions)? {
+                        known.insert(described.commit.id);
+                        all.push(described.commit);
+                    }
+                    Ok(())
+                })?;
             }
         }
         Ok(all)
     }
 
-    fn was_seen_by(&self, id: CommitId, sessions: &[Session]) -> Result<bool> {
-        let seen = self.store.sightings(id, SIGHTINGS_MAX)?;
+    fn was_seen_by(&self, described: &Described, sessions: &[Session]) -> Result<bool> {
+        let seen = self.sightings_of(described, SIGHTINGS_MAX)?;
         Ok(seen.iter().any(|sighting| {
             sessions.iter().any(|session| {
                 session.key.machine == sighting.machine
@@ -339,11 +345,7 @@ impl Engine {
 
     fn another_session(&self, id: CommitId, wish: &Forget) -> Result<Option<Session>> {
         for sighting in self.store.sightings(id, SIGHTINGS_MAX)? {
-            let path = match sighting.source {
-                Some(source) => source.path,
-                None => format!("api:{}", sighting.session),
-            };
-            let key = SessionKey { machine: sighting.machine, path };
+            let key = key_of_sighting(&sighting);
             if !wish.sessions.contains(&key)
                 && let Some(session) = self.store.session(&key)?
             {

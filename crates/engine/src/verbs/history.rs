@@ -1,16 +1,14 @@
 //! `history`: the commits from one towards the root, paged; and `resolve`: the one at a point in time.
 
 use stemmata_model::{Closure, Commit, CommitId, Sighting, Timestamp};
-use stemmata_store::{Annotations, Described, Link, ResolveScope, StoreError};
+use stemmata_store::{Annotations, Link, ResolveScope};
 
+use crate::chain::beside::PAGE_COMMITS;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{Absent, EngineError, Result};
 use crate::verbs::find::CANDIDATES_MAX;
 use crate::verbs::summary::SummaryText;
-
-/// Commits that are described at once: enough that the cost of a query vanishes.
-pub(crate) const PAGE_COMMITS: usize = 512;
 
 /// One commit of a history, with what is known of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,23 +58,11 @@ impl Engine {
                 commit: described.commit,
                 summary,
                 annotations: described.annotations,
-                first: described.first,
+                first: described.sightings.into_iter().next(),
                 links: described.links,
             }));
         }
         Ok(rows)
-    }
-
-    /// Returns what the store knows of the commits of one page.
-    pub(crate) fn described(&self, page: &[CommitId]) -> Result<Vec<Described>> {
-        let described = self.store.described(page)?;
-        let missing = || page.iter().find(|id| described.iter().all(|found| found.commit.id != **id));
-        if described.len() < page.len()
-            && let Some(id) = missing()
-        {
-            return Err(StoreError::CommitMissing(*id).into());
-        }
-        Ok(described)
     }
 
     /// Returns the nearest checkpoints at or before a point in time, by `created_at`. Several share that time

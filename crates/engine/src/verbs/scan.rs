@@ -11,21 +11,19 @@ use std::path::Path;
 use std::str::FromStr;
 use std::{fmt, io};
 
-use stemmata_model::{ArtifactId, Closure, Commit, CommitId, EventSeq, LedgerId, SessionId};
+use stemmata_model::{ArtifactId, Closure, CommitId, EventSeq, LedgerId, SessionId};
 use stemmata_redact::{ScrubbedLine, Scrubber};
 use stemmata_runtimes::adapter::{Adapter, IdKind};
 use stemmata_runtimes::registry;
-use stemmata_store::{Annotation, Session, StoreError};
+use stemmata_store::{Annotation, Described, Session, SessionKey, StoreError};
 
 use crate::capture::lines::LINE_BYTES_MAX;
+use crate::chain::beside::{PAGE_COMMITS, key_of_sighting};
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::scrubbing::{is_document, line_scrubber, scrubbed_whole};
 use crate::verbs::forget::ForgetTarget;
-
-/// Commits that are looked up at once in a walk over the whole store.
-const PAGE_COMMITS: usize = 1_000;
 
 /// Changes of one commit's metadata that are looked at.
 const AUDIT_MAX: usize = 10_000;
@@ -174,13 +172,15 @@ type Telling<'t> = (&'t mut Scanned, &'t mut dyn FnMut(SecretFound) -> bool);
 pub(crate) struct Rulers<'e> {
     engine: &'e Engine,
     known: HashMap<Option<String>, Scrubber>,
+    /// Directories by the session that worked there.
+    directories: HashMap<SessionKey, Option<String>>,
     /// Sessions by the commit that they end at, once somebody asked.
     ending: Option<HashMap<CommitId, Vec<Session>>>,
 }
 
 impl<'e> Rulers<'e> {
     pub(crate) fn new(engine: &'e Engine) -> Self {
-        Self { engine, known: HashMap::new(), ending: None }
+        Self { engine, known: HashMap::new(), directories: HashMap::new(), ending: None }
     }
 
     /// Returns the sessions that end at a commit.
@@ -200,6 +200,23 @@ impl<'e> Rulers<'e> {
     /// Returns the rules for a commit: those of the directory that it belongs to.
     pub(crate) fn of(&mut self, commit: CommitId) -> Result<Scrubber> {
         let cwd = self.engine.project_of(commit)?;
+        self.at(cwd)
+    }
+
+    /// Returns the rules for a commit, as [`Rulers::of`], with one query a session.
+    pub(crate) fn of_described(&mut self, described: &Described) -> Result<Scrubber> {
+        let Some(key) = described.sightings.first().map(key_of_sighting) else {
+            return self.of(described.commit.id);
+        };
+        if let Some(cwd) = self.directories.get(&key) {
+            return self.at(cwd.clone());
+        }
+        let Some(session) = self.engine.store.session(&key)? else { return self.of(described.commit.id) };
+        self.directories.insert(key, session.cwd.clone());
+        self.at(session.cwd)
+    }
+
+    fn at(&mut self, cwd: Option<String>) -> Result<Scrubber> {
         if let Some(known) = self.known.get(&cwd) {
             return Ok(known.clone());
         }
@@ -237,10 +254,11 @@ impl Engine {
         let mut scanned = Scanned::default();
         match target {
             ScanTarget::These(commits, sessions) => {
-                for id in commits {
-                    let commit = self.store.commit(*id)?.ok_or(StoreError::CommitMissing(*id))?;
-                    if !self.scan_commit(&commit, &mut rulers, (&mut scanned, found))? {
-                        return Ok(scanned);
+                for page in commits.chunks(PAGE_COMMITS) {
+                    for described in self.described(page)? {
+                        if !self.scan_commit(&described, &mut rulers, (&mut scanned, found))? {
+                            return Ok(scanned);
+                        }
                     }
                 }
                 self.scan_sessions(sessions, (&mut scanned, found))?;
@@ -258,8 +276,10 @@ impl Engine {
                 loop {
                     let page = self.store.commits_after(commit, PAGE_COMMITS)?;
                     let Some(last) = page.last().map(|commit| commit.id) else { break };
-                    for commit in &page {
-                        if !self.scan_commit(commit, &mut rulers, (&mut scanned, found))? {
+                    let ids: Vec<CommitId> = page.iter().map(|commit| commit.id).collect();
+                    // One that is gone by now holds nothing.
+                    for described in self.store.described(&ids)? {
+                        if !self.scan_commit(&described, &mut rulers, (&mut scanned, found))? {
                             return Ok(scanned);
                         }
                     }
@@ -273,10 +293,11 @@ impl Engine {
 
     fn scan_commit(
         &self,
-        commit: &Commit,
+        described: &Described,
         rulers: &mut Rulers<'_>,
         (scanned, found): Telling<'_>,
     ) -> Result<bool> {
+        let commit = &described.commit;
         scanned.commits += 1;
         scanned.last = Some(ScanPlace::Commit(commit.id));
         let mut goes_on = true;
@@ -284,9 +305,9 @@ impl Engine {
             scanned.found += 1;
             goes_on &= found(secret);
         };
-        let scrubber = rulers.of(commit.id)?;
+        let scrubber = rulers.of_described(described)?;
         let key = self.store.identity()?.secret;
-        for record in self.store.audit(commit.id, AUDIT_MAX)? {
+        for record in self.changes_of(described, AUDIT_MAX)? {
             let Some(text) = text_of(&record.change) else { continue };
             for finding in scrubber.scrub_text(text)?.findings {
                 let secret = text.as_bytes().get(finding.offset..finding.offset + finding.len);
@@ -322,7 +343,7 @@ impl Engine {
         scanned.bytes += commit.native_bytes;
         let adapter = registry::by_format(&commit.core.format);
         let mut number = 0;
-        self.each_scrubbed(commit, &scrubber, &mut |scrubbed| {
+        self.each_scrubbed(described, &scrubber, &mut |scrubbed| {
             number += 1;
             let line = scrubbed.raw.as_ref();
             let entry =
@@ -347,13 +368,16 @@ impl Engine {
     /// included; what is looked at as a whole as one line.
     pub(crate) fn each_scrubbed(
         &self,
-        commit: &Commit,
+        described: &Described,
         scrubber: &Scrubber,
         each: &mut dyn FnMut(&ScrubbedLine<'_>) -> Result<()>,
     ) -> Result<()> {
+        let (commit, first) = (&described.commit, described.sightings.first());
         let id = commit.core.native_artifact();
+        // It was read from no file.
+        let is_given = first.is_some_and(|sighting| sighting.source.is_none());
         // What a client wrote is a document or lines; what a program gave, text too.
-        if is_document(&commit.core.format) || self.is_given(commit.id)? {
+        if is_document(&commit.core.format) || is_given {
             let bytes = read_whole(self, id)?;
             if let Some(whole) = scrubbed_whole(scrubber, &commit.core.format, &bytes)? {
                 let raw = Cow::Borrowed(bytes.as_slice());
@@ -372,12 +396,6 @@ impl Engine {
             None => read?,
         }
         lines.finish()?.iter().try_for_each(each)
-    }
-
-    /// Tells whether a commit's content came from a program, or from the engine, and was read from no file.
-    fn is_given(&self, commit: CommitId) -> Result<bool> {
-        let first = self.store.sightings(commit, 1)?.into_iter().next();
-        Ok(first.is_some_and(|sighting| sighting.source.is_none()))
     }
 
     /// Hands out lines with their newlines, the last one maybe without, until told to stop.

@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use stemmata_model::{Commit, CommitId};
 use stemmata_store::{Described, Link};
 
+use crate::chain::beside::PAGE_COMMITS;
+use crate::chain::tree::TreeWalk;
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::verbs::history::PAGE_COMMITS;
 
 /// Commits that a tree shows at most.
 pub const TREE_COMMITS_MAX: usize = 100_000;
@@ -42,7 +43,13 @@ impl Engine {
     /// `CommitMissing`, store errors.
     pub fn tree(&self, ctx: CommitId) -> Result<Tree> {
         let root = self.root_of(ctx)?.unwrap_or(ctx);
-        let mut found = self.store.below(root, TREE_COMMITS_MAX + 1)?;
+        let mut walk = TreeWalk::new(self.store.as_ref(), root);
+        let mut found = Vec::new();
+        while found.len() <= TREE_COMMITS_MAX
+            && let Some(page) = walk.next()?
+        {
+            found.extend(page);
+        }
         let mut tree = Tree { is_cut: found.len() > TREE_COMMITS_MAX, ..Tree::default() };
         found.truncate(TREE_COMMITS_MAX);
         let mut children: HashMap<CommitId, Vec<CommitId>> = HashMap::new();

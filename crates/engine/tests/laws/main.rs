@@ -34,6 +34,7 @@ mod moved;
 mod narrow;
 mod opencode;
 mod packing;
+mod pages;
 mod placed;
 mod projects;
 #[path = "../../../redact/tests/redaction/support.rs"]

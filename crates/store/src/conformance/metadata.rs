@@ -184,7 +184,7 @@ pub fn check_descriptions(make: Make<'_>) {
         ],
     );
     let all = |from, limit| -> Vec<CommitId> {
-        store.below(from, limit).expect("a read").into_iter().map(|commit| commit.id).collect()
+        store.below(&[from], limit).expect("a read").into_iter().map(|commit| commit.id).collect()
     };
     let [root, first, second, third, last] = [trunk[0], trunk[1], trunk[2], trunk[3], trunk[4]];
     assert_eq!(all(root, 99), [root, first, second, side, other, third, below, last]);
@@ -192,6 +192,12 @@ pub fn check_descriptions(make: Make<'_>) {
     assert_eq!((all(below, 99), all(root, 0)), (vec![below], vec![]));
     let missing = CommitId::from_bytes([9; 16]);
     assert_eq!(all(missing, 9), []);
+    let several = |limit| -> Vec<CommitId> {
+        let found = store.below(&[third, missing, apart, side], limit).expect("a read");
+        found.into_iter().map(|commit| commit.id).collect()
+    };
+    assert_eq!(several(99), [third, apart, side, last, below]);
+    assert_eq!(several(4), [third, apart, side, last]);
     let asked = [below, side, missing, apart, root, second, side];
     let described = store.described(&asked).expect("a read");
     let alone: Vec<Described> = asked
@@ -201,15 +207,17 @@ pub fn check_descriptions(make: Make<'_>) {
                 commit: store.commit(*id).expect("a read")?,
                 annotations: store.annotations(*id).expect("a read"),
                 changes: store.audit(*id, 99).expect("a read").len().try_into().expect("small"),
-                first: store.sightings(*id, 1).expect("a read").into_iter().next(),
+                sightings: store.sightings(*id, 99).expect("a read"),
                 links: store.links(*id, 99).expect("a read"),
+                coverage: store.coverage(*id).expect("a read"),
             })
         })
         .collect();
     assert_eq!(described, alone);
-    assert!(described[1].first.is_some() && described[1].changes == 2 && described[1].links.len() == 2);
+    assert_eq!((described[1].sightings.len(), described[1].changes, described[1].links.len()), (2, 2, 2));
     let many = vec![root; crate::seam::PAGE_ROWS_MAX + 1];
     assert!(matches!(store.described(&many), Err(StoreError::Bound { .. })));
+    assert!(matches!(store.below(&many, 1), Err(StoreError::Bound { .. })));
 }
 
 /// Cursors are kept as they are, one for a session.

@@ -276,7 +276,8 @@ impl Store for SqliteStore {
         self.read(|reader| reader.children(of, limit))
     }
 
-    fn below(&self, from: CommitId, limit: usize) -> Result<Vec<Commit>, StoreError> {
+    fn below(&self, from: &[CommitId], limit: usize) -> Result<Vec<Commit>, StoreError> {
+        check_described(from)?;
         self.read(|reader| reader.below(from, limit))
     }
 

@@ -254,6 +254,10 @@ fn the_greatest_coverage_counts() {
         }
         assert_eq!(store.coverage(ids[0]).expect("a read"), Some(covers(ids[0], 3)));
         assert_eq!(store.coverage(ids[1]).expect("a read"), Some(covers(ids[1], 4)), "the greater one stays");
+        let described =
+            store.described(&ids).expect("a read").into_iter().map(|described| described.coverage);
+        let alone = ids.iter().map(|id| store.coverage(*id).expect("a read"));
+        assert_eq!(described.collect::<Vec<_>>(), alone.collect::<Vec<_>>());
         let greatest = ids[1].max(ids[2]);
         assert_eq!(store.last_covered(&ledger("p")).expect("a read"), Some(covers(greatest, 4)));
         let missing =

@@ -423,6 +423,11 @@ fn listings(store: &dyn Store) -> Vec<String> {
         tell(told(store.tagged(&format!("t{number}"), 9)));
         tell(told(store.placement(&machine(), &format!("/p{number}"))));
     }
+    let all = store.commits_after(None, 1_000).expect("a read");
+    let ids: Vec<CommitId> = all.iter().map(|commit| commit.id).collect();
+    let roots = all.iter().filter(|commit| commit.core.parent.is_none()).map(|commit| commit.id);
+    tell(told(store.described(&ids)));
+    tell(told(store.below(&roots.collect::<Vec<_>>(), 1_000)));
     tell(told(store.anchored(&[0, 1, 2, 3, 4], 9)));
     tell(told(store.anchored(&[2, 0], 1)));
     let usage = store.usage().expect("a read");

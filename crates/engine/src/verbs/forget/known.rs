@@ -8,10 +8,11 @@ use stemmata_model::{Commit, CommitId, Granularity};
 use stemmata_store::maintain::forget::Forget;
 use stemmata_store::{Annotation, Described, Session, SessionOrigin};
 
+use crate::chain::beside::PAGE_COMMITS;
+use crate::chain::tree::TreeWalk;
 use crate::engine::Engine;
 use crate::error::{FormatUse, Result};
 use crate::verbs::at::one_line;
-use crate::verbs::history::PAGE_COMMITS;
 
 /// Characters of a title, as capture and checkpoints cut it.
 const TITLE_CHARS_MAX: usize = 200;
@@ -68,8 +69,8 @@ impl Engine {
 
     /// Gathers every title that a line of a page of commits would give, and those that were made of their summaries.
     fn titles_in(&self, page: &[Described], titles: &mut Titles) -> Result<()> {
-        for described in page.iter().filter(|described| described.changes > 0) {
-            for record in self.store.audit(described.commit.id, AUDIT_MAX)? {
+        for described in page {
+            for record in self.changes_of(described, AUDIT_MAX)? {
                 if let Annotation::Summary { text: Some(text), .. } = record.change {
                     titles.given.insert(one_line(&text, TITLE_CHARS_MAX));
                 }
@@ -103,7 +104,10 @@ impl Engine {
         for described in all {
             let id = described.commit.id;
             if !found.contains(&id) {
-                found.extend(self.store.below(id, usize::MAX)?.into_iter().map(|commit| commit.id));
+                let mut walk = TreeWalk::new(self.store.as_ref(), id);
+                while let Some(page) = walk.next()? {
+                    found.extend(page.into_iter().map(|commit| commit.id));
+                }
             }
         }
         Ok(found)

@@ -11,11 +11,12 @@ use stemmata_redact::{ScrubbedLine, Scrubber};
 use stemmata_runtimes::adapter::Adapter;
 use stemmata_runtimes::registry;
 use stemmata_store::maintain::forget::Reworded;
-use stemmata_store::{Annotation, AuditRecord, Coverage, Link, NewCommit, NewHole, Write};
+use stemmata_store::{Annotation, AuditRecord, Coverage, Described, Link, NewCommit, NewHole, Write};
 
 use super::{Scope, end_of};
 use crate::capture::anchors::Anchors;
 use crate::capture::segment::OpenSegment;
+use crate::chain::beside::PAGE_COMMITS;
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
 use crate::error::Result;
@@ -78,17 +79,16 @@ impl Engine {
             pending: Vec::new(),
             pending_bytes: 0,
         };
-        for commit in scope.commits.iter().filter(|commit| changing.contains(&commit.id)) {
-            if let Some(new) = scope.left.get(&commit.id) {
-                rewrite.left(commit, *new)?;
-            } else if !rewrite.leads_to_what_covers(commit)? {
-                rewrite.commit(commit)?;
-            }
-        }
+        let changed: Vec<Commit> =
+            scope.commits.iter().filter(|commit| changing.contains(&commit.id)).cloned().collect();
+        self.each_described(&changed, &mut |described| match scope.left.get(&described.commit.id) {
+            Some(new) => rewrite.left(&described, *new),
+            None if rewrite.leads_to_what_covers(&described.commit)? => Ok(()),
+            None => rewrite.commit(&described),
+        })?;
         rewrite.resolve_looks();
-        for commit in scope.commits.iter().filter(|commit| changing.contains(&commit.id)) {
-            rewrite.beside(commit)?;
-        }
+        self.each_described(&changed, &mut |described| rewrite.beside(&described))?;
+        rewrite.anchors(&changed)?;
         rewrite.flush()?;
         Ok(rewrite.made)
     }
@@ -113,12 +113,13 @@ impl Engine {
 
 impl Rewrite<'_> {
     /// One that an earlier scrub rewrote and did not get to remove: what that scrub knew and did not get to say.
-    fn left(&mut self, old: &Commit, new: CommitId) -> Result<()> {
+    fn left(&mut self, described: &Described, new: CommitId) -> Result<()> {
+        let old = &described.commit;
         if old.closure != Closure::Forgotten {
-            let scrubber = self.rulers.of(old.id)?;
+            let scrubber = self.rulers.of_described(described)?;
             let adapter = registry::by_format(&old.core.format);
             let (titles, lines) = (&mut self.made.titles, &mut self.made.lines);
-            return self.engine.each_scrubbed(old, &scrubber, &mut |line| {
+            return self.engine.each_scrubbed(described, &scrubber, &mut |line| {
                 lines.extend(dirty(line));
                 titles.extend(adapter.and_then(|adapter| retitled(adapter, line)));
                 Ok(())
@@ -130,13 +131,14 @@ impl Rewrite<'_> {
         Ok(())
     }
 
-    fn commit(&mut self, old: &Commit) -> Result<()> {
+    fn commit(&mut self, described: &Described) -> Result<()> {
+        let old = &described.commit;
         let parent = old.core.parent.map(|parent| self.made.new_of(parent));
         if old.closure == Closure::Forgotten {
             return self.hole(old, parent);
         }
-        let scrubber = self.rulers.of(old.id)?;
-        let content = self.content(old, &scrubber)?;
+        let scrubber = self.rulers.of_described(described)?;
+        let content = self.content(described, &scrubber)?;
         let native = content.artifact;
         self.pending_bytes += content.bytes;
         self.pending.extend(content.writes);
@@ -221,7 +223,8 @@ impl Rewrite<'_> {
         self.made.map.extend(ends);
     }
 
-    fn content(&mut self, old: &Commit, scrubber: &Scrubber) -> Result<Content> {
+    fn content(&mut self, described: &Described, scrubber: &Scrubber) -> Result<Content> {
+        let old = &described.commit;
         let (artifact, bytes) = (old.core.native_artifact(), old.native_bytes);
         if !self.scope.dirty.contains(&old.id) {
             return Ok(Content { artifact, bytes: 0, writes: Vec::new() });
@@ -230,7 +233,7 @@ impl Rewrite<'_> {
         let mut segment = OpenSegment::default();
         let (mut spilled, mut titles) = (Vec::new(), Vec::new());
         let (engine, lines) = (self.engine, &mut self.made.lines);
-        engine.each_scrubbed(old, scrubber, &mut |line| {
+        engine.each_scrubbed(described, scrubber, &mut |line| {
             lines.extend(dirty(line));
             let writes = segment.push(&line.bytes);
             if !writes.is_empty() {
@@ -249,35 +252,32 @@ impl Rewrite<'_> {
         Ok(Content { artifact: finished.artifact, bytes, writes: vec![finished.write] })
     }
 
-    /// Takes along sightings, what was said, links and anchors.
-    fn beside(&mut self, old: &Commit) -> Result<()> {
-        let store = &self.engine.store;
+    /// Takes along sightings, what was said, and links.
+    fn beside(&mut self, described: &Described) -> Result<()> {
+        let old = &described.commit;
         let new = self.made.new_of(old.id);
         if new == old.id {
             return Ok(());
         }
-        for sighting in store.sightings(old.id, BESIDE_MAX)? {
+        for sighting in self.engine.sightings_of(described, BESIDE_MAX)?.iter().cloned() {
             self.pending.push(Write::Sighting { commit: new, sighting: Box::new(sighting) });
         }
-        let records = store.audit(old.id, BESIDE_MAX)?;
+        let records = self.engine.changes_of(described, BESIDE_MAX)?;
         if !records.is_empty() {
-            let scrubber = self.rulers.of(old.id)?;
+            let scrubber = self.rulers.of_described(described)?;
             let records =
                 records.into_iter().map(|record| scrubbed(record, &scrubber)).collect::<Result<_>>()?;
             self.pending.push(Write::MergeAnnotations { commit: new, records });
         }
-        for link in store.links(old.id, BESIDE_MAX)? {
+        for link in self.engine.links_of(described, BESIDE_MAX)?.iter().cloned() {
             let link = Link { from: self.made.new_of(link.from), to: self.made.new_of(link.to), ..link };
             if link.from != link.to {
                 self.pending.push(Write::Link(link));
             }
         }
         // What goes on from the new chain repeats nothing that it holds.
-        if let Some(covers) = store.coverage(old.id)? {
-            self.pending.push(Write::Covers(Coverage { commit: new, ..covers }));
-        }
-        if old.closure == Closure::Closed || (old.closure == Closure::Provisional && old.depth == 0) {
-            self.anchors(old, new)?;
+        if let Some(covers) = &described.coverage {
+            self.pending.push(Write::Covers(Coverage { commit: new, ..covers.clone() }));
         }
         if self.pending.len() >= BATCH_WRITES {
             self.flush()?;
@@ -285,23 +285,35 @@ impl Rewrite<'_> {
         Ok(())
     }
 
-    /// Ids are never secrets: those of the old content are those of the new one.
-    fn anchors(&mut self, old: &Commit, new: CommitId) -> Result<()> {
-        let Some(adapter) = registry::by_format(&old.core.format) else { return Ok(()) };
-        if matches!(old.core.commit_type, CommitType::Snapshot { .. }) && old.depth > 0 {
-            return Ok(());
-        }
-        let bytes = read_whole(self.engine, old.core.native_artifact())?;
-        let mut anchors = Anchors::default();
-        for line in bytes.split(|byte| *byte == b'\n') {
-            if anchors.is_complete(old.depth) {
-                break;
-            }
-            anchors.line(adapter, old.depth, line);
-        }
-        let hashes = anchors.kept(old.depth);
-        if !hashes.is_empty() {
-            self.pending.push(Write::Anchors { commit: new, hashes });
+    /// Takes along anchors. Ids are never secrets: those of the old contents are those of the new ones.
+    fn anchors(&mut self, changed: &[Commit]) -> Result<()> {
+        let has_anchors = |old: &&Commit| {
+            let is_state = matches!(old.core.commit_type, CommitType::Snapshot { .. }) && old.depth > 0;
+            let is_kept =
+                old.closure == Closure::Closed || (old.closure == Closure::Provisional && old.depth == 0);
+            is_kept && !is_state && self.made.new_of(old.id) != old.id
+        };
+        let with: Vec<&Commit> = changed.iter().filter(has_anchors).collect();
+        for page in with.chunks(PAGE_COMMITS) {
+            let contents: Vec<ArtifactId> = page.iter().map(|old| old.core.native_artifact()).collect();
+            let (made, pending) = (&self.made, &mut self.pending);
+            self.engine.each_whole(&contents, &mut |number, bytes| {
+                let Some(old) = page.get(number) else { return Ok(()) };
+                let Some(adapter) = registry::by_format(&old.core.format) else { return Ok(()) };
+                let mut anchors = Anchors::default();
+                for line in bytes.split(|byte| *byte == b'\n') {
+                    if anchors.is_complete(old.depth) {
+                        break;
+                    }
+                    anchors.line(adapter, old.depth, line);
+                }
+                let hashes = anchors.kept(old.depth);
+                if !hashes.is_empty() {
+                    pending.push(Write::Anchors { commit: made.new_of(old.id), hashes });
+                }
+                Ok(())
+            })?;
+            self.flush()?;
         }
         Ok(())
     }

@@ -46,7 +46,7 @@ impl Engine {
             kinds: BTreeMap::new(),
         };
         let ids: Vec<CommitId> = scope.commits.iter().map(|commit| commit.id).collect();
-        let sessions = self.sessions_meant(target, &ids)?;
+        let sessions = self.sessions_meant(target, &scope.commits)?;
         let scanned = self.scan(&ScanTarget::These(ids, sessions), &mut |found| {
             scope.take(found);
             true
@@ -63,17 +63,18 @@ impl Engine {
     }
 
     /// Returns the sessions whose events are looked at; none where all are.
-    fn sessions_meant(&self, target: &ScrubTarget, commits: &[CommitId]) -> Result<Vec<SessionId>> {
+    fn sessions_meant(&self, target: &ScrubTarget, commits: &[Commit]) -> Result<Vec<SessionId>> {
         let mut sessions = BTreeSet::new();
         if let ScrubTarget::Session(key) = target {
             let own = self.sessions_of(&ForgetTarget::Session(key.clone()))?;
             sessions.extend(own.into_iter().map(|session| session.session));
         }
         if *target != ScrubTarget::All {
-            for commit in commits {
-                let seen = self.store.sightings(*commit, SIGHTINGS_MAX)?;
-                sessions.extend(seen.into_iter().map(|seen| seen.session));
-            }
+            self.each_described(commits, &mut |described| {
+                let seen = self.sightings_of(&described, SIGHTINGS_MAX)?;
+                sessions.extend(seen.iter().map(|seen| seen.session.clone()));
+                Ok(())
+            })?;
         }
         Ok(sessions.into_iter().collect())
     }
@@ -121,15 +122,17 @@ impl Engine {
                 if !known.insert(root) {
                     continue;
                 }
-                for commit in self.whole_tree(root)? {
-                    for link in if are_all { Vec::new() } else { self.store.links(commit.id, LINKS_MAX)? } {
+                let tree = self.whole_tree(root)?;
+                self.each_described(if are_all { &[] } else { &tree }, &mut |described| {
+                    for link in self.links_of(&described, LINKS_MAX)?.iter() {
                         if link.kind == LinkKind::DerivedFrom {
-                            let other = if link.from == commit.id { link.to } else { link.from };
+                            let other = if link.from == described.commit.id { link.to } else { link.from };
                             next.extend(self.root_of_there(other)?);
                         }
                     }
-                    commits.push(commit);
-                }
+                    Ok(())
+                })?;
+                commits.extend(tree);
             }
             if !are_all {
                 next = self.looks_beside(&known)?;
@@ -164,10 +167,5 @@ impl Engine {
 
     fn root_of_there(&self, id: CommitId) -> Result<Option<CommitId>> {
         self.store.commit(id)?.map(|commit| self.root_from(&commit)).transpose()
-    }
-
-    /// Returns a whole tree, however large: a part that is passed over would keep its bytes.
-    fn whole_tree(&self, root: CommitId) -> Result<Vec<Commit>> {
-        Ok(self.store.below(root, usize::MAX)?)
     }
 }

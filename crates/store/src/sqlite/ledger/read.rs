@@ -136,10 +136,7 @@ impl Reader {
                 statement.query_row(values, |row| Ok((row.get(0)?, row.get(1)?))).optional()
             })
             .during(READING)?;
-        let coverage = |(id, through): (String, i64)| {
-            Ok(Coverage { commit, ledger: ledger_id(&id)?, through: place(through)? })
-        };
-        found.map(coverage).transpose()
+        found.map(|(id, through)| coverage(commit, &id, through)).transpose()
     }
 
     pub(in crate::sqlite) fn last_covered(&self, ledger: &LedgerId) -> Result<Option<Coverage>, StoreError> {
@@ -269,4 +266,13 @@ fn line_of(literals: &mut Literals<'_>, row: &EventRow<String>) -> Result<Option
     let text = text.ok_or_else(|| damaged("it is no line".to_owned()))?;
     let line = Json::parse(text).map_err(|error| damaged(error.to_string()))?;
     Ok(Some(Payload::Line { id, line }))
+}
+
+/// Returns how far a commit covers a ledger, from its columns.
+pub(in crate::sqlite) fn coverage(
+    commit: CommitId,
+    ledger: &str,
+    through: i64,
+) -> Result<Coverage, StoreError> {
+    Ok(Coverage { commit, ledger: ledger_id(ledger)?, through: place(through)? })
 }

@@ -8,13 +8,14 @@ use rusqlite::params;
 use stemmata_model::{Commit, CommitId};
 
 use super::Reader;
-use super::commits::{Found, commit_columns, key_of, sql_limit};
+use super::commits::{Found, commit_columns, sql_limit};
 use super::metadata::{LINK_COLUMNS, LinkColumns, note_annotation, take_link};
 use super::sightings;
 use crate::error::StoreError;
-use crate::seam::{DESCRIBED_LINKS_MAX, Described};
+use crate::seam::{DESCRIBED_LINKS_MAX, DESCRIBED_SIGHTINGS_MAX, Described};
 use crate::sqlite::codes::{KIND_AUDIT, KIND_NOTE};
 use crate::sqlite::failure::During;
+use crate::sqlite::ledger::coverage;
 use crate::write::Annotations;
 
 const DESCRIBING: &str = "reading what is known of commits";
@@ -22,21 +23,23 @@ const DESCRIBING: &str = "reading what is known of commits";
 impl Reader {
     pub(in crate::sqlite) fn below(
         &mut self,
-        from: CommitId,
+        from: &[CommitId],
         limit: usize,
     ) -> Result<Vec<Commit>, StoreError> {
         // Rows come out of the recursion in the order that they went in, breadth first. A child in the next row goes in before
         // the others, which have greater rows.
         let sql = concat!(
             "WITH RECURSIVE below (row) AS ( \
-             SELECT row FROM commits WHERE substr(id, 1, 8) = ?1 AND id = ?2 \
+             SELECT c.row FROM json_each(?1) w CROSS JOIN commits c \
+             ON substr(c.id, 1, 8) = unhex(substr(w.value, 1, 16)) AND c.id = unhex(w.value) \
              UNION ALL SELECT c.row FROM below b JOIN commits c ON c.row = b.row + 1 AND c.parent = b.row \
              UNION ALL SELECT c.row FROM below b JOIN commits c ON c.parent = b.row WHERE c.parent <> c.row - 1 \
-             LIMIT ?3) SELECT ",
+             LIMIT ?2) SELECT ",
             commit_columns!(),
             " FROM below CROSS JOIN commits c ON c.row = below.row"
         );
-        let values = params![key_of(from), from.to_bytes(), sql_limit(limit)];
+        let from: Vec<String> = from.iter().map(|id| hex(*id)).collect();
+        let values = params![json(&from), sql_limit(limit)];
         self.collect(sql, values, "listing what is below a commit")
     }
 
@@ -66,14 +69,16 @@ impl Reader {
                 commit,
                 annotations: Annotations::default(),
                 changes: 0,
-                first: None,
+                sightings: Vec::new(),
                 links: Vec::new(),
+                coverage: None,
             });
         }
         let mut page = Page { rows, places, all };
         self.annotate(&mut page)?;
         self.link(&mut page)?;
-        self.see_first(&mut page)?;
+        self.see(&mut page)?;
+        self.cover(&mut page)?;
         drop(statement);
         transaction.commit().during(DESCRIBING)?;
         // One that is asked for twice was described in its first place.
@@ -127,7 +132,7 @@ impl Reader {
         Ok(())
     }
 
-    fn see_first(&self, page: &mut Page) -> Result<(), StoreError> {
+    fn see(&self, page: &mut Page) -> Result<(), StoreError> {
         let sql = format!(
             "SELECT {}, c.row FROM json_each(?1) w CROSS JOIN commits c ON c.row = w.value \
              JOIN sighting s ON s.created_at = c.created_at AND s.commit_row = c.row \
@@ -141,8 +146,23 @@ impl Reader {
         let mut rows = statement.query(params![page.rows]).during(DESCRIBING)?;
         while let Some(row) = rows.next().during(DESCRIBING)? {
             let of: i64 = row.get(11).during(DESCRIBING)?;
-            if let Some(described) = page.of(of).filter(|one| one.first.is_none()) {
-                described.first = Some(sightings::Found::take(row).during(DESCRIBING)?.into_sighting()?);
+            if let Some(described) = page.of(of).filter(|one| one.sightings.len() < DESCRIBED_SIGHTINGS_MAX) {
+                described.sightings.push(sightings::Found::take(row).during(DESCRIBING)?.into_sighting()?);
+            }
+        }
+        Ok(())
+    }
+
+    fn cover(&self, page: &mut Page) -> Result<(), StoreError> {
+        let rows: Vec<(i64, String, i64)> = self.all(
+            "SELECT v.commit_row, l.id, v.through FROM json_each(?1) w \
+             CROSS JOIN coverage v ON v.commit_row = w.value JOIN ledger l ON l.row = v.ledger ORDER BY l.id",
+            params![page.rows],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+        )?;
+        for (row, ledger, through) in rows {
+            if let Some(described) = page.of(row).filter(|one| one.coverage.is_none()) {
+                described.coverage = Some(coverage(described.commit.id, &ledger, through)?);
             }
         }
         Ok(())

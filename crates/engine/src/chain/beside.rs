@@ -1,0 +1,77 @@
+//! What stands beside commits: where they were seen, what was said of them, their links. Read a page of commits at a time.
+//!
+//! What they hold is `segments`'.
+
+use std::borrow::Cow;
+
+use stemmata_model::{Commit, CommitId, Sighting};
+use stemmata_store::{
+    AuditRecord, DESCRIBED_LINKS_MAX, DESCRIBED_SIGHTINGS_MAX, Described, Link, SessionKey, StoreError,
+};
+
+use crate::engine::Engine;
+use crate::error::Result;
+
+/// Commits that are described at once: enough that the cost of a query vanishes.
+pub(crate) const PAGE_COMMITS: usize = 512;
+
+impl Engine {
+    /// Returns what the store knows of the commits of one page.
+    pub(crate) fn described(&self, page: &[CommitId]) -> Result<Vec<Described>> {
+        let described = self.store.described(page)?;
+        let missing = || page.iter().find(|id| described.iter().all(|found| found.commit.id != **id));
+        if described.len() < page.len()
+            && let Some(id) = missing()
+        {
+            return Err(StoreError::CommitMissing(*id).into());
+        }
+        Ok(described)
+    }
+
+    /// Hands out what the store knows of commits, in their order.
+    pub(crate) fn each_described(
+        &self,
+        of: &[Commit],
+        each: &mut dyn FnMut(Described) -> Result<()>,
+    ) -> Result<()> {
+        for page in of.chunks(PAGE_COMMITS) {
+            let ids: Vec<CommitId> = page.iter().map(|commit| commit.id).collect();
+            self.described(&ids)?.into_iter().try_for_each(&mut *each)?;
+        }
+        Ok(())
+    }
+
+    /// Returns where a commit was seen, at most `limit` places. A page has a bounded number of each, of which any real commit
+    /// has all.
+    pub(crate) fn sightings_of<'d>(&self, of: &'d Described, limit: usize) -> Result<Cow<'d, [Sighting]>> {
+        if of.sightings.len() < DESCRIBED_SIGHTINGS_MAX {
+            return Ok(Cow::Borrowed(&of.sightings));
+        }
+        Ok(Cow::Owned(self.store.sightings(of.commit.id, limit)?))
+    }
+
+    /// Returns a commit's links, at most `limit`.
+    pub(crate) fn links_of<'d>(&self, of: &'d Described, limit: usize) -> Result<Cow<'d, [Link]>> {
+        if of.links.len() < DESCRIBED_LINKS_MAX {
+            return Ok(Cow::Borrowed(&of.links));
+        }
+        Ok(Cow::Owned(self.store.links(of.commit.id, limit)?))
+    }
+
+    /// Returns the changes of what was said of a commit, at most `limit`; of nearly every one there are none.
+    pub(crate) fn changes_of(&self, of: &Described, limit: usize) -> Result<Vec<AuditRecord>> {
+        if of.changes == 0 {
+            return Ok(Vec::new());
+        }
+        Ok(self.store.audit(of.commit.id, limit)?)
+    }
+}
+
+/// Returns the session that saw a commit.
+pub(crate) fn key_of_sighting(sighting: &Sighting) -> SessionKey {
+    let path = match &sighting.source {
+        Some(source) => source.path.clone(),
+        None => format!("api:{}", sighting.session),
+    };
+    SessionKey { machine: sighting.machine.clone(), path }
+}
