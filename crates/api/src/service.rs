@@ -1,6 +1,40 @@
-//! What a store answers, wherever it is.
+//! What a store answers, wherever it is: on this machine, or behind a server.
+//!
+//! Four facets, each a trait of its own, so that a backend or a test can stand in for one of them. All methods block. What
+//! only this machine can do (clients, hooks, files) is no part of it.
+
+mod chains;
+mod give_back;
+mod ledgers;
+mod maintain;
 
 use crate::problem::Problem;
 
+pub use chains::Chains;
+pub use give_back::GiveBack;
+pub use ledgers::Ledgers;
+pub use maintain::Maintain;
+
 /// An answer of the service. Boxed, because a problem is several times larger than most answers.
 pub type Answer<T> = std::result::Result<T, Box<Problem>>;
+
+/// Everything that a store can answer.
+///
+/// Concurrent: every method may be called from any thread at any time. What a method has answered is durable, except where it
+/// says otherwise. A problem means that nothing was changed, except where its text says what was. A request
+/// that a store does not know fails with `not_supported`.
+pub trait Service: Chains + GiveBack + Ledgers + Maintain {}
+
+impl<T: Chains + GiveBack + Ledgers + Maintain + ?Sized> Service for T {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_may_be_an_object_that_threads_share() {
+        // It compiles: no method is generic or gives itself away.
+        fn shared<T: Send + Sync + ?Sized>() {}
+        shared::<dyn Service>();
+    }
+}

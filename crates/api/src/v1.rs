@@ -16,32 +16,51 @@ mod note;
 mod secrets;
 mod session;
 mod settings;
+mod state;
 
-pub use bundle::{BundleExported, BundleHave, BundleImported, BundleShown};
-pub use client::{Diagnoses, Diagnosis, Finding, Home, Hooks, Installed, Mended, MendedLine, Pending};
-pub use commit::{Audit, Children, Commit, CommitPage, Entry, Link, Resolved, Sighting, Source, Summary};
-pub use context::{
-    Changed, Checkpointed, Compacted, Diff, Exported, Handoff, Loss, Losses, LostEntry, Materialized, Named,
-    Native, Placed, Reparented, Started, Uncompacted,
+pub use bundle::{
+    BundleExportRequest, BundleExported, BundleHave, BundleHaveRequest, BundleImportRequest, BundleImported,
+    BundleShowRequest, BundleShown,
 };
-pub use git::{Blame, BlamedLine, GitHook};
+pub use client::{Diagnoses, Diagnosis, Finding, Home, Hooks, Installed, Mended, MendedLine, Pending};
+pub use commit::{
+    Audit, CheckpointRequest, Children, ChildrenRequest, Commit, CommitPage, CommitRequest, CommitType,
+    Entry, FindRequest, Found, HistoryRequest, Link, ResolveRequest, ResolveScope, Resolved, ShortIds,
+    ShortIdsRequest, ShowRequest, Sighting, Source, Summary, TipsRequest, Trigger,
+};
+pub use context::{
+    Changed, Checkpointed, CompactRequest, Compacted, Diff, ExportForm, ExportRequest, Exported, Handoff,
+    HandoffRequest, Loss, Losses, LostEntry, MaterializeRequest, Materialized, Named, Native, Placed,
+    PlacementRecorded, RecordPlacementRequest, Reparented, SnapshotRequest, Started, Uncompacted,
+    UpdateRequest, WrittenFile,
+};
+pub use git::{Blame, BlameRequest, BlamedLine, GitHook, KnownLine};
 pub use import::{Failure, HeldBack, Import, Imported, Totals, Watched};
-pub use keep::{CollectedAmount, Forget, ForgetBranch, ForgetCopy, Gc, Kept, RetiredSession, Unforgotten};
+pub use keep::{
+    CollectRequest, CollectedAmount, Forget, ForgetBranch, ForgetCopy, ForgetRequest, Gc, Kept,
+    RetiredSession, UnforgetRequest, Unforgotten,
+};
 pub use ledger::{
-    Appended, Event, Events, EventsForgotten, Ledger, LedgerExported, LedgerForgotten, LedgerPage, OpenTask,
-    OpenTasks, Replayed, ReplayedReducer, ReplayedTranscripts, RestoredLedger, RestoredReducer, State,
+    AdoptRequest, AppendRequest, Appended, Durability, Event, Events, EventsForgotten, EventsRequest,
+    FollowFrom, FollowRequest, Followed, ForgetEventsRequest, Ledger, LedgerExported, LedgerForgotten,
+    LedgerPage, LedgerRequest, LedgersRequest, NewEvent,
 };
 pub use maintain::{
-    BackedUp, Damage, Du, DuChain, DuChains, DuTotal, Migration, MigrationStep, Packing, Repaired, Restored,
-    Verify,
+    BackedUp, ChainCostsRequest, Damage, Du, DuChain, DuChains, DuTotal, Migration, MigrationStep,
+    PackRequest, Packing, Repaired, Restored, Verify,
 };
 pub use note::Note;
 pub use secrets::{
-    Scan, ScanFinding, Scrub, ScrubKind, ScrubRedirect, TrustedFile, TrustedRules, UnreadLedger, VaultPurged,
-    VaultStatus,
+    Scan, ScanFinding, ScanRequest, Scrub, ScrubKind, ScrubRedirect, ScrubRequest, TrustedFile, TrustedRules,
+    UnreadLedger, VaultPurged, VaultStatus,
 };
-pub use session::{Session, SessionPage, Tree};
+pub use session::{LatestSessionRequest, Session, SessionPage, SessionRequest, SessionsRequest, Tree};
 pub use settings::{
     ConfigEntry, ConfigPath, ConfigValue, Configuration, ConfiguredTemplate, Exclusions, Pause, Status,
     UntrustedRules,
+};
+pub use state::{
+    DecideRequest, DecisionKind, FinishTaskRequest, OpenTask, OpenTasks, ReplayRequest, Replayed,
+    ReplayedReducer, ReplayedTranscripts, RestoreStateRequest, RestoredLedger, RestoredReducer, State,
+    StateRequest,
 };

@@ -109,3 +109,67 @@ pub struct BundleHave {
     /// Ends of chains, and some of the commits before them.
     pub commits: Vec<String>,
 }
+
+/// Asks for a bundle.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct BundleExportRequest {
+    /// The commits that it is made for.
+    #[serde(default)]
+    pub commits: Vec<String>,
+    /// Also those of sessions that worked in this directory or below it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// Whether everything is wanted.
+    #[serde(default)]
+    pub all: bool,
+    /// Commits that the receiver has.
+    #[serde(default)]
+    pub have: Vec<String>,
+}
+
+/// Asks to take in a bundle.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct BundleImportRequest {
+    /// Commits that it may have; absent: the bound of the store.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commits_max: Option<u64>,
+    /// Bytes of content that it may have; absent: the bound of the store.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content_bytes_max: Option<u64>,
+    /// Whether it is only checked.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
+/// Asks what is in a bundle.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct BundleShowRequest {
+    /// Commits that it may have; absent: the bound of the store.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commits_max: Option<u64>,
+    /// Bytes of content that it may have; absent: the bound of the store.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content_bytes_max: Option<u64>,
+}
+
+/// Asks what a store has, so that a bundle leaves it out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct BundleHaveRequest {
+    /// The commits whose chains are meant.
+    #[serde(default)]
+    pub commits: Vec<String>,
+    /// Also those of sessions that worked in this directory or below it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// Whether everything is meant.
+    #[serde(default)]
+    pub all: bool,
+}

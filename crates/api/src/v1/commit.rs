@@ -4,6 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::PageRequest;
+
 /// A commit: what is hashed, what is derived, and its first sighting as provenance. Ids are always whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -217,4 +219,227 @@ pub struct Resolved {
     pub at: String,
     /// One, or several on different branches that share that time.
     pub commits: Vec<Commit>,
+}
+
+/// Asks which commit a name means.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct FindRequest {
+    /// What was typed: a whole id, a unique prefix, a session, a tag or a path.
+    pub text: String,
+    /// The same as an absolute path of the asking machine; absent where it cannot be one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+}
+
+/// Which commit a name means.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Found {
+    /// The commit.
+    pub ctx: String,
+    /// The session that was named, where one was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// The id that was named, where scrubbing gave that commit the id in `ctx`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redirected_from: Option<String>,
+}
+
+/// Asks about one commit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct CommitRequest {
+    /// The commit.
+    pub ctx: String,
+}
+
+/// Asks how short ids may be shown.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ShortIdsRequest {
+    /// Whole ids of one output.
+    pub ids: Vec<String>,
+}
+
+/// How short ids may be shown.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct ShortIds {
+    /// Characters at which each of them names one commit of the store.
+    pub chars: u64,
+}
+
+/// Asks for everything that is known about a commit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ShowRequest {
+    /// The commit.
+    pub ctx: String,
+    /// Whether its own entries are wanted too.
+    #[serde(default)]
+    pub entries: bool,
+}
+
+/// Asks for a commit and its ancestors, the newest first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct HistoryRequest {
+    /// The commit to start from.
+    pub ctx: String,
+    /// How many to leave out first.
+    #[serde(default)]
+    pub skip: u64,
+    /// How many at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+}
+
+/// Asks for the commits that continue one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ChildrenRequest {
+    /// The commit.
+    pub ctx: String,
+    /// Which part of them.
+    #[serde(default = "PageRequest::first")]
+    pub page: PageRequest,
+}
+
+/// Asks for the ends of branches.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct TipsRequest {
+    /// Only those of this session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// Only those of this ticket.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<String>,
+    /// Only those of this thread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread: Option<String>,
+    /// How many to leave out first.
+    #[serde(default)]
+    pub skip: u64,
+    /// How many at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+}
+
+/// Asks for the nearest checkpoints at or before a point in time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ResolveRequest {
+    /// Whose.
+    pub scope: ResolveScope,
+    /// The point in time, RFC 3339.
+    pub at: String,
+}
+
+/// Asks to store a commit for a program. Its content comes beside it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct CheckpointRequest {
+    /// The commit before; absent for a root.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// What the content is.
+    pub commit_type: CommitType,
+    /// For a snapshot: how many of its leading entries the parent chain says already.
+    #[serde(default)]
+    pub restated_entries: u64,
+    /// A content that is stored already; then none comes beside it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub artifact: Option<String>,
+    /// How the content is encoded.
+    pub format: String,
+    /// What kind of agent it was.
+    pub template: String,
+    /// Who ran it; the store's own user where none is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub principal: Option<String>,
+    /// Where it ran; the store's own machine where none is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
+    /// The session that it belongs to.
+    pub session: String,
+    /// What made it happen.
+    pub trigger: Trigger,
+    /// The ticket being worked on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<String>,
+    /// The discussion thread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread: Option<String>,
+    /// What the agent understood, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// Messages in the content, as the caller counts them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub messages: Option<u64>,
+    /// Tokens of the content, as the caller counts them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// When it happened, RFC 3339; the present where none is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<String>,
+    /// A name for this checkpoint within the session: with the same one it is stored once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+    /// The ledger whose memory is folded and saved afterwards.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<String>,
+}
+
+/// Whose checkpoints are meant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ResolveScope {
+    /// Those of one principal.
+    Principal(String),
+    /// Those of one session.
+    Session(String),
+    /// Those of sessions that worked in this directory or below it.
+    Project(String),
+}
+
+/// What a commit's content is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum CommitType {
+    /// The entries since the parent.
+    Delta,
+    /// A summary that stands for what came before.
+    Compaction,
+    /// A whole context.
+    Snapshot,
+}
+
+/// What made a checkpoint happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Trigger {
+    /// A turn ended.
+    TurnBoundary,
+    /// A tool was called.
+    ToolCall,
+    /// The context was compacted.
+    Compaction,
+    /// The session ended.
+    SessionEnd,
+    /// A person or a program asked for it.
+    Explicit,
 }

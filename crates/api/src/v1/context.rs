@@ -317,3 +317,168 @@ pub struct Changed {
     /// Whether it is protected.
     pub pinned: bool,
 }
+
+/// Asks to store a commit's context as a commit of its own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct SnapshotRequest {
+    /// The commit.
+    pub ctx: String,
+    /// Where the context begins: `compaction`, `root`, or an ancestor.
+    pub stop: String,
+}
+
+/// Asks to make a compaction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct CompactRequest {
+    /// The commit whose context becomes the summary.
+    pub ctx: String,
+    /// The summary.
+    pub summary: String,
+}
+
+/// Asks to change what stands beside a commit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct UpdateRequest {
+    /// The commit.
+    pub ctx: String,
+    /// Its new summary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// Tags to add.
+    #[serde(default)]
+    pub add_tags: Vec<String>,
+    /// Tags to remove.
+    #[serde(default)]
+    pub remove_tags: Vec<String>,
+    /// Notes to add.
+    #[serde(default)]
+    pub notes: Vec<String>,
+    /// Whether it is to be protected from collection; absent: as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pin: Option<bool>,
+}
+
+/// Asks for a context.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct MaterializeRequest {
+    /// The commit; absent for the empty context.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ctx: Option<String>,
+    /// Where the context begins: `compaction`, `root`, or an ancestor.
+    pub stop: String,
+    /// The format of the bytes; absent: the stored one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+    /// Tokens that a rendered text may have, where the format cannot be written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget_tokens: Option<u64>,
+    /// Ends it at this entry: an assistant's is kept, a user's is left out and returned as a prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+    /// The client that will load it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub for_client: Option<String>,
+}
+
+/// Asks for a conversation, written for people or for other programs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ExportRequest {
+    /// The commit.
+    pub ctx: String,
+    /// Where it begins: `compaction`, `root`, or an ancestor.
+    pub stop: String,
+    /// What to write.
+    pub form: ExportForm,
+}
+
+/// Asks to summarize a context within a budget.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct HandoffRequest {
+    /// The commit.
+    pub ctx: String,
+    /// Where it begins: `compaction`, `root`, or an ancestor.
+    pub stop: String,
+    /// Tokens that the text may have.
+    pub budget_tokens: u64,
+}
+
+/// Says that a session was placed where a client looks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RecordPlacementRequest {
+    /// The commit that it continues.
+    pub ctx: String,
+    /// The new session id.
+    pub session_id: String,
+    /// The machine that it was placed on.
+    pub machine: String,
+    /// The file.
+    pub path: String,
+    /// Its format.
+    pub format: String,
+    /// Bytes of the context that were taken.
+    pub taken_bytes: u64,
+    /// Bytes of the file.
+    pub placed_bytes: u64,
+    /// The BLAKE3 hash of the file, in hex.
+    pub hash: String,
+    /// What the system says of the file; absent before it has its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub written: Option<WrittenFile>,
+    /// Whether the client takes the file in by a command of its own and keeps a copy.
+    #[serde(default)]
+    pub taken_in_by_client: bool,
+    /// The directory to run the client in.
+    pub cwd: String,
+}
+
+/// What a system says of a file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct WrittenFile {
+    /// Its device.
+    pub device: u64,
+    /// Its inode.
+    pub inode: u64,
+    /// When it was changed last: nanoseconds since 1970, as a decimal string.
+    pub modified_ns: String,
+}
+
+/// A placement that the store knows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct PlacementRecorded {
+    /// The commit that it continues.
+    pub ctx: String,
+}
+
+/// A form of an export.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum ExportForm {
+    /// One page to read.
+    Html,
+    /// Text with headings.
+    Markdown,
+    /// The agent trajectory interchange format.
+    Atif,
+    /// Updates of the agent client protocol.
+    Acp,
+    /// OpenTelemetry's conventions for generative AI.
+    OtelGenai,
+}

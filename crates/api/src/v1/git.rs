@@ -71,3 +71,34 @@ pub struct GitHook {
     /// Whether it was changed.
     pub written: bool,
 }
+
+/// Asks where lines of a file came from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct BlameRequest {
+    /// The file, absolute.
+    pub file: String,
+    /// The directory of its project: sessions that worked there, below or above are searched.
+    pub project: String,
+    /// All lines of the file.
+    pub lines: Vec<String>,
+    /// The first line that is asked for (1 = first).
+    pub from_line: u64,
+    /// The last one, itself included.
+    pub to_line: u64,
+    /// Lines whose commit a trailer in git names.
+    #[serde(default)]
+    pub known: Vec<KnownLine>,
+}
+
+/// A line whose commit a trailer in git names.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct KnownLine {
+    /// The line (1 = first).
+    pub line: u64,
+    /// The commit.
+    pub ctx: String,
+}

@@ -144,3 +144,44 @@ pub struct CollectedAmount {
     /// Bytes of the contents, uncompressed.
     pub bytes: u64,
 }
+
+/// Asks to forget sessions or commits.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ForgetRequest {
+    /// A commit, session or tag.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+    /// The same as an absolute path of the asking machine; absent where it cannot be one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Instead: all that worked in this directory or below it, and its ledgers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// Whether branches and copies are cut too.
+    #[serde(default)]
+    pub everywhere: bool,
+    /// Whether pinned and tagged commits are forgotten too.
+    #[serde(default)]
+    pub even_pinned: bool,
+}
+
+/// Asks to remove every tombstone left by one `forget`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct UnforgetRequest {
+    /// A commit, session or transcript that it forgot.
+    pub reference: String,
+}
+
+/// Asks to delete what retention has expired and what nothing references.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct CollectRequest {
+    /// Days that something stays condemned; absent: as configured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grace_days: Option<u64>,
+}

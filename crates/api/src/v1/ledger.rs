@@ -1,11 +1,11 @@
-//! Wire types of events, ledgers and state.
+//! Wire types of events and ledgers.
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Note;
-use crate::RawJson;
+use crate::{PageRequest, RawJson};
 
 /// An event of a ledger.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -107,136 +107,6 @@ pub struct LedgerPage {
     pub ledgers: Vec<Ledger>,
 }
 
-/// What is known of a project or a cluster.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct State {
-    /// The ledger.
-    pub ledger: String,
-    /// Where the project is; absent for a cluster.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub root: Option<String>,
-    /// The last event that is in it.
-    pub through: String,
-    /// Captured sessions that are in it.
-    pub transcripts: u64,
-    /// Decisions, facts, tasks, files, errors and recent turns: docs/format/state.md.
-    pub memory: RawJson,
-    /// What a cluster's agents published, by section; absent where none did.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub snapshot: Option<RawJson>,
-    /// What the user should know.
-    pub notes: Vec<Note>,
-}
-
-/// A task that is not done.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct OpenTask {
-    /// What `stemma task --done` takes: the number of its event, or letters made of its words.
-    pub name: String,
-    /// The id that its list gave it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
-    /// What is to be done.
-    pub text: String,
-    /// The session that it comes from.
-    pub session_id: String,
-    /// The entry or event that says so.
-    pub source: String,
-}
-
-/// The open tasks of a project.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct OpenTasks {
-    /// The tasks.
-    pub tasks: Vec<OpenTask>,
-    /// What the user should know.
-    pub notes: Vec<Note>,
-}
-
-/// What a replay found of one reducer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct ReplayedReducer {
-    /// The reducer.
-    pub name: String,
-    /// The last event that was in its saved state, 0 without one.
-    pub saved_through: String,
-    /// Whether the saved state with the events after it was what the replay gave.
-    pub same: bool,
-    /// What the user should know.
-    pub notes: Vec<Note>,
-}
-
-/// What a replay found of sessions that were captured from transcripts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct ReplayedTranscripts {
-    /// Sessions that were folded again.
-    pub sessions: u64,
-    /// Those whose saved state said something else.
-    pub different: Vec<String>,
-    /// What the user should know.
-    pub notes: Vec<Note>,
-}
-
-/// What a replay found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct Replayed {
-    /// The ledger.
-    pub ledger: String,
-    /// The last event that was folded.
-    pub through: String,
-    /// Each reducer.
-    pub reducers: Vec<ReplayedReducer>,
-    /// The captured sessions.
-    pub transcripts: ReplayedTranscripts,
-    /// Whether all were the same.
-    pub same: bool,
-}
-
-/// What the state of a ledger was restored from.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct RestoredLedger {
-    /// The ledger.
-    pub ledger: String,
-    /// Where the project is; absent for a cluster.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub root: Option<String>,
-    /// The last event that can be read.
-    pub last: String,
-    /// `store` or `files`.
-    pub engine: String,
-    /// Each reducer.
-    pub reducers: Vec<RestoredReducer>,
-    /// Captured sessions that are in the memory.
-    pub transcripts: u64,
-    /// Events and entries that had to be read again.
-    pub read: u64,
-    /// Damaged lines that were set aside.
-    pub quarantined: u64,
-    /// Numbers of events that are lost.
-    pub lost: Vec<String>,
-    /// What was wrong, and what was done about it.
-    pub notes: Vec<Note>,
-}
-
-/// What one reducer's state was restored from.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct RestoredReducer {
-    /// The reducer.
-    pub name: String,
-    /// The last event that was in its saved state, 0 without one.
-    pub saved_through: String,
-    /// Events after it that were folded again.
-    pub replayed: u64,
-}
-
 /// A ledger that was written as a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -276,4 +146,197 @@ pub struct LedgerForgotten {
     pub ledger: String,
     /// How many.
     pub events: u64,
+}
+
+/// Asks for ledgers, in the order of their ids.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct LedgersRequest {
+    /// Which part of them.
+    #[serde(default = "PageRequest::first")]
+    pub page: PageRequest,
+}
+
+/// Asks about one ledger.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct LedgerRequest {
+    /// Its id.
+    pub ledger: String,
+}
+
+/// Asks to make a folder part of a project.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct AdoptRequest {
+    /// The project's ledger.
+    pub ledger: String,
+    /// The folder, absolute.
+    pub folder: String,
+}
+
+/// An event to append.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct NewEvent {
+    /// What it is about.
+    pub topic: String,
+    /// Text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Data, kept as it is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<RawJson>,
+    /// What programs say about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<RawJson>,
+    /// Who sends it; absent: `user`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sender: Option<String>,
+    /// For whom it is; absent: `broadcast`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receiver: Option<String>,
+    /// The session that it belongs to; absent: `stemma`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+}
+
+/// Asks to append events, all or none of them, with nothing in between.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct AppendRequest {
+    /// The ledger.
+    pub ledger: String,
+    /// The events.
+    pub events: Vec<NewEvent>,
+    /// The number of the last event before them; with another one nothing is appended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
+    /// When the answer comes.
+    pub durability: Durability,
+}
+
+/// Asks for events.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct EventsRequest {
+    /// The ledger.
+    pub ledger: String,
+    /// Only these topics; all where none is named.
+    #[serde(default)]
+    pub topics: Vec<String>,
+    /// Only those from this sender.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sender: Option<String>,
+    /// Only those for this receiver.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receiver: Option<String>,
+    /// Only those of this session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// Only those after this number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// Only those up to and with this number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub through: Option<String>,
+    /// Only those at this time or later, RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    /// Only those at this time or earlier.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+    /// Only those that may enter a prompt, or only those that may not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replayable: Option<bool>,
+    /// Whether the newest come first.
+    #[serde(default)]
+    pub newest_first: bool,
+    /// How many at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+}
+
+/// Asks for events as they come.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct FollowRequest {
+    /// The ledger.
+    pub ledger: String,
+    /// Only these topics; all where none is named.
+    #[serde(default)]
+    pub topics: Vec<String>,
+    /// Only those from this sender.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sender: Option<String>,
+    /// Only those for this receiver.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receiver: Option<String>,
+    /// Only those of this session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// Where to begin.
+    pub from: FollowFrom,
+    /// How many at most; absent: until it is cancelled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+}
+
+/// Events that were followed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Followed {
+    /// How many.
+    pub events: u64,
+}
+
+/// Asks to forget events.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ForgetEventsRequest {
+    /// The ledger; absent: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<String>,
+    /// All events of this session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The numbers of events; only with a ledger.
+    #[serde(default)]
+    pub events: Vec<String>,
+}
+
+/// When an append is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Durability {
+    /// When it is durable, with a sync of its own.
+    Full,
+    /// When it is durable; appends that wait at the same time share one sync.
+    Batch,
+    /// When others can read it: a power cut may lose it, and nothing that came before it.
+    None,
+}
+
+/// Where following begins.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum FollowFrom {
+    /// With the ledger's first event.
+    Beginning,
+    /// With what is appended from now on.
+    Now,
+    /// With the event after this number.
+    After(String),
+    /// With the event after the last one that was read under this name.
+    Cursor(String),
 }

@@ -246,3 +246,26 @@ pub struct MigrationStep {
     /// What it is for.
     pub about: String,
 }
+
+/// Asks what the chains of sessions take.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ChainCostsRequest {
+    /// Only those of sessions that worked in this directory or below it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// How many are listed at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+}
+
+/// Asks to pack what waits for it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct PackRequest {
+    /// The level of compression; absent: the store's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub level: Option<u64>,
+}

@@ -188,3 +188,38 @@ pub struct VaultPurged {
     /// Places that they were kept for.
     pub places: u64,
 }
+
+/// Asks what today's rules would find in what is stored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ScanRequest {
+    /// A commit, session or tag; absent: everything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+    /// The same as an absolute path of the asking machine; absent where it cannot be one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Where to go on: the `next` of the answer before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// Findings at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+}
+
+/// Asks to replace what today's rules find in what is stored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ScrubRequest {
+    /// A commit, session or tag.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+    /// The same as an absolute path of the asking machine; absent where it cannot be one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Whether everything is meant.
+    #[serde(default)]
+    pub all: bool,
+}

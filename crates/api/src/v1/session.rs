@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Commit;
+use crate::PageRequest;
 
 /// A session: one transcript on one machine, or what a program checkpointed under one name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -92,4 +93,51 @@ pub struct Tree {
     pub nodes: Vec<Commit>,
     /// Whether there is more than is shown.
     pub is_cut: bool,
+}
+
+/// Asks for sessions, the one with the latest activity first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct SessionsRequest {
+    /// Only those that worked in this directory or below it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// Only those whose id begins so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_prefix: Option<String>,
+    /// Whether subagents' sessions are listed too.
+    #[serde(default)]
+    pub with_subagents: bool,
+    /// Whether sessions are listed too that retention has emptied.
+    #[serde(default)]
+    pub with_emptied: bool,
+    /// Whether newest commit, compactions and subagents are wanted of each.
+    #[serde(default)]
+    pub details: bool,
+    /// Which part of them.
+    #[serde(default = "PageRequest::first")]
+    pub page: PageRequest,
+}
+
+/// Asks for one session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct SessionRequest {
+    /// Its id, a unique beginning of it, or its transcript's path.
+    pub reference: String,
+}
+
+/// Asks for the session with the latest activity.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct LatestSessionRequest {
+    /// Only of those that worked in this directory or below it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// Whether any session will do where none worked there.
+    #[serde(default)]
+    pub or_any: bool,
 }

@@ -1,0 +1,98 @@
+//! Giving back: contexts, conversations and bundles as bytes.
+
+use std::io::Write;
+
+use crate::v1::{
+    BundleExportRequest, BundleExported, BundleHave, BundleHaveRequest, BundleImportRequest, BundleImported,
+    BundleShowRequest, BundleShown, CommitRequest, ExportRequest, Exported, Handoff, HandoffRequest,
+    MaterializeRequest, Materialized, Native, PlacementRecorded, RecordPlacementRequest,
+};
+use crate::{Answer, ByteSource, Control};
+
+/// Contexts, conversations and bundles.
+///
+/// What is written to `out` is complete only once the method answers: after a problem the caller throws it away. A failing
+/// `out` ends the method with `io_failed`. Cancel-safe: a cancelled method fails with `cancelled` and has changed nothing.
+pub trait GiveBack: Send + Sync {
+    /// Writes a transcript's own bytes up to a commit.
+    ///
+    /// # Errors
+    /// `not_joinable`, `content_forgotten`, `content_corrupt`, and those of [`find`](super::Chains::find).
+    fn native(&self, request: &CommitRequest, out: &mut dyn Write, control: &Control<'_>) -> Answer<Native>;
+
+    /// Writes a context.
+    ///
+    /// # Errors
+    /// `not_an_ancestor`, `entry_not_found`, `fork_before_first`, `format_unwritable`, `nothing_translates`, and those of
+    /// [`native`](Self::native).
+    fn materialize(
+        &self,
+        request: &MaterializeRequest,
+        out: &mut dyn Write,
+        control: &Control<'_>,
+    ) -> Answer<Materialized>;
+
+    /// Writes a conversation for people or for other programs.
+    ///
+    /// # Errors
+    /// `format_unreadable`, `not_an_ancestor`, and those of [`native`](Self::native).
+    fn export(&self, request: &ExportRequest, out: &mut dyn Write, control: &Control<'_>)
+    -> Answer<Exported>;
+
+    /// Summarizes a context within a budget. Where its format cannot be read, the text describes stored bytes.
+    ///
+    /// # Errors
+    /// `budget_too_small`, `not_an_ancestor`, and those of [`native`](Self::native).
+    fn handoff(
+        &self,
+        request: &HandoffRequest,
+        out: &mut dyn Write,
+        control: &Control<'_>,
+    ) -> Answer<Handoff>;
+
+    /// Remembers that a session was placed where a client looks, so that what the client adds to it continues the chain.
+    /// Called before the file has its name and again once it has: the second call completes the first, and a third changes nothing.
+    ///
+    /// # Errors
+    /// `commit_not_found`, `bad_name`, `bad_id`.
+    fn record_placement(&self, request: &RecordPlacementRequest) -> Answer<PlacementRecorded>;
+
+    /// Writes commits and what stands beside them as a bundle.
+    ///
+    /// # Errors
+    /// `have_list_bad`, `content_forgotten`, `content_corrupt`, and those of [`find`](super::Chains::find).
+    fn export_bundle(
+        &self,
+        request: &BundleExportRequest,
+        out: &mut dyn Write,
+        control: &Control<'_>,
+    ) -> Answer<BundleExported>;
+
+    /// Takes in a bundle: all of it or nothing. Idempotent: what is there already is counted and left alone.
+    ///
+    /// # Errors
+    /// `not_a_bundle`, `bundle_too_new`, `bundle_cut`, `bundle_damaged`, `bundle_needs_more`, `bundle_too_large`.
+    fn import_bundle(
+        &self,
+        request: &BundleImportRequest,
+        source: &dyn ByteSource,
+        control: &Control<'_>,
+    ) -> Answer<BundleImported>;
+
+    /// Checks a bundle and says what is in it.
+    ///
+    /// # Errors
+    /// Those of [`import_bundle`](Self::import_bundle).
+    fn show_bundle(
+        &self,
+        request: &BundleShowRequest,
+        source: &dyn ByteSource,
+        control: &Control<'_>,
+    ) -> Answer<BundleShown>;
+
+    /// Says what this store has, for an export elsewhere.
+    ///
+    /// # Errors
+    /// Those of [`find`](super::Chains::find).
+    fn bundle_have(&self, request: &BundleHaveRequest) -> Answer<BundleHave>;
+}
