@@ -25,6 +25,7 @@ pub(crate) fn engine(folder: &Path) -> anyhow::Result<Engine> {
         machine: MachineId::new("be9c".repeat(8))?,
         machine_label: "bench".to_owned(),
         user: "bench".to_owned(),
+        former: Vec::new(),
     };
     Ok(Engine::new(store, Arc::new(SystemClock), Arc::new(RandomIds), identity))
 }

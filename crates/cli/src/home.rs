@@ -7,6 +7,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use stemmata_engine::FORMER_MACHINES_MAX;
 use stemmata_model::MachineId;
 
 use crate::errors::CliError;
@@ -19,9 +20,6 @@ const FILE_BYTES_MAX: u64 = 64 * 1024;
 
 /// Bytes of a machine's mark that are read at most; a real one has 33.
 const MACHINE_BYTES_MAX: u64 = 4096;
-
-/// Machines that a directory remembers at most, the latest.
-const BEFORE_MAX: usize = 64;
 
 /// Characters of a machine's label at most: it is part of every principal.
 const LABEL_CHARS_MAX: usize = 64;
@@ -39,6 +37,8 @@ pub(crate) struct Machine {
     pub(crate) id: MachineId,
     /// A readable name: the host's when the directory was created.
     pub(crate) label: String,
+    /// The machines that the directory was on before.
+    pub(crate) former: Vec<MachineId>,
 }
 
 /// `machine.json`. Written once, and once more by each other machine that the directory is copied to.
@@ -152,13 +152,13 @@ impl DataHome {
                 path: path.clone(),
                 reason: "it is gone again".to_owned(),
             })?;
-            return Ok((machine_of(&kept.own, &path)?, None));
+            return Ok((machine_of(&kept, &path)?, None));
         };
         if !file.own.is_other(host) {
             if file.own.host.is_none() && host.is_some() {
                 self.mark(&path, &file, host);
             }
-            return Ok((machine_of(&file.own, &path)?, None));
+            return Ok((machine_of(&file, &path)?, None));
         }
         self.moved(&path, file, host)
     }
@@ -198,11 +198,12 @@ impl DataHome {
             )
         };
         before.push(file.own);
-        let excess = before.len().saturating_sub(BEFORE_MAX);
+        let excess = before.len().saturating_sub(FORMER_MACHINES_MAX);
         before.drain(..excess);
         let own = known.unwrap_or_else(|| MachineEntry::new(host));
-        let machine = machine_of(&own, path)?;
-        self.keep(path, &MachineFile { version: MACHINE_VERSION, own, before }, true)?;
+        let file = MachineFile { version: MACHINE_VERSION, own, before };
+        let machine = machine_of(&file, path)?;
+        self.keep(path, &file, true)?;
         Ok((machine, Some(news)))
     }
 
@@ -243,10 +244,13 @@ fn read_machine(path: &Path) -> Result<Option<MachineFile>, CliError> {
     Ok(Some(file))
 }
 
-fn machine_of(entry: &MachineEntry, path: &Path) -> Result<Machine, CliError> {
-    let id = MachineId::new(entry.machine.clone())
-        .map_err(|error| CliError::MachineFile { path: path.to_owned(), reason: error.to_string() })?;
-    Ok(Machine { id, label: label_of(&entry.label) })
+fn machine_of(file: &MachineFile, path: &Path) -> Result<Machine, CliError> {
+    let id = |entry: &MachineEntry| {
+        MachineId::new(entry.machine.clone())
+            .map_err(|error| CliError::MachineFile { path: path.to_owned(), reason: error.to_string() })
+    };
+    let former = file.before.iter().map(id).collect::<Result<_, _>>()?;
+    Ok(Machine { id: id(&file.own)?, label: label_of(&file.own.label), former })
 }
 
 /// Returns the host's name as a label.
@@ -311,6 +315,7 @@ mod tests {
         let home = DataHome::open(folder.path().to_owned()).unwrap();
         let at = |host: Option<&str>| {
             let (machine, news) = home.machine(host).unwrap();
+            assert!(!machine.former.contains(&machine.id), "{machine:?}");
             (machine.id, news)
         };
         let (first, _) = at(None);
@@ -324,6 +329,7 @@ mod tests {
         assert_eq!(back, first);
         assert!(news.unwrap().contains("where two machines write one directory"));
         assert_eq!(at(Some("b")).0, second);
+        assert_eq!(home.machine(Some("b")).unwrap().0.former, [first.clone()]);
         let text = std::fs::read_to_string(folder.path().join("machine.json")).unwrap();
         assert!(text.contains(first.as_str()) && text.contains(second.as_str()), "{text}");
     }

@@ -287,7 +287,7 @@ impl App {
         }
         let label = self.config.get(Key::MachineLabel).unwrap_or(machine.label);
         let user = self.config.get(Key::User).unwrap_or_else(|| "user".to_owned());
-        Ok(Identity { machine: machine.id, machine_label: label, user })
+        Ok(Identity { machine: machine.id, machine_label: label, user, former: machine.former })
     }
 
     /// Returns who asks for changes on the command line.

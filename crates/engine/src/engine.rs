@@ -15,6 +15,9 @@ use crate::ports::{Clock, NewIds};
 use crate::scrubbing::Scrubbing;
 use crate::vault::Vault;
 
+/// Former machines of a store that count at most; a directory is moved every few years.
+pub const FORMER_MACHINES_MAX: usize = 64;
+
 /// Who runs the engine, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
@@ -24,9 +27,18 @@ pub struct Identity {
     pub machine_label: String,
     /// The user's name.
     pub user: String,
+    /// The machines that the store was on before it was copied to this one; the latest
+    /// [`FORMER_MACHINES_MAX`] count.
+    pub former: Vec<MachineId>,
 }
 
 impl Identity {
+    /// Returns whether this store recorded what stands in it under a machine's id: on this machine, or before it was
+    /// copied here. Every id that was ever the store's own is in the bundles that it gave away.
+    pub fn is_ours(&self, machine: &MachineId) -> bool {
+        *machine == self.machine || self.former.iter().rev().take(FORMER_MACHINES_MAX).any(|id| id == machine)
+    }
+
     /// Returns the principal of what `runtime` wrote for this user on this machine.
     ///
     /// # Errors

@@ -38,6 +38,7 @@ fn engine(home: &Path) -> Engine {
         machine: MachineId::new("m1").expect("a name"),
         machine_label: "m1".to_owned(),
         user: "ada".to_owned(),
+        former: Vec::new(),
     };
     Engine::new(Arc::new(store), Arc::new(SystemClock), Arc::new(RandomIds), identity)
 }

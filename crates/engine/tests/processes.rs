@@ -84,6 +84,7 @@ impl Worker {
             machine: MachineId::new("m1").expect("a name"),
             machine_label: "m1".to_owned(),
             user: "ada".to_owned(),
+            former: Vec::new(),
         };
         let clock = MovingClock(Arc::new(AtomicI64::new(START_US)));
         let engine = Engine::new(Arc::new(store), Arc::new(clock.clone()), Arc::new(RandomIds), identity);

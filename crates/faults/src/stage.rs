@@ -87,6 +87,7 @@ impl Stage {
             machine: MachineId::new("m1").context("a name")?,
             machine_label: "m1".to_owned(),
             user: "ada".to_owned(),
+            former: Vec::new(),
         };
         let ids = CountedIds(AtomicU64::new(self.seed ^ u64::from(day) << 32));
         Ok(Engine::new(Arc::new(store), Arc::new(DayClock(now(day))), Arc::new(ids), identity))

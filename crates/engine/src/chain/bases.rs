@@ -129,7 +129,7 @@ impl Bases {
 }
 
 impl Engine {
-    /// Finds the session of a Codex thread: this machine's, and the longest of several.
+    /// Finds the session of a Codex thread: this store's own, and the longest of several.
     fn session_of_thread(&self, thread: &str) -> Result<Option<Session>> {
         let filter = SessionFilter { session_prefix: Some(thread.to_owned()), ..SessionFilter::default() };
         let found = self.store.sessions(&filter, Page { skip: 0, rows_max: CANDIDATES_MAX })?;
@@ -138,7 +138,7 @@ impl Engine {
                 && known.tip.is_some()
                 && runtime_of(&known.format) == codex::RUNTIME
         });
-        Ok(candidates.max_by_key(|known| (known.key.machine == self.identity.machine, known.messages)))
+        Ok(candidates.max_by_key(|known| (self.identity.is_ours(&known.key.machine), known.messages)))
     }
 
     /// Returns the commit of another session that the history of a chain ends in, where its root says so and that

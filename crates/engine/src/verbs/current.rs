@@ -64,12 +64,12 @@ impl Engine {
 
 impl Engine {
     /// Says whether a session was recorded in this store: by this machine, or by another one that the data directory was on
-    /// before, which left how far it read. Neither can come in a bundle.
+    /// before, which is known by its id or left how far it read. Neither can come in a bundle.
     ///
     /// # Errors
     /// Store errors.
     pub fn is_recorded_here(&self, key: &SessionKey) -> Result<bool> {
-        Ok(key.machine == self.identity.machine || self.store.cursor(key)?.is_some())
+        Ok(self.identity.is_ours(&key.machine) || self.store.cursor(key)?.is_some())
     }
 
     /// Says whether a commit was recorded in this store.
@@ -78,7 +78,7 @@ impl Engine {
     /// Store errors.
     pub fn is_own(&self, ctx: CommitId) -> Result<bool> {
         for sighting in self.store.sightings(ctx, SIGHTINGS_MAX)? {
-            if sighting.machine == self.identity.machine {
+            if self.identity.is_ours(&sighting.machine) {
                 return Ok(true);
             }
             if let Some(source) = sighting.source

@@ -74,7 +74,7 @@ proptest! {
         // A few weeks after the youngest record of a made-up session, and well within the rule for a fork of today.
         let clock = Arc::new(Calendar(AtomicI64::new(1_800_000_000_000_000)));
         let identity = Identity {
-            machine: MachineId::new("m1").expect("a name"), machine_label: "m1".to_owned(), user: "ada".to_owned(),
+            machine: MachineId::new("m1").expect("a name"), machine_label: "m1".to_owned(), user: "ada".to_owned(), former: Vec::new(),
         };
         let engine = Engine::new(new_store(), Arc::clone(&clock) as Arc<dyn Clock>, Arc::new(CountingIds::default()), identity);
         let mut sessions = Vec::new();

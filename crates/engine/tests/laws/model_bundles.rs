@@ -75,6 +75,7 @@ impl Side {
             machine: MachineId::new(machine).expect("a name"),
             machine_label: machine.to_owned(),
             user: "ada".to_owned(),
+            former: Vec::new(),
         };
         let clock: Arc<dyn Clock> = Arc::clone(clock) as Arc<dyn Clock>;
         let engine = Engine::new(Arc::new(store), clock, Arc::new(CountingIds::default()), identity);

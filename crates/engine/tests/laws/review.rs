@@ -583,6 +583,7 @@ fn two_that_read_one_file_at_once_left_a_turn_open_and_the_session_behind() {
         machine: MachineId::new("m1").expect("a name"),
         machine_label: "m1".to_owned(),
         user: "ada".to_owned(),
+        former: Vec::new(),
     };
     let slower =
         Engine::new(store, Arc::new(Interrupt(Mutex::new(Some(act)))), Arc::new(RandomIds), identity);

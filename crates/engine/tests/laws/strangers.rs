@@ -3,13 +3,15 @@
 
 use std::sync::Arc;
 use stemmata_engine::{BundleSelection, Engine, Update};
-use stemmata_model::{CommitId, MachineId, NoteCode, Principal};
+use stemmata_model::{CommitId, MachineId, NoteCode, Principal, Sighting};
 use stemmata_store::{AuditRecord, Session, SqliteOptions, SqliteStore};
 use stemmata_testkit::claude::ClaudeSession;
 use tempfile::TempDir;
 
 use crate::bundles::{export, other, take, told};
-use crate::support::{Folder, bytes_of, closed, engine, engine_on, import, memory, placing};
+use crate::support::{
+    Folder, bytes_of, closed, engine, engine_moved, engine_on, import, memory, new_store, placing,
+};
 
 /// The session's tip.
 fn tip(session: &Session) -> CommitId {
@@ -76,6 +78,51 @@ fn a_bundle_that_claims_this_machines_id_changes_nothing_that_it_recorded() {
             placed.notes.iter().any(|note| note.code == NoteCode::Foreign)
         };
         assert!(is_marked(tip(&theirs)) && !is_marked(tip(&session)));
+    }
+}
+
+/// A store that was copied to another machine has a new id, and what it recorded stands under the former one, which is in every
+/// bundle that it ever gave away: whoever had one could add to that and replace it.
+#[test]
+fn a_bundle_that_claims_a_former_machines_id_changes_nothing_that_the_store_recorded() {
+    let store = new_store();
+    let first = engine_on("m1", Arc::clone(&store));
+    let folder = Folder::new();
+    let bytes = bytes_of(&ClaudeSession::new(1).turns(2).build());
+    let session = import(&first, &folder.write("s.jsonl", &bytes)).session;
+    let place = Folder::new();
+    let placed = first.place(tip(&session), &placing(&place)).expect("placed").path;
+    let key = |path: &std::path::Path| path.to_string_lossy().into_owned();
+    let machine = MachineId::new("m1").expect("a name");
+    let placement = |path| store.placement(&machine, &key(path)).expect("a read");
+    let before = (told(&first), placement(&placed), first.latest_session(None).expect("a session"));
+    // The stranger has the session, more turns of it, another one, and placed his own over the same path.
+    let stranger = engine_on("m1", memory());
+    let longer = bytes_of(&ClaudeSession::new(2).turns(6).build());
+    let theirs = import(&stranger, &folder.write("s.jsonl", &longer)).session;
+    let other = import(&stranger, &folder.write("other.jsonl", &bytes)).session;
+    import(&stranger, &placed);
+    let bundle = export(&stranger, &BundleSelection::All, &[]).0;
+    // One copy knows where it was before, one (restored from a backup) does not.
+    for (former, is_known) in [(vec!["m1"], true), (vec![], false)] {
+        let moved = engine_moved("m2", &former, Arc::clone(&store));
+        take(&moved, &bundle);
+        assert_eq!(store.session(&session.key).expect("a read"), Some(session.clone()));
+        assert_eq!(placement(&placed), before.1);
+        for (commit, seen) in &before.0.commits {
+            let now = store.sightings(commit.id, 99).expect("a read");
+            let of_path = |sighting: &&Sighting| {
+                sighting.machine == machine
+                    && sighting.source.as_ref().is_some_and(|source| source.path == session.key.path)
+            };
+            let kept: Vec<_> = now.iter().filter(of_path).collect();
+            assert_eq!(kept, seen.iter().filter(of_path).collect::<Vec<_>>());
+        }
+        assert!(moved.is_own(tip(&session)).expect("a read"));
+        assert!(!moved.is_own(tip(&theirs)).expect("a read"), "{former:?}");
+        let claimed = store.session(&other.key).expect("a read");
+        assert_eq!(claimed.is_none(), is_known, "what nobody recorded here has another name");
+        assert_eq!(moved.latest_session(None).expect("a session"), before.2);
     }
 }
 

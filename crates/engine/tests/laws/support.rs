@@ -34,10 +34,16 @@ impl NewIds for CountingIds {
 
 /// Makes an engine of a machine over a store.
 pub(crate) fn engine_on(machine: &str, store: Arc<dyn Store>) -> Engine {
+    engine_moved(machine, &[], store)
+}
+
+/// Makes an engine of a machine over a store that was copied from others.
+pub(crate) fn engine_moved(machine: &str, former: &[&str], store: Arc<dyn Store>) -> Engine {
     let identity = Identity {
         machine: MachineId::new(machine).expect("a name"),
         machine_label: machine.to_owned(),
         user: "ada".to_owned(),
+        former: former.iter().map(|id| MachineId::new(*id).expect("a name")).collect(),
     };
     Engine::new(store, Arc::new(FixedClock), Arc::new(CountingIds::default()), identity)
 }
