@@ -60,8 +60,7 @@ impl Caller<'_> {
         let told = SESSION_VARIABLES.iter().find_map(|name| Some((*name, environment.text(name)?)));
         if let Some((variable, id)) = told {
             let found = self.named(&id)?;
-            let session = found.ok_or_else(|| missing(&format!("{id} (from ${variable})")))?;
-            return Ok(Found { session, is_own: true });
+            return found.ok_or_else(|| missing(&format!("{id} (from ${variable})")));
         }
         if let Some(session) = self.of_client()? {
             return Ok(Found { session, is_own: true });
@@ -69,27 +68,35 @@ impl Caller<'_> {
         Ok(Found { session: self.here()?, is_own: false })
     }
 
-    /// Finds a session by id or path; what was not read yet of this directory, or of a command under `run`, is read first.
-    pub(crate) fn named(&self, text: &str) -> Result<Option<Session>, CliError> {
+    /// Finds a session by id or path: one that was recorded here, else the transcript on the disk (of this directory, or of a
+    /// command under `run`), which is read. One that came in a bundle is a stranger's, whatever it is called: it is taken last,
+    /// and never for git, which nobody asked whom it means.
+    pub(crate) fn named(&self, text: &str) -> Result<Option<Found>, CliError> {
         let (app, engine) = (self.app, self.engine);
+        let own = |session: Session| Some(Found { session, is_own: true });
         let path = app.environment.absolute(Path::new(text));
-        let by_path = engine.find_session(&path.to_string_lossy())?;
-        if let Some(session) = by_path.map_or_else(|| engine.find_session(text), |known| Ok(Some(known)))? {
-            return self.brought_up(session).map(Some);
+        let by_path = engine.find_recorded_session(&path.to_string_lossy())?;
+        let recorded = by_path.map_or_else(|| engine.find_recorded_session(text), |known| Ok(Some(known)))?;
+        if let Some(session) = recorded {
+            return self.brought_up(session).map(own);
         }
         let stream = streams::path(app.home()?, text);
         if let Some(path) = [stream, path].iter().find(|path| path.is_file()) {
-            return self.captured(path).map(Some);
+            return self.captured(path).map(own);
         }
         let (homes, here) = (app.homes().existing(), &app.environment.current_dir);
         if let Some(path) = engine.transcript_of(&homes, here, text) {
-            return self.captured(&path).map(Some);
+            return self.captured(&path).map(own);
         }
         if self.reach == Reach::Hook {
             return Ok(None);
         }
         engine.catch_up(&homes, here)?;
-        Ok(engine.find_session(text)?)
+        let found = engine.find_session(text)?;
+        found.map_or(Ok(None), |session| {
+            let is_own = engine.is_recorded_here(&session.key)?;
+            Ok(Some(Found { session, is_own }))
+        })
     }
 
     /// Finds the session of the client that this process descends from, where its hooks said which one that is.
@@ -99,7 +106,7 @@ impl Caller<'_> {
         match sessions.as_slice() {
             [] => Ok(None),
             [path] if is_session_there(path) => self.captured(path).map(Some),
-            [path] => Ok(self.engine.find_session(&path.to_string_lossy())?),
+            [path] => Ok(self.engine.find_recorded_session(&path.to_string_lossy())?),
             several => {
                 let candidate = |path: &PathBuf| Candidate {
                     id: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
@@ -155,7 +162,7 @@ impl Caller<'_> {
             Err(error) => hook::leave(app, path, &with_causes(&CliError::from(error)))?,
         }
         // What is stored of it names the session as well, if not its last words.
-        let known = engine.find_session(&path.to_string_lossy())?;
+        let known = engine.find_recorded_session(&path.to_string_lossy())?;
         known.ok_or_else(|| missing(&path.to_string_lossy()))
     }
 }

@@ -17,11 +17,13 @@ pub(crate) fn run(app: &App, args: &Current) -> Result<Exit, CliError> {
         of_hook(&caller)?
     } else {
         match &args.session {
-            Some(text) => caller.named(text)?.ok_or_else(|| missing(text))?,
+            Some(text) => caller.named(text)?.ok_or_else(|| missing(text))?.session,
             None => caller.session()?.session,
         }
     };
-    snapshot::print_id(app, caller.engine.current(&session)?)
+    let ctx = caller.engine.current(&session)?;
+    app.console.notes(&caller.engine.note_of_origin(ctx)?);
+    snapshot::print_id(app, ctx)
 }
 
 fn of_hook(caller: &Caller<'_>) -> Result<Session, CliError> {
@@ -34,5 +36,5 @@ fn of_hook(caller: &Caller<'_>) -> Result<Session, CliError> {
             "the hook's input names no session: neither `transcript_path` nor `session_id`".to_owned(),
         )
     })?;
-    caller.named(&id)?.ok_or_else(|| missing(&id))
+    caller.named(&id)?.map(|found| found.session).ok_or_else(|| missing(&id))
 }

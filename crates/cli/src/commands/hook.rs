@@ -168,7 +168,8 @@ fn inject(app: &App, engine: &Engine, path: &Path, source: &str) -> Result<(), C
     if source == "clear" {
         return Ok(());
     }
-    let Some(tip) = engine.find_session(&path.to_string_lossy())?.and_then(|session| session.tip) else {
+    let Some(tip) = engine.find_recorded_session(&path.to_string_lossy())?.and_then(|session| session.tip)
+    else {
         return Ok(());
     };
     let Some(recalled) = engine.recall(tip)? else { return Ok(()) };

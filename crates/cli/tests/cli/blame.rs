@@ -393,6 +393,39 @@ fn a_commit_names_the_session_that_current_names() {
     assert_eq!((traced(&stage, &[]), current(&[])), (None, None), "which of the two it is cannot be told");
 }
 
+/// The environment names a session by its id, and a bundle may bring one with that id: it was taken for the caller's own, and
+/// the transcript on the disk was not looked at.
+#[test]
+fn a_session_of_a_bundle_is_not_taken_for_the_one_that_the_environment_names() {
+    if !has_git() {
+        return;
+    }
+    let (other, stage) = (Stage::new(), Stage::new());
+    let theirs = other.import(&worked(&other).write(&other))["tip"].as_str().unwrap().to_owned();
+    let bundle = stage.home.path().join("theirs.bundle").to_str().unwrap().to_owned();
+    other.run(&["bundle", "export", "--all", "--out", &bundle]).ok();
+    stage.run(&["bundle", "import", &bundle]).ok();
+    let by_name = [("CLAUDE_CODE_SESSION_ID", SESSION)];
+    let current = || {
+        let out = stage.command(&["current"]).envs(by_name).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (text(out.stdout).trim().to_owned(), text(out.stderr))
+    };
+    assert_eq!(traced(&stage, &by_name), None, "nobody asked git for a stranger's");
+    let (ctx, said) = current();
+    assert_eq!(ctx, theirs, "it is the only one of that name");
+    assert!(said.contains("was not recorded by this machine"), "{said}");
+    // The client's own transcript, which nobody captured yet.
+    let mut own = worked(&stage);
+    own.asks("Never wait longer than a minute");
+    own.says("A minimum does it.");
+    own.write(&stage);
+    let (ctx, said) = current();
+    assert_ne!((ctx.as_str(), ctx.as_str()), (theirs.as_str(), ""));
+    assert_eq!((said.as_str(), traced(&stage, &by_name)), ("", Some(ctx.clone())));
+    assert_eq!(stage.json(&["show", SESSION])["id"], json!(ctx), "the own one goes first by that name");
+}
+
 /// Found in review: a commit waited twelve seconds where much was not captured yet, and ten where the store was held.
 #[test]
 fn a_commit_waits_neither_for_what_is_not_captured_nor_for_the_store() {

@@ -1,5 +1,6 @@
 //! `current`: what a session knows right now, as a commit.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use stemmata_model::{CommitId, Note, NoteCode, Trigger};
@@ -10,11 +11,12 @@ use crate::capture::transcript::CaptureOptions;
 use crate::engine::Engine;
 use crate::error::{Absent, EngineError, Result, Wanted};
 
-/// Sessions that are looked at for the latest one of this store: as many as bundles may bring that are newer.
-const LOOKED_AT_MAX: u64 = 100_000;
+/// Sessions that are looked at for one of this store: as many as bundles may bring that are newer.
+const LOOKED_AT_MAX: usize = 100_000;
 
-/// Sessions that are read at once.
-const PAGE_SESSIONS: usize = 32;
+/// Sessions that are read at once: of the first page, and of later ones at most.
+const PAGE_SESSIONS_MIN: usize = 32;
+const PAGE_SESSIONS_MAX: usize = 1_000;
 
 /// Sightings of a commit that are looked at for one of this store's.
 const SIGHTINGS_MAX: usize = 10_000;
@@ -41,24 +43,42 @@ impl Engine {
     pub fn latest_session(&self, cwd: Option<&str>) -> Result<Session> {
         let filter =
             SessionFilter { project: cwd.map(str::to_owned), main_only: true, ..SessionFilter::default() };
+        let mut latest = None;
+        self.each_session(&filter, &mut |session, is_recorded| {
+            latest = is_recorded.then_some(session);
+            if is_recorded { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        latest.ok_or_else(|| match cwd {
+            Some(cwd) => EngineError::NothingThere { what: Absent::SessionBelow, place: cwd.to_owned() },
+            None => EngineError::NothingThere { what: Absent::Session, place: "in this store".to_owned() },
+        })
+    }
+
+    /// Gives sessions one by one, the latest first, with whether they were recorded in this store, until `take` has enough.
+    pub(crate) fn each_session(
+        &self,
+        filter: &SessionFilter,
+        take: &mut dyn FnMut(Session, bool) -> ControlFlow<()>,
+    ) -> Result<()> {
         let mut skip = 0;
         while skip < LOOKED_AT_MAX {
-            let page = self.store.sessions(&filter, Page { skip, rows_max: PAGE_SESSIONS })?;
-            skip += u64::try_from(page.len()).unwrap_or(u64::MAX);
-            let is_last = page.len() < PAGE_SESSIONS;
+            // Most often one of the first is wanted; behind many that a bundle brought, pages of a few would take long.
+            let rows_max = skip.clamp(PAGE_SESSIONS_MIN, PAGE_SESSIONS_MAX);
+            let at = u64::try_from(skip).expect("a number of rows fits 64 bits");
+            let page = self.store.sessions(filter, Page { skip: at, rows_max })?;
+            let is_last = page.len() < rows_max;
+            skip += rows_max;
             for session in page {
-                if self.is_recorded_here(&session.key)? {
-                    return Ok(session);
+                let is_recorded = self.is_recorded_here(&session.key)?;
+                if take(session, is_recorded).is_break() {
+                    return Ok(());
                 }
             }
             if is_last {
                 break;
             }
         }
-        Err(match cwd {
-            Some(cwd) => EngineError::NothingThere { what: Absent::SessionBelow, place: cwd.to_owned() },
-            None => EngineError::NothingThere { what: Absent::Session, place: "in this store".to_owned() },
-        })
+        Ok(())
     }
 }
 
@@ -93,7 +113,10 @@ impl Engine {
 
 impl Engine {
     /// Returns what a user should know who is given a commit that was not recorded in this store.
-    pub(crate) fn note_of_origin(&self, ctx: CommitId) -> Result<Vec<Note>> {
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn note_of_origin(&self, ctx: CommitId) -> Result<Vec<Note>> {
         if self.is_own(ctx)? {
             return Ok(Vec::new());
         }

@@ -1,9 +1,10 @@
 //! Finds the commit that a person means: by id, prefix, session, tag or transcript.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use stemmata_model::{CommitId, CommitPrefix, IdKind, PREFIX_CHARS_MIN};
-use stemmata_store::{Page, Session, SessionFilter};
+use stemmata_store::{Session, SessionFilter};
 
 use crate::engine::Engine;
 use crate::error::{Candidate, EngineError, Result, Wanted};
@@ -49,11 +50,25 @@ impl Engine {
         Err(EngineError::NotFound { what: Wanted::Reference, text: text.to_owned() })
     }
 
-    /// Finds a session by its id, a prefix of it (at least four characters) or the path of its transcript.
+    /// Finds a session by its id, a prefix of it (at least four characters) or the path of its transcript. Where it goes by
+    /// its whole id and others by a prefix, and where it was recorded in this store and others came in bundles, it is that one.
     ///
     /// # Errors
     /// `Ambiguous` when several sessions go by the name.
     pub fn find_session(&self, text: &str) -> Result<Option<Session>> {
+        self.session_named(text, false)
+    }
+
+    /// Finds a session as [`Engine::find_session`] does, of those that were recorded in this store: anybody may have written
+    /// the name of somebody's session into a bundle.
+    ///
+    /// # Errors
+    /// As for [`Engine::find_session`].
+    pub fn find_recorded_session(&self, text: &str) -> Result<Option<Session>> {
+        self.session_named(text, true)
+    }
+
+    fn session_named(&self, text: &str, only_recorded: bool) -> Result<Option<Session>> {
         if let Some(session) = self.store.session(&self.session_key(Path::new(text)))? {
             return Ok(Some(session));
         }
@@ -61,11 +76,23 @@ impl Engine {
             return Ok(None);
         }
         let filter = SessionFilter { session_prefix: Some(text.to_owned()), ..SessionFilter::default() };
-        let page = Page { skip: 0, rows_max: CANDIDATES_MAX + 1 };
-        let mut sessions = self.store.sessions(&filter, page)?;
-        if sessions.iter().any(|session| session.session.as_str() == text) {
-            sessions.retain(|session| session.session.as_str() == text);
-        }
+        let (mut sessions, mut best) = (Vec::<Session>::new(), (false, false));
+        self.each_session(&filter, &mut |session, is_recorded| {
+            if only_recorded && !is_recorded {
+                return ControlFlow::Continue(());
+            }
+            let rank = (session.session.as_str() == text, is_recorded);
+            if rank > best {
+                sessions.clear();
+                best = rank;
+            }
+            if rank == best && sessions.len() <= CANDIDATES_MAX {
+                sessions.push(session);
+            }
+            // What was recorded here is not hidden by what a bundle brought, however much that is.
+            let is_enough = best.1 && sessions.len() > CANDIDATES_MAX;
+            if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
         // The same session under several paths with one tip is one thing to the user.
         sessions.dedup_by(|left, right| left.session == right.session && left.tip == right.tip);
         if sessions.len() > 1 {

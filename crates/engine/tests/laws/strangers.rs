@@ -126,6 +126,29 @@ fn a_bundle_that_claims_a_former_machines_id_changes_nothing_that_the_store_reco
     }
 }
 
+/// A bundle may bring any number of sessions with the id of one of this store's: that one could no longer be named.
+#[test]
+fn a_name_means_what_was_recorded_here_before_what_came_in_bundles() {
+    let folder = Folder::new();
+    let (own, stranger) = (engine(), other());
+    let bytes = |turns| bytes_of(&ClaudeSession::new(1).turns(turns).build());
+    // Newer ones and more of them than candidates are listed.
+    for turns in 3..20 {
+        import(&stranger, &folder.write(&format!("{turns}.jsonl"), &bytes(turns)));
+    }
+    take(&own, &export(&stranger, &BundleSelection::All, &[]).0);
+    let name = import(&stranger, &folder.path().join("3.jsonl")).session.session;
+    assert!(own.find_session(name.as_str()).is_err(), "which of them it is cannot be told");
+    assert_eq!(own.find_recorded_session(name.as_str()).expect("a read"), None);
+    let session = import(&own, &folder.write("s.jsonl", &bytes(2))).session;
+    assert_eq!(session.session, name);
+    for text in [name.as_str(), &name.as_str()[..8]] {
+        assert_eq!(own.find_session(text).expect("a read"), Some(session.clone()), "{text}");
+        assert_eq!(own.find_recorded_session(text).expect("a read"), Some(session.clone()), "{text}");
+        assert_eq!(own.find(text).expect("a read"), tip(&session), "{text}");
+    }
+}
+
 #[test]
 fn words_in_a_bundle_are_marked_and_take_nothing_back_and_reach_no_context() {
     let folder = Folder::new();
