@@ -19,7 +19,7 @@ pub(crate) const VIEWS_MAX: usize = 3;
 /// Longest placeholder.
 const PLACEHOLDER_BYTES_MAX: usize = 80;
 
-/// Bytes that expressions of one's own may look at for each byte of a text, and beside that: at most half a second for a
+/// Bytes that expressions of one's own may look at for each byte of a line, and beside that: at most half a second for a
 /// megabyte. Honest ones need a twentieth: one that looks at 512 bytes for a keyword that stands in each line.
 const EFFORT_PER_BYTE: usize = 128;
 const EFFORT_MIN: usize = 1 << 18;
@@ -32,18 +32,19 @@ pub(crate) struct Span {
     pub(crate) order: usize,
 }
 
-/// What expressions of one's own may still look at in a text. Anybody may have written them and the text: without a
-/// bound many rules with one keyword, which stands everywhere, would take hours.
+/// What expressions of one's own may still look at in a line, in all its strings together: a line may have any number of
+/// them. Anybody may have written the rules and the line: without a bound many rules with one keyword, which stands
+/// everywhere, would take hours.
 #[derive(Debug)]
-struct Effort {
+pub(crate) struct Effort {
     left: usize,
     is_spent: bool,
 }
 
 impl Effort {
-    fn of(text: &[u8]) -> Effort {
+    pub(crate) fn of(line: &[u8]) -> Effort {
         Effort {
-            left: text.len().saturating_mul(EFFORT_PER_BYTE).saturating_add(EFFORT_MIN),
+            left: line.len().saturating_mul(EFFORT_PER_BYTE).saturating_add(EFFORT_MIN),
             is_spent: false,
         }
     }
@@ -113,14 +114,14 @@ impl Scanner {
     }
 
     /// Collects the findings of a text and of what it says when unescaped, up to `views` times.
-    pub(crate) fn collect(&self, text: &[u8], views: usize, found: &mut Vec<Span>) {
-        self.collect_plain(text, found);
+    pub(crate) fn collect(&self, text: &[u8], views: usize, effort: &mut Effort, found: &mut Vec<Span>) {
+        self.collect_plain(text, effort, found);
         let mut chain: Vec<View> = Vec::new();
         while chain.len() < views {
             let source = chain.last().map_or(text, |view| view.text.as_slice());
             let Some(view) = View::of(source) else { return };
             let first = found.len();
-            self.collect_plain(&view.text, found);
+            self.collect_plain(&view.text, effort, found);
             chain.push(view);
             for span in found.iter_mut().skip(first) {
                 for view in chain.iter().rev() {
@@ -130,10 +131,10 @@ impl Scanner {
         }
     }
 
-    fn collect_plain(&self, text: &[u8], found: &mut Vec<Span>) {
+    fn collect_plain(&self, text: &[u8], effort: &mut Effort, found: &mut Vec<Span>) {
         // A rule need not look again inside what it has just found.
         let mut last: Option<Span> = None;
-        let mut effort = Effort::of(text);
+        let mut is_taken = false;
         let (first, mut drawn) = (found.len(), Vec::new());
         self.keywords.any(text, |start, end, target| {
             let hit = Hit { start, end };
@@ -156,12 +157,15 @@ impl Scanner {
                         found.extend(spans.filter(|span| !self.is_allowed(text, *span)));
                         return false;
                     }
-                    if rule.origin != Origin::Shipped && effort.is_spent {
+                    let is_own = rule.origin != Origin::Shipped;
+                    if is_own && is_taken {
                         return false;
                     }
-                    let place = self.find(rule, text, hit, &mut effort);
-                    if effort.is_spent && rule.origin != Origin::Shipped {
+                    let may_look = !(is_own && effort.is_spent);
+                    let place = may_look.then(|| self.find(rule, text, hit, effort)).flatten();
+                    if is_own && effort.is_spent {
                         // What it might have found is not known: all of the text is taken, whatever is allowed.
+                        is_taken = true;
                         found.push(Span { start: 0, end: text.len(), order: index });
                         return false;
                     }

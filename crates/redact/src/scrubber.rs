@@ -10,7 +10,7 @@ use crate::edits::{self, Edit, THINKING_KIND, What};
 use crate::hash::rules_hash;
 use crate::pem::PrivateKeyState;
 use crate::rules::{RuleFailure, Rules};
-use crate::scan::Scanner;
+use crate::scan::{Effort, Scanner};
 use crate::walk::{self, Look};
 
 /// The shipped rule set.
@@ -219,7 +219,8 @@ impl Scrubber {
             if !keys.is_open() && !scanner.is_suspect(&current) {
                 break;
             }
-            let look = Look { scanner, wide: pass >= NARROW_PASSES_MAX, keys: &mut keys };
+            let effort = &mut Effort::of(&current);
+            let look = Look { scanner, wide: pass >= NARROW_PASSES_MAX, keys: &mut keys, effort };
             let mut found = find(look, &current);
             if pass == 0 && self.is_too_much(&found, line.len()) {
                 is_suspended = true;

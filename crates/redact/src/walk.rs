@@ -6,7 +6,7 @@ use crate::escape::View;
 use crate::fields::{Field, Verdict};
 use crate::json::{NotJson, Token, Tokens};
 use crate::pem::PrivateKeyState;
-use crate::scan::{Scanner, Span, VIEWS_MAX};
+use crate::scan::{Effort, Scanner, Span, VIEWS_MAX};
 
 /// Longest key whose name is looked at.
 const KEY_BYTES_MAX: usize = 256;
@@ -46,25 +46,27 @@ pub(crate) struct Look<'a> {
     pub(crate) wide: bool,
     /// Whether it continues a private key; afterwards, whether the next line does.
     pub(crate) keys: &'a mut PrivateKeyState,
+    /// What rules of one's own may still look at.
+    pub(crate) effort: &'a mut Effort,
 }
 
 /// Finds the edits that a line needs.
 pub(crate) fn edits_of(look: Look<'_>, line: &[u8]) -> Vec<Edit> {
-    let Look { scanner, wide, keys } = look;
+    let Look { scanner, wide, keys, effort } = look;
     let (edits, frames, texts) = (Vec::new(), Vec::new(), Vec::new());
-    let mut walk = Walk { scanner, line, wide, edits, frames, texts, keys: keys.clone() };
+    let mut walk = Walk { scanner, line, wide, edits, frames, texts, keys: keys.clone(), effort };
     if walk.json().is_ok() {
         *keys = walk.keys;
         return walk.edits;
     }
-    text_edits(Look { scanner, wide, keys }, line)
+    text_edits(Look { scanner, wide, keys, effort: walk.effort }, line)
 }
 
 /// Finds the edits that a text needs.
 pub(crate) fn text_edits(look: Look<'_>, text: &[u8]) -> Vec<Edit> {
-    let Look { scanner, wide, keys } = look;
+    let Look { scanner, wide, keys, effort } = look;
     let mut spans = Vec::new();
-    scanner.collect(text, VIEWS_MAX, &mut spans);
+    scanner.collect(text, VIEWS_MAX, effort, &mut spans);
     let order = scanner.pem_order();
     let lines = keys.advance_in(b"", text).into_iter();
     spans.extend(lines.map(|(start, end)| Span { start, end, order }));
@@ -137,6 +139,7 @@ struct Walk<'a> {
     /// Texts with findings that may belong to signed reasoning.
     texts: Vec<(usize, usize)>,
     keys: PrivateKeyState,
+    effort: &'a mut Effort,
 }
 
 impl Walk<'_> {
@@ -266,7 +269,7 @@ impl Walk<'_> {
         let mut spans = Vec::new();
         // A password may be shorter where its field's name says it, and so may the last line of a key.
         if raw.len() >= TEXT_BYTES_MIN {
-            self.scanner.collect(text, VIEWS_MAX - 1, &mut spans);
+            self.scanner.collect(text, VIEWS_MAX - 1, self.effort, &mut spans);
         }
         if is_value {
             spans.extend(self.as_field(text));

@@ -136,6 +136,27 @@ fn rules_that_look_at_too_much_take_the_whole_text() {
     assert!(clean.starts_with("[REDACTED:r") && clean.len() < 20, "{clean}");
 }
 
+/// Found in review: each string of a line had a bound of its own, so that a line of many strings had hardly any.
+#[test]
+fn the_strings_of_a_line_share_what_may_be_looked_at() {
+    let rule = |index: usize| {
+        format!(
+            "[[rules]]\nkind = 'r{index}'\nkeywords = ['aaa']\nregex = 'aaa[a ]{{4,500}}!'\nbound = 'any'\nmax_bytes = 512\n"
+        )
+    };
+    let rules: String = (0..8).map(rule).collect();
+    let scrubber = with(&[(&rules, RuleScope::Store)]);
+    let string = format!("\"{}\"", "aaa ".repeat(100));
+    let line = |count: usize| format!("[{}]", vec![string.as_str(); count].join(","));
+    assert_eq!(scrub(&scrubber, &line(1)), line(1), "what is short is looked at whole");
+    let clean = scrub(&scrubber, &line(300));
+    let taken = clean.matches("\"[REDACTED:r").count();
+    assert!(taken > 0 && clean.matches(&string).count() + taken == 300, "{taken}");
+    assert_eq!(scrub(&scrubber, &clean), clean, "twice is once");
+    let project = with(&[(&rules, RuleScope::Project)]);
+    assert_eq!((scrub(&project, &line(300)), project.suspensions()), (line(300), 1));
+}
+
 /// An expression that compiles to more than it may be blocks what holds its keyword, and all that comes after.
 #[test]
 fn a_rule_that_cannot_be_used_blocks() {
