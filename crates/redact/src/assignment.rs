@@ -2,6 +2,8 @@
 //! Reads `NAME=value`, `"name": "value"`, `--name value`, `<name>value<` and their escaped spellings, and nothing
 //! that computes its value.
 
+pub(crate) mod pairs;
+
 use crate::bounds::ends_with_colour;
 use crate::rules::{Name, Rules, ValueTest};
 use crate::said::{Bare, SAID_BYTES_MAX, Sign, quoted_text};
@@ -64,7 +66,7 @@ pub(crate) struct Assignments<'a> {
 }
 
 impl Assignments<'_> {
-    /// Finds the value assigned to the name around `hit`.
+    /// Finds the value of the name around `hit`: what is assigned to it, or stands in a member beside it.
     pub(crate) fn value(
         self,
         text: &[u8],
@@ -72,6 +74,11 @@ impl Assignments<'_> {
         name: &Name,
         certainty: Certainty,
     ) -> Option<(usize, usize)> {
+        let assigned = self.assigned(text, hit, name, certainty);
+        assigned.or_else(|| self.paired(text, hit, name, certainty))
+    }
+
+    fn assigned(self, text: &[u8], hit: Hit, name: &Name, certainty: Certainty) -> Option<(usize, usize)> {
         let whole = self.whole_name(text, hit)?;
         // The letter of an escape before the name may look like a part of it.
         let glued = text.get(..whole.start)?.ends_with(b"\\");

@@ -1,6 +1,7 @@
 //! Finds the secrets of one line: field by field where it is JSON (torn or whole), else as text.
 //! Replaces nothing.
 
+use crate::assignment::pairs;
 use crate::edits::{Edit, What};
 use crate::escape::View;
 use crate::fields::{Field, Verdict};
@@ -87,6 +88,16 @@ pub(crate) fn text_edits(look: Look<'_>, text: &[u8]) -> Vec<Edit> {
     spans.into_iter().map(Edit::from).collect()
 }
 
+/// Moves what was found in a string, given by its view, to where it stands in the line.
+fn in_line(spans: &mut [Span], view: Option<&View>, at: usize) {
+    for span in spans {
+        if let Some(view) = view {
+            (span.start, span.end) = (view.source_start(span.start), view.source_end(span.end));
+        }
+        (span.start, span.end) = (at + span.start, at + span.end);
+    }
+}
+
 fn widen(spans: &mut [Span], whole: std::ops::Range<usize>, wide: bool) {
     for span in spans.iter_mut().filter(|_| wide) {
         (span.start, span.end) = (whole.start, whole.end);
@@ -121,6 +132,9 @@ struct Frame {
     type_at: (usize, usize),
     /// Where its own text stands.
     text_at: (usize, usize),
+    /// Where the name of something stands, and where its value.
+    name_at: Option<(usize, usize)>,
+    value_at: Option<(usize, usize)>,
     signed: bool,
     /// It, or an object in it, holds a signature or ciphertext.
     sealed: bool,
@@ -174,6 +188,7 @@ impl Walk<'_> {
 
     fn close(&mut self, end: Option<usize>) {
         let Some(mut frame) = self.frames.pop() else { return };
+        self.pair(&frame);
         if frame.kind != Some(Kind::Opaque) {
             self.edits.append(&mut frame.if_plain);
         }
@@ -248,6 +263,11 @@ impl Walk<'_> {
         let Some(frame) = self.frames.last_mut().filter(|frame| frame.object) else {
             return;
         };
+        if pairs::NAMES.contains(&frame.key.as_slice()) && end - start <= KEY_BYTES_MAX {
+            frame.name_at = Some((start, end));
+        } else if pairs::VALUES.contains(&frame.key.as_slice()) && verdict == Verdict::Look {
+            frame.value_at = Some((start, end));
+        }
         if self.edits.len() > first && frame.key == b"text" && !frame.free {
             self.texts.push((start, end));
         }
@@ -275,16 +295,29 @@ impl Walk<'_> {
             spans.extend(self.as_field(text));
             spans.extend(self.as_key_line(text));
         }
-        for span in &mut spans {
-            if let Some(view) = &view {
-                (span.start, span.end) = (view.source_start(span.start), view.source_end(span.end));
-            }
-            (span.start, span.end) = (start + span.start, start + span.end);
-        }
+        in_line(&mut spans, view.as_ref(), start);
         // Somebody's own rule must not take what holds a transcript together: nobody could resume it.
         if !is_value || self.is_structural(raw) {
             spans.retain(|span| !self.scanner.is_own(span.order, false));
         }
+        widen(&mut spans, start..end, self.wide);
+        self.edits.extend(spans.into_iter().map(Edit::from));
+    }
+
+    /// Looks at an object that gives a name in one field, or that a name was given to, and the value in another.
+    fn pair(&mut self, frame: &Frame) {
+        let Some((start, end)) = frame.value_at else { return };
+        let raw = |(start, end)| self.line.get(start..end).unwrap_or_default();
+        let resolved = |raw: &[u8]| View::of(raw).map_or_else(|| raw.to_vec(), |view| view.text);
+        let name = match (frame.name_at, self.frames.last().filter(|parent| parent.object)) {
+            (Some(at), _) => resolved(raw(at)),
+            (None, Some(parent)) => parent.key.clone(),
+            (None, None) => return,
+        };
+        let view = View::of(raw((start, end)));
+        let text = view.as_ref().map_or(raw((start, end)), |view| view.text.as_slice());
+        let mut spans: Vec<Span> = self.scanner.field(&name, text).into_iter().collect();
+        in_line(&mut spans, view.as_ref(), start);
         widen(&mut spans, start..end, self.wide);
         self.edits.extend(spans.into_iter().map(Edit::from));
     }

@@ -34,7 +34,7 @@ fn by_line(text: &str, each: impl Fn(&str) -> String) -> String {
 }
 
 /// What a name that says password, passphrase, secret or pwd makes one, however it looks.
-const NAMED: [(&str, &str); 42] = [
+const NAMED: [(&str, &str); 55] = [
     ("password", "spring.datasource.password: «hunter2»"),
     ("password", "The password: «hunter2»"),
     ("password", "helm install --set auth.password=«hunter2»,foo=bar"),
@@ -77,10 +77,26 @@ const NAMED: [(&str, &str); 42] = [
     ("secret", "secret_key_base: «{hex:128}»"),
     ("secret", "JWT_SECRET=«geheim»"),
     ("secret", "\"clientSecret\": \"«ÄÖÜ»\""),
+    ("password", "{\"name\":\"DB_PASSWORD\",\"value\":\"«hunter»\"}"),
+    ("password", "[{'name': 'DB_PASSWORD', 'value': '«two words»'}]"),
+    ("password", "{\"name\": \"DB_PASSWORD\", \"slotSetting\": false, \"value\": \"«4711»\"}"),
+    ("password", "  {\n    \"name\": \"DB_PASSWORD\",\n    \"value\": \"«pässwört»\"\n  }"),
+    ("password", "env:\n- name: DB_PASSWORD\n  value: «hunter2»\n- name: MODE\n  value: live"),
+    ("password", "  - name: \"DB_PASSWORD\"\n    value: \"«hunter»\""),
+    ("password", "set {\n  name  = \"auth.password\"\n  value = \"«hunter»\"\n}"),
+    ("password", "{\"Name\":\"/prod/db/password\",\"Type\":\"SecureString\",\"Value\":\"«hunter»\"}"),
+    (
+        "password",
+        "\"db_password\": {\n  \"sensitive\": true,\n  \"type\": \"string\",\n  \"value\": \"«hunter»\"\n}",
+    ),
+    ("secret", "{\"Key\":\"JWT_SECRET\",\"Value\":\"«geheim»\"}"),
+    ("secret", "{\"ParameterKey\":\"ClientSecret\",\"ParameterValue\":\"«geheim»\"}"),
+    ("token", "\"name\": \"API_TOKEN\", \"value\": \"«{alnum:40}»\""),
+    ("key", "- name: SIGNING_KEY\n  value: «{alnum:40}»"),
 ];
 
 /// Code, documentation, references and what is drawn and no secret.
-const STAYS: [&str; 105] = [
+const STAYS: [&str; 119] = [
     "password: !Ref DbPassword",
     "password=`cat x`",
     "password: ENC(abcdef)",
@@ -186,6 +202,20 @@ const STAYS: [&str; 105] = [
     "password required for me@host",
     "[sudo] password for me:",
     "me@host's password:",
+    "- name: DB_PASSWORD\n  valueFrom:\n    secretKeyRef:\n      name: db-1a\n      key: password\n- name: MODE\n  value: live12345",
+    "[{\"name\":\"DB_PASSWORD\"},{\"name\":\"MODE\",\"value\":\"live12345\"}]",
+    "{\"name\":\"DB_PASSWORD\",\"value\":\"${DB_PASSWORD}\"}",
+    "{\"name\":\"DB_PASSWORD\",\"value\":\"\"}",
+    "{\"name\":\"DB_PASSWORD\",\"values\":\"live12345\"}",
+    "{\"name\":\"MODE\",\"value\":\"password\"}",
+    "{\"name\":\"max_tokens\",\"value\":\"4096\"}",
+    "{\"name\":\"password\",\"type\":\"string\",\"value\":\"Enter your password\"}",
+    "{\"key\":\"auth.token\",\"value\":\"live\"}",
+    "The key: password, value: string",
+    "Each row has a name: the password, and a value: hunter22",
+    "password: { value: form.password, error: errors.password }",
+    "<input name=\"password\" value=\"{{ password }}\">",
+    "\"secrets\": {\n  \"count\": 2\n},\n\"value\": \"live12345\"",
 ];
 
 fn scrub(line: &str) -> String {

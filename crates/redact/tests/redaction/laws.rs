@@ -376,6 +376,46 @@ fn fields_are_assignments() {
     }
 }
 
+/// The name in one field, the value in another: lists of settings, of Kubernetes, of a container or a cloud.
+#[test]
+fn a_value_beside_its_name_is_an_assignment() {
+    let rows = [
+        (
+            json!({ "env": [{ "name": "DB_PASSWORD", "value": "«»" }, { "name": "MODE", "value": "live12345" }] }),
+            true,
+        ),
+        (json!({ "env": [{ "value": "«»", "name": "DB_PASSWORD" }] }), true),
+        (
+            json!({ "Parameter": { "Name": "/prod/db/password", "Type": "SecureString", "Value": "«»" } }),
+            true,
+        ),
+        (
+            json!({ "outputs": { "db_password": { "sensitive": true, "type": "string", "value": "«»" } } }),
+            true,
+        ),
+        (json!({ "a": { "key": "jwt_secret", "is": { "key": "x", "of": [1] }, "value": "«»" } }), true),
+        (json!({ "name": "DB_PASSWORD", "of": { "value": "«»" } }), false),
+        (json!([{ "name": "DB_PASSWORD" }, { "value": "«»" }]), false),
+        (json!({ "name": "DB_PASSWORD", "values": "«»" }), false),
+        (json!({ "name": "password_reset", "value": "«»" }), false),
+    ];
+    for (line, is_secret) in rows {
+        for value in ["hunter", "hä unter 2"] {
+            let line = line.to_string();
+            let filled = |value: &str| line.replace("«»", &escaped(value));
+            let inner = |line: String| json!({ "content": line }).to_string();
+            let secret = if line.contains("jwt") { "[REDACTED:secret]" } else { "[REDACTED:password]" };
+            let expected = filled(if is_secret { secret } else { value });
+            assert_eq!(String::from_utf8_lossy(&scrub(filled(value).as_bytes()).bytes), expected);
+            // In a text the value is looked for behind its name only, and not behind other objects.
+            if !line.contains("\"of\":[1]") && !line.starts_with("{\"env\":[{\"value\"") {
+                let found = scrub(inner(filled(value)).as_bytes()).bytes.into_owned();
+                assert_eq!(String::from_utf8_lossy(&found), inner(expected));
+            }
+        }
+    }
+}
+
 /// Two records on one line, garbage before and after a record, a record whose beginning is lost.
 #[test]
 fn broken_lines_are_scrubbed_too() {
@@ -499,7 +539,7 @@ fn the_rule_set_is_named_and_hashed() {
     let hex = scrubber.rules_hash().iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"));
     assert_eq!(
         (scrubber.rules_version(), hex.as_str()),
-        ("structured-3", "e547834fefc3d02c528280f5e732fabc25f226cf705b2b25f882e109e90ce3d7")
+        ("structured-3", "66e4a6827408512e406413e1fa607dc24f8ec075921c7c1918603ff135cb34f6")
     );
 }
 

@@ -1,0 +1,145 @@
+//! A name in one member of an object and its value in another: `{"name": "DB_PASSWORD", "value": "…"}`, in YAML and HCL too, and
+//! `"db_password": {"value": "…"}`. Finds the value's member; what in it is a secret is the assignment's.
+
+use super::{Assignments, Certainty, GAP_BYTES_MAX, Hit, Looking, Whole, gap, is_name_byte, sign};
+use crate::bounds::ends_with_colour;
+use crate::rules::Name;
+
+/// Members that hold a name.
+pub(crate) const NAMES: [&[u8]; 5] = [b"name", b"key", b"Name", b"Key", b"ParameterKey"];
+/// Members that hold its value.
+pub(crate) const VALUES: [&[u8]; 3] = [b"value", b"Value", b"ParameterValue"];
+/// Bytes between a name and the member with its value: other members, and what stands before each line.
+const BETWEEN_BYTES_MAX: usize = 512;
+
+impl Assignments<'_> {
+    /// Finds the value of the name around `hit` in another member of its object. In a raw text this says only that there may be
+    /// one.
+    pub(super) fn paired(
+        self,
+        text: &[u8],
+        hit: Hit,
+        name: &Name,
+        certainty: Certainty,
+    ) -> Option<(usize, usize)> {
+        let whole = self.whole_name(text, hit)?;
+        let from = if is_named(text, path_start(text, whole.start)) {
+            end_of_name(text, whole, certainty)?
+        } else {
+            end_of_opening(text, whole, certainty)?
+        };
+        if self.is_other(text, hit, whole, name) {
+            return None;
+        }
+        if certainty == Certainty::Possible {
+            return Some((whole.start, whole.end));
+        }
+        let member = value_member(text, from)?;
+        // A name without quotes is YAML, where each member has a line of its own, or prose.
+        let is_bare = !text.get(..from)?.ends_with(b"{") && from == whole.end;
+        if is_bare && !text.get(from..member.start)?.contains(&b'\n') {
+            return None;
+        }
+        let at = sign(text, member, Certainty::Exact)?;
+        let place = self.value_behind(text, at, Looking { whole: member, name, certainty })?;
+        let value = text.get(place.0..place.1)?;
+        (name.spec.said || self.passes(text.get(whole.start..whole.end)?, name, value)).then_some(place)
+    }
+}
+
+/// A name may end a path: `/prod/db/password`, `auth.password`.
+fn path_start(text: &[u8], start: usize) -> usize {
+    let before = text.get(..start).unwrap_or_default().iter().rev().take(GAP_BYTES_MAX);
+    start - before.take_while(|byte| is_name_byte(**byte) || b"./".contains(byte)).count()
+}
+
+/// Tells whether what begins there is the value of a member that holds names.
+fn is_named(text: &[u8], start: usize) -> bool {
+    let before = text.get(..start).unwrap_or_default();
+    let Some(before) = before.get(..before_gap(before)) else { return false };
+    let before = match before {
+        [before @ .., b'=', b'>'] | [before @ .., b':' | b'='] => before,
+        _ => return false,
+    };
+    is_key(before, before_gap(before), &NAMES)
+}
+
+/// Returns where quotes, their escapes and blanks at the end begin.
+fn before_gap(text: &[u8]) -> usize {
+    let mut at = text.len();
+    while text.len() - at < Certainty::Possible.reach(GAP_BYTES_MAX) {
+        match text.get(..at).unwrap_or_default() {
+            [.., b'\\', b't'] => at -= 2,
+            [.., b'\\' | b'"' | b'\'' | b'`' | b' ' | b'\t'] => at -= 1,
+            _ => break,
+        }
+    }
+    at
+}
+
+/// Tells whether one of these keys ends there, whole.
+fn is_key(text: &[u8], end: usize, keys: &[&[u8]]) -> bool {
+    let text = text.get(..end).unwrap_or_default();
+    keys.iter().filter_map(|key| text.strip_suffix(*key)).any(|before| {
+        // The letter of an escape, or of a colour, before the key is no part of it.
+        before.last().is_none_or(|byte| !is_name_byte(*byte))
+            || matches!(before, [.., b'\\', b'n' | b'r' | b't'])
+            || ends_with_colour(before)
+    })
+}
+
+/// Returns where what follows a name that is a value begins: its string, or its line, has to end with it.
+fn end_of_name(text: &[u8], whole: Whole, certainty: Certainty) -> Option<usize> {
+    let rest = text.get(whole.end..)?;
+    let escapes = rest.iter().take(GAP_BYTES_MAX).take_while(|byte| **byte == b'\\').count();
+    match rest.get(escapes) {
+        Some(b'"' | b'\'' | b'`') => Some(whole.end + escapes + 1),
+        Some(b'n' | b'r' | b'u') if escapes > 0 && certainty == Certainty::Possible => Some(whole.end),
+        Some(b'\n' | b'\r' | 0x1b | b' ') if escapes == 0 => Some(whole.end),
+        _ => None,
+    }
+}
+
+/// Returns where what stands in an object begins that is assigned to a name.
+fn end_of_opening(text: &[u8], whole: Whole, certainty: Certainty) -> Option<usize> {
+    let part = |byte| matches!(byte, b'"' | b'\'');
+    let (len, _) = gap(text.get(whole.end..)?, certainty, part);
+    let at = whole.end + len;
+    let taken = match text.get(at..)? {
+        [b'=', b'>', ..] => 2,
+        [b':' | b'=', ..] => 1,
+        _ => return None,
+    };
+    let at = at + taken;
+    let (len, _) = gap(text.get(at..)?, certainty, |_| false);
+    (text.get(at + len) == Some(&b'{')).then_some(at + len + 1)
+}
+
+/// Finds the member with the value in the same object: before its end, and before the next name.
+fn value_member(text: &[u8], from: usize) -> Option<Whole> {
+    let rest = text.get(from..)?;
+    let mut at = 0;
+    while let Some(&byte) = rest.get(at).filter(|_| at < BETWEEN_BYTES_MAX) {
+        if matches!(byte, b'{' | b'}') {
+            return None;
+        }
+        if !is_name_byte(byte) {
+            at += 1;
+            continue;
+        }
+        let len = rest.get(at..)?.iter().take_while(|byte| is_name_byte(**byte)).count();
+        let end = from + at + len;
+        at += len;
+        let (gap, _) = gap(text.get(end..)?, Certainty::Exact, |byte| matches!(byte, b'"' | b'\''));
+        if !matches!(text.get(end + gap), Some(b':' | b'=')) {
+            continue;
+        }
+        if let Some(key) = VALUES.iter().find(|key| is_key(text, end, &[key])) {
+            return Some(Whole { start: end - key.len(), end });
+        }
+        if is_key(text, end, &NAMES) {
+            return None;
+        }
+    }
+    None
+}
