@@ -25,7 +25,7 @@ const TIMED_BYTES_MAX: usize = 8 << 20;
 const HELD_BYTES_MAX: usize = 1 << 20;
 
 /// How what a command prints is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StreamForm {
     /// As it is: it is structured output of a runtime.
     Printed,
@@ -82,6 +82,8 @@ pub struct UnkeptLines {
 /// memory and pipes, never for a disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamRest {
+    /// How it is kept. The format does not say so: a command may print timed lines itself.
+    pub form: StreamForm,
     /// The format of the record.
     pub format: FormatId,
     /// The lines of the record that are held back, and what is open behind those that were kept.
@@ -138,10 +140,8 @@ impl StreamRecorder {
 
     /// Goes on where another recorder stopped.
     pub fn resume(rest: StreamRest, rules: Option<StreamRules<'_>>) -> Self {
-        let is_timed = rest.format.as_str() == GENERIC;
-        let form = if is_timed { StreamForm::Timed } else { StreamForm::Printed };
-        let mut recorder = Self::new(Some(form), rules);
-        recorder.printed = (!is_timed).then_some(rest.format);
+        let mut recorder = Self::new(Some(rest.form), rules);
+        recorder.printed = (rest.form == StreamForm::Printed).then_some(rest.format);
         recorder.output.rest = rest.rest;
         if let Ok(lines) = &mut recorder.scrubber {
             *lines = LineScrubber::resume(lines.scrubber().clone(), rest.lines);
@@ -163,8 +163,9 @@ impl StreamRecorder {
             self.decide(StreamForm::Timed, &mut kept);
         }
         let lines = self.scrubber.as_mut().map(LineScrubber::take_state).unwrap_or_default();
-        let format = self.format().unwrap_or_else(timed_format);
-        (kept, StreamRest { format, lines, rest: self.output.rest })
+        let (form, format) =
+            (self.form.unwrap_or(StreamForm::Timed), self.format().unwrap_or_else(timed_format));
+        (kept, StreamRest { form, format, lines, rest: self.output.rest })
     }
 
     /// Returns which lines were not kept, if any: secrets could not be told from the rest of them.

@@ -132,11 +132,17 @@ fn a_record_that_another_process_goes_on_with_is_the_same() {
     let parts =
         [vec![header], (0..12).map(|row| format!("\\n{}{}", &TAIL[row..], &TAIL[..28])).collect()].concat();
     let keyed: String = parts.iter().map(|text| delta(text)).collect();
+    // Found in review: the other process took these for text, and put each into a timed line of its own.
+    let printed = (10..20).map(|second| {
+        format!("{{\"t\":\"2026-01-31T12:00:{second}Z\",\"fd\":\"stdout\",\"line\":\"as it is\"}}\n")
+    });
+    let printed: String = printed.collect();
     for (name, bytes) in [
         ("timed lines", format!("show it\n{}\nbye\n", parts.concat().replace("\\n", "\n"))),
         ("deltas", streamed()),
         ("a key", format!("{INIT}{keyed}")),
         ("a long text", format!("{INIT}{long}")),
+        ("timed lines that it prints itself", printed),
     ] {
         let start = |bytes: &[u8]| {
             let mut recorder = StreamRecorder::new(None, Some(StreamRules::default()));

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 
 use rustix::io::{FdFlags, fcntl_setfd};
 use serde::{Deserialize, Serialize};
-use stemmata_engine::{LineState, StreamRest};
+use stemmata_engine::{LineState, StreamForm, StreamRest};
 use stemmata_model::FormatId;
 
 use super::Record;
@@ -47,6 +47,7 @@ pub(super) struct Inherited {
 /// What a recorder had not given out, on its way through a pipe.
 #[derive(Serialize, Deserialize)]
 struct State {
+    form: StreamForm,
     format: String,
     lines: LineState,
     rest: Vec<u8>,
@@ -84,7 +85,8 @@ pub(super) fn start(
 
 /// Returns what the other process reads: all of it, or this one would wait for ever.
 fn state_of(rest: Option<StreamRest>, bytes_max: u64) -> std::io::Result<Vec<u8>> {
-    let of = |StreamRest { format, lines, rest }| State { format: format.to_string(), lines, rest };
+    let of =
+        |StreamRest { form, format, lines, rest }| State { form, format: format.to_string(), lines, rest };
     let state = serde_json::to_vec(&rest.map(of))?;
     if u64::try_from(state.len()).is_ok_and(|bytes| bytes <= bytes_max) {
         return Ok(state);
@@ -108,8 +110,8 @@ pub(super) fn go_on(app: &App, args: &Run, inherited: &Inherited) -> Result<Exit
     let input = std::path::Path::new("standard input");
     read.map_err(|source| CliError::io("read", input, source))?;
     let state: Option<State> = serde_json::from_slice(&state).unwrap_or_default();
-    let rest = state.and_then(|State { format, lines, rest }| {
-        Some(StreamRest { format: FormatId::new(format.as_str()).ok()?, lines, rest })
+    let rest = state.and_then(|State { form, format, lines, rest }| {
+        Some(StreamRest { form, format: FormatId::new(format.as_str()).ok()?, lines, rest })
     });
     let pipe = PathBuf::from(format!("/dev/fd/{pipe}"));
     let output = File::open(&pipe).map_err(|source| CliError::io("open", &pipe, source))?;
@@ -139,7 +141,8 @@ mod tests {
     #[test]
     fn more_than_is_read_is_not_written() {
         let format = stemmata_engine::timed_format();
-        let rest = StreamRest { format, lines: LineState::default(), rest: vec![7; 1_000] };
+        let form = StreamForm::Timed;
+        let rest = StreamRest { form, format, lines: LineState::default(), rest: vec![7; 1_000] };
         assert!(state_of(Some(rest.clone()), 1_000).is_err());
         let state = state_of(Some(rest), 10_000).expect("it fits");
         let state: Option<State> = serde_json::from_slice(&state).expect("JSON");
