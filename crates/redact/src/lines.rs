@@ -247,7 +247,7 @@ impl LineScrubber {
 
     /// Gives out the first lines of a long text, as far as no secret goes on behind them if that is not too far back.
     fn give_first(&mut self) -> Result<Vec<ScrubbedLine<'static>>, RuleFailure> {
-        let edits = self.edits()?;
+        let mut edits = self.edits()?;
         // What stays of each text, and whether a secret goes on into it.
         let mut behind = vec![0; self.texts.len()];
         let mut goes_on = vec![false; self.texts.len()];
@@ -275,11 +275,44 @@ impl LineScrubber {
                 break;
             }
             if !goes_on.iter().any(|goes_on| *goes_on) {
-                return self.give(count, &edits);
+                by_size = Some(count);
+                break;
             }
         }
         // A secret that goes on all the way is a private key: it is known behind the cut too.
-        self.give(by_size.unwrap_or(self.held.len()), &edits)
+        let count = by_size.unwrap_or(self.held.len());
+        self.hide_unfinished(count, &mut edits);
+        self.give(count, &edits)
+    }
+
+    /// Replaces the word in which a text is cut with hardly anything behind it that is known: it may be the first half of a
+    /// token. Only a text of which far less is said than what stands between its parts is cut so: holding it back would mean
+    /// to hold back all of that.
+    fn hide_unfinished(&self, count: usize, edits: &mut [Vec<Edit>]) {
+        let given = self.held.get(..count).unwrap_or(&self.held);
+        for (index, text) in self.texts.iter().enumerate().filter(|(_, text)| text.is_open()) {
+            let of_text = |held: &&Held| held.piece.as_ref().is_some_and(|(of, ..)| *of == index);
+            let Some((_, at, piece)) = given.iter().rfind(of_text).and_then(|held| held.piece.as_ref())
+            else {
+                continue;
+            };
+            let cut = at + piece.text.len();
+            let wanted = KEPT_BYTES.min(text.held_bytes() / 2).max(1);
+            let (said, behind) = text.bytes.split_at(cut.min(text.bytes.len()));
+            if behind.len() >= wanted || behind.first().is_some_and(u8::is_ascii_whitespace) {
+                continue;
+            }
+            let word =
+                said.iter().rev().take(KEPT_BYTES).take_while(|byte| !byte.is_ascii_whitespace()).count();
+            let word = Edit { start: cut - word, end: cut, what: What::Secret(self.scrubber.unsure_order()) };
+            for (held, edits) in given.iter().zip(edits.iter_mut()) {
+                if let Some((of, at, piece)) = &held.piece
+                    && *of == index
+                {
+                    edits.extend(part_of(&word, (*at, at + piece.text.len()), piece));
+                }
+            }
+        }
     }
 
     /// Gives out the first so many lines; the rest begins anew.

@@ -197,6 +197,11 @@ impl Scrubber {
         self.edits(text, &[], &mut keys.clone(), walk::text_edits)
     }
 
+    /// Returns the order of what may be a secret and is not known to be one.
+    pub(crate) fn unsure_order(&self) -> usize {
+        self.shared.scanner.rules.entropy_order()
+    }
+
     /// Looks until nothing more is found: what one pass leaves can be a secret only beside a placeholder.
     fn edits(
         &self,

@@ -46,6 +46,28 @@ fn own(line: &ScrubbedLine<'_>) -> (String, String) {
     (text(&line.raw), text(&line.bytes))
 }
 
+/// Found in review: what was held back went out when a line of more than 4 MiB stood between two deltas.
+#[test]
+fn no_half_of_a_token_goes_out_before_a_huge_line() {
+    let huge = format!("{{\"out\":\"{}\"}}\n", "word ".repeat(1 << 20));
+    let many = vec!["{\"out\":\"word\"}\n".to_owned(); 5_000];
+    for between in [vec![huge.clone()], vec![huge; 3], many] {
+        for cut in [1, 4, 12, 39] {
+            let (first, second) = (&token()[..cut], &token()[cut..]);
+            let lines = [
+                vec![input_delta("see my "), input_delta(first)],
+                between.clone(),
+                vec![input_delta(second), input_delta(" and so on")],
+            ]
+            .concat();
+            let text = scrubbed(&lines).concat();
+            assert!(text.contains("see my ") && text.contains(" and so on"));
+            assert!(!text.contains(&token()[4..12]) && !text.contains(&token()[12..]), "{cut}");
+            assert_eq!(text.matches("word").count(), between.concat().matches("word").count());
+        }
+    }
+}
+
 /// The ways in which a text is streamed: how one delta is written, what ends the text, and where its part stands.
 type Way = (&'static str, fn(usize, &str) -> Value, Value, &'static str);
 
