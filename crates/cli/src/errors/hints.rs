@@ -23,6 +23,10 @@ pub(crate) fn hint_of(error: &EngineError) -> Option<String> {
         EngineError::NothingThere { what: Absent::Session, .. } => {
             "`stemma import` reads the sessions of this machine, `stemma import PATH` any other"
         }
+        EngineError::NothingThere { what: Absent::ProjectRules, .. } => {
+            "a project's rules stand in `.stemmata/secrets.toml`: write them first, or name the folder of a project that has \
+             some; `stemma status` names those that nobody trusts"
+        }
         EngineError::NothingThere { .. } => "`stemma log` shows what there is and from when",
         EngineError::NotFound { what: Wanted::Entry, .. } => {
             "`stemma show REF --entries` lists the entries of a commit with their ids"

@@ -44,6 +44,15 @@ fn a_projects_rules_count_only_once_they_are_trusted() {
     stage.run(&["secrets", "trust"]).code(5).complains(&["less than 8 bytes"]);
 }
 
+/// The hint was the one for commits: `stemma log`.
+#[test]
+fn where_a_project_has_no_rules_the_hint_says_where_they_would_be() {
+    let stage = Stage::new();
+    let said = stage.run(&["secrets", "trust", "."]);
+    let said = said.complains(&["hint: a project's rules stand in `.stemmata/secrets.toml`"]);
+    assert!(!said.stderr.contains("stemma log"), "{}", said.stderr);
+}
+
 /// Found in review: a file that nobody can read kept everything in its repository from being captured.
 #[test]
 fn a_projects_rules_that_cannot_be_read_stop_no_capture() {
