@@ -153,7 +153,7 @@ impl App {
         let engine = engine.with_policy(capture_file::load(home.root()));
         let keeps = self.config.get(Key::Vault).is_some_and(|text| matches!(text.as_str(), "1" | "true"));
         let vault = Vault::at(home.vault(), keeps).with_patience(patience.clone());
-        // A hook is refused before it stores anything; `run` is not, and would lose values.
+        // To wipe what an interruption left takes as long as it is large; `run` can wait for that.
         let engine = engine.with_vault(if is_for_hook { vault.leaving_remains() } else { vault });
         let save_events = self.config.get(Key::LedgerSaveEvents).and_then(|text| text.parse().ok());
         let engine = engine.with_save_events(save_events.unwrap_or(SAVE_EVENTS));
@@ -233,8 +233,15 @@ impl App {
     /// Captures what commands under `run` left. What never can be captured is set aside: it may be the only copy.
     fn take_up_streams(&self, engine: &Engine) -> Result<(), CliError> {
         let home = self.home()?;
+        let left = streams::left(home);
+        if let Some(path) = left.first()
+            && let Err(error) = engine.check_vault()
+        {
+            self.console.warn(&format!("{}, which `run` left, was not read: {error}", path.display()));
+            return Ok(());
+        }
         let mut tried = 0;
-        for path in streams::left(home) {
+        for path in left {
             if tried == streams::TAKEN_MAX {
                 break;
             }

@@ -368,7 +368,7 @@ impl<'a> Record<'a> {
             format: recording.format(),
             ..CaptureOptions::live(trigger)
         };
-        match engine.capture(&path, &options) {
+        match engine.check_vault().and_then(|()| engine.capture(&path, &options)) {
             Ok(captured) => {
                 self.captured = Some(captured);
                 self.trouble = None;

@@ -77,8 +77,7 @@ impl Engine {
         if let Some(later) = self.later_of_kept(path, first)? {
             return Ok(Nudged::Later(later));
         }
-        // Before anything is stored: what is stored without its values never gets them.
-        self.vault.as_ref().map_or(Ok(()), |vault| vault.check_free())?;
+        self.check_vault()?;
         let prepared = self.prepare(path, options)?;
         let is_document = prepared.adapter.shape() == Shape::Document;
         let seen = prepared.cursor.as_ref().map_or(0, |cursor| cursor.closed_bytes);

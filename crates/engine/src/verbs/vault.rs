@@ -12,6 +12,15 @@ use crate::vault::{Kept, VaultPurge, VaultPurged, VaultStatus};
 const PAGE_COMMITS: usize = 1_000;
 
 impl Engine {
+    /// Refuses where the vault could keep nothing now: another process is at it, or it does not open. Asked before anything is
+    /// stored that can be stored later: what is stored without its values never gets them.
+    ///
+    /// # Errors
+    /// `Vault` says why.
+    pub fn check_vault(&self) -> Result<()> {
+        Ok(self.vault.as_ref().map_or(Ok(()), |vault| vault.check_free())?)
+    }
+
     /// Says what the vault holds, never a value; none where there is no vault to speak of.
     ///
     /// # Errors
