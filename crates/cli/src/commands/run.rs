@@ -28,7 +28,7 @@ use crate::signals::{self, Listening};
 use crate::streams::{self, Proof};
 use crate::wiring::App;
 use handover::{Left, Recorded};
-use pipes::{Output, Recording};
+use pipes::{Output, Recording, Stopped};
 
 /// What a child's environment calls its session.
 pub(crate) const SESSION_VARIABLE: &str = "STEMMATA_SESSION";
@@ -96,7 +96,7 @@ pub(crate) fn run(app: &App, args: &Run) -> Result<Exit, CliError> {
     drop(happened);
     match output.and_then(Output::stop) {
         None => record.finish(&recording),
-        Some(output) => record.leave(&recording, output)?,
+        Some(stopped) => record.stop(&recording, stopped)?,
     }
     Ok(exit(status))
 }
@@ -231,6 +231,24 @@ impl<'a> Record<'a> {
         if let Some(path) = &self.path {
             streams::remove(path, Proof::Empty);
         }
+    }
+
+    /// Ends this process's part where the output goes on, or nobody takes it. A command on its own would wait for its reader, and so
+    /// do we; what it said is stored before, since that reader may never come.
+    fn stop(&mut self, recording: &Recording, mut stopped: Stopped) -> Result<(), CliError> {
+        if !stopped.is_taken() {
+            if stopped.drain(recording) {
+                self.finish(recording);
+                let _gone = stopped.give_out();
+                return Ok(());
+            }
+            self.checkpoint(Trigger::Explicit, recording);
+            if stopped.give_out().is_err() {
+                self.finish(recording);
+                return Ok(());
+            }
+        }
+        self.leave(recording, stopped.into_pipe())
     }
 
     /// Has another process go on passing on and recording what the command left behind prints. Where there can be none,

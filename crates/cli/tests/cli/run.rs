@@ -155,6 +155,35 @@ fn a_store_that_is_locked_or_gone_does_not_stop_the_command() {
     assert_eq!(said.stderr, b"", "what said nothing lost nothing");
 }
 
+/// A command that has ended, and whose output nobody reads, was not stored before somebody did.
+#[test]
+fn what_a_command_said_is_stored_though_nobody_reads_it() {
+    let stage = Stage::new();
+    // More than a pipe holds, and less than two and what is on its way between them.
+    let script = "head -c 120000 /dev/zero | tr '\\0' x";
+    let mut child = stage
+        .command(&["run", "--", "sh", "-c", script])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let is_stored = || {
+        let listed = sessions(&stage);
+        let native = listed
+            .first()
+            .and_then(|session| Some(stage.native(session["tip"].as_str()?)))
+            .unwrap_or_default();
+        String::from_utf8(native).unwrap().matches('x').count() >= 120_000
+    };
+    let stored = (0..200).any(|_| is_stored());
+    let mut text = Vec::new();
+    child.stdout.take().unwrap().read_to_end(&mut text).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert!(stored, "before anybody read it");
+    assert_eq!((text.len(), text.iter().all(|byte| *byte == b'x')), (120_000, true));
+    assert_eq!(streams(&stage).len(), 0);
+}
+
 /// Hooks store nothing while the vault that is to keep values does not open; `run` did.
 #[test]
 fn where_the_vault_does_not_open_the_record_waits() {
