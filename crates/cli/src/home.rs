@@ -329,7 +329,7 @@ mod tests {
         assert_eq!(back, first);
         assert!(news.unwrap().contains("where two machines write one directory"));
         assert_eq!(at(Some("b")).0, second);
-        assert_eq!(home.machine(Some("b")).unwrap().0.former, [first.clone()]);
+        assert_eq!(home.machine(Some("b")).unwrap().0.former, std::slice::from_ref(&first));
         let text = std::fs::read_to_string(folder.path().join("machine.json")).unwrap();
         assert!(text.contains(first.as_str()) && text.contains(second.as_str()), "{text}");
     }

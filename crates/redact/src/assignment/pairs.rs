@@ -57,10 +57,7 @@ fn path_start(text: &[u8], start: usize) -> usize {
 fn is_named(text: &[u8], start: usize) -> bool {
     let before = text.get(..start).unwrap_or_default();
     let Some(before) = before.get(..before_gap(before)) else { return false };
-    let before = match before {
-        [before @ .., b'=', b'>'] | [before @ .., b':' | b'='] => before,
-        _ => return false,
-    };
+    let ([before @ .., b'=', b'>'] | [before @ .., b':' | b'=']) = before else { return false };
     is_key(before, before_gap(before), &NAMES)
 }
 

@@ -305,9 +305,9 @@ fn write_until(mut to: &File, stopped: &PipeReader, bytes: &[u8]) -> io::Result<
             Err(Errno::INTR) => continue,
             Err(error) => return Err(error.into()),
         }
-        let [takes, stops] = &ready;
-        if takes.revents().is_empty() {
-            if !stops.revents().is_empty() {
+        let [reader, stop] = &ready;
+        if reader.revents().is_empty() {
+            if !stop.revents().is_empty() {
                 return Ok(taken);
             }
             continue;
