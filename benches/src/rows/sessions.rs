@@ -84,8 +84,8 @@ pub(super) fn run(bench: &Bench) -> anyhow::Result<Section> {
             "{SESSIONS} sessions, {} commits, {} bytes; then {FORKS} forks.",
             imported.commits, imported.bytes_in
         ),
-        "All files, packed, after VACUUM and an empty log. A fork is in the rows of its session, cursor and placement, each \
-         with its path.".to_owned(),
+        "All files, packed, after VACUUM and an empty log. A fork is in the rows of its session and of the index of \
+         sessions, with its path, and in a cursor and a placement.".to_owned(),
     ];
     Ok(Section { name: "sessions", title: format!("{SESSIONS} sessions of {TURNS} turns"), notes, lines })
 }
