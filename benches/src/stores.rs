@@ -27,7 +27,7 @@ pub(crate) fn engine(folder: &Path) -> anyhow::Result<Engine> {
         user: "bench".to_owned(),
         former: Vec::new(),
     };
-    Ok(Engine::new(store, Arc::new(SystemClock), Arc::new(RandomIds), identity))
+    Ok(Engine::over(store, Arc::new(SystemClock), Arc::new(RandomIds), identity))
 }
 
 /// A session that grows by checkpoints, each on the one before.

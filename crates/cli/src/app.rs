@@ -6,7 +6,9 @@ use std::ffi::OsString;
 
 use clap::Parser;
 use clap::error::ErrorKind;
+use stemmata_store::OpenFor;
 
+use crate::args::git::{Git, GitCommand};
 use crate::args::{Cli, Command};
 use crate::commands;
 use crate::config::Config;
@@ -27,7 +29,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &E
         }
         Err(error) => return usage(&error, environment),
     };
-    let app = match App::new(environment.clone(), &cli.global) {
+    let app = match App::new(environment.clone(), &cli.global, open_for(&cli.command)) {
         Ok(app) => app,
         // A client must not fail because a configuration is wrong: `status` will say so.
         Err(_) if is_hook(&cli.command) => return commands::hook::pass_over(environment),
@@ -52,6 +54,17 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &E
 
 const fn is_hook(command: &Command) -> bool {
     matches!(command, Command::Hook(_))
+}
+
+/// Returns what a command opens the store for: a client waits for `hook`, and git for its own; `run` records beside a program
+/// that waits for nothing.
+fn open_for(command: &Command) -> OpenFor {
+    match command {
+        Command::Hook(_) => OpenFor::Hook(commands::hook::patience()),
+        Command::Git(Git { command: GitCommand::Trailer(_) }) => OpenFor::Hook(commands::hook::patience()),
+        Command::Run(_) => OpenFor::Recorder,
+        _ => OpenFor::Command,
+    }
 }
 
 fn command(app: &App, command: Command) -> Result<Exit, CliError> {

@@ -5,15 +5,15 @@
 
 use std::path::{Path, PathBuf};
 
-use stemmata_engine::{Candidate, CaptureOptions, Engine, EngineError, Nudged, Wanted, is_session_there};
+use stemmata_engine::{
+    Candidate, CaptureOptions, Engine, EngineError, Nudged, Streams, Wanted, is_session_there,
+};
 use stemmata_model::Trigger;
 use stemmata_store::Session;
 
-use crate::ancestry;
 use crate::commands::hook;
 use crate::commands::run::SESSION_VARIABLE;
 use crate::errors::{CliError, with_causes};
-use crate::streams;
 use crate::wiring::App;
 
 /// What clients call their session in the environment of what they run, after our own variable.
@@ -25,6 +25,9 @@ pub(crate) const SESSION_VARIABLES: &[&str] = &[
     "GEMINI_SESSION_ID",
     "OPENCODE_SESSION_ID",
 ];
+
+/// Where the system lists processes.
+pub(crate) const PROCESSES: &str = "/proc";
 
 /// Transcripts of a directory that are read for git at most: beside a session its subagents may be writing.
 const READ_HERE_MAX: usize = 4;
@@ -80,7 +83,7 @@ impl Caller<'_> {
         if let Some(session) = recorded {
             return self.brought_up(session).map(own);
         }
-        let stream = streams::path(app.home()?, text);
+        let stream = app.home()?.streams().path_of(text);
         if let Some(path) = [stream, path].iter().find(|path| path.is_file()) {
             return self.captured(path).map(own);
         }
@@ -101,8 +104,8 @@ impl Caller<'_> {
 
     /// Finds the session of the client that this process descends from, where its hooks said which one that is.
     fn of_client(&self) -> Result<Option<Session>, CliError> {
-        let processes = Path::new(ancestry::PROCESSES);
-        let sessions = ancestry::sessions_of(self.app.home()?, processes, std::process::id());
+        let clients = self.app.home()?.clients(Path::new(PROCESSES));
+        let sessions = clients.sessions_of(std::process::id());
         match sessions.as_slice() {
             [] => Ok(None),
             [path] if is_session_there(path) => self.captured(path).map(Some),
@@ -148,7 +151,7 @@ impl Caller<'_> {
     pub(crate) fn captured(&self, path: &Path) -> Result<Session, CliError> {
         let (app, engine) = (self.app, self.engine);
         let here = app.environment.current_dir.to_string_lossy().into_owned();
-        let format = path.starts_with(app.home()?.run()).then(|| streams::format(path)).flatten();
+        let format = path.starts_with(app.home()?.run_dir()).then(|| Streams::format_of(path)).flatten();
         let options = CaptureOptions { cwd: Some(here), format, ..CaptureOptions::live(Trigger::Explicit) };
         if self.reach == Reach::All {
             return Ok(engine.capture(path, &options)?.session);

@@ -4,14 +4,16 @@
 
 pub(crate) mod edit;
 mod keys;
-pub(crate) mod templates;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use stemmata_store::SqliteOptions;
+use stemmata_engine::{
+    ConfigText, Setting, SettingDefault, SettingError, Settings, Templates, threads_default, user_of,
+};
+use stemmata_store::read_bounded;
 
-pub(crate) use keys::{Key, Shape, project_days};
+pub(crate) use keys::{COLOR, INJECT, PAGER, all, named};
 
 use crate::environment::Environment;
 use crate::errors::CliError;
@@ -56,7 +58,7 @@ pub(crate) struct Value {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Explained {
     /// The key.
-    pub(crate) key: Key,
+    pub(crate) key: &'static Setting,
     /// The value in force, then those that it overrules.
     pub(crate) values: Vec<Value>,
 }
@@ -65,14 +67,17 @@ pub(crate) struct Explained {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Config {
     file: Option<PathBuf>,
-    from_file: Vec<(Key, String)>,
-    from_environment: Vec<(Key, String)>,
-    from_flags: Vec<(Key, &'static str, String)>,
-    defaults: Vec<(Key, String)>,
-    templates: toml::Table,
+    from_file: Layer,
+    from_environment: Layer,
+    from_flags: Layer,
+    defaults: Layer,
+    templates: Templates,
     /// Keys of the file that mean nothing, for a warning.
     pub(crate) unknown: Vec<String>,
 }
+
+/// Values by the names of their keys.
+type Layer = Vec<(&'static str, String)>;
 
 impl Config {
     /// Reads all layers but the flags.
@@ -81,11 +86,10 @@ impl Config {
         if let Some(path) = config.file.clone() {
             config.read_file(&path)?;
         }
-        for key in Key::ALL {
-            if let Some(value) = environment.text(key.variable()) {
-                key.check(&value)
-                    .map_err(|reason| CliError::Config { place: format!("${}", key.variable()), reason })?;
-                config.from_environment.push((key, value));
+        for key in all() {
+            if let Some(value) = environment.text(key.variable) {
+                key.check(&value).map_err(|error| wrong(format!("${}", key.variable), error))?;
+                config.from_environment.push((key.key, value));
             }
         }
         config.defaults = defaults(environment);
@@ -93,10 +97,8 @@ impl Config {
     }
 
     /// Takes the value of a flag, which wins over all other layers.
-    pub(crate) fn flag(&mut self, key: Key, value: Option<String>) {
-        if let (Some(name), Some(value)) = (key.flag(), value) {
-            self.from_flags.push((key, name, value));
-        }
+    pub(crate) fn flag(&mut self, key: &'static Setting, value: Option<String>) {
+        self.from_flags.extend(value.map(|value| (key.key, value)));
     }
 
     /// Returns where the file is, whether it exists or not.
@@ -105,26 +107,36 @@ impl Config {
     }
 
     /// Returns the templates of agents, as they stand in the file.
-    pub(crate) const fn templates(&self) -> &toml::Table {
+    pub(crate) const fn templates(&self) -> &Templates {
         &self.templates
     }
 
     /// Returns the value in force.
-    pub(crate) fn get(&self, key: Key) -> Option<String> {
-        self.explain(key).values.into_iter().next().map(|value| value.text)
+    pub(crate) fn get(&self, key: &Setting) -> Option<String> {
+        let layers = [&self.from_flags, &self.from_environment, &self.from_file, &self.defaults];
+        layers.iter().find_map(|layer| of(layer, key).next()).cloned()
+    }
+
+    /// Returns the values that concern a store.
+    pub(crate) fn settings(&self, environment: &Environment) -> Result<Settings, CliError> {
+        let parsed = Settings::parse(&|setting| self.get(setting));
+        let mut settings = parsed.map_err(|error| wrong(error.key.clone(), error))?;
+        for (path, _) in &mut settings.retention.projects {
+            *path = environment.absolute(Path::new(path)).to_string_lossy().into_owned();
+        }
+        Ok(settings)
     }
 
     /// Returns every value that a key was given.
-    pub(crate) fn explain(&self, key: Key) -> Explained {
-        let flags = self.from_flags.iter().filter(|(own, ..)| *own == key);
-        let flags = flags.map(|(_, name, text)| Value { text: text.clone(), origin: Origin::Flag(name) });
-        let layer = |values: &[(Key, String)], origin: Origin| -> Vec<Value> {
-            let own = values.iter().filter(|(own, _)| *own == key);
-            own.map(|(_, text)| Value { text: text.clone(), origin: origin.clone() }).collect()
+    pub(crate) fn explain(&self, key: &'static Setting) -> Explained {
+        let layer = |values: &Layer, origin: Origin| -> Vec<Value> {
+            of(values, key).map(|text| Value { text: text.clone(), origin: origin.clone() }).collect()
         };
+        let flags = key.flag.map(|flag| layer(&self.from_flags, Origin::Flag(flag)));
         let file = Origin::File(self.file.clone().unwrap_or_default());
-        let values = flags
-            .chain(layer(&self.from_environment, Origin::Variable(key.variable())))
+        let values = flags.unwrap_or_default().into_iter();
+        let values = values
+            .chain(layer(&self.from_environment, Origin::Variable(key.variable)))
             .chain(layer(&self.from_file, file))
             .chain(layer(&self.defaults, Origin::Default));
         Explained { key, values: values.collect() }
@@ -132,18 +144,14 @@ impl Config {
 
     fn read_file(&mut self, path: &Path) -> Result<(), CliError> {
         let Some(text) = read(path)? else { return Ok(()) };
-        let bad = |reason: String| CliError::Config { place: path.display().to_string(), reason };
-        let mut table: toml::Table = text.parse().map_err(|error: toml::de::Error| bad(error.to_string()))?;
-        match table.remove("templates") {
-            Some(toml::Value::Table(templates)) => self.templates = templates,
-            Some(_) => self.unknown.push("templates".to_owned()),
-            None => {}
-        }
-        for (name, value) in flat(&table) {
-            match Key::ALL.into_iter().find(|key| key.name() == name) {
+        let bad = |error| wrong(path.display().to_string(), error);
+        let ConfigText { values, templates } = ConfigText::parse(&text).map_err(bad)?;
+        self.templates = templates;
+        for (name, value) in values {
+            match all().into_iter().find(|key| key.key == name) {
                 Some(key) => {
                     key.check(&value).map_err(bad)?;
-                    self.from_file.push((key, value));
+                    self.from_file.push((key.key, value));
                 }
                 None => self.unknown.push(name),
             }
@@ -152,57 +160,36 @@ impl Config {
     }
 }
 
+fn of<'a>(layer: &'a Layer, key: &Setting) -> impl Iterator<Item = &'a String> {
+    let name = key.key;
+    layer.iter().filter(move |(own, _)| *own == name).map(|(_, text)| text)
+}
+
+fn wrong(place: String, error: SettingError) -> CliError {
+    CliError::Config { place, reason: error.reason }
+}
+
 /// Reads a configuration file; none where there is no such file.
 pub(crate) fn read(path: &Path) -> Result<Option<String>, CliError> {
-    let length = match std::fs::metadata(path) {
-        Ok(metadata) => metadata.len(),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(CliError::io("read", path, error)),
-    };
-    if length > FILE_BYTES_MAX {
-        let reason = format!("it has {length} bytes, more than {FILE_BYTES_MAX}");
+    let failed = |source| CliError::io("read", path, source);
+    let Some(bytes) = read_bounded(path, FILE_BYTES_MAX + 1).map_err(failed)? else { return Ok(None) };
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > FILE_BYTES_MAX {
+        let reason = format!("it has more than {FILE_BYTES_MAX} bytes");
         return Err(CliError::Config { place: path.display().to_string(), reason });
     }
-    std::fs::read_to_string(path).map(Some).map_err(|error| CliError::io("read", path, error))
+    let text = String::from_utf8(bytes).map_err(|error| failed(std::io::Error::other(error)))?;
+    Ok(Some(text))
 }
 
-/// Returns the values of a table by their dotted names.
-fn flat(table: &toml::Table) -> Vec<(String, String)> {
-    let text = |value: &toml::Value| match value {
-        toml::Value::String(text) => text.clone(),
-        other => other.to_string(),
+fn defaults(environment: &Environment) -> Layer {
+    let of = |key: &Setting| match (key.default, key.key) {
+        (SettingDefault::Value(text), _) => Some(text.to_owned()),
+        (_, "identity.user") => Some(user_of(&|name| environment.text(name))),
+        (_, "import.threads") => Some(threads_default().to_string()),
+        (_, "output.pager") => Some(environment.text("PAGER").unwrap_or_else(|| "less -FRX".to_owned())),
+        (SettingDefault::Words(_), _) => None,
     };
-    let mut values = Vec::new();
-    for (section, value) in table {
-        match value {
-            toml::Value::Table(keys) => {
-                values.extend(keys.iter().map(|(name, value)| (format!("{section}.{name}"), text(value))));
-            }
-            other => values.push((section.clone(), text(other))),
-        }
-    }
-    values
-}
-
-fn defaults(environment: &Environment) -> Vec<(Key, String)> {
-    let user = environment.text("USER").or_else(|| environment.text("LOGNAME"));
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
-    vec![
-        (Key::Granularity, "turn".to_owned()),
-        (Key::Provisional, "turn".to_owned()),
-        (Key::Inject, "0".to_owned()),
-        (Key::Vault, "0".to_owned()),
-        (Key::GraceDays, "14".to_owned()),
-        (Key::User, crate::home::label_of(user.as_deref().unwrap_or("user"))),
-        (Key::Threads, threads.to_string()),
-        (Key::WaitMs, SqliteOptions::default().busy_timeout_ms.to_string()),
-        (Key::PackAfterImportMib, "256".to_owned()),
-        (Key::LedgerEngine, "store".to_owned()),
-        (Key::LedgerIntegrity, "checksum".to_owned()),
-        (Key::LedgerSaveEvents, stemmata_engine::SAVE_EVENTS.to_string()),
-        (Key::Color, "auto".to_owned()),
-        (Key::Pager, environment.text("PAGER").unwrap_or_else(|| "less -FRX".to_owned())),
-    ]
+    all().into_iter().filter_map(|key| Some((key.key, of(key)?))).collect()
 }
 
 #[cfg(test)]
@@ -222,9 +209,10 @@ mod tests {
     fn later_layers_win_and_the_earlier_ones_are_told() {
         let file = "[capture]\ngranularity = \"every:5\"\n[import]\nthreads = 3\n";
         let mut config = layered(file, &[("STEMMATA_GRANULARITY", "message")]).unwrap();
-        config.flag(Key::Threads, Some("1".to_owned()));
-        let told = |key: Key| -> Vec<(String, String)> {
-            let values = config.explain(key).values.into_iter();
+        let key = |name: &str| named(name).unwrap();
+        config.flag(key("import.threads"), Some("1".to_owned()));
+        let told = |name: &str| -> Vec<(String, String)> {
+            let values = config.explain(key(name)).values.into_iter();
             values
                 .map(|value| match value.origin {
                     Origin::File(_) => (value.text, "file".to_owned()),
@@ -236,11 +224,11 @@ mod tests {
             rows.iter().map(|(left, right)| ((*left).to_owned(), (*right).to_owned())).collect()
         };
         assert_eq!(
-            told(Key::Granularity),
+            told("capture.granularity"),
             rows(&[("message", "$STEMMATA_GRANULARITY"), ("every:5", "file"), ("turn", "default")])
         );
-        assert_eq!(told(Key::Threads).first(), rows(&[("1", "--threads")]).first());
-        assert_eq!(told(Key::Threads).get(1), rows(&[("3", "file")]).first());
+        assert_eq!(told("import.threads").first(), rows(&[("1", "--threads")]).first());
+        assert_eq!(told("import.threads").get(1), rows(&[("3", "file")]).first());
     }
 
     #[test]

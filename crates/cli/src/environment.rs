@@ -4,11 +4,14 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Read as _};
 use std::path::{Path, PathBuf};
 
 /// The name that this program is installed by.
 const PROGRAM: &str = "stemma";
+
+/// Bytes of a machine's mark that are read at most; a real one has 33.
+const MARK_BYTES_MAX: u64 = 4096;
 
 /// Columns where the terminal does not say how many it has.
 const COLUMNS_DEFAULT: usize = 80;
@@ -200,6 +203,32 @@ impl Environment {
             ..Self::default()
         }
     }
+}
+
+/// Returns a mark that this machine keeps and another one does not have. A host's name is none: containers get a new
+/// one each time.
+pub(crate) fn host_mark() -> Option<String> {
+    ["/etc/machine-id", "/var/lib/dbus/machine-id"].iter().find_map(|path| {
+        let mut text = String::new();
+        std::fs::File::open(path).ok()?.take(MARK_BYTES_MAX).read_to_string(&mut text).ok()?;
+        let mark = text.trim();
+        let is_mark = mark.len() == 32 && mark.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_mark.then(|| mark.to_owned())
+    })
+}
+
+/// Returns the host's name.
+pub(crate) fn host_name() -> String {
+    #[cfg(unix)]
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    #[cfg(not(unix))]
+    let name = String::new();
+    name
+}
+
+/// Returns the user whose projects' rules may be trusted.
+pub(crate) fn user_id() -> u32 {
+    rustix::process::geteuid().as_raw()
 }
 
 /// Says whether a path is that of a file that can be run.

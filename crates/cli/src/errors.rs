@@ -15,7 +15,7 @@ use crate::output::put;
 use crate::output::style::{Style, tame};
 
 pub(crate) use hints::hint_of;
-use hints::{hint_of_io, hint_of_store};
+use hints::hint_of_io;
 
 /// How a command ended. Stable: scripts rely on the numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,13 +139,6 @@ pub(crate) enum CliError {
     /// A use case failed.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The store cannot be opened.
-    #[error("the store in {} cannot be opened", folder.display())]
-    OpenStore {
-        folder: PathBuf,
-        #[source]
-        source: StoreError,
-    },
     /// A file operation of the command itself failed.
     #[error("{operation} {} failed", path.display())]
     Io {
@@ -160,12 +153,6 @@ pub(crate) enum CliError {
     /// There is no home directory to put data in.
     #[error("there is no place for {what}: neither `{variable}` nor `HOME` is set")]
     NoHome { what: &'static str, variable: &'static str },
-    /// The machine's identity cannot be read.
-    #[error("{} does not say who this machine is: {reason}", path.display())]
-    MachineFile { path: PathBuf, reason: String },
-    /// What is not to be captured cannot be read.
-    #[error("{} does not say what is excluded: {reason}", path.display())]
-    CaptureFile { path: PathBuf, reason: String },
     /// The store is as large as its owner lets it become.
     #[error("the store takes {used}, and `store.quota_mib` allows {bound}: nothing more is taken in")]
     Quota { used: String, bound: String, plan: String },
@@ -225,15 +212,11 @@ impl CliError {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Engine(error) => exit_of(error),
-            Self::OpenStore { source, .. } => exit_of_store(source),
             Self::Io { source, .. } | Self::Output(source) => exit_of_io(source),
             Self::Usage(_) => Exit::Usage,
             Self::Quota { .. } => Exit::Full,
             Self::Client { .. } | Self::NoLedger { .. } | Self::TranscriptGone { .. } => Exit::NotFound,
-            Self::NoHome { .. }
-            | Self::MachineFile { .. }
-            | Self::CaptureFile { .. }
-            | Self::Config { .. } => Exit::Failure,
+            Self::NoHome { .. } | Self::Config { .. } => Exit::Failure,
         }
     }
 
@@ -256,17 +239,8 @@ impl CliError {
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::Engine(error) => hint_of(error),
-            Self::OpenStore { source, .. } => hint_of_store(source),
             Self::Io { source, .. } | Self::Output(source) => hint_of_io(source),
             Self::NoHome { variable, .. } => Some(format!("set `{variable}` to a directory of yours")),
-            Self::MachineFile { path, .. } => Some(format!(
-                "restore it from a backup; or move {} away, and a new identity is made (stored commits stay as they are)",
-                path.display()
-            )),
-            Self::CaptureFile { path, .. } => Some(format!(
-                "nothing is captured until it can be read: mend it, or move {} away to capture everything",
-                path.display()
-            )),
             Self::Config { .. } => {
                 Some("`stemma config` shows every key, its value and where it comes from".to_owned())
             }
@@ -292,7 +266,9 @@ pub(crate) fn exit_of(error: &EngineError) -> Exit {
         EngineError::Io { source, .. }
         | EngineError::Bundle(BundleError::Io { source, .. })
         | EngineError::Vault(VaultError::Io { source, .. }) => exit_of_io(source),
-        EngineError::Store(error) => exit_of_store(error),
+        EngineError::Store(error) | EngineError::OpenStore { source: error, .. } => exit_of_store(error),
+        // What somebody asked for on the command line.
+        EngineError::Policy { .. } => Exit::Usage,
         other => Exit::of(other.kind()),
     }
 }

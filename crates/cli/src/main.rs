@@ -2,25 +2,17 @@
 //!
 //! No rule of the product stands in this crate: commands call the engine and show what it says.
 
-mod ancestry;
 mod app;
 mod args;
 mod caller;
-mod capture_file;
 mod commands;
 mod config;
 mod environment;
 mod errors;
-mod heard;
-mod home;
 mod logging;
 mod output;
-mod pending;
-mod quota;
 mod reference;
-mod secrets_file;
 mod signals;
-mod streams;
 mod wiring;
 
 use std::process::ExitCode;

@@ -5,7 +5,9 @@
 
 mod cli;
 
-use crate::config::{Key, templates};
+use stemmata_engine::TEMPLATE_FIELDS;
+
+use crate::config;
 use crate::environment::VARIABLES;
 use crate::errors::Exit;
 use crate::output::put;
@@ -51,15 +53,15 @@ fn configuration() -> String {
          The file is TOML: the part of a key before the dot is its section.",
     );
     text.push_str("| key | what it does | default | environment | flag |\n| --- | --- | --- | --- | --- |\n");
-    for key in Key::ALL {
+    for key in config::all() {
         put!(
             text,
             "| `{}` | {} | {} | `{}` | {} |\n",
-            key.name(),
-            in_cell(key.about()),
-            in_cell(key.default_about()),
-            key.variable(),
-            key.flag().map(|flag| format!("`{flag}`")).unwrap_or_default()
+            key.key,
+            in_cell(key.about),
+            in_cell(&key.default.to_string()),
+            key.variable,
+            key.flag.map(|flag| format!("`{flag}`")).unwrap_or_default()
         );
     }
     text.push_str("\n```toml\n[capture]\ngranularity = \"turn\"\n\n[import]\nthreads = 2\n```\n");
@@ -67,7 +69,7 @@ fn configuration() -> String {
         "\n## Templates\n\nA section `[templates.NAME]` describes a kind of agent for `stemma start --template NAME`; \
          `stemma config` lists what is there.\n\n| field | what it is |\n| --- | --- |\n",
     );
-    for (field, about) in templates::FIELDS {
+    for (field, about) in TEMPLATE_FIELDS {
         put!(text, "| `{field}` | {} |\n", in_cell(about));
     }
     text.push_str(
@@ -86,8 +88,8 @@ fn environment() -> String {
     for variable in VARIABLES {
         put!(text, "| `{}` | {} |\n", variable.name, in_cell(variable.about));
     }
-    for key in Key::ALL {
-        put!(text, "| `{}` | Sets `{}`. |\n", key.variable(), key.name());
+    for key in config::all() {
+        put!(text, "| `{}` | Sets `{}`. |\n", key.variable, key.key);
     }
     text
 }

@@ -1,5 +1,8 @@
 //! The engine: a store, the scrubber, and who we are. Use cases are methods, one file a verb.
 
+#[cfg(feature = "testing")]
+mod testing;
+
 use std::sync::Arc;
 
 use stemmata_model::{FormatId, MachineId, Principal, RulesHash};
@@ -48,7 +51,8 @@ impl Identity {
     }
 }
 
-/// A context engine over one store. Cheap to clone; every method may be called from any thread.
+/// A context engine over one store, as [`crate::Home`] puts it together. Cheap to clone; every method may be called from any
+/// thread.
 #[derive(Clone)]
 pub struct Engine {
     pub(crate) store: Arc<dyn Store>,
@@ -67,8 +71,8 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Puts an engine together. Its events go to the store, unless [`Engine::with_log`] says where else.
-    pub fn new(
+    /// Puts an engine together. Its events go to the store, unless [`Engine::use_log`] says where else.
+    pub(crate) fn new(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
         ids: Arc<dyn NewIds>,
@@ -91,20 +95,6 @@ impl Engine {
         }
     }
 
-    /// Has every capture obey what somebody does not want captured.
-    #[must_use]
-    pub fn with_policy(mut self, policy: CapturePolicy) -> Self {
-        self.policy = Arc::new(policy);
-        self
-    }
-
-    /// Has capture keep what it replaces in a vault, where that one wants it, and forgetting remove it from there.
-    #[must_use]
-    pub fn with_vault(mut self, vault: Vault) -> Self {
-        self.vault = Some(Arc::new(vault));
-        self
-    }
-
     /// Returns what is held back from capture.
     pub fn policy(&self) -> &CapturePolicy {
         &self.policy
@@ -116,19 +106,10 @@ impl Engine {
     }
 
     /// Has events go to this log.
-    #[must_use]
-    pub fn with_log(mut self, log: Arc<dyn EventLog>) -> Self {
+    pub(crate) fn use_log(&mut self, log: Arc<dyn EventLog>) {
         self.log = log;
         self.is_log_the_store = false;
         self.bus = Arc::default();
-        self
-    }
-
-    /// Has folded states of ledgers be saved after so many new events, beside the ends of turns and sessions.
-    #[must_use]
-    pub fn with_save_events(mut self, events: u64) -> Self {
-        self.save_events = events;
-        self
     }
 
     /// Returns the event log, for reads that need no rule.

@@ -13,6 +13,8 @@ use stemmata_store::{StoreError, StoreErrorKind};
 pub use names::{Absent, FormatUse, Refusal, Wanted};
 
 use crate::capture::policy::HeldBack;
+use crate::home::{Quota, QuotaPlan};
+use crate::settings::SettingError;
 use crate::vault::VaultError;
 
 /// A candidate for something that was named ambiguously.
@@ -30,6 +32,48 @@ pub enum EngineError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The store of a data directory cannot be opened.
+    #[error("the store in {} cannot be opened", folder.display())]
+    OpenStore {
+        /// The folder of the store.
+        folder: PathBuf,
+        /// Why.
+        #[source]
+        source: StoreError,
+    },
+    /// The machine's identity cannot be read.
+    #[error("{} does not say who this machine is: {reason}", path.display())]
+    MachineFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// What is not to be captured cannot be read.
+    #[error("{} does not say what is excluded: {reason}", path.display())]
+    CaptureFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Exclusions and pauses that make no sense.
+    #[error("{reason}")]
+    Policy {
+        /// What is wrong with them.
+        reason: String,
+    },
+    /// A setting that makes no sense.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    /// The store is as large as its owner lets it become.
+    #[error("the store takes {} bytes, and its owner allows {}: nothing more is taken in", quota.used_bytes, quota.bound_bytes)]
+    QuotaReached {
+        /// How full it is.
+        quota: Quota,
+        /// What would make room.
+        plan: Box<QuotaPlan>,
+    },
     /// A file operation failed.
     #[error("{operation} {} failed", path.display())]
     Io {
@@ -201,7 +245,7 @@ impl EngineError {
     /// Returns the kind.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Store(error) => match error.kind() {
+            Self::Store(error) | Self::OpenStore { source: error, .. } => match error.kind() {
                 StoreErrorKind::NotFound => ErrorKind::NotFound,
                 StoreErrorKind::Rejected => ErrorKind::BadInput,
                 StoreErrorKind::Refused => ErrorKind::Refused,
@@ -217,8 +261,13 @@ impl EngineError {
                 ErrorKind::Full
             }
             Self::Busy { .. } => ErrorKind::Locked,
-            Self::Io { .. } | Self::Shrank { .. } => ErrorKind::System,
-            Self::NotATranscript { .. }
+            Self::QuotaReached { .. } => ErrorKind::Full,
+            Self::Io { .. } | Self::Shrank { .. } | Self::MachineFile { .. } | Self::CaptureFile { .. } => {
+                ErrorKind::System
+            }
+            Self::Policy { .. }
+            | Self::Setting(_)
+            | Self::NotATranscript { .. }
             | Self::LineTooLong { .. }
             | Self::DocumentTooLong { .. }
             | Self::Torn { .. }

@@ -1,18 +1,21 @@
 //! The use cases of Stemmata: capture transcripts, walk chains, give conversations back.
 //!
-//! Blocking. Decides with the pure crates, acts through the store and the file system; knows no command
-//! line and no wire format.
+//! A program opens a [`Home`], which is a data directory and everything that using it demands, and calls the verbs of its
+//! [`Engine`]. Blocking. Decides with the pure crates, acts through the store and the file system; knows no command line, no
+//! environment and no wire format.
 
 mod bundle;
 mod capture;
 mod chain;
 mod engine;
 mod error;
+mod home;
 mod ledger;
 mod packing;
 mod ports;
 mod retention;
 mod scrubbing;
+mod settings;
 mod vault;
 mod verbs;
 
@@ -47,6 +50,10 @@ pub use capture::transcript::{CaptureOptions, Captured};
 pub use capture::watch::{Agenda, Look, WatchPace};
 pub use engine::{Engine, FORMER_MACHINES_MAX, Identity};
 pub use error::{Absent, Candidate, EngineError, ErrorKind, FormatUse, Refusal, Result, Wanted};
+pub use home::{
+    Calls, Clients, Home, HomeNote, HomeOptions, MachineFacts, Marker, Markers, NotTakenUp, Process, Quota,
+    QuotaPlan, StreamProof, Streams, TakeUpLimits, TrustedRules, create_private, label_of, modified,
+};
 pub use ledger::{
     Cluster, EventFilter, Folded, GUIDANCE_MAX, Guidance, LOOK_EVERY, MEMORY_SESSIONS_MAX, Project,
     PublishOptions, Published, Remembered, SAVE_EVENTS, StartAt, Subscription, TokenTotals, TokensByRole,
@@ -55,9 +62,10 @@ pub use ledger::{
 pub use packing::{KeepPacked, PackKeeper};
 pub use ports::{Clock, NewIds, RandomIds, SystemClock};
 pub use retention::{RetentionRules, SessionAge, retired};
-pub use scrubbing::{
-    PROJECT_RULES, ProjectTrust, StoreRules, UntrustedMet, UntrustedRules, check_project_rules,
-    rules_file_hash,
+pub use scrubbing::{PROJECT_RULES, ProjectTrust, StoreRules, UntrustedMet, UntrustedRules, rules_file_hash};
+pub use settings::{
+    ConfigText, LedgerPlace, SETTINGS, Setting, SettingDefault, SettingError, SettingShape, Settings,
+    TEMPLATE_FIELDS, Templates, is_on, threads_default, user_of,
 };
 pub use stemmata_acts::decides as is_deciding_tool;
 pub use stemmata_redact::LineState;

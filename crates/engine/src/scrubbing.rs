@@ -126,39 +126,39 @@ pub(crate) fn scrubber_without_store(
     trust: ProjectTrust,
     cwd: Option<&Path>,
 ) -> Result<Scrubber> {
-    let scrubbing = store.map_or_else(Scrubbing::default, Scrubbing::of);
-    Scrubbing { trust, ..scrubbing }.at(cwd)
+    Scrubbing::new(store, trust, UntrustedMet::default()).at(cwd)
 }
 
 /// The rules in force.
 #[derive(Debug)]
 pub(crate) struct Scrubbing {
-    store: Option<StoreRules>,
+    pub store: Option<StoreRules>,
     scrubber: std::result::Result<Scrubber, RuleFileError>,
     /// By the text of a project's rules.
     projects: Mutex<HashMap<String, Scrubber>>,
-    trust: ProjectTrust,
+    pub trust: ProjectTrust,
     /// Rules that were met and do not count, with the reason.
-    untrusted: UntrustedMet,
+    pub untrusted: UntrustedMet,
 }
 
 impl Default for Scrubbing {
     fn default() -> Self {
-        Self {
-            store: None,
-            scrubber: Ok(Scrubber::builtin()),
-            projects: Mutex::default(),
-            trust: ProjectTrust::default(),
-            untrusted: UntrustedMet::default(),
-        }
+        Self::new(None, ProjectTrust::default(), UntrustedMet::default())
     }
 }
 
 impl Scrubbing {
-    fn of(store: StoreRules) -> Self {
-        let file = RuleFile { name: &store.name, text: &store.text, scope: RuleScope::Store };
-        let scrubber = Scrubber::with_files(&[file]);
-        Self { scrubber, store: Some(store), ..Self::default() }
+    /// Makes rules of the store's own, beside the shipped ones, and those of trusted projects; others that are met are added to
+    /// `untrusted`. Rules of the store that make no sense block all content: [`Engine::scrubber`] says why.
+    pub(crate) fn new(store: Option<StoreRules>, trust: ProjectTrust, untrusted: UntrustedMet) -> Self {
+        let scrubber = match &store {
+            Some(rules) => {
+                let file = RuleFile { name: &rules.name, text: &rules.text, scope: RuleScope::Store };
+                Scrubber::with_files(&[file])
+            }
+            None => Ok(Scrubber::builtin()),
+        };
+        Self { scrubber, store, trust, untrusted, projects: Mutex::default() }
     }
 
     fn own(&self) -> Result<&Scrubber> {
@@ -202,23 +202,6 @@ impl Scrubbing {
 }
 
 impl Engine {
-    /// Has secrets be replaced by the store's own rules beside the shipped ones. Rules that make no sense block all
-    /// content: [`Engine::scrubber`] says why.
-    #[must_use]
-    pub fn with_rules(mut self, rules: StoreRules) -> Self {
-        let (trust, untrusted) = (self.scrubbing.trust.clone(), self.scrubbing.untrusted.clone());
-        self.scrubbing = Arc::new(Scrubbing { trust, untrusted, ..Scrubbing::of(rules) });
-        self
-    }
-
-    /// Has only these projects' rules count; others that are met are added to `untrusted`.
-    #[must_use]
-    pub fn with_trust(mut self, trust: ProjectTrust, untrusted: UntrustedMet) -> Self {
-        let scrubbing = self.scrubbing.store.clone().map_or_else(Scrubbing::default, Scrubbing::of);
-        self.scrubbing = Arc::new(Scrubbing { trust, untrusted, ..scrubbing });
-        self
-    }
-
     /// Returns what replaces secrets in what belongs to no project.
     ///
     /// # Errors
@@ -294,7 +277,7 @@ pub(crate) fn line_scrubber(scrubber: &Scrubber, format: &FormatId) -> LineScrub
 ///
 /// # Errors
 /// `Rules` where they make no sense, `Refused` where the file is another user's, `NothingThere` without one, `Io`.
-pub fn check_project_rules(folder: &Path, owner: u32) -> Result<(PathBuf, String)> {
+pub(crate) fn check_project_rules(folder: &Path, owner: u32) -> Result<(PathBuf, String)> {
     let place = format!("in {} or a folder above it", folder.display());
     let nothing = || EngineError::NothingThere { what: Absent::ProjectRules, place };
     let rules = project_rules(folder).ok_or_else(nothing)?;

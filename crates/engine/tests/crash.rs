@@ -40,7 +40,7 @@ fn engine(home: &Path) -> Engine {
         user: "ada".to_owned(),
         former: Vec::new(),
     };
-    Engine::new(Arc::new(store), Arc::new(SystemClock), Arc::new(RandomIds), identity)
+    Engine::over(Arc::new(store), Arc::new(SystemClock), Arc::new(RandomIds), identity)
 }
 
 /// What the child does: imports a file, grows it and imports again, checkpoints; says each commit that it has.

@@ -46,7 +46,7 @@ fn engine(home: &Path) -> Engine {
         user: "ada".to_owned(),
         former: Vec::new(),
     };
-    Engine::new(Arc::new(store), Arc::new(FixedClock), Arc::new(RandomIds), identity)
+    Engine::over(Arc::new(store), Arc::new(FixedClock), Arc::new(RandomIds), identity)
 }
 
 fn ledger() -> LedgerId {

@@ -87,7 +87,7 @@ impl Worker {
             former: Vec::new(),
         };
         let clock = MovingClock(Arc::new(AtomicI64::new(START_US)));
-        let engine = Engine::new(Arc::new(store), Arc::new(clock.clone()), Arc::new(RandomIds), identity);
+        let engine = Engine::over(Arc::new(store), Arc::new(clock.clone()), Arc::new(RandomIds), identity);
         Self { home: home.to_owned(), engine, clock }
     }
 

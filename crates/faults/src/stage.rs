@@ -90,7 +90,7 @@ impl Stage {
             former: Vec::new(),
         };
         let ids = CountedIds(AtomicU64::new(self.seed ^ u64::from(day) << 32));
-        Ok(Engine::new(Arc::new(store), Arc::new(DayClock(now(day))), Arc::new(ids), identity))
+        Ok(Engine::over(Arc::new(store), Arc::new(DayClock(now(day))), Arc::new(ids), identity))
     }
 
     /// Has a transcript outside hold these lines, and returns its path. Left alone where it holds them already, so

@@ -4,8 +4,8 @@
 
 mod whole;
 
-pub use whole::write_whole;
 pub(crate) use whole::{create_beside, ended};
+pub use whole::{read_bounded, write_file, write_whole};
 
 use std::fmt::Debug;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};

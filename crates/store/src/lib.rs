@@ -21,7 +21,7 @@ mod write;
 
 pub use bounds::EVENT_PAGE_BYTES_MAX;
 pub use error::{StoreError, StoreErrorKind};
-pub use files::{FileLock, Files, NewFile, OpenFile, SystemFiles, write_whole};
+pub use files::{FileLock, Files, NewFile, OpenFile, SystemFiles, read_bounded, write_file, write_whole};
 pub use ledger::{
     Append, Appended, BATCH_EVENTS_MAX, CURSOR_STATES, ClusterFile, Coverage, Durability, EVENT_AT_US_MAX,
     EVENT_BYTES_MAX, EventLog, EventPage, EventQuery, ExportedCluster, FileLog, FileLogOptions, Finding,

@@ -49,6 +49,20 @@ fn an_edge_that_points_up_or_sideways_is_found_however_it_is_written() {
     }
 }
 
+/// Its tests are built with a feature so; anywhere else it would be a circle.
+#[test]
+fn a_crate_names_itself_for_its_tests_alone() {
+    let path = "crates/engine/Cargo.toml";
+    let own = |kind: &str| {
+        manifest(
+            "engine",
+            &format!("[{kind}]\nstemmata-engine = {{ path = \".\", features = [\"testing\"] }}"),
+        )
+    };
+    let message = format!("{path}: depends on `engine` in ");
+    told_apart(layers::check, path, &own("build-dependencies"), &own("dev-dependencies"), &message);
+}
+
 #[test]
 fn a_wire_type_that_buffers_defaults_or_reads_the_wrong_way_is_found() {
     let path = "crates/api/src/v1/made_up.rs";

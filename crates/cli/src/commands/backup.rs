@@ -5,14 +5,13 @@
 use std::path::Path;
 
 use stemmata_api::v1;
-use stemmata_engine::{EngineError, Refusal};
+use stemmata_engine::{EngineError, Home, Refusal};
 use stemmata_model::Timestamp;
 use stemmata_store::SqliteStore;
 use stemmata_store::maintain::backup::{BackedUp, Restored};
 
 use crate::args::maintain::{Backup, Restore};
 use crate::errors::{CliError, Exit};
-use crate::home::DataHome;
 use crate::output::put;
 use crate::output::size::{self, many};
 use crate::output::style::Style;
@@ -72,16 +71,16 @@ pub(crate) fn restore(app: &App, args: &Restore) -> Result<Exit, CliError> {
     let other;
     let home = match &args.into {
         Some(root) => {
-            other = DataHome::open(app.environment.absolute(root))?;
+            other = app.open_home(&app.environment.absolute(root))?;
             &other
         }
         None => app.home()?,
     };
-    let aside = home.root().join(format!("store.before-restore-{}", compact(app.now())));
-    let done = SqliteStore::restore(&from, &home.store(), &aside, &app.store_options())?;
+    let aside = home.dir().join(format!("store.before-restore-{}", compact(app.now())));
+    let done = SqliteStore::restore(&from, &home.store_dir(), &aside, &home.store_options())?;
     if app.console.json {
         app.console.json(&v1::Restored {
-            path: home.store().to_string_lossy().into_owned(),
+            path: home.store_dir().to_string_lossy().into_owned(),
             from: from.to_string_lossy().into_owned(),
             commits: done.verified.commits,
             contents: done.verified.contents,
@@ -100,11 +99,11 @@ pub(crate) fn restore(app: &App, args: &Restore) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-fn restored(app: &App, home: &DataHome, done: &Restored) -> String {
+fn restored(app: &App, home: &Home, done: &Restored) -> String {
     let mut text = format!(
         "{} {}: {} and {}, all verified\n",
         Style::Good.paint("Restored"),
-        app.environment.shown(&home.store()),
+        app.environment.shown(&home.store_dir()),
         many(done.verified.commits, "commit"),
         many(done.verified.contents, "content"),
     );

@@ -143,7 +143,7 @@ pub(super) fn open(app: &App, path: &Path) -> Result<File, CliError> {
         }
         Box::new(file)
     };
-    let folder = app.home()?.cache();
+    let folder = app.home()?.cache_dir();
     let kept = |source| CliError::io("write in", &folder, source);
     let mut file = tempfile::tempfile_in(&folder).map_err(kept)?;
     std::io::copy(&mut input, &mut file).map_err(failed)?;

@@ -1,11 +1,11 @@
 //! `config`: shows and changes the configuration.
 
 use stemmata_api::v1;
+use stemmata_engine::{Setting, create_private};
 
 use crate::args::maintain::ConfigCommand;
-use crate::config::{self, Explained, Key, edit};
+use crate::config::{self, Explained, edit};
 use crate::errors::{CliError, Exit};
-use crate::home;
 use crate::output::file::Target;
 use crate::output::put;
 use crate::output::style::Style;
@@ -16,14 +16,15 @@ use crate::wiring::App;
 pub(crate) fn run(app: &App, command: Option<&ConfigCommand>) -> Result<Exit, CliError> {
     match command {
         None => show(app),
-        Some(ConfigCommand::Explain { key }) => explain(app, Key::parse(key)?),
+        Some(ConfigCommand::Explain { key }) => explain(app, config::named(key)?),
         Some(ConfigCommand::Path) => path(app),
-        Some(ConfigCommand::Set { key, value }) => set(app, Key::parse(key)?, value),
+        Some(ConfigCommand::Set { key, value }) => set(app, config::named(key)?, value),
     }
 }
 
 fn show(app: &App) -> Result<Exit, CliError> {
-    let keys: Vec<v1::ConfigEntry> = Key::ALL.into_iter().map(|key| wire(&app.config.explain(key))).collect();
+    let keys: Vec<v1::ConfigEntry> =
+        config::all().into_iter().map(|key| wire(&app.config.explain(key))).collect();
     if app.console.json {
         app.console.json(&v1::Configuration {
             keys,
@@ -33,11 +34,11 @@ fn show(app: &App) -> Result<Exit, CliError> {
         return Ok(Exit::Done);
     }
     let mut table = Table::new(&[("KEY", Column::Left), ("VALUE", Column::Left), ("FROM", Column::Flexible)]);
-    for (key, entry) in Key::ALL.into_iter().zip(keys) {
+    for (key, entry) in config::all().into_iter().zip(keys) {
         table.row(vec![
             cell(Style::Plain, entry.key),
             cell(Style::Strong, entry.value.unwrap_or_else(|| "–".to_owned())),
-            cell(Style::Faint, entry.origin.unwrap_or_else(|| key.default_about().to_owned())),
+            cell(Style::Faint, entry.origin.unwrap_or_else(|| key.default.to_string())),
         ]);
     }
     let mut text = table.render(app.console.width);
@@ -51,14 +52,14 @@ fn show(app: &App) -> Result<Exit, CliError> {
 
 fn templates(app: &App) -> Vec<v1::ConfiguredTemplate> {
     let table = app.config.templates();
-    let one = |name: String| match config::templates::parse(table, &name) {
+    let one = |name: String| match table.parse(&name) {
         Ok((_, template)) => v1::ConfiguredTemplate { name, runtime: Some(template.runtime), error: None },
-        Err(error) => v1::ConfiguredTemplate { name, runtime: None, error: Some(error) },
+        Err(error) => v1::ConfiguredTemplate { name, runtime: None, error: Some(error.to_string()) },
     };
-    config::templates::names(table).into_iter().map(one).collect()
+    table.names().into_iter().map(one).collect()
 }
 
-fn explain(app: &App, key: Key) -> Result<Exit, CliError> {
+fn explain(app: &App, key: &'static Setting) -> Result<Exit, CliError> {
     let entry = wire(&app.config.explain(key));
     if app.console.json {
         app.console.json(&entry)?;
@@ -70,10 +71,10 @@ fn explain(app: &App, key: Key) -> Result<Exit, CliError> {
         put!(text, "{word:<10} {}  {}\n", value.value, Style::Faint.paint(&format!("from {}", value.origin)));
     }
     if entry.values.is_empty() {
-        put!(text, "default    {}\n", key.default_about());
+        put!(text, "default    {}\n", key.default);
     }
-    put!(text, "\nset it with `stemma config set {} VALUE`, `${}`", key.name(), key.variable());
-    if let Some(flag) = key.flag() {
+    put!(text, "\nset it with `stemma config set {} VALUE`, `${}`", key.key, key.variable);
+    if let Some(flag) = key.flag {
         put!(text, " or `{flag}`");
     }
     text.push('\n');
@@ -91,25 +92,25 @@ fn path(app: &App) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-fn set(app: &App, key: Key, value: &str) -> Result<Exit, CliError> {
-    key.check(value).map_err(CliError::Usage)?;
+fn set(app: &App, key: &'static Setting, value: &str) -> Result<Exit, CliError> {
+    key.check(value).map_err(|error| CliError::Usage(error.reason))?;
     let path = file(app)?;
     let before = config::read(path)?.unwrap_or_default();
     let after = edit::set(&before, key, value);
     let table = after.parse::<toml::Table>();
-    let (section, name) = key.name().split_once('.').expect("every key has a section");
+    let (section, name) = key.key.split_once('.').expect("every key has a section");
     let is_read_back = table.is_ok_and(|table| table.get(section).and_then(|keys| keys.get(name)).is_some());
     if !is_read_back {
         return Err(CliError::Config {
             place: path.display().to_string(),
             reason: format!(
                 "`{}` cannot be set in it without changing other lines; edit it by hand",
-                key.name()
+                key.key
             ),
         });
     }
     if let Some(folder) = path.parent() {
-        home::create_private(folder)?;
+        create_private(folder)?;
     }
     Target::of(path).write(|out| out.write_all(after.as_bytes()).map_err(CliError::Output))?;
     let reread = config::Config::load(&app.environment)?;
@@ -118,7 +119,7 @@ fn set(app: &App, key: Key, value: &str) -> Result<Exit, CliError> {
         app.console.json(&entry)?;
         return Ok(Exit::Done);
     }
-    app.console.text(&format!("{} = {value}\n", key.name()))?;
+    app.console.text(&format!("{} = {value}\n", key.key))?;
     if let (Some(origin), false) = (&entry.origin, entry.value.as_deref() == Some(value)) {
         app.console.warn(&format!("{origin} overrules it"));
     }
@@ -132,10 +133,10 @@ fn file(app: &App) -> Result<&std::path::Path, CliError> {
 fn wire(explained: &Explained) -> v1::ConfigEntry {
     let first = explained.values.first();
     v1::ConfigEntry {
-        key: explained.key.name().to_owned(),
+        key: explained.key.key.to_owned(),
         value: first.map(|value| value.text.clone()),
         origin: first.map(|value| value.origin.to_string()),
-        about: explained.key.about().to_owned(),
+        about: explained.key.about.to_owned(),
         values: explained
             .values
             .iter()

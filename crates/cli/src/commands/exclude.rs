@@ -9,7 +9,6 @@ use stemmata_engine::CapturePolicy;
 use stemmata_model::Timestamp;
 
 use crate::args::maintain::{Exclude, Pause, Unpause};
-use crate::capture_file;
 use crate::errors::{CliError, Exit};
 use crate::output::style::Style;
 use crate::output::{put, time};
@@ -17,22 +16,23 @@ use crate::wiring::App;
 
 /// Runs `exclude`.
 pub(crate) fn run(app: &App, args: &Exclude) -> Result<Exit, CliError> {
-    let home = app.home()?.root();
-    let mut policy = capture_file::try_load(home)?;
-    let Some(given) = &args.path else { return show(app, &policy) };
+    let home = app.home()?;
+    let Some(given) = &args.path else { return show(app, &home.policy()?) };
     let rule = rule_of(app, given);
-    let is_known = policy.excluded.contains(&rule);
-    if args.remove {
-        if !is_known {
-            return Err(CliError::Usage(format!(
-                "`{rule}` is not excluded; `stemma exclude --list` shows what is"
-            )));
+    let policy = home.change_policy(|policy| {
+        let is_known = policy.excluded.contains(&rule);
+        if args.remove {
+            if !is_known {
+                return Err(CliError::Usage(format!(
+                    "`{rule}` is not excluded; `stemma exclude --list` shows what is"
+                )));
+            }
+            policy.excluded.retain(|known| *known != rule);
+        } else if !is_known {
+            policy.excluded.push(rule.clone());
         }
-        policy.excluded.retain(|known| *known != rule);
-    } else if !is_known {
-        policy.excluded.push(rule);
-    }
-    capture_file::save(home, &policy)?;
+        Ok(())
+    })?;
     show(app, &policy)
 }
 
@@ -49,25 +49,25 @@ fn rule_of(app: &App, given: &str) -> String {
 
 /// Runs `pause`.
 pub(crate) fn pause(app: &App, args: &Pause) -> Result<Exit, CliError> {
-    let home = app.home()?.root();
-    let mut policy = capture_file::try_load(home)?;
-    let until = args.duration.as_deref().map(|text| end_of(app, text)).transpose()?;
-    let project = args.project.as_deref().map(|path| real(app, path));
-    policy
-        .pauses
-        .retain(|pause| pause.project != project && pause.until.is_none_or(|until| until > app.now()));
-    policy.pauses.push(stemmata_engine::Pause { project, until });
-    capture_file::save(home, &policy)?;
+    let policy = app.home()?.change_policy(|policy| {
+        let until = args.duration.as_deref().map(|text| end_of(app, text)).transpose()?;
+        let project = args.project.as_deref().map(|path| real(app, path));
+        policy
+            .pauses
+            .retain(|pause| pause.project != project && pause.until.is_none_or(|until| until > app.now()));
+        policy.pauses.push(stemmata_engine::Pause { project, until });
+        Ok::<(), CliError>(())
+    })?;
     show(app, &policy)
 }
 
 /// Runs `unpause`.
 pub(crate) fn unpause(app: &App, args: &Unpause) -> Result<Exit, CliError> {
-    let home = app.home()?.root();
-    let mut policy = capture_file::try_load(home)?;
-    let project = args.project.as_deref().map(|path| real(app, path));
-    policy.pauses.retain(|pause| project.is_some() && pause.project != project);
-    capture_file::save(home, &policy)?;
+    let policy = app.home()?.change_policy(|policy| {
+        let project = args.project.as_deref().map(|path| real(app, path));
+        policy.pauses.retain(|pause| project.is_some() && pause.project != project);
+        Ok::<(), CliError>(())
+    })?;
     show(app, &policy)
 }
 

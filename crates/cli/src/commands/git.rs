@@ -13,11 +13,10 @@ use stemmata_engine::{
     CONTEXT_TRAILER, EngineError, GIT_HOOK, GIT_HOOK_BYTES_MAX, Refusal, with_git_hook, with_trailer,
     without_git_hook,
 };
-use stemmata_store::{SystemFiles, write_whole};
+use stemmata_store::{SystemFiles, read_bounded, write_whole};
 
 use crate::args::git::{Git, GitCommand, GitInstall, GitTrailer};
 use crate::caller::{Caller, Reach};
-use crate::commands::hook;
 use crate::commands::install::diff;
 use crate::errors::{CliError, Exit};
 use crate::wiring::App;
@@ -195,20 +194,16 @@ fn change(app: &App, args: &GitInstall, puts_in: bool) -> Result<Exit, CliError>
 }
 
 fn read(path: &Path) -> Result<Option<Vec<u8>>, CliError> {
-    let failed = |source| CliError::io("read", path, source);
-    let file = match std::fs::File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed(error)),
-    };
-    let mut bytes = Vec::new();
-    let length = file.take(GIT_HOOK_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
+    let bytes = read_bounded(path, GIT_HOOK_BYTES_MAX + 1);
+    let bytes = bytes.map_err(|source| CliError::io("read", path, source))?;
     // What was read is written back: a part of it would be all that is left.
-    if u64::try_from(length).is_ok_and(|length| length > GIT_HOOK_BYTES_MAX) {
+    let is_long =
+        |bytes: &Vec<u8>| u64::try_from(bytes.len()).is_ok_and(|length| length > GIT_HOOK_BYTES_MAX);
+    if bytes.as_ref().is_some_and(is_long) {
         let reason = format!("{} has more than {GIT_HOOK_BYTES_MAX} bytes", path.display());
         return Err(refused(reason));
     }
-    Ok(Some(bytes))
+    Ok(bytes)
 }
 
 /// Writes the hook so that git runs it, or takes it away where nothing is left of it.
@@ -250,8 +245,8 @@ fn try_trailer(app: &App, message: &Path) -> Result<(), CliError> {
     if with_trailer(&before, "").is_none() {
         return Ok(());
     }
-    let engine = app.engine_for_hook(&hook::patience())?;
-    let found = Caller { app, engine: &engine, reach: Reach::Hook }.session()?;
+    let engine = app.engine()?;
+    let found = Caller { app, engine, reach: Reach::Hook }.session()?;
     let is_recent =
         |at: stemmata_model::Timestamp| app.now().as_micros() - at.as_micros() <= CURRENT_MICROS_MAX;
     // The agent itself commits, however long it was silent before; somebody else in its directory may have come later.

@@ -11,20 +11,18 @@ use std::time::Duration;
 
 use serde_json::json;
 use stemmata_engine::{
-    CaptureOptions, Engine, EngineError, HOOK_PLACES, Nudged, RUNTIMES, is_deciding_tool, is_session_there,
+    CaptureOptions, Engine, EngineError, HOOK_PLACES, Marker, Nudged, RUNTIMES, is_deciding_tool, is_on,
+    is_session_there,
 };
 use stemmata_model::{Template, Trigger};
 use stemmata_store::Patience;
 
-use crate::ancestry;
 use crate::args::live::Hook;
-use crate::commands::import;
+use crate::caller::PROCESSES;
 use crate::commands::start::TEMPLATE_VARIABLE;
-use crate::config::Key;
+use crate::config::INJECT;
 use crate::environment::Environment;
 use crate::errors::{CliError, Exit, with_causes};
-use crate::heard;
-use crate::pending;
 use crate::wiring::App;
 
 pub(crate) use input::Input;
@@ -35,7 +33,7 @@ const WAIT: Duration = Duration::from_millis(20);
 /// The variable by which opencode is told of another database.
 const DATABASE_VARIABLE: &str = "OPENCODE_DB";
 
-/// Returns how long a hook waits.
+/// Returns how long a hook waits, from when it is called.
 pub(crate) fn patience() -> Patience {
     Patience::together(WAIT)
 }
@@ -46,13 +44,14 @@ pub(crate) fn run(app: &App, args: &Hook) -> Exit {
     let done = listen(app, args, &mut session);
     let kept = app.home().and_then(|home| match &done {
         Ok(()) => {
-            heard::went_well(home, &args.runtime, session.as_deref());
+            home.calls().went_well(&args.runtime, session.as_deref());
             Ok(())
         }
         Err(error) => {
             let reason = with_causes(error);
             tracing::warn!(command = "hook", reason, "nothing was captured");
-            heard::trouble(home, &args.runtime, session.as_deref(), (&reason, app.now().as_micros()))
+            let trouble = Marker { path: session, reason, at: app.now().as_micros() };
+            Ok(home.calls().keep_trouble(&args.runtime, &trouble)?)
         }
     });
     if let Err(error) = kept {
@@ -76,10 +75,11 @@ fn listen(app: &App, args: &Hook, session: &mut Option<PathBuf>) -> Result<(), C
         None => read_input(app)?,
     };
     let is_client = HOOK_PLACES.iter().any(|place| place.runtime == args.runtime);
-    let heard = if is_client { heard::heard(app.home()?, &args.runtime, app.now()) } else { Ok(()) };
+    let heard = if is_client { app.home()?.calls().record(&args.runtime, app.now()) } else { Ok(()) };
+    let heard = heard.map_err(CliError::from);
     let event = args.event.clone().or_else(|| input.hook_event_name.clone()).unwrap_or_default();
     let Some(trigger) = trigger_of(&event) else { return heard };
-    let options = options(app, trigger, is_significant(&event, &input))?;
+    let options = options(app, trigger, is_significant(&event, &input));
     let kept = in_database(app, &args.runtime, &input);
     let Input { client_pid, source, transcript_path, agent_transcript_path, .. } = input;
     let paths = [transcript_path, agent_transcript_path, kept];
@@ -87,10 +87,9 @@ fn listen(app: &App, args: &Hook, session: &mut Option<PathBuf>) -> Result<(), C
     let paths: Vec<PathBuf> = paths.into_iter().flatten().filter(|path| is_session_there(path)).collect();
     let Some(first) = paths.first() else { return heard };
     *session = Some(first.clone());
-    let patience = patience();
-    let call = Call { app, args, event: &event, patience: &patience };
+    let call = Call { app, args, event: &event };
     let remembered = call.remember_client(client_pid, first);
-    let opened = app.engine_for_hook(&patience);
+    let opened = app.engine();
     for path in &paths {
         match &opened {
             Ok(engine) => call.nudge(engine, path, &options)?,
@@ -112,7 +111,6 @@ struct Call<'a> {
     app: &'a App,
     args: &'a Hook,
     event: &'a str,
-    patience: &'a Patience,
 }
 
 impl Call<'_> {
@@ -134,32 +132,31 @@ impl Call<'_> {
 
     /// Keeps in mind which process works in a session, for what its agent starts.
     fn remember_client(&self, client_pid: Option<u32>, session: &Path) -> Result<(), CliError> {
-        let processes = Path::new(ancestry::PROCESSES);
+        let clients = self.app.home()?.clients(Path::new(PROCESSES));
         let client = match client_pid {
-            Some(pid) => ancestry::process(processes, pid),
-            None => ancestry::client_of_hook(processes, std::process::id(), &self.args.runtime),
+            Some(pid) => clients.process(pid),
+            None => clients.client_of_hook(std::process::id(), &self.args.runtime),
         };
         let Some(client) = client else { return Ok(()) };
-        let is_over = self.event == "SessionEnd";
-        ancestry::remember(self.app.home()?, &client, (session, is_over), self.patience)
+        Ok(clients.remember(&client, session, self.event == "SessionEnd")?)
     }
 }
 
 /// Returns how a hook captures: as is configured, and with what the client's environment says of the agent.
-fn options(app: &App, trigger: Trigger, is_significant: bool) -> Result<CaptureOptions, CliError> {
+fn options(app: &App, trigger: Trigger, is_significant: bool) -> CaptureOptions {
     let template = app.environment.text(TEMPLATE_VARIABLE);
-    Ok(CaptureOptions {
-        granularity: import::granularity(app)?,
-        leaf: import::provisional(app)?.keeps(trigger, is_significant),
+    CaptureOptions {
+        granularity: app.settings.granularity,
+        leaf: app.settings.provisional.keeps(trigger, is_significant),
         // A name that is none is somebody else's variable.
         template_alias: template.and_then(|name| Template::new(name).ok()),
         ..CaptureOptions::live(trigger)
-    })
+    }
 }
 
 /// Off unless somebody said so, for this client or for all.
 fn is_injecting(app: &App, args: &Hook) -> bool {
-    args.inject || app.config.get(Key::Inject).is_some_and(|text| matches!(text.as_str(), "1" | "true"))
+    args.inject || app.config.get(&INJECT).is_some_and(|text| is_on(&text))
 }
 
 /// Prints what of a session was lost, in the form in which clients take it. A session that begins has lost nothing; one that
@@ -219,7 +216,7 @@ fn trigger_of(event: &str) -> Option<Trigger> {
 
 /// Leaves a transcript to the next command.
 pub(crate) fn leave(app: &App, path: &Path, reason: &str) -> Result<(), CliError> {
-    pending::leave(app.home()?, path, reason, app.now().as_micros())
+    Ok(app.home()?.markers().leave(path, reason, app.now().as_micros())?)
 }
 
 /// Starts an import that outlives the hook and the client's signals. Until it is through, a marker names the

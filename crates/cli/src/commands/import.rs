@@ -8,19 +8,18 @@ use std::path::PathBuf;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use stemmata_api::v1;
 use stemmata_engine::{
-    CaptureOptions, Engine, EngineError, ErrorKind, FileState, HeldBack, ImportProgress, ImportReport,
-    ParseProvisionalError, Provisional, RUNTIMES,
+    CaptureOptions, Engine, EngineError, ErrorKind, FileState, HeldBack, ImportProgress, ImportReport, Quota,
+    QuotaPlan, RUNTIMES,
 };
 use stemmata_model::Timestamp;
 
 use crate::args::capture::Import;
 use crate::commands::{log, pack, status};
-use crate::config::Key;
 use crate::errors::{self, CliError, Exit};
+use crate::output::put;
 use crate::output::size::{self, many};
 use crate::output::style::Style;
 use crate::output::{time, wire};
-use crate::quota::{self, Quota};
 use crate::wiring::App;
 
 /// Failures and notes that a summary lists one by one; `--json` has all.
@@ -37,17 +36,21 @@ pub(crate) fn run(app: &App, args: &Import) -> Result<Exit, CliError> {
     }
     let engine = app.engine()?;
     hold_pause(app, engine, &paths, args)?;
-    hold_quota(app, engine)?;
+    hold_quota(app)?;
     let options = CaptureOptions {
-        granularity: args.granularity.map_or_else(|| granularity(app), Ok)?,
+        granularity: args.granularity.unwrap_or(app.settings.granularity),
         full: args.full,
         ..CaptureOptions::import()
     };
     let began = std::time::Instant::now();
     let progress = Progress::start(app, engine, &paths, args.full)?;
     let told = |step: &ImportProgress<'_>| progress.step(step);
-    let report =
-        engine.import(&paths, &options, args.threads.map_or_else(|| threads(app), usize::from), &told)?;
+    let report = engine.import(
+        &paths,
+        &options,
+        args.threads.map_or(app.settings.import_threads, usize::from),
+        &told,
+    )?;
     progress.end();
     let elapsed_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
     let result = wire::import::import(&report, elapsed_ms);
@@ -62,23 +65,59 @@ pub(crate) fn run(app: &App, args: &Import) -> Result<Exit, CliError> {
 }
 
 /// Refuses to take in more where the store is as large as it may become; warns before that.
-pub(crate) fn hold_quota(app: &App, engine: &Engine) -> Result<(), CliError> {
-    if app.config.get(Key::QuotaMib).is_none() {
-        return Ok(());
-    }
-    let usage = engine.store().usage()?;
-    let Some(quota) = Quota::of(app, &usage) else { return Ok(()) };
-    if quota.is_full() {
-        return Err(CliError::Quota {
+pub(crate) fn hold_quota(app: &App) -> Result<(), CliError> {
+    match app.home()?.hold_quota() {
+        Ok(quota) => {
+            if let Some(warning) = quota.and_then(quota_warning).filter(|_| !app.console.quiet) {
+                app.console.warn(&warning);
+            }
+            Ok(())
+        }
+        Err(EngineError::QuotaReached { quota, plan }) => Err(CliError::Quota {
             used: size::bytes(quota.used_bytes),
             bound: size::bytes(quota.bound_bytes),
-            plan: quota::plan(app, &usage)?,
-        });
+            plan: quota_plan(&plan),
+        }),
+        Err(error) => Err(error.into()),
     }
-    if let Some(warning) = quota.warning().filter(|_| !app.console.quiet) {
-        app.console.warn(&warning);
+}
+
+/// Returns what to say of how full the store is; none while there is plenty of free space.
+pub(crate) fn quota_warning(quota: Quota) -> Option<String> {
+    quota.is_near().then(|| {
+        format!(
+            "the store takes {} of the {} that `store.quota_mib` allows ({} %)",
+            size::bytes(quota.used_bytes),
+            size::bytes(quota.bound_bytes),
+            quota.percent()
+        )
+    })
+}
+
+/// Returns what would make room, one line each: what packing would free, and which old sessions are large.
+fn quota_plan(plan: &QuotaPlan) -> String {
+    let mut text = String::from("What would make room:\n");
+    put!(
+        text,
+        "  about {:>7}  `stemma gc` packs what is in the inbox ({})\n",
+        size::bytes(plan.packable_bytes),
+        size::bytes(plan.inbox_bytes)
+    );
+    if plan.deletable_bytes > 0 {
+        let bytes = size::bytes(plan.deletable_bytes);
+        put!(text, "  about {bytes:>7}  `stemma gc` deletes what was condemned before\n");
     }
-    Ok(())
+    if plan.retired_bytes > 0 {
+        let bytes = size::bytes(plan.retired_bytes);
+        put!(text, "  up to {bytes:>7}  `stemma gc` lets go by `retention.…`, after the grace\n");
+    }
+    for session in &plan.sessions {
+        let title = session.title.as_deref().unwrap_or("untitled");
+        let bytes = size::bytes(session.bytes);
+        put!(text, "  up to {bytes:>7}  `stemma forget {}` ({title})\n", session.session);
+    }
+    text.push_str("  or a larger bound: `stemma config set store.quota_mib N`\n");
+    text
 }
 
 /// Refuses to read what was named while everything is paused: who names a path expects it to be read.
@@ -106,23 +145,6 @@ fn paths(app: &App, args: &Import) -> Result<Vec<PathBuf>, CliError> {
     }
     app.console.say("No sessions on this machine yet.");
     Ok(vec![app.environment.absolute(or)])
-}
-
-/// Returns the granularity that is configured.
-pub(crate) fn granularity(app: &App) -> Result<stemmata_model::Granularity, CliError> {
-    let text = app.config.get(Key::Granularity).unwrap_or_default();
-    text.parse().map_err(|error: stemmata_model::ParseGranularityError| CliError::Usage(error.to_string()))
-}
-
-/// Returns when provisional commits are made, as is configured.
-pub(crate) fn provisional(app: &App) -> Result<Provisional, CliError> {
-    let text = app.config.get(Key::Provisional).unwrap_or_default();
-    text.parse().map_err(|error: ParseProvisionalError| CliError::Usage(error.to_string()))
-}
-
-/// Returns how many transcripts are read at once, as is configured.
-pub(crate) fn threads(app: &App) -> usize {
-    app.config.get(Key::Threads).and_then(|text| text.parse().ok()).unwrap_or(1)
 }
 
 /// Without arguments and without any client's home there is nothing to read, which is no failure.

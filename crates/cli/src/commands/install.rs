@@ -4,19 +4,19 @@
 
 mod made;
 
-use std::io::{Read, Write as _};
+use std::io::ErrorKind::InvalidData;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use stemmata_api::v1;
 use stemmata_engine::{
-    HOOK_PLACES, HookPlace, HookWish, RUNTIMES, SETTINGS_BYTES_MAX, SettingsError, with_hooks, without_hooks,
+    HOOK_PLACES, HookPlace, HookWish, RUNTIMES, SETTINGS_BYTES_MAX, SettingsError, create_private,
+    with_hooks, without_hooks,
 };
-use stemmata_store::{Files as _, SystemFiles};
+use stemmata_store::{Files as _, SystemFiles, read_bounded};
 
 use crate::args::live::Install;
-use crate::commands::import;
 use crate::errors::{CliError, Exit};
-use crate::heard;
 use crate::wiring::App;
 
 /// Copies within one second at most.
@@ -30,7 +30,7 @@ pub(crate) fn run(app: &App, args: &Install) -> Result<Exit, CliError> {
         CliError::Usage("where this program is cannot be said in a client's settings".to_owned())
     })?;
     let before = read(&path)?;
-    let wish = HookWish { program, provisional: import::provisional(app)?, inject: args.inject };
+    let wish = HookWish { program, provisional: app.settings.provisional, inject: args.inject };
     let after = with_hooks(before.as_deref(), place, &wish).map_err(|error| unreadable(&path, &error))?;
     let exit = change(app, args, place, (&path, before.as_deref(), Some(&after)))?;
     if !args.dry_run && before.is_none() {
@@ -50,7 +50,7 @@ pub(crate) fn remove(app: &App, args: &Install) -> Result<Exit, CliError> {
     let exit = change(app, args, place, (&path, before.as_deref(), after.as_deref()))?;
     if !args.dry_run {
         made::forget(app, place);
-        heard::unhear(app.home()?, place.runtime);
+        app.home()?.calls().forget(place.runtime);
     }
     Ok(exit)
 }
@@ -87,15 +87,10 @@ pub(super) fn find(app: &App, runtime: &str) -> Result<(&'static HookPlace, Path
 
 /// Reads settings; none where there are none.
 pub(super) fn read(path: &Path) -> Result<Option<String>, CliError> {
-    let failed = |source| CliError::io("read", path, source);
-    let file = match std::fs::File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed(error)),
-    };
-    let mut text = String::new();
-    file.take(SETTINGS_BYTES_MAX).read_to_string(&mut text).map_err(failed)?;
-    Ok(Some(text))
+    let text = read_bounded(path, SETTINGS_BYTES_MAX).and_then(|bytes| {
+        bytes.map(String::from_utf8).transpose().map_err(|error| std::io::Error::new(InvalidData, error))
+    });
+    text.map_err(|source| CliError::io("read", path, source))
 }
 
 fn unreadable(path: &Path, error: &SettingsError) -> CliError {
@@ -119,7 +114,7 @@ fn change(
     let mut kept = None;
     if is_changed && !args.dry_run {
         if let Some(folder) = path.parent() {
-            crate::home::create_private(folder)?;
+            create_private(folder)?;
         }
         if let Some(before) = before {
             kept = Some(keep_aside(app, path, before)?);

@@ -5,13 +5,13 @@
 use std::path::PathBuf;
 
 use stemmata_api::v1;
+use stemmata_engine::Home;
 use stemmata_store::SqliteStore;
 use stemmata_store::maintain::migrate::{MigrationPlan, MigrationStep, RolledBack, StepKind};
 
 use crate::args::maintain::Migrate;
 use crate::commands::backup::compact;
 use crate::errors::{CliError, Exit};
-use crate::home::DataHome;
 use crate::output::put;
 use crate::output::size::{many, plural};
 use crate::output::style::Style;
@@ -21,7 +21,7 @@ use crate::wiring::App;
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Migrate) -> Result<Exit, CliError> {
     let home = app.home()?;
-    let plan = SqliteStore::migration_plan(&home.store(), &app.store_options())?;
+    let plan = SqliteStore::migration_plan(&home.store_dir(), &home.store_options())?;
     if args.rollback {
         return roll_back(app, home, &plan, args.leave_commits);
     }
@@ -29,7 +29,7 @@ pub(crate) fn run(app: &App, args: &Migrate) -> Result<Exit, CliError> {
         return show(app, &wire::maintain::migration(&plan, None, None), &planned(&plan));
     }
     let backup = backup_of(home, plan.found);
-    let done = SqliteStore::migrate(&home.store(), &backup, &app.store_options())?;
+    let done = SqliteStore::migrate(&home.store_dir(), &backup, &home.store_options())?;
     let backup = done.backup.unwrap_or(backup);
     let mut text = planned(&done.plan);
     let verified = done.verified.unwrap_or_default();
@@ -45,14 +45,14 @@ pub(crate) fn run(app: &App, args: &Migrate) -> Result<Exit, CliError> {
 }
 
 /// Returns where the backup of a version is: beside the store, named by the version.
-fn backup_of(home: &DataHome, version: u32) -> PathBuf {
-    home.root().join(format!("store.v{version}"))
+fn backup_of(home: &Home, version: u32) -> PathBuf {
+    home.dir().join(format!("store.v{version}"))
 }
 
-fn roll_back(app: &App, home: &DataHome, plan: &MigrationPlan, leave: bool) -> Result<Exit, CliError> {
+fn roll_back(app: &App, home: &Home, plan: &MigrationPlan, leave: bool) -> Result<Exit, CliError> {
     let backup = backup_of(home, plan.found.saturating_sub(1));
-    let aside = home.root().join(format!("store.before-rollback-{}", compact(app.now())));
-    let done = SqliteStore::roll_back(&home.store(), &backup, &aside, leave, &app.store_options())?;
+    let aside = home.dir().join(format!("store.before-rollback-{}", compact(app.now())));
+    let done = SqliteStore::roll_back(&home.store_dir(), &backup, &aside, leave, &home.store_options())?;
     let (text, now) = match &done {
         RolledBack::Undone { from, to } => {
             (format!("{} from version {from} to {to}\n", Style::Good.paint("Rolled back")), *to)

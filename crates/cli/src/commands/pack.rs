@@ -3,7 +3,6 @@
 use stemmata_store::{PackOptions, Packed};
 
 use crate::args::maintain::Pack;
-use crate::config::Key;
 use crate::errors::{CliError, Exit};
 use crate::output::size::{self, many};
 use crate::output::wire;
@@ -25,12 +24,8 @@ pub(crate) fn run(app: &App, args: &Pack) -> Result<Exit, CliError> {
 
 /// Packs what an import left in the inbox, where that is much, and says so.
 pub(crate) fn after_import(app: &App) -> Result<(), CliError> {
-    let mib: u64 = app.config.get(Key::PackAfterImportMib).and_then(|text| text.parse().ok()).unwrap_or(0);
-    if mib == 0 {
-        return Ok(());
-    }
-    let options =
-        PackOptions { inbox_bytes_min: mib.saturating_mul(1024 * 1024), ..PackOptions::new(app.now()) };
+    let Some(inbox_bytes_min) = app.settings.pack_after_import_bytes else { return Ok(()) };
+    let options = PackOptions { inbox_bytes_min, ..PackOptions::new(app.now()) };
     let packed = app.engine()?.store().pack(&options)?;
     if packed.contents > 0 {
         app.console.say(&line(&packed));

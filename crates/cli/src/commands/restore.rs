@@ -51,7 +51,7 @@ pub(crate) fn run(app: &App, args: &Restore) -> Result<Exit, CliError> {
         ledger,
         root: None,
         last: 0,
-        in_files: app.ledger_files()?.is_some(),
+        in_files: app.home()?.ledger_files()?.is_some(),
         reducers: Vec::new(),
         remembered: None,
         quarantined: 0,
@@ -69,7 +69,7 @@ pub(crate) fn run(app: &App, args: &Restore) -> Result<Exit, CliError> {
         app.console.text(&told(app, &restored))?;
     }
     // What was met on the way is in the notes, once.
-    drop(app.ledger_files()?.map(|files| files.findings()));
+    drop(app.home()?.ledger_findings());
     Ok(if readable { Exit::Done } else { Exit::Corrupt })
 }
 
@@ -87,7 +87,7 @@ fn ledger_to_restore(app: &App, args: &Restore) -> Result<LedgerId, CliError> {
 
 /// Restores the files of a ledger that is kept in files. Says whether it can be read.
 fn from_files(app: &App, repair: bool, restored: &mut Restored) -> Result<bool, CliError> {
-    let Some(files) = app.ledger_files()? else {
+    let Some(files) = app.home()?.ledger_files()? else {
         if repair {
             return Err(CliError::Usage(
                 "this ledger is in the store; `stemma verify --repair` mends a store".to_owned(),
@@ -112,7 +112,7 @@ fn from_files(app: &App, repair: bool, restored: &mut Restored) -> Result<bool, 
 
 /// Names files of version 1 in the data directory, which ledgers in files name themselves: nothing reads them.
 fn version_one(app: &App) -> Result<Vec<Note>, CliError> {
-    let folder = app.home()?.root().join(VERSION_ONE);
+    let folder = app.home()?.dir().join(VERSION_ONE);
     let Ok(entries) = std::fs::read_dir(&folder) else { return Ok(Vec::new()) };
     let is_one =
         |name: &str| name.strip_prefix("context-").is_some_and(|rest| rest.strip_suffix(".json").is_some());

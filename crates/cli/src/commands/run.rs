@@ -13,19 +13,15 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use stemmata_engine::{CaptureOptions, Captured, Engine, StreamForm, StreamRecorder, StreamRules};
+use stemmata_engine::{
+    CaptureOptions, Captured, Engine, Marker, StreamForm, StreamProof, StreamRecorder, StreamRules, Streams,
+};
 use stemmata_model::Trigger;
 
 use crate::args::live::Run;
-use crate::capture_file;
-use crate::commands::import;
 use crate::errors::{CliError, Exit};
-use crate::heard;
 use crate::output::size::many;
-use crate::pending;
-use crate::secrets_file;
 use crate::signals::{self, Listening};
-use crate::streams::{self, Proof};
 use crate::wiring::App;
 use handover::{Left, Recorded};
 use pipes::{Output, Recording, Stopped};
@@ -34,7 +30,7 @@ use pipes::{Output, Recording, Stopped};
 pub(crate) const SESSION_VARIABLE: &str = "STEMMATA_SESSION";
 
 /// Milliseconds that are waited for another process that holds the store: the command waits for its end only.
-const WAIT_MS: u64 = 500;
+pub(crate) const WAIT_MS: u64 = 500;
 
 /// Milliseconds between two checkpoints at least.
 const PACE_MS: u64 = 1_000;
@@ -205,7 +201,7 @@ impl<'a> Record<'a> {
         if self.held_back.is_some() {
             return None;
         }
-        let opened = self.app.home().and_then(|home| streams::open(home, &self.session));
+        let opened = self.app.home().and_then(|home| Ok(home.streams().open(&self.session)?));
         match opened {
             Ok((path, file)) => {
                 self.path = Some(path);
@@ -221,7 +217,7 @@ impl<'a> Record<'a> {
 
     /// Returns why nothing is recorded here, where somebody wants it so.
     fn held_back(&self) -> Option<String> {
-        let policy = capture_file::load(self.app.home().ok()?.root());
+        let policy = self.app.home().ok()?.policy_in_force();
         let here = &self.app.environment.current_dir;
         policy.decide(here, &[], self.app.now()).map(|reason| reason.to_string())
     }
@@ -229,7 +225,7 @@ impl<'a> Record<'a> {
     /// Deletes the file of a command that did not start.
     fn discard_empty(&self) {
         if let Some(path) = &self.path {
-            streams::remove(path, Proof::Empty);
+            Streams::remove(path, StreamProof::Empty);
         }
     }
 
@@ -291,18 +287,16 @@ impl<'a> Record<'a> {
     }
 
     fn open_engine(&mut self) {
-        match self.app.hook_engine(WAIT_MS) {
-            Ok(engine) => self.engine = Some(engine),
+        match self.app.engine() {
+            Ok(engine) => self.engine = Some(engine.clone()),
             Err(error) => self.trouble(&error),
         }
     }
 
     /// Returns which rules replace secrets, whether the store can be opened or not; none where they cannot be read.
     fn rules(&mut self) -> Option<StreamRules<'a>> {
-        let rules = self.app.home().and_then(|home| {
-            let (store, trust) = (secrets_file::load(home.root())?, secrets_file::trust(home)?);
-            Ok(StreamRules { store, cwd: Some(&self.app.environment.current_dir), trust })
-        });
+        let cwd = &self.app.environment.current_dir;
+        let rules = self.app.home().and_then(|home| Ok(home.stream_rules(cwd)?));
         match rules {
             Ok(rules) => Some(rules),
             Err(error) => {
@@ -370,19 +364,16 @@ impl<'a> Record<'a> {
             self.open_engine();
         }
         let Some(engine) = &self.engine else { return };
-        let granularity = match import::granularity(self.app) {
-            Ok(granularity) => granularity,
-            Err(error) => return self.trouble(&error),
-        };
+        let settings = &self.app.settings;
         let is_over = trigger == Trigger::SessionEnd;
         let options = CaptureOptions {
-            granularity,
+            granularity: settings.granularity,
             cwd: Some(self.app.environment.current_dir.to_string_lossy().into_owned()),
             ticket: self.args.ticket.clone(),
             thread: self.args.thread.clone(),
             // At the end nothing follows any more: an unfinished line is all that there will be of it, and an open turn too.
             torn_tail: is_over,
-            leaf: is_over || import::provisional(self.app).is_ok_and(|policy| policy.keeps(trigger, false)),
+            leaf: is_over || settings.provisional.keeps(trigger, false),
             format: recording.format(),
             ..CaptureOptions::live(trigger)
         };
@@ -409,8 +400,8 @@ impl<'a> Record<'a> {
         if let Some(path) = &self.path {
             let stored = self.captured.as_ref().filter(|_| ended.is_kept && self.trouble.is_none());
             let is_removed = match stored {
-                Some(captured) => streams::remove(path, Proof::Captured(captured)),
-                None => streams::remove(path, Proof::Empty),
+                Some(captured) => Streams::remove(path, StreamProof::Captured(captured)),
+                None => Streams::remove(path, StreamProof::Empty),
             };
             tracing::debug!(is_removed, "the record is stored");
         }
@@ -423,7 +414,7 @@ impl<'a> Record<'a> {
         let told: Vec<String> = self.lost.iter().cloned().chain(trouble).collect();
         let is_kept = told.is_empty() || self.keep_for_status(&told.join("; "));
         if let (true, Some(_), Ok(home)) = (told.is_empty(), &self.captured, self.app.home()) {
-            heard::went_well(home, "run", None);
+            home.calls().went_well("run", None);
         }
         // What the command says on standard error is not mixed with ours where a program reads it, unless that is the
         // only place where it can be said.
@@ -448,7 +439,9 @@ impl<'a> Record<'a> {
     fn keep_for_status(&self, told: &str) -> bool {
         tracing::warn!(command = "run", told, "not all was stored");
         let kept = self.app.home().and_then(|home| {
-            pending::trouble(home, &format!("`stemma run`: {told}"), self.app.now().as_micros())
+            let reason = format!("`stemma run`: {told}");
+            let trouble = Marker { path: None, reason, at: self.app.now().as_micros() };
+            Ok(home.calls().keep_trouble("run", &trouble)?)
         });
         if let Err(error) = &kept {
             tracing::warn!(error = %error, "the trouble itself could not be kept");

@@ -1,13 +1,12 @@
 //! `secrets`: which projects' rules for secrets count.
 
 use stemmata_api::v1;
-use stemmata_engine::{PROJECT_RULES, check_project_rules, rules_file_hash};
+use stemmata_engine::{TrustedRules, rules_file_hash};
 use stemmata_model::Timestamp;
 
 use crate::args::secrets;
 use crate::errors::{CliError, Exit};
 use crate::output::put;
-use crate::secrets_file::{self, Trusted};
 use crate::wiring::App;
 
 /// Runs the command.
@@ -21,40 +20,28 @@ pub(crate) fn run(app: &App, args: &secrets::Secrets) -> Result<Exit, CliError> 
 
 fn trust(app: &App, args: &secrets::SecretsTrust) -> Result<Exit, CliError> {
     let folder = app.environment.absolute(&args.folder);
-    let (path, hash) = check_project_rules(&folder, secrets_file::owner())?;
-    let home = app.home()?;
-    let mut trusted = secrets_file::trusted(home)?;
-    // Of one file only what it says now.
-    trusted.retain(|known| known.path != path);
-    trusted.push(Trusted { path: path.clone(), hash, at: app.now().as_micros() });
-    secrets_file::set_trusted(home, &trusted)?;
+    let path = app.home()?.trust_rules(&folder)?;
     app.console.say(&format!("The rules in {} count from now on, until the file changes", path.display()));
-    list_json(app, &trusted)
+    list_json(app)
 }
 
 fn distrust(app: &App, args: &secrets::SecretsTrust) -> Result<Exit, CliError> {
     let folder = app.environment.absolute(&args.folder);
-    let home = app.home()?;
-    let mut trusted = secrets_file::trusted(home)?;
-    let count = trusted.len();
-    // The file may be gone, and its project too.
-    trusted.retain(|known| !folder.ancestors().any(|above| above.join(PROJECT_RULES) == known.path));
-    if trusted.len() == count {
+    if !app.home()?.distrust_rules(&folder)? {
         let text = folder.display();
         return Err(CliError::Usage(format!(
             "no rules of {text} are trusted; `stemma secrets list` shows those that are"
         )));
     }
-    secrets_file::set_trusted(home, &trusted)?;
     app.console.say("These rules count no more; what was captured with them stays as it is");
-    list_json(app, &trusted)
+    list_json(app)
 }
 
 fn list(app: &App) -> Result<Exit, CliError> {
-    let trusted = secrets_file::trusted(app.home()?)?;
     if app.console.json {
-        return list_json(app, &trusted);
+        return list_json(app);
     }
+    let trusted = app.home()?.trusted_rules()?;
     let mut text = String::new();
     for known in wire(&trusted).trusted {
         let state = if known.is_current { "" } else { "  (changed or gone: does not count)" };
@@ -72,15 +59,15 @@ fn list(app: &App) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-fn list_json(app: &App, trusted: &[Trusted]) -> Result<Exit, CliError> {
+fn list_json(app: &App) -> Result<Exit, CliError> {
     if app.console.json {
-        app.console.json(&wire(trusted))?;
+        app.console.json(&wire(&app.home()?.trusted_rules()?))?;
     }
     Ok(Exit::Done)
 }
 
-fn wire(trusted: &[Trusted]) -> v1::TrustedRules {
-    let of = |known: &Trusted| v1::TrustedFile {
+fn wire(trusted: &[TrustedRules]) -> v1::TrustedRules {
+    let of = |known: &TrustedRules| v1::TrustedFile {
         path: known.path.to_string_lossy().into_owned(),
         hash: known.hash.clone(),
         trusted_at: Timestamp::from_micros(known.at).to_string(),

@@ -11,7 +11,6 @@ use crate::args::live::Start;
 use crate::commands::launch::Launch;
 use crate::commands::place;
 use crate::commands::run::SESSION_VARIABLE;
-use crate::config::templates;
 use crate::errors::{CliError, Exit};
 use crate::output::wire;
 use crate::wiring::App;
@@ -21,8 +20,11 @@ pub(crate) const TEMPLATE_VARIABLE: &str = "STEMMATA_TEMPLATE";
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Start) -> Result<Exit, CliError> {
-    let (alias, template) = templates::parse(app.config.templates(), &args.template)
-        .map_err(|reason| CliError::Config { place: file(app), reason })?;
+    let (alias, template) = app
+        .config
+        .templates()
+        .parse(&args.template)
+        .map_err(|error| CliError::Config { place: file(app), reason: error.reason })?;
     let context = args.context.as_deref().filter(|context| *context != "none");
     let context = context.map(|reference| place::newest(app, reference)).transpose()?;
     // Said before anything is placed.

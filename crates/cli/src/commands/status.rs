@@ -2,13 +2,14 @@
 
 mod hooks;
 
-use std::io::Read;
 use std::path::Path;
 
 use stemmata_api::v1;
-use stemmata_engine::{FileState, SETTINGS_BYTES_MAX, SurveyedFile, days_kept};
+use stemmata_engine::{FileState, SETTINGS_BYTES_MAX, SurveyedFile, UntrustedRules, days_kept};
 use stemmata_model::Timestamp;
+use stemmata_store::read_bounded;
 
+use crate::commands::import;
 use crate::errors::{CliError, Exit};
 use crate::output::put;
 use crate::output::size::{self, many, plural};
@@ -16,10 +17,6 @@ use crate::output::style::Style;
 use crate::output::table::{Column, Table, cell};
 use crate::output::time;
 use crate::output::wire;
-use crate::pending;
-use crate::quota::Quota;
-use crate::secrets_file;
-use crate::streams;
 use crate::wiring::App;
 
 /// Days before a client deletes a transcript in which there is a warning.
@@ -85,19 +82,19 @@ fn status(app: &App) -> Result<v1::Status, CliError> {
     let trouble = hooks::last_trouble(app)?;
     Ok(v1::Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        home: home.root().to_string_lossy().into_owned(),
-        store: home.store().to_string_lossy().into_owned(),
+        home: home.dir().to_string_lossy().into_owned(),
+        store: home.store_dir().to_string_lossy().into_owned(),
         config: app.config.file().map(|path| path.to_string_lossy().into_owned()),
         machine: engine.identity().machine.to_string(),
         machine_label: engine.identity().machine_label.clone(),
         rules,
         usage: Some(wire::maintain::usage(usage)),
-        quota: Quota::of(app, &usage).and_then(Quota::warning),
+        quota: home.quota_of(&usage).and_then(import::quota_warning),
         hook_trouble_at: trouble.as_ref().map(|trouble| Timestamp::from_micros(trouble.at).to_string()),
         hook_trouble: trouble.map(|trouble| trouble.reason),
         hooks: hooks::all(app, &used)?,
-        left_by_hooks: u64::try_from(pending::count(home)).unwrap_or(u64::MAX),
-        set_aside: streams::aside(home).iter().map(|path| path.to_string_lossy().into_owned()).collect(),
+        left_by_hooks: u64::try_from(home.markers().count()).unwrap_or(u64::MAX),
+        set_aside: home.streams().aside().iter().map(|path| path.to_string_lossy().into_owned()).collect(),
         untrusted_rules: untrusted(app)?,
         homes,
         pending,
@@ -108,18 +105,17 @@ fn status(app: &App) -> Result<v1::Status, CliError> {
 
 /// Returns the rules of projects that were met and do not count.
 fn untrusted(app: &App) -> Result<Vec<v1::UntrustedRules>, CliError> {
-    let met = secrets_file::untrusted(app.home()?)?.into_iter();
-    Ok(met
-        .map(|(path, reason)| v1::UntrustedRules { path: path.to_string_lossy().into_owned(), reason })
-        .collect())
+    let of = |rules: UntrustedRules| v1::UntrustedRules {
+        path: rules.path.to_string_lossy().into_owned(),
+        reason: rules.reason,
+    };
+    Ok(app.home()?.untrusted_rules()?.into_iter().map(of).collect())
 }
 
 /// Returns the text of a client's settings, for how long it keeps what it wrote.
 fn settings(config_dir: &Path) -> Option<String> {
-    let mut text = String::new();
-    let file = std::fs::File::open(config_dir.join("settings.json")).ok()?;
-    file.take(SETTINGS_BYTES_MAX).read_to_string(&mut text).ok()?;
-    Some(text)
+    let bytes = read_bounded(&config_dir.join("settings.json"), SETTINGS_BYTES_MAX).ok()??;
+    String::from_utf8(bytes).ok()
 }
 
 /// Returns the days until a file that nobody writes to any more is deleted.

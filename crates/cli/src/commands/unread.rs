@@ -14,11 +14,9 @@ const NAMED_MAX: usize = 10;
 /// Warns of ledgers that were not looked at to their end.
 pub(crate) fn warn(app: &App, done: &str, unread: &[UnreadLedger]) -> Result<(), CliError> {
     // The log tells of the same damage in passing: once is enough.
-    if let Some(files) = app.ledger_files()? {
-        for finding in files.findings().iter().map(ToString::to_string) {
-            if unread.iter().all(|known| known.reason != finding) {
-                app.console.warn(&finding);
-            }
+    for finding in app.home()?.ledger_findings().iter().map(ToString::to_string) {
+        if unread.iter().all(|known| known.reason != finding) {
+            app.console.warn(&finding);
         }
     }
     for one in unread.iter().take(NAMED_MAX) {
@@ -34,7 +32,7 @@ pub(crate) fn warn(app: &App, done: &str, unread: &[UnreadLedger]) -> Result<(),
 
 fn next_step(app: &App, ledger: &stemmata_model::LedgerId) -> Result<String, CliError> {
     let ledger = tame(ledger.as_str()).replace('\'', "'\\''");
-    Ok(if app.ledger_files()?.is_some() {
+    Ok(if app.home()?.ledger_files()?.is_some() {
         format!(
             "`stemma restore --ledger '{ledger}'` says what is wrong, and with `--repair` sets it aside; then run this again"
         )

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stemmata_api::v1;
-use stemmata_engine::Engine;
+use stemmata_engine::{Engine, EngineError};
 use stemmata_store::maintain::repair::RepairSource;
 use stemmata_store::{Damage, SqliteStore, Store};
 use tempfile::TempDir;
@@ -55,16 +55,17 @@ struct Copy {
 
 /// Opens a backup or another store, or lays a bundle out in a store of its own.
 fn copy_in(app: &App, engine: &Engine, from: &Path) -> Result<Copy, CliError> {
+    let home = app.home()?;
     let from = app.environment.absolute(from);
     let name = app.environment.shown(&from);
     let open = |folder: &Path| {
-        SqliteStore::open(folder, app.store_options())
+        SqliteStore::open(folder, home.store_options())
             .map(Arc::new)
-            .map_err(|source| CliError::OpenStore { folder: folder.to_owned(), source })
+            .map_err(|source| CliError::Engine(EngineError::OpenStore { folder: folder.to_owned(), source }))
     };
     if from.is_file() {
         let bundle = super::bundle::open(app, &from)?;
-        let cache = app.home()?.cache();
+        let cache = home.cache_dir();
         let aside =
             tempfile::tempdir_in(&cache).map_err(|source| CliError::io("write in", &cache, source))?;
         let store = open(aside.path())?;

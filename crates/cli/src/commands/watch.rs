@@ -13,19 +13,17 @@ use std::time::{Duration, Instant};
 use stemmata_api::v1;
 use stemmata_engine::{
     Agenda, CaptureOptions, Engine, EngineError, ErrorKind, ImportFailure, ImportedSession, KeepPacked, Look,
-    Looked, ProjectTrust, StoreRules, WatchPace,
+    Looked, WatchPace,
 };
 use stemmata_model::Trigger;
 
 use crate::args::live::Watch;
-use crate::capture_file;
 use crate::commands::import;
 use crate::errors::{CliError, Exit};
 use crate::output::size::{many, plural};
 use crate::output::style::Style;
 use crate::output::table::fit;
 use crate::output::{session, wire};
-use crate::secrets_file;
 use crate::signals;
 use crate::wiring::App;
 use ears::{Ears, Heard};
@@ -42,7 +40,7 @@ const TITLE_COLUMNS: usize = 60;
 /// Runs the command, until it is asked to end.
 pub(crate) fn run(app: &App, args: &Watch) -> Result<Exit, CliError> {
     let engine = app.engine()?;
-    import::hold_quota(app, engine)?;
+    import::hold_quota(app)?;
     let (ears, heard) = Ears::new(args.poll.is_some());
     let stop = ears.stop();
     let _listening = signals::listen(move || stop.ask())
@@ -53,17 +51,12 @@ pub(crate) fn run(app: &App, args: &Watch) -> Result<Exit, CliError> {
             tracing::warn!(%error, "nothing was packed");
         }
     })?;
-    // Read again at the first look: what the engine has been opened with is not known here.
-    let engine = engine.clone().with_rules(StoreRules::default());
     let mut watch = Watching {
         app,
-        engine,
-        rules: None,
-        trust: ProjectTrust::default(),
         named: args.paths.iter().map(|path| app.environment.absolute(path)).collect(),
         options: CaptureOptions {
-            granularity: import::granularity(app)?,
-            leaf: import::provisional(app)?.keeps(Trigger::TurnBoundary, false),
+            granularity: app.settings.granularity,
+            leaf: app.settings.provisional.keeps(Trigger::TurnBoundary, false),
             ..CaptureOptions::live(Trigger::TurnBoundary)
         },
         poll_ms: args.poll.map(|seconds| u64::from(seconds) * 1_000),
@@ -82,11 +75,6 @@ pub(crate) fn run(app: &App, args: &Watch) -> Result<Exit, CliError> {
 
 struct Watching<'a> {
     app: &'a App,
-    engine: Engine,
-    /// The store's own rules, as the engine has them.
-    rules: Option<StoreRules>,
-    /// Which projects' rules count, as the engine has it.
-    trust: ProjectTrust,
     /// What was named; nothing: the homes of clients, as they come and go.
     named: Vec<PathBuf>,
     options: CaptureOptions,
@@ -172,20 +160,26 @@ impl Watching<'_> {
             // Before the look, so that what changes during it is heard.
             self.ears.listen_to(&roots);
             agenda.keep_pace(self.pace(), self.now_ms());
-            import::hold_quota(self.app, &self.engine)?;
+            import::hold_quota(self.app)?;
         }
-        if let Err(error) = self.take_rules() {
-            // What cannot be read may hold rules: nothing is taken in without them.
-            self.app.console.warn(&format!("everything will be looked at again: {error}"));
-            return Ok(());
-        }
-        // Somebody may have excluded something since.
-        let policy = capture_file::load(self.app.home()?.root());
-        let engine = self.engine.clone().with_policy(policy);
-        if *look == Look::Everything {
-            self.app.take_up(&engine)?;
-        }
-        let threads = if self.is_told { 1 } else { import::threads(self.app) };
+        // Somebody may have excluded something since, or written rules. A hook takes these at once, and the two must not take
+        // turns in making a chain each.
+        let home = self.app.home()?;
+        let renewed = home.renewed().map_err(CliError::from).and_then(|engine| {
+            if *look == Look::Everything {
+                self.app.take_up()?;
+            }
+            Ok(engine)
+        });
+        let engine = match renewed {
+            Ok(engine) => engine,
+            Err(error) => {
+                // What cannot be read may hold rules: nothing is taken in without them.
+                self.app.console.warn(&format!("everything will be looked at again: {error}"));
+                return Ok(());
+            }
+        };
+        let threads = if self.is_told { 1 } else { self.app.settings.import_threads };
         let looked = self.patient(engine.look(look, &roots, &self.options, threads))?;
         let Some(mut looked) = looked else { return Ok(()) };
         if !self.options.leaf {
@@ -214,22 +208,6 @@ impl Watching<'_> {
         if !self.is_told {
             self.is_told = true;
             self.say_begun(&roots);
-        }
-        Ok(())
-    }
-
-    /// Takes up rules that somebody has written or changed since. A hook does at once, and the two must not take turns in
-    /// making a chain each.
-    fn take_rules(&mut self) -> Result<(), CliError> {
-        let rules = secrets_file::load(self.app.home()?.root())?;
-        if rules != self.rules {
-            self.engine = self.engine.clone().with_rules(rules.clone().unwrap_or_default());
-            self.rules = rules;
-        }
-        let trust = secrets_file::trust(self.app.home()?)?;
-        if trust != self.trust {
-            self.engine = self.engine.clone().with_trust(trust.clone(), self.app.untrusted.clone());
-            self.trust = trust;
         }
         Ok(())
     }

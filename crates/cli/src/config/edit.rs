@@ -2,11 +2,11 @@
 //!
 //! Pure: reading and writing the file is the command's.
 
-use crate::config::{Key, Shape};
+use stemmata_engine::{Setting, SettingShape};
 
 /// Returns the text with `key` set to `value`, which was checked before.
-pub(crate) fn set(text: &str, key: Key, value: &str) -> String {
-    let (section, name) = key.name().split_once('.').expect("every key has a section");
+pub(crate) fn set(text: &str, key: &Setting, value: &str) -> String {
+    let (section, name) = key.key.split_once('.').expect("every key has a section");
     let line = format!("{name} = {}", literal(key, value));
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     match place(&lines, section, name) {
@@ -51,12 +51,13 @@ fn place(lines: &[String], section: &str, name: &str) -> Place {
     header.map_or(Place::NewSection, Place::InsertAfter)
 }
 
-fn literal(key: Key, value: &str) -> String {
-    match key.shape() {
-        Shape::Number { .. } => value.to_owned(),
-        Shape::Text | Shape::Choice(_) | Shape::Granularity | Shape::ProjectDays => {
-            toml::Value::String(value.to_owned()).to_string()
-        }
+fn literal(key: &Setting, value: &str) -> String {
+    match key.shape {
+        SettingShape::Number { .. } => value.to_owned(),
+        SettingShape::Text
+        | SettingShape::Choice(_)
+        | SettingShape::Granularity
+        | SettingShape::ProjectDays => toml::Value::String(value.to_owned()).to_string(),
     }
 }
 
@@ -65,35 +66,37 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::config::{all, named};
 
     #[test]
     fn one_line_changes_and_comments_stay() {
         let text = "# mine\n[import]\n# two are enough\nthreads = 2 # here\n\n[output]\ncolor = \"never\"\n";
         assert_eq!(
-            set(text, Key::Threads, "4"),
+            set(text, named("import.threads").unwrap(), "4"),
             "# mine\n[import]\n# two are enough\nthreads = 4\n\n[output]\ncolor = \"never\"\n"
         );
         assert_eq!(
-            set(text, Key::Pager, "never"),
+            set(text, named("output.pager").unwrap(), "never"),
             "# mine\n[import]\n# two are enough\nthreads = 2 # here\n\n[output]\npager = \"never\"\ncolor = \"never\"\n"
         );
-        assert_eq!(set("", Key::User, "ann"), "[identity]\nuser = \"ann\"\n");
-        assert_eq!(set("[a]\nb = 1", Key::User, "ann"), "[a]\nb = 1\n\n[identity]\nuser = \"ann\"\n");
+        let user = named("identity.user").unwrap();
+        assert_eq!(set("", user, "ann"), "[identity]\nuser = \"ann\"\n");
+        assert_eq!(set("[a]\nb = 1", user, "ann"), "[a]\nb = 1\n\n[identity]\nuser = \"ann\"\n");
     }
 
     proptest! {
         #[test]
         fn what_was_set_is_read_back(
-            values in proptest::collection::vec((0..Key::ALL.len(), "[^\\x00-\\x1f\\x7f]{1,20}"), 1..8),
+            values in proptest::collection::vec((0..all().len(), "[^\\x00-\\x1f\\x7f]{1,20}"), 1..8),
         ) {
             let mut text = "# a comment\n".to_owned();
             let mut last = std::collections::BTreeMap::new();
             for (position, value) in values {
-                let key = Key::ALL[position];
-                let is_number = matches!(key.shape(), Shape::Number { .. });
+                let key = all()[position];
+                let is_number = matches!(key.shape, SettingShape::Number { .. });
                 let value = if is_number { "7".to_owned() } else { value };
                 text = set(&text, key, &value);
-                last.insert(key.name(), value);
+                last.insert(key.key, value);
             }
             prop_assert!(text.starts_with("# a comment\n"));
             let table: toml::Table = text.parse().expect("what was written is TOML");

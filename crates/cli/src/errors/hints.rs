@@ -76,8 +76,26 @@ pub(crate) fn hint_of(error: &EngineError) -> Option<String> {
         EngineError::Refused { what: Refusal::Forget, .. } => {
             "`stemma forget … --even-pinned` forgets it all the same"
         }
-        EngineError::Refused { .. } | EngineError::Name(_) => return None,
-        EngineError::Store(error) => return hint_of_store(error),
+        EngineError::MachineFile { path, .. } => {
+            return Some(format!(
+                "restore it from a backup; or move {} away, and a new identity is made (stored commits stay as they are)",
+                path.display()
+            ));
+        }
+        EngineError::CaptureFile { path, .. } => {
+            return Some(format!(
+                "nothing is captured until it can be read: mend it, or move {} away to capture everything",
+                path.display()
+            ));
+        }
+        EngineError::Setting(_) => "`stemma config` shows every key, its value and where it comes from",
+        EngineError::QuotaReached { .. } => {
+            "`stemma gc` makes room, `stemma config set store.quota_mib N` allows more"
+        }
+        EngineError::Refused { .. } | EngineError::Name(_) | EngineError::Policy { .. } => return None,
+        EngineError::Store(error) | EngineError::OpenStore { source: error, .. } => {
+            return hint_of_store(error);
+        }
     };
     Some(hint.to_owned())
 }
@@ -106,7 +124,7 @@ fn hint_of_bundle(error: &BundleError) -> Option<String> {
     Some(hint.to_owned())
 }
 
-pub(super) fn hint_of_store(error: &StoreError) -> Option<String> {
+fn hint_of_store(error: &StoreError) -> Option<String> {
     let hint = match error {
         StoreError::Corrupt { .. } | StoreError::Conflict(_) => {
             "`stemma verify` lists everything that is damaged; importing the same transcripts into a new \

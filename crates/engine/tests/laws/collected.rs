@@ -76,7 +76,7 @@ proptest! {
         let identity = Identity {
             machine: MachineId::new("m1").expect("a name"), machine_label: "m1".to_owned(), user: "ada".to_owned(), former: Vec::new(),
         };
-        let engine = Engine::new(new_store(), Arc::clone(&clock) as Arc<dyn Clock>, Arc::new(CountingIds::default()), identity);
+        let engine = Engine::over(new_store(), Arc::clone(&clock) as Arc<dyn Clock>, Arc::new(CountingIds::default()), identity);
         let mut sessions = Vec::new();
         for (number, (seed, why)) in wanted.iter().enumerate() {
             let bytes = bytes_of(&ClaudeSession::new(seed * 10 + number as u64).turns(3).compactions(seed % 2).build());

@@ -23,6 +23,7 @@ mod folds;
 mod forget;
 mod golden_bureau;
 mod golden_ledger;
+mod homes;
 mod identity;
 mod imported;
 mod lines_together;

@@ -78,7 +78,7 @@ impl Side {
             former: Vec::new(),
         };
         let clock: Arc<dyn Clock> = Arc::clone(clock) as Arc<dyn Clock>;
-        let engine = Engine::new(Arc::new(store), clock, Arc::new(CountingIds::default()), identity);
+        let engine = Engine::over(Arc::new(store), clock, Arc::new(CountingIds::default()), identity);
         let (commits, tombstones, secrets) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
         Self { home, engine, commits, tombstones, secrets }
     }

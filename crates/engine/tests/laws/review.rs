@@ -586,7 +586,7 @@ fn two_that_read_one_file_at_once_left_a_turn_open_and_the_session_behind() {
         former: Vec::new(),
     };
     let slower =
-        Engine::new(store, Arc::new(Interrupt(Mutex::new(Some(act)))), Arc::new(RandomIds), identity);
+        Engine::over(store, Arc::new(Interrupt(Mutex::new(Some(act)))), Arc::new(RandomIds), identity);
     let seen = live(&slower, &path);
     let tip = other.store().session(&key_of(&path)).expect("read").expect("a session").tip.expect("a tip");
     assert!(native(&other, tip) == lines.concat().as_bytes(), "the session does not go back");

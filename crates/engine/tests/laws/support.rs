@@ -45,7 +45,7 @@ pub(crate) fn engine_moved(machine: &str, former: &[&str], store: Arc<dyn Store>
         user: "ada".to_owned(),
         former: former.iter().map(|id| MachineId::new(*id).expect("a name")).collect(),
     };
-    Engine::new(store, Arc::new(FixedClock), Arc::new(CountingIds::default()), identity)
+    Engine::over(store, Arc::new(FixedClock), Arc::new(CountingIds::default()), identity)
 }
 
 /// Makes an empty store in memory.

@@ -1,11 +1,12 @@
-//! Files that are written whole: beside, synced, then under their name.
+//! Files that are written whole: beside, synced, then under their name; and files that are read whole, up to a bound.
 //!
 //! Files that grow are not written here.
 
-use std::io::{self, BufWriter, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Read as _, Write};
 use std::path::{Path, PathBuf};
 
-use super::{Files, NewFile};
+use super::{Files, NewFile, SystemFiles};
 
 /// Bytes that are gathered before they are written.
 const WRITE_BYTES: usize = 256 * 1024;
@@ -29,6 +30,28 @@ pub fn write_whole<T, E>(
         Ok(value)
     });
     ended(files, (&temporary, path), failed, written)
+}
+
+/// Writes a small file as [`write_whole`] does.
+///
+/// # Errors
+/// The system's own.
+pub fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write_whole(&SystemFiles, path, |error| error, |out| out.write_all(bytes))
+}
+
+/// Returns the first bytes of a file, at most so many; none where there is no such file. A caller that refuses longer files
+/// asks for one byte more than it takes.
+///
+/// # Errors
+/// The system's own.
+pub fn read_bounded(path: &Path, bytes_max: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    match File::open(path).and_then(|file| file.take(bytes_max).read_to_end(&mut bytes)) {
+        Ok(_) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Ends the writing of a file beside its name: where it has that now, the name is made durable, else nothing stays.

@@ -235,8 +235,9 @@ fn judge(log: &FileLog, events: &[Event], states: &[SavedState]) -> Result<bool,
         match by_one(after) {
             Ok(found) if found.as_slice() == std::slice::from_ref(expected) => {}
             Ok(found) if found.is_empty() && is_told => {}
-            Err(StoreError::LedgerDamaged { .. } | StoreError::NotAStore { .. } | StoreError::TooNew { .. })
-                if is_told => {}
+            Err(
+                StoreError::LedgerDamaged { .. } | StoreError::NotAStore { .. } | StoreError::TooNew { .. },
+            ) if is_told => {}
             other => return Err(format!("event {} is {other:?}", after + 1)),
         }
     }

@@ -4,14 +4,12 @@
 
 use std::path::{Path, PathBuf};
 
-use stemmata_engine::HookPlace;
+use stemmata_engine::{HookPlace, Marker, create_private};
 
-use crate::home::create_private;
-use crate::pending::{self, Marker};
 use crate::wiring::App;
 
 fn file(app: &App, place: &HookPlace) -> Option<PathBuf> {
-    Some(app.home().ok()?.run().join("made").join(format!("{}.json", place.runtime)))
+    Some(app.home().ok()?.run_dir().join("made").join(format!("{}.json", place.runtime)))
 }
 
 /// Keeps in mind that a file was made. Where that fails the file stays when the hooks are taken out, which harms nobody.
@@ -20,14 +18,14 @@ pub(super) fn keep(app: &App, place: &HookPlace, path: &Path) {
     let reason = "made by install".to_owned();
     let made = Marker { path: Some(path.to_owned()), reason, at: app.now().as_micros() };
     let folder = file.parent().unwrap_or(&file);
-    if let Err(error) = create_private(folder).and_then(|()| pending::write(&file, &made)) {
+    if let Err(error) = create_private(folder).and_then(|()| made.write(&file)) {
         tracing::debug!(%error, "nobody will know that the settings were made by us");
     }
 }
 
 /// Says whether a file was made by an `install`.
 pub(super) fn is_ours(app: &App, place: &HookPlace, path: &Path) -> bool {
-    let made = file(app, place).and_then(|file| pending::read(&file));
+    let made = file(app, place).and_then(|file| Marker::read(&file));
     made.is_some_and(|made| made.path.as_deref() == Some(path))
 }
 

@@ -19,7 +19,6 @@ use stemmata_model::FormatId;
 use super::Record;
 use crate::args::live::Run;
 use crate::errors::{CliError, Exit};
-use crate::streams;
 use crate::wiring::App;
 
 /// Says what was left, as JSON.
@@ -120,7 +119,7 @@ pub(super) fn go_on(app: &App, args: &Run, inherited: &Inherited) -> Result<Exit
     let file = match file {
         Ok(file) => file,
         Err(source) => {
-            let path = streams::path(app.home()?, &left.session);
+            let path = app.home()?.streams().path_of(&left.session);
             record.trouble(&CliError::io("open", &path, source));
             None
         }

@@ -7,18 +7,16 @@ use std::path::Path;
 
 use stemmata_api::v1;
 use stemmata_engine::{
-    FileState, HOOK_PLACES, HookPlace, HookWish, SurveyedFile, installed_hooks, with_hooks,
+    FileState, HOOK_PLACES, HookPlace, HookWish, Marker, SurveyedFile, installed_hooks, modified, with_hooks,
 };
 use stemmata_model::Timestamp;
 
-use crate::commands::{import, install};
+use crate::commands::install;
 use crate::environment::is_program;
 use crate::errors::CliError;
-use crate::heard;
 use crate::output::put;
 use crate::output::style::Style;
 use crate::output::time;
-use crate::pending::Marker;
 use crate::wiring::App;
 
 /// Microseconds by which a transcript may be newer than the last call: within a turn a client writes and calls nobody.
@@ -62,7 +60,7 @@ impl Used {
 
 fn written_at(file: &SurveyedFile) -> Option<Timestamp> {
     let in_database = file.modified_ns.and_then(|ns| i64::try_from(ns / 1_000).ok());
-    in_database.map(Timestamp::from_micros).or_else(|| heard::modified(&file.path))
+    in_database.map(Timestamp::from_micros).or_else(|| modified(&file.path))
 }
 
 /// What is in a client's file.
@@ -102,7 +100,7 @@ impl State {
         // Which of several installed ones this call is says nothing about the hooks: another `PATH` leads to another.
         let own = app.environment.lasting_program().unwrap_or_default();
         let program = if called.file_name() == own.file_name() { called } else { &own };
-        let provisional = import::provisional(app)?;
+        let provisional = app.settings.provisional;
         let wish = HookWish { program: &program.to_string_lossy(), provisional, inject: found.inject };
         let is_current = with_hooks(Some(&text), place, &wish).is_ok_and(|wanted| wanted == text);
         Ok(if is_current { Self::Current(found.program) } else { Self::Changed(found.program) })
@@ -122,19 +120,20 @@ impl State {
 /// Returns what is to be told of each client's hooks. A client that has none and never had any is left out.
 pub(super) fn all(app: &App, used: &Used) -> Result<Vec<v1::Hooks>, CliError> {
     let home = app.home()?;
-    let troubles = heard::troubles(home);
+    let calls = home.calls();
+    let troubles = calls.troubles();
     let mut found = Vec::new();
     for place in HOOK_PLACES {
         let Ok((_, path)) = install::find(app, place.runtime) else { continue };
         let state = State::of(app, place, &path)?;
-        let heard_at = heard::last_heard(home, place.runtime);
+        let heard_at = calls.last(place.runtime);
         let trouble = troubles.iter().find(|(source, _)| source == place.runtime).map(|(_, trouble)| trouble);
         if matches!(state, State::None | State::Unreadable(_)) && heard_at.is_none() && trouble.is_none() {
             continue;
         }
         let used_at = used.0.get(place.runtime).copied();
         // A client that was never heard may not have been started since its hooks were put in.
-        let since = heard_at.or_else(|| heard::modified(&path));
+        let since = heard_at.or_else(|| modified(&path));
         let between = |from: Timestamp, to: Timestamp| to.as_micros().saturating_sub(from.as_micros());
         let is_unheard = used_at.zip(since).is_some_and(|(used, since)| {
             between(since, used) > TURN_MICROS_MAX && between(used, app.now()) > SILENT_MICROS_MIN
@@ -164,7 +163,7 @@ pub(super) fn all(app: &App, used: &Used) -> Result<Vec<v1::Hooks>, CliError> {
 
 /// Returns the last trouble of all hooks and of `run`.
 pub(super) fn last_trouble(app: &App) -> Result<Option<Marker>, CliError> {
-    let troubles = heard::troubles(app.home()?).into_iter().map(|(_, trouble)| trouble);
+    let troubles = app.home()?.calls().troubles().into_iter().map(|(_, trouble)| trouble);
     Ok(troubles.max_by_key(|trouble| trouble.at))
 }
 

@@ -7,13 +7,10 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use stemmata_store::{FileLock, Files as _, Patience, SystemFiles, write_whole};
+use stemmata_store::{FileLock, Files as _, Patience, SystemFiles, read_bounded, write_file};
 
-use crate::errors::CliError;
-use crate::home::{DataHome, create_private};
-
-/// Where the system lists processes.
-pub(crate) const PROCESSES: &str = "/proc";
+use super::create_private;
+use crate::error::{EngineError, Result};
 
 /// Ancestors that are looked at, at most.
 const ANCESTORS_MAX: usize = 64;
@@ -32,11 +29,11 @@ const REAPERS: &[&str] = &["systemd", "init", "launchd", "tini", "dumb-init", "d
 
 /// A process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Process {
+pub struct Process {
     /// Its number.
-    pub(crate) pid: u32,
+    pub pid: u32,
     /// When it began, in ticks since the system did.
-    pub(crate) started: u64,
+    pub started: u64,
     parent: u32,
     name: String,
 }
@@ -49,8 +46,99 @@ struct Client {
     sessions: Vec<PathBuf>,
 }
 
-/// Reads what the system says of a process.
-pub(crate) fn process(processes: &Path, pid: u32) -> Option<Process> {
+/// The clients whose processes hooks recorded.
+#[derive(Debug, Clone)]
+pub struct Clients {
+    folder: PathBuf,
+    /// Where the system lists processes.
+    processes: PathBuf,
+    patience: Patience,
+}
+
+impl Clients {
+    pub(super) fn in_run(run: &Path, processes: &Path, patience: Patience) -> Self {
+        Self { folder: run.join("clients"), processes: processes.to_owned(), patience }
+    }
+
+    /// Reads what the system says of a process.
+    pub fn process(&self, pid: u32) -> Option<Process> {
+        process(&self.processes, pid)
+    }
+
+    /// Returns the client that called the hook which a process is: its parent, but for shells that were started to call
+    /// `hook RUNTIME`.
+    pub fn client_of_hook(&self, pid: u32, runtime: &str) -> Option<Process> {
+        let call = format!(" hook {runtime}");
+        ancestors(&self.processes, pid).into_iter().find(|process| {
+            let line = read(&self.processes.join(process.pid.to_string()).join("cmdline"));
+            !line.unwrap_or_default().replace('\0', " ").contains(&call)
+        })
+    }
+
+    /// Records that a client works in a session, or that it does so no longer.
+    ///
+    /// # Errors
+    /// `Io` where the record cannot be written.
+    pub fn remember(&self, client: &Process, session: &Path, is_over: bool) -> Result<()> {
+        // Of two hooks at once of one client neither may write over what the other adds: the session that is left would be
+        // taken for the only one.
+        create_private(&self.folder)?;
+        let _lock = self.locked();
+        let path = self.file(client.pid);
+        let known = known(&path).filter(|known| known.started == client.started);
+        let mut sessions = known.as_ref().map(|known| known.sessions.clone()).unwrap_or_default();
+        sessions.retain(|known| known != session);
+        if !is_over {
+            sessions.push(session.to_owned());
+        }
+        let surplus = sessions.len().saturating_sub(SESSIONS_MAX);
+        sessions.drain(..surplus);
+        if known.as_ref().is_some_and(|known| known.sessions == sessions) {
+            return Ok(());
+        }
+        self.forget_gone();
+        let text = serde_json::to_string(&Client { started: client.started, sessions }).unwrap_or_default();
+        write_file(&path, text.as_bytes()).map_err(EngineError::io("write", &path))
+    }
+
+    /// Holds the records for a change. Where another process keeps them for longer than a hook waits, the change is made all
+    /// the same: that session is worth more than the one which may be lost.
+    fn locked(&self) -> Option<Box<dyn FileLock>> {
+        let path = self.folder.join(".lock");
+        let lock = self.patience.until(|| SystemFiles.lock(&path)).ok().flatten();
+        if lock.is_none() {
+            tracing::debug!("the records of clients are held by another process");
+        }
+        lock
+    }
+
+    /// Returns the sessions of the nearest ancestor of a process that is a known client; none where there is none.
+    pub fn sessions_of(&self, pid: u32) -> Vec<PathBuf> {
+        let clients = ancestors(&self.processes, pid).into_iter().filter_map(|process| {
+            let client = known(&self.file(process.pid))?;
+            (client.started == process.started && !client.sessions.is_empty()).then_some(client.sessions)
+        });
+        clients.into_iter().next().unwrap_or_default()
+    }
+
+    /// Deletes records whose processes are gone, and what processes that are gone did not finish writing.
+    fn forget_gone(&self) {
+        let Ok(entries) = std::fs::read_dir(&self.folder) else { return };
+        for path in entries.flatten().map(|entry| entry.path()).take(CLIENTS_MAX) {
+            if is_of_the_gone(&path, &self.processes)
+                && let Err(error) = std::fs::remove_file(&path)
+            {
+                tracing::debug!(%error, "the record of a client that is gone stays");
+            }
+        }
+    }
+
+    fn file(&self, pid: u32) -> PathBuf {
+        self.folder.join(format!("{pid}.json"))
+    }
+}
+
+fn process(processes: &Path, pid: u32) -> Option<Process> {
     let text = read(&processes.join(pid.to_string()).join("stat"))?;
     // The name is in parentheses and may hold any character, these and blanks among them.
     let (name, rest) = (text.split_once('(')?.1, text.rsplit_once(')')?.1);
@@ -62,7 +150,7 @@ pub(crate) fn process(processes: &Path, pid: u32) -> Option<Process> {
 }
 
 /// Returns the processes that one descends from, its parent first.
-pub(crate) fn ancestors(processes: &Path, pid: u32) -> Vec<Process> {
+fn ancestors(processes: &Path, pid: u32) -> Vec<Process> {
     let mut found: Vec<Process> = Vec::new();
     let mut next = process(processes, pid).map(|process| process.parent);
     while let Some(process) = next.filter(|pid| *pid > 1).and_then(|pid| process(processes, pid)) {
@@ -73,77 +161,6 @@ pub(crate) fn ancestors(processes: &Path, pid: u32) -> Vec<Process> {
         found.push(process);
     }
     found
-}
-
-/// Returns the client that called the hook which this process is: its parent, but for shells that were started to call
-/// `hook RUNTIME`.
-pub(crate) fn client_of_hook(processes: &Path, pid: u32, runtime: &str) -> Option<Process> {
-    let call = format!(" hook {runtime}");
-    ancestors(processes, pid).into_iter().find(|process| {
-        let line = read(&processes.join(process.pid.to_string()).join("cmdline")).unwrap_or_default();
-        !line.replace('\0', " ").contains(&call)
-    })
-}
-
-/// Keeps in mind that a client works in a session, or that it does so no longer.
-pub(crate) fn remember(
-    home: &DataHome,
-    client: &Process,
-    (session, is_over): (&Path, bool),
-    patience: &Patience,
-) -> Result<(), CliError> {
-    // Of two hooks at once of one client neither may write over what the other adds: the session that is left would be
-    // taken for the only one.
-    create_private(&folder(home))?;
-    let _lock = locked(home, patience);
-    let path = file(home, client.pid);
-    let known = known(&path).filter(|known| known.started == client.started);
-    let mut sessions = known.as_ref().map(|known| known.sessions.clone()).unwrap_or_default();
-    sessions.retain(|known| known != session);
-    if !is_over {
-        sessions.push(session.to_owned());
-    }
-    let surplus = sessions.len().saturating_sub(SESSIONS_MAX);
-    sessions.drain(..surplus);
-    if known.as_ref().is_some_and(|known| known.sessions == sessions) {
-        return Ok(());
-    }
-    forget_gone(home, Path::new(PROCESSES));
-    let text = serde_json::to_string(&Client { started: client.started, sessions }).unwrap_or_default();
-    let failed = |source| CliError::io("write", &path, source);
-    write_whole(&SystemFiles, &path, failed, |out| out.write_all(text.as_bytes()).map_err(failed))
-}
-
-/// Holds the records for a change. Where another process keeps them for longer than a hook waits, the change is made all
-/// the same: that session is worth more than the one which may be lost.
-fn locked(home: &DataHome, patience: &Patience) -> Option<Box<dyn FileLock>> {
-    let path = folder(home).join(".lock");
-    let lock = patience.until(|| SystemFiles.lock(&path)).ok().flatten();
-    if lock.is_none() {
-        tracing::debug!("the records of clients are held by another process");
-    }
-    lock
-}
-
-/// Returns the sessions of the nearest ancestor of a process that is a known client; none where there is none.
-pub(crate) fn sessions_of(home: &DataHome, processes: &Path, pid: u32) -> Vec<PathBuf> {
-    let clients = ancestors(processes, pid).into_iter().filter_map(|process| {
-        let client = known(&file(home, process.pid))?;
-        (client.started == process.started && !client.sessions.is_empty()).then_some(client.sessions)
-    });
-    clients.into_iter().next().unwrap_or_default()
-}
-
-/// Takes records away whose processes are gone, and what processes that are gone did not finish writing.
-fn forget_gone(home: &DataHome, processes: &Path) {
-    let Ok(entries) = std::fs::read_dir(folder(home)) else { return };
-    for path in entries.flatten().map(|entry| entry.path()).take(CLIENTS_MAX) {
-        if is_of_the_gone(&path, processes)
-            && let Err(error) = std::fs::remove_file(&path)
-        {
-            tracing::debug!(%error, "the record of a client that is gone stays");
-        }
-    }
 }
 
 /// Returns whether a file here is a record of a process that is gone, or was being written by one. Another hook may be
@@ -160,22 +177,12 @@ fn is_of_the_gone(path: &Path, processes: &Path) -> bool {
     client.is_none_or(|process| !is_its_own(process))
 }
 
-fn folder(home: &DataHome) -> PathBuf {
-    home.run().join("clients")
-}
-
-fn file(home: &DataHome, pid: u32) -> PathBuf {
-    folder(home).join(format!("{pid}.json"))
-}
-
 fn known(path: &Path) -> Option<Client> {
     serde_json::from_str(&read(path)?).ok()
 }
 
 fn read(path: &Path) -> Option<String> {
-    use std::io::Read as _;
-    let mut bytes = Vec::new();
-    std::fs::File::open(path).ok()?.take(RECORD_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    let bytes = read_bounded(path, RECORD_BYTES_MAX).ok()??;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -184,6 +191,10 @@ mod tests {
     use std::io::Write as _;
 
     use super::*;
+
+    fn clients(folder: &Path, processes: &Path, wait: std::time::Duration) -> Clients {
+        Clients::in_run(folder, processes, Patience::each(wait))
+    }
 
     fn put(folder: &Path, (pid, parent, started): (u32, u32, u64), name: &str, line: &str) {
         let own = folder.join(pid.to_string());
@@ -198,8 +209,8 @@ mod tests {
     #[test]
     fn a_shell_of_a_client_finds_its_session_and_others_do_not() {
         let folder = tempfile::tempdir().unwrap();
-        let home = DataHome::open(folder.path().join("data")).unwrap();
         let proc = folder.path().join("proc");
+        let clients = clients(folder.path(), &proc, std::time::Duration::ZERO);
         put(&proc, (1, 0, 1), "init", "init");
         put(&proc, (10, 1, 5), "systemd", "systemd --user");
         put(&proc, (20, 10, 6), "bash", "bash");
@@ -211,30 +222,29 @@ mod tests {
         put(&proc, (60, 20, 9), "stemma", "stemma current");
         let pids = |pid| ancestors(&proc, pid).iter().map(|process| process.pid).collect::<Vec<_>>();
         assert_eq!(pids(41), [40, 30, 20]);
-        let client = client_of_hook(&proc, 41, "pi").unwrap();
+        let client = clients.client_of_hook(41, "pi").unwrap();
         assert_eq!((client.pid, client.started), (30, 7));
         let session = Path::new("/t.jsonl");
-        let patience = Patience::each(std::time::Duration::ZERO);
-        remember(&home, &client, (session, false), &patience).unwrap();
-        assert_eq!(sessions_of(&home, &proc, 51), [session]);
-        assert_eq!(sessions_of(&home, &proc, 60), Vec::<PathBuf>::new(), "it runs beside the client");
+        clients.remember(&client, session, false).unwrap();
+        assert_eq!(clients.sessions_of(51), [session]);
+        assert_eq!(clients.sessions_of(60), Vec::<PathBuf>::new(), "it runs beside the client");
         // Another process of the same number.
         put(&proc, (30, 20, 8), "node", "another");
-        assert_eq!(sessions_of(&home, &proc, 51), Vec::<PathBuf>::new());
+        assert_eq!(clients.sessions_of(51), Vec::<PathBuf>::new());
         put(&proc, (30, 20, 7), "node", "client");
-        remember(&home, &client, (Path::new("/u.jsonl"), false), &patience).unwrap();
-        assert_eq!(sessions_of(&home, &proc, 51).len(), 2, "which one it is cannot be told");
-        remember(&home, &client, (session, true), &patience).unwrap();
-        assert_eq!(sessions_of(&home, &proc, 51), [Path::new("/u.jsonl")]);
+        clients.remember(&client, Path::new("/u.jsonl"), false).unwrap();
+        assert_eq!(clients.sessions_of(51).len(), 2, "which one it is cannot be told");
+        clients.remember(&client, session, true).unwrap();
+        assert_eq!(clients.sessions_of(51), [Path::new("/u.jsonl")]);
     }
 
     /// Found with a real client: of two hooks at once one took away what the other was about to put in place.
     #[test]
     fn only_what_belongs_to_the_gone_is_taken_away() {
         let folder = tempfile::tempdir().unwrap();
-        let home = DataHome::open(folder.path().join("data")).unwrap();
-        let (proc, clients) = (folder.path().join("proc"), super::folder(&home));
-        create_private(&clients).unwrap();
+        let proc = folder.path().join("proc");
+        let clients = clients(folder.path(), &proc, std::time::Duration::ZERO);
+        create_private(&clients.folder).unwrap();
         put(&proc, (7, 1, 5), "client", "client");
         let record = |started: u64| format!(r#"{{"started":{started},"sessions":[]}}"#);
         for (name, text, stays) in [
@@ -244,14 +254,17 @@ mod tests {
             (".stemma-8-0.tmp", String::new(), false),
             ("notes", String::new(), true),
         ] {
-            let path = clients.join(name);
+            let path = clients.folder.join(name);
             std::fs::File::create(&path).unwrap().write_all(text.as_bytes()).unwrap();
-            forget_gone(&home, &proc);
+            clients.forget_gone();
             assert_eq!(path.exists(), stays, "{name}");
         }
-        std::fs::File::create(clients.join("7.json")).unwrap().write_all(record(4).as_bytes()).unwrap();
-        forget_gone(&home, &proc);
-        assert!(!clients.join("7.json").exists(), "another process of the same number");
+        std::fs::File::create(clients.folder.join("7.json"))
+            .unwrap()
+            .write_all(record(4).as_bytes())
+            .unwrap();
+        clients.forget_gone();
+        assert!(!clients.folder.join("7.json").exists(), "another process of the same number");
     }
 
     /// Hooks of two sessions of one client call at once: a session that is written over makes the other one the only one,
@@ -259,18 +272,20 @@ mod tests {
     #[test]
     fn sessions_that_are_recorded_at_once_are_all_kept() {
         let folder = tempfile::tempdir().unwrap();
-        let home = DataHome::open(folder.path().join("data")).unwrap();
+        let proc = folder.path().join("proc");
+        let clients = clients(folder.path(), &proc, std::time::Duration::from_mins(1));
         // Records of the gone are removed by the way, so this one is of a process that lives.
-        let Some(client) = process(Path::new(PROCESSES), std::process::id()) else { return };
-        let patience = Patience::each(std::time::Duration::from_mins(1));
+        let pid = std::process::id();
+        put(&proc, (pid, 1, 5), "client", "client");
+        let client = clients.process(pid).unwrap();
         std::thread::scope(|scope| {
             for number in 0..SESSIONS_MAX {
                 let session = PathBuf::from(format!("/{number}.jsonl"));
-                let (home, client, patience) = (&home, &client, &patience);
-                scope.spawn(move || remember(home, client, (&session, false), patience).unwrap());
+                let (clients, client) = (&clients, &client);
+                scope.spawn(move || clients.remember(client, &session, false).unwrap());
             }
         });
-        assert_eq!(known(&file(&home, client.pid)).unwrap().sessions.len(), SESSIONS_MAX);
+        assert_eq!(known(&clients.file(client.pid)).unwrap().sessions.len(), SESSIONS_MAX);
     }
 
     #[test]

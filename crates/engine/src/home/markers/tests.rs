@@ -7,10 +7,13 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn home() -> (tempfile::TempDir, DataHome) {
+/// Markers that one command claims.
+const TAKEN_MAX: usize = 64;
+
+fn markers() -> (tempfile::TempDir, Markers) {
     let folder = tempfile::tempdir().unwrap();
-    let home = DataHome::open(folder.path().join("data")).unwrap();
-    (folder, home)
+    let markers = Markers::in_run(folder.path());
+    (folder, markers)
 }
 
 fn transcript(number: usize) -> PathBuf {
@@ -18,9 +21,9 @@ fn transcript(number: usize) -> PathBuf {
 }
 
 /// Leaves a marker as a hook does, but for the syncing.
-fn put(home: &DataHome, number: usize) {
-    let folder = super::folder(home);
-    create_private(&folder).unwrap();
+fn put(markers: &Markers, number: usize) {
+    let folder = &markers.folder;
+    create_private(folder).unwrap();
     let marker = Marker { path: Some(transcript(number)), reason: "busy".to_owned(), at: 7 };
     let name = stemmata_model::artifact_id(&number.to_le_bytes()).to_string();
     let file = File::create(folder.join(format!("{name}.json"))).unwrap();
@@ -71,7 +74,7 @@ proptest! {
     /// last turn of the session was never stored.
     #[test]
     fn law_what_was_left_is_remembered_until_it_was_captured(steps in proptest::collection::vec(step(), 1..60)) {
-        let (_folder, home) = home();
+        let (_folder, markers) = markers();
         let mut left: BTreeMap<PathBuf, usize> = BTreeMap::new();
         let mut stored: BTreeMap<PathBuf, usize> = BTreeMap::new();
         let mut commands: [Vec<Held>; 3] = Default::default();
@@ -83,11 +86,11 @@ proptest! {
         for step in steps {
             match step {
                 Step::Leave(number) => {
-                    leave(&home, &transcript(number), "busy", 7).unwrap();
+                    markers.leave(&transcript(number), "busy", 7).unwrap();
                     *left.entry(transcript(number)).or_default() += 1;
                 }
                 Step::Claim(command) => {
-                    let made = claims(&home).map(|claim| { let seen = left[&claim.transcript]; (claim, seen) });
+                    let made = markers.claims(TAKEN_MAX).map(|claim| { let seen = left[&claim.transcript]; (claim, seen) });
                     commands[command].extend(made);
                 }
                 Step::Done(command) if !commands[command].is_empty() => {
@@ -98,17 +101,17 @@ proptest! {
                 Step::Done(_) | Step::Fail(_) => {}
             }
             let owed = left.iter().filter(|(path, left)| stored.get(*path) < Some(left)).count();
-            prop_assert!(count(&home) >= owed, "{} of {owed} are remembered", count(&home));
+            prop_assert!(markers.count() >= owed, "{} of {owed} are remembered", markers.count());
         }
         commands.iter_mut().for_each(Vec::clear);
         // Of one transcript a claim of the dead and a marker may be there: each is claimed by itself.
         for _ in 0..60 {
-            for claim in claims(&home) {
+            for claim in markers.claims(TAKEN_MAX) {
                 let seen = left[&claim.transcript];
                 done(&mut stored, (claim, seen));
             }
         }
-        prop_assert_eq!((stored, count(&home)), (left, 0));
+        prop_assert_eq!((stored, markers.count()), (left, 0));
     }
 
     /// Sixty-four markers that failed each time kept all others from being read.
@@ -116,36 +119,36 @@ proptest! {
     fn law_markers_that_always_fail_starve_no_other(
         fails in proptest::collection::vec(any::<bool>(), 1..200), left_again: bool,
     ) {
-        let (_folder, home) = home();
-        (0..fails.len()).for_each(|number| put(&home, number));
+        let (_folder, markers) = markers();
+        (0..fails.len()).for_each(|number| put(&markers, number));
         let mut open: Vec<PathBuf> = (0..fails.len()).filter(|number| !fails[*number]).map(transcript).collect();
         for _ in 0..fails.len().div_ceil(TAKEN_MAX) {
-            for claim in claims(&home) {
+            for claim in markers.claims(TAKEN_MAX) {
                 if let Some(at) = open.iter().position(|path| *path == claim.transcript) {
                     open.remove(at);
                     claim.done();
                 }
             }
             for number in (0..fails.len()).filter(|number| left_again && fails[*number]) {
-                put(&home, number);
+                put(&markers, number);
             }
         }
         prop_assert_eq!(open, Vec::<PathBuf>::new());
-        prop_assert_eq!(count(&home), fails.iter().filter(|fails| **fails).count());
+        prop_assert_eq!(markers.count(), fails.iter().filter(|fails| **fails).count());
     }
 }
 
 #[test]
 fn what_is_no_marker_is_let_alone_and_one_that_names_nothing_goes() {
-    let (_folder, home) = home();
-    leave(&home, &transcript(1), "busy", 7).unwrap();
-    let own = super::folder(&home);
+    let (_folder, markers) = markers();
+    markers.leave(&transcript(1), "busy", 7).unwrap();
+    let own = &markers.folder;
     for (name, text) in [("notes.txt", "x"), (".stemma-1-0.tmp", "x"), ("bad.json", "{"), ("none.json", "[]")]
     {
         std::fs::File::create(own.join(name)).unwrap().write_all(text.as_bytes()).unwrap();
     }
-    assert_eq!(count(&home), 3);
-    let claimed: Vec<PathBuf> = claims(&home).map(|claim| claim.transcript.clone()).collect();
-    assert_eq!((claimed, count(&home)), (vec![transcript(1)], 1), "it is there again");
+    assert_eq!(markers.count(), 3);
+    let claimed: Vec<PathBuf> = markers.claims(TAKEN_MAX).map(|claim| claim.transcript.clone()).collect();
+    assert_eq!((claimed, markers.count()), (vec![transcript(1)], 1), "it is there again");
     assert!(own.join("notes.txt").exists() && own.join(".stemma-1-0.tmp").exists());
 }

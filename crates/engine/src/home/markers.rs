@@ -6,20 +6,15 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use stemmata_store::{SystemFiles, write_whole};
+use stemmata_store::{read_bounded, write_file};
 
-use crate::errors::CliError;
-use crate::heard;
-use crate::home::{DataHome, create_private};
+use super::create_private;
+use crate::error::{EngineError, Result};
 
-/// Markers that one command claims at most; the rest is for the next one, which begins behind the last.
-const TAKEN_MAX: usize = 64;
-
-/// Of these, claims of other processes.
+/// Of the markers that one command claims, claims of other processes at most.
 const CLAIMED_MAX: usize = 8;
 
 /// Markers that are listed at most; a hook leaves one for each transcript.
@@ -39,20 +34,26 @@ const TURN: &str = "turn";
 
 /// What a hook could not do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Marker {
+pub struct Marker {
     /// The transcript, where it is about one.
-    pub(crate) path: Option<PathBuf>,
+    pub path: Option<PathBuf>,
     /// Why it was left.
-    pub(crate) reason: String,
+    pub reason: String,
     /// When, in microseconds since 1970.
-    pub(crate) at: i64,
+    pub at: i64,
+}
+
+/// The transcripts that hooks left.
+#[derive(Debug, Clone)]
+pub struct Markers {
+    folder: PathBuf,
 }
 
 /// A transcript that was left, for this process to capture.
 #[derive(Debug)]
-pub(crate) struct Left {
+pub(super) struct Left {
     /// The transcript.
-    pub(crate) transcript: PathBuf,
+    pub transcript: PathBuf,
     /// The marker, where this process has claimed it; none where a living one has it, and may be at it for long. Who asks
     /// what is stored wants the answer now, and to capture twice what is there once does no harm.
     claim: Option<Claim>,
@@ -66,41 +67,69 @@ struct Claim {
     lock: File,
 }
 
-fn folder(home: &DataHome) -> PathBuf {
-    home.run().join("pending")
+impl Marker {
+    /// Writes a marker, whole or not at all.
+    ///
+    /// # Errors
+    /// `Io` where it cannot be written.
+    pub fn write(&self, file: &Path) -> Result<()> {
+        let text = serde_json::to_string(self).unwrap_or_default();
+        write_file(file, text.as_bytes()).map_err(EngineError::io("write", file))
+    }
+
+    /// Reads a marker; none where there is none, or nothing that is one.
+    pub fn read(file: &Path) -> Option<Self> {
+        serde_json::from_slice(&read_bounded(file, MARKER_BYTES_MAX).ok()??).ok()
+    }
 }
 
-/// Leaves a transcript for the next command; the latest reason stays.
-pub(crate) fn leave(home: &DataHome, path: &Path, reason: &str, at: i64) -> Result<(), CliError> {
-    let folder = folder(home);
-    create_private(&folder)?;
-    let name = stemmata_model::artifact_id(path.as_os_str().as_encoded_bytes()).to_string();
-    let name = format!("{}{MARKER}", name.get(4..36).unwrap_or("transcript"));
-    write(&folder.join(name), &Marker { path: Some(path.to_owned()), reason: reason.to_owned(), at })
-}
+impl Markers {
+    pub(super) fn in_run(run: &Path) -> Self {
+        Self { folder: run.join("pending") }
+    }
 
-/// Keeps what went wrong last in `run`.
-pub(crate) fn trouble(home: &DataHome, reason: &str, at: i64) -> Result<(), CliError> {
-    heard::trouble(home, "run", None, (reason, at))
-}
+    /// Leaves a transcript for the next command; the latest reason stays. `at` is in microseconds since 1970.
+    ///
+    /// # Errors
+    /// `Io` where the marker cannot be written.
+    pub fn leave(&self, path: &Path, reason: &str, at: i64) -> Result<()> {
+        create_private(&self.folder)?;
+        let name = stemmata_model::artifact_id(path.as_os_str().as_encoded_bytes()).to_string();
+        let name = format!("{}{MARKER}", name.get(4..36).unwrap_or("transcript"));
+        let marker = Marker { path: Some(path.to_owned()), reason: reason.to_owned(), at };
+        marker.write(&self.folder.join(name))
+    }
 
-/// Writes a marker, whole or not at all.
-pub(crate) fn write(path: &Path, marker: &Marker) -> Result<(), CliError> {
-    let text = serde_json::to_string(marker).unwrap_or_default();
-    let failed = |source| CliError::io("write", path, source);
-    write_whole(&SystemFiles, path, failed, |out| out.write_all(text.as_bytes()).map_err(failed))
-}
+    /// Counts the transcripts that hooks left and no command has captured.
+    pub fn count(&self) -> usize {
+        stems(&self.folder).len()
+    }
 
-/// Reads a marker; none where there is none, or nothing that is one.
-pub(crate) fn read(file: &Path) -> Option<Marker> {
-    let mut text = String::new();
-    File::open(file).ok()?.take(MARKER_BYTES_MAX).read_to_string(&mut text).ok()?;
-    serde_json::from_str(&text).ok()
-}
-
-/// Counts the transcripts that hooks left and no command has captured.
-pub(crate) fn count(home: &DataHome) -> usize {
-    stems(&folder(home)).len()
+    /// Claims what one command takes up, `claims_max` at most, each marker as it is asked for: in the order of their names,
+    /// from where the last command stopped, around to there. So a marker that fails each time comes again only when all
+    /// others had their turn. Claims of dead processes come last, since one of these may be what killed its process.
+    pub(super) fn claims(&self, claims_max: usize) -> impl Iterator<Item = Left> + use<> {
+        let folder = self.folder.clone();
+        let turn = folder.join(TURN);
+        let (markers, claimed): (Vec<_>, Vec<_>) =
+            stems(&folder).into_iter().partition(|(_, is_marker)| *is_marker);
+        let mut order: Vec<String> = markers.into_iter().map(|(stem, _)| stem).collect();
+        let claimed_max = claimed.len().min(CLAIMED_MAX).min(claims_max);
+        if !order.is_empty() {
+            let last = read_turn(&turn);
+            let first = order.partition_point(|stem| *stem <= last);
+            order.rotate_left(first);
+        }
+        if order.len() > claims_max - claimed_max {
+            order.truncate(claims_max - claimed_max);
+            let stopped = order.last().map(String::as_str).unwrap_or_default();
+            if let Err(error) = write_file(&turn, stopped.as_bytes()) {
+                tracing::warn!(%error, "the next command begins with the same markers");
+            }
+        }
+        order.extend(claimed.into_iter().map(|(stem, _)| stem).take(claimed_max));
+        order.into_iter().filter_map(move |stem| claim(&folder, &stem))
+    }
 }
 
 /// Returns the names of markers without what a claim adds to them, and whether there is more than a claim.
@@ -122,50 +151,22 @@ fn names(folder: &Path) -> impl Iterator<Item = String> {
     entries.flatten().take(LISTED_MAX).filter_map(|entry| entry.file_name().into_string().ok())
 }
 
-/// Claims what one command takes up, each marker as it is asked for: in the order of their names, from where the last
-/// command stopped, around to there. So a marker that fails each time comes again only when all others had their turn.
-/// Claims of dead processes come last, since one of these may be what killed its process.
-pub(crate) fn claims(home: &DataHome) -> impl Iterator<Item = Left> + use<> {
-    let folder = folder(home);
-    let turn = folder.join(TURN);
-    let last = read_turn(&turn);
-    let (markers, claimed): (Vec<_>, Vec<_>) =
-        stems(&folder).into_iter().partition(|(_, is_marker)| *is_marker);
-    let mut order: Vec<String> = markers.into_iter().map(|(stem, _)| stem).collect();
-    let first = order.partition_point(|stem| *stem <= last);
-    order.rotate_left(first);
-    let markers_max = TAKEN_MAX - claimed.len().min(CLAIMED_MAX);
-    if order.len() > markers_max {
-        order.truncate(markers_max);
-        let stopped = order.last().map(String::as_str).unwrap_or_default();
-        let failed = |source| CliError::io("write", &turn, source);
-        let kept =
-            write_whole(&SystemFiles, &turn, failed, |out| out.write_all(stopped.as_bytes()).map_err(failed));
-        if let Err(error) = kept {
-            tracing::warn!(%error, "the next command begins with the same markers");
-        }
-    }
-    order.extend(claimed.into_iter().map(|(stem, _)| stem).take(CLAIMED_MAX));
-    order.into_iter().filter_map(move |stem| claim(&folder, &stem))
-}
-
 fn read_turn(turn: &Path) -> String {
-    let mut text = String::new();
-    let read = File::open(turn).and_then(|file| file.take(MARKER_BYTES_MAX).read_to_string(&mut text));
+    let read = read_bounded(turn, MARKER_BYTES_MAX).ok().flatten();
     // Where it cannot be read every marker still has its turn, from the first on.
-    if read.is_ok() { text } else { String::new() }
+    read.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
 }
 
 /// Claims a marker, or the claim on it of a process that died.
 fn claim(folder: &Path, stem: &str) -> Option<Left> {
     let marker = folder.join(format!("{stem}{MARKER}"));
     let Some(file) = rename_free(&marker, folder, stem).or_else(|| left_by_the_dead(folder, stem)) else {
-        let transcript = claims_on(folder, stem).find_map(|claimed| read(&claimed)?.path)?;
+        let transcript = claims_on(folder, stem).find_map(|claimed| Marker::read(&claimed)?.path)?;
         return Some(Left { transcript, claim: None });
     };
     // Between its new name and this lock another command may take the claim for one of a dead process: then it has it.
     let lock = locked(&file)?;
-    let Some(transcript) = read(&file).and_then(|found| found.path) else {
+    let Some(transcript) = Marker::read(&file).and_then(|found| found.path) else {
         tracing::warn!(marker = stem, "a marker names no transcript: `stemma import` finds what was left");
         remove(&file);
         return None;
@@ -202,7 +203,7 @@ fn locked(path: &Path) -> Option<File> {
 
 impl Left {
     /// Deletes the marker where it is claimed: what it names was captured since then, or never will be.
-    pub(crate) fn done(self) {
+    pub(super) fn done(self) {
         if let Some(claim) = &self.claim {
             remove(&claim.file);
         }

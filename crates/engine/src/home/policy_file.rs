@@ -1,15 +1,15 @@
 //! `capture.json`: what somebody does not want captured, kept in the data directory.
 //!
-//! What it means for a transcript is the engine's.
+//! What it means for a transcript is `capture/policy`'s.
 
-use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use stemmata_engine::{CapturePolicy, Pause, RULE_BYTES_MAX, RULES_MAX};
 use stemmata_model::Timestamp;
+use stemmata_store::{read_bounded, write_file};
 
-use crate::errors::CliError;
+use crate::capture::policy::{CapturePolicy, Pause, RULE_BYTES_MAX, RULES_MAX};
+use crate::error::{EngineError, Result};
 
 /// The version of the file.
 const VERSION: u32 = 1;
@@ -41,38 +41,26 @@ fn path_in(home: &Path) -> PathBuf {
 }
 
 /// Reads the policy of a data directory. A file that cannot be read holds everything back, and says why.
-pub(crate) fn load(home: &Path) -> CapturePolicy {
-    match try_load(home) {
-        Ok(policy) => policy,
-        Err(error) => {
-            let causes = crate::errors::causes(&error).into_iter().map(|cause| format!(": {cause}"));
-            CapturePolicy {
-                unknown: Some(format!("{error}{}", causes.collect::<String>())),
-                ..CapturePolicy::default()
-            }
-        }
-    }
+pub(super) fn load(home: &Path) -> CapturePolicy {
+    try_load(home).unwrap_or_else(|error| {
+        let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
+        CapturePolicy { unknown: Some(format!("{error}{cause}")), ..CapturePolicy::default() }
+    })
 }
 
 /// Reads the policy of a data directory, to change it.
-pub(crate) fn try_load(home: &Path) -> Result<CapturePolicy, CliError> {
+pub(super) fn try_load(home: &Path) -> Result<CapturePolicy> {
     let path = path_in(home);
-    let mut text = String::new();
-    let read =
-        std::fs::File::open(&path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text));
-    match read {
-        Ok(_) => {}
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(CapturePolicy::default()),
-        Err(error) => return Err(CliError::io("read", &path, error)),
-    }
-    parse(&text).map_err(|reason| CliError::CaptureFile { path, reason })
+    let read = read_bounded(&path, FILE_BYTES_MAX + 1).map_err(EngineError::io("read", &path))?;
+    let Some(bytes) = read else { return Ok(CapturePolicy::default()) };
+    parse(&bytes).map_err(|reason| EngineError::CaptureFile { path, reason })
 }
 
-fn parse(text: &str) -> Result<CapturePolicy, String> {
-    if u64::try_from(text.len()).unwrap_or(u64::MAX) > FILE_BYTES_MAX {
+fn parse(bytes: &[u8]) -> Result<CapturePolicy, String> {
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > FILE_BYTES_MAX {
         return Err(format!("it has more than {FILE_BYTES_MAX} bytes"));
     }
-    let file: File = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let file: File = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
     if file.version != VERSION {
         return Err(format!("it has version {}, and this program knows {VERSION}", file.version));
     }
@@ -97,8 +85,8 @@ fn check(policy: &CapturePolicy) -> Result<(), String> {
 }
 
 /// Writes the policy of a data directory, whole or not at all, for its owner only.
-pub(crate) fn save(home: &Path, policy: &CapturePolicy) -> Result<(), CliError> {
-    check(policy).map_err(CliError::Usage)?;
+pub(super) fn save(home: &Path, policy: &CapturePolicy) -> Result<()> {
+    check(policy).map_err(|reason| EngineError::Policy { reason })?;
     let path = path_in(home);
     let pause = |pause: &Pause| PauseEntry {
         project: pause.project.clone(),
@@ -109,18 +97,16 @@ pub(crate) fn save(home: &Path, policy: &CapturePolicy) -> Result<(), CliError> 
         excluded: policy.excluded.clone(),
         pauses: policy.pauses.iter().map(pause).collect(),
     };
-    let failed = |source| CliError::io("write", &path, source);
-    let text = serde_json::to_string_pretty(&file)
-        .map_err(|error| CliError::Usage(format!("a path that is no text cannot be kept: {error}")))?;
-    let mut temporary = tempfile::NamedTempFile::new_in(home).map_err(failed)?;
-    writeln!(temporary, "{text}").map_err(failed)?;
-    temporary.as_file().sync_all().map_err(failed)?;
-    temporary.persist(&path).map_err(|error| failed(error.error))?;
-    Ok(())
+    let text = serde_json::to_string_pretty(&file).map_err(|error| EngineError::Policy {
+        reason: format!("a path that is no text cannot be kept: {error}"),
+    })?;
+    write_file(&path, format!("{text}\n").as_bytes()).map_err(EngineError::io("write", path))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use super::*;
 
     #[test]

@@ -1,0 +1,68 @@
+//! An engine of parts that a test chooses. Behind the feature `testing`: a program goes through [`crate::Home`], which leaves
+//! nothing out.
+
+use std::sync::Arc;
+
+use stemmata_store::{EventLog, Store};
+
+use super::{Engine, Identity};
+use crate::capture::policy::CapturePolicy;
+use crate::ports::{Clock, NewIds};
+use crate::scrubbing::{ProjectTrust, Scrubbing, StoreRules, UntrustedMet};
+use crate::vault::Vault;
+
+impl Engine {
+    /// Puts an engine together that obeys no exclusions, has no rules of its own and no vault.
+    pub fn over(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        ids: Arc<dyn NewIds>,
+        identity: Identity,
+    ) -> Self {
+        Self::new(store, clock, ids, identity)
+    }
+
+    /// Has every capture obey what somebody does not want captured.
+    #[must_use]
+    pub fn with_policy(mut self, policy: CapturePolicy) -> Self {
+        self.policy = Arc::new(policy);
+        self
+    }
+
+    /// Has capture keep what it replaces in a vault, where that one wants it, and forgetting remove it from there.
+    #[must_use]
+    pub fn with_vault(mut self, vault: Vault) -> Self {
+        self.vault = Some(Arc::new(vault));
+        self
+    }
+
+    /// Has events go to this log.
+    #[must_use]
+    pub fn with_log(mut self, log: Arc<dyn EventLog>) -> Self {
+        self.use_log(log);
+        self
+    }
+
+    /// Has folded states of ledgers be saved after so many new events, beside the ends of turns and sessions.
+    #[must_use]
+    pub fn with_save_events(mut self, events: u64) -> Self {
+        self.save_events = events;
+        self
+    }
+
+    /// Has secrets be replaced by the store's own rules beside the shipped ones. Rules that make no sense block all
+    /// content: [`Engine::scrubber`] says why.
+    #[must_use]
+    pub fn with_rules(mut self, rules: StoreRules) -> Self {
+        let (trust, untrusted) = (self.scrubbing.trust.clone(), self.scrubbing.untrusted.clone());
+        self.scrubbing = Arc::new(Scrubbing::new(Some(rules), trust, untrusted));
+        self
+    }
+
+    /// Has only these projects' rules count; others that are met are added to `untrusted`.
+    #[must_use]
+    pub fn with_trust(mut self, trust: ProjectTrust, untrusted: UntrustedMet) -> Self {
+        self.scrubbing = Arc::new(Scrubbing::new(self.scrubbing.store.clone(), trust, untrusted));
+        self
+    }
+}

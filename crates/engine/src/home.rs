@@ -1,0 +1,414 @@
+//! A data directory and everything that using it demands, so that no program leaves anything out.
+//!
+//! Where the directory is, what the environment says and which flags were given is the program's to find.
+
+mod calls;
+mod clients;
+mod machine;
+mod markers;
+mod policy_file;
+mod quota;
+mod rules_file;
+mod streams;
+mod take_up;
+
+use std::fmt;
+use std::fs::DirBuilder;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use stemmata_store::maintain::surroundings;
+use stemmata_store::{
+    FileLog, FileLogOptions, Finding, OpenFor, Patience, SqliteOptions, SqliteStore, Store,
+};
+
+use crate::capture::policy::CapturePolicy;
+use crate::engine::{Engine, Identity};
+use crate::error::{EngineError, Result};
+use crate::ports::{Clock, NewIds};
+use crate::scrubbing::{Scrubbing, UntrustedMet};
+use crate::settings::{LedgerPlace, Settings};
+use crate::vault::Vault;
+use rules_file::Rules;
+
+pub use calls::{Calls, modified};
+pub use clients::{Clients, Process};
+pub use machine::MachineFacts;
+pub use markers::{Marker, Markers};
+pub use quota::{Quota, QuotaPlan};
+pub use rules_file::TrustedRules;
+pub use streams::{StreamProof, Streams};
+pub use take_up::{NotTakenUp, TakeUpLimits};
+
+/// Characters of a label at most: it is part of every principal.
+const LABEL_CHARS_MAX: usize = 64;
+
+/// How a data directory is used. There is no `Default`: each field is a decision of the program.
+#[derive(Clone)]
+pub struct HomeOptions {
+    /// What the owner configured.
+    pub settings: Settings,
+    /// What tells this machine from others.
+    pub machine: MachineFacts,
+    /// What the store is opened for, and so how long other processes are waited for.
+    pub open_for: OpenFor,
+    /// The wall clock.
+    pub clock: Arc<dyn Clock>,
+    /// Where new ids come from.
+    pub ids: Arc<dyn NewIds>,
+}
+
+/// Something that opening found and a person should know; it stops nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HomeNote {
+    /// The directory was used on another machine before.
+    Moved(String),
+    /// The place is one where a store may come to harm, such as a folder that is synced.
+    Place(String),
+}
+
+impl fmt::Display for HomeNote {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Moved(text) | Self::Place(text) => formatter.write_str(text),
+        }
+    }
+}
+
+/// A data directory: who this machine is, what is not captured, the owner's rules for secrets, the vault, where ledgers are
+/// kept, what hooks left, how full it may become. Every program that uses a store goes through one.
+///
+/// Opening makes folders and nothing else. [`Home::engine`] opens the store, once. [`Home::take_up`] captures what hooks left.
+/// Every method may be called from any thread.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use stemmata_engine::{
+///     CheckpointRequest, Home, HomeOptions, MachineFacts, RandomIds, Settings, SystemClock, TakeUpLimits,
+/// };
+/// use stemmata_model::{FormatId, SessionId, Template};
+/// use stemmata_store::OpenFor;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let folder = tempfile::tempdir()?;
+/// let options = HomeOptions {
+///     // The text of a configuration file, and the variables that win over it.
+///     settings: Settings::of_texts("[identity]\nuser = \"ada\"\n", &|_| None)?,
+///     machine: MachineFacts { mark: None, host_name: "workshop".to_owned(), user_id: 0 },
+///     open_for: OpenFor::Command,
+///     clock: Arc::new(SystemClock),
+///     ids: Arc::new(RandomIds),
+/// };
+/// let home = Home::open(&folder.path().join("data"), options)?;
+/// assert!(home.take_up(TakeUpLimits::COMMAND)?.is_empty());
+///
+/// let line = br#"{"role":"user","content":"Why is the build slow?"}"#;
+/// let made = home.engine()?.checkpoint(&CheckpointRequest::delta(
+///     [line.as_slice(), b"\n"].concat(),
+///     FormatId::new("openai-messages")?,
+///     Template::new("reviewer")?,
+///     SessionId::new("a-session")?,
+/// ))?;
+/// let shown = home.engine()?.show(made.id)?;
+/// assert_eq!(shown.commit.core.principal.as_str(), "ada@workshop/reviewer");
+/// # Ok(())
+/// # }
+/// ```
+pub struct Home {
+    dir: PathBuf,
+    options: HomeOptions,
+    /// A store that a test gave.
+    store: Option<Arc<dyn Store>>,
+    identity: OnceLock<Identity>,
+    notes: Mutex<Vec<HomeNote>>,
+    untrusted: UntrustedMet,
+    ledgers: OnceLock<Arc<FileLog>>,
+    engine: OnceLock<Engine>,
+    /// The engine with the rules that were read last. Held while the store is opened, so that it is opened once.
+    renewed: Mutex<Option<Renewed>>,
+}
+
+/// An engine, and the rules that it was given: scrubbers are made anew only where these change.
+struct Renewed {
+    rules: Rules,
+    engine: Engine,
+}
+
+impl Home {
+    /// Opens a data directory and creates the folders that are missing of it, for its owner alone. Opens no database, reads no
+    /// file and captures nothing: a directory whose files are damaged can still be asked about, and takes what hooks leave.
+    ///
+    /// # Errors
+    /// `Io` where a folder cannot be created.
+    pub fn open(dir: &Path, options: HomeOptions) -> Result<Self> {
+        let home = Self {
+            dir: dir.to_owned(),
+            options,
+            store: None,
+            identity: OnceLock::new(),
+            notes: Mutex::default(),
+            untrusted: UntrustedMet::default(),
+            ledgers: OnceLock::new(),
+            engine: OnceLock::new(),
+            renewed: Mutex::default(),
+        };
+        for folder in [home.dir.clone(), home.store_dir(), home.logs_dir(), home.run_dir(), home.cache_dir()]
+        {
+            create_private(&folder)?;
+        }
+        Ok(home)
+    }
+
+    /// Opens a data directory over this store instead of its own.
+    ///
+    /// # Errors
+    /// As [`Home::open`].
+    #[cfg(feature = "testing")]
+    pub fn over(dir: &Path, options: HomeOptions, store: Arc<dyn Store>) -> Result<Self> {
+        Ok(Self { store: Some(store), ..Self::open(dir, options)? })
+    }
+
+    /// Returns the directory itself.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Returns the folder of the store.
+    pub fn store_dir(&self) -> PathBuf {
+        self.dir.join("store")
+    }
+
+    /// Returns the folder of logs.
+    pub fn logs_dir(&self) -> PathBuf {
+        self.dir.join("logs")
+    }
+
+    /// Returns the folder of what processes leave for each other.
+    pub fn run_dir(&self) -> PathBuf {
+        self.dir.join("run")
+    }
+
+    /// Returns the folder of what may be deleted at any time.
+    pub fn cache_dir(&self) -> PathBuf {
+        self.dir.join("cache")
+    }
+
+    /// Returns how the directory is used.
+    pub const fn options(&self) -> &HomeOptions {
+        &self.options
+    }
+
+    /// Returns how the store is opened, for what works on its files.
+    pub fn store_options(&self) -> SqliteOptions {
+        let settings = &self.options.settings;
+        SqliteOptions {
+            busy_timeout_ms: settings.wait_ms,
+            allow_network: settings.allows_network,
+            open_for: self.options.open_for.clone(),
+            ..SqliteOptions::default()
+        }
+    }
+
+    /// Returns how long other processes are waited for.
+    pub fn patience(&self) -> Patience {
+        self.store_options().patience()
+    }
+
+    /// Returns who runs the engine, and where. The first call reads `machine.json`, or makes it; a directory that was copied
+    /// from another machine gets an id of its own, and a note.
+    ///
+    /// # Errors
+    /// `MachineFile` where it makes no sense; `Io` where it cannot be read or made.
+    pub fn identity(&self) -> Result<&Identity> {
+        if let Some(identity) = self.identity.get() {
+            return Ok(identity);
+        }
+        let (machine, news) = machine::machine(&self.dir, &self.options.machine)?;
+        self.note(news.map(HomeNote::Moved));
+        let settings = &self.options.settings;
+        Ok(self.identity.get_or_init(|| Identity {
+            machine: machine.id,
+            machine_label: settings.machine_label.clone().unwrap_or(machine.label),
+            user: settings.user.clone(),
+            former: machine.former,
+        }))
+    }
+
+    /// Returns the engine. The first call opens the store, the ledgers and the vault, and reads exclusions and the owner's
+    /// rules; where it fails the next one tries again.
+    ///
+    /// # Errors
+    /// `OpenStore` where the store cannot be opened; as [`Home::identity`] and [`Home::ledger_files`]; `Io` where rules cannot
+    /// be read. Exclusions that cannot be read are no error: they hold everything back.
+    pub fn engine(&self) -> Result<&Engine> {
+        if let Some(engine) = self.engine.get() {
+            return Ok(engine);
+        }
+        let mut renewed = held(&self.renewed);
+        let engine = match &*renewed {
+            Some(renewed) => renewed.engine.clone(),
+            None => renewed.insert(self.opened()?).engine.clone(),
+        };
+        Ok(self.engine.get_or_init(|| engine))
+    }
+
+    /// Returns an engine with exclusions and rules as their files are now, for processes that live long.
+    ///
+    /// # Errors
+    /// As [`Home::engine`].
+    pub fn renewed(&self) -> Result<Engine> {
+        let engine = self.engine()?;
+        let rules = self.rules()?;
+        let mut renewed = held(&self.renewed);
+        let known = renewed.get_or_insert_with(|| Renewed { rules: rules.clone(), engine: engine.clone() });
+        if known.rules != rules {
+            known.engine.scrubbing = Arc::new(self.scrubbing(&rules));
+            known.rules = rules;
+        }
+        let mut engine = known.engine.clone();
+        engine.policy = Arc::new(self.policy_in_force());
+        Ok(engine)
+    }
+
+    fn opened(&self) -> Result<Renewed> {
+        let HomeOptions { settings, open_for, clock, ids, .. } = &self.options;
+        let identity = self.identity()?.clone();
+        let folder = self.store_dir();
+        let store: Arc<dyn Store> = match &self.store {
+            Some(store) => Arc::clone(store),
+            None => Arc::new(
+                SqliteStore::open(&folder, self.store_options())
+                    .map_err(|source| EngineError::OpenStore { folder: folder.clone(), source })?,
+            ),
+        };
+        let mut engine = Engine::new(store, Arc::clone(clock), Arc::clone(ids), identity);
+        engine.policy = Arc::new(self.policy_in_force());
+        let vault = Vault::at(self.dir.join("vault"), settings.keeps_vault).with_patience(self.patience());
+        // To wipe what an interruption left takes as long as it is large; `run` can wait for that.
+        let is_for_hook = matches!(open_for, OpenFor::Hook(_));
+        engine.vault = Some(Arc::new(if is_for_hook { vault.leaving_remains() } else { vault }));
+        engine.save_events = settings.save_events;
+        if let Some(files) = self.ledger_files()? {
+            engine.use_log(Arc::clone(files) as _);
+        }
+        let rules = self.rules()?;
+        engine.scrubbing = Arc::new(self.scrubbing(&rules));
+        if matches!(open_for, OpenFor::Command) {
+            self.note(surroundings::look(&folder).warnings().into_iter().map(HomeNote::Place));
+        }
+        Ok(Renewed { rules, engine })
+    }
+
+    fn scrubbing(&self, rules: &Rules) -> Scrubbing {
+        Scrubbing::new(rules.store.clone(), rules.trust.clone(), self.untrusted.clone())
+    }
+
+    /// Returns the ledgers in files, where they are kept so.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn ledger_files(&self) -> Result<Option<&Arc<FileLog>>> {
+        let LedgerPlace::Files { integrity } = self.options.settings.ledgers else { return Ok(None) };
+        if self.ledgers.get().is_none() {
+            let options = FileLogOptions {
+                integrity,
+                patience: self.patience(),
+                allow_network: self.options.settings.allows_network,
+                ..FileLogOptions::default()
+            };
+            let _raced = self.ledgers.set(Arc::new(FileLog::open(&self.dir, options)?));
+        }
+        Ok(self.ledgers.get())
+    }
+
+    /// Returns what was found in ledgers in files since the last call: a write that did not finish, files that were passed
+    /// over.
+    pub fn ledger_findings(&self) -> Vec<Finding> {
+        self.ledgers.get().map(|files| files.findings()).unwrap_or_default()
+    }
+
+    /// Returns what opening found since the last call.
+    pub fn notes(&self) -> Vec<HomeNote> {
+        std::mem::take(&mut *held(&self.notes))
+    }
+
+    fn note(&self, notes: impl IntoIterator<Item = HomeNote>) {
+        held(&self.notes).extend(notes);
+    }
+
+    /// Returns what is not captured.
+    ///
+    /// # Errors
+    /// `CaptureFile` where the file makes no sense; `Io` where it cannot be read.
+    pub fn policy(&self) -> Result<CapturePolicy> {
+        policy_file::try_load(&self.dir)
+    }
+
+    /// Returns what is not captured: everything, where the file cannot be read.
+    pub fn policy_in_force(&self) -> CapturePolicy {
+        policy_file::load(&self.dir)
+    }
+
+    /// Changes what is not captured, and returns it. Where `change` fails nothing is written.
+    ///
+    /// # Errors
+    /// As [`Home::policy`]; those of `change`; `Policy` where the result makes no sense; `Io` where it cannot be written.
+    pub fn change_policy<E: From<EngineError>>(
+        &self,
+        change: impl FnOnce(&mut CapturePolicy) -> Result<(), E>,
+    ) -> Result<CapturePolicy, E> {
+        let mut policy = self.policy()?;
+        change(&mut policy)?;
+        policy_file::save(&self.dir, &policy)?;
+        Ok(policy)
+    }
+
+    /// Returns the transcripts that hooks left.
+    pub fn markers(&self) -> Markers {
+        Markers::in_run(&self.run_dir())
+    }
+
+    /// Returns the calls of clients' hooks.
+    pub fn calls(&self) -> Calls {
+        Calls::in_run(&self.run_dir())
+    }
+
+    /// Returns the streams of commands under `run`.
+    pub fn streams(&self) -> Streams {
+        Streams::in_run(&self.run_dir())
+    }
+
+    /// Returns the clients whose processes hooks recorded. `processes` is where the system lists processes as Linux does in
+    /// `/proc`; where there is no such folder nothing is recorded and nothing found.
+    pub fn clients(&self, processes: &Path) -> Clients {
+        Clients::in_run(&self.run_dir(), processes, self.patience())
+    }
+}
+
+/// Keeps what may stand in a principal: no spaces, no control characters, no separators of its own.
+pub fn label_of(text: &str) -> String {
+    let is_plain = |character: &char| character.is_alphanumeric() || matches!(character, '-' | '_' | '.');
+    let label: String = text.chars().filter(is_plain).take(LABEL_CHARS_MAX).collect();
+    if label.is_empty() { "machine".to_owned() } else { label }
+}
+
+/// Creates a folder and what is above it, readable by the owner only. A folder that exists stays as it is.
+///
+/// # Errors
+/// `Io` where it cannot be created.
+pub fn create_private(folder: &Path) -> Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder).map_err(EngineError::io("create", folder))
+}
+
+/// What is in these locks is whole at every moment, also where a thread panicked with one.
+fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,187 @@
+//! `secrets.toml`: the store's own rules for secrets, kept in the data directory by their owner; and which projects' rules
+//! the owner trusts.
+//!
+//! What they mean, and what follows where they make no sense, is `scrubbing`'s.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use stemmata_store::{read_bounded, write_file};
+
+use super::Home;
+use crate::capture::stream::StreamRules;
+use crate::error::{EngineError, Result};
+use crate::scrubbing::{
+    PROJECT_RULES, ProjectTrust, StoreRules, UntrustedRules, check_project_rules, rules_file_hash,
+};
+
+/// Bytes of the file that are read at most: one more than make sense, so that its reader says so.
+const FILE_BYTES_MAX: u64 = 256 * 1024 + 1;
+
+/// Bytes of the lists below that are read at most.
+const LIST_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// Rules of projects that are remembered as met and not trusted.
+const MET_MAX: usize = 100;
+
+/// A project's rules that are trusted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrustedRules {
+    /// The file, as it was when it was trusted.
+    pub path: PathBuf,
+    /// The BLAKE3 hash of its text, in hex: a changed file is another one.
+    pub hash: String,
+    /// When it was trusted, in microseconds since 1970.
+    pub at: i64,
+}
+
+/// Rules of a project that were met and are not trusted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Met {
+    path: PathBuf,
+    reason: String,
+    is_told: bool,
+}
+
+impl Home {
+    /// Returns the projects' rules for secrets that are trusted.
+    ///
+    /// # Errors
+    /// `Io` where the list cannot be read.
+    pub fn trusted_rules(&self) -> Result<Vec<TrustedRules>> {
+        read_list(&self.trusted_file())
+    }
+
+    /// Trusts the rules of a directory's project as they are now; of one file only that. Returns the file.
+    ///
+    /// # Errors
+    /// Where there are none, or they make no sense, or belong to another user; `Io` where the list cannot be kept.
+    pub fn trust_rules(&self, folder: &Path) -> Result<PathBuf> {
+        let (path, hash) = check_project_rules(folder, self.options.machine.user_id)?;
+        let mut trusted = self.trusted_rules()?;
+        trusted.retain(|known| known.path != path);
+        trusted.push(TrustedRules { path: path.clone(), hash, at: self.options.clock.now().as_micros() });
+        write_list(&self.trusted_file(), &trusted)?;
+        Ok(path)
+    }
+
+    /// Trusts the rules of a directory's project no more; the file may be gone, and its project too. Returns whether any were
+    /// trusted.
+    ///
+    /// # Errors
+    /// `Io` where the list cannot be read or kept.
+    pub fn distrust_rules(&self, folder: &Path) -> Result<bool> {
+        let mut trusted = self.trusted_rules()?;
+        let count = trusted.len();
+        trusted.retain(|known| !folder.ancestors().any(|above| above.join(PROJECT_RULES) == known.path));
+        if trusted.len() == count {
+            return Ok(false);
+        }
+        write_list(&self.trusted_file(), &trusted)?;
+        Ok(true)
+    }
+
+    /// Remembers projects' rules that the engine met and that are not trusted. Returns those that nobody was told of yet,
+    /// where the caller tells somebody now.
+    ///
+    /// # Errors
+    /// `Io` where the list cannot be read or kept.
+    pub fn remember_untrusted(&self, is_told: bool) -> Result<Vec<PathBuf>> {
+        let met = self.untrusted.list();
+        if met.is_empty() {
+            return Ok(Vec::new());
+        }
+        let before: Vec<Met> = read_list(&self.met_file())?;
+        let mut known = before.clone();
+        let mut news = Vec::new();
+        for rules in met {
+            let has_room = known.len() < MET_MAX;
+            let there =
+                known.iter_mut().find(|known| known.path == rules.path && known.reason == rules.reason);
+            let was_told = there.as_ref().is_some_and(|known| known.is_told);
+            if is_told && !was_told {
+                news.push(rules.path.clone());
+            }
+            match there {
+                Some(known) => known.is_told |= is_told,
+                None if has_room => known.push(Met { path: rules.path, reason: rules.reason, is_told }),
+                None => {}
+            }
+        }
+        if known != before {
+            write_list(&self.met_file(), &known)?;
+        }
+        Ok(news)
+    }
+
+    /// Returns the rules of projects that were met and do not count, with the reason. What is gone, or was trusted since, is
+    /// left out.
+    ///
+    /// # Errors
+    /// `Io` where a list cannot be read.
+    pub fn untrusted_rules(&self) -> Result<Vec<UntrustedRules>> {
+        let known: Vec<Met> = read_list(&self.met_file())?;
+        let trusted = self.trusted_rules()?;
+        let is_trusted = |path: &Path| {
+            rules_file_hash(path).is_some_and(|hash| trusted.iter().any(|known| known.hash == hash))
+        };
+        let rest = known.into_iter().filter(|met| met.path.is_file() && !is_trusted(&met.path));
+        Ok(rest.map(|met| UntrustedRules { path: met.path, reason: met.reason }).collect())
+    }
+
+    /// Returns the rules that replace secrets in what a command prints in a directory, whether the store can be opened or not.
+    ///
+    /// # Errors
+    /// `Io` where they cannot be read.
+    pub fn stream_rules<'a>(&self, cwd: &'a Path) -> Result<StreamRules<'a>> {
+        let Rules { store, trust } = self.rules()?;
+        Ok(StreamRules { store, cwd: Some(cwd), trust })
+    }
+
+    /// Reads which rules count now.
+    pub(super) fn rules(&self) -> Result<Rules> {
+        let hashes = self.trusted_rules()?.into_iter().map(|known| known.hash).collect();
+        let trust = ProjectTrust::Only { hashes, owner: self.options.machine.user_id };
+        Ok(Rules { store: load(self.dir())?, trust })
+    }
+
+    fn trusted_file(&self) -> PathBuf {
+        self.dir().join("trusted-rules.json")
+    }
+
+    fn met_file(&self) -> PathBuf {
+        self.run_dir().join("untrusted-rules.json")
+    }
+}
+
+/// Which rules for secrets count beside the shipped ones.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Rules {
+    /// The store's own.
+    pub store: Option<StoreRules>,
+    /// Which projects'.
+    pub trust: ProjectTrust,
+}
+
+/// Reads the rules of a data directory; none where there is no such file.
+fn load(home: &Path) -> Result<Option<StoreRules>> {
+    let path = home.join("secrets.toml");
+    let bytes = read_bounded(&path, FILE_BYTES_MAX).map_err(EngineError::io("read", &path))?;
+    // What is no text is no TOML either, and its reader says so.
+    let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    Ok(text.map(|text| StoreRules { name: path.display().to_string(), text }))
+}
+
+fn read_list<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
+    let read = read_bounded(path, LIST_BYTES_MAX);
+    let parsed = read.and_then(|bytes| match bytes {
+        Some(bytes) => serde_json::from_slice(&bytes).map_err(std::io::Error::from),
+        None => Ok(Vec::new()),
+    });
+    parsed.map_err(EngineError::io("read", path))
+}
+
+fn write_list<T: Serialize>(path: &Path, list: &[T]) -> Result<()> {
+    let text = serde_json::to_string_pretty(list).map_err(std::io::Error::from);
+    text.and_then(|text| write_file(path, text.as_bytes())).map_err(EngineError::io("write", path))
+}

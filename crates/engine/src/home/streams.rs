@@ -1,0 +1,165 @@
+//! `run/streams`: what commands under `stemma run` print, one file each, until the store holds all of it.
+//!
+//! The file is the transcript: whatever becomes of the store or of this process, what stands in it is captured by the
+//! next command. Its secrets are replaced before anything is written.
+
+use std::fs::{File, OpenOptions};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use stemmata_model::FormatId;
+
+use super::create_private;
+use crate::capture::stream::timed_format;
+use crate::capture::transcript::Captured;
+use crate::error::{EngineError, Result};
+
+/// Files of a folder that are looked at.
+const LISTED_MAX: usize = 10_000;
+
+/// How every timed line begins, as [`crate::StreamRecorder`] writes it.
+const TIMED_BEGIN: &[u8; 6] = b"{\"t\":\"";
+
+/// The streams of a data directory.
+#[derive(Debug, Clone)]
+pub struct Streams {
+    folder: PathBuf,
+}
+
+/// Why a stream may be deleted: there is no other way to.
+#[derive(Debug, Clone, Copy)]
+pub enum StreamProof<'a> {
+    /// A capture says how many of its bytes the store holds.
+    Captured(&'a Captured),
+    /// Nothing was ever written to it.
+    Empty,
+}
+
+impl Streams {
+    pub(super) fn in_run(run: &Path) -> Self {
+        Self { folder: run.join("streams") }
+    }
+
+    /// Returns where the stream of a session is, if it has one.
+    pub fn path_of(&self, session: &str) -> PathBuf {
+        let name = Path::new(session).file_name().unwrap_or_default().to_string_lossy();
+        self.folder.join(format!("{name}.jsonl"))
+    }
+
+    /// Opens a new stream, locked for as long as the file is open: what is locked is still being written.
+    ///
+    /// # Errors
+    /// `Io` where the file cannot be created.
+    pub fn open(&self, session: &str) -> Result<(PathBuf, File)> {
+        let path = self.path_of(session);
+        let (unlocked, file) = self.create(session)?;
+        // Nobody else can have it: it is new, under a name that nobody looks for.
+        let locked = file.try_lock().map_err(std::io::Error::from);
+        // Only now, since who finds a stream without a lock takes it away.
+        locked.and_then(|()| std::fs::rename(&unlocked, &path)).map_err(EngineError::io("create", &path))?;
+        Ok((path, file))
+    }
+
+    /// Creates a stream under a name that nobody looks for.
+    fn create(&self, session: &str) -> Result<(PathBuf, File)> {
+        create_private(&self.folder)?;
+        let path = self.path_of(session).with_extension("new");
+        let mut options = OpenOptions::new();
+        options.append(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.open(&path).map_err(EngineError::io("create", &path))?;
+        Ok((path, file))
+    }
+
+    /// Returns streams whose writers are gone.
+    pub fn left(&self) -> Vec<PathBuf> {
+        let mut files = jsonl_in(&self.folder);
+        files.retain(|path| !is_written(path));
+        files
+    }
+
+    /// Deletes a stream that the store holds whole, or that is empty; returns whether it did. Whatever else it is, stays.
+    pub fn remove(path: &Path, proof: StreamProof<'_>) -> bool {
+        let held = match proof {
+            StreamProof::Captured(captured) => captured.bytes_held,
+            StreamProof::Empty => 0,
+        };
+        if std::fs::symlink_metadata(path).ok().map(|there| there.len()) != Some(held) {
+            return false;
+        }
+        match std::fs::remove_file(path) {
+            Ok(()) => true,
+            Err(error) => {
+                tracing::debug!(%error, "a stream stays");
+                false
+            }
+        }
+    }
+
+    /// Sets a stream aside that cannot be captured: it may be the only copy, so it is never deleted, and `status` names it.
+    ///
+    /// # Errors
+    /// `Io` where it cannot be moved; `NotFound` where another process had it meanwhile.
+    pub(super) fn set_aside(&self, path: &Path) -> Result<PathBuf> {
+        let folder = self.aside_folder();
+        create_private(&folder)?;
+        let to = folder.join(path.file_name().unwrap_or_default());
+        // Names hold a random id, so nothing is there already.
+        std::fs::rename(path, &to).map_err(EngineError::io("set aside", path))?;
+        Ok(to)
+    }
+
+    /// Returns the streams that were set aside.
+    pub fn aside(&self) -> Vec<PathBuf> {
+        jsonl_in(&self.aside_folder())
+    }
+
+    fn aside_folder(&self) -> PathBuf {
+        self.folder.join("aside")
+    }
+
+    /// Returns the format of a stream where its first bytes are what we write before timed lines; another one says itself
+    /// what it is.
+    pub fn format_of(path: &Path) -> Option<FormatId> {
+        let mut begin = [0; TIMED_BEGIN.len()];
+        File::open(path).and_then(|mut file| file.read_exact(&mut begin)).ok()?;
+        (begin == *TIMED_BEGIN).then(timed_format)
+    }
+}
+
+fn jsonl_in(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut files: Vec<PathBuf> = entries.flatten().take(LISTED_MAX).map(|entry| entry.path()).collect();
+    files.retain(|path| path.extension().is_some_and(|ending| ending == "jsonl"));
+    files.sort();
+    files
+}
+
+fn is_written(path: &Path) -> bool {
+    File::open(path).is_ok_and(|file| file.try_lock_shared().is_err())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_is_left_once_its_writer_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let streams = Streams::in_run(folder.path());
+        assert_eq!(streams.left(), Vec::<PathBuf>::new());
+        let (unlocked, file) = streams.create("s").unwrap();
+        drop(file);
+        assert_eq!(streams.left(), Vec::<PathBuf>::new(), "it is not locked yet");
+        std::fs::remove_file(unlocked).unwrap();
+        let (path, file) = streams.open("s").unwrap();
+        assert_eq!(streams.left(), Vec::<PathBuf>::new());
+        drop(file);
+        assert_eq!(streams.left(), std::slice::from_ref(&path));
+        std::io::Write::write_all(&mut File::options().append(true).open(&path).unwrap(), b"x").unwrap();
+        assert!(!Streams::remove(&path, StreamProof::Empty), "nothing says that it is stored");
+        let kept = streams.set_aside(&path).unwrap();
+        assert_eq!((streams.left(), streams.aside()), (Vec::new(), vec![kept]));
+    }
+}

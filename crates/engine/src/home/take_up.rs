@@ -1,0 +1,157 @@
+//! Taking up what others left: transcripts that hooks could not capture, and streams of commands under `run`.
+//!
+//! Never done by opening: a program says when, and how much.
+
+use std::fmt;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+use stemmata_model::Trigger;
+
+use super::streams::StreamProof;
+use super::{Home, Streams};
+use crate::capture::transcript::CaptureOptions;
+use crate::engine::Engine;
+use crate::error::{EngineError, Result};
+
+/// How much is taken up at once; the rest is for the next time. What a transcript costs is not known before it is read, so
+/// there is no bound of bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TakeUpLimits {
+    /// Transcripts at most.
+    pub transcripts_max: usize,
+    /// Streams at most.
+    pub streams_max: usize,
+}
+
+impl TakeUpLimits {
+    /// What a command takes up before its own work.
+    pub const COMMAND: Self = Self { transcripts_max: 64, streams_max: 16 };
+}
+
+/// Something that was left and could not be captured. As text it says what, and why.
+#[derive(Debug)]
+pub enum NotTakenUp {
+    /// A transcript; it stays for the next time.
+    Transcript {
+        /// The transcript.
+        path: PathBuf,
+        /// Why.
+        error: EngineError,
+    },
+    /// A stream; it stays for the next time.
+    Stream {
+        /// The stream.
+        path: PathBuf,
+        /// Why.
+        error: EngineError,
+    },
+    /// A stream that never can be captured; it is kept, since it may be the only copy.
+    SetAside {
+        /// Where it is now.
+        kept: PathBuf,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl fmt::Display for NotTakenUp {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Transcript { path, error } => {
+                write!(formatter, "{}, which a hook left, was not read: {error}", path.display())
+            }
+            Self::Stream { path, error } => {
+                write!(formatter, "{}, which `run` left, was not read: {error}", path.display())
+            }
+            Self::SetAside { kept, reason } => {
+                write!(formatter, "{reason}; what `run` recorded is kept in {}", kept.display())
+            }
+        }
+    }
+}
+
+impl Home {
+    /// Captures what hooks and `run` left, with exclusions and rules as they are now. Returns what could not be captured.
+    /// Two processes may do so at once.
+    ///
+    /// # Errors
+    /// As [`Home::renewed`]; nothing is opened where nothing was left.
+    pub fn take_up(&self, limits: TakeUpLimits) -> Result<Vec<NotTakenUp>> {
+        let mut claims = self.markers().claims(limits.transcripts_max).peekable();
+        let left = self.streams().left();
+        let mut trouble = Vec::new();
+        if claims.peek().is_none() && left.is_empty() {
+            return Ok(trouble);
+        }
+        let engine = self.renewed()?;
+        for left in claims {
+            match engine.capture(&left.transcript, &CaptureOptions::live(Trigger::TurnBoundary)) {
+                Ok(_) | Err(EngineError::NotATranscript { .. } | EngineError::HeldBack { .. }) => left.done(),
+                Err(error) if is_gone(&error) => left.done(),
+                Err(error) => {
+                    trouble.push(NotTakenUp::Transcript { path: left.transcript.clone(), error });
+                }
+            }
+        }
+        if let Some(path) = left.first()
+            && let Err(error) = engine.check_vault()
+        {
+            trouble.push(NotTakenUp::Stream { path: path.clone(), error });
+            return Ok(trouble);
+        }
+        let mut tried = 0;
+        for path in left {
+            if tried == limits.streams_max {
+                break;
+            }
+            if !Streams::remove(&path, StreamProof::Empty) {
+                trouble.extend(self.take_up_stream(&engine, path, &mut tried));
+            }
+        }
+        Ok(trouble)
+    }
+
+    /// Captures what a command under `run` left. What never can be captured is set aside.
+    fn take_up_stream(&self, engine: &Engine, path: PathBuf, tried: &mut usize) -> Option<NotTakenUp> {
+        let options = CaptureOptions {
+            trigger: Trigger::SessionEnd,
+            format: Streams::format_of(&path),
+            ..CaptureOptions::import()
+        };
+        let captured = engine.capture(&path, &options);
+        // What is excluded costs nothing and stays: it must not stand in the way of the rest.
+        *tried += usize::from(!matches!(captured, Err(EngineError::HeldBack { .. })));
+        let reason = match captured {
+            Ok(captured) if Streams::remove(&path, StreamProof::Captured(&captured)) => return None,
+            // Another command stored it meanwhile.
+            Ok(_) if !path.exists() => return None,
+            Ok(_) => "not all of it could be stored".to_owned(),
+            Err(error) if is_gone(&error) => return None,
+            Err(error) if is_for_good(&error) => error.to_string(),
+            Err(error) => return Some(NotTakenUp::Stream { path, error }),
+        };
+        match self.streams().set_aside(&path) {
+            Ok(kept) => Some(NotTakenUp::SetAside { kept, reason }),
+            Err(error) if is_gone(&error) => None,
+            Err(_) => Some(NotTakenUp::SetAside { kept: path, reason }),
+        }
+    }
+}
+
+/// Says whether a file is not there any more.
+fn is_gone(error: &EngineError) -> bool {
+    matches!(error, EngineError::Io { source, .. } if source.kind() == ErrorKind::NotFound)
+}
+
+/// Says whether a file itself is the reason, so that another try gives the same.
+fn is_for_good(error: &EngineError) -> bool {
+    matches!(
+        error,
+        EngineError::NotATranscript { .. }
+            | EngineError::LineTooLong { .. }
+            | EngineError::DocumentTooLong { .. }
+            | EngineError::Torn { .. }
+            | EngineError::Refused { .. }
+    )
+}

@@ -1,0 +1,263 @@
+//! Settings that concern a store: their keys, what each means and takes, and the values in force.
+//!
+//! Parses texts only. Files, the environment and flags are the program's to find.
+
+mod keys;
+mod templates;
+
+use stemmata_model::Granularity;
+use stemmata_store::IntegrityMode;
+
+use crate::capture::leaf::Provisional;
+use crate::home::label_of;
+use crate::retention::RetentionRules;
+
+pub use keys::{SETTINGS, Setting, SettingDefault, SettingShape};
+pub use templates::{TEMPLATE_FIELDS, Templates};
+
+/// Threads of an import at most, unless somebody asks for more.
+const THREADS_DEFAULT_MAX: usize = 8;
+
+/// Bytes of a mebibyte.
+const MIB: u64 = 1 << 20;
+
+/// A value that a key does not take, or a text that is no configuration.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct SettingError {
+    /// The key; empty where the whole text is at fault.
+    pub key: String,
+    /// The value that was given.
+    pub value: String,
+    /// What is wrong, as a sentence that names the key.
+    pub reason: String,
+}
+
+/// Where ledgers are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LedgerPlace {
+    /// In the store: a turn's events and its commit are one transaction.
+    Store,
+    /// In folders that people can read, search and copy.
+    Files {
+        /// How lines of new ledgers are protected.
+        integrity: IntegrityMode,
+    },
+}
+
+/// Values of the keys that concern a store. There is no `Default`: [`Settings::parse`] takes the documented default of
+/// each key that is not given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// The user's name in principals.
+    pub user: String,
+    /// A readable name of this machine in principals; without it, the one in `machine.json`.
+    pub machine_label: Option<String>,
+    /// How often imports close a commit.
+    pub granularity: Granularity,
+    /// When an open turn is kept as a provisional commit.
+    pub provisional: Provisional,
+    /// Transcripts that are read at once.
+    pub import_threads: usize,
+    /// Where ledgers are kept.
+    pub ledgers: LedgerPlace,
+    /// New events of a ledger after which its folded state is saved.
+    pub save_events: u64,
+    /// Whether capture keeps what it replaces in this machine's vault.
+    pub keeps_vault: bool,
+    /// Whether a store on a network file system is opened.
+    pub allows_network: bool,
+    /// Milliseconds that are waited for each lock of another process. A hook waits by its own patience.
+    pub wait_ms: u64,
+    /// What retention deletes.
+    pub retention: RetentionRules,
+    /// Days that something stays condemned before it is deleted.
+    pub grace_days: u32,
+    /// Bytes that the store may take; none: as many as there are.
+    pub quota_bytes: Option<u64>,
+    /// Bytes that have to wait to be packed for an import to end with packing them; none: never.
+    pub pack_after_import_bytes: Option<u64>,
+}
+
+impl Settings {
+    /// Reads the values of [`SETTINGS`]. `value` returns what is configured for a key, as text; nothing is the default.
+    ///
+    /// ```
+    /// # use stemmata_engine::Settings;
+    /// let settings = Settings::parse(&|setting| match setting.key {
+    ///     "identity.user" => Some("ada".to_owned()),
+    ///     "store.quota_mib" => Some("512".to_owned()),
+    ///     _ => None,
+    /// })?;
+    /// assert_eq!((settings.user.as_str(), settings.quota_bytes), ("ada", Some(512 << 20)));
+    /// # Ok::<(), stemmata_engine::SettingError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The first value that its key does not take.
+    pub fn parse(value: &dyn Fn(&Setting) -> Option<String>) -> Result<Self, SettingError> {
+        let read = Reader { value };
+        Ok(Self {
+            user: read.text("identity.user")?.unwrap_or_else(|| "user".to_owned()),
+            machine_label: read.text("identity.machine_label")?,
+            granularity: read.parsed("capture.granularity")?.unwrap_or(Granularity::Turn),
+            provisional: read.parsed("capture.provisional")?.unwrap_or(Provisional::Turn),
+            import_threads: read.parsed("import.threads")?.unwrap_or_else(threads_default),
+            ledgers: match read.text("ledger.engine")?.as_deref() {
+                Some("files") => LedgerPlace::Files { integrity: integrity(&read)? },
+                _ => LedgerPlace::Store,
+            },
+            save_events: read.parsed("ledger.save_events")?.unwrap_or(crate::ledger::SAVE_EVENTS),
+            keeps_vault: read.is_on("secrets.vault")?,
+            allows_network: read.is_on("store.allow_network")?,
+            wait_ms: read.parsed("store.wait_ms")?.unwrap_or_default(),
+            retention: retention(&read)?,
+            grace_days: read.parsed("gc.grace_days")?.unwrap_or_default(),
+            quota_bytes: read.parsed("store.quota_mib")?.map(|mib: u64| mib.saturating_mul(MIB)),
+            pack_after_import_bytes: read
+                .parsed("pack.after_import_mib")?
+                .map(|mib: u64| mib.saturating_mul(MIB))
+                .filter(|bytes| *bytes > 0),
+        })
+    }
+
+    /// Reads the text of a configuration file and variables as `stemma` does: a variable wins over the file, and the user is
+    /// named by `USER` or `LOGNAME` where nothing else does. Keys that are not in [`SETTINGS`] are let through.
+    ///
+    /// # Errors
+    /// As [`Settings::parse`], and where the text is no TOML.
+    pub fn of_texts(config: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, SettingError> {
+        let file = ConfigText::parse(config)?;
+        let in_file =
+            |key: &str| file.values.iter().find(|(known, _)| known == key).map(|(_, text)| text.clone());
+        Self::parse(&|setting| {
+            variable(setting.variable)
+                .or_else(|| in_file(setting.key))
+                .or_else(|| (setting.key == "identity.user").then(|| user_of(variable)))
+        })
+    }
+}
+
+/// Returns the user's name where none is configured: `USER` or `LOGNAME`, as far as it may stand in a principal.
+pub fn user_of(variable: &dyn Fn(&str) -> Option<String>) -> String {
+    label_of(variable("USER").or_else(|| variable("LOGNAME")).as_deref().unwrap_or("user"))
+}
+
+/// Returns how many transcripts are read at once where nothing is configured: the number of processors, at most 8.
+pub fn threads_default() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_DEFAULT_MAX)
+}
+
+/// What a configuration file says, before anybody asks what it means.
+#[derive(Debug, Clone, Default)]
+pub struct ConfigText {
+    /// Values by their dotted names.
+    pub values: Vec<(String, String)>,
+    /// Kinds of agents.
+    pub templates: Templates,
+}
+
+impl ConfigText {
+    /// Reads the text of a configuration file.
+    ///
+    /// # Errors
+    /// Where it is no TOML.
+    pub fn parse(text: &str) -> Result<Self, SettingError> {
+        let bad = |error: toml::de::Error| SettingError {
+            key: String::new(),
+            value: String::new(),
+            reason: error.to_string(),
+        };
+        let mut table: toml::Table = text.parse().map_err(bad)?;
+        let templates = match table.remove("templates") {
+            Some(toml::Value::Table(templates)) => Templates::of(templates),
+            Some(other) => {
+                table.insert("templates".to_owned(), other);
+                Templates::default()
+            }
+            None => Templates::default(),
+        };
+        Ok(Self { values: flat(&table), templates })
+    }
+}
+
+/// Returns the values of a table by their dotted names.
+fn flat(table: &toml::Table) -> Vec<(String, String)> {
+    let text = |value: &toml::Value| match value {
+        toml::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let mut values = Vec::new();
+    for (section, value) in table {
+        match value {
+            toml::Value::Table(keys) => {
+                values.extend(keys.iter().map(|(name, value)| (format!("{section}.{name}"), text(value))));
+            }
+            other => values.push((section.clone(), text(other))),
+        }
+    }
+    values
+}
+
+/// Reads checked values.
+struct Reader<'a> {
+    value: &'a dyn Fn(&Setting) -> Option<String>,
+}
+
+impl Reader<'_> {
+    /// Returns what is configured, else the default that the table names.
+    fn text(&self, key: &str) -> Result<Option<String>, SettingError> {
+        let setting = Setting::named(key).expect("only keys of the table are asked for");
+        let Some(text) = (self.value)(setting) else {
+            return Ok(match setting.default {
+                SettingDefault::Value(text) => Some(text.to_owned()),
+                SettingDefault::Words(_) => None,
+            });
+        };
+        setting.check(&text).map(|()| Some(text))
+    }
+
+    fn parsed<T: std::str::FromStr>(&self, key: &str) -> Result<Option<T>, SettingError> {
+        let Some(text) = self.text(key)? else { return Ok(None) };
+        let wrong = |_| SettingError {
+            key: key.to_owned(),
+            reason: format!("`{key}` cannot be `{text}`"),
+            value: text.clone(),
+        };
+        text.parse().map(Some).map_err(wrong)
+    }
+
+    fn is_on(&self, key: &str) -> Result<bool, SettingError> {
+        Ok(self.text(key)?.is_some_and(|text| is_on(&text)))
+    }
+}
+
+/// Says whether a switch is on.
+pub fn is_on(text: &str) -> bool {
+    matches!(text, "1" | "true")
+}
+
+fn integrity(read: &Reader<'_>) -> Result<IntegrityMode, SettingError> {
+    Ok(match read.text("ledger.integrity")?.as_deref() {
+        Some("none") => IntegrityMode::None,
+        Some("chain") => IntegrityMode::Chain,
+        _ => IntegrityMode::Checksum,
+    })
+}
+
+fn retention(read: &Reader<'_>) -> Result<RetentionRules, SettingError> {
+    let projects = read.text("retention.projects")?.unwrap_or_default();
+    let days = keys::parts(&projects).map(keys::project_days);
+    Ok(RetentionRules {
+        sessions_days: read.parsed("retention.sessions_days")?,
+        subagents_days: read.parsed("retention.subagents_days")?,
+        provisional_days: read.parsed("retention.provisional_days")?,
+        keep_last: read.parsed("retention.keep_last")?.unwrap_or_default(),
+        projects: days
+            .map(|days| days.map(|(path, days)| (path.to_owned(), days)))
+            .collect::<Result<_, _>>()?,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,281 @@
+//! The table of keys: name, variable, flag, meaning, default and shape, one row each.
+//!
+//! What the values become is the parent's.
+
+use super::SettingError;
+
+/// Days that a rule of retention may name at most: a hundred years.
+const DAYS_MAX: u32 = 36_500;
+
+/// A key of the configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setting {
+    /// Its dotted name: section and key of the file.
+    pub key: &'static str,
+    /// The environment variable that sets it.
+    pub variable: &'static str,
+    /// The flag of `stemma` that sets it, where there is one.
+    pub flag: Option<&'static str>,
+    /// What it does.
+    pub about: &'static str,
+    /// What is in force where nothing is configured.
+    pub default: SettingDefault,
+    /// What values it takes.
+    pub shape: SettingShape,
+}
+
+/// What is in force where a key is not configured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SettingDefault {
+    /// This value.
+    Value(&'static str),
+    /// Something that depends on where the program runs, or nothing, in words.
+    Words(&'static str),
+}
+
+impl std::fmt::Display for SettingDefault {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Value(text) => write!(formatter, "`{text}`"),
+            Self::Words(words) => formatter.write_str(words),
+        }
+    }
+}
+
+/// What values a key takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SettingShape {
+    /// Any text.
+    Text,
+    /// A whole number within bounds.
+    Number {
+        /// The least.
+        min: u64,
+        /// The greatest.
+        max: u64,
+    },
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// What [`stemmata_model::Granularity`] reads.
+    Granularity,
+    /// A list of `PATH=DAYS`.
+    ProjectDays,
+}
+
+/// The keys that concern a store, in the order in which they are shown.
+pub const SETTINGS: &[Setting] = &[
+    Setting {
+        key: "capture.granularity",
+        variable: "STEMMATA_GRANULARITY",
+        flag: Some("--granularity"),
+        about: "How often imports close a commit: `turn`, `message` or `every:N` turns. A session keeps what it \
+                 began with, unless it is imported with `--full`.",
+        default: SettingDefault::Value("turn"),
+        shape: SettingShape::Granularity,
+    },
+    Setting {
+        key: "capture.provisional",
+        variable: "STEMMATA_PROVISIONAL",
+        flag: None,
+        about: "When hooks, `run` and `watch` keep what an open turn holds as a provisional commit: `end` (a session ends, or \
+                 somebody asks), `turn` (also where a turn ends, and at compactions), `significant` (also where a tool fails \
+                 or something is decided), `tool` (after every tool). `stemma install` asks clients for what it needs.",
+        default: SettingDefault::Value("turn"),
+        shape: SettingShape::Choice(&["end", "turn", "significant", "tool"]),
+    },
+    Setting {
+        key: "gc.grace_days",
+        variable: "STEMMATA_GC_GRACE_DAYS",
+        flag: Some("--grace-days"),
+        about: "How many days something stays condemned before `gc` deletes it.",
+        default: SettingDefault::Value("14"),
+        shape: SettingShape::Number { min: 0, max: 3650 },
+    },
+    Setting {
+        key: "identity.user",
+        variable: "STEMMATA_USER",
+        flag: None,
+        about: "The user's name in principals (`<user>@<machine>/<runtime>`).",
+        default: SettingDefault::Words("`$USER`, else `user`"),
+        shape: SettingShape::Text,
+    },
+    Setting {
+        key: "identity.machine_label",
+        variable: "STEMMATA_MACHINE_LABEL",
+        flag: None,
+        about: "A readable name of this machine in principals. Its id stays what it is.",
+        default: SettingDefault::Words("the host's name when the data directory was created"),
+        shape: SettingShape::Text,
+    },
+    Setting {
+        key: "import.threads",
+        variable: "STEMMATA_IMPORT_THREADS",
+        flag: Some("--threads"),
+        about: "How many transcripts are read at once.",
+        default: SettingDefault::Words("the number of processors, at most 8"),
+        shape: SettingShape::Number { min: 1, max: 64 },
+    },
+    Setting {
+        key: "ledger.engine",
+        variable: "STEMMATA_LEDGER_ENGINE",
+        flag: None,
+        about: "Where ledgers are kept: `store` (in the store, a turn's events and its commit in one transaction) or `files` \
+                 (folders that people can read, search and copy, one writer at a time). What is in the one stays there when the \
+                 other is chosen.",
+        default: SettingDefault::Value("store"),
+        shape: SettingShape::Choice(&["store", "files"]),
+    },
+    Setting {
+        key: "ledger.integrity",
+        variable: "STEMMATA_LEDGER_INTEGRITY",
+        flag: None,
+        about: "How lines of new ledgers in files are protected: `none`, `checksum`, or `chain`, where each line's checksum \
+                 covers the line before it.",
+        default: SettingDefault::Value("checksum"),
+        shape: SettingShape::Choice(&["none", "checksum", "chain"]),
+    },
+    Setting {
+        key: "ledger.save_events",
+        variable: "STEMMATA_LEDGER_SAVE_EVENTS",
+        flag: None,
+        about: "After how many new events what was folded of a ledger is saved; at checkpoints and ends of sessions it is \
+                 saved anyway.",
+        default: SettingDefault::Value("256"),
+        shape: SettingShape::Number { min: 1, max: 1_000_000 },
+    },
+    Setting {
+        key: "pack.after_import_mib",
+        variable: "STEMMATA_PACK_AFTER_IMPORT_MIB",
+        flag: None,
+        about: "How many MiB have to wait to be packed for an import to end with packing them; 0: never.",
+        default: SettingDefault::Value("256"),
+        shape: SettingShape::Number { min: 0, max: 1_048_576 },
+    },
+    Setting {
+        key: "retention.keep_last",
+        variable: "STEMMATA_RETENTION_KEEP_LAST",
+        flag: None,
+        about: "How many sessions of each project, the latest ones, are kept however old they are.",
+        default: SettingDefault::Words("`0`"),
+        shape: SettingShape::Number { min: 0, max: 1_000_000 },
+    },
+    Setting {
+        key: "retention.projects",
+        variable: "STEMMATA_RETENTION_PROJECTS",
+        flag: None,
+        about: "Projects with days of their own, as a list `PATH=DAYS,PATH=DAYS`; the longest path that holds a session counts.",
+        default: SettingDefault::Words("none"),
+        shape: SettingShape::ProjectDays,
+    },
+    Setting {
+        key: "retention.provisional_days",
+        variable: "STEMMATA_RETENTION_PROVISIONAL_DAYS",
+        flag: None,
+        about: "Days that an early look at an open turn is kept, where nothing goes on from it.",
+        default: SettingDefault::Words("for ever"),
+        shape: SettingShape::Number { min: 1, max: 36_500 },
+    },
+    Setting {
+        key: "retention.sessions_days",
+        variable: "STEMMATA_RETENTION_SESSIONS_DAYS",
+        flag: None,
+        about: "Days after its last record that a session is kept.",
+        default: SettingDefault::Words("for ever"),
+        shape: SettingShape::Number { min: 1, max: 36_500 },
+    },
+    Setting {
+        key: "retention.subagents_days",
+        variable: "STEMMATA_RETENTION_SUBAGENTS_DAYS",
+        flag: None,
+        about: "Days after its last record that a subagent's session is kept.",
+        default: SettingDefault::Words("as long as the session it belongs to"),
+        shape: SettingShape::Number { min: 1, max: 36_500 },
+    },
+    Setting {
+        key: "secrets.vault",
+        variable: "STEMMATA_SECRETS_VAULT",
+        flag: None,
+        about: "Whether capture keeps what it replaces in a vault of this machine, sealed and its owner's alone, so that \
+                 `stemma resume --with-secrets` can put it back: `1` or `0`. What is stored is the same either way.",
+        default: SettingDefault::Value("0"),
+        shape: SettingShape::Choice(&["0", "1", "false", "true"]),
+    },
+    Setting {
+        key: "store.allow_network",
+        variable: "STEMMATA_ALLOW_NETWORK_STORE",
+        flag: None,
+        about: "Whether a store on a network file system is opened: `1` only where nothing else ever opens it, on \
+                 this machine or another one.",
+        default: SettingDefault::Words("`0`"),
+        shape: SettingShape::Choice(&["0", "1", "false", "true"]),
+    },
+    Setting {
+        key: "store.quota_mib",
+        variable: "STEMMATA_STORE_QUOTA_MIB",
+        flag: None,
+        about: "Mebibytes that the store may take: from 80 % on there is a warning, and at the limit `import` takes \
+                 in nothing more. Nothing is ever deleted by it.",
+        default: SettingDefault::Words("none"),
+        shape: SettingShape::Number { min: 1, max: 1 << 30 },
+    },
+    Setting {
+        key: "store.wait_ms",
+        variable: "STEMMATA_STORE_WAIT_MS",
+        flag: None,
+        about: "How long a command waits for another process that holds the store, in milliseconds.",
+        default: SettingDefault::Value("10000"),
+        shape: SettingShape::Number { min: 0, max: 3_600_000 },
+    },
+];
+
+impl Setting {
+    /// Finds a key of [`SETTINGS`] by its name.
+    pub fn named(key: &str) -> Option<&'static Self> {
+        SETTINGS.iter().find(|setting| setting.key == key)
+    }
+
+    /// Checks a value.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn check(&self, value: &str) -> Result<(), SettingError> {
+        let key = self.key;
+        let reason = match self.shape {
+            SettingShape::Text if value.trim().is_empty() => Some(format!("`{key}` must not be empty")),
+            SettingShape::Text => None,
+            SettingShape::Number { min, max } => match value.parse::<u64>() {
+                Ok(number) if (min..=max).contains(&number) => None,
+                _ => Some(format!("`{key}` is a number from {min} to {max}, not `{value}`")),
+            },
+            SettingShape::Choice(words) => (!words.contains(&value))
+                .then(|| format!("`{key}` is one of {}, not `{value}`", words.join(", "))),
+            SettingShape::ProjectDays => {
+                return parts(value).try_for_each(|part| project_days(part).map(drop));
+            }
+            SettingShape::Granularity => {
+                value.parse::<stemmata_model::Granularity>().err().map(|error| error.to_string())
+            }
+        };
+        match reason {
+            Some(reason) => Err(SettingError { key: key.to_owned(), value: value.to_owned(), reason }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Returns the parts of a list that say something.
+pub(super) fn parts(list: &str) -> impl Iterator<Item = &str> {
+    list.split(',').map(str::trim).filter(|part| !part.is_empty())
+}
+
+/// Reads `PATH=DAYS`.
+pub(super) fn project_days(text: &str) -> Result<(&str, u32), SettingError> {
+    text.rsplit_once('=')
+        .filter(|(path, _)| !path.is_empty())
+        .and_then(|(path, days)| Some((path, days.trim().parse().ok().filter(|days| *days <= DAYS_MAX)?)))
+        .ok_or_else(|| SettingError {
+            key: "retention.projects".to_owned(),
+            value: text.to_owned(),
+            reason: format!("`retention.projects` is a list of `PATH=DAYS`, and `{text}` is none"),
+        })
+}

@@ -1,0 +1,111 @@
+//! What values of keys become.
+
+use proptest::prelude::*;
+use stemmata_store::SqliteOptions;
+
+use super::*;
+
+fn parsed(values: &[(&str, &str)]) -> Result<Settings, SettingError> {
+    let of = |key: &str| values.iter().find(|(known, _)| *known == key).map(|(_, text)| (*text).to_owned());
+    Settings::parse(&|setting| of(setting.key))
+}
+
+#[test]
+fn nothing_configured_is_what_a_store_has_by_itself() {
+    let settings = parsed(&[]).unwrap();
+    let wanted = Settings {
+        user: "user".to_owned(),
+        machine_label: None,
+        granularity: Granularity::Turn,
+        provisional: Provisional::Turn,
+        import_threads: threads_default(),
+        ledgers: LedgerPlace::Store,
+        save_events: crate::ledger::SAVE_EVENTS,
+        keeps_vault: false,
+        allows_network: false,
+        wait_ms: SqliteOptions::default().busy_timeout_ms,
+        retention: RetentionRules::default(),
+        grace_days: 14,
+        quota_bytes: None,
+        pack_after_import_bytes: Some(256 << 20),
+    };
+    assert_eq!(settings, wanted);
+}
+
+#[test]
+fn values_become_what_they_say_and_a_bad_one_names_its_key() {
+    let settings = parsed(&[
+        ("capture.granularity", "every:5"),
+        ("capture.provisional", "tool"),
+        ("ledger.engine", "files"),
+        ("ledger.integrity", "chain"),
+        ("pack.after_import_mib", "0"),
+        ("retention.projects", "/a=7, /b = c=0,"),
+        ("secrets.vault", "true"),
+        ("store.quota_mib", "3"),
+    ])
+    .unwrap();
+    assert_eq!(settings.ledgers, LedgerPlace::Files { integrity: IntegrityMode::Chain });
+    assert_eq!(settings.retention.projects, [("/a".to_owned(), 7), ("/b = c".to_owned(), 0)]);
+    assert_eq!((settings.quota_bytes, settings.pack_after_import_bytes), (Some(3 << 20), None));
+    assert!(settings.keeps_vault);
+    assert_eq!(
+        (settings.granularity.to_string(), settings.provisional),
+        ("every:5".to_owned(), Provisional::Tool)
+    );
+    for (key, value, reason) in [
+        ("capture.granularity", "turns", "`turns` is no granularity"),
+        (
+            "capture.provisional",
+            "ever",
+            "`capture.provisional` is one of end, turn, significant, tool, not `ever`",
+        ),
+        ("import.threads", "0", "`import.threads` is a number from 1 to 64, not `0`"),
+        ("identity.user", " ", "`identity.user` must not be empty"),
+        ("retention.projects", "/a", "`retention.projects` is a list of `PATH=DAYS`, and `/a` is none"),
+    ] {
+        let error = parsed(&[(key, value)]).unwrap_err();
+        assert_eq!((error.key.as_str(), error.value.as_str()), (key, value));
+        assert!(error.to_string().contains(reason), "{error}");
+    }
+}
+
+#[test]
+fn texts_are_read_in_the_order_of_the_command() {
+    let config = "[identity]\nuser = \"file\"\n[gc]\ngrace_days = 3\n[output]\ncolor = \"never\"\n[templates.a]\nruntime = \"pi\"\n";
+    let at = |config: &str, variables: &[(&str, &str)]| {
+        let of = |name: &str| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, text)| (*text).to_owned())
+        };
+        Settings::of_texts(config, &of).map(|settings| (settings.user, settings.grace_days))
+    };
+    assert_eq!(at(config, &[("STEMMATA_USER", "env"), ("USER", "os")]).unwrap(), ("env".to_owned(), 3));
+    assert_eq!(at(config, &[("USER", "os")]).unwrap().0, "file");
+    assert_eq!(at("", &[("LOGNAME", "o s")]).unwrap(), ("os".to_owned(), 14));
+    assert!(at("[identity", &[]).unwrap_err().to_string().contains("TOML"));
+}
+
+#[test]
+fn every_default_is_a_value_that_its_key_takes_and_no_name_is_twice() {
+    for (at, setting) in SETTINGS.iter().enumerate() {
+        if let SettingDefault::Value(text) = setting.default {
+            assert_eq!(setting.check(text), Ok(()), "{}", setting.key);
+        }
+        assert!(setting.key.split_once('.').is_some() && setting.variable.starts_with("STEMMATA_"));
+        let later = &SETTINGS[at + 1..];
+        assert!(later.iter().all(|other| other.key != setting.key && other.variable != setting.variable));
+    }
+}
+
+proptest! {
+    /// Whatever is configured, a setting is refused as such or taken; the numbers are in their bounds.
+    #[test]
+    fn law_no_text_panics(at in 0..SETTINGS.len(), text in ".{0,20}") {
+        let setting = &SETTINGS[at];
+        let parsed = parsed(&[(setting.key, &text)]);
+        // The integrity of ledgers is read only where they are files.
+        if setting.key != "ledger.integrity" {
+            prop_assert_eq!(parsed.is_ok(), setting.check(&text).is_ok(), "{} {:?}", setting.key, parsed);
+        }
+    }
+}
