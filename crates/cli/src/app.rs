@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &E
         Ok(app) => app,
         // A client must not fail because a configuration is wrong: `status` will say so.
         Err(_) if is_hook(&cli.command) => return commands::hook::pass_over(environment),
-        Err(error) => return failed(&error, environment.stderr_is_terminal),
+        Err(error) => return failed(&error, cli.global.json, environment.stderr_is_terminal),
     };
     let name = cli.command.name();
     let began = app.now();
@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &E
     let exit = match &result {
         Ok(exit) => *exit,
         Err(error) if error.is_closed_pipe() => Exit::Done,
-        Err(error) => failed(error, app.console.err.color),
+        Err(error) => failed(error, app.console.json, app.console.err.color),
     };
     let took_ms = app.now().as_micros().saturating_sub(began.as_micros()) / 1000;
     tracing::info!(command = name, exit = exit.code(), took_ms, "ended");
@@ -60,8 +60,9 @@ const fn is_hook(command: &Command) -> bool {
 /// that waits for nothing.
 fn open_for(command: &Command) -> OpenFor {
     match command {
-        Command::Hook(_) => OpenFor::Hook(commands::hook::patience()),
-        Command::Git(Git { command: GitCommand::Trailer(_) }) => OpenFor::Hook(commands::hook::patience()),
+        Command::Hook(_) | Command::Git(Git { command: GitCommand::Trailer(_) }) => {
+            OpenFor::Hook(commands::hook::patience())
+        }
         Command::Run(_) => OpenFor::Recorder,
         _ => OpenFor::Command,
     }
@@ -154,16 +155,21 @@ fn usage(error: &clap::Error, environment: &Environment) -> Exit {
     Exit::Usage
 }
 
-fn failed(error: &CliError, color: bool) -> Exit {
+fn failed(error: &CliError, as_json: bool, color: bool) -> Exit {
     tracing::error!(error = %kind(error), "failed");
-    Console::plain_error(errors::render(error).trim_end(), color);
-    error.exit()
+    let problem = error.problem();
+    if as_json {
+        Console::json_error(&problem);
+    } else {
+        Console::plain_error(errors::render(&problem).trim_end(), color);
+    }
+    Exit::of(problem.kind)
 }
 
 /// Names an error for the log without what the user wrote or a transcript holds.
 fn kind(error: &CliError) -> String {
     match error {
         CliError::Engine(error) => format!("{:?}", error.kind()),
-        other => format!("{:?}", other.exit()),
+        other => other.problem().code,
     }
 }

@@ -8,9 +8,7 @@ mod keys;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use stemmata_engine::{
-    ConfigText, Setting, SettingDefault, SettingError, Settings, Templates, threads_default, user_of,
-};
+use stemmata_engine::{ConfigText, Setting, SettingError, Settings, Templates};
 use stemmata_store::read_bounded;
 
 pub(crate) use keys::{COLOR, INJECT, PAGER, all, named};
@@ -182,12 +180,9 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, CliError> {
 }
 
 fn defaults(environment: &Environment) -> Layer {
-    let of = |key: &Setting| match (key.default, key.key) {
-        (SettingDefault::Value(text), _) => Some(text.to_owned()),
-        (_, "identity.user") => Some(user_of(&|name| environment.text(name))),
-        (_, "import.threads") => Some(threads_default().to_string()),
-        (_, "output.pager") => Some(environment.text("PAGER").unwrap_or_else(|| "less -FRX".to_owned())),
-        (SettingDefault::Words(_), _) => None,
+    let of = |key: &Setting| match key.default_text(&|name| environment.text(name)) {
+        None if *key == PAGER => Some(environment.text("PAGER").unwrap_or_else(|| "less -FRX".to_owned())),
+        default => default,
     };
     all().into_iter().filter_map(|key| Some((key.key, of(key)?))).collect()
 }

@@ -2,20 +2,17 @@
 //!
 //! Errors of the engine and the store keep their own texts; here is only how they are shown.
 
-mod hints;
-
 use std::io;
 use std::path::{Path, PathBuf};
 
-use stemmata_engine::{BundleError, EngineError, ErrorKind, VaultError};
+use stemmata_api::{Code, Kind, Problem};
+use stemmata_engine::{BundleError, EngineError};
 use stemmata_model::{CommitId, ParseIdError, ParseTimestampError};
-use stemmata_store::{StoreError, StoreErrorKind};
+use stemmata_service::{causes, of_kind, problem_of};
+use stemmata_store::StoreError;
 
 use crate::output::put;
 use crate::output::style::{Style, tame};
-
-pub(crate) use hints::hint_of;
-use hints::hint_of_io;
 
 /// How a command ended. Stable: scripts rely on the numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,23 +116,18 @@ impl Exit {
         }
     }
 
-    const fn of(kind: ErrorKind) -> Self {
-        match kind {
-            ErrorKind::NotFound => Self::NotFound,
-            ErrorKind::Ambiguous => Self::Ambiguous,
-            ErrorKind::Refused => Self::Refused,
-            ErrorKind::Corrupt => Self::Corrupt,
-            ErrorKind::Locked => Self::Locked,
-            ErrorKind::Full => Self::Full,
-            ErrorKind::Incompatible => Self::Incompatible,
-            ErrorKind::BadInput | ErrorKind::System => Self::Failure,
-        }
+    /// Returns the code of a kind of problem.
+    pub(crate) fn of(kind: Kind) -> Self {
+        Self::ALL.into_iter().find(|exit| exit.code() == kind.exit_code()).unwrap_or(Self::Failure)
     }
 }
 
 /// A command's error.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CliError {
+    /// An operation of the service failed.
+    #[error("{0}")]
+    Problem(Box<Problem>),
     /// A use case failed.
     #[error(transparent)]
     Engine(#[from] EngineError),
@@ -178,6 +170,12 @@ pub(crate) enum CliError {
     },
 }
 
+impl From<Box<Problem>> for CliError {
+    fn from(problem: Box<Problem>) -> Self {
+        Self::Problem(problem)
+    }
+}
+
 impl From<StoreError> for CliError {
     fn from(error: StoreError) -> Self {
         Self::Engine(EngineError::Store(error))
@@ -210,14 +208,7 @@ impl CliError {
 
     /// Returns the exit code.
     pub(crate) fn exit(&self) -> Exit {
-        match self {
-            Self::Engine(error) => exit_of(error),
-            Self::Io { source, .. } | Self::Output(source) => exit_of_io(source),
-            Self::Usage(_) => Exit::Usage,
-            Self::Quota { .. } => Exit::Full,
-            Self::Client { .. } | Self::NoLedger { .. } | Self::TranscriptGone { .. } => Exit::NotFound,
-            Self::NoHome { .. } | Self::Config { .. } => Exit::Failure,
-        }
+        Exit::of(self.problem().kind)
     }
 
     /// Says whether the reader of the output went away, which is no error.
@@ -235,64 +226,22 @@ impl CliError {
         }
     }
 
-    /// Returns the next step, where one is known.
-    pub(crate) fn hint(&self) -> Option<String> {
+    /// Returns the problem that it is: code, kind, the next step.
+    pub(crate) fn problem(&self) -> Problem {
+        let say = |code: Code| Problem::new(code, self.to_string()).because(causes(self));
         match self {
-            Self::Engine(error) => hint_of(error),
-            Self::Io { source, .. } | Self::Output(source) => hint_of_io(source),
-            Self::NoHome { variable, .. } => Some(format!("set `{variable}` to a directory of yours")),
-            Self::Config { .. } => {
-                Some("`stemma config` shows every key, its value and where it comes from".to_owned())
-            }
-            Self::Usage(_) => None,
-            Self::TranscriptGone { ctx, .. } => Some(format!(
-                "`stemma native {ctx} --out FILE` writes it again byte for byte, `stemma resume {ctx}` goes on with it"
-            )),
-            Self::NoLedger { .. } => Some(
-                "`stemma decide`, `stemma task` and `stemma events append` make one; `stemma ledger list` lists all"
-                    .to_owned(),
-            ),
-            Self::Quota { plan, .. } => Some(plan.trim_end().to_owned()),
-            Self::Client { command, .. } => {
-                Some(format!("the session is placed; where the client is installed, run `{command}`"))
-            }
+            Self::Problem(problem) => (**problem).clone(),
+            Self::Engine(error) => problem_of(error),
+            Self::Io { source, path, .. } => say(of_kind(source)).with("path", path.display()),
+            Self::Output(source) => say(of_kind(source)),
+            Self::NoHome { variable, .. } => say(Code::NoHome).with("variable", variable),
+            Self::Config { .. } => say(Code::ConfigBad),
+            Self::Usage(_) => say(Code::BadRequest),
+            Self::TranscriptGone { ctx, .. } => say(Code::TranscriptGone).with("ctx", ctx),
+            Self::NoLedger { .. } => say(Code::NoLedgerHere),
+            Self::Quota { plan, .. } => say(Code::QuotaReached).with("plan", plan.trim_end()),
+            Self::Client { command, .. } => say(Code::ClientNotStarted).with("command", command),
         }
-    }
-}
-
-/// Returns the exit code of an engine's error.
-pub(crate) fn exit_of(error: &EngineError) -> Exit {
-    match error {
-        EngineError::Io { source, .. }
-        | EngineError::Bundle(BundleError::Io { source, .. })
-        | EngineError::Vault(VaultError::Io { source, .. }) => exit_of_io(source),
-        EngineError::Store(error) | EngineError::OpenStore { source: error, .. } => exit_of_store(error),
-        // What somebody asked for on the command line.
-        EngineError::Policy { .. } => Exit::Usage,
-        other => Exit::of(other.kind()),
-    }
-}
-
-fn exit_of_store(error: &StoreError) -> Exit {
-    match error {
-        StoreError::Io { source, .. } | StoreError::Sink(source) => exit_of_io(source),
-        other => match other.kind() {
-            StoreErrorKind::NotFound => Exit::NotFound,
-            StoreErrorKind::Refused => Exit::Refused,
-            StoreErrorKind::Corrupt => Exit::Corrupt,
-            StoreErrorKind::Locked => Exit::Locked,
-            StoreErrorKind::Full => Exit::Full,
-            StoreErrorKind::Incompatible => Exit::Incompatible,
-            StoreErrorKind::Rejected | StoreErrorKind::System => Exit::Failure,
-        },
-    }
-}
-
-fn exit_of_io(source: &io::Error) -> Exit {
-    match source.kind() {
-        io::ErrorKind::NotFound => Exit::NotFound,
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Exit::Full,
-        _ => Exit::Failure,
     }
 }
 
@@ -302,37 +251,19 @@ pub(crate) fn with_causes(error: &CliError) -> String {
     format!("{error}{}", causes.collect::<String>())
 }
 
-/// Returns the texts of an error's causes, outermost first, without repeating what was said.
-pub(crate) fn causes(error: &(dyn std::error::Error + 'static)) -> Vec<String> {
-    let mut said = error.to_string();
-    let mut causes = Vec::new();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let text = cause.to_string();
-        if text != said {
-            causes.push(text.clone());
-        }
-        said = text;
-        next = cause.source();
-    }
-    causes
-}
-
-/// Renders an error for a person. Only labels stand at the beginning of a line: a name with a line end in it cannot
+/// Renders a problem for a person. Only labels stand at the beginning of a line: a name with a line end in it cannot
 /// pass for a hint of ours.
-pub(crate) fn render(error: &CliError) -> String {
+pub(crate) fn render(problem: &Problem) -> String {
     let indented = |text: &str| text.replace('\n', "\n  ");
-    let mut text = format!("{}: {}\n", Style::Error.paint("error"), indented(&error.to_string()));
-    for cause in causes(error) {
-        put!(text, "  caused by: {}\n", indented(&cause));
+    let mut text = format!("{}: {}\n", Style::Error.paint("error"), indented(&problem.detail));
+    for cause in &problem.causes {
+        put!(text, "  caused by: {}\n", indented(cause));
     }
-    if let CliError::Engine(EngineError::Ambiguous { candidates, .. }) = error {
-        for candidate in candidates {
-            put!(text, "  {}  {}\n", candidate.id, tame(&candidate.summary));
-        }
+    for candidate in &problem.candidates {
+        put!(text, "  {}  {}\n", candidate.id, tame(&candidate.summary));
     }
-    if let Some(hint) = error.hint() {
-        put!(text, "{}: {}\n", Style::Hint.paint("hint"), indented(&hint));
+    if let Some(hint) = &problem.hint {
+        put!(text, "{}: {}\n", Style::Hint.paint("hint"), indented(hint));
     }
     text
 }
@@ -352,8 +283,8 @@ mod tests {
     fn an_error_is_told_with_causes_and_the_next_step() {
         let error = CliError::io("read", Path::new("/a"), io::Error::from(io::ErrorKind::PermissionDenied));
         assert_eq!(
-            crate::output::screen::finish(&render(&error), false),
-            "error: read /a failed\n  caused by: permission denied\nhint: check who may read and write it\n"
+            crate::output::screen::finish(&render(&error.problem()), false),
+            "error: read /a failed\n  caused by: permission denied\nhint: check who may read and write /a\n"
         );
     }
 

@@ -13,7 +13,6 @@ pub(crate) mod size;
 pub(crate) mod style;
 pub(crate) mod table;
 pub(crate) mod time;
-pub(crate) mod wire;
 
 /// Appends formatted text to a `String`.
 macro_rules! put {
@@ -27,6 +26,7 @@ pub(crate) use put;
 use std::io::{self, Write};
 
 use serde::Serialize;
+use stemmata_api::Problem;
 use stemmata_model::Note;
 
 use crate::errors::CliError;
@@ -127,6 +127,13 @@ impl Console {
 
     fn to_stderr(&self, text: &str) {
         Self::plain_error(text, self.err.color);
+    }
+
+    /// Writes a problem to standard error as one JSON object: who reads the results on standard output does not meet it there.
+    pub(crate) fn json_error(problem: &Problem) {
+        let mut out = Screened::new(io::stderr().lock(), Form::Json);
+        let written = serde_json::to_writer_pretty(&mut out, problem).map_err(io::Error::from);
+        let _closed = written.and_then(|()| out.write_all(b"\n")).and_then(|()| out.finish());
     }
 
     /// Writes lines to standard error; where that is closed there is nobody to tell.

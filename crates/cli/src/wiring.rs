@@ -6,19 +6,23 @@ use std::cell::OnceCell;
 use std::path::Path;
 use std::sync::Arc;
 
+use serde::Serialize;
+use stemmata_api::{Chains as _, v1};
 use stemmata_engine::{
     Clock, Engine, Home, HomeHints, HomeNote, HomeOptions, MachineFacts, RUNTIMES, RandomIds, Settings,
     SystemClock, TakeUpLimits,
 };
 use stemmata_model::{CommitId, Principal, Timestamp};
+use stemmata_service::Local;
 use stemmata_store::{OpenFor, Session};
 
 use crate::args::Global;
 use crate::commands::run;
 use crate::config::{self, Config};
 use crate::environment::{self, Environment};
-use crate::errors::CliError;
+use crate::errors::{CliError, Exit};
 use crate::logging;
+use crate::output::commit::ShortIds;
 use crate::output::style::Style;
 use crate::output::{Console, Stream};
 
@@ -37,7 +41,8 @@ pub(crate) struct App {
     open_for: OpenFor,
     /// What to take for the mark of this machine, for tests.
     mark: Option<String>,
-    home: OnceCell<Home>,
+    home: OnceCell<Arc<Home>>,
+    service: OnceCell<Local>,
     /// Set once what others left was taken up.
     opened: OnceCell<()>,
 }
@@ -82,6 +87,7 @@ impl App {
             open_for,
             mark: global.test_host.clone(),
             home: OnceCell::new(),
+            service: OnceCell::new(),
             opened: OnceCell::new(),
         })
     }
@@ -97,7 +103,7 @@ impl App {
     }
 
     /// Returns the data directory; makes it the first time, and starts the log in it.
-    pub(crate) fn home(&self) -> Result<&Home, CliError> {
+    pub(crate) fn home(&self) -> Result<&Arc<Home>, CliError> {
         if let Some(home) = self.home.get() {
             return Ok(home);
         }
@@ -111,7 +117,7 @@ impl App {
         {
             self.console.warn(&reason);
         }
-        Ok(self.home.get_or_init(|| home))
+        Ok(self.home.get_or_init(|| Arc::new(home)))
     }
 
     /// Opens a data directory as this command uses one.
@@ -152,7 +158,7 @@ impl App {
 
     /// Says what reading and writing ledgers in files met: a write that did not finish, files that were passed over.
     pub(crate) fn tell_of_ledgers(&self) {
-        for finding in self.home.get().map(Home::ledger_findings).unwrap_or_default() {
+        for finding in self.home.get().map(|home| home.ledger_findings()).unwrap_or_default() {
             self.console.warn(&finding.to_string());
         }
     }
@@ -204,6 +210,51 @@ impl App {
             self.console.warn(&format!("{} was not read: {}", failure.path.display(), failure.error));
         }
         Ok(engine.latest_session(Some(&here.to_string_lossy()))?)
+    }
+
+    /// Returns the service over this store; the first time as [`App::engine`] does.
+    pub(crate) fn service(&self) -> Result<&Local, CliError> {
+        if let Some(service) = self.service.get() {
+            return Ok(service);
+        }
+        self.engine()?;
+        let service = Local::new(Arc::clone(self.home()?), self.principal()?);
+        Ok(self.service.get_or_init(|| service))
+    }
+
+    /// Finds the commit that the user means, and says where scrubbing replaced the one that was named.
+    pub(crate) fn ctx(&self, reference: &str) -> Result<String, CliError> {
+        let path = self.environment.absolute(Path::new(reference)).to_string_lossy().into_owned();
+        let request = v1::FindRequest { text: reference.to_owned(), path: Some(path) };
+        let found = self.service()?.find(&request)?;
+        if let Some(from) = &found.redirected_from {
+            let note = Style::Note.paint("note");
+            self.console.say(&format!(
+                "{note}: {from} was scrubbed of secrets; this is {}, which it became",
+                found.ctx
+            ));
+        }
+        Ok(found.ctx)
+    }
+
+    /// Returns how these ids are cut for people.
+    pub(crate) fn short_ids<'a>(&self, ids: impl IntoIterator<Item = &'a str>) -> Result<ShortIds, CliError> {
+        let ids = ids.into_iter().map(str::to_owned).collect();
+        Ok(ShortIds::at(self.service()?.short_ids(&v1::ShortIdsRequest { ids })?.chars))
+    }
+
+    /// Prints a response: as JSON where that was asked for, else as the text that `told` makes of it.
+    pub(crate) fn answer<T: Serialize>(
+        &self,
+        response: &T,
+        told: impl FnOnce() -> Result<String, CliError>,
+    ) -> Result<Exit, CliError> {
+        if self.console.json {
+            self.console.json(response)?;
+        } else {
+            self.console.long_text(&told()?)?;
+        }
+        Ok(Exit::Done)
     }
 
     /// Finds the commit that the user means.

@@ -103,15 +103,15 @@ impl fmt::Display for HomeNote {
 /// let home = Home::open(&folder.path().join("data"), options)?;
 /// assert!(home.take_up(TakeUpLimits::COMMAND)?.is_empty());
 ///
-/// let line = br#"{"role":"user","content":"Why is the build slow?"}"#;
+/// let line = r#"{"t":"2026-03-09T12:00:00Z","fd":"stdin","line":"Why is the build slow?"}"#;
 /// let made = home.engine()?.checkpoint(&CheckpointRequest::delta(
-///     [line.as_slice(), b"\n"].concat(),
-///     FormatId::new("openai-messages")?,
+///     format!("{line}\n").into_bytes(),
+///     FormatId::new("generic-v1")?,
 ///     Template::new("reviewer")?,
 ///     SessionId::new("a-session")?,
 /// ))?;
 /// let shown = home.engine()?.show(made.id)?;
-/// assert_eq!(shown.commit.core.principal.as_str(), "ada@workshop/reviewer");
+/// assert_eq!(shown.sightings[0].principal.as_str(), "ada@workshop/generic");
 /// # Ok(())
 /// # }
 /// ```
@@ -387,7 +387,7 @@ impl Home {
 }
 
 /// Keeps what may stand in a principal: no spaces, no control characters, no separators of its own.
-pub fn label_of(text: &str) -> String {
+pub(crate) fn label_of(text: &str) -> String {
     let is_plain = |character: &char| character.is_alphanumeric() || matches!(character, '-' | '_' | '.');
     let label: String = text.chars().filter(is_plain).take(LABEL_CHARS_MAX).collect();
     if label.is_empty() { "machine".to_owned() } else { label }

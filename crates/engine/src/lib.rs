@@ -52,7 +52,7 @@ pub use engine::{Engine, FORMER_MACHINES_MAX, Identity};
 pub use error::{Absent, Candidate, EngineError, ErrorKind, FormatUse, Refusal, Result, Wanted};
 pub use home::{
     Calls, Clients, Home, HomeNote, HomeOptions, MachineFacts, Marker, Markers, NotTakenUp, Process, Quota,
-    QuotaPlan, StreamProof, Streams, TakeUpLimits, TrustedRules, create_private, label_of, modified,
+    QuotaPlan, StreamProof, Streams, TakeUpLimits, TrustedRules, create_private, modified,
 };
 pub use ledger::{
     Cluster, EventFilter, Folded, GUIDANCE_MAX, Guidance, LOOK_EVERY, MEMORY_SESSIONS_MAX, Project,
@@ -65,7 +65,7 @@ pub use retention::{RetentionRules, SessionAge, retired};
 pub use scrubbing::{PROJECT_RULES, ProjectTrust, StoreRules, UntrustedMet, UntrustedRules, rules_file_hash};
 pub use settings::{
     ConfigText, LedgerPlace, SETTINGS, Setting, SettingDefault, SettingError, SettingShape, Settings,
-    TEMPLATE_FIELDS, Templates, is_on, threads_default, user_of,
+    TEMPLATE_FIELDS, Templates, is_on,
 };
 pub use stemmata_acts::decides as is_deciding_tool;
 pub use stemmata_redact::LineState;

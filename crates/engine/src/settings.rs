@@ -9,14 +9,10 @@ use stemmata_model::Granularity;
 use stemmata_store::IntegrityMode;
 
 use crate::capture::leaf::Provisional;
-use crate::home::label_of;
 use crate::retention::RetentionRules;
 
 pub use keys::{SETTINGS, Setting, SettingDefault, SettingShape};
 pub use templates::{TEMPLATE_FIELDS, Templates};
-
-/// Threads of an import at most, unless somebody asks for more.
-const THREADS_DEFAULT_MAX: usize = 8;
 
 /// Bytes of a mebibyte.
 const MIB: u64 = 1 << 20;
@@ -98,11 +94,11 @@ impl Settings {
     pub fn parse(value: &dyn Fn(&Setting) -> Option<String>) -> Result<Self, SettingError> {
         let read = Reader { value };
         Ok(Self {
-            user: read.text("identity.user")?.unwrap_or_else(|| "user".to_owned()),
+            user: read.text("identity.user")?.unwrap_or_default(),
             machine_label: read.text("identity.machine_label")?,
             granularity: read.parsed("capture.granularity")?.unwrap_or(Granularity::Turn),
             provisional: read.parsed("capture.provisional")?.unwrap_or(Provisional::Turn),
-            import_threads: read.parsed("import.threads")?.unwrap_or_else(threads_default),
+            import_threads: read.parsed("import.threads")?.unwrap_or(1),
             ledgers: match read.text("ledger.engine")?.as_deref() {
                 Some("files") => LedgerPlace::Files { integrity: integrity(&read)? },
                 _ => LedgerPlace::Store,
@@ -133,19 +129,9 @@ impl Settings {
         Self::parse(&|setting| {
             variable(setting.variable)
                 .or_else(|| in_file(setting.key))
-                .or_else(|| (setting.key == "identity.user").then(|| user_of(variable)))
+                .or_else(|| setting.default_text(variable))
         })
     }
-}
-
-/// Returns the user's name where none is configured: `USER` or `LOGNAME`, as far as it may stand in a principal.
-pub fn user_of(variable: &dyn Fn(&str) -> Option<String>) -> String {
-    label_of(variable("USER").or_else(|| variable("LOGNAME")).as_deref().unwrap_or("user"))
-}
-
-/// Returns how many transcripts are read at once where nothing is configured: the number of processors, at most 8.
-pub fn threads_default() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_DEFAULT_MAX)
 }
 
 /// What a configuration file says, before anybody asks what it means.
@@ -208,13 +194,10 @@ impl Reader<'_> {
     /// Returns what is configured, else the default that the table names.
     fn text(&self, key: &str) -> Result<Option<String>, SettingError> {
         let setting = Setting::named(key).expect("only keys of the table are asked for");
-        let Some(text) = (self.value)(setting) else {
-            return Ok(match setting.default {
-                SettingDefault::Value(text) => Some(text.to_owned()),
-                SettingDefault::Words(_) => None,
-            });
-        };
-        setting.check(&text).map(|()| Some(text))
+        match (self.value)(setting) {
+            Some(text) => setting.check(&text).map(|()| Some(text)),
+            None => Ok(setting.default_text(&|_| None)),
+        }
     }
 
     fn parsed<T: std::str::FromStr>(&self, key: &str) -> Result<Option<T>, SettingError> {

@@ -167,6 +167,10 @@ codes! {
     QuotaReached "quota_reached" Full "the store has reached its quota" => "{plan}";
     SecretRulesBad "secret_rules_bad" Refused "a rule for secrets cannot be used" => BAD_RULE;
     SecretRuleFailed "secret_rule_failed" Refused "a rule for secrets failed" => BAD_RULE;
+    NoProjectRules "no_project_rules" NotFound "the folder has no rules for secrets"
+        => "a project's rules stand in `.stemmata/secrets.toml`: write them first, or name the folder of a project that has \
+            some; `stemma status` names those that nobody trusts";
+    RulesNotTrusted "rules_not_trusted" Refused "the rules cannot be trusted";
     SecretInSyntax "secret_in_syntax" Refused "a secret cannot be replaced without breaking the JSON";
 
     // Forgetting and collecting
@@ -246,10 +250,8 @@ codes! {
     NotOnDisk "not_on_disk" Refused "the store is not on a disk";
     PackedAlready "packed_already" Refused "the store is being packed already";
     ThreadFailed "thread_failed" System "a thread could not be started";
-    BackupRefused "backup_refused" Refused "the backup cannot go there";
+    StoreRefused "store_refused" Refused "the store's files are not touched so";
     NoCopyThere "no_copy_there" Usage "no copy of a store is there";
-    RestoreRefused "restore_refused" Refused "the backup cannot be restored";
-    RollbackRefused "rollback_refused" Refused "the migration cannot be undone";
 
     // Bundles
     NotABundle "not_a_bundle" BadInput "not a bundle"
@@ -280,6 +282,7 @@ codes! {
     MachineFileBad "machine_file_bad" System "the machine's identity cannot be read"
         => "restore it from a backup; or move {path} away, and a new identity is made (stored commits stay as they are)";
     PolicyFileBad "policy_file_bad" System "the file of exclusions and pauses cannot be read" => MENDED_OR_MOVED;
+    PolicyBad "policy_bad" Usage "the exclusion or pause makes no sense";
     ConfigBad "config_bad" System "the configuration cannot be used"
         => "`stemma config` shows every key, its value and where it comes from";
 }

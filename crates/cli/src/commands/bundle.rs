@@ -20,8 +20,9 @@ use crate::output::file::Target;
 use crate::output::size::{self, many};
 use crate::output::style::{Style, tame};
 use crate::output::table::fit;
-use crate::output::{put, session, wire};
+use crate::output::{put, session};
 use crate::wiring::App;
+use stemmata_service::wire;
 
 /// Bytes of a list of commits at most: what a list of the largest number of them takes as JSON.
 const HAVE_BYTES_MAX: u64 = 16 * 1024 * 1024;

@@ -9,8 +9,8 @@ use stemmata_model::{CommitType, Note, NoteCode, Trigger};
 use crate::args::capture::{Checkpoint, TriggerArg, TypeArg};
 use crate::commands::read_input;
 use crate::errors::{CliError, Exit};
-use crate::output::wire;
 use crate::wiring::App;
+use stemmata_service::wire;
 
 /// Bytes of one checkpoint's content at most: a delta is kilobytes, a whole context of today's largest windows
 /// some megabytes.

@@ -6,8 +6,9 @@ use stemmata_model::Commit;
 use crate::args::browse::Children;
 use crate::commands::{ROWS_MAX, log};
 use crate::errors::{CliError, Exit};
-use crate::output::{commit, wire};
+use crate::output::commit;
 use crate::wiring::App;
+use stemmata_service::wire;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Children) -> Result<Exit, CliError> {

@@ -9,8 +9,8 @@ use crate::output::put;
 use crate::output::size::{many, plural};
 use crate::output::style::{Style, tame};
 use crate::output::table::{fit, fit_end};
-use crate::output::wire;
 use crate::wiring::App;
+use stemmata_service::wire;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Diff) -> Result<Exit, CliError> {

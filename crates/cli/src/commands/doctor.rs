@@ -9,11 +9,11 @@ use stemmata_engine::{Diagnosis, Engine, EngineError, FileState, Finding, Severi
 use stemmata_model::CommitId;
 
 use crate::args::maintain::Doctor;
-use crate::errors::{CliError, Exit, exit_of, with_causes};
+use crate::errors::{CliError, Exit, with_causes};
 use crate::output::size::{self, many};
 use crate::output::style::Style;
-use crate::output::wire;
 use crate::wiring::App;
+use stemmata_service::wire;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Doctor) -> Result<Exit, CliError> {
@@ -31,7 +31,7 @@ pub(crate) fn run(app: &App, args: &Doctor) -> Result<Exit, CliError> {
             Ok(found) => diagnoses.push((path, found)),
             // Of many, one that cannot be read is no reason to say nothing of the others.
             Err(error) if args.all || args.files.len() > 1 => {
-                worst = worst.or(Some(exit_of(&error)));
+                worst = worst.or(Some(Exit::of(stemmata_service::problem_of(&error).kind)));
                 app.console.warn(&format!("one could not be looked at: {}", with_causes(&error.into())));
             }
             Err(error) => return Err(error.into()),

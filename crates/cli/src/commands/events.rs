@@ -21,8 +21,9 @@ use crate::args::ledger::{Append, Events, EventsCommand, EventsForget, Follow, Q
 use crate::errors::{CliError, Exit};
 use crate::output::size::{self, many};
 use crate::output::style::{Style, tame};
-use crate::output::{event, put, time, wire};
+use crate::output::{event, put, time};
 use crate::wiring::App;
+use stemmata_service::wire;
 
 /// Events that a person sees of a query unless they ask for more: about a screen.
 const ROWS_DEFAULT: usize = 30;

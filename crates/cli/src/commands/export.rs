@@ -7,8 +7,9 @@ use crate::args::give::Export;
 use crate::commands::stop;
 use crate::errors::{CliError, Exit};
 use crate::output::file::Target;
-use crate::output::{size, wire};
+use crate::output::size;
 use crate::wiring::App;
+use stemmata_service::wire;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Export) -> Result<Exit, CliError> {

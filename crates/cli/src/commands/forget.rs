@@ -13,8 +13,8 @@ use crate::output::put;
 use crate::output::session;
 use crate::output::size::{self, many};
 use crate::output::style::{Style, tame};
-use crate::output::wire;
 use crate::wiring::App;
+use stemmata_service::wire;
 
 /// Lines of one kind that people see; `--json` has all.
 const LINES_MAX: usize = 10;

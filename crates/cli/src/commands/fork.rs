@@ -7,8 +7,8 @@ use crate::errors::{CliError, Exit};
 use crate::output::commit::ShortIds;
 use crate::output::size::{self, many};
 use crate::output::style::Style;
-use crate::output::wire;
 use crate::wiring::App;
+use stemmata_service::wire;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Fork) -> Result<Exit, CliError> {

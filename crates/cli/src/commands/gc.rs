@@ -10,8 +10,8 @@ use crate::output::put;
 use crate::output::session;
 use crate::output::size::{self, many};
 use crate::output::style::Style;
-use crate::output::wire;
 use crate::wiring::App;
+use stemmata_service::wire;
 
 /// Retired sessions that people see; `--json` has all.
 const LINES_MAX: usize = 10;

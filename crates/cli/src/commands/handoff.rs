@@ -12,8 +12,9 @@ use crate::args::give::Handoff;
 use crate::commands::{place, stop};
 use crate::errors::{CliError, Exit};
 use crate::output::file::Target;
-use crate::output::{size, wire};
+use crate::output::size;
 use crate::wiring::App;
+use stemmata_service::wire;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Handoff) -> Result<Exit, CliError> {

@@ -12,8 +12,9 @@ use crate::output::commit::{ShortIds, mark};
 use crate::output::size::{self, many};
 use crate::output::style::{Style, tame};
 use crate::output::table::fit;
-use crate::output::{time, wire};
+use crate::output::time;
 use crate::wiring::App;
+use stemmata_service::wire;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &History) -> Result<Exit, CliError> {

@@ -15,12 +15,13 @@ use stemmata_model::Timestamp;
 
 use crate::args::capture::Import;
 use crate::commands::{log, pack, status};
-use crate::errors::{self, CliError, Exit};
+use crate::errors::{CliError, Exit};
 use crate::output::put;
 use crate::output::size::{self, many};
 use crate::output::style::Style;
-use crate::output::{time, wire};
+use crate::output::time;
 use crate::wiring::App;
+use stemmata_service::wire;
 
 /// Failures and notes that a summary lists one by one; `--json` has all.
 const LISTED_MAX: usize = 10;
@@ -356,10 +357,14 @@ fn failures(app: &App, report: &ImportReport) -> Vec<String> {
         }
         lines.push(format!("  {error}"));
         lines.extend(
-            errors::causes(&failure.error).into_iter().map(|cause| format!("    caused by: {cause}")),
+            stemmata_service::causes(&failure.error)
+                .into_iter()
+                .map(|cause| format!("    caused by: {cause}")),
         );
         lines.extend(
-            errors::hint_of(&failure.error).map(|hint| format!("    {}: {hint}", Style::Hint.paint("hint"))),
+            stemmata_service::problem_of(&failure.error)
+                .hint
+                .map(|hint| format!("    {}: {hint}", Style::Hint.paint("hint"))),
         );
     }
     lines.extend(more(report.failures.len()));
@@ -398,9 +403,11 @@ fn exit(report: &ImportReport) -> Exit {
             && matches!(failure.error.kind(), ErrorKind::Full | ErrorKind::Locked)
     });
     match (stopping, report.failures.first()) {
-        (Some(failure), _) => errors::exit_of(&failure.error),
+        (Some(failure), _) => Exit::of(stemmata_service::problem_of(&failure.error).kind),
         (None, None) => Exit::Done,
-        (None, Some(failure)) if report.sessions.is_empty() => errors::exit_of(&failure.error),
+        (None, Some(failure)) if report.sessions.is_empty() => {
+            Exit::of(stemmata_service::problem_of(&failure.error).kind)
+        }
         (None, Some(_)) => Exit::Partial,
     }
 }

@@ -13,9 +13,9 @@ use crate::errors::{CliError, Exit};
 use crate::output::size::many;
 use crate::output::style::{Style, tame};
 use crate::output::table::{Column, Table, cell};
-use crate::output::wire;
 use crate::output::{put, time};
 use crate::wiring::App;
+use stemmata_service::wire;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Args) -> Result<Exit, CliError> {

@@ -7,12 +7,13 @@ use stemmata_store::{Page, Session, SessionFilter};
 use crate::args::browse::List;
 use crate::commands::rows;
 use crate::errors::{CliError, Exit};
+use crate::output::session;
 use crate::output::size;
 use crate::output::style::Style;
 use crate::output::table::{Column, Table, cell, fit};
 use crate::output::time;
-use crate::output::{session, wire};
 use crate::wiring::App;
+use stemmata_service::wire;
 
 /// Sessions that one page of the store holds.
 const PAGE_ROWS: usize = 1_000;

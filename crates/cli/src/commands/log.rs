@@ -14,8 +14,9 @@ use crate::errors::{CliError, Exit};
 use crate::output::commit::{ShortIds, mark};
 use crate::output::style::{Style, tame};
 use crate::output::table::{Cell, Column, Table, cell, fit, pieces};
-use crate::output::{session, size, time, wire};
+use crate::output::{session, size, time};
 use crate::wiring::App;
+use stemmata_service::wire;
 
 /// Sessions that are looked at to count subagents, however old the shown ones are.
 const COUNTED_MAX: usize = 200_000;

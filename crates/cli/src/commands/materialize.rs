@@ -8,8 +8,8 @@ use crate::commands::stop;
 use crate::errors::{CliError, Exit};
 use crate::output::file::Target;
 use crate::output::size::{self, many};
-use crate::output::wire;
 use crate::wiring::App;
+use stemmata_service::wire;
 
 /// The name of the empty context.
 const NONE: &str = "none";
@@ -27,7 +27,7 @@ pub(crate) fn run(app: &App, args: &Materialize) -> Result<Exit, CliError> {
     if let Some(losses) = made.losses.as_ref().filter(|_| !app.console.json) {
         say_losses(app, losses);
     }
-    let result = wire::context::materialized(ctx, &args.stop, &made, &target);
+    let result = wire::context::materialized(ctx, &args.stop, &made, target.path());
     match target {
         Target::Standard => {}
         Target::File(_) if app.console.json => app.console.json(&result)?,

@@ -15,8 +15,8 @@ use crate::errors::{CliError, Exit};
 use crate::output::put;
 use crate::output::size::{many, plural};
 use crate::output::style::Style;
-use crate::output::wire;
 use crate::wiring::App;
+use stemmata_service::wire;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Migrate) -> Result<Exit, CliError> {

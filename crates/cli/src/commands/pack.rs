@@ -5,8 +5,8 @@ use stemmata_store::{PackOptions, Packed};
 use crate::args::maintain::Pack;
 use crate::errors::{CliError, Exit};
 use crate::output::size::{self, many};
-use crate::output::wire;
 use crate::wiring::App;
+use stemmata_service::wire;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Pack) -> Result<Exit, CliError> {

@@ -11,8 +11,8 @@ use crate::commands::doctor::{path_of, sends_all, told};
 use crate::errors::{CliError, Exit};
 use crate::output::file::Target;
 use crate::output::size::{self, many};
-use crate::output::wire;
 use crate::wiring::App;
+use stemmata_service::wire;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Repair) -> Result<Exit, CliError> {

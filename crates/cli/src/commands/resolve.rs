@@ -7,8 +7,9 @@ use crate::args::browse::Resolve;
 use crate::commands::children;
 use crate::errors::{CliError, Exit};
 use crate::output::style::Style;
-use crate::output::{time, wire};
+use crate::output::time;
 use crate::wiring::App;
+use stemmata_service::wire;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Resolve) -> Result<Exit, CliError> {

@@ -15,10 +15,11 @@ use stemmata_store::StoreError;
 use crate::args::maintain::Restore;
 use crate::commands::events::{directory, known_ledger};
 use crate::errors::{CliError, Exit};
+use crate::output::put;
 use crate::output::size::{grouped, many};
 use crate::output::style::{Style, tame};
-use crate::output::{put, wire};
 use crate::wiring::App;
+use stemmata_service::wire;
 
 /// The folder of version 1 in the data directory, and how many of its files are named at most.
 const VERSION_ONE: &str = "contexts";

@@ -9,9 +9,9 @@ use crate::commands::place;
 use crate::errors::{CliError, Exit};
 use crate::output::size::many;
 use crate::output::table::fit;
-use crate::output::wire;
 use crate::output::{session, time};
 use crate::wiring::App;
+use stemmata_service::wire;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Resume) -> Result<Exit, CliError> {

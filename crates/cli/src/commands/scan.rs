@@ -13,8 +13,8 @@ use crate::output::commit::ShortIds;
 use crate::output::put;
 use crate::output::size::{self, many};
 use crate::output::style::{Style, tame};
-use crate::output::wire;
 use crate::wiring::App;
+use stemmata_service::wire;
 
 /// Findings that people see; `--json` has all.
 const LINES_MAX: usize = 40;

@@ -1,9 +1,7 @@
 //! `show`: everything that is known about a commit.
 
-use stemmata_api::v1;
-use stemmata_engine::{Engine, Shown};
-use stemmata_model::{CommitId, CommitType, Sighting};
-use stemmata_store::LinkKind;
+use stemmata_api::Chains as _;
+use stemmata_api::v1::{self, Audit, Commit, Sighting};
 
 use crate::args::browse::Show;
 use crate::errors::{CliError, Exit};
@@ -12,8 +10,7 @@ use crate::output::put;
 use crate::output::size::{self, many};
 use crate::output::style::{Style, tame};
 use crate::output::table::{Column, Table, cell, fit};
-use crate::output::wire::commit::change;
-use crate::output::{time, wire};
+use crate::output::time;
 use crate::wiring::App;
 
 /// Sightings, children and changes that people see; `--json` has more.
@@ -24,25 +21,16 @@ const NAME_WIDTH: usize = 11;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Show) -> Result<Exit, CliError> {
-    let ctx = app.find(&args.reference)?;
-    let engine = app.engine()?;
-    let shown = engine.show(ctx)?;
-    let entries: Option<Vec<v1::Entry>> = if args.entries {
-        Some(engine.entries(ctx)?.iter().map(wire::commit::entry).collect())
-    } else {
-        None
-    };
-    if app.console.json {
-        app.console.json(&v1::Commit { entries, ..wire::commit::shown(&shown) })?;
-        return Ok(Exit::Done);
-    }
-    let mut text = told(app, engine, &shown)?;
-    if let Some(entries) = &entries {
-        text.push('\n');
-        text.push_str(&entry_table(entries, app.console.width));
-    }
-    app.console.long_text(&text)?;
-    Ok(Exit::Done)
+    let request = v1::ShowRequest { ctx: app.ctx(&args.reference)?, entries: args.entries };
+    let commit = app.service()?.show(&request)?;
+    app.answer(&commit, || {
+        let mut text = told(app, &commit)?;
+        if let Some(entries) = &commit.entries {
+            text.push('\n');
+            text.push_str(&entry_table(entries, app.console.width));
+        }
+        Ok(text)
+    })
 }
 
 /// Lines of names and values.
@@ -62,35 +50,25 @@ impl Lines {
     }
 }
 
-fn told(app: &App, engine: &Engine, shown: &Shown) -> Result<String, CliError> {
-    let commit = &shown.commit;
-    let mut around: Vec<CommitId> = shown.children.clone();
-    around.extend(commit.core.parent);
-    around.extend(shown.links.iter().flat_map(|link| [link.from, link.to]));
-    let ids = ShortIds::of(engine, &around)?;
+fn told(app: &App, commit: &Commit) -> Result<String, CliError> {
+    let links = listed(&commit.links).iter().flat_map(|link| [&link.from, &link.to]);
+    let around = listed(&commit.children).iter().chain(&commit.parent).chain(links);
+    let ids = app.short_ids(around.map(String::as_str))?;
+    let created_at = time::of_text(&commit.created_at);
     let mut lines = Lines { text: String::new() };
-    put!(lines.text, "{}\n", Style::Id.paint(&commit.id.to_string()));
-    put!(lines.text, "{}\n\n", Style::Strong.paint(&tame(&shown.summary.text)));
-    lines.add("what", &what(shown));
-    lines.add(
-        "when",
-        &format!(
-            "{} ({})",
-            time::exact(commit.core.created_at),
-            time::ago(commit.core.created_at, app.now())
-        ),
-    );
-    lines.add(
-        "parent",
-        &commit.core.parent.map_or_else(|| "none: a root".to_owned(), |parent| ids.text(parent)),
-    );
+    put!(lines.text, "{}\n", Style::Id.paint(&commit.id));
+    put!(lines.text, "{}\n\n", Style::Strong.paint(&tame(&commit.summary.text)));
+    lines.add("what", &what(commit));
+    lines.add("when", &format!("{} ({})", time::exact(created_at), time::ago(created_at, app.now())));
+    let parent = commit.parent.as_ref().map_or_else(|| "none: a root".to_owned(), |parent| ids.cut(parent));
+    lines.add("parent", &parent);
     lines.add(
         "holds",
         &format!(
             "{}, {}, about {} tokens, {}",
-            many(commit.counts.messages, "message"),
-            many(commit.counts.entries, "entry"),
-            size::count(commit.counts.tokens),
+            many(commit.message_count, "message"),
+            many(commit.entry_count, "entry"),
+            size::count(commit.token_count),
             size::bytes(commit.native_bytes)
         ),
     );
@@ -102,34 +80,37 @@ fn told(app: &App, engine: &Engine, shown: &Shown) -> Result<String, CliError> {
             size::bytes(commit.cumulative_bytes)
         ),
     );
-    lines.add("format", &format!("{}, template {}", commit.core.format, commit.core.template));
-    lines.add("artifact", &commit.core.artifact.to_string());
-    lines.optional("native", commit.core.native.map(|native| native.to_string()));
-    provenance(app, &mut lines, shown);
-    annotations(&mut lines, shown);
-    relations(&mut lines, shown, ids);
-    history(app, &mut lines, shown);
+    lines.add("format", &format!("{}, template {}", commit.format, commit.template));
+    lines.add("artifact", &commit.artifact);
+    lines.optional("native", commit.native.clone());
+    provenance(app, &mut lines, listed(&commit.sightings));
+    annotations(&mut lines, commit);
+    relations(&mut lines, commit, ids);
+    history(app, &mut lines, listed(&commit.audit));
     Ok(lines.text)
 }
 
-fn what(shown: &Shown) -> String {
-    let kind = match shown.commit.core.commit_type {
-        CommitType::Snapshot { restated_entries } => {
-            format!("snapshot, its first {} restated", many(restated_entries, "entry"))
-        }
-        CommitType::Delta | CommitType::Compaction => shown.commit.core.commit_type.as_str().to_owned(),
+/// Returns a list of a response; an absent one is empty.
+fn listed<T>(list: &Option<Vec<T>>) -> &[T] {
+    list.as_deref().unwrap_or_default()
+}
+
+fn what(commit: &Commit) -> String {
+    let kind = match commit.restated_entries {
+        Some(restated) => format!("snapshot, its first {} restated", many(restated, "entry")),
+        None => commit.commit_type.clone(),
     };
-    format!("{kind}, {}", shown.commit.closure.as_str())
+    format!("{kind}, {}", commit.closure)
 }
 
 /// The first sighting is the commit's provenance and stands in full; others in a line each.
-fn provenance(app: &App, lines: &mut Lines, shown: &Shown) {
-    let Some((first, others)) = shown.sightings.split_first() else { return };
-    lines.add("session", &tame(first.session.as_str()));
-    lines.add("principal", &tame(first.principal.as_str()));
-    lines.add("trigger", first.trigger.as_str());
-    lines.optional("ticket", first.ticket.as_ref().map(|ticket| tame(ticket.as_str())));
-    lines.optional("thread", first.thread.as_ref().map(|thread| tame(thread.as_str())));
+fn provenance(app: &App, lines: &mut Lines, sightings: &[Sighting]) {
+    let Some((first, others)) = sightings.split_first() else { return };
+    lines.add("session", &tame(&first.session_id));
+    lines.add("principal", &tame(&first.principal));
+    lines.add("trigger", &first.checkpoint);
+    lines.optional("ticket", first.ticket_id.as_deref().map(tame));
+    lines.optional("thread", first.thread_id.as_deref().map(tame));
     if let Some(source) = &first.source {
         let path = app.environment.shown(std::path::Path::new(&source.path));
         let end = source.offset.saturating_add(source.length);
@@ -144,55 +125,53 @@ fn provenance(app: &App, lines: &mut Lines, shown: &Shown) {
 }
 
 fn seen(sighting: &Sighting) -> String {
-    let place =
-        sighting.source.as_ref().map_or_else(|| tame(sighting.session.as_str()), |source| tame(&source.path));
-    format!("{place}, by {}", tame(sighting.principal.as_str()))
+    let place = sighting.source.as_ref().map_or(&sighting.session_id, |source| &source.path);
+    format!("{}, by {}", tame(place), tame(&sighting.principal))
 }
 
-fn annotations(lines: &mut Lines, shown: &Shown) {
-    let own = &shown.annotations;
-    if !own.tags.is_empty() {
-        lines.add("tags", &tame(&own.tags.join(", ")));
+fn annotations(lines: &mut Lines, commit: &Commit) {
+    if !commit.tags.is_empty() {
+        lines.add("tags", &tame(&commit.tags.join(", ")));
     }
-    for note in own.notes.iter().take(LISTED_MAX) {
+    for note in commit.notes.iter().take(LISTED_MAX) {
         lines.add("note", &tame(note));
     }
-    if own.pinned {
+    if commit.pinned {
         lines.add("pinned", "yes");
     }
 }
 
-fn relations(lines: &mut Lines, shown: &Shown, ids: ShortIds) {
-    let own = shown.commit.id;
-    for link in shown.links.iter().take(LISTED_MAX) {
-        let (name, other) = match (link.kind, link.from == own) {
-            (LinkKind::DerivedFrom, true) => ("copy of", link.to),
-            (LinkKind::DerivedFrom, false) => ("copied to", link.from),
-            (LinkKind::Subagent, true) => ("started by", link.to),
-            (LinkKind::Subagent, false) => ("subagent", link.from),
+fn relations(lines: &mut Lines, commit: &Commit, ids: ShortIds) {
+    for link in listed(&commit.links).iter().take(LISTED_MAX) {
+        let is_own = link.from == commit.id;
+        let is_copy = link.kind == "derived_from";
+        let (name, other) = match (is_copy, is_own) {
+            (true, true) => ("copy of", &link.to),
+            (true, false) => ("copied to", &link.from),
+            (false, true) => ("started by", &link.to),
+            (false, false) => ("subagent", &link.from),
         };
-        let is_copy = link.kind == LinkKind::DerivedFrom && link.from == own;
-        let entry = link.entry.as_ref().filter(|_| is_copy);
-        let at = entry.map(|entry| format!(", up to entry {}", tame(entry.as_str()))).unwrap_or_default();
-        lines.add(name, &format!("{}{at}", ids.text(other)));
+        let entry = link.entry.as_ref().filter(|_| is_copy && is_own);
+        let at = entry.map(|entry| format!(", up to entry {}", tame(entry))).unwrap_or_default();
+        lines.add(name, &format!("{}{at}", ids.cut(other)));
     }
-    if shown.children.is_empty() {
+    let children = listed(&commit.children);
+    if children.is_empty() {
         lines.add("children", "none: a tip");
     }
-    for (position, child) in shown.children.iter().take(LISTED_MAX).enumerate() {
-        lines.add(if position == 0 { "children" } else { "" }, &ids.text(*child));
+    for (position, child) in children.iter().take(LISTED_MAX).enumerate() {
+        lines.add(if position == 0 { "children" } else { "" }, &ids.cut(child));
     }
-    if shown.children.len() > LISTED_MAX {
-        lines.add("", &format!("… and {} more (`stemma children`)", shown.children.len() - LISTED_MAX));
+    if children.len() > LISTED_MAX {
+        lines.add("", &format!("… and {} more (`stemma children`)", children.len() - LISTED_MAX));
     }
 }
 
-fn history(app: &App, lines: &mut Lines, shown: &Shown) {
-    for record in shown.audit.iter().rev().take(LISTED_MAX) {
-        let (change, text) = change(&record.change);
-        let text = text.map(|text| format!(" «{}»", tame(text))).unwrap_or_default();
-        lines
-            .add("changed", &format!("{} by {}: {change}{text}", time::ago(record.at, app.now()), record.by));
+fn history(app: &App, lines: &mut Lines, audit: &[Audit]) {
+    for record in audit.iter().rev().take(LISTED_MAX) {
+        let text = record.text.as_ref().map(|text| format!(" «{}»", tame(text))).unwrap_or_default();
+        let when = time::ago(time::of_text(&record.at), app.now());
+        lines.add("changed", &format!("{when} by {}: {}{text}", record.by, record.change));
     }
 }
 

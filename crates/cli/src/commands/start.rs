@@ -12,8 +12,8 @@ use crate::commands::launch::Launch;
 use crate::commands::place;
 use crate::commands::run::SESSION_VARIABLE;
 use crate::errors::{CliError, Exit};
-use crate::output::wire;
 use crate::wiring::App;
+use stemmata_service::wire;
 
 /// What the client's environment calls the kind of agent: our hooks record it.
 pub(crate) const TEMPLATE_VARIABLE: &str = "STEMMATA_TEMPLATE";

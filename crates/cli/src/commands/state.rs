@@ -13,10 +13,11 @@ use stemmata_prompt::reduce::snapshot::StateSnapshotter;
 use crate::args::ledger::{Replay, State, Which};
 use crate::commands::events::{known_ledger, ledger_to_read};
 use crate::errors::{CliError, Exit};
+use crate::output::put;
 use crate::output::size::many;
 use crate::output::style::{Style, tame};
-use crate::output::{put, wire};
 use crate::wiring::App;
+use stemmata_service::wire;
 
 /// Characters of a state for people at most: some screens.
 const TEXT_CHARS_MAX: usize = 24_000;

@@ -16,8 +16,8 @@ use crate::output::size::{self, many, plural};
 use crate::output::style::Style;
 use crate::output::table::{Column, Table, cell};
 use crate::output::time;
-use crate::output::wire;
 use crate::wiring::App;
+use stemmata_service::wire;
 
 /// Days before a client deletes a transcript in which there is a warning.
 const DUE_DAYS: u64 = 7;

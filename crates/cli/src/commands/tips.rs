@@ -6,8 +6,8 @@ use stemmata_store::{Page, TipFilter};
 use crate::args::browse::Tips;
 use crate::commands::{children, list, rows};
 use crate::errors::{CliError, Exit};
-use crate::output::wire;
 use crate::wiring::App;
+use stemmata_service::wire;
 
 /// Tips that one page of the store holds.
 const PAGE_ROWS: usize = 1_000;

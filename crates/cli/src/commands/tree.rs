@@ -14,8 +14,9 @@ use crate::output::draw::{self, Drawing, Subagent};
 use crate::output::size::many;
 use crate::output::style::{Style, tame};
 use crate::output::table::fit;
-use crate::output::{session, time, wire};
+use crate::output::{session, time};
 use crate::wiring::App;
+use stemmata_service::wire;
 
 /// Links of a commit that its line looks at.
 const LINKS_MAX: usize = 8;

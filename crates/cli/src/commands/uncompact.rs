@@ -8,8 +8,8 @@ use crate::errors::{CliError, Exit};
 use crate::output::commit::ShortIds;
 use crate::output::file::Target;
 use crate::output::style::Style;
-use crate::output::wire;
 use crate::wiring::App;
+use stemmata_service::wire;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Uncompact) -> Result<Exit, CliError> {
@@ -30,7 +30,7 @@ pub(crate) fn run(app: &App, args: &Uncompact) -> Result<Exit, CliError> {
     let target = Target::of(out);
     let (before, made) = target.write(|out| Ok(engine.uncompact(ctx, out)?))?;
     app.console.notes(&made.notes);
-    let context = wire::context::materialized(Some(before), "compaction", &made, &target);
+    let context = wire::context::materialized(Some(before), "compaction", &made, target.path());
     match target {
         Target::Standard => {}
         Target::File(_) if app.console.json => {

@@ -9,8 +9,8 @@ use crate::output::put;
 use crate::output::size::{self, many};
 use crate::output::style::Style;
 use crate::output::time;
-use crate::output::wire;
 use crate::wiring::App;
+use stemmata_service::wire;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &secrets::Vault) -> Result<Exit, CliError> {

@@ -13,8 +13,8 @@ use crate::args::maintain::Verify;
 use crate::errors::{CliError, Exit};
 use crate::output::size::many;
 use crate::output::style::Style;
-use crate::output::wire;
 use crate::wiring::App;
+use stemmata_service::wire;
 
 /// Damages that are kept for the report; one more than that says the same.
 const DAMAGES_MAX: usize = 10_000;

@@ -20,13 +20,14 @@ use stemmata_model::Trigger;
 use crate::args::live::Watch;
 use crate::commands::import;
 use crate::errors::{CliError, Exit};
+use crate::output::session;
 use crate::output::size::{many, plural};
 use crate::output::style::Style;
 use crate::output::table::fit;
-use crate::output::{session, wire};
 use crate::signals;
 use crate::wiring::App;
 use ears::{Ears, Heard};
+use stemmata_service::wire;
 
 /// Milliseconds between two looks where files cannot be watched.
 const POLL_MS: u64 = 5_000;

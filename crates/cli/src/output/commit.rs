@@ -3,7 +3,7 @@
 //! What a commit is about is the engine's to say.
 
 use stemmata_engine::Engine;
-use stemmata_model::{Closure, Commit, CommitId, CommitType, shortest_unique};
+use stemmata_model::{Closure, Commit, CommitId, CommitType, IdKind, shortest_unique};
 
 use crate::errors::CliError;
 use crate::output::style::Style;
@@ -31,9 +31,19 @@ impl ShortIds {
         Ok(Self { chars })
     }
 
+    /// Returns how ids are cut, as the service says it.
+    pub(crate) fn at(chars: u64) -> Self {
+        Self { chars: usize::try_from(chars).unwrap_or(usize::MAX) }
+    }
+
     /// Returns an id in short.
     pub(crate) fn text(self, id: CommitId) -> String {
         id.short(self.chars)
+    }
+
+    /// Returns a whole id of a response in short.
+    pub(crate) fn cut(self, id: &str) -> String {
+        id.chars().take(IdKind::Commit.tag().len().saturating_add(self.chars)).collect()
     }
 
     /// Returns an id in short, styled.

@@ -19,6 +19,14 @@ pub(crate) enum Target {
 }
 
 impl Target {
+    /// Returns the file; none for standard output.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Standard => None,
+            Self::File(path) => Some(path),
+        }
+    }
+
     /// Reads `-` as standard output, anything else as a path.
     pub(crate) fn of(path: &Path) -> Self {
         if path.as_os_str() == "-" { Self::Standard } else { Self::File(path.to_owned()) }

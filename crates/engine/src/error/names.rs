@@ -116,16 +116,30 @@ words! {
         StoreDocument = "storing a document",
         /// A fork before the first entry.
         ForkBeforeFirst = "a fork before the first entry",
-        /// The compaction.
-        Compact = "the compaction",
+        /// The compaction, by a summary that is empty.
+        EmptySummary = "the compaction",
+        /// The compaction, by a summary that saves nothing.
+        LongSummary = "the compaction",
         /// Forgetting it.
         Forget = "forgetting it",
         /// A context.
         Materialize = "a context",
         /// Joining the documents of a chain.
         JoinDocuments = "joining the documents of a chain",
-        /// Placing the session.
-        Place = "placing the session",
+        /// Placing a session for a folder whose name is no text.
+        PlaceFolder = "placing the session",
+        /// Placing a session whose format no client loads.
+        PlaceFormat = "placing the session",
+        /// Placing a session for a client that nobody knows.
+        PlaceClient = "placing the session",
+        /// Placing what the client would not take.
+        PlaceInvalid = "placing the session",
+        /// Placing a session outside the client's home.
+        PlaceOutside = "placing the session",
+        /// Placing a session where a file is already.
+        PlaceTaken = "placing the session",
+        /// Placing a session that finds no free id.
+        PlaceUnnamed = "placing the session",
         /// Removing what was scrubbed.
         RemoveScrubbed = "removing what was scrubbed",
         /// Scrubbing a session.

@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(back, first);
         assert!(news.unwrap().contains("where two machines write one directory"));
         assert_eq!(of(Some("b")).0, second);
-        assert_eq!(at(folder.path(), Some("b")).unwrap().0.former, [first.clone()]);
+        assert_eq!(at(folder.path(), Some("b")).unwrap().0.former, std::slice::from_ref(&first));
         let text = std::fs::read_to_string(folder.path().join("machine.json")).unwrap();
         assert!(text.contains(first.as_str()) && text.contains(second.as_str()), "{text}");
     }

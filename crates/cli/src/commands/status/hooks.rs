@@ -78,24 +78,24 @@ enum State {
 }
 
 impl State {
-    fn of(app: &App, place: &HookPlace, path: &Path) -> Result<Self, CliError> {
+    fn of(app: &App, place: &HookPlace, path: &Path) -> Self {
         let text = match install::read(path) {
-            Ok(None) => return Ok(Self::None),
+            Ok(None) => return Self::None,
             Ok(Some(text)) => text,
-            Err(error) => return Ok(Self::Unreadable(crate::errors::with_causes(&error))),
+            Err(error) => return Self::Unreadable(crate::errors::with_causes(&error)),
         };
         let found = match installed_hooks(&text, place) {
-            Ok(None) => return Ok(Self::None),
+            Ok(None) => return Self::None,
             Ok(Some(found)) => found,
-            Err(error) => return Ok(Self::Unreadable(error.to_string())),
+            Err(error) => return Self::Unreadable(error.to_string()),
         };
         // Another version wrote a command that this one does not read.
         if found.program.is_empty() {
-            return Ok(Self::Changed(found.program));
+            return Self::Changed(found.program);
         }
         let called = Path::new(&found.program);
         if !is_program(called) {
-            return Ok(Self::Broken(found.program));
+            return Self::Broken(found.program);
         }
         // Which of several installed ones this call is says nothing about the hooks: another `PATH` leads to another.
         let own = app.environment.lasting_program().unwrap_or_default();
@@ -103,7 +103,7 @@ impl State {
         let provisional = app.settings.provisional;
         let wish = HookWish { program: &program.to_string_lossy(), provisional, inject: found.inject };
         let is_current = with_hooks(Some(&text), place, &wish).is_ok_and(|wanted| wanted == text);
-        Ok(if is_current { Self::Current(found.program) } else { Self::Changed(found.program) })
+        if is_current { Self::Current(found.program) } else { Self::Changed(found.program) }
     }
 
     const fn name(&self) -> &'static str {
@@ -125,7 +125,7 @@ pub(super) fn all(app: &App, used: &Used) -> Result<Vec<v1::Hooks>, CliError> {
     let mut found = Vec::new();
     for place in HOOK_PLACES {
         let Ok((_, path)) = install::find(app, place.runtime) else { continue };
-        let state = State::of(app, place, &path)?;
+        let state = State::of(app, place, &path);
         let heard_at = calls.last(place.runtime);
         let trouble = troubles.iter().find(|(source, _)| source == place.runtime).map(|(_, trouble)| trouble);
         if matches!(state, State::None | State::Unreadable(_)) && heard_at.is_none() && trouble.is_none() {

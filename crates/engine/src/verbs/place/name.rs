@@ -29,7 +29,7 @@ impl Engine {
             }
         }
         Err(EngineError::Refused {
-            what: Refusal::Place,
+            what: Refusal::PlaceUnnamed,
             reasons: vec![format!(
                 "{DRAWS_MAX} ids in a row begin as a session of the client does, which would delete one of the two"
             )],

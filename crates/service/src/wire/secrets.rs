@@ -4,7 +4,7 @@ use stemmata_api::v1;
 use stemmata_engine::{FoundIn, Holder, ScrubReport, SecretFound, UnreadLedger, VaultStatus};
 
 /// Returns the wire form of one finding of a scan.
-pub(crate) fn finding(found: &SecretFound) -> v1::ScanFinding {
+pub fn finding(found: &SecretFound) -> v1::ScanFinding {
     let (mut commit, mut ledger, mut event, mut session_id, mut state) = (None, None, None, None, None);
     match &found.holder {
         Holder::Commit(id) => commit = Some(id.to_string()),
@@ -35,7 +35,7 @@ pub(crate) fn finding(found: &SecretFound) -> v1::ScanFinding {
 }
 
 /// Returns the wire form of what was scrubbed, or would be.
-pub(crate) fn scrub(report: &ScrubReport, dry_run: bool) -> v1::Scrub {
+pub fn scrub(report: &ScrubReport, dry_run: bool) -> v1::Scrub {
     let redirect = |(from, to): &(stemmata_model::CommitId, stemmata_model::CommitId)| v1::ScrubRedirect {
         from: from.to_string(),
         to: to.to_string(),
@@ -64,14 +64,14 @@ pub(crate) fn scrub(report: &ScrubReport, dry_run: bool) -> v1::Scrub {
 }
 
 /// Returns them as `--json` has them.
-pub(crate) fn unread(unread: &[UnreadLedger]) -> Vec<v1::UnreadLedger> {
+pub fn unread(unread: &[UnreadLedger]) -> Vec<v1::UnreadLedger> {
     let one =
         |one: &UnreadLedger| v1::UnreadLedger { ledger: one.ledger.to_string(), reason: one.reason.clone() };
     unread.iter().map(one).collect()
 }
 
 /// Returns the wire form of what the vault holds.
-pub(crate) fn vault(status: &VaultStatus) -> v1::VaultStatus {
+pub fn vault(status: &VaultStatus) -> v1::VaultStatus {
     v1::VaultStatus {
         keeps: status.keeps,
         path: status.folder.to_string_lossy().into_owned(),

@@ -1,14 +1,15 @@
 //! What gives conversations back, as wire types.
 
+use std::path::Path;
+
 use stemmata_api::v1;
 use stemmata_engine::{CompactionDiff, Materialized, Placed};
 use stemmata_model::CommitId;
 
-use crate::output::file::Target;
-use crate::output::wire;
+use crate::wire;
 
 /// Returns the wire form.
-pub(crate) fn placed(placed: &Placed) -> v1::Placed {
+pub fn placed(placed: &Placed) -> v1::Placed {
     v1::Placed {
         ctx: placed.ctx.to_string(),
         session_id: placed.session.to_string(),
@@ -26,11 +27,11 @@ pub(crate) fn placed(placed: &Placed) -> v1::Placed {
 }
 
 /// Returns the wire form of a context that was written.
-pub(crate) fn materialized(
+pub fn materialized(
     ctx: Option<CommitId>,
     stop: &str,
     made: &Materialized,
-    target: &Target,
+    path: Option<&Path>,
 ) -> v1::Materialized {
     let reparented = made.reparented.iter().map(|(entry, parent)| v1::Reparented {
         entry: entry.to_string(),
@@ -51,15 +52,12 @@ pub(crate) fn materialized(
         reparented: reparented.collect(),
         losses: made.losses.as_ref().map(wire::losses),
         notes: wire::notes(&made.notes),
-        path: match target {
-            Target::Standard => None,
-            Target::File(path) => Some(path.to_string_lossy().into_owned()),
-        },
+        path: path.map(|path| path.to_string_lossy().into_owned()),
     }
 }
 
 /// Returns the wire form of what a compaction lost.
-pub(crate) fn diff(diff: CompactionDiff) -> v1::Diff {
+pub fn diff(diff: CompactionDiff) -> v1::Diff {
     let lost = |entry: stemmata_engine::LostEntry| v1::LostEntry {
         id: entry.id,
         role: entry.role.as_str().to_owned(),

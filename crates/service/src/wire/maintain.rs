@@ -9,7 +9,7 @@ use stemmata_store::maintain::migrate::{MigrationPlan, MigrationStep, StepKind};
 use stemmata_store::{Damage, Packed, Usage};
 
 /// Returns the wire form of a damage.
-pub(crate) fn damage(damage: &Damage) -> v1::Damage {
+pub fn damage(damage: &Damage) -> v1::Damage {
     v1::Damage {
         check: damage.check.to_owned(),
         object: damage.object.clone(),
@@ -18,7 +18,7 @@ pub(crate) fn damage(damage: &Damage) -> v1::Damage {
 }
 
 /// Returns the wire form.
-pub(crate) fn usage(usage: Usage) -> v1::Du {
+pub fn usage(usage: Usage) -> v1::Du {
     v1::Du {
         logical_bytes: usage.logical_bytes,
         physical_bytes: usage.physical_bytes,
@@ -34,7 +34,7 @@ pub(crate) fn usage(usage: Usage) -> v1::Du {
 }
 
 /// Returns the wire form of what a chain takes.
-pub(crate) fn chain_cost(cost: &ChainCost) -> v1::DuChain {
+pub fn chain_cost(cost: &ChainCost) -> v1::DuChain {
     let session = &cost.session;
     v1::DuChain {
         session_id: session.session.to_string(),
@@ -56,7 +56,7 @@ pub(crate) fn chain_cost(cost: &ChainCost) -> v1::DuChain {
 }
 
 /// Returns the wire form of what was packed.
-pub(crate) fn packed(packed: &Packed, physical_bytes: u64) -> v1::Packing {
+pub fn packed(packed: &Packed, physical_bytes: u64) -> v1::Packing {
     v1::Packing {
         contents: packed.contents,
         content_bytes: packed.content_bytes,
@@ -72,7 +72,7 @@ pub(crate) fn packed(packed: &Packed, physical_bytes: u64) -> v1::Packing {
 }
 
 /// Returns the wire form of a backup.
-pub(crate) fn backed_up(to: &Path, done: &BackedUp) -> v1::BackedUp {
+pub fn backed_up(to: &Path, done: &BackedUp) -> v1::BackedUp {
     v1::BackedUp {
         path: to.to_string_lossy().into_owned(),
         commits: done.commits,
@@ -87,7 +87,7 @@ pub(crate) fn backed_up(to: &Path, done: &BackedUp) -> v1::BackedUp {
 }
 
 /// Returns the wire form of a migration: planned, done or undone.
-pub(crate) fn migration(plan: &MigrationPlan, backup: Option<PathBuf>, now: Option<u32>) -> v1::Migration {
+pub fn migration(plan: &MigrationPlan, backup: Option<PathBuf>, now: Option<u32>) -> v1::Migration {
     let step = |step: &MigrationStep| v1::MigrationStep {
         to: u64::from(step.to),
         kind: match step.kind {

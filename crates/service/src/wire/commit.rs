@@ -1,29 +1,31 @@
 //! Commits and what stands beside them, as wire types.
 
 use stemmata_api::v1;
-use stemmata_engine::{Engine, HistoryRow, Shown, SummaryText, TreeNode};
-use stemmata_model::{Commit, CommitType, Entry, Part, Sighting};
+use stemmata_engine::{Engine, EngineError, HistoryRow, Shown, SummaryText, TreeNode};
+use stemmata_model::{Commit, CommitId, CommitType, Entry, Part, Sighting};
 use stemmata_store::{Annotation, Annotations, AuditRecord, Link, LinkKind};
 
-use crate::errors::CliError;
-use crate::output::commit::ids_of;
-use crate::output::style::tame;
+use crate::wire::one_line;
 
 /// Characters of an entry's text that a listing shows.
 const ENTRY_CHARS_MAX: usize = 120;
 
 /// Returns the wire form of a commit, with its summary and its provenance.
-pub(crate) fn commit(row: &HistoryRow) -> v1::Commit {
+pub fn commit(row: &HistoryRow) -> v1::Commit {
     of_parts(&row.commit, &row.summary, row.first.as_ref(), &row.annotations)
 }
 
 /// Returns the wire forms of commits.
-pub(crate) fn commits(engine: &Engine, commits: &[Commit]) -> Result<Vec<v1::Commit>, CliError> {
-    Ok(engine.describe(&ids_of(commits))?.iter().map(commit).collect())
+///
+/// # Errors
+/// Those of the store.
+pub fn commits(engine: &Engine, commits: &[Commit]) -> Result<Vec<v1::Commit>, EngineError> {
+    let ids: Vec<CommitId> = commits.iter().map(|commit| commit.id).collect();
+    Ok(engine.describe(&ids)?.iter().map(commit).collect())
 }
 
 /// Returns the wire form of everything that is known about a commit.
-pub(crate) fn shown(shown: &Shown) -> v1::Commit {
+pub fn shown(shown: &Shown) -> v1::Commit {
     v1::Commit {
         sightings: Some(shown.sightings.iter().map(sighting).collect()),
         links: Some(shown.links.iter().map(link).collect()),
@@ -98,7 +100,7 @@ fn sighting(sighting: &Sighting) -> v1::Sighting {
 }
 
 /// Returns the wire form of a commit within a tree.
-pub(crate) fn node(row: &HistoryRow, node: &TreeNode) -> v1::Commit {
+pub fn node(row: &HistoryRow, node: &TreeNode) -> v1::Commit {
     v1::Commit {
         links: Some(node.links.iter().map(link).collect()),
         children: Some(node.children.iter().map(ToString::to_string).collect()),
@@ -125,7 +127,7 @@ const fn link_kind(kind: LinkKind) -> &'static str {
 }
 
 /// Returns the stable name of a change and what it is about.
-pub(crate) fn change(annotation: &Annotation) -> (&'static str, Option<&str>) {
+pub fn change(annotation: &Annotation) -> (&'static str, Option<&str>) {
     match annotation {
         Annotation::Summary { text, .. } => ("summary", text.as_deref()),
         Annotation::AddTag(tag) => ("add_tag", Some(tag)),
@@ -147,7 +149,7 @@ fn audit(record: &AuditRecord) -> v1::Audit {
 }
 
 /// Returns the wire form of an entry.
-pub(crate) fn entry(entry: &Entry) -> v1::Entry {
+pub fn entry(entry: &Entry) -> v1::Entry {
     v1::Entry {
         id: entry.id.to_string(),
         parent: entry.parent.as_ref().map(ToString::to_string),
@@ -167,8 +169,7 @@ fn entry_text(entry: &Entry) -> String {
         words.extend(text.chars().take(room));
         words.push(' ');
     }
-    let line = tame(&words).split_whitespace().collect::<Vec<_>>().join(" ");
-    crate::output::table::fit(&line, ENTRY_CHARS_MAX)
+    one_line(&words, ENTRY_CHARS_MAX)
 }
 
 fn part_text(part: &Part) -> String {

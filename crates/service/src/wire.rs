@@ -1,28 +1,28 @@
-//! The engine's values as wire types: the only place of the CLI that knows both.
+//! The engine's values as wire types.
 //!
 //! What they mean is the engine's, how they are written is the wire types'.
 
-pub(crate) mod client;
-pub(crate) mod commit;
-pub(crate) mod context;
-pub(crate) mod import;
-pub(crate) mod keep;
-pub(crate) mod ledger;
-pub(crate) mod maintain;
-pub(crate) mod secrets;
-pub(crate) mod session;
+pub mod client;
+pub mod commit;
+pub mod context;
+pub mod import;
+pub mod keep;
+pub mod ledger;
+pub mod maintain;
+pub mod secrets;
+pub mod session;
 
 use stemmata_api::{RawJson, v1};
 use stemmata_engine::LossReport;
 use stemmata_model::{Json, Note};
 
 /// Returns JSON as it was given.
-pub(crate) fn raw(json: &Json) -> RawJson {
+pub fn raw(json: &Json) -> RawJson {
     RawJson::parse(json.as_str()).expect("a `Json` was checked when it was made")
 }
 
 /// Returns the wire form of notes.
-pub(crate) fn notes(notes: &[Note]) -> Vec<v1::Note> {
+pub fn notes(notes: &[Note]) -> Vec<v1::Note> {
     let wire = |note: &Note| v1::Note {
         code: note.code.as_str().to_owned(),
         message: note.message.clone(),
@@ -32,7 +32,7 @@ pub(crate) fn notes(notes: &[Note]) -> Vec<v1::Note> {
 }
 
 /// Returns the wire form of what a translation lost.
-pub(crate) fn losses(report: &LossReport) -> v1::Losses {
+pub fn losses(report: &LossReport) -> v1::Losses {
     let losses = report.losses.iter().map(|loss| v1::Loss {
         entry: loss.entry.clone(),
         action: loss.action.as_str().to_owned(),
@@ -49,4 +49,15 @@ pub(crate) fn losses(report: &LossReport) -> v1::Losses {
         entries: losses.collect(),
         unlisted: report.unlisted,
     }
+}
+
+/// Returns text as one line of so many characters at most, without what a terminal would obey.
+pub(crate) fn one_line(text: &str, chars_max: usize) -> String {
+    let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let line = plain.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= chars_max {
+        return line;
+    }
+    let cut: String = line.chars().take(chars_max.saturating_sub(1)).collect();
+    format!("{}…", cut.trim_end())
 }

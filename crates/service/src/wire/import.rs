@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use stemmata_api::v1;
 use stemmata_engine::{HeldBack, ImportFailure, ImportReport, ImportedSession};
 
-use crate::errors;
-use crate::output::wire;
+use crate::fault::problem_of;
+use crate::wire;
 
 /// Returns the wire form of an import.
-pub(crate) fn import(report: &ImportReport, elapsed_ms: u64) -> v1::Import {
+pub fn import(report: &ImportReport, elapsed_ms: u64) -> v1::Import {
     let sessions: Vec<v1::Imported> = report.sessions.iter().map(imported).collect();
     let failures: Vec<v1::Failure> = report.failures.iter().map(failure).collect();
     let sum = |of: &dyn Fn(&v1::Imported) -> u64| sessions.iter().map(of).sum();
@@ -62,11 +62,12 @@ fn held_back((path, reason): &(PathBuf, HeldBack)) -> v1::HeldBack {
 }
 
 fn failure(failure: &ImportFailure) -> v1::Failure {
+    let problem = problem_of(&failure.error);
     v1::Failure {
         path: failure.path.to_string_lossy().into_owned(),
-        error: failure.error.to_string(),
-        causes: errors::causes(&failure.error),
-        hint: errors::hint_of(&failure.error),
-        exit_code: u64::from(errors::exit_of(&failure.error).code()),
+        error: problem.detail,
+        causes: problem.causes,
+        hint: problem.hint,
+        exit_code: problem.exit_code,
     }
 }

@@ -4,7 +4,7 @@ use stemmata_api::v1;
 use stemmata_store::{Session, SessionOrigin};
 
 /// Returns the wire form of a session.
-pub(crate) fn session(session: &Session) -> v1::Session {
+pub fn session(session: &Session) -> v1::Session {
     let (origin, placed_from) = match session.origin {
         SessionOrigin::Imported => ("imported", None),
         SessionOrigin::Placed(ctx) => ("placed", Some(ctx.to_string())),

@@ -4,10 +4,10 @@ use stemmata_api::v1;
 use stemmata_model::{Event, Payload};
 use stemmata_store::Ledger;
 
-use crate::output::wire::raw;
+use crate::wire::raw;
 
 /// Returns an event's wire form.
-pub(crate) fn event(event: &Event) -> v1::Event {
+pub fn event(event: &Event) -> v1::Event {
     let mut wire = v1::Event {
         event_seq: event.seq.to_string(),
         session_id: event.session.to_string(),
@@ -43,7 +43,7 @@ pub(crate) fn event(event: &Event) -> v1::Event {
 }
 
 /// Returns the wire form of a ledger.
-pub(crate) fn ledger(ledger: &Ledger) -> v1::Ledger {
+pub fn ledger(ledger: &Ledger) -> v1::Ledger {
     v1::Ledger {
         id: ledger.id.to_string(),
         root: ledger.root.clone(),

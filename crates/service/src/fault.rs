@@ -1,0 +1,303 @@
+//! Errors of the engine and the store as problems: which error has which code.
+//!
+//! What a code says and which exit code it has stands in the table of `stemmata-api`.
+
+use std::error::Error;
+use std::io;
+use std::path::Path;
+
+use stemmata_api::{Candidate, Code, Problem};
+use stemmata_engine::{
+    Absent, BundleError, EngineError, FormatUse, HeldBack, QuotaPlan, Refusal, VaultError, Wanted,
+};
+use stemmata_model::{JsonError, NameError, ParseIdError, ParseTimestampError};
+use stemmata_store::StoreError;
+
+/// A problem on its way out: what `?` makes of every error that an operation meets.
+#[derive(Debug)]
+pub(crate) struct Fault(pub(crate) Box<Problem>);
+
+impl From<Problem> for Fault {
+    fn from(problem: Problem) -> Self {
+        Self(Box::new(problem))
+    }
+}
+
+impl From<Box<Problem>> for Fault {
+    fn from(problem: Box<Problem>) -> Self {
+        Self(problem)
+    }
+}
+
+impl From<EngineError> for Fault {
+    fn from(error: EngineError) -> Self {
+        problem_of(&error).into()
+    }
+}
+
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Self {
+        EngineError::Store(error).into()
+    }
+}
+
+macro_rules! bad_values {
+    ($($error:ty => $code:ident,)*) => {
+        $(impl From<$error> for Fault {
+            fn from(error: $error) -> Self {
+                Problem::new(Code::$code, error.to_string()).into()
+            }
+        })*
+    };
+}
+
+bad_values! {
+    ParseIdError => BadId,
+    ParseTimestampError => BadTime,
+    NameError => BadName,
+    JsonError => BadJson,
+}
+
+/// Returns the problem that an error of the engine is.
+pub fn problem_of(error: &EngineError) -> Problem {
+    let problem = match error {
+        EngineError::Store(error) => return problem_of_store(error),
+        EngineError::OpenStore { source, .. } => {
+            Problem { detail: error.to_string(), ..problem_of_store(source) }
+        }
+        EngineError::Io { path, source, .. } => of_io(error, path, source),
+        EngineError::NotFound { what, text } => not_found(*what, text, error),
+        EngineError::NothingThere { what, place } => nothing_there(*what, place, error),
+        EngineError::Ambiguous { candidates, .. } => {
+            let candidate = |one: &stemmata_engine::Candidate| Candidate {
+                id: one.id.clone(),
+                summary: one.summary.clone(),
+            };
+            say(Code::Ambiguous, error).among(candidates.iter().map(candidate))
+        }
+        EngineError::NoAncestor { ctx, stop, .. } => {
+            say(Code::NotAnAncestor, error).with("ctx", ctx).with("stop", stop)
+        }
+        EngineError::Format { operation, format, .. } => {
+            let code = match operation {
+                FormatUse::Read => Code::FormatUnreadable,
+                FormatUse::Write | FormatUse::Compact => Code::FormatUnwritable,
+            };
+            say(code, error).with("format", format)
+        }
+        EngineError::Refused { what, .. } => say(refusal(*what), error),
+        EngineError::HeldBack { reason, path } => {
+            let code = match reason {
+                HeldBack::Excluded(_) => Code::Excluded,
+                HeldBack::Paused(_) => Code::Paused,
+                HeldBack::Unknown(_) => Code::ExclusionsUnreadable,
+            };
+            say(code, error).with("path", path.display())
+        }
+        EngineError::NotATranscript { path, .. } => at(Code::NotATranscript, error, path),
+        EngineError::LineTooLong { path, .. } => at(Code::LineTooLong, error, path),
+        EngineError::DocumentTooLong { path, .. } => at(Code::DocumentTooLong, error, path),
+        EngineError::Torn { path, .. } => at(Code::DocumentTorn, error, path),
+        EngineError::Busy { path, .. } => at(Code::DatabaseBusy, error, path),
+        EngineError::Shrank { path, .. } => at(Code::FileShrank, error, path),
+        EngineError::MachineFile { path, .. } => at(Code::MachineFileBad, error, path),
+        EngineError::CaptureFile { path, .. } => at(Code::PolicyFileBad, error, path),
+        EngineError::Policy { .. } => say(Code::PolicyBad, error),
+        EngineError::Setting(_) => say(Code::ConfigBad, error),
+        EngineError::QuotaReached { plan, .. } => say(Code::QuotaReached, error).with("plan", room(plan)),
+        EngineError::Rules(_) => say(Code::SecretRulesBad, error),
+        EngineError::Scrub(_) => say(Code::SecretRuleFailed, error),
+        EngineError::Name(_) => say(Code::BadName, error),
+        EngineError::Vault(fault) => of_vault(fault, error),
+        EngineError::Bundle(fault) => of_bundle(fault, error),
+    };
+    problem.because(causes(error))
+}
+
+/// Returns the problem that an error of the store is.
+pub fn problem_of_store(error: &StoreError) -> Problem {
+    let problem = match error {
+        StoreError::CommitMissing(ctx) => say(Code::CommitMissing, error).with("ctx", ctx),
+        StoreError::ContentMissing(artifact) => say(Code::ContentMissing, error).with("artifact", artifact),
+        StoreError::ParentMissing { parent, .. } => say(Code::ParentMissing, error).with("ctx", parent),
+        StoreError::Forgotten(ctx) => say(Code::CommitForgotten, error).with("ctx", ctx),
+        StoreError::ContentForgotten(artifact) => {
+            say(Code::ContentForgotten, error).with("artifact", artifact)
+        }
+        StoreError::Conflict(ctx) => say(Code::CommitConflict, error).with("ctx", ctx),
+        StoreError::Corrupt { artifact, .. } => say(Code::ContentCorrupt, error).with("artifact", artifact),
+        StoreError::CursorMoved { path } => say(Code::ReadElsewhere, error).with("path", path),
+        StoreError::LedgerMissing(ledger) => say(Code::LedgerNotFound, error).with("ledger", ledger),
+        StoreError::SequenceMoved { ledger, found, .. } => {
+            say(Code::SequenceMoved, error).with("ledger", ledger).with("last", found)
+        }
+        StoreError::EpochMoved { ledger, .. } => say(Code::EpochMoved, error).with("ledger", ledger),
+        StoreError::MarkTaken { ledger, .. } => say(Code::MarkTaken, error).with("ledger", ledger),
+        StoreError::Closed { .. } => say(Code::LogClosed, error),
+        StoreError::Unclean { .. } => say(Code::NotCleaned, error),
+        StoreError::Bound { value, bound, .. } => {
+            say(Code::OutOfBounds, error).with("value", value).with("bound", bound)
+        }
+        StoreError::Empty { .. } => say(Code::Empty, error),
+        StoreError::Locked { waited_ms } => say(Code::StoreLocked, error).with("waited_ms", waited_ms),
+        StoreError::InUse { path, .. } => say(Code::StoreInUse, error).with("path", path),
+        StoreError::Full { .. } => say(Code::DiskFull, error),
+        StoreError::ReadOnly { .. } => say(Code::StoreReadOnly, error),
+        StoreError::TooNew { .. } => say(Code::StoreTooNew, error),
+        StoreError::NeedsMigration { .. } => say(Code::StoreNeedsMigration, error),
+        StoreError::Network { path, .. } => say(Code::StoreOnNetwork, error).with("path", path),
+        StoreError::NotAStore { path, .. } => say(Code::NotAStore, error).with("path", path),
+        StoreError::NoRoom { path, .. } => say(Code::NoRoom, error).with("path", path),
+        StoreError::Refused { path, .. } => say(Code::StoreRefused, error).with("path", path),
+        StoreError::Damaged { path, .. } => say(Code::StoreDamaged, error).with("path", path),
+        StoreError::LedgerDamaged { path, .. } => say(Code::LedgerDamaged, error).with("path", path),
+        StoreError::Sink(source) => say(of_kind(source), error),
+        StoreError::Io { path, source, .. } => of_io(error, Path::new(path), source),
+        StoreError::Backend { .. } => say(Code::DatabaseFailed, error),
+    };
+    problem.because(causes(error))
+}
+
+/// Returns the texts of an error's causes, outermost first, without repeating what was said.
+pub fn causes(error: &(dyn Error + 'static)) -> Vec<String> {
+    let mut said = error.to_string();
+    let mut causes = Vec::new();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let text = cause.to_string();
+        if text != said {
+            causes.push(text.clone());
+        }
+        said = text;
+        next = cause.source();
+    }
+    causes
+}
+
+fn say(code: Code, error: &impl Error) -> Problem {
+    Problem::new(code, error.to_string())
+}
+
+fn at(code: Code, error: &impl Error, path: &Path) -> Problem {
+    say(code, error).with("path", path.display())
+}
+
+/// Returns the code of what the system said.
+pub fn of_kind(source: &io::Error) -> Code {
+    match source.kind() {
+        io::ErrorKind::NotFound => Code::FileNotFound,
+        io::ErrorKind::PermissionDenied => Code::PermissionDenied,
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Code::DiskFull,
+        _ => Code::IoFailed,
+    }
+}
+
+fn of_io(error: &impl Error, path: &Path, source: &io::Error) -> Problem {
+    at(of_kind(source), error, path)
+}
+
+fn not_found(what: Wanted, text: &str, error: &EngineError) -> Problem {
+    let code = match what {
+        Wanted::Commit => Code::CommitNotFound,
+        Wanted::CommitOfSession => Code::SessionEmpty,
+        Wanted::Reference => Code::ReferenceNotFound,
+        Wanted::Session => Code::SessionNotFound,
+        Wanted::SessionInDatabase => Code::SessionNotInDatabase,
+        Wanted::Entry => Code::EntryNotFound,
+        Wanted::Forgotten => Code::NothingForgotten,
+        Wanted::Ledger => Code::LedgerNotFound,
+        Wanted::Line => Code::LineNotFound,
+        Wanted::File => Code::BadPlace,
+        Wanted::Transcript => Code::TranscriptNotFound,
+        Wanted::EventWithText => Code::NoEventWithText,
+        Wanted::EventOfTranscript => {
+            return say(Code::OnlyATranscript, error).with("session", text);
+        }
+    };
+    say(code, error).with("name", text)
+}
+
+fn nothing_there(what: Absent, place: &str, error: &EngineError) -> Problem {
+    match what {
+        Absent::Compaction => say(Code::NoCompaction, error).with("ctx", place),
+        Absent::Checkpoint => say(Code::NoCheckpointBefore, error).with("at", place),
+        Absent::SessionBelow => say(Code::NoSessionHere, error).with("path", place),
+        Absent::Session => say(Code::NoSession, error),
+        Absent::ProjectRules => say(Code::NoProjectRules, error).with("path", place),
+    }
+}
+
+const fn refusal(what: Refusal) -> Code {
+    match what {
+        Refusal::Backup => Code::NotOnDisk,
+        Refusal::WriteBundle => Code::FileExists,
+        Refusal::GitHook => Code::GitHookNotOurs,
+        Refusal::Repair => Code::NotRepairable,
+        Refusal::CapturedCompaction | Refusal::ReadChain | Refusal::Materialize => Code::PlanOutside,
+        Refusal::ReadEvents | Refusal::ReadSession | Refusal::SearchFolder | Refusal::Unpack => {
+            Code::TooLarge
+        }
+        Refusal::Subscribe => Code::CursorBeyondEnd,
+        Refusal::Acknowledge => Code::CursorUnnamed,
+        Refusal::MakeCluster => Code::LedgerIsAProject,
+        Refusal::ImportCluster => Code::LedgerHasEvents,
+        Refusal::ForgetEverywhere => Code::PartlyForgotten,
+        Refusal::FindProject | Refusal::RemoveScrubbed | Refusal::ScrubSession => Code::ChangedMeanwhile,
+        Refusal::AdoptFolder => Code::FolderNotAdoptable,
+        Refusal::MakeProject => Code::ProjectUnnamed,
+        Refusal::Publish | Refusal::StoreDocument => Code::SecretInSyntax,
+        Refusal::PackBehind => Code::PackedAlready,
+        Refusal::TrustRules => Code::RulesNotTrusted,
+        Refusal::ForkBeforeFirst => Code::ForkBeforeFirst,
+        Refusal::EmptySummary => Code::SummaryEmpty,
+        Refusal::LongSummary => Code::SummaryNotSmaller,
+        Refusal::Forget => Code::Protected,
+        Refusal::JoinDocuments => Code::NotJoinable,
+        Refusal::PlaceFolder => Code::CwdNotText,
+        Refusal::PlaceFormat => Code::NoClientLoads,
+        Refusal::PlaceClient => Code::UnknownClient,
+        Refusal::PlaceInvalid => Code::NotLoadable,
+        Refusal::PlaceOutside => Code::OutsideTheHome,
+        Refusal::PlaceTaken => Code::PlaceTaken,
+        Refusal::PlaceUnnamed => Code::NoFreeSessionId,
+        Refusal::Translate => Code::NothingTranslates,
+    }
+}
+
+fn of_vault(fault: &VaultError, error: &EngineError) -> Problem {
+    match fault {
+        VaultError::Io { path, source, .. } => of_io(error, path, source),
+        VaultError::Exposed { path, .. } => at(Code::VaultExposed, error, path),
+        VaultError::WrongKey { path, .. } => at(Code::VaultWrongKey, error, path),
+        VaultError::NoVault { path } => at(Code::VaultUnknownFile, error, path),
+        VaultError::Full { path, .. } => at(Code::VaultFull, error, path),
+        VaultError::Locked { path, .. } => at(Code::VaultLocked, error, path),
+        VaultError::Unfinished { path } => at(Code::VaultUnfinished, error, path),
+        VaultError::Random { .. } => say(Code::NoRandomBytes, error),
+    }
+}
+
+fn of_bundle(fault: &BundleError, error: &EngineError) -> Problem {
+    match fault {
+        BundleError::NotABundle { .. } => say(Code::NotABundle, error),
+        BundleError::Newer { .. } => say(Code::BundleTooNew, error),
+        BundleError::Truncated { .. } => say(Code::BundleCut, error),
+        BundleError::Damaged { .. } => say(Code::BundleDamaged, error),
+        BundleError::Missing { .. } => say(Code::BundleNeedsMore, error),
+        BundleError::Bound { flag: Some(flag), value, .. } => {
+            say(Code::BundleAboveLimit, error).with("flag", flag).with("value", value)
+        }
+        BundleError::Bound { flag: None, .. } => say(Code::BundleTooLarge, error),
+        BundleError::Have { .. } => say(Code::HaveListBad, error),
+        BundleError::Io { source, .. } => say(of_kind(source), error),
+    }
+}
+
+/// Says what would make room.
+fn room(plan: &QuotaPlan) -> String {
+    format!(
+        "`stemma gc` would free about {} bytes, and {} more after the grace; `stemma config set store.quota_mib N` allows more",
+        plan.packable_bytes.saturating_add(plan.deletable_bytes),
+        plan.retired_bytes
+    )
+}

@@ -1,0 +1,11 @@
+//! Stemmata's operations over a store of this machine.
+//!
+//! The only crate that knows both the engine's values and the wire types: `wire` turns the one into the other, `fault` does so
+//! with errors. Use cases stay the engine's.
+
+mod fault;
+mod local;
+pub mod wire;
+
+pub use fault::{causes, of_kind, problem_of, problem_of_store};
+pub use local::Local;

@@ -1,0 +1,71 @@
+//! `Local`: the service over a store of this machine.
+//!
+//! A method reads its request, asks the engine and gives a wire type. References, stops and pages are read here for all facets.
+
+mod chains;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use stemmata_api::{Answer, Code, PAGE_ITEMS_MAX, Problem};
+use stemmata_engine::{Engine, Home};
+use stemmata_model::{CommitId, Principal};
+
+use crate::fault::Fault;
+
+/// The service over a store of this machine. Holds no cache: every answer is read anew.
+pub struct Local {
+    home: Arc<Home>,
+    by: Principal,
+}
+
+impl Local {
+    /// Returns the service of a data directory. Changes are made in the name of `by`: who asks is the connection's to know, and no
+    /// field of a request.
+    pub const fn new(home: Arc<Home>, by: Principal) -> Self {
+        Self { home, by }
+    }
+
+    /// Runs a use case; what fails in it becomes a problem.
+    pub(crate) fn with<T>(&self, act: impl FnOnce(&Engine) -> Result<T, Fault>) -> Answer<T> {
+        let act = || act(self.home.engine()?);
+        act().map_err(|fault| fault.0)
+    }
+
+    /// Returns in whose name changes are made.
+    pub(crate) const fn by(&self) -> &Principal {
+        &self.by
+    }
+}
+
+/// Finds the commit of a reference.
+pub(crate) fn ctx(engine: &Engine, text: &str) -> Result<CommitId, Fault> {
+    Ok(engine.find(text)?)
+}
+
+/// Returns how many items a page has, where `limit` asks for so many.
+pub(crate) fn items_max(limit: Option<u64>) -> usize {
+    usize::try_from(limit.unwrap_or(PAGE_ITEMS_MAX).min(PAGE_ITEMS_MAX)).unwrap_or(usize::MAX)
+}
+
+/// Reads a number that counts things in memory.
+pub(crate) fn size(value: u64, field: &'static str) -> Result<usize, Fault> {
+    usize::try_from(value).map_err(|_| bad_request(field, "it is larger than anything that can be counted"))
+}
+
+/// Refuses a value of a request.
+pub(crate) fn bad_request(field: &'static str, reason: impl std::fmt::Display) -> Fault {
+    Problem::new(Code::BadRequest, format!("`{field}`: {reason}")).with("field", field).into()
+}
+
+/// Says whether a text may be the path of a transcript.
+pub(crate) fn is_path(text: &str) -> bool {
+    let path = Path::new(text);
+    path.components().count() > 1 || stemmata_engine::is_transcript_name(path)
+}
+
+impl std::fmt::Debug for Local {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Local").field("by", &self.by).finish_non_exhaustive()
+    }
+}
