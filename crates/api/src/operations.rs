@@ -3,6 +3,7 @@
 //! The one list that pages and documents are made from. Rows keep the order of the pages. An operation is named after
 //! its facet of the service, after `host` where only this machine can do it, or after `program`.
 
+use crate::problem::{Candidate, Problem};
 use crate::schema::TypeOf;
 use crate::v1::{
     AdoptRequest, AppendRequest, Appended, Audit, BackedUp, Blame, BlameRequest, BlamedLine,
@@ -131,6 +132,8 @@ pub const OPERATIONS: &[Operation] = &[
 
 /// The types that stand within others.
 pub const INNER: &[TypeOf] = &[
+    TypeOf::of::<Problem>(),
+    TypeOf::of::<Candidate>(),
     TypeOf::of::<DuChain>(),
     TypeOf::of::<DuTotal>(),
     TypeOf::of::<Summary>(),

@@ -3,13 +3,15 @@
 //! What commands do is theirs; here they are told apart, timed for the log, and their errors shown.
 
 use std::ffi::OsString;
+use std::io::Write as _;
 
-use clap::Parser;
+use clap::FromArgMatches as _;
 use clap::error::ErrorKind;
+use stemmata_api::{Code, Problem};
 use stemmata_store::OpenFor;
 
 use crate::args::git::{Git, GitCommand};
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, groups};
 use crate::commands;
 use crate::config::Config;
 use crate::environment::Environment;
@@ -21,13 +23,18 @@ use crate::wiring::{App, takes_color};
 /// Runs one command and returns how it ended.
 pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &Environment) -> Exit {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let cli = match Cli::try_parse_from(&arguments) {
+    let matches = groups::command(false, environment.columns).try_get_matches_from(&arguments);
+    let name = matches.as_ref().ok().and_then(|matches| Some(matches.subcommand_name()?.to_owned()));
+    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         // Nor because it was called as another version of this program wants it.
         Err(_) if arguments.get(1).is_some_and(|word| word == "hook") => {
             return commands::hook::pass_over(environment);
         }
-        Err(error) => return usage(&error, environment),
+        Err(_) if matches!(arguments.get(1..), Some([help, all]) if help == "help" && all == "--all") => {
+            return everything(environment);
+        }
+        Err(error) => return usage(&error, &arguments, environment),
     };
     let app = match App::new(environment.clone(), &cli.global, open_for(&cli.command)) {
         Ok(app) => app,
@@ -35,7 +42,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &E
         Err(_) if is_hook(&cli.command) => return commands::hook::pass_over(environment),
         Err(error) => return failed(&error, cli.global.json, environment.stderr_is_terminal),
     };
-    let name = cli.command.name();
+    let name = name.unwrap_or_default();
     let began = app.now();
     // What a command under `run` says on standard error is not mixed with ours.
     let may_tell = !is_hook(&cli.command) && !matches!(cli.command, Command::Run(_));
@@ -136,7 +143,14 @@ fn command(app: &App, command: Command) -> Result<Exit, CliError> {
 
 /// Shows what clap says: help on standard output, errors on standard error, where they repeat what somebody typed or a
 /// script took from elsewhere.
-fn usage(error: &clap::Error, environment: &Environment) -> Exit {
+/// Shows the help with all commands.
+fn everything(environment: &Environment) -> Exit {
+    let help = groups::command(true, environment.columns).render_help();
+    let _closed = writeln!(std::io::stdout(), "{help}");
+    Exit::Done
+}
+
+fn usage(error: &clap::Error, arguments: &[OsString], environment: &Environment) -> Exit {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let _closed = error.print();
@@ -144,6 +158,11 @@ fn usage(error: &clap::Error, environment: &Environment) -> Exit {
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let _closed = error.print();
+        }
+        _ if arguments.iter().any(|argument| argument == "--json") => {
+            let text = error.render().to_string();
+            let detail = text.trim().strip_prefix("error: ").unwrap_or(&text);
+            Console::json_error(&Problem::new(Code::BadRequest, detail));
         }
         _ => {
             let color = Config::load(environment)

@@ -8,6 +8,7 @@ pub(crate) mod bundle;
 pub(crate) mod capture;
 pub(crate) mod git;
 pub(crate) mod give;
+pub(crate) mod groups;
 pub(crate) mod keep;
 pub(crate) mod ledger;
 pub(crate) mod live;
@@ -32,13 +33,6 @@ REF names a commit: an id or a unique prefix of one (`ctx-3f9k2m7q`, `3f9k`), a 
     arg_required_else_help = true,
     max_term_width = 100,
     after_help = "\
-First steps:
-  stemma import            read the sessions of this machine's clients
-  stemma log               see them, newest first
-  stemma resume --last     carry on with the newest, in a new session of the client
-  stemma fork REF          try something else from any point
-  stemma status            what is stored, where, and what is not yet imported
-
 REF names a commit: an id or a unique prefix (`ctx-3f9k2m7q`), a session id, a tag, or a transcript's path.
 Data goes to standard output, everything else to standard error. Nothing is ever sent anywhere."
 )]
@@ -224,75 +218,6 @@ pub(crate) enum Command {
     /// Write the pages of docs/reference
     #[command(hide = true)]
     GenerateReference(maintain::GenerateReference),
-}
-
-impl Command {
-    /// Returns the command's name, for the log.
-    pub(crate) const fn name(&self) -> &'static str {
-        match self {
-            Self::Import(_) => "import",
-            Self::Watch(_) => "watch",
-            Self::Run(_) => "run",
-            Self::Start(_) => "start",
-            Self::Doctor(_) => "doctor",
-            Self::Install(_) => "install",
-            Self::Uninstall(_) => "uninstall",
-            Self::Git(_) => "git",
-            Self::Hook(_) => "hook",
-            Self::List(_) => "list",
-            Self::Log(_) => "log",
-            Self::Tree(_) => "tree",
-            Self::Show(_) => "show",
-            Self::History(_) => "history",
-            Self::Children(_) => "children",
-            Self::Tips(_) => "tips",
-            Self::Blame(_) => "blame",
-            Self::Diff(_) => "diff",
-            Self::Resolve(_) => "resolve",
-            Self::Native(_) => "native",
-            Self::Materialize(_) => "materialize",
-            Self::Export(_) => "export",
-            Self::Resume(_) => "resume",
-            Self::Fork(_) => "fork",
-            Self::Handoff(_) => "handoff",
-            Self::Compact(_) => "compact",
-            Self::Uncompact(_) => "uncompact",
-            Self::Checkpoint(_) => "checkpoint",
-            Self::Snapshot(_) => "snapshot",
-            Self::Current(_) => "current",
-            Self::Update(_) => "update",
-            Self::Tag(_) => "tag",
-            Self::Pin(_) => "pin",
-            Self::Unpin(_) => "unpin",
-            Self::Forget(_) => "forget",
-            Self::Scan(_) => "scan",
-            Self::Scrub(_) => "scrub",
-            Self::Secrets(_) => "secrets",
-            Self::Vault(_) => "vault",
-            Self::Gc(_) => "gc",
-            Self::Bundle(_) => "bundle",
-            Self::State(_) => "state",
-            Self::Decide(_) => "decide",
-            Self::Task(_) => "task",
-            Self::Events(_) => "events",
-            Self::Ledger(_) => "ledger",
-            Self::Replay(_) => "replay",
-            Self::Verify(_) => "verify",
-            Self::Repair(_) => "repair",
-            Self::Du(_) => "du",
-            Self::Pack(_) => "pack",
-            Self::Backup(_) => "backup",
-            Self::Restore(_) => "restore",
-            Self::Migrate(_) => "migrate",
-            Self::Exclude(_) => "exclude",
-            Self::Pause(_) => "pause",
-            Self::Unpause(_) => "unpause",
-            Self::Status(_) => "status",
-            Self::Config(_) => "config",
-            Self::Completions(_) => "completions",
-            Self::GenerateReference(_) => "generate-reference",
-        }
-    }
 }
 
 #[cfg(test)]

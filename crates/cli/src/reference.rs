@@ -5,6 +5,7 @@
 
 mod cli;
 
+use stemmata_api::Code;
 use stemmata_engine::TEMPLATE_FIELDS;
 
 use crate::config;
@@ -17,6 +18,7 @@ pub(crate) fn pages() -> Vec<(&'static str, String)> {
     vec![
         ("cli.md", cli::page()),
         ("exit-codes.md", exit_codes()),
+        ("errors.md", errors()),
         ("configuration.md", configuration()),
         ("environment.md", environment()),
     ]
@@ -41,6 +43,23 @@ fn exit_codes() -> String {
     text.push_str("| code | meaning |\n| --- | --- |\n");
     for exit in Exit::ALL {
         put!(text, "| {} | {} |\n", exit.code(), in_cell(exit.meaning()));
+    }
+    text
+}
+
+fn errors() -> String {
+    let mut text = head(
+        "Errors",
+        "Every problem that `stemma` can report. The code is stable: codes may be added, none changes its name or kind. With \
+         `--json` a failed command prints it as one JSON object on standard error. In a hint, `{name}` stands for what the \
+         problem is about. The exit code follows from the kind.",
+    );
+    text.push_str("| code | what it says | kind | exit code | hint |\n| --- | --- | --- | --- | --- |\n");
+    for row in Code::ALL.iter().map(|code| code.row()) {
+        let kind = serde_json::to_value(row.kind).ok();
+        let kind = kind.as_ref().and_then(|kind| kind.as_str()).unwrap_or_default();
+        let hint = in_cell(row.hint.unwrap_or_default());
+        put!(text, "| `{}` | {} | {kind} | {} | {hint} |\n", row.code, row.title, row.kind.exit_code());
     }
     text
 }

@@ -203,13 +203,14 @@ fn not_found(what: Wanted, text: &str, error: &EngineError) -> Problem {
         Wanted::Reference => Code::ReferenceNotFound,
         Wanted::Session => Code::SessionNotFound,
         Wanted::SessionInDatabase => Code::SessionNotInDatabase,
-        Wanted::Entry => Code::EntryNotFound,
         Wanted::Forgotten => Code::NothingForgotten,
         Wanted::Ledger => Code::LedgerNotFound,
         Wanted::Line => Code::LineNotFound,
         Wanted::File => Code::BadPlace,
         Wanted::Transcript => Code::TranscriptNotFound,
         Wanted::EventWithText => Code::NoEventWithText,
+        // Which commit it was looked for in is the caller's to say.
+        Wanted::Entry => return say(Code::EntryNotFound, error).with("name", text).with("ctx", "REF"),
         Wanted::EventOfTranscript => {
             return say(Code::OnlyATranscript, error).with("session", text);
         }
@@ -300,4 +301,100 @@ fn room(plan: &QuotaPlan) -> String {
         plan.packable_bytes.saturating_add(plan.deletable_bytes),
         plan.retired_bytes
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use stemmata_model::{ArtifactId, CommitId, FormatId};
+
+    use super::*;
+
+    fn io(kind: io::ErrorKind) -> io::Error {
+        io::Error::from(kind)
+    }
+
+    /// Errors of every kind with the exit code that scripts rely on.
+    fn samples() -> Vec<(EngineError, u64)> {
+        let path = || PathBuf::from("/srv/kiln.jsonl");
+        let text = || "kiln".to_owned();
+        let file = |kind| EngineError::Io { operation: "read", path: path(), source: io(kind) };
+        let commit = CommitId::from_bytes([7; 16]);
+        let artifact = ArtifactId::from_bytes([7; 32]);
+        let format = FormatId::new("kiln-v9").expect("a name");
+        let refused = |what| EngineError::Refused { what, reasons: vec![text()] };
+        let mut all = vec![
+            (file(io::ErrorKind::NotFound), 3),
+            (file(io::ErrorKind::PermissionDenied), 1),
+            (file(io::ErrorKind::StorageFull), 8),
+            (file(io::ErrorKind::QuotaExceeded), 8),
+            (EngineError::Ambiguous { text: text(), candidates: Vec::new() }, 4),
+            (EngineError::NotATranscript { path: path(), reason: text() }, 1),
+            (EngineError::Busy { path: path(), reason: text() }, 7),
+            (EngineError::Shrank { path: path(), expected: 2, found: 1 }, 1),
+            (EngineError::Torn { path: path(), reason: text() }, 1),
+            (EngineError::MachineFile { path: path(), reason: text() }, 1),
+            (EngineError::CaptureFile { path: path(), reason: text() }, 1),
+            (EngineError::Policy { reason: text() }, 2),
+            (EngineError::NoAncestor { ctx: commit, stop: commit, looked: 1 }, 3),
+            (EngineError::Format { format, operation: FormatUse::Write, known: text() }, 1),
+            (refused(Refusal::Forget), 5),
+            (refused(Refusal::PlaceTaken), 5),
+            (refused(Refusal::PlaceClient), 2),
+            (refused(Refusal::EmptySummary), 5),
+            (EngineError::Bundle(BundleError::Truncated { at: 1 }), 6),
+            (EngineError::Bundle(BundleError::Missing { commits: vec![commit] }), 3),
+            (EngineError::Bundle(BundleError::Newer { what: text() }), 9),
+            (EngineError::Vault(VaultError::Exposed { path: path(), mode: 0o644 }), 5),
+            (EngineError::Vault(VaultError::Locked { path: path(), waited_ms: 20 }), 7),
+        ];
+        let stored = [
+            (StoreError::CommitMissing(commit), 3),
+            (StoreError::Forgotten(commit), 1),
+            (StoreError::Corrupt { artifact, reason: text() }, 6),
+            (StoreError::LedgerDamaged { path: text(), finding: text() }, 6),
+            (StoreError::Locked { waited_ms: 20 }, 7),
+            (StoreError::InUse { path: text(), pids: vec![1] }, 7),
+            (StoreError::Full { operation: "write" }, 8),
+            (StoreError::TooNew { found: 9, supported: 3 }, 9),
+            (StoreError::NotAStore { path: text(), reason: text() }, 9),
+            (StoreError::CursorMoved { path: text() }, 1),
+            (StoreError::Network { path: text(), file_system: text(), mount: text() }, 5),
+            (StoreError::Sink(io(io::ErrorKind::StorageFull)), 8),
+        ];
+        all.extend(stored.map(|(error, exit)| (EngineError::Store(error), exit)));
+        all
+    }
+
+    #[test]
+    fn exit_codes_stay_what_scripts_rely_on() {
+        for (error, exit) in samples() {
+            let problem = problem_of(&error);
+            assert_eq!((problem.exit_code, problem.detail), (exit, error.to_string()), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn every_hint_is_filled() {
+        for (error, _) in samples() {
+            let hint = problem_of(&error).hint.unwrap_or_default();
+            assert!(!hint.contains('{'), "{hint}");
+        }
+        let entry = EngineError::NotFound { what: Wanted::Entry, text: "e9".to_owned() };
+        assert_eq!(
+            problem_of(&entry).hint.as_deref(),
+            Some("`stemma show REF --entries` lists the entries of a commit with their ids")
+        );
+    }
+
+    #[test]
+    fn a_store_that_cannot_be_opened_says_which_and_why() {
+        let source = StoreError::Locked { waited_ms: 20 };
+        let error = EngineError::OpenStore { folder: PathBuf::from("/srv/store"), source };
+        let problem = problem_of(&error);
+        assert!(problem.is(Code::StoreLocked));
+        assert_eq!(problem.detail, "the store in /srv/store cannot be opened");
+        assert_eq!(problem.causes, ["the store is locked by another process (waited 20 ms)"]);
+    }
 }

@@ -212,7 +212,7 @@ codes! {
     LogClosed "log_closed" System "the ledger was closed";
     LedgerDamaged "ledger_damaged" Corrupt "the ledger is damaged"
         => "`stemma restore` says what is wrong with the ledger, `stemma restore --repair` sets damaged lines aside; of \
-            another project's: with `--ledger {ledger}`";
+            another project's: with `--ledger`, which its folder is named after";
     ClusterFileDamaged "cluster_file_damaged" Corrupt "the ledger's file is damaged";
 
     // The store
