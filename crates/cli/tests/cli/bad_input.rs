@@ -268,6 +268,22 @@ impl Drop for SmallDisk {
 }
 
 #[test]
+fn a_failure_is_one_object_where_json_was_asked_for() {
+    let stage = Stage::new();
+    for (args, code, exit) in [
+        (&["--json", "show", "nothere"][..], "reference_not_found", 3),
+        (&["--json", "resume", "--last"], "no_session", 3),
+        (&["--json", "shwo"], "bad_request", 2),
+    ] {
+        let done = stage.command(args).output().unwrap();
+        let problem: serde_json::Value = serde_json::from_slice(&done.stderr).unwrap();
+        assert_eq!((done.status.code(), problem["code"].as_str()), (Some(exit), Some(code)), "{args:?}");
+        assert_eq!(problem["exit_code"], exit, "{args:?}");
+        assert!(done.stdout.is_empty(), "{args:?}");
+    }
+}
+
+#[test]
 fn a_full_disk() {
     let stage = Stage::new();
     let Some(disk) = SmallDisk::mount(&stage.home.path().join("disk")) else {
@@ -292,7 +308,7 @@ fn a_full_disk() {
     let said =
         String::from_utf8_lossy(&failed.stdout).into_owned() + &String::from_utf8_lossy(&failed.stderr);
     assert_eq!(failed.status.code(), Some(8), "{said}");
-    assert!(said.contains("no space is left") && said.contains("hint: make room"), "{said}");
+    assert!(said.contains("no space is left") && said.contains("hint: free some space"), "{said}");
     assert!(said.contains("large.jsonl"), "{said}");
     // What was acknowledged is there, and whole.
     assert_eq!(on_disk(&["native", tip, "--out", "-"]).stdout, transcript().as_bytes());
