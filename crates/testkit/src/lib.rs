@@ -6,7 +6,6 @@
 pub mod children;
 pub mod claude;
 pub mod clock;
-pub mod commits;
 pub mod disk;
 pub mod faulty;
 pub mod files;
@@ -15,5 +14,4 @@ pub mod json;
 pub mod ledger;
 pub mod rng;
 pub mod shapes;
-pub mod stories;
 pub mod text;

@@ -290,10 +290,7 @@ fn what_is_not_there_is_named_with_its_place_and_a_next_step_that_helps() {
         ]);
     }
     for (args, wanted) in [
-        (
-            &["uncompact", tip][..],
-            &["no compaction at or before ctx-", "`stemma tree ctx-"],
-        ),
+        (&["uncompact", tip][..], &["no compaction at or before ctx-", "`stemma tree ctx-"]),
         (
             &["resolve", "--project", "/", "--at", "2001-01-01T00:00:00Z"],
             &["at or before 2001-01-01", "`stemma log`"],

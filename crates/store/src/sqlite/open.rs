@@ -32,7 +32,7 @@ pub(super) const STORE_FILE: &str = "stemmata.db";
 const SQLITE_MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 /// Bytes of a page. Larger pages waste less space beside long rows, smaller ones make a commit write less;
-/// measured with `examples/durable.rs`.
+/// measured: docs/decisions/0013-seals.md.
 const PAGE_BYTES: u32 = 4096;
 
 /// Statements that each connection keeps compiled: all that there are.

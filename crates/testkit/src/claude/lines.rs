@@ -166,14 +166,6 @@ impl Lines {
         self.wrap(at, None, &line)
     }
 
-    /// Returns a user line that the client wrote by itself, such as a command's caveat.
-    pub fn meta_user(&self, at: &At, text: &str) -> String {
-        let block = Object::new().text("type", "text").text("text", text).finish();
-        let message = Object::new().text("role", "user").list("content", &[block]);
-        let line = Object::new().text("type", "user").object("message", message);
-        self.wrap(at, None, &stamped(line.flag("isMeta", true), at))
-    }
-
     /// Returns a block of text by the model.
     pub fn assistant_text(&self, at: &At, api: &Api, text: &str) -> String {
         let block = Object::new().text("type", "text").text("text", text);
