@@ -285,8 +285,7 @@ impl LineScrubber {
         self.give(count, &edits)
     }
 
-    /// Replaces the word in which a text is cut with hardly anything behind it that is known: it may be the first half of a
-    /// token. Only a text of which far less is said than what stands between its parts is cut so: holding it back would mean
+    /// Replaces the word in which a text is cut where nobody knows yet how it ends: it may be the first half of a token. Only a text of which far less is said than what stands between its parts is cut so: holding it back would mean
     /// to hold back all of that.
     fn hide_unfinished(&self, count: usize, edits: &mut [Vec<Edit>]) {
         let given = self.held.get(..count).unwrap_or(&self.held);
@@ -297,9 +296,9 @@ impl LineScrubber {
                 continue;
             };
             let cut = at + piece.text.len();
-            let wanted = KEPT_BYTES.min(text.held_bytes() / 2).max(1);
             let (said, behind) = text.bytes.split_at(cut.min(text.bytes.len()));
-            if behind.len() >= wanted || behind.first().is_some_and(u8::is_ascii_whitespace) {
+            // A word that ends behind the cut was looked at whole.
+            if behind.len() >= KEPT_BYTES || behind.iter().any(u8::is_ascii_whitespace) {
                 continue;
             }
             let word =

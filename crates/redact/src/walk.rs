@@ -133,7 +133,8 @@ struct Frame {
     /// Where its own text stands.
     text_at: (usize, usize),
     /// Where the name of something stands, and where its value.
-    name_at: Option<(usize, usize)>,
+    /// An object may have several members that hold names.
+    names_at: Vec<(usize, usize)>,
     value_at: Option<(usize, usize)>,
     signed: bool,
     /// It, or an object in it, holds a signature or ciphertext.
@@ -264,7 +265,7 @@ impl Walk<'_> {
             return;
         };
         if pairs::NAMES.contains(&frame.key.as_slice()) && end - start <= KEY_BYTES_MAX {
-            frame.name_at = Some((start, end));
+            frame.names_at.push((start, end));
         } else if pairs::VALUES.contains(&frame.key.as_slice()) && verdict == Verdict::Look {
             frame.value_at = Some((start, end));
         }
@@ -309,14 +310,14 @@ impl Walk<'_> {
         let Some((start, end)) = frame.value_at else { return };
         let raw = |(start, end)| self.line.get(start..end).unwrap_or_default();
         let resolved = |raw: &[u8]| View::of(raw).map_or_else(|| raw.to_vec(), |view| view.text);
-        let name = match (frame.name_at, self.frames.last().filter(|parent| parent.object)) {
-            (Some(at), _) => resolved(raw(at)),
-            (None, Some(parent)) => parent.key.clone(),
-            (None, None) => return,
-        };
+        let mut names: Vec<Vec<u8>> = frame.names_at.iter().map(|at| resolved(raw(*at))).collect();
+        if names.is_empty() {
+            names.extend(self.frames.last().filter(|parent| parent.object).map(|parent| parent.key.clone()));
+        }
         let view = View::of(raw((start, end)));
         let text = view.as_ref().map_or(raw((start, end)), |view| view.text.as_slice());
-        let mut spans: Vec<Span> = self.scanner.field(&name, text).into_iter().collect();
+        let mut spans: Vec<Span> =
+            names.iter().find_map(|name| self.scanner.field(name, text)).into_iter().collect();
         in_line(&mut spans, view.as_ref(), start);
         widen(&mut spans, start..end, self.wide);
         self.edits.extend(spans.into_iter().map(Edit::from));

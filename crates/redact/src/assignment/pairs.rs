@@ -34,7 +34,8 @@ impl Assignments<'_> {
         if certainty == Certainty::Possible {
             return Some((whole.start, whole.end));
         }
-        let member = value_member(text, from)?;
+        let key = name_key(text, path_start(text, whole.start));
+        let member = value_member(text, from, key)?;
         // A name without quotes is YAML, where each member has a line of its own, or prose.
         let is_bare = !text.get(..from)?.ends_with(b"{") && from == whole.end;
         if is_bare && !text.get(from..member.start)?.contains(&b'\n') {
@@ -55,10 +56,15 @@ fn path_start(text: &[u8], start: usize) -> usize {
 
 /// Tells whether what begins there is the value of a member that holds names.
 fn is_named(text: &[u8], start: usize) -> bool {
-    let before = text.get(..start).unwrap_or_default();
-    let Some(before) = before.get(..before_gap(before)) else { return false };
-    let ([before @ .., b'=', b'>'] | [before @ .., b':' | b'=']) = before else { return false };
-    is_key(before, before_gap(before), &NAMES)
+    name_key(text, start).is_some()
+}
+
+/// Returns the key of the member whose value begins there, where it is one that holds names.
+fn name_key(text: &[u8], start: usize) -> Option<&'static [u8]> {
+    let before = text.get(..start)?;
+    let before = before.get(..before_gap(before))?;
+    let ([before @ .., b'=', b'>'] | [before @ .., b':' | b'=']) = before else { return None };
+    NAMES.into_iter().find(|key| is_key(before, before_gap(before), &[key]))
 }
 
 /// Returns where quotes, their escapes and blanks at the end begin.
@@ -112,8 +118,8 @@ fn end_of_opening(text: &[u8], whole: Whole, certainty: Certainty) -> Option<usi
     (text.get(at + len) == Some(&b'{')).then_some(at + len + 1)
 }
 
-/// Finds the member with the value in the same object: before its end, and before the next name.
-fn value_member(text: &[u8], from: usize) -> Option<Whole> {
+/// Finds the member with the value in the same object: before its end, and before its first key comes again.
+fn value_member(text: &[u8], from: usize, key: Option<&[u8]>) -> Option<Whole> {
     let rest = text.get(from..)?;
     let mut at = 0;
     while let Some(&byte) = rest.get(at).filter(|_| at < BETWEEN_BYTES_MAX) {
@@ -127,6 +133,10 @@ fn value_member(text: &[u8], from: usize) -> Option<Whole> {
         let len = rest.get(at..)?.iter().take_while(|byte| is_name_byte(**byte)).count();
         let end = from + at + len;
         at += len;
+        // In YAML another item; a colour may stand before the dash.
+        if text.get(..end).is_some_and(|text| text.ends_with(b"-")) {
+            return None;
+        }
         let (gap, _) = gap(text.get(end..)?, Certainty::Exact, |byte| matches!(byte, b'"' | b'\''));
         if !matches!(text.get(end + gap), Some(b':' | b'=')) {
             continue;
@@ -134,7 +144,7 @@ fn value_member(text: &[u8], from: usize) -> Option<Whole> {
         if let Some(key) = VALUES.iter().find(|key| is_key(text, end, &[key])) {
             return Some(Whole { start: end - key.len(), end });
         }
-        if is_key(text, end, &NAMES) {
+        if is_key(text, end, key.as_slice()) {
             return None;
         }
     }

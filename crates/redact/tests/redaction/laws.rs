@@ -394,6 +394,8 @@ fn a_value_beside_its_name_is_an_assignment() {
             true,
         ),
         (json!({ "a": { "key": "jwt_secret", "is": { "key": "x", "of": [1] }, "value": "«»" } }), true),
+        (json!({ "key": "DB_PASSWORD", "name": "prod database", "value": "«»" }), true),
+        (json!({ "Name": "DB_PASSWORD", "Key": "q", "Value": "«»" }), true),
         (json!({ "name": "DB_PASSWORD", "of": { "value": "«»" } }), false),
         (json!([{ "name": "DB_PASSWORD" }, { "value": "«»" }]), false),
         (json!({ "name": "DB_PASSWORD", "values": "«»" }), false),

@@ -68,6 +68,17 @@ fn no_half_of_a_token_goes_out_before_a_huge_line() {
     }
 }
 
+#[test]
+fn no_part_of_a_token_goes_out_where_some_of_it_stands_behind_the_cut() {
+    let huge = format!("{{\"out\":\"{}\"}}\n", "word ".repeat(1 << 20));
+    for (first, second) in [(18, 36), (10, 38), (20, 24)] {
+        let parts = [&token()[..first], &token()[first..second], &token()[second..]];
+        let lines = [input_delta(parts[0]), input_delta(parts[1]), huge.clone(), input_delta(parts[2])];
+        let text = scrubbed(&lines).concat();
+        assert!(parts.iter().all(|part| part.len() < 4 || !text.contains(part)), "{first} {second}");
+    }
+}
+
 /// The ways in which a text is streamed: how one delta is written, what ends the text, and where its part stands.
 type Way = (&'static str, fn(usize, &str) -> Value, Value, &'static str);
 
