@@ -19,7 +19,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use stemmata_store::maintain::surroundings;
 use stemmata_store::{
-    FileLog, FileLogOptions, Finding, OpenFor, Patience, SqliteOptions, SqliteStore, Store,
+    FileLock, FileLog, FileLogOptions, Files as _, Finding, OpenFor, Patience, SqliteOptions, SqliteStore,
+    Store, StoreError, SystemFiles,
 };
 
 use crate::capture::policy::CapturePolicy;
@@ -224,7 +225,7 @@ impl Home {
         if let Some(identity) = self.identity.get() {
             return Ok(identity);
         }
-        let (machine, news) = machine::machine(&self.dir, &self.options.machine)?;
+        let (machine, news) = machine::machine(&self.dir, &self.options.machine, &|| self.alone())?;
         self.note(news.map(HomeNote::Moved));
         let settings = &self.options.settings;
         Ok(self.identity.get_or_init(|| Identity {
@@ -358,10 +359,22 @@ impl Home {
         &self,
         change: impl FnOnce(&mut CapturePolicy) -> Result<(), E>,
     ) -> Result<CapturePolicy, E> {
+        let _alone = self.alone()?;
         let mut policy = self.policy()?;
         change(&mut policy)?;
         policy_file::save(&self.dir, &policy)?;
         Ok(policy)
+    }
+
+    /// Holds the directory's own files, so that what was read of them is still so when it is written.
+    ///
+    /// # Errors
+    /// `Locked` where another process has them for longer than this one waits; `Io`.
+    fn alone(&self) -> Result<Box<dyn FileLock>> {
+        let path = self.run_dir().join("files.lock");
+        let patience = self.patience();
+        let lock = patience.until(|| SystemFiles.lock(&path)).map_err(EngineError::io("lock", &path))?;
+        lock.ok_or(EngineError::Store(StoreError::Locked { waited_ms: patience.bound_ms() }))
     }
 
     /// Returns the transcripts that hooks left.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use stemmata_model::MachineId;
-use stemmata_store::read_bounded;
+use stemmata_store::{FileLock, read_bounded};
 
 use super::label_of;
 use crate::engine::FORMER_MACHINES_MAX;
@@ -89,10 +89,17 @@ fn host_hash(machine: &str, mark: &str) -> String {
     stemmata_model::artifact_id(text.as_bytes()).to_string().trim_start_matches("art-").to_owned()
 }
 
+/// Waits until nobody else changes the file.
+type Alone<'a> = &'a dyn Fn() -> Result<Box<dyn FileLock>>;
+
 /// Returns who this machine is, and what is new about that; makes it up the first time. A directory that was copied from
-/// another machine gets an id of its own, and keeps the other in its history. Of several processes that do so at once, one
-/// wins.
-pub(super) fn machine(home: &Path, facts: &MachineFacts) -> Result<(Machine, Option<String>)> {
+/// another machine gets an id of its own, and keeps the other in its history. `alone` holds the file while it is changed: of
+/// several processes that do so at once, one does it and the others read it.
+pub(super) fn machine(
+    home: &Path,
+    facts: &MachineFacts,
+    alone: Alone<'_>,
+) -> Result<(Machine, Option<String>)> {
     let path = home.join("machine.json");
     let host = facts.mark.as_deref();
     let Some(file) = read(&path)? else {
@@ -109,7 +116,11 @@ pub(super) fn machine(home: &Path, facts: &MachineFacts) -> Result<(Machine, Opt
         }
         return Ok((machine_of(&file, &path)?, None));
     }
-    moved(&path, file, facts)
+    let _alone = alone()?;
+    match read(&path)? {
+        Some(now) if now.own.is_other(host) => moved(&path, now, facts),
+        now => Ok((machine_of(&now.unwrap_or(file), &path)?, None)),
+    }
 }
 
 /// Adds the machine's mark to a file that was written without one. Where the directory cannot be written it stays
@@ -185,21 +196,58 @@ fn read(path: &Path) -> Result<Option<MachineFile>> {
 }
 
 fn machine_of(file: &MachineFile, path: &Path) -> Result<Machine> {
-    let id = |entry: &MachineEntry| {
-        MachineId::new(entry.machine.clone())
-            .map_err(|error| EngineError::MachineFile { path: path.to_owned(), reason: error.to_string() })
-    };
-    let former = file.before.iter().map(id).collect::<Result<_>>()?;
-    Ok(Machine { id: id(&file.own)?, label: label_of(&file.own.label), former })
+    let id = MachineId::new(file.own.machine.clone())
+        .map_err(|error| EngineError::MachineFile { path: path.to_owned(), reason: error.to_string() })?;
+    // What cannot have been a machine has recorded nothing.
+    let former = file.before.iter().filter_map(|entry| MachineId::new(entry.machine.clone()).ok()).collect();
+    Ok(Machine { id, label: label_of(&file.own.label), former })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use stemmata_store::{Files as _, Patience, SystemFiles};
+
     use super::*;
 
     fn at(home: &Path, mark: Option<&str>) -> Result<(Machine, Option<String>)> {
         let mark = mark.map(str::to_owned);
-        machine(home, &MachineFacts { mark, host_name: "box.example".to_owned(), user_id: 0 })
+        let alone = || {
+            let path = home.join("lock");
+            let lock = Patience::each(Duration::from_secs(60)).until(|| SystemFiles.lock(&path));
+            lock.map_err(EngineError::io("lock", &path)).map(|lock| lock.expect("within a minute"))
+        };
+        machine(home, &MachineFacts { mark, host_name: "box.example".to_owned(), user_id: 0 }, &alone)
+    }
+
+    #[test]
+    fn processes_that_meet_a_copied_directory_at_once_agree_on_its_id() {
+        let folder = tempfile::tempdir().unwrap();
+        let (first, _) = at(folder.path(), Some("a")).unwrap();
+        let ids: Vec<MachineId> = std::thread::scope(|scope| {
+            let all: Vec<_> =
+                (0..8).map(|_| scope.spawn(|| at(folder.path(), Some("b")).unwrap().0.id)).collect();
+            all.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        let (now, _) = at(folder.path(), Some("b")).unwrap();
+        assert!(ids.iter().all(|id| *id == now.id), "{ids:?}");
+        assert_eq!(now.former, [first.id]);
+    }
+
+    #[test]
+    fn a_former_machine_that_cannot_be_read_stops_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = "0123456789abcdef0123456789abcdef";
+        let text = format!(
+            "{{\"version\":1,\"machine\":\"{own}\",\"label\":\"box\",\"before\":[{{\"machine\":\"\",\"label\":\"x\"}}]}}"
+        );
+        std::fs::File::create(folder.path().join("machine.json"))
+            .unwrap()
+            .write_all(text.as_bytes())
+            .unwrap();
+        let (machine, _) = at(folder.path(), None).unwrap();
+        assert_eq!((machine.id.as_str(), machine.former.len()), (own, 0));
     }
 
     #[test]

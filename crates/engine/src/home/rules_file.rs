@@ -58,6 +58,7 @@ impl Home {
     /// Where there are none, or they make no sense, or belong to another user; `Io` where the list cannot be kept.
     pub fn trust_rules(&self, folder: &Path) -> Result<PathBuf> {
         let (path, hash) = check_project_rules(folder, self.options.machine.user_id)?;
+        let _alone = self.alone()?;
         let mut trusted = self.trusted_rules()?;
         trusted.retain(|known| known.path != path);
         trusted.push(TrustedRules { path: path.clone(), hash, at: self.options.clock.now().as_micros() });
@@ -71,6 +72,7 @@ impl Home {
     /// # Errors
     /// `Io` where the list cannot be read or kept.
     pub fn distrust_rules(&self, folder: &Path) -> Result<bool> {
+        let _alone = self.alone()?;
         let mut trusted = self.trusted_rules()?;
         let count = trusted.len();
         trusted.retain(|known| !folder.ancestors().any(|above| above.join(PROJECT_RULES) == known.path));
@@ -91,6 +93,7 @@ impl Home {
         if met.is_empty() {
             return Ok(Vec::new());
         }
+        let _alone = self.alone()?;
         let before: Vec<Met> = read_list(&self.met_file())?;
         let mut known = before.clone();
         let mut news = Vec::new();

@@ -43,6 +43,25 @@ fn opening_makes_folders_of_the_owner_and_nothing_else() {
     }
 }
 
+#[test]
+fn changes_that_come_at_once_are_all_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::open(folder.path(), options(OpenFor::Command, "")).unwrap();
+    std::thread::scope(|scope| {
+        for number in 0..16 {
+            let home = &home;
+            scope.spawn(move || {
+                home.change_policy(|policy| {
+                    policy.excluded.push(format!("/kiln/{number}"));
+                    Ok::<(), EngineError>(())
+                })
+                .unwrap();
+            });
+        }
+    });
+    assert_eq!(home.policy().unwrap().excluded.len(), 16);
+}
+
 /// A hook must be able to leave what it cannot capture.
 #[test]
 fn a_damaged_machine_file_stops_the_engine_and_no_marker() {
