@@ -233,7 +233,7 @@ impl CliError {
             Self::Problem(problem) => (**problem).clone(),
             Self::Engine(error) => problem_of(error),
             Self::Io { source, path, .. } => say(of_kind(source)).with("path", path.display()),
-            Self::Output(source) => say(of_kind(source)),
+            Self::Output(source) => say(of_kind(source)).with("path", "it"),
             Self::NoHome { variable, .. } => say(Code::NoHome).with("variable", variable),
             Self::Config { .. } => say(Code::ConfigBad),
             Self::Usage(_) => say(Code::BadRequest),

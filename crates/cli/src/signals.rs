@@ -37,18 +37,16 @@ pub(crate) fn listen(asked: impl Fn() + Send + 'static) -> io::Result<Listening>
     })
 }
 
-/// Calls `pass` in a thread of its own with each signal that was sent to this process alone.
+/// Calls `pass` in a thread of its own with each signal, and whether it was sent to this process alone.
 ///
-/// What a terminal sends, it sends to the whole group, the command included; a second one would be heard as another
+/// What a terminal sends, it sends to the whole group, a command that runs included; a second one would be heard as another
 /// press of the key. What was ignored when this process began stays ignored, for the command too.
-pub(crate) fn pass_on(pass: impl Fn(c_int) + Send + 'static) -> io::Result<Listening> {
+pub(crate) fn pass_on(pass: impl Fn(c_int, bool) + Send + 'static) -> io::Result<Listening> {
     let all = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2];
     let ignored = ignored();
     let heard: Vec<c_int> = all.into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0).collect();
     start::<WithOrigin>(&heard, move |origin| {
-        if !matches!(origin.cause, Cause::Kernel) {
-            pass(origin.signal);
-        }
+        pass(origin.signal, !matches!(origin.cause, Cause::Kernel));
     })
 }
 

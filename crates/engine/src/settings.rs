@@ -117,7 +117,7 @@ impl Settings {
         })
     }
 
-    /// Reads the text of a configuration file and variables as `stemma` does: a variable wins over the file, and the user is
+    /// Reads the text of a configuration file and variables as `stemma` does: a variable that is not empty wins over the file, and the user is
     /// named by `USER` or `LOGNAME` where nothing else does. Keys that are not in [`SETTINGS`] are let through.
     ///
     /// # Errors
@@ -128,6 +128,7 @@ impl Settings {
             |key: &str| file.values.iter().find(|(known, _)| known == key).map(|(_, text)| text.clone());
         Self::parse(&|setting| {
             variable(setting.variable)
+                .filter(|text| !text.is_empty())
                 .or_else(|| in_file(setting.key))
                 .or_else(|| setting.default_text(variable))
         })

@@ -151,7 +151,7 @@ pub fn problem_of_store(error: &StoreError) -> Problem {
         StoreError::Refused { path, .. } => say(Code::StoreRefused, error).with("path", path),
         StoreError::Damaged { path, .. } => say(Code::StoreDamaged, error).with("path", path),
         StoreError::LedgerDamaged { path, .. } => say(Code::LedgerDamaged, error).with("path", path),
-        StoreError::Sink(source) => say(of_kind(source), error),
+        StoreError::Sink(source) => say(of_kind(source), error).with("path", "it"),
         StoreError::Io { path, source, .. } => of_io(error, Path::new(path), source),
         StoreError::Backend { .. } => say(Code::DatabaseFailed, error),
     };
@@ -290,7 +290,7 @@ fn of_bundle(fault: &BundleError, error: &EngineError) -> Problem {
         }
         BundleError::Bound { flag: None, .. } => say(Code::BundleTooLarge, error),
         BundleError::Have { .. } => say(Code::HaveListBad, error),
-        BundleError::Io { source, .. } => say(of_kind(source), error),
+        BundleError::Io { source, .. } => say(of_kind(source), error).with("path", "it"),
     }
 }
 

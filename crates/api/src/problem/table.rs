@@ -183,8 +183,8 @@ codes! {
     OnlyATranscript "only_a_transcript" NotFound "the session was captured from a transcript and has no events of its own"
         => "`stemma forget {session}` forgets the transcript; `stemma events query --topic SESSION_STARTED` lists the \
             sessions that the ledger knows";
-    PartlyForgotten "partly_forgotten" Locked "not everything could be forgotten"
-        => "run `stemma events forget {session} --everywhere` again";
+    PartlyForgotten "partly_forgotten" System "not everything could be forgotten"
+        => "run the command again once what stood in the way is gone";
     NotCleaned "not_cleaned" Locked "the forgotten bytes are still on the disk"
         => "forget it again when nothing else reads the store; the next `stemma` that opens it alone finishes it, too";
 

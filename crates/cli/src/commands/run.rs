@@ -10,6 +10,8 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
@@ -79,7 +81,8 @@ pub(crate) fn run(app: &App, args: &Run) -> Result<Exit, CliError> {
         }
     })?;
     let (happens, happened) = sync_channel(64);
-    let _listening = forward(&child, &happens)?;
+    let is_over = Arc::new(AtomicBool::new(false));
+    let _listening = forward(&child, &happens, &is_over)?;
     let form = args.timed.then_some(StreamForm::Timed);
     let recorder = StreamRecorder::new(form, record.rules());
     let recording = Recording::start(app.clock(), recorder, opened);
@@ -88,6 +91,7 @@ pub(crate) fn run(app: &App, args: &Run) -> Result<Exit, CliError> {
     pipes::pass_on_input(&mut child, &recording)?;
     wait_for(child, happens)?;
     let status = record.follow(&recording, &happened)?;
+    is_over.store(true, Ordering::Relaxed);
     // What still tells of the command must not wait for anybody to hear it.
     drop(happened);
     match output.and_then(Output::stop) {
@@ -107,11 +111,22 @@ fn program(args: &Run) -> Result<Command, CliError> {
     Ok(command)
 }
 
-/// Passes on what this process is asked to do. What the terminal asks the whole group for, the command has heard.
-fn forward(child: &Child, happens: &SyncSender<Happened>) -> Result<Listening, CliError> {
+/// Passes on what this process is asked to do. What the terminal asks the whole group for, the command has heard. Once the
+/// command is over it is this process that is meant: what it did not store yet is in its record.
+fn forward(
+    child: &Child,
+    happens: &SyncSender<Happened>,
+    is_over: &Arc<AtomicBool>,
+) -> Result<Listening, CliError> {
     let pid = rustix::process::Pid::from_child(child);
-    let happens = happens.clone();
-    signals::pass_on(move |signal| {
+    let (happens, is_over) = (happens.clone(), Arc::clone(is_over));
+    signals::pass_on(move |signal, is_ours_alone| {
+        if is_over.load(Ordering::Relaxed) {
+            signals::end_by(signal);
+        }
+        if !is_ours_alone {
+            return;
+        }
         if let Some(signal) = rustix::process::Signal::from_named_raw(signal) {
             let _gone = rustix::process::kill_process(pid, signal);
         }

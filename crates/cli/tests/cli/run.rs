@@ -184,6 +184,23 @@ fn what_a_command_said_is_stored_though_nobody_reads_it() {
     assert_eq!(streams(&stage).len(), 0);
 }
 
+#[test]
+fn a_signal_ends_what_waits_for_its_reader_alone() {
+    let stage = Stage::new();
+    let script = "head -c 120000 /dev/zero | tr '\\0' x";
+    let mut child = stage
+        .command(&["run", "--", "sh", "-c", script])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    assert!((0..200).any(|_| !sessions(&stage).is_empty()), "the command is over and stored");
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    let ended = child.wait().unwrap();
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&ended), Some(15), "{ended}");
+}
+
 /// Hooks store nothing while the vault that is to keep values does not open; `run` did.
 #[test]
 fn where_the_vault_does_not_open_the_record_waits() {

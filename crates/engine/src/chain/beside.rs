@@ -28,7 +28,7 @@ impl Engine {
         Ok(described)
     }
 
-    /// Hands out what the store knows of commits, in their order.
+    /// Hands out what the store knows of commits, in their order. One that went away meanwhile is left out.
     pub(crate) fn each_described(
         &self,
         of: &[Commit],
@@ -36,7 +36,7 @@ impl Engine {
     ) -> Result<()> {
         for page in of.chunks(PAGE_COMMITS) {
             let ids: Vec<CommitId> = page.iter().map(|commit| commit.id).collect();
-            self.described(&ids)?.into_iter().try_for_each(&mut *each)?;
+            self.store.described(&ids)?.into_iter().try_for_each(&mut *each)?;
         }
         Ok(())
     }

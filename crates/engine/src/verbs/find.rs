@@ -89,8 +89,8 @@ impl Engine {
             if rank == best && sessions.len() <= CANDIDATES_MAX {
                 sessions.push(session);
             }
-            // What was recorded here is not hidden by what a bundle brought, however much that is.
-            let is_enough = best.1 && sessions.len() > CANDIDATES_MAX;
+            // What was recorded here is not hidden by what a bundle brought, nor a whole id by what begins with it.
+            let is_enough = best == (true, true) && sessions.len() > CANDIDATES_MAX;
             if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         // The same session under several paths with one tip is one thing to the user.

@@ -69,7 +69,7 @@ pub(super) const MIGRATIONS: [Migration; 3] = [
             lost: "SELECT (SELECT count(*) FROM ledger) \
                    + (SELECT count(*) FROM placement WHERE typeof(path) = 'blob')",
             sql: "DROP TABLE ledger; DROP TABLE ledger_mark; DROP TABLE name; DROP TABLE event; DROP TABLE receipt; \
-                  DROP TABLE state; DROP TABLE coverage;",
+                  DROP TABLE state; DROP TABLE coverage; DELETE FROM cursor WHERE typeof(path) = 'blob';",
         }),
     },
 ];

@@ -193,11 +193,25 @@ impl Stopped {
         false
     }
 
-    /// Gives out what nobody took yet, however long that takes.
+    /// Gives out what nobody took yet, however long that takes; to a pipe that does not block, too.
     pub(super) fn give_out(&mut self) -> io::Result<()> {
-        let mut to = io::stdout();
-        to.write_all(&std::mem::take(&mut self.untaken))?;
-        to.flush()
+        let mut to = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+        let untaken = std::mem::take(&mut self.untaken);
+        let mut rest = untaken.as_slice();
+        while !rest.is_empty() {
+            match poll(&mut [PollFd::new(&to, PollFlags::OUT)], None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            match to.write(rest) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => rest = rest.get(count..).unwrap_or_default(),
+                Err(error)
+                    if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 }
 

@@ -186,6 +186,12 @@ impl Transaction<'_> {
     pub(super) fn place(&mut self, placement: &Placement) -> Result<(), StoreError> {
         self.need_commit(placement.ctx)?;
         let place = PlaceKey::new(&placement.path, placement.machine.as_str());
+        let columns = (OfPlace::Placement, "placed_at");
+        let known =
+            place.row(self.connection, columns, |row| row.get::<_, i64>(0)).during("reading a placement")?;
+        if known.is_some_and(|known| known > placement.placed_at.as_micros()) {
+            return Ok(());
+        }
         place.adopt(self.connection, OfPlace::Placement)?;
         let values = params![
             place.hash,
@@ -202,8 +208,7 @@ impl Transaction<'_> {
              seal) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) \
              ON CONFLICT DO UPDATE SET session = excluded.session, ctx = excluded.ctx, \
              taken_bytes = excluded.taken_bytes, placed_bytes = excluded.placed_bytes, \
-             keyed_hash = excluded.keyed_hash, placed_at = excluded.placed_at, seal = excluded.seal \
-             WHERE excluded.placed_at >= placed_at",
+             keyed_hash = excluded.keyed_hash, placed_at = excluded.placed_at, seal = excluded.seal",
             &PLACEMENT,
             values,
             "storing a placement",
