@@ -74,7 +74,7 @@ pub struct UntrustedMet {
 }
 
 impl UntrustedMet {
-    fn add(&self, path: PathBuf, reason: String) {
+    pub(crate) fn add(&self, path: PathBuf, reason: String) {
         if let Ok(mut reasons) = self.reasons.lock()
             && reasons.len() < KEPT_MAX
         {

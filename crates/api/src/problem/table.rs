@@ -149,6 +149,8 @@ codes! {
     SecretsNeedThisStore "secrets_need_this_store" Refused "only the store that replaced secrets can put them back";
     ClientNotStarted "client_not_started" NotFound "the client could not be started"
         => "the session is placed; where the client is installed, run `{command}`";
+    CommandNotStarted "command_not_started" NotFound "the command could not be started"
+        => "check its name, and that it is installed";
     NoHome "no_home" System "no home directory is known" => "set `{variable}` to a directory of yours";
     ProgramUnnamable "program_unnamable" Usage "the path of `stemma` cannot be written into the settings";
     SettingsUnreadable "settings_unreadable" BadInput "the client's settings cannot be read";

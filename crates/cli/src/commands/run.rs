@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
+use stemmata_api::{Code, Problem};
 use stemmata_engine::{
     CaptureOptions, Captured, Engine, Marker, StreamForm, StreamProof, StreamRecorder, StreamRules, Streams,
 };
@@ -74,11 +75,9 @@ pub(crate) fn run(app: &App, args: &Run) -> Result<Exit, CliError> {
     }
     let mut child = command.spawn().map_err(|source| {
         record.discard_empty();
-        CliError::Client {
-            program: args.command.first().cloned().unwrap_or_default(),
-            command: args.command.join(" "),
-            source,
-        }
+        let program = args.command.first().map(String::as_str).unwrap_or_default();
+        let problem = Problem::new(Code::CommandNotStarted, format!("`{program}` could not be started"));
+        CliError::from(Box::new(problem.because(vec![source.to_string()])))
     })?;
     let (happens, happened) = sync_channel(64);
     let is_over = Arc::new(AtomicBool::new(false));

@@ -44,6 +44,23 @@ fn a_projects_rules_count_only_once_they_are_trusted() {
     stage.run(&["secrets", "trust"]).code(5).complains(&["less than 8 bytes"]);
 }
 
+/// Found by a newcomer: `..` was taken as it stands, so that another folder's rules were trusted, and one file had several rows.
+#[test]
+fn trust_is_for_the_folder_that_is_meant() {
+    let stage = Stage::new();
+    write(&stage, RULE);
+    let other = stage.home.project().parent().unwrap().join("other");
+    std::fs::create_dir_all(other.join("sub")).unwrap();
+    std::fs::create_dir_all(stage.home.project().join("sub")).unwrap();
+    stage.run(&["secrets", "trust", "../other"]).code(3);
+    stage.run(&["secrets", "trust", "sub/.."]).ok();
+    stage.run(&["secrets", "trust", "."]).ok();
+    assert_eq!(stage.json(&["secrets", "list"])["trusted"].as_array().unwrap().len(), 1);
+    stage.run(&["secrets", "distrust", "../other"]).code(2);
+    stage.run(&["secrets", "distrust", "sub"]).ok();
+    assert_eq!(stage.json(&["secrets", "list"])["trusted"], serde_json::json!([]));
+}
+
 /// The hint was the one for commits: `stemma log`.
 #[test]
 fn where_a_project_has_no_rules_the_hint_says_where_they_would_be() {

@@ -41,6 +41,14 @@ struct Met {
     path: PathBuf,
     reason: String,
     is_told: bool,
+    /// What the file said then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    hash: Option<String>,
+}
+
+/// Returns a path without links and `..`; one that leads nowhere as it is.
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 impl Home {
@@ -57,7 +65,7 @@ impl Home {
     /// # Errors
     /// Where there are none, or they make no sense, or belong to another user; `Io` where the list cannot be kept.
     pub fn trust_rules(&self, folder: &Path) -> Result<PathBuf> {
-        let (path, hash) = check_project_rules(folder, self.options.machine.user_id)?;
+        let (path, hash) = check_project_rules(&real(folder), self.options.machine.user_id)?;
         let _alone = self.alone()?;
         let mut trusted = self.trusted_rules()?;
         trusted.retain(|known| known.path != path);
@@ -75,7 +83,9 @@ impl Home {
         let _alone = self.alone()?;
         let mut trusted = self.trusted_rules()?;
         let count = trusted.len();
-        trusted.retain(|known| !folder.ancestors().any(|above| above.join(PROJECT_RULES) == known.path));
+        let folder = real(folder);
+        trusted
+            .retain(|known| !folder.ancestors().any(|above| above.join(PROJECT_RULES) == real(&known.path)));
         if trusted.len() == count {
             return Ok(false);
         }
@@ -101,13 +111,15 @@ impl Home {
             let has_room = known.len() < MET_MAX;
             let there =
                 known.iter_mut().find(|known| known.path == rules.path && known.reason == rules.reason);
-            let was_told = there.as_ref().is_some_and(|known| known.is_told);
+            // A file that says something else now is told of anew.
+            let hash = rules_file_hash(&rules.path);
+            let was_told = there.as_ref().is_some_and(|known| known.is_told && known.hash == hash);
             if is_told && !was_told {
                 news.push(rules.path.clone());
             }
             match there {
-                Some(known) => known.is_told |= is_told,
-                None if has_room => known.push(Met { path: rules.path, reason: rules.reason, is_told }),
+                Some(known) => (known.is_told, known.hash) = (was_told || is_told, hash),
+                None if has_room => known.push(Met { path: rules.path, reason: rules.reason, is_told, hash }),
                 None => {}
             }
         }

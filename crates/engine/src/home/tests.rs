@@ -62,6 +62,22 @@ fn changes_that_come_at_once_are_all_kept() {
     assert_eq!(home.policy().unwrap().excluded.len(), 16);
 }
 
+/// Found by a newcomer: after a change of the file nobody was told that it does not count any more.
+#[test]
+fn rules_that_nobody_trusts_are_told_of_once_for_what_they_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::open(&folder.path().join("home"), options(OpenFor::Command, "")).unwrap();
+    let rules = folder.path().join("secrets.toml");
+    put(&rules, "one");
+    home.untrusted.add(rules.clone(), "nobody trusted it".to_owned());
+    let told = |may_tell| home.remember_untrusted(may_tell).unwrap();
+    assert!(told(false).is_empty());
+    assert_eq!((told(true), told(true)), (vec![rules.clone()], Vec::new()));
+    put(&rules, "two");
+    assert!(told(false).is_empty(), "a hook tells nobody");
+    assert_eq!((told(true), told(true)), (vec![rules], Vec::new()));
+}
+
 /// A hook must be able to leave what it cannot capture.
 #[test]
 fn a_damaged_machine_file_stops_the_engine_and_no_marker() {
