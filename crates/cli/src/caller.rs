@@ -152,7 +152,8 @@ impl Caller<'_> {
         let (app, engine) = (self.app, self.engine);
         let here = app.environment.current_dir.to_string_lossy().into_owned();
         let format = path.starts_with(app.home()?.run_dir()).then(|| Streams::format_of(path)).flatten();
-        let options = CaptureOptions { cwd: Some(here), format, ..CaptureOptions::live(Trigger::Explicit) };
+        let cwd = Streams::cwd_of(path).or(Some(here));
+        let options = CaptureOptions { cwd, format, ..CaptureOptions::live(Trigger::Explicit) };
         if self.reach == Reach::All {
             return Ok(engine.capture(path, &options)?.session);
         }

@@ -215,7 +215,10 @@ impl<'a> Record<'a> {
         if self.held_back.is_some() {
             return None;
         }
-        let opened = self.app.home().and_then(|home| Ok(home.streams().open(&self.session)?));
+        let opened = self
+            .app
+            .home()
+            .and_then(|home| Ok(home.streams().open(&self.session, &self.app.environment.current_dir)?));
         match opened {
             Ok((path, file)) => {
                 self.path = Some(path);

@@ -15,7 +15,13 @@ fn sessions(stage: &Stage) -> Vec<Value> {
 
 fn streams(stage: &Stage) -> Vec<PathBuf> {
     let folder = stage.home.stemmata_home().join("run/streams");
-    std::fs::read_dir(folder).map(|all| all.flatten().map(|entry| entry.path()).collect()).unwrap_or_default()
+    let all = std::fs::read_dir(folder);
+    let all: Vec<PathBuf> =
+        all.map(|all| all.flatten().map(|entry| entry.path()).collect()).unwrap_or_default();
+    let is_stream = |path: &&PathBuf| path.extension().is_some_and(|ending| ending == "jsonl");
+    let streams: Vec<PathBuf> = all.iter().filter(is_stream).cloned().collect();
+    // What is left where there is no stream belongs to none.
+    if streams.is_empty() { all } else { streams }
 }
 
 fn tip(session: &Value) -> String {
@@ -126,6 +132,12 @@ fn what_a_killed_run_recorded_is_taken_up_by_the_next_command() {
     assert_eq!(streams(&stage).len(), 1);
     let native = stage.native(&tip(&sessions(&stage)[0]));
     assert!(String::from_utf8(native).unwrap().contains("ready"));
+    let here = stage.home.project();
+    assert!(
+        sessions(&stage)[0]["cwd"]
+            .as_str()
+            .is_some_and(|cwd| cwd.ends_with(here.file_name().unwrap().to_str().unwrap()))
+    );
     assert_eq!(streams(&stage).len(), 0);
 }
 

@@ -8,6 +8,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use stemmata_model::FormatId;
+use stemmata_store::{read_bounded, write_file};
 
 use super::create_private;
 use crate::capture::stream::timed_format;
@@ -16,6 +17,12 @@ use crate::error::{EngineError, Result};
 
 /// Files of a folder that are looked at.
 const LISTED_MAX: usize = 10_000;
+
+/// The ending of the file beside a stream that says which directory its command works in.
+const CWD: &str = "cwd";
+
+/// Bytes of that file at most: no system has longer paths.
+const PATH_BYTES_MAX: u64 = 16 * 1024;
 
 /// How every timed line begins, as [`crate::StreamRecorder`] writes it.
 const TIMED_BEGIN: &[u8; 6] = b"{\"t\":\"";
@@ -46,13 +53,16 @@ impl Streams {
         self.folder.join(format!("{name}.jsonl"))
     }
 
-    /// Opens a new stream, locked for as long as the file is open: what is locked is still being written.
+    /// Opens a new stream, locked for as long as the file is open: what is locked is still being written. The directory that the
+    /// command works in is kept beside it, for who captures it in its place.
     ///
     /// # Errors
-    /// `Io` where the file cannot be created.
-    pub fn open(&self, session: &str) -> Result<(PathBuf, File)> {
+    /// `Io` where a file cannot be created.
+    pub fn open(&self, session: &str, cwd: &Path) -> Result<(PathBuf, File)> {
         let path = self.path_of(session);
         let (unlocked, file) = self.create(session)?;
+        let beside = path.with_extension(CWD);
+        write_file(&beside, cwd.to_string_lossy().as_bytes()).map_err(EngineError::io("create", &beside))?;
         // Nobody else can have it: it is new, under a name that nobody looks for.
         let locked = file.try_lock().map_err(std::io::Error::from);
         // Only now, since who finds a stream without a lock takes it away.
@@ -89,7 +99,10 @@ impl Streams {
             return false;
         }
         match std::fs::remove_file(path) {
-            Ok(()) => true,
+            Ok(()) => {
+                let _gone = std::fs::remove_file(path.with_extension(CWD));
+                true
+            }
             Err(error) => {
                 tracing::debug!(%error, "a stream stays");
                 false
@@ -107,7 +120,14 @@ impl Streams {
         let to = folder.join(path.file_name().unwrap_or_default());
         // Names hold a random id, so nothing is there already.
         std::fs::rename(path, &to).map_err(EngineError::io("set aside", path))?;
+        let _gone = std::fs::rename(path.with_extension(CWD), to.with_extension(CWD));
         Ok(to)
+    }
+
+    /// Returns the directory that a stream's command worked in, where that is known.
+    pub fn cwd_of(path: &Path) -> Option<String> {
+        let text = read_bounded(&path.with_extension(CWD), PATH_BYTES_MAX).ok().flatten()?;
+        String::from_utf8(text).ok().filter(|text| !text.is_empty())
     }
 
     /// Returns the streams that were set aside.
@@ -153,7 +173,8 @@ mod tests {
         drop(file);
         assert_eq!(streams.left(), Vec::<PathBuf>::new(), "it is not locked yet");
         std::fs::remove_file(unlocked).unwrap();
-        let (path, file) = streams.open("s").unwrap();
+        let (path, file) = streams.open("s", Path::new("/kiln")).unwrap();
+        assert_eq!(Streams::cwd_of(&path).as_deref(), Some("/kiln"));
         assert_eq!(streams.left(), Vec::<PathBuf>::new());
         drop(file);
         assert_eq!(streams.left(), std::slice::from_ref(&path));

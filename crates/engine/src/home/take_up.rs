@@ -117,6 +117,7 @@ impl Home {
         let options = CaptureOptions {
             trigger: Trigger::SessionEnd,
             format: Streams::format_of(&path),
+            cwd: Streams::cwd_of(&path),
             ..CaptureOptions::import()
         };
         let captured = engine.capture(&path, &options);
