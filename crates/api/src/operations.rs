@@ -21,10 +21,11 @@ use crate::v1::{
     PlacementRecorded, RecordPlacementRequest, Repaired, Reparented, ReplayRequest, Replayed,
     ReplayedReducer, ReplayedTranscripts, ResolveRequest, Resolved, RestoreStateRequest, Restored,
     RestoredLedger, RestoredReducer, RetiredSession, Scan, ScanFinding, ScanRequest, Scrub, ScrubKind,
-    ScrubRedirect, ScrubRequest, Session, SessionPage, SessionRequest, SessionsRequest, ShortIds,
+    ScrubRedirect, ScrubRequest, Session, SessionPage, SessionRequest, SessionsRequest, SharedTag, ShortIds,
     ShortIdsRequest, ShowRequest, Sighting, SnapshotRequest, Source, Started, State, StateRequest, Status,
-    Summary, TipsRequest, Totals, Tree, TrustedFile, TrustedRules, Uncompacted, UnforgetRequest, Unforgotten,
-    UnreadLedger, UntrustedRules, UpdateRequest, VaultPurged, VaultStatus, Verify, Watched,
+    Summary, TipsRequest, Totals, Tree, TreeRequest, TreeRun, TreeSubagent, TrustedFile, TrustedRules,
+    Uncompacted, UnforgetRequest, Unforgotten, UnreadLedger, UntrustedRules, UpdateRequest, VaultPurged,
+    VaultStatus, Verify, Watched,
 };
 
 /// An operation.
@@ -59,7 +60,7 @@ pub const OPERATIONS: &[Operation] = &[
     row::<Import>("host.import", &["import"]),
     row::<SessionPage>("chains.sessions", &["list", "log"]).asks::<SessionsRequest>(),
     row::<CommitPage>("chains.history", &["log REF", "history"]).asks::<HistoryRequest>(),
-    row::<Tree>("chains.tree", &["tree"]).asks::<CommitRequest>(),
+    row::<Tree>("chains.tree", &["tree"]).asks::<TreeRequest>(),
     row::<Commit>("chains.show", &["show"]).asks::<ShowRequest>(),
     row::<Children>("chains.children", &["children"]).asks::<ChildrenRequest>(),
     row::<CommitPage>("chains.tips", &["tips"]).asks::<TipsRequest>(),
@@ -143,6 +144,9 @@ pub const INNER: &[TypeOf] = &[
     TypeOf::of::<Audit>(),
     TypeOf::of::<Entry>(),
     TypeOf::of::<Session>(),
+    TypeOf::of::<SharedTag>(),
+    TypeOf::of::<TreeRun>(),
+    TypeOf::of::<TreeSubagent>(),
     TypeOf::of::<Imported>(),
     TypeOf::of::<Failure>(),
     TypeOf::of::<HeldBack>(),

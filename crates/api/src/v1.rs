@@ -24,15 +24,15 @@ pub use bundle::{
 };
 pub use client::{Diagnoses, Diagnosis, Finding, Home, Hooks, Installed, Mended, MendedLine, Pending};
 pub use commit::{
-    Audit, CheckpointRequest, Children, ChildrenRequest, Commit, CommitPage, CommitRequest, CommitType,
-    Entry, FindRequest, Found, HistoryRequest, Link, ResolveRequest, ResolveScope, Resolved, ShortIds,
-    ShortIdsRequest, ShowRequest, Sighting, Source, Summary, TipsRequest, Trigger,
+    Audit, CONTENT_BYTES_MAX, CheckpointRequest, Children, ChildrenRequest, Commit, CommitPage,
+    CommitRequest, CommitType, Entry, FindRequest, Found, HistoryRequest, Link, ResolveRequest, ResolveScope,
+    Resolved, ShortIds, ShortIdsRequest, ShowRequest, Sighting, Source, Summary, TipsRequest, Trigger,
 };
 pub use context::{
     Changed, Checkpointed, CompactRequest, Compacted, Diff, ExportForm, ExportRequest, Exported, Handoff,
     HandoffRequest, Loss, Losses, LostEntry, MaterializeRequest, Materialized, Named, Native, Placed,
-    PlacementRecorded, RecordPlacementRequest, Reparented, SnapshotRequest, Started, Uncompacted,
-    UpdateRequest, WrittenFile,
+    PlacementRecorded, RecordPlacementRequest, Reparented, SUMMARY_BYTES_MAX, SharedTag, SnapshotRequest,
+    Started, Uncompacted, UpdateRequest, WrittenFile,
 };
 pub use git::{Blame, BlameRequest, BlamedLine, GitHook, KnownLine};
 pub use import::{Failure, HeldBack, Import, Imported, Totals, Watched};
@@ -54,7 +54,10 @@ pub use secrets::{
     Scan, ScanFinding, ScanRequest, Scrub, ScrubKind, ScrubRedirect, ScrubRequest, TrustedFile, TrustedRules,
     UnreadLedger, VaultPurged, VaultStatus,
 };
-pub use session::{LatestSessionRequest, Session, SessionPage, SessionRequest, SessionsRequest, Tree};
+pub use session::{
+    LatestSessionRequest, Session, SessionPage, SessionRequest, SessionsRequest, Tree, TreeRequest, TreeRun,
+    TreeSubagent,
+};
 pub use settings::{
     ConfigEntry, ConfigPath, ConfigValue, Configuration, ConfiguredTemplate, Exclusions, Pause, Status,
     UntrustedRules,

@@ -37,7 +37,6 @@ pub(crate) mod materialize;
 pub(crate) mod migrate;
 pub(crate) mod native;
 pub(crate) mod pack;
-pub(crate) mod pin;
 pub(crate) mod place;
 pub(crate) mod repair;
 pub(crate) mod resolve;
@@ -52,7 +51,6 @@ pub(crate) mod snapshot;
 pub(crate) mod start;
 pub(crate) mod state;
 pub(crate) mod status;
-pub(crate) mod tag;
 pub(crate) mod tips;
 pub(crate) mod tree;
 pub(crate) mod uncompact;
@@ -81,6 +79,26 @@ fn rows(limit: Option<usize>, json: bool) -> usize {
         Some(limit) => limit.min(ROWS_MAX),
         None if json => ROWS_MAX,
         None => ROWS_DEFAULT,
+    }
+}
+
+/// Reads a listing page by page, at most so many rows, and says where it goes on. `page` is given how many rows are missing and
+/// where the page before ended.
+fn gather<T, N>(
+    wanted: usize,
+    first: Option<N>,
+    mut page: impl FnMut(u64, Option<N>) -> Result<(Vec<T>, Option<N>), CliError>,
+) -> Result<(Vec<T>, Option<N>), CliError> {
+    let mut rows = Vec::new();
+    let mut after = first;
+    loop {
+        let (more, next) = page((wanted - rows.len()) as u64, after)?;
+        let is_last = more.is_empty() || next.is_none();
+        rows.extend(more);
+        if is_last || rows.len() >= wanted {
+            return Ok((rows, next));
+        }
+        after = next;
     }
 }
 

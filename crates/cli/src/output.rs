@@ -23,11 +23,11 @@ macro_rules! put {
 }
 pub(crate) use put;
 
+use std::fmt::Display;
 use std::io::{self, Write};
 
 use serde::Serialize;
 use stemmata_api::Problem;
-use stemmata_model::Note;
 
 use crate::errors::CliError;
 use crate::output::screen::{Form, Screened};
@@ -112,7 +112,7 @@ impl Console {
     }
 
     /// Shows notes of a degraded result; these reach the user even where results are JSON, which holds them too.
-    pub(crate) fn notes(&self, notes: &[Note]) {
+    pub(crate) fn notes(&self, notes: &[impl Display]) {
         for note in notes {
             self.say(&format!("{}: {}", Style::Note.paint("note"), screen::tame(&note.to_string())));
         }

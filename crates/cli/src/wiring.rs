@@ -237,6 +237,11 @@ impl App {
         Ok(found.ctx)
     }
 
+    /// Finds where the user wants a context to begin.
+    pub(crate) fn stop(&self, text: &str) -> Result<String, CliError> {
+        if matches!(text, "compaction" | "root") { Ok(text.to_owned()) } else { self.ctx(text) }
+    }
+
     /// Returns how these ids are cut for people.
     pub(crate) fn short_ids<'a>(&self, ids: impl IntoIterator<Item = &'a str>) -> Result<ShortIds, CliError> {
         let ids = ids.into_iter().map(str::to_owned).collect();

@@ -27,6 +27,7 @@ pub(crate) mod recall;
 pub(crate) mod repair;
 pub(crate) mod scan;
 pub(crate) mod scrub;
+pub(crate) mod sessions;
 pub(crate) mod show;
 pub(crate) mod snapshot;
 pub(crate) mod summary;

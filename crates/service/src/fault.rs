@@ -206,7 +206,6 @@ fn not_found(what: Wanted, text: &str, error: &EngineError) -> Problem {
         Wanted::Forgotten => Code::NothingForgotten,
         Wanted::Ledger => Code::LedgerNotFound,
         Wanted::Line => Code::LineNotFound,
-        Wanted::File => Code::BadPlace,
         Wanted::Transcript => Code::TranscriptNotFound,
         Wanted::EventWithText => Code::NoEventWithText,
         // Which commit it was looked for in is the caller's to say.

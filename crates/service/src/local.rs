@@ -7,8 +7,8 @@ mod chains;
 use std::path::Path;
 use std::sync::Arc;
 
-use stemmata_api::{Answer, Code, PAGE_ITEMS_MAX, Problem};
-use stemmata_engine::{Engine, Home};
+use stemmata_api::{Answer, Code, PAGE_ITEMS_MAX, PageRequest, Problem};
+use stemmata_engine::{Engine, Home, Stop};
 use stemmata_model::{CommitId, Principal};
 
 use crate::fault::Fault;
@@ -43,9 +43,32 @@ pub(crate) fn ctx(engine: &Engine, text: &str) -> Result<CommitId, Fault> {
     Ok(engine.find(text)?)
 }
 
+/// Reads where a context begins.
+pub(crate) fn stop(engine: &Engine, text: &str) -> Result<Stop, Fault> {
+    Ok(match text {
+        "compaction" => Stop::Compaction,
+        "root" => Stop::Root,
+        ancestor => Stop::Ancestor(ctx(engine, ancestor)?),
+    })
+}
+
 /// Returns how many items a page has, where `limit` asks for so many.
 pub(crate) fn items_max(limit: Option<u64>) -> usize {
     usize::try_from(limit.unwrap_or(PAGE_ITEMS_MAX).min(PAGE_ITEMS_MAX)).unwrap_or(usize::MAX)
+}
+
+/// Reads where a page of a listing begins, as [`next_of`] wrote it.
+pub(crate) fn position(page: &PageRequest, listing: &str) -> Result<u64, Fault> {
+    let Some(after) = &page.after else { return Ok(0) };
+    let number = after.strip_prefix(listing).and_then(|rest| rest.strip_prefix('-'));
+    number
+        .and_then(|number| number.parse().ok())
+        .ok_or_else(|| bad_request("after", format!("`{after}` is no `next` of this listing")))
+}
+
+/// Says where a listing goes on.
+pub(crate) fn next_of(listing: &str, position: u64) -> String {
+    format!("{listing}-{position}")
 }
 
 /// Reads a number that counts things in memory.

@@ -7,8 +7,8 @@ use crate::v1::{
     Blame, BlameRequest, Changed, CheckpointRequest, Checkpointed, Children, ChildrenRequest, Commit,
     CommitPage, CommitRequest, CompactRequest, Compacted, Diff, FindRequest, Found, HistoryRequest,
     LatestSessionRequest, Named, ResolveRequest, Resolved, Session, SessionPage, SessionRequest,
-    SessionsRequest, ShortIds, ShortIdsRequest, ShowRequest, SnapshotRequest, TipsRequest, Tree, Uncompacted,
-    UpdateRequest,
+    SessionsRequest, ShortIds, ShortIdsRequest, ShowRequest, SnapshotRequest, TipsRequest, Tree, TreeRequest,
+    Uncompacted, UpdateRequest,
 };
 
 /// Sessions and chains.
@@ -62,7 +62,7 @@ pub trait Chains: Send + Sync {
     /// Lists the commits that continue one, in the order in which they were stored.
     ///
     /// # Errors
-    /// Those of [`find`](Self::find).
+    /// Those of [`find`](Self::find); `bad_request` where `after` is of another listing.
     fn children(&self, request: &ChildrenRequest) -> Answer<Children>;
 
     /// Lists the ends of branches.
@@ -71,11 +71,11 @@ pub trait Chains: Send + Sync {
     /// `bad_name`.
     fn tips(&self, request: &TipsRequest) -> Answer<CommitPage>;
 
-    /// Returns the whole tree that a commit is part of, parents before children.
+    /// Returns the whole tree that a commit is part of, parents before children, or what a drawing of it shows.
     ///
     /// # Errors
     /// Those of [`find`](Self::find).
-    fn tree(&self, request: &CommitRequest) -> Answer<Tree>;
+    fn tree(&self, request: &TreeRequest) -> Answer<Tree>;
 
     /// Returns the nearest checkpoints at or before a point in time.
     ///
@@ -100,7 +100,7 @@ pub trait Chains: Send + Sync {
     /// may have stored the commit, which the key finds again.
     ///
     /// # Errors
-    /// `parent_missing`, `content_missing`, `bad_name`, `not_a_transcript`, `excluded`, `paused`, `secret_rules_bad`.
+    /// `parent_missing`, `content_missing`, `bad_name`, `bad_request` where there is too much content, `not_a_transcript`, `excluded`, `paused`, `secret_rules_bad`.
     fn checkpoint(&self, request: &CheckpointRequest, content: &mut dyn Read) -> Answer<Checkpointed>;
 
     /// Stores a commit's context as a commit of its own. Idempotent: the same context gives the same commit.

@@ -4,7 +4,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::{TreeRun, TreeSubagent};
 use crate::PageRequest;
+
+/// Bytes of one checkpoint's content at most: a delta is kilobytes, a whole context of today's largest windows some megabytes.
+pub const CONTENT_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 /// A commit: what is hashed, what is derived, and its first sighting as provenance. Ids are always whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -88,6 +92,12 @@ pub struct Commit {
     /// With `show --entries`: its own entries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entries: Option<Vec<Entry>>,
+    /// In a folded tree: the commits between the node before and this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<TreeRun>,
+    /// In a folded tree: the subagents that it started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subagents: Option<Vec<TreeSubagent>>,
 }
 
 /// A summary and who wrote it.
@@ -209,6 +219,9 @@ pub struct Children {
     pub of: String,
     /// In the order in which they were stored.
     pub commits: Vec<Commit>,
+    /// Where the listing goes on; absent where it is complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 /// The nearest checkpoints at or before a point in time.

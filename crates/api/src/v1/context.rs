@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Note;
 
+/// Bytes of a summary that stands for a chain at most: far more than any model takes as one message.
+pub const SUMMARY_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
 /// An agent that `start` would start.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -316,6 +319,19 @@ pub struct Changed {
     pub notes: Vec<String>,
     /// Whether it is protected.
     pub pinned: bool,
+    /// Tags that were added and that other commits have too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tags_shared: Option<Vec<SharedTag>>,
+}
+
+/// A tag that several commits have, so that it names none of them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct SharedTag {
+    /// The tag.
+    pub tag: String,
+    /// How many commits have it; at most 1000 are counted.
+    pub commits: u64,
 }
 
 /// Asks to store a commit's context as a commit of its own.

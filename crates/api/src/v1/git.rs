@@ -92,7 +92,7 @@ pub struct BlameRequest {
     pub known: Vec<KnownLine>,
 }
 
-/// A line whose commit a trailer in git names.
+/// A line whose commit a trailer in git names; it counts where the store has that commit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]

@@ -66,12 +66,18 @@ pub struct Session {
     /// With `log`: compactions in its chain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compactions: Option<u64>,
+    /// With `log`, where its chain is long: whether only the newest commits were counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compactions_cut: Option<bool>,
     /// With `log`: subagents' sessions that belong to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subagents: Option<u64>,
     /// With `list` and `log`, where a client copied it from another session: the commit that it was copied from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copy_of: Option<String>,
+    /// Where it was captured by another machine than the store's: that machine's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub foreign_machine: Option<String>,
 }
 
 /// Sessions, the one with the latest activity first.
@@ -93,6 +99,34 @@ pub struct Tree {
     pub nodes: Vec<Commit>,
     /// Whether there is more than is shown.
     pub is_cut: bool,
+    /// The session that the root was captured in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<Session>,
+}
+
+/// Commits of which each continues the one before, and nothing else happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct TreeRun {
+    /// How many; more than one.
+    pub commits: u64,
+    /// Their messages.
+    pub messages: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The subagents that they started.
+    pub subagents: Vec<TreeSubagent>,
+}
+
+/// A subagent that a commit started.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct TreeSubagent {
+    /// Its newest commit; its first one where its session is not there.
+    pub tip: String,
+    /// Its session, where that is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<Session>,
 }
 
 /// Asks for sessions, the one with the latest activity first.
@@ -112,12 +146,28 @@ pub struct SessionsRequest {
     /// Whether sessions are listed too that retention has emptied.
     #[serde(default)]
     pub with_emptied: bool,
-    /// Whether newest commit, compactions and subagents are wanted of each.
+    /// Whether compactions and subagents of each are counted.
     #[serde(default)]
     pub details: bool,
+    /// Whether the newest commit of each is wanted.
+    #[serde(default)]
+    pub tips: bool,
     /// Which part of them.
     #[serde(default = "PageRequest::first")]
     pub page: PageRequest,
+}
+
+/// Asks for the tree that a commit is part of.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct TreeRequest {
+    /// The commit.
+    pub ctx: String,
+    /// Whether it is wanted for a drawing: commits that only continue what came before are summed up in the `run` of the next
+    /// one, `children` are the next ones that are drawn, and subagents are told.
+    #[serde(default)]
+    pub folded: bool,
 }
 
 /// Asks for one session.

@@ -1,14 +1,13 @@
 //! `blame`: from a line of a file to the tool call that wrote it, and to why.
 //!
-//! Git says which of its commits a line is of; the engine finds the call. Without git the sessions alone are searched.
+//! Git says which of its commits a line is of; the service finds the call. Without git the sessions alone are searched.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use stemmata_api::v1;
-use stemmata_engine::{BlameQuery, EngineError, LineOrigin, Wanted, project_of};
-use stemmata_model::CommitId;
+use stemmata_api::v1::{self, BlameRequest, BlamedLine, KnownLine};
+use stemmata_api::{Chains as _, Code, Problem};
 
 use crate::args::git::Blame;
 use crate::commands::git::{BlamedCommit, Repository};
@@ -31,30 +30,54 @@ pub(crate) fn run(app: &App, args: &Blame) -> Result<Exit, CliError> {
     let wanted =
         wanted.map_or(0..lines.len(), |wanted| wanted.start.min(lines.len())..wanted.end.min(lines.len()));
     if wanted.is_empty() {
-        let text = args.place.clone();
-        return Err(EngineError::NotFound { what: Wanted::Line, text }.into());
+        return Err(missing(Code::LineNotFound, "line", &args.place));
     }
     let repository = Repository::of(app, path.parent().unwrap_or(&path));
     let blamed = repository.as_ref().map(|found| found.blame(&path, &wanted)).unwrap_or_default();
-    let engine = app.engine()?;
-    let mut known: HashMap<usize, CommitId> = HashMap::new();
-    for (line, commit) in &blamed {
-        if let Some(ctx) = commit.context.as_deref().and_then(|noted| engine.find(noted).ok()) {
-            known.insert(*line, ctx);
-        }
-    }
     let here = project_of(&path, &app.environment.current_dir);
-    let project = repository.as_ref().map_or(here, |found| found.top.clone());
-    let query = BlameQuery { file: &path, project: &project, lines: &lines, wanted, known: &known };
-    let origins = engine.blame(&query)?;
-    let origins: HashMap<usize, LineOrigin> =
-        origins.into_iter().map(|origin| (origin.line, origin)).collect();
-    if app.console.json {
-        app.console.json(&wire(&path, &query, (&blamed, &origins)))?;
-    } else {
-        show(app, &query, (&blamed, &origins))?;
+    let project = repository.map_or(here, |found| found.top);
+    let known = blamed
+        .iter()
+        .filter_map(|(line, commit)| Some(KnownLine { line: number(*line), ctx: commit.context.clone()? }));
+    let mut answer = app.service()?.blame(&BlameRequest {
+        file: path.to_string_lossy().into_owned(),
+        project: project.to_string_lossy().into_owned(),
+        lines,
+        from_line: number(wanted.start),
+        to_line: wanted.end as u64,
+        known: known.collect(),
+    })?;
+    let blamed: BTreeMap<u64, BlamedCommit> =
+        blamed.into_iter().map(|(line, commit)| (number(line), commit)).collect();
+    for line in &mut answer.lines {
+        let commit = blamed.get(&line.line).filter(|commit| commit.is_committed());
+        line.git_commit = commit.map(|commit| commit.id.clone());
+        line.git_summary = commit.map(|commit| commit.summary.clone());
+        line.context_id = commit.and_then(|commit| commit.context.clone());
     }
-    Ok(Exit::Done)
+    let exit = app.answer(&answer, || Ok(shown(&answer, &blamed, app.console.width)))?;
+    if !app.console.json {
+        say_unknown(app, &answer);
+    }
+    Ok(exit)
+}
+
+/// Returns the number of a line that is counted from 0.
+fn number(line: usize) -> u64 {
+    line as u64 + 1
+}
+
+fn missing(code: Code, what: &str, place: &str) -> CliError {
+    Box::new(Problem::new(code, format!("no {what} goes by `{place}`")).with("name", place)).into()
+}
+
+/// Returns the directory whose sessions are searched for a file outside of any repository.
+fn project_of(file: &Path, current_dir: &Path) -> PathBuf {
+    if file.starts_with(current_dir) {
+        current_dir.to_owned()
+    } else {
+        file.parent().unwrap_or(file).to_owned()
+    }
 }
 
 /// Reads `file`, `file:12` or `file:12-20`; a file that is called so wins.
@@ -70,41 +93,39 @@ fn parse(app: &App, place: &str) -> Result<(PathBuf, Option<Range<usize>>), CliE
     });
     numbers
         .map(|(file, range)| (file, Some(range)))
-        .ok_or_else(|| EngineError::NotFound { what: Wanted::File, text: place.to_owned() }.into())
+        .ok_or_else(|| missing(Code::BadPlace, "file (FILE, FILE:LINE or FILE:FROM-TO)", place))
 }
 
-type Blamed<'a> = (&'a BTreeMap<usize, BlamedCommit>, &'a HashMap<usize, LineOrigin>);
-
 /// Shows lines that have the same origin together.
-fn show(app: &App, query: &BlameQuery<'_>, (blamed, origins): Blamed<'_>) -> Result<(), CliError> {
+fn shown(answer: &v1::Blame, blamed: &BTreeMap<u64, BlamedCommit>, width: usize) -> String {
     let mut text = String::new();
     let mut last: Option<(Option<&str>, Option<&str>)> = None;
-    let width = app.console.width;
-    for line in query.wanted.clone() {
-        let (commit, origin) = (blamed.get(&line), origins.get(&line));
-        let key = (commit.map(|commit| commit.id.as_str()), origin.map(|origin| origin.call_id.as_str()));
+    for line in &answer.lines {
+        let commit = blamed.get(&line.line);
+        let key = (commit.map(|commit| commit.id.as_str()), line.call_id.as_deref());
         if last != Some(key) {
             if last.is_some() {
                 text.push('\n');
             }
-            text.push_str(&told(commit, origin, width));
+            text.push_str(&told(commit, line, width));
             last = Some(key);
         }
-        let content = query.lines.get(line).map(String::as_str).unwrap_or_default();
-        let number = Style::Faint.paint(&format!("{:>6}", line + 1));
-        put!(text, "{number}  {}\n", content.trim_end());
+        let number = Style::Faint.paint(&format!("{:>6}", line.line));
+        put!(text, "{number}  {}\n", line.text.trim_end());
     }
-    app.console.long_text(&text)?;
-    let unknown = query.wanted.clone().filter(|line| !origins.contains_key(line)).count();
+    text
+}
+
+fn say_unknown(app: &App, answer: &v1::Blame) {
+    let unknown = answer.lines.iter().filter(|line| line.ctx.is_none()).count();
     if unknown > 0 {
-        let all = query.wanted.len();
+        let all = answer.lines.len();
         app.console
             .say(&format!("{unknown} of {all} lines were not written by a tool call of a captured session"));
     }
-    Ok(())
 }
 
-fn told(commit: Option<&BlamedCommit>, origin: Option<&LineOrigin>, width: usize) -> String {
+fn told(commit: Option<&BlamedCommit>, line: &BlamedLine, width: usize) -> String {
     let mut rows = Vec::new();
     match commit {
         Some(commit) if commit.is_committed() => {
@@ -114,50 +135,23 @@ fn told(commit: Option<&BlamedCommit>, origin: Option<&LineOrigin>, width: usize
         Some(_) => rows.push("git   not committed".to_owned()),
         None => {}
     }
-    match origin {
-        Some(origin) => {
-            let at =
-                origin.at.map(|at| at.to_string().chars().take(16).collect::<String>().replace('T', " "));
-            let session: String = origin.session.chars().take(8).collect();
-            rows.push(format!(
-                "wrote {} in {} ({session}, {})",
-                origin.tool,
-                origin.ctx,
-                at.unwrap_or_default()
-            ));
+    match &line.ctx {
+        Some(ctx) => {
+            let cut = |text: &Option<String>, chars: usize| -> String {
+                text.iter().flat_map(|text| text.chars()).take(chars).collect()
+            };
+            let tool = line.tool.as_deref().unwrap_or_default();
+            let (session, at) = (cut(&line.session_id, 8), cut(&line.written_at, 16).replace('T', " "));
+            rows.push(format!("wrote {tool} in {ctx} ({session}, {at})"));
             let mut row = |name: &str, text: &Option<String>| {
                 let text = text.as_deref().map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
                 rows.extend(text.map(|text| format!("{name} {}", fit(&text, width.saturating_sub(6)))));
             };
-            row("asked", &origin.request);
-            row("why  ", &origin.reasoning);
+            row("asked", &line.request);
+            row("why  ", &line.reasoning);
         }
         None => rows.push("wrote nobody that was captured".to_owned()),
     }
     rows.push(String::new());
     rows.join("\n")
-}
-
-fn wire(path: &Path, query: &BlameQuery<'_>, (blamed, origins): Blamed<'_>) -> v1::Blame {
-    let lines = query.wanted.clone().map(|line| {
-        let commit = blamed.get(&line).filter(|commit| commit.is_committed());
-        let origin = origins.get(&line);
-        v1::BlamedLine {
-            line: u64::try_from(line + 1).unwrap_or(u64::MAX),
-            text: query.lines.get(line).cloned().unwrap_or_default(),
-            git_commit: commit.map(|commit| commit.id.clone()),
-            git_summary: commit.map(|commit| commit.summary.clone()),
-            context_id: commit.and_then(|commit| commit.context.clone()),
-            ctx: origin.map(|origin| origin.ctx.to_string()),
-            via: origin.map(|origin| if origin.is_noted { "trailer" } else { "search" }.to_owned()),
-            session_id: origin.map(|origin| origin.session.clone()).filter(|session| !session.is_empty()),
-            entry: origin.map(|origin| origin.entry.clone()),
-            call_id: origin.map(|origin| origin.call_id.clone()),
-            tool: origin.map(|origin| origin.tool.clone()),
-            written_at: origin.and_then(|origin| origin.at).map(|at| at.to_string()),
-            request: origin.and_then(|origin| origin.request.clone()),
-            reasoning: origin.and_then(|origin| origin.reasoning.clone()),
-        }
-    });
-    v1::Blame { path: path.to_string_lossy().into_owned(), lines: lines.collect() }
 }

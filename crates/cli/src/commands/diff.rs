@@ -1,8 +1,9 @@
 //! `diff`: what a compaction lost.
 
-use stemmata_engine::CompactionDiff;
+use stemmata_api::Chains as _;
+use stemmata_api::v1::{CommitRequest, Diff};
 
-use crate::args::browse::Diff;
+use crate::args::browse;
 use crate::errors::{CliError, Exit};
 use crate::output::commit::ShortIds;
 use crate::output::put;
@@ -10,33 +11,28 @@ use crate::output::size::{many, plural};
 use crate::output::style::{Style, tame};
 use crate::output::table::{fit, fit_end};
 use crate::wiring::App;
-use stemmata_service::wire;
 
 /// Runs the command.
-pub(crate) fn run(app: &App, args: &Diff) -> Result<Exit, CliError> {
-    let ctx = app.find(&args.reference)?;
-    let engine = app.engine()?;
-    let diff = engine.diff(ctx)?;
-    if app.console.json {
-        app.console.json(&wire::context::diff(diff))?;
-        return Ok(Exit::Done);
+pub(crate) fn run(app: &App, args: &browse::Diff) -> Result<Exit, CliError> {
+    let diff = app.service()?.diff(&CommitRequest { ctx: app.ctx(&args.reference)? })?;
+    let ids = app.short_ids([diff.compaction.as_str(), &diff.before])?;
+    let exit = app.answer(&diff, || Ok(told(app, &diff, ids)))?;
+    if !app.console.json {
+        let hint = Style::Hint.paint("hint");
+        app.console.say(&format!(
+            "{hint}: nothing is gone for good: `stemma resume {}` carries on from before the compaction",
+            ids.cut(&diff.before)
+        ));
     }
-    let ids = ShortIds::of(engine, &[diff.compaction, diff.before])?;
-    app.console.long_text(&told(app, &diff, ids))?;
-    let hint = Style::Hint.paint("hint");
-    app.console.say(&format!(
-        "{hint}: nothing is gone for good: `stemma resume {}` carries on from before the compaction",
-        ids.text(diff.before)
-    ));
-    Ok(Exit::Done)
+    Ok(exit)
 }
 
-fn told(app: &App, diff: &CompactionDiff, ids: ShortIds) -> String {
+fn told(app: &App, diff: &Diff, ids: ShortIds) -> String {
     let mut text = format!(
         "{} {} replaced what {} knew: {} gone, {} kept\n",
         Style::Compaction.paint("◆"),
-        ids.shown(diff.compaction),
-        ids.shown(diff.before),
+        ids.painted(&diff.compaction),
+        ids.painted(&diff.before),
         plural(diff.lost_entries.len(), "entry"),
         many(diff.kept_entries, "entry"),
     );
@@ -60,7 +56,7 @@ fn told(app: &App, diff: &CompactionDiff, ids: ShortIds) -> String {
     let entries = diff
         .lost_entries
         .iter()
-        .map(|entry| ("-", fit(&tame(&format!("{:<9} {}", entry.role.as_str(), entry.text)), width)));
+        .map(|entry| ("-", fit(&tame(&format!("{:<9} {}", entry.role, entry.text)), width)));
     list("Entries gone", entries.collect());
     text
 }

@@ -1,12 +1,11 @@
 //! `history`: the commits from one towards the root, with what each holds.
 
-use stemmata_api::v1;
-use stemmata_engine::HistoryRow;
-use stemmata_model::CommitId;
+use stemmata_api::Chains as _;
+use stemmata_api::v1::{Commit, CommitPage, HistoryRequest};
 
 use crate::args::browse::History;
-use crate::commands::list::say_cut;
-use crate::commands::rows;
+use crate::commands::list::say_rest;
+use crate::commands::{gather, rows};
 use crate::errors::{CliError, Exit};
 use crate::output::commit::{ShortIds, mark};
 use crate::output::size::{self, many};
@@ -14,61 +13,48 @@ use crate::output::style::{Style, tame};
 use crate::output::table::fit;
 use crate::output::time;
 use crate::wiring::App;
-use stemmata_service::wire;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &History) -> Result<Exit, CliError> {
-    let (shown, next_skip) = page(app, &args.reference, args.skip, args.limit)?;
-    if app.console.json {
-        return as_json(app, &shown, next_skip);
-    }
-    let found: Vec<CommitId> = shown.iter().map(|row| row.commit.id).collect();
-    let ids = ShortIds::of(app.engine()?, &found)?;
-    let lines: String = shown.iter().map(|row| lines(app, ids, row)).collect();
-    app.console.long_text(&lines)?;
-    if next_skip.is_some() {
-        say_cut(app);
-    }
-    Ok(Exit::Done)
+    let page = page(app, &args.reference, args.skip, args.limit)?;
+    let exit = app.answer(&page, || {
+        let ids = app.short_ids(page.commits.iter().map(|commit| commit.id.as_str()))?;
+        Ok(page.commits.iter().map(|commit| lines(app, ids, commit)).collect())
+    })?;
+    say_rest(app, page.next_skip.is_some());
+    Ok(exit)
 }
 
-/// Reads a page of a commit's history, and says where it goes on.
+/// Reads a page of a commit's history.
 pub(crate) fn page(
     app: &App,
     reference: &str,
     skip: usize,
     limit: Option<usize>,
-) -> Result<(Vec<HistoryRow>, Option<usize>), CliError> {
-    let ctx = app.find(reference)?;
-    let wanted = rows(limit, app.console.json);
-    let mut shown = app.engine()?.history(ctx, skip, wanted.saturating_add(1))?;
-    let next_skip = (shown.len() > wanted).then_some(skip + wanted);
-    shown.truncate(wanted);
-    Ok((shown, next_skip))
+) -> Result<CommitPage, CliError> {
+    let ctx = app.ctx(reference)?;
+    let service = app.service()?;
+    let (commits, next_skip) = gather(rows(limit, app.console.json), Some(skip as u64), |limit, skip| {
+        let request = HistoryRequest { ctx: ctx.clone(), skip: skip.unwrap_or(0), limit: Some(limit) };
+        let page = service.history(&request)?;
+        Ok((page.commits, page.next_skip))
+    })?;
+    Ok(CommitPage { commits, next_skip })
 }
 
-/// Prints a page of commits as JSON.
-pub(crate) fn as_json(app: &App, shown: &[HistoryRow], next_skip: Option<usize>) -> Result<Exit, CliError> {
-    let commits = shown.iter().map(wire::commit::commit).collect();
-    let next_skip = next_skip.and_then(|skip| u64::try_from(skip).ok());
-    app.console.json(&v1::CommitPage { commits, next_skip })?;
-    Ok(Exit::Done)
-}
-
-fn lines(app: &App, ids: ShortIds, row: &HistoryRow) -> String {
-    let commit = &row.commit;
+fn lines(app: &App, ids: ShortIds, commit: &Commit) -> String {
     let (mark, style) = mark(commit);
     let facts = [
-        time::exact(commit.core.created_at),
-        many(commit.counts.messages, "message"),
-        format!("~{} tokens", size::count(commit.counts.tokens)),
+        time::exact(time::of_text(&commit.created_at)),
+        many(commit.message_count, "message"),
+        format!("~{} tokens", size::count(commit.token_count)),
         size::bytes(commit.native_bytes),
     ];
-    let summary = fit(&tame(&row.summary.text), app.console.width.saturating_sub(2));
+    let summary = fit(&tame(&commit.summary.text), app.console.width.saturating_sub(2));
     format!(
         "{} {}  {}\n  {summary}\n",
         style.paint(mark),
-        ids.shown(commit.id),
+        ids.painted(&commit.id),
         Style::Faint.paint(&facts.join("  "))
     )
 }

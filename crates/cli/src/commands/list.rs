@@ -1,25 +1,23 @@
 //! `list`: sessions in a table.
 
-use stemmata_api::v1;
-use stemmata_model::CommitId;
-use stemmata_store::{Page, Session, SessionFilter};
+use stemmata_api::v1::{Session, SessionPage, SessionsRequest};
+use stemmata_api::{Chains as _, PageRequest};
 
 use crate::args::browse::List;
-use crate::commands::rows;
+use crate::commands::{gather, rows};
 use crate::errors::{CliError, Exit};
 use crate::output::session;
 use crate::output::size;
-use crate::output::style::Style;
+use crate::output::style::{Style, tame};
 use crate::output::table::{Column, Table, cell, fit};
 use crate::output::time;
 use crate::wiring::App;
-use stemmata_service::wire;
-
-/// Sessions that one page of the store holds.
-const PAGE_ROWS: usize = 1_000;
 
 /// Columns of a project's name: enough to tell projects apart, and the title needs the rest.
 const PROJECT_COLUMNS: usize = 14;
+
+/// Columns of another machine's name before a title.
+const FOREIGN_COLUMNS: usize = 16;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &List) -> Result<Exit, CliError> {
@@ -28,58 +26,51 @@ pub(crate) fn run(app: &App, args: &List) -> Result<Exit, CliError> {
         (None, true) => Some(app.environment.current_dir.clone()),
         (None, false) => None,
     };
-    let filter = SessionFilter {
+    let request = SessionsRequest {
         project: project.map(|path| path.to_string_lossy().into_owned()),
         session_prefix: None,
-        main_only: !args.all,
+        with_subagents: args.all,
+        with_emptied: args.all,
+        details: false,
+        tips: false,
+        page: PageRequest::first(),
     };
-    let wanted = rows(args.limit, app.console.json);
-    // What retention has emptied is known still, so that it is not read again, but there is nothing in it.
-    let is_listed = |session: &Session| args.all || session.tip.is_some();
-    let mut sessions = sessions(app, &filter, wanted.saturating_add(1), &is_listed)?;
-    let is_cut = sessions.len() > wanted;
-    sessions.truncate(wanted);
-    let copies = copies(app, &sessions)?;
-    if app.console.json {
-        let listed = sessions.iter().zip(&copies).map(|(session, copy_of)| v1::Session {
-            copy_of: copy_of.map(|original| original.to_string()),
-            ..wire::session::session(session)
-        });
-        app.console.json(&v1::SessionPage { sessions: listed.collect(), next: None })?;
-        return Ok(Exit::Done);
-    }
-    if sessions.is_empty() {
-        nothing(app, filter.project.as_deref());
-        return Ok(Exit::Done);
-    }
-    app.console.long_text(&table(app, &sessions, &copies)?)?;
-    if is_cut {
-        say_cut(app);
-    }
-    Ok(Exit::Done)
+    let page = sessions(app, &request, rows(args.limit, app.console.json))?;
+    shown(app, &page, request.project.as_deref(), || Ok(table(app, &page.sessions)))
 }
 
-/// Reads sessions page by page, at most so many of those that are wanted.
-pub(crate) fn sessions(
+/// Reads sessions, at most so many.
+pub(crate) fn sessions(app: &App, request: &SessionsRequest, wanted: usize) -> Result<SessionPage, CliError> {
+    let service = app.service()?;
+    let (sessions, next) = gather(wanted, None, |limit, after| {
+        let page = PageRequest { limit: Some(limit), after };
+        let page = service.sessions(&SessionsRequest { page, ..request.clone() })?;
+        Ok((page.sessions, page.next))
+    })?;
+    Ok(SessionPage { sessions, next })
+}
+
+/// Shows a page of sessions.
+pub(crate) fn shown(
     app: &App,
-    filter: &SessionFilter,
-    rows_max: usize,
-    is_wanted: &dyn Fn(&Session) -> bool,
-) -> Result<Vec<Session>, CliError> {
-    let store = app.engine()?.store();
-    let mut sessions: Vec<Session> = Vec::new();
-    let mut skip = 0;
-    while sessions.len() < rows_max {
-        let page = Page { skip, rows_max: PAGE_ROWS.min(rows_max - sessions.len()) };
-        let rows = store.sessions(filter, page)?;
-        let is_last = rows.len() < page.rows_max;
-        skip += u64::try_from(rows.len()).unwrap_or(u64::MAX);
-        sessions.extend(rows.into_iter().filter(is_wanted));
-        if is_last {
-            break;
-        }
+    page: &SessionPage,
+    project: Option<&str>,
+    told: impl FnOnce() -> Result<String, CliError>,
+) -> Result<Exit, CliError> {
+    if page.sessions.is_empty() && !app.console.json {
+        nothing(app, project);
+        return Ok(Exit::Done);
     }
-    Ok(sessions)
+    let exit = app.answer(page, told)?;
+    say_rest(app, page.next.is_some());
+    Ok(exit)
+}
+
+/// Says to a person that a listing goes on, where it does.
+pub(crate) fn say_rest(app: &App, is_cut: bool) {
+    if is_cut && !app.console.json {
+        say_cut(app);
+    }
 }
 
 /// Says that a listing goes on.
@@ -99,17 +90,7 @@ pub(crate) fn nothing(app: &App, project: Option<&str>) {
     }
 }
 
-/// Returns of each session the commit that a client copied it from, if it did.
-fn copies(app: &App, sessions: &[Session]) -> Result<Vec<Option<CommitId>>, CliError> {
-    let engine = app.engine()?;
-    let original = |session: &Session| {
-        let link = session.tip.map(|tip| engine.copied_from(tip)).transpose()?.flatten();
-        Ok(link.map(|link| link.to))
-    };
-    sessions.iter().map(original).collect()
-}
-
-fn table(app: &App, sessions: &[Session], copies: &[Option<CommitId>]) -> Result<String, CliError> {
+fn table(app: &App, sessions: &[Session]) -> String {
     let mut table = Table::new(&[
         ("SESSION", Column::Left),
         ("ACTIVE", Column::Left),
@@ -118,23 +99,27 @@ fn table(app: &App, sessions: &[Session], copies: &[Option<CommitId>]) -> Result
         ("PROJECT", Column::Left),
         ("TITLE", Column::Flexible),
     ]);
-    let own = &app.engine()?.identity().machine;
-    for (session, copy_of) in sessions.iter().zip(copies) {
-        let active = session.last_at.map(|point| time::ago(point, app.now())).unwrap_or_default();
-        let mark = match (&session.parent_session, copy_of) {
+    for session in sessions {
+        let mark = match (&session.parent_session, &session.copy_of) {
             (Some(_), _) => "⚙ ",
             (None, Some(_)) => "⑂ ",
             (None, None) => "",
         };
-        let foreign = session::foreign(session, own).map(|label| format!("⇄ {label}: ")).unwrap_or_default();
+        let foreign = session.foreign_machine.as_deref().map(|label| fit(&tame(label), FOREIGN_COLUMNS));
+        let foreign = foreign.map(|label| format!("⇄ {label}: ")).unwrap_or_default();
         table.row(vec![
             cell(Style::Id, session::short(session)),
-            cell(Style::Faint, active),
+            cell(Style::Faint, active(app, session)),
             cell(Style::Plain, session.commits.to_string()),
             cell(Style::Plain, size::bytes(session.bytes)),
             cell(Style::Branch, fit(&session::project(session), PROJECT_COLUMNS)),
             cell(Style::Plain, format!("{mark}{foreign}{}", session::title(session))),
         ]);
     }
-    Ok(table.render(app.console.width))
+    table.render(app.console.width)
+}
+
+/// Says when a session was active last.
+pub(crate) fn active(app: &App, session: &Session) -> String {
+    session.last_at.as_deref().map(|at| time::ago(time::of_text(at), app.now())).unwrap_or_default()
 }

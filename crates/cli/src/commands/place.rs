@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 
 use stemmata_engine::{LossReport, PlaceOptions, Placed, RUNTIMES, runtime_of};
 use stemmata_model::CommitId;
-use stemmata_store::{Session, SessionFilter};
+use stemmata_store::{Page, Session, SessionFilter};
 
 use crate::args::give::Placement;
-use crate::commands::{list, stop};
+use crate::commands::stop;
 use crate::errors::CliError;
 use crate::output::size::many;
 use crate::wiring::App;
@@ -77,7 +77,7 @@ pub(crate) fn newest(app: &App, reference: &str) -> Result<CommitId, CliError> {
 fn newest_version(app: &App, runtime: &str) -> Result<Option<String>, CliError> {
     let machine = &app.engine()?.identity().machine;
     let filter = SessionFilter { main_only: true, ..SessionFilter::default() };
-    let newest = list::sessions(app, &filter, VERSION_ROWS_MAX, &|_| true)?;
+    let newest = app.engine()?.store().sessions(&filter, Page { skip: 0, rows_max: VERSION_ROWS_MAX })?;
     let is_its =
         |session: &Session| &session.key.machine == machine && runtime_of(&session.format) == runtime;
     let mut versions = newest.into_iter().filter(is_its);

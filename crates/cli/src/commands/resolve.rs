@@ -1,44 +1,33 @@
 //! `resolve`: the checkpoint at a point in time.
 
-use stemmata_api::v1;
-use stemmata_store::ResolveScope;
+use stemmata_api::Chains as _;
+use stemmata_api::v1::{ResolveRequest, ResolveScope};
 
 use crate::args::browse::Resolve;
-use crate::commands::children;
+use crate::commands::log;
 use crate::errors::{CliError, Exit};
 use crate::output::style::Style;
 use crate::output::time;
 use crate::wiring::App;
-use stemmata_service::wire;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Resolve) -> Result<Exit, CliError> {
-    let at = time::parse(&args.at, app.now())?;
-    let engine = app.engine()?;
-    let found = engine.resolve(&scope(app, args)?, at)?;
-    let mut commits = Vec::new();
-    for id in &found {
-        commits.extend(engine.store().commit(*id)?);
-    }
-    if app.console.json {
-        let commits = wire::commit::commits(engine, &commits)?;
-        app.console.json(&v1::Resolved { at: at.to_string(), commits })?;
-        return Ok(Exit::Done);
-    }
-    app.console.text(&children::lines(app, &commits)?)?;
-    if commits.len() > 1 {
+    let at = time::parse(&args.at, app.now())?.to_string();
+    let found = app.service()?.resolve(&ResolveRequest { scope: scope(app, args)?, at })?;
+    let exit = app.answer(&found, || log::commit_table(app, &found.commits))?;
+    if found.commits.len() > 1 && !app.console.json {
         let hint = Style::Hint.paint("hint");
         app.console.say(&format!(
             "{hint}: these share that time on different branches; `stemma show REF` tells them apart"
         ));
     }
-    Ok(Exit::Done)
+    Ok(exit)
 }
 
 fn scope(app: &App, args: &Resolve) -> Result<ResolveScope, CliError> {
     match (&args.principal, &args.session, &args.project) {
-        (Some(principal), ..) => Ok(ResolveScope::Principal(principal.clone())),
-        (None, Some(session), _) => Ok(ResolveScope::Session(session.clone())),
+        (Some(principal), ..) => Ok(ResolveScope::Principal(principal.to_string())),
+        (None, Some(session), _) => Ok(ResolveScope::Session(session.to_string())),
         (None, None, Some(project)) => {
             let path = app.environment.absolute(project);
             Ok(ResolveScope::Project(path.to_string_lossy().into_owned()))

@@ -1,47 +1,31 @@
 //! `tips`: the ends of branches, by ticket, thread or session.
 
-use stemmata_api::v1;
-use stemmata_store::{Page, TipFilter};
+use stemmata_api::Chains as _;
+use stemmata_api::v1::{CommitPage, TipsRequest};
 
 use crate::args::browse::Tips;
-use crate::commands::{children, list, rows};
+use crate::commands::{gather, list, log, rows};
 use crate::errors::{CliError, Exit};
 use crate::wiring::App;
-use stemmata_service::wire;
-
-/// Tips that one page of the store holds.
-const PAGE_ROWS: usize = 1_000;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Tips) -> Result<Exit, CliError> {
-    let filter =
-        TipFilter { session: args.session.clone(), ticket: args.ticket.clone(), thread: args.thread.clone() };
-    let engine = app.engine()?;
-    let wanted = rows(args.limit, app.console.json);
-    let mut tips = Vec::new();
-    while tips.len() <= wanted {
-        let skip = u64::try_from(tips.len()).unwrap_or(u64::MAX);
-        let page =
-            engine.store().tips(&filter, Page { skip, rows_max: PAGE_ROWS.min(wanted + 1 - tips.len()) })?;
-        if page.is_empty() {
-            break;
-        }
-        tips.extend(page);
-    }
-    let is_cut = tips.len() > wanted;
-    tips.truncate(wanted);
-    if app.console.json {
-        let commits = wire::commit::commits(engine, &tips)?;
-        let next_skip = is_cut.then(|| u64::try_from(wanted).unwrap_or(u64::MAX));
-        app.console.json(&v1::CommitPage { commits, next_skip })?;
-        return Ok(Exit::Done);
-    }
-    if tips.is_empty() {
+    let service = app.service()?;
+    let (commits, next_skip) = gather(rows(args.limit, app.console.json), None, |limit, skip| {
+        let page = service.tips(&TipsRequest {
+            session: args.session.as_ref().map(ToString::to_string),
+            ticket: args.ticket.clone(),
+            thread: args.thread.clone(),
+            skip: skip.unwrap_or(0),
+            limit: Some(limit),
+        })?;
+        Ok((page.commits, page.next_skip))
+    })?;
+    let page = CommitPage { commits, next_skip };
+    if page.commits.is_empty() && !app.console.json {
         app.console.say("No tips.");
     }
-    app.console.long_text(&children::lines(app, &tips)?)?;
-    if is_cut {
-        list::say_cut(app);
-    }
-    Ok(Exit::Done)
+    let exit = app.answer(&page, || log::commit_table(app, &page.commits))?;
+    list::say_rest(app, page.next_skip.is_some());
+    Ok(exit)
 }

@@ -1,5 +1,6 @@
 //! `uncompact`: the context from before the nearest compaction.
 
+use stemmata_api::Chains as _;
 use stemmata_api::v1;
 
 use crate::args::give::Uncompact;
@@ -13,20 +14,9 @@ use stemmata_service::wire;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Uncompact) -> Result<Exit, CliError> {
+    let Some(out) = &args.out else { return named(app, &args.reference) };
     let ctx = app.find(&args.reference)?;
     let engine = app.engine()?;
-    let Some(out) = &args.out else {
-        let (_, before) = engine.before_compaction(ctx)?;
-        if app.console.json {
-            app.console.json(&v1::Uncompacted { id: before.to_string(), context: None })?;
-            return Ok(Exit::Done);
-        }
-        let ids = ShortIds::of(engine, &[before])?;
-        app.console.text(&format!("{}\n", ids.shown(before)))?;
-        let hint = Style::Hint.paint("hint");
-        app.console.say(&format!("{hint}: `stemma resume {}` carries on from there", ids.text(before)));
-        return Ok(Exit::Done);
-    };
     let target = Target::of(out);
     let (before, made) = target.write(|out| Ok(engine.uncompact(ctx, out)?))?;
     app.console.notes(&made.notes);
@@ -43,4 +33,16 @@ pub(crate) fn run(app: &App, args: &Uncompact) -> Result<Exit, CliError> {
         }
     }
     Ok(Exit::Done)
+}
+
+/// Names the commit just before the compaction.
+fn named(app: &App, reference: &str) -> Result<Exit, CliError> {
+    let before = app.service()?.before_compaction(&v1::CommitRequest { ctx: app.ctx(reference)? })?;
+    let ids = app.short_ids([before.id.as_str()])?;
+    let exit = app.answer(&before, || Ok(format!("{}\n", ids.painted(&before.id))))?;
+    if !app.console.json {
+        let (hint, id) = (Style::Hint.paint("hint"), ids.cut(&before.id));
+        app.console.say(&format!("{hint}: `stemma resume {id}` carries on from there"));
+    }
+    Ok(exit)
 }

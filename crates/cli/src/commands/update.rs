@@ -1,52 +1,67 @@
-//! `update`: a commit's summary, notes and tags.
+//! `update`, `tag`, `pin` and `unpin`: what stands beside a commit.
 
-use stemmata_api::v1;
-use stemmata_engine::Update;
-use stemmata_model::CommitId;
+use stemmata_api::Chains as _;
+use stemmata_api::v1::UpdateRequest;
 
-use crate::args::annotate;
+use crate::args::annotate::{Pin, Tag, Update};
 use crate::errors::{CliError, Exit};
-use crate::output::commit::ShortIds;
 use crate::output::style::{Style, tame};
 use crate::wiring::App;
 
-/// Runs the command.
-pub(crate) fn run(app: &App, args: annotate::Update) -> Result<Exit, CliError> {
-    let ctx = app.find(&args.reference)?;
-    let update = Update {
+/// Runs `update`.
+pub(crate) fn run(app: &App, args: Update) -> Result<Exit, CliError> {
+    let wish = UpdateRequest {
         summary: args.summary,
         add_tags: args.tag,
         remove_tags: args.untag,
         notes: args.note,
-        pin: None,
+        ..nothing(app, &args.reference)?
     };
-    apply(app, ctx, update)
+    apply(app, &wish)
+}
+
+/// Runs `tag`.
+pub(crate) fn tag(app: &App, args: &Tag) -> Result<Exit, CliError> {
+    let wish = nothing(app, &args.reference)?;
+    let names = vec![args.name.clone()];
+    let wish = if args.remove {
+        UpdateRequest { remove_tags: names, ..wish }
+    } else {
+        UpdateRequest { add_tags: names, ..wish }
+    };
+    apply(app, &wish)
+}
+
+/// Runs `pin` and `unpin`.
+pub(crate) fn pin(app: &App, args: &Pin, pin: bool) -> Result<Exit, CliError> {
+    apply(app, &UpdateRequest { pin: Some(pin), ..nothing(app, &args.reference)? })
+}
+
+/// Asks to change nothing of a commit.
+fn nothing(app: &App, reference: &str) -> Result<UpdateRequest, CliError> {
+    Ok(UpdateRequest {
+        ctx: app.ctx(reference)?,
+        summary: None,
+        add_tags: Vec::new(),
+        remove_tags: Vec::new(),
+        notes: Vec::new(),
+        pin: None,
+    })
 }
 
 /// Applies changes and shows how the commit stands now.
-pub(crate) fn apply(app: &App, ctx: CommitId, update: Update) -> Result<Exit, CliError> {
-    let engine = app.engine()?;
-    engine.update(ctx, update, &app.principal()?)?;
-    let annotations = engine.store().annotations(ctx)?;
-    let summary = engine.summary_of(ctx)?;
-    if app.console.json {
-        app.console.json(&v1::Changed {
-            id: ctx.to_string(),
-            summary: summary.text,
-            tags: annotations.tags,
-            notes: annotations.notes,
-            pinned: annotations.pinned,
-        })?;
-        return Ok(Exit::Done);
+fn apply(app: &App, wish: &UpdateRequest) -> Result<Exit, CliError> {
+    let changed = app.service()?.update(wish)?;
+    let exit = app.answer(&changed, || {
+        let ids = app.short_ids([changed.id.as_str()])?;
+        let tags: String = changed.tags.iter().map(|tag| format!(" #{}", tame(tag))).collect();
+        let pinned = if changed.pinned { " pinned" } else { "" };
+        let (id, tags) = (ids.painted(&changed.id), Style::Branch.paint(&tags));
+        Ok(format!("{id}  {}{tags}{pinned}\n", tame(&changed.summary)))
+    })?;
+    for shared in changed.tags_shared.iter().flatten() {
+        let (tag, count) = (&shared.tag, shared.commits);
+        app.console.warn(&format!("`{tag}` names {count} commits now, so only an id tells them apart"));
     }
-    let ids = ShortIds::of(engine, &[ctx])?;
-    let tags: Vec<String> = annotations.tags.iter().map(|tag| format!(" #{}", tame(tag))).collect();
-    let pinned = if annotations.pinned { " pinned" } else { "" };
-    app.console.text(&format!(
-        "{}  {}{}{pinned}\n",
-        ids.shown(ctx),
-        tame(&summary.text),
-        Style::Branch.paint(&tags.concat())
-    ))?;
-    Ok(Exit::Done)
+    Ok(exit)
 }

@@ -2,11 +2,13 @@
 //!
 //! What a commit is about is the engine's to say.
 
+use stemmata_api::v1::Commit;
 use stemmata_engine::Engine;
-use stemmata_model::{Closure, Commit, CommitId, CommitType, IdKind, shortest_unique};
+use stemmata_model::{CommitId, IdKind, shortest_unique};
 
 use crate::errors::CliError;
-use crate::output::style::Style;
+use crate::output::style::{Style, tame};
+use crate::output::table::fit;
 
 /// Ids of one output that are checked against the whole store; beyond, they are only told apart from each other.
 const CHECKED_IDS_MAX: usize = 256;
@@ -46,6 +48,11 @@ impl ShortIds {
         id.chars().take(IdKind::Commit.tag().len().saturating_add(self.chars)).collect()
     }
 
+    /// Returns a whole id of a response in short, styled.
+    pub(crate) fn painted(self, id: &str) -> String {
+        Style::Id.paint(&self.cut(id))
+    }
+
     /// Returns an id in short, styled.
     pub(crate) fn shown(self, id: CommitId) -> String {
         Style::Id.paint(&self.text(id))
@@ -53,17 +60,18 @@ impl ShortIds {
 }
 
 /// Returns the mark of a commit: what it is at a glance.
-pub(crate) const fn mark(commit: &Commit) -> (&'static str, Style) {
-    match (commit.core.commit_type, commit.closure) {
-        (_, Closure::Forgotten) => ("✕", Style::Open),
-        (CommitType::Compaction, _) => ("◆", Style::Compaction),
-        (CommitType::Snapshot { .. }, _) => ("■", Style::Compaction),
-        (CommitType::Delta, Closure::Provisional) => ("○", Style::Open),
-        (CommitType::Delta, Closure::Closed | Closure::Covered) => ("●", Style::Plain),
+pub(crate) fn mark(commit: &Commit) -> (&'static str, Style) {
+    match (commit.commit_type.as_str(), commit.closure.as_str()) {
+        (_, "forgotten") => ("✕", Style::Open),
+        ("compaction", _) => ("◆", Style::Compaction),
+        ("snapshot", _) => ("■", Style::Compaction),
+        (_, "provisional") => ("○", Style::Open),
+        (_, _) => ("●", Style::Plain),
     }
 }
 
-/// Returns the ids of commits.
-pub(crate) fn ids_of(commits: &[Commit]) -> Vec<CommitId> {
-    commits.iter().map(|commit| commit.id).collect()
+/// Returns the names that people gave to a commit, each of at most so many columns.
+pub(crate) fn names(commit: &Commit, width: usize) -> Vec<(Style, String)> {
+    let tags = commit.tags.iter().map(|tag| (Style::Branch, format!("#{}", fit(&tame(tag), width))));
+    tags.chain(commit.pinned.then(|| (Style::Faint, "pinned".to_owned()))).collect()
 }

@@ -2,42 +2,65 @@
 //!
 //! Tables and trees are laid out elsewhere; here is what one session says of itself.
 
-use stemmata_model::MachineId;
-use stemmata_store::Session;
+use stemmata_api::v1;
 
 use crate::output::style::tame;
 
-/// Columns of another machine's name before a title.
-const FOREIGN_COLUMNS: usize = 16;
+/// What a line reads of a session. The store's own form has it too until every command asks the service.
+pub(crate) trait Named {
+    /// The runtime's own id.
+    fn id(&self) -> &str;
+    /// Its first prompt, or the name that the client gave it.
+    fn title(&self) -> Option<&str>;
+    /// The working directory.
+    fn cwd(&self) -> Option<&str>;
+}
+
+impl Named for v1::Session {
+    fn id(&self) -> &str {
+        &self.session_id
+    }
+
+    fn title(&self) -> Option<&str> {
+        self.title.as_deref()
+    }
+
+    fn cwd(&self) -> Option<&str> {
+        self.cwd.as_deref()
+    }
+}
+
+impl Named for stemmata_store::Session {
+    fn id(&self) -> &str {
+        self.session.as_str()
+    }
+
+    fn title(&self) -> Option<&str> {
+        self.title.as_deref()
+    }
+
+    fn cwd(&self) -> Option<&str> {
+        self.cwd.as_deref()
+    }
+}
 
 /// Returns a session's title on one line.
-pub(crate) fn title(session: &Session) -> String {
-    let text = session.title.as_deref().unwrap_or_default();
+pub(crate) fn title(session: &impl Named) -> String {
+    let text = session.title().unwrap_or_default();
     let line = tame(text).split_whitespace().collect::<Vec<_>>().join(" ");
     if line.is_empty() { "(no prompt)".to_owned() } else { line }
 }
 
 /// Returns the first characters of a session's id, enough for a person to tell sessions apart.
-pub(crate) fn short(session: &Session) -> String {
-    let id = session.session.as_str();
+pub(crate) fn short(session: &impl Named) -> String {
+    let id = session.id();
     let is_uuid = id.len() == 36 && id.split('-').map(str::len).eq([8, 4, 4, 4, 12]);
     if is_uuid { id.chars().take(8).collect() } else { crate::output::table::fit(&tame(id), 16) }
 }
 
-/// Returns the name of the machine that a session came from, where that is another one.
-pub(crate) fn foreign(session: &Session, own: &MachineId) -> Option<String> {
-    if session.key.machine == *own {
-        return None;
-    }
-    // `user@machine/runtime`; a principal of another shape is shown whole.
-    let principal = session.principal.as_str();
-    let label = principal.split_once('@').and_then(|(_, rest)| rest.rsplit_once('/')).map(|(label, _)| label);
-    Some(crate::output::table::fit(&tame(label.unwrap_or(principal)), FOREIGN_COLUMNS))
-}
-
 /// Returns the last part of a session's working directory.
-pub(crate) fn project(session: &Session) -> String {
-    let cwd = session.cwd.as_deref().unwrap_or_default();
+pub(crate) fn project(session: &impl Named) -> String {
+    let cwd = session.cwd().unwrap_or_default();
     let name = cwd.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or("–");
     tame(name)
 }

@@ -40,8 +40,6 @@ words! {
         Ledger = "ledger",
         /// A line of a file.
         Line = "line",
-        /// A file, or lines of one.
-        File = "file (FILE, FILE:LINE or FILE:FROM-TO)",
         /// A transcript, by its file or its session.
         Transcript = "file or session",
         /// An event that still says something.

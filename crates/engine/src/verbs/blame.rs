@@ -7,7 +7,7 @@ mod place;
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use stemmata_acts::{FileAct, FileChange, tool_uses};
 use stemmata_model::{Closure, Commit, CommitId, CommitType, Entry, Part, Timestamp};
@@ -271,13 +271,4 @@ fn best<'f>(
     let least = |edit: &Found| if is_common && !edit.is_whole { 2 } else { 1 };
     let scored = scored.filter(|(run, edit)| *run >= least(edit) && !text.is_empty());
     scored.max_by_key(|(run, edit)| ((*run).min(3), edit.at)).map(|(_, edit)| edit)
-}
-
-/// Returns the directory whose sessions are searched for a file outside of any repository.
-pub fn project_of(file: &Path, current_dir: &Path) -> PathBuf {
-    if file.starts_with(current_dir) {
-        current_dir.to_owned()
-    } else {
-        file.parent().unwrap_or(file).to_owned()
-    }
 }

@@ -125,7 +125,11 @@ impl Engine {
         Ok(())
     }
 
-    pub(crate) fn first_session(&self, id: CommitId) -> Result<Option<Session>> {
+    /// Returns the session that a commit was captured in first.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn first_session(&self, id: CommitId) -> Result<Option<Session>> {
         let Some(first) = self.store.sightings(id, 1)?.into_iter().next() else { return Ok(None) };
         Ok(self.store.session(&key_of_sighting(&first))?)
     }

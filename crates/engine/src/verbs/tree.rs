@@ -1,9 +1,11 @@
 //! `tree`: a chain with everything that branches off it.
 
+mod fold;
+
 use std::collections::HashMap;
 
 use stemmata_model::{Commit, CommitId};
-use stemmata_store::{Described, Link};
+use stemmata_store::{Described, Link, LinkKind, Session};
 
 use crate::chain::beside::PAGE_COMMITS;
 use crate::chain::tree::TreeWalk;
@@ -25,6 +27,39 @@ pub struct TreeNode {
     pub children: Vec<CommitId>,
     /// Links from and to it: subagents, copies.
     pub links: Vec<Link>,
+    /// In a folded tree: the commits between the node before and this one.
+    pub run: Option<TreeRun>,
+}
+
+impl TreeNode {
+    /// Returns the first commits of the subagents that it started.
+    pub fn started(&self) -> impl Iterator<Item = CommitId> {
+        let own =
+            self.links.iter().filter(|link| link.kind == LinkKind::Subagent && link.to == self.commit.id);
+        own.map(|link| link.from)
+    }
+}
+
+/// Commits of which each continues the one before, and nothing else happened: a drawing sums them up.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TreeRun {
+    /// How many; more than one.
+    pub commits: u64,
+    /// Their messages.
+    pub messages: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The first commits of the subagents that they started.
+    pub started: Vec<CommitId>,
+}
+
+/// A subagent that a commit started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subagent {
+    /// Its newest commit, else the first one.
+    pub tip: CommitId,
+    /// Its session, where that is here.
+    pub session: Option<Session>,
 }
 
 /// A tree, parents before children.
@@ -72,9 +107,19 @@ impl Engine {
                 children: children.remove(&described.commit.id).unwrap_or_default(),
                 links: described.links,
                 commit: described.commit,
+                run: None,
             };
             tree.nodes.extend(self.described(page)?.into_iter().map(node));
         }
         Ok(tree)
+    }
+
+    /// Returns the subagent whose first commit this is.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn subagent(&self, first: CommitId) -> Result<Subagent> {
+        let session = self.first_session(first)?;
+        Ok(Subagent { tip: session.as_ref().and_then(|session| session.tip).unwrap_or(first), session })
     }
 }

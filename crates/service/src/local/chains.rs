@@ -1,19 +1,25 @@
 //! The facet `Chains` over a store of this machine.
 
+mod blame;
+mod listing;
+mod making;
+mod tree;
+
 use std::io::Read;
 
 use stemmata_api::v1::{
     Blame, BlameRequest, Changed, CheckpointRequest, Checkpointed, Children, ChildrenRequest, Commit,
     CommitPage, CommitRequest, CompactRequest, Compacted, Diff, FindRequest, Found, HistoryRequest,
-    LatestSessionRequest, Named, ResolveRequest, Resolved, Session, SessionPage, SessionRequest,
-    SessionsRequest, ShortIds, ShortIdsRequest, ShowRequest, SnapshotRequest, TipsRequest, Tree, Uncompacted,
-    UpdateRequest,
+    LatestSessionRequest, Named, ResolveRequest, ResolveScope, Resolved, Session, SessionPage,
+    SessionRequest, SessionsRequest, ShortIds, ShortIdsRequest, ShowRequest, SnapshotRequest, TipsRequest,
+    Tree, TreeRequest, Uncompacted, UpdateRequest,
 };
-use stemmata_api::{Answer, Chains, Code, Problem};
-use stemmata_engine::Engine;
-use stemmata_model::{CommitId, shortest_unique};
+use stemmata_api::{Answer, Chains};
+use stemmata_engine::{Engine, EngineError, Wanted};
+use stemmata_model::{CommitId, Principal, SessionId, Timestamp, shortest_unique};
+use stemmata_store::ResolveScope as Scope;
 
-use super::{Local, ctx, is_path, items_max, size};
+use super::{Local, ctx, is_path, items_max, size, stop};
 use crate::fault::Fault;
 use crate::wire;
 
@@ -64,65 +70,84 @@ impl Chains for Local {
         })
     }
 
-    fn sessions(&self, _request: &SessionsRequest) -> Answer<SessionPage> {
-        Err(not_yet())
+    fn sessions(&self, request: &SessionsRequest) -> Answer<SessionPage> {
+        self.with(|engine| listing::sessions(engine, request))
     }
 
-    fn session(&self, _request: &SessionRequest) -> Answer<Session> {
-        Err(not_yet())
+    fn session(&self, request: &SessionRequest) -> Answer<Session> {
+        self.with(|engine| {
+            let text = &request.reference;
+            let missing = || EngineError::NotFound { what: Wanted::Session, text: text.clone() };
+            Ok(wire::session::session(&engine.find_session(text)?.ok_or_else(missing)?))
+        })
     }
 
-    fn latest_session(&self, _request: &LatestSessionRequest) -> Answer<Session> {
-        Err(not_yet())
+    fn latest_session(&self, request: &LatestSessionRequest) -> Answer<Session> {
+        self.with(|engine| {
+            let there = engine.latest_session(request.project.as_deref());
+            let latest = if request.or_any { there.or_else(|_| engine.latest_session(None)) } else { there };
+            Ok(wire::session::session(&latest?))
+        })
     }
 
-    fn children(&self, _request: &ChildrenRequest) -> Answer<Children> {
-        Err(not_yet())
+    fn children(&self, request: &ChildrenRequest) -> Answer<Children> {
+        self.with(|engine| listing::children(engine, request))
     }
 
-    fn tips(&self, _request: &TipsRequest) -> Answer<CommitPage> {
-        Err(not_yet())
+    fn tips(&self, request: &TipsRequest) -> Answer<CommitPage> {
+        self.with(|engine| listing::tips(engine, request))
     }
 
-    fn tree(&self, _request: &CommitRequest) -> Answer<Tree> {
-        Err(not_yet())
+    fn tree(&self, request: &TreeRequest) -> Answer<Tree> {
+        self.with(|engine| tree::tree(engine, request))
     }
 
-    fn resolve(&self, _request: &ResolveRequest) -> Answer<Resolved> {
-        Err(not_yet())
+    fn resolve(&self, request: &ResolveRequest) -> Answer<Resolved> {
+        self.with(|engine| {
+            let scope = match &request.scope {
+                ResolveScope::Principal(name) => Scope::Principal(Principal::new(name.as_str())?),
+                ResolveScope::Session(id) => Scope::Session(SessionId::new(id.as_str())?),
+                ResolveScope::Project(dir) => Scope::Project(dir.clone()),
+            };
+            let at = Timestamp::parse(&request.at)?;
+            let commits = listing::described(engine, &engine.resolve(&scope, at)?)?;
+            Ok(Resolved { at: at.to_string(), commits })
+        })
     }
 
-    fn diff(&self, _request: &CommitRequest) -> Answer<Diff> {
-        Err(not_yet())
+    fn diff(&self, request: &CommitRequest) -> Answer<Diff> {
+        self.with(|engine| Ok(wire::context::diff(engine.diff(ctx(engine, &request.ctx)?)?)))
     }
 
-    fn blame(&self, _request: &BlameRequest) -> Answer<Blame> {
-        Err(not_yet())
+    fn blame(&self, request: &BlameRequest) -> Answer<Blame> {
+        self.with(|engine| blame::blame(engine, request))
     }
 
-    fn checkpoint(&self, _request: &CheckpointRequest, _content: &mut dyn Read) -> Answer<Checkpointed> {
-        Err(not_yet())
+    fn checkpoint(&self, request: &CheckpointRequest, content: &mut dyn Read) -> Answer<Checkpointed> {
+        self.with(|engine| making::checkpoint(engine, request, content))
     }
 
-    fn snapshot(&self, _request: &SnapshotRequest) -> Answer<Named> {
-        Err(not_yet())
+    fn snapshot(&self, request: &SnapshotRequest) -> Answer<Named> {
+        self.with(|engine| {
+            let made = engine.snapshot(ctx(engine, &request.ctx)?, stop(engine, &request.stop)?)?;
+            Ok(wire::commit::named(&engine.show(made)?))
+        })
     }
 
-    fn compact(&self, _request: &CompactRequest) -> Answer<Compacted> {
-        Err(not_yet())
+    fn compact(&self, request: &CompactRequest) -> Answer<Compacted> {
+        self.with(|engine| making::compact(engine, request))
     }
 
-    fn before_compaction(&self, _request: &CommitRequest) -> Answer<Uncompacted> {
-        Err(not_yet())
+    fn before_compaction(&self, request: &CommitRequest) -> Answer<Uncompacted> {
+        self.with(|engine| {
+            let (_, before) = engine.before_compaction(ctx(engine, &request.ctx)?)?;
+            Ok(Uncompacted { id: before.to_string(), context: None })
+        })
     }
 
-    fn update(&self, _request: &UpdateRequest) -> Answer<Changed> {
-        Err(not_yet())
+    fn update(&self, request: &UpdateRequest) -> Answer<Changed> {
+        self.with(|engine| making::update(engine, request, self.by()))
     }
-}
-
-fn not_yet() -> Box<Problem> {
-    Box::new(Problem::new(Code::NotSupported, "not built yet"))
 }
 
 fn found(engine: &Engine, request: &FindRequest) -> Result<Found, Fault> {

@@ -1,11 +1,11 @@
 //! Commits and what stands beside them, as wire types.
 
 use stemmata_api::v1;
-use stemmata_engine::{Engine, EngineError, HistoryRow, Shown, SummaryText, TreeNode};
-use stemmata_model::{Commit, CommitId, CommitType, Entry, Part, Sighting};
+use stemmata_engine::{HistoryRow, Shown, Subagent, SummaryText, TreeNode};
+use stemmata_model::{Commit, CommitType, Entry, Part, Sighting};
 use stemmata_store::{Annotation, Annotations, AuditRecord, Link, LinkKind};
 
-use crate::wire::one_line;
+use crate::wire::{self, one_line};
 
 /// Characters of an entry's text that a listing shows.
 const ENTRY_CHARS_MAX: usize = 120;
@@ -13,15 +13,6 @@ const ENTRY_CHARS_MAX: usize = 120;
 /// Returns the wire form of a commit, with its summary and its provenance.
 pub fn commit(row: &HistoryRow) -> v1::Commit {
     of_parts(&row.commit, &row.summary, row.first.as_ref(), &row.annotations)
-}
-
-/// Returns the wire forms of commits.
-///
-/// # Errors
-/// Those of the store.
-pub fn commits(engine: &Engine, commits: &[Commit]) -> Result<Vec<v1::Commit>, EngineError> {
-    let ids: Vec<CommitId> = commits.iter().map(|commit| commit.id).collect();
-    Ok(engine.describe(&ids)?.iter().map(commit).collect())
 }
 
 /// Returns the wire form of everything that is known about a commit.
@@ -78,6 +69,8 @@ fn of_parts(
         children: None,
         audit: None,
         entries: None,
+        run: None,
+        subagents: None,
     }
 }
 
@@ -105,6 +98,23 @@ pub fn node(row: &HistoryRow, node: &TreeNode) -> v1::Commit {
         links: Some(node.links.iter().map(link).collect()),
         children: Some(node.children.iter().map(ToString::to_string).collect()),
         ..commit(row)
+    }
+}
+
+/// Returns the wire form of a commit's name.
+pub fn named(shown: &Shown) -> v1::Named {
+    v1::Named {
+        id: shown.commit.id.to_string(),
+        session_id: shown.sightings.first().map(|sighting| sighting.session.to_string()),
+        closure: shown.commit.closure.as_str().to_owned(),
+    }
+}
+
+/// Returns the wire form of a subagent.
+pub fn subagent(subagent: &Subagent) -> v1::TreeSubagent {
+    v1::TreeSubagent {
+        tip: subagent.tip.to_string(),
+        session: subagent.session.as_ref().map(wire::session::session),
     }
 }
 

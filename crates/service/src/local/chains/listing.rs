@@ -1,0 +1,77 @@
+//! Listings: sessions, children, tips, a page at a time.
+
+use stemmata_api::v1::{
+    Children, ChildrenRequest, Commit, CommitPage, SessionPage, SessionsRequest, TipsRequest,
+};
+use stemmata_engine::{Engine, SessionQuery};
+use stemmata_model::{CommitId, SessionId};
+use stemmata_store::{PAGE_ROWS_MAX, Page, SessionFilter, TipFilter};
+
+use crate::fault::Fault;
+use crate::local::{ctx, items_max, next_of, position, size};
+use crate::wire;
+
+/// Tips that are read at once.
+const PAGE_ROWS: usize = 1_000;
+
+pub(super) fn sessions(engine: &Engine, request: &SessionsRequest) -> Result<SessionPage, Fault> {
+    const LISTING: &str = "sessions";
+    let query = SessionQuery {
+        filter: SessionFilter {
+            project: request.project.clone(),
+            session_prefix: request.session_prefix.clone(),
+            main_only: !request.with_subagents,
+        },
+        with_emptied: request.with_emptied,
+        counts: request.details,
+        tips: request.tips,
+        skip: position(&request.page, LISTING)?,
+        rows_max: items_max(request.page.limit),
+    };
+    let found = engine.sessions(&query)?;
+    Ok(SessionPage {
+        sessions: found.rows.iter().map(|row| wire::session::listed(row, engine.identity())).collect(),
+        next: found.next_skip.map(|skip| next_of(LISTING, skip)),
+    })
+}
+
+pub(super) fn children(engine: &Engine, request: &ChildrenRequest) -> Result<Children, Fault> {
+    const LISTING: &str = "children";
+    let of = ctx(engine, &request.ctx)?;
+    let skip = size(position(&request.page, LISTING)?, "after")?;
+    let end = skip.saturating_add(items_max(request.page.limit));
+    let found = engine.store().children(of, end.saturating_add(1))?;
+    let wanted: Vec<CommitId> = found.iter().take(end).skip(skip).map(|commit| commit.id).collect();
+    Ok(Children {
+        of: of.to_string(),
+        commits: described(engine, &wanted)?,
+        next: (found.len() > end).then(|| next_of(LISTING, end as u64)),
+    })
+}
+
+pub(super) fn tips(engine: &Engine, request: &TipsRequest) -> Result<CommitPage, Fault> {
+    let filter = TipFilter {
+        session: request.session.as_deref().map(SessionId::new).transpose()?,
+        ticket: request.ticket.clone(),
+        thread: request.thread.clone(),
+    };
+    let wanted = items_max(request.limit);
+    let mut tips: Vec<CommitId> = Vec::new();
+    while tips.len() <= wanted {
+        let rows_max = (wanted + 1 - tips.len()).min(PAGE_ROWS).min(PAGE_ROWS_MAX);
+        let skip = request.skip.saturating_add(tips.len() as u64);
+        let page = engine.store().tips(&filter, Page { skip, rows_max })?;
+        let is_last = page.len() < rows_max;
+        tips.extend(page.into_iter().map(|commit| commit.id));
+        if is_last {
+            break;
+        }
+    }
+    let next_skip = (tips.len() > wanted).then(|| request.skip.saturating_add(wanted as u64));
+    tips.truncate(wanted);
+    Ok(CommitPage { commits: described(engine, &tips)?, next_skip })
+}
+
+pub(super) fn described(engine: &Engine, ids: &[CommitId]) -> Result<Vec<Commit>, Fault> {
+    Ok(engine.describe(ids)?.iter().map(wire::commit::commit).collect())
+}

@@ -1,0 +1,130 @@
+//! Commits that are made, and what is changed beside them.
+
+use std::io::Read;
+
+use stemmata_api::v1::{
+    self, CONTENT_BYTES_MAX, Changed, Checkpointed, CompactRequest, Compacted, SUMMARY_BYTES_MAX, SharedTag,
+    UpdateRequest,
+};
+use stemmata_api::{Code, Problem};
+use stemmata_engine::{CheckpointContent, CheckpointRequest, Engine, Update};
+use stemmata_model::{
+    CommitType, FormatId, LedgerId, MachineId, Note, NoteCode, Principal, SessionId, Template, ThreadId,
+    TicketId, Timestamp, Trigger,
+};
+
+use crate::fault::{Fault, of_kind};
+use crate::local::{bad_request, ctx};
+use crate::wire;
+
+/// Commits of one tag that are counted.
+const TAGGED_MAX: usize = 1_000;
+
+pub(super) fn checkpoint(
+    engine: &Engine,
+    request: &v1::CheckpointRequest,
+    content: &mut dyn Read,
+) -> Result<Checkpointed, Fault> {
+    let ledger = request.ledger.as_deref().map(LedgerId::new).transpose()?;
+    let mut made = engine.checkpoint(&wished(engine, request, content)?)?;
+    if let Some(Err(error)) = ledger.map(|ledger| engine.save_state(&ledger)) {
+        let message = format!("the commit is made, but the project's state was not saved: {error}");
+        made.notes.push(Note::new(NoteCode::Degraded, message));
+    }
+    Ok(Checkpointed { id: made.id.to_string(), existed: made.existed, notes: wire::notes(&made.notes) })
+}
+
+/// Reads all of a request before anything is stored.
+fn wished(
+    engine: &Engine,
+    request: &v1::CheckpointRequest,
+    content: &mut dyn Read,
+) -> Result<CheckpointRequest, Fault> {
+    Ok(CheckpointRequest {
+        parent: request.parent.as_ref().map(|parent| ctx(engine, parent)).transpose()?,
+        commit_type: match request.commit_type {
+            v1::CommitType::Delta => CommitType::Delta,
+            v1::CommitType::Compaction => CommitType::Compaction,
+            v1::CommitType::Snapshot => CommitType::Snapshot { restated_entries: request.restated_entries },
+        },
+        format: FormatId::new(request.format.as_str())?,
+        template: Template::new(request.template.as_str())?,
+        principal: request.principal.as_deref().map(Principal::new).transpose()?,
+        machine: request.machine.as_deref().map(MachineId::new).transpose()?,
+        session: SessionId::new(request.session.as_str())?,
+        trigger: match request.trigger {
+            v1::Trigger::TurnBoundary => Trigger::TurnBoundary,
+            v1::Trigger::ToolCall => Trigger::ToolCall,
+            v1::Trigger::Compaction => Trigger::Compaction,
+            v1::Trigger::SessionEnd => Trigger::SessionEnd,
+            v1::Trigger::Explicit => Trigger::Explicit,
+        },
+        ticket: request.ticket.as_deref().map(TicketId::new).transpose()?,
+        thread: request.thread.as_deref().map(ThreadId::new).transpose()?,
+        summary: request.summary.clone(),
+        messages: request.messages,
+        tokens: request.tokens,
+        created_at: request.created_at.as_deref().map(Timestamp::parse).transpose()?,
+        idempotency_key: request.idempotency_key.clone(),
+        content: match &request.artifact {
+            Some(artifact) => CheckpointContent::Stored(artifact.parse()?),
+            None => CheckpointContent::Bytes(read(content)?),
+        },
+    })
+}
+
+fn read(content: &mut dyn Read) -> Result<Vec<u8>, Fault> {
+    let mut bytes = Vec::new();
+    let failed =
+        |error: std::io::Error| Problem::new(of_kind(&error), format!("reading the content failed: {error}"));
+    content.take(CONTENT_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > CONTENT_BYTES_MAX {
+        return Err(bad_request("content", format!("it has more than {CONTENT_BYTES_MAX} bytes")));
+    }
+    Ok(bytes)
+}
+
+pub(super) fn compact(engine: &Engine, request: &CompactRequest) -> Result<Compacted, Fault> {
+    let parent = ctx(engine, &request.ctx)?;
+    if request.summary.len() as u64 > SUMMARY_BYTES_MAX {
+        let detail = format!("the summary has more than {SUMMARY_BYTES_MAX} bytes");
+        return Err(Problem::new(Code::SummaryTooLong, detail).into());
+    }
+    let made = engine.compact(parent, &request.summary)?;
+    Ok(Compacted {
+        id: made.id.to_string(),
+        parent: parent.to_string(),
+        format: made.format.to_string(),
+        tokens_before: made.tokens_before,
+        tokens_after: made.tokens_after,
+        bytes: made.bytes.0,
+    })
+}
+
+pub(super) fn update(engine: &Engine, request: &UpdateRequest, by: &Principal) -> Result<Changed, Fault> {
+    let id = ctx(engine, &request.ctx)?;
+    let changes = Update {
+        summary: request.summary.clone(),
+        add_tags: request.add_tags.clone(),
+        remove_tags: request.remove_tags.clone(),
+        notes: request.notes.clone(),
+        pin: request.pin,
+    };
+    engine.update(id, changes, by)?;
+    let annotations = engine.store().annotations(id)?;
+    let mut shared = Vec::new();
+    for tag in &request.add_tags {
+        let commits = engine.store().tagged(tag, TAGGED_MAX)?.len() as u64;
+        if commits > 1 {
+            shared.push(SharedTag { tag: tag.clone(), commits });
+        }
+    }
+    Ok(Changed {
+        id: id.to_string(),
+        summary: engine.summary_of(id)?.text,
+        tags: annotations.tags,
+        notes: annotations.notes,
+        pinned: annotations.pinned,
+        tags_shared: (!shared.is_empty()).then_some(shared),
+    })
+}

@@ -1,0 +1,48 @@
+//! Trees: the commits, the session of the root, the subagents that were started.
+
+use stemmata_api::v1::{Commit, Tree, TreeRequest, TreeRun, TreeSubagent};
+use stemmata_engine::{Engine, TreeNode};
+use stemmata_model::CommitId;
+
+use crate::fault::Fault;
+use crate::local::ctx;
+use crate::wire;
+
+/// Nodes that become wire types at once: what is known of all of them would be in memory twice.
+const PAGE_NODES: usize = 512;
+
+pub(super) fn tree(engine: &Engine, request: &TreeRequest) -> Result<Tree, Fault> {
+    let here = ctx(engine, &request.ctx)?;
+    let mut tree = engine.tree(here)?;
+    if request.folded {
+        tree = tree.folded(here);
+    }
+    let mut nodes = Vec::with_capacity(tree.nodes.len());
+    for page in tree.nodes.chunks(PAGE_NODES) {
+        let ids: Vec<CommitId> = page.iter().map(|node| node.commit.id).collect();
+        for (row, node) in engine.describe(&ids)?.iter().zip(page) {
+            let plain = wire::commit::node(row, node);
+            nodes.push(if request.folded { drawn(engine, plain, node)? } else { plain });
+        }
+    }
+    let root = tree.nodes.first().map(|root| engine.first_session(root.commit.id)).transpose()?.flatten();
+    Ok(Tree { nodes, is_cut: tree.is_cut, session: root.as_ref().map(wire::session::session) })
+}
+
+/// Adds what a drawing shows of a commit.
+fn drawn(engine: &Engine, plain: Commit, node: &TreeNode) -> Result<Commit, Fault> {
+    let run = match &node.run {
+        Some(run) => Some(TreeRun {
+            commits: run.commits,
+            messages: run.messages,
+            bytes: run.bytes,
+            subagents: subagents(engine, run.started.iter().copied())?,
+        }),
+        None => None,
+    };
+    Ok(Commit { run, subagents: Some(subagents(engine, node.started())?), ..plain })
+}
+
+fn subagents(engine: &Engine, first: impl Iterator<Item = CommitId>) -> Result<Vec<TreeSubagent>, Fault> {
+    first.map(|first| Ok(wire::commit::subagent(&engine.subagent(first)?))).collect()
+}
