@@ -1,0 +1,352 @@
+//! Sessions and chains: found, read, grown, and each failure by its code.
+
+use std::io::Read;
+
+use stemmata_api::v1::{
+    BlameRequest, CheckpointRequest, ChildrenRequest, Commit, CommitRequest, CommitType, CompactRequest,
+    FindRequest, HistoryRequest, KnownLine, LatestSessionRequest, ResolveRequest, ResolveScope,
+    SUMMARY_BYTES_MAX, SessionRequest, SessionsRequest, ShortIdsRequest, ShowRequest, SnapshotRequest,
+    TipsRequest, TreeRequest, Trigger, UpdateRequest,
+};
+use stemmata_api::{Chains, PageRequest};
+use stemmata_testkit::claude::Transcript;
+
+use crate::code;
+
+const MISSING: &str = "ctx-00000000000000000000000000";
+
+/// Tells the story. `import` brings the session in.
+pub(crate) fn first(chains: &dyn Chains, session: &Transcript, import: &dyn Fn()) {
+    nothing_is_there(chains, &session.cwd);
+    import();
+    let tip = sessions(chains, session);
+    let history = history(chains, &tip);
+    looked_at(chains, &history, &session.session_id);
+    drawn(chains, &history);
+    resolved(chains, &history[0], &session.session_id);
+    let compacted = compacted(chains, &history);
+    snapshots(chains, &tip, &compacted);
+    tags(chains, &tip, &compacted);
+    checkpoints(chains, &tip);
+    blamed(chains, session, &tip);
+}
+
+fn of(ctx: &str) -> CommitRequest {
+    CommitRequest { ctx: ctx.to_owned() }
+}
+
+fn find(text: &str) -> FindRequest {
+    FindRequest { text: text.to_owned(), path: None }
+}
+
+fn page(limit: u64, after: Option<String>) -> PageRequest {
+    PageRequest { limit: Some(limit), after }
+}
+
+fn wanted(page: PageRequest) -> SessionsRequest {
+    SessionsRequest {
+        project: None,
+        session_prefix: None,
+        with_subagents: true,
+        with_emptied: false,
+        details: false,
+        tips: false,
+        page,
+    }
+}
+
+fn nothing_is_there(chains: &dyn Chains, cwd: &str) {
+    assert!(chains.sessions(&wanted(PageRequest::first())).expect("a page").sessions.is_empty());
+    assert_eq!(code(chains.find(&find("nobody"))), "reference_not_found");
+    assert_eq!(
+        code(chains.show(&ShowRequest { ctx: MISSING.to_owned(), entries: false })),
+        "commit_not_found"
+    );
+    let latest = |project: Option<&str>, or_any| {
+        chains.latest_session(&LatestSessionRequest { project: project.map(str::to_owned), or_any })
+    };
+    assert_eq!(code(latest(Some(cwd), false)), "no_session_here");
+    assert_eq!(code(latest(Some(cwd), true)), "no_session");
+    let nobody = SessionRequest { reference: "nobody".to_owned() };
+    assert_eq!(code(chains.session(&nobody)), "session_not_found");
+    let tips = TipsRequest { session: None, ticket: None, thread: None, skip: 0, limit: None };
+    assert!(chains.tips(&tips).expect("a page").commits.is_empty());
+}
+
+/// Lists sessions a page at a time, and returns the tip of the session itself.
+fn sessions(chains: &dyn Chains, session: &Transcript) -> String {
+    let whole = chains.sessions(&wanted(PageRequest::first())).expect("sessions");
+    assert_eq!((whole.sessions.len(), whole.next.as_deref()), (2, None), "the session and its subagent");
+    let (mut paged, mut after) = (Vec::new(), None);
+    loop {
+        let part = chains.sessions(&wanted(page(1, after))).expect("a page");
+        paged.extend(part.sessions);
+        after = part.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(paged, whole.sessions, "pages are the whole");
+    for after in ["1", "children-1", "sessions-x"] {
+        assert_eq!(code(chains.sessions(&wanted(page(1, Some(after.to_owned()))))), "bad_request");
+    }
+    let detailed = SessionsRequest {
+        with_subagents: false,
+        details: true,
+        tips: true,
+        project: Some(session.cwd.clone()),
+        ..wanted(PageRequest::first())
+    };
+    let own = chains.sessions(&detailed).expect("sessions").sessions.remove(0);
+    assert_eq!(own.session_id, session.session_id);
+    assert_eq!((own.compactions, own.subagents, own.compactions_cut), (Some(1), Some(1), None));
+    assert_eq!(own.foreign_machine, None);
+    let tip = own.tip.clone().expect("a tip");
+    assert_eq!(own.tip_commit.map(|commit| commit.id), Some(tip.clone()));
+    let plain = chains.session(&SessionRequest { reference: session.session_id[..8].to_owned() });
+    assert_eq!(plain.expect("a session").tip.as_ref(), Some(&tip));
+    let latest = LatestSessionRequest { project: Some("/nowhere".to_owned()), or_any: true };
+    assert_eq!(chains.latest_session(&latest).expect("a session").tip.as_ref(), Some(&tip));
+    for name in [&tip, &tip[4..16], &session.session_id] {
+        assert_eq!(chains.find(&find(name)).expect("found").ctx, tip, "{name}");
+    }
+    tip
+}
+
+fn history(chains: &dyn Chains, tip: &str) -> Vec<Commit> {
+    let ask = |skip, limit| chains.history(&HistoryRequest { ctx: tip.to_owned(), skip, limit });
+    let whole = ask(0, None).expect("a history");
+    assert_eq!(whole.next_skip, None);
+    let (mut paged, mut skip) = (Vec::new(), Some(0));
+    while let Some(from) = skip {
+        let part = ask(from, Some(3)).expect("a page");
+        assert!(part.commits.len() <= 3);
+        paged.extend(part.commits);
+        skip = part.next_skip;
+    }
+    assert_eq!(paged, whole.commits, "pages are the whole");
+    for pair in whole.commits.windows(2) {
+        assert_eq!(pair[0].parent.as_ref(), Some(&pair[1].id));
+    }
+    let ids: Vec<String> = whole.commits.iter().map(|commit| commit.id.clone()).collect();
+    let chars = chains.short_ids(&ShortIdsRequest { ids }).expect("a length").chars as usize;
+    for commit in &whole.commits {
+        assert_eq!(chains.find(&find(&commit.id[..4 + chars])).expect("found").ctx, commit.id);
+    }
+    assert_eq!(code(chains.short_ids(&ShortIdsRequest { ids: vec!["ctx-?".to_owned()] })), "bad_id");
+    whole.commits
+}
+
+fn looked_at(chains: &dyn Chains, history: &[Commit], session: &str) {
+    let (tip, before) = (&history[0], &history[1]);
+    let show = |entries| chains.show(&ShowRequest { ctx: tip.id.clone(), entries }).expect("a commit");
+    assert_eq!(show(false).entries, None);
+    let shown = show(true);
+    assert_eq!(shown.entries.expect("entries").len() as u64, tip.entry_count);
+    assert_eq!(shown.session_id.as_deref(), Some(session));
+    assert_eq!(shown.children.as_deref(), Some(&[][..]));
+    let children = |ctx: &str, page| chains.children(&ChildrenRequest { ctx: ctx.to_owned(), page });
+    let below = children(&before.id, PageRequest::first()).expect("children");
+    assert_eq!((below.of.as_str(), below.next), (before.id.as_str(), None));
+    assert!(below.commits.iter().any(|commit| commit.id == tip.id));
+    assert!(children(&tip.id, PageRequest::first()).expect("children").commits.is_empty());
+    assert_eq!(code(children(&tip.id, page(1, Some("sessions-1".to_owned())))), "bad_request");
+    let tips = |session: &str, ticket: Option<&str>| {
+        let ticket = ticket.map(str::to_owned);
+        let session = Some(session.to_owned());
+        chains.tips(&TipsRequest { session, ticket, thread: None, skip: 0, limit: Some(5) })
+    };
+    assert!(tips(session, None).expect("tips").commits.iter().any(|commit| commit.id == tip.id));
+    assert!(tips(session, Some("TKT-1")).expect("tips").commits.is_empty());
+    assert_eq!(code(tips("", None)), "bad_name");
+}
+
+/// A folded tree stands for the same commits as the whole one.
+fn drawn(chains: &dyn Chains, history: &[Commit]) {
+    let tip = &history[0].id;
+    let tree = |folded| chains.tree(&TreeRequest { ctx: tip.clone(), folded }).expect("a tree");
+    let (whole, folded) = (tree(false), tree(true));
+    assert!(history.iter().all(|commit| whole.nodes.iter().any(|node| node.id == commit.id)));
+    assert!(whole.nodes.iter().all(|node| node.run.is_none()));
+    assert_eq!(whole.nodes[0].id, folded.nodes[0].id);
+    assert!(folded.nodes.len() < whole.nodes.len() && folded.nodes.iter().any(|node| node.id == *tip));
+    let runs: u64 = folded.nodes.iter().filter_map(|node| node.run.as_ref()).map(|run| run.commits).sum();
+    let is_hidden = |node: &&Commit| {
+        node.closure == "covered" && node.id != *tip && node.children.as_deref() == Some(&[])
+    };
+    let shown = whole.nodes.len() - whole.nodes.iter().filter(is_hidden).count();
+    assert_eq!(folded.nodes.len() as u64 + runs, shown as u64);
+    for node in &folded.nodes {
+        assert!(node.run.as_ref().is_none_or(|run| run.commits > 1), "a single commit is told itself");
+        for child in node.children.iter().flatten() {
+            assert!(folded.nodes.iter().any(|other| other.id == *child), "{child} is drawn");
+        }
+    }
+    let started = folded.nodes.iter().flat_map(|node| {
+        let of_run = node.run.iter().flat_map(|run| &run.subagents);
+        node.subagents.iter().flatten().chain(of_run)
+    });
+    let parents: Vec<Option<String>> =
+        started.filter_map(|one| one.session.as_ref()).map(|one| one.parent_session.clone()).collect();
+    let session = whole.session.expect("a session");
+    assert_eq!(parents, [Some(session.session_id)]);
+}
+
+fn resolved(chains: &dyn Chains, tip: &Commit, session: &str) {
+    let ask = |scope, at: &str| chains.resolve(&ResolveRequest { scope, at: at.to_owned() });
+    let of_session = || ResolveScope::Session(session.to_owned());
+    let found = ask(of_session(), &tip.created_at).expect("a checkpoint");
+    assert_eq!(found.commits.iter().map(|commit| &commit.id).collect::<Vec<_>>(), [&tip.id]);
+    assert_eq!(found.at, tip.created_at);
+    assert_eq!(code(ask(of_session(), "2001-01-01T00:00:00Z")), "no_checkpoint_before");
+    assert_eq!(code(ask(of_session(), "2h")), "bad_time");
+    assert_eq!(code(ask(ResolveScope::Principal(String::new()), &tip.created_at)), "bad_name");
+}
+
+/// Finds the compaction of the session, makes one by hand, and returns that.
+fn compacted(chains: &dyn Chains, history: &[Commit]) -> String {
+    let (tip, root) = (&history[0], &history[history.len() - 1]);
+    let made = history.iter().find(|commit| commit.commit_type == "compaction").expect("a compaction");
+    let before = chains.before_compaction(&of(&tip.id)).expect("a commit").id;
+    assert_eq!(Some(&before), made.parent.as_ref());
+    let diff = chains.diff(&of(&tip.id)).expect("a difference");
+    assert_eq!((&diff.compaction, &diff.before), (&made.id, &before));
+    assert_eq!(code(chains.diff(&of(&root.id))), "no_compaction");
+    assert_eq!(code(chains.before_compaction(&of(&root.id))), "no_compaction");
+    let compact =
+        |summary: &str| chains.compact(&CompactRequest { ctx: tip.id.clone(), summary: summary.to_owned() });
+    assert_eq!(code(compact(" ")), "summary_empty");
+    let much = usize::try_from(SUMMARY_BYTES_MAX).expect("a size") + 1;
+    assert_eq!(code(compact(&"x".repeat(much))), "summary_too_long");
+    assert_eq!(code(compact(&"word ".repeat(500_000))), "summary_not_smaller");
+    let own = compact("the retries wait").expect("a compaction");
+    assert_eq!(own.parent, tip.id);
+    assert!(own.tokens_after < own.tokens_before);
+    assert_eq!(chains.before_compaction(&of(&own.id)).expect("a commit").id, tip.id);
+    own.id
+}
+
+fn snapshots(chains: &dyn Chains, tip: &str, beside: &str) {
+    let make = |stop: &str| chains.snapshot(&SnapshotRequest { ctx: tip.to_owned(), stop: stop.to_owned() });
+    let made = make("root").expect("a snapshot");
+    assert_eq!(make("root").expect("the same"), made);
+    let shown = chains.show(&ShowRequest { ctx: made.id, entries: false }).expect("a commit");
+    assert_eq!((shown.commit_type.as_str(), shown.parent.as_deref()), ("snapshot", Some(tip)));
+    assert_eq!(code(make(beside)), "not_an_ancestor");
+    assert_eq!(code(make(MISSING)), "commit_not_found");
+}
+
+fn tags(chains: &dyn Chains, tip: &str, other: &str) {
+    let nothing = |ctx: &str| UpdateRequest {
+        ctx: ctx.to_owned(),
+        summary: None,
+        add_tags: Vec::new(),
+        remove_tags: Vec::new(),
+        notes: Vec::new(),
+        pin: None,
+    };
+    let tag = vec!["good".to_owned()];
+    let said = UpdateRequest {
+        summary: Some("found the race".to_owned()),
+        add_tags: tag.clone(),
+        notes: vec!["see TKT-1".to_owned()],
+        pin: Some(true),
+        ..nothing(tip)
+    };
+    let changed = chains.update(&said).expect("changed");
+    assert_eq!((changed.summary.as_str(), changed.pinned, &changed.tags), ("found the race", true, &tag));
+    assert_eq!(changed.tags_shared, None);
+    let found = chains.find(&find("good")).expect("found");
+    assert_eq!((found.ctx.as_str(), found.redirected_from), (tip, None));
+    let both = UpdateRequest { add_tags: tag.clone(), ..nothing(other) };
+    let shared = chains.update(&both).expect("changed").tags_shared.expect("told");
+    assert_eq!(shared.iter().map(|one| (one.tag.as_str(), one.commits)).collect::<Vec<_>>(), [("good", 2)]);
+    let problem = chains.find(&find("good")).expect_err("two commits");
+    assert_eq!((problem.code.as_str(), problem.candidates.len()), ("ambiguous", 2));
+    chains.update(&UpdateRequest { remove_tags: tag, ..nothing(other) }).expect("changed");
+    assert_eq!(chains.find(&find("good")).expect("found").ctx, tip);
+    let audit = chains.show(&ShowRequest { ctx: tip.to_owned(), entries: false }).expect("a commit").audit;
+    let by: Vec<String> = audit.expect("changes").into_iter().map(|change| change.by).collect();
+    assert_eq!(by, ["ada@workshop/stemma"; 4]);
+    let long = UpdateRequest { add_tags: vec!["x".repeat(10_000)], ..nothing(tip) };
+    assert_eq!(code(chains.update(&long)), "out_of_bounds");
+}
+
+/// A content that nobody may read.
+struct Closed;
+
+impl Read for Closed {
+    fn read(&mut self, _into: &mut [u8]) -> std::io::Result<usize> {
+        Err(std::io::Error::other("closed"))
+    }
+}
+
+fn checkpoints(chains: &dyn Chains, parent: &str) {
+    let wish = CheckpointRequest {
+        parent: Some(parent.to_owned()),
+        commit_type: CommitType::Delta,
+        restated_entries: 0,
+        artifact: None,
+        format: "my-agent-v1".to_owned(),
+        template: "agent".to_owned(),
+        principal: None,
+        machine: None,
+        session: "by-hand".to_owned(),
+        trigger: Trigger::Explicit,
+        ticket: Some("TKT-1".to_owned()),
+        thread: None,
+        summary: None,
+        messages: Some(1),
+        tokens: Some(10),
+        created_at: None,
+        idempotency_key: Some("first".to_owned()),
+        ledger: None,
+    };
+    let made = chains.checkpoint(&wish, &mut &b"what it knew"[..]).expect("a commit");
+    assert!(!made.existed);
+    let again = chains.checkpoint(&wish, &mut &b"what it knew"[..]).expect("a commit");
+    assert_eq!((&again.id, again.existed), (&made.id, true));
+    let shown = chains.show(&ShowRequest { ctx: made.id.clone(), entries: false }).expect("a commit");
+    assert_eq!((shown.parent.as_deref(), shown.ticket_id.as_deref()), (Some(parent), Some("TKT-1")));
+    // What is stored is named, and nothing is read.
+    let named = CheckpointRequest {
+        artifact: Some(shown.artifact),
+        idempotency_key: None,
+        parent: Some(made.id),
+        ..wish.clone()
+    };
+    chains.checkpoint(&named, &mut Closed).expect("a commit");
+    let with = |change: &dyn Fn(&mut CheckpointRequest)| {
+        let mut wish = CheckpointRequest { idempotency_key: None, ..wish.clone() };
+        change(&mut wish);
+        code(chains.checkpoint(&wish, &mut Closed))
+    };
+    assert_eq!(with(&|_| {}), "io_failed");
+    assert_eq!(with(&|wish| wish.format = String::new()), "bad_name");
+    assert_eq!(with(&|wish| wish.created_at = Some("now".to_owned())), "bad_time");
+    assert_eq!(with(&|wish| wish.artifact = Some("art-?".to_owned())), "bad_id");
+    assert_eq!(with(&|wish| wish.parent = Some(MISSING.to_owned())), "commit_not_found");
+    assert_eq!(with(&|wish| wish.ledger = Some(String::new())), "bad_name");
+}
+
+fn blamed(chains: &dyn Chains, session: &Transcript, tip: &str) {
+    let lines = vec!["one".to_owned(), "two".to_owned(), "three".to_owned()];
+    let ask = |from_line, to_line| {
+        chains.blame(&BlameRequest {
+            file: format!("{}/nobody-wrote-this.txt", session.cwd),
+            project: session.cwd.clone(),
+            lines: lines.clone(),
+            from_line,
+            to_line,
+            // A commit of another store tells nothing.
+            known: [tip, MISSING].map(|ctx| KnownLine { line: 2, ctx: ctx.to_owned() }).to_vec(),
+        })
+    };
+    let blame = ask(2, 3).expect("an answer");
+    let told: Vec<(u64, &str, Option<&str>)> =
+        blame.lines.iter().map(|line| (line.line, line.text.as_str(), line.ctx.as_deref())).collect();
+    assert_eq!(told, [(2, "two", None), (3, "three", None)]);
+    for (from, to) in [(0, 1), (2, 1), (1, 4)] {
+        assert_eq!(code(ask(from, to)), "line_not_found");
+    }
+}
