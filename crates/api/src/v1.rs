@@ -55,8 +55,8 @@ pub use secrets::{
     UnreadLedger, VaultPurged, VaultStatus,
 };
 pub use session::{
-    LatestSessionRequest, Session, SessionPage, SessionRequest, SessionsRequest, Tree, TreeRequest, TreeRun,
-    TreeSubagent,
+    LatestSessionRequest, Session, SessionDetails, SessionPage, SessionRequest, SessionsRequest, Tree,
+    TreeRequest, TreeRun, TreeSubagent,
 };
 pub use settings::{
     ConfigEntry, ConfigPath, ConfigValue, Configuration, ConfiguredTemplate, Exclusions, Pause, Status,

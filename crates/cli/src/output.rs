@@ -94,10 +94,10 @@ impl Console {
         out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(CliError::Output)
     }
 
-    /// Prints text that may be longer than the terminal is high.
+    /// Prints text that may be longer than the terminal is high; a single line needs no pager.
     pub(crate) fn long_text(&self, text: &str) -> Result<(), CliError> {
         match &self.pager {
-            Some(command) if self.out.is_terminal && !self.json => {
+            Some(command) if self.out.is_terminal && !self.json && text.lines().nth(1).is_some() => {
                 pager::show(command, &screen::finish(text, self.out.color)).or_else(|_| self.text(text))
             }
             _ => self.text(text),

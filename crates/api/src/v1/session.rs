@@ -146,15 +146,23 @@ pub struct SessionsRequest {
     /// Whether sessions are listed too that retention has emptied.
     #[serde(default)]
     pub with_emptied: bool,
-    /// Whether compactions and subagents of each are counted.
-    #[serde(default)]
-    pub details: bool,
-    /// Whether the newest commit of each is wanted.
-    #[serde(default)]
-    pub tips: bool,
+    /// What is wanted of each beside what is known of the session itself; it takes a look at every chain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub details: Option<SessionDetails>,
     /// Which part of them.
     #[serde(default = "PageRequest::first")]
     pub page: PageRequest,
+}
+
+/// What is wanted of each session of a listing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum SessionDetails {
+    /// How many compactions and subagents it has.
+    Counts,
+    /// These, and its newest commit.
+    CountsAndTip,
 }
 
 /// Asks for the tree that a commit is part of.

@@ -31,8 +31,7 @@ pub(crate) fn run(app: &App, args: &List) -> Result<Exit, CliError> {
         session_prefix: None,
         with_subagents: args.all,
         with_emptied: args.all,
-        details: false,
-        tips: false,
+        details: None,
         page: PageRequest::first(),
     };
     let page = sessions(app, &request, rows(args.limit, app.console.json))?;

@@ -1,7 +1,7 @@
 //! `log`: sessions, one line each, by their first prompt; with a REF, the commits behind it.
 
 use stemmata_api::PageRequest;
-use stemmata_api::v1::{Commit, Session, SessionPage, SessionsRequest};
+use stemmata_api::v1::{Commit, Session, SessionDetails, SessionPage, SessionsRequest};
 
 use crate::args::browse::Log;
 use crate::commands::{history, list, rows};
@@ -32,14 +32,14 @@ pub(crate) fn run(app: &App, args: &Log) -> Result<Exit, CliError> {
 
 /// Reads the newest sessions that are no subagents.
 fn newest(app: &App, wanted: usize) -> Result<SessionPage, CliError> {
+    // Nobody sees the newest commits in the lines, and describing them takes the longest.
+    let details = if app.console.json { SessionDetails::CountsAndTip } else { SessionDetails::Counts };
     let request = SessionsRequest {
         project: None,
         session_prefix: None,
         with_subagents: false,
         with_emptied: true,
-        details: true,
-        // Nobody sees them in the lines, and describing them takes the longest.
-        tips: app.console.json,
+        details: Some(details),
         page: PageRequest::first(),
     };
     list::sessions(app, &request, wanted)

@@ -51,8 +51,8 @@ impl Lines {
 }
 
 fn told(app: &App, commit: &Commit) -> Result<String, CliError> {
-    let links = listed(&commit.links).iter().flat_map(|link| [&link.from, &link.to]);
-    let around = listed(&commit.children).iter().chain(&commit.parent).chain(links);
+    let linked = listed(commit.links.as_ref()).iter().flat_map(|link| [&link.from, &link.to]);
+    let around = listed(commit.children.as_ref()).iter().chain(&commit.parent).chain(linked);
     let ids = app.short_ids(around.map(String::as_str))?;
     let created_at = time::of_text(&commit.created_at);
     let mut lines = Lines { text: String::new() };
@@ -83,16 +83,16 @@ fn told(app: &App, commit: &Commit) -> Result<String, CliError> {
     lines.add("format", &format!("{}, template {}", commit.format, commit.template));
     lines.add("artifact", &commit.artifact);
     lines.optional("native", commit.native.clone());
-    provenance(app, &mut lines, listed(&commit.sightings));
+    provenance(app, &mut lines, listed(commit.sightings.as_ref()));
     annotations(&mut lines, commit);
     relations(&mut lines, commit, ids);
-    history(app, &mut lines, listed(&commit.audit));
+    history(app, &mut lines, listed(commit.audit.as_ref()));
     Ok(lines.text)
 }
 
 /// Returns a list of a response; an absent one is empty.
-fn listed<T>(list: &Option<Vec<T>>) -> &[T] {
-    list.as_deref().unwrap_or_default()
+fn listed<T>(list: Option<&Vec<T>>) -> &[T] {
+    list.map_or(&[], Vec::as_slice)
 }
 
 fn what(commit: &Commit) -> String {
@@ -142,7 +142,7 @@ fn annotations(lines: &mut Lines, commit: &Commit) {
 }
 
 fn relations(lines: &mut Lines, commit: &Commit, ids: ShortIds) {
-    for link in listed(&commit.links).iter().take(LISTED_MAX) {
+    for link in listed(commit.links.as_ref()).iter().take(LISTED_MAX) {
         let is_own = link.from == commit.id;
         let is_copy = link.kind == "derived_from";
         let (name, other) = match (is_copy, is_own) {
@@ -155,7 +155,7 @@ fn relations(lines: &mut Lines, commit: &Commit, ids: ShortIds) {
         let at = entry.map(|entry| format!(", up to entry {}", tame(entry))).unwrap_or_default();
         lines.add(name, &format!("{}{at}", ids.cut(other)));
     }
-    let children = listed(&commit.children);
+    let children = listed(commit.children.as_ref());
     if children.is_empty() {
         lines.add("children", "none: a tip");
     }

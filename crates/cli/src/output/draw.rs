@@ -64,14 +64,14 @@ impl Drawing<'_> {
                 children(node).iter().filter_map(|id| nodes.get(id.as_str()).copied()).collect();
             // What goes on in the same column has most below it; of several that are as large it was stored last.
             let main = below.iter().max_by_key(|child| sizes.get(child.id.as_str())).map(|child| &child.id);
-            let (main, sides): (Vec<&Commit>, Vec<&Commit>) =
+            let (main, branches): (Vec<&Commit>, Vec<&Commit>) =
                 below.into_iter().partition(|child| Some(&child.id) == main);
             open.extend(main.into_iter().map(|node| Start {
                 node,
                 before: before.clone(),
                 first: before.clone(),
             }));
-            open.extend(sides.into_iter().rev().map(|node| Start {
+            open.extend(branches.into_iter().rev().map(|node| Start {
                 node,
                 before: format!("{before}│ "),
                 first: format!("{before}├─"),

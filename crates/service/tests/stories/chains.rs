@@ -5,8 +5,8 @@ use std::io::Read;
 use stemmata_api::v1::{
     BlameRequest, CheckpointRequest, ChildrenRequest, Commit, CommitRequest, CommitType, CompactRequest,
     FindRequest, HistoryRequest, KnownLine, LatestSessionRequest, ResolveRequest, ResolveScope,
-    SUMMARY_BYTES_MAX, SessionRequest, SessionsRequest, ShortIdsRequest, ShowRequest, SnapshotRequest,
-    TipsRequest, TreeRequest, Trigger, UpdateRequest,
+    SUMMARY_BYTES_MAX, SessionDetails, SessionRequest, SessionsRequest, ShortIdsRequest, ShowRequest,
+    SnapshotRequest, TipsRequest, TreeRequest, Trigger, UpdateRequest,
 };
 use stemmata_api::{Chains, PageRequest};
 use stemmata_testkit::claude::Transcript;
@@ -49,8 +49,7 @@ fn wanted(page: PageRequest) -> SessionsRequest {
         session_prefix: None,
         with_subagents: true,
         with_emptied: false,
-        details: false,
-        tips: false,
+        details: None,
         page,
     }
 }
@@ -92,8 +91,7 @@ fn sessions(chains: &dyn Chains, session: &Transcript) -> String {
     }
     let detailed = SessionsRequest {
         with_subagents: false,
-        details: true,
-        tips: true,
+        details: Some(SessionDetails::CountsAndTip),
         project: Some(session.cwd.clone()),
         ..wanted(PageRequest::first())
     };
@@ -129,7 +127,8 @@ fn history(chains: &dyn Chains, tip: &str) -> Vec<Commit> {
         assert_eq!(pair[0].parent.as_ref(), Some(&pair[1].id));
     }
     let ids: Vec<String> = whole.commits.iter().map(|commit| commit.id.clone()).collect();
-    let chars = chains.short_ids(&ShortIdsRequest { ids }).expect("a length").chars as usize;
+    let chars = chains.short_ids(&ShortIdsRequest { ids }).expect("a length").chars;
+    let chars = usize::try_from(chars).expect("a size");
     for commit in &whole.commits {
         assert_eq!(chains.find(&find(&commit.id[..4 + chars])).expect("found").ctx, commit.id);
     }
@@ -227,13 +226,14 @@ fn compacted(chains: &dyn Chains, history: &[Commit]) -> String {
 }
 
 fn snapshots(chains: &dyn Chains, tip: &str, beside: &str) {
-    let make = |stop: &str| chains.snapshot(&SnapshotRequest { ctx: tip.to_owned(), stop: stop.to_owned() });
-    let made = make("root").expect("a snapshot");
-    assert_eq!(make("root").expect("the same"), made);
+    let snapshot =
+        |stop: &str| chains.snapshot(&SnapshotRequest { ctx: tip.to_owned(), stop: stop.to_owned() });
+    let made = snapshot("root").expect("a snapshot");
+    assert_eq!(snapshot("root").expect("the same"), made);
     let shown = chains.show(&ShowRequest { ctx: made.id, entries: false }).expect("a commit");
     assert_eq!((shown.commit_type.as_str(), shown.parent.as_deref()), ("snapshot", Some(tip)));
-    assert_eq!(code(make(beside)), "not_an_ancestor");
-    assert_eq!(code(make(MISSING)), "commit_not_found");
+    assert_eq!(code(snapshot(beside)), "not_an_ancestor");
+    assert_eq!(code(snapshot(MISSING)), "commit_not_found");
 }
 
 fn tags(chains: &dyn Chains, tip: &str, other: &str) {
@@ -316,17 +316,17 @@ fn checkpoints(chains: &dyn Chains, parent: &str) {
         ..wish.clone()
     };
     chains.checkpoint(&named, &mut Closed).expect("a commit");
-    let with = |change: &dyn Fn(&mut CheckpointRequest)| {
+    let refused = |change: &dyn Fn(&mut CheckpointRequest)| {
         let mut wish = CheckpointRequest { idempotency_key: None, ..wish.clone() };
         change(&mut wish);
         code(chains.checkpoint(&wish, &mut Closed))
     };
-    assert_eq!(with(&|_| {}), "io_failed");
-    assert_eq!(with(&|wish| wish.format = String::new()), "bad_name");
-    assert_eq!(with(&|wish| wish.created_at = Some("now".to_owned())), "bad_time");
-    assert_eq!(with(&|wish| wish.artifact = Some("art-?".to_owned())), "bad_id");
-    assert_eq!(with(&|wish| wish.parent = Some(MISSING.to_owned())), "commit_not_found");
-    assert_eq!(with(&|wish| wish.ledger = Some(String::new())), "bad_name");
+    assert_eq!(refused(&|_| {}), "io_failed");
+    assert_eq!(refused(&|wish| wish.format = String::new()), "bad_name");
+    assert_eq!(refused(&|wish| wish.created_at = Some("now".to_owned())), "bad_time");
+    assert_eq!(refused(&|wish| wish.artifact = Some("art-?".to_owned())), "bad_id");
+    assert_eq!(refused(&|wish| wish.parent = Some(MISSING.to_owned())), "commit_not_found");
+    assert_eq!(refused(&|wish| wish.ledger = Some(String::new())), "bad_name");
 }
 
 fn blamed(chains: &dyn Chains, session: &Transcript, tip: &str) {

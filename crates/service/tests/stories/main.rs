@@ -4,6 +4,8 @@
 
 mod chains;
 
+use std::fs::File;
+use std::io::Write as _;
 use std::sync::Arc;
 
 use stemmata_api::Answer;
@@ -53,7 +55,8 @@ impl Stage {
         for (name, lines) in beside.chain([own]) {
             let path = project.join(name);
             std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-            std::fs::write(path, lines.join("\n") + "\n").expect("written");
+            let mut file = File::create(path).expect("a file");
+            file.write_all((lines.join("\n") + "\n").as_bytes()).expect("written");
         }
         let engine = self.home.engine().expect("an engine");
         let report = engine.import(&[project], &CaptureOptions::import(), 1, &|_| {}).expect("imported");

@@ -79,3 +79,93 @@ fn summed(run: &[CommitId], nodes: &HashMap<CommitId, TreeNode>) -> TreeRun {
     }
     sum
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use stemmata_model::{ArtifactId, Commit, CommitCore, Counts, FormatId, RulesHash, Template, Timestamp};
+
+    use super::*;
+
+    /// Makes a tree: each commit stands below one before it, and its kind is one of five.
+    fn tree(shape: &[(usize, u8)]) -> Tree {
+        let mut nodes: Vec<TreeNode> = Vec::new();
+        for (at, (parent, kind)) in shape.iter().enumerate() {
+            let parent = nodes.get(*parent).map(|node| node.commit.id);
+            let core = CommitCore {
+                parent,
+                commit_type: if *kind == 1 { CommitType::Compaction } else { CommitType::Delta },
+                artifact: ArtifactId::from_bytes([3; 32]),
+                native: None,
+                format: FormatId::new("generic-v1").expect("a name"),
+                template: Template::new("agent").expect("a name"),
+                created_at: Timestamp::from_micros(i64::try_from(at).expect("small")),
+            };
+            let commit = Commit {
+                id: core.id(),
+                core,
+                rules: RulesHash([7; 32]),
+                closure: if *kind == 2 { Closure::Covered } else { Closure::Closed },
+                counts: Counts { messages: 2, entries: 3, tokens: 5 },
+                native_bytes: 7,
+                depth: 0,
+                cumulative_bytes: 0,
+            };
+            if let Some(parent) = nodes.iter_mut().find(|node| Some(node.commit.id) == parent) {
+                parent.children.push(commit.id);
+            }
+            nodes.push(TreeNode { commit, children: Vec::new(), links: Vec::new(), run: None });
+        }
+        Tree { nodes, is_cut: false }
+    }
+
+    proptest! {
+        #[test]
+        fn law_a_folded_tree_stands_for_every_commit_that_is_not_covered_once(
+            numbers in proptest::collection::vec((any::<usize>(), 0_u8..5, any::<bool>()), 1..60),
+            here in any::<prop::sample::Index>(),
+        ) {
+            // Mostly chains, so that there are runs.
+            let place = |(at, (number, kind, is_chain)): (usize, (usize, u8, bool))| {
+                let before = if is_chain { at.saturating_sub(1) } else { number % at.max(1) };
+                (if at == 0 { usize::MAX } else { before }, kind)
+            };
+            let whole = tree(&numbers.into_iter().enumerate().map(place).collect::<Vec<_>>());
+            let here = here.get(&whole.nodes).commit.id;
+            let root = whole.nodes[0].commit.id;
+            let folded = whole.clone().folded(here);
+            let parents: HashMap<CommitId, Option<CommitId>> =
+                whole.nodes.iter().map(|node| (node.commit.id, node.commit.core.parent)).collect();
+            let drawn: HashSet<CommitId> = folded.nodes.iter().map(|node| node.commit.id).collect();
+            prop_assert!(drawn.contains(&here) && folded.nodes[0].commit.id == root);
+
+            let mut told = 0;
+            for node in &folded.nodes {
+                let run = node.run.clone().unwrap_or_default();
+                prop_assert!(run.commits != 1, "a single commit is told itself");
+                prop_assert_eq!((run.messages, run.bytes), (run.commits * 2, run.commits * 7));
+                told += run.commits + 1;
+                // Its children are the next that are drawn: between them is nothing but the run.
+                for child in &node.children {
+                    let below = folded.nodes.iter().find(|other| other.commit.id == *child).expect("drawn");
+                    let mut up = below.commit.core.parent;
+                    let mut between = 0;
+                    while let Some(id) = up.filter(|id| *id != node.commit.id) {
+                        prop_assert!(!drawn.contains(&id));
+                        between += 1;
+                        up = parents[&id];
+                    }
+                    prop_assert_eq!(between, below.run.as_ref().map_or(0, |run| run.commits));
+                }
+            }
+            let is_hidden = |node: &&TreeNode| {
+                node.commit.closure == Closure::Covered
+                    && node.children.is_empty()
+                    && ![here, root].contains(&node.commit.id)
+            };
+            prop_assert_eq!(usize::try_from(told).expect("small"), whole.nodes.len() - whole.nodes.iter().filter(is_hidden).count());
+            let linked: usize = folded.nodes.iter().map(|node| node.children.len()).sum();
+            prop_assert_eq!(linked + 1, folded.nodes.len());
+        }
+    }
+}

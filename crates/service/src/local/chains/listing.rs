@@ -1,7 +1,7 @@
 //! Listings: sessions, children, tips, a page at a time.
 
 use stemmata_api::v1::{
-    Children, ChildrenRequest, Commit, CommitPage, SessionPage, SessionsRequest, TipsRequest,
+    Children, ChildrenRequest, Commit, CommitPage, SessionDetails, SessionPage, SessionsRequest, TipsRequest,
 };
 use stemmata_engine::{Engine, SessionQuery};
 use stemmata_model::{CommitId, SessionId};
@@ -23,8 +23,8 @@ pub(super) fn sessions(engine: &Engine, request: &SessionsRequest) -> Result<Ses
             main_only: !request.with_subagents,
         },
         with_emptied: request.with_emptied,
-        counts: request.details,
-        tips: request.tips,
+        counts: request.details.is_some(),
+        tips: request.details == Some(SessionDetails::CountsAndTip),
         skip: position(&request.page, LISTING)?,
         rows_max: items_max(request.page.limit),
     };
