@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Names a plan: equal plans of equal requests have equal digests. It is never stored, so another version of the
 /// program may give another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(inline))]
 #[serde(transparent)]
 pub struct PlanDigest(String);
 

@@ -157,9 +157,6 @@ pub(crate) enum CliError {
     /// A client deleted a transcript that the store has.
     #[error("the transcript {} is gone; the store has all that was captured of it, up to {ctx}", path.display())]
     TranscriptGone { path: PathBuf, ctx: CommitId },
-    /// A directory's project has no ledger.
-    #[error("there is no ledger of the project of {dir}")]
-    NoLedger { dir: String },
     /// The client's program is not there.
     #[error("`{program}` could not be started")]
     Client {
@@ -238,7 +235,6 @@ impl CliError {
             Self::Config { .. } => say(Code::ConfigBad),
             Self::Usage(_) => say(Code::BadRequest),
             Self::TranscriptGone { ctx, .. } => say(Code::TranscriptGone).with("ctx", ctx),
-            Self::NoLedger { .. } => say(Code::NoLedgerHere),
             Self::Quota { plan, .. } => say(Code::QuotaReached).with("plan", plan.trim_end()),
             Self::Client { command, .. } => say(Code::ClientNotStarted).with("command", command),
         }

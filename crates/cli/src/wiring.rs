@@ -13,7 +13,7 @@ use stemmata_engine::{
     SystemClock, TakeUpLimits,
 };
 use stemmata_model::{CommitId, Principal, Timestamp};
-use stemmata_service::Local;
+use stemmata_service::{Host, Local};
 use stemmata_store::{OpenFor, Session};
 
 use crate::args::Global;
@@ -43,6 +43,7 @@ pub(crate) struct App {
     mark: Option<String>,
     home: OnceCell<Arc<Home>>,
     service: OnceCell<Local>,
+    host: OnceCell<Host>,
     /// Set once what others left was taken up.
     opened: OnceCell<()>,
 }
@@ -88,6 +89,7 @@ impl App {
             mark: global.test_host.clone(),
             home: OnceCell::new(),
             service: OnceCell::new(),
+            host: OnceCell::new(),
             opened: OnceCell::new(),
         })
     }
@@ -220,6 +222,12 @@ impl App {
         self.engine()?;
         let service = Local::new(Arc::clone(self.home()?), self.principal()?);
         Ok(self.service.get_or_init(|| service))
+    }
+
+    /// Returns what only this machine can do. Opens no store: a command that needs one asks for [`App::service`] first.
+    pub(crate) fn host(&self) -> Result<&Host, CliError> {
+        let home = self.home()?;
+        Ok(self.host.get_or_init(|| Host::new(Arc::clone(home))))
     }
 
     /// Finds the commit that the user means, and says where scrubbing replaced the one that was named.

@@ -165,6 +165,16 @@ pub enum EngineError {
         /// Up to ten of them.
         candidates: Vec<Candidate>,
     },
+    /// Several things of one kind go by that name.
+    #[error("`{text}` could be {} {what}s", candidates.len())]
+    Several {
+        /// What was looked for.
+        what: Wanted,
+        /// The name that was given.
+        text: String,
+        /// All of them.
+        candidates: Vec<Candidate>,
+    },
     /// A stop that is not on the way to the root.
     #[error("{stop} is no ancestor of {ctx}: {looked} commits were looked at, down to the root")]
     NoAncestor {
@@ -276,7 +286,7 @@ impl EngineError {
             Self::NotFound { .. } | Self::NothingThere { .. } | Self::NoAncestor { .. } => {
                 ErrorKind::NotFound
             }
-            Self::Ambiguous { .. } => ErrorKind::Ambiguous,
+            Self::Ambiguous { .. } | Self::Several { .. } => ErrorKind::Ambiguous,
             Self::Bundle(error) => match error {
                 BundleError::NotABundle { .. } | BundleError::Bound { .. } | BundleError::Have { .. } => {
                     ErrorKind::BadInput

@@ -4,22 +4,26 @@
 
 mod bus;
 mod cluster;
+mod decide;
 mod fold;
 mod forget;
 mod memory;
 mod project;
 mod publish;
 mod snapshots;
+mod state;
 mod turn;
 
 pub(crate) use bus::Bus;
 pub use bus::{EventFilter, LOOK_EVERY, StartAt, Subscription};
 pub use cluster::{Cluster, GUIDANCE_MAX, Guidance, TokenTotals, TokensByRole};
+pub use decide::{Decision, DecisionKind};
 pub use fold::{Folded, SAVE_EVENTS};
-pub use forget::Told;
+pub use forget::{EventsPlan, Told};
 pub use memory::{MEMORY_SESSIONS_MAX, Remembered, TranscriptsReplayed};
 pub use project::Project;
 pub use publish::{PublishOptions, Published};
+pub use state::{ComparedState, LedgerState, PublishedState};
 pub use turn::{TurnBegun, TurnEnded, TurnMade, TurnOf};
 
 use stemmata_model::LedgerId;

@@ -52,12 +52,14 @@ pub use engine::{Engine, FORMER_MACHINES_MAX, Identity};
 pub use error::{Absent, Candidate, EngineError, ErrorKind, FormatUse, Refusal, Result, Wanted};
 pub use home::{
     Calls, Clients, Home, HomeNote, HomeOptions, MachineFacts, Marker, Markers, NotTakenUp, Process, Quota,
-    QuotaPlan, StreamProof, Streams, TakeUpLimits, TrustedRules, create_private, modified,
+    QuotaPlan, ReducedState, RestoredState, StreamProof, Streams, TakeUpLimits, TrustedRules, create_private,
+    modified,
 };
 pub use ledger::{
-    Cluster, EventFilter, Folded, GUIDANCE_MAX, Guidance, LOOK_EVERY, MEMORY_SESSIONS_MAX, Project,
-    PublishOptions, Published, Remembered, SAVE_EVENTS, StartAt, Subscription, TokenTotals, TokensByRole,
-    Told, TranscriptsReplayed, TurnBegun, TurnEnded, TurnMade, TurnOf,
+    Cluster, ComparedState, Decision, DecisionKind, EventFilter, EventsPlan, Folded, GUIDANCE_MAX, Guidance,
+    LOOK_EVERY, LedgerState, MEMORY_SESSIONS_MAX, Project, PublishOptions, Published, PublishedState,
+    Remembered, SAVE_EVENTS, StartAt, Subscription, TokenTotals, TokensByRole, Told, TranscriptsReplayed,
+    TurnBegun, TurnEnded, TurnMade, TurnOf,
 };
 pub use packing::{KeepPacked, PackKeeper};
 pub use ports::{Clock, NewIds, RandomIds, SystemClock};
@@ -68,6 +70,7 @@ pub use settings::{
     TEMPLATE_FIELDS, Templates, is_on,
 };
 pub use stemmata_acts::decides as is_deciding_tool;
+pub use stemmata_prompt::reduce::memory::v1::Task;
 pub use stemmata_redact::LineState;
 pub use stemmata_runtimes::adapter::{Finding, Severity, Validation};
 pub use stemmata_runtimes::export::Projection;

@@ -75,6 +75,15 @@ pub fn problem_of(error: &EngineError) -> Problem {
             };
             say(Code::Ambiguous, error).among(candidates.iter().map(candidate))
         }
+        EngineError::Several { what, candidates, .. } => {
+            let code =
+                if matches!(what, Wanted::OpenTask) { Code::TaskAmbiguous } else { Code::DecisionAmbiguous };
+            let candidate = |one: &stemmata_engine::Candidate| Candidate {
+                id: one.id.clone(),
+                summary: one.summary.clone(),
+            };
+            say(code, error).among(candidates.iter().map(candidate))
+        }
         EngineError::NoAncestor { ctx, stop, .. } => {
             say(Code::NotAnAncestor, error).with("ctx", ctx).with("stop", stop)
         }
@@ -205,6 +214,8 @@ fn not_found(what: Wanted, text: &str, error: &EngineError) -> Problem {
         Wanted::SessionInDatabase => Code::SessionNotInDatabase,
         Wanted::Forgotten => Code::NothingForgotten,
         Wanted::Ledger => Code::LedgerNotFound,
+        Wanted::Decision => Code::DecisionNotFound,
+        Wanted::OpenTask => Code::TaskNotFound,
         Wanted::Line => Code::LineNotFound,
         Wanted::Transcript => Code::TranscriptNotFound,
         Wanted::EventWithText => Code::NoEventWithText,
@@ -223,6 +234,7 @@ fn nothing_there(what: Absent, place: &str, error: &EngineError) -> Problem {
         Absent::Checkpoint => say(Code::NoCheckpointBefore, error).with("at", place),
         Absent::SessionBelow => say(Code::NoSessionHere, error).with("path", place),
         Absent::Session => say(Code::NoSession, error),
+        Absent::Ledger => say(Code::NoLedgerHere, error).with("path", place),
         Absent::ProjectRules => say(Code::NoProjectRules, error).with("path", place),
     }
 }
@@ -233,6 +245,7 @@ const fn refusal(what: Refusal) -> Code {
         Refusal::WriteBundle => Code::FileExists,
         Refusal::GitHook => Code::GitHookNotOurs,
         Refusal::Repair => Code::NotRepairable,
+        Refusal::RepairLedger => Code::LedgerNotInFiles,
         Refusal::CapturedCompaction | Refusal::ReadChain | Refusal::Materialize => Code::PlanOutside,
         Refusal::ReadEvents | Refusal::ReadSession | Refusal::SearchFolder | Refusal::Unpack => {
             Code::TooLarge

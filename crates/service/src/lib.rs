@@ -3,9 +3,12 @@
 //! The only crate that knows both the engine's values and the wire types: `wire` turns the one into the other, `fault` does so
 //! with errors. Use cases stay the engine's.
 
+mod digest;
 mod fault;
+mod host;
 mod local;
 pub mod wire;
 
 pub use fault::{causes, of_kind, problem_of, problem_of_store};
+pub use host::{Host, LedgerOf, LedgerOfRequest, MakeLedger};
 pub use local::Local;

@@ -11,6 +11,7 @@ pub mod ledger;
 pub mod maintain;
 pub mod secrets;
 pub mod session;
+pub(crate) mod state;
 
 use stemmata_api::{RawJson, v1};
 use stemmata_engine::LossReport;

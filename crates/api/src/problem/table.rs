@@ -196,7 +196,7 @@ codes! {
     LedgerNotFound "ledger_not_found" NotFound "no such ledger" => LEDGERS;
     LedgerIsAProject "ledger_is_a_project" Refused "the ledger is a project's";
     LedgerHasEvents "ledger_has_events" Refused "the ledger has events already";
-    LedgerNotInFiles "ledger_not_in_files" Refused "the ledger is not kept in files";
+    LedgerNotInFiles "ledger_not_in_files" Usage "the ledger is not kept in files";
     FolderNotAdoptable "folder_not_adoptable" Refused "the folder cannot belong to this ledger";
     ProjectUnnamed "project_unnamed" Refused "the project could not be given an id";
     MarkTaken "mark_taken" Conflict "another ledger has this alias"
@@ -208,9 +208,9 @@ codes! {
     EpochMoved "epoch_moved" Conflict "events were forgotten meanwhile"
         => "run the command again: it makes it anew without what was forgotten";
     DecisionNotFound "decision_not_found" NotFound "no such decision" => "`stemma state` lists the decisions";
-    DecisionAmbiguous "decision_ambiguous" Ambiguous "the name could mean several decisions" => "give more characters";
+    DecisionAmbiguous "decision_ambiguous" Ambiguous "the name could mean several decisions" => "give the number that stands before one, or more of its words";
     TaskNotFound "task_not_found" NotFound "no such open task" => "`stemma task` lists the open tasks";
-    TaskAmbiguous "task_ambiguous" Ambiguous "the name could mean several tasks" => "give more characters";
+    TaskAmbiguous "task_ambiguous" Ambiguous "the name could mean several tasks" => "give what stands before one, or more of its words";
     LogClosed "log_closed" System "the ledger was closed";
     LedgerDamaged "ledger_damaged" Corrupt "the ledger is damaged"
         => "`stemma restore` says what is wrong with the ledger, `stemma restore --repair` sets damaged lines aside; of \

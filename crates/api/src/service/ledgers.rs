@@ -10,7 +10,8 @@ use crate::v1::{
 };
 use crate::{Answer, Control, PlanDigest};
 
-/// Events and state. Each method fails with `ledger_not_found` where the ledger that it names does not exist, and with
+/// Events and state. Each method fails with `ledger_not_found` where the ledger that it names does not exist, but for
+/// [`append`](Self::append) and [`decide`](Self::decide), which make it; with `bad_name` where it is no name, and with
 /// `ledger_damaged` where it cannot be read.
 pub trait Ledgers: Send + Sync {
     /// Lists ledgers, in the order of their ids.
@@ -35,18 +36,18 @@ pub trait Ledgers: Send + Sync {
     /// idempotent; with `expected` a second call fails instead of appending twice.
     ///
     /// # Errors
-    /// `sequence_moved`, `bad_name`, `out_of_bounds`, `empty`, `secret_in_syntax`.
+    /// `bad_request`, which says which event; `sequence_moved`, `out_of_bounds`, `empty`, `secret_in_syntax`.
     fn append(&self, request: &AppendRequest) -> Answer<Appended>;
 
-    /// Returns a page of events, ordered by their numbers.
+    /// Returns a page of events, ordered by their numbers: as many as were asked for, and fewer where they are large.
     ///
     /// # Errors
-    /// `bad_name`, `bad_time`, `out_of_bounds`.
+    /// `bad_request`, `bad_time`, `out_of_bounds`.
     fn events(&self, request: &EventsRequest) -> Answer<Events>;
 
     /// Hands events to `each` as they come, ordered and without gaps, until it breaks, `count` is reached or the caller
-    /// cancels; being cancelled is not a problem here. With a named cursor an event counts as read once `each` returned: after
-    /// a crash it comes again.
+    /// cancels; being cancelled is not a problem here. With a named cursor an event counts as read once `each` said to go on:
+    /// the one it broke at comes again, as it does after a crash.
     ///
     /// # Errors
     /// `cursor_beyond_end`, `cursor_unnamed`.
@@ -63,10 +64,11 @@ pub trait Ledgers: Send + Sync {
     /// `no_event_with_text`, `only_a_transcript`, `bad_request`.
     fn plan_forget_events(&self, request: &ForgetEventsRequest) -> Answer<EventsForgotten>;
 
-    /// Forgets the events of exactly this plan. It cannot be undone.
+    /// Forgets the events of exactly this plan. It cannot be undone. Where the plan fails because nothing is left, no digest
+    /// is compared: what an interrupted call left in files goes, or this fails as the plan does.
     ///
     /// # Errors
-    /// `plan_stale`, `partly_forgotten`, `not_cleaned`, and those of the plan.
+    /// `plan_stale`, `not_cleaned`, and those of the plan.
     fn apply_forget_events(
         &self,
         request: &ForgetEventsRequest,
@@ -74,9 +76,10 @@ pub trait Ledgers: Send + Sync {
     ) -> Answer<EventsForgotten>;
 
     /// Returns what is known of a project or a cluster. Folds what is new and saves the result, which a caller cannot see.
+    /// `at` beyond the last event means now.
     ///
     /// # Errors
-    /// `out_of_bounds` where `at` is beyond the last event.
+    /// `bad_request`.
     fn state(&self, request: &StateRequest) -> Answer<State>;
 
     /// Returns the tasks that are not done.
@@ -88,7 +91,7 @@ pub trait Ledgers: Send + Sync {
     /// Remembers a decision, a fact or a task. Not idempotent.
     ///
     /// # Errors
-    /// `decision_not_found`, `decision_ambiguous`, `empty`, `secret_in_syntax`.
+    /// `decision_not_found`, `decision_ambiguous`, `bad_request` for a text that says nothing, `secret_in_syntax`.
     fn decide(&self, request: &DecideRequest) -> Answer<Appended>;
 
     /// Ends a task.
@@ -100,7 +103,7 @@ pub trait Ledgers: Send + Sync {
     /// Folds a ledger's events again and compares the result with what is saved. Cancel-safe.
     ///
     /// # Errors
-    /// `epoch_moved`.
+    /// `cancelled`.
     fn replay(&self, request: &ReplayRequest, control: &Control<'_>) -> Answer<Replayed>;
 
     /// Makes the state of a ledger anew, also of a damaged one. Idempotent. Damaged lines are set aside only with `repair`,

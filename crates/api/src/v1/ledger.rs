@@ -5,7 +5,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Note;
-use crate::{PageRequest, RawJson};
+use crate::{PageRequest, PlanDigest, RawJson};
+
+/// Events of one append at most.
+pub const APPEND_EVENTS_MAX: usize = 4_096;
+
+/// Bytes of the texts, data and metadata of one append at most.
+pub const APPEND_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// An event of a ledger.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -44,7 +50,7 @@ pub struct Event {
     pub bytes: Option<u64>,
 }
 
-/// Events of a ledger.
+/// A page of a ledger's events, ordered by their numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Events {
@@ -54,7 +60,7 @@ pub struct Events {
     pub events: Vec<Event>,
     /// The ledger's last number when they were read.
     pub last: String,
-    /// Where there may be more: `--after` this number goes on.
+    /// Where there may be more: `after` this number goes on; where the newest come first, `through` this number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
@@ -72,6 +78,9 @@ pub struct Appended {
     /// The number of the state that was published after them; absent where it did not change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<String>,
+    /// What was to be done, of a task that was ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finished: Option<String>,
     /// What the user should know.
     pub notes: Vec<Note>,
 }
@@ -105,6 +114,9 @@ pub struct Ledger {
 pub struct LedgerPage {
     /// The ledgers, in the order of their ids.
     pub ledgers: Vec<Ledger>,
+    /// Where there may be more: `after` this one goes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 /// A ledger that was written as a file.
@@ -136,6 +148,9 @@ pub struct EventsForgotten {
     pub ledgers: Vec<LedgerForgotten>,
     /// Whether nothing was done.
     pub dry_run: bool,
+    /// Of a plan: what applying it takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<PlanDigest>,
 }
 
 /// Events of a ledger that say nothing any more.

@@ -25,6 +25,12 @@ pub struct State {
     /// What a cluster's agents published, by section; absent where none did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<RawJson>,
+    /// The memory as text, where it was asked for; empty while nothing is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// What a cluster's agents published as text, where it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snapshot_text: Option<String>,
     /// What the user should know.
     pub notes: Vec<Note>,
 }
@@ -147,7 +153,7 @@ pub struct StateRequest {
     /// As it was after this event; absent: now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
-    /// Characters of its text; absent: no text is wanted.
+    /// Characters of its text at most; absent: no text is wanted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text_chars_max: Option<u64>,
 }

@@ -5,8 +5,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use stemmata_api::v1::Durability;
 use stemmata_model::{EventSeq, Json, LedgerId, Party, SessionId, Topic};
-use stemmata_store::Durability;
 
 /// Which ledger.
 #[derive(Debug, Clone, Args)]

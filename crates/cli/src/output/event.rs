@@ -3,7 +3,8 @@
 //! Which events are shown is the commands'.
 
 use serde_json::Value;
-use stemmata_model::{Event, Json, Payload, topics};
+use stemmata_api::v1::Event;
+use stemmata_model::{NewEvent, topics};
 
 use crate::output::style::{Style, tame};
 use crate::output::table::fit;
@@ -17,17 +18,17 @@ const DEPTH_MAX: usize = 4;
 
 /// Returns an event as one line of at most `width` columns.
 pub(crate) fn line(event: &Event, width: usize) -> String {
-    let to = if event.receiver.as_str() == stemmata_model::NewEvent::BROADCAST {
+    let to = if event.receiver == NewEvent::BROADCAST {
         String::new()
     } else {
-        format!(" → {}", tame(event.receiver.as_str()))
+        format!(" → {}", tame(&event.receiver))
     };
-    let number = format!("{:>6}", event.seq.get());
-    let head = format!("  {}  {}  ", time::exact(event.at), tame(event.topic.as_str()));
-    let from = format!("{}{to}", tame(event.sender.as_str()));
+    let (time, topic) = (time::exact(time::of_text(&event.timestamp)), tame(&event.topic));
+    let number = format!("{:>6}", event.event_seq);
+    let head = format!("  {time}  {topic}  ");
+    let from = format!("{}{to}", tame(&event.sender));
     let taken = number.chars().count() + head.chars().count() + from.chars().count() + 2;
     let said = fit(&tame(&said(event)), width.saturating_sub(taken).max(20));
-    let (time, topic) = (time::exact(event.at), tame(event.topic.as_str()));
     format!(
         "{}  {}  {}  {}  {said}\n",
         Style::Id.paint(&number),
@@ -39,27 +40,27 @@ pub(crate) fn line(event: &Event, width: usize) -> String {
 
 /// Returns what an event says, in one line's words.
 fn said(event: &Event) -> String {
-    match &event.payload {
-        Payload::Plain { text, data } => {
-            let kind = data.as_ref().and_then(|data| data.to_value().get("kind")?.as_str().map(cut));
-            match (text.as_deref().map(str::trim).filter(|text| !text.is_empty()), kind) {
+    let data = || event.data.as_ref().and_then(|data| serde_json::from_str::<Value>(data.as_str()).ok());
+    match event.payload.as_str() {
+        "plain" => {
+            let kind = data().and_then(|data| data.get("kind")?.as_str().map(cut));
+            match (event.text.as_deref().map(str::trim).filter(|text| !text.is_empty()), kind) {
                 (Some(text), Some(kind)) => format!("{kind}: {}", cut(text)),
                 (Some(text), None) => cut(text),
-                (None, _) => data.as_ref().map_or_else(String::new, |data| cut(data.as_str())),
+                (None, _) => event.data.as_ref().map_or_else(String::new, |data| cut(data.as_str())),
             }
         }
-        Payload::Line { line, .. } => entry(line),
-        Payload::Gone(_) if event.topic.as_str() == topics::EVENT_LOST => "(lost)".to_owned(),
-        Payload::Gone(gone) => {
-            let why = if gone.forgotten { "forgotten" } else { "let go by the log's bound" };
-            format!("({}, {why})", size::bytes(gone.bytes))
+        "line" => entry(&data().unwrap_or_default()),
+        _ if event.topic == topics::EVENT_LOST => "(lost)".to_owned(),
+        gone => {
+            let why = if gone == "forgotten" { "forgotten" } else { "let go by the log's bound" };
+            format!("({}, {why})", size::bytes(event.bytes.unwrap_or(0)))
         }
     }
 }
 
 /// Returns what an entry says.
-fn entry(line: &Json) -> String {
-    let value = line.to_value();
+fn entry(value: &Value) -> String {
     let mut pieces = Vec::new();
     tell(value.get("parts"), DEPTH_MAX, &mut pieces);
     pieces.join("  ")

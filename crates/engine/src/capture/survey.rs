@@ -56,14 +56,14 @@ impl Engine {
     pub(crate) fn survey_all(&self, paths: &[PathBuf]) -> Result<(Vec<SurveyedFile>, Vec<ImportFailure>)> {
         let found = find(paths);
         let surveyed = found.files.into_iter().map(|file| {
-            let state = self.state_of(&file)?;
+            let state = self.file_state(&file)?;
             Ok(SurveyedFile { state, path: file.path, bytes: file.bytes, modified_ns: file.modified_ns })
         });
         let failures = found.failures.into_iter().map(|(path, error)| ImportFailure { path, error });
         Ok((surveyed.collect::<Result<_>>()?, failures.collect()))
     }
 
-    fn state_of(&self, file: &FoundFile) -> Result<FileState> {
+    fn file_state(&self, file: &FoundFile) -> Result<FileState> {
         if self.held_back(&file.path)?.is_some() {
             // A database holds sessions only; of what is in a file the name says too little.
             let is_one = Kept::of(&file.path).is_some() || detect_at(&file.path).is_ok();

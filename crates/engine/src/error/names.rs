@@ -38,6 +38,10 @@ words! {
         Forgotten = "forgotten commit, session or transcript",
         /// A ledger.
         Ledger = "ledger",
+        /// A decision that holds.
+        Decision = "decision",
+        /// A task that is not done.
+        OpenTask = "open task",
         /// A line of a file.
         Line = "line",
         /// A transcript, by its file or its session.
@@ -60,6 +64,8 @@ words! {
         SessionBelow = "session that worked in or below",
         /// A session at all.
         Session = "session yet",
+        /// A ledger of the project that a directory is in.
+        Ledger = "ledger of the project of",
         /// A project's own rules for secrets.
         ProjectRules = ".stemmata/secrets.toml",
     }
@@ -74,6 +80,8 @@ words! {
         WriteBundle = "writing the bundle",
         /// The hook.
         GitHook = "the hook",
+        /// Setting damaged lines of a ledger aside.
+        RepairLedger = "setting damaged lines aside",
         /// The repair.
         Repair = "the repair",
         /// A compaction.

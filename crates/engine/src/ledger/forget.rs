@@ -8,7 +8,7 @@ use std::path::Path;
 
 use stemmata_model::{Event, EventSeq, LedgerId, Payload, SessionId, topics};
 use stemmata_store::maintain::forget::MEMORY_STATES;
-use stemmata_store::{EventQuery, Places, Session};
+use stemmata_store::{EventQuery, Places, Session, StoreError};
 
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result, Wanted};
@@ -40,47 +40,86 @@ impl fmt::Display for Told {
     }
 }
 
+/// Which events would say nothing any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventsPlan {
+    told: Told,
+    /// By ledger; none is without events.
+    events: Vec<(LedgerId, BTreeSet<EventSeq>)>,
+}
+
+impl EventsPlan {
+    /// Says whether nothing would go.
+    pub const fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+
+    /// Returns how many events would go of each ledger that has some.
+    pub fn counts(&self) -> impl Iterator<Item = (&LedgerId, u64)> {
+        self.events.iter().map(|(ledger, events)| (ledger, events.len() as u64))
+    }
+}
+
 impl Engine {
-    /// Forgets what events say that are in no commit, or in one that keeps what it has: what was said on the command line,
-    /// or by a program. Places, times and hashes stay. Returns how many events that were, or would be, in each ledger that
-    /// has some.
+    /// Returns which events would say nothing any more that are in no commit, or in one that keeps what it has: what was said
+    /// on the command line, or by a program. Changes nothing.
     ///
     /// # Errors
-    /// `NotFound` where no event that is meant still says something; what the log refuses.
-    pub fn forget_told(&self, told: &Told, dry_run: bool) -> Result<Vec<(LedgerId, u64)>> {
-        let mut there = Vec::new();
+    /// What the log refuses. That nothing would go is no error here: applying the plan says so.
+    pub fn plan_forget_events(&self, told: &Told) -> Result<EventsPlan> {
+        let mut events = Vec::new();
         match told {
             Told::Session(session, Some(ledger)) => {
-                there.push((ledger.clone(), self.told_in(ledger, session)?));
+                events.push((ledger.clone(), self.told_in(ledger, session)?));
             }
             Told::Session(session, None) => self.each_ledger(|ledger| {
-                there.push((ledger.id.clone(), self.told_in(&ledger.id, session)?));
+                events.push((ledger.id.clone(), self.told_in(&ledger.id, session)?));
                 Ok(())
             })?,
-            Told::Events(ledger, events) => there.push((ledger.clone(), self.telling(ledger, events)?)),
+            Told::Events(ledger, these) => events.push((ledger.clone(), self.telling(ledger, these)?)),
         }
-        // Also where nothing says anything any more: what an earlier try left in files goes then.
-        let mut gone = 0;
-        match told {
-            _ if dry_run => {}
-            Told::Session(session, None) => gone = self.log.forget_events(session)?,
-            Told::Session(_, Some(_)) | Told::Events(..) => {
-                for (ledger, events) in &there {
-                    gone += self.log.forget_places(ledger, &Places::These(events.clone()))?;
+        events.retain(|(_, events)| !events.is_empty());
+        Ok(EventsPlan { told: told.clone(), events })
+    }
+
+    /// Forgets what the events of a plan say, and no other's but what was made of them. Places, times and hashes stay. Where
+    /// nothing says anything any more, what an earlier try left in files goes.
+    ///
+    /// # Errors
+    /// `NotFound` where there was nothing of either; what the log refuses.
+    pub fn apply_forget_events(&self, plan: &EventsPlan) -> Result<()> {
+        let (mut gone, mut failed) = (0, None);
+        let mut forget = |done: Result<u64, StoreError>| match done {
+            Ok(count) => gone += count,
+            // The others forget even so.
+            Err(error) => failed = failed.take().or(Some(error)),
+        };
+        match &plan.told {
+            Told::Session(session, None) if plan.is_empty() => forget(self.log.forget_events(session)),
+            Told::Session(_, Some(ledger)) | Told::Events(ledger, _) if plan.is_empty() => {
+                forget(self.log.forget_places(ledger, &Places::These(BTreeSet::new())));
+            }
+            _ => {
+                for (ledger, events) in &plan.events {
+                    forget(self.log.forget_places(ledger, &Places::These(events.clone())));
                 }
             }
         }
-        there.retain(|(_, events)| !events.is_empty());
-        if there.is_empty() && gone == 0 {
-            return Err(match told {
-                Told::Session(session, _) if matches!(self.find_session(session.as_str()), Ok(Some(known)) if known.session == *session) => {
-                    EngineError::NotFound { what: Wanted::EventOfTranscript, text: session.to_string() }
-                }
-                told => EngineError::NotFound { what: Wanted::EventWithText, text: told.to_string() },
-            });
+        match failed {
+            Some(error) => Err(error.into()),
+            None if plan.is_empty() && gone == 0 => Err(self.nothing_told(&plan.told)),
+            None => Ok(()),
         }
-        let count = |events: BTreeSet<EventSeq>| u64::try_from(events.len()).expect("a length fits 64 bits");
-        Ok(there.into_iter().map(|(ledger, events)| (ledger, count(events))).collect())
+    }
+
+    /// Returns why there is nothing to forget of some events.
+    pub fn nothing_told(&self, told: &Told) -> EngineError {
+        match told {
+            Told::Session(session, _) if matches!(self.find_session(session.as_str()), Ok(Some(known)) if known.session == *session) => {
+                EngineError::NotFound { what: Wanted::EventOfTranscript, text: session.to_string() }
+            }
+            told => EngineError::NotFound { what: Wanted::EventWithText, text: told.to_string() },
+        }
     }
 
     /// Returns the events of a session that still say something.

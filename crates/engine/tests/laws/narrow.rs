@@ -83,7 +83,7 @@ fn told(engine: &Engine, folder: &Folder) -> Vec<String> {
     told.push(format!("{exported:?}"));
     let session = walked.iter().map(|event| event.session.clone()).find(|session| session.as_str() == "s");
     let going = Told::Session(session.expect("a session"), Some(id));
-    told.push(format!("{:?}", engine.forget_told(&going, true).expect("a plan")));
+    told.push(format!("{:?}", engine.plan_forget_events(&going).expect("a plan")));
     told
 }
 

@@ -1,10 +1,11 @@
 //! Ledgers and their events as wire types.
 
 use stemmata_api::v1;
-use stemmata_model::{Event, Payload};
-use stemmata_store::Ledger;
+use stemmata_engine::{EventsPlan, Published};
+use stemmata_model::{Event, LedgerId, Payload};
+use stemmata_store::{Appended, Ledger};
 
-use crate::wire::raw;
+use crate::wire::{notes, raw};
 
 /// Returns an event's wire form.
 pub fn event(event: &Event) -> v1::Event {
@@ -53,4 +54,27 @@ pub fn ledger(ledger: &Ledger) -> v1::Ledger {
         compacted_at: ledger.compacted_at.map(|at| at.to_string()),
         marks: ledger.marks.clone(),
     }
+}
+
+/// Returns the wire form of events that were published: what opened their sessions stands before them and is not counted.
+pub fn appended(ledger: &LedgerId, done: &Published) -> v1::Appended {
+    let Appended { first, last, .. } = done.appended;
+    let first = first.get().saturating_add(done.opened as u64).min(last.get());
+    v1::Appended {
+        ledger: ledger.to_string(),
+        first: first.to_string(),
+        last: last.to_string(),
+        snapshot: done.snapshot.map(|seq| seq.to_string()),
+        finished: None,
+        notes: notes(&done.notes),
+    }
+}
+
+/// Returns the wire form of a plan to forget events, without its digest.
+pub fn forgotten(session_id: Option<String>, plan: &EventsPlan) -> v1::EventsForgotten {
+    let ledgers = plan.counts();
+    let ledgers: Vec<v1::LedgerForgotten> =
+        ledgers.map(|(ledger, events)| v1::LedgerForgotten { ledger: ledger.to_string(), events }).collect();
+    let events = ledgers.iter().map(|one| one.events).sum();
+    v1::EventsForgotten { session_id, events, ledgers, dry_run: true, digest: None }
 }

@@ -1,0 +1,110 @@
+//! What is known of a project, what of it is still to be done, and whether a replay says the same.
+//!
+//! What is folded, and how, is the reducers'.
+
+use stemmata_model::{Json, LedgerId, Note};
+use stemmata_prompt::reduce::Reducer;
+use stemmata_prompt::reduce::memory::MemoryReducer;
+use stemmata_prompt::reduce::memory::v1::{Task, TaskStatus};
+use stemmata_prompt::reduce::snapshot::StateSnapshotter;
+
+use super::{Folded, Remembered};
+use crate::engine::Engine;
+use crate::error::Result;
+
+/// What is known of a project or a cluster.
+#[derive(Debug, Clone)]
+pub struct LedgerState {
+    /// Where the project is; none for a cluster.
+    pub root: Option<String>,
+    /// What is remembered, and what it was made of.
+    pub remembered: Remembered,
+    /// What a cluster's agents published; none where none did.
+    pub published: Option<PublishedState>,
+}
+
+/// What a cluster's agents published.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PublishedState {
+    /// As text for people and models.
+    pub text: String,
+    /// By section.
+    pub data: Json,
+}
+
+/// What a replay found of one reducer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ComparedState {
+    /// The reducer.
+    pub name: &'static str,
+    /// The last event that was in its saved state, 0 without one.
+    pub saved_through: u64,
+    /// The last event that was folded.
+    pub through: u64,
+    /// Whether the saved state with the events after it was what the replay gave.
+    pub same: bool,
+    /// What the user should know.
+    pub notes: Vec<Note>,
+}
+
+impl Engine {
+    /// Returns what is known of a ledger, as it was after an event or as it is now. What was folded of the present is saved
+    /// where that saves time. Past its last event a ledger is as it is now.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn state_of(&self, ledger: &LedgerId, at: Option<u64>) -> Result<LedgerState> {
+        let remembered = match at {
+            Some(at) => self.remember_at(ledger, at)?,
+            None => self.remember(ledger)?,
+        };
+        let snapshot = self.fold::<StateSnapshotter>(ledger, at)?;
+        if at.is_none() {
+            self.save_folded(ledger, &snapshot, false)?;
+        }
+        let text = snapshot.reducer.text();
+        let published =
+            (!text.is_empty()).then(|| PublishedState { text, data: Json::of(&snapshot.reducer.data()) });
+        let root = self.log.ledger(ledger)?.and_then(|known| known.root);
+        Ok(LedgerState { root, remembered, published })
+    }
+
+    /// Returns the tasks of a project that are not done, and what the user should know of how they were found.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn open_tasks(&self, ledger: &LedgerId) -> Result<(Vec<Task>, Vec<Note>)> {
+        let Remembered { memory, notes, .. } = self.remember(ledger)?;
+        let open = memory.items.tasks.into_iter().filter(|task| task.status != TaskStatus::Done);
+        Ok((open.collect(), notes))
+    }
+
+    /// Folds a ledger's events anew with each reducer and says whether that gives what its saved state leads to; where
+    /// `saves`, the new state is saved in its place.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn compare_states(&self, ledger: &LedgerId, saves: bool) -> Result<Vec<ComparedState>> {
+        Ok(vec![
+            self.compare::<MemoryReducer>(ledger, saves)?,
+            self.compare::<StateSnapshotter>(ledger, saves)?,
+        ])
+    }
+
+    fn compare<R: Reducer>(&self, ledger: &LedgerId, saves: bool) -> Result<ComparedState> {
+        let saved: Folded<R> = self.fold(ledger, None)?;
+        let whole: Folded<R> = self.replay(ledger)?;
+        // Events may have come between the two.
+        let saved =
+            if saved.through == whole.through { saved } else { self.fold(ledger, Some(whole.through))? };
+        let same = saved.reducer.save() == whole.reducer.save();
+        if saves {
+            self.save_folded(ledger, &whole, true)?;
+        }
+        let mut notes = saved.notes;
+        notes.extend(whole.notes);
+        notes.dedup();
+        let (saved_through, through) = (saved.saved_through, whole.through);
+        Ok(ComparedState { name: R::NAME, saved_through, through, same, notes })
+    }
+}

@@ -1,0 +1,82 @@
+//! Which ledger a directory means: the look at the folder is this machine's.
+
+use std::path::{Path, PathBuf};
+
+use stemmata_api::{Answer, v1};
+use stemmata_engine::{Absent, Engine, EngineError, ErrorKind, Project};
+use stemmata_model::{LedgerId, Note};
+
+use super::Host;
+use crate::fault::Fault;
+use crate::wire;
+
+/// Asks for the ledger of a directory's project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LedgerOfRequest {
+    /// The directory, absolute.
+    pub dir: PathBuf,
+    /// What to do where there is none.
+    pub make: MakeLedger,
+    /// Whether one that cannot be read will do, too.
+    pub even_damaged: bool,
+}
+
+/// When a project that has no ledger gets one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MakeLedger {
+    /// Not by being asked for.
+    Never,
+    /// As soon as somebody asks, where it is a repository; a folder without one gets none by looking.
+    Repository,
+    /// Always.
+    Always,
+}
+
+/// The ledger of a directory's project.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LedgerOf {
+    /// Its id.
+    pub ledger: String,
+    /// What the user should know about how it was found.
+    pub notes: Vec<v1::Note>,
+}
+
+impl Host {
+    /// Returns the ledger of a directory's project.
+    ///
+    /// # Errors
+    /// `no_ledger_here` where it has none and none is made; `ledger_damaged`, `file_not_found`.
+    pub fn ledger_of(&self, request: &LedgerOfRequest) -> Answer<LedgerOf> {
+        self.with(|home| {
+            let engine = home.engine()?;
+            let (ledger, notes) = found(engine, request)?;
+            Ok(LedgerOf { ledger: ledger.to_string(), notes: wire::notes(&notes) })
+        })
+    }
+}
+
+fn found(engine: &Engine, request: &LedgerOfRequest) -> Result<(LedgerId, Vec<Note>), Fault> {
+    let dir = &request.dir;
+    let of_project = |project: Project| (project.ledger, project.notes);
+    if request.make == MakeLedger::Always {
+        return Ok(of_project(engine.project_at(dir)?));
+    }
+    match engine.known_project_at(dir) {
+        Ok(Some(project)) => Ok(of_project(project)),
+        Ok(None) if request.make == MakeLedger::Repository && is_repository(dir) => {
+            Ok(of_project(engine.project_at(dir)?))
+        }
+        Ok(None) => {
+            Err(EngineError::NothingThere { what: Absent::Ledger, place: dir.display().to_string() }.into())
+        }
+        Err(unread) if request.even_damaged && unread.kind() == ErrorKind::Corrupt => {
+            let marked = engine.marked_ledger_at(dir)?;
+            marked.map(|ledger| (ledger, Vec::new())).ok_or_else(|| unread.into())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn is_repository(dir: &Path) -> bool {
+    dir.ancestors().any(|folder| folder.join(".git").exists())
+}

@@ -1,0 +1,207 @@
+//! The facet `Ledgers` over a store of this machine.
+
+mod read;
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use stemmata_api::v1::{
+    APPEND_EVENTS_MAX, AdoptRequest, AppendRequest, Appended, DecideRequest, DecisionKind, Event, Events,
+    EventsForgotten, EventsRequest, FinishTaskRequest, FollowRequest, Followed, ForgetEventsRequest, Ledger,
+    LedgerPage, LedgerRequest, LedgersRequest, OpenTasks, ReplayRequest, Replayed, RestoreStateRequest,
+    RestoredLedger, State, StateRequest,
+};
+use stemmata_api::{Answer, Control, Ledgers, PlanDigest};
+use stemmata_engine::{Decision, Engine, EventsPlan, PublishOptions};
+use stemmata_model::LedgerId;
+use stemmata_store::StoreError;
+
+use super::{Local, bad_request, items_max, size};
+use crate::digest::{digest_of, hold};
+use crate::fault::Fault;
+use crate::wire;
+
+/// How long `follow` waits before it looks whether it was cancelled.
+const LOOK: Duration = Duration::from_millis(250);
+
+const _: () = assert!(APPEND_EVENTS_MAX == stemmata_store::BATCH_EVENTS_MAX);
+
+impl Ledgers for Local {
+    fn ledgers(&self, request: &LedgersRequest) -> Answer<LedgerPage> {
+        self.with(|engine| {
+            let after = request.page.after.as_deref().map(LedgerId::new).transpose();
+            let after = after.map_err(|error| bad_request("after", error))?;
+            let wanted = items_max(request.page.limit);
+            let found = engine.log().ledgers(after.as_ref(), wanted)?;
+            let next = found.last().filter(|_| found.len() == wanted).map(|last| last.id.to_string());
+            Ok(LedgerPage { ledgers: found.iter().map(wire::ledger::ledger).collect(), next })
+        })
+    }
+
+    fn ledger(&self, request: &LedgerRequest) -> Answer<Ledger> {
+        self.with(|engine| Ok(wire::ledger::ledger(&known(engine, &request.ledger)?)))
+    }
+
+    fn adopt(&self, request: &AdoptRequest) -> Answer<Ledger> {
+        self.with(|engine| {
+            engine.adopt_folder(&LedgerId::new(request.ledger.as_str())?, &request.folder)?;
+            Ok(wire::ledger::ledger(&known(engine, &request.ledger)?))
+        })
+    }
+
+    fn append(&self, request: &AppendRequest) -> Answer<Appended> {
+        self.with(|engine| {
+            let ledger = LedgerId::new(request.ledger.as_str())?;
+            let events = read::events(&request.events)?;
+            let expected =
+                request.expected.as_deref().map(|text| read::number(text, "expected")).transpose()?;
+            let options = PublishOptions { expected, durability: read::durability(request.durability) };
+            Ok(wire::ledger::appended(&ledger, &engine.publish_with(&ledger, events, options)?))
+        })
+    }
+
+    fn events(&self, request: &EventsRequest) -> Answer<Events> {
+        self.with(|engine| {
+            let known = known(engine, &request.ledger)?;
+            let query = read::query(request)?;
+            let page = engine.log().page(&known.id, &query)?;
+            let following = query.following(&page);
+            let mut events: Vec<Event> = page.events.iter().map(wire::ledger::event).collect();
+            let next = if request.newest_first {
+                events.reverse();
+                following.and_then(|query| query.through)
+            } else {
+                following.and_then(|query| query.after)
+            };
+            let next = next.map(|next| next.to_string());
+            Ok(Events { ledger: known.id.to_string(), events, last: known.last.to_string(), next })
+        })
+    }
+
+    fn follow(
+        &self,
+        request: &FollowRequest,
+        each: &mut dyn FnMut(&Event) -> ControlFlow<()>,
+        control: &Control<'_>,
+    ) -> Answer<Followed> {
+        self.with(|engine| {
+            let ledger = known(engine, &request.ledger)?.id;
+            let (filter, from) = (read::filter(request)?, read::start(&request.from)?);
+            let is_named = matches!(from, stemmata_engine::StartAt::Named(_));
+            let mut subscription = engine.subscribe(&ledger, filter, from)?;
+            let mut events = 0;
+            while !control.is_cancelled() && request.count.is_none_or(|count| events < count) {
+                let Some(event) = subscription.next(LOOK)? else { continue };
+                if each(&wire::ledger::event(&event)).is_break() {
+                    break;
+                }
+                events += 1;
+                if is_named {
+                    subscription.acknowledge()?;
+                }
+            }
+            Ok(Followed { events })
+        })
+    }
+
+    fn plan_forget_events(&self, request: &ForgetEventsRequest) -> Answer<EventsForgotten> {
+        self.with(|engine| {
+            let plan = engine.plan_forget_events(&read::told(request)?)?;
+            if plan.is_empty() {
+                return Err(engine.nothing_told(&read::told(request)?).into());
+            }
+            Ok(planned(request, &plan))
+        })
+    }
+
+    fn apply_forget_events(
+        &self,
+        request: &ForgetEventsRequest,
+        plan: &PlanDigest,
+    ) -> Answer<EventsForgotten> {
+        self.with(|engine| {
+            let found = engine.plan_forget_events(&read::told(request)?)?;
+            let shown = planned(request, &found);
+            if let Some(digest) = shown.digest.as_ref().filter(|_| !found.is_empty()) {
+                hold(plan, digest)?;
+            }
+            engine.apply_forget_events(&found)?;
+            Ok(EventsForgotten { dry_run: false, digest: None, ..shown })
+        })
+    }
+
+    fn state(&self, request: &StateRequest) -> Answer<State> {
+        self.with(|engine| {
+            let ledger = known(engine, &request.ledger)?.id;
+            let at = request.at.as_deref().map(|text| read::number(text, "at")).transpose()?;
+            let chars_max = request.text_chars_max.map(|max| size(max, "text_chars_max")).transpose()?;
+            Ok(wire::state::state(&ledger, &engine.state_of(&ledger, at)?, chars_max))
+        })
+    }
+
+    fn tasks(&self, request: &LedgerRequest) -> Answer<OpenTasks> {
+        self.with(|engine| {
+            let (tasks, notes) = engine.open_tasks(&known(engine, &request.ledger)?.id)?;
+            Ok(OpenTasks { tasks: tasks.iter().map(wire::state::task).collect(), notes: wire::notes(&notes) })
+        })
+    }
+
+    fn decide(&self, request: &DecideRequest) -> Answer<Appended> {
+        self.with(|engine| {
+            let ledger = LedgerId::new(request.ledger.as_str())?;
+            if request.text.trim().is_empty() {
+                return Err(bad_request("text", "it says nothing"));
+            }
+            let decision = Decision {
+                kind: match request.kind {
+                    DecisionKind::Decision => stemmata_engine::DecisionKind::Decision,
+                    DecisionKind::Fact => stemmata_engine::DecisionKind::Fact,
+                    DecisionKind::Task => stemmata_engine::DecisionKind::Task,
+                },
+                text: request.text.clone(),
+                reason: request.reason.clone(),
+                supersedes: request.supersedes.clone(),
+            };
+            Ok(wire::ledger::appended(&ledger, &engine.decide(&ledger, &decision)?))
+        })
+    }
+
+    fn finish_task(&self, request: &FinishTaskRequest) -> Answer<Appended> {
+        self.with(|engine| {
+            let ledger = known(engine, &request.ledger)?.id;
+            let (text, done) = engine.finish_task(&ledger, &request.task)?;
+            Ok(Appended { finished: Some(text), ..wire::ledger::appended(&ledger, &done) })
+        })
+    }
+
+    fn replay(&self, request: &ReplayRequest, control: &Control<'_>) -> Answer<Replayed> {
+        self.with(|engine| {
+            let ledger = known(engine, &request.ledger)?.id;
+            control.check()?;
+            let found = engine.compare_states(&ledger, !request.check)?;
+            control.check()?;
+            let transcripts = engine.replay_transcripts(&ledger, !request.check)?;
+            Ok(wire::state::replayed(&ledger, &found, transcripts))
+        })
+    }
+
+    fn restore_state(&self, request: &RestoreStateRequest) -> Answer<RestoredLedger> {
+        self.with(|_| {
+            let ledger = LedgerId::new(request.ledger.as_str())?;
+            Ok(wire::state::restored(&ledger, &self.home.restore_state(&ledger, request.repair)?))
+        })
+    }
+}
+
+/// Returns a ledger that is there.
+fn known(engine: &Engine, id: &str) -> Result<stemmata_store::Ledger, Fault> {
+    let id = LedgerId::new(id)?;
+    Ok(engine.log().ledger(&id)?.ok_or(StoreError::LedgerMissing(id))?)
+}
+
+/// Returns a plan with its digest.
+fn planned(request: &ForgetEventsRequest, plan: &EventsPlan) -> EventsForgotten {
+    let planned = wire::ledger::forgotten(request.session.clone(), plan);
+    let digest = digest_of("ledgers.forget_events", request, &planned);
+    EventsForgotten { digest: Some(digest), ..planned }
+}

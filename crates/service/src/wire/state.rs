@@ -1,0 +1,81 @@
+//! What is known of a project as wire types, and how it was made.
+
+use stemmata_api::v1;
+use stemmata_engine::{ComparedState, LedgerState, ReducedState, RestoredState, Task, TranscriptsReplayed};
+use stemmata_model::{Json, LedgerId};
+
+use crate::wire::{notes, raw};
+
+/// Returns what is known of a project; with so many characters of text, if any.
+pub(crate) fn state(ledger: &LedgerId, state: &LedgerState, chars_max: Option<usize>) -> v1::State {
+    let remembered = &state.remembered;
+    let published = state.published.as_ref();
+    v1::State {
+        ledger: ledger.to_string(),
+        root: state.root.clone(),
+        through: remembered.through.to_string(),
+        transcripts: remembered.transcripts,
+        memory: raw(&Json::of(&remembered.memory.to_json())),
+        snapshot: published.map(|published| raw(&published.data)),
+        text: chars_max.map(|chars_max| remembered.memory.text(chars_max)),
+        snapshot_text: published.filter(|_| chars_max.is_some()).map(|published| published.text.clone()),
+        notes: notes(&remembered.notes),
+    }
+}
+
+/// Returns an open task.
+pub(crate) fn task(task: &Task) -> v1::OpenTask {
+    v1::OpenTask {
+        name: task.name(),
+        id: task.id.clone(),
+        text: task.text.clone(),
+        session_id: task.proof.session.clone(),
+        source: task.proof.source.clone(),
+    }
+}
+
+/// Returns what a replay found.
+pub(crate) fn replayed(
+    ledger: &LedgerId,
+    found: &[ComparedState],
+    transcripts: TranscriptsReplayed,
+) -> v1::Replayed {
+    let reducer = |one: &ComparedState| v1::ReplayedReducer {
+        name: one.name.to_owned(),
+        saved_through: one.saved_through.to_string(),
+        same: one.same,
+        notes: notes(&one.notes),
+    };
+    v1::Replayed {
+        ledger: ledger.to_string(),
+        through: found.iter().map(|one| one.through).max().unwrap_or(0).to_string(),
+        reducers: found.iter().map(reducer).collect(),
+        same: found.iter().all(|one| one.same) && transcripts.different.is_empty(),
+        transcripts: v1::ReplayedTranscripts {
+            sessions: transcripts.sessions,
+            different: transcripts.different,
+            notes: notes(&transcripts.notes),
+        },
+    }
+}
+
+/// Returns what the state of a ledger was restored from.
+pub(crate) fn restored(ledger: &LedgerId, restored: &RestoredState) -> v1::RestoredLedger {
+    let reducer = |one: &ReducedState| v1::RestoredReducer {
+        name: one.name.to_owned(),
+        saved_through: one.saved_through.to_string(),
+        replayed: one.replayed,
+    };
+    v1::RestoredLedger {
+        ledger: ledger.to_string(),
+        root: restored.root.clone(),
+        last: restored.last.to_string(),
+        engine: if restored.in_files { "files" } else { "store" }.to_owned(),
+        reducers: restored.reducers.iter().map(reducer).collect(),
+        transcripts: restored.transcripts,
+        read: restored.read,
+        quarantined: restored.quarantined,
+        lost: restored.lost.clone(),
+        notes: notes(&restored.notes),
+    }
+}
