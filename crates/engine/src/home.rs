@@ -4,10 +4,12 @@
 
 mod calls;
 mod clients;
+mod copies;
 mod machine;
 mod markers;
 mod policy_file;
 mod quota;
+mod replace;
 mod restore;
 mod rules_file;
 mod streams;

@@ -235,6 +235,7 @@ fn nothing_there(what: Absent, place: &str, error: &EngineError) -> Problem {
         Absent::SessionBelow => say(Code::NoSessionHere, error).with("path", place),
         Absent::Session => say(Code::NoSession, error),
         Absent::Ledger => say(Code::NoLedgerHere, error).with("path", place),
+        Absent::Copy => say(Code::NoCopyThere, error).with("path", place),
         Absent::ProjectRules => say(Code::NoProjectRules, error).with("path", place),
     }
 }

@@ -2,6 +2,7 @@
 
 mod ledger_files;
 mod ledger_of;
+mod store_files;
 
 use std::sync::Arc;
 

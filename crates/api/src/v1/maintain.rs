@@ -4,6 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::PlanDigest;
+
 /// What `verify` looked at and found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -233,6 +235,21 @@ pub struct Migration {
     /// The backup that was made before; absent where nothing was done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backup: Option<String>,
+    /// Of a migration that was done: commits that were verified.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commits: Option<u64>,
+    /// Of a migration that was done: contents that were verified.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contents: Option<u64>,
+    /// Of a way back to a backup: where the newer store is now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aside: Option<String>,
+    /// Of a way back to a backup: commits that only the newer store has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost_commits: Option<u64>,
+    /// Of a plan: what applying it takes; absent where nothing is to be done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<PlanDigest>,
 }
 
 /// One step from a version to the next.

@@ -1,13 +1,9 @@
 //! `verify`: recomputes what can be recomputed, and reports everything that is wrong.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 
 use stemmata_api::v1;
-use stemmata_engine::{Engine, EngineError};
-use stemmata_store::maintain::repair::RepairSource;
-use stemmata_store::{Damage, SqliteStore, Store};
-use tempfile::TempDir;
+use stemmata_store::Damage;
 
 use crate::args::maintain::Verify;
 use crate::errors::{CliError, Exit};
@@ -44,73 +40,11 @@ pub(crate) fn run(app: &App, args: &Verify) -> Result<Exit, CliError> {
     show(app, &result, beyond)
 }
 
-/// A store that may have sound copies.
-struct Copy {
-    name: String,
-    store: Arc<SqliteStore>,
-    packs: PathBuf,
-    /// The folder of a bundle's contents, which goes when they are not needed any more. After the store, which is in it.
-    _aside: Option<TempDir>,
-}
-
-/// Opens a backup or another store, or lays a bundle out in a store of its own.
-fn copy_in(app: &App, engine: &Engine, from: &Path) -> Result<Copy, CliError> {
-    let home = app.home()?;
-    let from = app.environment.absolute(from);
-    let name = app.environment.shown(&from);
-    let open = |folder: &Path| {
-        SqliteStore::open(folder, home.store_options())
-            .map(Arc::new)
-            .map_err(|source| CliError::Engine(EngineError::OpenStore { folder: folder.to_owned(), source }))
-    };
-    if from.is_file() {
-        let bundle = super::bundle::open(app, &from)?;
-        let cache = home.cache_dir();
-        let aside =
-            tempfile::tempdir_in(&cache).map_err(|source| CliError::io("write in", &cache, source))?;
-        let store = open(aside.path())?;
-        engine.unpack_aside(&bundle, Arc::clone(&store) as Arc<dyn Store>)?;
-        return Ok(Copy { name, store, packs: aside.path().join("packs"), _aside: Some(aside) });
-    }
-    // A data directory is as good as the store in it.
-    let inner = from.join("store");
-    let folder = if inner.join("stemmata.db").is_file() { inner } else { from };
-    if !folder.join("stemmata.db").is_file() {
-        let folder = folder.display();
-        return Err(CliError::Usage(format!("there is no store, no backup and no bundle in {folder}")));
-    }
-    let name = app.environment.shown(&folder);
-    Ok(Copy { name, store: open(&folder)?, packs: folder.join("packs"), _aside: None })
-}
-
 /// Mends what can be mended, and shows what was and what could not be.
 fn repair(app: &App, from: &[PathBuf]) -> Result<Exit, CliError> {
-    let engine = app.engine()?;
-    let copies: Vec<Copy> = from.iter().map(|from| copy_in(app, engine, from)).collect::<Result<_, _>>()?;
-    let sources: Vec<RepairSource<'_>> = copies
-        .iter()
-        .map(|copy| RepairSource {
-            name: copy.name.clone(),
-            store: copy.store.as_ref(),
-            packs: Some(copy.packs.clone()),
-        })
-        .collect();
-    let outcome = engine.repair(&sources)?;
-    let result = v1::Verify {
-        ok: outcome.remaining.is_empty(),
-        contents: outcome.verified.contents,
-        commits: outcome.verified.commits,
-        references: outcome.verified.references,
-        leftover_files: outcome.verified.leftover_files,
-        unfinished_log_at: outcome.verified.unfinished_log_at,
-        kept_rows: outcome.verified.kept_rows,
-        damages: outcome.remaining.iter().map(wire::maintain::damage).collect(),
-        repaired: outcome
-            .repaired
-            .iter()
-            .map(|own| v1::Repaired { object: own.object.clone(), from: own.from.clone() })
-            .collect(),
-    };
+    app.service()?;
+    let from: Vec<PathBuf> = from.iter().map(|from| app.environment.absolute(from)).collect();
+    let result = app.host()?.repair_store(&from, &|place| app.environment.shown(place))?;
     show(app, &result, 0)
 }
 

@@ -66,6 +66,8 @@ words! {
         Session = "session yet",
         /// A ledger of the project that a directory is in.
         Ledger = "ledger of the project of",
+        /// Something that may have sound copies.
+        Copy = "store, backup or bundle at",
         /// A project's own rules for secrets.
         ProjectRules = ".stemmata/secrets.toml",
     }

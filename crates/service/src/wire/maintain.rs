@@ -1,11 +1,11 @@
 //! The size, the health and the versions of the store as wire types.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use stemmata_api::v1;
 use stemmata_engine::ChainCost;
 use stemmata_store::maintain::backup::BackedUp;
-use stemmata_store::maintain::migrate::{MigrationPlan, MigrationStep, StepKind};
+use stemmata_store::maintain::migrate::{Migrated, MigrationPlan, MigrationStep, RolledBack, StepKind};
 use stemmata_store::{Damage, Packed, Usage};
 
 /// Returns the wire form of a damage.
@@ -86,8 +86,8 @@ pub fn backed_up(to: &Path, done: &BackedUp) -> v1::BackedUp {
     }
 }
 
-/// Returns the wire form of a migration: planned, done or undone.
-pub fn migration(plan: &MigrationPlan, backup: Option<PathBuf>, now: Option<u32>) -> v1::Migration {
+/// Returns the wire form of a migration that is planned, without its digest.
+pub fn migration(plan: &MigrationPlan) -> v1::Migration {
     let step = |step: &MigrationStep| v1::MigrationStep {
         to: u64::from(step.to),
         kind: match step.kind {
@@ -100,8 +100,36 @@ pub fn migration(plan: &MigrationPlan, backup: Option<PathBuf>, now: Option<u32>
     v1::Migration {
         found: u64::from(plan.found),
         newest: u64::from(plan.newest),
-        now: u64::from(now.unwrap_or(plan.found)),
+        now: u64::from(plan.found),
         steps: plan.steps.iter().map(step).collect(),
-        backup: backup.map(|path| path.to_string_lossy().into_owned()),
+        backup: None,
+        commits: None,
+        contents: None,
+        aside: None,
+        lost_commits: None,
+        digest: None,
     }
+}
+
+/// Returns the wire form of a migration that was done.
+pub fn migrated(done: &Migrated) -> v1::Migration {
+    v1::Migration {
+        now: u64::from(done.plan.newest),
+        backup: done.backup.as_ref().map(|path| path.to_string_lossy().into_owned()),
+        commits: done.verified.map(|verified| verified.commits),
+        contents: done.verified.map(|verified| verified.contents),
+        ..migration(&done.plan)
+    }
+}
+
+/// Returns the wire form of the way back to the version before the one of a plan.
+pub fn rolled_back(plan: &MigrationPlan, done: &RolledBack) -> v1::Migration {
+    let (now, aside, lost_commits) = match done {
+        RolledBack::Undone { to, .. } => (*to, None, None),
+        RolledBack::Restored { aside, lost_commits } => {
+            (plan.found.saturating_sub(1), Some(aside), Some(*lost_commits))
+        }
+    };
+    let aside = aside.map(|path| path.to_string_lossy().into_owned());
+    v1::Migration { now: u64::from(now), aside, lost_commits, ..migration(plan) }
 }

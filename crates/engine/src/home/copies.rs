@@ -1,0 +1,73 @@
+//! Sound copies of what is damaged: backups, other stores and bundles, opened for a repair.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use stemmata_store::maintain::repair::{RepairOutcome, RepairSource};
+use stemmata_store::{SqliteStore, Store};
+use tempfile::TempDir;
+
+use super::Home;
+use crate::error::{Absent, EngineError, Result};
+
+/// The database of a store, and the folder of its packs.
+const DATABASE: &str = "stemmata.db";
+const PACKS: &str = "packs";
+
+/// A store that may have sound copies.
+struct Copy {
+    name: String,
+    store: Arc<SqliteStore>,
+    packs: PathBuf,
+    /// The folder of a bundle's contents, which goes when they are not needed any more. After the store, which is in it.
+    _aside: Option<TempDir>,
+}
+
+impl Copy {
+    fn source(&self) -> RepairSource<'_> {
+        let (name, packs) = (self.name.clone(), Some(self.packs.clone()));
+        RepairSource { name, store: self.store.as_ref(), packs }
+    }
+}
+
+impl Home {
+    /// Mends what can be mended from backups, data directories, other stores and bundles, and from transcripts that are still
+    /// there. `named` says how people call a place.
+    ///
+    /// # Errors
+    /// `NothingThere` where a place has none of these, `OpenStore`, `Bundle`, store errors.
+    pub fn repair(&self, from: &[PathBuf], named: &dyn Fn(&Path) -> String) -> Result<RepairOutcome> {
+        let copies: Vec<Copy> = from.iter().map(|from| self.copy_in(from, named)).collect::<Result<_>>()?;
+        let sources: Vec<RepairSource<'_>> = copies.iter().map(Copy::source).collect();
+        self.engine()?.repair(&sources)
+    }
+
+    /// Opens a backup or another store, or lays a bundle out in a store of its own.
+    fn copy_in(&self, from: &Path, named: &dyn Fn(&Path) -> String) -> Result<Copy> {
+        let open = |folder: &Path| {
+            SqliteStore::open(folder, self.store_options())
+                .map(Arc::new)
+                .map_err(|source| EngineError::OpenStore { folder: folder.to_owned(), source })
+        };
+        if from.is_file() {
+            let bundle = File::open(from).map_err(EngineError::io("read", from))?;
+            let cache = self.cache_dir();
+            let aside = tempfile::tempdir_in(&cache).map_err(EngineError::io("write in", &cache))?;
+            let store = open(aside.path())?;
+            self.engine()?.unpack_aside(&bundle, Arc::clone(&store) as Arc<dyn Store>)?;
+            let packs = aside.path().join(PACKS);
+            return Ok(Copy { name: named(from), store, packs, _aside: Some(aside) });
+        }
+        // A data directory is as good as the store in it.
+        let inner = from.join("store");
+        let folder = if inner.join(DATABASE).is_file() { inner } else { from.to_owned() };
+        if !folder.join(DATABASE).is_file() {
+            return Err(EngineError::NothingThere {
+                what: Absent::Copy,
+                place: folder.display().to_string(),
+            });
+        }
+        Ok(Copy { name: named(&folder), store: open(&folder)?, packs: folder.join(PACKS), _aside: None })
+    }
+}

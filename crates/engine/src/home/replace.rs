@@ -1,0 +1,92 @@
+//! The store's files as a whole: a copy of them elsewhere, and what takes their place.
+//!
+//! What is copied, verified and exchanged is the store's; here is only where things go. Nothing is deleted: the store that was
+//! there is moved aside.
+
+use std::path::{Path, PathBuf};
+
+use stemmata_model::Timestamp;
+use stemmata_store::SqliteStore;
+use stemmata_store::maintain::backup::{BackedUp, Restored};
+use stemmata_store::maintain::migrate::{Migrated, MigrationPlan, RolledBack};
+
+use super::Home;
+use crate::error::{EngineError, Refusal, Result};
+
+impl Home {
+    /// Copies the store into a folder, or brings an earlier copy there up to date.
+    ///
+    /// # Errors
+    /// `Refused` for a store that is on no disk; store errors.
+    pub fn backup(&self, to: &Path) -> Result<BackedUp> {
+        self.engine()?.store.backup(to)?.ok_or_else(|| EngineError::Refused {
+            what: Refusal::Backup,
+            reasons: vec!["this store keeps nothing on a disk".to_owned()],
+        })
+    }
+
+    /// Puts what a backup holds in the place of the store; a copy of it is verified first.
+    ///
+    /// # Errors
+    /// Store errors. The store is as it was then.
+    pub fn restore(&self, from: &Path) -> Result<Restored> {
+        let aside = self.aside("restore");
+        Ok(SqliteStore::restore(from, &self.store_dir(), &aside, &self.store_options())?)
+    }
+
+    /// Returns what would bring the store to this version. Changes nothing.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn plan_migration(&self) -> Result<MigrationPlan> {
+        Ok(SqliteStore::migration_plan(&self.store_dir(), &self.store_options())?)
+    }
+
+    /// Does the steps of a plan, with a backup beside the store first.
+    ///
+    /// # Errors
+    /// Store errors. The store is as it was then.
+    pub fn migrate(&self, plan: &MigrationPlan) -> Result<Migrated> {
+        let backup = self.backup_of(plan.found);
+        Ok(SqliteStore::migrate(&self.store_dir(), &backup, &self.store_options())?)
+    }
+
+    /// Goes back to the version before the one of a plan. Commits that only the newer store has stay behind in it only where
+    /// `leaves_commits`.
+    ///
+    /// # Errors
+    /// Store errors. Nothing was changed then.
+    pub fn roll_back(&self, plan: &MigrationPlan, leaves_commits: bool) -> Result<RolledBack> {
+        let (backup, aside) = (self.backup_of(plan.found.saturating_sub(1)), self.aside("rollback"));
+        let options = self.store_options();
+        Ok(SqliteStore::roll_back(&self.store_dir(), &backup, &aside, leaves_commits, &options)?)
+    }
+
+    /// Returns where the backup of a version is: beside the store, named by the version.
+    fn backup_of(&self, version: u32) -> PathBuf {
+        self.dir.join(format!("store.v{version}"))
+    }
+
+    /// Returns where the store that is there goes, named by what for and when.
+    fn aside(&self, why: &str) -> PathBuf {
+        self.dir.join(format!("store.before-{why}-{}", compact(self.options.clock.now())))
+    }
+}
+
+/// Returns a time as part of a file name: `20260309T120000Z`.
+fn compact(time: Timestamp) -> String {
+    let text = time.to_string();
+    let seconds = text.split('.').next().unwrap_or(&text).trim_end_matches('Z');
+    let plain: String = seconds.chars().filter(char::is_ascii_alphanumeric).collect();
+    format!("{plain}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_in_names_are_short() {
+        assert_eq!(compact("2026-03-09T12:00:00.000000Z".parse().unwrap()), "20260309T120000Z");
+    }
+}
