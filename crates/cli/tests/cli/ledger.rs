@@ -101,6 +101,7 @@ fn what_ends_or_replaces_nothing_is_refused() {
         (3, vec!["task", "--done", "99"]),
         (3, vec!["task", "--done", "4"]),
         (4, vec!["task", "--done", "mend"]),
+        (2, vec!["restore", "--repair"]),
     ] {
         let said = stage.run(&args).code(code);
         assert!(!said.stderr.is_empty(), "{args:?}");
