@@ -7,7 +7,7 @@ pub mod commit;
 pub mod context;
 pub mod import;
 pub mod keep;
-pub mod ledger;
+pub(crate) mod ledger;
 pub mod maintain;
 pub mod secrets;
 pub mod session;

@@ -199,8 +199,7 @@ fn an_event_that_a_follower_broke_at_comes_again() {
 #[test]
 fn a_bad_event_is_named_and_nothing_is_appended() {
     let stage = Stage::new();
-    let refused =
-        stage.service.append(&append("c", vec![event("t", "one"), event("", "two")])).unwrap_err();
+    let refused = stage.service.append(&append("c", vec![event("t", "one"), event("", "two")])).unwrap_err();
     assert!(refused.is(Code::BadRequest) && refused.detail.contains("event 2"), "{refused}");
     assert_eq!(code(stage.service.ledger(&LedgerRequest { ledger: "c".to_owned() })), "ledger_not_found");
     assert_eq!(code(stage.service.events(&every("c"))), "ledger_not_found");

@@ -275,7 +275,7 @@ fn a_damaged_store_is_mended_from_a_backup_and_from_the_transcripts() {
     stage
         .run(&["verify", "--repair", "--from", nothing.to_str().unwrap()])
         .code(2)
-        .complains(&["no backup and no bundle in"]);
+        .complains(&["no store, backup or bundle at"]);
 }
 
 #[test]

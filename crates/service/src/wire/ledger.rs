@@ -8,7 +8,7 @@ use stemmata_store::{Appended, Ledger};
 use crate::wire::{notes, raw};
 
 /// Returns an event's wire form.
-pub fn event(event: &Event) -> v1::Event {
+pub(crate) fn event(event: &Event) -> v1::Event {
     let mut wire = v1::Event {
         event_seq: event.seq.to_string(),
         session_id: event.session.to_string(),
@@ -44,7 +44,7 @@ pub fn event(event: &Event) -> v1::Event {
 }
 
 /// Returns the wire form of a ledger.
-pub fn ledger(ledger: &Ledger) -> v1::Ledger {
+pub(crate) fn ledger(ledger: &Ledger) -> v1::Ledger {
     v1::Ledger {
         id: ledger.id.to_string(),
         root: ledger.root.clone(),
@@ -57,7 +57,7 @@ pub fn ledger(ledger: &Ledger) -> v1::Ledger {
 }
 
 /// Returns the wire form of events that were published: what opened their sessions stands before them and is not counted.
-pub fn appended(ledger: &LedgerId, done: &Published) -> v1::Appended {
+pub(crate) fn appended(ledger: &LedgerId, done: &Published) -> v1::Appended {
     let Appended { first, last, .. } = done.appended;
     let first = first.get().saturating_add(done.opened as u64).min(last.get());
     v1::Appended {
@@ -71,7 +71,7 @@ pub fn appended(ledger: &LedgerId, done: &Published) -> v1::Appended {
 }
 
 /// Returns the wire form of a plan to forget events, without its digest.
-pub fn forgotten(session_id: Option<String>, plan: &EventsPlan) -> v1::EventsForgotten {
+pub(crate) fn forgotten(session_id: Option<String>, plan: &EventsPlan) -> v1::EventsForgotten {
     let ledgers = plan.counts();
     let ledgers: Vec<v1::LedgerForgotten> =
         ledgers.map(|(ledger, events)| v1::LedgerForgotten { ledger: ledger.to_string(), events }).collect();
