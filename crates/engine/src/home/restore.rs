@@ -66,7 +66,7 @@ impl Home {
             Ok(Some(_)) | Err(_) => {}
         }
         let mut restored = RestoredState::default();
-        if self.from_files(ledger, repair, &mut restored)? {
+        if self.restore_files(ledger, repair, &mut restored)? {
             engine.fold_restored(ledger, &mut restored)?;
         }
         // What was met on the way is in the notes, once.
@@ -75,7 +75,7 @@ impl Home {
     }
 
     /// Restores the files of a ledger that is kept in files. Says whether it can be read.
-    fn from_files(&self, ledger: &LedgerId, repair: bool, restored: &mut RestoredState) -> Result<bool> {
+    fn restore_files(&self, ledger: &LedgerId, repair: bool, restored: &mut RestoredState) -> Result<bool> {
         let Some(files) = self.ledger_files()? else {
             if repair {
                 let reason = "this ledger is in the store; `stemma verify --repair` mends a store".to_owned();

@@ -80,25 +80,25 @@ impl Engine {
     }
 
     /// Folds a ledger's events anew with each reducer and says whether that gives what its saved state leads to; where
-    /// `saves`, the new state is saved in its place.
+    /// it `mends`, the new state is saved in its place.
     ///
     /// # Errors
     /// Store errors.
-    pub fn compare_states(&self, ledger: &LedgerId, saves: bool) -> Result<Vec<ComparedState>> {
+    pub fn compare_states(&self, ledger: &LedgerId, mends: bool) -> Result<Vec<ComparedState>> {
         Ok(vec![
-            self.compare::<MemoryReducer>(ledger, saves)?,
-            self.compare::<StateSnapshotter>(ledger, saves)?,
+            self.compare::<MemoryReducer>(ledger, mends)?,
+            self.compare::<StateSnapshotter>(ledger, mends)?,
         ])
     }
 
-    fn compare<R: Reducer>(&self, ledger: &LedgerId, saves: bool) -> Result<ComparedState> {
+    fn compare<R: Reducer>(&self, ledger: &LedgerId, mends: bool) -> Result<ComparedState> {
         let saved: Folded<R> = self.fold(ledger, None)?;
         let whole: Folded<R> = self.replay(ledger)?;
         // Events may have come between the two.
         let saved =
             if saved.through == whole.through { saved } else { self.fold(ledger, Some(whole.through))? };
         let same = saved.reducer.save() == whole.reducer.save();
-        if saves {
+        if mends {
             self.save_folded(ledger, &whole, true)?;
         }
         let mut notes = saved.notes;

@@ -27,17 +27,17 @@ fn place(text: &str, field: &'static str) -> Result<EventSeq, Fault> {
     EventSeq::from_str(text).map_err(|error| bad_request(field, error))
 }
 
-fn places(text: &Option<String>, field: &'static str) -> Result<Option<EventSeq>, Fault> {
-    text.as_deref().map(|text| place(text, field)).transpose()
+fn places(text: Option<&str>, field: &'static str) -> Result<Option<EventSeq>, Fault> {
+    text.map(|text| place(text, field)).transpose()
 }
 
-fn party(text: &Option<String>, field: &'static str) -> Result<Option<Party>, Fault> {
-    let party = text.as_deref().map(Party::new).transpose();
+fn party(text: Option<&str>, field: &'static str) -> Result<Option<Party>, Fault> {
+    let party = text.map(Party::new).transpose();
     party.map_err(|error| bad_request(field, error))
 }
 
-fn session(text: &Option<String>) -> Result<Option<SessionId>, Fault> {
-    let session = text.as_deref().map(SessionId::new).transpose();
+fn session(text: Option<&str>) -> Result<Option<SessionId>, Fault> {
+    let session = text.map(SessionId::new).transpose();
     session.map_err(|error| bad_request("session", error))
 }
 
@@ -46,8 +46,8 @@ fn topics(names: &[String]) -> Result<Vec<Topic>, Fault> {
     topics.map_err(|error| bad_request("topics", error))
 }
 
-fn time(text: &Option<String>) -> Result<Option<Timestamp>, Fault> {
-    Ok(text.as_deref().map(Timestamp::parse).transpose()?)
+fn time(text: Option<&str>) -> Result<Option<Timestamp>, Fault> {
+    Ok(text.map(Timestamp::parse).transpose()?)
 }
 
 /// Reads events to append. What is wrong with one names it.
@@ -102,14 +102,14 @@ pub(super) const fn durability(durability: Durability) -> stemmata_store::Durabi
 
 pub(super) fn query(request: &EventsRequest) -> Result<EventQuery, Fault> {
     Ok(EventQuery {
-        after: places(&request.after, "after")?,
-        through: places(&request.through, "through")?,
+        after: places(request.after.as_deref(), "after")?,
+        through: places(request.through.as_deref(), "through")?,
         topics: topics(&request.topics)?,
-        sender: party(&request.sender, "sender")?,
-        receiver: party(&request.receiver, "receiver")?,
-        session: session(&request.session)?,
-        since: time(&request.since)?,
-        until: time(&request.until)?,
+        sender: party(request.sender.as_deref(), "sender")?,
+        receiver: party(request.receiver.as_deref(), "receiver")?,
+        session: session(request.session.as_deref())?,
+        since: time(request.since.as_deref())?,
+        until: time(request.until.as_deref())?,
         replayable: request.replayable,
         order: if request.newest_first { Order::NewestFirst } else { Order::OldestFirst },
         limit: items_max(request.limit),
@@ -120,9 +120,9 @@ pub(super) fn query(request: &EventsRequest) -> Result<EventQuery, Fault> {
 pub(super) fn filter(request: &FollowRequest) -> Result<EventFilter, Fault> {
     Ok(EventFilter {
         topics: topics(&request.topics)?,
-        sender: party(&request.sender, "sender")?,
-        receiver: party(&request.receiver, "receiver")?,
-        session: session(&request.session)?,
+        sender: party(request.sender.as_deref(), "sender")?,
+        receiver: party(request.receiver.as_deref(), "receiver")?,
+        session: session(request.session.as_deref())?,
         replayable: None,
     })
 }
@@ -138,7 +138,7 @@ pub(super) fn start(from: &FollowFrom) -> Result<StartAt, Fault> {
 
 pub(super) fn told(request: &ForgetEventsRequest) -> Result<Told, Fault> {
     let ledger = request.ledger.as_deref().map(LedgerId::new).transpose()?;
-    match (session(&request.session)?, ledger) {
+    match (session(request.session.as_deref())?, ledger) {
         (Some(session), ledger) if request.events.is_empty() => Ok(Told::Session(session, ledger)),
         (None, Some(ledger)) if !request.events.is_empty() => {
             let events: Result<_, _> = request.events.iter().map(|text| place(text, "events")).collect();
