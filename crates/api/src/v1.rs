@@ -19,8 +19,8 @@ mod settings;
 mod state;
 
 pub use bundle::{
-    BundleExportRequest, BundleExported, BundleHave, BundleHaveRequest, BundleImportRequest, BundleImported,
-    BundleShowRequest, BundleShown,
+    BUNDLE_COMMITS_MAX, BundleExportRequest, BundleExported, BundleHave, BundleHaveRequest,
+    BundleImportRequest, BundleImported, BundleShowRequest, BundleShown,
 };
 pub use client::{Diagnoses, Diagnosis, Finding, Home, Hooks, Installed, Mended, MendedLine, Pending};
 pub use commit::{
@@ -29,10 +29,10 @@ pub use commit::{
     Resolved, ShortIds, ShortIdsRequest, ShowRequest, Sighting, Source, Summary, TipsRequest, Trigger,
 };
 pub use context::{
-    Changed, Checkpointed, CompactRequest, Compacted, Diff, ExportForm, ExportRequest, Exported, Handoff,
-    HandoffRequest, Loss, Losses, LostEntry, MaterializeRequest, Materialized, Named, Native, Placed,
-    PlacementRecorded, RecordPlacementRequest, Reparented, SUMMARY_BYTES_MAX, SharedTag, SnapshotRequest,
-    Started, Uncompacted, UpdateRequest, WrittenFile,
+    Changed, Checkpointed, CompactRequest, Compacted, Diff, ExportForm, ExportRequest, Exported,
+    HANDOFF_TOKENS_DEFAULT, Handoff, HandoffRequest, Loss, Losses, LostEntry, MaterializeRequest,
+    Materialized, Named, Native, Placed, PlacementRecorded, RecordPlacementRequest, Reparented,
+    SUMMARY_BYTES_MAX, SharedTag, SnapshotRequest, Started, Uncompacted, UpdateRequest, WrittenFile,
 };
 pub use git::{Blame, BlameRequest, BlamedLine, GitHook, KnownLine};
 pub use import::{Failure, HeldBack, Import, Imported, Totals, Watched};

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use stemmata_api::{Code, Kind, Problem};
-use stemmata_engine::{BundleError, EngineError};
+use stemmata_engine::EngineError;
 use stemmata_model::{CommitId, ParseIdError, ParseTimestampError};
 use stemmata_service::{causes, of_kind, problem_of};
 use stemmata_store::StoreError;
@@ -210,17 +210,7 @@ impl CliError {
 
     /// Says whether the reader of the output went away, which is no error.
     pub(crate) fn is_closed_pipe(&self) -> bool {
-        match self {
-            Self::Engine(EngineError::Io { source, operation, .. }) => {
-                *operation == "write" && source.kind() == io::ErrorKind::BrokenPipe
-            }
-            Self::Output(source)
-            | Self::Engine(
-                EngineError::Store(StoreError::Sink(source))
-                | EngineError::Bundle(BundleError::Io { source, .. }),
-            ) => source.kind() == io::ErrorKind::BrokenPipe,
-            _ => false,
-        }
+        matches!(self, Self::Output(source) if source.kind() == io::ErrorKind::BrokenPipe)
     }
 
     /// Returns the problem that it is: code, kind, the next step.
@@ -288,7 +278,6 @@ mod tests {
     fn a_closed_pipe_is_no_error() {
         let closed = || io::Error::from(io::ErrorKind::BrokenPipe);
         assert!(CliError::Output(closed()).is_closed_pipe());
-        assert!(CliError::from(StoreError::Sink(closed())).is_closed_pipe());
         assert!(!CliError::io("read", Path::new("/a"), closed()).is_closed_pipe());
     }
 }

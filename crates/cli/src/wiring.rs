@@ -270,6 +270,16 @@ impl App {
         Ok(Exit::Done)
     }
 
+    /// Prints a response as JSON where that was asked for; else says what was done, beside the output.
+    pub(crate) fn said<T: Serialize>(&self, response: &T, told: &str) -> Result<Exit, CliError> {
+        if self.console.json {
+            self.console.json(response)?;
+        } else {
+            self.console.say(told);
+        }
+        Ok(Exit::Done)
+    }
+
     /// Finds the commit that the user means.
     pub(crate) fn find(&self, reference: &str) -> Result<CommitId, CliError> {
         let engine = self.engine()?;

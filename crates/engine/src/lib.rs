@@ -90,7 +90,7 @@ pub use verbs::doctor::Diagnosis;
 pub use verbs::export::Exported;
 pub use verbs::find::CANDIDATES_MAX;
 pub use verbs::forget::{Branch, ForgetOptions, ForgetReport, ForgetTarget};
-pub use verbs::handoff::Narrative;
+pub use verbs::handoff::{HandedOff, Narrative};
 pub use verbs::history::HistoryRow;
 pub use verbs::launch::{AgentTemplate, StartMode, TemplateError};
 pub use verbs::materialize::{Materialized, Stop, Tier};

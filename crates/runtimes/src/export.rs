@@ -36,7 +36,7 @@ impl Projection {
     /// All of them, in the order in which they are offered.
     pub const ALL: [Self; 5] = [Self::Html, Self::Markdown, Self::Atif, Self::Acp, Self::OtelGenai];
 
-    /// Returns the name used on the command line and in JSON output.
+    /// Returns the name used in JSON output.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Atif => "atif",
@@ -44,20 +44,6 @@ impl Projection {
             Self::OtelGenai => "otel-genai",
             Self::Markdown => "markdown",
             Self::Html => "html",
-        }
-    }
-
-    /// Returns the projection of a name.
-    pub fn of_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|projection| projection.as_str() == name)
-    }
-
-    /// Returns the projection that a file's ending means, where one does.
-    pub fn of_extension(extension: &str) -> Option<Self> {
-        match extension {
-            "html" | "htm" => Some(Self::Html),
-            "md" | "markdown" => Some(Self::Markdown),
-            _ => None,
         }
     }
 }

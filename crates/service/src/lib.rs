@@ -5,10 +5,13 @@
 
 mod digest;
 mod fault;
+mod file;
 mod host;
 mod local;
 pub mod wire;
 
 pub use fault::{causes, of_kind, problem_of, problem_of_store};
+pub use file::{FileBytes, parse_have};
 pub use host::{Host, LedgerOf, LedgerOfRequest, MakeLedger};
 pub use local::Local;
+pub use stemmata_engine::render_have;

@@ -2,6 +2,7 @@
 //!
 //! What they mean is the engine's, how they are written is the wire types'.
 
+pub(crate) mod bundle;
 pub mod client;
 pub mod commit;
 pub mod context;

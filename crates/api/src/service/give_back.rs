@@ -12,7 +12,8 @@ use crate::{Answer, ByteSource, Control};
 /// Contexts, conversations and bundles.
 ///
 /// What is written to `out` is complete only once the method answers: after a problem the caller throws it away. A failing
-/// `out` ends the method with `io_failed`. Cancel-safe: a cancelled method fails with `cancelled` and has changed nothing.
+/// `out` ends the method with `io_failed`. Cancel-safe but where a method says otherwise: a cancelled one fails with `cancelled`
+/// and has changed nothing.
 pub trait GiveBack: Send + Sync {
     /// Writes a transcript's own bytes up to a commit.
     ///
@@ -68,7 +69,9 @@ pub trait GiveBack: Send + Sync {
         control: &Control<'_>,
     ) -> Answer<BundleExported>;
 
-    /// Takes in a bundle: all of it or nothing. Idempotent: what is there already is counted and left alone.
+    /// Takes in a bundle. Everything is checked before anything is stored. Idempotent: what is there already is counted and left
+    /// alone. What ends it once it stores, a cancel too, leaves chains without their last commits, and the same import goes on
+    /// from there.
     ///
     /// # Errors
     /// `not_a_bundle`, `bundle_too_new`, `bundle_cut`, `bundle_damaged`, `bundle_needs_more`, `bundle_too_large`.

@@ -6,12 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use super::{Note, Session};
 
+/// Commits that a bundle may have unless its reader asks for more or fewer.
+pub const BUNDLE_COMMITS_MAX: u64 = 1_000_000;
+
 /// A bundle that was written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct BundleExported {
-    /// The file.
-    pub path: String,
+    /// The file; absent where it went to standard output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
     /// The commits that it was made for.
     pub tips: Vec<String>,
     /// Commits in it.
@@ -118,7 +122,7 @@ pub struct BundleExportRequest {
     /// The commits that it is made for.
     #[serde(default)]
     pub commits: Vec<String>,
-    /// Also those of sessions that worked in this directory or below it.
+    /// Instead of them: all sessions that worked in this directory or below it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     /// Whether everything is wanted.
@@ -166,7 +170,7 @@ pub struct BundleHaveRequest {
     /// The commits whose chains are meant.
     #[serde(default)]
     pub commits: Vec<String>,
-    /// Also those of sessions that worked in this directory or below it.
+    /// Instead of them: all sessions that worked in this directory or below it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     /// Whether everything is meant.

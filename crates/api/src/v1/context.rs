@@ -8,6 +8,8 @@ use super::Note;
 
 /// Bytes of a summary that stands for a chain at most: far more than any model takes as one message.
 pub const SUMMARY_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// Tokens that a context is told in unless another budget is given.
+pub const HANDOFF_TOKENS_DEFAULT: u64 = 8_000;
 
 /// An agent that `start` would start.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -497,4 +499,20 @@ pub enum ExportForm {
     Acp,
     /// OpenTelemetry's conventions for generative AI.
     OtelGenai,
+}
+
+impl ExportForm {
+    /// All of them, in the order in which they are offered.
+    pub const ALL: [Self; 5] = [Self::Html, Self::Markdown, Self::Atif, Self::Acp, Self::OtelGenai];
+
+    /// Returns its word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Html => "html",
+            Self::Markdown => "markdown",
+            Self::Atif => "atif",
+            Self::Acp => "acp",
+            Self::OtelGenai => "otel-genai",
+        }
+    }
 }

@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use stemmata_api::v1::BUNDLE_COMMITS_MAX;
 
 use super::REF_HELP;
 
@@ -78,7 +79,7 @@ pub(crate) struct Export {
 #[derive(Debug, Args)]
 pub(crate) struct Bounds {
     /// Commits that a bundle may hold
-    #[arg(long, value_name = "N", default_value_t = stemmata_engine::BUNDLE_COMMITS_MAX)]
+    #[arg(long, value_name = "N", default_value_t = BUNDLE_COMMITS_MAX)]
     pub(crate) max_commits: u64,
 
     /// Bytes that its contents may have, uncompressed; else as many as its own length makes likely

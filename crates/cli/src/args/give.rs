@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use stemmata_engine::Projection;
+use stemmata_api::v1::{ExportForm, HANDOFF_TOKENS_DEFAULT};
 use stemmata_model::FormatId;
 
 use super::REF_HELP;
@@ -72,8 +72,8 @@ pub(crate) struct Export {
     pub(crate) reference: String,
 
     /// `html`, `markdown`, `atif`, `acp` or `otel-genai`; none: by the ending of FILE, else `markdown`
-    #[arg(long, value_name = "FORM", value_parser = projection)]
-    pub(crate) format: Option<Projection>,
+    #[arg(long, value_name = "FORM", value_parser = form)]
+    pub(crate) format: Option<ExportForm>,
 
     /// Where to begin: `root`, `compaction` (the nearest), or an ancestor (inclusive)
     #[arg(long, value_name = "STOP", default_value = "root")]
@@ -84,9 +84,10 @@ pub(crate) struct Export {
     pub(crate) out: PathBuf,
 }
 
-fn projection(name: &str) -> Result<Projection, String> {
-    let known = || Projection::ALL.map(Projection::as_str).join("`, `");
-    Projection::of_name(name).ok_or_else(|| format!("known are `{}`", known()))
+fn form(name: &str) -> Result<ExportForm, String> {
+    let known = || ExportForm::ALL.map(ExportForm::as_str).join("`, `");
+    let form = ExportForm::ALL.into_iter().find(|form| form.as_str() == name);
+    form.ok_or_else(|| format!("known are `{}`", known()))
 }
 
 /// What `resume` and `fork` share.
@@ -193,7 +194,7 @@ pub(crate) struct Handoff {
     pub(crate) last: bool,
 
     /// Tokens that the text may take, by estimate (four characters each); at least 1000
-    #[arg(long, value_name = "TOKENS", default_value_t = stemmata_engine::HANDOFF_TOKENS_DEFAULT)]
+    #[arg(long, value_name = "TOKENS", default_value_t = HANDOFF_TOKENS_DEFAULT)]
     pub(crate) budget: u64,
 
     /// Where to begin: `compaction` (the nearest), `root`, or an ancestor

@@ -1,28 +1,26 @@
 //! `bundle`: chains as one portable file.
 //!
-//! What is in a bundle, and whether it is sound, is the engine's; here files are opened and results told.
+//! What is in a bundle, and whether it is sound, is the service's; here files are opened and results told.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use stemmata_api::v1;
-use stemmata_engine::{
-    BundleExported, BundleImportOptions, BundleImported, BundleLimits, BundleSelection, BundleSummary,
-    Engine, EngineError, Refusal, parse_have, render_have,
+use stemmata_api::v1::{
+    BundleExportRequest, BundleExported, BundleHaveRequest, BundleImportRequest, BundleImported,
+    BundleShowRequest, BundleShown,
 };
-use stemmata_model::CommitId;
+use stemmata_api::{Code, Control, GiveBack as _, Problem};
+use stemmata_service::{FileBytes, parse_have, render_have};
 
-use crate::args::bundle::{Bounds, Bundle, BundleCommand, Chains, Export, Have, Import, Show};
+use crate::args::bundle::{Bundle, BundleCommand, Chains, Export, Have, Import, Show};
 use crate::commands::read_input;
 use crate::errors::{CliError, Exit};
-use crate::output::commit::ShortIds;
 use crate::output::file::Target;
 use crate::output::size::{self, many};
 use crate::output::style::{Style, tame};
 use crate::output::table::fit;
 use crate::output::{put, session};
 use crate::wiring::App;
-use stemmata_service::wire;
 
 /// Bytes of a list of commits at most: what a list of the largest number of them takes as JSON.
 const HAVE_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -46,72 +44,40 @@ pub(crate) fn run(app: &App, args: &Bundle) -> Result<Exit, CliError> {
     }
 }
 
-fn selection(app: &App, chains: &Chains) -> Result<BundleSelection, CliError> {
-    if chains.all {
-        return Ok(BundleSelection::All);
-    }
-    if let Some(project) = &chains.project {
-        let project = app.environment.absolute(project);
-        return Ok(BundleSelection::Project(project.to_string_lossy().into_owned()));
-    }
-    if chains.references.is_empty() {
-        return Err(CliError::Usage("say what to take: commits, `--project DIR` or `--all`".to_owned()));
-    }
-    let commits = chains.references.iter().map(|reference| app.find(reference));
-    Ok(BundleSelection::Commits(commits.collect::<Result<_, _>>()?))
+/// Returns the commits and the directory that were named.
+fn chosen(app: &App, chains: &Chains) -> Result<(Vec<String>, Option<String>), CliError> {
+    let commits: Result<_, _> = chains.references.iter().map(|reference| app.ctx(reference)).collect();
+    let absolute = |dir: &PathBuf| app.environment.absolute(dir).to_string_lossy().into_owned();
+    Ok((commits?, chains.project.as_ref().map(absolute)))
 }
 
 fn export(app: &App, args: &Export) -> Result<Exit, CliError> {
-    let what = selection(app, &args.chains)?;
+    let (commits, project) = chosen(app, &args.chains)?;
     let have = match &args.have {
         None => Vec::new(),
-        Some(path) => {
-            let text = String::from_utf8_lossy(&read_input(path, HAVE_BYTES_MAX)?).into_owned();
-            parse_have(&text).map_err(EngineError::from)?
-        }
+        Some(path) => parse_have(&String::from_utf8_lossy(&read_input(path, HAVE_BYTES_MAX)?))?,
     };
     let target = Target::of(&args.out);
     // A device or a pipe is written to, not replaced.
     let is_taken = matches!(&target, Target::File(path) if std::fs::symlink_metadata(path).is_ok_and(|file| !is_device(&file)));
     if is_taken && !args.force {
-        return Err(CliError::Engine(EngineError::Refused {
-            what: Refusal::WriteBundle,
-            reasons: vec![format!("{} exists; `--force` replaces it", args.out.display())],
-        }));
+        let detail = format!("{} exists; `--force` replaces it", args.out.display());
+        return Err(Box::new(Problem::new(Code::FileExists, detail)).into());
     }
-    let engine = app.engine()?;
-    let done = target.write(|out| Ok(engine.export_bundle(&what, &have, out)?))?;
+    let request = BundleExportRequest { commits, project, all: args.chains.all, have };
+    let service = app.service()?;
+    let done = target.write(|out| Ok(service.export_bundle(&request, out, &Control::none())?))?;
     app.console.notes(&done.notes);
-    match target {
-        Target::File(path) => {
-            let path = path.to_string_lossy().into_owned();
-            if app.console.json {
-                app.console.json(&exported(&done, path))?;
-            } else {
-                app.console.text(&told_export(&done, &format!("written to {path}")))?;
-            }
-        }
-        Target::Standard => app.console.say(told_export(&done, "written").trim_end()),
+    match target.path() {
+        None => app.console.say(told_export(&done, "written").trim_end()),
+        Some(path) if app.console.json => app.console.json(&BundleExported { path: Some(path), ..done })?,
+        Some(path) => app.console.text(&told_export(&done, &format!("written to {path}")))?,
     }
     Ok(Exit::Done)
 }
 
 fn is_device(file: &std::fs::Metadata) -> bool {
     !file.is_file() && !file.is_dir() && !file.file_type().is_symlink()
-}
-
-fn exported(done: &BundleExported, path: String) -> v1::BundleExported {
-    v1::BundleExported {
-        path,
-        tips: names(&done.tips),
-        commits: done.commits,
-        known_commits: done.known_commits,
-        prerequisites: names(&done.prerequisites),
-        sessions: done.sessions,
-        content_bytes: done.content_bytes,
-        bytes: done.bytes,
-        notes: wire::notes(&done.notes),
-    }
 }
 
 fn told_export(done: &BundleExported, how: &str) -> String {
@@ -123,7 +89,7 @@ fn told_export(done: &BundleExported, how: &str) -> String {
         size::bytes(done.content_bytes)
     );
     if !done.prerequisites.is_empty() {
-        put!(text, "It continues {}, which the receiver has\n", listed(&done.prerequisites));
+        put!(text, "It continues {}, which the receiver has\n", listed(&done.prerequisites, str::to_owned));
     }
     text
 }
@@ -151,48 +117,27 @@ pub(super) fn open(app: &App, path: &Path) -> Result<File, CliError> {
     Ok(file)
 }
 
-const fn limits(bounds: &Bounds) -> BundleLimits {
-    BundleLimits { commits_max: bounds.max_commits, content_bytes_max: bounds.max_bytes }
-}
-
 fn import(app: &App, args: &Import) -> Result<Exit, CliError> {
-    let file = open(app, &args.file)?;
-    let options = BundleImportOptions {
-        limits: limits(&args.bounds),
+    let request = BundleImportRequest {
+        commits_max: Some(args.bounds.max_commits),
+        content_bytes_max: args.bounds.max_bytes,
         dry_run: args.dry_run,
-        ..BundleImportOptions::default()
     };
-    let done = app.engine()?.import_bundle(&file, &options)?;
+    let file = FileBytes(open(app, &args.file)?);
+    let done = app.service()?.import_bundle(&request, &file, &Control::none())?;
     app.console.notes(&done.notes);
     if app.console.json {
-        app.console.json(&imported(&done, args.dry_run))?;
+        app.console.json(&done)?;
     } else {
-        app.console.text(&told_import(app, &done, args.dry_run)?)?;
+        app.console.text(&told_import(app, &done)?)?;
     }
     Ok(Exit::Done)
 }
 
-fn imported(done: &BundleImported, dry_run: bool) -> v1::BundleImported {
-    v1::BundleImported {
-        tips: names(&done.summary.tips),
-        commits: done.summary.commits,
-        new_commits: done.new_commits,
-        known_commits: done.known_commits,
-        skipped_commits: done.skipped_commits,
-        sessions: done.sessions,
-        links_left_out: done.links_left_out,
-        new_bytes: done.new_bytes,
-        stored_bytes: done.stored_bytes,
-        other_rules_commits: done.other_rules_commits,
-        dry_run,
-        notes: wire::notes(&done.notes),
-    }
-}
-
-fn told_import(app: &App, done: &BundleImported, dry_run: bool) -> Result<String, CliError> {
+fn told_import(app: &App, done: &BundleImported) -> Result<String, CliError> {
     let mut text = format!(
         "{}: {} new, {} known",
-        if dry_run { "Sound, nothing stored" } else { "Taken in" },
+        if done.dry_run { "Sound, nothing stored" } else { "Taken in" },
         many(done.new_commits, "commit"),
         size::count(done.known_commits)
     );
@@ -200,7 +145,7 @@ fn told_import(app: &App, done: &BundleImported, dry_run: bool) -> Result<String
         put!(text, ", {} left out", size::count(done.skipped_commits));
     }
     put!(text, "; {} new or newer\n", many(done.sessions, "session"));
-    if !dry_run {
+    if !done.dry_run {
         put!(
             text,
             "{} of content were not here and take {}\n",
@@ -208,47 +153,29 @@ fn told_import(app: &App, done: &BundleImported, dry_run: bool) -> Result<String
             size::bytes(done.stored_bytes)
         );
     }
-    if !done.summary.tips.is_empty() {
-        put!(text, "It was made for {}\n", listed_here(app, &done.summary.tips)?);
+    if !done.tips.is_empty() {
+        let ids = app.short_ids(done.tips.iter().take(LISTED_MAX).map(String::as_str))?;
+        put!(text, "It was made for {}\n", listed(&done.tips, |id| ids.cut(id)));
     }
     Ok(text)
 }
 
 fn show(app: &App, args: &Show) -> Result<Exit, CliError> {
-    let file = open(app, &args.file)?;
-    let summary = Engine::show_bundle(&file, limits(&args.bounds))?;
+    let request = BundleShowRequest {
+        commits_max: Some(args.bounds.max_commits),
+        content_bytes_max: args.bounds.max_bytes,
+    };
+    let file = FileBytes(open(app, &args.file)?);
+    let shown = app.service()?.show_bundle(&request, &file, &Control::none())?;
     if app.console.json {
-        app.console.json(&shown(&summary))?;
+        app.console.json(&shown)?;
     } else {
-        app.console.text(&told_show(&summary))?;
+        app.console.text(&told_show(&shown))?;
     }
     Ok(Exit::Done)
 }
 
-fn shown(summary: &BundleSummary) -> v1::BundleShown {
-    v1::BundleShown {
-        tips: names(&summary.tips),
-        prerequisites: names(&summary.prerequisites),
-        commits: summary.commits,
-        forgotten: summary.forgotten,
-        contents: summary.contents,
-        needed_contents: summary.needed_contents,
-        unchecked: summary.unchecked,
-        content_bytes: summary.content_bytes,
-        bytes: summary.bytes,
-        sightings: summary.sightings,
-        changes: summary.changes,
-        links: summary.links,
-        placements: summary.placements,
-        session_count: summary.session_count,
-        sessions: summary.sessions.iter().map(wire::session::session).collect(),
-        formats: summary.formats.iter().map(ToString::to_string).collect(),
-        machines: summary.machines.iter().map(ToString::to_string).collect(),
-        rules: summary.rules.iter().map(ToString::to_string).collect(),
-    }
-}
-
-fn told_show(summary: &BundleSummary) -> String {
+fn told_show(summary: &BundleShown) -> String {
     let mut text = format!(
         "{}: {} in {}, {} of content in {}\n",
         Style::Good.paint("A sound bundle"),
@@ -272,18 +199,18 @@ fn told_show(summary: &BundleSummary) -> String {
         put!(text, "  {} whose contents were forgotten\n", many(summary.forgotten, "commit"));
     }
     if !summary.tips.is_empty() {
-        put!(text, "made for   {}\n", listed(&summary.tips));
+        put!(text, "made for   {}\n", listed(&summary.tips, str::to_owned));
     }
     if !summary.prerequisites.is_empty() {
-        put!(text, "continues  {}\n", listed(&summary.prerequisites));
+        put!(text, "continues  {}\n", listed(&summary.prerequisites, str::to_owned));
     }
     for own in summary.sessions.iter().take(SHOWN_MAX) {
         put!(
             text,
             "session    {}  {}  {}\n",
-            Style::Id.paint(&session::short(own)),
-            Style::Faint.paint(&tame(own.principal.as_str())),
-            fit(&session::title(own), TITLE_COLUMNS)
+            Style::Id.paint(&session::short_id(&own.session_id)),
+            Style::Faint.paint(&tame(&own.principal)),
+            fit(&session::title_of(own.title.as_deref()), TITLE_COLUMNS)
         );
     }
     let more = summary.session_count.saturating_sub(u64::try_from(SHOWN_MAX).unwrap_or(u64::MAX));
@@ -294,34 +221,20 @@ fn told_show(summary: &BundleSummary) -> String {
 }
 
 fn have(app: &App, args: &Have) -> Result<Exit, CliError> {
-    let what = selection(app, &args.chains)?;
-    let ids = app.engine()?.bundle_have(&what)?;
+    let (commits, project) = chosen(app, &args.chains)?;
+    let request = BundleHaveRequest { commits, project, all: args.chains.all };
+    let have = app.service()?.bundle_have(&request)?;
     if app.console.json {
-        app.console.json(&v1::BundleHave { commits: names(&ids) })?;
+        app.console.json(&have)?;
     } else {
-        app.console.text(&render_have(&ids))?;
+        app.console.text(&render_have(&have.commits))?;
     }
     Ok(Exit::Done)
 }
 
-fn names(ids: &[CommitId]) -> Vec<String> {
-    ids.iter().map(ToString::to_string).collect()
-}
-
-/// Lists ids whole, for what need not be in the store.
-fn listed(ids: &[CommitId]) -> String {
-    listed_as(ids, |id| Style::Id.paint(&id.to_string()))
-}
-
-/// Lists ids as short as the store tells them apart.
-fn listed_here(app: &App, ids: &[CommitId]) -> Result<String, CliError> {
-    let shown = ids.get(..LISTED_MAX).unwrap_or(ids);
-    let short = ShortIds::of(app.engine()?, shown)?;
-    Ok(listed_as(ids, |id| short.shown(id)))
-}
-
-fn listed_as(ids: &[CommitId], name: impl Fn(CommitId) -> String) -> String {
-    let names: Vec<String> = ids.iter().take(LISTED_MAX).map(|id| name(*id)).collect();
+/// Lists ids; whole ones where they need not be in the store.
+fn listed(ids: &[String], shown: impl Fn(&str) -> String) -> String {
+    let names: Vec<String> = ids.iter().take(LISTED_MAX).map(|id| Style::Id.paint(&shown(id))).collect();
     let more = ids.len().saturating_sub(LISTED_MAX);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     names.join(", ") + &more

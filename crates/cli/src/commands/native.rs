@@ -1,6 +1,6 @@
 //! `native`: the transcript up to a commit, byte for byte.
 
-use stemmata_api::v1;
+use stemmata_api::{Control, GiveBack as _, v1};
 
 use crate::args::give::Native;
 use crate::errors::{CliError, Exit};
@@ -10,16 +10,10 @@ use crate::wiring::App;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Native) -> Result<Exit, CliError> {
-    let ctx = app.find(&args.reference)?;
-    let target = Target::of(&args.out);
-    let engine = app.engine()?;
-    let bytes = target.write(|out| Ok(engine.native(ctx, out)?))?.0;
-    let Target::File(path) = target else { return Ok(Exit::Done) };
-    let path = path.to_string_lossy().into_owned();
-    if app.console.json {
-        app.console.json(&v1::Native { ctx: ctx.to_string(), bytes, path: Some(path) })?;
-    } else {
-        app.console.say(&format!("{} written to {path}", size::bytes(bytes)));
-    }
-    Ok(Exit::Done)
+    let request = v1::CommitRequest { ctx: app.ctx(&args.reference)? };
+    let (service, target) = (app.service()?, Target::of(&args.out));
+    let native = target.write(|out| Ok(service.native(&request, out, &Control::none())?))?;
+    let Some(path) = target.path() else { return Ok(Exit::Done) };
+    let told = format!("{} written to {path}", size::bytes(native.bytes));
+    app.said(&v1::Native { path: Some(path), ..native }, &told)
 }

@@ -4,7 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use stemmata_engine::{LossReport, PlaceOptions, Placed, RUNTIMES, runtime_of};
+use stemmata_api::v1::Losses;
+use stemmata_engine::{PlaceOptions, Placed, RUNTIMES, runtime_of};
 use stemmata_model::CommitId;
 use stemmata_store::{Page, Session, SessionFilter};
 
@@ -13,6 +14,7 @@ use crate::commands::stop;
 use crate::errors::CliError;
 use crate::output::size::many;
 use crate::wiring::App;
+use stemmata_service::wire;
 
 /// Sessions that are looked at to find the newest version of the client.
 const VERSION_ROWS_MAX: usize = 50;
@@ -58,7 +60,7 @@ pub(crate) fn place(app: &App, ctx: CommitId, args: &Placement) -> Result<Placed
     };
     let placed = engine.place(ctx, &options)?;
     if let Some(losses) = &placed.losses {
-        say_losses(app, losses);
+        say_losses(app, &wire::losses(losses));
     }
     Ok(placed)
 }
@@ -85,7 +87,7 @@ fn newest_version(app: &App, runtime: &str) -> Result<Option<String>, CliError> 
 }
 
 /// Says what a translation kept, and what it did not.
-pub(crate) fn say_losses(app: &App, losses: &LossReport) {
+pub(crate) fn say_losses(app: &App, losses: &Losses) {
     let mut told =
         format!("Translated from {} to {}: {} kept", losses.from, losses.to, many(losses.kept, "entry"));
     for (count, what) in [(losses.changed, "of them changed"), (losses.dropped, "dropped")] {
@@ -95,7 +97,7 @@ pub(crate) fn say_losses(app: &App, losses: &LossReport) {
     }
     app.console.say(&told);
     let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
-    for loss in &losses.losses {
+    for loss in &losses.entries {
         *reasons.entry(loss.reason.as_str()).or_default() += 1;
     }
     let mut reasons: Vec<(&str, u64)> = reasons.into_iter().collect();

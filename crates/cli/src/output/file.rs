@@ -19,11 +19,11 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// Returns the file; none for standard output.
-    pub(crate) fn path(&self) -> Option<&Path> {
+    /// Returns the file as text; none for standard output.
+    pub(crate) fn path(&self) -> Option<String> {
         match self {
             Self::Standard => None,
-            Self::File(path) => Some(path),
+            Self::File(path) => Some(path.to_string_lossy().into_owned()),
         }
     }
 
@@ -38,7 +38,11 @@ impl Target {
         write: impl FnOnce(&mut dyn Write) -> Result<T, CliError>,
     ) -> Result<T, CliError> {
         match self {
-            Self::Standard => to_stream(io::stdout().lock(), CliError::Output, write),
+            Self::Standard => {
+                let out = io::stdout().lock();
+                let is_terminal = out.is_terminal();
+                to_stream((out, is_terminal), CliError::Output, write)
+            }
             Self::File(path) => match std::fs::metadata(path) {
                 // A device or a pipe is written to; a rename would put a plain file in its place.
                 Ok(metadata) if !metadata.is_file() => to_device(path, write),
@@ -57,27 +61,61 @@ fn to_device<T>(
     write: impl FnOnce(&mut dyn Write) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
     let failed = |source: io::Error| CliError::io("write", path, source);
-    to_stream(std::fs::OpenOptions::new().write(true).open(path).map_err(failed)?, failed, write)
+    let out = std::fs::OpenOptions::new().write(true).open(path).map_err(failed)?;
+    let is_terminal = out.is_terminal();
+    to_stream((out, is_terminal), failed, write)
 }
 
 /// Writes the bytes as they are; where a terminal would read them, without what it would obey.
 fn to_stream<T>(
-    out: impl Write + IsTerminal,
+    (out, is_terminal): (impl Write, bool),
     failed: impl Fn(io::Error) -> CliError,
     write: impl FnOnce(&mut dyn Write) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
-    let is_terminal = out.is_terminal();
-    let mut out = BufWriter::new(out);
-    let value = if is_terminal {
-        let mut screened = Screened::new(&mut out, Form::Text);
-        let value = write(&mut screened)?;
-        screened.finish().map_err(&failed)?;
-        value
-    } else {
-        write(&mut out)?
+    let mut out = BufWriter::new(Heard { out, has_left: false });
+    let to_end = || {
+        let value = if is_terminal {
+            let mut screened = Screened::new(&mut out, Form::Text);
+            let value = write(&mut screened)?;
+            screened.finish().map_err(&failed)?;
+            value
+        } else {
+            write(&mut out)?
+        };
+        out.flush().map_err(&failed)?;
+        Ok(value)
     };
-    out.flush().map_err(failed)?;
-    Ok(value)
+    let done = to_end();
+    // Whoever wrote meanwhile says it in words of its own.
+    if done.is_err() && out.get_ref().has_left {
+        return Err(CliError::Output(io::ErrorKind::BrokenPipe.into()));
+    }
+    done
+}
+
+/// A stream that remembers that its reader went away.
+struct Heard<W> {
+    out: W,
+    has_left: bool,
+}
+
+impl<W: Write> Heard<W> {
+    fn hear<T>(&mut self, done: io::Result<T>) -> io::Result<T> {
+        self.has_left |= done.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
+        done
+    }
+}
+
+impl<W: Write> Write for Heard<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let done = self.out.write(bytes);
+        self.hear(done)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let done = self.out.flush();
+        self.hear(done)
+    }
 }
 
 fn to_file<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<T, CliError>) -> Result<T, CliError> {
@@ -86,7 +124,37 @@ fn to_file<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<T, CliEr
 
 #[cfg(test)]
 mod tests {
+    use stemmata_api::{Code, Problem};
+
     use super::*;
+
+    /// A stream whose reader takes some bytes and goes.
+    struct Leaving(usize);
+
+    impl Write for Leaving {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 = self.0.checked_sub(bytes.len()).ok_or(io::ErrorKind::BrokenPipe)?;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_reader_that_went_away_is_known_whatever_the_writer_makes_of_it() {
+        let problem = || Box::new(Problem::new(Code::IoFailed, "writing the output failed"));
+        for (takes, length, has_left) in [(10, 5, false), (10, 11, true), (10, 100_000, true)] {
+            let done = to_stream((Leaving(takes), false), CliError::Output, |out| {
+                out.write_all(&vec![b'x'; length]).map_err(|_| problem())?;
+                Ok(())
+            });
+            assert_eq!(done.is_err_and(|error| error.is_closed_pipe()), has_left, "{length}");
+        }
+        let other = to_stream((Leaving(10), false), CliError::Output, |_| Err::<(), _>(problem().into()));
+        assert!(!other.unwrap_err().is_closed_pipe());
+    }
 
     #[test]
     fn a_file_appears_whole_or_not_at_all() {

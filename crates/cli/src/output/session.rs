@@ -46,14 +46,22 @@ impl Named for stemmata_store::Session {
 
 /// Returns a session's title on one line.
 pub(crate) fn title(session: &impl Named) -> String {
-    let text = session.title().unwrap_or_default();
-    let line = tame(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    title_of(session.title())
+}
+
+/// Returns a title on one line.
+pub(crate) fn title_of(title: Option<&str>) -> String {
+    let line = tame(title.unwrap_or_default()).split_whitespace().collect::<Vec<_>>().join(" ");
     if line.is_empty() { "(no prompt)".to_owned() } else { line }
 }
 
 /// Returns the first characters of a session's id, enough for a person to tell sessions apart.
 pub(crate) fn short(session: &impl Named) -> String {
-    let id = session.id();
+    short_id(session.id())
+}
+
+/// Returns the first characters of a session's id.
+pub(crate) fn short_id(id: &str) -> String {
     let is_uuid = id.len() == 36 && id.split('-').map(str::len).eq([8, 4, 4, 4, 12]);
     if is_uuid { id.chars().take(8).collect() } else { crate::output::table::fit(&tame(id), 16) }
 }

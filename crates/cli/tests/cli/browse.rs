@@ -142,6 +142,9 @@ fn a_reader_that_goes_away_is_no_error() {
         vec!["show", tip, "--json"],
         vec!["native", tip, "--out", "-"],
         vec!["materialize", tip, "--stop", "root", "--out", "-"],
+        vec!["export", tip],
+        vec!["handoff", tip],
+        vec!["bundle", "export", tip, "--out", "-"],
     ] {
         let mut command = stage.command(&args);
         let (reader, writer) = std::io::pipe().unwrap();

@@ -2,7 +2,7 @@
 //!
 //! A sender that knows one of the ids knows everything before it.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 
 use stemmata_model::CommitId;
 
@@ -39,7 +39,7 @@ fn bounded(ids: usize) -> std::result::Result<(), BundleError> {
 }
 
 /// Writes a list as text.
-pub fn render_have(ids: &[CommitId]) -> String {
+pub fn render_have<T: Display>(ids: &[T]) -> String {
     let mut text = format!("{TITLE}\n");
     for id in ids {
         writeln!(text, "{id}").expect("a string takes any text");

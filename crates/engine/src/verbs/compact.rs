@@ -11,7 +11,7 @@ use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{Absent, EngineError, FormatUse, Refusal, Result};
 use crate::verbs::count::count;
-use crate::verbs::materialize::{Materialized, Stop};
+use crate::verbs::materialize::Stop;
 use crate::verbs::snapshot::contents;
 
 /// A compaction that was made.
@@ -109,16 +109,6 @@ impl Engine {
             }
         }
         Err(EngineError::NothingThere { what: Absent::Compaction, place: ctx.to_string() })
-    }
-
-    /// Undoes the nearest compaction: names the commit just before it and writes that commit's context.
-    ///
-    /// # Errors
-    /// `NotFound` when nothing was compacted; as `materialize`.
-    pub fn uncompact(&self, ctx: CommitId, out: &mut dyn std::io::Write) -> Result<(CommitId, Materialized)> {
-        let (_, before) = self.before_compaction(ctx)?;
-        let made = self.materialize(Some(before), None, Stop::Compaction, out)?;
-        Ok((before, made))
     }
 }
 

@@ -33,7 +33,55 @@ pub struct Narrative {
     pub notes: Vec<Note>,
 }
 
+/// What was given to another agent to go on from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HandedOff {
+    /// How well it keeps what it was made from: `Rendered`, or `Raw` where nothing can be told.
+    pub tier: Tier,
+    /// Estimated tokens of a narrative.
+    pub tokens: u64,
+    /// Turns of which something is told, and all.
+    pub turns: (u64, u64),
+    /// Texts, calls and results that are told whole, those that are cut, and those that are left out.
+    pub blocks: (u64, u64, u64),
+    /// What the user should know.
+    pub notes: Vec<Note>,
+}
+
 impl Engine {
+    /// Writes the context of a commit as a narrative within a budget; where nothing of it can be told, what is stored with a
+    /// description.
+    ///
+    /// # Errors
+    /// As `materialize`.
+    pub fn handoff_best(
+        &self,
+        ctx: CommitId,
+        stop: Stop,
+        budget_tokens: u64,
+        out: &mut dyn Write,
+    ) -> Result<HandedOff> {
+        match self.handoff(ctx, stop, budget_tokens) {
+            Ok(Narrative { told, notes, .. }) => {
+                out.write_all(told.text.as_bytes()).map_err(StoreError::Sink)?;
+                let turns = (told.turns.0, told.turns.1);
+                Ok(HandedOff {
+                    tier: Tier::Rendered,
+                    tokens: told.tokens.0,
+                    turns,
+                    blocks: told.blocks,
+                    notes,
+                })
+            }
+            Err(EngineError::Format { operation: FormatUse::Read, .. }) => {
+                let made = self.materialize_best(Some(ctx), None, (stop, budget_tokens), out)?;
+                let tokens = made.counts.tokens;
+                Ok(HandedOff { tier: made.tier, tokens, turns: (0, 0), blocks: (0, 0, 0), notes: made.notes })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// Tells the context of a commit within a budget of estimated tokens. Pure: the same commit and parameters give the
     /// same text.
     ///

@@ -139,9 +139,7 @@ fn a_compaction_of_ours_is_reversible_and_branch_local() {
     let after = context(&engine, made.id, Stop::Compaction);
     assert!(after.contains("We fixed the parser") && after.lines().count() == 2, "{after}");
     assert_eq!(context(&engine, tip, Stop::Compaction), before, "the branch beside it is untouched");
-    let mut restored = Vec::new();
-    let (named, _) = engine.uncompact(made.id, &mut restored).expect("undone");
-    assert_eq!((named, String::from_utf8(restored).expect("text")), (tip, before));
+    assert_eq!(engine.before_compaction(made.id).expect("undone"), (made.id, tip));
     let diff = engine.diff(made.id).expect("a diff");
     assert!(!diff.lost_entries.is_empty() && diff.before == tip && diff.compaction == made.id);
 
@@ -149,7 +147,7 @@ fn a_compaction_of_ours_is_reversible_and_branch_local() {
         let error = engine.compact(tip, summary).expect_err("refused");
         assert!(error.to_string().contains(reason), "{error}");
     }
-    let error = engine.uncompact(tip, &mut Vec::new()).expect_err("nothing to undo");
+    let error = engine.before_compaction(tip).expect_err("nothing to undo");
     assert_eq!(error.kind(), stemmata_engine::ErrorKind::NotFound);
 }
 

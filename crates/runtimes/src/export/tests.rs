@@ -103,15 +103,6 @@ fn each_projection_of_a_story() {
 }
 
 #[test]
-fn names_and_endings_find_their_projection() {
-    for projection in Projection::ALL {
-        assert_eq!(Projection::of_name(projection.as_str()), Some(projection));
-    }
-    assert_eq!(Projection::of_name("pdf"), None);
-    assert_eq!(Projection::of_extension("md"), Some(Projection::Markdown));
-}
-
-#[test]
 fn nothing_is_a_document_too() {
     for projection in Projection::ALL {
         let out = exported(projection, &[]);

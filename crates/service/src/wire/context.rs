@@ -1,9 +1,7 @@
 //! What gives conversations back, as wire types.
 
-use std::path::Path;
-
-use stemmata_api::v1;
-use stemmata_engine::{CompactionDiff, Materialized, Placed};
+use stemmata_api::v1::{self, ExportForm};
+use stemmata_engine::{CompactionDiff, Exported, HandedOff, Materialized, Placed, Projection, Stop};
 use stemmata_model::CommitId;
 
 use crate::wire;
@@ -27,19 +25,14 @@ pub fn placed(placed: &Placed) -> v1::Placed {
 }
 
 /// Returns the wire form of a context that was written.
-pub fn materialized(
-    ctx: Option<CommitId>,
-    stop: &str,
-    made: &Materialized,
-    path: Option<&Path>,
-) -> v1::Materialized {
+pub(crate) fn materialized(ctx: Option<CommitId>, stop: Stop, made: &Materialized) -> v1::Materialized {
     let reparented = made.reparented.iter().map(|(entry, parent)| v1::Reparented {
         entry: entry.to_string(),
         parent: parent.as_ref().map(ToString::to_string),
     });
     v1::Materialized {
         ctx: ctx.map(|ctx| ctx.to_string()),
-        stop: stop.to_owned(),
+        stop: stop_text(stop),
         format: made.format.to_string(),
         tier: made.tier.as_str().to_owned(),
         bytes: made.bytes.0,
@@ -52,7 +45,59 @@ pub fn materialized(
         reparented: reparented.collect(),
         losses: made.losses.as_ref().map(wire::losses),
         notes: wire::notes(&made.notes),
-        path: path.map(|path| path.to_string_lossy().into_owned()),
+        path: None,
+    }
+}
+
+fn stop_text(stop: Stop) -> String {
+    match stop {
+        Stop::Compaction => "compaction".to_owned(),
+        Stop::Root => "root".to_owned(),
+        Stop::Ancestor(ancestor) => ancestor.to_string(),
+    }
+}
+
+/// Returns the engine's word for a form of an export.
+pub(crate) const fn projection(form: ExportForm) -> Projection {
+    match form {
+        ExportForm::Html => Projection::Html,
+        ExportForm::Markdown => Projection::Markdown,
+        ExportForm::Atif => Projection::Atif,
+        ExportForm::Acp => Projection::Acp,
+        ExportForm::OtelGenai => Projection::OtelGenai,
+    }
+}
+
+/// Returns the wire form of an export.
+pub(crate) fn exported(ctx: CommitId, stop: Stop, made: &Exported) -> v1::Exported {
+    v1::Exported {
+        ctx: ctx.to_string(),
+        stop: stop_text(stop),
+        format: made.projection.as_str().to_owned(),
+        bytes: made.bytes.0,
+        entry_count: made.entries,
+        notes: wire::notes(&made.notes),
+        path: None,
+    }
+}
+
+/// Returns the wire form of a context that was told within a budget.
+pub(crate) fn handoff(ctx: CommitId, stop: Stop, budget_tokens: u64, made: &HandedOff) -> v1::Handoff {
+    let (whole, cut, left_out) = made.blocks;
+    v1::Handoff {
+        ctx: ctx.to_string(),
+        stop: stop_text(stop),
+        tier: made.tier.as_str().to_owned(),
+        budget_tokens,
+        token_count: made.tokens,
+        turns_told: made.turns.0,
+        turns: made.turns.1,
+        whole,
+        cut,
+        left_out,
+        text: None,
+        path: None,
+        notes: wire::notes(&made.notes),
     }
 }
 

@@ -1,0 +1,232 @@
+//! The facet `GiveBack` over a store of this machine.
+
+use std::io::{self, Write};
+
+use stemmata_api::v1::{
+    BUNDLE_COMMITS_MAX, BundleExportRequest, BundleExported, BundleHave, BundleHaveRequest,
+    BundleImportRequest, BundleImported, BundleShowRequest, BundleShown, CommitRequest, ExportRequest,
+    Exported, HANDOFF_TOKENS_DEFAULT, Handoff, HandoffRequest, MaterializeRequest, Materialized, Native,
+    PlacementRecorded, RecordPlacementRequest,
+};
+use stemmata_api::{Answer, ByteSource, Code, Control, GiveBack, Problem, Step, Unit};
+use stemmata_engine::{
+    BundleImportOptions, BundleLimits, BundleSelection, BundleSource, Engine, HANDOFF_TOKENS_MIN,
+};
+use stemmata_model::{CommitId, FormatId};
+
+use super::{Local, bad_request, ctx, stop};
+use crate::fault::Fault;
+use crate::wire;
+
+// What a command line or a page says of them has to hold.
+const _: () = assert!(BUNDLE_COMMITS_MAX == stemmata_engine::BUNDLE_COMMITS_MAX);
+const _: () = assert!(HANDOFF_TOKENS_DEFAULT == stemmata_engine::HANDOFF_TOKENS_DEFAULT);
+
+/// Passes bytes on until the caller cancels, and says how many there were.
+struct Controlled<'a, 'c, T: ?Sized> {
+    inner: &'a mut T,
+    control: &'a Control<'c>,
+    done: u64,
+}
+
+impl<T: ?Sized> Controlled<'_, '_, T> {
+    /// Fails once the caller has cancelled. Of the kinds of errors, some would be tried again.
+    fn check(&self) -> io::Result<()> {
+        self.control.check().map_err(io::Error::other)
+    }
+
+    fn step(&mut self, bytes: usize) {
+        self.done = self.done.saturating_add(bytes as u64);
+        self.control.progress.step(&Step { done: self.done, total: None, unit: Unit::Bytes, item: None });
+    }
+}
+
+impl Write for Controlled<'_, '_, dyn Write + '_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.check()?;
+        let written = self.inner.write(bytes)?;
+        self.step(written);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+/// A bundle as the engine reads one.
+struct Source<'a, 'c> {
+    bytes: &'a dyn ByteSource,
+    control: &'a Control<'c>,
+}
+
+impl BundleSource for Source<'_, '_> {
+    fn read_at(&self, at: u64, into: &mut [u8]) -> io::Result<usize> {
+        self.control.check().map_err(io::Error::other)?;
+        self.bytes.read_at(at, into)
+    }
+}
+
+impl Local {
+    /// Runs a use case that the caller may cancel, and says so where he did.
+    fn controlled<T>(
+        &self,
+        control: &Control<'_>,
+        act: impl FnOnce(&Engine) -> Result<T, Fault>,
+    ) -> Answer<T> {
+        control.check()?;
+        let done = self.with(act);
+        if done.is_err() {
+            control.check()?;
+        }
+        done
+    }
+
+    /// Runs a use case that writes.
+    fn writing<T>(
+        &self,
+        out: &mut dyn Write,
+        control: &Control<'_>,
+        act: impl FnOnce(&Engine, &mut dyn Write) -> Result<T, Fault>,
+    ) -> Answer<T> {
+        let mut out = Controlled { inner: out, control, done: 0 };
+        self.controlled(control, |engine| act(engine, &mut out))
+    }
+}
+
+impl GiveBack for Local {
+    fn native(&self, request: &CommitRequest, out: &mut dyn Write, control: &Control<'_>) -> Answer<Native> {
+        self.writing(out, control, |engine, out| {
+            let id = ctx(engine, &request.ctx)?;
+            let bytes = engine.native(id, out)?;
+            Ok(Native { ctx: id.to_string(), bytes: bytes.0, path: None })
+        })
+    }
+
+    fn materialize(
+        &self,
+        request: &MaterializeRequest,
+        out: &mut dyn Write,
+        control: &Control<'_>,
+    ) -> Answer<Materialized> {
+        self.writing(out, control, |engine, out| {
+            let id = request.ctx.as_deref().map(|text| ctx(engine, text)).transpose()?;
+            let stop = stop(engine, &request.stop)?;
+            let format = request.format.as_deref().map(FormatId::new).transpose()?;
+            let budget = request.budget_tokens.unwrap_or(HANDOFF_TOKENS_DEFAULT);
+            let made = engine.materialize_best(id, format.as_ref(), (stop, budget), out)?;
+            Ok(wire::context::materialized(id, stop, &made))
+        })
+    }
+
+    fn export(
+        &self,
+        request: &ExportRequest,
+        out: &mut dyn Write,
+        control: &Control<'_>,
+    ) -> Answer<Exported> {
+        self.writing(out, control, |engine, out| {
+            let id = ctx(engine, &request.ctx)?;
+            let stop = stop(engine, &request.stop)?;
+            let made = engine.export(id, wire::context::projection(request.form), stop, out)?;
+            Ok(wire::context::exported(id, stop, &made))
+        })
+    }
+
+    fn handoff(
+        &self,
+        request: &HandoffRequest,
+        out: &mut dyn Write,
+        control: &Control<'_>,
+    ) -> Answer<Handoff> {
+        let budget = request.budget_tokens;
+        if budget < HANDOFF_TOKENS_MIN {
+            let reason = format!(
+                "a budget of {budget} tokens is too small: it is at least {HANDOFF_TOKENS_MIN}, as the frame takes some"
+            );
+            return Err(Box::new(Problem::new(Code::BudgetTooSmall, reason)));
+        }
+        self.writing(out, control, |engine, out| {
+            let id = ctx(engine, &request.ctx)?;
+            let stop = stop(engine, &request.stop)?;
+            let made = engine.handoff_best(id, stop, budget, out)?;
+            Ok(wire::context::handoff(id, stop, budget, &made))
+        })
+    }
+
+    fn record_placement(&self, _request: &RecordPlacementRequest) -> Answer<PlacementRecorded> {
+        Err(Box::new(Problem::new(Code::NotSupported, "not built yet")))
+    }
+
+    fn export_bundle(
+        &self,
+        request: &BundleExportRequest,
+        out: &mut dyn Write,
+        control: &Control<'_>,
+    ) -> Answer<BundleExported> {
+        self.writing(out, control, |engine, out| {
+            let what = selection(engine, &request.commits, request.project.as_deref(), request.all)?;
+            let have: Vec<CommitId> = request.have.iter().map(|id| id.parse()).collect::<Result<_, _>>()?;
+            Ok(wire::bundle::exported(&engine.export_bundle(&what, &have, out)?))
+        })
+    }
+
+    fn import_bundle(
+        &self,
+        request: &BundleImportRequest,
+        source: &dyn ByteSource,
+        control: &Control<'_>,
+    ) -> Answer<BundleImported> {
+        self.controlled(control, |engine| {
+            let options = BundleImportOptions {
+                limits: limits(request.commits_max, request.content_bytes_max),
+                dry_run: request.dry_run,
+                ..BundleImportOptions::default()
+            };
+            let done = engine.import_bundle(&Source { bytes: source, control }, &options)?;
+            Ok(wire::bundle::imported(&done, request.dry_run))
+        })
+    }
+
+    fn show_bundle(
+        &self,
+        request: &BundleShowRequest,
+        source: &dyn ByteSource,
+        control: &Control<'_>,
+    ) -> Answer<BundleShown> {
+        self.controlled(control, |_| {
+            let limits = limits(request.commits_max, request.content_bytes_max);
+            Ok(wire::bundle::shown(&Engine::show_bundle(&Source { bytes: source, control }, limits)?))
+        })
+    }
+
+    fn bundle_have(&self, request: &BundleHaveRequest) -> Answer<BundleHave> {
+        self.with(|engine| {
+            let what = selection(engine, &request.commits, request.project.as_deref(), request.all)?;
+            Ok(BundleHave { commits: wire::bundle::names(&engine.bundle_have(&what)?) })
+        })
+    }
+}
+
+fn selection(
+    engine: &Engine,
+    commits: &[String],
+    project: Option<&str>,
+    all: bool,
+) -> Result<BundleSelection, Fault> {
+    if all {
+        return Ok(BundleSelection::All);
+    }
+    if let Some(project) = project {
+        return Ok(BundleSelection::Project(project.to_owned()));
+    }
+    if commits.is_empty() {
+        return Err(bad_request("commits", "say what to take: commits, `--project DIR` or `--all`"));
+    }
+    let commits: Result<_, _> = commits.iter().map(|text| ctx(engine, text)).collect();
+    Ok(BundleSelection::Commits(commits?))
+}
+
+fn limits(commits_max: Option<u64>, content_bytes_max: Option<u64>) -> BundleLimits {
+    BundleLimits { commits_max: commits_max.unwrap_or(BUNDLE_COMMITS_MAX), content_bytes_max }
+}
