@@ -13,7 +13,7 @@ use stemmata_engine::{
     SystemClock, TakeUpLimits,
 };
 use stemmata_model::{CommitId, Principal, Timestamp};
-use stemmata_service::{Host, Local};
+use stemmata_service::{Host, Local, Machine};
 use stemmata_store::{OpenFor, Session};
 
 use crate::args::Global;
@@ -227,14 +227,22 @@ impl App {
     /// Returns what only this machine can do. Opens no store: a command that needs one asks for [`App::service`] first.
     pub(crate) fn host(&self) -> Result<&Host, CliError> {
         let home = self.home()?;
-        Ok(self.host.get_or_init(|| Host::new(Arc::clone(home))))
+        Ok(self.host.get_or_init(|| Host::new(Arc::clone(home), Machine { clients: self.homes() })))
     }
 
     /// Finds the commit that the user means, and says where scrubbing replaced the one that was named.
     pub(crate) fn ctx(&self, reference: &str) -> Result<String, CliError> {
+        Ok(self.told(self.service()?.find(&self.reference(reference))?))
+    }
+
+    /// Returns what asks for a reference: one that is a path is the user's, relative to where the command was called.
+    pub(crate) fn reference(&self, reference: &str) -> v1::FindRequest {
         let path = self.environment.absolute(Path::new(reference)).to_string_lossy().into_owned();
-        let request = v1::FindRequest { text: reference.to_owned(), path: Some(path) };
-        let found = self.service()?.find(&request)?;
+        v1::FindRequest { text: reference.to_owned(), path: Some(path) }
+    }
+
+    /// Says where scrubbing replaced the commit that was named, and returns the one that is meant.
+    pub(crate) fn told(&self, found: v1::Found) -> String {
         if let Some(from) = &found.redirected_from {
             let note = Style::Note.paint("note");
             self.console.say(&format!(
@@ -242,7 +250,7 @@ impl App {
                 found.ctx
             ));
         }
-        Ok(found.ctx)
+        found.ctx
     }
 
     /// Finds where the user wants a context to begin.

@@ -1,27 +1,44 @@
-//! `Host`: what only this machine can do. The folders that projects are in, and the store's own files.
+//! `Host`: what only this machine can do: clients and their files, git, processes, the folders that projects are in, and the
+//! store's own files.
+//!
+//! What a store answers is asked of the service that a method is given; that store may be on another machine.
 
 mod ledger_files;
 mod ledger_of;
+mod place;
+mod sessions;
+mod start;
 mod store_files;
 
 use std::sync::Arc;
 
 use stemmata_api::Answer;
-use stemmata_engine::Home;
+use stemmata_engine::{Home, HomeHints};
 
 use crate::fault::Fault;
 
 pub use ledger_of::{LedgerOf, LedgerOfRequest, MakeLedger};
+pub use place::PlaceRequest;
+pub use sessions::Latest;
+pub use start::{StartFrom, StartRequest};
 
-/// What only this machine can do.
+/// What only this machine can do. Holds no cache: every answer is read anew.
 pub struct Host {
     home: Arc<Home>,
+    machine: Machine,
+}
+
+/// What the environment says of this machine.
+#[derive(Debug, Clone)]
+pub struct Machine {
+    /// Where clients keep their configuration.
+    pub clients: HomeHints,
 }
 
 impl Host {
     /// Returns the host of a data directory. Opens nothing.
-    pub const fn new(home: Arc<Home>) -> Self {
-        Self { home }
+    pub const fn new(home: Arc<Home>, machine: Machine) -> Self {
+        Self { home, machine }
     }
 
     /// Runs a use case; what fails in it becomes a problem.
@@ -32,6 +49,6 @@ impl Host {
 
 impl std::fmt::Debug for Host {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Host").field("dir", &self.home.dir()).finish_non_exhaustive()
+        formatter.debug_struct("Host").field("machine", &self.machine).finish_non_exhaustive()
     }
 }

@@ -12,6 +12,8 @@ pub mod wire;
 
 pub use fault::{causes, of_kind, problem_of, problem_of_store};
 pub use file::{FileBytes, parse_have};
-pub use host::{Host, LedgerOf, LedgerOfRequest, MakeLedger};
+pub use host::{
+    Host, Latest, LedgerOf, LedgerOfRequest, Machine, MakeLedger, PlaceRequest, StartFrom, StartRequest,
+};
 pub use local::Local;
 pub use stemmata_engine::render_have;

@@ -10,6 +10,7 @@ pub mod import;
 pub mod keep;
 pub(crate) mod ledger;
 pub mod maintain;
+pub(crate) mod place;
 pub mod secrets;
 pub mod session;
 pub(crate) mod state;

@@ -164,7 +164,7 @@ pub struct Placement {
     pub taken_bytes: u64,
     /// Bytes of the whole file as placed.
     pub placed_bytes: u64,
-    /// Hash of the whole file as placed, keyed with the store's secret.
+    /// The BLAKE3 hash of the whole file as placed, hashed once more with the store's secret as the key.
     pub keyed_hash: [u8; 32],
     /// When it was placed.
     pub placed_at: Timestamp,

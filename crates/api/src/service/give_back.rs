@@ -5,7 +5,8 @@ use std::io::Write;
 use crate::v1::{
     BundleExportRequest, BundleExported, BundleHave, BundleHaveRequest, BundleImportRequest, BundleImported,
     BundleShowRequest, BundleShown, CommitRequest, ExportRequest, Exported, Handoff, HandoffRequest,
-    MaterializeRequest, Materialized, Native, PlacementRecorded, RecordPlacementRequest,
+    MaterializeRequest, Materialized, Native, PlacementRecorded, PreparePlacementRequest, PreparedPlacement,
+    RecordPlacementRequest,
 };
 use crate::{Answer, ByteSource, Control};
 
@@ -24,8 +25,7 @@ pub trait GiveBack: Send + Sync {
     /// Writes a context.
     ///
     /// # Errors
-    /// `not_an_ancestor`, `entry_not_found`, `fork_before_first`, `format_unwritable`, `nothing_translates`, and those of
-    /// [`native`](Self::native).
+    /// `not_an_ancestor`, `format_unwritable`, and those of [`native`](Self::native).
     fn materialize(
         &self,
         request: &MaterializeRequest,
@@ -50,6 +50,14 @@ pub trait GiveBack: Send + Sync {
         out: &mut dyn Write,
         control: &Control<'_>,
     ) -> Answer<Handoff>;
+
+    /// Prepares a context that a client will load, before the first byte of it is written: what is written depends on the commit
+    /// that it continues. A translation is stored, so that what the client adds has something to continue. Idempotent.
+    ///
+    /// # Errors
+    /// `not_an_ancestor`, `entry_not_found`, `fork_before_first`, `nothing_translates`, `unknown_client`, `no_client_loads`, and
+    /// those of [`find`](super::Chains::find).
+    fn prepare_placement(&self, request: &PreparePlacementRequest) -> Answer<PreparedPlacement>;
 
     /// Remembers that a session was placed where a client looks, so that what the client adds to it continues the chain.
     /// Called before the file has its name and again once it has: the second call completes the first, and a third changes nothing.

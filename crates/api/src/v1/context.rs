@@ -398,12 +398,46 @@ pub struct MaterializeRequest {
     /// Tokens that a rendered text may have, where the format cannot be written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_tokens: Option<u64>,
-    /// Ends it at this entry: an assistant's is kept, a user's is left out and returned as a prompt.
+}
+
+/// Asks to prepare a context that a client will load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct PreparePlacementRequest {
+    /// The commit.
+    pub ctx: String,
+    /// The runtime that goes on with it; absent: the one that it comes from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<String>,
+    /// Where the context begins: `compaction`, `root`, or an ancestor.
+    pub stop: String,
+    /// Ends it at this entry: an assistant's is kept, a user's is left out and its text returned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
-    /// The client that will load it.
+}
+
+/// A context that a client is about to load: `materialize` of `continues` and `stop` writes it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct PreparedPlacement {
+    /// The commit to continue: the one that was asked for, the one that ends at the entry, or a translation.
+    pub continues: String,
+    /// Where the context of that commit begins.
+    pub stop: String,
+    /// Its format.
+    pub format: String,
+    /// Where its session began to work; paths below it are mapped.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub for_client: Option<String>,
+    pub origin_cwd: Option<String>,
+    /// The text of the user's entry that was cut off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// What a translation changed and dropped; absent where nothing was translated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub losses: Option<Losses>,
+    /// What the user should know.
+    pub notes: Vec<Note>,
 }
 
 /// Asks for a conversation, written for people or for other programs.
@@ -443,7 +477,7 @@ pub struct RecordPlacementRequest {
     pub session_id: String,
     /// The machine that it was placed on.
     pub machine: String,
-    /// The file.
+    /// Where what the client adds is read: the file, or its place in the client's database.
     pub path: String,
     /// Its format.
     pub format: String,
@@ -451,6 +485,8 @@ pub struct RecordPlacementRequest {
     pub taken_bytes: u64,
     /// Bytes of the file.
     pub placed_bytes: u64,
+    /// Messages that the client will send.
+    pub messages: u64,
     /// The BLAKE3 hash of the file, in hex.
     pub hash: String,
     /// What the system says of the file; absent before it has its name.

@@ -12,14 +12,11 @@ use crate::wiring::App;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Handoff) -> Result<Exit, CliError> {
-    let engine = app.engine()?;
     let ctx = match &args.reference {
         Some(reference) => place::newest(app, reference)?,
-        None if args.last => engine.current(&engine.latest_session(None)?)?,
-        None => engine.current(&app.session_here()?)?,
+        None => place::latest(app, args.last)?.ctx,
     };
-    let request =
-        HandoffRequest { ctx: ctx.to_string(), stop: app.stop(&args.stop)?, budget_tokens: args.budget };
+    let request = HandoffRequest { ctx, stop: app.stop(&args.stop)?, budget_tokens: args.budget };
     let (service, target) = (app.service()?, Target::of(&args.out));
     let path = target.path();
     let (mut text, control) = (Vec::new(), Control::none());

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use stemmata_engine::Placed;
+use stemmata_api::v1::Placed;
 
 use crate::environment::is_program;
 use crate::errors::{CliError, Exit};
@@ -29,7 +29,7 @@ impl Launch {
     pub(crate) fn of(placed: &Placed) -> Self {
         Self {
             words: placed.resume_command.clone(),
-            cwd: placed.cwd.clone(),
+            cwd: PathBuf::from(&placed.cwd),
             variables: Vec::new(),
             import: placed.import_command.clone(),
         }

@@ -20,14 +20,12 @@ pub(crate) fn run(app: &App, args: &Materialize) -> Result<Exit, CliError> {
         stop: app.stop(&args.stop)?,
         format: args.format.as_ref().map(ToString::to_string),
         budget_tokens: None,
-        at: None,
-        for_client: None,
     };
     let (service, target) = (app.service()?, Target::of(&args.out));
     let made = target.write(|out| Ok(service.materialize(&request, out, &Control::none())?))?;
     app.console.notes(&made.notes);
-    if let Some(losses) = made.losses.as_ref().filter(|_| !app.console.json) {
-        say_losses(app, losses);
+    if !app.console.json {
+        say_losses(app, made.losses.as_ref());
     }
     let Some(path) = target.path() else { return Ok(Exit::Done) };
     let told = format!("{} written to {path}", told(&made));

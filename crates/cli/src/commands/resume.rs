@@ -1,7 +1,6 @@
 //! `resume`: places a commit and starts the client with it in this terminal.
 
-use stemmata_model::CommitId;
-use stemmata_store::Session;
+use stemmata_api::v1::Session;
 
 use crate::args::give::Resume;
 use crate::commands::launch::Launch;
@@ -11,14 +10,13 @@ use crate::output::size::many;
 use crate::output::table::fit;
 use crate::output::{session, time};
 use crate::wiring::App;
-use stemmata_service::wire;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Resume) -> Result<Exit, CliError> {
     let ctx = target(app, args)?;
     let placed = place::place(app, ctx, &args.placement)?;
     if app.console.json {
-        app.console.json(&wire::context::placed(&placed))?;
+        app.console.json(&placed)?;
         return Ok(Exit::Done);
     }
     app.console.notes(&placed.notes);
@@ -34,23 +32,22 @@ pub(crate) fn run(app: &App, args: &Resume) -> Result<Exit, CliError> {
 }
 
 /// Finds what to resume. A session that goes on since the last import is brought up to date first.
-fn target(app: &App, args: &Resume) -> Result<CommitId, CliError> {
-    let engine = app.engine()?;
-    let latest = match &args.reference {
-        Some(reference) => return place::newest(app, reference),
-        None if args.last => engine.latest_session(None)?,
-        None => app.session_here()?,
-    };
-    say_which(app, &latest);
-    Ok(engine.current(&latest)?)
+fn target(app: &App, args: &Resume) -> Result<String, CliError> {
+    if let Some(reference) = &args.reference {
+        return place::newest(app, reference);
+    }
+    let latest = place::latest(app, args.last)?;
+    say_which(app, &latest.session);
+    Ok(latest.ctx)
 }
 
 fn say_which(app: &App, latest: &Session) {
-    let when = latest.last_at.map(|point| time::ago(point, app.now())).unwrap_or_default();
+    let when = latest.last_at.as_deref().map(|point| time::ago(time::of_text(point), app.now()));
     app.console.say(&format!(
-        "Resuming «{}» ({}, {when}, {})",
-        fit(&session::title(latest), 60),
-        session::short(latest),
-        session::project(latest)
+        "Resuming «{}» ({}, {}, {})",
+        fit(&session::title_of(latest.title.as_deref()), 60),
+        session::short_id(&latest.session_id),
+        when.unwrap_or_default(),
+        session::project_of(latest.cwd.as_deref())
     ));
 }

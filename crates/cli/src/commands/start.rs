@@ -2,67 +2,54 @@
 //!
 //! Fresh, resumed and forked are one operation with different contexts.
 
-use stemmata_api::v1;
-use stemmata_engine::StartMode;
-use stemmata_model::CommitId;
+use std::path::PathBuf;
 
-use crate::args::give::Placement;
+use stemmata_api::{Code, Control, Problem};
+use stemmata_service::{StartFrom, StartRequest};
+
 use crate::args::live::Start;
 use crate::commands::launch::Launch;
 use crate::commands::place;
 use crate::commands::run::SESSION_VARIABLE;
 use crate::errors::{CliError, Exit};
 use crate::wiring::App;
-use stemmata_service::wire;
 
 /// What the client's environment calls the kind of agent: our hooks record it.
 pub(crate) const TEMPLATE_VARIABLE: &str = "STEMMATA_TEMPLATE";
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Start) -> Result<Exit, CliError> {
-    let (alias, template) = app
-        .config
-        .templates()
-        .parse(&args.template)
-        .map_err(|error| CliError::Config { place: file(app), reason: error.reason })?;
     let context = args.context.as_deref().filter(|context| *context != "none");
-    let context = context.map(|reference| place::newest(app, reference)).transpose()?;
-    // Said before anything is placed.
-    template.command_line(None, &args.extra).map_err(|error| CliError::Config {
-        place: file(app),
-        reason: format!("template `{alias}`: {error}"),
-    })?;
-    let mode = match context {
-        Some(_) => app.engine()?.start_mode(context)?,
-        None => StartMode::Fresh,
+    let from = match context {
+        None => None,
+        Some(reference) => {
+            let ctx = place::newest(app, reference)?;
+            Some(StartFrom { service: app.service()?, ctx, at: args.at.clone() })
+        }
     };
-    let placed = context.map(|ctx| placed(app, args, ctx, &template.runtime)).transpose()?;
-    let resume = placed.as_ref().map(|placed| placed.resume_command.as_slice());
-    let words =
-        template.command_line(resume, &args.extra).map_err(|error| CliError::Usage(error.to_string()))?;
-    let cwd = args
-        .cwd
-        .as_deref()
-        .map_or_else(|| app.environment.current_dir.clone(), |cwd| app.environment.absolute(cwd));
-    if !cwd.is_dir() {
-        return Err(CliError::Usage(format!("{} is no directory to work in", cwd.display())));
-    }
-    let mut variables = vec![(TEMPLATE_VARIABLE, alias.to_string())];
-    variables.extend(placed.as_ref().map(|placed| (SESSION_VARIABLE, placed.session.to_string())));
-    let import = placed.as_ref().and_then(|placed| placed.import_command.clone());
-    let launch = Launch { words, cwd, variables, import };
+    let request = StartRequest {
+        templates: app.config.templates(),
+        template: args.template.clone(),
+        from,
+        cwd: place::cwd(app, args.cwd.as_deref()),
+        extra: args.extra.clone(),
+    };
+    let started = app.host()?.start(&request, &Control::none()).map_err(|problem| in_file(app, problem))?;
+    let placed = started.placed.as_ref();
+    place::say_losses(app, placed.and_then(|placed| placed.losses.as_ref()));
     if app.console.json {
-        app.console.json(&v1::Started {
-            template: alias.to_string(),
-            runtime: template.runtime.clone(),
-            mode: mode.as_str().to_owned(),
-            command: launch.words.clone(),
-            cwd: launch.cwd.to_string_lossy().into_owned(),
-            placed: placed.as_ref().map(wire::context::placed),
-        })?;
+        app.console.json(&started)?;
         return Ok(Exit::Done);
     }
-    if let Some(placed) = &placed {
+    let mut variables = vec![(TEMPLATE_VARIABLE, started.template.clone())];
+    variables.extend(placed.map(|placed| (SESSION_VARIABLE, placed.session_id.clone())));
+    let launch = Launch {
+        words: started.command.clone(),
+        cwd: PathBuf::from(&started.cwd),
+        variables,
+        import: placed.and_then(|placed| placed.import_command.clone()),
+    };
+    if let Some(placed) = placed {
         app.console.notes(&placed.notes);
         place::say_prompt(app, placed);
     }
@@ -70,32 +57,18 @@ pub(crate) fn run(app: &App, args: &Start) -> Result<Exit, CliError> {
         app.console.text(&format!("{}\n", launch.shown(app)))?;
         return Ok(Exit::Done);
     }
-    let begun = match mode {
-        StartMode::Fresh => "Starting afresh",
-        StartMode::Resume => "Resuming",
-        StartMode::Fork => "Forking",
+    let begun = match started.mode.as_str() {
+        "fresh" => "Starting afresh",
+        "resume" => "Resuming",
+        _ => "Forking",
     };
-    app.console.say(&format!("{begun} as `{alias}`: `{}`", launch.shown(app)));
+    app.console.say(&format!("{begun} as `{}`: `{}`", started.template, launch.shown(app)));
     launch.start(app)
 }
 
-fn placed(
-    app: &App,
-    args: &Start,
-    ctx: CommitId,
-    runtime: &str,
-) -> Result<stemmata_engine::Placed, CliError> {
-    let placement = Placement {
-        at: args.at.clone(),
-        stop: "compaction".to_owned(),
-        cwd: args.cwd.clone(),
-        runtime: Some(runtime.to_owned()),
-        client_version: None,
-        with_secrets: false,
-    };
-    place::place(app, ctx, &placement)
-}
-
-fn file(app: &App) -> String {
-    app.config.file().map(|path| path.display().to_string()).unwrap_or_default()
+/// Says of a template that cannot be meant so which file it is in.
+fn in_file(app: &App, problem: Box<Problem>) -> Box<Problem> {
+    let file = app.config.file().filter(|_| problem.is(Code::ConfigBad));
+    let Some(file) = file else { return problem };
+    Box::new(Problem { detail: format!("{}: {}", file.display(), problem.detail), ..*problem })
 }

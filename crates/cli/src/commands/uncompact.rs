@@ -25,8 +25,6 @@ pub(crate) fn run(app: &App, args: &Uncompact) -> Result<Exit, CliError> {
         stop: "compaction".to_owned(),
         format: None,
         budget_tokens: None,
-        at: None,
-        for_client: None,
     };
     let target = Target::of(out);
     let made = target.write(|out| Ok(service.materialize(&request, out, &Control::none())?))?;

@@ -68,7 +68,12 @@ pub(crate) fn short_id(id: &str) -> String {
 
 /// Returns the last part of a session's working directory.
 pub(crate) fn project(session: &impl Named) -> String {
-    let cwd = session.cwd().unwrap_or_default();
+    project_of(session.cwd())
+}
+
+/// Returns the last part of a directory.
+pub(crate) fn project_of(cwd: Option<&str>) -> String {
+    let cwd = cwd.unwrap_or_default();
     let name = cwd.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or("–");
     tame(name)
 }

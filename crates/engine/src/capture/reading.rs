@@ -23,6 +23,7 @@ use crate::capture::transcript::CaptureOptions;
 use crate::chain::walk::Walk;
 use crate::engine::{Engine, known_formats};
 use crate::error::{EngineError, FormatUse, Result};
+use crate::verbs::place::record::keyed;
 
 /// Bytes that are read at once behind the beginning of a long first record.
 const RECORD_CHUNK_BYTES: usize = 1024 * 1024;
@@ -163,7 +164,7 @@ impl Engine {
         if prepared.stamp.length < placement.placed_bytes {
             return Ok(None);
         }
-        let mut hasher = blake3::Hasher::new_keyed(&self.store.identity()?.secret);
+        let mut hasher = blake3::Hasher::new();
         let mut at = 0;
         while at < placement.placed_bytes {
             let wanted = (placement.placed_bytes - at).min(WINDOW_BYTES);
@@ -174,7 +175,8 @@ impl Engine {
             hasher.update(&bytes);
             at += u64::try_from(bytes.len()).expect("a length fits 64 bits");
         }
-        Ok((*hasher.finalize().as_bytes() == placement.keyed_hash).then_some(placement))
+        let found = keyed(&self.store.identity()?.secret, *hasher.finalize().as_bytes());
+        Ok((found == placement.keyed_hash).then_some(placement))
     }
 
     /// Returns where reading begins.

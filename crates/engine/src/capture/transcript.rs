@@ -310,17 +310,21 @@ impl Engine {
     /// Returns the key of the session that a transcript on this machine is: one file is one session, however
     /// it was named.
     pub(crate) fn session_key(&self, path: &Path) -> SessionKey {
-        let there = look(path).and_then(|(there, _)| there.canonicalize().ok());
-        let real = there.or_else(|| std::path::absolute(path).ok()).unwrap_or_else(|| path.to_owned());
-        let real = plain_name(&real);
-        let path = match real.to_str() {
-            Some(text) => text.to_owned(),
-            // Two names that are no text look alike once their odd bytes are replaced.
-            None => {
-                format!("{}#{}", real.display(), blake3::hash(real.as_os_str().as_encoded_bytes()).to_hex())
-            }
-        };
-        SessionKey { machine: self.identity.machine.clone(), path }
+        SessionKey { machine: self.identity.machine.clone(), path: key_path(path) }
+    }
+}
+
+/// Returns the path by which a transcript on this machine is known.
+pub(crate) fn key_path(path: &Path) -> String {
+    let there = look(path).and_then(|(there, _)| there.canonicalize().ok());
+    let real = there.or_else(|| std::path::absolute(path).ok()).unwrap_or_else(|| path.to_owned());
+    let real = plain_name(&real);
+    match real.to_str() {
+        Some(text) => text.to_owned(),
+        // Two names that are no text look alike once their odd bytes are replaced.
+        None => {
+            format!("{}#{}", real.display(), blake3::hash(real.as_os_str().as_encoded_bytes()).to_hex())
+        }
     }
 }
 

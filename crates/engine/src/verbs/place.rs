@@ -1,26 +1,28 @@
 //! `resume` and `fork`: writes a context where a client looks, under a new session id.
+//!
+//! Three steps, of which only the middle one is about files: a context is prepared, written where the client looks (`placing`),
+//! and remembered, so that what the client adds continues the chain (`record`).
 
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::PathBuf;
 
-use stemmata_model::{CommitId, FormatId, Granularity, Note, SessionId};
-use stemmata_runtimes::adapter::{Adapter, ClientPlace, Finding, PlaceRequest, Severity, Validation};
+use stemmata_model::{Closure, CommitId, FormatId, Note, SessionId};
 use stemmata_runtimes::registry;
 use stemmata_runtimes::translate::{LossReport, runtime_of};
-use stemmata_store::{Placement, Session, SessionKey, SessionOrigin, Write};
+use stemmata_store::{Page, Session, SessionFilter, SessionKey, SessionOrigin, StoreError};
 
-use crate::capture::cursor::{Cursor, FileStamp, SplitterState, windows};
-use crate::capture::database;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
-use crate::error::{EngineError, FormatUse, Refusal, Result};
-use crate::verbs::materialize::{PlannedContext, Stop};
+use crate::error::{EngineError, Refusal, Result};
+use crate::verbs::materialize::{Materialized, Stop};
 
 mod name;
 mod output;
+pub(crate) mod placing;
+pub(crate) mod record;
 pub(crate) mod secrets;
 
-use output::Output;
+use placing::{Placing, PlacingWish};
 use secrets::PuttingBack;
 
 /// Commits that are asked for the transcript they came from, until one knows: those that we make have none.
@@ -28,6 +30,9 @@ const ORIGIN_COMMITS_MAX: usize = 64;
 
 /// Bytes of a commit that is read for the directory that it names first.
 const ORIGIN_BYTES_MAX: u64 = 8 * 1024 * 1024;
+
+/// Sessions that are looked at to find the newest version of a client.
+const VERSION_ROWS_MAX: usize = 50;
 
 /// Where and how to place a context.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,13 +82,23 @@ pub struct Placed {
     pub notes: Vec<Note>,
 }
 
-struct Written {
-    file: tempfile::NamedTempFile,
-    hash: [u8; 32],
-    taken_bytes: u64,
-    placed_bytes: u64,
-    validation: Validation,
-    notes: Vec<Note>,
+/// A context that a client is about to load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PreparedPlacement {
+    /// The commit that it continues: the one that was asked for, the one that ends at an entry of it, or a translation.
+    pub continues: CommitId,
+    /// Where the context of that commit begins.
+    pub stop: Stop,
+    /// Its format.
+    pub format: FormatId,
+    /// Where its session began to work, so that paths can be mapped.
+    pub origin_cwd: Option<String>,
+    /// The text of the user entry that was cut off.
+    pub prompt: Option<String>,
+    /// What a translation changed and dropped; none where nothing was translated.
+    pub losses: Option<LossReport>,
+    /// What the user should know.
+    pub notes: Vec<Note>,
 }
 
 impl Engine {
@@ -94,73 +109,121 @@ impl Engine {
     /// # Errors
     /// `Refused` with reasons when the loader would not take it whole; `Io`; store errors.
     pub fn place(&self, ctx: CommitId, options: &PlaceOptions) -> Result<Placed> {
-        let mut head = self.head(ctx, options.at_entry.as_deref())?;
-        let mut commit =
-            self.store.commit(head.ctx)?.ok_or(stemmata_store::StoreError::CommitMissing(head.ctx))?;
-        let mut losses = None;
-        let mut stop = options.stop;
-        let mut wish = options.with_secrets;
-        let mut notes = self.note_of_origin(head.ctx)?;
-        let target = match target_of(options.runtime.as_deref(), &commit.core.format)? {
-            Some(target) => Some(target),
-            // The same runtime, and on the way to the stop others wrote too.
-            None => self.other_format(head.ctx, None, stop)?,
-        };
-        if let Some(target) = target {
-            let (snapshot, made) = self.translated_snapshot(head.ctx, target, stop)?;
-            commit =
-                self.store.commit(snapshot)?.ok_or(stemmata_store::StoreError::CommitMissing(snapshot))?;
-            losses = made.losses;
-            if std::mem::take(&mut wish) {
-                notes.push(secrets::not_in_translations());
-            }
-            head.ctx = snapshot;
-            stop = Stop::Compaction;
-        }
-        let context = self.plan_context(head.ctx, stop)?;
-        let cwd = options.cwd.to_str().ok_or_else(|| EngineError::Refused {
-            what: Refusal::PlaceFolder,
-            reasons: vec![format!("{} is no text that a transcript can name", options.cwd.display())],
-        })?;
-        let request = PlaceRequest {
-            session: self.new_session(context.adapter, &options.config_dir)?,
-            cwd: cwd.to_owned(),
-            origin_cwd: self.origin_cwd(ctx)?,
-            client_version: options.client_version.clone(),
-            at: self.clock.now(),
-            seed: blake3::derive_key("stemmata.place.v1", &head.ctx.to_bytes()),
-        };
-        if !context.adapter.is_placeable() {
-            return Err(EngineError::Refused {
-                what: Refusal::PlaceFormat,
-                reasons: vec![format!("no client loads `{}`: name one with `--in`", commit.core.format)],
-            });
-        }
-        let place = context.adapter.client_place(&request);
-        let path = destination(&options.config_dir, &place)?;
-        let putting_back = if wish { self.putting_back(&mut notes)? } else { None };
-        let mut written = self.write_placed(context, (&request, putting_back), &path)?;
-        written.notes.append(&mut notes);
-        refuse_fatal(&written.validation)?;
-        let placed = Placed {
-            ctx: head.ctx,
-            session: request.session.clone(),
-            path: path.clone(),
-            format: commit.core.format.clone(),
-            bytes: written.placed_bytes,
-            messages: written.validation.messages_sent,
-            resume_command: place.resume_command,
-            import_command: place.import_command.map(|mut words| {
-                words.push(path.to_string_lossy().into_owned());
-                words
-            }),
+        let (runtime, at) = (options.runtime.as_deref(), options.at_entry.as_deref());
+        let prepared = self.prepare_placement(ctx, runtime, options.stop, at)?;
+        let wish = PlacingWish {
+            format: prepared.format.clone(),
+            continues: prepared.continues,
+            config_dir: options.config_dir.clone(),
             cwd: options.cwd.clone(),
-            prompt: head.prompt,
-            losses,
-            notes: written.notes.clone(),
+            origin_cwd: prepared.origin_cwd.clone(),
+            client_version: options.client_version.clone(),
         };
-        self.persist(written, &placed, &commit)?;
-        Ok(placed)
+        let mut placing = Placing::begin(&wish, self.ids.as_ref(), self.clock.as_ref())?;
+        let made = if options.with_secrets {
+            let is_translated = prepared.losses.is_some();
+            self.materialize_with_secrets(prepared.continues, prepared.stop, is_translated, &mut placing)?
+        } else {
+            self.materialize(Some(prepared.continues), None, prepared.stop, &mut placing)?
+        };
+        let ready = placing.check()?;
+        let file = ready.settle(&self.identity.machine, &mut |record| self.record_placement(record))?;
+        Ok(Placed {
+            ctx: prepared.continues,
+            session: file.session,
+            path: file.path,
+            format: prepared.format,
+            bytes: file.bytes,
+            messages: file.messages,
+            resume_command: file.resume_command,
+            import_command: file.import_command,
+            cwd: options.cwd.clone(),
+            prompt: prepared.prompt,
+            losses: prepared.losses,
+            notes: [made.notes, file.notes, prepared.notes].concat(),
+        })
+    }
+
+    /// Prepares a context for a runtime (none: the one that the commit comes from), ended at an entry where one is named. A
+    /// translation is stored, so that what the client adds has something to continue. Repeating it gives the same.
+    ///
+    /// # Errors
+    /// `Refused` for a runtime that no session can be written for, and where a translation says nothing; `NotFound` for the
+    /// entry; `NoAncestor`; store errors.
+    pub fn prepare_placement(
+        &self,
+        ctx: CommitId,
+        runtime: Option<&str>,
+        stop: Stop,
+        at: Option<&str>,
+    ) -> Result<PreparedPlacement> {
+        let asked = self.store.commit(ctx)?.ok_or(StoreError::CommitMissing(ctx))?.core.format;
+        let head = self.head(ctx, at)?;
+        let commit = self.store.commit(head.ctx)?.ok_or(StoreError::CommitMissing(head.ctx))?;
+        if commit.closure == Closure::Forgotten {
+            return Err(StoreError::Forgotten(head.ctx).into());
+        }
+        if let Stop::Ancestor(ancestor) = stop {
+            self.check_ancestor(ancestor, head.ctx)?;
+        }
+        let format = format_for(runtime, &asked, commit.core.format)?;
+        let mut prepared = PreparedPlacement {
+            continues: head.ctx,
+            stop,
+            format,
+            origin_cwd: self.origin_cwd(ctx)?,
+            prompt: head.prompt,
+            losses: None,
+            notes: self.note_of_origin(head.ctx)?,
+        };
+        // Of the same format too, where others wrote on the way to the stop.
+        if let Some(target) = self.other_format(head.ctx, Some(&prepared.format), stop)? {
+            let (snapshot, made) = self.translated_snapshot(head.ctx, target, stop)?;
+            (prepared.continues, prepared.stop, prepared.losses) = (snapshot, Stop::Compaction, made.losses);
+        }
+        Ok(prepared)
+    }
+
+    /// Writes a prepared context with what capture replaced, as far as the vault of this machine kept it. A translation is
+    /// written as it is stored, with a note.
+    ///
+    /// # Errors
+    /// As `materialize`, and the vault's.
+    pub fn materialize_with_secrets(
+        &self,
+        ctx: CommitId,
+        stop: Stop,
+        is_translated: bool,
+        out: &mut dyn Write,
+    ) -> Result<Materialized> {
+        if is_translated {
+            let mut made = self.materialize(Some(ctx), None, stop, out)?;
+            made.notes.push(secrets::not_in_translations());
+            return Ok(made);
+        }
+        let mut notes = Vec::new();
+        let mut putting_back = self.putting_back(&mut notes)?;
+        let mut context = self.plan_context(ctx, stop)?;
+        let (bytes, counts) =
+            context.write_edited(putting_back.as_mut(), &mut |piece: &[u8]| out.write_all(piece))?;
+        let mut made = context.finish(bytes, counts);
+        made.notes.extend(putting_back.and_then(PuttingBack::note));
+        made.notes.append(&mut notes);
+        Ok(made)
+    }
+
+    /// Returns the version of the client that wrote the newest session of this machine: most likely the one that will read what
+    /// is placed.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn newest_version(&self, runtime: &str) -> Result<Option<String>> {
+        let filter = SessionFilter { main_only: true, ..SessionFilter::default() };
+        let newest = self.store.sessions(&filter, Page { skip: 0, rows_max: VERSION_ROWS_MAX })?;
+        let is_its = |session: &Session| {
+            session.key.machine == self.identity.machine && runtime_of(&session.format) == runtime
+        };
+        Ok(newest.into_iter().filter(is_its).find_map(|session| session.version))
     }
 
     /// Returns the runtime that wrote a commit.
@@ -204,253 +267,31 @@ impl Engine {
         let Some(source) = first.source else { return Ok(None) };
         Ok(self.store.session(&SessionKey { machine: first.machine, path: source.path })?)
     }
-
-    fn write_placed(
-        &self,
-        mut context: PlannedContext<'_>,
-        (request, mut putting_back): (&PlaceRequest, Option<PuttingBack>),
-        path: &Path,
-    ) -> Result<Written> {
-        let folder = path.parent().unwrap_or(Path::new("/"));
-        let file = owner_only_temp(folder)?;
-        let adapter = context.adapter;
-        let mut output = Output::new(file, adapter, request, &self.store.identity()?.secret);
-        let (bytes, counts) =
-            context.write_edited(putting_back.as_mut(), &mut |piece: &[u8]| output.bytes(piece))?;
-        output.end_line().map_err(EngineError::io("write", path))?;
-        let taken_bytes = output.written;
-        let mut notes = context.finish(bytes, counts).notes;
-        notes.extend(output.finish().map_err(EngineError::io("write", path))?);
-        notes.extend(putting_back.and_then(PuttingBack::note));
-        let validation = output.validator.finish();
-        let placed_bytes = output.written;
-        let hash = *output.hasher.finalize().as_bytes();
-        Ok(Written { file: output.file, hash, taken_bytes, placed_bytes, validation, notes })
-    }
-
-    /// Makes the file appear under its name, durable and never over another, and records it.
-    ///
-    /// What it continues is recorded first: wherever this is interrupted, a file that is there is known.
-    fn persist(&self, written: Written, placed: &Placed, commit: &stemmata_model::Commit) -> Result<()> {
-        let path = &placed.path;
-        written.file.as_file().sync_all().map_err(EngineError::io("sync", path))?;
-        let key = self.key_of_placed(placed)?;
-        let placement = Placement {
-            machine: self.identity.machine.clone(),
-            path: key.path.clone(),
-            session: placed.session.clone(),
-            ctx: placed.ctx,
-            taken_bytes: written.taken_bytes,
-            placed_bytes: written.placed_bytes,
-            keyed_hash: written.hash,
-            placed_at: self.clock.now(),
-        };
-        self.commit_batch(vec![Write::Placement(Box::new(placement.clone()))])?;
-        written.file.persist_noclobber(path).map_err(|error| EngineError::io("create", path)(error.error))?;
-        let recorded = sync_folders(path).and_then(|()| self.record(key, &placement, placed, commit));
-        if recorded.is_err() {
-            // Ours, new, and unknown to the caller: left there, it would be a session that nobody asked for.
-            std::fs::remove_file(path).map_err(EngineError::io("remove", path))?;
-        }
-        recorded
-    }
-
-    /// Records a file that was placed as a session that was read to its end.
-    fn record(
-        &self,
-        key: SessionKey,
-        placement: &Placement,
-        placed: &Placed,
-        commit: &stemmata_model::Commit,
-    ) -> Result<()> {
-        let path = &placed.path;
-        let session = self.placed_session(key.clone(), placed, commit)?;
-        if placed.import_command.is_some() {
-            // What the client makes of it is read from its beginning, and goes on from here.
-            self.commit_batch(vec![Write::Session(Box::new(session))])?;
-            return Ok(());
-        }
-        let metadata = std::fs::metadata(path).map_err(EngineError::io("read", path))?;
-        let cursor = self.placed_cursor(path, placement, FileStamp::of(&metadata), commit)?;
-        self.commit_batch(vec![
-            Write::Cursor { key, value: cursor.encode(&session) },
-            Write::Session(Box::new(session)),
-        ])?;
-        Ok(())
-    }
-
-    /// Returns the key of the session that was placed: its file, or where the client will keep what it takes in.
-    fn key_of_placed(&self, placed: &Placed) -> Result<SessionKey> {
-        let folder = placed.path.parent().and_then(Path::parent).filter(|_| placed.import_command.is_some());
-        match folder {
-            Some(config_dir) => {
-                Ok(self.session_key(&config_dir.join(database::FILE).join(placed.session.as_str())))
-            }
-            None => self.key_of_new(&placed.path),
-        }
-    }
-
-    /// Returns the key that a file will have, which is not there yet.
-    fn key_of_new(&self, path: &Path) -> Result<SessionKey> {
-        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
-            return Ok(self.session_key(path));
-        };
-        let folder = folder.canonicalize().map_err(EngineError::io("read", folder))?;
-        Ok(self.session_key(&folder.join(name)))
-    }
-
-    fn placed_cursor(
-        &self,
-        path: &Path,
-        placement: &Placement,
-        stamp: FileStamp,
-        commit: &stemmata_model::Commit,
-    ) -> Result<Cursor> {
-        let (head, tail) = windows(path, placement.placed_bytes, &self.store.identity()?.secret)?;
-        let lines = count_lines(path, placement.taken_bytes)?;
-        let adapter = Self::adapter(&commit.core.format, FormatUse::Read)?;
-        let totals = self.totals_of(placement.ctx)?;
-        Ok(Cursor {
-            format: commit.core.format.to_string(),
-            rules: self.rules_of(path)?.into(),
-            granularity: Granularity::Turn,
-            closed_bytes: placement.taken_bytes,
-            closed_line: lines + 1,
-            tip: Some(placement.ctx),
-            splitter: SplitterState::Whole(adapter.splitter(Granularity::Turn, None).state()),
-            seen_bytes: placement.placed_bytes,
-            provisional: Vec::new(),
-            stamp,
-            head,
-            tail,
-            redacted_bytes: 0,
-            totals,
-            seen_entries: totals.entries,
-            seen_redacted_bytes: 0,
-        })
-    }
-
-    fn placed_session(
-        &self,
-        key: SessionKey,
-        placed: &Placed,
-        commit: &stemmata_model::Commit,
-    ) -> Result<Session> {
-        let title = self.title_of(placed.ctx)?;
-        Ok(Session {
-            key,
-            session: placed.session.clone(),
-            parent_session: None,
-            format: placed.format.clone(),
-            template: commit.core.template.clone(),
-            principal: self.identity.principal(runtime_of(&placed.format))?,
-            granularity: Granularity::Turn,
-            origin: SessionOrigin::Placed(placed.ctx),
-            title,
-            cwd: Some(placed.cwd.to_string_lossy().into_owned()),
-            git_branch: None,
-            version: None,
-            started_at: Some(self.clock.now()),
-            last_at: Some(self.clock.now()),
-            tip: Some(placed.ctx),
-            commits: commit.depth + 1,
-            messages: placed.messages,
-            bytes: commit.cumulative_bytes,
-        })
-    }
 }
 
-/// Returns the adapter to translate into, where another runtime is to go on than the one that wrote a format.
-fn target_of(runtime: Option<&str>, format: &FormatId) -> Result<Option<&'static dyn Adapter>> {
-    let own = registry::by_format(format).filter(|adapter| adapter.is_placeable());
-    // Of formats that its client does not take as they are, there is one that it does.
-    let runtime = match runtime {
-        None if own.is_none() && registry::by_runtime(runtime_of(format)).is_some() => {
-            Some(runtime_of(format))
+/// Returns the format to place in: the stored one where its client takes it, else the one that the client takes best.
+fn format_for(runtime: Option<&str>, asked: &FormatId, stored: FormatId) -> Result<FormatId> {
+    let client = runtime.unwrap_or_else(|| runtime_of(asked));
+    let is_taken = registry::by_format(&stored).is_some_and(|adapter| adapter.is_placeable());
+    if is_taken && runtime_of(&stored) == client {
+        return Ok(stored);
+    }
+    if let Some(adapter) = registry::by_runtime(client) {
+        return Ok(adapter.format());
+    }
+    let (what, reason) = match runtime {
+        None => (Refusal::PlaceFormat, format!("no client loads `{stored}`: name one with `--in`")),
+        Some(_) => {
+            let names: std::collections::BTreeSet<String> = registry::adapters()
+                .iter()
+                .filter(|adapter| adapter.is_placeable())
+                .map(|adapter| runtime_of(&adapter.format()).to_owned())
+                .collect();
+            let known = names.into_iter().collect::<Vec<_>>().join(", ");
+            let reason =
+                format!("`{client}` is no runtime that sessions can be written for; these are: {known}");
+            (Refusal::PlaceClient, reason)
         }
-        other => other.filter(|runtime| *runtime != runtime_of(format) || own.is_none()),
     };
-    let Some(runtime) = runtime else { return Ok(None) };
-    let target = registry::by_runtime(runtime);
-    let known = || {
-        let names: std::collections::BTreeSet<String> = registry::adapters()
-            .iter()
-            .filter(|adapter| adapter.is_placeable())
-            .map(|adapter| runtime_of(&adapter.format()).to_owned())
-            .collect();
-        names.into_iter().collect::<Vec<_>>().join(", ")
-    };
-    target.map(Some).ok_or_else(|| EngineError::Refused {
-        what: Refusal::PlaceClient,
-        reasons: vec![format!(
-            "`{runtime}` is no runtime that sessions can be written for; these are: {}",
-            known()
-        )],
-    })
-}
-
-fn refuse_fatal(validation: &Validation) -> Result<()> {
-    if validation.is_accepted() {
-        return Ok(());
-    }
-    let describe = |finding: &Finding| match finding.line {
-        Some(line) => format!("line {line}: {}", finding.message),
-        None => finding.message.clone(),
-    };
-    let fatal = validation.findings.iter().filter(|finding| finding.severity == Severity::Fatal);
-    Err(EngineError::Refused { what: Refusal::PlaceInvalid, reasons: fatal.map(describe).take(10).collect() })
-}
-
-/// Returns where to write, with folders made; refuses a place that is taken or that leaves the client's home.
-fn destination(config_dir: &Path, place: &ClientPlace) -> Result<PathBuf> {
-    let is_plain = |part: &String| !part.is_empty() && part != "." && part != ".." && !part.contains('/');
-    if !place.relative_path.iter().all(is_plain) {
-        return Err(EngineError::Refused {
-            what: Refusal::PlaceOutside,
-            reasons: vec!["the path would leave the client's home".to_owned()],
-        });
-    }
-    let path = place.relative_path.iter().fold(config_dir.to_owned(), |path, part| path.join(part));
-    if path.exists() {
-        return Err(EngineError::Refused {
-            what: Refusal::PlaceTaken,
-            reasons: vec![format!("{} exists already", path.display())],
-        });
-    }
-    if let Some(folder) = path.parent() {
-        create_private_dirs(folder)?;
-    }
-    Ok(path)
-}
-
-/// Makes a new file's name durable, and that of its folder, which may be new too.
-fn sync_folders(path: &Path) -> Result<()> {
-    for folder in path.ancestors().skip(1).take(2) {
-        File::open(folder).and_then(|folder| folder.sync_all()).map_err(EngineError::io("sync", folder))?;
-    }
-    Ok(())
-}
-
-fn create_private_dirs(folder: &Path) -> Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)
-        .map_err(EngineError::io("create", folder))
-}
-
-fn owner_only_temp(folder: &Path) -> Result<tempfile::NamedTempFile> {
-    // The builder's default mode is 0600, which is what clients use too.
-    tempfile::Builder::new()
-        .prefix(".stemma-")
-        .suffix(".tmp")
-        .tempfile_in(folder)
-        .map_err(EngineError::io("create a file in", folder))
-}
-
-fn count_lines(path: &Path, bytes: u64) -> Result<u64> {
-    let mut lines = crate::capture::lines::Lines::open(path, 0, 1, bytes)?;
-    while lines.next()?.is_some() {}
-    Ok(lines.next_number() - 1)
+    Err(EngineError::Refused { what, reasons: vec![reason] })
 }

@@ -6,7 +6,7 @@ use stemmata_api::v1::{
     BUNDLE_COMMITS_MAX, BundleExportRequest, BundleExported, BundleHave, BundleHaveRequest,
     BundleImportRequest, BundleImported, BundleShowRequest, BundleShown, CommitRequest, ExportRequest,
     Exported, HANDOFF_TOKENS_DEFAULT, Handoff, HandoffRequest, MaterializeRequest, Materialized, Native,
-    PlacementRecorded, RecordPlacementRequest,
+    PlacementRecorded, PreparePlacementRequest, PreparedPlacement, RecordPlacementRequest,
 };
 use stemmata_api::{Answer, ByteSource, Code, Control, GiveBack, Problem, Step, Unit};
 use stemmata_engine::{
@@ -154,8 +154,19 @@ impl GiveBack for Local {
         })
     }
 
-    fn record_placement(&self, _request: &RecordPlacementRequest) -> Answer<PlacementRecorded> {
-        Err(Box::new(Problem::new(Code::NotSupported, "not built yet")))
+    fn prepare_placement(&self, request: &PreparePlacementRequest) -> Answer<PreparedPlacement> {
+        self.with(|engine| {
+            let (id, stop) = (ctx(engine, &request.ctx)?, stop(engine, &request.stop)?);
+            let (runtime, at) = (request.runtime.as_deref(), request.at.as_deref());
+            Ok(wire::place::prepared(&engine.prepare_placement(id, runtime, stop, at)?))
+        })
+    }
+
+    fn record_placement(&self, request: &RecordPlacementRequest) -> Answer<PlacementRecorded> {
+        self.with(|engine| {
+            engine.record_placement(&wire::place::record_of(request)?)?;
+            Ok(PlacementRecorded { ctx: request.ctx.clone() })
+        })
     }
 
     fn export_bundle(

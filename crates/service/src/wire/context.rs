@@ -1,28 +1,10 @@
 //! What gives conversations back, as wire types.
 
 use stemmata_api::v1::{self, ExportForm};
-use stemmata_engine::{CompactionDiff, Exported, HandedOff, Materialized, Placed, Projection, Stop};
+use stemmata_engine::{CompactionDiff, Exported, HandedOff, Materialized, Projection, Stop};
 use stemmata_model::CommitId;
 
 use crate::wire;
-
-/// Returns the wire form.
-pub fn placed(placed: &Placed) -> v1::Placed {
-    v1::Placed {
-        ctx: placed.ctx.to_string(),
-        session_id: placed.session.to_string(),
-        path: placed.path.to_string_lossy().into_owned(),
-        format: placed.format.to_string(),
-        bytes: placed.bytes,
-        messages: placed.messages,
-        resume_command: placed.resume_command.clone(),
-        import_command: placed.import_command.clone(),
-        cwd: placed.cwd.to_string_lossy().into_owned(),
-        prompt: placed.prompt.clone(),
-        losses: placed.losses.as_ref().map(wire::losses),
-        notes: wire::notes(&placed.notes),
-    }
-}
 
 /// Returns the wire form of a context that was written.
 pub(crate) fn materialized(ctx: Option<CommitId>, stop: Stop, made: &Materialized) -> v1::Materialized {
@@ -49,7 +31,7 @@ pub(crate) fn materialized(ctx: Option<CommitId>, stop: Stop, made: &Materialize
     }
 }
 
-fn stop_text(stop: Stop) -> String {
+pub(crate) fn stop_text(stop: Stop) -> String {
     match stop {
         Stop::Compaction => "compaction".to_owned(),
         Stop::Root => "root".to_owned(),

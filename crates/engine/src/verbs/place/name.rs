@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use stemmata_model::SessionId;
+use stemmata_model::{SessionId, Timestamp};
 use stemmata_runtimes::adapter::Adapter;
 
-use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
+use crate::ports::NewIds;
 
 /// Ids that are drawn until one is free: two that share eight random hex digits are rare.
 const DRAWS_MAX: usize = 16;
@@ -17,24 +17,26 @@ const DEPTH_MAX: usize = 4;
 /// Entries of a client's home that are looked at, at most.
 const ENTRIES_MAX: usize = 1_000_000;
 
-impl Engine {
-    /// Draws an id for a new session of an adapter's client.
-    pub(super) fn new_session(&self, adapter: &dyn Adapter, config_dir: &Path) -> Result<SessionId> {
-        for _ in 0..DRAWS_MAX {
-            let session = adapter.new_session(&self.ids.session(), self.clock.now());
-            let is_taken =
-                adapter.short_name(session.as_str()).is_some_and(|name| is_named(config_dir, name));
-            if !is_taken {
-                return Ok(session);
-            }
+/// Draws an id for a new session of an adapter's client.
+pub(super) fn new_session(
+    adapter: &dyn Adapter,
+    config_dir: &Path,
+    ids: &dyn NewIds,
+    at: Timestamp,
+) -> Result<SessionId> {
+    for _ in 0..DRAWS_MAX {
+        let session = adapter.new_session(&ids.session(), at);
+        let is_taken = adapter.short_name(session.as_str()).is_some_and(|name| is_named(config_dir, name));
+        if !is_taken {
+            return Ok(session);
         }
-        Err(EngineError::Refused {
-            what: Refusal::PlaceUnnamed,
-            reasons: vec![format!(
-                "{DRAWS_MAX} ids in a row begin as a session of the client does, which would delete one of the two"
-            )],
-        })
     }
+    Err(EngineError::Refused {
+        what: Refusal::PlaceUnnamed,
+        reasons: vec![format!(
+            "{DRAWS_MAX} ids in a row begin as a session of the client does, which would delete one of the two"
+        )],
+    })
 }
 
 /// Returns whether a file below a folder is named by the beginning of a session's id, as in `session-…-1a2b3c4d.jsonl`.

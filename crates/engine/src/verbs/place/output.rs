@@ -25,18 +25,13 @@ pub(super) struct Output {
 }
 
 impl Output {
-    pub(super) fn new(
-        file: tempfile::NamedTempFile,
-        adapter: &dyn Adapter,
-        request: &PlaceRequest,
-        secret: &[u8; 32],
-    ) -> Self {
+    pub(super) fn new(file: tempfile::NamedTempFile, adapter: &dyn Adapter, request: &PlaceRequest) -> Self {
         Self {
             file,
             shape: adapter.shape(),
             placer: adapter.placer(request),
             validator: adapter.validator(request.client_version.as_deref()),
-            hasher: blake3::Hasher::new_keyed(secret),
+            hasher: blake3::Hasher::new(),
             line: Vec::new(),
             out: Vec::new(),
             checked: 0,

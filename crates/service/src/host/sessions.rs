@@ -1,0 +1,58 @@
+//! Which session is meant, and what it knows by now.
+
+use std::path::Path;
+
+use stemmata_api::v1::{FindRequest, Found, Session};
+use stemmata_api::{Answer, Chains};
+
+use super::Host;
+use crate::fault::Fault;
+use crate::wire;
+
+/// The session that was active last.
+#[derive(Debug, Clone)]
+pub struct Latest {
+    /// The session, as it was known.
+    pub session: Session,
+    /// Its newest commit, brought up to date.
+    pub ctx: String,
+    /// What was not read on the way, in words.
+    pub unread: Vec<String>,
+}
+
+impl Host {
+    /// Finds the commit that is meant. A session means its newest one, brought up to date first.
+    ///
+    /// # Errors
+    /// Those of [`find`](stemmata_api::Chains::find), and of capture.
+    pub fn newest(&self, service: &dyn Chains, request: &FindRequest) -> Answer<Found> {
+        let own = || -> Result<Option<Found>, Fault> {
+            let engine = self.home.engine()?;
+            let Ok(Some(session)) = engine.find_session(&request.text) else { return Ok(None) };
+            let ctx = engine.current(&session)?.to_string();
+            let session_id = Some(session.session.to_string());
+            Ok(Some(Found { ctx, session_id, redirected_from: None }))
+        };
+        own().map_err(|fault| fault.0)?.map_or_else(|| service.find(request), Ok)
+    }
+
+    /// Returns the session that was active last, of all or of a directory, after reading what its clients wrote there since.
+    ///
+    /// # Errors
+    /// `no_session`, `no_session_here`, and those of capture.
+    pub fn latest(&self, dir: Option<&Path>) -> Answer<Latest> {
+        let latest = || -> Result<Latest, Fault> {
+            let engine = self.home.engine()?;
+            let mut unread = Vec::new();
+            if let Some(dir) = dir {
+                let failures = engine.catch_up(&self.machine.clients.existing(), dir)?;
+                let told = |path: &Path, error| format!("{} was not read: {error}", path.display());
+                unread.extend(failures.iter().map(|failure| told(&failure.path, &failure.error)));
+            }
+            let session = engine.latest_session(dir.map(Path::to_string_lossy).as_deref())?;
+            let ctx = engine.current(&session)?.to_string();
+            Ok(Latest { session: wire::session::session(&session), ctx, unread })
+        };
+        latest().map_err(|fault| fault.0)
+    }
+}

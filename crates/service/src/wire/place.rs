@@ -1,0 +1,73 @@
+//! Sessions that are placed for a client, as wire types and back.
+
+use stemmata_api::v1;
+use stemmata_engine::{PlacementRecord, PreparedPlacement, WrittenFile};
+use stemmata_model::{FormatId, MachineId, SessionId};
+
+use super::context::stop_text;
+use crate::fault::Fault;
+use crate::local::bad_request;
+use crate::wire;
+
+/// Returns the wire form of a context that a client is about to load.
+pub(crate) fn prepared(prepared: &PreparedPlacement) -> v1::PreparedPlacement {
+    v1::PreparedPlacement {
+        continues: prepared.continues.to_string(),
+        stop: stop_text(prepared.stop),
+        format: prepared.format.to_string(),
+        origin_cwd: prepared.origin_cwd.clone(),
+        prompt: prepared.prompt.clone(),
+        losses: prepared.losses.as_ref().map(wire::losses),
+        notes: wire::notes(&prepared.notes),
+    }
+}
+
+/// Returns the wire form of what is remembered of a session that was placed.
+pub(crate) fn record(record: &PlacementRecord) -> v1::RecordPlacementRequest {
+    let written = record.written.map(|written| v1::WrittenFile {
+        device: written.device,
+        inode: written.inode,
+        modified_ns: written.modified_ns.to_string(),
+    });
+    v1::RecordPlacementRequest {
+        ctx: record.ctx.to_string(),
+        session_id: record.session.to_string(),
+        machine: record.machine.to_string(),
+        path: record.path.clone(),
+        format: record.format.to_string(),
+        taken_bytes: record.taken_bytes,
+        placed_bytes: record.placed_bytes,
+        messages: record.messages,
+        hash: blake3::Hash::from_bytes(record.hash).to_hex().to_string(),
+        written,
+        taken_in_by_client: record.taken_in_by_client,
+        cwd: record.cwd.clone(),
+    }
+}
+
+/// Reads what is to be remembered of a session that was placed.
+pub(crate) fn record_of(request: &v1::RecordPlacementRequest) -> Result<PlacementRecord, Fault> {
+    let written = match &request.written {
+        None => None,
+        Some(written) => Some(WrittenFile {
+            device: written.device,
+            inode: written.inode,
+            modified_ns: written.modified_ns.parse().map_err(|error| bad_request("modified_ns", error))?,
+        }),
+    };
+    let hash = blake3::Hash::from_hex(&request.hash).map_err(|error| bad_request("hash", error))?;
+    Ok(PlacementRecord {
+        ctx: request.ctx.parse()?,
+        session: SessionId::new(request.session_id.as_str())?,
+        machine: MachineId::new(request.machine.as_str())?,
+        path: request.path.clone(),
+        format: FormatId::new(request.format.as_str())?,
+        taken_bytes: request.taken_bytes,
+        placed_bytes: request.placed_bytes,
+        messages: request.messages,
+        hash: *hash.as_bytes(),
+        written,
+        taken_in_by_client: request.taken_in_by_client,
+        cwd: request.cwd.clone(),
+    })
+}
