@@ -4,7 +4,6 @@
 
 mod app;
 mod args;
-mod caller;
 mod commands;
 mod config;
 mod environment;

@@ -3,7 +3,7 @@
 //! The store is opened on first use, so that commands without one work everywhere.
 
 use std::cell::OnceCell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -13,8 +13,8 @@ use stemmata_engine::{
     SystemClock, TakeUpLimits,
 };
 use stemmata_model::{CommitId, Principal, Timestamp};
-use stemmata_service::{Host, Local, Machine};
-use stemmata_store::{OpenFor, Session};
+use stemmata_service::{Host, Local, Machine, Process};
+use stemmata_store::OpenFor;
 
 use crate::args::Global;
 use crate::commands::run;
@@ -25,6 +25,19 @@ use crate::logging;
 use crate::output::commit::ShortIds;
 use crate::output::style::Style;
 use crate::output::{Console, Stream};
+
+/// What clients call their session in the environment of what they run, after our own variable.
+const SESSION_VARIABLES: &[&str] = &[
+    run::SESSION_VARIABLE,
+    "CLAUDE_CODE_SESSION_ID",
+    "CODEX_THREAD_ID",
+    "GEMINI_CLI_SESSION_ID",
+    "GEMINI_SESSION_ID",
+    "OPENCODE_SESSION_ID",
+];
+
+/// Where the system lists processes.
+pub(crate) const PROCESSES: &str = "/proc";
 
 /// Everything that a command works with.
 pub(crate) struct App {
@@ -142,20 +155,25 @@ impl App {
     /// Returns the engine; the first time the store is opened, and a command takes up what others left. A hook and `run`, for
     /// which a program waits, leave that to commands.
     pub(crate) fn engine(&self) -> Result<&Engine, CliError> {
-        let home = self.home()?;
-        let opened = home.engine();
-        for note in home.notes() {
+        let opened = self.home()?.engine();
+        self.say_notes()?;
+        let engine = opened?;
+        if self.opened.set(()).is_ok() && matches!(self.open_for, OpenFor::Command) {
+            self.take_up()?;
+        }
+        Ok(engine)
+    }
+
+    /// Says what opening the store found.
+    pub(crate) fn say_notes(&self) -> Result<(), CliError> {
+        for note in self.home()?.notes() {
             match note {
                 HomeNote::Moved(_) => self.console.say(&format!("{}: {note}", Style::Note.paint("note"))),
                 HomeNote::Place(_) if self.console.quiet => {}
                 HomeNote::Place(_) => self.console.warn(&note.to_string()),
             }
         }
-        let engine = opened?;
-        if self.opened.set(()).is_ok() && matches!(self.open_for, OpenFor::Command) {
-            self.take_up()?;
-        }
-        Ok(engine)
+        Ok(())
     }
 
     /// Says what reading and writing ledgers in files met: a write that did not finish, files that were passed over.
@@ -203,17 +221,6 @@ impl App {
         }
     }
 
-    /// Returns the session of the current directory that was active last, after reading what its clients wrote
-    /// there since.
-    pub(crate) fn session_here(&self) -> Result<Session, CliError> {
-        let engine = self.engine()?;
-        let here = &self.environment.current_dir;
-        for failure in engine.catch_up(&self.homes().existing(), here)? {
-            self.console.warn(&format!("{} was not read: {}", failure.path.display(), failure.error));
-        }
-        Ok(engine.latest_session(Some(&here.to_string_lossy()))?)
-    }
-
     /// Returns the service over this store; the first time as [`App::engine`] does.
     pub(crate) fn service(&self) -> Result<&Local, CliError> {
         if let Some(service) = self.service.get() {
@@ -227,7 +234,18 @@ impl App {
     /// Returns what only this machine can do. Opens no store: a command that needs one asks for [`App::service`] first.
     pub(crate) fn host(&self) -> Result<&Host, CliError> {
         let home = self.home()?;
-        Ok(self.host.get_or_init(|| Host::new(Arc::clone(home), Machine { clients: self.homes() })))
+        let machine = || Machine {
+            clients: self.homes(),
+            program: self.environment.program.clone(),
+            processes: PathBuf::from(PROCESSES),
+        };
+        Ok(self.host.get_or_init(|| Host::new(Arc::clone(home), machine())))
+    }
+
+    /// Returns this process, and what its environment names its session by.
+    pub(crate) fn process(&self) -> Process {
+        let told = |name: &&str| Some(((*name).to_owned(), self.environment.text(name)?));
+        Process { pid: std::process::id(), told: SESSION_VARIABLES.iter().find_map(told) }
     }
 
     /// Finds the commit that the user means, and says where scrubbing replaced the one that was named.

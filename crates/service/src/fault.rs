@@ -201,6 +201,15 @@ pub fn of_kind(source: &io::Error) -> Code {
     }
 }
 
+/// Returns the fault of a failed file operation of this crate itself.
+pub(crate) fn io_failed(operation: &str, path: &Path, source: &io::Error) -> Fault {
+    let detail = format!("{operation} {} failed", path.display());
+    Problem::new(of_kind(source), detail)
+        .because(vec![source.to_string()])
+        .with("path", path.display())
+        .into()
+}
+
 fn of_io(error: &impl Error, path: &Path, source: &io::Error) -> Problem {
     at(of_kind(source), error, path)
 }

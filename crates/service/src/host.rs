@@ -5,11 +5,14 @@
 
 mod ledger_files;
 mod ledger_of;
+mod caller;
+mod git;
 mod place;
 mod sessions;
 mod start;
 mod store_files;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use stemmata_api::Answer;
@@ -18,6 +21,8 @@ use stemmata_engine::{Home, HomeHints};
 use crate::fault::Fault;
 
 pub use ledger_of::{LedgerOf, LedgerOfRequest, MakeLedger};
+pub use caller::{Current, Process, Whose};
+pub use git::{BlamedCommit, GitHookChange, GitHookRequest, Repository, TrailerRequest};
 pub use place::PlaceRequest;
 pub use sessions::Latest;
 pub use start::{StartFrom, StartRequest};
@@ -33,6 +38,10 @@ pub struct Host {
 pub struct Machine {
     /// Where clients keep their configuration.
     pub clients: HomeHints,
+    /// This program, to be started beside this process.
+    pub program: Option<PathBuf>,
+    /// Where the system lists processes.
+    pub processes: PathBuf,
 }
 
 impl Host {

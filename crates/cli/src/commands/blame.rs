@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use stemmata_api::v1::{self, BlameRequest, BlamedLine, KnownLine};
 use stemmata_api::{Chains as _, Code, Problem};
+use stemmata_service::{BlamedCommit, Repository};
 
 use crate::args::git::Blame;
-use crate::commands::git::{BlamedCommit, Repository};
 use crate::errors::{CliError, Exit};
 use crate::output::put;
 use crate::output::style::Style;
@@ -32,7 +32,7 @@ pub(crate) fn run(app: &App, args: &Blame) -> Result<Exit, CliError> {
     if wanted.is_empty() {
         return Err(missing(Code::LineNotFound, "line", &args.place));
     }
-    let repository = Repository::of(app, path.parent().unwrap_or(&path));
+    let repository = Repository::of(path.parent().unwrap_or(&path));
     let blamed = repository.as_ref().map(|found| found.blame(&path, &wanted)).unwrap_or_default();
     let here = project_of(&path, &app.environment.current_dir);
     let project = repository.map_or(here, |found| found.top);

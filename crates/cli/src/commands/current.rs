@@ -1,40 +1,32 @@
 //! `current`: what a session knows right now, as a commit.
 //!
-//! Which session is meant: the one that is named, the hook's, or the one that this process belongs to (`caller`).
+//! Which session is meant: the one that is named, the hook's, or the one that this process belongs to.
 
-use stemmata_store::Session;
+use stemmata_service::Whose;
 
 use crate::args::capture::Current;
-use crate::caller::{Caller, Reach, missing};
-use crate::commands::{hook, snapshot};
+use crate::commands::hook;
 use crate::errors::{CliError, Exit};
 use crate::wiring::App;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Current) -> Result<Exit, CliError> {
-    let caller = Caller { app, engine: app.engine()?, reach: Reach::All };
-    let session = if args.hook {
-        of_hook(&caller)?
-    } else {
-        match &args.session {
-            Some(text) => caller.named(text)?.ok_or_else(|| missing(text))?.session,
-            None => caller.session()?.session,
+    app.engine()?;
+    let whose = match &args.session {
+        Some(text) => Whose::Named(text.clone()),
+        None if args.hook => {
+            let input = hook::read_input(app)?;
+            Whose::Hook { transcript: input.transcript_path, session_id: input.session_id }
         }
+        None => Whose::Process(app.process()),
     };
-    let ctx = caller.engine.current(&session)?;
-    app.console.notes(&caller.engine.note_of_origin(ctx)?);
-    snapshot::print_id(app, ctx)
-}
-
-fn of_hook(caller: &Caller<'_>) -> Result<Session, CliError> {
-    let input = hook::read_input(caller.app)?;
-    if let Some(path) = input.transcript_path.filter(|path| path.is_file()) {
-        return caller.captured(&path);
+    let current = app.host()?.current(&whose, &app.environment.current_dir)?;
+    current.unread.iter().for_each(|unread| app.console.warn(unread));
+    app.console.notes(&current.notes);
+    if app.console.json {
+        app.console.json(&current.named)?;
+    } else {
+        app.console.text(&format!("{}\n", current.named.id))?;
     }
-    let id = input.session_id.ok_or_else(|| {
-        CliError::Usage(
-            "the hook's input names no session: neither `transcript_path` nor `session_id`".to_owned(),
-        )
-    })?;
-    caller.named(&id)?.map(|found| found.session).ok_or_else(|| missing(&id))
+    Ok(Exit::Done)
 }

@@ -6,7 +6,6 @@
 mod input;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::json;
@@ -18,12 +17,11 @@ use stemmata_model::{Template, Trigger};
 use stemmata_store::Patience;
 
 use crate::args::live::Hook;
-use crate::caller::PROCESSES;
 use crate::commands::start::TEMPLATE_VARIABLE;
 use crate::config::INJECT;
 use crate::environment::Environment;
 use crate::errors::{CliError, Exit, with_causes};
-use crate::wiring::App;
+use crate::wiring::{App, PROCESSES};
 
 pub(crate) use input::Input;
 
@@ -123,7 +121,7 @@ impl Call<'_> {
             }
             Ok(Nudged::Later(later)) => {
                 tracing::info!(command = "hook", event, why = ?later, "left to an import");
-                import_in_background(app, path)
+                Ok(app.host()?.import_in_background(path)?)
             }
             Err(EngineError::HeldBack { .. } | EngineError::NotATranscript { .. }) => Ok(()),
             Err(error) => leave(app, path, &with_causes(&error.into())),
@@ -215,22 +213,8 @@ fn trigger_of(event: &str) -> Option<Trigger> {
 }
 
 /// Leaves a transcript to the next command.
-pub(crate) fn leave(app: &App, path: &Path, reason: &str) -> Result<(), CliError> {
-    Ok(app.home()?.markers().leave(path, reason, app.now().as_micros())?)
-}
-
-/// Starts an import that outlives the hook and the client's signals. Until it is through, a marker names the
-/// transcript.
-pub(crate) fn import_in_background(app: &App, path: &Path) -> Result<(), CliError> {
-    leave(app, path, "an import in the background reads it")?;
-    let Some(program) = &app.environment.program else { return Ok(()) };
-    let mut import = Command::new(program);
-    // Any command takes what hooks left first; this one does nothing else.
-    import.args(["import", "--quiet"]).arg(path);
-    import.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(&mut import, 0);
-    import.spawn().map(drop).map_err(|source| CliError::io("start", program, source))
+fn leave(app: &App, path: &Path, reason: &str) -> Result<(), CliError> {
+    Ok(app.host()?.leave(path, reason)?)
 }
 
 #[cfg(test)]

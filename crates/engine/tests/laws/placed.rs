@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use stemmata_engine::{Engine, PlaceOptions, Placed, Stop};
+use stemmata_engine::{Engine, EngineError, PlaceOptions, Placed, Placing, PlacingWish, Stop};
 use stemmata_model::CommitId;
 use stemmata_runtimes::registry;
 use stemmata_store::{SqliteOptions, SqliteStore};
 use stemmata_testkit::claude::ClaudeSession;
 
 use crate::support::{
-    Folder, bytes_of, chain, closed, corpus, engine, engine_on, import, jsonl_below, native, placing,
+    CountingIds, FixedClock, Folder, bytes_of, chain, closed, corpus, engine, engine_on, import, jsonl_below,
+    native, placing,
 };
 
 fn place(engine: &Engine, ctx: CommitId, folder: &Folder) -> Placed {
@@ -106,6 +107,47 @@ fn what_a_client_appends_to_a_placed_session_is_a_child_of_the_commit() {
 
     let again = place(&engine, child, &folder);
     assert_ne!(again.path, done.path, "never an existing file");
+}
+
+#[test]
+fn what_is_recorded_of_a_placement_a_third_time_changes_nothing() {
+    let folder = Folder::new();
+    let engine = engine();
+    let session = ClaudeSession::new(31).turns(4).build();
+    let tip = import(&engine, &folder.write("s.jsonl", &bytes_of(&session))).session.tip.expect("a tip");
+    let options = placing(&folder);
+    let prepared = engine.prepare_placement(tip, None, Stop::Compaction, None).expect("prepared");
+    let wish = PlacingWish {
+        format: prepared.format,
+        continues: prepared.continues,
+        config_dir: options.config_dir,
+        cwd: options.cwd,
+        origin_cwd: prepared.origin_cwd,
+        client_version: None,
+    };
+    let mut placing = Placing::begin(&wish, &CountingIds::default(), &FixedClock).expect("begun");
+    engine.materialize(Some(tip), None, Stop::Compaction, &mut placing).expect("written");
+    let (mut records, machine) = (Vec::new(), engine.identity().machine.clone());
+    let ready = placing.check().expect("loadable");
+    let placed = ready.settle::<EngineError>(&machine, &mut |record| {
+        records.push(record.clone());
+        engine.record_placement(record)
+    });
+    let path = placed.expect("placed").path;
+    assert_eq!(records.iter().map(|record| record.written.is_some()).collect::<Vec<_>>(), [false, true]);
+    let known = import(&engine, &path);
+    assert_eq!((known.new_commits, known.session.tip), (0, Some(tip)));
+
+    let more = r#"{"parentUuid":null,"isSidechain":false,"type":"user","message":{"role":"user","content":"go on"},"uuid":"cccccccc-0000-4000-8000-000000000001","timestamp":"2027-01-01T00:00:00.000Z","sessionId":"n","cwd":"/new/place","version":"2.1.39"}"#;
+    let mut file = std::fs::OpenOptions::new().append(true).open(&path).expect("a file");
+    std::io::Write::write_all(&mut file, format!("{more}\n").as_bytes()).expect("appended");
+    let child = import(&engine, &path).session;
+    assert_ne!(child.tip, Some(tip));
+    for record in &records {
+        engine.record_placement(record).expect("recorded again");
+    }
+    let again = import(&engine, &path);
+    assert_eq!((again.new_commits, again.session), (0, child));
 }
 
 #[test]

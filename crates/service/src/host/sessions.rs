@@ -5,6 +5,8 @@ use std::path::Path;
 use stemmata_api::v1::{FindRequest, Found, Session};
 use stemmata_api::{Answer, Chains};
 
+use stemmata_engine::ImportFailure;
+
 use super::Host;
 use crate::fault::Fault;
 use crate::wire;
@@ -45,9 +47,7 @@ impl Host {
             let engine = self.home.engine()?;
             let mut unread = Vec::new();
             if let Some(dir) = dir {
-                let failures = engine.catch_up(&self.machine.clients.existing(), dir)?;
-                let told = |path: &Path, error| format!("{} was not read: {error}", path.display());
-                unread.extend(failures.iter().map(|failure| told(&failure.path, &failure.error)));
+                unread = self::unread(&engine.catch_up(&self.machine.clients.existing(), dir)?);
             }
             let session = engine.latest_session(dir.map(Path::to_string_lossy).as_deref())?;
             let ctx = engine.current(&session)?.to_string();
@@ -55,4 +55,11 @@ impl Host {
         };
         latest().map_err(|fault| fault.0)
     }
+}
+
+/// Returns what was not read, in words.
+pub(super) fn unread(failures: &[ImportFailure]) -> Vec<String> {
+    let told =
+        |failure: &ImportFailure| format!("{} was not read: {}", failure.path.display(), failure.error);
+    failures.iter().map(told).collect()
 }

@@ -1,0 +1,293 @@
+//! Git: the hook that adds a trailer to commits, the trailer itself, and whose commits lines of a file are.
+//!
+//! Git is called as a program: its configuration, its hooks' folder and its blame are its own to know.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use stemmata_api::{Answer, v1};
+use stemmata_engine::{
+    CONTEXT_TRAILER, EngineError, GIT_HOOK, GIT_HOOK_BYTES_MAX, Refusal, with_git_hook, with_trailer,
+    without_git_hook,
+};
+use stemmata_model::Timestamp;
+use stemmata_store::{SystemFiles, read_bounded, write_whole};
+
+use super::Host;
+use super::caller::{Caller, Process, Reach};
+use crate::fault::{Fault, io_failed};
+
+/// Bytes of what git prints that are read at most.
+const GIT_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Microseconds for which the last activity of a session makes it the one that a commit is of.
+const CURRENT_MICROS_MAX: i64 = 6 * 3_600 * 1_000_000;
+
+/// Asks to change the hook of a repository.
+#[derive(Debug, Clone)]
+pub struct GitHookRequest {
+    /// A directory of the repository.
+    pub dir: PathBuf,
+    /// The program that the hook is to call, at a path that lasts.
+    pub program: Option<PathBuf>,
+    /// Whether our lines are taken out instead.
+    pub removes: bool,
+    /// Change nothing.
+    pub dry_run: bool,
+}
+
+/// What became of a repository's hook.
+#[derive(Debug, Clone)]
+pub struct GitHookChange {
+    /// The hook.
+    pub hook: v1::GitHook,
+    /// Its text before.
+    pub before: String,
+    /// Its text after.
+    pub after: String,
+}
+
+/// Asks to name the context in the message of a commit that is being made.
+#[derive(Debug, Clone)]
+pub struct TrailerRequest {
+    /// The file with the message, absolute.
+    pub message: PathBuf,
+    /// The directory in which git was called.
+    pub dir: PathBuf,
+    /// The process that asks.
+    pub process: Process,
+}
+
+impl Host {
+    /// Lets commits of a repository name their context, or does so no longer.
+    ///
+    /// # Errors
+    /// `git_hook_not_ours` says what is in the way; `io_failed`.
+    pub fn git_hook(&self, request: &GitHookRequest) -> Answer<GitHookChange> {
+        changed(request).map_err(|fault| fault.0)
+    }
+
+    /// Adds the trailer to a message, where a session works that the commit is of. Returns whether it did.
+    ///
+    /// # Errors
+    /// `io_failed`, and those of [`current`](Self::current). None is a reason to stop the commit.
+    pub fn trailer(&self, request: &TrailerRequest) -> Answer<bool> {
+        self.try_trailer(request).map_err(|fault| fault.0)
+    }
+
+    fn try_trailer(&self, request: &TrailerRequest) -> Result<bool, Fault> {
+        let path = request.message.as_path();
+        if path.parent().is_some_and(is_replaying) {
+            return Ok(false);
+        }
+        // A message in another encoding would not come back as it was.
+        let Some(before) = read_bytes(path)?.and_then(|bytes| String::from_utf8(bytes).ok()) else {
+            return Ok(false);
+        };
+        // Before the store is asked: most often there is nothing to add.
+        if with_trailer(&before, "").is_none() {
+            return Ok(false);
+        }
+        let found = Caller::new(self, &request.dir, Reach::Hook)?.session(&request.process)?;
+        let now = self.home.options().clock.now();
+        let is_recent = |at: Timestamp| now.as_micros() - at.as_micros() <= CURRENT_MICROS_MAX;
+        // The agent itself commits, however long it was silent before; somebody else in its directory may have come later.
+        if !found.is_own && !found.session.last_at.is_some_and(is_recent) {
+            return Ok(false);
+        }
+        let Some(ctx) = found.session.tip else { return Ok(false) };
+        let Some(after) = with_trailer(&before, &ctx.to_string()) else { return Ok(false) };
+        write_text(path, &after)?;
+        Ok(true)
+    }
+}
+
+fn changed(request: &GitHookRequest) -> Result<GitHookChange, Fault> {
+    let here = &request.dir;
+    let repository = Repository::of(here).ok_or_else(|| {
+        refused(format!("{} is in no repository of git, or git is not there", here.display()))
+    })?;
+    let path = repository.hook().ok_or_else(|| refused("git does not say where its hooks are".to_owned()))?;
+    if !repository.owns(&path) {
+        let reason =
+            format!("`core.hooksPath` says {}, whose hooks other repositories have too", path.display());
+        return Err(refused(reason));
+    }
+    let before = String::from_utf8(read_bytes(&path)?.unwrap_or_default()).map_err(|_| {
+        refused(format!("{} is no text: call `stemma git trailer` from it yourself", path.display()))
+    })?;
+    let after = if request.removes {
+        without_git_hook(&before)
+    } else {
+        let program = request.program.as_deref().and_then(Path::to_str);
+        let program =
+            program.ok_or_else(|| refused("where this program is cannot be said in a script".to_owned()))?;
+        with_git_hook(&before, program).ok_or_else(|| {
+            let call = format!("{program} git trailer \"$@\"");
+            refused(format!("{} is no shell script: let it call `{call}` itself", path.display()))
+        })?
+    };
+    let changed = after != before;
+    let written = changed && !request.dry_run;
+    if written {
+        put(&path, &after)?;
+    }
+    let path = path.to_string_lossy().into_owned();
+    Ok(GitHookChange { hook: v1::GitHook { path, changed, written }, before, after })
+}
+
+fn refused(reason: String) -> Fault {
+    EngineError::Refused { what: Refusal::GitHook, reasons: vec![reason] }.into()
+}
+
+fn write_text(path: &Path, text: &str) -> Result<(), Fault> {
+    let failed = |source: io::Error| io_failed("write", path, &source);
+    write_whole(&SystemFiles, path, failed, |out: &mut dyn Write| {
+        out.write_all(text.as_bytes()).map_err(failed)
+    })
+}
+
+fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>, Fault> {
+    let bytes = read_bounded(path, GIT_HOOK_BYTES_MAX + 1);
+    let bytes = bytes.map_err(|source: io::Error| io_failed("read", path, &source))?;
+    // What was read is written back: a part of it would be all that is left.
+    let is_long =
+        |bytes: &Vec<u8>| u64::try_from(bytes.len()).is_ok_and(|length| length > GIT_HOOK_BYTES_MAX);
+    if bytes.as_ref().is_some_and(is_long) {
+        let reason = format!("{} has more than {GIT_HOOK_BYTES_MAX} bytes", path.display());
+        return Err(refused(reason));
+    }
+    Ok(bytes)
+}
+
+/// Writes the hook so that git runs it, or takes it away where nothing is left of it.
+fn put(path: &Path, text: &str) -> Result<(), Fault> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let failed = |source: io::Error| io_failed("write", path, &source);
+    // A link keeps pointing where it points.
+    let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    if text.is_empty() {
+        return std::fs::remove_file(path).map_err(failed);
+    }
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(failed)?;
+    }
+    let mode = std::fs::metadata(path).map_or(0o755, |metadata| metadata.permissions().mode() | 0o111);
+    write_text(path, text)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).map_err(failed)
+}
+
+/// Says whether git makes commits anew that were made before: the present context did not write them, as it does write one
+/// that takes another back. A message that a hook is given lies in git's own folder.
+fn is_replaying(git: &Path) -> bool {
+    const SIGNS: [&str; 3] = ["rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD"];
+    SIGNS.iter().any(|sign| git.join(sign).exists())
+}
+
+/// A repository, as git tells it.
+#[derive(Debug, Clone)]
+pub struct Repository {
+    /// The directory that its files are below.
+    pub top: PathBuf,
+}
+
+/// The commit of git that a line is of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlamedCommit {
+    /// Its hash; zeros where the line is not committed.
+    pub id: String,
+    /// The first line of its message.
+    pub summary: String,
+    /// The context that its trailer names.
+    pub context: Option<String>,
+}
+
+impl BlamedCommit {
+    /// Says whether the line is committed.
+    pub fn is_committed(&self) -> bool {
+        self.id.bytes().any(|byte| byte != b'0')
+    }
+}
+
+/// Asks git, and returns what it prints; none where it fails, or is not there.
+fn ask(folder: &Path, args: &[&str]) -> Option<String> {
+    let mut command = Command::new("git");
+    command.arg("-C").arg(folder).args(args).stdin(Stdio::null()).stderr(Stdio::null());
+    // The hook runs within a command of git, whose variables would point to its index.
+    command.env_remove("GIT_DIR").env_remove("GIT_INDEX_FILE").env_remove("GIT_WORK_TREE");
+    let mut child = command.stdout(Stdio::piped()).spawn().ok()?;
+    let mut out = Vec::new();
+    let read = child.stdout.take()?.take(GIT_BYTES_MAX).read_to_end(&mut out);
+    let is_done = child.wait().ok()?.success();
+    read.ok().filter(|_| is_done)?;
+    Some(String::from_utf8_lossy(&out).into_owned())
+}
+
+impl Repository {
+    /// Finds the repository that a folder is in.
+    pub fn of(folder: &Path) -> Option<Self> {
+        let top = ask(folder, &["rev-parse", "--show-toplevel"])?;
+        let top = top.strip_suffix('\n').unwrap_or(&top);
+        (!top.is_empty()).then(|| Self { top: PathBuf::from(top) })
+    }
+
+    /// Says for lines of a file, counted from 0, which commit they are of.
+    pub fn blame(&self, file: &Path, wanted: &Range<usize>) -> BTreeMap<usize, BlamedCommit> {
+        let range = format!("{},{}", wanted.start + 1, wanted.end);
+        let Some(name) = file.to_str() else { return BTreeMap::new() };
+        let args = ["blame", "--porcelain", "-L", &range, "--", name];
+        let Some(told) = ask(&self.top, &args) else { return BTreeMap::new() };
+        let mut lines = BTreeMap::new();
+        let mut commits: BTreeMap<String, BlamedCommit> = BTreeMap::new();
+        let mut current = String::new();
+        for row in told.lines() {
+            if let Some((id, number)) = header(row) {
+                commits.entry(id.clone()).or_insert_with(|| BlamedCommit {
+                    context: self.context_of(&id),
+                    id: id.clone(),
+                    summary: String::new(),
+                });
+                lines.insert(number - 1, id.clone());
+                current = id;
+            } else if let (Some(summary), Some(commit)) =
+                (row.strip_prefix("summary "), commits.get_mut(&current))
+            {
+                summary.clone_into(&mut commit.summary);
+            }
+        }
+        lines.into_iter().filter_map(|(line, id)| Some((line, commits.get(&id)?.clone()))).collect()
+    }
+
+    fn context_of(&self, id: &str) -> Option<String> {
+        let is_committed = id.bytes().any(|byte| byte != b'0');
+        let format = format!("--format=%(trailers:key={CONTEXT_TRAILER},valueonly)");
+        let told = is_committed.then(|| ask(&self.top, &["show", "-s", &format, id]))??;
+        told.lines().map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned)
+    }
+
+    /// Returns the hook's file, wherever the repository's hooks are.
+    fn hook(&self) -> Option<PathBuf> {
+        let folder = ask(&self.top, &["rev-parse", "--git-path", "hooks"])?;
+        let folder = folder.strip_suffix('\n').unwrap_or(&folder);
+        Some(self.top.join(folder).join(GIT_HOOK))
+    }
+
+    /// Returns whether a path is the repository's own: hooks elsewhere are those of other repositories too.
+    fn owns(&self, path: &Path) -> bool {
+        let git = ask(&self.top, &["rev-parse", "--git-common-dir"]).unwrap_or_default();
+        let git = self.top.join(git.strip_suffix('\n').unwrap_or(&git));
+        path.starts_with(&self.top) || path.starts_with(git)
+    }
+}
+
+/// Reads the line that begins a line's report: hash, line then, line now.
+fn header(row: &str) -> Option<(String, usize)> {
+    let mut words = row.split(' ');
+    let id = words.next().filter(|id| id.len() >= 40 && id.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
+    words.next()?.parse::<usize>().ok()?;
+    let number = words.next()?.parse::<usize>().ok().filter(|number| *number > 0)?;
+    Some((id.to_owned(), number))
+}
