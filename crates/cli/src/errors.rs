@@ -233,8 +233,9 @@ impl CliError {
 
 /// Returns an error with its causes, in one line.
 pub(crate) fn with_causes(error: &CliError) -> String {
-    let causes = causes(error).into_iter().map(|cause| format!(": {cause}"));
-    format!("{error}{}", causes.collect::<String>())
+    let Problem { detail, causes, .. } = error.problem();
+    let causes = causes.into_iter().map(|cause| format!(": {cause}"));
+    format!("{detail}{}", causes.collect::<String>())
 }
 
 /// Renders a problem for a person. Only labels stand at the beginning of a line: a name with a line end in it cannot

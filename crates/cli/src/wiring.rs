@@ -9,8 +9,8 @@ use std::sync::Arc;
 use serde::Serialize;
 use stemmata_api::{Chains as _, v1};
 use stemmata_engine::{
-    Clock, Engine, Home, HomeHints, HomeNote, HomeOptions, MachineFacts, RUNTIMES, RandomIds, Settings,
-    SystemClock, TakeUpLimits,
+    Clock, Engine, HOOK_PLACES, Home, HomeHints, HomeNote, HomeOptions, HookPlace, MachineFacts, RUNTIMES,
+    RandomIds, Settings, SystemClock, TakeUpLimits,
 };
 use stemmata_model::{CommitId, Principal, Timestamp};
 use stemmata_service::{Host, Local, Machine, Process};
@@ -234,8 +234,12 @@ impl App {
     /// Returns what only this machine can do. Opens no store: a command that needs one asks for [`App::service`] first.
     pub(crate) fn host(&self) -> Result<&Host, CliError> {
         let home = self.home()?;
+        let own = |name: &str| self.environment.path(name).map(|path| self.environment.absolute(&path));
+        let folder =
+            |place: &HookPlace| Some((place.runtime, place.config?.directory(self.environment.home(), own)?));
         let machine = || Machine {
             clients: self.homes(),
+            settings: HOOK_PLACES.iter().filter_map(folder).collect(),
             program: self.environment.program.clone(),
             processes: PathBuf::from(PROCESSES),
         };

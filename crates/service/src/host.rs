@@ -7,6 +7,7 @@ mod ledger_files;
 mod ledger_of;
 mod caller;
 mod git;
+mod install;
 mod place;
 mod sessions;
 mod start;
@@ -23,6 +24,7 @@ use crate::fault::Fault;
 pub use ledger_of::{LedgerOf, LedgerOfRequest, MakeLedger};
 pub use caller::{Current, Process, Whose};
 pub use git::{BlamedCommit, GitHookChange, GitHookRequest, Repository, TrailerRequest};
+pub use install::{InstallChange, InstallRequest, read_settings};
 pub use place::PlaceRequest;
 pub use sessions::Latest;
 pub use start::{StartFrom, StartRequest};
@@ -38,6 +40,8 @@ pub struct Host {
 pub struct Machine {
     /// Where clients keep their configuration.
     pub clients: HomeHints,
+    /// Directories of clients' settings that are elsewhere than their sessions, by runtime.
+    pub settings: Vec<(&'static str, PathBuf)>,
     /// This program, to be started beside this process.
     pub program: Option<PathBuf>,
     /// Where the system lists processes.

@@ -153,7 +153,7 @@ codes! {
         => "check its name, and that it is installed";
     NoHome "no_home" System "no home directory is known" => "set `{variable}` to a directory of yours";
     ProgramUnnamable "program_unnamable" Usage "the path of `stemma` cannot be written into the settings";
-    SettingsUnreadable "settings_unreadable" BadInput "the client's settings cannot be read";
+    SettingsUnreadable "settings_unreadable" Usage "the client's settings cannot be read";
     GitNoRepository "git_no_repository" Refused "no git repository";
     GitSharedHooks "git_shared_hooks" Refused "the hooks of this repository are shared with others";
     GitHookNotOurs "git_hook_not_ours" Refused "the hook cannot be changed safely";

@@ -226,7 +226,8 @@ impl<'a> Caller<'a> {
         let (host, engine) = (self.host, self.engine);
         let here = self.dir.to_string_lossy().into_owned();
         let format = path.starts_with(host.home.run_dir()).then(|| Streams::format_of(path)).flatten();
-        let options = CaptureOptions { cwd: Some(here), format, ..CaptureOptions::live(Trigger::Explicit) };
+        let cwd = Streams::cwd_of(path).or(Some(here));
+        let options = CaptureOptions { cwd, format, ..CaptureOptions::live(Trigger::Explicit) };
         if self.reach == Reach::All {
             return Ok(engine.capture(path, &options)?.session);
         }

@@ -131,14 +131,15 @@ impl Host {
                 format!("`{runtime}` is no runtime whose sessions can be placed; these are: {known}"),
             )
         })?;
-        self.machine.clients.config_dir(place).ok_or_else(|| {
-            let variable = place.variable;
-            let detail = format!(
-                "there is no place for the client's sessions: neither `{variable}` nor `HOME` is set"
-            );
-            Problem::new(Code::NoHome, detail).with("variable", variable).into()
-        })
+        let dir = self.machine.clients.config_dir(place);
+        dir.ok_or_else(|| no_home("the client's sessions", place.variable))
     }
+}
+
+/// Says that nobody knows where something of the user's is.
+pub(super) fn no_home(what: &str, variable: &str) -> Fault {
+    let detail = format!("there is no place for {what}: neither `{variable}` nor `HOME` is set");
+    Problem::new(Code::NoHome, detail).with("variable", variable).into()
 }
 
 /// Refuses what is no directory to work in.

@@ -10,8 +10,8 @@ use stemmata_engine::{
     FileState, HOOK_PLACES, HookPlace, HookWish, Marker, SurveyedFile, installed_hooks, modified, with_hooks,
 };
 use stemmata_model::Timestamp;
+use stemmata_service::read_settings;
 
-use crate::commands::install;
 use crate::environment::is_program;
 use crate::errors::CliError;
 use crate::output::put;
@@ -79,10 +79,10 @@ enum State {
 
 impl State {
     fn of(app: &App, place: &HookPlace, path: &Path) -> Self {
-        let text = match install::read(path) {
+        let text = match read_settings(path) {
             Ok(None) => return Self::None,
             Ok(Some(text)) => text,
-            Err(error) => return Self::Unreadable(crate::errors::with_causes(&error)),
+            Err(problem) => return Self::Unreadable(crate::errors::with_causes(&problem.into())),
         };
         let found = match installed_hooks(&text, place) {
             Ok(None) => return Self::None,
@@ -119,12 +119,12 @@ impl State {
 
 /// Returns what is to be told of each client's hooks. A client that has none and never had any is left out.
 pub(super) fn all(app: &App, used: &Used) -> Result<Vec<v1::Hooks>, CliError> {
-    let home = app.home()?;
+    let (home, host) = (app.home()?, app.host()?);
     let calls = home.calls();
     let troubles = calls.troubles();
     let mut found = Vec::new();
     for place in HOOK_PLACES {
-        let Ok((_, path)) = install::find(app, place.runtime) else { continue };
+        let Ok(path) = host.settings_of(place.runtime) else { continue };
         let state = State::of(app, place, &path);
         let heard_at = calls.last(place.runtime);
         let trouble = troubles.iter().find(|(source, _)| source == place.runtime).map(|(_, trouble)| trouble);
