@@ -18,7 +18,14 @@ use crate::v1::{
     LatestSessionRequest, Ledger, LedgerExported, LedgerForgotten, LedgerPage, LedgerRequest, LedgersRequest,
     Link, Loss, Losses, LostEntry, MaterializeRequest, Materialized, Mended, MendedLine, Migration,
     MigrationStep, Named, Native, Note, OpenTask, OpenTasks, PackRequest, Packing, Pause, Pending, Placed,
-    PlacementRecorded, PreparePlacementRequest, PreparedPlacement, RecordPlacementRequest, Repaired, Reparented, ReplayRequest, Replayed, ReplayedReducer, ReplayedTranscripts, ResolveRequest, Resolved, RestoreStateRequest, Restored, RestoredLedger, RestoredReducer, RetiredSession, Scan, ScanFinding, ScanRequest, Scrub, ScrubKind, ScrubRedirect, ScrubRequest, Session, SessionPage, SessionRequest, SessionsRequest, SharedTag, ShortIds, ShortIdsRequest, ShowRequest, Sighting, SnapshotRequest, Source, Started, State, StateRequest, Status, Summary, TipsRequest, Totals, Tree, TreeRequest, TreeRun, TreeSubagent, TrustedFile, TrustedRules, Uncompacted, UnforgetRequest, Unforgotten, UnreadLedger, UntrustedRules, UpdateRequest, VaultPurged, VaultStatus, Verify, Watched,
+    PlacementRecorded, PreparePlacementRequest, PreparedPlacement, RecordPlacementRequest, Repaired,
+    Reparented, ReplayRequest, Replayed, ReplayedReducer, ReplayedTranscripts, ResolveRequest, Resolved,
+    RestoreStateRequest, Restored, RestoredLedger, RestoredReducer, RetiredSession, Scan, ScanFinding,
+    ScanRequest, Scrub, ScrubKind, ScrubRedirect, ScrubRequest, Session, SessionPage, SessionRequest,
+    SessionsRequest, SharedTag, ShortIds, ShortIdsRequest, ShowRequest, Sighting, SnapshotRequest, Source,
+    Started, State, StateRequest, Status, Summary, TipsRequest, Totals, Tree, TreeRequest, TreeRun,
+    TreeSubagent, TrustedFile, TrustedRules, Uncompacted, UnforgetRequest, Unforgotten, UnreadLedger,
+    UntrustedRules, UpdateRequest, VaultPurged, VaultStatus, Verify, Watched,
 };
 
 /// An operation.

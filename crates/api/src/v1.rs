@@ -31,7 +31,9 @@ pub use commit::{
 pub use context::{
     Changed, Checkpointed, CompactRequest, Compacted, Diff, ExportForm, ExportRequest, Exported,
     HANDOFF_TOKENS_DEFAULT, Handoff, HandoffRequest, Loss, Losses, LostEntry, MaterializeRequest,
-    Materialized, Named, Native, Placed, PlacementRecorded, PreparePlacementRequest, PreparedPlacement, RecordPlacementRequest, Reparented, SUMMARY_BYTES_MAX, SharedTag, SnapshotRequest, Started, Uncompacted, UpdateRequest, WrittenFile,
+    Materialized, Named, Native, Placed, PlacementRecorded, PreparePlacementRequest, PreparedPlacement,
+    RecordPlacementRequest, Reparented, SUMMARY_BYTES_MAX, SharedTag, SnapshotRequest, Started, Uncompacted,
+    UpdateRequest, WrittenFile,
 };
 pub use git::{Blame, BlameRequest, BlamedLine, GitHook, KnownLine};
 pub use import::{Failure, HeldBack, Import, Imported, Totals, Watched};

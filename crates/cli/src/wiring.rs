@@ -234,16 +234,21 @@ impl App {
     /// Returns what only this machine can do. Opens no store: a command that needs one asks for [`App::service`] first.
     pub(crate) fn host(&self) -> Result<&Host, CliError> {
         let home = self.home()?;
+        Ok(self.host.get_or_init(|| self.host_of(Arc::clone(home))))
+    }
+
+    /// Returns the host of a data directory.
+    pub(crate) fn host_of(&self, home: Arc<Home>) -> Host {
         let own = |name: &str| self.environment.path(name).map(|path| self.environment.absolute(&path));
         let folder =
             |place: &HookPlace| Some((place.runtime, place.config?.directory(self.environment.home(), own)?));
-        let machine = || Machine {
+        let machine = Machine {
             clients: self.homes(),
             settings: HOOK_PLACES.iter().filter_map(folder).collect(),
             program: self.environment.program.clone(),
             processes: PathBuf::from(PROCESSES),
         };
-        Ok(self.host.get_or_init(|| Host::new(Arc::clone(home), machine())))
+        Host::new(home, machine)
     }
 
     /// Returns this process, and what its environment names its session by.

@@ -3,11 +3,11 @@
 //!
 //! What a store answers is asked of the service that a method is given; that store may be on another machine.
 
-mod ledger_files;
-mod ledger_of;
 mod caller;
 mod git;
 mod install;
+mod ledger_files;
+mod ledger_of;
 mod place;
 mod sessions;
 mod start;
@@ -21,10 +21,10 @@ use stemmata_engine::{Home, HomeHints};
 
 use crate::fault::Fault;
 
-pub use ledger_of::{LedgerOf, LedgerOfRequest, MakeLedger};
 pub use caller::{Current, Process, Whose};
 pub use git::{BlamedCommit, GitHookChange, GitHookRequest, Repository, TrailerRequest};
 pub use install::{InstallChange, InstallRequest, read_settings};
+pub use ledger_of::{LedgerOf, LedgerOfRequest, MakeLedger};
 pub use place::PlaceRequest;
 pub use sessions::Latest;
 pub use start::{StartFrom, StartRequest};

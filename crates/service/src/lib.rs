@@ -13,7 +13,9 @@ pub mod wire;
 pub use fault::{causes, of_kind, problem_of, problem_of_store};
 pub use file::{FileBytes, parse_have};
 pub use host::{
-    BlamedCommit, Current, GitHookChange, GitHookRequest, Host, InstallChange, InstallRequest, Latest, LedgerOf, LedgerOfRequest, Machine, MakeLedger, PlaceRequest, Process, Repository, StartFrom, StartRequest, TrailerRequest, Whose, read_settings,
+    BlamedCommit, Current, GitHookChange, GitHookRequest, Host, InstallChange, InstallRequest, Latest,
+    LedgerOf, LedgerOfRequest, Machine, MakeLedger, PlaceRequest, Process, Repository, StartFrom,
+    StartRequest, TrailerRequest, Whose, read_settings,
 };
 pub use local::Local;
 pub use stemmata_engine::render_have;

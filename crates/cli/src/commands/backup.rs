@@ -5,7 +5,6 @@
 use std::sync::Arc;
 
 use stemmata_api::v1::{BackedUp, Restored};
-use stemmata_service::Host;
 
 use crate::args::maintain::{Backup, Restore};
 use crate::errors::{CliError, Exit};
@@ -61,7 +60,7 @@ pub(crate) fn restore(app: &App, args: &Restore) -> Result<Exit, CliError> {
     let done = match &args.into {
         Some(root) => {
             let home = app.open_home(&app.environment.absolute(root))?;
-            Host::new(Arc::new(home)).restore(&from)?
+            app.host_of(Arc::new(home)).restore(&from)?
         }
         None => app.host()?.restore(&from)?,
     };

@@ -41,4 +41,3 @@ fn show(app: &App, done: &Uncompacted, id: &str, told: &str) -> Result<Exit, Cli
     }
     app.said(done, told)
 }
-
