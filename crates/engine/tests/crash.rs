@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use stemmata_engine::{
-    CaptureOptions, CheckpointRequest, Engine, Identity, RandomIds, ScanTarget, ScrubOptions, ScrubReport,
-    ScrubTarget, StoreRules, SystemClock,
+    CaptureOptions, CheckpointRequest, Engine, Identity, RandomIds, ScanTarget, ScrubReport, ScrubTarget,
+    StoreRules, SystemClock,
 };
 use stemmata_model::{CommitId, FormatId, MachineId, Principal, SessionId, Template, Timestamp};
 use stemmata_store::{PackOptions, SqliteOptions, SqliteStore};
@@ -174,7 +174,7 @@ fn knowing_engine(home: &Path) -> Engine {
 
 fn scrub(engine: &Engine) -> ScrubReport {
     let by = Principal::new("ada@m1").expect("a name");
-    engine.scrub(&ScrubTarget::All, &ScrubOptions { dry_run: false, by }).expect("scrubbed")
+    engine.scrub(&ScrubTarget::All, &by).expect("scrubbed")
 }
 
 /// What the child does: scrubs everything, between two words.

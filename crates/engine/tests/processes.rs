@@ -124,7 +124,7 @@ impl Worker {
             provisional_days: None,
             ..RetentionRules::default()
         };
-        let options = CollectOptions { rules, grace_days, dry_run: false };
+        let options = CollectOptions { rules, grace_days };
         self.engine.collect(&options).expect("collected");
     }
 
@@ -209,8 +209,7 @@ fn forget(worker: &mut Worker) {
         let captured = worker.append(&name, &text);
         let tip = captured.session.tip.expect("a tip");
         assert_eq!(worker.native(tip).expect("native"), text.as_bytes());
-        let options =
-            ForgetOptions { everywhere: !is_shared, even_pinned: false, dry_run: false, by: principal() };
+        let options = ForgetOptions { everywhere: !is_shared, even_pinned: false, by: principal() };
         worker.engine.forget(&ForgetTarget::Session(captured.session.key), &options).expect("forgotten");
         say(Fate::Forgotten, tip, "-");
         assert_eq!(worker.append(&name, "").session.tip, None, "{name} stays away");

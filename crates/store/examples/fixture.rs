@@ -84,6 +84,7 @@ fn fill(store: &SqliteStore) -> Outcome<Vec<(CommitId, Vec<u8>)>> {
         even_pinned: true,
         at: Timestamp::from_micros(START),
         by: Principal::new("ann@box/claude-code")?,
+        expect: None,
         dry_run: false,
     };
     store.forget(&forget)?;

@@ -87,6 +87,9 @@ pub enum StoreError {
         /// What stood in the way.
         reason: String,
     },
+    /// What was planned is not what would happen now; nothing was changed.
+    #[error("the store changed since this was planned: something else would go now")]
+    PlanMoved,
     /// Something is beyond its bound.
     #[error("{what} is {value}, more than {bound}")]
     Bound {
@@ -267,6 +270,7 @@ impl StoreError {
             | Self::EpochMoved { .. }
             | Self::MarkTaken { .. }
             | Self::Closed { .. }
+            | Self::PlanMoved
             | Self::Bound { .. }
             | Self::Empty { .. } => StoreErrorKind::Rejected,
             Self::Refused { .. } | Self::Network { .. } => StoreErrorKind::Refused,

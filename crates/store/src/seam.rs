@@ -405,14 +405,14 @@ pub trait Store: EventLog {
     /// run is the same, but changes nothing.
     ///
     /// # Errors
-    /// As [`Store::commit_batch`]. Nothing is forgotten then, or all of it is and the next opening cleans the files.
+    /// As [`Store::commit_batch`]; `PlanMoved`. Nothing is forgotten then, or all of it is and the next opening cleans the files.
     fn forget(&self, wish: &Forget) -> Result<Forgotten, StoreError>;
 
     /// Condemns what nobody needs, and deletes what an earlier call condemned and whose grace is over, if nobody
     /// needs it still. What is condemned can be read and built on, which revives it.
     ///
     /// # Errors
-    /// As [`Store::commit_batch`].
+    /// As [`Store::commit_batch`]; `PlanMoved`.
     fn collect(&self, wish: &Collect) -> Result<Collected, StoreError>;
 
     /// Counts what is condemned.

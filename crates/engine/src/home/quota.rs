@@ -87,13 +87,9 @@ impl Home {
     /// Finds out what would make room.
     fn quota_plan(&self, usage: &Usage) -> Result<QuotaPlan> {
         let settings = &self.options.settings;
-        let options = CollectOptions {
-            rules: settings.retention.clone(),
-            grace_days: settings.grace_days,
-            dry_run: true,
-        };
+        let options = CollectOptions { rules: settings.retention.clone(), grace_days: settings.grace_days };
         let engine = self.engine()?;
-        let (deletable_bytes, retired_bytes) = collectable(&engine.collect(&options)?, usage);
+        let (deletable_bytes, retired_bytes) = collectable(&engine.plan_collect(&options)?.report, usage);
         let filter = SessionFilter { main_only: true, ..SessionFilter::default() };
         let page = Page { skip: 0, rows_max: stemmata_store::PAGE_ROWS_MAX };
         let mut sessions = engine.store().sessions(&filter, page)?;

@@ -28,8 +28,6 @@ pub struct CollectOptions {
     pub rules: RetentionRules,
     /// Days that something stays condemned before it is deleted.
     pub grace_days: u32,
-    /// Find out what would happen, and change nothing.
-    pub dry_run: bool,
 }
 
 /// A session that is let go.
@@ -39,6 +37,14 @@ pub struct RetiredSession {
     pub session: Session,
     /// Why.
     pub because: String,
+}
+
+/// What would be collected. Nothing else is, when it is applied.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CollectPlan {
+    wish: Collect,
+    /// What would be collected.
+    pub report: CollectReport,
 }
 
 /// What was collected, or would be.
@@ -53,11 +59,21 @@ pub struct CollectReport {
 }
 
 impl Engine {
-    /// Condemns what retention lets go and what nobody needs, and deletes what was condemned long enough ago.
+    /// Collects what nobody was shown: whatever it is by then.
     ///
     /// # Errors
     /// Store errors.
     pub fn collect(&self, options: &CollectOptions) -> Result<CollectReport> {
+        let mut plan = self.plan_collect(options)?;
+        plan.wish.expect = None;
+        self.apply_collect(plan)
+    }
+
+    /// Finds out what retention lets go and what nobody needs, and changes nothing.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn plan_collect(&self, options: &CollectOptions) -> Result<CollectPlan> {
         let now = self.clock.now();
         let sessions = self.all_sessions()?;
         let ages: Vec<SessionAge> =
@@ -74,15 +90,11 @@ impl Engine {
             None => Vec::new(),
         };
         commits.extend(&looks);
-        let collected = self.store.collect(&Collect {
-            retired: commits,
-            now,
-            grace_us: i64::from(options.grace_days).saturating_mul(DAY_US),
-            dry_run: options.dry_run,
-        })?;
-        if !options.dry_run {
-            self.purge_unstored()?;
-        }
+        let grace_us = i64::from(options.grace_days).saturating_mul(DAY_US);
+        let mut wish = Collect { retired: commits, now, grace_us, expect: None, dry_run: true };
+        let collected = self.store.collect(&wish)?;
+        wish.expect = Some(collected.clone());
+        wish.dry_run = false;
         let because = chosen.into_iter().map(|(_, because)| because);
         let retired = gone
             .into_iter()
@@ -90,7 +102,17 @@ impl Engine {
             .map(|(session, because)| RetiredSession { session, because })
             .collect();
         let provisional = u64::try_from(looks.len()).expect("a length fits 64 bits");
-        Ok(CollectReport { retired, provisional, collected })
+        Ok(CollectPlan { wish, report: CollectReport { retired, provisional, collected } })
+    }
+
+    /// Condemns and deletes exactly what was planned.
+    ///
+    /// # Errors
+    /// `PlanMoved` where others wrote meanwhile and something else would go, and then nothing does; store errors.
+    pub fn apply_collect(&self, plan: CollectPlan) -> Result<CollectReport> {
+        let collected = self.store.collect(&plan.wish)?;
+        self.purge_unstored()?;
+        Ok(CollectReport { collected, ..plan.report })
     }
 
     /// Returns all sessions that hold something.

@@ -44,8 +44,6 @@ pub struct ForgetOptions {
     pub everywhere: bool,
     /// Even what is pinned or tagged, and what tickets and threads refer to.
     pub even_pinned: bool,
-    /// Find out what would happen, and change nothing.
-    pub dry_run: bool,
     /// Who forgets.
     pub by: Principal,
 }
@@ -61,7 +59,15 @@ pub struct Branch {
     pub session: Option<Session>,
 }
 
-/// What was forgotten, and what still holds some of it.
+/// What would be forgotten. Nothing else is, when it is applied.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ForgetPlan {
+    wish: Forget,
+    /// What would be forgotten, and what still holds some of it.
+    pub report: ForgetReport,
+}
+
+/// What was forgotten, or would be, and what still holds some of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ForgetReport {
     /// Sessions that were asked for.
@@ -78,14 +84,33 @@ pub struct ForgetReport {
     pub spared: Vec<CommitId>,
 }
 
+impl ForgetReport {
+    /// What had to stay and was cut is a hole, and is told as one.
+    fn tell_holes_once(&mut self) {
+        let done = &mut self.forgotten;
+        let holes: HashSet<CommitId> = done.cut.iter().chain(&done.cut_too).copied().collect();
+        done.kept.retain(|kept| !holes.contains(&kept.commit));
+    }
+}
+
 impl Engine {
-    /// Forgets. What something else needs stays, and the report names it; `everywhere` cuts that too. Nothing that
-    /// is imported later brings back what was forgotten, until that is taken back.
+    /// Forgets what nobody was shown: whatever it is by then.
+    ///
+    /// # Errors
+    /// As [`Engine::plan_forget`] and [`Engine::apply_forget`].
+    pub fn forget(&self, target: &ForgetTarget, options: &ForgetOptions) -> Result<ForgetReport> {
+        let mut plan = self.plan_forget(target, options)?;
+        plan.wish.expect = None;
+        self.apply_forget(plan)
+    }
+
+    /// Finds out what forgetting would do, and changes nothing. What something else needs stays, and the report names it;
+    /// `everywhere` cuts that too.
     ///
     /// # Errors
     /// `Refused` where something of it is protected; `CommitMissing`; `NotFound` for a session that is not there;
     /// store errors.
-    pub fn forget(&self, target: &ForgetTarget, options: &ForgetOptions) -> Result<ForgetReport> {
+    pub fn plan_forget(&self, target: &ForgetTarget, options: &ForgetOptions) -> Result<ForgetPlan> {
         let sessions = self.sessions_of(target)?;
         let ledgers = self.ledgers_of(target)?;
         let keys: Vec<SessionKey> = sessions.iter().map(|session| session.key.clone()).collect();
@@ -113,7 +138,8 @@ impl Engine {
             even_pinned: options.even_pinned,
             at: self.clock.now(),
             by: options.by.clone(),
-            dry_run: options.dry_run,
+            expect: None,
+            dry_run: true,
         };
         let mut spared = Vec::new();
         if let ForgetTarget::Commit(id) = target {
@@ -142,17 +168,27 @@ impl Engine {
         }
         let branches = self.branches_of(&wish, &ids)?;
         self.clear_what_is_known(&mut wish)?;
-        let mut forgotten = self.store.forget(&wish)?;
-        if options.dry_run {
-            forgotten.events += self.going_elsewhere(&sessions, &ledgers)?;
-        } else {
-            self.purge_unstored()?;
-            forgotten.events += self.forget_elsewhere(&sessions, &ledgers)?;
-        }
-        // What had to stay and was cut is a hole, and is told as one.
-        let holes: HashSet<CommitId> = forgotten.cut.iter().chain(&forgotten.cut_too).copied().collect();
-        forgotten.kept.retain(|kept| !holes.contains(&kept.commit));
-        Ok(ForgetReport { sessions, ledgers, forgotten, branches, copies, spared })
+        let forgotten = self.store.forget(&wish)?;
+        wish.expect = Some(forgotten.clone());
+        wish.dry_run = false;
+        let mut report = ForgetReport { sessions, ledgers, forgotten, branches, copies, spared };
+        report.forgotten.events += self.going_elsewhere(&report.sessions, &report.ledgers)?;
+        report.tell_holes_once();
+        Ok(ForgetPlan { wish, report })
+    }
+
+    /// Forgets exactly what was planned. Nothing that is imported later brings it back, until that is taken back.
+    ///
+    /// # Errors
+    /// `PlanMoved` where others wrote meanwhile and something else would go, and then nothing does; store errors; `Refused`
+    /// where ledgers in files did not let go of all.
+    pub fn apply_forget(&self, plan: ForgetPlan) -> Result<ForgetReport> {
+        let ForgetPlan { wish, mut report } = plan;
+        report.forgotten = self.store.forget(&wish)?;
+        self.purge_unstored()?;
+        report.forgotten.events += self.forget_elsewhere(&report.sessions, &report.ledgers)?;
+        report.tell_holes_once();
+        Ok(report)
     }
 
     /// Takes a forgetting back: what was forgotten may be imported again. Returns how many tombstones that were.
@@ -306,7 +342,7 @@ impl Engine {
 
     /// Finds what needs commits that were to go, from what the store would keep.
     fn branches_of(&self, wish: &Forget, ids: &[CommitId]) -> Result<Vec<Branch>> {
-        let planned = self.store.forget(&Forget { dry_run: true, cut: Vec::new(), ..wish.clone() })?;
+        let planned = self.store.forget(&Forget { cut: Vec::new(), ..wish.clone() })?;
         let going: HashSet<CommitId> = ids.iter().copied().collect();
         let kept = planned.kept.iter().map(|kept| (kept.commit, kept.because));
         let cut = wish.cut.iter().filter(|id| going.contains(*id)).map(|id| (*id, Keep::Child));

@@ -10,7 +10,7 @@ mod settle;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use stemmata_model::{Closure, Commit, CommitId, EventSeq, LedgerId, Principal};
-use stemmata_store::maintain::forget::{Forget, Forgotten, Tombstone};
+use stemmata_store::maintain::forget::{Forget, Forgotten, Reworded, Tombstone};
 use stemmata_store::{Places, Session, SessionKey, StoreError, Write};
 
 use crate::capture::cursor::Cursor;
@@ -37,13 +37,14 @@ pub enum ScrubTarget {
     All,
 }
 
-/// How to scrub.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ScrubOptions {
-    /// Find out what would happen, and change nothing.
-    pub dry_run: bool,
-    /// Who scrubs.
-    pub by: Principal,
+/// What would be scrubbed. Nothing else is, when it is applied.
+#[derive(Debug)]
+pub struct ScrubPlan {
+    scope: Scope,
+    changing: HashSet<CommitId>,
+    reworded: Vec<Reworded>,
+    /// What would be scrubbed.
+    pub report: ScrubReport,
 }
 
 /// What was scrubbed, or what would be.
@@ -57,7 +58,7 @@ pub struct ScrubReport {
     pub dirty: u64,
     /// Commits that become others, because of what they hold or of what they continue.
     pub rewritten: u64,
-    /// Which commit became which; nothing in a dry run.
+    /// Which commit became which; nothing in a plan.
     pub redirects: Vec<(CommitId, CommitId)>,
     /// Events that were looked at.
     pub events_looked_at: u64,
@@ -65,17 +66,18 @@ pub struct ScrubReport {
     pub events: u64,
     /// Ledgers that lose saved states, because these or their events have findings.
     pub ledgers: Vec<LedgerId>,
-    /// Events that say nothing any more: those with findings, and what was published after them; nothing in a dry run.
+    /// Events that say nothing any more: those with findings, and what was published after them; nothing in a plan.
     pub events_forgotten: u64,
     /// Ledgers of which not all could be read, or in which nothing can be forgotten as they are: what they hold may stay.
     pub unread: Vec<UnreadLedger>,
     /// Sessions that end at another commit now, or would.
     pub sessions: Vec<Session>,
-    /// What the store removed; nothing in a dry run.
+    /// What the store removed; nothing in a plan.
     pub forgotten: Forgotten,
 }
 
 /// What a scrub works on: parents before their children.
+#[derive(Debug)]
 struct Scope {
     commits: Vec<Commit>,
     /// Those with findings in their own content.
@@ -136,17 +138,23 @@ impl Scope {
 }
 
 impl Engine {
-    /// Scrubs what is stored by today's rules. Each commit that changes gets another id, and the old one leads to it;
-    /// live capture goes on where it stopped. Nothing that is imported later brings back what was removed.
+    /// Scrubs what nobody was shown.
     ///
     /// # Errors
-    /// `Rules`, `NotFound`, `Refused` where something was added to an old chain meanwhile (run it again), store errors.
-    /// What was done before an error stays, and the next scrub goes on from there.
-    pub fn scrub(&self, target: &ScrubTarget, options: &ScrubOptions) -> Result<ScrubReport> {
+    /// As [`Engine::plan_scrub`] and [`Engine::apply_scrub`].
+    pub fn scrub(&self, target: &ScrubTarget, by: &Principal) -> Result<ScrubReport> {
+        self.apply_scrub(self.plan_scrub(target)?, by)
+    }
+
+    /// Finds out what of that which is stored today's rules would replace, and changes nothing.
+    ///
+    /// # Errors
+    /// `Rules`, `NotFound`, store errors.
+    pub fn plan_scrub(&self, target: &ScrubTarget) -> Result<ScrubPlan> {
         let scope = self.scope_of(target)?;
         let changing = scope.changing();
         let reworded = self.reworded(scope.said.difference(&changing))?;
-        let mut report = ScrubReport {
+        let report = ScrubReport {
             looked_at: count(scope.commits.len()),
             kinds: scope.kinds.clone(),
             dirty: count(scope.with_findings().len()),
@@ -158,9 +166,17 @@ impl Engine {
             sessions: self.shown(self.sessions_through(&changing.union(&scope.named).copied().collect())?)?,
             ..ScrubReport::default()
         };
-        if options.dry_run {
-            return Ok(report);
-        }
+        Ok(ScrubPlan { scope, changing, reworded, report })
+    }
+
+    /// Scrubs exactly what was planned. Each commit that changes gets another id, and the old one leads to it; live capture
+    /// goes on where it stopped. Nothing that is imported later brings back what was removed.
+    ///
+    /// # Errors
+    /// `Refused` where something was added to an old chain meanwhile (run it again), store errors. What was done before an
+    /// error stays, and the next scrub goes on from there.
+    pub fn apply_scrub(&self, plan: ScrubPlan, by: &Principal) -> Result<ScrubReport> {
+        let ScrubPlan { scope, changing, reworded, mut report } = plan;
         // Events first: what has only them says itself what is left to do, as long as it is there.
         self.forget_found(&scope.told, &mut report)?;
         if changing.is_empty() && reworded.is_empty() && scope.named.is_empty() {
@@ -185,7 +201,8 @@ impl Engine {
             even_sighted: true,
             even_pinned: true,
             at: self.clock.now(),
-            by: options.by.clone(),
+            by: by.clone(),
+            expect: None,
             dry_run: false,
         };
         report.forgotten = self.store.forget(&wish)?;

@@ -420,6 +420,7 @@ fn a_commit_of_a_content_that_was_forgotten_here_is_refused_before_anything_is_s
         even_pinned: true,
         at: Timestamp::EPOCH,
         by: Principal::new("ann").expect("a name"),
+        expect: None,
         dry_run: false,
     };
     other.store().forget(&wish).expect("forgotten");

@@ -88,6 +88,7 @@ fn forgetting(sessions: Vec<SessionKey>) -> Forget {
         even_pinned: true,
         at: Timestamp::EPOCH,
         by: Principal::new("ann").expect("a name"),
+        expect: None,
         dry_run: false,
     }
 }

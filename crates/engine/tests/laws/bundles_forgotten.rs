@@ -13,7 +13,7 @@ const MORE: &[u8] =
 
 fn forget(engine: &Engine, commit: CommitId) {
     let by = Principal::new("ada").expect("a name");
-    let options = ForgetOptions { everywhere: true, even_pinned: true, dry_run: false, by };
+    let options = ForgetOptions { everywhere: true, even_pinned: true, by };
     engine.forget(&ForgetTarget::Commit(commit), &options).expect("forgotten");
 }
 

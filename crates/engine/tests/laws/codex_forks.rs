@@ -1,7 +1,7 @@
 //! Codex sessions that hang together: forks that point into their parent's file, and subagents.
 
 use serde_json::{Value, json};
-use stemmata_engine::{CaptureOptions, Engine, Placed, ScrubOptions, ScrubTarget, Stop, StoreRules};
+use stemmata_engine::{CaptureOptions, Engine, Placed, ScrubTarget, Stop, StoreRules};
 use stemmata_model::{CommitId, NoteCode, Principal};
 use stemmata_store::LinkKind;
 
@@ -252,7 +252,7 @@ fn a_fork_goes_on_from_a_parent_that_was_scrubbed() {
         .with_rules(StoreRules { name: "secrets.toml".to_owned(), text: rules });
     let by = Principal::new("ada@m1").expect("a name");
     let key = engine.find_session(PARENT).expect("read").expect("there").key;
-    engine.scrub(&ScrubTarget::Session(key), &ScrubOptions { dry_run: false, by }).expect("scrubbed");
+    engine.scrub(&ScrubTarget::Session(key), &by).expect("scrubbed");
     assert!(engine.store().commit(parent).expect("read").is_none(), "the old one is gone");
     let now = engine.find_session(FORK).expect("read").expect("there").tip.expect("a tip");
     for stop in [Stop::Root, Stop::Compaction] {

@@ -40,7 +40,8 @@ fn needs() -> impl Strategy<Value = Vec<(u64, Need)>> {
 
 fn collect(engine: &Engine, dry_run: bool) -> CollectReport {
     let rules = RetentionRules { sessions_days: Some(400), ..RetentionRules::default() };
-    engine.collect(&CollectOptions { rules, grace_days: GRACE_DAYS, dry_run }).expect("collected")
+    let plan = engine.plan_collect(&CollectOptions { rules, grace_days: GRACE_DAYS }).expect("a plan");
+    if dry_run { plan.report } else { engine.apply_collect(plan).expect("collected") }
 }
 
 /// Makes something need a session. A fork's copy is younger than the rule, and the fork's own commits need all before them.

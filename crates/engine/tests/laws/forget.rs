@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stemmata_engine::{
-    CaptureOptions, CollectOptions, Engine, ForgetOptions, ForgetReport, ForgetTarget, RetentionRules, Stop,
-    Update,
+    CaptureOptions, CollectOptions, Engine, EngineError, ForgetOptions, ForgetReport, ForgetTarget,
+    RetentionRules, Stop, Update,
 };
 use stemmata_model::{Closure, CommitId, NoteCode, Principal};
 use stemmata_store::{Store, StoreError};
@@ -14,18 +14,14 @@ use stemmata_testkit::claude::ClaudeSession;
 use crate::support::{Folder, bytes_of, chain, engine, engine_on, import, native, new_store, placing};
 
 fn options() -> ForgetOptions {
-    ForgetOptions {
-        everywhere: false,
-        even_pinned: false,
-        dry_run: false,
-        by: Principal::new("ada").expect("a name"),
-    }
+    ForgetOptions { everywhere: false, even_pinned: false, by: Principal::new("ada").expect("a name") }
 }
 
 fn forget(engine: &Engine, target: &ForgetTarget, options: &ForgetOptions) -> ForgetReport {
-    let plan = engine.forget(target, &ForgetOptions { dry_run: true, ..options.clone() }).expect("a plan");
-    let done = engine.forget(target, options).expect("forgotten");
-    assert_eq!(plan, done, "the plan is what happens");
+    let plan = engine.plan_forget(target, options).expect("a plan");
+    let planned = plan.report.clone();
+    let done = engine.apply_forget(plan).expect("forgotten");
+    assert_eq!(planned, done, "the plan is what happens");
     let mut damages = Vec::new();
     engine.store().verify(&mut |damage| damages.push(damage)).expect("a store that can be read");
     assert_eq!(damages, []);
@@ -42,6 +38,23 @@ fn target(captured: &stemmata_engine::Captured) -> ForgetTarget {
 
 fn commits(engine: &Engine) -> usize {
     engine.store().commits_after(None, 10_000).expect("commits").len()
+}
+
+/// Who was shown a plan meant that plan: what others write before it is applied, they were not shown.
+#[test]
+fn a_plan_that_others_overtook_forgets_nothing() {
+    let (engine, folder) = (engine(), Folder::new());
+    let captured = import(&engine, &folder.write("a.jsonl", &session(1)));
+    let plan = engine.plan_forget(&target(&captured), &options()).expect("a plan");
+    let tip = captured.session.tip.expect("a tip");
+    let by = options().by;
+    engine.update(tip, Update { pin: Some(true), ..Update::default() }, &by).expect("pinned");
+    let error = engine.apply_forget(plan).expect_err("it is pinned now");
+    assert!(matches!(error, EngineError::Store(StoreError::PlanMoved)), "{error}");
+    assert!(engine.store().commit(tip).expect("read").is_some());
+    engine.update(tip, Update { pin: Some(false), ..Update::default() }, &by).expect("unpinned");
+    forget(&engine, &target(&captured), &options());
+    assert_eq!(commits(&engine), 0);
 }
 
 /// A session that was forgotten is gone, and no import brings it back: not the same file, not a grown one, not a copy
@@ -206,7 +219,7 @@ fn retention_lets_go_and_takes_back_what_goes_on() {
     let captured = import(&engine, &path);
     let collect = |days: u32, grace_days: u32| {
         let rules = RetentionRules { sessions_days: Some(days), ..RetentionRules::default() };
-        engine.collect(&CollectOptions { rules, grace_days, dry_run: false }).expect("collected")
+        engine.collect(&CollectOptions { rules, grace_days }).expect("collected")
     };
     assert_eq!(collect(36_500, 0).retired, [], "it is not that old");
     let first = collect(1, 0);

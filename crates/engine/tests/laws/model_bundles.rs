@@ -255,7 +255,7 @@ impl Run {
         let (everywhere, even_pinned) = (self.rng.chance(60), self.rng.chance(40));
         let own = &mut self.sides[side];
         let by = Principal::new("ada").expect("a name");
-        let options = ForgetOptions { everywhere, even_pinned, dry_run: false, by };
+        let options = ForgetOptions { everywhere, even_pinned, by };
         let done = own.engine.forget(&ForgetTarget::Commit(id), &options);
         if own.commits[&id].is_pinned() && !even_pinned {
             assert_eq!(done.expect_err("it is pinned").kind(), ErrorKind::Refused, "seed {}", self.seed);
@@ -279,7 +279,13 @@ impl Run {
         let Some(tip) = self.any(side) else { return };
         let own = &mut self.sides[side];
         let retired = own.with_ancestors(tip);
-        let wish = Collect { retired: retired.clone(), now: self.clock.now(), grace_us: 0, dry_run: false };
+        let wish = Collect {
+            retired: retired.clone(),
+            now: self.clock.now(),
+            grace_us: 0,
+            expect: None,
+            dry_run: false,
+        };
         for _ in 0..2 {
             own.engine.store().collect(&wish).expect("collected");
         }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use stemmata_engine::{
-    BundleSelection, CollectOptions, Engine, ForgetOptions, ForgetTarget, RetentionRules, ScrubOptions,
-    ScrubTarget, StoreRules,
+    BundleSelection, CollectOptions, Engine, ForgetOptions, ForgetTarget, RetentionRules, ScrubTarget,
+    StoreRules,
 };
 use stemmata_model::{CommitId, Principal};
 use stemmata_store::{MemoryStore, Store as _};
@@ -68,22 +68,20 @@ fn what_goes_over_whole_chains_asks_for_many_commits_at_once() {
         ("export of all", &|engine, tip| export(engine, tip, &BundleSelection::All, false)),
         ("export of what is there", &|engine, tip| export(engine, tip, &BundleSelection::All, true)),
         ("scrub of a commit", &|engine, tip| {
-            let options = ScrubOptions { dry_run: false, by: by() };
-            let done = engine.scrub(&ScrubTarget::Commit(tip), &options).expect("scrubbed");
+            let done = engine.scrub(&ScrubTarget::Commit(tip), &by()).expect("scrubbed");
             assert!(done.rewritten >= u64::from(TURNS));
         }),
         ("scrub of all", &|engine, _| {
-            let options = ScrubOptions { dry_run: false, by: by() };
-            engine.scrub(&ScrubTarget::All, &options).expect("scrubbed");
+            engine.scrub(&ScrubTarget::All, &by()).expect("scrubbed");
         }),
         ("gc", &|engine, _| {
             let rules = RetentionRules { sessions_days: Some(30), ..RetentionRules::default() };
-            let options = CollectOptions { rules, grace_days: 14, dry_run: true };
-            assert_eq!(engine.collect(&options).expect("collected").retired.len(), 1);
+            let options = CollectOptions { rules, grace_days: 14 };
+            assert_eq!(engine.plan_collect(&options).expect("planned").report.retired.len(), 1);
         }),
         ("forget", &|engine, tip| {
-            let options = ForgetOptions { everywhere: false, even_pinned: false, dry_run: true, by: by() };
-            engine.forget(&ForgetTarget::Commit(tip), &options).expect("planned");
+            let options = ForgetOptions { everywhere: false, even_pinned: false, by: by() };
+            engine.plan_forget(&ForgetTarget::Commit(tip), &options).expect("planned");
         }),
         ("tree", &|engine, tip| assert!(engine.tree(tip).expect("a tree").nodes.len() >= TURNS as usize)),
     ];

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stemmata_engine::{
-    CaptureOptions, Engine, FoundIn, Holder, ScanTarget, ScrubOptions, ScrubReport, ScrubTarget, SecretFound,
-    StoreRules, Update,
+    CaptureOptions, Engine, FoundIn, Holder, ScanTarget, ScrubReport, ScrubTarget, SecretFound, StoreRules,
+    Update,
 };
 use stemmata_model::{CommitId, Principal, Trigger};
 use stemmata_store::maintain::forget::Tombstone;
@@ -24,8 +24,8 @@ fn under_rules(store: Arc<dyn Store>) -> Engine {
     engine_on("m1", store).with_rules(StoreRules { name: "secrets.toml".to_owned(), text: RULES.to_owned() })
 }
 
-fn by() -> ScrubOptions {
-    ScrubOptions { dry_run: false, by: Principal::new("ada@m1").expect("a name") }
+fn by() -> Principal {
+    Principal::new("ada@m1").expect("a name")
 }
 
 /// Three closed turns, the secret in the first prompt and in the second answer, and an open one.
@@ -121,8 +121,7 @@ fn what_was_said_of_commits_goes_along_without_the_secret() {
     let ada = Principal::new("ada@m1").expect("a name");
     before.update(tip, update, &ada).expect("updated");
     let engine = under_rules(Arc::clone(&store) as _);
-    let dry = ScrubOptions { dry_run: true, ..by() };
-    let plan = engine.scrub(&ScrubTarget::All, &dry).expect("planned");
+    let plan = engine.plan_scrub(&ScrubTarget::All).expect("planned").report;
     assert!(plan.redirects.is_empty() && plan.rewritten > 0 && plan.dirty > 0, "{plan:?}");
     assert_eq!(engine.find(&tip.to_string()).expect("unchanged"), tip);
     engine.scrub(&ScrubTarget::All, &by()).expect("scrubbed");
@@ -164,7 +163,7 @@ fn no_file_of_the_store_holds_the_secret() {
         let clean = story().concat().replace(SECRET, "nothing").replace("aaaaaaaa", "bbbbbbbb");
         let noted = import(&before, &folder.write("u.jsonl", clean.as_bytes())).session.tip.expect("a tip");
         let update = Update { notes: vec![format!("ask about {SECRET}")], ..Update::default() };
-        before.update(noted, update, &by().by).expect("updated");
+        before.update(noted, update, &by()).expect("updated");
         // A client's copy of the session, with an id of its own and one turn more.
         let copied =
             story().concat().replace("\"sessionId\":\"s\"", "\"sessionId\":\"t\"") + &answer(9, 7, "a copy");

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stemmata_engine::{
-    Engine, ForgetOptions, ForgetReport, ForgetTarget, FoundIn, Holder, ScanPlace, ScanTarget, ScrubOptions,
-    ScrubTarget, SecretFound, StoreRules, TurnMade, TurnOf,
+    Engine, ForgetOptions, ForgetReport, ForgetTarget, FoundIn, Holder, ScanPlace, ScanTarget, ScrubTarget,
+    SecretFound, StoreRules, TurnMade, TurnOf,
 };
 use stemmata_model::{
     CommitId, Entry, EntryId, Event, EventSeq, Json, LedgerId, NewEvent, NewPayload, Part, Party, Payload,
@@ -84,8 +84,8 @@ fn rules() -> StoreRules {
     StoreRules { name: "secrets.toml".to_owned(), text: RULES.to_owned() }
 }
 
-fn by() -> ScrubOptions {
-    ScrubOptions { dry_run: false, by: Principal::new("ada@m1").expect("a name") }
+fn by() -> Principal {
+    Principal::new("ada@m1").expect("a name")
 }
 
 fn scan_from(
@@ -163,7 +163,7 @@ fn scrubbed(before: &Engine) -> Engine {
     let state = Holder::State { ledger: ledger("p"), name: "tale/ledger".to_owned() };
     assert!(found.iter().any(|found| found.holder == state && found.place == FoundIn::State), "{found:?}");
     assert!(!format!("{found:?}").contains(SECRET));
-    let plan = engine.scrub(&ScrubTarget::All, &ScrubOptions { dry_run: true, ..by() }).expect("planned");
+    let plan = engine.plan_scrub(&ScrubTarget::All).expect("planned").report;
     assert_eq!((plan.events, plan.events_forgotten), (7, 0));
     assert_eq!(gone(&engine, "p"), Vec::<u64>::new(), "a plan changes nothing");
     let done = engine.scrub(&ScrubTarget::All, &by()).expect("scrubbed");
@@ -315,11 +315,12 @@ fn a_scrub_of_events_and_commits_that_is_interrupted_goes_on() {
 }
 
 fn forget(engine: &Engine, project: &Path) -> ForgetReport {
-    let options = |dry_run| ForgetOptions { everywhere: false, even_pinned: false, dry_run, by: by().by };
+    let options = ForgetOptions { everywhere: false, even_pinned: false, by: by() };
     let target = ForgetTarget::Project(project.to_str().expect("text").to_owned());
-    let plan = engine.forget(&target, &options(true)).expect("a plan");
-    let done = engine.forget(&target, &options(false)).expect("forgotten");
-    assert_eq!(plan, done, "the plan is what happens");
+    let plan = engine.plan_forget(&target, &options).expect("a plan");
+    let planned = plan.report.clone();
+    let done = engine.apply_forget(plan).expect("forgotten");
+    assert_eq!(planned, done, "the plan is what happens");
     done
 }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use stemmata_engine::{
-    CaptureOptions, Engine, ErrorKind, ForgetOptions, ForgetTarget, PlaceOptions, Placed, ScrubOptions,
-    ScrubTarget, Stop, StoreRules, Vault, VaultPurge, VaultStatus,
+    CaptureOptions, Engine, ErrorKind, ForgetOptions, ForgetTarget, PlaceOptions, Placed, ScrubTarget, Stop,
+    StoreRules, Vault, VaultPurge, VaultStatus,
 };
 use stemmata_model::{CommitId, NoteCode, Principal, Trigger};
 use stemmata_redact::Scrubber;
@@ -320,11 +320,11 @@ fn what_is_forgotten_scrubbed_or_purged_is_gone_from_it() {
     let two = import(&engine, &folder.write("b.jsonl", other.as_bytes()));
     assert_eq!(status(&engine).values, 5);
     let generation = |name: &str| vault(&folder).join(name).exists();
-    let options = ForgetOptions { everywhere: false, even_pinned: false, dry_run: true, by: by() };
+    let options = ForgetOptions { everywhere: false, even_pinned: false, by: by() };
     let target = ForgetTarget::Session(one.session.key.clone());
-    engine.forget(&target, &options).expect("planned");
+    engine.plan_forget(&target, &options).expect("planned");
     assert_eq!(status(&engine).values, 5, "a plan changes nothing");
-    engine.forget(&target, &ForgetOptions { dry_run: false, ..options }).expect("forgotten");
+    engine.forget(&target, &options).expect("forgotten");
     assert_eq!(status(&engine).values, 2);
     assert!(generation("values-00000002") && generation("key-00000002"));
     assert!(!generation("values-00000001") && !generation("key-00000001"), "the old ones are gone");
@@ -334,7 +334,7 @@ fn what_is_forgotten_scrubbed_or_purged_is_gone_from_it() {
     let rules = "[[rules]]\nkind = 'ticket'\nkeywords = ['ACME-']\nregex = 'ACME-[0-9]{6}'\n";
     let rules = StoreRules { name: "secrets.toml".to_owned(), text: rules.to_owned() };
     let stricter = kept(&store, &folder).with_rules(rules);
-    stricter.scrub(&ScrubTarget::All, &ScrubOptions { dry_run: false, by: by() }).expect("scrubbed");
+    stricter.scrub(&ScrubTarget::All, &by()).expect("scrubbed");
     let session = stricter.store().session(&two.session.key).expect("read").expect("there");
     let elsewhere = PlaceOptions { config_dir: folder.path().join("other"), ..with_secrets(&folder) };
     let placed = stricter.place(session.tip.expect("a tip"), &elsewhere).expect("placed");
@@ -361,7 +361,7 @@ fn an_interrupted_purge_is_finished() {
     let old: Vec<(String, Vec<u8>)> = ["values-00000001", "key-00000001"]
         .map(|name| (name.to_owned(), std::fs::read(vault(&folder).join(name)).expect("a file")))
         .into();
-    let options = ForgetOptions { everywhere: false, even_pinned: false, dry_run: false, by: by() };
+    let options = ForgetOptions { everywhere: false, even_pinned: false, by: by() };
     engine.forget(&ForgetTarget::Session(one.session.key), &options).expect("forgotten");
     for (name, bytes) in &old {
         let path = folder.write(&format!("vault/{name}"), bytes);

@@ -8,6 +8,7 @@ use super::Make;
 use super::builders::{at, bytes_of, chain, commit, principal, put, see, sighting, write};
 use super::chains::load;
 use super::transactions::verify_is_clean;
+use crate::error::StoreError;
 use crate::maintain::collect::{Amount, Collect, Collected};
 use crate::maintain::forget::{Keep, Kept};
 use crate::seam::Store;
@@ -17,9 +18,11 @@ const GRACE: i64 = 100;
 
 /// Collects twice: the first time only to hear what would happen, which must be what then happens.
 fn collect(store: &dyn Store, retired: &[CommitId], now: i64) -> Collected {
-    let wish = Collect { retired: retired.to_vec(), now: at(now), grace_us: GRACE, dry_run: true };
+    let wish =
+        Collect { retired: retired.to_vec(), now: at(now), grace_us: GRACE, expect: None, dry_run: true };
     let planned = store.collect(&wish).expect("a plan");
-    let done = store.collect(&Collect { dry_run: false, ..wish }).expect("a collection");
+    let expect = Some(planned.clone());
+    let done = store.collect(&Collect { expect, dry_run: false, ..wish }).expect("a collection");
     assert_eq!(
         planned,
         Collected { bytes_freed: 0, files_removed: 0, ..done.clone() },
@@ -150,4 +153,22 @@ pub fn check_orphans(make: Make<'_>) {
     assert_eq!(store.content_length(ids[0]).expect("a read"), None);
     assert_eq!(bytes_of(&*store, artifact_id(whole)), whole);
     verify_is_clean(&*store);
+}
+
+/// Between a plan and its collection somebody else writes: nothing is condemned or deleted that nobody was shown.
+///
+/// # Panics
+/// Where something happens all the same.
+pub fn check_moved_collections(make: Make<'_>) {
+    let store = make();
+    let ids = chain(&*store, "old", 3);
+    let asked =
+        Collect { retired: ids.clone(), now: at(1_000), grace_us: GRACE, expect: None, dry_run: true };
+    let shown = Some(store.collect(&asked).expect("a plan"));
+    put(&*store, Some(ids[2]), "somebody goes on\n", 90);
+    let error =
+        store.collect(&Collect { expect: shown, dry_run: false, ..asked.clone() }).expect_err("moved");
+    assert!(matches!(error, StoreError::PlanMoved), "{error}");
+    assert_eq!(store.condemned().expect("a read"), Amount::default());
+    assert_eq!(collect(&*store, &ids, 1_000).condemned, Amount::default(), "it is needed now");
 }

@@ -32,6 +32,7 @@ pub(super) fn wish(unroot: &[CommitId], cut: &[CommitId], sessions: &[SessionKey
         even_pinned: false,
         at: at(1_000),
         by: principal("ann"),
+        expect: None,
         dry_run: false,
     }
 }
@@ -46,7 +47,8 @@ pub(super) fn forget(store: &dyn Store, wish: &Forget) -> Forgotten {
         (after.commits, after.contents),
         "a dry run changes nothing"
     );
-    let done = store.forget(wish).expect("a forgetting");
+    let expect = Some(planned.clone());
+    let done = store.forget(&Forget { expect, ..wish.clone() }).expect("a forgetting");
     assert_eq!(planned, done, "the plan is what happens");
     done
 }
@@ -436,5 +438,29 @@ pub fn check_refilled(make: Make<'_>) {
     assert_eq!((done.removed.as_slice(), done.contents), (&[again][..], 1));
     let error = store.read_content(artifact, None, &mut |_| Ok(())).expect_err("nothing is there");
     assert!(matches!(error, StoreError::ContentForgotten(of) if of == artifact), "{error}");
+    verify_is_clean(&*store);
+}
+
+/// Between a plan and its forgetting somebody else writes: nothing goes that nobody was shown.
+///
+/// # Panics
+/// Where something goes all the same, or where a new plan is refused too.
+pub fn check_moved_plans(make: Make<'_>) {
+    let store = make();
+    let ids = chain(&*store, "gone", 3);
+    let asked = Forget { even_sighted: true, ..wish(&ids, &[], &[]) };
+    let plan = |wish: &Forget| store.forget(&Forget { dry_run: true, ..wish.clone() }).expect("a plan");
+    let shown = Forget { expect: Some(plan(&asked)), ..asked.clone() };
+    let branch = put(&*store, Some(ids[1]), "a branch\n", 90);
+    let error = store.forget(&shown).expect_err("it keeps what the branch needs");
+    assert!(matches!(error, StoreError::PlanMoved), "{error}");
+    assert!(ids.iter().all(|id| store.commit(*id).expect("a read").is_some()));
+    assert_eq!(
+        store.tombstones(&ids.iter().copied().map(Tombstone::Commit).collect::<Vec<_>>()).expect("a read"),
+        []
+    );
+    let again = plan(&asked);
+    let done = store.forget(&Forget { expect: Some(again), ..asked }).expect("a forgetting");
+    assert_eq!((done.removed, load(&*store, branch).depth), (vec![ids[2]], 2));
     verify_is_clean(&*store);
 }

@@ -22,7 +22,9 @@ pub use anchors::check_anchors;
 pub use chains::{
     check_ancestors, check_children, check_closures, check_covers, check_depth_and_lengths, check_tips,
 };
-pub use collect::{check_collect, check_orphans, check_orphans_of_holes, check_revival};
+pub use collect::{
+    check_collect, check_moved_collections, check_orphans, check_orphans_of_holes, check_revival,
+};
 pub use concurrency::{check_readers_beside_a_writer, check_writers_at_once};
 pub use contents::{
     check_contents, check_parts, check_ranges, check_sinks, check_slices, check_slices_of_slices,
@@ -30,8 +32,8 @@ pub use contents::{
 pub use costs::check_costs;
 pub use forget::{
     check_cleared_sessions, check_copied_out, check_forget, check_forget_ends, check_forget_keeps,
-    check_holes, check_new_holes, check_refilled, check_sealed_holes, check_session_tombstones,
-    check_tombstones,
+    check_holes, check_moved_plans, check_new_holes, check_refilled, check_sealed_holes,
+    check_session_tombstones, check_tombstones,
 };
 pub use lookups::{check_prefixes, check_resolve, check_walks};
 pub use metadata::{
@@ -120,8 +122,10 @@ fn run_maintenance(make: Make<'_>) {
         check_session_tombstones,
         check_refilled,
         check_sealed_holes,
+        check_moved_plans,
         check_cleared_sessions,
         check_collect,
+        check_moved_collections,
         check_revival,
         check_orphans,
         check_orphans_of_holes,

@@ -5,6 +5,7 @@
 use stemmata_model::{CommitId, Timestamp};
 
 use super::forget::Kept;
+use crate::error::StoreError;
 
 /// What is to be collected.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub struct Collect {
     pub now: Timestamp,
     /// How long something has to stay condemned before it is deleted, in microseconds.
     pub grace_us: i64,
+    /// What a dry run said: where anything else would be collected by now, nothing is, and it fails with `PlanMoved`.
+    pub expect: Option<Collected>,
     /// Find out what would happen, and change nothing.
     pub dry_run: bool,
 }
@@ -50,6 +53,14 @@ pub struct Collected {
     pub files_removed: u64,
     /// Bytes that the store's files became smaller by.
     pub bytes_freed: u64,
+}
+
+impl Collect {
+    /// Refuses what is not what was planned. Asked within the transaction.
+    pub(crate) fn checked(&self, done: Collected) -> Result<Collected, StoreError> {
+        let is_planned = self.expect.as_ref().is_none_or(|expect| *expect == done);
+        if is_planned { Ok(done) } else { Err(StoreError::PlanMoved) }
+    }
 }
 
 impl Amount {

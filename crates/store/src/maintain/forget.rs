@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use stemmata_model::{ArtifactId, CommitId, LedgerId, Principal, SessionId, Timestamp};
 
+use crate::error::StoreError;
 use crate::write::{AuditRecord, SessionKey};
 
 /// A record of what was said of a commit, and what stands in its place from now on.
@@ -50,6 +51,8 @@ pub struct Forget {
     pub at: Timestamp,
     /// Who.
     pub by: Principal,
+    /// What a dry run said: where anything else would go by now, nothing does, and it fails with `PlanMoved`.
+    pub expect: Option<Forgotten>,
     /// Find out what would happen, and change nothing.
     pub dry_run: bool,
 }
@@ -119,6 +122,14 @@ pub struct Forgotten {
     pub copied_out: u64,
     /// What is left to do on disk, where something stood in the way; the next opening of the store does it.
     pub unfinished: Option<String>,
+}
+
+impl Forget {
+    /// Refuses what is not what was planned. Asked within the transaction.
+    pub(crate) fn checked(&self, done: Forgotten) -> Result<Forgotten, StoreError> {
+        let is_planned = self.expect.as_ref().is_none_or(|expect| *expect == done);
+        if is_planned { Ok(done) } else { Err(StoreError::PlanMoved) }
+    }
 }
 
 /// How the names of saved states begin that may hold words of any commit: each forgetting drops them, in all ledgers.

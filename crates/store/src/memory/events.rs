@@ -140,11 +140,11 @@ impl EventLog for MemoryStore {
     }
 
     fn trim(&self, ledger: &LedgerId, topic: &Topic, through: EventSeq) -> Result<u64, StoreError> {
-        self.maintain("trimming a ledger", false, |state| state.logs.trim(ledger, topic, through))
+        self.maintain("trimming a ledger", |state| state.logs.trim(ledger, topic, through))
     }
 
     fn forget_events(&self, session: &SessionId) -> Result<u64, StoreError> {
-        self.maintain("forgetting events", false, |state| {
+        self.maintain("forgetting events", |state| {
             let (count, lines) = forget(state, &|_, event| event.session == *session);
             give_up(state, lines, &BTreeSet::new(), Lines::Keep);
             count
@@ -152,7 +152,7 @@ impl EventLog for MemoryStore {
     }
 
     fn forget_places(&self, ledger: &LedgerId, places: &Places) -> Result<u64, StoreError> {
-        self.maintain("forgetting events", false, |state| {
+        self.maintain("forgetting events", |state| {
             let (count, lines) = forget(state, &|of, event| of == ledger && places.hold(event.seq));
             give_up(state, lines, &BTreeSet::new(), Lines::Keep);
             state.logs.drop_folded(ledger);
@@ -175,7 +175,7 @@ impl EventLog for MemoryStore {
     }
 
     fn drop_states(&self, ledger: &LedgerId, prefix: &str) -> Result<(), StoreError> {
-        self.maintain("dropping states", false, |state| {
+        self.maintain("dropping states", |state| {
             state.logs.raise_epochs(&|of| of == ledger);
             state.logs.drop_states(&|of, name| of == ledger && name.starts_with(prefix));
         })

@@ -174,21 +174,30 @@ impl MemoryStore {
         if state.closed { Err(StoreError::Closed { operation }) } else { Ok(state) }
     }
 
-    /// Does something to the state as one transaction, or undoes it.
+    /// Does something to the state as one transaction.
     fn maintain<T>(
         &self,
         operation: &'static str,
-        dry_run: bool,
         act: impl FnOnce(&mut State) -> T,
+    ) -> Result<T, StoreError> {
+        self.attempt(operation, false, |state| Ok(act(state)))
+    }
+
+    /// Does something to the state as one transaction, and undoes it in a dry run and where it fails.
+    fn attempt<T>(
+        &self,
+        operation: &'static str,
+        dry_run: bool,
+        act: impl FnOnce(&mut State) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let mut state = self.open(operation)?;
         let done = act(&mut state);
-        if dry_run {
+        if dry_run || done.is_err() {
             state.roll_back();
         } else {
             state.commit();
         }
-        Ok(done)
+        done
     }
 }
 
@@ -428,11 +437,11 @@ impl Store for MemoryStore {
     }
 
     fn forget(&self, wish: &Forget) -> Result<Forgotten, StoreError> {
-        self.maintain("forgetting", wish.dry_run, |state| forget::forget(state, wish))
+        self.attempt("forgetting", wish.dry_run, |state| wish.checked(forget::forget(state, wish)))
     }
 
     fn collect(&self, wish: &Collect) -> Result<Collected, StoreError> {
-        self.maintain("collecting", wish.dry_run, |state| collect::collect(state, wish))
+        self.attempt("collecting", wish.dry_run, |state| wish.checked(collect::collect(state, wish)))
     }
 
     fn condemned(&self) -> Result<Amount, StoreError> {
@@ -467,7 +476,7 @@ impl Store for MemoryStore {
     }
 
     fn lift(&self, of: &Tombstone) -> Result<u64, StoreError> {
-        self.maintain("lifting tombstones", false, |state| forget::lift(state, of))
+        self.maintain("lifting tombstones", |state| forget::lift(state, of))
     }
 
     fn verify(&self, found: &mut dyn FnMut(Damage)) -> Result<Verified, StoreError> {

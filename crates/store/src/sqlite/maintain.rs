@@ -50,7 +50,8 @@ impl SqliteStore {
         let secret = &self.identity.secret;
         let act = |connection: &Connection| {
             let tombstones = forget::tombstones_of(connection, wish)?;
-            forget::forget((connection, &self.packs), secret, wish, &tombstones)
+            let (forgotten, packed) = forget::forget((connection, &self.packs), secret, wish, &tombstones)?;
+            Ok((wish.checked(forgotten)?, packed))
         };
         if wish.dry_run {
             return self.planned(&act).map(|(forgotten, _)| forgotten);
@@ -144,7 +145,10 @@ impl SqliteStore {
             let snapshot = reader.connection().unchecked_transaction().during("reading what is needed")?;
             Ahead::read(&snapshot)
         })?;
-        let act = |connection: &Connection| collect::collect((connection, &self.packs), &ahead, wish);
+        let act = |connection: &Connection| {
+            let (collected, packed) = collect::collect((connection, &self.packs), &ahead, wish)?;
+            Ok((wish.checked(collected)?, packed))
+        };
         if wish.dry_run {
             return self.planned(&act).map(|(collected, _)| collected);
         }

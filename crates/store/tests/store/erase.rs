@@ -63,6 +63,7 @@ pub(crate) fn wish(unroot: &[CommitId], cut: &[CommitId]) -> Forget {
         even_pinned: true,
         at: Timestamp::from_micros(1_790_000_000_000_000),
         by: stemmata_model::Principal::new("ann").expect("a name"),
+        expect: None,
         dry_run: false,
     }
 }

@@ -38,7 +38,9 @@ fn turn(store: &dyn Store, of: &str, lines: Vec<(NewEvent, Vec<u8>)>, micros: i6
 
 fn collect(store: &dyn Store, now: i64) -> Collected {
     let now = Timestamp::from_micros(now);
-    store.collect(&Collect { retired: Vec::new(), now, grace_us: 0, dry_run: false }).expect("a collection")
+    store
+        .collect(&Collect { retired: Vec::new(), now, grace_us: 0, expect: None, dry_run: false })
+        .expect("a collection")
 }
 
 fn seq(number: u64) -> EventSeq {

@@ -259,6 +259,7 @@ impl Run {
                 retired: wanted.iter().copied().collect(),
                 now: Timestamp::from_micros(self.model.now),
                 grace_us: GRACE_US,
+                expect: None,
                 dry_run: false,
             })
             .expect("collected");

@@ -277,6 +277,7 @@ fn stray_files_go_with_the_next_forgetting_or_collection() {
         retired: Vec::new(),
         now: Timestamp::from_micros(1_790_000_000_000_000),
         grace_us: 0,
+        expect: None,
         dry_run: false,
     };
     assert_eq!(store.collect(&collect).expect("collected").files_removed, 2);

@@ -37,7 +37,7 @@ impl Titles {
 impl Engine {
     /// Adds to a wish what sessions that stay know of what goes.
     pub(super) fn clear_what_is_known(&self, wish: &mut Forget) -> Result<()> {
-        let planned = self.store.forget(&Forget { dry_run: true, ..wish.clone() })?;
+        let planned = self.store.forget(wish)?;
         let going: Vec<CommitId> =
             planned.removed.into_iter().chain(planned.cut).chain(planned.cut_too).collect();
         if going.is_empty() {

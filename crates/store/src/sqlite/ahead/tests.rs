@@ -56,8 +56,13 @@ fn sliced(of: &[u8]) -> (Vec<u8>, Write) {
 
 /// Collects with what was read before `meanwhile`.
 fn collect_late(store: &SqliteStore, retired: &[CommitId], meanwhile: impl FnOnce()) -> Collected {
-    let wish =
-        Collect { retired: retired.to_vec(), now: Timestamp::from_micros(9), grace_us: 0, dry_run: false };
+    let wish = Collect {
+        retired: retired.to_vec(),
+        now: Timestamp::from_micros(9),
+        grace_us: 0,
+        expect: None,
+        dry_run: false,
+    };
     let ahead = store.read(|reader| Ahead::read(reader.connection())).expect("read");
     meanwhile();
     let done = store.group.with_writer(|writer| {
@@ -168,6 +173,7 @@ fn a_hole_that_is_filled_since_keeps_what_it_names() {
         even_pinned: true,
         at: Timestamp::from_micros(1),
         by: Principal::new("ann").expect("a name"),
+        expect: None,
         dry_run: false,
     };
     store.forget(&wish).expect("forgotten");
