@@ -53,7 +53,7 @@ pub use maintain::{
 pub use note::Note;
 pub use secrets::{
     Scan, ScanFinding, ScanRequest, Scrub, ScrubKind, ScrubRedirect, ScrubRequest, TrustedFile, TrustedRules,
-    UnreadLedger, VaultPurged, VaultStatus,
+    UnreadLedger, VaultPurgeRequest, VaultPurged, VaultStatus,
 };
 pub use session::{
     LatestSessionRequest, Session, SessionDetails, SessionPage, SessionRequest, SessionsRequest, Tree,

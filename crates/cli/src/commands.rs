@@ -60,10 +60,7 @@ pub(crate) mod vault;
 pub(crate) mod verify;
 pub(crate) mod watch;
 
-use stemmata_engine::Stop;
-
 use crate::errors::CliError;
-use crate::wiring::App;
 
 /// Rows that people see of a listing unless they ask for more: about a screen.
 const ROWS_DEFAULT: usize = 30;
@@ -99,15 +96,6 @@ fn gather<T, N>(
             return Ok((rows, next));
         }
         after = next;
-    }
-}
-
-/// Reads where a context begins.
-fn stop(app: &App, text: &str) -> Result<Stop, CliError> {
-    match text {
-        "compaction" => Ok(Stop::Compaction),
-        "root" => Ok(Stop::Root),
-        ancestor => Ok(Stop::Ancestor(app.find(ancestor)?)),
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use stemmata_api::{Code, Kind, Problem};
 use stemmata_engine::EngineError;
-use stemmata_model::{CommitId, ParseIdError, ParseTimestampError};
+use stemmata_model::{ParseIdError, ParseTimestampError};
 use stemmata_service::{causes, of_kind, problem_of};
 use stemmata_store::StoreError;
 
@@ -118,7 +118,12 @@ impl Exit {
 
     /// Returns the code of a kind of problem.
     pub(crate) fn of(kind: Kind) -> Self {
-        Self::ALL.into_iter().find(|exit| exit.code() == kind.exit_code()).unwrap_or(Self::Failure)
+        Self::of_code(kind.exit_code().into())
+    }
+
+    /// Returns the code of a number that a response holds.
+    pub(crate) fn of_code(code: u64) -> Self {
+        Self::ALL.into_iter().find(|exit| u64::from(exit.code()) == code).unwrap_or(Self::Failure)
     }
 }
 
@@ -145,18 +150,12 @@ pub(crate) enum CliError {
     /// There is no home directory to put data in.
     #[error("there is no place for {what}: neither `{variable}` nor `HOME` is set")]
     NoHome { what: &'static str, variable: &'static str },
-    /// The store is as large as its owner lets it become.
-    #[error("the store takes {used}, and `store.quota_mib` allows {bound}: nothing more is taken in")]
-    Quota { used: String, bound: String, plan: String },
     /// The configuration cannot be used.
     #[error("{place}: {reason}")]
     Config { place: String, reason: String },
     /// A value on the command line makes no sense.
     #[error("{0}")]
     Usage(String),
-    /// A client deleted a transcript that the store has.
-    #[error("the transcript {} is gone; the store has all that was captured of it, up to {ctx}", path.display())]
-    TranscriptGone { path: PathBuf, ctx: CommitId },
     /// The client's program is not there.
     #[error("`{program}` could not be started")]
     Client {
@@ -224,8 +223,6 @@ impl CliError {
             Self::NoHome { variable, .. } => say(Code::NoHome).with("variable", variable),
             Self::Config { .. } => say(Code::ConfigBad),
             Self::Usage(_) => say(Code::BadRequest),
-            Self::TranscriptGone { ctx, .. } => say(Code::TranscriptGone).with("ctx", ctx),
-            Self::Quota { plan, .. } => say(Code::QuotaReached).with("plan", plan.trim_end()),
             Self::Client { command, .. } => say(Code::ClientNotStarted).with("command", command),
         }
     }

@@ -12,7 +12,7 @@ use stemmata_engine::{
     Clock, Engine, HOOK_PLACES, Home, HomeHints, HomeNote, HomeOptions, HookPlace, MachineFacts, RUNTIMES,
     RandomIds, Settings, SystemClock, TakeUpLimits,
 };
-use stemmata_model::{CommitId, Principal, Timestamp};
+use stemmata_model::{Principal, Timestamp};
 use stemmata_service::{Host, Local, Machine, Process};
 use stemmata_store::OpenFor;
 
@@ -257,6 +257,12 @@ impl App {
         Process { pid: std::process::id(), told: SESSION_VARIABLES.iter().find_map(told) }
     }
 
+    /// Returns the same with the store; the first time as [`App::engine`] does.
+    pub(crate) fn opened_host(&self) -> Result<&Host, CliError> {
+        self.engine()?;
+        self.host()
+    }
+
     /// Finds the commit that the user means, and says where scrubbing replaced the one that was named.
     pub(crate) fn ctx(&self, reference: &str) -> Result<String, CliError> {
         Ok(self.told(self.service()?.find(&self.reference(reference))?))
@@ -264,12 +270,17 @@ impl App {
 
     /// Returns what asks for a reference: one that is a path is the user's, relative to where the command was called.
     pub(crate) fn reference(&self, reference: &str) -> v1::FindRequest {
-        let path = self.environment.absolute(Path::new(reference)).to_string_lossy().into_owned();
-        v1::FindRequest { text: reference.to_owned(), path: Some(path) }
+        v1::FindRequest { text: reference.to_owned(), path: Some(self.path_of(reference)) }
     }
 
     /// Says where scrubbing replaced the commit that was named, and returns the one that is meant.
     pub(crate) fn told(&self, found: v1::Found) -> String {
+        self.say_redirected(&found);
+        found.ctx
+    }
+
+    /// Says where scrubbing replaced the commit that was named.
+    pub(crate) fn say_redirected(&self, found: &v1::Found) {
         if let Some(from) = &found.redirected_from {
             let note = Style::Note.paint("note");
             self.console.say(&format!(
@@ -277,7 +288,11 @@ impl App {
                 found.ctx
             ));
         }
-        found.ctx
+    }
+
+    /// Returns a name as the absolute path that it may be.
+    pub(crate) fn path_of(&self, reference: &str) -> String {
+        self.environment.absolute(Path::new(reference)).to_string_lossy().into_owned()
     }
 
     /// Finds where the user wants a context to begin.
@@ -313,29 +328,6 @@ impl App {
             self.console.say(told);
         }
         Ok(Exit::Done)
-    }
-
-    /// Finds the commit that the user means.
-    pub(crate) fn find(&self, reference: &str) -> Result<CommitId, CliError> {
-        let engine = self.engine()?;
-        // A path is the user's, relative to where the command was called; a tag may look like one.
-        let path = Path::new(reference);
-        let is_path = path.components().count() > 1 || stemmata_engine::is_transcript_name(path);
-        if is_path
-            && let Some(session) = engine.find_session(&self.environment.absolute(path).to_string_lossy())?
-            && let Some(tip) = session.tip
-        {
-            return Ok(tip);
-        }
-        let found = engine.find(reference)?;
-        let text = found.to_string();
-        let is_it = text.starts_with(reference) || text.get(4..).is_some_and(|id| id.starts_with(reference));
-        if !is_it && let Some((from, to)) = engine.redirected(reference)?.first() {
-            let note = Style::Note.paint("note");
-            self.console
-                .say(&format!("{note}: {from} was scrubbed of secrets; this is {to}, which it became"));
-        }
-        Ok(found)
     }
 }
 

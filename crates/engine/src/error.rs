@@ -66,6 +66,14 @@ pub enum EngineError {
     /// A setting that makes no sense.
     #[error(transparent)]
     Setting(#[from] SettingError),
+    /// A client deleted a transcript that the store has.
+    #[error("the transcript {} is gone; the store has all that was captured of it, up to {ctx}", path.display())]
+    TranscriptGone {
+        /// Where it was.
+        path: PathBuf,
+        /// The last commit of it.
+        ctx: CommitId,
+    },
     /// The store is as large as its owner lets it become.
     #[error("the store takes {} bytes, and its owner allows {}: nothing more is taken in", quota.used_bytes, quota.bound_bytes)]
     QuotaReached {
@@ -283,9 +291,10 @@ impl EngineError {
             | Self::Torn { .. }
             | Self::Format { .. }
             | Self::Name(_) => ErrorKind::BadInput,
-            Self::NotFound { .. } | Self::NothingThere { .. } | Self::NoAncestor { .. } => {
-                ErrorKind::NotFound
-            }
+            Self::NotFound { .. }
+            | Self::NothingThere { .. }
+            | Self::NoAncestor { .. }
+            | Self::TranscriptGone { .. } => ErrorKind::NotFound,
             Self::Ambiguous { .. } | Self::Several { .. } => ErrorKind::Ambiguous,
             Self::Bundle(error) => match error {
                 BundleError::NotABundle { .. } | BundleError::Bound { .. } | BundleError::Have { .. } => {
@@ -298,6 +307,7 @@ impl EngineError {
             },
             Self::Vault(error) => match error {
                 VaultError::Io { .. } | VaultError::Random { .. } => ErrorKind::System,
+                VaultError::PlanMoved => ErrorKind::BadInput,
                 VaultError::Exposed { .. } => ErrorKind::Refused,
                 VaultError::WrongKey { .. } | VaultError::NoVault { .. } => ErrorKind::Corrupt,
                 VaultError::Full { .. } => ErrorKind::Full,

@@ -91,6 +91,9 @@ pub enum VaultError {
         /// The file that is left.
         path: PathBuf,
     },
+    /// What was planned is not what would be removed now; nothing was.
+    #[error("the vault changed since this was planned: something else would be removed now")]
+    PlanMoved,
     /// The system gave no random bytes.
     #[error("the vault gets no random bytes: {reason}")]
     Random {
@@ -316,25 +319,39 @@ impl Vault {
         Ok(reader.map(|reader| reader.by_content.into_keys().collect()).unwrap_or_default())
     }
 
-    /// Removes records, for good. Whatever was kept since the caller looked stays, unless it says otherwise.
-    pub(crate) fn remove(
+    /// Says what [`Vault::remove`] would remove.
+    pub(crate) fn removable(
         &self,
         goes: &dyn Fn(ArtifactId, Timestamp) -> bool,
     ) -> Result<VaultPurged, VaultError> {
+        let records = self.read()?.map(|reader| reader.open.records).unwrap_or_default();
+        let going: Vec<_> =
+            records.into_iter().filter(|(header, _)| goes(header.content, header.kept_at)).collect();
+        planned(None, &going)
+    }
+
+    /// Removes records, for good. Whatever was kept since the caller looked stays, unless it says otherwise. Where something
+    /// else would go than `expect` says, nothing does.
+    pub(crate) fn remove(
+        &self,
+        goes: &dyn Fn(ArtifactId, Timestamp) -> bool,
+        expect: Option<VaultPurged>,
+    ) -> Result<VaultPurged, VaultError> {
         if !self.folder.exists() {
-            return Ok(VaultPurged::default());
+            return planned(expect, &[]);
         }
         let held = Held::to_write(self)?;
-        let Some(mut open) = held.open()? else { return Ok(VaultPurged::default()) };
+        let Some(mut open) = held.open()? else { return planned(expect, &[]) };
         let records = std::mem::take(&mut open.records);
         let (going, staying): (Vec<_>, Vec<_>) =
             records.into_iter().partition(|(header, _)| goes(header.content, header.kept_at));
+        let gone = planned(expect, &going)?;
         if going.is_empty() {
-            return Ok(VaultPurged::default());
+            return Ok(gone);
         }
         if staying.is_empty() {
             held.remove_all()?;
-            return Ok(purged(&going));
+            return Ok(gone);
         }
         let mut kept = Vec::with_capacity(staying.len());
         for (header, at) in &staying {
@@ -351,18 +368,19 @@ impl Vault {
             }
             Ok(())
         })?;
-        Ok(purged(&going))
+        Ok(gone)
     }
 
     /// Removes everything, the key included, even where nothing of it opens any more.
-    pub(crate) fn remove_all(&self) -> Result<VaultPurged, VaultError> {
+    pub(crate) fn remove_all(&self, expect: Option<VaultPurged>) -> Result<VaultPurged, VaultError> {
         if !self.folder.exists() {
-            return Ok(VaultPurged::default());
+            return planned(expect, &[]);
         }
         let held = Held::to_write(self)?;
         let records = held.open().ok().flatten().map(|open| open.records).unwrap_or_default();
+        let gone = planned(expect, &records)?;
         held.remove_all()?;
-        Ok(purged(&records))
+        Ok(gone)
     }
 
     /// Says what it holds.
@@ -446,10 +464,12 @@ impl Reader {
     }
 }
 
-fn purged(records: &[(Header, u64)]) -> VaultPurged {
-    let contents: HashSet<ArtifactId> = records.iter().map(|(header, _)| header.content).collect();
-    let places = records.iter().map(|(header, _)| u64::from(header.values)).sum();
-    VaultPurged { contents: count(contents.len()), places }
+/// Returns what goes, unless something else was planned.
+fn planned(expect: Option<VaultPurged>, going: &[(Header, u64)]) -> Result<VaultPurged, VaultError> {
+    let contents: HashSet<ArtifactId> = going.iter().map(|(header, _)| header.content).collect();
+    let places = going.iter().map(|(header, _)| u64::from(header.values)).sum();
+    let gone = VaultPurged { contents: count(contents.len()), places };
+    if expect.is_none_or(|expect| expect == gone) { Ok(gone) } else { Err(VaultError::PlanMoved) }
 }
 
 fn count(length: usize) -> u64 {

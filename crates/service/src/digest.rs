@@ -21,12 +21,13 @@ pub(crate) fn digest_of(operation: &str, request: &impl Serialize, plan: &impl S
 }
 
 /// Refuses to apply a plan that does not hold any more.
-pub(crate) fn hold(wanted: &PlanDigest, found: &PlanDigest) -> Result<(), Fault> {
-    if wanted == found {
+pub(crate) fn hold(shown: &PlanDigest, now: Option<&PlanDigest>) -> Result<(), Fault> {
+    if now == Some(shown) {
         return Ok(());
     }
-    let detail = format!("the plan is {found} now, not {wanted}: nothing was changed");
-    Err(Problem::new(Code::PlanStale, detail).with("expected", wanted).with("found", found).into())
+    let detail = "something else would be done now than was shown; nothing was changed";
+    let now = now.map_or("", PlanDigest::as_str);
+    Err(Problem::new(Code::PlanStale, detail).with("shown", shown).with("now", now).into())
 }
 
 #[cfg(test)]
@@ -40,8 +41,8 @@ mod tests {
         assert!(first.as_str().starts_with("plan-") && first.as_str().len() == 5 + 2 * DIGEST_BYTES);
         for other in [digest_of("x", &"b", &"c"), digest_of("a", &"x", &"c"), digest_of("a", &"b", &"x")] {
             assert_ne!(first, other);
-            assert!(hold(&first, &other).unwrap_err().0.is(Code::PlanStale));
+            assert!(hold(&first, Some(&other)).unwrap_err().0.is(Code::PlanStale));
         }
-        hold(&first, &first).unwrap();
+        hold(&first, Some(&first)).unwrap();
     }
 }

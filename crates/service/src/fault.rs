@@ -7,11 +7,11 @@ use std::io;
 use std::path::Path;
 
 use stemmata_api::{Candidate, Code, Problem};
-use stemmata_engine::{
-    Absent, BundleError, EngineError, FormatUse, HeldBack, QuotaPlan, Refusal, VaultError, Wanted,
-};
+use stemmata_engine::{Absent, BundleError, EngineError, FormatUse, HeldBack, Refusal, VaultError, Wanted};
 use stemmata_model::{JsonError, NameError, ParseIdError, ParseTimestampError};
 use stemmata_store::StoreError;
+
+use crate::wire::quota;
 
 /// A problem on its way out: what `?` makes of every error that an operation meets.
 #[derive(Debug)]
@@ -113,7 +113,10 @@ pub fn problem_of(error: &EngineError) -> Problem {
         EngineError::CaptureFile { path, .. } => at(Code::PolicyFileBad, error, path),
         EngineError::Policy { .. } => say(Code::PolicyBad, error),
         EngineError::Setting(_) => say(Code::ConfigBad, error),
-        EngineError::QuotaReached { plan, .. } => say(Code::QuotaReached, error).with("plan", room(plan)),
+        EngineError::TranscriptGone { ctx, .. } => say(Code::TranscriptGone, error).with("ctx", ctx),
+        EngineError::QuotaReached { quota, plan } => {
+            Problem::new(Code::QuotaReached, quota::reached(*quota)).with("plan", quota::room(plan))
+        }
         EngineError::Rules(_) => say(Code::SecretRulesBad, error),
         EngineError::Scrub(_) => say(Code::SecretRuleFailed, error),
         EngineError::Name(_) => say(Code::BadName, error),
@@ -142,6 +145,7 @@ pub fn problem_of_store(error: &StoreError) -> Problem {
         }
         StoreError::EpochMoved { ledger, .. } => say(Code::EpochMoved, error).with("ledger", ledger),
         StoreError::MarkTaken { ledger, .. } => say(Code::MarkTaken, error).with("ledger", ledger),
+        StoreError::PlanMoved => say(Code::PlanStale, error),
         StoreError::Closed { .. } => say(Code::LogClosed, error),
         StoreError::Unclean { .. } => say(Code::NotCleaned, error),
         StoreError::Bound { value, bound, .. } => {
@@ -296,6 +300,7 @@ fn of_vault(fault: &VaultError, error: &EngineError) -> Problem {
         VaultError::Full { path, .. } => at(Code::VaultFull, error, path),
         VaultError::Locked { path, .. } => at(Code::VaultLocked, error, path),
         VaultError::Unfinished { path } => at(Code::VaultUnfinished, error, path),
+        VaultError::PlanMoved => say(Code::PlanStale, error),
         VaultError::Random { .. } => say(Code::NoRandomBytes, error),
     }
 }
@@ -314,15 +319,6 @@ fn of_bundle(fault: &BundleError, error: &EngineError) -> Problem {
         BundleError::Have { .. } => say(Code::HaveListBad, error),
         BundleError::Io { source, .. } => say(of_kind(source), error).with("path", "it"),
     }
-}
-
-/// Says what would make room.
-fn room(plan: &QuotaPlan) -> String {
-    format!(
-        "`stemma gc` would free about {} bytes, and {} more after the grace; `stemma config set store.quota_mib N` allows more",
-        plan.packable_bytes.saturating_add(plan.deletable_bytes),
-        plan.retired_bytes
-    )
 }
 
 #[cfg(test)]

@@ -4,30 +4,42 @@
 //! What a store answers is asked of the service that a method is given; that store may be on another machine.
 
 mod caller;
+mod files;
 mod git;
+mod hooks;
+mod import;
 mod install;
 mod ledger_files;
 mod ledger_of;
 mod place;
+mod policy;
 mod sessions;
 mod start;
+mod status;
 mod store_files;
+mod vault;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use stemmata_api::Answer;
-use stemmata_engine::{Home, HomeHints};
+use stemmata_engine::{Engine, Home, HomeHints};
+use stemmata_model::Timestamp;
 
 use crate::fault::Fault;
 
 pub use caller::{Current, Process, Whose};
+pub use files::{NamedFile, Repaired};
 pub use git::{BlamedCommit, GitHookChange, GitHookRequest, Repository, TrailerRequest};
+pub use hooks::is_program;
+pub use import::{ImportRequest, Surveyed};
 pub use install::{InstallChange, InstallRequest, read_settings};
 pub use ledger_of::{LedgerOf, LedgerOfRequest, MakeLedger};
 pub use place::PlaceRequest;
+pub use policy::PolicyChange;
 pub use sessions::Latest;
 pub use start::{StartFrom, StartRequest};
+pub use status::StatusRequest;
 
 /// What only this machine can do. Holds no cache: every answer is read anew.
 pub struct Host {
@@ -54,9 +66,19 @@ impl Host {
         Self { home, machine }
     }
 
-    /// Runs a use case; what fails in it becomes a problem.
+    /// Runs something; what fails in it becomes a problem. The store is opened where [`Home::engine`] is asked for.
     fn with<T>(&self, act: impl FnOnce(&Home) -> Result<T, Fault>) -> Answer<T> {
         act(&self.home).map_err(|fault| fault.0)
+    }
+
+    /// Runs a use case over the store.
+    fn with_engine<T>(&self, act: impl FnOnce(&Engine) -> Result<T, Fault>) -> Answer<T> {
+        self.with(|home| act(home.engine()?))
+    }
+
+    /// Returns the present.
+    fn now(&self) -> Timestamp {
+        self.home.options().clock.now()
     }
 }
 

@@ -8,14 +8,17 @@ mod fault;
 mod file;
 mod host;
 mod local;
+mod size;
 pub mod wire;
 
 pub use fault::{causes, of_kind, problem_of, problem_of_store};
 pub use file::{FileBytes, parse_have};
 pub use host::{
-    BlamedCommit, Current, GitHookChange, GitHookRequest, Host, InstallChange, InstallRequest, Latest,
-    LedgerOf, LedgerOfRequest, Machine, MakeLedger, PlaceRequest, Process, Repository, StartFrom,
-    StartRequest, TrailerRequest, Whose, read_settings,
+    BlamedCommit, Current, GitHookChange, GitHookRequest, Host, ImportRequest, InstallChange, InstallRequest,
+    Latest, LedgerOf, LedgerOfRequest, Machine, MakeLedger, NamedFile, PlaceRequest, PolicyChange, Process,
+    Repaired, Repository, StartFrom, StartRequest, StatusRequest, Surveyed, TrailerRequest, Whose,
+    is_program, read_settings,
 };
 pub use local::Local;
+pub use size::{bytes, scaled};
 pub use stemmata_engine::render_have;

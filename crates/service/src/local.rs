@@ -5,13 +5,14 @@
 mod chains;
 mod give_back;
 mod ledgers;
+mod maintain;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use stemmata_api::{Answer, Code, PAGE_ITEMS_MAX, PageRequest, Problem};
 use stemmata_engine::{Engine, Home, Stop};
-use stemmata_model::{CommitId, Principal};
+use stemmata_model::{CommitId, Principal, Timestamp};
 
 use crate::fault::Fault;
 
@@ -34,6 +35,11 @@ impl Local {
         act().map_err(|fault| fault.0)
     }
 
+    /// Returns the present.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.home.options().clock.now()
+    }
+
     /// Returns in whose name changes are made.
     pub(crate) const fn by(&self) -> &Principal {
         &self.by
@@ -52,6 +58,14 @@ pub(crate) fn stop(engine: &Engine, text: &str) -> Result<Stop, Fault> {
         "root" => Stop::Root,
         ancestor => Stop::Ancestor(ctx(engine, ancestor)?),
     })
+}
+
+/// Returns the id by which a commit was named, where it was scrubbed since and is another one now.
+pub(crate) fn redirected_from(engine: &Engine, text: &str, found: CommitId) -> Result<Option<String>, Fault> {
+    let ctx = found.to_string();
+    let is_it = ctx.starts_with(text) || ctx.get(4..).is_some_and(|id| id.starts_with(text));
+    let redirected = if is_it { Vec::new() } else { engine.redirected(text)? };
+    Ok(redirected.first().map(|(from, _)| from.to_string()))
 }
 
 /// Returns how many items a page has, where `limit` asks for so many.

@@ -11,6 +11,7 @@ pub mod keep;
 pub(crate) mod ledger;
 pub mod maintain;
 pub(crate) mod place;
+pub mod quota;
 pub mod secrets;
 pub mod session;
 pub(crate) mod state;

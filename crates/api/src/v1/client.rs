@@ -4,6 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Failure;
+
 /// The hooks of a client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -45,6 +47,8 @@ pub struct Diagnoses {
     pub ok: bool,
     /// The transcripts, as they were named.
     pub transcripts: Vec<Diagnosis>,
+    /// Those that could not be looked at.
+    pub failures: Vec<Failure>,
 }
 
 /// What a client's loader would make of a transcript.
@@ -101,6 +105,10 @@ pub struct Mended {
     /// The version of the client that wrote it, where it says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+    /// Bytes of the repaired transcript.
+    pub bytes: u64,
+    /// Whether it is one document, in which changes are told by messages and not by lines.
+    pub is_document: bool,
     /// What was changed, in the order of the lines; empty where nothing had to be.
     pub changes: Vec<MendedLine>,
     /// Messages of `messages_present` that the client would send to the model now.

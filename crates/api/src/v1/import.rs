@@ -86,6 +86,8 @@ pub struct Imported {
 pub struct Failure {
     /// The file.
     pub path: String,
+    /// The stable name of what went wrong.
+    pub code: String,
     /// What went wrong, with the position where there is one.
     pub error: String,
     /// Causes, outermost first.

@@ -4,6 +4,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Found;
+use crate::PlanDigest;
+
 /// What was forgotten, or what would be.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -12,6 +15,11 @@ pub struct Forget {
     pub dry_run: bool,
     /// Ids of the sessions that are gone.
     pub sessions: Vec<String>,
+    /// Their titles, in the same order; empty where one has none.
+    pub titles: Vec<String>,
+    /// The commit that was named, where a commit was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub meant: Option<Found>,
     /// Commits that are gone.
     pub removed: Vec<String>,
     /// Commits that are holes now: their contents are gone, what follows them stays.
@@ -39,6 +47,9 @@ pub struct Forget {
     /// What is left to do on disk; the next command does it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unfinished: Option<String>,
+    /// In a plan: what applying it names. It stands for all of the above.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<PlanDigest>,
 }
 
 /// A commit that stays.
@@ -116,8 +127,18 @@ pub struct Gc {
     pub kept: Vec<Kept>,
     /// Contents that were packed.
     pub packed_contents: u64,
+    /// Bytes that these took before; in a plan, bytes that wait to be packed.
+    pub inbox_bytes: u64,
+    /// Bytes of the pack files that were made.
+    pub pack_bytes: u64,
+    /// Whether another process was packing, so that this was left to it.
+    pub packing_busy: bool,
     /// Bytes that the store's files became smaller by.
     pub bytes_freed: u64,
+    /// In a plan: what applying it names. It stands for what would be condemned and deleted; packing harms nothing, and more
+    /// may come to be packed meanwhile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<PlanDigest>,
 }
 
 /// A session that retention lets go.

@@ -28,6 +28,8 @@ pub struct Verify {
     pub kept_rows: u64,
     /// Everything that is wrong, after a repair what still is.
     pub damages: Vec<Damage>,
+    /// How many more there are: so many are not listed.
+    pub damages_unlisted: u64,
     /// What `--repair` mended.
     pub repaired: Vec<Repaired>,
 }
@@ -216,6 +218,8 @@ pub struct Packing {
     pub damaged: u64,
     /// Whether another process was packing, so that nothing was done.
     pub busy: bool,
+    /// Bytes of all files of the store before.
+    pub physical_bytes_before: u64,
     /// Bytes of all files of the store now.
     pub physical_bytes: u64,
 }
@@ -272,7 +276,7 @@ pub struct ChainCostsRequest {
     /// Only those of sessions that worked in this directory or below it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// How many are listed at most.
+    /// How many are listed at most; absent: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
 }

@@ -4,10 +4,16 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Found;
+use crate::PlanDigest;
+
 /// What today's rules would find in what is stored. Holds no byte of a secret.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Scan {
+    /// The commit that was named, where a commit was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub meant: Option<Found>,
     /// Commits that were looked at.
     pub commits: u64,
     /// Events that say something and were looked at.
@@ -80,6 +86,9 @@ pub struct ScanFinding {
 pub struct Scrub {
     /// Whether nothing was changed.
     pub dry_run: bool,
+    /// The commit that was named, where a commit was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub meant: Option<Found>,
     /// Commits that were looked at.
     pub looked_at: u64,
     /// Findings by their kind.
@@ -102,6 +111,8 @@ pub struct Scrub {
     pub redirects: Vec<ScrubRedirect>,
     /// Sessions that end at another commit.
     pub sessions: Vec<String>,
+    /// Their titles without secrets, in the same order; empty where one has none.
+    pub titles: Vec<String>,
     /// Contents whose bytes are gone.
     pub contents: u64,
     /// Bytes of them, uncompressed.
@@ -109,6 +120,9 @@ pub struct Scrub {
     /// What is left to do on disk; the next command does it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unfinished: Option<String>,
+    /// In a plan: what applying it names. It stands for all of the above.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<PlanDigest>,
 }
 
 /// Findings of one kind.
@@ -179,7 +193,7 @@ pub struct VaultStatus {
     pub newest: Option<String>,
 }
 
-/// What was removed from the vault.
+/// What was removed from the vault, or would be.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct VaultPurged {
@@ -187,6 +201,11 @@ pub struct VaultPurged {
     pub contents: u64,
     /// Places that they were kept for.
     pub places: u64,
+    /// Whether nothing was changed.
+    pub dry_run: bool,
+    /// In a plan: what applying it names. It stands for all of the above.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<PlanDigest>,
 }
 
 /// Asks what today's rules would find in what is stored.
@@ -203,7 +222,7 @@ pub struct ScanRequest {
     /// Where to go on: the `next` of the answer before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// Findings at most.
+    /// Findings after which it stops, when it is through with what holds the last; absent: 10,000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
 }
@@ -220,6 +239,19 @@ pub struct ScrubRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// Whether everything is meant.
+    #[serde(default)]
+    pub all: bool,
+}
+
+/// Asks to remove values from the vault; with nothing else, those of what is not stored any more.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct VaultPurgeRequest {
+    /// Those that were kept before this time, RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    /// All, the key included.
     #[serde(default)]
     pub all: bool,
 }

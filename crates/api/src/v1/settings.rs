@@ -50,6 +50,10 @@ pub struct Status {
     /// How much there is; absent where nothing was ever stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Du>,
+    /// Commits that are condemned: `gc` deletes them after the grace.
+    pub condemned_commits: u64,
+    /// Contents that are condemned.
+    pub condemned_contents: u64,
     /// Clients' homes that were found.
     pub homes: Vec<Home>,
     /// Transcripts that are new or changed since they were last read.

@@ -31,7 +31,7 @@ pub(crate) struct Scan {
 
     /// Go on after this place: a commit, in the order of ids, or an event of a ledger (`LEDGER#120`)
     #[arg(long, value_name = "PLACE", conflicts_with = "reference")]
-    pub(crate) after: Option<stemmata_engine::ScanPlace>,
+    pub(crate) after: Option<String>,
 }
 
 /// `scrub`

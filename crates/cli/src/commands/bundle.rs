@@ -210,7 +210,7 @@ fn told_show(summary: &BundleShown) -> String {
             "session    {}  {}  {}\n",
             Style::Id.paint(&session::short_id(&own.session_id)),
             Style::Faint.paint(&tame(&own.principal)),
-            fit(&session::title_of(own.title.as_deref()), TITLE_COLUMNS)
+            fit(&session::title_of(own.title.as_deref().unwrap_or_default()), TITLE_COLUMNS)
         );
     }
     let more = summary.session_count.saturating_sub(u64::try_from(SHOWN_MAX).unwrap_or(u64::MAX));

@@ -2,6 +2,8 @@
 
 use std::io::BufRead;
 
+use stemmata_api::{Answer, Code, PlanDigest};
+
 use crate::errors::CliError;
 use crate::wiring::App;
 
@@ -17,6 +19,33 @@ pub(crate) struct Final<'a> {
     pub(crate) question: &'a str,
     /// What is said to who answers no.
     pub(crate) declined: &'a str,
+}
+
+/// How often something is planned again that nobody is asked about, where others write at the same time.
+const PLANS_MAX: usize = 5;
+
+/// Plans something and does what was planned. Where others write in between, it is planned again: nobody was shown the plan.
+///
+/// # Errors
+/// Those of both.
+pub(crate) fn unasked<P, T>(
+    plan: impl Fn() -> Answer<P>,
+    digest: impl Fn(&P) -> Option<&PlanDigest>,
+    apply: impl Fn(&PlanDigest) -> Answer<T>,
+) -> Answer<T> {
+    let both = || apply(&shown(digest(&plan()?)));
+    for _ in 1..PLANS_MAX {
+        match both() {
+            Err(problem) if problem.is(Code::PlanStale) => {}
+            done => return done,
+        }
+    }
+    both()
+}
+
+/// Returns the name of a plan that was shown.
+pub(crate) fn shown(digest: Option<&PlanDigest>) -> PlanDigest {
+    digest.cloned().unwrap_or_else(|| PlanDigest::new(""))
 }
 
 /// Shows a person what would happen and asks; returns whether to go on.

@@ -2,131 +2,68 @@
 //!
 //! Changes nothing. What loaders stumble over is the adapters' to know.
 
-use std::path::PathBuf;
+use std::path::Path;
 
-use stemmata_api::v1;
-use stemmata_engine::{Diagnosis, Engine, EngineError, FileState, Finding, Severity, Wanted};
-use stemmata_model::CommitId;
+use stemmata_api::v1::{Diagnoses, Diagnosis, Finding};
+use stemmata_service::NamedFile;
 
 use crate::args::maintain::Doctor;
-use crate::errors::{CliError, Exit, with_causes};
+use crate::errors::{CliError, Exit};
 use crate::output::size::{self, many};
 use crate::output::style::Style;
 use crate::wiring::App;
-use stemmata_service::wire;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Doctor) -> Result<Exit, CliError> {
-    let mut files = Vec::new();
-    for given in &args.files {
-        files.push(path_of(app, given)?);
+    let named: Vec<NamedFile> = args.files.iter().map(|given| file(app, given)).collect();
+    // Files need no store.
+    let is_stored = args.all || named.iter().any(|named| !named.path.exists());
+    let host = if is_stored { app.opened_host()? } else { app.host()? };
+    let found = host.diagnose(&named, args.all, args.client_version.as_deref())?;
+    for failure in &found.failures {
+        let causes: String = failure.causes.iter().map(|cause| format!(": {cause}")).collect();
+        app.console.warn(&format!("one could not be looked at: {}{causes}", failure.error));
     }
-    if args.all {
-        files.extend(all(app)?);
+    app.answer(&found, || Ok(told_all(app, &found, args.all)))?;
+    if !app.console.json {
+        say_verdict(app, &found.transcripts);
     }
-    let mut diagnoses = Vec::new();
-    let mut worst = None;
-    for path in files {
-        match Engine::doctor(&path, args.client_version.as_deref()) {
-            Ok(found) => diagnoses.push((path, found)),
-            // Of many, one that cannot be read is no reason to say nothing of the others.
-            Err(error) if args.all || args.files.len() > 1 => {
-                worst = worst.or(Some(Exit::of(stemmata_service::problem_of(&error).kind)));
-                app.console.warn(&format!("one could not be looked at: {}", with_causes(&error.into())));
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
-    let is_sound = diagnoses.iter().all(|(_, diagnosis)| diagnosis.validation.is_accepted());
-    if app.console.json {
-        let transcripts =
-            diagnoses.iter().map(|(path, diagnosis)| wire::client::diagnosis(path, diagnosis)).collect();
-        app.console.json(&v1::Diagnoses { ok: is_sound, transcripts })?;
-    } else {
-        show(app, &diagnoses, args.all)?;
-    }
-    Ok(if is_sound { worst.unwrap_or(Exit::Done) } else { Exit::Corrupt })
+    // Of many, one that cannot be read is no reason to say nothing of the others.
+    let worst = found.failures.first().map_or(Exit::Done, |failure| Exit::of_code(failure.exit_code));
+    Ok(if found.ok { worst } else { Exit::Corrupt })
 }
 
-/// Returns the transcript that the user means: a file, or that of a session.
-///
-/// # Errors
-/// `TranscriptGone` where only the store still has it; `NotFound`, `Ambiguous`.
-pub(super) fn path_of(app: &App, given: &str) -> Result<PathBuf, CliError> {
-    let path = app.environment.absolute(std::path::Path::new(given));
-    if path.exists() {
-        return Ok(path);
-    }
-    let engine = app.engine()?;
-    let is_path = std::path::Path::new(given).components().count() > 1;
-    let session = match engine.find_session(given)? {
-        None if is_path => engine.find_session(&path.to_string_lossy())?,
-        session => session,
-    };
-    if let Some(session) = session {
-        return there(PathBuf::from(session.key.path), session.tip);
-    }
-    // Where several sessions go by a prefix, commits are what is offered to choose from.
-    let (seen, ctx) = match engine.find(given) {
-        Ok(ctx) => (engine.show(ctx)?.sightings, Some(ctx)),
-        Err(EngineError::NotFound { .. }) => (Vec::new(), None),
-        Err(error) => return Err(error.into()),
-    };
-    let mut here = seen.into_iter().filter(|sighting| sighting.machine == engine.identity().machine);
-    match here.find_map(|sighting| sighting.source) {
-        Some(source) => there(PathBuf::from(source.path), ctx),
-        None => Err(EngineError::NotFound { what: Wanted::Transcript, text: given.to_owned() }.into()),
-    }
+/// Returns a transcript as the user named it.
+pub(super) fn file(app: &App, given: &str) -> NamedFile {
+    NamedFile { text: given.to_owned(), path: app.environment.absolute(Path::new(given)) }
 }
 
-/// Returns the path of a transcript that is still there, or says what the store has of it.
-fn there(path: PathBuf, tip: Option<CommitId>) -> Result<PathBuf, CliError> {
-    // A session of a database or of a bundle has no file of its own; who reads it says what is wrong with it.
-    match tip {
-        Some(ctx)
-            if path.is_absolute()
-                && !path.exists()
-                && path.parent().is_some_and(|folder| !folder.is_file()) =>
-        {
-            Err(CliError::TranscriptGone { path, ctx })
-        }
-        _ => Ok(path),
-    }
-}
-
-/// Returns the transcripts of all clients' homes.
-fn all(app: &App) -> Result<Vec<PathBuf>, CliError> {
-    let homes = app.homes().existing();
-    let folders: Vec<PathBuf> = homes.into_iter().map(|home| home.transcripts).collect();
-    let files = app.engine()?.survey(&folders)?.into_iter();
-    Ok(files.filter(|file| file.state != FileState::Other).map(|file| file.path).collect())
-}
-
-fn show(app: &App, diagnoses: &[(PathBuf, Diagnosis)], only_troubled: bool) -> Result<(), CliError> {
+fn told_all(app: &App, found: &Diagnoses, only_troubled: bool) -> String {
     let mut rows: Vec<String> = Vec::new();
-    for (path, diagnosis) in diagnoses {
-        let validation = &diagnosis.validation;
-        let is_whole = validation.messages_sent >= validation.messages_present;
-        if only_troubled
-            && is_whole
-            && validation.findings.iter().all(|found| found.severity == Severity::Info)
-        {
+    for diagnosis in &found.transcripts {
+        let is_whole = diagnosis.messages_sent >= diagnosis.messages_present;
+        if only_troubled && is_whole && !has_trouble(diagnosis) {
             continue;
         }
         let version = diagnosis.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
         let (lines, bytes) = (many(diagnosis.lines, "line"), size::bytes(diagnosis.bytes));
-        rows.push(app.environment.shown(path));
+        rows.push(app.environment.shown(Path::new(&diagnosis.path)));
         rows.push(format!("  {}{version}, {lines}, {bytes}", diagnosis.format));
         rows.push(format!("  {}", verdict(diagnosis)));
-        rows.extend(validation.findings.iter().map(|finding| format!("  {}", told(finding))));
+        rows.extend(diagnosis.findings.iter().map(|finding| format!("  {}", told(finding))));
     }
     rows.push(String::new());
-    app.console.text(&rows.join("\n"))?;
-    let refused = diagnoses.iter().filter(|(_, diagnosis)| !diagnosis.validation.is_accepted()).count();
+    rows.join("\n")
+}
+
+/// Says whether there is more to tell than how things are.
+fn has_trouble(diagnosis: &Diagnosis) -> bool {
+    diagnosis.findings.iter().any(|found| found.severity != "info")
+}
+
+fn say_verdict(app: &App, diagnoses: &[Diagnosis]) {
+    let refused = diagnoses.iter().filter(|diagnosis| !diagnosis.ok).count();
     let files = u64::try_from(diagnoses.len()).unwrap_or(u64::MAX);
-    let can_mend = diagnoses.iter().any(|(_, diagnosis)| {
-        diagnosis.validation.findings.iter().any(|finding| finding.severity > Severity::Info)
-    });
     app.console.say(&match refused {
         0 => format!("{} looked at; a client takes all of them", many(files, "transcript")),
         refused => format!(
@@ -134,17 +71,15 @@ fn show(app: &App, diagnoses: &[(PathBuf, Diagnosis)], only_troubled: bool) -> R
             many(files, "transcript")
         ),
     });
-    if can_mend {
+    if diagnoses.iter().any(has_trouble) {
         app.console.say("hint: `stemma repair FILE` writes a repaired copy and says what it changed");
     }
-    Ok(())
 }
 
 /// Says what the client would do, in one sentence.
 fn verdict(diagnosis: &Diagnosis) -> String {
-    let validation = &diagnosis.validation;
-    let (sent, present) = (validation.messages_sent, validation.messages_present);
-    match (validation.is_accepted(), sent >= present) {
+    let (sent, present) = (diagnosis.messages_sent, diagnosis.messages_present);
+    match (diagnosis.ok, sent >= present) {
         (true, true) => sends_all(present),
         (true, false) => format!("the client would send {sent} of {}", many(present, "message")),
         (false, _) if present == 0 => "the client would refuse it: there is no message in it".to_owned(),
@@ -165,10 +100,10 @@ pub(super) fn sends_all(present: u64) -> String {
 }
 
 pub(super) fn told(finding: &Finding) -> String {
-    let (style, word) = match finding.severity {
-        Severity::Info => (Style::Faint, "note"),
-        Severity::Warning => (Style::Note, "warning"),
-        Severity::Fatal => (Style::Error, "fatal"),
+    let (style, word) = match finding.severity.as_str() {
+        "info" => (Style::Faint, "note"),
+        "warning" => (Style::Note, "warning"),
+        severity => (Style::Error, severity),
     };
     let line = finding.line.map(|line| format!("line {line}: ")).unwrap_or_default();
     format!("{}: {line}{}", style.paint(word), finding.message)

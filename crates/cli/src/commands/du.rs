@@ -2,6 +2,7 @@
 
 mod chains;
 
+use stemmata_api::Maintain as _;
 use stemmata_api::v1;
 
 use crate::args::maintain::Du;
@@ -10,20 +11,14 @@ use crate::output::size::{self, many};
 use crate::output::style::Style;
 use crate::output::table::{Column, Table, cell};
 use crate::wiring::App;
-use stemmata_service::wire;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Du) -> Result<Exit, CliError> {
     if args.chains {
         return chains::run(app, args);
     }
-    let usage = wire::maintain::usage(app.engine()?.store().usage()?);
-    if app.console.json {
-        app.console.json(&usage)?;
-    } else {
-        app.console.text(&told(&usage, app.console.width))?;
-    }
-    Ok(Exit::Done)
+    let usage = app.service()?.usage()?;
+    app.answer(&usage, || Ok(told(&usage, app.console.width)))
 }
 
 fn told(usage: &v1::Du, width: usize) -> String {

@@ -1,12 +1,10 @@
 //! `exclude`, `pause` and `unpause`: what is not captured.
-//!
-//! What an exclusion means for a session is the engine's.
 
 use std::path::Path;
 
 use stemmata_api::v1;
-use stemmata_engine::CapturePolicy;
 use stemmata_model::Timestamp;
+use stemmata_service::PolicyChange;
 
 use crate::args::maintain::{Exclude, Pause, Unpause};
 use crate::errors::{CliError, Exit};
@@ -16,64 +14,22 @@ use crate::wiring::App;
 
 /// Runs `exclude`.
 pub(crate) fn run(app: &App, args: &Exclude) -> Result<Exit, CliError> {
-    let home = app.home()?;
-    let Some(given) = &args.path else { return show(app, &home.policy()?) };
-    let rule = rule_of(app, given);
-    let policy = home.change_policy(|policy| {
-        let is_known = policy.excluded.contains(&rule);
-        if args.remove {
-            if !is_known {
-                return Err(CliError::Usage(format!(
-                    "`{rule}` is not excluded; `stemma exclude --list` shows what is"
-                )));
-            }
-            policy.excluded.retain(|known| *known != rule);
-        } else if !is_known {
-            policy.excluded.push(rule.clone());
-        }
-        Ok(())
-    })?;
-    show(app, &policy)
-}
-
-/// Returns what is kept of an exclusion: a whole path, or a pattern of one.
-fn rule_of(app: &App, given: &str) -> String {
-    if given.starts_with("**") {
-        return given.to_owned();
-    }
-    let path = app.environment.absolute(Path::new(given));
-    // A link is excluded by where it leads: that is what transcripts name.
-    let real = if given.contains(['*', '?']) { path } else { std::fs::canonicalize(&path).unwrap_or(path) };
-    real.to_string_lossy().into_owned()
+    let rule = |given: &String| if given.starts_with("**") { given.clone() } else { app.path_of(given) };
+    let change = if args.remove { PolicyChange::Include } else { PolicyChange::Exclude };
+    change_policy(app, args.path.as_ref().map(|given| change(rule(given))))
 }
 
 /// Runs `pause`.
 pub(crate) fn pause(app: &App, args: &Pause) -> Result<Exit, CliError> {
-    let policy = app.home()?.change_policy(|policy| {
-        let until = args.duration.as_deref().map(|text| end_of(app, text)).transpose()?;
-        let project = args.project.as_deref().map(|path| real(app, path));
-        policy
-            .pauses
-            .retain(|pause| pause.project != project && pause.until.is_none_or(|until| until > app.now()));
-        policy.pauses.push(stemmata_engine::Pause { project, until });
-        Ok::<(), CliError>(())
-    })?;
-    show(app, &policy)
+    let until = args.duration.as_deref().map(|text| end_of(app, text)).transpose()?;
+    let project = args.project.as_ref().map(|path| app.environment.absolute(path));
+    change_policy(app, Some(PolicyChange::Pause(project, until)))
 }
 
 /// Runs `unpause`.
 pub(crate) fn unpause(app: &App, args: &Unpause) -> Result<Exit, CliError> {
-    let policy = app.home()?.change_policy(|policy| {
-        let project = args.project.as_deref().map(|path| real(app, path));
-        policy.pauses.retain(|pause| project.is_some() && pause.project != project);
-        Ok::<(), CliError>(())
-    })?;
-    show(app, &policy)
-}
-
-fn real(app: &App, path: &Path) -> std::path::PathBuf {
-    let path = app.environment.absolute(path);
-    std::fs::canonicalize(&path).unwrap_or(path)
+    let project = args.project.as_ref().map(|path| app.environment.absolute(path));
+    change_policy(app, Some(PolicyChange::Unpause(project)))
 }
 
 /// Returns when a time from now is over.
@@ -88,28 +44,23 @@ fn end_of(app: &App, text: &str) -> Result<Timestamp, CliError> {
     Ok(Timestamp::from_micros(now.as_micros().saturating_add(length)))
 }
 
-fn show(app: &App, policy: &CapturePolicy) -> Result<Exit, CliError> {
-    if app.console.json {
-        let pause = |pause: &stemmata_engine::Pause| v1::Pause {
-            project: pause.project.as_ref().map(|path| path.to_string_lossy().into_owned()),
-            until: pause.until.map(|until| until.to_string()),
-        };
-        app.console.json(&v1::Exclusions {
-            excluded: policy.excluded.clone(),
-            pauses: policy.pauses.iter().map(pause).collect(),
-        })?;
-        return Ok(Exit::Done);
-    }
+fn change_policy(app: &App, change: Option<PolicyChange>) -> Result<Exit, CliError> {
+    let policy = app.host()?.policy(change)?;
+    app.answer(&policy, || Ok(told(app, &policy)))
+}
+
+fn told(app: &App, policy: &v1::Exclusions) -> String {
     let mut text = String::new();
-    if policy.is_empty() {
+    if policy.excluded.is_empty() && policy.pauses.is_empty() {
         text.push_str("Everything is captured.\n");
     }
     for rule in &policy.excluded {
         put!(text, "{}  {}\n", Style::Faint.paint("excluded"), app.environment.shown(Path::new(rule)));
     }
     for pause in &policy.pauses {
-        put!(text, "{}    {pause}\n", Style::Faint.paint("paused"));
+        let below = pause.project.as_ref().map(|project| format!(" below {project}")).unwrap_or_default();
+        let until = pause.until.as_deref().unwrap_or("`stemma unpause`");
+        put!(text, "{}    capture is paused{below} until {until}\n", Style::Faint.paint("paused"));
     }
-    app.console.text(&text)?;
-    Ok(Exit::Done)
+    text
 }

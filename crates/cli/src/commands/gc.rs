@@ -1,56 +1,44 @@
 //! `gc`: lets go of what retention says and of what nobody needs, and packs the rest.
 
-use stemmata_engine::{CollectOptions, CollectReport};
-use stemmata_store::maintain::collect::Amount;
-use stemmata_store::{PackOptions, Packed};
+use stemmata_api::v1::{CollectRequest, CollectedAmount, Gc as Collected};
+use stemmata_api::{Control, Maintain as _};
 
 use crate::args::keep::Gc;
+use crate::commands::confirm::unasked;
 use crate::errors::{CliError, Exit};
 use crate::output::put;
 use crate::output::session;
 use crate::output::size::{self, many};
 use crate::output::style::Style;
 use crate::wiring::App;
-use stemmata_service::wire;
 
 /// Retired sessions that people see; `--json` has all.
 const LINES_MAX: usize = 10;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Gc) -> Result<Exit, CliError> {
-    let engine = app.engine()?;
-    let grace_days = args.grace_days.unwrap_or(app.settings.grace_days);
-    let options = CollectOptions { rules: app.settings.retention.clone(), grace_days, dry_run: args.dry_run };
-    let report = engine.collect(&options)?;
-    let packed =
-        if args.dry_run { Packed::default() } else { engine.store().pack(&PackOptions::new(app.now()))? };
-    if app.console.json {
-        app.console.json(&wire::keep::collected(&report, &packed, grace_days, args.dry_run))?;
-    } else {
-        app.console.text(&told(&report, &packed, grace_days, args.dry_run))?;
-    }
-    Ok(Exit::Done)
+    let service = app.service()?;
+    let request = CollectRequest { grace_days: args.grace_days.map(u64::from) };
+    let plan = || service.plan_collect(&request);
+    let apply = |digest: &_| service.apply_collect(&request, digest, &Control::none());
+    let done = if args.dry_run { plan()? } else { unasked(plan, |plan| plan.digest.as_ref(), apply)? };
+    app.answer(&done, || Ok(told(&done)))
 }
 
-fn told(report: &CollectReport, packed: &Packed, grace_days: u32, dry_run: bool) -> String {
+fn told(done: &Collected) -> String {
     let mut text = String::new();
-    for retired in report.retired.iter().take(LINES_MAX) {
-        let one = &retired.session;
-        put!(
-            text,
-            "{}  {} ({})\n",
-            Style::Id.paint(&session::short(one)),
-            session::title(one),
-            retired.because
-        );
+    for retired in done.retired.iter().take(LINES_MAX) {
+        let id = Style::Id.paint(&session::short_id(&retired.session_id));
+        let title = session::title_of(retired.title.as_deref().unwrap_or_default());
+        put!(text, "{id}  {title} ({})\n", retired.because);
     }
-    if report.retired.len() > LINES_MAX {
-        put!(text, "… and {} more sessions\n", report.retired.len() - LINES_MAX);
+    if done.retired.len() > LINES_MAX {
+        put!(text, "… and {} more sessions\n", done.retired.len() - LINES_MAX);
     }
-    let done = &report.collected;
+    let dry_run = done.dry_run;
     let would = if dry_run { "Would be " } else { "" };
-    let mut line = |what: &str, amount: Amount, after: &str| {
-        if amount != Amount::default() {
+    let mut line = |what: &str, amount: &CollectedAmount, after: &str| {
+        if amount.commits > 0 || amount.contents > 0 {
             let what = if dry_run { what.to_lowercase() } else { what.to_owned() };
             put!(
                 text,
@@ -60,26 +48,24 @@ fn told(report: &CollectReport, packed: &Packed, grace_days: u32, dry_run: bool)
             );
         }
     };
-    line("Deleted", done.deleted, "");
-    line(
-        "Condemned",
-        done.condemned,
-        &format!("; deleted in {} unless used", many(u64::from(grace_days), "day")),
-    );
-    line("Waiting", done.waiting, " condemned before");
+    line("Deleted", &done.deleted, "");
+    line("Condemned", &done.condemned, &format!("; deleted in {} unless used", many(done.grace_days, "day")));
+    line("Waiting", &done.waiting, " condemned before");
     if done.revived > 0 {
         put!(text, "Needed again: {}\n", done.revived);
     }
-    if packed.contents > 0 {
+    if dry_run && done.inbox_bytes > 0 {
+        put!(text, "Would be packed: {}\n", size::bytes(done.inbox_bytes));
+    } else if done.packed_contents > 0 {
         put!(
             text,
             "Packed: {}, {} where they took {}\n",
-            many(packed.contents, "content"),
-            size::bytes(packed.pack_bytes),
-            size::bytes(packed.inbox_bytes)
+            many(done.packed_contents, "content"),
+            size::bytes(done.pack_bytes),
+            size::bytes(done.inbox_bytes)
         );
     }
-    if packed.busy {
+    if done.packing_busy {
         text.push_str("Another process is packing; that was left to it.\n");
     }
     if text.is_empty() {

@@ -3,25 +3,21 @@
 //! What a transcript is and where commits end is the engine's.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use stemmata_api::v1;
-use stemmata_engine::{
-    CaptureOptions, Engine, EngineError, ErrorKind, FileState, HeldBack, ImportProgress, ImportReport, Quota,
-    QuotaPlan, RUNTIMES,
-};
+use stemmata_api::v1::{self, Import as Imported};
+use stemmata_api::{Code, Control, Progress, Step, Unit};
 use stemmata_model::Timestamp;
+use stemmata_service::{Host, ImportRequest};
 
 use crate::args::capture::Import;
 use crate::commands::{log, pack, status};
 use crate::errors::{CliError, Exit};
-use crate::output::put;
 use crate::output::size::{self, many};
 use crate::output::style::Style;
 use crate::output::time;
 use crate::wiring::App;
-use stemmata_service::wire;
 
 /// Failures and notes that a summary lists one by one; `--json` has all.
 const LISTED_MAX: usize = 10;
@@ -31,138 +27,64 @@ const NEWEST_SHOWN: usize = 5;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Import) -> Result<Exit, CliError> {
-    let paths = paths(app, args)?;
-    if paths.is_empty() {
-        return nothing_found(app);
+    let host = app.host()?;
+    let paths = paths(app, &host, args)?;
+    if paths.is_empty() && !app.console.json {
+        nothing_found(app, &host);
+        return Ok(Exit::Done);
     }
-    let engine = app.engine()?;
-    hold_pause(app, engine, &paths, args)?;
-    hold_quota(app)?;
-    let options = CaptureOptions {
-        granularity: args.granularity.unwrap_or(app.settings.granularity),
+    app.engine()?;
+    let request = ImportRequest {
+        paths,
+        are_named: !args.paths.is_empty(),
         full: args.full,
-        ..CaptureOptions::import()
+        granularity: args.granularity,
+        threads: args.threads,
     };
-    let began = std::time::Instant::now();
-    let progress = Progress::start(app, engine, &paths, args.full)?;
-    let told = |step: &ImportProgress<'_>| progress.step(step);
-    let report = engine.import(
-        &paths,
-        &options,
-        args.threads.map_or(app.settings.import_threads, usize::from),
-        &told,
-    )?;
+    hold_quota(app, &host)?;
+    let progress = Bar::start(app, &host, &request)?;
+    let result = host.import(&request, &Control { progress: &progress, cancel: None });
     progress.end();
-    let elapsed_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let result = wire::import::import(&report, elapsed_ms);
+    let result = result?;
     if app.console.json {
         app.console.json(&result)?;
     } else {
-        app.console.text(&summary(app, &report, &result))?;
-        next_step(app, &paths, &result)?;
+        app.console.text(&summary(app, &result))?;
+        next_step(app, &request.paths, &result)?;
     }
-    pack::after_import(app)?;
-    Ok(exit(&report))
+    if let Some(packed) = host.pack_after_import()? {
+        app.console.say(&pack::line(&packed));
+    }
+    Ok(exit(&result))
 }
 
 /// Refuses to take in more where the store is as large as it may become; warns before that.
-pub(crate) fn hold_quota(app: &App) -> Result<(), CliError> {
-    match app.home()?.hold_quota() {
-        Ok(quota) => {
-            if let Some(warning) = quota.and_then(quota_warning).filter(|_| !app.console.quiet) {
-                app.console.warn(&warning);
-            }
-            Ok(())
-        }
-        Err(EngineError::QuotaReached { quota, plan }) => Err(CliError::Quota {
-            used: size::bytes(quota.used_bytes),
-            bound: size::bytes(quota.bound_bytes),
-            plan: quota_plan(&plan),
-        }),
-        Err(error) => Err(error.into()),
+pub(crate) fn hold_quota(app: &App, host: &Host) -> Result<(), CliError> {
+    if let Some(warning) = host.hold_quota()?.filter(|_| !app.console.quiet) {
+        app.console.warn(&warning);
     }
-}
-
-/// Returns what to say of how full the store is; none while there is plenty of free space.
-pub(crate) fn quota_warning(quota: Quota) -> Option<String> {
-    quota.is_near().then(|| {
-        format!(
-            "the store takes {} of the {} that `store.quota_mib` allows ({} %)",
-            size::bytes(quota.used_bytes),
-            size::bytes(quota.bound_bytes),
-            quota.percent()
-        )
-    })
-}
-
-/// Returns what would make room, one line each: what packing would free, and which old sessions are large.
-fn quota_plan(plan: &QuotaPlan) -> String {
-    let mut text = String::from("What would make room:\n");
-    put!(
-        text,
-        "  about {:>7}  `stemma gc` packs what is in the inbox ({})\n",
-        size::bytes(plan.packable_bytes),
-        size::bytes(plan.inbox_bytes)
-    );
-    if plan.deletable_bytes > 0 {
-        let bytes = size::bytes(plan.deletable_bytes);
-        put!(text, "  about {bytes:>7}  `stemma gc` deletes what was condemned before\n");
-    }
-    if plan.retired_bytes > 0 {
-        let bytes = size::bytes(plan.retired_bytes);
-        put!(text, "  up to {bytes:>7}  `stemma gc` lets go by `retention.…`, after the grace\n");
-    }
-    for session in &plan.sessions {
-        let title = session.title.as_deref().unwrap_or("untitled");
-        let bytes = size::bytes(session.bytes);
-        put!(text, "  up to {bytes:>7}  `stemma forget {}` ({title})\n", session.session);
-    }
-    text.push_str("  or a larger bound: `stemma config set store.quota_mib N`\n");
-    text
-}
-
-/// Refuses to read what was named while everything is paused: who names a path expects it to be read.
-fn hold_pause(app: &App, engine: &Engine, paths: &[PathBuf], args: &Import) -> Result<(), CliError> {
-    let paused = engine.policy().paused(app.now()).filter(|_| !args.paths.is_empty());
-    match (paused, paths.first()) {
-        (Some(pause), Some(path)) => Err(CliError::Engine(EngineError::HeldBack {
-            path: path.clone(),
-            reason: HeldBack::Paused(pause.clone()),
-        })),
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 /// Returns what to read: what was named, else the homes of clients, else what was given for machines without.
-fn paths(app: &App, args: &Import) -> Result<Vec<PathBuf>, CliError> {
+fn paths(app: &App, host: &Host, args: &Import) -> Result<Vec<PathBuf>, CliError> {
     if !args.paths.is_empty() {
         return Ok(args.paths.iter().map(|path| app.environment.absolute(path)).collect());
     }
-    let homes: Vec<PathBuf> = app.homes().existing().into_iter().map(|home| home.transcripts).collect();
-    let Some(or) = &args.or else { return Ok(homes) };
-    let found = app.engine()?.survey(&homes)?;
-    if found.iter().any(|file| file.state != FileState::Other) {
-        return Ok(homes);
+    let folders = host.clients_folders();
+    let Some(or) = &args.or else { return Ok(folders) };
+    if app.opened_host()?.survey(&folders)?.is_any() {
+        return Ok(folders);
     }
     app.console.say("No sessions on this machine yet.");
     Ok(vec![app.environment.absolute(or)])
 }
 
 /// Without arguments and without any client's home there is nothing to read, which is no failure.
-fn nothing_found(app: &App) -> Result<Exit, CliError> {
-    if app.console.json {
-        app.console.json(&wire::import::import(&ImportReport::default(), 0))?;
-        return Ok(Exit::Done);
-    }
-    let homes = app.homes();
-    let looked: Vec<String> = RUNTIMES
-        .iter()
-        .filter_map(|place| Some((place, homes.config_dir(place)?)))
-        .map(|(place, path)| {
-            let folder = place.transcripts.first().map_or(path.clone(), |folder| path.join(folder));
-            format!("{}: {}", place.shown, app.environment.shown(&folder))
-        })
-        .collect();
+fn nothing_found(app: &App, host: &Host) {
+    let looked = host.looked_in().into_iter();
+    let looked: Vec<String> =
+        looked.map(|(client, folder)| format!("{client}: {}", app.environment.shown(&folder))).collect();
     let looked = if looked.is_empty() { "no home directory".to_owned() } else { looked.join(", ") };
     app.console.say(&format!("No sessions on this machine yet (looked in {looked})."));
     app.console.say(&format!(
@@ -170,19 +92,18 @@ fn nothing_found(app: &App) -> Result<Exit, CliError> {
          any transcript or folder",
         Style::Hint.paint("hint")
     ));
-    Ok(Exit::Done)
 }
 
 /// Shows how far the work is, where a person watches.
-struct Progress {
+struct Bar {
     bar: ProgressBar,
 }
 
-impl Progress {
-    fn start(app: &App, engine: &Engine, paths: &[PathBuf], full: bool) -> Result<Self, CliError> {
+impl Bar {
+    fn start(app: &App, host: &Host, request: &ImportRequest) -> Result<Self, CliError> {
         let watched = app.console.err.is_terminal && !app.console.quiet;
         let total =
-            if app.console.json || app.console.quiet { None } else { Some(found(app, engine, paths, full)?) };
+            if app.console.json || app.console.quiet { None } else { Some(found(app, host, request)?) };
         let target = if watched { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(total, target);
         let template = match total {
@@ -198,42 +119,39 @@ impl Progress {
         Ok(Self { bar })
     }
 
-    fn step(&self, step: &ImportProgress<'_>) {
-        self.bar.inc(step.bytes);
-        self.bar.set_message(format!("{} of {}", step.done, size::plural(step.files, "file")));
-    }
-
     fn end(&self) {
         self.bar.finish_and_clear();
     }
 }
 
-/// Says what is about to be read, and returns the bytes of all files that are looked at.
-fn found(app: &App, engine: &Engine, paths: &[PathBuf], full: bool) -> Result<u64, CliError> {
-    let files = engine.survey(paths)?;
-    let of = |wanted: &[FileState]| -> (u64, u64) {
-        let matching = files.iter().filter(|file| wanted.contains(&file.state));
-        matching.fold((0, 0), |(count, bytes), file| (count + 1, bytes + file.bytes))
-    };
-    let looked_bytes = files.iter().map(|file| file.bytes).sum();
-    let (all, all_bytes) = of(&[FileState::New, FileState::Changed, FileState::Unchanged]);
-    if all == 0 {
-        return Ok(looked_bytes);
+impl Progress for Bar {
+    fn step(&self, step: &Step<'_>) {
+        match (step.unit, step.total) {
+            (Unit::Bytes, _) => self.bar.set_position(step.done),
+            (_, Some(files)) => self.bar.set_message(format!("{} of {}", step.done, many(files, "file"))),
+            _ => {}
+        }
     }
-    let (fresh, _) = of(&[FileState::New]);
-    let (changed, _) = of(&[FileState::Changed]);
-    let news = if full {
+}
+
+/// Says what is about to be read, and returns the bytes of all files that are looked at.
+fn found(app: &App, host: &Host, request: &ImportRequest) -> Result<u64, CliError> {
+    let found = host.survey(&request.paths)?;
+    if found.transcripts == 0 {
+        return Ok(found.looked_bytes);
+    }
+    let news = if request.full {
         "reading all from the start".to_owned()
     } else {
-        format!("{fresh} new, {changed} changed")
+        format!("{} new, {} changed", found.new, found.changed)
     };
     app.console.say(&format!(
         "Found {} ({}) in {}: {news}",
-        many(all, "transcript"),
-        size::bytes(all_bytes),
-        places(app, paths),
+        many(found.transcripts, "transcript"),
+        size::bytes(found.bytes),
+        places(app, &request.paths),
     ));
-    Ok(looked_bytes)
+    Ok(found.looked_bytes)
 }
 
 /// Names where it was looked, the first few of them.
@@ -244,7 +162,7 @@ fn places(app: &App, paths: &[PathBuf]) -> String {
 }
 
 /// The whole result for a person: counts, sizes, what was replaced, what was degraded, what failed.
-fn summary(app: &App, report: &ImportReport, result: &v1::Import) -> String {
+fn summary(app: &App, result: &Imported) -> String {
     let totals = &result.totals;
     let mut lines = Vec::new();
     if totals.sessions > 0 {
@@ -275,29 +193,29 @@ fn summary(app: &App, report: &ImportReport, result: &v1::Import) -> String {
     if totals.skipped > 0 {
         let what = if totals.skipped == 1 { "is no transcript" } else { "are no transcripts" };
         lines.push(format!("  {} skipped that {what}:", many(totals.skipped, "file")));
-        let paths = report.skipped.iter().take(LISTED_MAX);
-        lines.extend(paths.map(|path| format!("    {}", app.environment.shown(path))));
-        lines.extend(more(report.skipped.len()));
+        let paths = result.skipped.iter().take(LISTED_MAX);
+        lines.extend(paths.map(|path| format!("    {}", app.environment.shown(Path::new(path)))));
+        lines.extend(more(result.skipped.len()));
     }
-    lines.extend(excluded(report));
-    lines.extend(notes(app, report));
-    lines.extend(failures(app, report));
+    lines.extend(excluded(result));
+    lines.extend(notes(app, result));
+    lines.extend(failures(app, result));
     let mut text = lines.join("\n");
     text.push('\n');
     if lines.is_empty() { String::new() } else { text }
 }
 
 /// Says how many transcripts were left out because somebody wants it so, by reason.
-fn excluded(report: &ImportReport) -> Vec<String> {
-    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for (_, reason) in &report.held_back {
-        *counts.entry(reason.to_string()).or_default() += 1;
+fn excluded(result: &Imported) -> Vec<String> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for one in &result.excluded {
+        *counts.entry(&one.reason).or_default() += 1;
     }
     let line = |(reason, count)| format!("  {} excluded: {reason}", size::plural(count, "transcript"));
     counts.into_iter().map(line).collect()
 }
 
-fn headline(result: &v1::Import) -> String {
+fn headline(result: &Imported) -> String {
     let totals = &result.totals;
     let subagents = result.sessions.iter().filter(|session| session.parent_session.is_some()).count();
     let main = size::plural(result.sessions.len() - subagents, "session");
@@ -321,53 +239,46 @@ fn millis(millis: u64) -> Timestamp {
     Timestamp::from_micros(i64::try_from(millis).unwrap_or(i64::MAX).saturating_mul(1000))
 }
 
-fn notes(app: &App, report: &ImportReport) -> Vec<String> {
-    let all: Vec<(&stemmata_engine::ImportedSession, &stemmata_model::Note)> = report
+fn notes(app: &App, result: &Imported) -> Vec<String> {
+    let all: Vec<(&str, &v1::Note)> = result
         .sessions
         .iter()
-        .flat_map(|imported| imported.captured.notes.iter().map(move |note| (imported, note)))
+        .flat_map(|imported| imported.notes.iter().map(|note| (imported.path.as_str(), note)))
         .collect();
     if all.is_empty() || app.console.quiet {
         return Vec::new();
     }
     let mut lines = vec![format!("  {}:", size::plural(all.len(), "note"))];
     let mut last = None;
-    for (imported, note) in all.iter().take(LISTED_MAX) {
-        if last != Some(&imported.path) {
-            lines.push(format!("    {}", app.environment.shown(&imported.path)));
-            last = Some(&imported.path);
+    for (path, note) in all.iter().take(LISTED_MAX) {
+        if last != Some(path) {
+            lines.push(format!("    {}", app.environment.shown(Path::new(path))));
+            last = Some(path);
         }
-        lines.push(format!("      {note}"));
+        let line = note.line.map(|line| format!("line {line}: ")).unwrap_or_default();
+        lines.push(format!("      {line}{}", note.message));
     }
     lines.extend(more(all.len()));
     lines
 }
 
-fn failures(app: &App, report: &ImportReport) -> Vec<String> {
-    if report.failures.is_empty() {
+fn failures(app: &App, result: &Imported) -> Vec<String> {
+    if result.failures.is_empty() {
         return Vec::new();
     }
-    let count = size::plural(report.failures.len(), "file");
+    let count = size::plural(result.failures.len(), "file");
     let mut lines = vec![format!("{} could not be imported:", Style::Error.paint(&count))];
-    for failure in report.failures.iter().take(LISTED_MAX) {
-        let error = failure.error.to_string();
+    for failure in result.failures.iter().take(LISTED_MAX) {
         // Errors about the file name it; errors about the store do not.
-        if !error.contains(&*failure.path.to_string_lossy()) {
-            lines.push(format!("  {}", app.environment.shown(&failure.path)));
+        if !failure.error.contains(&failure.path) {
+            lines.push(format!("  {}", app.environment.shown(Path::new(&failure.path))));
         }
-        lines.push(format!("  {error}"));
-        lines.extend(
-            stemmata_service::causes(&failure.error)
-                .into_iter()
-                .map(|cause| format!("    caused by: {cause}")),
-        );
-        lines.extend(
-            stemmata_service::problem_of(&failure.error)
-                .hint
-                .map(|hint| format!("    {}: {hint}", Style::Hint.paint("hint"))),
-        );
+        lines.push(format!("  {}", failure.error));
+        lines.extend(failure.causes.iter().map(|cause| format!("    caused by: {cause}")));
+        let hint = failure.hint.as_ref();
+        lines.extend(hint.map(|hint| format!("    {}: {hint}", Style::Hint.paint("hint"))));
     }
-    lines.extend(more(report.failures.len()));
+    lines.extend(more(result.failures.len()));
     lines
 }
 
@@ -377,7 +288,7 @@ fn more(count: usize) -> Option<String> {
 }
 
 /// Shows the newest sessions of the store, and says what to do with them.
-fn next_step(app: &App, paths: &[PathBuf], result: &v1::Import) -> Result<(), CliError> {
+fn next_step(app: &App, paths: &[PathBuf], result: &Imported) -> Result<(), CliError> {
     if result.totals.sessions > 0 {
         let (lines, newest) = log::newest_lines(app, NEWEST_SHOWN)?;
         app.console.text(&format!("\n{}\n{lines}", Style::Strong.paint("Newest")))?;
@@ -397,17 +308,15 @@ fn next_step(app: &App, paths: &[PathBuf], result: &v1::Import) -> Result<(), Cl
 }
 
 /// A full disk or a locked store stops everything, so it names the result; else some failed and others did not.
-fn exit(report: &ImportReport) -> Exit {
-    let stopping = report.failures.iter().find(|failure| {
-        !matches!(failure.error, EngineError::Busy { .. })
-            && matches!(failure.error.kind(), ErrorKind::Full | ErrorKind::Locked)
+fn exit(result: &Imported) -> Exit {
+    let of = |failure: &v1::Failure| Exit::of_code(failure.exit_code);
+    let stopping = result.failures.iter().find(|failure| {
+        matches!(of(failure), Exit::Full | Exit::Locked) && failure.code != Code::DatabaseBusy.row().code
     });
-    match (stopping, report.failures.first()) {
-        (Some(failure), _) => Exit::of(stemmata_service::problem_of(&failure.error).kind),
+    match (stopping, result.failures.first()) {
+        (Some(failure), _) => of(failure),
         (None, None) => Exit::Done,
-        (None, Some(failure)) if report.sessions.is_empty() => {
-            Exit::of(stemmata_service::problem_of(&failure.error).kind)
-        }
+        (None, Some(failure)) if result.sessions.is_empty() => of(failure),
         (None, Some(_)) => Exit::Partial,
     }
 }

@@ -1,39 +1,22 @@
 //! `pack`: moves contents to where they take least room; and the packing that an import ends with.
 
-use stemmata_store::{PackOptions, Packed};
+use stemmata_api::v1::{PackRequest, Packing};
+use stemmata_api::{Control, Maintain as _};
 
 use crate::args::maintain::Pack;
 use crate::errors::{CliError, Exit};
 use crate::output::size::{self, many};
 use crate::wiring::App;
-use stemmata_service::wire;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Pack) -> Result<Exit, CliError> {
-    let options = PackOptions { level: args.level.map(i32::from), ..PackOptions::new(app.now()) };
-    let before = app.engine()?.store().usage()?.physical_bytes;
-    let packed = app.engine()?.store().pack(&options)?;
-    let after = app.engine()?.store().usage()?.physical_bytes;
-    if app.console.json {
-        app.console.json(&wire::maintain::packed(&packed, after))?;
-    } else {
-        app.console.text(&told(&packed, before, after))?;
-    }
-    Ok(Exit::Done)
+    let request = PackRequest { level: args.level.map(u64::from) };
+    let packed = app.service()?.pack(&request, &Control::none())?;
+    app.answer(&packed, || Ok(told(&packed)))
 }
 
-/// Packs what an import left in the inbox, where that is much, and says so.
-pub(crate) fn after_import(app: &App) -> Result<(), CliError> {
-    let Some(inbox_bytes_min) = app.settings.pack_after_import_bytes else { return Ok(()) };
-    let options = PackOptions { inbox_bytes_min, ..PackOptions::new(app.now()) };
-    let packed = app.engine()?.store().pack(&options)?;
-    if packed.contents > 0 {
-        app.console.say(&line(&packed));
-    }
-    Ok(())
-}
-
-fn line(packed: &Packed) -> String {
+/// Returns what packing did, in one line.
+pub(crate) fn line(packed: &Packing) -> String {
     format!(
         "Packed {}: {} instead of {} ({} uncompressed)",
         many(packed.contents, "content"),
@@ -43,7 +26,7 @@ fn line(packed: &Packed) -> String {
     )
 }
 
-fn told(packed: &Packed, before: u64, after: u64) -> String {
+fn told(packed: &Packing) -> String {
     let mut lines = Vec::new();
     if packed.busy {
         lines.push("Another process is packing; that was left to it.".to_owned());
@@ -51,7 +34,8 @@ fn told(packed: &Packed, before: u64, after: u64) -> String {
         lines.push("Nothing to pack.".to_owned());
     } else {
         lines.push(line(packed));
-        lines.push(format!("  the store: {} before, {} now", size::bytes(before), size::bytes(after)));
+        let (before, now) = (size::bytes(packed.physical_bytes_before), size::bytes(packed.physical_bytes));
+        lines.push(format!("  the store: {before} before, {now} now"));
     }
     if packed.based_blocks > 0 {
         lines.push(format!(

@@ -45,7 +45,7 @@ fn say_which(app: &App, latest: &Session) {
     let when = latest.last_at.as_deref().map(|point| time::ago(time::of_text(point), app.now()));
     app.console.say(&format!(
         "Resuming «{}» ({}, {}, {})",
-        fit(&session::title_of(latest.title.as_deref()), 60),
+        fit(&session::title_of(latest.title.as_deref().unwrap_or_default()), 60),
         session::short_id(&latest.session_id),
         when.unwrap_or_default(),
         session::project_of(latest.cwd.as_deref())

@@ -1,8 +1,7 @@
 //! `snapshot`: the whole context of a commit as one commit below it.
 
 use stemmata_api::Chains as _;
-use stemmata_api::v1::{Named, ShowRequest, SnapshotRequest};
-use stemmata_model::CommitId;
+use stemmata_api::v1::{Named, SnapshotRequest};
 
 use crate::args::capture::Snapshot;
 use crate::errors::{CliError, Exit};
@@ -17,10 +16,4 @@ pub(crate) fn run(app: &App, args: &Snapshot) -> Result<Exit, CliError> {
 /// Prints one commit's id, whole, because programs read it.
 pub(crate) fn named(app: &App, named: &Named) -> Result<Exit, CliError> {
     app.answer(named, || Ok(format!("{}\n", named.id)))
-}
-
-/// Prints the id of a commit that was found.
-pub(crate) fn print_id(app: &App, id: CommitId) -> Result<Exit, CliError> {
-    let commit = app.service()?.show(&ShowRequest { ctx: id.to_string(), entries: false })?;
-    named(app, &Named { id: commit.id, session_id: commit.session_id, closure: commit.closure })
 }

@@ -2,7 +2,7 @@
 //!
 //! Which they are is the engine's to find out.
 
-use stemmata_engine::UnreadLedger;
+use stemmata_api::v1::UnreadLedger;
 
 use crate::errors::CliError;
 use crate::output::style::{Style, tame};
@@ -20,7 +20,7 @@ pub(crate) fn warn(app: &App, done: &str, unread: &[UnreadLedger]) -> Result<(),
         }
     }
     for one in unread.iter().take(NAMED_MAX) {
-        let (ledger, reason) = (tame(one.ledger.as_str()), tame(&one.reason));
+        let (ledger, reason) = (tame(&one.ledger), tame(&one.reason));
         app.console.warn(&format!("ledger {ledger} was not {done} to its end: {reason}"));
         app.console.say(&format!("{}: {}", Style::Hint.paint("hint"), next_step(app, &one.ledger)?));
     }
@@ -30,8 +30,8 @@ pub(crate) fn warn(app: &App, done: &str, unread: &[UnreadLedger]) -> Result<(),
     Ok(())
 }
 
-fn next_step(app: &App, ledger: &stemmata_model::LedgerId) -> Result<String, CliError> {
-    let ledger = tame(ledger.as_str()).replace('\'', "'\\''");
+fn next_step(app: &App, ledger: &str) -> Result<String, CliError> {
+    let ledger = tame(ledger).replace('\'', "'\\''");
     Ok(if app.home()?.ledger_files()?.is_some() {
         format!(
             "`stemma restore --ledger '{ledger}'` says what is wrong, and with `--repair` sets it aside; then run this again"

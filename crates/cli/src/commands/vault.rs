@@ -1,16 +1,15 @@
 //! `vault`: how much is kept of what was replaced, and its end. Never a value.
 
-use stemmata_api::v1;
-use stemmata_engine::{VaultPurge, VaultPurged, VaultStatus};
+use stemmata_api::v1::{VaultPurgeRequest, VaultStatus};
 
 use crate::args::secrets;
+use crate::commands::confirm::unasked;
 use crate::errors::{CliError, Exit};
 use crate::output::put;
 use crate::output::size::{self, many};
 use crate::output::style::Style;
 use crate::output::time;
 use crate::wiring::App;
-use stemmata_service::wire;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &secrets::Vault) -> Result<Exit, CliError> {
@@ -21,13 +20,9 @@ pub(crate) fn run(app: &App, args: &secrets::Vault) -> Result<Exit, CliError> {
 }
 
 fn status(app: &App) -> Result<Exit, CliError> {
-    let Some(status) = app.engine()?.vault_status()? else { return Ok(Exit::Done) };
-    if app.console.json {
-        app.console.json(&wire::secrets::vault(&status))?;
-        return Ok(Exit::Done);
-    }
-    app.console.text(&told(app, &status))?;
-    if !status.keeps {
+    let Some(status) = app.opened_host()?.vault_status()? else { return Ok(Exit::Done) };
+    app.answer(&status, || Ok(told(app, &status)))?;
+    if !status.keeps && !app.console.json {
         let hint = Style::Hint.paint("hint");
         app.console.say(&format!("{hint}: `stemma config set secrets.vault 1` turns it on"));
     }
@@ -55,8 +50,8 @@ fn told(app: &App, status: &VaultStatus) -> String {
         many(status.contents, "content"),
         size::bytes(status.bytes)
     );
-    if let (Some(oldest), Some(newest)) = (status.oldest, status.newest) {
-        let ago = |point| time::ago(point, app.now());
+    if let (Some(oldest), Some(newest)) = (&status.oldest, &status.newest) {
+        let ago = |text: &str| time::ago(time::of_text(text), app.now());
         put!(text, "Kept: the oldest {}, the newest {}\n", ago(oldest), ago(newest));
     }
     if status.damaged > 0 {
@@ -67,29 +62,25 @@ fn told(app: &App, status: &VaultStatus) -> String {
             many(status.damaged, "record")
         );
     }
-    put!(text, "  {}\n", app.environment.shown(&status.folder));
+    put!(text, "  {}\n", app.environment.shown(std::path::Path::new(&status.path)));
     text
 }
 
 fn purge(app: &App, args: &secrets::VaultPurge) -> Result<Exit, CliError> {
-    let purge = match &args.older_than {
-        Some(text) => VaultPurge::Before(time::parse(text, app.now())?),
-        None if args.all => VaultPurge::All,
-        None => VaultPurge::Unstored,
-    };
-    let VaultPurged { contents, places } = app.engine()?.vault_purge(purge)?;
-    if app.console.json {
-        app.console.json(&v1::VaultPurged { contents, places })?;
-        return Ok(Exit::Done);
-    }
-    app.console.text(&match places {
-        0 => "Nothing to remove\n".to_owned(),
-        _ => format!(
-            "{} what stood at {} in {}\n",
-            Style::Good.paint("Removed"),
-            many(places, "place"),
-            many(contents, "content")
-        ),
-    })?;
-    Ok(Exit::Done)
+    let before = args.older_than.as_ref().map(|text| time::parse(text, app.now())).transpose()?;
+    let request = VaultPurgeRequest { before: before.map(|time| time.to_string()), all: args.all };
+    let host = app.opened_host()?;
+    let plan = || host.plan_vault_purge(&request);
+    let done = unasked(plan, |plan| plan.digest.as_ref(), |digest| host.apply_vault_purge(&request, digest))?;
+    app.answer(&done, || {
+        Ok(match done.places {
+            0 => "Nothing to remove\n".to_owned(),
+            places => format!(
+                "{} what stood at {} in {}\n",
+                Style::Good.paint("Removed"),
+                many(places, "place"),
+                many(done.contents, "content")
+            ),
+        })
+    })
 }

@@ -41,7 +41,7 @@ const TITLE_COLUMNS: usize = 60;
 /// Runs the command, until it is asked to end.
 pub(crate) fn run(app: &App, args: &Watch) -> Result<Exit, CliError> {
     let engine = app.engine()?;
-    import::hold_quota(app)?;
+    import::hold_quota(app, app.host()?)?;
     let (ears, heard) = Ears::new(args.poll.is_some());
     let stop = ears.stop();
     let _listening = signals::listen(move || stop.ask())
@@ -161,7 +161,7 @@ impl Watching<'_> {
             // Before the look, so that what changes during it is heard.
             self.ears.listen_to(&roots);
             agenda.keep_pace(self.pace(), self.now_ms());
-            import::hold_quota(self.app)?;
+            import::hold_quota(self.app, self.app.host()?)?;
         }
         // Somebody may have excluded something since, or written rules. A hook takes these at once, and the two must not take
         // turns in making a chain each.
@@ -300,8 +300,8 @@ impl Watching<'_> {
         self.app.console.text(&format!(
             "{}  {}  «{}»  {}\n",
             Style::Good.paint(&plural(new, "new commit")),
-            session::short(known),
-            fit(&session::title(known), TITLE_COLUMNS),
+            session::short_id(known.session.as_str()),
+            fit(&session::title_of(known.title.as_deref().unwrap_or_default()), TITLE_COLUMNS),
             self.app.environment.shown(&imported.path)
         ))
     }

@@ -2,62 +2,24 @@
 //!
 //! Tables and trees are laid out elsewhere; here is what one session says of itself.
 
-use stemmata_api::v1;
+use stemmata_api::v1::Session;
 
 use crate::output::style::tame;
 
-/// What a line reads of a session. The store's own form has it too until every command asks the service.
-pub(crate) trait Named {
-    /// The runtime's own id.
-    fn id(&self) -> &str;
-    /// Its first prompt, or the name that the client gave it.
-    fn title(&self) -> Option<&str>;
-    /// The working directory.
-    fn cwd(&self) -> Option<&str>;
-}
-
-impl Named for v1::Session {
-    fn id(&self) -> &str {
-        &self.session_id
-    }
-
-    fn title(&self) -> Option<&str> {
-        self.title.as_deref()
-    }
-
-    fn cwd(&self) -> Option<&str> {
-        self.cwd.as_deref()
-    }
-}
-
-impl Named for stemmata_store::Session {
-    fn id(&self) -> &str {
-        self.session.as_str()
-    }
-
-    fn title(&self) -> Option<&str> {
-        self.title.as_deref()
-    }
-
-    fn cwd(&self) -> Option<&str> {
-        self.cwd.as_deref()
-    }
-}
-
 /// Returns a session's title on one line.
-pub(crate) fn title(session: &impl Named) -> String {
-    title_of(session.title())
+pub(crate) fn title(session: &Session) -> String {
+    title_of(session.title.as_deref().unwrap_or_default())
 }
 
 /// Returns a title on one line.
-pub(crate) fn title_of(title: Option<&str>) -> String {
-    let line = tame(title.unwrap_or_default()).split_whitespace().collect::<Vec<_>>().join(" ");
+pub(crate) fn title_of(text: &str) -> String {
+    let line = tame(text).split_whitespace().collect::<Vec<_>>().join(" ");
     if line.is_empty() { "(no prompt)".to_owned() } else { line }
 }
 
 /// Returns the first characters of a session's id, enough for a person to tell sessions apart.
-pub(crate) fn short(session: &impl Named) -> String {
-    short_id(session.id())
+pub(crate) fn short(session: &Session) -> String {
+    short_id(&session.session_id)
 }
 
 /// Returns the first characters of a session's id.
@@ -67,8 +29,8 @@ pub(crate) fn short_id(id: &str) -> String {
 }
 
 /// Returns the last part of a session's working directory.
-pub(crate) fn project(session: &impl Named) -> String {
-    project_of(session.cwd())
+pub(crate) fn project(session: &Session) -> String {
+    project_of(session.cwd.as_deref())
 }
 
 /// Returns the last part of a directory.

@@ -73,6 +73,8 @@ fn a_plan_in_json_is_what_happens() {
     let ids = |value: &Value| value.as_array().unwrap().len();
     assert_eq!(ids(&plan["removed"]) + ids(&plan["cut"]), 1, "{plan}");
     plan["dry_run"] = json!(false);
+    let digest = plan.as_object_mut().unwrap().remove("digest").unwrap();
+    assert!(digest.as_str().unwrap().starts_with("plan-"), "{digest}");
     assert_eq!(stage.json(&["forget", &tip, "--yes"]), plan);
     let rest = stage.json(&["forget", "--project", "/home/ann", "--yes"]);
     assert_eq!(rest["sessions"], json!([SESSION]));

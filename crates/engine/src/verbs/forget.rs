@@ -191,6 +191,18 @@ impl Engine {
         Ok(report)
     }
 
+    /// Returns what a name means: all that a session holds, where `path` or `text` is one's, or a commit.
+    ///
+    /// # Errors
+    /// As [`Engine::find`].
+    pub fn target_of(&self, text: &str, path: Option<&str>) -> Result<ForgetTarget> {
+        let by_path = path.map_or(Ok(None), |path| self.find_session(path))?;
+        Ok(match by_path.map_or_else(|| self.find_session(text), |found| Ok(Some(found)))? {
+            Some(session) => ForgetTarget::Session(session.key),
+            None => ForgetTarget::Commit(self.find(text)?),
+        })
+    }
+
     /// Takes a forgetting back: what was forgotten may be imported again. Returns how many tombstones that were.
     ///
     /// # Errors

@@ -20,6 +20,7 @@ use stemmata_store::{Annotation, Described, Session, SessionKey, StoreError};
 use crate::capture::lines::LINE_BYTES_MAX;
 use crate::chain::beside::{PAGE_COMMITS, key_of_sighting};
 use crate::chain::segments::read_whole;
+use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::scrubbing::{is_document, line_scrubber, scrubbed_whole};
@@ -39,6 +40,8 @@ const CONTEXT: &[u8] = b"stemmata secret fingerprint v1";
 pub enum ScanTarget {
     /// These commits, and the events of these sessions in all ledgers.
     These(Vec<CommitId>, Vec<SessionId>),
+    /// All that sessions hold, their subagents and events included; or a commit with all that it continues.
+    Of(ForgetTarget),
     /// All commits, in the order of their ids, and then all events and saved states, ledger by ledger; after a place.
     All(Option<ScanPlace>),
 }
@@ -227,21 +230,18 @@ impl<'e> Rulers<'e> {
 }
 
 impl Engine {
-    /// Returns all commits of sessions that a name means, their subagents included.
-    ///
-    /// # Errors
-    /// `NotFound`, store errors.
-    pub fn commits_held_by(&self, target: &ForgetTarget) -> Result<Vec<CommitId>> {
-        let commits = self.commits_of(&self.sessions_of(target)?)?;
-        Ok(commits.into_iter().map(|commit| commit.id).collect())
-    }
-
-    /// Returns the ids of all sessions that a name means, their subagents included.
-    ///
-    /// # Errors
-    /// `NotFound`, store errors.
-    pub fn sessions_held_by(&self, target: &ForgetTarget) -> Result<Vec<SessionId>> {
-        Ok(self.sessions_of(target)?.into_iter().map(|session| session.session).collect())
+    /// Returns the commits and the sessions that are looked at for a name.
+    fn held_by(&self, target: &ForgetTarget) -> Result<(Vec<CommitId>, Vec<SessionId>)> {
+        if let ForgetTarget::Commit(id) = target {
+            let (mut chain, mut walk) = (Vec::new(), Walk::new(self.store.as_ref(), Some(*id)));
+            while let Some(commit) = walk.next()? {
+                chain.push(commit.id);
+            }
+            return Ok((chain, Vec::new()));
+        }
+        let sessions = self.sessions_of(target)?;
+        let commits = self.commits_of(&sessions)?.into_iter().map(|commit| commit.id).collect();
+        Ok((commits, sessions.into_iter().map(|session| session.session).collect()))
     }
 
     /// Tells `found` what today's rules would find. Stops where `found` says so, after all of that commit or event. A ledger
@@ -253,6 +253,10 @@ impl Engine {
         let mut rulers = Rulers::new(self);
         let mut scanned = Scanned::default();
         match target {
+            ScanTarget::Of(target) => {
+                let (commits, sessions) = self.held_by(target)?;
+                return self.scan(&ScanTarget::These(commits, sessions), found);
+            }
             ScanTarget::These(commits, sessions) => {
                 for page in commits.chunks(PAGE_COMMITS) {
                     for described in self.described(page)? {

@@ -6,7 +6,7 @@ use stemmata_model::{ArtifactId, Closure, CommitId};
 
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::vault::{Kept, VaultPurge, VaultPurged, VaultStatus};
+use crate::vault::{Kept, Vault, VaultPurge, VaultPurged, VaultStatus};
 
 /// Commits that are looked up at once.
 const PAGE_COMMITS: usize = 1_000;
@@ -29,22 +29,52 @@ impl Engine {
         Ok(self.vault.as_ref().map(|vault| vault.status()).transpose()?)
     }
 
-    /// Removes values, for good.
+    /// Says which values would be removed, and changes nothing.
     ///
     /// # Errors
-    /// `Vault` where it does not open, store errors. `VaultPurge::All` works on a vault that does not open, too.
-    pub fn vault_purge(&self, purge: VaultPurge) -> Result<VaultPurged> {
+    /// As [`Engine::vault_purge`].
+    pub fn plan_vault_purge(&self, purge: VaultPurge) -> Result<VaultPurged> {
         let Some(vault) = &self.vault else { return Ok(VaultPurged::default()) };
-        match purge {
-            VaultPurge::All => Ok(vault.remove_all()?),
-            VaultPurge::Before(time) => Ok(vault.remove(&|_, kept_at| kept_at < time)?),
-            VaultPurge::Unstored => self.purge_unstored(),
-        }
+        Ok(match purge {
+            // One that does not open goes as it is, and says nothing of what it holds.
+            VaultPurge::All => vault.removable(&|_, _| true).unwrap_or_default(),
+            VaultPurge::Before(time) => vault.removable(&|_, kept_at| kept_at < time)?,
+            VaultPurge::Unstored => {
+                let dead = self.unstored_in(vault)?;
+                vault.removable(&|content, _| dead.contains(&content))?
+            }
+        })
+    }
+
+    /// Removes values, for good. Where a plan said something else, nothing goes.
+    ///
+    /// # Errors
+    /// `Vault` where it does not open, and `PlanMoved` in it; store errors. `VaultPurge::All` works on a vault that does not
+    /// open, too.
+    pub fn vault_purge(&self, purge: VaultPurge, planned: Option<VaultPurged>) -> Result<VaultPurged> {
+        let Some(vault) = &self.vault else { return Ok(VaultPurged::default()) };
+        Ok(match purge {
+            VaultPurge::All => vault.remove_all(planned)?,
+            VaultPurge::Before(time) => vault.remove(&|_, kept_at| kept_at < time, planned)?,
+            VaultPurge::Unstored => {
+                let dead = self.unstored_in(vault)?;
+                vault.remove(&|content, _| dead.contains(&content), planned)?
+            }
+        })
     }
 
     /// Removes values of what is not stored any more: after a commit was forgotten, scrubbed or collected.
     pub(crate) fn purge_unstored(&self) -> Result<VaultPurged> {
         let Some(vault) = &self.vault else { return Ok(VaultPurged::default()) };
+        let dead = self.unstored_in(vault)?;
+        if dead.is_empty() {
+            return Ok(VaultPurged::default());
+        }
+        Ok(vault.remove(&|content, _| dead.contains(&content), None)?)
+    }
+
+    /// Returns the contents that values are kept of, and that are not stored any more.
+    fn unstored_in(&self, vault: &Vault) -> Result<HashSet<ArtifactId>> {
         // Named first: what is kept while commits are looked up is not among them.
         let mut dead: HashSet<ArtifactId> = vault.contents()?;
         let mut after: Option<CommitId> = None;
@@ -56,10 +86,7 @@ impl Engine {
                 dead.remove(&commit.core.native_artifact());
             }
         }
-        if dead.is_empty() {
-            return Ok(VaultPurged::default());
-        }
-        Ok(vault.remove(&|content, _| dead.contains(&content))?)
+        Ok(dead)
     }
 
     /// Keeps what was replaced in commits that are stored. Returns what to tell where it could not.

@@ -283,7 +283,7 @@ fn its_files_are_the_owners_and_say_nothing_without_the_key() {
     let told = captured.notes.iter().find(|note| note.code == NoteCode::Degraded).expect("a note");
     assert!(told.message.contains("open to others"), "{told}");
     std::fs::set_permissions(vault(&folder), std::fs::Permissions::from_mode(0o700)).expect("a mode");
-    assert_eq!(engine.vault_purge(VaultPurge::All).expect("purged").places, 0, "nothing of it opened");
+    assert_eq!(engine.vault_purge(VaultPurge::All, None).expect("purged").places, 0, "nothing of it opened");
     assert_eq!(status(&engine).bytes, 0);
 }
 
@@ -342,9 +342,9 @@ fn what_is_forgotten_scrubbed_or_purged_is_gone_from_it() {
     assert!(holds(&there, &key(5)) && holds(&there, "[REDACTED:ticket]") && !holds(&there, "ACME-"));
     // By age, and whole.
     let now = stemmata_model::Timestamp::from_micros(1_800_000_000_000_000);
-    assert_eq!(stricter.vault_purge(VaultPurge::Before(now)).expect("purged").places, 0);
+    assert_eq!(stricter.vault_purge(VaultPurge::Before(now), None).expect("purged").places, 0);
     let later = stemmata_model::Timestamp::from_micros(1_800_000_000_000_001);
-    assert!(stricter.vault_purge(VaultPurge::Before(later)).expect("purged").places > 0);
+    assert!(stricter.vault_purge(VaultPurge::Before(later), None).expect("purged").places > 0);
     assert_eq!(status(&stricter).values, 0);
     let left: Vec<_> = std::fs::read_dir(vault(&folder)).expect("a folder").flatten().collect();
     assert_eq!(left.len(), 1, "only the lock: {left:?}");

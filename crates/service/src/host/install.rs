@@ -10,7 +10,6 @@ use stemmata_engine::{
     HOOK_PLACES, HookPlace, HookWish, Marker, RUNTIMES, SETTINGS_BYTES_MAX, SettingsError, create_private,
     with_hooks, without_hooks,
 };
-use stemmata_model::Timestamp;
 use stemmata_store::{Files as _, SystemFiles, read_bounded};
 
 use super::Host;
@@ -123,10 +122,6 @@ impl Host {
         };
         let folder = folder.ok_or_else(|| super::place::no_home("the client's settings", variable))?;
         Ok((place, folder.join(place.file)))
-    }
-
-    fn now(&self) -> Timestamp {
-        self.home.options().clock.now()
     }
 }
 

@@ -53,7 +53,7 @@ impl Host {
         self.with(|home| {
             let found = home.plan_migration()?;
             if let Some(digest) = &planned(&found).digest {
-                hold(plan, digest)?;
+                hold(plan, Some(digest))?;
             }
             Ok(wire::migrated(&home.migrate(&found)?))
         })
@@ -81,17 +81,10 @@ impl Host {
             let outcome = home.repair(from, named)?;
             let repaired = outcome.repaired.iter();
             Ok(Verify {
-                ok: outcome.remaining.is_empty(),
-                contents: outcome.verified.contents,
-                commits: outcome.verified.commits,
-                references: outcome.verified.references,
-                leftover_files: outcome.verified.leftover_files,
-                unfinished_log_at: outcome.verified.unfinished_log_at,
-                kept_rows: outcome.verified.kept_rows,
-                damages: outcome.remaining.iter().map(wire::damage).collect(),
                 repaired: repaired
                     .map(|own| Repaired { object: own.object.clone(), from: own.from.clone() })
                     .collect(),
+                ..wire::verified(&outcome.verified, &outcome.remaining, 0)
             })
         })
     }

@@ -19,7 +19,7 @@ use stemmata_engine::{Engine, EngineError, Wanted};
 use stemmata_model::{CommitId, Principal, SessionId, Timestamp, shortest_unique};
 use stemmata_store::ResolveScope as Scope;
 
-use super::{Local, ctx, is_path, items_max, size, stop};
+use super::{Local, ctx, is_path, items_max, redirected_from, size, stop};
 use crate::fault::Fault;
 use crate::wire;
 
@@ -160,9 +160,7 @@ fn found(engine: &Engine, request: &FindRequest) -> Result<Found, Fault> {
         return Ok(Found { ctx: tip.to_string(), session_id, redirected_from: None });
     }
     let text = request.text.as_str();
-    let ctx = engine.find(text)?.to_string();
-    let is_it = ctx.starts_with(text) || ctx.get(4..).is_some_and(|id| id.starts_with(text));
-    let redirected = if is_it { Vec::new() } else { engine.redirected(text)? };
-    let redirected_from = redirected.first().map(|(from, _)| from.to_string());
-    Ok(Found { ctx, session_id: None, redirected_from })
+    let ctx = engine.find(text)?;
+    let redirected_from = redirected_from(engine, text, ctx)?;
+    Ok(Found { ctx: ctx.to_string(), session_id: None, redirected_from })
 }

@@ -123,7 +123,7 @@ impl Ledgers for Local {
             let found = engine.plan_forget_events(&read::told(request)?)?;
             let shown = planned(request, &found);
             if let Some(digest) = shown.digest.as_ref().filter(|_| !found.is_empty()) {
-                hold(plan, digest)?;
+                hold(plan, Some(digest))?;
             }
             engine.apply_forget_events(&found)?;
             Ok(EventsForgotten { dry_run: false, digest: None, ..shown })

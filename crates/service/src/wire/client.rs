@@ -35,8 +35,8 @@ pub fn finding(finding: &Finding) -> v1::Finding {
     }
 }
 
-/// Returns the wire form of a repair.
-pub fn mended(path: &Path, written: Option<&Path>, mended: &Mended) -> v1::Mended {
+/// Returns the wire form of a repair whose copy is nowhere yet.
+pub fn mended(path: &Path, mended: &Mended) -> v1::Mended {
     let changes = mended.changes.iter().map(|change| v1::MendedLine {
         line: change.line,
         kind: change.kind.to_owned(),
@@ -44,9 +44,11 @@ pub fn mended(path: &Path, written: Option<&Path>, mended: &Mended) -> v1::Mende
     });
     v1::Mended {
         path: path.to_string_lossy().into_owned(),
-        out: written.map(|written| written.to_string_lossy().into_owned()),
+        out: None,
         format: mended.format.to_string(),
         version: mended.version.clone(),
+        bytes: mended.bytes.len() as u64,
+        is_document: mended.is_document,
         changes: changes.collect(),
         messages_sent: mended.validation.messages_sent,
         messages_present: mended.validation.messages_present,

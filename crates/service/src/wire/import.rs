@@ -1,8 +1,8 @@
 //! Imports as wire types.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use stemmata_api::v1;
+use stemmata_api::{Problem, v1};
 use stemmata_engine::{HeldBack, ImportFailure, ImportReport, ImportedSession};
 
 use crate::fault::problem_of;
@@ -62,9 +62,14 @@ fn held_back((path, reason): &(PathBuf, HeldBack)) -> v1::HeldBack {
 }
 
 fn failure(failure: &ImportFailure) -> v1::Failure {
-    let problem = problem_of(&failure.error);
+    failed(&failure.path, problem_of(&failure.error))
+}
+
+/// Returns the wire form of what went wrong with one file.
+pub(crate) fn failed(path: &Path, problem: Problem) -> v1::Failure {
     v1::Failure {
-        path: failure.path.to_string_lossy().into_owned(),
+        path: path.to_string_lossy().into_owned(),
+        code: problem.code,
         error: problem.detail,
         causes: problem.causes,
         hint: problem.hint,

@@ -7,7 +7,7 @@ use stemmata_store::maintain::forget::Kept;
 use stemmata_store::{Packed, Session};
 
 /// Returns the wire form of what was forgotten, or would be.
-pub fn forget(report: &ForgetReport, dry_run: bool) -> v1::Forget {
+pub fn forget(report: &ForgetReport, meant: Option<v1::Found>, dry_run: bool) -> v1::Forget {
     let ids = |ids: &[stemmata_model::CommitId]| ids.iter().map(ToString::to_string).collect();
     let name = |session: &Option<Session>| session.as_ref().map(|session| session.session.to_string());
     let title = |session: &Option<Session>| session.as_ref().and_then(|session| session.title.clone());
@@ -15,6 +15,8 @@ pub fn forget(report: &ForgetReport, dry_run: bool) -> v1::Forget {
     v1::Forget {
         dry_run,
         sessions: report.sessions.iter().map(|session| session.session.to_string()).collect(),
+        titles: titles(&report.sessions),
+        meant,
         removed: ids(&done.removed),
         cut: ids(&done.cut),
         cut_too: ids(&done.cut_too),
@@ -46,19 +48,26 @@ pub fn forget(report: &ForgetReport, dry_run: bool) -> v1::Forget {
         contents: done.contents,
         bytes: done.bytes,
         unfinished: done.unfinished.clone(),
+        digest: None,
     }
 }
 
-/// Returns the wire form of what was collected, or would be.
-pub fn collected(report: &CollectReport, packed: &Packed, grace_days: u32, dry_run: bool) -> v1::Gc {
+/// Returns the titles of sessions; empty where one has none.
+pub(crate) fn titles(sessions: &[Session]) -> Vec<String> {
+    sessions.iter().map(|session| session.title.clone().unwrap_or_default()).collect()
+}
+
+/// Returns the wire form of what was collected, or would be: then nothing was packed.
+pub fn collected(report: &CollectReport, packed: Option<&Packed>, grace_days: u32) -> v1::Gc {
     let amount = |amount: Amount| v1::CollectedAmount {
         commits: amount.commits,
         contents: amount.contents,
         bytes: amount.bytes,
     };
     let done = &report.collected;
+    let moved = packed.copied().unwrap_or_default();
     v1::Gc {
-        dry_run,
+        dry_run: packed.is_none(),
         grace_days: u64::from(grace_days),
         retired: report
             .retired
@@ -75,8 +84,12 @@ pub fn collected(report: &CollectReport, packed: &Packed, grace_days: u32, dry_r
         deleted: amount(done.deleted),
         revived: done.revived,
         kept: done.kept.iter().map(kept).collect(),
-        packed_contents: packed.contents,
+        packed_contents: moved.contents,
+        inbox_bytes: moved.inbox_bytes,
+        pack_bytes: moved.pack_bytes,
+        packing_busy: moved.busy,
         bytes_freed: done.bytes_freed,
+        digest: None,
     }
 }
 

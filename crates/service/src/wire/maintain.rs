@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use stemmata_api::v1;
-use stemmata_engine::ChainCost;
+use stemmata_engine::{ChainBytes, ChainCost};
 use stemmata_store::maintain::backup::BackedUp;
 use stemmata_store::maintain::migrate::{Migrated, MigrationPlan, MigrationStep, RolledBack, StepKind};
-use stemmata_store::{Damage, Packed, Usage};
+use stemmata_store::{Damage, Packed, Usage, Verified};
 
 /// Returns the wire form of a damage.
 pub fn damage(damage: &Damage) -> v1::Damage {
@@ -14,6 +14,22 @@ pub fn damage(damage: &Damage) -> v1::Damage {
         check: damage.check.to_owned(),
         object: damage.object.clone(),
         message: damage.message.clone(),
+    }
+}
+
+/// Returns the wire form of a look at everything: what is wrong, and how much more than is listed.
+pub fn verified(looked: &Verified, damages: &[Damage], damages_unlisted: u64) -> v1::Verify {
+    v1::Verify {
+        ok: damages.is_empty(),
+        contents: looked.contents,
+        commits: looked.commits,
+        references: looked.references,
+        leftover_files: looked.leftover_files,
+        unfinished_log_at: looked.unfinished_log_at,
+        kept_rows: looked.kept_rows,
+        damages: damages.iter().map(damage).collect(),
+        damages_unlisted,
+        repaired: Vec::new(),
     }
 }
 
@@ -55,8 +71,24 @@ pub fn chain_cost(cost: &ChainCost) -> v1::DuChain {
     }
 }
 
+/// Returns what chains take together.
+pub fn chain_total(costs: &[ChainCost]) -> v1::DuTotal {
+    let copies = || costs.iter().filter(|cost| cost.copy_of.is_some());
+    let sum = |of: fn(&ChainBytes) -> u64| costs.iter().map(|cost| of(&cost.own)).sum();
+    v1::DuTotal {
+        chains: costs.len() as u64,
+        commits: sum(|bytes| bytes.commits),
+        logical_bytes: sum(|bytes| bytes.logical_bytes),
+        stored_bytes: sum(|bytes| bytes.stored_bytes),
+        packed_bytes: sum(|bytes| bytes.packed_bytes),
+        copies: copies().count() as u64,
+        copies_logical_bytes: copies().map(|cost| cost.own.logical_bytes).sum(),
+        copies_stored_bytes: copies().map(|cost| cost.own.stored_bytes).sum(),
+    }
+}
+
 /// Returns the wire form of what was packed.
-pub fn packed(packed: &Packed, physical_bytes: u64) -> v1::Packing {
+pub fn packed(packed: &Packed, physical_bytes_before: u64, physical_bytes: u64) -> v1::Packing {
     v1::Packing {
         contents: packed.contents,
         content_bytes: packed.content_bytes,
@@ -67,6 +99,7 @@ pub fn packed(packed: &Packed, physical_bytes: u64) -> v1::Packing {
         pack_bytes: packed.pack_bytes,
         damaged: packed.damaged,
         busy: packed.busy,
+        physical_bytes_before,
         physical_bytes,
     }
 }

@@ -35,13 +35,14 @@ pub fn finding(found: &SecretFound) -> v1::ScanFinding {
 }
 
 /// Returns the wire form of what was scrubbed, or would be.
-pub fn scrub(report: &ScrubReport, dry_run: bool) -> v1::Scrub {
+pub fn scrub(report: &ScrubReport, meant: Option<v1::Found>, dry_run: bool) -> v1::Scrub {
     let redirect = |(from, to): &(stemmata_model::CommitId, stemmata_model::CommitId)| v1::ScrubRedirect {
         from: from.to_string(),
         to: to.to_string(),
     };
     v1::Scrub {
         dry_run,
+        meant,
         looked_at: report.looked_at,
         kinds: report
             .kinds
@@ -57,9 +58,11 @@ pub fn scrub(report: &ScrubReport, dry_run: bool) -> v1::Scrub {
         rewritten: report.rewritten,
         redirects: report.redirects.iter().map(redirect).collect(),
         sessions: report.sessions.iter().map(|session| session.session.to_string()).collect(),
+        titles: super::keep::titles(&report.sessions),
         contents: report.forgotten.contents,
         bytes: report.forgotten.bytes,
         unfinished: report.forgotten.unfinished.clone(),
+        digest: None,
     }
 }
 

@@ -173,32 +173,6 @@ impl MemoryStore {
         state.roll_back();
         if state.closed { Err(StoreError::Closed { operation }) } else { Ok(state) }
     }
-
-    /// Does something to the state as one transaction.
-    fn maintain<T>(
-        &self,
-        operation: &'static str,
-        act: impl FnOnce(&mut State) -> T,
-    ) -> Result<T, StoreError> {
-        self.attempt(operation, false, |state| Ok(act(state)))
-    }
-
-    /// Does something to the state as one transaction, and undoes it in a dry run and where it fails.
-    fn attempt<T>(
-        &self,
-        operation: &'static str,
-        dry_run: bool,
-        act: impl FnOnce(&mut State) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        let mut state = self.open(operation)?;
-        let done = act(&mut state);
-        if dry_run || done.is_err() {
-            state.roll_back();
-        } else {
-            state.commit();
-        }
-        done
-    }
 }
 
 impl Store for MemoryStore {

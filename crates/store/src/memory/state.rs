@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use stemmata_model::{Closure, Commit, CommitId, MachineId, SessionId, Sighting};
 
-use super::State;
+use super::{MemoryStore, State};
+use crate::error::StoreError;
 use crate::project;
 use crate::seam::{ResolveScope, TipFilter};
 
@@ -100,5 +101,33 @@ impl State {
         };
         let seen = self.sightings.iter().filter(|(_, own)| own.values().any(wanted));
         seen.map(|(commit, _)| *commit).collect()
+    }
+}
+
+impl MemoryStore {
+    /// Does something to the state as one transaction.
+    pub(super) fn maintain<T>(
+        &self,
+        operation: &'static str,
+        act: impl FnOnce(&mut State) -> T,
+    ) -> Result<T, StoreError> {
+        self.attempt(operation, false, |state| Ok(act(state)))
+    }
+
+    /// Does something to the state as one transaction, and undoes it in a dry run and where it fails.
+    pub(super) fn attempt<T>(
+        &self,
+        operation: &'static str,
+        dry_run: bool,
+        act: impl FnOnce(&mut State) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut state = self.open(operation)?;
+        let done = act(&mut state);
+        if dry_run || done.is_err() {
+            state.roll_back();
+        } else {
+            state.commit();
+        }
+        done
     }
 }

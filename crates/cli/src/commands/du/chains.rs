@@ -1,15 +1,11 @@
 //! `du --chains`: what each session's chain takes, and what it shares with chains that began earlier.
-//!
-//! Which chain a commit counts for is the engine's.
 
-use stemmata_api::v1;
-use stemmata_engine::{ChainBytes, ChainCost};
-use stemmata_model::CommitId;
-use stemmata_store::SessionFilter;
+use stemmata_api::Maintain as _;
+use stemmata_api::v1::{ChainCostsRequest, DuChain, DuChains};
 
 use crate::args::maintain::Du;
 use crate::commands::list::{nothing, say_cut};
-use crate::commands::rows;
+use crate::commands::{ROWS_MAX, rows};
 use crate::errors::{CliError, Exit};
 use crate::output::commit::ShortIds;
 use crate::output::session;
@@ -17,55 +13,29 @@ use crate::output::size::{self, many};
 use crate::output::style::Style;
 use crate::output::table::{Cell, Column, Table, cell};
 use crate::wiring::App;
-use stemmata_service::wire;
 
 /// Runs the command.
 pub(super) fn run(app: &App, args: &Du) -> Result<Exit, CliError> {
     let project = args.project.as_ref().map(|project| app.environment.absolute(project));
-    let filter = SessionFilter {
-        project: project.map(|path| path.to_string_lossy().into_owned()),
-        ..SessionFilter::default()
-    };
-    let mut costs = app.engine()?.chain_costs(&filter)?;
-    let total = total(&costs);
+    let project = project.map(|path| path.to_string_lossy().into_owned());
     let wanted = rows(args.limit, app.console.json);
-    let is_cut = costs.len() > wanted;
-    costs.truncate(wanted);
-    if app.console.json {
-        app.console
-            .json(&v1::DuChains { chains: costs.iter().map(wire::maintain::chain_cost).collect(), total })?;
+    let limit = (wanted < ROWS_MAX).then(|| u64::try_from(wanted).unwrap_or(u64::MAX));
+    let request = ChainCostsRequest { project, limit };
+    let costs = app.service()?.chain_costs(&request)?;
+    if costs.chains.is_empty() && !app.console.json {
+        nothing(app, request.project.as_deref());
         return Ok(Exit::Done);
     }
-    if costs.is_empty() {
-        nothing(app, filter.project.as_deref());
-        return Ok(Exit::Done);
-    }
-    app.console.long_text(&told(app, &costs, &total)?)?;
-    if is_cut {
+    let exit = app.answer(&costs, || told(app, &costs))?;
+    if !app.console.json && costs.total.chains > u64::try_from(costs.chains.len()).unwrap_or(u64::MAX) {
         say_cut(app);
     }
-    Ok(Exit::Done)
+    Ok(exit)
 }
 
-fn total(costs: &[ChainCost]) -> v1::DuTotal {
-    let copies = || costs.iter().filter(|cost| cost.copy_of.is_some());
-    let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-    let sum = |of: fn(&ChainBytes) -> u64| costs.iter().map(|cost| of(&cost.own)).sum();
-    v1::DuTotal {
-        chains: count(costs.len()),
-        commits: sum(|bytes| bytes.commits),
-        logical_bytes: sum(|bytes| bytes.logical_bytes),
-        stored_bytes: sum(|bytes| bytes.stored_bytes),
-        packed_bytes: sum(|bytes| bytes.packed_bytes),
-        copies: count(copies().count()),
-        copies_logical_bytes: copies().map(|cost| cost.own.logical_bytes).sum(),
-        copies_stored_bytes: copies().map(|cost| cost.own.stored_bytes).sum(),
-    }
-}
-
-fn told(app: &App, costs: &[ChainCost], total: &v1::DuTotal) -> Result<String, CliError> {
-    let originals: Vec<CommitId> = costs.iter().filter_map(|cost| cost.copy_of).collect();
-    let ids = ShortIds::of(app.engine()?, &originals)?;
+fn told(app: &App, costs: &DuChains) -> Result<String, CliError> {
+    let DuChains { chains, total } = costs;
+    let ids = app.short_ids(chains.iter().filter_map(|cost| cost.copy_of.as_deref()))?;
     let mut table = Table::new(&[
         ("SESSION", Column::Left),
         ("STORED", Column::Right),
@@ -74,7 +44,7 @@ fn told(app: &App, costs: &[ChainCost], total: &v1::DuTotal) -> Result<String, C
         ("SHARED", Column::Right),
         ("TITLE", Column::Flexible),
     ]);
-    for cost in costs {
+    for cost in chains {
         table.row(row(ids, cost));
     }
     let mut text = table.render(app.console.width);
@@ -103,22 +73,22 @@ fn told(app: &App, costs: &[ChainCost], total: &v1::DuTotal) -> Result<String, C
     Ok(text)
 }
 
-fn row(ids: ShortIds, cost: &ChainCost) -> Vec<Cell> {
-    let mark = match (&cost.session.parent_session, cost.copy_of) {
+fn row(ids: ShortIds, cost: &DuChain) -> Vec<Cell> {
+    let mark = match (&cost.parent_session, &cost.copy_of) {
         (Some(_), _) => "⚙ ".to_owned(),
-        (None, Some(original)) => format!("⑂ {}: ", ids.text(original)),
+        (None, Some(original)) => format!("⑂ {}: ", ids.cut(original)),
         (None, None) => String::new(),
     };
-    let shared = match cost.shared.logical_bytes {
+    let shared = match cost.shared_logical_bytes {
         0 => String::new(),
         shared => size::bytes(shared),
     };
     vec![
-        cell(Style::Id, session::short(&cost.session)),
-        cell(Style::Strong, size::bytes(cost.own.stored_bytes)),
-        cell(Style::Plain, size::bytes(cost.own.logical_bytes)),
-        cell(Style::Faint, size::percent(cost.own.stored_bytes, cost.own.logical_bytes)),
+        cell(Style::Id, session::short_id(&cost.session_id)),
+        cell(Style::Strong, size::bytes(cost.stored_bytes)),
+        cell(Style::Plain, size::bytes(cost.logical_bytes)),
+        cell(Style::Faint, size::percent(cost.stored_bytes, cost.logical_bytes)),
         cell(Style::Plain, shared),
-        cell(Style::Plain, format!("{mark}{}", session::title(&cost.session))),
+        cell(Style::Plain, format!("{mark}{}", session::title_of(cost.title.as_deref().unwrap_or_default()))),
     ]
 }

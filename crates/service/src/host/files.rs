@@ -1,0 +1,122 @@
+//! Transcripts on this machine: what their clients would make of them, and copies that they take whole.
+
+use std::path::{Path, PathBuf};
+
+use stemmata_api::{Answer, v1};
+use stemmata_engine::{Engine, EngineError, FileState, Home, Refusal};
+
+use super::Host;
+use crate::fault::{Fault, problem_of};
+use crate::wire;
+
+/// A transcript as somebody named it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedFile {
+    /// The name: a path, a session or a commit.
+    pub text: String,
+    /// The name as a whole path.
+    pub path: PathBuf,
+}
+
+/// A repaired transcript, which is nowhere yet.
+#[derive(Debug, Clone)]
+pub struct Repaired {
+    /// What was repaired.
+    pub told: v1::Mended,
+    /// The transcript; the same bytes where nothing had to be changed.
+    pub bytes: Vec<u8>,
+}
+
+impl Host {
+    /// Says what clients would make of transcripts: of those that are named, and with `all` of all in clients' homes. Of
+    /// several, one that cannot be read is part of the answer. The store is opened for names that are no files, and for `all`.
+    ///
+    /// # Errors
+    /// Those of the only one; `transcript_gone`, and those of [`find`](stemmata_api::Chains::find).
+    pub fn diagnose(
+        &self,
+        named: &[NamedFile],
+        all: bool,
+        client_version: Option<&str>,
+    ) -> Answer<v1::Diagnoses> {
+        self.with(|home| {
+            let mut files: Vec<PathBuf> =
+                named.iter().map(|named| file_of(home, named)).collect::<Result<_, _>>()?;
+            if all {
+                let homes = self.machine.clients.existing().into_iter();
+                let folders: Vec<PathBuf> = homes.map(|home| home.transcripts).collect();
+                let found = home.engine()?.survey(&folders)?.into_iter();
+                files.extend(found.filter(|file| file.state != FileState::Other).map(|file| file.path));
+            }
+            let (mut transcripts, mut failures) = (Vec::new(), Vec::new());
+            for path in files {
+                match Engine::doctor(&path, client_version) {
+                    Ok(found) => transcripts.push(wire::client::diagnosis(&path, &found)),
+                    Err(error) if all || named.len() > 1 => {
+                        failures.push(wire::import::failed(&path, problem_of(&error)));
+                    }
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            let ok = transcripts.iter().all(|one: &v1::Diagnosis| one.ok);
+            Ok(v1::Diagnoses { ok, transcripts, failures })
+        })
+    }
+
+    /// Returns a copy of a transcript that its client would take whole. Writes nothing.
+    ///
+    /// # Errors
+    /// `not_repairable` where the client would not take the result either; as [`Host::diagnose`].
+    pub fn mend(&self, named: &NamedFile, client_version: Option<&str>) -> Answer<Repaired> {
+        self.with(|home| {
+            let path = file_of(home, named)?;
+            let mended = Engine::mend(&path, client_version)?;
+            Ok(Repaired { told: wire::client::mended(&path, &mended), bytes: mended.bytes })
+        })
+    }
+}
+
+impl Repaired {
+    /// Returns the place beside the transcript where no client looks, and which is free.
+    ///
+    /// # Errors
+    /// `not_repairable` where it is not free.
+    pub fn beside(&self) -> Answer<PathBuf> {
+        let path = Path::new(&self.told.path);
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let name = name.strip_suffix(".zst").unwrap_or(&name);
+        let (stem, ending) = name.rsplit_once('.').map_or((name, "jsonl"), |(stem, ending)| (stem, ending));
+        let out = path.with_file_name(format!("{stem}.repaired.{ending}"));
+        if out.exists() {
+            return refused(format!("{} is there already: name a file with `--out`", out.display()));
+        }
+        Ok(out)
+    }
+
+    /// Refuses the transcript's own place.
+    ///
+    /// # Errors
+    /// `not_repairable` for that.
+    pub fn hold_apart(&self, out: &Path) -> Answer<()> {
+        let path = Path::new(&self.told.path);
+        let is_same = match (path.canonicalize(), out.canonicalize()) {
+            (Ok(path), Ok(out)) => path == out,
+            _ => path == out,
+        };
+        if is_same {
+            return refused("a transcript is never changed in its place: name another file".to_owned());
+        }
+        Ok(())
+    }
+}
+
+fn refused<T>(reason: String) -> Answer<T> {
+    Err(Fault::from(EngineError::Refused { what: Refusal::Repair, reasons: vec![reason] }).0)
+}
+
+fn file_of(home: &Home, named: &NamedFile) -> Result<PathBuf, Fault> {
+    if named.path.exists() {
+        return Ok(named.path.clone());
+    }
+    Ok(home.engine()?.named_transcript(&named.text, &named.path)?)
+}

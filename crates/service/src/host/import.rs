@@ -1,0 +1,157 @@
+//! Imports of what clients keep on this machine, and of files that somebody names.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use stemmata_api::{Answer, Control, Step, Unit, v1};
+use stemmata_engine::{CaptureOptions, EngineError, FileState, HeldBack, ImportProgress, RUNTIMES};
+use stemmata_model::Granularity;
+use stemmata_store::PackOptions;
+
+use super::Host;
+use crate::wire;
+
+/// What to import, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImportRequest {
+    /// Files, and folders of transcripts.
+    pub paths: Vec<PathBuf>,
+    /// Whether somebody named these, and expects them to be read.
+    pub are_named: bool,
+    /// Whether files are read from their start, even where nothing changed.
+    pub full: bool,
+    /// How often a commit is closed; none: as configured.
+    pub granularity: Option<Granularity>,
+    /// How many are read at once; none: as configured.
+    pub threads: Option<u8>,
+}
+
+/// What is about to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Surveyed {
+    /// Transcripts, but for those that are held back.
+    pub transcripts: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Those that were never read.
+    pub new: u64,
+    /// Those that changed since they were read.
+    pub changed: u64,
+    /// Those that somebody does not want captured.
+    pub held_back: u64,
+    /// Bytes of all files that are looked at.
+    pub looked_bytes: u64,
+}
+
+impl Surveyed {
+    /// Says whether there is any transcript, also one that is held back.
+    pub const fn is_any(&self) -> bool {
+        self.transcripts + self.held_back > 0
+    }
+}
+
+impl Host {
+    /// Returns the folders in which clients of this machine keep transcripts.
+    pub fn clients_folders(&self) -> Vec<PathBuf> {
+        self.machine.clients.existing().into_iter().map(|home| home.transcripts).collect()
+    }
+
+    /// Returns where clients' transcripts are looked for, each with the client's name.
+    pub fn looked_in(&self) -> Vec<(&'static str, PathBuf)> {
+        let known =
+            RUNTIMES.iter().filter_map(|place| Some((place, self.machine.clients.config_dir(place)?)));
+        known
+            .map(|(place, path)| {
+                (place.shown, place.transcripts.first().map_or(path.clone(), |folder| path.join(folder)))
+            })
+            .collect()
+    }
+
+    /// Says what an import of these would read.
+    ///
+    /// # Errors
+    /// Only those of the store.
+    pub fn survey(&self, paths: &[PathBuf]) -> Answer<Surveyed> {
+        self.with_engine(|engine| {
+            let mut found = Surveyed::default();
+            for file in engine.survey(paths)? {
+                found.looked_bytes = found.looked_bytes.saturating_add(file.bytes);
+                match file.state {
+                    FileState::New => found.new += 1,
+                    FileState::Changed => found.changed += 1,
+                    FileState::Unchanged => {}
+                    FileState::HeldBack => {
+                        found.held_back += 1;
+                        continue;
+                    }
+                    FileState::Other => continue,
+                }
+                found.transcripts += 1;
+                found.bytes = found.bytes.saturating_add(file.bytes);
+            }
+            Ok(found)
+        })
+    }
+
+    /// Refuses where the store is as large as its owner lets it become; returns a warning before that.
+    ///
+    /// # Errors
+    /// `quota_reached`, with what would make room; those of the store.
+    pub fn hold_quota(&self) -> Answer<Option<String>> {
+        self.with(|home| Ok(home.hold_quota()?.and_then(wire::quota::warning)))
+    }
+
+    /// Captures files. What goes wrong with one of them is part of the answer. Progress is told in bytes and in files, from
+    /// several threads.
+    ///
+    /// # Errors
+    /// `paused` where somebody named files and capture is paused; those of the store.
+    pub fn import(&self, request: &ImportRequest, control: &Control<'_>) -> Answer<v1::Import> {
+        control.check()?;
+        self.with_engine(|engine| {
+            let paused = engine.policy().paused(self.now()).filter(|_| request.are_named);
+            if let (Some(pause), Some(path)) = (paused, request.paths.first()) {
+                let reason = HeldBack::Paused(pause.clone());
+                return Err(EngineError::HeldBack { path: path.clone(), reason }.into());
+            }
+            let settings = &self.home.options().settings;
+            let options = CaptureOptions {
+                granularity: request.granularity.unwrap_or(settings.granularity),
+                full: request.full,
+                ..CaptureOptions::import()
+            };
+            let threads = request.threads.map_or(settings.import_threads, usize::from);
+            let (began, read) = (Instant::now(), AtomicU64::new(0));
+            let report = engine.import(&request.paths, &options, threads, &|step: &ImportProgress<'_>| {
+                let bytes = read.fetch_add(step.bytes, Ordering::Relaxed).saturating_add(step.bytes);
+                control.progress.step(&Step { done: bytes, total: None, unit: Unit::Bytes, item: None });
+                let (done, total) = (step.done as u64, Some(step.files as u64));
+                let item = step.path.to_str();
+                control.progress.step(&Step { done, total, unit: Unit::Files, item });
+            })?;
+            let elapsed_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+            Ok(wire::import::import(&report, elapsed_ms))
+        })
+    }
+
+    /// Packs what an import left, where that is much. Returns what was done; none where nothing was.
+    ///
+    /// # Errors
+    /// As [`pack`](stemmata_api::Maintain::pack).
+    pub fn pack_after_import(&self) -> Answer<Option<v1::Packing>> {
+        let Some(inbox_bytes_min) = self.home.options().settings.pack_after_import_bytes else {
+            return Ok(None);
+        };
+        self.with_engine(|engine| {
+            let options = PackOptions { inbox_bytes_min, ..PackOptions::new(self.now()) };
+            let before = engine.store().usage()?;
+            if before.inbox_bytes < inbox_bytes_min {
+                return Ok(None);
+            }
+            let packed = engine.store().pack(&options)?;
+            let now = engine.store().usage()?.physical_bytes;
+            Ok((packed.contents > 0).then(|| wire::maintain::packed(&packed, before.physical_bytes, now)))
+        })
+    }
+}

@@ -1,0 +1,127 @@
+//! Where things are, what is stored, and what is not yet imported.
+
+use std::path::{Path, PathBuf};
+
+use stemmata_api::{Answer, v1};
+use stemmata_engine::{FileState, Home, SETTINGS_BYTES_MAX, SurveyedFile, UntrustedRules, days_kept};
+use stemmata_model::Timestamp;
+use stemmata_store::read_bounded;
+
+use super::{Host, hooks};
+use crate::fault::Fault;
+use crate::wire;
+
+const SECONDS_PER_DAY: u64 = 86_400;
+
+/// What the program says of itself where its status is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatusRequest {
+    /// Its version.
+    pub version: String,
+    /// Its configuration file, whether it exists or not.
+    pub config: Option<PathBuf>,
+    /// How it is called so that this lasts: what hooks are to call.
+    pub program: Option<PathBuf>,
+}
+
+impl Host {
+    /// Returns where things are, how much there is, and what is not yet imported.
+    ///
+    /// # Errors
+    /// Those of the store and of the system.
+    pub fn status(&self, request: &StatusRequest) -> Answer<v1::Status> {
+        self.with(|home| status(self, home, request))
+    }
+}
+
+fn status(host: &Host, home: &Home, request: &StatusRequest) -> Result<v1::Status, Fault> {
+    let engine = home.engine()?;
+    let now = host.now();
+    let mut homes = Vec::new();
+    let mut pending = Vec::new();
+    let mut held_back = 0;
+    let mut used = hooks::Used::default();
+    for found in host.machine.clients.existing() {
+        let files = engine.survey(std::slice::from_ref(&found.transcripts))?;
+        let transcripts: Vec<&SurveyedFile> =
+            files.iter().filter(|file| file.state != FileState::Other).collect();
+        used.see(engine, found.runtime, &transcripts)?;
+        held_back += transcripts.iter().filter(|file| file.state == FileState::HeldBack).count();
+        homes.push(v1::Home {
+            runtime: found.runtime.to_owned(),
+            path: found.config_dir.to_string_lossy().into_owned(),
+            transcripts: u64::try_from(transcripts.len()).unwrap_or(u64::MAX),
+            bytes: transcripts.iter().map(|file| file.bytes).sum(),
+        });
+        let days = days_kept(found.runtime, settings(&found.config_dir).as_deref());
+        pending.extend(transcripts.into_iter().filter_map(|file| waiting(now, file, days)));
+    }
+    let rules = match engine.rules() {
+        Ok((_, version)) => version.to_owned(),
+        Err(error) => format!("cannot be used, so that nothing is captured: {error}"),
+    };
+    let usage = engine.store().usage()?;
+    let condemned = engine.store().condemned()?;
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let trouble = hooks::last_trouble(home);
+    Ok(v1::Status {
+        version: request.version.clone(),
+        home: home.dir().to_string_lossy().into_owned(),
+        store: home.store_dir().to_string_lossy().into_owned(),
+        config: request.config.as_deref().map(text),
+        machine: engine.identity().machine.to_string(),
+        machine_label: engine.identity().machine_label.clone(),
+        rules,
+        usage: Some(wire::maintain::usage(usage)),
+        quota: home.quota_of(&usage).and_then(wire::quota::warning),
+        hook_trouble_at: trouble.as_ref().map(|trouble| Timestamp::from_micros(trouble.at).to_string()),
+        hook_trouble: trouble.map(|trouble| trouble.reason),
+        hooks: hooks::all(host, request, &used),
+        left_by_hooks: u64::try_from(home.markers().count()).unwrap_or(u64::MAX),
+        set_aside: home.streams().aside().iter().map(|path| path.to_string_lossy().into_owned()).collect(),
+        untrusted_rules: untrusted(home)?,
+        condemned_commits: condemned.commits,
+        condemned_contents: condemned.contents,
+        homes,
+        pending,
+        held_back: u64::try_from(held_back).unwrap_or(u64::MAX),
+        paused: engine.policy().paused(now).map(ToString::to_string),
+    })
+}
+
+/// Returns the rules of projects that were met and do not count.
+fn untrusted(home: &Home) -> Result<Vec<v1::UntrustedRules>, Fault> {
+    let of = |rules: UntrustedRules| v1::UntrustedRules {
+        path: rules.path.to_string_lossy().into_owned(),
+        reason: rules.reason,
+    };
+    Ok(home.untrusted_rules()?.into_iter().map(of).collect())
+}
+
+/// Returns the text of a client's settings, for how long it keeps what it wrote.
+fn settings(config_dir: &Path) -> Option<String> {
+    let bytes = read_bounded(&config_dir.join("settings.json"), SETTINGS_BYTES_MAX).ok()??;
+    String::from_utf8(bytes).ok()
+}
+
+/// Returns the days until a file that nobody writes to any more is deleted.
+fn days_left(now: Timestamp, path: &Path, days: u64) -> Option<u64> {
+    let modified = std::fs::metadata(path).ok()?.modified().ok()?;
+    let since = modified.duration_since(std::time::UNIX_EPOCH).ok()?.as_secs();
+    let now = u64::try_from(now.as_micros() / 1_000_000).ok()?;
+    Some(days.saturating_sub(now.saturating_sub(since) / SECONDS_PER_DAY))
+}
+
+fn waiting(now: Timestamp, file: &SurveyedFile, days: Option<u64>) -> Option<v1::Pending> {
+    let state = match file.state {
+        FileState::New => "new",
+        FileState::Changed => "changed",
+        FileState::Unchanged | FileState::HeldBack | FileState::Other => return None,
+    };
+    Some(v1::Pending {
+        path: file.path.to_string_lossy().into_owned(),
+        state: state.to_owned(),
+        bytes: file.bytes,
+        days_left: days.and_then(|days| days_left(now, &file.path, days)),
+    })
+}

@@ -1,0 +1,219 @@
+//! The facet `Maintain` over a store of this machine.
+
+use stemmata_api::v1::{
+    ChainCostsRequest, CollectRequest, Du, DuChains, Forget, ForgetRequest, Found, Gc, PackRequest, Packing,
+    Scan, ScanRequest, Scrub, ScrubRequest, UnforgetRequest, Unforgotten, Verify,
+};
+use stemmata_api::{Answer, Control, Maintain, PAGE_ITEMS_MAX, PlanDigest};
+use stemmata_engine::{
+    CollectOptions, CollectPlan, Engine, ForgetOptions, ForgetPlan, ForgetTarget, ScanPlace, ScanTarget,
+    ScrubPlan, ScrubTarget,
+};
+use stemmata_store::{Damage, PackOptions, SessionFilter};
+
+use super::{Local, bad_request};
+use crate::digest::{digest_of, hold};
+use crate::fault::Fault;
+use crate::wire;
+
+/// Damages that are kept for the report; one more than that says the same.
+const DAMAGES_MAX: usize = 10_000;
+
+/// Findings of one scan at most.
+const FINDINGS_MAX: u64 = 1_000_000;
+
+impl Maintain for Local {
+    fn usage(&self) -> Answer<Du> {
+        self.with(|engine| Ok(wire::maintain::usage(engine.store().usage()?)))
+    }
+
+    fn chain_costs(&self, request: &ChainCostsRequest) -> Answer<DuChains> {
+        self.with(|engine| {
+            let filter = SessionFilter { project: request.project.clone(), ..SessionFilter::default() };
+            let costs = engine.chain_costs(&filter)?;
+            let listed =
+                request.limit.map_or(costs.len(), |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+            let chains = costs.iter().take(listed).map(wire::maintain::chain_cost).collect();
+            Ok(DuChains { chains, total: wire::maintain::chain_total(&costs) })
+        })
+    }
+
+    fn pack(&self, request: &PackRequest, control: &Control<'_>) -> Answer<Packing> {
+        control.check()?;
+        self.with(|engine| {
+            let level = request.level.map(i32::try_from).transpose();
+            let level = level.map_err(|_| bad_request("level", "no level is so high"))?;
+            let before = engine.store().usage()?.physical_bytes;
+            let options = PackOptions { level, ..PackOptions::new(self.now()) };
+            let packed = engine.store().pack(&options)?;
+            Ok(wire::maintain::packed(&packed, before, engine.store().usage()?.physical_bytes))
+        })
+    }
+
+    fn verify(&self, control: &Control<'_>) -> Answer<Verify> {
+        control.check()?;
+        self.with(|engine| {
+            let (mut damages, mut unlisted): (Vec<Damage>, u64) = (Vec::new(), 0);
+            let looked = engine.store().verify(&mut |damage| {
+                if damages.len() < DAMAGES_MAX { damages.push(damage) } else { unlisted += 1 }
+            })?;
+            Ok(wire::maintain::verified(&looked, &damages, unlisted))
+        })
+    }
+
+    fn scan(&self, request: &ScanRequest, control: &Control<'_>) -> Answer<Scan> {
+        control.check()?;
+        self.with(|engine| {
+            let (target, meant) = match &request.reference {
+                Some(reference) => {
+                    let (target, meant) = named(engine, reference, request.path.as_deref())?;
+                    (ScanTarget::Of(target), meant)
+                }
+                None => (ScanTarget::All(place(request.after.as_deref())?), None),
+            };
+            let limit = request.limit.unwrap_or(PAGE_ITEMS_MAX).min(FINDINGS_MAX);
+            let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+            let mut findings = Vec::new();
+            let scanned = engine.scan(&target, &mut |found| {
+                findings.push(wire::secrets::finding(&found));
+                findings.len() < limit && !control.is_cancelled()
+            })?;
+            control.check()?;
+            let is_cut = findings.len() >= limit;
+            let next = scanned.last.as_ref().filter(|_| is_cut && request.reference.is_none());
+            Ok(Scan {
+                meant,
+                commits: scanned.commits,
+                events: scanned.events,
+                bytes: scanned.bytes,
+                holes: scanned.holes,
+                next: next.map(ToString::to_string),
+                complete: scanned.unread.is_empty() && !is_cut,
+                unread: wire::secrets::unread(&scanned.unread),
+                findings,
+            })
+        })
+    }
+
+    fn plan_forget(&self, request: &ForgetRequest) -> Answer<Forget> {
+        self.with(|engine| Ok(self.forgetting(engine, request)?.1))
+    }
+
+    fn apply_forget(&self, request: &ForgetRequest, plan: &PlanDigest) -> Answer<Forget> {
+        self.with(|engine| {
+            let (planned, Forget { meant, digest, .. }) = self.forgetting(engine, request)?;
+            hold(plan, digest.as_ref())?;
+            Ok(wire::keep::forget(&engine.apply_forget(planned)?, meant, false))
+        })
+    }
+
+    fn unforget(&self, request: &UnforgetRequest) -> Answer<Unforgotten> {
+        self.with(|engine| Ok(Unforgotten { lifted: engine.unforget(&request.reference)? }))
+    }
+
+    fn plan_scrub(&self, request: &ScrubRequest, control: &Control<'_>) -> Answer<Scrub> {
+        control.check()?;
+        self.with(|engine| Ok(scrubbing(engine, request)?.1))
+    }
+
+    fn apply_scrub(&self, request: &ScrubRequest, plan: &PlanDigest, control: &Control<'_>) -> Answer<Scrub> {
+        control.check()?;
+        self.with(|engine| {
+            let (planned, Scrub { meant, digest, .. }) = scrubbing(engine, request)?;
+            hold(plan, digest.as_ref())?;
+            control.check()?;
+            Ok(wire::secrets::scrub(&engine.apply_scrub(planned, self.by())?, meant, false))
+        })
+    }
+
+    fn plan_collect(&self, request: &CollectRequest) -> Answer<Gc> {
+        self.with(|engine| {
+            // What waits to be packed is no part of the digest: more may come to it at any time, and packing harms nothing.
+            let inbox_bytes = engine.store().usage()?.inbox_bytes;
+            Ok(Gc { inbox_bytes, ..self.collecting(engine, request)?.1 })
+        })
+    }
+
+    fn apply_collect(
+        &self,
+        request: &CollectRequest,
+        plan: &PlanDigest,
+        control: &Control<'_>,
+    ) -> Answer<Gc> {
+        control.check()?;
+        self.with(|engine| {
+            let (planned, Gc { digest, .. }) = self.collecting(engine, request)?;
+            hold(plan, digest.as_ref())?;
+            let done = engine.apply_collect(planned)?;
+            let packed = engine.store().pack(&PackOptions::new(self.now()))?;
+            Ok(wire::keep::collected(&done, Some(&packed), self.grace_days(request)?))
+        })
+    }
+}
+
+impl Local {
+    fn forgetting(&self, engine: &Engine, request: &ForgetRequest) -> Result<(ForgetPlan, Forget), Fault> {
+        let (target, meant) = match (&request.reference, &request.project) {
+            (Some(reference), None) => named(engine, reference, request.path.as_deref())?,
+            (None, Some(project)) => (ForgetTarget::Project(project.clone()), None),
+            _ => return Err(bad_request("reference", "either it or `project` says what is meant")),
+        };
+        let options = ForgetOptions {
+            everywhere: request.everywhere,
+            even_pinned: request.even_pinned,
+            by: self.by().clone(),
+        };
+        let plan = engine.plan_forget(&target, &options)?;
+        let mut shown = wire::keep::forget(&plan.report, meant, true);
+        shown.digest = Some(digest_of("forget", request, &shown));
+        Ok((plan, shown))
+    }
+
+    fn collecting(&self, engine: &Engine, request: &CollectRequest) -> Result<(CollectPlan, Gc), Fault> {
+        let grace_days = self.grace_days(request)?;
+        let rules = self.home.options().settings.retention.clone();
+        let plan = engine.plan_collect(&CollectOptions { rules, grace_days })?;
+        let mut shown = wire::keep::collected(&plan.report, None, grace_days);
+        shown.digest = Some(digest_of("collect", request, &shown));
+        Ok((plan, shown))
+    }
+
+    fn grace_days(&self, request: &CollectRequest) -> Result<u32, Fault> {
+        let asked = request.grace_days.map(u32::try_from).transpose();
+        let asked = asked.map_err(|_| bad_request("grace_days", "nobody waits so long"))?;
+        Ok(asked.unwrap_or(self.home.options().settings.grace_days))
+    }
+}
+
+fn scrubbing(engine: &Engine, request: &ScrubRequest) -> Result<(ScrubPlan, Scrub), Fault> {
+    let (target, meant) = match (&request.reference, request.all) {
+        (None, true) => (ScrubTarget::All, None),
+        (Some(reference), false) => match named(engine, reference, request.path.as_deref())? {
+            (ForgetTarget::Session(key), meant) => (ScrubTarget::Session(key), meant),
+            (ForgetTarget::Commit(id), meant) => (ScrubTarget::Commit(id), meant),
+            (ForgetTarget::Project(_), _) => return Err(bad_request("reference", "it names a directory")),
+        },
+        _ => return Err(bad_request("reference", "either it or `all` says what is meant")),
+    };
+    let plan = engine.plan_scrub(&target)?;
+    let mut shown = wire::secrets::scrub(&plan.report, meant, true);
+    shown.digest = Some(digest_of("scrub", request, &shown));
+    Ok((plan, shown))
+}
+
+/// Returns what a name means, and the commit where it means one.
+fn named(
+    engine: &Engine,
+    reference: &str,
+    path: Option<&str>,
+) -> Result<(ForgetTarget, Option<Found>), Fault> {
+    let target = engine.target_of(reference, path)?;
+    let ForgetTarget::Commit(id) = &target else { return Ok((target, None)) };
+    let redirected_from = super::redirected_from(engine, reference, *id)?;
+    let meant = Found { ctx: id.to_string(), session_id: None, redirected_from };
+    Ok((target, Some(meant)))
+}
+
+fn place(after: Option<&str>) -> Result<Option<ScanPlace>, Fault> {
+    after.map(str::parse).transpose().map_err(|reason: String| bad_request("after", reason))
+}
