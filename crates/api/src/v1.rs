@@ -13,6 +13,7 @@ mod keep;
 mod ledger;
 mod maintain;
 mod note;
+mod place;
 mod secrets;
 mod session;
 mod settings;
@@ -31,9 +32,8 @@ pub use commit::{
 pub use context::{
     Changed, Checkpointed, CompactRequest, Compacted, Diff, ExportForm, ExportRequest, Exported,
     HANDOFF_TOKENS_DEFAULT, Handoff, HandoffRequest, Loss, Losses, LostEntry, MaterializeRequest,
-    Materialized, Named, Native, Placed, PlacementRecorded, PreparePlacementRequest, PreparedPlacement,
-    RecordPlacementRequest, Reparented, SUMMARY_BYTES_MAX, SharedTag, SnapshotRequest, Started, Uncompacted,
-    UpdateRequest, WrittenFile,
+    Materialized, Named, Native, Reparented, SUMMARY_BYTES_MAX, SharedTag, SnapshotRequest, Started,
+    Uncompacted, UpdateRequest,
 };
 pub use git::{Blame, BlameRequest, BlamedLine, GitHook, KnownLine};
 pub use import::{Failure, HeldBack, Import, Imported, Totals, Watched};
@@ -51,6 +51,10 @@ pub use maintain::{
     PackRequest, Packing, Repaired, Restored, Verify,
 };
 pub use note::Note;
+pub use place::{
+    Placed, PlacementRecorded, PreparePlacementRequest, PreparedPlacement, RecordPlacementRequest,
+    WrittenFile,
+};
 pub use secrets::{
     Scan, ScanFinding, ScanRequest, Scrub, ScrubKind, ScrubRedirect, ScrubRequest, TrustedFile, TrustedRules,
     UnreadLedger, VaultPurgeRequest, VaultPurged, VaultStatus,

@@ -7,6 +7,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use stemmata_model::{Closure, CommitId, FormatId, Note, SessionId};
+use stemmata_runtimes::adapter::Adapter;
 use stemmata_runtimes::registry;
 use stemmata_runtimes::translate::{LossReport, runtime_of};
 use stemmata_store::{Page, Session, SessionFilter, SessionKey, SessionOrigin, StoreError};
@@ -272,26 +273,21 @@ impl Engine {
 /// Returns the format to place in: the stored one where its client takes it, else the one that the client takes best.
 fn format_for(runtime: Option<&str>, asked: &FormatId, stored: FormatId) -> Result<FormatId> {
     let client = runtime.unwrap_or_else(|| runtime_of(asked));
-    let is_taken = registry::by_format(&stored).is_some_and(|adapter| adapter.is_placeable());
+    let is_taken = registry::by_format(&stored).is_some_and(Adapter::is_placeable);
     if is_taken && runtime_of(&stored) == client {
         return Ok(stored);
     }
     if let Some(adapter) = registry::by_runtime(client) {
         return Ok(adapter.format());
     }
-    let (what, reason) = match runtime {
-        None => (Refusal::PlaceFormat, format!("no client loads `{stored}`: name one with `--in`")),
-        Some(_) => {
-            let names: std::collections::BTreeSet<String> = registry::adapters()
-                .iter()
-                .filter(|adapter| adapter.is_placeable())
-                .map(|adapter| runtime_of(&adapter.format()).to_owned())
-                .collect();
-            let known = names.into_iter().collect::<Vec<_>>().join(", ");
-            let reason =
-                format!("`{client}` is no runtime that sessions can be written for; these are: {known}");
-            (Refusal::PlaceClient, reason)
-        }
-    };
-    Err(EngineError::Refused { what, reasons: vec![reason] })
+    if runtime.is_none() {
+        let reason = format!("no client loads `{stored}`: name one with `--in`");
+        return Err(EngineError::Refused { what: Refusal::PlaceFormat, reasons: vec![reason] });
+    }
+    let placeable = registry::adapters().iter().filter(|adapter| adapter.is_placeable());
+    let names: std::collections::BTreeSet<String> =
+        placeable.map(|adapter| runtime_of(&adapter.format()).to_owned()).collect();
+    let known = names.into_iter().collect::<Vec<_>>().join(", ");
+    let reason = format!("`{client}` is no runtime that sessions can be written for; these are: {known}");
+    Err(EngineError::Refused { what: Refusal::PlaceClient, reasons: vec![reason] })
 }

@@ -75,14 +75,11 @@ impl Host {
         let changed = before.as_deref().unwrap_or_default() != after.as_deref().unwrap_or_default();
         let written = changed && !request.dry_run;
         let kept = if written { replace(self, &path, before.as_deref(), after.as_deref())? } else { None };
-        match (request.dry_run, request.removes) {
-            (true, _) => {}
-            (false, true) => {
-                forget(self, place);
-                self.home.calls().forget(place.runtime);
-            }
-            (false, false) if before.is_none() => keep_in_mind(self, place, &path),
-            (false, false) => {}
+        if request.removes && !request.dry_run {
+            forget(self, place);
+            self.home.calls().forget(place.runtime);
+        } else if !request.dry_run && before.is_none() {
+            keep_in_mind(self, place, &path);
         }
         let installed = v1::Installed {
             runtime: place.runtime.to_owned(),
