@@ -60,6 +60,18 @@ pub struct Machine {
     pub processes: PathBuf,
 }
 
+impl Machine {
+    /// Returns a machine without clients and without a program to start.
+    pub fn alone() -> Self {
+        Self {
+            clients: HomeHints::default(),
+            settings: Vec::new(),
+            program: None,
+            processes: PathBuf::from("/proc"),
+        }
+    }
+}
+
 impl Host {
     /// Returns the host of a data directory. Opens nothing.
     pub const fn new(home: Arc<Home>, machine: Machine) -> Self {

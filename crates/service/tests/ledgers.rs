@@ -11,7 +11,7 @@ use stemmata_api::v1::{
 use stemmata_api::{Code, Control, Ledgers as _, PageRequest, PlanDigest, Problem};
 use stemmata_engine::{Home, HomeOptions, MachineFacts, RandomIds, Settings, SystemClock};
 use stemmata_model::Principal;
-use stemmata_service::{Host, LedgerOfRequest, Local, MakeLedger};
+use stemmata_service::{Host, LedgerOfRequest, Local, Machine, MakeLedger};
 use stemmata_store::OpenFor;
 use tempfile::TempDir;
 
@@ -34,7 +34,7 @@ impl Stage {
         };
         let home = Arc::new(Home::open(&folder.path().join("data"), options).unwrap());
         let by = Principal::new("ada@workshop/stemma".to_owned()).unwrap();
-        Self { folder, service: Local::new(Arc::clone(&home), by), host: Host::new(home) }
+        Self { folder, service: Local::new(Arc::clone(&home), by), host: Host::new(home, Machine::alone()) }
     }
 
     fn append(&self, ledger: &str, texts: &[&str]) {

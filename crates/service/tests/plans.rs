@@ -6,7 +6,7 @@ use std::sync::Arc;
 use stemmata_api::v1::{CollectRequest, ForgetRequest, ScrubRequest, VaultPurgeRequest};
 use stemmata_api::{Answer, Code, Control, Maintain, PlanDigest};
 use stemmata_engine::{
-    CheckpointRequest, Home, HomeHints, HomeOptions, MachineFacts, RandomIds, Settings, SystemClock, Update,
+    CheckpointRequest, Home, HomeOptions, MachineFacts, RandomIds, Settings, SystemClock, Update,
 };
 use stemmata_model::{CommitId, FormatId, Principal, SessionId, Template};
 use stemmata_service::{Host, Local, Machine};
@@ -95,7 +95,7 @@ fn whatever_is_planned_is_done_only_by_its_name() {
     said(&home, Some(tip), "what comes to be packed is no part of the plan");
     let done = service.apply_collect(&collect, &shown.digest.expect("a plan has one"), &control);
     assert!(done.expect("collected").packed_contents > 0);
-    let host = Host::new(Arc::clone(&home), Machine { clients: HomeHints::default() });
+    let host = Host::new(Arc::clone(&home), Machine::alone());
     let purge = VaultPurgeRequest { before: None, all: true };
     stale(host.apply_vault_purge(&purge, &made_up));
     let shown = host.plan_vault_purge(&purge).expect("a plan").digest.expect("a plan has one");

@@ -48,7 +48,7 @@ pub(super) fn forget_events(act: &Act<'_>) -> anyhow::Result<Done> {
 
 fn options() -> anyhow::Result<ForgetOptions> {
     let by = Principal::new("ada@m1/own")?;
-    Ok(ForgetOptions { everywhere: false, even_pinned: false, dry_run: false, by })
+    Ok(ForgetOptions { everywhere: false, even_pinned: false, by })
 }
 
 /// What was forgotten does not come back.
@@ -74,6 +74,6 @@ pub(super) fn delete(act: &Act<'_>, name: &str) -> anyhow::Result<Done> {
 /// Retention lets go of what was worked on in one project, and of nothing else.
 fn collect(act: &Act<'_>, name: &str) -> anyhow::Result<()> {
     let rules = RetentionRules { projects: vec![(project(name), 1)], ..RetentionRules::default() };
-    act.engine.collect(&CollectOptions { rules, grace_days: GRACE_DAYS, dry_run: false })?;
+    act.engine.collect(&CollectOptions { rules, grace_days: GRACE_DAYS })?;
     Ok(())
 }
