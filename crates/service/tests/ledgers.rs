@@ -1,5 +1,7 @@
 //! The facet `Ledgers` as a caller meets it, over a store on a disk.
 
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -96,8 +98,8 @@ fn a_plan_that_does_not_hold_any_more_forgets_nothing() {
     let digest = plan.digest.unwrap();
     assert_eq!(stage.service.plan_forget_events(&request).unwrap().digest.as_ref(), Some(&digest));
     stage.append("c", &["three"]);
-    let stale = stage.service.apply_forget_events(&request, &digest).unwrap_err();
-    assert!(stale.is(Code::PlanStale), "{stale}");
+    let refused = stage.service.apply_forget_events(&request, &digest).unwrap_err();
+    assert!(refused.is(Code::PlanStale), "{refused}");
     assert!(stage.texts("c").iter().all(Option::is_some));
     let digest = stage.service.plan_forget_events(&request).unwrap().digest.unwrap();
     let done = stage.service.apply_forget_events(&request, &digest).unwrap();
@@ -245,12 +247,12 @@ fn names_that_mean_nothing_or_several_things_have_codes_of_their_own() {
 #[test]
 fn a_state_has_text_where_it_was_asked_for() {
     let stage = Stage::new();
-    let plan = NewEvent { sender: Some("planner".to_owned()), ..event("PLAN_READY", "Three steps") };
-    stage.service.append(&append("c", vec![plan])).unwrap();
-    let state = |text_chars_max| {
+    let event = NewEvent { sender: Some("planner".to_owned()), ..event("PLAN_READY", "Three steps") };
+    stage.service.append(&append("c", vec![event])).unwrap();
+    let asked = |text_chars_max| {
         stage.service.state(&StateRequest { ledger: "c".to_owned(), at: None, text_chars_max }).unwrap()
     };
-    let (plain, told) = (state(None), state(Some(1_000)));
+    let (plain, told) = (asked(None), asked(Some(1_000)));
     assert_eq!((plain.text, plain.snapshot_text), (None, None));
     assert!(told.text.is_some() && told.snapshot_text.unwrap().contains("Plan"));
 }

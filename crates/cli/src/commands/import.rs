@@ -28,9 +28,9 @@ const NEWEST_SHOWN: usize = 5;
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Import) -> Result<Exit, CliError> {
     let host = app.host()?;
-    let paths = paths(app, &host, args)?;
+    let paths = paths(app, host, args)?;
     if paths.is_empty() && !app.console.json {
-        nothing_found(app, &host);
+        nothing_found(app, host);
         return Ok(Exit::Done);
     }
     app.engine()?;
@@ -41,8 +41,8 @@ pub(crate) fn run(app: &App, args: &Import) -> Result<Exit, CliError> {
         granularity: args.granularity,
         threads: args.threads,
     };
-    hold_quota(app, &host)?;
-    let progress = Bar::start(app, &host, &request)?;
+    hold_quota(app, host)?;
+    let progress = Bar::start(app, host, &request)?;
     let result = host.import(&request, &Control { progress: &progress, cancel: None });
     progress.end();
     let result = result?;
