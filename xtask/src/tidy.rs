@@ -7,6 +7,7 @@ mod documents;
 mod layers;
 mod modules;
 mod names;
+mod operations;
 mod purity;
 mod seeds;
 mod sizes;
@@ -61,6 +62,7 @@ const RULES: &[Rule] = &[
     layers::check,
     modules::check,
     names::check,
+    operations::check,
     purity::check,
     seeds::check,
     sizes::check,

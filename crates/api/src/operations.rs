@@ -136,6 +136,7 @@ pub const OPERATIONS: &[Operation] = &[
 pub const INNER: &[TypeOf] = &[
     TypeOf::of::<Problem>(),
     TypeOf::of::<Candidate>(),
+    TypeOf::of::<Found>(),
     TypeOf::of::<DuChain>(),
     TypeOf::of::<DuTotal>(),
     TypeOf::of::<Summary>(),

@@ -215,7 +215,7 @@ fn what_belongs_to_a_transcript_is_found_as_it_lay_before_and_lies_once_when_it_
         // An older placement changes nothing of it, a newer one is it.
         let older = Placement { taken_bytes: 1, placed_at: Timestamp::EPOCH, ..before.clone() };
         store.commit_batch(vec![Write::Placement(Box::new(older))]).expect("a batch");
-        assert_eq!((placed().as_ref(), rows("placement")), (Some(&before), (1, 1)));
+        assert_eq!((placed().as_ref(), rows("placement")), (Some(&before), (1, 0)));
         let newer = Placement { taken_bytes: 2, ..before };
         store.commit_batch(vec![Write::Placement(Box::new(newer.clone()))]).expect("a batch");
         assert_eq!((placed(), rows("placement")), (Some(newer), (1, 1)));
