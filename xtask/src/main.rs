@@ -5,6 +5,7 @@ mod bench;
 mod check;
 mod clients;
 mod dictionary;
+mod embed;
 mod faults;
 mod fuzz;
 mod generate;
@@ -20,7 +21,7 @@ use process::say;
 const USAGE: &str = "\
 usage: cargo xtask <task> [arguments]
 
-  check [--skip-tests]  everything a change must pass: format, clippy, docs, tidy, generated files, tests
+  check [--skip-tests]  everything a change must pass: format, clippy, docs, tidy, generated files, the embedding example, tests
   test                  the tests: tidy, documentation examples, unit and integration tests
   tidy                  the repository's own rules: crate edges, sizes, names, documents, links
   generate [--check]    write docs/reference from the built `stemma`, or say what is stale

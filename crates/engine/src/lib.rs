@@ -3,6 +3,9 @@
 //! A program opens a [`Home`], which is a data directory and everything that using it demands, and calls the verbs of its
 //! [`Engine`]. Blocking. Decides with the pure crates, acts through the store and the file system; knows no command line, no
 //! environment and no wire format.
+//!
+//! `examples/embed` of the repository is a program that depends on this crate alone: a checkpoint, a fork, a materialize and a
+//! turn, in about fifteen lines each.
 
 mod bundle;
 mod capture;
@@ -70,6 +73,7 @@ pub use settings::{
     TEMPLATE_FIELDS, Templates, is_on,
 };
 pub use stemmata_acts::decides as is_deciding_tool;
+pub use stemmata_model as model;
 pub use stemmata_prompt::reduce::memory::v1::Task;
 pub use stemmata_redact::LineState;
 pub use stemmata_runtimes::adapter::{Finding, Severity, Validation};
@@ -77,6 +81,7 @@ pub use stemmata_runtimes::export::Projection;
 pub use stemmata_runtimes::handoff::{HANDOFF_TOKENS_DEFAULT, HANDOFF_TOKENS_MIN};
 pub use stemmata_runtimes::repair::Change;
 pub use stemmata_runtimes::translate::{LossReport, runtime_of};
+pub use stemmata_store::OpenFor;
 pub use vault::{Vault, VaultError, VaultPurge, VaultPurged, VaultStatus};
 pub use verbs::annotate::Update;
 pub use verbs::blame::{BlameQuery, LineOrigin};
