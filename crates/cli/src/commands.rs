@@ -1,6 +1,6 @@
-//! The commands, one file a verb: ask the engine, show what it says.
+//! The commands, one file a verb: arguments become a request, and the response of the service or the host becomes text.
 //!
-//! A command decides nothing that another interface of the engine would have to decide again.
+//! A command decides nothing that another interface would have to decide again.
 
 pub(crate) mod backup;
 pub(crate) mod blame;

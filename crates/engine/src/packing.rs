@@ -2,6 +2,8 @@
 //!
 //! Only who asks for it has it: a command or a hook that ends at once never waits for packing. What packing does is the
 //! store's.
+//!
+//! All writes of the engine go through `Engine::commit_batch`, which tells the thread how many bytes they added.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};

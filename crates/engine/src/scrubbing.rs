@@ -1,5 +1,7 @@
 //! Which rules replace secrets: the shipped ones, the store's own and a project's. Finds and reads files of rules;
 //! what a rule means is `stemmata-redact`'s.
+//!
+//! `line_scrubber` says which formats are read over several lines.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -3,7 +3,8 @@
 //!
 //! No part of the store: nothing that is stored, hashed, exported or shown depends on it, and losing it costs only the
 //! values. A value is found by the content that its placeholder stands in and by where in it that is, so it never comes
-//! back in another place. Why it is so: `docs/decisions/0016-the-vault.md`.
+//! back in another place; only `verbs/place` reads values for output. Why it is so: `docs/decisions/0016-the-vault.md`; the
+//! files: `docs/format/vault.md`.
 
 mod files;
 mod frame;

@@ -2,6 +2,8 @@
 //! is left.
 //!
 //! Not part of the product. `cargo xtask faults` runs all of it; the tests of this crate run a sample.
+//!
+//! Guide: docs/guide/faults.md.
 
 pub mod check;
 pub mod dump;

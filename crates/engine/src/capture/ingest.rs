@@ -1,6 +1,9 @@
 //! From the lines of one transcript to commits: scrub, split, name, and hand to the store in batches.
 //!
 //! The same code serves import and live capture, which is why both give the same chain.
+//!
+//! `Ingest::provisional` makes the commit of an open turn; `Ingest::head_of` finds the
+//! one that a later commit begins with, so that its bytes are stored once.
 
 mod forgotten;
 mod told;

@@ -1,6 +1,6 @@
 //! What is captured and what is not: exclusions and pauses, as a pure decision.
 //!
-//! Keeping them in a file is the command's; asking here, before anything of a transcript is stored, is the capture's.
+//! Keeping them in a file is `home/policy_file`'s; asking here, before anything of a transcript is stored, is the capture's.
 
 use std::path::{Path, PathBuf};
 

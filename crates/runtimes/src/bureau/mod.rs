@@ -3,6 +3,9 @@
 //!
 //! One array is a whole conversation, or what was added since the last commit. What an array holds is taken byte by byte,
 //! however it was spelled; what is written here is deterministic.
+//!
+//! The scrubber sees the texts of an array as JSON (`Adapter::readable`). What it replaces is written back string by string
+//! (`Adapter::rewritten`); every other byte stays.
 
 mod agent;
 mod events;

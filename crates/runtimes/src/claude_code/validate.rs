@@ -1,6 +1,8 @@
 //! Checks a transcript as Claude Code would load it, and counts what would reach the model.
 //!
 //! It repairs nothing. The failure it looks for is a loader that says nothing and sends half the history.
+//!
+//! What the loader needs is in `loader` and in docs/reference/claude-code-loader.md.
 
 use std::collections::HashSet;
 

@@ -1,6 +1,8 @@
 //! Pages of events: how much one holds, and how a reader goes on from it.
 //!
 //! Which events a query wants, and where they are, is each backend's own.
+//!
+//! A page ends at `EVENT_PAGE_BYTES_MAX`. A short page need not be the last one: only its `next` says whether more may follow.
 
 use stemmata_model::{Event, EventSeq, Json, Payload};
 

@@ -1,6 +1,9 @@
 //! Opening a store's files: making them, telling them from others, and setting connections up.
 //!
 //! What the tables hold is specified in `docs/format/store.md`.
+//!
+//! What a store is opened for (a command, a recorder, a hook) is `OpenFor`. It decides how long locks are
+//! waited for, and whether opening finishes what an interruption left.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};

@@ -2,6 +2,8 @@
 //!
 //! Who writes such a row seals it; `verify` holds it to its seal, reads do not look. Specified in
 //! `docs/format/store.md`.
+//!
+//! A statement that writes a sealed table goes through `Transaction::execute_sealed`.
 
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, ToSql, params_from_iter};

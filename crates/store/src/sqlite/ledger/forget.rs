@@ -1,6 +1,9 @@
 //! Forgetting events: what they said goes, their places stay.
 //!
 //! Which contents go with them is decided by who gives contents up.
+//!
+//! Events are forgotten by session (`forget_events`) or by place (`forget_places`). Derived states and later snapshots go too,
+//! because they were folded from what went. A scrub names the lines that it means by hash.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,9 @@
 //! Applying a group of batches as one transaction, on the one connection that writes.
 //!
 //! Who is in a group, and who waits for whom, is `group`'s.
+//!
+//! The writer is relaxed (`synchronous = NORMAL`) between appends that want no sync. It is tightened, and the setting read back,
+//! before every transaction that must be durable.
 
 mod anchors;
 mod annotations;
