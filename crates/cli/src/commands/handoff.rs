@@ -14,7 +14,7 @@ use crate::wiring::App;
 pub(crate) fn run(app: &App, args: &Handoff) -> Result<Exit, CliError> {
     let ctx = match &args.reference {
         Some(reference) => place::newest(app, reference)?,
-        None => place::latest(app, args.last)?.ctx,
+        None => place::latest(app, args.last, false)?.ctx,
     };
     let request = HandoffRequest { ctx, stop: app.stop(&args.stop)?, budget_tokens: args.budget };
     let (service, target) = (app.service()?, Target::of(&args.out));

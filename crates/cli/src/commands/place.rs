@@ -44,11 +44,16 @@ pub(crate) fn newest(app: &App, reference: &str) -> Result<String, CliError> {
     Ok(app.told(app.host()?.newest(service, &request)?))
 }
 
-/// Finds the latest session of the current directory, or of all, brought up to date.
-pub(crate) fn latest(app: &App, of_all: bool) -> Result<stemmata_service::Latest, CliError> {
+/// Finds the latest session of the current directory, or of all, brought up to date; with `is_loadable` one that its client can
+/// go on with.
+pub(crate) fn latest(
+    app: &App,
+    of_all: bool,
+    is_loadable: bool,
+) -> Result<stemmata_service::Latest, CliError> {
     app.engine()?;
     let here = (!of_all).then_some(app.environment.current_dir.as_path());
-    let latest = app.host()?.latest(here)?;
+    let latest = app.host()?.latest(here, is_loadable)?;
     latest.unread.iter().for_each(|unread| app.console.warn(unread));
     Ok(latest)
 }

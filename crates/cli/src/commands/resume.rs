@@ -36,7 +36,7 @@ fn target(app: &App, args: &Resume) -> Result<String, CliError> {
     if let Some(reference) = &args.reference {
         return place::newest(app, reference);
     }
-    let latest = place::latest(app, args.last)?;
+    let latest = place::latest(app, args.last, args.placement.runtime.is_none())?;
     say_which(app, &latest.session);
     Ok(latest.ctx)
 }

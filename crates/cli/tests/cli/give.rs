@@ -124,6 +124,8 @@ fn resume_takes_the_session_of_this_directory_even_one_that_was_never_imported()
     assert_eq!(current["session_id"], SESSION);
     let placed = stage.json(&["resume"]);
     assert_eq!(placed["ctx"], current["id"]);
+    // What a mere command printed is newer, and no client loads it.
+    stage.run(&["run", "--", "echo", "hi"]).ok();
     let printed = stage.run(&["resume", "--last", "--print"]).ok();
     assert!(printed.text().starts_with("claude --resume "));
     let elsewhere = stage.home.path().join("home");

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use stemmata_model::{CommitId, Note, NoteCode, Trigger};
+use stemmata_runtimes::registry::by_format;
 use stemmata_store::{Page, Session, SessionFilter, SessionKey};
 
 use crate::capture::kept::is_session_there;
@@ -41,12 +42,27 @@ impl Engine {
     /// # Errors
     /// `NotFound` when none worked there.
     pub fn latest_session(&self, cwd: Option<&str>) -> Result<Session> {
+        self.latest_session_of(cwd, &|_| true)
+    }
+
+    /// Returns the latest session as [`Engine::latest_session`] does, of those that a client loads.
+    ///
+    /// # Errors
+    /// `NotFound` when none worked there.
+    pub fn latest_loadable_session(&self, cwd: Option<&str>) -> Result<Session> {
+        let is_loadable =
+            |session: &Session| by_format(&session.format).is_some_and(|adapter| adapter.is_placeable());
+        self.latest_session_of(cwd, &is_loadable)
+    }
+
+    fn latest_session_of(&self, cwd: Option<&str>, is_meant: &dyn Fn(&Session) -> bool) -> Result<Session> {
         let filter =
             SessionFilter { project: cwd.map(str::to_owned), main_only: true, ..SessionFilter::default() };
         let mut latest = None;
         self.each_session(&filter, &mut |session, is_recorded| {
-            latest = is_recorded.then_some(session);
-            if is_recorded { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            let is_it = is_recorded && is_meant(&session);
+            latest = is_it.then_some(session);
+            if is_it { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         latest.ok_or_else(|| match cwd {
             Some(cwd) => EngineError::NothingThere { what: Absent::SessionBelow, place: cwd.to_owned() },

@@ -38,18 +38,24 @@ impl Host {
         own().map_err(|fault| fault.0)?.map_or_else(|| service.find(request), Ok)
     }
 
-    /// Returns the session that was active last, of all or of a directory, after reading what its clients wrote there since.
+    /// Returns the session that was active last, of all or of a directory, after reading what its clients wrote there since. With
+    /// `is_loadable` it is one that its client can go on with: what `run` recorded of a command is passed over.
     ///
     /// # Errors
     /// `no_session`, `no_session_here`, and those of capture.
-    pub fn latest(&self, dir: Option<&Path>) -> Answer<Latest> {
+    pub fn latest(&self, dir: Option<&Path>, is_loadable: bool) -> Answer<Latest> {
         let latest = || -> Result<Latest, Fault> {
             let engine = self.home.engine()?;
             let mut unread = Vec::new();
             if let Some(dir) = dir {
                 unread = self::unread(&engine.catch_up(&self.machine.clients.existing(), dir)?);
             }
-            let session = engine.latest_session(dir.map(Path::to_string_lossy).as_deref())?;
+            let dir = dir.map(Path::to_string_lossy);
+            let session = if is_loadable {
+                engine.latest_loadable_session(dir.as_deref())?
+            } else {
+                engine.latest_session(dir.as_deref())?
+            };
             let ctx = engine.current(&session)?.to_string();
             Ok(Latest { session: wire::session::session(&session), ctx, unread })
         };
