@@ -207,7 +207,10 @@ impl<'a> Caller<'a> {
                 let is_main =
                     |path: &PathBuf| self.captured(path).is_ok_and(|read| read.parent_session.is_none());
                 let _read = written.iter().take(READ_HERE_MAX).find(|path| is_main(path));
-                self.brought_up(self.engine.latest_session(Some(&self.dir.to_string_lossy()))?)
+                let dir = self.dir.to_string_lossy();
+                // What `run` recorded of a mere command wrote no commit, if an agent's session is there.
+                let latest = self.engine.latest_loadable_session(Some(&dir));
+                self.brought_up(latest.or_else(|_| self.engine.latest_session(Some(&dir)))?)
             }
         }
     }
