@@ -17,6 +17,7 @@ use stemmata_runtimes::adapter::{Adapter, Shape};
 use stemmata_runtimes::captured::is_said_in_parts;
 use stemmata_runtimes::registry;
 
+use crate::capture::lines::split_lines;
 use crate::engine::Engine;
 use crate::error::{Absent, EngineError, Refusal, Result};
 
@@ -255,7 +256,7 @@ pub(crate) fn scrubbed_whole<'a>(
     }
     let is_json = |line: &[u8]| matches!(line.trim_ascii_start().first(), None | Some(b'{' | b'['));
     let Ok(text) = std::str::from_utf8(bytes) else { return Ok(None) };
-    if bytes.split_inclusive(|byte| *byte == b'\n').all(is_json) {
+    if split_lines(bytes).all(is_json) {
         return Ok(None);
     }
     let clean = scrubber.scrub_text(text)?;

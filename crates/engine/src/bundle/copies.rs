@@ -13,7 +13,7 @@ use stemmata_store::{StoreError, Write};
 use super::rows::CommitRef;
 use crate::capture::anchors::{Anchored, Anchors, News};
 use crate::capture::document::DOCUMENT_BYTES_MAX;
-use crate::capture::lines::LINE_BYTES_MAX;
+use crate::capture::lines::{LINE_BYTES_MAX, split_lines};
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
 use crate::error::Result;
@@ -150,7 +150,7 @@ fn each_line(
     each: &mut dyn FnMut(&[u8]) -> bool,
 ) -> std::result::Result<(), StoreError> {
     engine.store.read_content(of, None, &mut |piece| {
-        for part in piece.split_inclusive(|byte| *byte == b'\n') {
+        for part in split_lines(piece) {
             if line.len().saturating_add(part.len()) > LINE_BYTES_MAX {
                 return Err(io::ErrorKind::Interrupted.into());
             }

@@ -11,7 +11,7 @@ use stemmata_runtimes::adapter::Shape;
 use stemmata_runtimes::captured::is_said_in_parts;
 
 use crate::capture::cursor::OpenFile;
-use crate::capture::lines::Lines;
+use crate::capture::lines::{Lines, split_lines};
 use crate::capture::transcript::{CaptureOptions, Run};
 use crate::engine::Engine;
 use crate::error::Result;
@@ -41,7 +41,7 @@ impl Feed {
         let before = OpenFile { file: &run.prepared.file, path }.range(from, start - from)?;
         let cut =
             if from == 0 { 0 } else { memchr::memchr(b'\n', &before).map_or(before.len(), |at| at + 1) };
-        for line in before.get(cut..).unwrap_or_default().split_inclusive(|byte| *byte == b'\n') {
+        for line in split_lines(before.get(cut..).unwrap_or_default()) {
             feed.fed += 1;
             feed.fed -= feed.lines.push(line)?.len();
         }

@@ -15,6 +15,16 @@ pub const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Bytes read at once: large enough that system calls do not count.
 const BUFFER_BYTES: usize = 256 * 1024;
 
+/// Splits bytes behind each newline. The standard library's way looks at one byte at a time, which shows.
+pub(crate) fn split_lines(mut rest: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |newline| newline + 1);
+        let (line, after) = rest.split_at_checked(end).filter(|(line, _)| !line.is_empty())?;
+        rest = after;
+        Some(line)
+    })
+}
+
 /// One line of a file.
 #[derive(Debug)]
 pub(crate) struct Line<'a> {

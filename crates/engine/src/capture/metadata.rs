@@ -11,6 +11,7 @@ use stemmata_store::{Session, SessionOrigin, Write};
 
 use crate::capture::cursor::OpenFile;
 use crate::capture::document;
+use crate::capture::lines::split_lines;
 use crate::capture::reading::{detect, first_records, open};
 use crate::capture::source::plain_name;
 use crate::engine::Engine;
@@ -70,9 +71,7 @@ pub(crate) fn session_name(file: OpenFile<'_>, adapter: &'static dyn Adapter) ->
         let named = splitter.facts().session.clone();
         return named.map_or_else(|| SessionId::new(stem).map_err(EngineError::from), Ok);
     }
-    for line in
-        first_records(file)?.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"))
-    {
+    for line in split_lines(&first_records(file)?).filter(|line| line.ends_with(b"\n")) {
         splitter.line(line.strip_suffix(b"\n").unwrap_or(line), &mut Vec::new());
         if let Some(session) = &splitter.facts().session {
             return Ok(session.clone());

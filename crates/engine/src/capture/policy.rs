@@ -10,6 +10,7 @@ use stemmata_runtimes::adapter::Shape;
 use crate::capture::cursor::OpenFile;
 use crate::capture::document;
 use crate::capture::kept::Kept;
+use crate::capture::lines::split_lines;
 use crate::capture::reading::{detect, first_records, open, open_head};
 use crate::engine::Engine;
 use crate::error::Result;
@@ -142,7 +143,7 @@ pub(crate) fn first_cwd(path: &Path) -> Vec<PathBuf> {
     }
     let Ok(bytes) = first_records(file) else { return Vec::new() };
     let mut found: Vec<PathBuf> = Vec::new();
-    for line in bytes.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")) {
+    for line in split_lines(&bytes).filter(|line| line.ends_with(b"\n")) {
         splitter.line(line.strip_suffix(b"\n").unwrap_or(line), &mut Vec::new());
         if let Some(cwd) = splitter.facts().cwd.as_ref().map(PathBuf::from)
             && found.last() != Some(&cwd)

@@ -18,6 +18,7 @@ use crate::capture::earlier::Earlier;
 use crate::capture::events;
 use crate::capture::ingest::{ChainTotals, Start};
 use crate::capture::kept::Kept;
+use crate::capture::lines::split_lines;
 use crate::capture::source::{RawBytes, is_packed, look, unpack, unpack_head};
 use crate::capture::transcript::CaptureOptions;
 use crate::chain::walk::Walk;
@@ -396,12 +397,10 @@ fn first_cwd(file: OpenFile<'_>) -> Option<PathBuf> {
         Shape::Document => file.range(0, length_of(DETECT_BYTES_MAX)).ok()?,
     };
     let mut splitter = adapter.splitter(Granularity::Turn, None);
-    bytes.split_inclusive(|byte| *byte == b'\n').filter_map(|line| line.strip_suffix(b"\n")).find_map(
-        |line| {
-            splitter.line(line, &mut Vec::new());
-            splitter.facts().cwd.as_ref().map(PathBuf::from)
-        },
-    )
+    split_lines(&bytes).filter_map(|line| line.strip_suffix(b"\n")).find_map(|line| {
+        splitter.line(line, &mut Vec::new());
+        splitter.facts().cwd.as_ref().map(PathBuf::from)
+    })
 }
 
 /// Counts the lines before an offset.

@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 
 use stemmata_model::{ArtifactId, Closure, Commit, CommitId, CommitType, Counts};
-use stemmata_runtimes::adapter::{Segment, Segments, SourceError, segment_number};
+use stemmata_runtimes::adapter::{Piece, Segment, Segments, SourceError, segment_number};
 
 use crate::chain::bases::Bases;
 use crate::chain::walk::Walk;
@@ -99,13 +99,13 @@ impl<'e> ChainSegments<'e> {
         self.hole
     }
 
-    /// Returns the counts of the commit whose native content a number stands for, where `bytes` is all of it and
-    /// ends with a line: counts add up line by line, so nothing of it needs to be read again.
-    pub(crate) fn counts_of(&self, number: usize, bytes: &[u8]) -> Option<Counts> {
-        let position = number / 2;
-        let commit = self.commits.get(position).filter(|_| number == segment_number(position, false))?;
-        let is_whole = commit.native_bytes == u64::try_from(bytes.len()).expect("a length fits 64 bits");
-        (is_whole && bytes.ends_with(b"\n")).then_some(commit.counts)
+    /// Returns the counts of the commit whose native content a piece takes whole: counts add up line by line, so nothing
+    /// of one that ends with a line needs to be read again.
+    pub(crate) fn counts_of(&self, piece: &Piece) -> Option<Counts> {
+        let position = piece.segment / 2;
+        let commit =
+            self.commits.get(position).filter(|_| piece.segment == segment_number(position, false))?;
+        (piece.offset == 0 && piece.length == commit.native_bytes).then_some(commit.counts)
     }
 
     /// Returns the id, and the bytes where they are still in memory, of a numbered content

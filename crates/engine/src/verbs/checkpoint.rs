@@ -13,6 +13,7 @@ use stemmata_store::{
     Annotation, BatchOutcome, NewCommit, Session, SessionKey, SessionOrigin, StoreError, Write,
 };
 
+use crate::capture::lines::split_lines;
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
 use crate::error::{EngineError, FormatUse, Result};
@@ -409,7 +410,7 @@ fn clean(scrubber: &Scrubber, format: &FormatId, bytes: &[u8]) -> Result<(Vec<u8
             clean.extend_from_slice(&line.bytes);
         }
     };
-    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+    for line in split_lines(bytes) {
         keep(lines.push(line)?);
     }
     keep(lines.finish()?);

@@ -3,6 +3,8 @@
 use stemmata_model::{Counts, Granularity, Note, Timestamp};
 use stemmata_runtimes::adapter::{Adapter, SegmentFacts, Shape, Splitter};
 
+use crate::capture::lines::split_lines;
+
 /// What bytes hold, over all boundaries in them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Counted {
@@ -56,7 +58,7 @@ impl LineCounter {
         if self.shape == Shape::Document {
             return self.line.extend_from_slice(bytes);
         }
-        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+        for part in split_lines(bytes) {
             if let Some(end) = part.strip_suffix(b"\n") {
                 if self.line.is_empty() {
                     self.count(end);

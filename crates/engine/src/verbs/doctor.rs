@@ -9,7 +9,7 @@ use stemmata_runtimes::adapter::{Shape, Validation};
 
 use crate::capture::cursor::OpenFile;
 use crate::capture::document;
-use crate::capture::lines::Lines;
+use crate::capture::lines::{Lines, split_lines};
 use crate::capture::reading::{detect_version, open};
 use crate::engine::Engine;
 use crate::error::{EngineError, Result, Wanted};
@@ -77,7 +77,7 @@ impl Engine {
             Shape::Document => {
                 let bytes = document::read(OpenFile { file: &file, path }, stamp)?;
                 validator.line(&bytes);
-                let lines = bytes.split_inclusive(|byte| *byte == b'\n').count();
+                let lines = split_lines(&bytes).count();
                 count += u64::try_from(lines).expect("a count fits 64 bits");
             }
         }

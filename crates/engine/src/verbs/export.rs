@@ -77,7 +77,7 @@ impl Engine {
             let era_stop = era_stop(stop, index, newest);
             let mut context = self.plan_era(source, (era.tip, era.bound), era_stop)?;
             let mut native = Vec::new();
-            let (bytes, counts) = context.write(&mut |piece: &[u8]| {
+            context.write_uncounted(None, &mut |piece: &[u8]| {
                 if native.len() + piece.len() > EXPORTED_BYTES_MAX {
                     let message =
                         format!("a conversation of more than {EXPORTED_BYTES_MAX} bytes cannot be exported");
@@ -86,7 +86,7 @@ impl Engine {
                 native.extend_from_slice(piece);
                 Ok(())
             })?;
-            notes.extend(context.finish(bytes, counts).notes);
+            notes.extend(context.notes());
             let told = as_told(source.told(&native).entries, runtime_of(&era.format), era_stop.0);
             entries.extend(told.entries);
         }

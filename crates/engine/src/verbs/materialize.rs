@@ -79,6 +79,9 @@ pub struct Materialized {
     pub notes: Vec<Note>,
 }
 
+/// Where a context's bytes go.
+type Sink<'a> = dyn FnMut(&[u8]) -> io::Result<()> + 'a;
+
 /// A context to write: a plan and the chain that it points into.
 pub(crate) struct PlannedContext<'e> {
     pub plan: ContextPlan,
@@ -221,17 +224,27 @@ impl Engine {
 
 impl PlannedContext<'_> {
     /// Hands the context's bytes to `sink`, and counts what is in them.
-    pub(crate) fn write(&mut self, sink: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> Result<(Bytes, Counts)> {
-        self.write_edited(None, sink)
+    pub(crate) fn write(&mut self, sink: &mut Sink<'_>) -> Result<(Bytes, Counts)> {
+        let mut counter = LineCounter::new(self.adapter);
+        let bytes = self.write_pieces(None, Some(&mut counter), sink)?;
+        Ok((bytes, counter.finish().counts))
     }
 
-    /// As `write`, with more replacements in what is written.
-    pub(crate) fn write_edited(
+    /// As `write`, for who asks for no counts; with what capture replaced put back, where that is wanted.
+    pub(crate) fn write_uncounted(
+        &mut self,
+        putting_back: Option<&mut PuttingBack>,
+        sink: &mut Sink<'_>,
+    ) -> Result<()> {
+        self.write_pieces(putting_back, None, sink).map(|_| ())
+    }
+
+    fn write_pieces(
         &mut self,
         mut edits: Option<&mut PuttingBack>,
-        sink: &mut dyn FnMut(&[u8]) -> io::Result<()>,
-    ) -> Result<(Bytes, Counts)> {
-        let mut counter = LineCounter::new(self.adapter);
+        mut counter: Option<&mut LineCounter>,
+        sink: &mut Sink<'_>,
+    ) -> Result<Bytes> {
         let mut bytes = Bytes(0);
         let mut ends_with_newline = true;
         let has_lines = self.adapter.shape() == Shape::Lines;
@@ -244,12 +257,15 @@ impl PlannedContext<'_> {
                 None => None,
             };
             let runs = piece_runs(edited.as_ref().unwrap_or(piece), &content)?;
-            let known = match runs[..] {
-                [whole] if counter.is_between_lines() => self.chain.counts_of(piece.segment, whole),
-                _ => None,
-            };
-            if let Some(counts) = known {
+            let mut counting = counter.as_deref_mut();
+            // What a plan replaces is parents and pointers, which nobody counts.
+            if let Some(counter) = &mut counting
+                && counter.is_between_lines()
+                && let Some(counts) = self.chain.counts_of(piece)
+                && content.ends_with(b"\n")
+            {
                 counter.add(counts);
+                counting = None;
             }
             for run in std::iter::once(join).chain(runs) {
                 if run.is_empty() {
@@ -259,18 +275,35 @@ impl PlannedContext<'_> {
                     edits.written(run);
                 }
                 sink(run).map_err(write_failed)?;
-                if known.is_none() {
+                if let Some(counter) = &mut counting {
                     counter.bytes(run);
                 }
                 bytes += Bytes::of(run);
                 ends_with_newline = run.last() == Some(&b'\n');
             }
         }
-        Ok((bytes, counter.finish().counts))
+        Ok(bytes)
     }
 
-    pub(crate) fn finish(self, bytes: Bytes, counts: Counts) -> Materialized {
-        let mut notes = self.plan.notes;
+    pub(crate) fn finish(mut self, bytes: Bytes, counts: Counts) -> Materialized {
+        let notes = self.notes();
+        Materialized {
+            format: self.adapter.format(),
+            bytes,
+            counts,
+            tier: Tier::Native,
+            commits_read: u64::try_from(self.chain.commits().len()).expect("a length fits 64 bits"),
+            abandoned_entries: self.plan.abandoned_entries,
+            skipped_compactions: self.plan.skipped_compactions,
+            reparented: self.plan.reparented,
+            losses: None,
+            notes,
+        }
+    }
+
+    /// Takes out what the user should know.
+    pub(crate) fn notes(&mut self) -> Vec<Note> {
+        let mut notes = std::mem::take(&mut self.plan.notes);
         if self.plan.abandoned_entries > 0 {
             notes.push(Note::new(
                 NoteCode::AbandonedBranch,
@@ -292,18 +325,7 @@ impl PlannedContext<'_> {
                 format!("the context begins after {hole}, which was forgotten"),
             ));
         }
-        Materialized {
-            format: self.adapter.format(),
-            bytes,
-            counts,
-            tier: Tier::Native,
-            commits_read: u64::try_from(self.chain.commits().len()).expect("a length fits 64 bits"),
-            abandoned_entries: self.plan.abandoned_entries,
-            skipped_compactions: self.plan.skipped_compactions,
-            reparented: self.plan.reparented,
-            losses: None,
-            notes,
-        }
+        notes
     }
 }
 

@@ -15,7 +15,7 @@ use stemmata_store::{Page, Session, SessionFilter, SessionKey, SessionOrigin, St
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
-use crate::verbs::materialize::{Materialized, Stop};
+use crate::verbs::materialize::Stop;
 
 mod name;
 mod output;
@@ -121,11 +121,11 @@ impl Engine {
             client_version: options.client_version.clone(),
         };
         let mut placing = Placing::begin(&wish, self.ids.as_ref(), self.clock.as_ref())?;
-        let made = if options.with_secrets {
+        let told = if options.with_secrets {
             let is_translated = prepared.losses.is_some();
-            self.materialize_with_secrets(prepared.continues, prepared.stop, is_translated, &mut placing)?
+            self.write_with_secrets(prepared.continues, prepared.stop, is_translated, &mut placing)?
         } else {
-            self.materialize(Some(prepared.continues), None, prepared.stop, &mut placing)?
+            self.write_context((prepared.continues, prepared.stop), None, &mut placing)?
         };
         let ready = placing.check()?;
         let file = ready.settle(&self.identity.machine, &mut |record| self.record_placement(record))?;
@@ -141,7 +141,7 @@ impl Engine {
             cwd: options.cwd.clone(),
             prompt: prepared.prompt,
             losses: prepared.losses,
-            notes: [made.notes, file.notes, prepared.notes].concat(),
+            notes: [told, file.notes, prepared.notes].concat(),
         })
     }
 
@@ -186,31 +186,40 @@ impl Engine {
     }
 
     /// Writes a prepared context with what capture replaced, as far as the vault of this machine kept it. A translation is
-    /// written as it is stored, with a note.
+    /// written as it is stored, with a note. Returns what the user should know; nothing is counted.
     ///
     /// # Errors
     /// As `materialize`, and the vault's.
-    pub fn materialize_with_secrets(
+    pub fn write_with_secrets(
         &self,
         ctx: CommitId,
         stop: Stop,
         is_translated: bool,
         out: &mut dyn Write,
-    ) -> Result<Materialized> {
+    ) -> Result<Vec<Note>> {
         if is_translated {
-            let mut made = self.materialize(Some(ctx), None, stop, out)?;
-            made.notes.push(secrets::not_in_translations());
-            return Ok(made);
+            let mut told = self.write_context((ctx, stop), None, out)?;
+            told.push(secrets::not_in_translations());
+            return Ok(told);
         }
         let mut notes = Vec::new();
         let mut putting_back = self.putting_back(&mut notes)?;
+        let mut told = self.write_context((ctx, stop), putting_back.as_mut(), out)?;
+        told.extend(putting_back.and_then(PuttingBack::note));
+        told.append(&mut notes);
+        Ok(told)
+    }
+
+    /// Writes a context of one format, and says what the user should know of it.
+    fn write_context(
+        &self,
+        (ctx, stop): (CommitId, Stop),
+        putting_back: Option<&mut PuttingBack>,
+        out: &mut dyn Write,
+    ) -> Result<Vec<Note>> {
         let mut context = self.plan_context(ctx, stop)?;
-        let (bytes, counts) =
-            context.write_edited(putting_back.as_mut(), &mut |piece: &[u8]| out.write_all(piece))?;
-        let mut made = context.finish(bytes, counts);
-        made.notes.extend(putting_back.and_then(PuttingBack::note));
-        made.notes.append(&mut notes);
-        Ok(made)
+        context.write_uncounted(putting_back, &mut |piece: &[u8]| out.write_all(piece))?;
+        Ok(context.notes())
     }
 
     /// Returns the version of the client that wrote the newest session of this machine: most likely the one that will read what

@@ -17,7 +17,7 @@ use stemmata_runtimes::adapter::{Adapter, IdKind};
 use stemmata_runtimes::registry;
 use stemmata_store::{Annotation, Described, Session, SessionKey, StoreError};
 
-use crate::capture::lines::LINE_BYTES_MAX;
+use crate::capture::lines::{LINE_BYTES_MAX, split_lines};
 use crate::chain::beside::{PAGE_COMMITS, key_of_sighting};
 use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
@@ -407,7 +407,7 @@ impl Engine {
         let mut line: Vec<u8> = Vec::new();
         let stopped = || io::Error::from(io::ErrorKind::Interrupted);
         let read = self.store.read_content(of, None, &mut |piece| {
-            for part in piece.split_inclusive(|byte| *byte == b'\n') {
+            for part in split_lines(piece) {
                 // No capture takes a longer one: it came whole from somewhere else, and is looked at in parts.
                 let is_long = line.len().saturating_add(part.len()) > LINE_BYTES_MAX;
                 if is_long && !each(&std::mem::take(&mut line)) {

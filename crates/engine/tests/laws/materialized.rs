@@ -3,13 +3,17 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use stemmata_engine::{CaptureOptions, Engine, Stop};
-use stemmata_model::{CommitId, CommitType, Granularity};
+use stemmata_engine::{CaptureOptions, Engine, Materialized, Stop};
+use stemmata_model::{CommitId, CommitType, Counts, Granularity};
+use stemmata_runtimes::adapter::SegmentFacts;
+use stemmata_runtimes::registry;
 use stemmata_store::{MemoryStore, Store};
 use stemmata_testkit::claude::ClaudeSession;
 use stemmata_testkit::faulty::FaultyStore;
 
-use crate::support::{Folder, bytes_of, chain, closed, engine, engine_on, import, native};
+use crate::support::{
+    Folder, bytes_of, chain, closed, corpus, engine, engine_on, import, jsonl_below, native,
+};
 
 fn context(engine: &Engine, ctx: CommitId, stop: Stop) -> String {
     let mut bytes = Vec::new();
@@ -225,4 +229,69 @@ fn what_a_context_does_not_need_may_be_lost() {
             }
         }
     }
+}
+
+/// Counts every line anew.
+fn counted(made: &Materialized, bytes: &[u8]) -> Counts {
+    let adapter = registry::by_format(&made.format).expect("an adapter");
+    let mut splitter = adapter.splitter(Granularity::Turn, None);
+    let mut counts = Counts::default();
+    let mut add = |facts: SegmentFacts| {
+        counts.messages += facts.counts.messages;
+        counts.entries += facts.counts.entries;
+        counts.tokens += facts.counts.tokens;
+    };
+    for line in bytes.split_inclusive(|byte| *byte == b'\n').filter_map(|line| line.strip_suffix(b"\n")) {
+        let cut = splitter.line(line, &mut Vec::new());
+        [cut.before, cut.after].into_iter().flatten().for_each(&mut add);
+    }
+    add(splitter.open());
+    counts
+}
+
+fn counts_hold(engine: &Engine, ctx: CommitId) -> u64 {
+    let mut reparented = 0;
+    for stop in [Stop::Compaction, Stop::Root] {
+        let mut bytes = Vec::new();
+        let made = engine.materialize(Some(ctx), None, stop, &mut bytes).expect("materialized");
+        assert_eq!(made.counts, counted(&made, &bytes), "{ctx} {stop:?}");
+        reparented += u64::try_from(made.reparented.len()).expect("small");
+    }
+    reparented
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// What is known of whole commits is not counted again, though a plan replaces their entries' parents.
+    #[test]
+    fn counts_of_a_context_are_those_of_its_bytes(seed in 0..10_000_u64) {
+        let folder = Folder::new();
+        let engine = engine();
+        let session = ClaudeSession::new(seed).turns(6).compactions(seed % 3).rewinds(seed % 4);
+        let tip = import(&engine, &folder.write("s.jsonl", &bytes_of(&session.build()))).session.tip.expect("a tip");
+        for ctx in closed(&engine, tip) {
+            counts_hold(&engine, ctx);
+        }
+    }
+}
+
+#[test]
+fn counts_of_a_context_of_the_corpus_are_those_of_its_bytes() {
+    let Some(corpus) = corpus("counts_of_a_context_of_the_corpus_are_those_of_its_bytes") else { return };
+    let (mut looked, mut reparented) = (0, 0);
+    for path in
+        ["claude-code", "codex", "gemini", "pi"].iter().flat_map(|name| jsonl_below(&corpus.join(name)))
+    {
+        let engine = engine();
+        let Ok(taken) = engine.capture(&path, &CaptureOptions::import()) else { continue };
+        let Some(tip) = taken.session.tip else { continue };
+        let commits = closed(&engine, tip);
+        let step = (commits.len() / 4).max(1);
+        for ctx in commits.into_iter().step_by(step).chain([tip]) {
+            reparented += counts_hold(&engine, ctx);
+            looked += 1;
+        }
+    }
+    assert!(looked > 100 && reparented > 0, "{looked} contexts, {reparented} reparented entries");
 }

@@ -117,8 +117,8 @@ impl Host {
         let engine = self.home.engine()?;
         let stop = local::stop(engine, &prepared.stop)?;
         let is_translated = prepared.losses.is_some();
-        let made = engine.materialize_with_secrets(prepared.continues.parse()?, stop, is_translated, out)?;
-        Ok(wire::notes(&made.notes))
+        let told = engine.write_with_secrets(prepared.continues.parse()?, stop, is_translated, out)?;
+        Ok(wire::notes(&told))
     }
 
     /// Returns a client's configuration directory.

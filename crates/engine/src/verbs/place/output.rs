@@ -5,6 +5,8 @@ use std::io::{self, Write as _};
 use stemmata_model::Note;
 use stemmata_runtimes::adapter::{Adapter, PlaceRequest, Placer, Shape, Validator};
 
+use crate::capture::lines::split_lines;
+
 /// Bytes hashed and written at once: line by line the hash would take six times as long.
 const OUTPUT_BYTES: usize = 256 * 1024;
 
@@ -44,7 +46,7 @@ impl Output {
             self.line.extend_from_slice(bytes);
             return Ok(());
         }
-        for part in lines(bytes) {
+        for part in split_lines(bytes) {
             if self.line.is_empty() && part.ends_with(b"\n") {
                 self.placer.line(part, &mut self.out);
                 self.emit()?;
@@ -77,7 +79,7 @@ impl Output {
     fn emit(&mut self) -> io::Result<()> {
         let added = self.out.get(self.checked..).unwrap_or_default();
         match self.shape {
-            Shape::Lines => lines(added).for_each(|line| self.validator.line(line)),
+            Shape::Lines => split_lines(added).for_each(|line| self.validator.line(line)),
             Shape::Document if added.is_empty() => {}
             Shape::Document => self.validator.line(added),
         }
@@ -93,14 +95,4 @@ impl Output {
         self.checked = 0;
         Ok(())
     }
-}
-
-/// Splits bytes behind each newline. The standard library's way looks at one byte at a time, which shows here.
-fn lines(mut rest: &[u8]) -> impl Iterator<Item = &[u8]> {
-    std::iter::from_fn(move || {
-        let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |newline| newline + 1);
-        let (line, after) = rest.split_at_checked(end).filter(|(line, _)| !line.is_empty())?;
-        rest = after;
-        Some(line)
-    })
 }

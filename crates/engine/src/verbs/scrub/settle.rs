@@ -10,6 +10,7 @@ use stemmata_store::{Session, SessionKey, SessionOrigin, StoreError, Write};
 
 use super::rewrite::Made;
 use crate::capture::cursor::{Cursor, Provisional, SplitterState};
+use crate::capture::lines::split_lines;
 use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
@@ -162,7 +163,7 @@ impl Engine {
                 splitter.line(&bytes, &mut Vec::new());
                 continue;
             }
-            for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            for line in split_lines(&bytes) {
                 splitter.line(line.strip_suffix(b"\n").unwrap_or(line), &mut Vec::new());
             }
         }
