@@ -90,67 +90,49 @@ impl Entropy {
         self.look(raw, word, (placeholders, Look::Raw)).is_some()
     }
 
-    fn look(&self, text: &[u8], word: Place, (placeholders, look): (&Placeholders, Look)) -> Option<Place> {
-        if !self.is_word(text, word, look) {
+    fn look(&self, text: &[u8], word: Place, how: (&Placeholders, Look)) -> Option<Place> {
+        if !stands_alone(text, word) {
             return None;
         }
-        let is_token = |run: &Place| {
-            // An escaped slash is one in a view alone.
-            let unsure = look == Look::Raw && text.get(run.0..run.1).is_some_and(|run| run.contains(&b'\\'));
-            unsure || self.is_secret(text, *run, placeholders)
-        };
-        let reach = if look == Look::Raw { AFTER_BYTES_MAX * ESCAPED_BYTES } else { AFTER_BYTES_MAX };
-        let behind = runs(text, word.1..word.1.saturating_add(reach), look)
-            .find(|run| text.get(word.1..run.0).is_some_and(|gap| self.leads(gap, look)) && is_token(run));
-        behind.or_else(|| {
-            let from = word.0.saturating_sub(BEFORE_BYTES_MAX + TOKEN_BYTES_MAX);
-            // Prose alone: what stands before a name in a list or in a record is another value.
-            let is_prose =
-                |gap: &[u8]| gap.iter().all(|byte| byte.is_ascii_alphabetic() || b" '`:".contains(byte));
-            let close = |run: &Place| run.1 <= word.0 && word.0 - run.1 <= BEFORE_BYTES_MAX;
-            runs(text, from..word.0, look).filter(close).find(|run| {
-                text.get(run.1..word.0).is_some_and(|gap| is_prose(gap) && self.leads(gap, look))
-                    && is_token(run)
-            })
+        let found = self.behind(text, word.1, how).or_else(|| self.ahead_of(text, word.0, how));
+        // Few words have a token near them, and to find that out costs less than to read what stands before a word.
+        found.filter(|_| !self.is_other_before(text.get(..word.0).unwrap_or_default(), how.1))
+    }
+
+    /// Finds a token that what stands ahead of `from` leads to.
+    fn behind(&self, text: &[u8], from: usize, how: (&Placeholders, Look)) -> Option<Place> {
+        let leads = |run: &Place| text.get(from..run.0).is_some_and(|gap| self.leads(gap, how.1));
+        runs(text, range_behind(text, from, how.1), how.1)
+            .find(|run| leads(run) && self.is_token(text, *run, how))
+    }
+
+    /// Finds a token ahead of a word at `to` that says what it is.
+    fn ahead_of(&self, text: &[u8], to: usize, how: (&Placeholders, Look)) -> Option<Place> {
+        let close = |run: &Place| run.1 <= to && to - run.1 <= BEFORE_BYTES_MAX;
+        runs(text, range_before(text, to), how.1).filter(close).find(|run| {
+            text.get(run.1..to)
+                .is_some_and(|gap| gap.iter().all(|byte| is_prose(*byte)) && self.leads(gap, how.1))
+                && self.is_token(text, *run, how)
         })
+    }
+
+    fn is_token(&self, text: &[u8], run: Place, (placeholders, look): (&Placeholders, Look)) -> bool {
+        // An escaped slash is one in a view alone.
+        let unsure = look == Look::Raw && text.get(run.0..run.1).is_some_and(|run| run.contains(&b'\\'));
+        unsure || self.is_secret(text, run, placeholders)
     }
 
     /// Finds the token in the value of a field whose name says secret.
     pub(crate) fn in_field(&self, value: &[u8], placeholders: &Placeholders) -> Option<Place> {
-        runs(value, 0..AFTER_BYTES_MAX, Look::Plain).find(|run| {
-            value.get(..run.0).is_some_and(|gap| self.leads(gap, Look::Plain))
-                && self.is_secret(value, *run, placeholders)
-        })
+        self.behind(value, 0, (placeholders, Look::Plain))
     }
 
     /// Tells whether a name holds a word that says secret, with nothing behind it that says otherwise.
     pub(crate) fn names_secret(&self, key: &[u8], word: Place) -> bool {
         key.len() <= NAME_BYTES_MAX
-            && self.is_word(key, word, Look::Plain)
+            && stands_alone(key, word)
+            && !self.is_other_before(key.get(..word.0).unwrap_or_default(), Look::Plain)
             && self.leads(key.get(word.1..).unwrap_or_default(), Look::Plain)
-    }
-
-    /// The word is one: `token`, `apiToken`, `TOKENS`; and no part of another one: `tokenizer`, `monkey`, `public_key`.
-    fn is_word(&self, text: &[u8], (start, end): Place, look: Look) -> bool {
-        let before = text.get(..start).unwrap_or_default();
-        let first_is_lower = text.get(start).is_some_and(u8::is_ascii_lowercase);
-        let glued = before.last().is_some_and(|last| {
-            last.is_ascii_alphabetic()
-                && (last.is_ascii_lowercase() == first_is_lower)
-                && !ends_with_escape(before)
-        });
-        let after = text.get(end..).unwrap_or_default();
-        let after = match after {
-            [b's' | b'S', rest @ ..] if !rest.first().is_some_and(u8::is_ascii_lowercase) => rest,
-            _ => after,
-        };
-        let last_is_lower = text.get(end - 1).is_some_and(u8::is_ascii_lowercase);
-        let goes_on = match after.first() {
-            Some(next) if next.is_ascii_lowercase() => true,
-            Some(next) if next.is_ascii_uppercase() => !last_is_lower,
-            _ => false,
-        };
-        !glued && !goes_on && !self.is_other_before(before, look)
     }
 
     /// What stands before a word makes it another one: `public_key`, `public key`, `the digest of the key`.
@@ -180,7 +162,7 @@ impl Entropy {
 
     /// What stands between a word and a token is one thought, and does not say what else the token is.
     fn leads(&self, gap: &[u8], look: Look) -> bool {
-        !gap.iter().any(|byte| b"\n,;&}".contains(byte))
+        !gap.iter().any(|byte| ends_thought(*byte))
             && !parts(gap).any(|part| {
                 let from = part.as_ptr().addr() - gap.as_ptr().addr();
                 let escaped = from.checked_sub(1).and_then(|at| gap.get(at)) == Some(&b'\\');
@@ -250,6 +232,29 @@ impl Entropy {
     }
 }
 
+/// The word is one: `token`, `apiToken`, `TOKENS`; and no part of another one: `tokenizer`, `monkey`.
+fn stands_alone(text: &[u8], (start, end): Place) -> bool {
+    let before = text.get(..start).unwrap_or_default();
+    let first_is_lower = text.get(start).is_some_and(u8::is_ascii_lowercase);
+    let glued = before.last().is_some_and(|last| {
+        last.is_ascii_alphabetic()
+            && (last.is_ascii_lowercase() == first_is_lower)
+            && !ends_with_escape(before)
+    });
+    let after = text.get(end..).unwrap_or_default();
+    let after = match after {
+        [b's' | b'S', rest @ ..] if !rest.first().is_some_and(u8::is_ascii_lowercase) => rest,
+        _ => after,
+    };
+    let last_is_lower = text.get(end - 1).is_some_and(u8::is_ascii_lowercase);
+    let goes_on = match after.first() {
+        Some(next) if next.is_ascii_lowercase() => true,
+        Some(next) if next.is_ascii_uppercase() => !last_is_lower,
+        _ => false,
+    };
+    !glued && !goes_on
+}
+
 /// A word, a number or both, as names of platforms, tools and versions are.
 fn is_short_name(part: &[u8]) -> bool {
     let letters = part.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
@@ -267,6 +272,49 @@ enum Look {
     Plain,
     /// Still escaped: an escaped slash belongs to a run, and what is unsure is taken.
     Raw,
+}
+
+/// What no thought goes on behind. No run holds one.
+const fn ends_thought(byte: u8) -> bool {
+    matches!(byte, b'\n' | b',' | b';' | b'&' | b'}')
+}
+
+/// What may stand between a token and the word behind it: what stands before a name in a list or in a record is another
+/// value.
+const fn is_prose(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || is_prose_sign(byte)
+}
+
+const fn is_prose_sign(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\'' | b'`' | b':')
+}
+
+/// Returns where a token may begin behind a word: empty for most, whose thought ends too soon.
+fn range_behind(text: &[u8], from: usize, look: Look) -> std::ops::Range<usize> {
+    let reach = if look == Look::Raw { AFTER_BYTES_MAX * ESCAPED_BYTES } else { AFTER_BYTES_MAX };
+    let rest = text.get(from..).unwrap_or_default();
+    let near = rest.get(..reach).unwrap_or(rest);
+    let length = near.iter().position(|byte| ends_thought(*byte)).unwrap_or(near.len());
+    if length < TOKEN_BYTES_MIN { from..from } else { from..from + length }
+}
+
+/// Returns where a token may begin ahead of a word at `to`: empty for most.
+///
+/// Back from the word stands prose, then letters that the token may end with, and then what a token has beside letters, or
+/// its padding. Between the two is a sign of the prose, unless the word begins with what is no part of a token.
+fn range_before(text: &[u8], to: usize) -> std::ops::Range<usize> {
+    let from = to.saturating_sub(BEFORE_BYTES_MAX + TOKEN_BYTES_MAX);
+    let before = text.get(from..to).unwrap_or_default();
+    let gap = before.iter().rev().take(BEFORE_BYTES_MAX).take_while(|byte| is_prose(**byte)).count();
+    let (rest, gap) = before.split_at(before.len() - gap);
+    let last = rest.iter().rev().find(|byte| !byte.is_ascii_alphabetic());
+    let may_end =
+        gap.iter().any(|byte| is_prose_sign(*byte)) || !text.get(to).copied().is_some_and(is_token_byte);
+    match last {
+        Some(b'=') => from..to,
+        Some(byte) if may_end && is_token_byte(*byte) => from..to,
+        _ => to..to,
+    }
 }
 
 /// Finds runs of token bytes that begin in a range and are long enough; of longer ones than a token has, the beginning
@@ -426,21 +474,4 @@ fn log2_micro(value: u32) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{entropy_milli, log2_micro};
-
-    #[test]
-    fn entropy_in_whole_numbers() {
-        assert_eq!(entropy_milli(b""), 0);
-        assert_eq!(entropy_milli(b"aaaa"), 0);
-        assert_eq!(entropy_milli(b"abab"), 1_000);
-        assert_eq!(entropy_milli(b"abcdabcd"), 2_000);
-        assert!((3_169..=3_170).contains(&entropy_milli(b"abcdefghi")));
-        for value in 1..2_000_u32 {
-            let exact = f64::from(value).log2() * 1e6;
-            #[expect(clippy::cast_precision_loss, reason = "small numbers")]
-            let ours = log2_micro(value) as f64;
-            assert!((ours - exact).abs() < 40.0, "{value}: {ours} {exact}");
-        }
-    }
-}
+mod tests;
