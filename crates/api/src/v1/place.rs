@@ -96,6 +96,8 @@ pub struct RecordPlacementRequest {
     pub format: String,
     /// Bytes of the context that were taken.
     pub taken_bytes: u64,
+    /// Lines of these in the file.
+    pub taken_lines: u64,
     /// Bytes of the file.
     pub placed_bytes: u64,
     /// Messages that the client will send.

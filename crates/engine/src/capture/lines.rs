@@ -2,7 +2,6 @@
 //!
 //! Knows nothing of formats: a line is what ends with a newline, or what the file ends with.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -45,12 +44,6 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Opens a file and starts at `offset`, as `of` does.
-    pub(crate) fn open(path: &Path, offset: u64, line: u64, end: u64) -> Result<Self> {
-        let file = File::open(path).map_err(EngineError::io("open", path))?;
-        Self::of(RawBytes::File(file), path, (offset, line), end)
-    }
-
     /// Starts at an offset, which is the start of a line (1 = first), and goes to `end`.
     pub(crate) fn of(file: RawBytes, path: &Path, (offset, line): (u64, u64), end: u64) -> Result<Self> {
         let reader = file.reader(offset).map_err(EngineError::io("seek in", path))?;

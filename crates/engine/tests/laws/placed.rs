@@ -134,6 +134,12 @@ fn what_is_recorded_of_a_placement_a_third_time_changes_nothing() {
         engine.record_placement(record)
     });
     let path = placed.expect("placed").path;
+    let bytes = std::fs::read(&path).expect("a file");
+    for record in &records {
+        let taken = bytes.get(..usize::try_from(record.taken_bytes).expect("small")).expect("so many bytes");
+        let lines = taken.split_inclusive(|byte| *byte == b'\n').count();
+        assert_eq!(record.taken_lines, u64::try_from(lines).expect("small"));
+    }
     assert_eq!(records.iter().map(|record| record.written.is_some()).collect::<Vec<_>>(), [false, true]);
     let known = import(&engine, &path);
     assert_eq!((known.new_commits, known.session.tip), (0, Some(tip)));

@@ -24,6 +24,10 @@ pub(super) struct Output {
     checked: usize,
     /// Bytes of the file, those in `out` included.
     pub(super) written: u64,
+    /// Newlines among them.
+    newlines: u64,
+    /// Whether they end within a line.
+    is_inside: bool,
 }
 
 impl Output {
@@ -38,6 +42,8 @@ impl Output {
             out: Vec::new(),
             checked: 0,
             written: 0,
+            newlines: 0,
+            is_inside: false,
         }
     }
 
@@ -76,6 +82,11 @@ impl Output {
         Ok(notes)
     }
 
+    /// Returns the lines of the file so far; one without its newline is one.
+    pub(super) fn lines(&self) -> u64 {
+        self.newlines + u64::from(self.is_inside)
+    }
+
     fn emit(&mut self) -> io::Result<()> {
         let added = self.out.get(self.checked..).unwrap_or_default();
         match self.shape {
@@ -84,6 +95,9 @@ impl Output {
             Shape::Document => self.validator.line(added),
         }
         self.written += u64::try_from(added.len()).expect("a length fits 64 bits");
+        let newlines = memchr::memchr_iter(b'\n', added).count();
+        self.newlines += u64::try_from(newlines).expect("a count fits 64 bits");
+        self.is_inside = added.last().map_or(self.is_inside, |last| *last != b'\n');
         self.checked = self.out.len();
         if self.checked >= OUTPUT_BYTES { self.flush() } else { Ok(()) }
     }

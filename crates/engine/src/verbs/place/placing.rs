@@ -50,7 +50,8 @@ pub struct ReadyFile {
     file: tempfile::NamedTempFile,
     wish: PlacingWish,
     hash: [u8; 32],
-    taken_bytes: u64,
+    /// Bytes and lines of the file that came from the commit.
+    taken: (u64, u64),
     placed: PlacedFile,
 }
 
@@ -107,7 +108,7 @@ impl Placing {
     pub fn check(mut self) -> Result<ReadyFile> {
         let path = self.path;
         self.output.end_line().map_err(EngineError::io("write", &path))?;
-        let taken_bytes = self.output.written;
+        let taken = (self.output.written, self.output.lines());
         let notes = self.output.finish().map_err(EngineError::io("write", &path))?;
         let validation = self.output.validator.finish();
         refuse_fatal(&validation)?;
@@ -126,7 +127,7 @@ impl Placing {
             notes,
         };
         let hash = *self.output.hasher.finalize().as_bytes();
-        Ok(ReadyFile { file: self.output.file, wish: self.wish, hash, taken_bytes, placed })
+        Ok(ReadyFile { file: self.output.file, wish: self.wish, hash, taken, placed })
     }
 }
 
@@ -181,7 +182,8 @@ impl ReadyFile {
             machine: machine.clone(),
             path: self.read_from()?,
             format: wish.format.clone(),
-            taken_bytes: self.taken_bytes,
+            taken_bytes: self.taken.0,
+            taken_lines: self.taken.1,
             placed_bytes: placed.bytes,
             messages: placed.messages,
             hash: self.hash,

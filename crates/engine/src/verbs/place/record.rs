@@ -25,6 +25,8 @@ pub struct PlacementRecord {
     pub format: FormatId,
     /// Bytes of the file that came from the commit; what follows is new.
     pub taken_bytes: u64,
+    /// Lines of these.
+    pub taken_lines: u64,
     /// Bytes of the whole file.
     pub placed_bytes: u64,
     /// Messages that the client will send.
@@ -94,7 +96,6 @@ impl Engine {
     fn placed_cursor(&self, path: &Path, record: &PlacementRecord, written: WrittenFile) -> Result<Cursor> {
         let (head, tail) = windows(path, record.placed_bytes, &self.store.identity()?.secret)?;
         let WrittenFile { device, inode, modified_ns } = written;
-        let lines = count_lines(path, record.taken_bytes)?;
         let adapter = Self::adapter(&record.format, FormatUse::Read)?;
         let totals = self.totals_of(record.ctx)?;
         Ok(Cursor {
@@ -102,7 +103,7 @@ impl Engine {
             rules: self.rules_of(path)?.into(),
             granularity: Granularity::Turn,
             closed_bytes: record.taken_bytes,
-            closed_line: lines + 1,
+            closed_line: record.taken_lines.saturating_add(1),
             tip: Some(record.ctx),
             splitter: SplitterState::Whole(adapter.splitter(Granularity::Turn, None).state()),
             seen_bytes: record.placed_bytes,
@@ -145,10 +146,4 @@ impl Engine {
 /// Returns the hash that a placement keeps: nobody can compare it with hashes of guesses at a secret that was replaced.
 pub(crate) fn keyed(secret: &[u8; 32], hash: [u8; 32]) -> [u8; 32] {
     *blake3::keyed_hash(secret, &hash).as_bytes()
-}
-
-fn count_lines(path: &Path, bytes: u64) -> Result<u64> {
-    let mut lines = crate::capture::lines::Lines::open(path, 0, 1, bytes)?;
-    while lines.next()?.is_some() {}
-    Ok(lines.next_number() - 1)
 }
