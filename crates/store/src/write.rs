@@ -28,22 +28,29 @@ pub enum ContentPart {
 pub struct NewContent {
     id: ArtifactId,
     parts: Vec<ContentPart>,
+    /// Whether the id was computed here, of the only part.
+    is_hashed: bool,
 }
 
 impl NewContent {
     /// Names and takes bytes that are kept in one part. At most `PART_BYTES_MAX`.
     pub fn literal(bytes: Vec<u8>) -> Self {
-        Self { id: artifact_id(&bytes), parts: vec![ContentPart::Bytes(bytes)] }
+        Self { id: artifact_id(&bytes), parts: vec![ContentPart::Bytes(bytes)], is_hashed: true }
     }
 
     /// Takes parts whose concatenation has the hash `id`; reads and `verify` hold the caller to it.
     pub fn composed(id: ArtifactId, parts: Vec<ContentPart>) -> Self {
-        Self { id, parts }
+        Self { id, parts, is_hashed: false }
     }
 
     /// Returns the id.
     pub const fn id(&self) -> ArtifactId {
         self.id
+    }
+
+    /// Returns the hash of the only part where it was computed: what a caller says of parts is not believed.
+    pub(crate) fn known_hash(&self) -> Option<ArtifactId> {
+        self.is_hashed.then_some(self.id)
     }
 
     /// Returns the parts, in order.

@@ -95,14 +95,20 @@ pub fn check_slices(make: Make<'_>) {
         assert!(matches!(error, StoreError::Bound { bound: 10, .. }), "{error}");
     }
 
-    let lie = ArtifactId::from_bytes([2; 32]);
-    let parts = vec![slice(base_id, 0..3), slice(base_id, 5..9)];
-    write(&*store, vec![Write::Content(NewContent::composed(lie, parts))]);
-    let error = store.read_content(lie, None, &mut |_| Ok(())).expect_err("it has another hash");
-    assert!(matches!(&error, StoreError::Corrupt { artifact, .. } if *artifact == lie), "{error}");
+    let lies = [
+        (2, vec![slice(base_id, 0..3), slice(base_id, 5..9)]),
+        (3, vec![ContentPart::Bytes(b"another name".to_vec())]),
+    ];
+    for (number, parts) in lies {
+        let lie = ArtifactId::from_bytes([number; 32]);
+        write(&*store, vec![Write::Content(NewContent::composed(lie, parts))]);
+        let error = store.read_content(lie, None, &mut |_| Ok(())).expect_err("it has another hash");
+        assert!(matches!(&error, StoreError::Corrupt { artifact, .. } if *artifact == lie), "{error}");
+    }
+    assert_eq!(bytes_of(&*store, artifact_id(b"another name")), b"another name", "a part has its own name");
     let mut found = 0;
     store.verify(&mut |_| found += 1).expect("a readable store");
-    assert_eq!(found, 1, "verify finds the composed content that is not what it claims");
+    assert_eq!(found, 2, "verify finds the composed contents that are not what they claim");
 }
 
 /// Slices of composed contents stand for the ranges below them, however deep.

@@ -19,6 +19,10 @@ pub(super) struct Literal {
 impl Literal {
     fn new(bytes: Vec<u8>) -> Self {
         let hash = artifact_id(&bytes);
+        Self::hashed(hash, bytes)
+    }
+
+    fn hashed(hash: ArtifactId, bytes: Vec<u8>) -> Self {
         let length = u64::try_from(bytes.len()).expect("a length fits 64 bits");
         let (coding, stored) = encode(bytes);
         Self { hash, length, coding, stored }
@@ -31,10 +35,11 @@ pub(super) enum Part {
 }
 
 impl Part {
-    fn new(part: ContentPart) -> Self {
-        match part {
-            ContentPart::Bytes(bytes) => Self::Literal(Literal::new(bytes)),
-            ContentPart::Slice { of, offset, length } => Self::Slice { of, offset, length },
+    fn new(part: ContentPart, hash: Option<ArtifactId>) -> Self {
+        match (part, hash) {
+            (ContentPart::Bytes(bytes), Some(hash)) => Self::Literal(Literal::hashed(hash, bytes)),
+            (ContentPart::Bytes(bytes), None) => Self::Literal(Literal::new(bytes)),
+            (ContentPart::Slice { of, offset, length }, _) => Self::Slice { of, offset, length },
         }
     }
 }
@@ -90,10 +95,11 @@ pub(super) fn prepare(batch: Vec<Write>) -> Vec<Prepared> {
     batch
         .into_iter()
         .map(|write| match write {
-            Write::Content(content) => Prepared::Content {
-                id: content.id(),
-                parts: content.into_parts().into_iter().map(Part::new).collect(),
-            },
+            Write::Content(content) => {
+                let (id, hash) = (content.id(), content.known_hash());
+                let parts = content.into_parts().into_iter().map(|part| Part::new(part, hash)).collect();
+                Prepared::Content { id, parts }
+            }
             Write::Commit(new) => Prepared::Commit { id: new.core.id(), new: Box::new(new) },
             Write::Append(append) => Prepared::Append(Box::new(PreparedAppend::new(*append))),
             plain => Prepared::Plain(plain),
