@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use stemmata_model::{CommitId, Note, NoteCode, Trigger};
+use stemmata_runtimes::adapter::Adapter;
 use stemmata_runtimes::registry::by_format;
 use stemmata_store::{Page, Session, SessionFilter, SessionKey};
 
@@ -50,8 +51,7 @@ impl Engine {
     /// # Errors
     /// `NotFound` when none worked there.
     pub fn latest_loadable_session(&self, cwd: Option<&str>) -> Result<Session> {
-        let is_loadable =
-            |session: &Session| by_format(&session.format).is_some_and(|adapter| adapter.is_placeable());
+        let is_loadable = |session: &Session| by_format(&session.format).is_some_and(Adapter::is_placeable);
         self.latest_session_of(cwd, &is_loadable)
     }
 

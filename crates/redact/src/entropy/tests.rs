@@ -1,3 +1,5 @@
+//! Where tokens can stand: the quick look finds what the slow one finds.
+
 use std::ops::Range;
 use std::sync::OnceLock;
 
