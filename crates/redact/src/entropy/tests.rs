@@ -1,4 +1,4 @@
-//! Where tokens can stand: the quick look finds what the slow one finds.
+//! Looking only where a token can stand finds what looking everywhere does.
 
 use std::ops::Range;
 use std::sync::OnceLock;
