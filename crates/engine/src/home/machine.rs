@@ -215,7 +215,7 @@ mod tests {
         let mark = mark.map(str::to_owned);
         let alone = || {
             let path = home.join("lock");
-            let lock = Patience::each(Duration::from_secs(60)).until(|| SystemFiles.lock(&path));
+            let lock = Patience::each(Duration::from_mins(1)).until(|| SystemFiles.lock(&path));
             lock.map_err(EngineError::io("lock", &path)).map(|lock| lock.expect("within a minute"))
         };
         machine(home, &MachineFacts { mark, host_name: "box.example".to_owned(), user_id: 0 }, &alone)
