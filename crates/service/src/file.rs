@@ -18,7 +18,7 @@ impl ByteSource for FileBytes {
     }
 }
 
-/// Reads a list of commits that another store has, as [`render_have`] or `--json` writes it.
+/// Reads a list of commits that another store has, as `render_have` or `--json` writes it.
 ///
 /// # Errors
 /// `have_list_bad` names the line.
