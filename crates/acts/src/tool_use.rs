@@ -134,8 +134,8 @@ impl ToolUse<'_> {
 }
 
 impl Outcome {
-    /// Returns how sure a touch of a file is after its call ended so; none where it did not happen. What is sure is of a tool;
-    /// the rest is of commands.
+    /// Returns how sure it is that a call touched a file, now that it ended this way. Returns `None` where the call did not run.
+    /// Only tools of files are `Sure` before; commands are less.
     pub fn certainty(&self, before: Certainty, complains: bool) -> Option<Certainty> {
         let is_command = before < Certainty::Sure;
         match self {

@@ -95,7 +95,7 @@ pub fn verb(name: &str) -> Option<Verb> {
     TOOLS.iter().find(is_named).map(|tool| tool.verb)
 }
 
-/// Returns a tool and what another runtime has in its place; none where either has none.
+/// Returns the tool of one runtime and the tool of another that does the same. Returns `None` where one of them is missing.
 pub fn counterpart(from: &str, name: &str, to: &str) -> Option<(&'static Tool, &'static Tool)> {
     let mut translated = TOOLS.iter().filter(|tool| !tool.keys.is_empty());
     let own = translated.clone().find(|tool| tool.runtime == from && tool.name == name)?;

@@ -93,7 +93,7 @@ pub struct CancelToken(Arc<AtomicBool>);
 impl CancelToken {
     /// Asks the operation to end.
     pub fn cancel(&self) {
-        // Only the flag itself is shared: nothing else has to be seen with it.
+        // The flag guards no other data, so `Relaxed` is enough.
         self.0.store(true, Ordering::Relaxed);
     }
 

@@ -24,7 +24,7 @@ pub struct BundleExported {
     pub known_commits: u64,
     /// Commits that the receiver must have.
     pub prerequisites: Vec<String>,
-    /// Sessions that it tells of.
+    /// How many sessions the bundle holds.
     pub sessions: u64,
     /// Bytes of content, uncompressed.
     pub content_bytes: u64,
@@ -48,7 +48,7 @@ pub struct BundleImported {
     pub known_commits: u64,
     /// Those that were not taken: they were forgotten here, or continue such a one.
     pub skipped_commits: u64,
-    /// Sessions that are new here, or were told of better than before.
+    /// How many sessions the import added or completed.
     pub sessions: u64,
     /// Links of which only one end is here.
     pub links_left_out: u64,

@@ -139,7 +139,7 @@ pub struct LedgerExported {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct EventsForgotten {
-    /// The session; none where events were named.
+    /// The session whose events are forgotten. Absent where single events were named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// How many events say nothing any more.

@@ -37,7 +37,10 @@ fn target(app: &App, args: &Resume) -> Result<String, CliError> {
         return place::newest(app, reference);
     }
     let latest = place::latest(app, args.last, args.placement.runtime.is_none())?;
-    say_which(app, &latest.session);
+    // A failure is one object on standard error then.
+    if !app.console.json {
+        say_which(app, &latest.session);
+    }
     Ok(latest.ctx)
 }
 

@@ -167,18 +167,18 @@ fn a_store_that_is_locked_or_gone_does_not_stop_the_command() {
     assert_eq!(said.stderr, b"", "what said nothing lost nothing");
 }
 
+/// Starts a command that prints more than a pipe holds, and less than two pipes and what is on its way between them.
+fn unread(stage: &Stage) -> std::process::Child {
+    let script = "head -c 120000 /dev/zero | tr '\\0' x";
+    let mut command = stage.command(&["run", "--", "sh", "-c", script]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap()
+}
+
 /// A command that has ended, and whose output nobody reads, was not stored before somebody did.
 #[test]
 fn what_a_command_said_is_stored_though_nobody_reads_it() {
     let stage = Stage::new();
-    // More than a pipe holds, and less than two and what is on its way between them.
-    let script = "head -c 120000 /dev/zero | tr '\\0' x";
-    let mut child = stage
-        .command(&["run", "--", "sh", "-c", script])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = unread(&stage);
     let is_stored = || {
         let listed = sessions(&stage);
         let native = listed
@@ -199,13 +199,7 @@ fn what_a_command_said_is_stored_though_nobody_reads_it() {
 #[test]
 fn a_signal_ends_what_waits_for_its_reader_alone() {
     let stage = Stage::new();
-    let script = "head -c 120000 /dev/zero | tr '\\0' x";
-    let mut child = stage
-        .command(&["run", "--", "sh", "-c", script])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = unread(&stage);
     assert!((0..200).any(|_| !sessions(&stage).is_empty()), "the command is over and stored");
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
