@@ -54,13 +54,10 @@ pub enum Judged {
 }
 
 /// What says that a person or a rule refused a call.
-const REFUSED: &[&str] = &[
-    "The user doesn't want to",
-    "user rejected",
-    "rejected by user",
-    "Permission to use",
-    "permission to use",
-];
+const REFUSED: &[&str] = &["The user doesn't want to", "user rejected", "rejected by user"];
+
+/// What says so only where the answer is marked as an error: licences begin with these words.
+const NOT_PERMITTED: &[&str] = &["Permission to use", "permission to use"];
 
 /// What says that somebody stopped a call.
 const STOPPED: &[&str] = &[
@@ -159,7 +156,7 @@ pub fn outcome(judged: Judged, answer: &Answer<'_>) -> Outcome {
     let says = |marks: &[&str]| marks.iter().any(|mark| begin.contains(mark));
     let is_command = matches!(judged, Judged::Command { .. });
     let is_marked = answer.is_error
-        || begin.starts_with("Script failed")
+        || judged != Judged::Tool && begin.starts_with("Script failed")
         || begin.starts_with(editor::REFUSED)
         || judged == Judged::Change && {
             let first = begin.lines().next().unwrap_or_default();
@@ -169,7 +166,7 @@ pub fn outcome(judged: Judged, answer: &Answer<'_>) -> Outcome {
     if !is_command && !is_marked {
         return Outcome::Passed;
     }
-    if says(REFUSED) {
+    if says(REFUSED) || answer.is_error && says(NOT_PERMITTED) {
         return Outcome::Refused;
     }
     if says(STOPPED) {

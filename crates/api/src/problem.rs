@@ -220,15 +220,12 @@ mod tests {
 
     #[test]
     fn a_hint_names_what_the_problem_is_about() {
-        let problem = Problem::new(Code::EntryNotFound, "no entry `e9` in this chain").with("ctx", "ctx-abc");
-        assert_eq!(
-            problem.hint.as_deref(),
-            Some("`stemma show ctx-abc --entries` lists the entries of a commit with their ids")
-        );
+        let problem = Problem::new(Code::NoCompaction, "no compaction before it").with("ctx", "ctx-abc");
+        assert_eq!(problem.hint.as_deref(), Some("`stemma tree ctx-abc` shows where compactions are (◆)"));
         assert_eq!(problem.about["ctx"], "ctx-abc");
-        assert!(problem.is(Code::EntryNotFound) && !problem.is(Code::CommitNotFound));
+        assert!(problem.is(Code::NoCompaction) && !problem.is(Code::CommitNotFound));
         assert_eq!((problem.exit_code, problem.http_status()), (3, 404));
-        assert_eq!(problem.to_string(), "no entry `e9` in this chain");
+        assert_eq!(problem.to_string(), "no compaction before it");
     }
 
     #[test]

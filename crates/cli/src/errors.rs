@@ -268,7 +268,7 @@ mod tests {
         let error = CliError::io("read", Path::new("/a"), io::Error::from(io::ErrorKind::PermissionDenied));
         assert_eq!(
             crate::output::screen::finish(&render(&error.problem()), false),
-            "error: read /a failed\n  caused by: permission denied\nhint: check who may read and write /a\n"
+            "error: read /a failed\n  caused by: permission denied\nhint: check who may read and write that file\n"
         );
     }
 

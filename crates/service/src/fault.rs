@@ -58,6 +58,10 @@ bad_values! {
     JsonError => BadJson,
 }
 
+fn candidate(one: &stemmata_engine::Candidate) -> Candidate {
+    Candidate { id: one.id.clone(), summary: one.summary.clone() }
+}
+
 /// Returns the problem that an error of the engine is.
 pub fn problem_of(error: &EngineError) -> Problem {
     let problem = match error {
@@ -69,19 +73,11 @@ pub fn problem_of(error: &EngineError) -> Problem {
         EngineError::NotFound { what, text } => not_found(*what, text, error),
         EngineError::NothingThere { what, place } => nothing_there(*what, place, error),
         EngineError::Ambiguous { candidates, .. } => {
-            let candidate = |one: &stemmata_engine::Candidate| Candidate {
-                id: one.id.clone(),
-                summary: one.summary.clone(),
-            };
             say(Code::Ambiguous, error).among(candidates.iter().map(candidate))
         }
         EngineError::Several { what, candidates, .. } => {
             let code =
                 if matches!(what, Wanted::OpenTask) { Code::TaskAmbiguous } else { Code::DecisionAmbiguous };
-            let candidate = |one: &stemmata_engine::Candidate| Candidate {
-                id: one.id.clone(),
-                summary: one.summary.clone(),
-            };
             say(code, error).among(candidates.iter().map(candidate))
         }
         EngineError::NoAncestor { ctx, stop, .. } => {
@@ -164,7 +160,7 @@ pub fn problem_of_store(error: &StoreError) -> Problem {
         StoreError::Refused { path, .. } => say(Code::StoreRefused, error).with("path", path),
         StoreError::Damaged { path, .. } => say(Code::StoreDamaged, error).with("path", path),
         StoreError::LedgerDamaged { path, .. } => say(Code::LedgerDamaged, error).with("path", path),
-        StoreError::Sink(source) => say(of_kind(source), error).with("path", "it"),
+        StoreError::Sink(source) => say(of_kind(source), error),
         StoreError::Io { path, source, .. } => of_io(error, Path::new(path), source),
         StoreError::Backend { .. } => say(Code::DatabaseFailed, error),
     };
@@ -232,8 +228,7 @@ fn not_found(what: Wanted, text: &str, error: &EngineError) -> Problem {
         Wanted::Line => Code::LineNotFound,
         Wanted::Transcript => Code::TranscriptNotFound,
         Wanted::EventWithText => Code::NoEventWithText,
-        // Which commit it was looked for in is the caller's to say.
-        Wanted::Entry => return say(Code::EntryNotFound, error).with("name", text).with("ctx", "REF"),
+        Wanted::Entry => Code::EntryNotFound,
         Wanted::EventOfTranscript => {
             return say(Code::OnlyATranscript, error).with("session", text);
         }
@@ -317,7 +312,7 @@ fn of_bundle(fault: &BundleError, error: &EngineError) -> Problem {
         }
         BundleError::Bound { flag: None, .. } => say(Code::BundleTooLarge, error),
         BundleError::Have { .. } => say(Code::HaveListBad, error),
-        BundleError::Io { source, .. } => say(of_kind(source), error).with("path", "it"),
+        BundleError::Io { source, .. } => say(of_kind(source), error),
     }
 }
 

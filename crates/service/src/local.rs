@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use stemmata_api::{Answer, Code, PAGE_ITEMS_MAX, PageRequest, Problem};
 use stemmata_engine::{Engine, Home, Stop};
-use stemmata_model::{CommitId, Principal, Timestamp};
+use stemmata_model::{CommitId, CommitPrefix, IdKind, Principal, Timestamp};
 
 use crate::fault::Fault;
 
@@ -64,8 +64,11 @@ pub(crate) fn stop(engine: &Engine, text: &str) -> Result<Stop, Fault> {
 pub(crate) fn redirected_from(engine: &Engine, text: &str, found: CommitId) -> Result<Option<String>, Fault> {
     let ctx = found.to_string();
     let is_it = ctx.starts_with(text) || ctx.get(4..).is_some_and(|id| id.starts_with(text));
-    let redirected = if is_it { Vec::new() } else { engine.redirected(text)? };
-    Ok(redirected.first().map(|(from, _)| from.to_string()))
+    // A tag or the name of a session is no id.
+    let is_id = text.starts_with(IdKind::Commit.tag())
+        || format!("{}{text}", IdKind::Commit.tag()).parse::<CommitPrefix>().is_ok();
+    let redirected = if is_it || !is_id { Vec::new() } else { engine.redirected(text)? };
+    Ok(redirected.iter().find(|(_, to)| *to == found).map(|(from, _)| from.to_string()))
 }
 
 /// Returns how many items a page has, where `limit` asks for so many.

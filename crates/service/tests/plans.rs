@@ -83,7 +83,7 @@ fn whatever_is_planned_is_done_only_by_its_name() {
     let scrub = ScrubRequest { reference: None, path: None, all: true };
     stale(service.apply_scrub(&scrub, &made_up, &control));
     let plan = service.plan_scrub(&scrub, &control).expect("a plan").digest.expect("a plan has one");
-    // What is said of a commit is looked at too, so the plan is another one.
+    // A summary without a secret changes nothing of what would be done.
     let by = Principal::new("ada@workshop/stemma").expect("a name");
     let note = Update { summary: Some("a greeting".to_owned()), ..Update::default() };
     home.engine().expect("a store").update(tip, note, &by).expect("updated");

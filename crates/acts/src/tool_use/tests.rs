@@ -31,6 +31,12 @@ fn what_failed_or_was_refused_changes_nothing() {
         ("Bash", &rm, Some((true, "Exit code 1\nmake: *** [all] Error 2")), Some(Certainty::Possible)),
         ("Bash", &rm, Some((false, "rm: a.rs: No such file or directory")), Some(Certainty::Possible)),
         ("Bash", &rm, Some((true, "Permission to use Bash has been denied")), None),
+        (
+            "Bash",
+            &rm,
+            Some((false, "ISC License\n\nPermission to use, copy, modify")),
+            Some(Certainty::Likely),
+        ),
     ] {
         let mut parts = vec![call("c", name, arguments)];
         parts.extend(answer.map(|(is_error, text)| result("c", is_error, text)));

@@ -77,11 +77,10 @@ codes! {
 
     // Files
     FileNotFound "file_not_found" NotFound "the file does not exist" => "check the path";
-    PermissionDenied "permission_denied" System "access was denied" => "check who may read and write {path}";
+    PermissionDenied "permission_denied" System "access was denied" => "check who may read and write that file";
     DiskFull "disk_full" Full "the disk is full" => FREE_SPACE;
     IoFailed "io_failed" System "a file operation failed";
     FileExists "file_exists" Refused "the file exists" => "name another file, or use `--force` where the command has it";
-    OutputIsInput "output_is_input" Refused "the output is the file that is read" => "name another file with `--out`";
     NotADirectory "not_a_directory" Usage "not a directory";
     TooLarge "too_large" Refused "too large to read";
 
@@ -112,7 +111,7 @@ codes! {
     SessionEmpty "session_empty" NotFound "the session has no commit" => "`stemma list --all` shows empty sessions too";
     SessionNotFound "session_not_found" NotFound "no such session" => LIST_SESSIONS;
     EntryNotFound "entry_not_found" NotFound "the chain has no such entry"
-        => "`stemma show {ctx} --entries` lists the entries of a commit with their ids";
+        => "`stemma show REF --entries` lists the entries of a commit with their ids";
     LineNotFound "line_not_found" NotFound "the file has no such line";
     NoSessionHere "no_session_here" NotFound "no session worked here"
         => "`stemma list` shows all sessions; `resume` and `handoff` take the latest of all with `--last`";
@@ -146,7 +145,6 @@ codes! {
     NotLoadable "not_loadable" Refused "the client would not load the result";
     OutsideTheHome "outside_the_home" Refused "the place is outside of the client's home";
     PlaceTaken "place_taken" Refused "a file is there already";
-    SecretsNeedThisStore "secrets_need_this_store" Refused "only the store that replaced secrets can put them back";
     ClientNotStarted "client_not_started" NotFound "the client could not be started"
         => "the session is placed; where the client is installed, run `{command}`";
     CommandNotStarted "command_not_started" NotFound "the command could not be started"
@@ -157,7 +155,6 @@ codes! {
     GitNoRepository "git_no_repository" Refused "no git repository";
     GitSharedHooks "git_shared_hooks" Refused "the hooks of this repository are shared with others";
     GitHookNotOurs "git_hook_not_ours" Refused "the hook cannot be changed safely";
-    GitFailed "git_failed" Refused "git could not be asked";
 
     // Capture
     Excluded "excluded" Refused "excluded from capture"
@@ -215,7 +212,6 @@ codes! {
     LedgerDamaged "ledger_damaged" Corrupt "the ledger is damaged"
         => "`stemma restore` says what is wrong with the ledger, `stemma restore --repair` sets damaged lines aside; of \
             another project's: with `--ledger`, which its folder is named after";
-    ClusterFileDamaged "cluster_file_damaged" Corrupt "the ledger's file is damaged";
 
     // The store
     CommitMissing "commit_missing" NotFound "the commit is not in the store"
@@ -251,7 +247,6 @@ codes! {
     DatabaseFailed "database_failed" System "the database failed" => "`stemma verify` says whether the store is sound";
     NotOnDisk "not_on_disk" Refused "the store is not on a disk";
     PackedAlready "packed_already" Refused "the store is being packed already";
-    ThreadFailed "thread_failed" System "a thread could not be started";
     StoreRefused "store_refused" Refused "the store's files are not touched so";
     NoCopyThere "no_copy_there" Usage "no copy of a store is there";
 

@@ -313,6 +313,14 @@ fn nothing_of_ours_stops_a_commit() {
     git(&stage, &["config", "core.hooksPath", shared.to_str().unwrap()]);
     let refused = stemma(&stage, &["git", "install"]);
     assert_eq!(refused.status.code(), Some(5), "{}", String::from_utf8_lossy(&refused.stderr));
+    // By `..` and by a link as well.
+    git(&stage, &["config", "core.hooksPath", "../shared-hooks"]);
+    assert_eq!(stemma(&stage, &["git", "install"]).status.code(), Some(5));
+    std::fs::create_dir(&shared).unwrap();
+    std::os::unix::fs::symlink(&shared, stage.home.project().join("linked")).unwrap();
+    git(&stage, &["config", "core.hooksPath", "linked"]);
+    assert_eq!(stemma(&stage, &["git", "install"]).status.code(), Some(5));
+    assert_eq!(std::fs::read_dir(&shared).unwrap().count(), 0);
     stage.home.write("home/project/tools/hooks/prepare-commit-msg", b"#!/usr/bin/env python3\nprint()\n");
     git(&stage, &["config", "core.hooksPath", "tools/hooks"]);
     assert_eq!(stemma(&stage, &["git", "install"]).status.code(), Some(5));
@@ -421,7 +429,8 @@ fn a_session_of_a_bundle_is_not_taken_for_the_one_that_the_environment_names() {
     own.says("A minimum does it.");
     own.write(&stage);
     let (ctx, said) = current();
-    assert_ne!((ctx.as_str(), ctx.as_str()), (theirs.as_str(), ""));
+    assert!(!ctx.is_empty());
+    assert_ne!(ctx, theirs);
     assert_eq!((said.as_str(), traced(&stage, &by_name)), ("", Some(ctx.clone())));
     assert_eq!(stage.json(&["show", SESSION])["id"], json!(ctx), "the own one goes first by that name");
 }

@@ -170,6 +170,18 @@ fn a_tag_on_two_commits_is_told() {
 }
 
 #[test]
+fn a_tag_means_its_commit_for_every_command_though_a_session_begins_like_it() {
+    let (stage, tip) = stage();
+    let history = stage.json(&["history", &tip]);
+    let parent = history["commits"][1]["id"].as_str().unwrap();
+    let session = stage.json(&["list"])["sessions"][0]["session_id"].as_str().unwrap()[..8].to_owned();
+    assert_eq!(stage.json(&["handoff", &session])["ctx"], tip.as_str());
+    stage.run(&["tag", parent, &session]).ok();
+    assert_eq!(stage.json(&["show", &session])["id"], parent);
+    assert_eq!(stage.json(&["handoff", &session])["ctx"], parent);
+}
+
+#[test]
 fn metadata_changes_leave_a_trail() {
     let (stage, tip) = stage();
     insta::assert_snapshot!(

@@ -10,6 +10,7 @@ use stemmata_model::Trigger;
 
 use super::streams::StreamProof;
 use super::{Home, Streams};
+use crate::capture::policy::HeldBack;
 use crate::capture::transcript::CaptureOptions;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
@@ -87,7 +88,10 @@ impl Home {
         let engine = self.renewed()?;
         for left in claims {
             match engine.capture(&left.transcript, &CaptureOptions::live(Trigger::TurnBoundary)) {
-                Ok(_) | Err(EngineError::NotATranscript { .. } | EngineError::HeldBack { .. }) => left.done(),
+                Ok(_) | Err(EngineError::NotATranscript { .. }) => left.done(),
+                Err(EngineError::HeldBack { reason: HeldBack::Excluded(_), .. }) => left.done(),
+                // A pause ends; its transcripts wait until then, and nobody has to be told.
+                Err(EngineError::HeldBack { .. }) => {}
                 Err(error) if is_gone(&error) => left.done(),
                 Err(error) => {
                     trouble.push(NotTakenUp::Transcript { path: left.transcript.clone(), error });

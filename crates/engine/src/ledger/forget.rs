@@ -54,6 +54,11 @@ impl EventsPlan {
         self.events.is_empty()
     }
 
+    /// Returns which events would go of each ledger that has some.
+    pub fn events(&self) -> &[(LedgerId, BTreeSet<EventSeq>)] {
+        &self.events
+    }
+
     /// Returns how many events would go of each ledger that has some.
     pub fn counts(&self) -> impl Iterator<Item = (&LedgerId, u64)> {
         self.events.iter().map(|(ledger, events)| (ledger, events.len() as u64))

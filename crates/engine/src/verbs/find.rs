@@ -50,6 +50,15 @@ impl Engine {
         Err(EngineError::NotFound { what: Wanted::Reference, text: text.to_owned() })
     }
 
+    /// Finds the session that a reference means. Returns `None` where it is the id of a commit or a tag, which come first.
+    ///
+    /// # Errors
+    /// As for [`Engine::find_session`].
+    pub fn session_meant(&self, text: &str) -> Result<Option<Session>> {
+        let is_commit = text.starts_with(IdKind::Commit.tag()) || !self.store.tagged(text, 1)?.is_empty();
+        if is_commit { Ok(None) } else { self.find_session(text) }
+    }
+
     /// Finds a session by its id, a prefix of it (at least four characters) or the path of its transcript. Where it goes by
     /// its whole id and others by a prefix, and where it was recorded in this store and others came in bundles, it is that one.
     ///

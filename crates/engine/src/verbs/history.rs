@@ -1,7 +1,7 @@
 //! `history`: the commits from one towards the root, paged; and `resolve`: the one at a point in time.
 
 use stemmata_model::{Closure, Commit, CommitId, Sighting, Timestamp};
-use stemmata_store::{Annotations, Link, ResolveScope};
+use stemmata_store::{Annotations, Described, Link, ResolveScope};
 
 use crate::chain::beside::PAGE_COMMITS;
 use crate::chain::walk::Walk;
@@ -52,17 +52,22 @@ impl Engine {
     pub fn describe(&self, ids: &[CommitId]) -> Result<Vec<HistoryRow>> {
         let mut rows = Vec::with_capacity(ids.len());
         for page in ids.chunks(PAGE_COMMITS) {
-            let described = self.described(page)?;
-            let summaries = self.summaries(&described)?;
-            rows.extend(described.into_iter().zip(summaries).map(|(described, summary)| HistoryRow {
-                commit: described.commit,
-                summary,
-                annotations: described.annotations,
-                first: described.sightings.into_iter().next(),
-                links: described.links,
-            }));
+            rows.extend(self.summarized(self.described(page)?)?);
         }
         Ok(rows)
+    }
+
+    /// Adds the summaries to what is known of a page of commits.
+    pub(crate) fn summarized(&self, described: Vec<Described>) -> Result<Vec<HistoryRow>> {
+        let summaries = self.summaries(&described)?;
+        let rows = described.into_iter().zip(summaries).map(|(described, summary)| HistoryRow {
+            commit: described.commit,
+            summary,
+            annotations: described.annotations,
+            first: described.sightings.into_iter().next(),
+            links: described.links,
+        });
+        Ok(rows.collect())
     }
 
     /// Returns the nearest checkpoints at or before a point in time, by `created_at`. Several share that time

@@ -143,11 +143,12 @@ impl Engine {
         let mut tips: Vec<CommitId> = sessions.iter().filter_map(|session| session.tip).collect();
         tips.sort_unstable();
         tips.dedup();
-        let mut there = Vec::with_capacity(tips.len());
+        let mut rows = HashMap::with_capacity(tips.len());
         for page in tips.chunks(PAGE_COMMITS) {
-            there.extend(self.store.described(page)?.into_iter().map(|described| described.commit.id));
+            let page = self.summarized(self.store.described(page)?)?;
+            rows.extend(page.into_iter().map(|row| (row.commit.id, row)));
         }
-        Ok(self.describe(&there)?.into_iter().map(|row| (row.commit.id, row)).collect())
+        Ok(rows)
     }
 
     fn counts_of(&self, tip: Option<CommitId>, subagents: u64) -> Result<SessionCounts> {

@@ -203,14 +203,21 @@ impl<'a> Caller<'a> {
             }
             Reach::Hook => {
                 let written = self.engine.written_here(&homes, self.dir)?;
-                // The one that was written last is read on; of the others what is known has to do.
-                let is_main =
-                    |path: &PathBuf| self.captured(path).is_ok_and(|read| read.parent_session.is_none());
-                let _read = written.iter().take(READ_HERE_MAX).find(|path| is_main(path));
+                // The one that was written last is read on; of the others what is known has to do. One that cannot be read
+                // is told by the next command.
+                let mut read = written.iter().take(READ_HERE_MAX).filter_map(|path| self.captured(path).ok());
+                let read = read.find(|read| read.parent_session.is_none());
                 let dir = self.dir.to_string_lossy();
                 // What `run` recorded of a mere command wrote no commit, if an agent's session is there.
-                let latest = self.engine.latest_loadable_session(Some(&dir));
-                self.brought_up(latest.or_else(|_| self.engine.latest_session(Some(&dir)))?)
+                let latest = match self.engine.latest_loadable_session(Some(&dir)) {
+                    Err(EngineError::NothingThere { .. }) => self.engine.latest_session(Some(&dir))?,
+                    latest => latest?,
+                };
+                if read.is_some_and(|read| read.key == latest.key) {
+                    Ok(latest)
+                } else {
+                    self.brought_up(latest)
+                }
             }
         }
     }

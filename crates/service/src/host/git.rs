@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use stemmata_api::{Answer, v1};
+use stemmata_api::{Answer, Code, Problem, v1};
 use stemmata_engine::{
     CONTEXT_TRAILER, EngineError, GIT_HOOK, GIT_HOOK_BYTES_MAX, Refusal, with_git_hook, with_trailer,
     without_git_hook,
@@ -65,7 +65,7 @@ impl Host {
     /// Lets commits of a repository name their context, or does so no longer.
     ///
     /// # Errors
-    /// `git_hook_not_ours` says what is in the way; `io_failed`.
+    /// `git_no_repository`, `git_shared_hooks`, `git_hook_not_ours` with what is in the way; `io_failed`.
     pub fn git_hook(&self, request: &GitHookRequest) -> Answer<GitHookChange> {
         changed(request).map_err(|fault| fault.0)
     }
@@ -108,13 +108,14 @@ impl Host {
 fn changed(request: &GitHookRequest) -> Result<GitHookChange, Fault> {
     let here = &request.dir;
     let repository = Repository::of(here).ok_or_else(|| {
-        refused(format!("{} is in no repository of git, or git is not there", here.display()))
+        let reason = format!("{} is in no repository of git, or git is not there", here.display());
+        Fault::from(Problem::new(Code::GitNoRepository, reason))
     })?;
     let path = repository.hook().ok_or_else(|| refused("git does not say where its hooks are".to_owned()))?;
     if !repository.owns(&path) {
         let reason =
-            format!("`core.hooksPath` says {}, whose hooks other repositories have too", path.display());
-        return Err(refused(reason));
+            format!("`core.hooksPath` says {}, which other repositories may use too", path.display());
+        return Err(Problem::new(Code::GitSharedHooks, reason).into());
     }
     let before = String::from_utf8(read_bytes(&path)?.unwrap_or_default()).map_err(|_| {
         refused(format!("{} is no text: call `stemma git trailer` from it yourself", path.display()))
@@ -275,12 +276,23 @@ impl Repository {
         Some(self.top.join(folder).join(GIT_HOOK))
     }
 
-    /// Returns whether a path is the repository's own: hooks elsewhere are those of other repositories too.
-    fn owns(&self, path: &Path) -> bool {
+    /// Says whether the hooks' folder is the repository's own. Other repositories have the hooks of a folder elsewhere, too,
+    /// and `..` or a link leads there as well.
+    fn owns(&self, hook: &Path) -> bool {
         let git = ask(&self.top, &["rev-parse", "--git-common-dir"]).unwrap_or_default();
         let git = self.top.join(git.strip_suffix('\n').unwrap_or(&git));
-        path.starts_with(&self.top) || path.starts_with(git)
+        let folder = hook.parent().map(real).unwrap_or_default();
+        folder.starts_with(real(&self.top)) || folder.starts_with(real(&git))
     }
+}
+
+/// Returns where a path leads. What is not there yet is below the part that is.
+fn real(path: &Path) -> PathBuf {
+    let found =
+        path.ancestors().find_map(|part| Some((part.canonicalize().ok()?, path.strip_prefix(part).ok()?)));
+    let Some((part, rest)) = found else { return path.to_owned() };
+    // `..` behind a part that is not there leads nowhere.
+    if rest.components().any(|word| word == Component::ParentDir) { PathBuf::new() } else { part.join(rest) }
 }
 
 /// Reads the line that begins a line's report: hash, line then, line now.

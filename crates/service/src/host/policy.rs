@@ -50,8 +50,7 @@ fn changed(policy: &mut CapturePolicy, change: PolicyChange, now: Timestamp) -> 
         PolicyChange::Include(given) => {
             let rule = rule_of(given);
             if !policy.excluded.contains(&rule) {
-                let detail = format!("`{rule}` is not excluded; `stemma exclude --list` shows what is");
-                return Err(Problem::new(Code::BadRequest, detail).into());
+                return Err(Problem::new(Code::NotExcluded, format!("`{rule}` is not excluded")).into());
             }
             policy.excluded.retain(|known| *known != rule);
         }

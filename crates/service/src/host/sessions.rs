@@ -9,6 +9,7 @@ use stemmata_engine::ImportFailure;
 
 use super::Host;
 use crate::fault::Fault;
+use crate::local::is_path;
 use crate::wire;
 
 /// The session that was active last.
@@ -30,7 +31,11 @@ impl Host {
     pub fn newest(&self, service: &dyn Chains, request: &FindRequest) -> Answer<Found> {
         let own = || -> Result<Option<Found>, Fault> {
             let engine = self.home.engine()?;
-            let Ok(Some(session)) = engine.find_session(&request.text) else { return Ok(None) };
+            let by_path = request.path.as_deref().filter(|_| is_path(&request.text));
+            let by_path = by_path.map_or(Ok(None), |path| engine.find_session(path))?;
+            let meant =
+                by_path.map_or_else(|| engine.session_meant(&request.text), |session| Ok(Some(session)))?;
+            let Some(session) = meant else { return Ok(None) };
             let ctx = engine.current(&session)?.to_string();
             let session_id = Some(session.session.to_string());
             Ok(Some(Found { ctx, session_id, redirected_from: None }))

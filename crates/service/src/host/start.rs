@@ -2,14 +2,13 @@
 
 use std::path::PathBuf;
 
-use stemmata_api::v1::Started;
-use stemmata_api::{Answer, Code, Control, GiveBack, Problem};
+use stemmata_api::v1::{ChildrenRequest, Started};
+use stemmata_api::{Answer, Code, Control, PageRequest, Problem, Service};
 use stemmata_engine::{StartMode, Templates};
 
 use super::Host;
 use super::place::{PlaceRequest, is_directory};
 use crate::fault::Fault;
-use crate::local::ctx;
 
 /// Which agent to start, and with what.
 #[derive(Clone)]
@@ -30,7 +29,7 @@ pub struct StartRequest<'a> {
 #[derive(Clone)]
 pub struct StartFrom<'a> {
     /// Where the commit is.
-    pub service: &'a dyn GiveBack,
+    pub service: &'a dyn Service,
     /// The commit.
     pub ctx: String,
     /// End the context at this entry.
@@ -60,8 +59,9 @@ impl Host {
         let (mode, placed) = match &request.from {
             None => (StartMode::Fresh, None),
             Some(from) => {
-                let engine = self.home.engine()?;
-                let mode = engine.start_mode(Some(ctx(engine, &from.ctx)?))?;
+                let page = PageRequest { after: None, limit: Some(1) };
+                let next = from.service.children(&ChildrenRequest { ctx: from.ctx.clone(), page })?;
+                let mode = if next.commits.is_empty() { StartMode::Resume } else { StartMode::Fork };
                 let wish = PlaceRequest {
                     ctx: from.ctx.clone(),
                     runtime: Some(template.runtime.clone()),

@@ -45,7 +45,7 @@ impl Host {
         self.with(|home| Ok(planned(&home.plan_migration()?)))
     }
 
-    /// Does the steps of exactly this plan, with a backup first.
+    /// Does the steps of exactly this plan, with a backup first. Where no step is needed, nothing is done, whatever the digest.
     ///
     /// # Errors
     /// `plan_stale`, `store_in_use`, `store_damaged`, `no_room`, `disk_full`.

@@ -84,9 +84,11 @@ impl Chains for Local {
 
     fn latest_session(&self, request: &LatestSessionRequest) -> Answer<Session> {
         self.with(|engine| {
-            let there = engine.latest_session(request.project.as_deref());
-            let latest = if request.or_any { there.or_else(|_| engine.latest_session(None)) } else { there };
-            Ok(wire::session::session(&latest?))
+            let latest = match engine.latest_session(request.project.as_deref()) {
+                Err(EngineError::NothingThere { .. }) if request.or_any => engine.latest_session(None)?,
+                there => there?,
+            };
+            Ok(wire::session::session(&latest))
         })
     }
 

@@ -113,7 +113,7 @@ impl GiveBack for Local {
             let id = request.ctx.as_deref().map(|text| ctx(engine, text)).transpose()?;
             let stop = stop(engine, &request.stop)?;
             let format = request.format.as_deref().map(FormatId::new).transpose()?;
-            let budget = request.budget_tokens.unwrap_or(HANDOFF_TOKENS_DEFAULT);
+            let budget = enough(request.budget_tokens.unwrap_or(HANDOFF_TOKENS_DEFAULT))?;
             let made = engine.materialize_best(id, format.as_ref(), (stop, budget), out)?;
             Ok(wire::context::materialized(id, stop, &made))
         })
@@ -139,13 +139,7 @@ impl GiveBack for Local {
         out: &mut dyn Write,
         control: &Control<'_>,
     ) -> Answer<Handoff> {
-        let budget = request.budget_tokens;
-        if budget < HANDOFF_TOKENS_MIN {
-            let reason = format!(
-                "a budget of {budget} tokens is too small: it is at least {HANDOFF_TOKENS_MIN}, as the frame takes some"
-            );
-            return Err(Box::new(Problem::new(Code::BudgetTooSmall, reason)));
-        }
+        let budget = enough(request.budget_tokens).map_err(|fault| fault.0)?;
         self.writing(out, control, |engine, out| {
             let id = ctx(engine, &request.ctx)?;
             let stop = stop(engine, &request.stop)?;
@@ -219,12 +213,26 @@ impl GiveBack for Local {
     }
 }
 
+/// Refuses a budget that a handoff's frame alone would take up.
+fn enough(budget: u64) -> Result<u64, Fault> {
+    if budget >= HANDOFF_TOKENS_MIN {
+        return Ok(budget);
+    }
+    let reason = format!(
+        "a budget of {budget} tokens is too small: it is at least {HANDOFF_TOKENS_MIN}, as the frame takes some"
+    );
+    Err(Problem::new(Code::BudgetTooSmall, reason).into())
+}
+
 fn selection(
     engine: &Engine,
     commits: &[String],
     project: Option<&str>,
     all: bool,
 ) -> Result<BundleSelection, Fault> {
+    if usize::from(all) + usize::from(project.is_some()) + usize::from(!commits.is_empty()) > 1 {
+        return Err(bad_request("commits", "only one of `commits`, `project` and `all` says what to take"));
+    }
     if all {
         return Ok(BundleSelection::All);
     }
@@ -232,7 +240,7 @@ fn selection(
         return Ok(BundleSelection::Project(project.to_owned()));
     }
     if commits.is_empty() {
-        return Err(bad_request("commits", "say what to take: commits, `--project DIR` or `--all`"));
+        return Err(bad_request("commits", "it is empty, and neither `project` nor `all` is set"));
     }
     let commits: Result<_, _> = commits.iter().map(|text| ctx(engine, text)).collect();
     Ok(BundleSelection::Commits(commits?))

@@ -202,6 +202,11 @@ fn known(engine: &Engine, id: &str) -> Result<stemmata_store::Ledger, Fault> {
 /// Returns a plan with its digest.
 fn planned(request: &ForgetEventsRequest, plan: &EventsPlan) -> EventsForgotten {
     let planned = wire::ledger::forgotten(request.session.clone(), plan);
-    let digest = digest_of("ledgers.forget_events", request, &planned);
+    // As many other events are another plan.
+    let going = plan
+        .events()
+        .iter()
+        .flat_map(|(ledger, events)| events.iter().map(move |event| format!("{ledger} {event}")));
+    let digest = digest_of("ledgers.forget_events", request, &(&planned, going.collect::<Vec<_>>()));
     EventsForgotten { digest: Some(digest), ..planned }
 }
