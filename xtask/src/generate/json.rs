@@ -11,7 +11,9 @@ use stemmata_api::schema::{DescribedType, JsonType, responses};
 pub(super) fn page() -> String {
     let mut text = "<!-- Written by `cargo xtask generate`; do not edit. -->\n# JSON output\n\nWith `--json`, a command prints \
          one JSON object on standard output. When it fails, it prints one [Problem](#problem) on standard error and ends with an \
-         [exit code](exit-codes.md); [errors.md](errors.md) lists all codes of problems. The shapes are a contract: fields may be added, none changes its meaning or goes \
+         [exit code](exit-codes.md); [errors.md](errors.md) lists all codes of problems. A code other than 0 with an object on standard output \
+         means that the command did its work and found something: files that could not be read, damage, secrets. What is written to \
+         standard output by `--out -` comes without an object; `events follow` prints one object a line. The shapes are a contract: fields may be added, none changes its meaning or goes \
          away, so ignore what you do not know. A field marked *optional* is left out where it has no value. Times are \
          RFC 3339 in UTC with microseconds, sizes are bytes, ids are always whole.\n\n"
         .to_owned();

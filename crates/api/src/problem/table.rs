@@ -281,5 +281,5 @@ codes! {
     PolicyFileBad "policy_file_bad" System "the file of exclusions and pauses cannot be read" => MENDED_OR_MOVED;
     PolicyBad "policy_bad" Usage "the exclusion or pause makes no sense";
     ConfigBad "config_bad" System "the configuration cannot be used"
-        => "`stemma config` shows every key, its value and where it comes from";
+        => "correct the file that is named above, or move it away";
 }

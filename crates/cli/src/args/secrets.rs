@@ -116,7 +116,7 @@ Examples:
   stemma vault purge --older-than 30d
   stemma vault purge --all                   everything, the key included
 
-The vault is off unless you turn it on. It is on this machine alone: no bundle, backup, export or search holds anything of it. \
+The vault is off unless you turn it on. It is on this machine alone: no bundle, backup or export holds anything of it. \
 Its files are encrypted, and the key stands beside them: it protects a copy of the store, not from who reads your files. No \
 command prints a value.")]
 pub(crate) struct Vault {
