@@ -8,9 +8,7 @@ use std::io::Write as _;
 use clap::FromArgMatches as _;
 use clap::error::ErrorKind;
 use stemmata_api::{Code, Problem};
-use stemmata_store::OpenFor;
 
-use crate::args::git::{Git, GitCommand};
 use crate::args::{Cli, Command, groups};
 use crate::commands;
 use crate::config::Config;
@@ -18,7 +16,7 @@ use crate::environment::Environment;
 use crate::errors::{self, CliError, Exit};
 use crate::output::Console;
 use crate::output::style::Style;
-use crate::wiring::{App, takes_color};
+use crate::wiring::{App, open_for, takes_color};
 
 /// Runs one command and returns how it ended.
 pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &Environment) -> Exit {
@@ -61,18 +59,6 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &E
 
 const fn is_hook(command: &Command) -> bool {
     matches!(command, Command::Hook(_))
-}
-
-/// Returns what a command opens the store for: a client waits for `hook`, and git for its own; `run` records beside a program
-/// that waits for nothing.
-fn open_for(command: &Command) -> OpenFor {
-    match command {
-        Command::Hook(_) | Command::Git(Git { command: GitCommand::Trailer(_) }) => {
-            OpenFor::Hook(commands::hook::patience())
-        }
-        Command::Run(_) => OpenFor::Recorder,
-        _ => OpenFor::Command,
-    }
 }
 
 fn command(app: &App, command: Command) -> Result<Exit, CliError> {
@@ -175,20 +161,13 @@ fn usage(error: &clap::Error, arguments: &[OsString], environment: &Environment)
 }
 
 fn failed(error: &CliError, as_json: bool, color: bool) -> Exit {
-    tracing::error!(error = %kind(error), "failed");
     let problem = error.problem();
+    // Neither what the user wrote nor what a transcript holds goes into the log.
+    tracing::error!(error = problem.code, "failed");
     if as_json {
         Console::json_error(&problem);
     } else {
         Console::plain_error(errors::render(&problem).trim_end(), color);
     }
     Exit::of(problem.kind)
-}
-
-/// Names an error for the log without what the user wrote or a transcript holds.
-fn kind(error: &CliError) -> String {
-    match error {
-        CliError::Engine(error) => format!("{:?}", error.kind()),
-        other => other.problem().code,
-    }
 }

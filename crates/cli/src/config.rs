@@ -8,13 +8,15 @@ mod keys;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use stemmata_engine::{ConfigText, Setting, SettingError, Settings, Templates};
-use stemmata_store::read_bounded;
+use stemmata_engine::{ConfigText, SettingError, Templates, create_private};
+use stemmata_service::read_bounded;
 
 pub(crate) use keys::{COLOR, INJECT, PAGER, all, named};
+pub(crate) use stemmata_engine::{Setting, SettingShape, Settings, TEMPLATE_FIELDS};
 
 use crate::environment::Environment;
 use crate::errors::CliError;
+use crate::output::file::Target;
 
 /// Bytes of a configuration file at most: a larger one is a mistake.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -177,6 +179,14 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, CliError> {
     }
     let text = String::from_utf8(bytes).map_err(|error| failed(std::io::Error::other(error)))?;
     Ok(Some(text))
+}
+
+/// Writes a configuration file, in folders that are its owner's alone.
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), CliError> {
+    if let Some(folder) = path.parent() {
+        create_private(folder)?;
+    }
+    Target::of(path).write(|out| out.write_all(text.as_bytes()).map_err(CliError::Output))
 }
 
 fn defaults(environment: &Environment) -> Layer {

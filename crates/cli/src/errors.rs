@@ -1,15 +1,13 @@
 //! What can go wrong in a command, as a person reads it: the error, its causes, the next step, the exit code.
 //!
-//! Errors of the engine and the store keep their own texts; here is only how they are shown.
+//! What the service and the host failed with is a problem already; here is only how it is shown.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use stemmata_api::{Code, Kind, Problem};
-use stemmata_engine::EngineError;
 use stemmata_model::{ParseIdError, ParseTimestampError};
-use stemmata_service::{causes, of_kind, problem_of};
-use stemmata_store::StoreError;
+use stemmata_service::{causes, of_kind};
 
 use crate::output::put;
 use crate::output::style::{Style, tame};
@@ -133,9 +131,6 @@ pub(crate) enum CliError {
     /// An operation of the service failed.
     #[error("{0}")]
     Problem(Box<Problem>),
-    /// A use case failed.
-    #[error(transparent)]
-    Engine(#[from] EngineError),
     /// A file operation of the command itself failed.
     #[error("{operation} {} failed", path.display())]
     Io {
@@ -169,12 +164,6 @@ pub(crate) enum CliError {
 impl From<Box<Problem>> for CliError {
     fn from(problem: Box<Problem>) -> Self {
         Self::Problem(problem)
-    }
-}
-
-impl From<StoreError> for CliError {
-    fn from(error: StoreError) -> Self {
-        Self::Engine(EngineError::Store(error))
     }
 }
 
@@ -217,7 +206,6 @@ impl CliError {
         let say = |code: Code| Problem::new(code, self.to_string()).because(causes(self));
         match self {
             Self::Problem(problem) => (**problem).clone(),
-            Self::Engine(error) => problem_of(error),
             Self::Io { source, path, .. } => say(of_kind(source)).with("path", path.display()),
             Self::Output(source) => say(of_kind(source)).with("path", "it"),
             Self::NoHome { variable, .. } => say(Code::NoHome).with("variable", variable),

@@ -6,9 +6,8 @@
 mod cli;
 
 use stemmata_api::Code;
-use stemmata_engine::TEMPLATE_FIELDS;
 
-use crate::config;
+use crate::config::{self, TEMPLATE_FIELDS};
 use crate::environment::VARIABLES;
 use crate::errors::Exit;
 use crate::output::put;

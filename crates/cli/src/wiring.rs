@@ -9,15 +9,15 @@ use std::sync::Arc;
 use serde::Serialize;
 use stemmata_api::{Chains as _, v1};
 use stemmata_engine::{
-    Clock, Engine, HOOK_PLACES, Home, HomeHints, HomeNote, HomeOptions, HookPlace, MachineFacts, RUNTIMES,
-    RandomIds, Settings, SystemClock, TakeUpLimits,
+    Clock, Engine, EngineError, HOOK_PLACES, Home, HomeHints, HomeNote, HomeOptions, HookPlace, MachineFacts,
+    OpenFor, RUNTIMES, RandomIds, Settings, SystemClock, TakeUpLimits,
 };
 use stemmata_model::{Principal, Timestamp};
-use stemmata_service::{Host, Local, Machine, Process};
-use stemmata_store::OpenFor;
+use stemmata_service::{Host, Local, Machine, Process, problem_of};
 
-use crate::args::Global;
-use crate::commands::run;
+use crate::args::git::{Git, GitCommand};
+use crate::args::{Command, Global};
+use crate::commands::{hook, run};
 use crate::config::{self, Config};
 use crate::environment::{self, Environment};
 use crate::errors::{CliError, Exit};
@@ -67,6 +67,24 @@ struct FixedClock(Timestamp);
 impl Clock for FixedClock {
     fn now(&self) -> Timestamp {
         self.0
+    }
+}
+
+impl From<EngineError> for CliError {
+    fn from(error: EngineError) -> Self {
+        Self::Problem(Box::new(problem_of(&error)))
+    }
+}
+
+/// Returns what a command opens the store for: a client waits for `hook`, and git for its own; `run` records beside a program
+/// that waits for nothing.
+pub(crate) fn open_for(command: &Command) -> OpenFor {
+    match command {
+        Command::Hook(_) | Command::Git(Git { command: GitCommand::Trailer(_) }) => {
+            OpenFor::Hook(hook::patience())
+        }
+        Command::Run(_) => OpenFor::Recorder,
+        _ => OpenFor::Command,
     }
 }
 

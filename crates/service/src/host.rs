@@ -13,6 +13,7 @@ mod ledger_files;
 mod ledger_of;
 mod place;
 mod policy;
+mod rules;
 mod sessions;
 mod start;
 mod status;

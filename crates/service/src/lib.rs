@@ -12,7 +12,7 @@ mod size;
 pub mod wire;
 
 pub use fault::{causes, of_kind, problem_of, problem_of_store};
-pub use file::{FileBytes, parse_have};
+pub use file::{FileBytes, parse_have, write_whole};
 pub use host::{
     BlamedCommit, Current, GitHookChange, GitHookRequest, Host, ImportRequest, InstallChange, InstallRequest,
     Latest, LedgerOf, LedgerOfRequest, Machine, MakeLedger, NamedFile, PlaceRequest, PolicyChange, Process,
@@ -22,3 +22,4 @@ pub use host::{
 pub use local::Local;
 pub use size::{bytes, scaled};
 pub use stemmata_engine::render_have;
+pub use stemmata_store::read_bounded;

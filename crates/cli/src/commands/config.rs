@@ -1,12 +1,10 @@
 //! `config`: shows and changes the configuration.
 
 use stemmata_api::v1;
-use stemmata_engine::{Setting, create_private};
 
 use crate::args::maintain::ConfigCommand;
-use crate::config::{self, Explained, edit};
+use crate::config::{self, Explained, Setting, edit};
 use crate::errors::{CliError, Exit};
-use crate::output::file::Target;
 use crate::output::put;
 use crate::output::style::Style;
 use crate::output::table::{Column, Table, cell};
@@ -109,10 +107,7 @@ fn set(app: &App, key: &'static Setting, value: &str) -> Result<Exit, CliError> 
             ),
         });
     }
-    if let Some(folder) = path.parent() {
-        create_private(folder)?;
-    }
-    Target::of(path).write(|out| out.write_all(after.as_bytes()).map_err(CliError::Output))?;
+    config::write(path, &after)?;
     let reread = config::Config::load(&app.environment)?;
     let entry = wire(&reread.explain(key));
     if app.console.json {

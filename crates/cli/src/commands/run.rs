@@ -399,7 +399,7 @@ impl<'a> Record<'a> {
                 self.captured = Some(captured);
                 self.trouble = None;
             }
-            Err(error) => self.trouble(&CliError::Engine(error)),
+            Err(error) => self.trouble(&error.into()),
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Pure: reading and writing the file is the command's.
 
-use stemmata_engine::{Setting, SettingShape};
+use crate::config::{Setting, SettingShape};
 
 /// Returns the text with `key` set to `value`, which was checked before.
 pub(crate) fn set(text: &str, key: &Setting, value: &str) -> String {

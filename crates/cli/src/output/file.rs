@@ -5,7 +5,7 @@
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use stemmata_store::{SystemFiles, write_whole};
+use stemmata_service::write_whole;
 
 use crate::errors::CliError;
 use crate::output::screen::{Form, Screened};
@@ -119,7 +119,7 @@ impl<W: Write> Write for Heard<W> {
 }
 
 fn to_file<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<T, CliError>) -> Result<T, CliError> {
-    write_whole(&SystemFiles, path, |source| CliError::io("write", path, source), write)
+    write_whole(path, |source| CliError::io("write", path, source), write)
 }
 
 #[cfg(test)]

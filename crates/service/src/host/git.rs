@@ -14,11 +14,12 @@ use stemmata_engine::{
     without_git_hook,
 };
 use stemmata_model::Timestamp;
-use stemmata_store::{SystemFiles, read_bounded, write_whole};
+use stemmata_store::read_bounded;
 
 use super::Host;
 use super::caller::{Caller, Process, Reach};
 use crate::fault::{Fault, io_failed};
+use crate::file::write_whole;
 
 /// Bytes of what git prints that are read at most.
 const GIT_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -146,9 +147,7 @@ fn refused(reason: String) -> Fault {
 
 fn write_text(path: &Path, text: &str) -> Result<(), Fault> {
     let failed = |source: io::Error| io_failed("write", path, &source);
-    write_whole(&SystemFiles, path, failed, |out: &mut dyn Write| {
-        out.write_all(text.as_bytes()).map_err(failed)
-    })
+    write_whole(path, failed, |out: &mut dyn Write| out.write_all(text.as_bytes()).map_err(failed))
 }
 
 fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>, Fault> {
