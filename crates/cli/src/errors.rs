@@ -218,9 +218,7 @@ impl CliError {
 
 /// Returns an error with its causes, in one line.
 pub(crate) fn with_causes(error: &CliError) -> String {
-    let Problem { detail, causes, .. } = error.problem();
-    let causes = causes.into_iter().map(|cause| format!(": {cause}"));
-    format!("{detail}{}", causes.collect::<String>())
+    stemmata_service::with_causes(&error.problem())
 }
 
 /// Renders a problem for a person. Only labels stand at the beginning of a line: a name with a line end in it cannot

@@ -13,11 +13,11 @@ use stemmata_engine::{
     OpenFor, RUNTIMES, RandomIds, Settings, SystemClock, TakeUpLimits,
 };
 use stemmata_model::{Principal, Timestamp};
-use stemmata_service::{Host, Local, Machine, Process, problem_of};
+use stemmata_service::{Host, Local, Machine, Process, open_for_hook, problem_of};
 
 use crate::args::git::{Git, GitCommand};
 use crate::args::{Command, Global};
-use crate::commands::{hook, run};
+use crate::commands::run;
 use crate::config::{self, Config};
 use crate::environment::{self, Environment};
 use crate::errors::{CliError, Exit};
@@ -80,9 +80,7 @@ impl From<EngineError> for CliError {
 /// that waits for nothing.
 pub(crate) fn open_for(command: &Command) -> OpenFor {
     match command {
-        Command::Hook(_) | Command::Git(Git { command: GitCommand::Trailer(_) }) => {
-            OpenFor::Hook(hook::patience())
-        }
+        Command::Hook(_) | Command::Git(Git { command: GitCommand::Trailer(_) }) => open_for_hook(),
         Command::Run(_) => OpenFor::Recorder,
         _ => OpenFor::Command,
     }

@@ -81,7 +81,7 @@ pub use stemmata_runtimes::export::Projection;
 pub use stemmata_runtimes::handoff::{HANDOFF_TOKENS_DEFAULT, HANDOFF_TOKENS_MIN};
 pub use stemmata_runtimes::repair::Change;
 pub use stemmata_runtimes::translate::{LossReport, runtime_of};
-pub use stemmata_store::OpenFor;
+pub use stemmata_store::{OpenFor, Patience};
 pub use vault::{Vault, VaultError, VaultPurge, VaultPurged, VaultStatus};
 pub use verbs::annotate::Update;
 pub use verbs::blame::{BlameQuery, LineOrigin};

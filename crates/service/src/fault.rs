@@ -123,7 +123,7 @@ pub fn problem_of(error: &EngineError) -> Problem {
 }
 
 /// Returns the problem that an error of the store is.
-pub fn problem_of_store(error: &StoreError) -> Problem {
+fn problem_of_store(error: &StoreError) -> Problem {
     let problem = match error {
         StoreError::CommitMissing(ctx) => say(Code::CommitMissing, error).with("ctx", ctx),
         StoreError::ContentMissing(artifact) => say(Code::ContentMissing, error).with("artifact", artifact),
@@ -181,6 +181,12 @@ pub fn causes(error: &(dyn Error + 'static)) -> Vec<String> {
         next = cause.source();
     }
     causes
+}
+
+/// Returns a problem with its causes, in one line.
+pub fn with_causes(problem: &Problem) -> String {
+    let causes = problem.causes.iter().map(|cause| format!(": {cause}"));
+    format!("{}{}", problem.detail, causes.collect::<String>())
 }
 
 fn say(code: Code, error: &impl Error) -> Problem {

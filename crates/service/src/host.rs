@@ -6,6 +6,7 @@
 mod caller;
 mod files;
 mod git;
+mod hook;
 mod hooks;
 mod import;
 mod install;
@@ -32,6 +33,7 @@ use crate::fault::Fault;
 pub use caller::{Current, Process, Whose};
 pub use files::{NamedFile, Repaired};
 pub use git::{BlamedCommit, GitHookChange, GitHookRequest, Repository, TrailerRequest};
+pub use hook::{HookRequest, Hooked, drain, open_for_hook};
 pub use hooks::is_program;
 pub use import::{ImportRequest, Surveyed};
 pub use install::{InstallChange, InstallRequest, read_settings};

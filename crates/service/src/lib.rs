@@ -11,13 +11,13 @@ mod local;
 mod size;
 pub mod wire;
 
-pub use fault::{causes, of_kind, problem_of, problem_of_store};
+pub use fault::{causes, of_kind, problem_of, with_causes};
 pub use file::{FileBytes, parse_have, write_whole};
 pub use host::{
-    BlamedCommit, Current, GitHookChange, GitHookRequest, Host, ImportRequest, InstallChange, InstallRequest,
-    Latest, LedgerOf, LedgerOfRequest, Machine, MakeLedger, NamedFile, PlaceRequest, PolicyChange, Process,
-    Repaired, Repository, StartFrom, StartRequest, StatusRequest, Surveyed, TrailerRequest, Whose,
-    is_program, read_settings,
+    BlamedCommit, Current, GitHookChange, GitHookRequest, HookRequest, Hooked, Host, ImportRequest,
+    InstallChange, InstallRequest, Latest, LedgerOf, LedgerOfRequest, Machine, MakeLedger, NamedFile,
+    PlaceRequest, PolicyChange, Process, Repaired, Repository, StartFrom, StartRequest, StatusRequest,
+    Surveyed, TrailerRequest, Whose, drain, is_program, open_for_hook, read_settings,
 };
 pub use local::Local;
 pub use size::{bytes, scaled};

@@ -18,7 +18,6 @@ const WIRING: &[&str] = &["config.rs", "config/keys.rs", "wiring.rs"];
 
 /// Commands that ask the engine still. The list only gets shorter.
 const STILL_ON_ENGINE: &[&str] = &[
-    "commands/hook.rs",
     "commands/run.rs",
     "commands/run/handover.rs",
     "commands/run/pipes.rs",

@@ -11,16 +11,12 @@ use crate::wiring::App;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Current) -> Result<Exit, CliError> {
-    app.engine()?;
     let whose = match &args.session {
         Some(text) => Whose::Named(text.clone()),
-        None if args.hook => {
-            let input = hook::read_input(app)?;
-            Whose::Hook { transcript: input.transcript_path, session_id: input.session_id }
-        }
+        None if args.hook => hook::with_input(app, Whose::of_hook)?,
         None => Whose::Process(app.process()),
     };
-    let current = app.host()?.current(&whose, &app.environment.current_dir)?;
+    let current = app.opened_host()?.current(&whose, &app.environment.current_dir)?;
     current.unread.iter().for_each(|unread| app.console.warn(unread));
     app.console.notes(&current.notes);
     if app.console.json {

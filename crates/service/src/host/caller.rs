@@ -16,7 +16,7 @@ use stemmata_store::Session;
 
 use super::Host;
 use super::sessions::unread;
-use crate::fault::{Fault, causes, io_failed};
+use crate::fault::{Fault, io_failed, problem_of, with_causes};
 use crate::local::bad_request;
 use crate::wire;
 
@@ -248,8 +248,7 @@ impl<'a> Caller<'a> {
                 return Err(error.into());
             }
             Err(error) => {
-                let causes = causes(&error).into_iter().map(|cause| format!(": {cause}"));
-                host.leave(path, &format!("{error}{}", causes.collect::<String>()))?;
+                host.leave(path, &with_causes(&problem_of(&error)))?;
             }
         }
         // What is stored of it names the session as well, if not its last words.
@@ -265,21 +264,13 @@ fn missing(text: &str) -> Fault {
 
 impl Host {
     /// Leaves a transcript to the next command.
-    ///
-    /// # Errors
-    /// `io_failed`.
-    pub fn leave(&self, path: &Path, reason: &str) -> Answer<()> {
-        let now = self.home.options().clock.now();
-        let left = self.home.markers().leave(path, reason, now.as_micros());
-        left.map_err(|error| Fault::from(error).0)
+    pub(super) fn leave(&self, path: &Path, reason: &str) -> Result<(), Fault> {
+        Ok(self.home.markers().leave(path, reason, self.now().as_micros())?)
     }
 
     /// Starts an import that outlives this process and the client's signals. Until it is through, a marker names the
     /// transcript.
-    ///
-    /// # Errors
-    /// `io_failed`, and where the program cannot be started.
-    pub fn import_in_background(&self, path: &Path) -> Answer<()> {
+    pub(super) fn import_in_background(&self, path: &Path) -> Result<(), Fault> {
         self.leave(path, "an import in the background reads it")?;
         let Some(program) = &self.machine.program else { return Ok(()) };
         let mut import = Command::new(program);
@@ -287,6 +278,6 @@ impl Host {
         import.args(["import", "--quiet"]).arg(path);
         import.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         std::os::unix::process::CommandExt::process_group(&mut import, 0);
-        import.spawn().map(drop).map_err(|source| io_failed("start", program, &source).0)
+        import.spawn().map(drop).map_err(|source| io_failed("start", program, &source))
     }
 }

@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::errors::CliError;
+use stemmata_api::{Code, Problem};
+
+use super::nobody;
+use crate::fault::{Fault, io_failed};
 
 /// Bytes of input that are read at most. All of it is, so that no client writes into a closed pipe; next to nothing is
 /// kept.
@@ -23,12 +26,12 @@ const CHUNK_BYTES: usize = 64 * 1024;
 /// What is read of the input; the rest is the client's.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-pub(crate) struct Input {
+pub(super) struct Input {
     pub(super) hook_event_name: Option<String>,
     /// The session's own id.
-    pub(crate) session_id: Option<String>,
+    pub(super) session_id: Option<String>,
     /// Its transcript.
-    pub(crate) transcript_path: Option<PathBuf>,
+    pub(super) transcript_path: Option<PathBuf>,
     pub(super) agent_transcript_path: Option<PathBuf>,
     /// The client's process, where it is not simply who called.
     pub(super) client_pid: Option<u32>,
@@ -101,26 +104,28 @@ impl<'de> Visitor<'de> for ToolResponseVisitor {
     }
 }
 
-/// Reads the input, all of it whatever is in it.
-pub(super) fn read(source: impl Read) -> Result<Input, CliError> {
-    let mut source = source.take(INPUT_BYTES_MAX);
+/// Reads the input, all of it whatever is in it. Without any, or with some that is no JSON, there is nothing to do but to say
+/// so.
+pub(super) fn read(source: Option<&mut dyn Read>) -> Result<Input, Fault> {
+    let mut source = source.ok_or_else(nobody)?.take(INPUT_BYTES_MAX);
     let input = parse(&mut source);
     drain(source);
     input
 }
 
 /// Reads what a client writes and keeps nothing: else it may stumble over a closed pipe.
-pub(super) fn drain(source: impl Read) {
+pub fn drain(source: impl Read) {
     let _gone = std::io::copy(&mut source.take(INPUT_BYTES_MAX), &mut std::io::sink());
 }
 
-fn parse(source: &mut dyn Read) -> Result<Input, CliError> {
+fn parse(source: &mut dyn Read) -> Result<Input, Fault> {
     let short = BufReader::with_capacity(CHUNK_BYTES, ShortStrings::new(source));
     serde_json::from_reader(short).map_err(|error| {
         if error.is_io() {
-            return CliError::io("read", Path::new("standard input"), error.into());
+            return io_failed("read", Path::new("standard input"), &error.into());
         }
-        CliError::Usage(format!("a hook was called with input that is no JSON object ({error})"))
+        let detail = format!("a hook was called with input that is no JSON object ({error})");
+        Problem::new(Code::BadRequest, detail).into()
     })
 }
 
@@ -199,8 +204,8 @@ mod tests {
 
     use super::*;
 
-    fn of(text: &str) -> Result<Input, CliError> {
-        read(text.as_bytes())
+    fn of(text: &str) -> Result<Input, Fault> {
+        read(Some(&mut text.as_bytes()))
     }
 
     /// A reader that gives a few bytes at a time and counts them.
@@ -246,7 +251,7 @@ mod tests {
         #[test]
         fn law_what_is_read_does_not_depend_on_what_else_there_is(response in any_value(), step in 1..9_000_usize) {
             let text = json!({ "a": response, "tool_response": response, "transcript_path": "/t \"é\".jsonl" }).to_string();
-            let input = read(Trickle { left: text.as_bytes(), step }).unwrap();
+            let input = read(Some(&mut Trickle { left: text.as_bytes(), step })).unwrap();
             let has_error = response.get("error").is_some_and(|error| !error.is_null());
             let transcript_path = Some(PathBuf::from("/t \"é\".jsonl"));
             let wanted = Input { transcript_path, tool_response: ToolResponse { has_error }, ..Input::default() };
@@ -269,7 +274,7 @@ mod tests {
     fn all_of_the_input_is_read_whatever_is_in_it() {
         let text = vec![b'x'; 300_000];
         let mut wrong = Trickle { left: &text, step: 4_096 };
-        assert!(read(&mut wrong).is_err());
+        assert!(read(Some(&mut wrong)).is_err());
         assert_eq!(wrong.left.len(), 0);
     }
 }
