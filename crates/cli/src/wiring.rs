@@ -213,7 +213,7 @@ impl App {
     }
 
     /// Captures what hooks and `run` left, and says what could not be captured.
-    pub(crate) fn take_up(&self) -> Result<(), CliError> {
+    fn take_up(&self) -> Result<(), CliError> {
         for trouble in self.home()?.take_up(TakeUpLimits::COMMAND)? {
             self.console.warn(&trouble.to_string());
         }

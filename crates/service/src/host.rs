@@ -20,6 +20,7 @@ mod start;
 mod status;
 mod store_files;
 mod vault;
+mod watch;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -43,6 +44,7 @@ pub use policy::PolicyChange;
 pub use sessions::Latest;
 pub use start::{StartFrom, StartRequest};
 pub use status::StatusRequest;
+pub use watch::{Due, LookedAt, WATCH_POLL_MS, WatchRequest, WatchedPlace, Watching};
 
 /// What only this machine can do. Holds no cache: every answer is read anew.
 pub struct Host {

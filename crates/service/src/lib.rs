@@ -14,10 +14,11 @@ pub mod wire;
 pub use fault::{causes, of_kind, problem_of, with_causes};
 pub use file::{FileBytes, parse_have, write_whole};
 pub use host::{
-    BlamedCommit, Current, GitHookChange, GitHookRequest, HookRequest, Hooked, Host, ImportRequest,
-    InstallChange, InstallRequest, Latest, LedgerOf, LedgerOfRequest, Machine, MakeLedger, NamedFile,
-    PlaceRequest, PolicyChange, Process, Repaired, Repository, StartFrom, StartRequest, StatusRequest,
-    Surveyed, TrailerRequest, Whose, drain, is_program, open_for_hook, read_settings,
+    BlamedCommit, Current, Due, GitHookChange, GitHookRequest, HookRequest, Hooked, Host, ImportRequest,
+    InstallChange, InstallRequest, Latest, LedgerOf, LedgerOfRequest, LookedAt, Machine, MakeLedger,
+    NamedFile, PlaceRequest, PolicyChange, Process, Repaired, Repository, StartFrom, StartRequest,
+    StatusRequest, Surveyed, TrailerRequest, WATCH_POLL_MS, WatchRequest, WatchedPlace, Watching, Whose,
+    drain, is_program, open_for_hook, read_settings,
 };
 pub use local::Local;
 pub use size::{bytes, scaled};

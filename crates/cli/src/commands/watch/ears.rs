@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
-use stemmata_engine::{Listen, database_of_log, listen_at};
+use stemmata_service::WatchedPlace;
 
 /// Notices that wait at most; where there are more, everything is looked at.
 const NOTICES_MAX: usize = 1_024;
@@ -56,7 +56,8 @@ pub(super) struct Ears {
     marks: Arc<Marks>,
     watcher: Option<RecommendedWatcher>,
     trouble: Option<String>,
-    heard: BTreeMap<PathBuf, Identity>,
+    /// What is watched, where that is listened to.
+    heard: BTreeMap<PathBuf, (Identity, PathBuf)>,
 }
 
 impl Ears {
@@ -95,31 +96,26 @@ impl Ears {
     }
 
     /// Listens to these and to nothing else.
-    pub(super) fn listen_to(&mut self, roots: &[PathBuf]) {
+    pub(super) fn listen_to(&mut self, places: &[WatchedPlace]) {
         let Some(watcher) = &mut self.watcher else { return };
-        self.heard.retain(|path, identity| {
-            let stays = roots.contains(path) && identity_of(path) == Some(*identity);
+        self.heard.retain(|root, (identity, folder)| {
+            let is_wanted = places.iter().any(|place| place.root == *root && place.folder == *folder);
+            let stays = is_wanted && identity_of(root) == Some(*identity);
             if !stays {
                 // It is gone, and its notices with it.
-                if let Listen::Below(place) | Listen::Beside(place) = listen_at(path) {
-                    let _gone = watcher.unwatch(&place);
-                }
+                let _gone = watcher.unwatch(folder);
             }
             stays
         });
         self.trouble = None;
-        for root in roots {
+        for WatchedPlace { root, folder, is_deep } in places {
             let Some(identity) = identity_of(root).filter(|_| !self.heard.contains_key(root)) else {
                 continue;
             };
-            let (place, mode) = match listen_at(root) {
-                Listen::Below(place) => (place, RecursiveMode::Recursive),
-                Listen::Beside(place) => (place, RecursiveMode::NonRecursive),
-                Listen::Nothing => continue,
-            };
-            match watcher.watch(&place, mode) {
+            let mode = if *is_deep { RecursiveMode::Recursive } else { RecursiveMode::NonRecursive };
+            match watcher.watch(folder, mode) {
                 Ok(()) => {
-                    self.heard.insert(root.clone(), identity);
+                    self.heard.insert(root.clone(), (identity, folder.clone()));
                 }
                 Err(error) => self.trouble = Some(error.to_string()),
             }
@@ -148,9 +144,7 @@ fn read(event: notify::Result<notify::Event>) -> Vec<Heard> {
         Ok(event) => match event.kind {
             EventKind::Access(_) | EventKind::Remove(_) => Vec::new(),
             EventKind::Any | EventKind::Create(_) | EventKind::Modify(_) | EventKind::Other => {
-                // A database's news are in its log first.
-                let changed = |path: PathBuf| Heard::Changed(database_of_log(&path).unwrap_or(path));
-                event.paths.into_iter().map(changed).collect()
+                event.paths.into_iter().map(Heard::Changed).collect()
             }
         },
         Err(_) => vec![Heard::Missed],
@@ -178,8 +172,6 @@ mod tests {
         ] {
             assert_eq!(read(Ok(event(kind))), wanted, "{kind:?}");
         }
-        let log = notify::Event::new(EventKind::Any).add_path(PathBuf::from("/d/opencode.db-wal"));
-        assert_eq!(read(Ok(log)), [Heard::Changed(PathBuf::from("/d/opencode.db"))]);
         let lost = event(EventKind::Other).set_flag(Flag::Rescan);
         assert_eq!(read(Ok(lost)), [Heard::Missed]);
         assert_eq!(read(Err(notify::Error::generic("gone"))), [Heard::Missed]);
