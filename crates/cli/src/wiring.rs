@@ -128,11 +128,6 @@ impl App {
         self.clock.now()
     }
 
-    /// Returns the clock, for another thread.
-    pub(crate) fn clock(&self) -> Arc<dyn Clock> {
-        Arc::clone(&self.clock)
-    }
-
     /// Returns the data directory; makes it the first time, and starts the log in it.
     pub(crate) fn home(&self) -> Result<&Arc<Home>, CliError> {
         if let Some(home) = self.home.get() {

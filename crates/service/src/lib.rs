@@ -16,9 +16,9 @@ pub use file::{FileBytes, parse_have, write_whole};
 pub use host::{
     BlamedCommit, Current, Due, GitHookChange, GitHookRequest, HookRequest, Hooked, Host, ImportRequest,
     InstallChange, InstallRequest, Latest, LedgerOf, LedgerOfRequest, LookedAt, Machine, MakeLedger,
-    NamedFile, PlaceRequest, PolicyChange, Process, Repaired, Repository, StartFrom, StartRequest,
-    StatusRequest, Surveyed, TrailerRequest, WATCH_POLL_MS, WatchRequest, WatchedPlace, Watching, Whose,
-    drain, is_program, open_for_hook, read_settings,
+    NamedFile, PlaceRequest, PolicyChange, Process, Record, RecordRequest, Recorded, Repaired, Repository,
+    StartFrom, StartRequest, StatusRequest, Surveyed, Suspended, Tape, TrailerRequest, WATCH_POLL_MS,
+    WatchRequest, WatchedPlace, Watching, Whose, drain, is_program, open_for_hook, read_settings,
 };
 pub use local::Local;
 pub use size::{bytes, scaled};
