@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &E
     // What a command under `run` says on standard error is not mixed with ours.
     let may_tell = !is_hook(&cli.command) && !matches!(cli.command, Command::Run(_));
     let result = command(&app, cli.command);
-    app.tell_of_ledgers();
+    app.ledger_findings().iter().for_each(|finding| app.console.warn(finding));
     app.tell_of_untrusted_rules(may_tell);
     let exit = match &result {
         Ok(exit) => *exit,

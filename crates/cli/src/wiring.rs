@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Serialize;
-use stemmata_api::{Chains as _, v1};
+use stemmata_api::{Service, v1};
 use stemmata_engine::{
-    Clock, Engine, EngineError, HOOK_PLACES, Home, HomeHints, HomeNote, HomeOptions, HookPlace, MachineFacts,
-    OpenFor, RUNTIMES, RandomIds, Settings, SystemClock, TakeUpLimits,
+    Clock, EngineError, HOOK_PLACES, Home, HomeHints, HomeNote, HomeOptions, HookPlace, LedgerPlace,
+    MachineFacts, OpenFor, RUNTIMES, RandomIds, Settings, SystemClock, TakeUpLimits,
 };
-use stemmata_model::{Principal, Timestamp};
+use stemmata_model::Timestamp;
 use stemmata_service::{Host, Local, Machine, Process, open_for_hook, problem_of};
 
 use crate::args::git::{Git, GitCommand};
@@ -55,7 +55,7 @@ pub(crate) struct App {
     /// What to take for the mark of this machine, for tests.
     mark: Option<String>,
     home: OnceCell<Arc<Home>>,
-    service: OnceCell<Local>,
+    service: OnceCell<Box<dyn Service>>,
     host: OnceCell<Host>,
     /// Set once what others left was taken up.
     opened: OnceCell<()>,
@@ -129,7 +129,7 @@ impl App {
     }
 
     /// Returns the data directory; makes it the first time, and starts the log in it.
-    pub(crate) fn home(&self) -> Result<&Arc<Home>, CliError> {
+    fn home(&self) -> Result<&Arc<Home>, CliError> {
         if let Some(home) = self.home.get() {
             return Ok(home);
         }
@@ -163,16 +163,14 @@ impl App {
         Ok(Home::open(root, options)?)
     }
 
-    /// Returns the engine; the first time the store is opened, and a command takes up what others left. A hook and `run`, for
-    /// which a program waits, leave that to commands.
-    pub(crate) fn engine(&self) -> Result<&Engine, CliError> {
-        let opened = self.home()?.engine();
+    fn open(&self) -> Result<(), CliError> {
+        let opened = self.home()?.engine().map(drop);
         self.say_notes()?;
-        let engine = opened?;
+        opened?;
         if self.opened.set(()).is_ok() && matches!(self.open_for, OpenFor::Command) {
             self.take_up()?;
         }
-        Ok(engine)
+        Ok(())
     }
 
     /// Says what opening the store found.
@@ -187,11 +185,16 @@ impl App {
         Ok(())
     }
 
-    /// Says what reading and writing ledgers in files met: a write that did not finish, files that were passed over.
-    pub(crate) fn tell_of_ledgers(&self) {
-        for finding in self.home.get().map(|home| home.ledger_findings()).unwrap_or_default() {
-            self.console.warn(&finding.to_string());
-        }
+    /// Returns what reading and writing ledgers in files met since the last call: a write that did not finish, files that were
+    /// passed over.
+    pub(crate) fn ledger_findings(&self) -> Vec<String> {
+        let findings = self.home.get().map(|home| home.ledger_findings()).unwrap_or_default();
+        findings.iter().map(ToString::to_string).collect()
+    }
+
+    /// Says whether ledgers are kept in files.
+    pub(crate) const fn has_ledger_files(&self) -> bool {
+        matches!(self.settings.ledgers, LedgerPlace::Files { .. })
     }
 
     /// Says once of each file that a project has rules for secrets which do not count; a hook only remembers it for `status`.
@@ -215,11 +218,6 @@ impl App {
         Ok(())
     }
 
-    /// Returns who asks for changes on the command line.
-    pub(crate) fn principal(&self) -> Result<Principal, CliError> {
-        Ok(self.engine()?.identity().principal("stemma")?)
-    }
-
     /// Returns where clients keep their configuration.
     pub(crate) fn homes(&self) -> HomeHints {
         HomeHints {
@@ -232,14 +230,17 @@ impl App {
         }
     }
 
-    /// Returns the service over this store; the first time as [`App::engine`] does.
-    pub(crate) fn service(&self) -> Result<&Local, CliError> {
+    /// Returns the service over this store; the first time it is opened, and a command takes up what others left. A hook and
+    /// `run`, for which a program waits, leave that to commands.
+    pub(crate) fn service(&self) -> Result<&dyn Service, CliError> {
         if let Some(service) = self.service.get() {
-            return Ok(service);
+            return Ok(service.as_ref());
         }
-        self.engine()?;
-        let service = Local::new(Arc::clone(self.home()?), self.principal()?);
-        Ok(self.service.get_or_init(|| service))
+        self.open()?;
+        let home = self.home()?;
+        // Who asks for changes on the command line.
+        let by = home.identity()?.principal("stemma")?;
+        Ok(self.service.get_or_init(|| Box::new(Local::new(Arc::clone(home), by))).as_ref())
     }
 
     /// Returns what only this machine can do. Opens no store: a command that needs one asks for [`App::service`] first.
@@ -268,9 +269,9 @@ impl App {
         Process { pid: std::process::id(), told: SESSION_VARIABLES.iter().find_map(told) }
     }
 
-    /// Returns the same with the store; the first time as [`App::engine`] does.
+    /// Returns the same with the store; the first time as [`App::service`] does.
     pub(crate) fn opened_host(&self) -> Result<&Host, CliError> {
-        self.engine()?;
+        self.open()?;
         self.host()
     }
 

@@ -3,6 +3,7 @@
 //!
 //! What a store answers is asked of the service that a method is given; that store may be on another machine.
 
+mod blame;
 mod caller;
 mod files;
 mod git;
@@ -32,9 +33,10 @@ use stemmata_model::Timestamp;
 
 use crate::fault::Fault;
 
+pub use blame::{BlamedCommit, BlamedFile};
 pub use caller::{Current, Process, Whose};
 pub use files::{NamedFile, Repaired};
-pub use git::{BlamedCommit, GitHookChange, GitHookRequest, Repository, TrailerRequest};
+pub use git::{GitHookChange, GitHookRequest, TrailerRequest};
 pub use hook::{HookRequest, Hooked, drain, open_for_hook};
 pub use hooks::is_program;
 pub use import::{ImportRequest, Surveyed};
@@ -90,9 +92,9 @@ impl Host {
         act(&self.home).map_err(|fault| fault.0)
     }
 
-    /// Runs a use case over the store.
+    /// Runs a use case over the store, with exclusions and rules as they are now.
     fn with_engine<T>(&self, act: impl FnOnce(&Engine) -> Result<T, Fault>) -> Answer<T> {
-        self.with(|home| act(home.engine()?))
+        self.with(|home| act(&home.renewed()?))
     }
 
     /// Returns the present.

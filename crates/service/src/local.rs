@@ -29,9 +29,10 @@ impl Local {
         Self { home, by }
     }
 
-    /// Runs a use case; what fails in it becomes a problem.
+    /// Runs a use case, with exclusions and rules for secrets as they are now: a service lives long. What fails in it becomes a
+    /// problem.
     pub(crate) fn with<T>(&self, act: impl FnOnce(&Engine) -> Result<T, Fault>) -> Answer<T> {
-        let act = || act(self.home.engine()?);
+        let act = || act(&self.home.renewed()?);
         act().map_err(|fault| fault.0)
     }
 

@@ -3,17 +3,17 @@
 //! What they mean is the engine's, how they are written is the wire types'.
 
 pub(crate) mod bundle;
-pub mod client;
-pub mod commit;
-pub mod context;
-pub mod import;
-pub mod keep;
+pub(crate) mod client;
+pub(crate) mod commit;
+pub(crate) mod context;
+pub(crate) mod import;
+pub(crate) mod keep;
 pub(crate) mod ledger;
-pub mod maintain;
+pub(crate) mod maintain;
 pub(crate) mod place;
-pub mod quota;
-pub mod secrets;
-pub mod session;
+pub(crate) mod quota;
+pub(crate) mod secrets;
+pub(crate) mod session;
 pub(crate) mod state;
 
 use stemmata_api::{RawJson, v1};
@@ -21,12 +21,12 @@ use stemmata_engine::LossReport;
 use stemmata_model::{Json, Note};
 
 /// Returns JSON as it was given.
-pub fn raw(json: &Json) -> RawJson {
+pub(crate) fn raw(json: &Json) -> RawJson {
     RawJson::parse(json.as_str()).expect("a `Json` was checked when it was made")
 }
 
 /// Returns the wire form of notes.
-pub fn notes(notes: &[Note]) -> Vec<v1::Note> {
+pub(crate) fn notes(notes: &[Note]) -> Vec<v1::Note> {
     let wire = |note: &Note| v1::Note {
         code: note.code.as_str().to_owned(),
         message: note.message.clone(),
@@ -36,7 +36,7 @@ pub fn notes(notes: &[Note]) -> Vec<v1::Note> {
 }
 
 /// Returns the wire form of what a translation lost.
-pub fn losses(report: &LossReport) -> v1::Losses {
+pub(crate) fn losses(report: &LossReport) -> v1::Losses {
     let losses = report.losses.iter().map(|loss| v1::Loss {
         entry: loss.entry.clone(),
         action: loss.action.as_str().to_owned(),

@@ -19,8 +19,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("crates/llm", &["model", "acts", "redact", "runtimes", "store", "prompt", "engine", "api"]),
     ("crates/client", &["api"]),
     ("crates/server", &["api", "service"]),
-    // `store` goes once no command names it.
-    ("crates/cli", &["model", "store", "engine", "api", "service", "client", "llm", "server"]),
+    ("crates/cli", &["model", "engine", "api", "service", "client", "llm", "server"]),
     ("crates/testkit", &["model", "store"]),
     ("crates/faults", &["model", "store", "engine", "testkit"]),
     ("benches", &["model", "redact", "runtimes", "store", "prompt", "engine", "testkit"]),

@@ -16,9 +16,6 @@ const BELOW: &[&str] =
 /// Files that put the program together: the configuration and the data directory are the engine's.
 const WIRING: &[&str] = &["config.rs", "config/keys.rs", "wiring.rs"];
 
-/// Commands that ask the engine still. The list only gets shorter.
-const STILL_ON_ENGINE: &[&str] = &["commands/run.rs", "commands/run/handover.rs", "commands/run/pipes.rs"];
-
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for source in tree.sources() {
@@ -26,7 +23,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
         let places =
             BELOW.iter().flat_map(|name| words(&source.production, name).into_iter().map(|at| (at, *name)));
         let places: Vec<(usize, &str)> = places.collect();
-        let is_listed = WIRING.contains(&file) || STILL_ON_ENGINE.contains(&file);
+        let is_listed = WIRING.contains(&file);
         if is_listed && places.is_empty() {
             findings.push(Finding::file(
                 source.path,

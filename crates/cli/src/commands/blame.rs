@@ -1,14 +1,11 @@
 //! `blame`: from a line of a file to the tool call that wrote it, and to why.
 //!
-//! Git says which of its commits a line is of; the service finds the call. Without git the sessions alone are searched.
+//! The host reads the file and asks git; the service finds the call. Without git the sessions alone are searched.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
-use std::path::{Path, PathBuf};
 
-use stemmata_api::v1::{self, BlameRequest, BlamedLine, KnownLine};
-use stemmata_api::{Chains as _, Code, Problem};
-use stemmata_service::{BlamedCommit, Repository};
+use stemmata_api::v1::{self, BlamedLine};
+use stemmata_service::BlamedCommit;
 
 use crate::args::git::Blame;
 use crate::errors::{CliError, Exit};
@@ -17,83 +14,16 @@ use crate::output::style::Style;
 use crate::output::table::fit;
 use crate::wiring::App;
 
-/// Bytes of a file at most.
-const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
-
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Blame) -> Result<Exit, CliError> {
-    let (path, wanted) = parse(app, &args.place)?;
-    let path = path.canonicalize().map_err(|error| CliError::io("read", &path, error))?;
-    let bytes = super::read_input(&path, FILE_BYTES_MAX)?;
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    let lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    let wanted =
-        wanted.map_or(0..lines.len(), |wanted| wanted.start.min(lines.len())..wanted.end.min(lines.len()));
-    if wanted.is_empty() {
-        return Err(missing(Code::LineNotFound, "line", &args.place));
-    }
-    let repository = Repository::of(path.parent().unwrap_or(&path));
-    let blamed = repository.as_ref().map(|found| found.blame(&path, &wanted)).unwrap_or_default();
-    let here = project_of(&path, &app.environment.current_dir);
-    let project = repository.map_or(here, |found| found.top);
-    let known = blamed
-        .iter()
-        .filter_map(|(line, commit)| Some(KnownLine { line: number(*line), ctx: commit.context.clone()? }));
-    let mut answer = app.service()?.blame(&BlameRequest {
-        file: path.to_string_lossy().into_owned(),
-        project: project.to_string_lossy().into_owned(),
-        lines,
-        from_line: number(wanted.start),
-        to_line: wanted.end as u64,
-        known: known.collect(),
-    })?;
-    let blamed: BTreeMap<u64, BlamedCommit> =
-        blamed.into_iter().map(|(line, commit)| (number(line), commit)).collect();
-    for line in &mut answer.lines {
-        let commit = blamed.get(&line.line).filter(|commit| commit.is_committed());
-        line.git_commit = commit.map(|commit| commit.id.clone());
-        line.git_summary = commit.map(|commit| commit.summary.clone());
-        line.context_id = commit.and_then(|commit| commit.context.clone());
-    }
-    let exit = app.answer(&answer, || Ok(shown(&answer, &blamed, app.console.width)))?;
+    let file = app.host()?.blamed_file(&args.place, &app.environment.current_dir)?;
+    let mut answer = app.service()?.blame(&file.request)?;
+    file.complete(&mut answer);
+    let exit = app.answer(&answer, || Ok(shown(&answer, &file.commits, app.console.width)))?;
     if !app.console.json {
         say_unknown(app, &answer);
     }
     Ok(exit)
-}
-
-/// Returns the number of a line that is counted from 0.
-fn number(line: usize) -> u64 {
-    line as u64 + 1
-}
-
-fn missing(code: Code, what: &str, place: &str) -> CliError {
-    Box::new(Problem::new(code, format!("no {what} goes by `{place}`")).with("name", place)).into()
-}
-
-/// Returns the directory whose sessions are searched for a file outside of any repository.
-fn project_of(file: &Path, current_dir: &Path) -> PathBuf {
-    if file.starts_with(current_dir) {
-        current_dir.to_owned()
-    } else {
-        file.parent().unwrap_or(file).to_owned()
-    }
-}
-
-/// Reads `file`, `file:12` or `file:12-20`; a file that is called so wins.
-fn parse(app: &App, place: &str) -> Result<(PathBuf, Option<Range<usize>>), CliError> {
-    let whole = app.environment.absolute(Path::new(place));
-    if whole.exists() {
-        return Ok((whole, None));
-    }
-    let numbers = place.rsplit_once(':').and_then(|(file, numbers)| {
-        let (from, to) = numbers.split_once('-').unwrap_or((numbers, numbers));
-        let (from, to): (usize, usize) = (from.parse().ok()?, to.parse().ok()?);
-        (1 <= from && from <= to).then(|| (app.environment.absolute(Path::new(file)), from - 1..to))
-    });
-    numbers
-        .map(|(file, range)| (file, Some(range)))
-        .ok_or_else(|| missing(Code::BadPlace, "file (FILE, FILE:LINE or FILE:FROM-TO)", place))
 }
 
 /// Shows lines that have the same origin together.

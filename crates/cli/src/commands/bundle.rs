@@ -9,7 +9,7 @@ use stemmata_api::v1::{
     BundleExportRequest, BundleExported, BundleHaveRequest, BundleImportRequest, BundleImported,
     BundleShowRequest, BundleShown,
 };
-use stemmata_api::{Code, Control, GiveBack as _, Problem};
+use stemmata_api::{Code, Control, Problem};
 use stemmata_service::{FileBytes, parse_have, render_have};
 
 use crate::args::bundle::{Bundle, BundleCommand, Chains, Export, Have, Import, Show};
@@ -95,7 +95,7 @@ fn told_export(done: &BundleExported, how: &str) -> String {
 }
 
 /// Opens a bundle; what cannot be read twice is kept in a file without a name first.
-pub(super) fn open(app: &App, path: &Path) -> Result<File, CliError> {
+fn open(app: &App, path: &Path) -> Result<FileBytes, CliError> {
     let failed = |source| CliError::io("read", path, source);
     let mut input: Box<dyn std::io::Read> = if path.as_os_str() == "-" {
         Box::new(std::io::stdin().lock())
@@ -103,18 +103,14 @@ pub(super) fn open(app: &App, path: &Path) -> Result<File, CliError> {
         let file = File::open(path).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
         if metadata.is_file() {
-            return Ok(file);
+            return Ok(FileBytes(file));
         }
         if metadata.is_dir() {
             return Err(CliError::Usage(format!("{} is a directory, no bundle", path.display())));
         }
         Box::new(file)
     };
-    let folder = app.home()?.cache_dir();
-    let kept = |source| CliError::io("write in", &folder, source);
-    let mut file = tempfile::tempfile_in(&folder).map_err(kept)?;
-    std::io::copy(&mut input, &mut file).map_err(failed)?;
-    Ok(file)
+    Ok(app.host()?.spool(path, &mut input)?)
 }
 
 fn import(app: &App, args: &Import) -> Result<Exit, CliError> {
@@ -123,7 +119,7 @@ fn import(app: &App, args: &Import) -> Result<Exit, CliError> {
         content_bytes_max: args.bounds.max_bytes,
         dry_run: args.dry_run,
     };
-    let file = FileBytes(open(app, &args.file)?);
+    let file = open(app, &args.file)?;
     let done = app.service()?.import_bundle(&request, &file, &Control::none())?;
     app.console.notes(&done.notes);
     if app.console.json {
@@ -165,7 +161,7 @@ fn show(app: &App, args: &Show) -> Result<Exit, CliError> {
         commits_max: Some(args.bounds.max_commits),
         content_bytes_max: args.bounds.max_bytes,
     };
-    let file = FileBytes(open(app, &args.file)?);
+    let file = open(app, &args.file)?;
     let shown = app.service()?.show_bundle(&request, &file, &Control::none())?;
     if app.console.json {
         app.console.json(&shown)?;

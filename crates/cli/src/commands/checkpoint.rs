@@ -1,9 +1,8 @@
 //! `checkpoint`: a commit made by a program, with every field of its own choosing.
 
-use std::path::Path;
-
-use stemmata_api::Chains as _;
+use stemmata_api::Code;
 use stemmata_api::v1::{self, CONTENT_BYTES_MAX, CheckpointRequest};
+use stemmata_service::{LedgerOfRequest, MakeLedger};
 
 use crate::args::capture::{Checkpoint, TriggerArg, TypeArg};
 use crate::commands::read_input;
@@ -61,10 +60,13 @@ fn request(args: &Checkpoint) -> CheckpointRequest {
 
 /// Returns the ledger of the project that is here, where there is one: what is folded of it is saved with the commit.
 fn ledger_here(app: &App) -> Result<Option<String>, CliError> {
-    match app.engine()?.known_project_at(&app.environment.absolute(Path::new("."))) {
-        Ok(known) => Ok(known.map(|project| project.ledger.to_string())),
-        Err(error) => {
-            app.console.warn(&format!("the project's state will not be saved: {error}"));
+    let dir = app.environment.current_dir.clone();
+    let request = LedgerOfRequest { dir, make: MakeLedger::Never, even_damaged: false };
+    match app.opened_host()?.ledger_of(&request) {
+        Ok(known) => Ok(Some(known.ledger)),
+        Err(problem) if problem.is(Code::NoLedgerHere) => Ok(None),
+        Err(problem) => {
+            app.console.warn(&format!("the project's state will not be saved: {}", problem.detail));
             Ok(None)
         }
     }

@@ -1,7 +1,7 @@
 //! `children`: the commits that continue one.
 
+use stemmata_api::PageRequest;
 use stemmata_api::v1::{Children, ChildrenRequest};
-use stemmata_api::{Chains as _, PageRequest};
 
 use crate::args::browse;
 use crate::commands::{ROWS_MAX, gather, log};

@@ -1,6 +1,5 @@
 //! `compact`: a summary in the place of everything before a commit.
 
-use stemmata_api::Chains as _;
 use stemmata_api::v1::{CompactRequest, SUMMARY_BYTES_MAX};
 
 use crate::args::give::Compact;

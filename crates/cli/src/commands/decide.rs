@@ -2,7 +2,6 @@
 //!
 //! What becomes of it is the reducers'.
 
-use stemmata_api::Ledgers as _;
 use stemmata_api::v1::{Appended, DecideRequest, DecisionKind, FinishTaskRequest};
 use stemmata_service::MakeLedger;
 

@@ -1,6 +1,5 @@
 //! `diff`: what a compaction lost.
 
-use stemmata_api::Chains as _;
 use stemmata_api::v1::{CommitRequest, Diff};
 
 use crate::args::browse;

@@ -2,7 +2,6 @@
 
 mod chains;
 
-use stemmata_api::Maintain as _;
 use stemmata_api::v1;
 
 use crate::args::maintain::Du;

@@ -10,7 +10,7 @@ use stemmata_api::v1::{
     self, APPEND_BYTES_MAX, APPEND_EVENTS_MAX, AppendRequest, EventsForgotten, EventsRequest, FollowFrom,
     FollowRequest, ForgetEventsRequest, NewEvent,
 };
-use stemmata_api::{CancelToken, Code, Control, Ledgers as _, PlanDigest, RawJson};
+use stemmata_api::{CancelToken, Code, Control, PlanDigest, RawJson};
 use stemmata_model::Json;
 use stemmata_service::{LedgerOfRequest, MakeLedger};
 

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use stemmata_api::Control;
 use stemmata_api::v1::{self, ExportForm};
-use stemmata_api::{Control, GiveBack as _};
 
 use crate::args::give::Export;
 use crate::errors::{CliError, Exit};

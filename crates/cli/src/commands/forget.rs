@@ -1,6 +1,5 @@
 //! `forget`: shows what would go and what still needs it, asks, and lets go.
 
-use stemmata_api::Maintain as _;
 use stemmata_api::v1::{self, UnforgetRequest};
 
 use crate::args::keep::Forget;

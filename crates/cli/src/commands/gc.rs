@@ -1,7 +1,7 @@
 //! `gc`: lets go of what retention says and of what nobody needs, and packs the rest.
 
+use stemmata_api::Control;
 use stemmata_api::v1::{CollectRequest, CollectedAmount, Gc as Collected};
-use stemmata_api::{Control, Maintain as _};
 
 use crate::args::keep::Gc;
 use crate::commands::confirm::unasked;

@@ -1,7 +1,7 @@
 //! `handoff`: a session as one text within a budget, for another agent to go on from.
 
+use stemmata_api::Control;
 use stemmata_api::v1::{self, HandoffRequest};
-use stemmata_api::{Control, GiveBack as _};
 
 use crate::args::give::Handoff;
 use crate::commands::place;

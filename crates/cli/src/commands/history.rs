@@ -1,6 +1,5 @@
 //! `history`: the commits from one towards the root, with what each holds.
 
-use stemmata_api::Chains as _;
 use stemmata_api::v1::{Commit, CommitPage, HistoryRequest};
 
 use crate::args::browse::History;

@@ -33,7 +33,7 @@ pub(crate) fn run(app: &App, args: &Import) -> Result<Exit, CliError> {
         nothing_found(app, host);
         return Ok(Exit::Done);
     }
-    app.engine()?;
+    app.opened_host()?;
     let request = ImportRequest {
         paths,
         are_named: !args.paths.is_empty(),

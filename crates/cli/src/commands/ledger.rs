@@ -4,8 +4,8 @@
 
 use std::path::Path;
 
+use stemmata_api::PageRequest;
 use stemmata_api::v1::{AdoptRequest, Ledger, LedgerPage, LedgersRequest};
-use stemmata_api::{Ledgers as _, PageRequest};
 use stemmata_service::MakeLedger;
 
 use crate::args::ledger::{Ledger as Args, LedgerAdopt, LedgerCommand, LedgerExport, LedgerImport};

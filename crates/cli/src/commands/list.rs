@@ -1,7 +1,7 @@
 //! `list`: sessions in a table.
 
+use stemmata_api::PageRequest;
 use stemmata_api::v1::{Session, SessionPage, SessionsRequest};
-use stemmata_api::{Chains as _, PageRequest};
 
 use crate::args::browse::List;
 use crate::commands::{gather, rows};

@@ -1,7 +1,7 @@
 //! `materialize`: the conversation as an agent should know it.
 
+use stemmata_api::Control;
 use stemmata_api::v1::{self, Materialized};
-use stemmata_api::{Control, GiveBack as _};
 
 use crate::args::give::Materialize;
 use crate::commands::place::say_losses;

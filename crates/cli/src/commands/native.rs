@@ -1,6 +1,6 @@
 //! `native`: the transcript up to a commit, byte for byte.
 
-use stemmata_api::{Control, GiveBack as _, v1};
+use stemmata_api::{Control, v1};
 
 use crate::args::give::Native;
 use crate::errors::{CliError, Exit};

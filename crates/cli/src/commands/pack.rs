@@ -1,7 +1,7 @@
 //! `pack`: moves contents to where they take least room; and the packing that an import ends with.
 
+use stemmata_api::Control;
 use stemmata_api::v1::{PackRequest, Packing};
-use stemmata_api::{Control, Maintain as _};
 
 use crate::args::maintain::Pack;
 use crate::errors::{CliError, Exit};

@@ -51,9 +51,8 @@ pub(crate) fn latest(
     of_all: bool,
     is_loadable: bool,
 ) -> Result<stemmata_service::Latest, CliError> {
-    app.engine()?;
     let here = (!of_all).then_some(app.environment.current_dir.as_path());
-    let latest = app.host()?.latest(here, is_loadable)?;
+    let latest = app.opened_host()?.latest(here, is_loadable)?;
     latest.unread.iter().for_each(|unread| app.console.warn(unread));
     Ok(latest)
 }

@@ -1,6 +1,5 @@
 //! `resolve`: the checkpoint at a point in time.
 
-use stemmata_api::Chains as _;
 use stemmata_api::v1::{ResolveRequest, ResolveScope};
 
 use crate::args::browse::Resolve;

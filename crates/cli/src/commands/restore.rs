@@ -2,7 +2,6 @@
 //!
 //! Putting a backup in the place of the store is `backup`'s.
 
-use stemmata_api::Ledgers as _;
 use stemmata_api::v1::{RestoreStateRequest, RestoredLedger};
 
 use crate::args::maintain::Restore;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use stemmata_api::Control;
 use stemmata_api::v1::{Scan as Scanned, ScanFinding, ScanRequest};
-use stemmata_api::{Control, Maintain as _};
 
 use crate::args::secrets::Scan;
 use crate::commands::unread;
@@ -28,7 +28,7 @@ pub(crate) fn run(app: &App, args: &Scan) -> Result<Exit, CliError> {
     if let Some(meant) = &scanned.meant {
         app.say_redirected(meant);
     }
-    unread::warn(app, "scanned", &scanned.unread)?;
+    unread::warn(app, "scanned", &scanned.unread);
     app.answer(&scanned, || told(app, &scanned))?;
     // What was found is the graver news; that not all was looked at is said either way.
     Ok(match (scanned.findings.is_empty(), scanned.unread.is_empty()) {

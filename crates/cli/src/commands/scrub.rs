@@ -1,7 +1,7 @@
 //! `scrub`: shows what would be replaced in what is stored, asks, and replaces it.
 
+use stemmata_api::Control;
 use stemmata_api::v1::{Scrub as Scrubbed, ScrubRequest};
-use stemmata_api::{Control, Maintain as _};
 
 use crate::args::secrets::Scrub;
 use crate::commands::confirm::{Final, confirmed, shown, unasked, warn_unfinished};
@@ -41,7 +41,7 @@ pub(crate) fn run(app: &App, args: &Scrub) -> Result<Exit, CliError> {
         declined: "Nothing was changed.",
     };
     if !confirmed(app, &act)? {
-        unread::warn(app, "looked at", &plan.unread)?;
+        unread::warn(app, "looked at", &plan.unread);
         return Ok(exit(&plan));
     }
     show(app, &apply(&shown(plan.digest.as_ref()))?)
@@ -51,7 +51,7 @@ fn show(app: &App, done: &Scrubbed) -> Result<Exit, CliError> {
     if let Some(meant) = &done.meant {
         app.say_redirected(meant);
     }
-    unread::warn(app, "scrubbed", &done.unread)?;
+    unread::warn(app, "scrubbed", &done.unread);
     app.answer(done, || Ok(told(done)))?;
     if app.console.json {
         return Ok(exit(done));

@@ -1,6 +1,5 @@
 //! `show`: everything that is known about a commit.
 
-use stemmata_api::Chains as _;
 use stemmata_api::v1::{self, Audit, Commit, Sighting};
 
 use crate::args::browse::Show;

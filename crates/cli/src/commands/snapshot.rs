@@ -1,6 +1,5 @@
 //! `snapshot`: the whole context of a commit as one commit below it.
 
-use stemmata_api::Chains as _;
 use stemmata_api::v1::{Named, SnapshotRequest};
 
 use crate::args::capture::Snapshot;

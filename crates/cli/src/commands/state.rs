@@ -2,8 +2,8 @@
 //!
 //! What is remembered, and from what, is the engine's.
 
+use stemmata_api::Control;
 use stemmata_api::v1::{self, LedgerRequest, ReplayRequest, StateRequest};
-use stemmata_api::{Control, Ledgers as _};
 use stemmata_service::MakeLedger;
 
 use crate::args::ledger::{Replay, State, Which};

@@ -1,6 +1,5 @@
 //! `tips`: the ends of branches, by ticket, thread or session.
 
-use stemmata_api::Chains as _;
 use stemmata_api::v1::{CommitPage, TipsRequest};
 
 use crate::args::browse::Tips;

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use stemmata_api::Chains as _;
 use stemmata_api::v1::{LatestSessionRequest, Session, TreeRequest};
 
 use crate::args::browse::Tree;

@@ -1,7 +1,7 @@
 //! `uncompact`: the context from before the nearest compaction.
 
+use stemmata_api::Control;
 use stemmata_api::v1::{self, Materialized, Uncompacted};
-use stemmata_api::{Chains as _, Control, GiveBack as _};
 
 use crate::args::give::Uncompact;
 use crate::commands::materialize;

@@ -4,7 +4,6 @@
 
 use stemmata_api::v1::UnreadLedger;
 
-use crate::errors::CliError;
 use crate::output::style::{Style, tame};
 use crate::wiring::App;
 
@@ -12,9 +11,9 @@ use crate::wiring::App;
 const NAMED_MAX: usize = 10;
 
 /// Warns of ledgers that were not looked at to their end.
-pub(crate) fn warn(app: &App, done: &str, unread: &[UnreadLedger]) -> Result<(), CliError> {
+pub(crate) fn warn(app: &App, done: &str, unread: &[UnreadLedger]) {
     // The log tells of the same damage in passing: once is enough.
-    for finding in app.home()?.ledger_findings().iter().map(ToString::to_string) {
+    for finding in app.ledger_findings() {
         if unread.iter().all(|known| known.reason != finding) {
             app.console.warn(&finding);
         }
@@ -22,21 +21,20 @@ pub(crate) fn warn(app: &App, done: &str, unread: &[UnreadLedger]) -> Result<(),
     for one in unread.iter().take(NAMED_MAX) {
         let (ledger, reason) = (tame(&one.ledger), tame(&one.reason));
         app.console.warn(&format!("ledger {ledger} was not {done} to its end: {reason}"));
-        app.console.say(&format!("{}: {}", Style::Hint.paint("hint"), next_step(app, &one.ledger)?));
+        app.console.say(&format!("{}: {}", Style::Hint.paint("hint"), next_step(app, &one.ledger)));
     }
     if unread.len() > NAMED_MAX {
         app.console.warn(&format!("… and {} more ledgers", unread.len() - NAMED_MAX));
     }
-    Ok(())
 }
 
-fn next_step(app: &App, ledger: &str) -> Result<String, CliError> {
+fn next_step(app: &App, ledger: &str) -> String {
     let ledger = tame(ledger).replace('\'', "'\\''");
-    Ok(if app.home()?.ledger_files()?.is_some() {
+    if app.has_ledger_files() {
         format!(
             "`stemma restore --ledger '{ledger}'` says what is wrong, and with `--repair` sets it aside; then run this again"
         )
     } else {
         "`stemma verify` lists everything that is damaged; then run this again".to_owned()
-    })
+    }
 }

@@ -1,6 +1,5 @@
 //! `update`, `tag`, `pin` and `unpin`: what stands beside a commit.
 
-use stemmata_api::Chains as _;
 use stemmata_api::v1::UpdateRequest;
 
 use crate::args::annotate::{Pin, Tag, Update};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use stemmata_api::{Control, Maintain as _, v1};
+use stemmata_api::{Control, v1};
 
 use crate::args::maintain::Verify;
 use crate::errors::{CliError, Exit};

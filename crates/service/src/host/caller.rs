@@ -84,7 +84,7 @@ impl Host {
         let current = || -> Result<Current, Fault> {
             let mut caller = Caller::new(self, dir, Reach::All)?;
             let session = caller.of(whose)?;
-            let engine = caller.engine;
+            let engine = &caller.engine;
             let ctx = engine.current(&session)?;
             let commit = engine.store().commit(ctx)?;
             let sightings = engine.store().sightings(ctx, 1)?;
@@ -103,7 +103,7 @@ impl Host {
 /// Who asks.
 pub(super) struct Caller<'a> {
     host: &'a Host,
-    pub(super) engine: &'a Engine,
+    pub(super) engine: Engine,
     dir: &'a Path,
     reach: Reach,
     /// What was not read, in words.
@@ -112,7 +112,12 @@ pub(super) struct Caller<'a> {
 
 impl<'a> Caller<'a> {
     pub(super) fn new(host: &'a Host, dir: &'a Path, reach: Reach) -> Result<Self, Fault> {
-        Ok(Self { host, engine: host.home.engine()?, dir, reach, unread: Vec::new() })
+        let engine = match reach {
+            Reach::All => host.home.renewed()?,
+            // Git waits: what was just opened is new enough.
+            Reach::Hook => host.home.engine()?.clone(),
+        };
+        Ok(Self { host, engine, dir, reach, unread: Vec::new() })
     }
 
     fn of(&mut self, whose: &Whose) -> Result<Session, Fault> {
@@ -147,7 +152,7 @@ impl<'a> Caller<'a> {
     /// command under `run`), which is read. One that came in a bundle is a stranger's, whatever it is called: it is taken last,
     /// and never for git, which nobody asked whom it means.
     fn named(&self, text: &str) -> Result<Option<Found>, Fault> {
-        let (host, engine) = (self.host, self.engine);
+        let (host, engine) = (self.host, &self.engine);
         let own = |session: Session| Some(Found { session, is_own: true });
         let path: PathBuf = self.dir.join(text).components().collect();
         let by_path = engine.find_recorded_session(&path.to_string_lossy())?;
@@ -233,7 +238,7 @@ impl<'a> Caller<'a> {
 
     /// Captures a transcript as far as the reach allows, and returns its session.
     fn captured(&self, path: &Path) -> Result<Session, Fault> {
-        let (host, engine) = (self.host, self.engine);
+        let (host, engine) = (self.host, &self.engine);
         let here = self.dir.to_string_lossy().into_owned();
         let format = path.starts_with(host.home.run_dir()).then(|| Streams::format_of(path)).flatten();
         let cwd = Streams::cwd_of(path).or(Some(here));

@@ -1,12 +1,14 @@
 //! Transcripts on this machine: what their clients would make of them, and copies that they take whole.
 
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use stemmata_api::{Answer, v1};
 use stemmata_engine::{Engine, EngineError, FileState, Home, Refusal};
 
 use super::Host;
-use crate::fault::{Fault, problem_of};
+use crate::fault::{Fault, io_failed, problem_of};
+use crate::file::FileBytes;
 use crate::wire;
 
 /// A transcript as somebody named it.
@@ -28,6 +30,20 @@ pub struct Repaired {
 }
 
 impl Host {
+    /// Keeps what can be read only once in a file without a name, to be read at any place. `name` is what a problem calls it.
+    ///
+    /// # Errors
+    /// `io_failed`, `disk_full`.
+    pub fn spool(&self, name: &Path, input: &mut dyn Read) -> Answer<FileBytes> {
+        self.with(|home| {
+            let folder = home.cache_dir();
+            let file = tempfile::tempfile_in(&folder);
+            let mut file = file.map_err(|source| io_failed("write in", &folder, &source))?;
+            io::copy(input, &mut file).map_err(|source| io_failed("read", name, &source))?;
+            Ok(FileBytes(file))
+        })
+    }
+
     /// Says what clients would make of transcripts: of those that are named, and with `all` of all in clients' homes. Of
     /// several, one that cannot be read is part of the answer. The store is opened for names that are no files, and for `all`.
     ///

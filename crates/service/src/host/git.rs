@@ -17,6 +17,7 @@ use stemmata_model::Timestamp;
 use stemmata_store::read_bounded;
 
 use super::Host;
+use super::blame::BlamedCommit;
 use super::caller::{Caller, Process, Reach};
 use crate::fault::{Fault, io_failed};
 use crate::file::write_whole;
@@ -189,27 +190,9 @@ fn is_replaying(git: &Path) -> bool {
 
 /// A repository, as git tells it.
 #[derive(Debug, Clone)]
-pub struct Repository {
+pub(super) struct Repository {
     /// The directory that its files are below.
-    pub top: PathBuf,
-}
-
-/// The commit of git that a line is of.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BlamedCommit {
-    /// Its hash; zeros where the line is not committed.
-    pub id: String,
-    /// The first line of its message.
-    pub summary: String,
-    /// The context that its trailer names.
-    pub context: Option<String>,
-}
-
-impl BlamedCommit {
-    /// Says whether the line is committed.
-    pub fn is_committed(&self) -> bool {
-        self.id.bytes().any(|byte| byte != b'0')
-    }
+    pub(super) top: PathBuf,
 }
 
 /// Asks git, and returns what it prints; none where it fails, or is not there.
@@ -228,14 +211,14 @@ fn ask(folder: &Path, args: &[&str]) -> Option<String> {
 
 impl Repository {
     /// Finds the repository that a folder is in.
-    pub fn of(folder: &Path) -> Option<Self> {
+    pub(super) fn of(folder: &Path) -> Option<Self> {
         let top = ask(folder, &["rev-parse", "--show-toplevel"])?;
         let top = top.strip_suffix('\n').unwrap_or(&top);
         (!top.is_empty()).then(|| Self { top: PathBuf::from(top) })
     }
 
     /// Says for lines of a file, counted from 0, which commit they are of.
-    pub fn blame(&self, file: &Path, wanted: &Range<usize>) -> BTreeMap<usize, BlamedCommit> {
+    pub(super) fn blame(&self, file: &Path, wanted: &Range<usize>) -> BTreeMap<usize, BlamedCommit> {
         let range = format!("{},{}", wanted.start + 1, wanted.end);
         let Some(name) = file.to_str() else { return BTreeMap::new() };
         let args = ["blame", "--porcelain", "-L", &range, "--", name];

@@ -34,7 +34,7 @@ impl Host {
     /// `not_a_store`, `ledger_has_events`, `bad_name`. A failure leaves what was read until then.
     pub fn import_ledger(&self, file: &Path, into: Option<&str>) -> Answer<(v1::Ledger, Vec<v1::Note>)> {
         self.with(|home| {
-            let engine = home.engine()?;
+            let engine = home.renewed()?;
             let into = into.map(LedgerId::new).transpose()?;
             let (cluster, notes) = engine.import_cluster(file, into.as_ref())?;
             let known = engine.log().ledger(&cluster.ledger)?;

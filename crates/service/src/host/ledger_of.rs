@@ -47,8 +47,7 @@ impl Host {
     /// # Errors
     /// `no_ledger_here` where it has none and none is made; `ledger_damaged`, `file_not_found`.
     pub fn ledger_of(&self, request: &LedgerOfRequest) -> Answer<LedgerOf> {
-        self.with(|home| {
-            let engine = home.engine()?;
+        self.with_engine(|engine| {
             let (ledger, notes) = found(engine, request)?;
             Ok(LedgerOf { ledger: ledger.to_string(), notes: wire::notes(&notes) })
         })

@@ -30,7 +30,7 @@ impl Host {
     /// Those of [`find`](stemmata_api::Chains::find), and of capture.
     pub fn newest(&self, service: &dyn Chains, request: &FindRequest) -> Answer<Found> {
         let own = || -> Result<Option<Found>, Fault> {
-            let engine = self.home.engine()?;
+            let engine = self.home.renewed()?;
             let by_path = request.path.as_deref().filter(|_| is_path(&request.text));
             let by_path = by_path.map_or(Ok(None), |path| engine.find_session(path))?;
             let meant =
@@ -50,7 +50,7 @@ impl Host {
     /// `no_session`, `no_session_here`, and those of capture.
     pub fn latest(&self, dir: Option<&Path>, is_loadable: bool) -> Answer<Latest> {
         let latest = || -> Result<Latest, Fault> {
-            let engine = self.home.engine()?;
+            let engine = self.home.renewed()?;
             let mut unread = Vec::new();
             if let Some(dir) = dir {
                 unread = self::unread(&engine.catch_up(&self.machine.clients.existing(), dir)?);

@@ -6,7 +6,7 @@ use stemmata_api::v1;
 use stemmata_engine::{Diagnosis, Finding, Mended, Severity};
 
 /// Returns the wire form of what a loader makes of a transcript.
-pub fn diagnosis(path: &std::path::Path, diagnosis: &Diagnosis) -> v1::Diagnosis {
+pub(crate) fn diagnosis(path: &std::path::Path, diagnosis: &Diagnosis) -> v1::Diagnosis {
     v1::Diagnosis {
         path: path.to_string_lossy().into_owned(),
         format: diagnosis.format.to_string(),
@@ -21,7 +21,7 @@ pub fn diagnosis(path: &std::path::Path, diagnosis: &Diagnosis) -> v1::Diagnosis
 }
 
 /// Returns the wire form of a finding.
-pub fn finding(finding: &Finding) -> v1::Finding {
+pub(crate) fn finding(finding: &Finding) -> v1::Finding {
     let severity = match finding.severity {
         Severity::Info => "info",
         Severity::Warning => "warning",
@@ -36,7 +36,7 @@ pub fn finding(finding: &Finding) -> v1::Finding {
 }
 
 /// Returns the wire form of a repair whose copy is nowhere yet.
-pub fn mended(path: &Path, mended: &Mended) -> v1::Mended {
+pub(crate) fn mended(path: &Path, mended: &Mended) -> v1::Mended {
     let changes = mended.changes.iter().map(|change| v1::MendedLine {
         line: change.line,
         kind: change.kind.to_owned(),

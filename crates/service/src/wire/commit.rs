@@ -11,12 +11,12 @@ use crate::wire::{self, one_line};
 const ENTRY_CHARS_MAX: usize = 120;
 
 /// Returns the wire form of a commit, with its summary and its provenance.
-pub fn commit(row: &HistoryRow) -> v1::Commit {
+pub(crate) fn commit(row: &HistoryRow) -> v1::Commit {
     of_parts(&row.commit, &row.summary, row.first.as_ref(), &row.annotations)
 }
 
 /// Returns the wire form of everything that is known about a commit.
-pub fn shown(shown: &Shown) -> v1::Commit {
+pub(crate) fn shown(shown: &Shown) -> v1::Commit {
     v1::Commit {
         sightings: Some(shown.sightings.iter().map(sighting).collect()),
         links: Some(shown.links.iter().map(link).collect()),
@@ -93,7 +93,7 @@ fn sighting(sighting: &Sighting) -> v1::Sighting {
 }
 
 /// Returns the wire form of a commit within a tree.
-pub fn node(row: &HistoryRow, node: &TreeNode) -> v1::Commit {
+pub(crate) fn node(row: &HistoryRow, node: &TreeNode) -> v1::Commit {
     v1::Commit {
         links: Some(node.links.iter().map(link).collect()),
         children: Some(node.children.iter().map(ToString::to_string).collect()),
@@ -102,7 +102,7 @@ pub fn node(row: &HistoryRow, node: &TreeNode) -> v1::Commit {
 }
 
 /// Returns the wire form of a commit's name.
-pub fn named(shown: &Shown) -> v1::Named {
+pub(crate) fn named(shown: &Shown) -> v1::Named {
     v1::Named {
         id: shown.commit.id.to_string(),
         session_id: shown.sightings.first().map(|sighting| sighting.session.to_string()),
@@ -111,7 +111,7 @@ pub fn named(shown: &Shown) -> v1::Named {
 }
 
 /// Returns the wire form of a subagent.
-pub fn subagent(subagent: &Subagent) -> v1::TreeSubagent {
+pub(crate) fn subagent(subagent: &Subagent) -> v1::TreeSubagent {
     v1::TreeSubagent {
         tip: subagent.tip.to_string(),
         session: subagent.session.as_ref().map(wire::session::session),
@@ -137,7 +137,7 @@ const fn link_kind(kind: LinkKind) -> &'static str {
 }
 
 /// Returns the stable name of a change and what it is about.
-pub fn change(annotation: &Annotation) -> (&'static str, Option<&str>) {
+pub(crate) fn change(annotation: &Annotation) -> (&'static str, Option<&str>) {
     match annotation {
         Annotation::Summary { text, .. } => ("summary", text.as_deref()),
         Annotation::AddTag(tag) => ("add_tag", Some(tag)),
@@ -159,7 +159,7 @@ fn audit(record: &AuditRecord) -> v1::Audit {
 }
 
 /// Returns the wire form of an entry.
-pub fn entry(entry: &Entry) -> v1::Entry {
+pub(crate) fn entry(entry: &Entry) -> v1::Entry {
     v1::Entry {
         id: entry.id.to_string(),
         parent: entry.parent.as_ref().map(ToString::to_string),

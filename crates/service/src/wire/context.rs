@@ -84,7 +84,7 @@ pub(crate) fn handoff(ctx: CommitId, stop: Stop, budget_tokens: u64, made: &Hand
 }
 
 /// Returns the wire form of what a compaction lost.
-pub fn diff(diff: CompactionDiff) -> v1::Diff {
+pub(crate) fn diff(diff: CompactionDiff) -> v1::Diff {
     let lost = |entry: stemmata_engine::LostEntry| v1::LostEntry {
         id: entry.id,
         role: entry.role.as_str().to_owned(),

@@ -9,7 +9,7 @@ use crate::fault::problem_of;
 use crate::wire;
 
 /// Returns the wire form of an import.
-pub fn import(report: &ImportReport, elapsed_ms: u64) -> v1::Import {
+pub(crate) fn import(report: &ImportReport, elapsed_ms: u64) -> v1::Import {
     let sessions: Vec<v1::Imported> = report.sessions.iter().map(imported).collect();
     let failures: Vec<v1::Failure> = report.failures.iter().map(failure).collect();
     let sum = |of: &dyn Fn(&v1::Imported) -> u64| sessions.iter().map(of).sum();

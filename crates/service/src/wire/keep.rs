@@ -7,7 +7,7 @@ use stemmata_store::maintain::forget::Kept;
 use stemmata_store::{Packed, Session};
 
 /// Returns the wire form of what was forgotten, or would be.
-pub fn forget(report: &ForgetReport, meant: Option<v1::Found>, dry_run: bool) -> v1::Forget {
+pub(crate) fn forget(report: &ForgetReport, meant: Option<v1::Found>, dry_run: bool) -> v1::Forget {
     let ids = |ids: &[stemmata_model::CommitId]| ids.iter().map(ToString::to_string).collect();
     let name = |session: &Option<Session>| session.as_ref().map(|session| session.session.to_string());
     let title = |session: &Option<Session>| session.as_ref().and_then(|session| session.title.clone());
@@ -58,7 +58,7 @@ pub(crate) fn titles(sessions: &[Session]) -> Vec<String> {
 }
 
 /// Returns the wire form of what was collected, or would be: then nothing was packed.
-pub fn collected(report: &CollectReport, packed: Option<&Packed>, grace_days: u32) -> v1::Gc {
+pub(crate) fn collected(report: &CollectReport, packed: Option<&Packed>, grace_days: u32) -> v1::Gc {
     let amount = |amount: Amount| v1::CollectedAmount {
         commits: amount.commits,
         contents: amount.contents,
@@ -94,6 +94,6 @@ pub fn collected(report: &CollectReport, packed: Option<&Packed>, grace_days: u3
 }
 
 /// Returns the wire form of a commit that stays.
-pub fn kept(kept: &Kept) -> v1::Kept {
+pub(crate) fn kept(kept: &Kept) -> v1::Kept {
     v1::Kept { id: kept.commit.to_string(), because: kept.because.as_str().to_owned() }
 }

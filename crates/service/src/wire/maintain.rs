@@ -9,7 +9,7 @@ use stemmata_store::maintain::migrate::{Migrated, MigrationPlan, MigrationStep, 
 use stemmata_store::{Damage, Packed, Usage, Verified};
 
 /// Returns the wire form of a damage.
-pub fn damage(damage: &Damage) -> v1::Damage {
+pub(crate) fn damage(damage: &Damage) -> v1::Damage {
     v1::Damage {
         check: damage.check.to_owned(),
         object: damage.object.clone(),
@@ -18,7 +18,7 @@ pub fn damage(damage: &Damage) -> v1::Damage {
 }
 
 /// Returns the wire form of a look at everything: what is wrong, and how much more than is listed.
-pub fn verified(looked: &Verified, damages: &[Damage], damages_unlisted: u64) -> v1::Verify {
+pub(crate) fn verified(looked: &Verified, damages: &[Damage], damages_unlisted: u64) -> v1::Verify {
     v1::Verify {
         ok: damages.is_empty(),
         contents: looked.contents,
@@ -34,7 +34,7 @@ pub fn verified(looked: &Verified, damages: &[Damage], damages_unlisted: u64) ->
 }
 
 /// Returns the wire form.
-pub fn usage(usage: Usage) -> v1::Du {
+pub(crate) fn usage(usage: Usage) -> v1::Du {
     v1::Du {
         logical_bytes: usage.logical_bytes,
         physical_bytes: usage.physical_bytes,
@@ -50,7 +50,7 @@ pub fn usage(usage: Usage) -> v1::Du {
 }
 
 /// Returns the wire form of what a chain takes.
-pub fn chain_cost(cost: &ChainCost) -> v1::DuChain {
+pub(crate) fn chain_cost(cost: &ChainCost) -> v1::DuChain {
     let session = &cost.session;
     v1::DuChain {
         session_id: session.session.to_string(),
@@ -72,7 +72,7 @@ pub fn chain_cost(cost: &ChainCost) -> v1::DuChain {
 }
 
 /// Returns what chains take together.
-pub fn chain_total(costs: &[ChainCost]) -> v1::DuTotal {
+pub(crate) fn chain_total(costs: &[ChainCost]) -> v1::DuTotal {
     let copies = || costs.iter().filter(|cost| cost.copy_of.is_some());
     let sum = |of: fn(&ChainBytes) -> u64| costs.iter().map(|cost| of(&cost.own)).sum();
     v1::DuTotal {
@@ -88,7 +88,7 @@ pub fn chain_total(costs: &[ChainCost]) -> v1::DuTotal {
 }
 
 /// Returns the wire form of what was packed.
-pub fn packed(packed: &Packed, physical_bytes_before: u64, physical_bytes: u64) -> v1::Packing {
+pub(crate) fn packed(packed: &Packed, physical_bytes_before: u64, physical_bytes: u64) -> v1::Packing {
     v1::Packing {
         contents: packed.contents,
         content_bytes: packed.content_bytes,
@@ -105,7 +105,7 @@ pub fn packed(packed: &Packed, physical_bytes_before: u64, physical_bytes: u64) 
 }
 
 /// Returns the wire form of a backup.
-pub fn backed_up(to: &Path, done: &BackedUp) -> v1::BackedUp {
+pub(crate) fn backed_up(to: &Path, done: &BackedUp) -> v1::BackedUp {
     v1::BackedUp {
         path: to.to_string_lossy().into_owned(),
         commits: done.commits,
@@ -120,7 +120,7 @@ pub fn backed_up(to: &Path, done: &BackedUp) -> v1::BackedUp {
 }
 
 /// Returns the wire form of a migration that is planned, without its digest.
-pub fn migration(plan: &MigrationPlan) -> v1::Migration {
+pub(crate) fn migration(plan: &MigrationPlan) -> v1::Migration {
     let step = |step: &MigrationStep| v1::MigrationStep {
         to: u64::from(step.to),
         kind: match step.kind {
@@ -145,7 +145,7 @@ pub fn migration(plan: &MigrationPlan) -> v1::Migration {
 }
 
 /// Returns the wire form of a migration that was done.
-pub fn migrated(done: &Migrated) -> v1::Migration {
+pub(crate) fn migrated(done: &Migrated) -> v1::Migration {
     v1::Migration {
         now: u64::from(done.plan.newest),
         backup: done.backup.as_ref().map(|path| path.to_string_lossy().into_owned()),
@@ -156,7 +156,7 @@ pub fn migrated(done: &Migrated) -> v1::Migration {
 }
 
 /// Returns the wire form of the way back to the version before the one of a plan.
-pub fn rolled_back(plan: &MigrationPlan, done: &RolledBack) -> v1::Migration {
+pub(crate) fn rolled_back(plan: &MigrationPlan, done: &RolledBack) -> v1::Migration {
     let (now, aside, lost_commits) = match done {
         RolledBack::Undone { to, .. } => (*to, None, None),
         RolledBack::Restored { aside, lost_commits } => {

@@ -11,7 +11,7 @@ pub(crate) fn reached(quota: Quota) -> String {
 }
 
 /// Returns what to say of how full a store is; none while there is plenty of free space.
-pub fn warning(quota: Quota) -> Option<String> {
+pub(crate) fn warning(quota: Quota) -> Option<String> {
     let (used, bound) = (bytes(quota.used_bytes), bytes(quota.bound_bytes));
     quota.is_near().then(|| {
         format!("the store takes {used} of the {bound} that `store.quota_mib` allows ({} %)", quota.percent())

@@ -4,7 +4,7 @@ use stemmata_api::v1;
 use stemmata_engine::{FoundIn, Holder, ScrubReport, SecretFound, UnreadLedger, VaultStatus};
 
 /// Returns the wire form of one finding of a scan.
-pub fn finding(found: &SecretFound) -> v1::ScanFinding {
+pub(crate) fn finding(found: &SecretFound) -> v1::ScanFinding {
     let (mut commit, mut ledger, mut event, mut session_id, mut state) = (None, None, None, None, None);
     match &found.holder {
         Holder::Commit(id) => commit = Some(id.to_string()),
@@ -35,7 +35,7 @@ pub fn finding(found: &SecretFound) -> v1::ScanFinding {
 }
 
 /// Returns the wire form of what was scrubbed, or would be.
-pub fn scrub(report: &ScrubReport, meant: Option<v1::Found>, dry_run: bool) -> v1::Scrub {
+pub(crate) fn scrub(report: &ScrubReport, meant: Option<v1::Found>, dry_run: bool) -> v1::Scrub {
     let redirect = |(from, to): &(stemmata_model::CommitId, stemmata_model::CommitId)| v1::ScrubRedirect {
         from: from.to_string(),
         to: to.to_string(),
@@ -67,14 +67,14 @@ pub fn scrub(report: &ScrubReport, meant: Option<v1::Found>, dry_run: bool) -> v
 }
 
 /// Returns them as `--json` has them.
-pub fn unread(unread: &[UnreadLedger]) -> Vec<v1::UnreadLedger> {
+pub(crate) fn unread(unread: &[UnreadLedger]) -> Vec<v1::UnreadLedger> {
     let one =
         |one: &UnreadLedger| v1::UnreadLedger { ledger: one.ledger.to_string(), reason: one.reason.clone() };
     unread.iter().map(one).collect()
 }
 
 /// Returns the wire form of what the vault holds.
-pub fn vault(status: &VaultStatus) -> v1::VaultStatus {
+pub(crate) fn vault(status: &VaultStatus) -> v1::VaultStatus {
     v1::VaultStatus {
         keeps: status.keeps,
         path: status.folder.to_string_lossy().into_owned(),

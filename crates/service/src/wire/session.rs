@@ -7,7 +7,7 @@ use stemmata_store::{Session, SessionOrigin};
 use crate::wire;
 
 /// Returns the wire form of a session of a listing.
-pub fn listed(row: &SessionRow, own: &Identity) -> v1::Session {
+pub(crate) fn listed(row: &SessionRow, own: &Identity) -> v1::Session {
     v1::Session {
         tip_commit: row.tip.as_ref().map(wire::commit::commit),
         compactions: row.counts.map(|counts| counts.compactions),
@@ -31,7 +31,7 @@ fn foreign(session: &Session, own: &Identity) -> Option<String> {
 }
 
 /// Returns the wire form of a session.
-pub fn session(session: &Session) -> v1::Session {
+pub(crate) fn session(session: &Session) -> v1::Session {
     let (origin, placed_from) = match session.origin {
         SessionOrigin::Imported => ("imported", None),
         SessionOrigin::Placed(ctx) => ("placed", Some(ctx.to_string())),

@@ -1,6 +1,5 @@
 //! `du --chains`: what each session's chain takes, and what it shares with chains that began earlier.
 
-use stemmata_api::Maintain as _;
 use stemmata_api::v1::{ChainCostsRequest, DuChain, DuChains};
 
 use crate::args::maintain::Du;
