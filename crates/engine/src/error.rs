@@ -236,7 +236,7 @@ pub enum EngineError {
     Bundle(#[from] BundleError),
 }
 
-/// The kinds of [`EngineError`], stable, for scripts and exit codes.
+/// The kinds of [`EngineError`], for programs that embed the engine. Exit codes and problems are the service's to tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// Something that was asked for is not there.

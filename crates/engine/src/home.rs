@@ -1,4 +1,4 @@
-//! A data directory and everything that using it demands, so that no program leaves anything out.
+//! A data directory and what using it demands: a program gets all of it by opening one.
 //!
 //! Where the directory is, what the environment says and which flags were given is the program's to find.
 
@@ -82,6 +82,11 @@ impl fmt::Display for HomeNote {
 
 /// A data directory: who this machine is, what is not captured, the owner's rules for secrets, the vault, where ledgers are
 /// kept, what hooks left, how full it may become. Every program that uses a store goes through one.
+///
+/// Identity, exclusions, rules, vault and ledgers hold for every engine that it gives. Two things only a program can time, so
+/// they are asked for: [`Home::hold_quota`] before much is taken in, and [`Engine::check_vault`] before something is stored that
+/// could be stored later. [`Engine::nudge`] asks for the second itself; importing, watching and recording through
+/// `stemmata-service` ask for what they need.
 ///
 /// Opening makes folders and nothing else. [`Home::engine`] opens the store, once. [`Home::take_up`] captures what hooks left.
 /// Every method may be called from any thread.

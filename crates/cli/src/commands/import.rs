@@ -41,7 +41,10 @@ pub(crate) fn run(app: &App, args: &Import) -> Result<Exit, CliError> {
         granularity: args.granularity,
         threads: args.threads,
     };
-    hold_quota(app, host)?;
+    // Before it is said what was found.
+    if let Some(warning) = host.hold_quota()?.filter(|_| !app.console.quiet) {
+        app.console.warn(&warning);
+    }
     let progress = Bar::start(app, host, &request)?;
     let result = host.import(&request, &Control { progress: &progress, cancel: None });
     progress.end();
@@ -56,14 +59,6 @@ pub(crate) fn run(app: &App, args: &Import) -> Result<Exit, CliError> {
         app.console.say(&pack::line(&packed));
     }
     Ok(exit(&result))
-}
-
-/// Refuses to take in more where the store is as large as it may become; warns before that.
-pub(crate) fn hold_quota(app: &App, host: &Host) -> Result<(), CliError> {
-    if let Some(warning) = host.hold_quota()?.filter(|_| !app.console.quiet) {
-        app.console.warn(&warning);
-    }
-    Ok(())
 }
 
 /// Returns what to read: what was named, else the homes of clients, else what was given for machines without.

@@ -11,7 +11,6 @@ use stemmata_api::v1;
 use stemmata_service::{Due, WATCH_POLL_MS, WatchRequest, Watching};
 
 use crate::args::live::Watch;
-use crate::commands::import;
 use crate::errors::{CliError, Exit};
 use crate::output::session;
 use crate::output::size::{many, plural};
@@ -27,7 +26,6 @@ const TITLE_COLUMNS: usize = 60;
 /// Runs the command, until it is asked to end.
 pub(crate) fn run(app: &App, args: &Watch) -> Result<Exit, CliError> {
     let host = app.opened_host()?;
-    import::hold_quota(app, host)?;
     let (ears, heard) = Ears::new(args.poll.is_some());
     let stop = ears.stop();
     let _listening = signals::listen(move || stop.ask())
@@ -101,10 +99,10 @@ impl Watcher<'_> {
         if due.is_everything() {
             self.ears.listen_to(&self.watching.places());
             self.watching.hears(self.ears.trouble().is_none());
-            import::hold_quota(app, app.host()?)?;
         }
         let looked = self.watching.look(due)?;
-        looked.trouble.iter().for_each(|trouble| app.console.warn(trouble));
+        let quota = looked.quota.iter().filter(|_| !app.console.quiet);
+        quota.chain(&looked.trouble).for_each(|told| app.console.warn(told));
         for (captured, title) in &looked.captured {
             self.commits = self.commits.saturating_add(captured.new_commits);
             self.tell(captured, title.as_deref())?;

@@ -10,7 +10,7 @@ use crate::capture::homes::{FoundFile, find};
 use crate::capture::policy::HeldBack;
 use crate::capture::transcript::{CaptureOptions, Captured};
 use crate::engine::Engine;
-use crate::error::{EngineError, ErrorKind, Result};
+use crate::error::{EngineError, Result};
 
 /// Threads that read transcripts at most: the store has one writer, which more readers would only queue at.
 const THREADS_MAX: usize = 8;
@@ -162,10 +162,5 @@ impl ImportReport {
             }
             Err(error) => self.failures.push(ImportFailure { path: file.path.clone(), error }),
         }
-    }
-
-    /// Returns the worst kind of failure, none when all went well.
-    pub fn worst(&self) -> Option<ErrorKind> {
-        self.failures.first().map(|failure| failure.error.kind())
     }
 }

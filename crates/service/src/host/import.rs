@@ -94,7 +94,8 @@ impl Host {
         })
     }
 
-    /// Refuses where the store is as large as its owner lets it become; returns a warning before that.
+    /// Refuses where the store is as large as its owner lets it become; returns a warning before that. Nothing needs to ask first
+    /// that imports or watches: these refuse themselves.
     ///
     /// # Errors
     /// `quota_reached`, with what would make room; those of the store.
@@ -106,9 +107,10 @@ impl Host {
     /// several threads.
     ///
     /// # Errors
-    /// `paused` where somebody named files and capture is paused; those of the store.
+    /// `quota_reached`; `paused` where somebody named files and capture is paused; those of the store.
     pub fn import(&self, request: &ImportRequest, control: &Control<'_>) -> Answer<v1::Import> {
         control.check()?;
+        self.hold_quota()?;
         self.with_engine(|engine| {
             let paused = engine.policy().paused(self.now()).filter(|_| request.are_named);
             if let (Some(pause), Some(path)) = (paused, request.paths.first()) {

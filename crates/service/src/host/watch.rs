@@ -66,6 +66,8 @@ pub struct LookedAt {
     pub failed: Vec<(PathBuf, String)>,
     /// What else went wrong.
     pub trouble: Vec<String>,
+    /// A warning that the store is nearly as large as it may become.
+    pub quota: Option<String>,
 }
 
 /// Something that is being watched. What grows meanwhile is packed, for as long as it is kept.
@@ -184,9 +186,12 @@ impl Watching<'_> {
     /// turns in making a chain each. A store that another process holds for long, or whose disk is full, is no end: both pass.
     ///
     /// # Errors
-    /// Those of the store.
+    /// `quota_reached` before everything is looked at; those of the store.
     pub fn look(&mut self, due: &Due) -> Answer<LookedAt> {
         let mut looked = LookedAt::default();
+        if due.is_everything() {
+            looked.quota = self.host.hold_quota()?;
+        }
         self.try_look(&due.0, &mut looked).map_err(|fault| fault.0)?;
         Ok(looked)
     }

@@ -11,9 +11,7 @@ use stemmata_api::v1::{
 use stemmata_api::{Chains, PageRequest};
 use stemmata_testkit::claude::Transcript;
 
-use crate::code;
-
-const MISSING: &str = "ctx-00000000000000000000000000";
+use crate::{MISSING, code};
 
 /// Tells the story. `import` brings the session in.
 pub(crate) fn first(chains: &dyn Chains, session: &Transcript, import: &dyn Fn()) {
@@ -281,9 +279,10 @@ impl Read for Closed {
     }
 }
 
-fn checkpoints(chains: &dyn Chains, parent: &str) {
-    let wish = CheckpointRequest {
-        parent: Some(parent.to_owned()),
+/// Asks for a root that a program of its own makes.
+pub(crate) fn by_hand(session: &str) -> CheckpointRequest {
+    CheckpointRequest {
+        parent: None,
         commit_type: CommitType::Delta,
         restated_entries: 0,
         artifact: None,
@@ -291,16 +290,25 @@ fn checkpoints(chains: &dyn Chains, parent: &str) {
         template: "agent".to_owned(),
         principal: None,
         machine: None,
-        session: "by-hand".to_owned(),
+        session: session.to_owned(),
         trigger: Trigger::Explicit,
-        ticket: Some("TKT-1".to_owned()),
+        ticket: None,
         thread: None,
         summary: None,
         messages: Some(1),
         tokens: Some(10),
         created_at: None,
-        idempotency_key: Some("first".to_owned()),
+        idempotency_key: None,
         ledger: None,
+    }
+}
+
+fn checkpoints(chains: &dyn Chains, parent: &str) {
+    let wish = CheckpointRequest {
+        parent: Some(parent.to_owned()),
+        ticket: Some("TKT-1".to_owned()),
+        idempotency_key: Some("first".to_owned()),
+        ..by_hand("by-hand")
     };
     let made = chains.checkpoint(&wish, &mut &b"what it knew"[..]).expect("a commit");
     assert!(!made.existed);
