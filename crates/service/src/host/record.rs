@@ -91,7 +91,7 @@ pub struct Suspended {
 
 /// What a recorder had not given out, on its way through a pipe. It may hold secrets, and never touches a disk.
 #[derive(Serialize, Deserialize)]
-struct Rest {
+struct Unsent {
     form: StreamForm,
     format: String,
     lines: LineState,
@@ -104,8 +104,12 @@ impl Suspended {
     /// # Errors
     /// `FileTooLarge` where that is more than so many bytes.
     pub fn to_bytes(&self, bytes_max: u64) -> io::Result<Vec<u8>> {
-        let of =
-            |StreamRest { form, format, lines, rest }| Rest { form, format: format.to_string(), lines, rest };
+        let of = |StreamRest { form, format, lines, rest }| Unsent {
+            form,
+            format: format.to_string(),
+            lines,
+            rest,
+        };
         let state = serde_json::to_vec(&self.rest.clone().map(of))?;
         if u64::try_from(state.len()).is_ok_and(|bytes| bytes <= bytes_max) {
             return Ok(state);
@@ -116,8 +120,8 @@ impl Suspended {
 
     /// Opens what another process left: the file at `path`, where there is a record, and what it wrote of the rest.
     fn read(path: Option<&Path>, state: &[u8]) -> (Self, Option<io::Error>) {
-        let rest: Option<Rest> = serde_json::from_slice(state).unwrap_or_default();
-        let rest = rest.and_then(|Rest { form, format, lines, rest }| {
+        let rest: Option<Unsent> = serde_json::from_slice(state).unwrap_or_default();
+        let rest = rest.and_then(|Unsent { form, format, lines, rest }| {
             Some(StreamRest { form, format: FormatId::new(format.as_str()).ok()?, lines, rest })
         });
         let file = path.map(|path| OpenOptions::new().append(true).open(path)).transpose();
@@ -141,7 +145,7 @@ impl Host {
                     (record.path, file) = (Some(path), Some(opened));
                     record.open_engine();
                 }
-                Err(error) => record.fail(error.into()),
+                Err(error) => record.fail(error),
             }
         }
         record.go_on(None, file);
@@ -280,13 +284,15 @@ impl<'a> Record<'a> {
             Err(error) => (recorder(None), Some(error)),
         };
         self.tape = Tape::start(Arc::clone(&host.home.options().clock), recorder, file);
-        failed.into_iter().for_each(|error| self.fail(error.into()));
+        if let Some(error) = failed {
+            self.fail(error);
+        }
     }
 
     fn open_engine(&mut self) {
         match self.host.map(|host| host.home.engine()) {
             Some(Ok(engine)) => self.engine = Some(engine.clone()),
-            Some(Err(error)) => self.fail(error.into()),
+            Some(Err(error)) => self.fail(error),
             None => {}
         }
     }
@@ -312,12 +318,13 @@ impl<'a> Record<'a> {
         };
         match engine.check_vault().and_then(|()| engine.capture(&path, &options)) {
             Ok(captured) => (self.captured, self.trouble) = (Some(captured), None),
-            Err(error) => self.fail(error.into()),
+            Err(error) => self.fail(error),
         }
     }
 
-    fn fail(&mut self, fault: Fault) {
-        self.trouble = Some(with_causes(&fault.0));
+    fn fail(&mut self, fault: impl Into<Fault>) {
+        let Fault(problem) = fault.into();
+        self.trouble = Some(with_causes(&problem));
     }
 
     /// Keeps trouble for `status`; says whether that went well.

@@ -97,12 +97,11 @@ impl Host {
     ) -> Answer<Watching<'_>> {
         let settings = &self.home.options().settings;
         let packing = self.with_engine(|engine| {
-            let packed = move |done: Result<_, _>| {
-                done.err()
-                    .into_iter()
-                    .for_each(|error: stemmata_store::StoreError| unpacked(error.to_string()))
-            };
-            Ok(engine.keep_packed(KeepPacked::default(), packed)?)
+            Ok(engine.keep_packed(KeepPacked::default(), move |packed| {
+                if let Err(error) = packed {
+                    unpacked(error.to_string());
+                }
+            })?)
         })?;
         Ok(Watching {
             host: self,
