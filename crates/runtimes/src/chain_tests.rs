@@ -1,19 +1,62 @@
 //! What tests of formats of lines do with a chain: cut bytes into one, write out plans of it, place it, check it.
 
-use stemmata_model::{CommitType, Granularity, SessionId, Timestamp};
+use stemmata_model::{CommitType, Granularity, Note, SessionId, Timestamp};
 
 use crate::adapter::{
     Adapter, ContextPlan, Cut, Piece, PlaceRequest, PlanStop, Segment, Segments, Severity, SourceError,
     Validation,
 };
 
-/// A chain, newest first, with the artifacts of its compactions.
-pub(crate) struct Chain(pub(crate) Vec<Segment>);
+/// A chain, newest first, with the artifacts of its compactions. Reading it takes segments out.
+#[derive(Clone)]
+pub(crate) struct Chain<'a> {
+    adapter: &'a dyn Adapter,
+    pub(crate) segments: Vec<Segment>,
+}
 
-impl Segments for Chain {
+impl Segments for Chain<'_> {
     fn next(&mut self) -> Result<Option<Segment>, SourceError> {
-        Ok((!self.0.is_empty()).then(|| self.0.remove(0)))
+        Ok((!self.segments.is_empty()).then(|| self.segments.remove(0)))
     }
+}
+
+impl<'a> Chain<'a> {
+    /// Returns a chain of nothing.
+    pub(crate) fn new(adapter: &'a dyn Adapter) -> Self {
+        Self { adapter, segments: Vec::new() }
+    }
+
+    /// Cuts bytes into a chain as an import does.
+    pub(crate) fn import(adapter: &'a dyn Adapter, granularity: Granularity, bytes: &[u8]) -> Self {
+        let mut chain = Self::new(adapter);
+        for (commit_type, native) in commits(adapter, granularity, bytes) {
+            chain.push(commit_type, &native);
+        }
+        chain
+    }
+
+    /// Puts a segment before the others; a compaction's artifact is made of what is there.
+    pub(crate) fn push(&mut self, commit_type: CommitType, native: &[u8]) {
+        let mut earlier = self.clone();
+        self.segments.insert(0, segment(commit_type, native));
+        if commit_type == CommitType::Compaction {
+            let plan = self.adapter.plan_compaction(native, &mut earlier).expect("no storage");
+            assert_eq!(plan.notes, [], "all that the compaction needs is there");
+            self.segments[0].prefix = Some(written(&plan.pieces, &self.segments).into());
+        }
+    }
+
+    /// Plans a context, and writes it.
+    pub(crate) fn context(&self, stop: PlanStop) -> (ContextPlan, Vec<u8>) {
+        let plan = self.adapter.plan_context(&mut self.clone(), stop).expect("no storage");
+        let context = written(&plan.pieces, &self.segments);
+        (plan, context)
+    }
+}
+
+/// Returns a segment without an artifact.
+pub(crate) fn segment(commit_type: CommitType, native: &[u8]) -> Segment {
+    Segment { commit_type, native: native.to_vec().into(), prefix: None, is_stop: false }
 }
 
 /// Bytes with each line end kept.
@@ -22,11 +65,15 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Returns the commits of some bytes, oldest first.
-pub(crate) fn commits(adapter: &dyn Adapter, bytes: &[u8]) -> Vec<(CommitType, Vec<u8>)> {
-    let mut splitter = adapter.splitter(Granularity::Turn, None);
+pub(crate) fn commits(
+    adapter: &dyn Adapter,
+    granularity: Granularity,
+    bytes: &[u8],
+) -> Vec<(CommitType, Vec<u8>)> {
+    let mut splitter = adapter.splitter(granularity, None);
     let (mut commits, mut open) = (Vec::new(), Vec::new());
     for line in lines(bytes) {
-        let Cut { before, after } = splitter.line(line.trim_ascii_end(), &mut Vec::new());
+        let Cut { before, after } = splitter.line(line.strip_suffix(b"\n").unwrap_or(line), &mut Vec::new());
         commits.extend(before.map(|facts| (facts.commit_type, std::mem::take(&mut open))));
         open.extend_from_slice(line);
         commits.extend(after.map(|facts| (facts.commit_type, std::mem::take(&mut open))));
@@ -45,28 +92,12 @@ pub(crate) fn cut(adapter: &dyn Adapter, letters: &str, bytes: &[u8]) -> String 
         rest = after;
         format!("{own}{}", if commit_type == CommitType::Compaction { "!" } else { "" })
     };
-    let parts: Vec<String> = commits(adapter, bytes).into_iter().map(&mut named).collect();
+    let parts: Vec<String> = commits(adapter, Granularity::Turn, bytes).into_iter().map(&mut named).collect();
     parts.join("|")
 }
 
-/// Returns the chain of some bytes, newest first.
-pub(crate) fn chain(adapter: &dyn Adapter, bytes: &[u8]) -> Vec<Segment> {
-    let mut chain: Vec<Segment> = Vec::new();
-    for (commit_type, native) in commits(adapter, bytes) {
-        let own = Segment { commit_type, native: native.into(), prefix: None, is_stop: false };
-        let prefix = (commit_type == CommitType::Compaction).then(|| {
-            let plan = adapter.plan_compaction(&own.native, &mut Chain(chain.clone())).expect("no storage");
-            assert_eq!(plan.notes, [], "all that the compaction needs is there");
-            let all: Vec<Segment> = std::iter::once(own.clone()).chain(chain.clone()).collect();
-            written(&plan.pieces, &all).into()
-        });
-        chain.insert(0, Segment { prefix, ..own });
-    }
-    chain
-}
-
 /// Writes pieces of a chain, which is newest first.
-pub(crate) fn written(pieces: &[Piece], chain: &[Segment]) -> Vec<u8> {
+fn written(pieces: &[Piece], chain: &[Segment]) -> Vec<u8> {
     let mut out = Vec::new();
     for piece in pieces {
         let segment = &chain[piece.segment / 2];
@@ -86,10 +117,7 @@ pub(crate) fn written(pieces: &[Piece], chain: &[Segment]) -> Vec<u8> {
 
 /// Plans the context of some bytes, and writes it.
 pub(crate) fn planned(adapter: &dyn Adapter, bytes: &[u8], stop: PlanStop) -> (ContextPlan, Vec<u8>) {
-    let chain = chain(adapter, bytes);
-    let plan = adapter.plan_context(&mut Chain(chain.clone()), stop).expect("no storage");
-    let context = written(&plan.pieces, &chain);
-    (plan, context)
+    Chain::import(adapter, Granularity::Turn, bytes).context(stop)
 }
 
 /// Returns the letters of the lines that the context of bytes with one line a letter holds.
@@ -115,18 +143,30 @@ pub(crate) fn request(cwd: &str) -> PlaceRequest {
 /// The session that [`request`] asks for.
 pub(crate) const PLACED: &str = "99999999-8888-4777-8666-555555555555";
 
-/// Places bytes, and returns what is written and what is said of it.
-pub(crate) fn placed(adapter: &dyn Adapter, request: &PlaceRequest, bytes: &[u8]) -> (String, Vec<String>) {
+/// Places bytes, and returns what is written, with the notes.
+pub(crate) fn place(adapter: &dyn Adapter, request: &PlaceRequest, bytes: &[u8]) -> (Vec<u8>, Vec<Note>) {
     let mut placer = adapter.placer(request);
     let mut out = Vec::new();
     lines(bytes).for_each(|line| placer.line(line, &mut out));
-    let notes = placer.finish(&mut out).into_iter().map(|note| note.message).collect();
-    (String::from_utf8(out).expect("text"), notes)
+    let notes = placer.finish(&mut out);
+    (out, notes)
+}
+
+/// Places bytes, and returns what is written and what is said of it.
+pub(crate) fn placed(adapter: &dyn Adapter, request: &PlaceRequest, bytes: &[u8]) -> (String, Vec<String>) {
+    let (out, notes) = place(adapter, request, bytes);
+    let said = notes.into_iter().map(|note| note.message).collect();
+    (String::from_utf8(out).expect("text"), said)
 }
 
 /// Checks bytes as the newest client's loader would.
 pub(crate) fn checked(adapter: &dyn Adapter, bytes: &[u8]) -> Validation {
-    let mut validator = adapter.validator(None);
+    checked_for(adapter, bytes, None)
+}
+
+/// Checks bytes as the loader of a version would, of the newest where none is given.
+pub(crate) fn checked_for(adapter: &dyn Adapter, bytes: &[u8], version: Option<&str>) -> Validation {
+    let mut validator = adapter.validator(version);
     lines(bytes).for_each(|line| validator.line(line));
     validator.finish()
 }

@@ -5,9 +5,9 @@ use stemmata_model::{CommitType, Granularity, Part, Role, SessionId, Timestamp};
 use super::Gemini;
 use super::place::project_hash;
 use super::samples_tests::{SESSION, session};
-use crate::adapter::{Adapter as _, PlanStop, Segment};
+use crate::adapter::{Adapter as _, PlanStop};
 use crate::chain_tests::{
-    Chain, PLACED, checked, cut, fatal as fatal_of, kept, placed as placed_by, request, written,
+    Chain, PLACED, checked, cut, fatal as fatal_of, kept, placed as placed_by, request,
 };
 
 #[test]
@@ -96,28 +96,12 @@ fn from_the_root_too_what_is_said_again_is_all_there_is_where_its_lines_are_not_
 fn a_context_does_not_depend_on_where_commits_end() {
     let bytes = session("HEUFSGRAUFGRAB");
     let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
-    let whole = {
-        let own = vec![Segment {
-            commit_type: CommitType::Delta,
-            native: bytes.clone().into(),
-            prefix: None,
-            is_stop: false,
-        }];
-        let plan = Gemini.plan_context(&mut Chain(own.clone()), PlanStop::Compaction).expect("no storage");
-        written(&plan.pieces, &own)
+    let context = |natives: &[&[u8]]| {
+        let mut chain = Chain::new(&Gemini);
+        natives.iter().for_each(|native| chain.push(CommitType::Delta, native));
+        chain.context(PlanStop::Compaction).1
     };
-    let single: Vec<Segment> = lines
-        .iter()
-        .rev()
-        .map(|line| Segment {
-            commit_type: CommitType::Delta,
-            native: line.to_vec().into(),
-            prefix: None,
-            is_stop: false,
-        })
-        .collect();
-    let plan = Gemini.plan_context(&mut Chain(single.clone()), PlanStop::Compaction).expect("no storage");
-    assert_eq!(written(&plan.pieces, &single), whole);
+    assert_eq!(context(&lines), context(&[&bytes]));
 }
 
 const CWD: &str = "/new/My Place";

@@ -1,13 +1,11 @@
 //! Chains of pi sessions: what is committed, materialized, placed and checked.
 
-use stemmata_model::{CommitType, Timestamp};
+use stemmata_model::{CommitType, Granularity, Timestamp};
 
 use super::Pi;
 use super::samples_tests::{SESSION, id, session};
 use crate::adapter::{Adapter as _, PlanStop, Severity, Validation};
-use crate::chain_tests::{
-    Chain, PLACED, chain, checked, commits, placed as placed_by, planned, request, written,
-};
+use crate::chain_tests::{Chain, PLACED, checked, commits, placed as placed_by, planned, request};
 
 /// The letters of the lines that bytes hold: by their ids, or in the first version by their times.
 fn letters(story: &str, bytes: &[u8]) -> String {
@@ -42,7 +40,7 @@ fn commits_close_where_a_turn_begins_and_around_a_compaction() {
     ] {
         for version in [1, 3] {
             let adapter = if version == 1 { Pi::V1 } else { Pi::V3 };
-            let parts: Vec<String> = commits(&adapter, &session(story, version))
+            let parts: Vec<String> = commits(&adapter, Granularity::Turn, &session(story, version))
                 .iter()
                 .map(|(commit_type, native)| {
                     let mark = if *commit_type == CommitType::Compaction { "!" } else { "" };
@@ -112,10 +110,9 @@ fn the_way_goes_by_parents_and_abandoned_branches_are_counted() {
 #[test]
 fn an_ancestor_is_where_the_context_begins() {
     let bytes = session("HUAUAUA", 3);
-    let mut chain = chain(&Pi::V3, &bytes);
-    chain[1].is_stop = true;
-    let plan = Pi::V3.plan_context(&mut Chain(chain.clone()), PlanStop::Ancestor).expect("no storage");
-    let context = written(&plan.pieces, &chain);
+    let mut chain = Chain::import(&Pi::V3, Granularity::Turn, &bytes);
+    chain.segments[1].is_stop = true;
+    let (plan, context) = chain.context(PlanStop::Ancestor);
     assert_eq!(letters("HUAUAUA", &context), "UAUA");
     let first = String::from_utf8(context).expect("text").lines().next().expect("a line").to_owned();
     assert!(first.contains("\"parentId\":null"), "{first}");

@@ -5,21 +5,16 @@ use serde_json::json;
 use stemmata_model::{CommitType, EntryId, Part};
 
 use super::*;
+use crate::chain_tests::{self, Chain};
+use crate::claude_code::ClaudeCode;
 use crate::claude_code::decode::decode;
 use crate::claude_code::samples_tests::{line, transcript, uuid};
 
-/// A chain in memory, oldest first.
-struct Chain(Vec<Vec<u8>>);
-
-impl Segments for Chain {
-    fn next(&mut self) -> Result<Option<Segment>, SourceError> {
-        Ok(self.0.pop().map(|native| Segment {
-            commit_type: CommitType::Delta,
-            native: native.into(),
-            prefix: None,
-            is_stop: false,
-        }))
-    }
+/// A chain of deltas, given oldest first.
+fn chain(natives: &[Vec<u8>]) -> Chain<'static> {
+    let mut chain = Chain::new(&ClaudeCode);
+    natives.iter().for_each(|native| chain.push(CommitType::Delta, native));
+    chain
 }
 
 /// Lines of one segment: a letter each, numbered from `first`.
@@ -42,11 +37,11 @@ fn compaction(metadata: &Value) -> Vec<u8> {
 }
 
 /// Numbers of the lines that the plan takes, and its notes.
-fn planned(metadata: &Value, chain: &[Vec<u8>]) -> (Vec<usize>, Vec<Note>) {
+fn planned(metadata: &Value, natives: &[Vec<u8>]) -> (Vec<usize>, Vec<Note>) {
     let native = compaction(metadata);
-    let plan = plan(&native, &mut Chain(chain.to_vec())).expect("a chain in memory does not fail");
+    let plan = plan(&native, &mut chain(natives)).expect("a chain in memory does not fail");
     let mut sources: Vec<&[u8]> = vec![&native];
-    sources.extend(chain.iter().rev().map(Vec::as_slice));
+    sources.extend(natives.iter().rev().map(Vec::as_slice));
     let lines = plan.pieces.iter().map(|piece| {
         assert_eq!(piece.segment % 2, 0);
         let start = usize::try_from(piece.offset).expect("small");
@@ -113,7 +108,7 @@ fn what_is_missing_is_noted() {
 #[test]
 fn the_last_boundary_and_summary_of_the_conversation_count() {
     let native = transcript("BxBbcmC");
-    let plan = plan(&native, &mut Chain(Vec::new())).expect("no chain to fail");
+    let plan = plan(&native, &mut chain(&[])).expect("no chain to fail");
     let offsets: Vec<usize> = plan
         .pieces
         .iter()
@@ -123,7 +118,7 @@ fn the_last_boundary_and_summary_of_the_conversation_count() {
         })
         .collect();
     assert_eq!(offsets, [2, 6]);
-    let none = super::plan(&transcript("UA"), &mut Chain(Vec::new())).expect("no chain to fail");
+    let none = super::plan(&transcript("UA"), &mut chain(&[])).expect("no chain to fail");
     assert_eq!((none.pieces.len(), none.notes.len()), (0, 1));
 }
 
@@ -133,7 +128,7 @@ fn the_walk_is_bounded() {
     impl Segments for Endless {
         fn next(&mut self) -> Result<Option<Segment>, SourceError> {
             self.0 += 1;
-            Chain(vec![b"{\"type\":\"mode\"}\n".to_vec()]).next()
+            Ok(Some(chain_tests::segment(CommitType::Delta, b"{\"type\":\"mode\"}\n")))
         }
     }
     let mut endless = Endless(0);

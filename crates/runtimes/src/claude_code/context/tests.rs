@@ -4,21 +4,29 @@ use proptest::prelude::*;
 use serde_json::json;
 use stemmata_model::{CommitType, Granularity};
 
-use super::super::chain_tests::{Chain, placed, segment, validated};
+use super::super::chain_tests::{import, placed, validated};
 use super::super::record::Record;
 use super::super::row::{Key, Link, Place, Row};
 use super::super::samples_tests::{corpus_files, uuid};
 use super::super::story_tests::{Story, numbers, parents};
-use crate::adapter::{ContextPlan, PlanStop, Severity};
+use crate::adapter::{ContextPlan, PlanStop, Segment, Severity};
+use crate::chain_tests::{Chain, segment};
+use crate::claude_code::ClaudeCode;
 
 const STOPS: [PlanStop; 2] = [PlanStop::Compaction, PlanStop::Root];
 
 /// The context of a story, as line numbers.
 fn context(story: &Story, stop: PlanStop) -> (ContextPlan, Vec<usize>, Vec<u8>) {
-    let chain = Chain::import(&story.bytes(), Granularity::Turn);
-    let (plan, bytes) = chain.context(stop);
+    let (plan, bytes) = import(&story.bytes(), Granularity::Turn).context(stop);
     let kept = numbers(&bytes);
     (plan, kept, bytes)
+}
+
+/// Returns how many segments a plan of a context reads.
+fn reads(mut chain: Chain<'_>) -> usize {
+    let all = chain.segments.len();
+    super::plan(&mut chain, PlanStop::Compaction).expect("no storage, no error");
+    all - chain.segments.len()
 }
 
 fn lines(bytes: &[u8]) -> Vec<&[u8]> {
@@ -321,11 +329,9 @@ fn the_nearest_compaction_and_what_follows_it() {
     assert_eq!(kept, expected);
     assert_eq!((plan.skipped_compactions, plan.reparented.len(), plan.abandoned_entries), (0, 0, 0));
     assert_eq!(trouble(&bytes), Vec::<String>::new());
-    let chain = Chain::import(&story.bytes(), Granularity::Turn);
-    let mut newest = chain.newest();
-    super::plan(&mut newest, PlanStop::Compaction).expect("no storage, no error");
-    let compaction = chain.segments.iter().rposition(|segment| segment.commit_type == CommitType::Compaction);
-    assert_eq!(newest.reads, chain.segments.len() - compaction.expect("a compaction"));
+    let chain = import(&story.bytes(), Granularity::Turn);
+    let compaction = chain.segments.iter().position(|segment| segment.commit_type == CommitType::Compaction);
+    assert_eq!(reads(chain), compaction.expect("a compaction") + 1);
 }
 
 #[test]
@@ -372,10 +378,8 @@ fn a_record_below_one_that_the_compaction_keeps_leads_to_the_compaction() {
     let (_, kept, bytes) = context(&story, PlanStop::Compaction);
     assert_eq!(kept, [summary - 1, summary, answer, next]);
     assert_eq!(trouble(&bytes), Vec::<String>::new());
-    let chain = Chain::import(&story.bytes(), Granularity::Turn);
-    let mut newest = chain.newest();
-    super::plan(&mut newest, PlanStop::Compaction).expect("no storage, no error");
-    assert_eq!(newest.reads, 2, "the prompt and the compaction");
+    let chain = import(&story.bytes(), Granularity::Turn);
+    assert_eq!(reads(chain), 2, "the prompt and the compaction");
     let (plan, kept, bytes) = context(&story, PlanStop::Root);
     assert_eq!(kept, [first, answer, next]);
     assert_eq!((plan.skipped_compactions, plan.reparented.len()), (1, 0));
@@ -392,7 +396,7 @@ fn a_way_around_a_compaction_may_go_through_what_it_keeps() {
     story.wait();
     let new = story.prompt(Some(answer));
     for granularity in [Granularity::Turn, Granularity::Message] {
-        let (_, bytes) = Chain::import(&story.bytes(), granularity).context(PlanStop::Compaction);
+        let (_, bytes) = import(&story.bytes(), granularity).context(PlanStop::Compaction);
         assert_eq!(numbers(&bytes), [first, answer, new], "{granularity:?}");
     }
 }
@@ -414,7 +418,7 @@ fn a_compaction_without_its_summary_hides_nothing() {
 #[test]
 fn an_ancestor_is_inclusive_and_its_first_record_hangs_on_nothing() {
     let (story, [first, second], end) = compacted();
-    let mut chain = Chain::import(&story.bytes(), Granularity::Turn);
+    let mut chain = import(&story.bytes(), Granularity::Turn);
     let marked = chain.segments.iter().position(|segment| {
         segment.commit_type == CommitType::Delta && numbers(&segment.native).contains(&(first + 2))
     });
@@ -433,14 +437,20 @@ fn an_ancestor_is_inclusive_and_its_first_record_hangs_on_nothing() {
 #[test]
 fn an_ancestor_that_is_a_compaction_gives_its_artifact() {
     let (story, [first, second], end) = compacted();
-    let mut chain = Chain::import(&story.bytes(), Granularity::Turn);
-    let marked = chain.segments.iter().position(|segment| segment.commit_type == CommitType::Compaction);
+    let mut chain = import(&story.bytes(), Granularity::Turn);
+    let marked = chain.segments.iter().rposition(|segment| segment.commit_type == CommitType::Compaction);
     chain.segments[marked.expect("a compaction")].is_stop = true;
     let (plan, bytes) = chain.context(PlanStop::Ancestor);
     let is_second = |line: &usize| [second - 1, second].contains(line);
     assert_eq!(numbers(&bytes), (first - 1..=end).filter(|line| !is_second(line)).collect::<Vec<_>>());
     assert_eq!(plan.skipped_compactions, 1);
     assert_eq!(trouble(&bytes), Vec::<String>::new());
+}
+
+/// A snapshot whose artifact is its own bytes.
+fn restating(restated_entries: u64, bytes: &[u8]) -> Segment {
+    let snapshot = segment(CommitType::Snapshot { restated_entries }, bytes);
+    Segment { prefix: Some(snapshot.native.clone()), ..snapshot }
 }
 
 #[test]
@@ -453,12 +463,11 @@ fn a_snapshot_says_nothing_twice() {
     let last = whole.answer(next);
     let all: Vec<usize> = (0..=last).collect();
     for (restated, older) in [(2, true), (0, false)] {
-        let snapshot = CommitType::Snapshot { restated_entries: restated };
-        let mut chain = Chain::default();
+        let mut chain = Chain::new(&ClaudeCode);
         if older {
             chain.push(CommitType::Delta, &before.bytes());
         }
-        chain.segments.push(segment(snapshot, &whole.bytes(), Some(whole.bytes())));
+        chain.segments.insert(0, restating(restated, &whole.bytes()));
         for stop in STOPS {
             let (plan, bytes) = chain.context(stop);
             assert_eq!(numbers(&bytes), all, "{restated} {stop:?}");
@@ -478,13 +487,9 @@ fn a_snapshot_with_ids_of_its_own_hangs_on_what_it_restates() {
     let copy = [copy[0], story.answer(copy[0])];
     let next = story.prompt(Some(copy[1]));
     let snapshot = story.bytes()[bytes.len()..].to_vec();
-    let mut chain = Chain::default();
+    let mut chain = Chain::new(&ClaudeCode);
     chain.push(CommitType::Delta, &bytes);
-    chain.segments.push(segment(
-        CommitType::Snapshot { restated_entries: 2 },
-        &snapshot,
-        Some(snapshot.clone()),
-    ));
+    chain.segments.insert(0, restating(2, &snapshot));
     for stop in STOPS {
         let (_, context) = chain.context(stop);
         assert_eq!(numbers(&context), [first, answer, next], "{stop:?}");
@@ -633,7 +638,7 @@ proptest! {
         };
         let mut contexts = Vec::new();
         for granularity in [Granularity::Turn, Granularity::Message, Granularity::Every(3)] {
-            let chain = Chain::import(&bytes, granularity);
+            let chain = import(&bytes, granularity);
             let (_, since) = chain.context(PlanStop::Compaction);
             let (_, all) = chain.context(PlanStop::Root);
             prop_assert_eq!(messages(&since), sorted(end.since.clone()));
@@ -650,7 +655,7 @@ proptest! {
         let mut bytes: Vec<u8> = lines.iter().flat_map(|letters| super::super::samples_tests::transcript(letters)).collect();
         bytes.truncate(cut.index(bytes.len() + 1));
         for granularity in [Granularity::Turn, Granularity::Message] {
-            let chain = Chain::import(&bytes, granularity);
+            let chain = import(&bytes, granularity);
             for stop in STOPS {
                 chain.context(stop);
             }
@@ -665,15 +670,15 @@ fn is_compaction(line: &[u8]) -> bool {
 #[test]
 fn a_context_of_the_corpus_is_its_bytes_where_nothing_had_to_be_left_out() {
     for (name, bytes) in corpus_files() {
-        let chain = Chain::import(&bytes, Granularity::Turn);
+        let chain = import(&bytes, Granularity::Turn);
         let (plan, context) = chain.context(PlanStop::Compaction);
-        let start = chain.segments.iter().rposition(|segment| segment.commit_type == CommitType::Compaction);
+        let start = chain.segments.iter().position(|segment| segment.commit_type == CommitType::Compaction);
         let mut expected = Vec::new();
         if let Some(compaction) = start {
             expected.extend_from_slice(chain.segments[compaction].prefix.as_ref().expect("an artifact"));
         }
-        let after = chain.segments.iter().skip(start.map_or(0, |compaction| compaction + 1));
-        after.for_each(|segment| expected.extend_from_slice(&segment.native));
+        let after = &chain.segments[..start.unwrap_or(chain.segments.len())];
+        after.iter().rev().for_each(|segment| expected.extend_from_slice(&segment.native));
         if plan.recovered == 0 {
             assert_eq!((plan.abandoned_entries, plan.reparented.len()), (0, 0), "{name}");
             assert!(context == expected, "{name}: {} bytes, not {}", context.len(), expected.len());
@@ -710,7 +715,7 @@ fn every_cut_of_the_corpus_can_be_placed_and_is_accepted() {
         for third in 1..=3 {
             let cut = (lines.len() * third / 3).saturating_sub(if third == 3 { 0 } else { index % 7 });
             let part = lines[..cut].concat();
-            let chain = Chain::import(&part, Granularity::Turn);
+            let chain = import(&part, Granularity::Turn);
             for stop in STOPS {
                 let (_, context) = chain.context(stop);
                 let (out, _) = placed(&context);
@@ -800,7 +805,7 @@ proptest! {
         let bytes = tangle(&nodes, false).bytes();
         let mut contexts = Vec::new();
         for granularity in [Granularity::Turn, Granularity::Message] {
-            let chain = Chain::import(&bytes, granularity);
+            let chain = import(&bytes, granularity);
             for stop in STOPS {
                 let (_, context) = chain.context(stop);
                 // Notes of the runtime alone are no conversation.
@@ -817,7 +822,7 @@ proptest! {
 
     #[test]
     fn circles_and_links_to_later_lines_end(nodes in prop::collection::vec(any_node(), 1..40)) {
-        let chain = Chain::import(&tangle(&nodes, true).bytes(), Granularity::Message);
+        let chain = import(&tangle(&nodes, true).bytes(), Granularity::Message);
         for stop in STOPS {
             let (_, context) = chain.context(stop);
             validated(&placed(&context).0, None);

@@ -8,16 +8,8 @@ use super::super::chain_tests::{placed, request, validated};
 use super::super::samples_tests::{corpus_files, transcript, uuid};
 use super::super::story_tests::{Story, numbers, parents};
 use super::*;
-
-fn place(bytes: &[u8], request: &PlaceRequest) -> Vec<u8> {
-    let mut placer = LinePlacer::new(request);
-    let mut out = Vec::new();
-    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
-        placer.line(line, &mut out);
-    }
-    placer.finish(&mut out);
-    out
-}
+use crate::chain_tests::place;
+use crate::claude_code::ClaudeCode;
 
 fn lines(bytes: &[u8]) -> Vec<&[u8]> {
     bytes.split_inclusive(|&byte| byte == b'\n').collect()
@@ -65,7 +57,8 @@ fn directories_move_when_they_are_the_origin_s_or_below_it() {
     for (origin, old, new) in rows {
         let request = PlaceRequest { origin_cwd: origin.map(str::to_owned), ..request() };
         let line = format!("{}\n", json!({ "type": "mode", "cwd": old }));
-        let out: Value = serde_json::from_slice(&place(line.as_bytes(), &request)).expect("a line");
+        let out: Value =
+            serde_json::from_slice(&place(&ClaudeCode, &request, line.as_bytes()).0).expect("a line");
         assert_eq!(out["cwd"], new, "{origin:?} {old}");
     }
 }
@@ -192,7 +185,7 @@ fn a_compaction_without_its_summary_does_not_hide_what_is_before_it() {
 fn made_up_ids_come_from_the_seed() {
     let bytes = transcript("UT");
     let ids = |seed: u8| {
-        let out = place(&bytes, &PlaceRequest { seed: [seed; 32], ..request() });
+        let out = place(&ClaudeCode, &PlaceRequest { seed: [seed; 32], ..request() }, &bytes).0;
         let made_up: Value = serde_json::from_slice(lines(&out)[2]).expect("JSON");
         made_up["uuid"].as_str().expect("an id").to_owned()
     };
