@@ -1,10 +1,10 @@
-//! What tests of formats of lines do with a chain: cut bytes into one, write out plans of it, place it, check it.
+//! What tests do with a chain: cut lines into one, write out plans of it, place it, check it.
 
 use stemmata_model::{CommitType, Granularity, Note, SessionId, Timestamp};
 
 use crate::adapter::{
-    Adapter, ContextPlan, Cut, Piece, PlaceRequest, PlanStop, Segment, Segments, Severity, SourceError,
-    Validation,
+    Adapter, ContextPlan, Cut, Piece, PlaceRequest, PlanStop, Segment, Segments, Severity, Shape,
+    SourceError, Validation,
 };
 
 /// A chain, newest first, with the artifacts of its compactions. Reading it takes segments out.
@@ -57,6 +57,14 @@ impl<'a> Chain<'a> {
 /// Returns a segment without an artifact.
 pub(crate) fn segment(commit_type: CommitType, native: &[u8]) -> Segment {
     Segment { commit_type, native: native.to_vec().into(), prefix: None, is_stop: false }
+}
+
+/// What bytes are read by: lines with their ends, or the whole document.
+fn units<'b>(adapter: &dyn Adapter, bytes: &'b [u8]) -> Vec<&'b [u8]> {
+    match adapter.shape() {
+        Shape::Lines => lines(bytes).collect(),
+        Shape::Document => vec![bytes],
+    }
 }
 
 /// Bytes with each line end kept.
@@ -147,7 +155,9 @@ pub(crate) const PLACED: &str = "99999999-8888-4777-8666-555555555555";
 pub(crate) fn place(adapter: &dyn Adapter, request: &PlaceRequest, bytes: &[u8]) -> (Vec<u8>, Vec<Note>) {
     let mut placer = adapter.placer(request);
     let mut out = Vec::new();
-    lines(bytes).for_each(|line| placer.line(line, &mut out));
+    for unit in units(adapter, bytes) {
+        placer.line(unit, &mut out);
+    }
     let notes = placer.finish(&mut out);
     (out, notes)
 }
@@ -167,8 +177,15 @@ pub(crate) fn checked(adapter: &dyn Adapter, bytes: &[u8]) -> Validation {
 /// Checks bytes as the loader of a version would, of the newest where none is given.
 pub(crate) fn checked_for(adapter: &dyn Adapter, bytes: &[u8], version: Option<&str>) -> Validation {
     let mut validator = adapter.validator(version);
-    lines(bytes).for_each(|line| validator.line(line));
+    for unit in units(adapter, bytes) {
+        validator.line(unit);
+    }
     validator.finish()
+}
+
+/// Returns the names of all checks that find something.
+pub(crate) fn checks(adapter: &dyn Adapter, bytes: &[u8]) -> Vec<&'static str> {
+    checked(adapter, bytes).findings.iter().map(|found| found.check).collect()
 }
 
 /// Returns the names of the checks that a loader fails on.

@@ -1,4 +1,10 @@
-//! The corpus of real transcripts, for the tests of all formats.
+//! The corpus of real transcripts, for the tests of all formats, and the laws that its sessions keep.
+
+use crate::adapter::{Adapter, DETECT_BYTES_MAX, Detection};
+use crate::captured::{CODEX_EXEC, OPENHANDS};
+use crate::chain_tests::checked;
+use crate::conformance::{SMALL_SAMPLE_BYTES_MAX, check, passes};
+use crate::{opencode, registry};
 
 /// Name and bytes of every file of one runtime's folder with this ending; says so where there is no corpus.
 pub(crate) fn files(folder: &str, ending: &str) -> Vec<(String, Vec<u8>)> {
@@ -31,4 +37,58 @@ pub(crate) fn files_below(folders: &[&str], is_wanted: impl Fn(&str) -> bool) ->
     files.sort();
     assert!(!files.is_empty(), "no session below {}", root.display());
     files
+}
+
+/// Returns the adapter that claims a file.
+pub(crate) fn adapter_of(bytes: &[u8]) -> Option<(&'static dyn Adapter, Detection)> {
+    registry::detect(bytes.get(..DETECT_BYTES_MAX).unwrap_or(bytes))
+}
+
+/// Folders of the corpus, and what the names of the sessions in them have in common.
+const SESSIONS: [(&str, &str); 11] = [
+    ("aider", ".md"),
+    ("claude-code", ".jsonl"),
+    ("codex", ".jsonl"),
+    ("gemini", ".jsonl"),
+    ("opencode", ".json"),
+    ("openhands", ".jsonl"),
+    ("parser-fixtures", "claude-code"),
+    ("parser-fixtures", "codex"),
+    ("parser-fixtures", "gemini"),
+    ("pi", ".jsonl"),
+    ("swe-agent", ".traj"),
+];
+
+#[test]
+fn the_corpus_keeps_the_laws() {
+    std::thread::scope(|threads| {
+        for (folder, name) in SESSIONS {
+            threads.spawn(move || keep_the_laws(folder, name));
+        }
+    });
+}
+
+/// Every such file is claimed, and its adapter keeps the laws; some formats promise more.
+fn keep_the_laws(folder: &str, of_name: &str) {
+    for (name, bytes) in files_below(&[folder], |name| name.contains(of_name)) {
+        let (adapter, _) = adapter_of(&bytes).unwrap_or_else(|| panic!("{name}: no adapter claims it"));
+        let format = adapter.format();
+        let report = if bytes.len() <= SMALL_SAMPLE_BYTES_MAX {
+            passes(adapter, &name, &bytes)
+        } else {
+            check(adapter, &bytes).unwrap_or_else(|violation| panic!("{name}: {violation}"))
+        };
+        let entries = adapter.decode(&bytes).entries;
+        let calls: usize = entries.iter().map(|entry| entry.calls().count()).sum();
+        let results: usize = entries.iter().map(|entry| entry.answers().count()).sum();
+        println!("{name} ({format}): {} bytes, {calls} calls, {results} results, {report:?}", bytes.len());
+        match format.as_str() {
+            CODEX_EXEC => assert!(calls > 0 && calls == results, "{name}: {calls} calls, {results} results"),
+            OPENHANDS => assert!(calls > 0, "{name}"),
+            opencode::FORMAT => {
+                assert_eq!((report.notes, checked(adapter, &bytes).findings), (vec![], vec![]), "{name}");
+            }
+            _ => {}
+        }
+    }
 }

@@ -86,9 +86,9 @@ fn surest<A>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapter::{Confidence, DETECT_BYTES_MAX};
+    use crate::adapter::Confidence;
     use crate::claude_code::samples_tests::transcript;
-    use crate::corpus_tests::files_below;
+    use crate::corpus_tests::{adapter_of, files_below};
 
     #[test]
     fn every_adapter_is_found_by_its_format() {
@@ -142,8 +142,7 @@ mod tests {
         ];
         let mut claimed = std::collections::BTreeMap::<String, usize>::new();
         for (name, bytes) in files_below(&folders, |_| true) {
-            let head = bytes.get(..DETECT_BYTES_MAX).unwrap_or(&bytes);
-            let Some((_, found)) = detect(head) else { continue };
+            let Some((_, found)) = adapter_of(&bytes) else { continue };
             let folder = name.split('/').next().unwrap_or_default();
             let is_fixture = folder == "parser-fixtures"
                 && name.contains(found.format.as_str().split('-').next().unwrap_or("?"));

@@ -6,7 +6,8 @@ use stemmata_model::{EntryKind, Part, Role, Timestamp};
 use super::*;
 use crate::adapter::DETECT_BYTES_MAX;
 use crate::cbor::write::{self, Map};
-use crate::conformance::{check, check_any, check_damaged};
+use crate::chain_tests::{checked, checks};
+use crate::conformance::{check, check_any, passes};
 use crate::{messages, registry};
 
 fn unhex(hex: &str) -> Vec<u8> {
@@ -99,9 +100,8 @@ fn arrays_keep_the_laws() {
         [(Bureau::AGENT, agent_sample(), 4, 4), (Bureau::EVENTS, events_sample(), 10, 5)]
     {
         let name = adapter.format();
-        let report = check(&adapter, &sample).unwrap_or_else(|broken| panic!("{name}: {broken}"));
+        let report = passes(&adapter, name.as_str(), &sample);
         assert_eq!((report.entries, report.counts.messages, report.notes), (entries, messages, Vec::new()));
-        check_damaged(&adapter, &sample).unwrap_or_else(|broken| panic!("{name}: {broken}"));
         // The same, spelled otherwise: of indefinite length, and self-described.
         let list = List::whole(&sample).expect("a list");
         let inside = &sample[list.inside.clone()];
@@ -252,9 +252,7 @@ fn a_conversation_goes_there_and_back() {
         }
         let images = translated.report.losses.iter().filter(|loss| loss.part == "image").count();
         assert_eq!(images, 2, "{:?}", translated.report.losses);
-        let mut validator = adapter.validator(None);
-        validator.line(&bytes);
-        let verdict = validator.finish();
+        let verdict = checked(&adapter, &bytes);
         assert!(verdict.is_accepted() && verdict.findings.is_empty(), "{:?}", verdict.findings);
         let back = crate::translate::translate(again.entries, &adapter.format(), &from);
         let array = messages::Messages::ANTHROPIC.encode(&back.entries);
@@ -267,11 +265,6 @@ fn a_conversation_goes_there_and_back() {
 
 #[test]
 fn odd_conversations_are_found() {
-    let checks = |adapter: &Bureau, bytes: &[u8]| {
-        let mut validator = adapter.validator(None);
-        validator.line(bytes);
-        validator.finish().findings.into_iter().map(|finding| finding.check).collect::<Vec<_>>()
-    };
     let answer = message("assistant", &[text_block("a")]);
     assert_eq!(checks(&Bureau::AGENT, &write::array(&[answer])), ["begins_with_answer"]);
     assert_eq!(checks(&Bureau::AGENT, &unhex("82")), ["unreadable",]);

@@ -4,7 +4,7 @@ use stemmata_model::{CommitType, FormatId, Granularity, Part, Role, Timestamp};
 
 use super::Captured;
 use crate::adapter::{Adapter as _, Confidence};
-use crate::conformance;
+use crate::conformance::passes;
 use crate::translate::translate;
 
 const ADAPTER: Captured = Captured::EXEC;
@@ -27,26 +27,10 @@ no json
 {"type":"turn.failed","error":{"message":"gone"}}
 "#;
 
-fn passes(name: &str, bytes: &[u8]) -> conformance::Report {
-    conformance::passes(&ADAPTER, name, bytes)
-}
-
 #[test]
 fn a_made_up_run_passes_the_suite() {
-    let report = passes("a run", RUN.as_bytes());
+    let report = passes(&ADAPTER, "a run", RUN.as_bytes());
     assert_eq!((report.entries, report.commits, report.counts.messages), (16, 2, 8));
-}
-
-#[test]
-fn real_runs_pass_the_suite() {
-    for (name, bytes) in crate::corpus_tests::files("codex", ".exec.jsonl") {
-        let report = passes(&name, &bytes);
-        let entries = ADAPTER.decode(&bytes).entries;
-        let count = |count: fn(&stemmata_model::Entry) -> usize| entries.iter().map(count).sum::<usize>();
-        let (calls, results) = (count(|entry| entry.calls().count()), count(|entry| entry.answers().count()));
-        println!("{name}: {} bytes, {report:?}, {calls} calls, {results} results", bytes.len());
-        assert!(calls > 0 && calls == results, "{name}: {calls} calls, {results} results");
-    }
 }
 
 #[test]

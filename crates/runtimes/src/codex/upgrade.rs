@@ -80,19 +80,9 @@ mod tests {
     use super::super::Codex;
     use super::super::samples_tests::rollout;
     use super::*;
-    use crate::adapter::{Adapter, Severity};
-    use crate::corpus_tests::files;
-
-    fn is_accepted(adapter: &dyn Adapter, bytes: &[u8]) -> Vec<&'static str> {
-        let mut validator = adapter.validator(None);
-        bytes.split_inclusive(|byte| *byte == b'\n').for_each(|line| validator.line(line));
-        let findings = validator.finish().findings;
-        findings
-            .into_iter()
-            .filter(|found| found.severity == Severity::Fatal)
-            .map(|found| found.check)
-            .collect()
-    }
+    use crate::adapter::Adapter;
+    use crate::chain_tests::fatal;
+    use crate::corpus_tests::{adapter_of, files};
 
     fn said(adapter: &dyn Adapter, bytes: &[u8]) -> Vec<String> {
         let entries = adapter.decode(bytes).entries.into_iter();
@@ -113,7 +103,7 @@ mod tests {
             let legacy = rollout(&letters, false);
             let there = upgrade(&legacy, true);
             prop_assert_eq!(Codex::PAGINATED.detect(&there).map(|found| found.format), Some(Codex::PAGINATED.format()));
-            prop_assert_eq!(is_accepted(&Codex::PAGINATED, &there), Vec::<&str>::new());
+            prop_assert_eq!(fatal(&Codex::PAGINATED, &there), Vec::<&str>::new());
             prop_assert_eq!(said(&Codex::LEGACY, &legacy), said(&Codex::PAGINATED, &there));
             let back = upgrade(&there, false);
             let with_mode = String::from_utf8_lossy(&back).replacen(",\"history_mode\":\"legacy\"", "", 1);
@@ -127,8 +117,7 @@ mod tests {
     #[test]
     fn rollouts_of_the_corpus_keep_what_was_said() {
         for (name, bytes) in files("codex", ".jsonl") {
-            let head = bytes.get(..65_536).unwrap_or(&bytes);
-            let Some((adapter, found)) = crate::registry::detect(head) else { continue };
+            let Some((adapter, found)) = adapter_of(&bytes) else { continue };
             let is_numbered = found.format == Codex::PAGINATED.format();
             if !is_numbered && found.format != Codex::LEGACY.format() {
                 continue;

@@ -1,7 +1,7 @@
 //! Tests of the suite itself: it passes the adapters that are there, and catches broken ones.
 
 use super::*;
-use crate::claude_code::samples_tests::{corpus_files, transcript};
+use crate::claude_code::samples_tests::transcript;
 use crate::registry;
 
 /// Made-up sessions with something of everything.
@@ -37,17 +37,6 @@ fn claude_code_keeps_the_laws_when_damaged() {
     check(claude(), &crlf).unwrap_or_else(|violation| panic!("{violation}"));
     let too_large = vec![b' '; SMALL_SAMPLE_BYTES_MAX + 1];
     assert!(check_damaged(claude(), &too_large).is_err_and(|violation| violation.law == "small"));
-}
-
-#[test]
-fn the_corpus_keeps_the_laws() {
-    for (name, bytes) in corpus_files() {
-        let report = check(claude(), &bytes).unwrap_or_else(|violation| panic!("{name}: {violation}"));
-        println!(
-            "{name}: {} entries, {} messages, {} tokens, {} commits",
-            report.entries, report.counts.messages, report.counts.tokens, report.commits
-        );
-    }
 }
 
 /// An adapter that breaks one law, to see each of them fail.

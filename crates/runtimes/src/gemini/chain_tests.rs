@@ -98,7 +98,9 @@ fn a_context_does_not_depend_on_where_commits_end() {
     let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
     let context = |natives: &[&[u8]]| {
         let mut chain = Chain::new(&Gemini);
-        natives.iter().for_each(|native| chain.push(CommitType::Delta, native));
+        for native in natives {
+            chain.push(CommitType::Delta, native);
+        }
         chain.context(PlanStop::Compaction).1
     };
     assert_eq!(context(&lines), context(&[&bytes]));

@@ -313,6 +313,7 @@ impl Validator for LegacyValidator {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::chain_tests::checked;
     use crate::conformance::{check, check_damaged};
 
     pub(crate) const SAMPLE: &str = r#"{
@@ -363,15 +364,11 @@ pub(crate) mod tests {
         let entries = GeminiLegacy.decode(SAMPLE.as_bytes()).entries;
         let translated = crate::translate::translate(entries, &GeminiLegacy.format(), &Gemini.format());
         let log = Gemini.encode(&translated.entries);
-        let mut validator = Gemini.validator(None);
-        log.split_inclusive(|byte| *byte == b'\n').for_each(|line| validator.line(line));
-        assert_eq!(validator.finish().findings, Vec::new(), "{}", String::from_utf8_lossy(&log));
+        assert_eq!(checked(&Gemini, &log).findings, Vec::new(), "{}", String::from_utf8_lossy(&log));
         for word in ["east: 12:00", "fog", "1.50", "The east bell does."] {
             assert!(String::from_utf8_lossy(&log).contains(word), "{word}");
         }
-        let mut validator = GeminiLegacy.validator(None);
-        validator.line(SAMPLE.as_bytes());
-        let verdict = validator.finish();
+        let verdict = checked(&GeminiLegacy, SAMPLE.as_bytes());
         assert!(verdict.is_accepted(), "{:?}", verdict.findings);
     }
 }

@@ -135,35 +135,8 @@ const STORY: &str = "HEUSFSGRSASITUFGRABUACUAOUSX?UAHOSNUA";
 
 #[test]
 fn made_up_sessions_pass_the_suite() {
-    let sample = session(STORY);
-    let report = conformance::check(&Gemini, &sample).unwrap_or_else(|violation| panic!("{violation}"));
+    let report = conformance::passes(&Gemini, STORY, &session(STORY));
     assert_eq!((report.entries, report.commits), (STORY.len(), 8), "{report:?}");
-    conformance::check_damaged(&Gemini, &sample).unwrap_or_else(|violation| panic!("{violation}"));
-}
-
-#[test]
-fn real_sessions_pass_the_suite() {
-    let mut files = crate::corpus_tests::files("gemini", "jsonl");
-    files.extend(crate::corpus_tests::files_below(&["parser-fixtures"], |name| name.contains("gemini")));
-    for (name, bytes) in files {
-        let report =
-            conformance::check(&Gemini, &bytes).unwrap_or_else(|violation| panic!("{name}: {violation}"));
-        if bytes.len() <= conformance::SMALL_SAMPLE_BYTES_MAX {
-            conformance::check_damaged(&Gemini, &bytes)
-                .unwrap_or_else(|violation| panic!("{name}: {violation}"));
-        }
-        let entries = Gemini.decode(&bytes).entries;
-        let calls = entries.iter().map(|entry| entry.calls().count()).sum::<usize>();
-        let results = entries.iter().map(|entry| entry.answers().count()).sum::<usize>();
-        println!(
-            "{name}: {} bytes, {} entries, {} commits, {calls} calls, {results} results, {:?}, {} notes",
-            bytes.len(),
-            report.entries,
-            report.commits,
-            report.counts,
-            report.notes.len()
-        );
-    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use stemmata_model::{EntryKind, FormatId, Part, Role};
 
 use super::Imported;
 use crate::adapter::{Adapter as _, Confidence};
-use crate::conformance::check_any;
+use crate::conformance::{check_any, passes};
 use crate::registry::detect;
 
 const OLD_TRAJECTORY: &str = r#"{
@@ -71,10 +71,6 @@ never closed
 #### last
 ";
 
-fn passes(adapter: Imported, name: &str, bytes: &[u8]) -> crate::conformance::Report {
-    crate::conformance::passes(&adapter, name, bytes)
-}
-
 #[test]
 fn made_up_documents_keep_the_laws() {
     for (adapter, name, document, wanted) in [
@@ -83,32 +79,10 @@ fn made_up_documents_keep_the_laws() {
         (Imported::OPENHANDS, "older events", OLD_EVENTS, (5, 4)),
         (Imported::AIDER, "a chat", CHAT, (11, 6)),
     ] {
-        let report = passes(adapter, name, document.as_bytes());
+        let report = passes(&adapter, name, document.as_bytes());
         assert_eq!((report.entries, report.counts.messages), wanted, "{name}");
         let (found, detection) = detect(document.as_bytes()).expect("a format");
         assert_eq!((found.format(), detection.confidence), (adapter.format(), Confidence::Certain), "{name}");
-    }
-}
-
-#[test]
-fn real_documents_keep_the_laws() {
-    for (adapter, folder, ending) in
-        [(Imported::SWE_AGENT, "swe-agent", ".traj"), (Imported::AIDER, "aider", ".md")]
-    {
-        let files = crate::corpus_tests::files(folder, ending);
-        for (name, bytes) in &files {
-            let report = passes(adapter, name, bytes);
-            let entries = adapter.decode(bytes).entries;
-            let count = |role| entries.iter().filter(|entry| entry.role == role).count();
-            let calls = entries.iter().map(|entry| entry.calls().count()).sum::<usize>();
-            println!(
-                "{name}: {} entries, {} prompts, {} answers, {calls} tool calls, {} notes",
-                report.entries,
-                count(Role::User),
-                count(Role::Assistant),
-                report.notes.len()
-            );
-        }
     }
 }
 

@@ -3,7 +3,8 @@
 use stemmata_model::{EntryKind, Role, Timestamp};
 
 use super::*;
-use crate::conformance::{check, check_damaged};
+use crate::chain_tests::checks;
+use crate::conformance::{check, passes};
 
 /// A conversation with something of everything, as an agent of one's own keeps it.
 pub(crate) const ANTHROPIC_SAMPLE: &str = r#"[
@@ -33,11 +34,8 @@ pub(crate) const ANTHROPIC_SAMPLE: &str = r#"[
 
 #[test]
 fn anthropic_arrays_keep_the_laws() {
-    let report =
-        check(&Messages::ANTHROPIC, ANTHROPIC_SAMPLE.as_bytes()).unwrap_or_else(|broken| panic!("{broken}"));
+    let report = passes(&Messages::ANTHROPIC, "an array", ANTHROPIC_SAMPLE.as_bytes());
     assert_eq!((report.entries, report.counts.messages, report.notes), (6, 6, Vec::new()));
-    check_damaged(&Messages::ANTHROPIC, ANTHROPIC_SAMPLE.as_bytes())
-        .unwrap_or_else(|broken| panic!("{broken}"));
 }
 
 /// The same, as a chat-completions API has it.
@@ -75,16 +73,9 @@ fn chat_and_responses_arrays_keep_the_laws() {
         [(Messages::CHAT, CHAT_SAMPLE, 8), (Messages::RESPONSES, RESPONSES_SAMPLE, 11)]
     {
         let name = adapter.format();
-        let report = check(&adapter, sample.as_bytes()).unwrap_or_else(|broken| panic!("{name}: {broken}"));
+        let report = passes(&adapter, name.as_str(), sample.as_bytes());
         assert_eq!((report.entries, report.notes), (entries, Vec::new()), "{name}");
-        check_damaged(&adapter, sample.as_bytes()).unwrap_or_else(|broken| panic!("{name}: {broken}"));
     }
-}
-
-fn accepted(adapter: &dyn Adapter, array: &[u8]) -> Vec<&'static str> {
-    let mut validator = adapter.validator(None);
-    validator.line(array);
-    validator.finish().findings.into_iter().map(|finding| finding.check).collect()
 }
 
 #[test]
@@ -100,7 +91,7 @@ fn a_conversation_in_each_array_is_one_that_every_api_takes() {
             let translated = crate::translate::translate(entries, &from.format(), &to.format());
             let array = to.encode(&translated.entries);
             let what = format!("{} to {}: {}", from.format(), to.format(), String::from_utf8_lossy(&array));
-            assert_eq!(accepted(&to, &array), [""; 0], "{what}");
+            assert_eq!(checks(&to, &array), [""; 0], "{what}");
             for word in ["Which bells", "bells.txt", "east: 12:00", "fog", "The east bell does."] {
                 assert!(String::from_utf8_lossy(&array).contains(word), "{word}: {what}");
             }
@@ -141,7 +132,7 @@ fn what_an_api_would_refuse_is_found() {
         (Messages::RESPONSES, "[", "unreadable"),
         (Messages::CHAT, "[]", "no_messages"),
     ] {
-        assert!(accepted(&adapter, array.as_bytes()).contains(&check), "{check}: {array}");
+        assert!(checks(&adapter, array.as_bytes()).contains(&check), "{check}: {array}");
     }
 }
 
@@ -171,7 +162,7 @@ fn what_the_api_refuses_for_being_empty_is_not_written() {
     ];
     let written = |entries: &[Entry]| String::from_utf8(Messages::ANTHROPIC.encode(entries)).expect("text");
     let array = written(&all);
-    assert_eq!(accepted(&Messages::ANTHROPIC, array.as_bytes()), [""; 0], "{array}");
+    assert_eq!(checks(&Messages::ANTHROPIC, array.as_bytes()), [""; 0], "{array}");
     let expected = concat!(
         r#"[{"role":"user","content":"[The conversation begins with an answer.]"},{"role":"assistant","content":"hello"},"#,
         r#"{"role":"user","content":"go"},{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"n","input":{}}]},"#,
@@ -181,7 +172,7 @@ fn what_the_api_refuses_for_being_empty_is_not_written() {
     // A prompt of nothing before an answer is none either.
     let array =
         written(&[said("a", Role::User, vec![text("")]), said("b", Role::Assistant, vec![text("hi")])]);
-    assert_eq!(accepted(&Messages::ANTHROPIC, array.as_bytes()), [""; 0], "{array}");
+    assert_eq!(checks(&Messages::ANTHROPIC, array.as_bytes()), [""; 0], "{array}");
 }
 
 #[test]
@@ -218,7 +209,7 @@ fn calls_in_other_spellings_keep_their_arguments() {
             answers,
             "each has its result"
         );
-        assert_eq!(accepted(&adapter, array.as_bytes()), [""; 0]);
+        assert_eq!(checks(&adapter, array.as_bytes()), [""; 0]);
         check(&adapter, array.as_bytes()).unwrap_or_else(|broken| panic!("{broken}"));
         let detected = crate::registry::detect(array.as_bytes()).map(|(adapter, _)| adapter.format());
         assert_eq!(detected, Some(adapter.format()));
@@ -234,7 +225,7 @@ fn calls_that_say_the_same_get_ids_of_their_own() {
     let entries = Messages::CHAT.decode(array.as_bytes()).entries;
     for to in [Messages::ANTHROPIC, Messages::CHAT, Messages::RESPONSES] {
         let written = to.encode(&entries);
-        assert_eq!(accepted(&to, &written), [""; 0]);
+        assert_eq!(checks(&to, &written), [""; 0]);
         let again = to.decode(&written).entries;
         let ids: std::collections::HashSet<&str> = again.iter().flat_map(Entry::calls).collect();
         let answers: Vec<&str> = again.iter().flat_map(Entry::answers).collect();
@@ -254,7 +245,7 @@ fn calls_are_closed_and_results_come_home_where_a_conversation_is_odd() {
     for to in [Messages::ANTHROPIC, Messages::CHAT, Messages::RESPONSES] {
         let array = to.encode(&entries);
         let said = String::from_utf8_lossy(&array).into_owned();
-        assert_eq!(accepted(&to, &array), [""; 0], "{said}");
+        assert_eq!(checks(&to, &array), [""; 0], "{said}");
         for word in ["late", "stray", "Closed by Stemmata", "wait"] {
             assert!(said.contains(word), "{word}: {said}");
         }

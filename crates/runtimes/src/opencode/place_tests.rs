@@ -6,14 +6,13 @@ use super::context_tests::{answer, mark, prompt, said, session};
 use super::samples_tests::placed;
 use super::*;
 use crate::adapter::Severity;
+use crate::chain_tests::checked;
 use crate::json::owned;
 use crate::messages::Messages;
 use crate::translate::translate;
 
 fn fatal(document: &[u8]) -> Vec<String> {
-    let mut validator = Opencode.validator(None);
-    validator.line(document);
-    let findings = validator.finish().findings;
+    let findings = checked(&Opencode, document).findings;
     findings
         .into_iter()
         .filter(|finding| finding.severity == Severity::Fatal)

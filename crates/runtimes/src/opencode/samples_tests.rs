@@ -3,8 +3,8 @@
 use stemmata_model::{Part, Role};
 
 use super::*;
-use crate::conformance::{SMALL_SAMPLE_BYTES_MAX, check, check_damaged};
-use crate::corpus_tests::files;
+use crate::chain_tests::{checked, place};
+use crate::conformance::{check, passes};
 
 /// A session as the client exports it, with something of everything.
 pub(crate) const SAMPLE: &str = r#"{
@@ -37,24 +37,8 @@ pub(crate) const SAMPLE: &str = r#"{
 
 #[test]
 fn sessions_keep_the_laws() {
-    let report = check(&Opencode, SAMPLE.as_bytes()).unwrap_or_else(|broken| panic!("{broken}"));
+    let report = passes(&Opencode, "a session", SAMPLE.as_bytes());
     assert_eq!((report.entries, report.counts.messages, report.notes), (7, 6, Vec::new()));
-    check_damaged(&Opencode, SAMPLE.as_bytes()).unwrap_or_else(|broken| panic!("{broken}"));
-}
-
-#[test]
-fn the_corpus_keeps_the_laws() {
-    for (name, bytes) in files("opencode", ".json") {
-        let report = check(&Opencode, &bytes).unwrap_or_else(|broken| panic!("{name}: {broken}"));
-        assert_eq!(report.notes, Vec::new(), "{name}");
-        println!("{name}: {} entries, {} messages", report.entries, report.counts.messages);
-        if bytes.len() <= SMALL_SAMPLE_BYTES_MAX {
-            check_damaged(&Opencode, &bytes).unwrap_or_else(|broken| panic!("{name}: {broken}"));
-        }
-        let mut validator = Opencode.validator(None);
-        validator.line(&bytes);
-        assert_eq!(validator.finish().findings, Vec::new(), "{name}");
-    }
 }
 
 #[test]
@@ -81,11 +65,7 @@ fn request(drawn: &str) -> PlaceRequest {
 }
 
 pub(super) fn placed(bytes: &[u8]) -> (Vec<u8>, Vec<stemmata_model::Note>) {
-    let mut placer = Opencode.placer(&request("b9a6d5e4-0000-4000-8000-000000000001"));
-    let mut out = Vec::new();
-    placer.line(bytes, &mut out);
-    let notes = placer.finish(&mut out);
-    (out, notes)
+    place(&Opencode, &request("b9a6d5e4-0000-4000-8000-000000000001"), bytes)
 }
 
 #[test]
@@ -100,9 +80,7 @@ fn a_placed_session_has_new_ids_and_says_the_same() {
         Opencode.decode(bytes).entries.into_iter().skip(1).map(|entry| entry.parts).collect()
     };
     assert_eq!(said(&out), said(SAMPLE.as_bytes()));
-    let mut validator = Opencode.validator(None);
-    validator.line(&out);
-    assert_eq!(validator.finish().findings, Vec::new());
+    assert_eq!(checked(&Opencode, &out).findings, Vec::new());
     assert_eq!(placed(SAMPLE.as_bytes()).0, out, "placing is pure");
 }
 
@@ -147,10 +125,7 @@ fn other_formats_become_sessions_that_the_import_takes() {
     let translated =
         crate::translate::translate(from.decode(sample).entries, &from.format(), &Opencode.format());
     let bytes = Opencode.encode(&translated.entries);
-    let mut validator = Opencode.validator(None);
-    validator.line(&bytes);
-    let verdict = validator.finish();
-    assert_eq!(verdict.findings, Vec::new(), "{}", String::from_utf8_lossy(&bytes));
+    assert_eq!(checked(&Opencode, &bytes).findings, Vec::new(), "{}", String::from_utf8_lossy(&bytes));
     let again = Opencode.decode(&bytes).entries;
     assert_eq!(again.iter().flat_map(Entry::calls).count(), 2);
     assert_eq!(again.iter().flat_map(Entry::answers).count(), 2);

@@ -4,7 +4,7 @@ use stemmata_model::{CommitType, Granularity, Timestamp};
 
 use super::Pi;
 use super::samples_tests::{SESSION, id, session};
-use crate::adapter::{Adapter as _, PlanStop, Severity, Validation};
+use crate::adapter::{Adapter, PlanStop, Severity, Validation};
 use crate::chain_tests::{Chain, PLACED, checked, commits, placed as placed_by, planned, request};
 
 /// The letters of the lines that bytes hold: by their ids, or in the first version by their times.
@@ -185,8 +185,8 @@ fn what_the_loader_would_stumble_over_is_found() {
 
 const CWD: &str = "/home/me/new place";
 
-fn placed(adapter: Pi, bytes: &[u8]) -> (String, usize) {
-    let (text, notes) = placed_by(&adapter, &request(CWD), bytes);
+fn placed(adapter: &dyn Adapter, bytes: &[u8]) -> (String, usize) {
+    let (text, notes) = placed_by(adapter, &request(CWD), bytes);
     (text, notes.len())
 }
 
@@ -194,7 +194,7 @@ fn placed(adapter: Pi, bytes: &[u8]) -> (String, usize) {
 fn placing_changes_the_header_and_nothing_else() {
     for (adapter, version) in [(Pi::V1, 1), (Pi::V2, 2), (Pi::V3, 3)] {
         let bytes = session("HmlUFRA[3]UASk", version);
-        let (after, notes) = placed(adapter, &bytes);
+        let (after, notes) = placed(&adapter, &bytes);
         let before = String::from_utf8(bytes).expect("text");
         let wanted = before.replace(SESSION, PLACED).replace("/srv/project", CWD);
         assert_eq!((after.as_str(), notes), (wanted.as_str(), 0));
@@ -204,16 +204,16 @@ fn placing_changes_the_header_and_nothing_else() {
 #[test]
 fn placing_closes_calls_that_have_no_result() {
     for (adapter, version) in [(Pi::V1, 1), (Pi::V3, 3)] {
-        let (after, notes) = placed(adapter, &session("HUFRUP1", version));
+        let (after, notes) = placed(&adapter, &session("HUFRUP1", version));
         assert_eq!(after.matches("Closed by Stemmata").count(), 1);
         assert!(after.contains("\"toolCallId\":\"call_105\",\"toolName\":\"bash\""), "{after}");
         let verdict = checked(&adapter, after.as_bytes());
         assert_eq!((checks(&verdict), verdict.messages_sent, notes), (vec![], 7, 1));
         // Calls in the middle are the client's own to answer; of an answer that was broken off there are none.
-        assert!(!placed(adapter, &session("HUFUA", version)).0.contains("Closed by Stemmata"));
+        assert!(!placed(&adapter, &session("HUFUA", version)).0.contains("Closed by Stemmata"));
         let aborted =
             String::from_utf8(session("HUF", version)).expect("text").replace("\"toolUse\"", "\"aborted\"");
-        assert!(!placed(adapter, aborted.as_bytes()).0.contains("Closed by Stemmata"));
+        assert!(!placed(&adapter, aborted.as_bytes()).0.contains("Closed by Stemmata"));
     }
 }
 
@@ -223,7 +223,7 @@ fn placing_mends_what_the_loader_would_lose() {
         let broken =
             String::from_utf8(session("UAUA", version)).expect("text").replace("\"usage\"", "\"used\"");
         let broken = broken.replace(&format!("\"parentId\":\"{}\",", id(1)), "");
-        let (after, _) = placed(adapter, format!("{broken}{{\"type\":\"me").as_bytes());
+        let (after, _) = placed(&adapter, format!("{broken}{{\"type\":\"me").as_bytes());
         let verdict = checked(&adapter, after.as_bytes());
         assert_eq!(
             (checks(&verdict), verdict.messages_sent, verdict.messages_present),
@@ -264,16 +264,15 @@ fn our_compaction_is_one_that_the_loader_takes() {
 #[test]
 fn real_sessions_are_accepted_and_placed() {
     for (name, bytes) in crate::corpus_tests::files("pi", "jsonl") {
-        let head = bytes.get(..64 * 1024).unwrap_or(&bytes);
-        let adapter = [Pi::V3, Pi::V1].into_iter().find(|pi| pi.detect(head).is_some()).expect("a version");
+        let (adapter, _) = crate::corpus_tests::adapter_of(&bytes).expect("a version");
         for stop in [PlanStop::Compaction, PlanStop::Root] {
-            let (plan, context) = planned(&adapter, &bytes, stop);
+            let (plan, context) = planned(adapter, &bytes, stop);
             let (after, _) = placed(adapter, &context);
-            let verdict = checked(&adapter, after.as_bytes());
+            let verdict = checked(adapter, after.as_bytes());
             assert!(verdict.is_accepted(), "{name}: {:?}", verdict.findings);
             assert_eq!(verdict.messages_sent, verdict.messages_present, "{name}");
             if stop == PlanStop::Compaction {
-                assert_eq!(verdict.messages_sent, checked(&adapter, &bytes).messages_sent, "{name}");
+                assert_eq!(verdict.messages_sent, checked(adapter, &bytes).messages_sent, "{name}");
             }
             println!(
                 "{name} {stop:?}: {} of {} bytes, {} messages, {} segments read, {} compactions skipped, {} findings",

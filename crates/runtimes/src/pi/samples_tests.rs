@@ -130,35 +130,8 @@ const STORY: &str = "HmlUKFRAUP12ANUSsEAL?xUAkUABUACUAFRUF";
 #[test]
 fn made_up_sessions_pass_the_suite() {
     for (adapter, version) in [(Pi::V3, 3), (Pi::V2, 2), (Pi::V1, 1)] {
-        let sample = session(STORY, version);
-        let report = conformance::check(&adapter, &sample).unwrap_or_else(|violation| panic!("{violation}"));
+        let report = conformance::passes(&adapter, STORY, &session(STORY, version));
         assert_eq!((report.entries, report.commits), (STORY.len(), 10), "{report:?}");
-        conformance::check_damaged(&adapter, &sample).unwrap_or_else(|violation| panic!("{violation}"));
-    }
-}
-
-#[test]
-fn real_sessions_pass_the_suite() {
-    for (name, bytes) in crate::corpus_tests::files("pi", "jsonl") {
-        let versions = [Pi::V3, Pi::V2, Pi::V1];
-        let head = bytes.get(..64 * 1024).unwrap_or(&bytes);
-        let adapter = versions.into_iter().find(|version| version.detect(head).is_some()).expect("a version");
-        let report =
-            conformance::check(&adapter, &bytes).unwrap_or_else(|violation| panic!("{name}: {violation}"));
-        if bytes.len() <= conformance::SMALL_SAMPLE_BYTES_MAX {
-            conformance::check_damaged(&adapter, &bytes)
-                .unwrap_or_else(|violation| panic!("{name}: {violation}"));
-        }
-        let calls = adapter.decode(&bytes).entries.iter().map(|entry| entry.calls().count()).sum::<usize>();
-        println!(
-            "{name} ({}): {} bytes, {} entries, {} commits, {calls} tool calls, {:?}, {} notes",
-            adapter.format(),
-            bytes.len(),
-            report.entries,
-            report.commits,
-            report.counts,
-            report.notes.len()
-        );
     }
 }
 

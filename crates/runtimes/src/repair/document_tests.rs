@@ -6,6 +6,7 @@ use stemmata_model::Part;
 
 use super::*;
 use crate::adapter::Severity;
+use crate::chain_tests::checked;
 use crate::gemini::GeminiLegacy;
 use crate::messages::Messages;
 use crate::messages::samples_tests::{ANTHROPIC_SAMPLE, CHAT_SAMPLE, RESPONSES_SAMPLE};
@@ -44,9 +45,7 @@ fn said(adapter: &dyn Adapter, bytes: &[u8]) -> Vec<String> {
 #[track_caller]
 fn lawful(adapter: &dyn Adapter, bytes: &[u8], is_cut: bool) -> Repaired {
     let shown = || format!("{:?}\n{}", adapter.format(), String::from_utf8_lossy(bytes));
-    let mut validator = adapter.validator(None);
-    validator.line(bytes);
-    let before = validator.finish();
+    let before = checked(adapter, bytes);
     let repaired = repair(adapter, bytes, None);
     let result = String::from_utf8_lossy(&repaired.bytes).into_owned();
     if before.findings.iter().all(|finding| finding.severity < Severity::Warning) {

@@ -6,9 +6,10 @@ use stemmata_model::{EntryKind, Part};
 
 use super::*;
 use crate::adapter::Severity;
+use crate::chain_tests::checked_for;
 use crate::claude_code::{self, ClaudeCode, story_tests::Story};
 use crate::codex::{self, Codex};
-use crate::corpus_tests::{files, files_below};
+use crate::corpus_tests::{adapter_of, files, files_below};
 use crate::gemini::{self, Gemini};
 use crate::pi::{self, Pi};
 
@@ -16,12 +17,6 @@ use crate::pi::{self, Pi};
 /// one of tomorrow.
 const BEYOND_REPAIR: [&str; 4] =
     ["no_messages", "history_in_another_file", "unknown_history_mode", "missing_header"];
-
-fn checked(adapter: &dyn Adapter, bytes: &[u8], version: Option<&str>) -> Validation {
-    let mut validator = adapter.validator(version);
-    bytes.split_inclusive(|byte| *byte == b'\n').for_each(|line| validator.line(line));
-    validator.finish()
-}
 
 /// What was said, thought, called and returned, in no order.
 fn said(adapter: &dyn Adapter, bytes: &[u8]) -> Vec<String> {
@@ -43,7 +38,7 @@ fn said(adapter: &dyn Adapter, bytes: &[u8]) -> Vec<String> {
 #[track_caller]
 fn lawful(adapter: &dyn Adapter, bytes: &[u8], version: Option<&str>) -> Repaired {
     let shown = || String::from_utf8_lossy(bytes).into_owned();
-    let before = checked(adapter, bytes, version);
+    let before = checked_for(adapter, bytes, version);
     let repaired = repair(adapter, bytes, version);
     let is_troubled =
         |finding: &crate::adapter::Finding| finding.severity > Severity::Info || finding.check == "torn_tail";
@@ -61,7 +56,7 @@ fn lawful(adapter: &dyn Adapter, bytes: &[u8], version: Option<&str>) -> Repaire
     let left: Vec<_> = repaired.validation.findings.iter().filter(fatal).collect();
     let result = String::from_utf8_lossy(&repaired.bytes);
     assert!(left.is_empty(), "{left:?}\n{}\n{:?}\n{result}", shown(), repaired.changes);
-    assert_eq!(repaired.validation, checked(adapter, &repaired.bytes, version));
+    assert_eq!(repaired.validation, checked_for(adapter, &repaired.bytes, version));
     let mut now = said(adapter, &repaired.bytes);
     for part in said(adapter, bytes) {
         let place = now.iter().position(|other| *other == part);
@@ -218,7 +213,7 @@ proptest! {
 
 /// The lines' own ids and parents, as numbers of the story's lines.
 fn sent(bytes: &[u8], version: Option<&str>) -> (u64, u64) {
-    let validation = checked(&ClaudeCode, bytes, version);
+    let validation = checked_for(&ClaudeCode, bytes, version);
     (validation.messages_sent, validation.messages_present)
 }
 
@@ -305,7 +300,7 @@ fn a_compaction_keeps_the_records_that_are_there() {
     let summary = story.compaction(answer, &[answer, 999]);
     story.prompt(Some(summary));
     assert!(
-        checked(&ClaudeCode, &story.bytes(), None)
+        checked_for(&ClaudeCode, &story.bytes(), None)
             .findings
             .iter()
             .any(|found| found.check == "preserved_missing")
@@ -394,10 +389,7 @@ fn the_corpus_is_repaired_or_has_nothing_to_repair() {
     ];
     for (adapter, files) in all {
         for (name, bytes) in files {
-            let Some((own, detection)) = crate::registry::detect(bytes.get(..65_536).unwrap_or(&bytes))
-            else {
-                continue;
-            };
+            let Some((own, detection)) = adapter_of(&bytes) else { continue };
             if crate::translate::runtime_of(&own.format()) != crate::translate::runtime_of(&adapter.format())
             {
                 continue;

@@ -4,18 +4,15 @@ use stemmata_model::FormatId;
 
 use super::translate;
 use crate::adapter::Adapter;
-use crate::corpus_tests::files_below;
-use crate::registry::{by_runtime, detect};
-
-/// The first bytes of a file, by which its format is known.
-const HEAD_BYTES: usize = 64 * 1024;
+use crate::corpus_tests::{adapter_of, files_below};
+use crate::registry::by_runtime;
 
 #[test]
 fn the_corpus_becomes_the_same_bytes_in_every_runtime() {
     let folders = ["claude-code", "codex", "gemini", "opencode", "openhands", "pi", "swe-agent"];
     let files = files_below(&folders, |name| name.contains(".json") || name.contains(".traj"));
     let read = |bytes: &[u8]| {
-        let (adapter, _) = detect(bytes.get(..HEAD_BYTES).unwrap_or(bytes))?;
+        let (adapter, _) = adapter_of(bytes)?;
         Some((adapter.format(), adapter.decode(bytes).entries))
     };
     let decoded: Vec<(FormatId, _)> = files.iter().filter_map(|(_, bytes)| read(bytes)).collect();

@@ -4,6 +4,7 @@ use stemmata_model::{Entry, EntryKind, FormatId, Part, Role};
 
 use super::*;
 use crate::adapter::Adapter;
+use crate::chain_tests::checked;
 use crate::claude_code::ClaudeCode;
 use crate::claude_code::samples_tests::{corpus_files, transcript};
 use crate::codex::Codex;
@@ -55,11 +56,7 @@ fn said(bytes: &[u8], adapter: &dyn Adapter) -> Vec<(Role, String)> {
 }
 
 fn fatal(bytes: &[u8], adapter: &dyn Adapter) -> Vec<String> {
-    let mut validator = adapter.validator(None);
-    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        validator.line(line);
-    }
-    let verdict = validator.finish();
+    let verdict = checked(adapter, bytes);
     assert_eq!(verdict.messages_sent, verdict.messages_present, "{:?}", verdict.findings);
     let is_fatal = |finding: &&crate::adapter::Finding| finding.severity == crate::adapter::Severity::Fatal;
     verdict.findings.iter().filter(is_fatal).map(|finding| finding.message.clone()).collect()
@@ -294,9 +291,7 @@ fn messages_with_one_id_are_both_there() {
     entries.push(entries[1].clone());
     let bytes = Gemini.encode(&entries);
     assert_eq!(said(&bytes, &Gemini).len(), 3);
-    let mut validator = Gemini.validator(None);
-    bytes.split_inclusive(|byte| *byte == b'\n').for_each(|line| validator.line(line));
-    assert_eq!(validator.finish().messages_present, 3);
+    assert_eq!(checked(&Gemini, &bytes).messages_present, 3);
 }
 
 #[test]
@@ -416,11 +411,10 @@ fn reasoning_goes_through_pi_to_the_provider_that_made_it_and_to_no_other() {
 #[test]
 fn real_pi_sessions_go_elsewhere_with_every_word_call_and_result() {
     for (name, bytes) in crate::corpus_tests::files("pi", "jsonl") {
-        let head = bytes.get(..64 * 1024).unwrap_or(&bytes);
-        let pi = [Pi::V3, Pi::V1].into_iter().find(|pi| pi.detect(head).is_some()).expect("a version");
-        let was = said(&across(&bytes, &pi, &Pi::V3).0, &Pi::V3);
+        let (pi, _) = crate::corpus_tests::adapter_of(&bytes).expect("a version");
+        let was = said(&across(&bytes, pi, &Pi::V3).0, &Pi::V3);
         for adapter in [&ClaudeCode as &dyn Adapter, &Codex::LEGACY] {
-            let (there, report) = across(&bytes, &pi, adapter);
+            let (there, report) = across(&bytes, pi, adapter);
             assert_eq!(fatal(&there, adapter), Vec::<String>::new(), "{name}");
             let (back, _) = across(&there, adapter, &Pi::V3);
             let is = said(&back, &Pi::V3);

@@ -13,7 +13,9 @@ use crate::claude_code::samples_tests::{line, transcript, uuid};
 /// A chain of deltas, given oldest first.
 fn chain(natives: &[Vec<u8>]) -> Chain<'static> {
     let mut chain = Chain::new(&ClaudeCode);
-    natives.iter().for_each(|native| chain.push(CommitType::Delta, native));
+    for native in natives {
+        chain.push(CommitType::Delta, native);
+    }
     chain
 }
 
