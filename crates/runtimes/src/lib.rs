@@ -14,6 +14,7 @@ pub mod codex;
 pub mod conformance;
 #[cfg(test)]
 pub(crate) mod corpus_tests;
+mod data_url;
 mod document;
 pub mod export;
 mod findings;

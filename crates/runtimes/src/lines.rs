@@ -16,8 +16,8 @@ use stemmata_model::{
 };
 
 use crate::adapter::IdKind;
-use crate::json::RecordError;
-use facts::Hints;
+use crate::json::{Field, RecordError};
+use facts::{Hints, TitleRank};
 
 /// A format of JSON lines.
 pub(crate) struct Dialect {
@@ -81,26 +81,6 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// Returns a line that no model sees, carried whole.
-    pub(crate) fn metadata(runtime: &str, kind: &str, json: &str, time: Option<Timestamp>) -> Self {
-        Self {
-            id: None,
-            parent: None,
-            time,
-            role: Role::System,
-            kind: EntryKind::Metadata,
-            body: Body::Blocks,
-            parts: vec![opaque(runtime, kind, json)],
-            meta: EntryMeta { visibility: Visibility { agent: false, user: false }, ..EntryMeta::default() },
-            turn: Turn::Other,
-            hints: Hints::default(),
-            ids: Vec::new(),
-            unknown: None,
-            target: None,
-            restates: Vec::new(),
-        }
-    }
-
     /// Returns a part of the conversation.
     pub(crate) fn said(role: Role, kind: EntryKind, parts: Vec<Part>, time: Option<Timestamp>) -> Self {
         Self {
@@ -118,6 +98,23 @@ impl Line {
             unknown: None,
             target: None,
             restates: Vec::new(),
+        }
+    }
+
+    /// Returns a real user record: it begins a turn, and its text is a title where nothing better is.
+    pub(crate) fn prompt(parts: Vec<Part>, time: Option<Timestamp>) -> Self {
+        let title = first_text(&parts).map(|text| (TitleRank::Prompt, text.to_owned()));
+        let hints = Hints { title, ..Hints::default() };
+        Self { turn: Turn::Prompt, hints, ..Self::said(Role::User, EntryKind::Message, parts, time) }
+    }
+
+    /// Returns a line that no model sees, carried whole.
+    pub(crate) fn metadata(runtime: &str, kind: &str, json: &str, time: Option<Timestamp>) -> Self {
+        let visibility = Visibility { agent: false, user: false };
+        Self {
+            meta: EntryMeta { visibility, ..EntryMeta::default() },
+            turn: Turn::Other,
+            ..Self::said(Role::System, EntryKind::Metadata, vec![opaque(runtime, kind, json)], time)
         }
     }
 
@@ -141,6 +138,36 @@ impl Line {
     }
 }
 
+/// Reads a message's content: a text, or a list of blocks.
+pub(crate) fn content(
+    runtime: &str,
+    field: Option<Field<'_>>,
+    block: fn(Field<'_>) -> Part,
+) -> (Body, Vec<Part>) {
+    let Some(field) = field else { return (Body::Blocks, Vec::new()) };
+    if let Some(text) = field.text() {
+        return (Body::Text, vec![Part::Text(text.into_owned())]);
+    }
+    match field.elements() {
+        Some(elements) => (Body::Blocks, elements.into_iter().map(block).collect()),
+        None if field.is_null() => (Body::Blocks, Vec::new()),
+        None => (Body::Blocks, vec![opaque(runtime, "content", field.raw())]),
+    }
+}
+
+/// Returns the first text of a message.
+pub(crate) fn first_text(parts: &[Part]) -> Option<&str> {
+    parts.iter().find_map(|part| match part {
+        Part::Text(text) => Some(text.as_str()),
+        _ => None,
+    })
+}
+
+/// Returns whether the first text of a message begins with one of these.
+pub(crate) fn begins_with(parts: &[Part], starts: &[&str]) -> bool {
+    first_text(parts).is_some_and(|text| starts.iter().any(|start| text.trim_start().starts_with(start)))
+}
+
 /// Returns JSON that is carried without being understood.
 pub(crate) fn opaque(runtime: &str, kind: &str, json: &str) -> Part {
     Part::Opaque { runtime: runtime.to_owned(), kind: kind.to_owned(), json: json.to_owned() }
@@ -149,4 +176,14 @@ pub(crate) fn opaque(runtime: &str, kind: &str, json: &str) -> Part {
 /// Returns a text as an id, where it can be one.
 pub(crate) fn entry_id(text: Option<std::borrow::Cow<'_, str>>) -> Option<EntryId> {
     EntryId::new(text?.into_owned()).ok()
+}
+
+/// Returns a timestamp as clients write it: to the millisecond, or finer where it is.
+pub(crate) fn iso(at: Timestamp) -> String {
+    let shown = at.to_string();
+    let shown = if Timestamp::parse(&shown).is_ok() { shown } else { Timestamp::EPOCH.to_string() };
+    match shown.strip_suffix("000Z") {
+        Some(millis) => format!("{millis}Z"),
+        None => shown,
+    }
 }

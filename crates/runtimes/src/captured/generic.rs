@@ -93,7 +93,7 @@ pub(super) fn compaction(summary: &str, at: Timestamp) -> Vec<u8> {
 }
 
 fn push(out: &mut Vec<u8>, at: Timestamp, stream: &str, said: &str) {
-    let line = Object::new().text("t", &crate::codex::iso(at)).text("fd", stream).text("line", said);
+    let line = Object::new().text("t", &crate::lines::iso(at)).text("fd", stream).text("line", said);
     out.extend_from_slice(line.finish().as_bytes());
     out.push(b'\n');
 }

@@ -3,9 +3,10 @@
 //!
 //! Condensations are carried and not followed: they name events to leave out, not a place to begin.
 
-use stemmata_model::{Entry, EntryKind, ImageSource, Part, Role, Timestamp, Visibility};
+use stemmata_model::{Entry, EntryKind, Part, Role, Timestamp, Visibility};
 
 use crate::adapter::{Confidence, IdKind};
+use crate::data_url;
 use crate::json::{Field, Object, RecordError, borrowed_object, is_true, owned, parse_line, quote, text};
 use crate::lines::facts::TitleRank;
 use crate::lines::{Dialect, Line, Turn, entry_id, opaque};
@@ -254,18 +255,9 @@ fn block(field: Field<'_>) -> Vec<Part> {
     {
         (Some("text"), Some(text), _) => vec![Part::Text(text)],
         (Some("image"), _, Some(urls)) => {
-            urls.into_iter().filter_map(|url| Some(image(url.text()?.into_owned()))).collect()
+            urls.into_iter().filter_map(|url| Some(data_url::image(url.text()?.into_owned()))).collect()
         }
         _ => vec![opaque(RUNTIME, "block", field.raw())],
-    }
-}
-
-fn image(url: String) -> Part {
-    match url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,")) {
-        Some((media_type, data)) => {
-            Part::Image { media_type: media_type.to_owned(), source: ImageSource::Base64(data.to_owned()) }
-        }
-        None => Part::Image { media_type: String::new(), source: ImageSource::Url(url) },
     }
 }
 
@@ -373,11 +365,7 @@ fn list(parts: &[Part]) -> String {
             Some(Object::new().text("type", "text").text("text", text).finish())
         }
         Part::Image { media_type, source } => {
-            let url = match source {
-                ImageSource::Base64(data) => format!("data:{media_type};base64,{data}"),
-                ImageSource::Url(url) => url.clone(),
-                ImageSource::Artifact(_) => return None,
-            };
+            let url = data_url::address(media_type, source)?;
             Some(
                 Object::new().text("type", "image").raw("image_urls", &format!("[{}]", quote(&url))).finish(),
             )

@@ -12,6 +12,7 @@ use stemmata_model::{Body, Entry, EntryId, EntryKind, EntryMeta, ImageSource, Pa
 use super::decode::{RUNTIME, UNNAMED_SIDECHAIN, UNTITLED};
 use super::record::{ParentLink, Record};
 use crate::json::{Object, one_line, quote};
+use crate::lines::iso;
 
 /// The session of encoded lines until they are placed: a name that no session of a client has.
 pub const UNPLACED_SESSION: &str = "00000000-0000-4000-8000-000000000000";
@@ -341,16 +342,6 @@ pub(super) fn derive_uuid(purpose: &str, name: &str) -> String {
     let hex = hasher.finalize().to_hex();
     let digits = |range| hex.get(range).unwrap_or_default();
     format!("{}-{}-4{}-8{}-{}", digits(0..8), digits(8..12), digits(13..16), digits(17..20), digits(20..32))
-}
-
-/// Returns a timestamp as clients write it: to the millisecond, or finer where it is.
-fn iso(at: Timestamp) -> String {
-    let shown = at.to_string();
-    let shown = if Timestamp::parse(&shown).is_ok() { shown } else { Timestamp::EPOCH.to_string() };
-    match shown.strip_suffix("000Z") {
-        Some(millis) => format!("{millis}Z"),
-        None => shown,
-    }
 }
 
 #[cfg(test)]

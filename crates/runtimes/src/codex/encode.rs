@@ -5,12 +5,14 @@
 
 use std::collections::HashSet;
 
-use stemmata_model::{Entry, EntryKind, ImageSource, Part, Role, Timestamp};
+use stemmata_model::{Entry, EntryKind, Part, Role, Timestamp};
 
 use super::RUNTIME;
 use super::read::OPAQUE_REPLACEMENT;
 use super::record::Payload;
+use crate::data_url;
 use crate::json::{Field, Object, one_line, quote};
+use crate::lines::iso;
 
 /// The session of encoded lines until they are placed: a name that no session of a client has.
 pub const UNPLACED_SESSION: &str = "00000000-0000-4000-8000-000000000000";
@@ -302,7 +304,7 @@ fn content_item(part: &Part, role: Role) -> Option<String> {
     match part {
         Part::Text(text) | Part::Summary { text, .. } => Some(typed(kind).text("text", text).finish()),
         Part::Image { media_type, source } if role != Role::Assistant => {
-            Some(typed("input_image").text("image_url", &image_url(media_type, source)?).finish())
+            Some(typed("input_image").text("image_url", &data_url::address(media_type, source)?).finish())
         }
         Part::File { name, media_type, data } if role != Role::Assistant => {
             let is_text = media_type.as_deref().is_none_or(|kind| kind.starts_with("text/"));
@@ -319,15 +321,6 @@ fn is_content(kind: &str) -> bool {
     kind == "content" || kind.starts_with("input_") || kind.starts_with("output_")
 }
 
-fn image_url(media_type: &str, source: &ImageSource) -> Option<String> {
-    match source {
-        ImageSource::Base64(data) => Some(format!("data:{media_type};base64,{data}")),
-        ImageSource::Url(url) => Some(url.clone()),
-        // Whoever translates puts the bytes in first; without them there is nothing to send.
-        ImageSource::Artifact(_) => None,
-    }
-}
-
 /// Returns a result as the client writes it: text alone is a string.
 fn output(parts: &[Part]) -> String {
     match parts {
@@ -336,15 +329,5 @@ fn output(parts: &[Part]) -> String {
             let items: Vec<String> = parts.iter().filter_map(|part| content_item(part, Role::Tool)).collect();
             format!("[{}]", items.join(","))
         }
-    }
-}
-
-/// Returns a timestamp as the client writes it: to the millisecond, or finer where it is.
-pub(crate) fn iso(at: Timestamp) -> String {
-    let shown = at.to_string();
-    let shown = if Timestamp::parse(&shown).is_ok() { shown } else { Timestamp::EPOCH.to_string() };
-    match shown.strip_suffix("000Z") {
-        Some(millis) => format!("{millis}Z"),
-        None => shown,
     }
 }

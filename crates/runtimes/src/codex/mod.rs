@@ -28,10 +28,8 @@ use crate::lines::{Dialect, decode, linear, split};
 use crate::repair::Document;
 
 pub use base::{Before, HistoryBase, base, base_span, before};
-pub(crate) use read::OPAQUE_REPLACEMENT;
-
-pub(crate) use encode::iso;
 pub use encode::{ENCODED_VERSION, UNPLACED_SESSION};
+pub(crate) use read::OPAQUE_REPLACEMENT;
 
 /// The name of this runtime.
 pub const RUNTIME: &str = "codex";

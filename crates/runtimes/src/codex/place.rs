@@ -5,10 +5,11 @@
 
 use stemmata_model::{Note, NoteCode};
 
-use super::encode::{header_payload, iso};
+use super::encode::header_payload;
 use super::record::{Kind, Record};
 use crate::adapter::{ClientPlace, PlaceRequest, Placer};
 use crate::json::{Field, Object, is_string, quote, text};
+use crate::lines::iso;
 use crate::placing::{CLOSED, CLOSED_TEXT, TORN, counted, moved, replace, unreadable};
 
 /// Says where Codex looks for a session, and how to start it.

@@ -5,14 +5,15 @@
 
 use std::borrow::Cow;
 
-use stemmata_model::{Body, EntryKind, ImageSource, Part, Role, Timestamp, Visibility};
+use stemmata_model::{Body, EntryKind, Part, Role, Timestamp, Visibility};
 
 use super::RUNTIME;
 use super::record::{Content, Git, Kind, Payload, Record, Source, Spawn, Subagent};
 use crate::adapter::IdKind;
+use crate::data_url;
 use crate::json::{Field, Object, RecordError, is_string, owned, text};
-use crate::lines::facts::{Hints, TitleRank};
-use crate::lines::{Line, Turn, entry_id, opaque};
+use crate::lines::facts::Hints;
+use crate::lines::{self, Line, Turn, begins_with, entry_id, first_text, opaque};
 
 /// How texts begin that the client puts into the role `user`.
 const CONTEXT_STARTS: [&str; 12] = [
@@ -118,15 +119,7 @@ fn event_turn(record: &Record<'_>) -> Turn {
 
 /// Returns the content items of a message, an output or a summary.
 fn content(field: Option<Field<'_>>) -> (Body, Vec<Part>) {
-    let Some(field) = field else { return (Body::Blocks, Vec::new()) };
-    if let Some(text) = field.text() {
-        return (Body::Text, vec![Part::Text(text.into_owned())]);
-    }
-    match field.elements() {
-        Some(elements) => (Body::Blocks, elements.into_iter().map(content_part).collect()),
-        None if field.is_null() => (Body::Blocks, Vec::new()),
-        None => (Body::Blocks, vec![opaque(RUNTIME, "content", field.raw())]),
-    }
+    lines::content(RUNTIME, field, content_part)
 }
 
 fn content_part(element: Field<'_>) -> Part {
@@ -136,19 +129,8 @@ fn content_part(element: Field<'_>) -> Part {
         ("input_text" | "output_text" | "text" | "summary_text" | "reasoning_text", Some(said), _) => {
             Part::Text(said.text().map(Cow::into_owned).unwrap_or_default())
         }
-        ("input_image", _, Some(url)) => image(url),
+        ("input_image", _, Some(url)) => data_url::image(url),
         _ => opaque(RUNTIME, &kind, element.raw()),
-    }
-}
-
-/// Reads an image's address, which holds the image itself as a rule.
-fn image(url: String) -> Part {
-    let data = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
-    match data {
-        Some((media_type, data)) => {
-            Part::Image { media_type: media_type.to_owned(), source: ImageSource::Base64(data.to_owned()) }
-        }
-        None => Part::Image { media_type: String::new(), source: ImageSource::Url(url) },
     }
 }
 
@@ -191,12 +173,7 @@ fn message(payload: &Payload<'_>, time: Option<Timestamp>) -> Line {
     let role = text(payload.role).unwrap_or_default();
     let mut line = match role.as_ref() {
         "assistant" => assistant(parts, time),
-        "user" if !is_context(&parts) => {
-            let mut line = Line::said(Role::User, EntryKind::Message, parts, time);
-            line.turn = Turn::Prompt;
-            line.hints.title = first_text(&line.parts).map(|text| (TitleRank::Prompt, text.to_owned()));
-            line
-        }
+        "user" if !is_context(&parts) => Line::prompt(parts, time),
         role => {
             let role = if role == "user" { Role::User } else { Role::System };
             let mut line = Line::said(role, EntryKind::Instruction, parts, time);
@@ -209,17 +186,9 @@ fn message(payload: &Payload<'_>, time: Option<Timestamp>) -> Line {
     line
 }
 
-fn first_text(parts: &[Part]) -> Option<&str> {
-    parts.iter().find_map(|part| match part {
-        Part::Text(text) => Some(text.as_str()),
-        _ => None,
-    })
-}
-
 /// Returns whether the client itself put a message of the role `user` there.
 fn is_context(parts: &[Part]) -> bool {
-    let begins = |text: &str| CONTEXT_STARTS.iter().any(|start| text.trim_start().starts_with(start));
-    first_text(parts).is_some_and(begins)
+    begins_with(parts, &CONTEXT_STARTS)
 }
 
 /// Reads reasoning: its summary where there is one, else its text; the rest only the provider can read.

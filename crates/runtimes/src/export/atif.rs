@@ -6,9 +6,10 @@ use std::fmt::{self, Write};
 
 use stemmata_model::{Entry, EntryKind, Part, Role, Usage};
 
-use super::json::{arguments, image_url, list, open, texts};
+use super::json::{arguments, list, open, texts};
 use super::steps::{AgentStep, Step, steps};
 use super::{About, model, told};
+use crate::data_url;
 use crate::json::Object;
 
 /// The version whose rules this follows.
@@ -193,7 +194,7 @@ fn content(parts: &[&Part]) -> String {
 
 fn image(part: &Part) -> Option<String> {
     let Part::Image { media_type, source } = part else { return None };
-    let path = image_url(media_type, source).filter(|_| IMAGES.contains(&media_type.as_str()))?;
+    let path = data_url::address(media_type, source).filter(|_| IMAGES.contains(&media_type.as_str()))?;
     let source = Object::new().text("media_type", media_type).text("path", &path);
     Some(Object::new().text("type", "image").raw("source", &source.finish()).finish())
 }

@@ -2,7 +2,7 @@
 //!
 //! Raw values keep their spelling; everything else is escaped where it is written.
 
-use stemmata_model::{ImageSource, Part};
+use stemmata_model::Part;
 
 use crate::json::{Field, Object, members, one_line, quote};
 
@@ -31,15 +31,6 @@ pub(super) fn arguments(text: &str) -> String {
 /// Returns JSON as it is, and any other text as a string.
 pub(super) fn value(text: &str) -> String {
     one_line(text).unwrap_or_else(|| quote(text))
-}
-
-/// Returns the address under which an image can be had; none where its bytes are not here.
-pub(super) fn image_url(media_type: &str, source: &ImageSource) -> Option<String> {
-    match source {
-        ImageSource::Base64(data) => Some(format!("data:{media_type};base64,{data}")),
-        ImageSource::Url(url) => Some(url.clone()),
-        ImageSource::Artifact(_) => None,
-    }
 }
 
 /// Returns the texts of parts, one below the other; of results what is in them.

@@ -13,6 +13,7 @@ use super::place::project_hash;
 use super::read::OPAQUE_CHECKPOINT;
 use crate::codex::UNPLACED_SESSION;
 use crate::json::{Object, one_line};
+use crate::lines::iso;
 
 /// The directory of entries that do not say theirs; placing rewrites what is made of it.
 const UNKNOWN_CWD: &str = "/";
@@ -58,11 +59,6 @@ pub(super) fn header(session: &str, cwd: &str, at: Timestamp) -> String {
 
 fn is_header(entry: &Entry) -> bool {
     matches!(entry.parts.as_slice(), [Part::Opaque { runtime, kind, .. }] if runtime == RUNTIME && kind == "header")
-}
-
-/// Returns a timestamp as the client writes it.
-pub(super) fn iso(at: Timestamp) -> String {
-    crate::codex::iso(at)
 }
 
 /// Returns an id that the same text gives everywhere.

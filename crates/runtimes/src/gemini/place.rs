@@ -5,11 +5,12 @@
 use sha2::{Digest as _, Sha256};
 use stemmata_model::{Note, NoteCode, Part};
 
-use super::encode::{header, iso};
+use super::encode::header;
 use super::part::response;
 use super::record::{Call, Kind, Record, elements};
 use crate::adapter::{ClientPlace, PlaceRequest, Placer};
 use crate::json::{Object, is_string, quote, text};
+use crate::lines::iso;
 use crate::placing::{CLOSED, CLOSED_TEXT, TORN, counted, replace, unreadable};
 
 /// Characters of a session's id that its file is named by.

@@ -16,7 +16,7 @@ use super::record::{Call, Fields, Kind, Record, Thought, Tokens, elements, messa
 use crate::adapter::IdKind;
 use crate::json::{Field, RecordError, is_string, owned, text};
 use crate::lines::facts::TitleRank;
-use crate::lines::{Line, Turn, entry_id, opaque};
+use crate::lines::{Line, Turn, begins_with, entry_id, first_text, opaque};
 
 /// How the text begins that the client itself puts at the start of a conversation.
 const CONTEXT_STARTS: [&str; 2] = ["<session_context>", "This is the Gemini CLI."];
@@ -81,19 +81,6 @@ fn header(record: &Record<'_>, mut line: Line) -> Line {
     line
 }
 
-/// Returns whether the client itself put a message there.
-fn is_context(parts: &[Part]) -> bool {
-    let begins = |text: &str| CONTEXT_STARTS.iter().any(|start| text.trim_start().starts_with(start));
-    first_text(parts).is_some_and(begins)
-}
-
-fn first_text(parts: &[Part]) -> Option<&str> {
-    parts.iter().find_map(|part| match part {
-        Part::Text(text) => Some(text.as_str()),
-        _ => None,
-    })
-}
-
 fn cwd_of(parts: &[Part]) -> Option<String> {
     let said = first_text(parts)?;
     let rest = CWD_MARKS.iter().find_map(|mark| said.split_once(mark))?.1;
@@ -104,18 +91,14 @@ fn cwd_of(parts: &[Part]) -> Option<String> {
 pub(super) fn user(fields: &Fields<'_>, time: Option<Timestamp>) -> Line {
     let (body, parts) = content(fields.content);
     let results: Vec<String> = parts.iter().filter_map(answered).collect();
-    let is_own = is_context(&parts);
     let mut line = if !results.is_empty() {
         let mut line = Line::said(Role::Tool, EntryKind::ToolResult, parts, time);
         line.ids = results.into_iter().map(|id| (IdKind::Call, id)).collect();
         line
-    } else if is_own {
+    } else if begins_with(&parts, &CONTEXT_STARTS) {
         instruction(parts, time)
     } else {
-        let mut line = Line::said(Role::User, EntryKind::Message, parts, time);
-        line.turn = Turn::Prompt;
-        line.hints.title = first_text(&line.parts).map(|text| (TitleRank::Prompt, text.to_owned()));
-        line
+        Line::prompt(parts, time)
     };
     line.body = body;
     line

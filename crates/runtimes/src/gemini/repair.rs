@@ -4,11 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use stemmata_model::{Part, Timestamp};
 
-use super::encode::{header, iso};
+use super::encode::header;
 use super::part::response;
 use super::place::project_hash;
 use super::record::{Call, Fields, Kind, Record, elements, message_kind};
 use crate::json::{Object, is_blank, quote, text};
+use crate::lines::iso;
 use crate::repair::{Document, REPAIRED_TEXT, made_up_uuid};
 
 /// Mends one kind of trouble, the first that there is.

@@ -1,11 +1,12 @@
 //! `openai-chat-v1`: the `messages` of a request to a chat-completions API.
 
-use stemmata_model::{Body, Entry, EntryKind, ImageSource, Part, Role};
+use stemmata_model::{Body, Entry, EntryKind, Part, Role};
 
 use super::items::{Writer, told_blocks};
 use super::turns::{Turn, is_instruction, turns};
-use super::{CHAT, arguments, data_url};
+use super::{CHAT, arguments};
 use crate::adapter::Confidence;
+use crate::data_url;
 use crate::document::{Dialect, Record, top_list, whole};
 use crate::json::{Field, Object, RecordError, borrowed_object, one_line, owned, quote, text};
 use crate::lines::facts::TitleRank;
@@ -157,7 +158,7 @@ fn part(element: Field<'_>) -> Part {
         "refusal" => owned(read.refusal).map(Part::Text),
         "image_url" => {
             let url = read.image_url.and_then(|image| owned(Piece::read(image).ok()?.url));
-            url.map(|url| data_url(&url))
+            url.map(data_url::image)
         }
         _ => None,
     };
@@ -298,11 +299,7 @@ fn block(part: &Part) -> Option<String> {
     let object = match part {
         Part::Text(text) | Part::Summary { text, .. } => typed("text").text("text", text),
         Part::Image { media_type, source } => {
-            let url = match source {
-                ImageSource::Base64(data) => format!("data:{media_type};base64,{data}"),
-                ImageSource::Url(url) => url.clone(),
-                ImageSource::Artifact(_) => return None,
-            };
+            let url = data_url::address(media_type, source)?;
             typed("image_url").raw("image_url", &Object::new().text("url", &url).finish())
         }
         Part::File { name, data: Some(data), .. } => {

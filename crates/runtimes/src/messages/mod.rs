@@ -13,7 +13,7 @@ pub(crate) mod samples_tests;
 pub(crate) mod turns;
 pub(crate) mod validate;
 
-use stemmata_model::{Entry, FormatId, Granularity, ImageSource, Part};
+use stemmata_model::{Entry, FormatId, Granularity};
 
 use crate::adapter::{
     Adapter, ClientPlace, Confidence, ContextPlan, Decoded, Detection, IdKind, PlaceRequest, Placer,
@@ -157,16 +157,5 @@ fn arguments(field: Option<Field<'_>>) -> String {
     match field.filter(|field| !field.is_null()) {
         Some(field) => field.text().map_or_else(|| field.raw().to_owned(), std::borrow::Cow::into_owned),
         None => "{}".to_owned(),
-    }
-}
-
-/// Returns an image at an address; one whose bytes are in the address is one by itself.
-fn data_url(url: &str) -> Part {
-    let inline = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
-    match inline {
-        Some((media_type, data)) => {
-            Part::Image { media_type: media_type.to_owned(), source: ImageSource::Base64(data.to_owned()) }
-        }
-        None => Part::Image { media_type: String::new(), source: ImageSource::Url(url.to_owned()) },
     }
 }

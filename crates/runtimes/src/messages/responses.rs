@@ -3,12 +3,13 @@
 //! An item is a message, a call, a result or reasoning. Reasoning that is encrypted means something to the organization
 //! and the model only that made it, and stays as it is.
 
-use stemmata_model::{Entry, EntryKind, ImageSource, Part, Role};
+use stemmata_model::{Entry, EntryKind, Part, Role};
 
 use super::items::{Writer, told_blocks};
 use super::turns::{Turn, is_instruction, turns};
-use super::{RESPONSES, arguments, data_url};
+use super::{RESPONSES, arguments};
 use crate::adapter::{Confidence, IdKind};
+use crate::data_url;
 use crate::document::{Dialect, Record, top_list, whole};
 use crate::json::{Field, Object, RecordError, borrowed_object, one_line, owned, quote, text};
 use crate::lines::facts::TitleRank;
@@ -164,7 +165,7 @@ fn part(element: Field<'_>) -> Part {
             owned(read.text).map(Part::Text)
         }
         "refusal" => owned(read.refusal).map(Part::Text),
-        "input_image" => owned(read.image_url).map(|url| data_url(&url)),
+        "input_image" => owned(read.image_url).map(data_url::image),
         _ => None,
     };
     known.unwrap_or_else(|| opaque(RESPONSES, &kind, element.raw()))
@@ -297,11 +298,7 @@ fn block(role: &str, part: &Part) -> Option<String> {
     let object = match part {
         Part::Text(text) | Part::Summary { text, .. } => typed(text_type).text("text", text),
         Part::Image { media_type, source } => {
-            let url = match source {
-                ImageSource::Base64(data) => format!("data:{media_type};base64,{data}"),
-                ImageSource::Url(url) => url.clone(),
-                ImageSource::Artifact(_) => return None,
-            };
+            let url = data_url::address(media_type, source)?;
             typed("input_image").text("image_url", &url)
         }
         Part::File { name, data: Some(data), .. } => {

@@ -1,6 +1,6 @@
 //! Samples of arrays, and the laws that they keep.
 
-use stemmata_model::{EntryKind, Role, Timestamp};
+use stemmata_model::{EntryKind, Part, Role, Timestamp};
 
 use super::*;
 use crate::chain_tests::checks;

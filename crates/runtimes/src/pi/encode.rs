@@ -12,8 +12,8 @@ use super::RUNTIME;
 use super::order::{first_kept, kept};
 use super::record::{Kind, Record};
 use crate::adapter::Decoded;
-use crate::codex::iso;
 use crate::json::{Field, Object, members, one_line, quote};
+use crate::lines::iso;
 use crate::placing::replace;
 
 /// The session of encoded lines until they are placed: a name that no session of a client has.

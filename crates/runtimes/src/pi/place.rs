@@ -10,8 +10,8 @@ use super::record::Record;
 use super::trail::Trail;
 use super::tree::{Parent, Row};
 use crate::adapter::{ClientPlace, PlaceRequest, Placer};
-use crate::codex::iso;
 use crate::json::{Object, quote};
+use crate::lines::iso;
 use crate::placing::{CLOSED, CLOSED_TEXT, TORN, counted, replace, unreadable};
 
 /// What an answer needs that says nothing of its tokens.

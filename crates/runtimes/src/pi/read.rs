@@ -12,7 +12,7 @@ use super::record::{Block, Kind, Message, ReasoningItem, Record, Tokens};
 use crate::adapter::IdKind;
 use crate::json::{Field, RecordError, is_true, owned, text};
 use crate::lines::facts::{Hints, TitleRank};
-use crate::lines::{Line, Turn, entry_id, opaque};
+use crate::lines::{self, Line, Turn, entry_id, opaque};
 
 /// Where a compaction carries which entry it keeps first: its id, or in the first version its number.
 pub(super) const OPAQUE_KEPT: &str = "first_kept";
@@ -58,10 +58,8 @@ fn message(record: &Record<'_>, time: Option<Timestamp>) -> Line {
     let message = &record.message;
     match text(message.role).unwrap_or_default().as_ref() {
         "user" => {
-            let mut line = said(Role::User, EntryKind::Message, message.content, time);
-            line.turn = Turn::Prompt;
-            line.hints.title = first_text(&line.parts).map(|text| (TitleRank::Prompt, text.to_owned()));
-            line
+            let (body, parts) = content(message.content);
+            Line { body, ..Line::prompt(parts, time) }
         }
         "assistant" => assistant(record, time),
         "toolResult" => {
@@ -154,15 +152,7 @@ fn compaction(record: &Record<'_>, time: Option<Timestamp>) -> Line {
 }
 
 fn content(field: Option<Field<'_>>) -> (Body, Vec<Part>) {
-    let Some(field) = field else { return (Body::Blocks, Vec::new()) };
-    if let Some(text) = field.text() {
-        return (Body::Text, vec![Part::Text(text.into_owned())]);
-    }
-    match field.elements() {
-        Some(elements) => (Body::Blocks, elements.into_iter().map(block).collect()),
-        None if field.is_null() => (Body::Blocks, Vec::new()),
-        None => (Body::Blocks, vec![opaque(RUNTIME, "content", field.raw())]),
-    }
+    lines::content(RUNTIME, field, block)
 }
 
 fn block(element: Field<'_>) -> Part {
@@ -199,11 +189,4 @@ fn thinking(block: &Block<'_>) -> Part {
         .and_then(|item| owned(ReasoningItem::read(Field::whole(item)).ok()?.encrypted))
         .filter(|encrypted| !encrypted.is_empty());
     Part::Thinking { text: owned(block.thinking).unwrap_or_default(), signature, encrypted }
-}
-
-fn first_text(parts: &[Part]) -> Option<&str> {
-    parts.iter().find_map(|part| match part {
-        Part::Text(text) => Some(text.as_str()),
-        _ => None,
-    })
 }

@@ -7,8 +7,8 @@ use super::place::NO_USAGE;
 use super::record::{Kind, Record};
 use super::trail::Trail;
 use super::tree::Parent;
-use crate::codex::iso;
 use crate::json::{Object, is_blank, quote};
+use crate::lines::iso;
 use crate::repair::{Document, REPAIRED_TEXT, made_up_uuid};
 
 /// Mends one kind of trouble, the first that there is.
