@@ -10,6 +10,7 @@ use stemmata_model::{
 };
 
 use crate::readable::Readable;
+pub use crate::reading::{Reading, Shape};
 use crate::repair::Document;
 
 /// How sure an adapter is that bytes are of its format.
@@ -314,55 +315,29 @@ pub trait Validator: Send {
     fn finish(&mut self) -> Validation;
 }
 
-/// What a transcript of a format is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
-    /// Lines: what is there stays, and more may follow.
-    Lines,
-    /// One document, which a client writes anew as a whole. What is called a line elsewhere in this module is all of it:
-    /// [`Splitter`], [`Placer`], [`Validator`] and [`Adapter::ids`] are given it at once.
-    Document,
-}
-
-impl Shape {
-    /// Returns what bytes are read by: lines without their newlines, the last one as far as it goes, or all of them.
-    pub fn units(self, bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
-        let mut rest = Some(bytes).filter(|bytes| !bytes.is_empty());
-        std::iter::from_fn(move || {
-            let whole = rest.take()?;
-            let end = match self {
-                Self::Lines => memchr::memchr(b'\n', whole),
-                Self::Document => None,
-            };
-            let Some((unit, behind)) = end.and_then(|end| whole.split_at_checked(end)) else {
-                return Some(whole);
-            };
-            rest = behind.get(1..).filter(|behind| !behind.is_empty());
-            Some(unit)
-        })
-    }
-}
-
 /// One runtime's transcript format. Stateless, shared between threads.
 pub trait Adapter: Send + Sync {
     /// Returns the format that this adapter writes.
     fn format(&self) -> FormatId;
 
+    /// Returns how it is read: most formats share their reading with others, and say otherwise where they differ.
+    fn reading(&self) -> Reading;
+
     /// Returns what a transcript of it is.
     fn shape(&self) -> Shape {
-        Shape::Lines
+        self.reading().shape()
     }
 
     /// Joins what commits that follow each other hold, oldest first, into one transcript: lines follow each other, lists
     /// become one list. None where these bytes cannot be joined. One alone stays as it is.
     fn join(&self, contents: &[&[u8]]) -> Option<Vec<u8>> {
-        Some(contents.concat())
+        self.reading().join(contents)
     }
 
     /// Returns what has to stand behind the first `keep` bytes of a transcript, which end an entry, so that they are one
     /// by themselves.
-    fn closing(&self, _bytes: &[u8], _keep: usize) -> Vec<u8> {
-        Vec::new()
+    fn closing(&self, bytes: &[u8], keep: usize) -> Vec<u8> {
+        self.reading().closing(bytes, keep)
     }
 
     /// Returns what has to stand at the beginning of the first `keep` bytes of a transcript, and instead of how many of
@@ -412,10 +387,14 @@ pub trait Adapter: Send + Sync {
 
     /// Starts reading a transcript from its beginning, or from a closed boundary with the state left there.
     /// A state that cannot be read is treated as none.
-    fn splitter(&self, granularity: Granularity, state: Option<&[u8]>) -> Box<dyn Splitter>;
+    fn splitter(&self, granularity: Granularity, state: Option<&[u8]>) -> Box<dyn Splitter> {
+        self.reading().splitter(granularity, state)
+    }
 
     /// Turns bytes into entries. Never panics, never loses a byte: what it does not know becomes `Opaque`.
-    fn decode(&self, bytes: &[u8]) -> Decoded;
+    fn decode(&self, bytes: &[u8]) -> Decoded {
+        self.reading().decode(bytes)
+    }
 
     /// Turns a whole context into entries for another runtime: also with what only all of its bytes tell.
     fn told(&self, bytes: &[u8]) -> Decoded {
@@ -424,7 +403,9 @@ pub trait Adapter: Send + Sync {
 
     /// Hands out the ids of one line, with or without its newline, by which copies of it are known; the record's
     /// own first. None for a line that cannot be read. Whether an id is unique is for the caller to judge.
-    fn ids(&self, line: &[u8], found: &mut dyn FnMut(IdKind, &str));
+    fn ids(&self, line: &[u8], found: &mut dyn FnMut(IdKind, &str)) {
+        self.reading().ids(line, found);
+    }
 
     /// Turns entries into bytes that the runtime's loader accepts.
     fn encode(&self, entries: &[Entry]) -> Vec<u8>;
@@ -436,8 +417,8 @@ pub trait Adapter: Send + Sync {
         None
     }
 
-    /// Finds the records that a compaction of the runtime's own keeps; `earlier` starts at its parent. Unless it is said
-    /// otherwise a compaction is whole in its own bytes, as in a document.
+    /// Finds the records that a compaction of the runtime's own keeps; `earlier` starts at its parent. In a document a
+    /// compaction is whole in its own bytes.
     ///
     /// # Errors
     /// What the chain's storage says.
@@ -446,8 +427,7 @@ pub trait Adapter: Send + Sync {
         native: &[u8],
         earlier: &mut dyn Segments,
     ) -> Result<CompactionPlan, SourceError> {
-        let (_, _) = (native, earlier);
-        Ok(CompactionPlan::default())
+        self.reading().plan_compaction(native, earlier)
     }
 
     /// Encodes a summary as the runtime's own compaction record, to follow `last` on a chain. Unless it is said otherwise it
@@ -461,7 +441,9 @@ pub trait Adapter: Send + Sync {
     ///
     /// # Errors
     /// What the chain's storage says.
-    fn plan_context(&self, chain: &mut dyn Segments, stop: PlanStop) -> Result<ContextPlan, SourceError>;
+    fn plan_context(&self, chain: &mut dyn Segments, stop: PlanStop) -> Result<ContextPlan, SourceError> {
+        self.reading().plan_context(chain, stop)
+    }
 
     /// Returns whether a client loads this format, so that sessions can be placed in it.
     fn is_placeable(&self) -> bool {

@@ -19,6 +19,7 @@ use crate::json::{Field, RecordError};
 use crate::lines::{self, Line};
 
 /// A format of documents.
+#[derive(Debug)]
 pub(crate) struct Dialect {
     /// The runtime's name, as in [`Part::Opaque`] and in templates.
     pub(crate) runtime: &'static str,

@@ -30,6 +30,7 @@ pub mod opencode;
 pub mod pi;
 mod placing;
 pub mod readable;
+mod reading;
 pub mod registry;
 pub mod repair;
 pub mod translate;

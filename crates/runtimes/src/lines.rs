@@ -20,6 +20,7 @@ use crate::json::{Field, RecordError};
 use facts::{Hints, TitleRank};
 
 /// A format of JSON lines.
+#[derive(Debug)]
 pub(crate) struct Dialect {
     /// The runtime's name, as in [`Part::Opaque`] and in templates.
     pub(crate) runtime: &'static str,

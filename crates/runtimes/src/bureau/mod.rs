@@ -14,18 +14,19 @@ mod join;
 pub(crate) mod samples_tests;
 mod validate;
 
-use stemmata_model::{Entry, FormatId, Granularity};
+use stemmata_model::{Entry, FormatId};
 
 use crate::adapter::{
-    Adapter, ClientPlace, Confidence, ContextPlan, Decoded, Detection, IdKind, PlaceRequest, Placer,
-    PlanStop, Segments, Shape, SourceError, Splitter, Validator,
+    Adapter, ClientPlace, Confidence, ContextPlan, Detection, PlaceRequest, Placer, PlanStop, Segments,
+    SourceError, Validator,
 };
 use crate::cbor::{self, Broken, Fault, Item, List, Member, json, scrub};
-use crate::document::{Dialect, Record, decode, join as documents, split};
+use crate::document::{Dialect, Record, join as documents};
 use crate::json::{RecordError, quote};
 use crate::lines::Line;
 use crate::placing::{Verbatim, unplaced};
 use crate::readable::Readable;
+use crate::reading::Reading;
 
 /// The runtime of arrays of messages.
 pub const AGENT: &str = "bureau-agent";
@@ -37,7 +38,7 @@ pub const EVENTS: &str = "bureau-events";
 const LOOKED_AT_MAX: usize = 16;
 
 /// The adapter of one kind of array.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub struct Bureau {
     name: &'static str,
     dialect: &'static Dialect,
@@ -45,12 +46,6 @@ pub struct Bureau {
     claims: fn(&[Member<'_>]) -> Option<Confidence>,
     encode: fn(&[Entry]) -> Vec<u8>,
     validator: fn() -> Box<dyn Validator>,
-}
-
-impl std::fmt::Debug for Bureau {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_tuple("Bureau").field(&self.name).finish()
-    }
 }
 
 impl Bureau {
@@ -78,12 +73,12 @@ impl Adapter for Bureau {
         FormatId::new(self.name).expect("the names are short and plain")
     }
 
-    fn shape(&self) -> Shape {
-        Shape::Document
-    }
-
     fn join(&self, contents: &[&[u8]]) -> Option<Vec<u8>> {
         documents::join_by(&join::pieces, contents)
+    }
+
+    fn closing(&self, _bytes: &[u8], _keep: usize) -> Vec<u8> {
+        Vec::new()
     }
 
     fn opening(&self, bytes: &[u8], keep: usize) -> (usize, Vec<u8>) {
@@ -102,6 +97,10 @@ impl Adapter for Bureau {
         scrub::rewritten(bytes, json)
     }
 
+    fn reading(&self) -> Reading {
+        Reading::document(self.dialect)
+    }
+
     fn detect(&self, head: &[u8]) -> Option<Detection> {
         let list = List::beginning(head)?;
         let mut confidence = None;
@@ -112,18 +111,6 @@ impl Adapter for Bureau {
         let cut = || (self.claims)(&cbor::cut_members(head, list.inside.end));
         let confidence = confidence.or_else(|| cut().filter(|_| list.items.is_empty()))?;
         Some(Detection { format: self.format(), version: None, confidence })
-    }
-
-    fn splitter(&self, _granularity: Granularity, _state: Option<&[u8]>) -> Box<dyn Splitter> {
-        Box::new(split::DocumentSplitter::new(self.dialect))
-    }
-
-    fn decode(&self, bytes: &[u8]) -> Decoded {
-        decode::decode(self.dialect, bytes)
-    }
-
-    fn ids(&self, document: &[u8], found: &mut dyn FnMut(IdKind, &str)) {
-        decode::ids(self.dialect, document, found);
     }
 
     fn encode(&self, entries: &[Entry]) -> Vec<u8> {

@@ -1,7 +1,7 @@
 //! Samples of both arrays, and what holds of them.
 
 use proptest::prelude::*;
-use stemmata_model::{EntryKind, Part, Role, Timestamp};
+use stemmata_model::{EntryKind, Granularity, Part, Role, Timestamp};
 
 use super::*;
 use crate::adapter::DETECT_BYTES_MAX;

@@ -18,15 +18,13 @@ mod openhands_tests;
 mod samples_tests;
 mod stream;
 
-use stemmata_model::{Entry, FormatId, Granularity, Timestamp};
+use stemmata_model::{Entry, FormatId, Timestamp};
 
-use crate::adapter::{
-    Adapter, ClientPlace, CompactionPlan, Confidence, ContextPlan, Decoded, Detection, IdKind, PlaceRequest,
-    Placer, PlanStop, Segments, SourceError, Splitter, Validation, Validator,
-};
+use crate::adapter::{Adapter, ClientPlace, Confidence, Decoded, Detection, PlaceRequest, Placer, Validator};
 use crate::json::is_blank;
-use crate::lines::{Dialect, decode, linear, split};
+use crate::lines::Dialect;
 use crate::placing::{Verbatim, unplaced};
+use crate::reading::{Counting, Reading};
 
 /// The format of headless Claude Code's output.
 pub const CLAUDE_STREAM: &str = "claude-stream-v1";
@@ -52,7 +50,7 @@ pub fn is_said_in_parts(format: &FormatId) -> bool {
 type Claim = (Confidence, Option<String>);
 
 /// The adapter of a format that no client loads.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub struct Captured {
     name: &'static str,
     dialect: &'static Dialect,
@@ -60,12 +58,6 @@ pub struct Captured {
     first: fn(&[u8]) -> Option<Claim>,
     encode: fn(&[Entry]) -> Vec<u8>,
     compaction: fn(&str, Timestamp) -> Vec<u8>,
-}
-
-impl std::fmt::Debug for Captured {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_tuple("Captured").field(&self.name).finish()
-    }
 }
 
 impl Captured {
@@ -120,42 +112,22 @@ impl Adapter for Captured {
         FormatId::new(self.name).expect("the names are short and plain")
     }
 
+    fn reading(&self) -> Reading {
+        Reading::lines(self.dialect)
+    }
+
     fn detect(&self, head: &[u8]) -> Option<Detection> {
         let line = head.split(|byte| *byte == b'\n').find(|line| !is_blank(line))?;
         let (confidence, version) = (self.first)(line)?;
         Some(Detection { format: self.format(), version, confidence })
     }
 
-    fn splitter(&self, granularity: Granularity, state: Option<&[u8]>) -> Box<dyn Splitter> {
-        Box::new(split::LineSplitter::new(self.dialect, granularity, state))
-    }
-
-    fn decode(&self, bytes: &[u8]) -> Decoded {
-        decode::decode(self.dialect, bytes)
-    }
-
-    fn ids(&self, line: &[u8], found: &mut dyn FnMut(IdKind, &str)) {
-        decode::ids(self.dialect, line, found);
-    }
-
     fn encode(&self, entries: &[Entry]) -> Vec<u8> {
         (self.encode)(entries)
     }
 
-    fn plan_compaction(
-        &self,
-        native: &[u8],
-        earlier: &mut dyn Segments,
-    ) -> Result<CompactionPlan, SourceError> {
-        linear::plan_compaction(self.dialect, native, earlier)
-    }
-
     fn encode_compaction(&self, summary: &str, _last: &Decoded, at: Timestamp) -> Vec<u8> {
         (self.compaction)(summary, at)
-    }
-
-    fn plan_context(&self, chain: &mut dyn Segments, stop: PlanStop) -> Result<ContextPlan, SourceError> {
-        linear::plan_context(self.dialect, chain, stop)
     }
 
     fn is_placeable(&self) -> bool {
@@ -171,23 +143,6 @@ impl Adapter for Captured {
     }
 
     fn validator(&self, _client_version: Option<&str>) -> Box<dyn Validator> {
-        Box::new(Counting { dialect: self.dialect, messages: 0 })
-    }
-}
-
-/// Counts messages; there is no loader to stumble.
-struct Counting {
-    dialect: &'static Dialect,
-    messages: u64,
-}
-
-impl Validator for Counting {
-    fn line(&mut self, line: &[u8]) {
-        let is_message = !is_blank(line) && (self.dialect.read)(line).is_ok_and(|line| line.is_message());
-        self.messages += u64::from(is_message);
-    }
-
-    fn finish(&mut self) -> Validation {
-        Validation { findings: Vec::new(), messages_sent: self.messages, messages_present: self.messages }
+        Box::new(Counting::new(self.reading()))
     }
 }

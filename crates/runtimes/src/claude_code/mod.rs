@@ -28,12 +28,12 @@ pub(crate) mod story_tests;
 mod tree;
 mod validate;
 
-use stemmata_model::{Entry, FormatId, Granularity, Timestamp};
+use stemmata_model::{Entry, FormatId, Timestamp};
 
 use crate::adapter::{
-    Adapter, ClientPlace, CompactionPlan, ContextPlan, Decoded, Detection, IdKind, PlaceRequest, Placer,
-    PlanStop, Segments, SourceError, Splitter, Validator, is_uuid_shaped,
+    Adapter, ClientPlace, Decoded, Detection, PlaceRequest, Placer, Validator, is_uuid_shaped,
 };
+use crate::reading::{OwnReading, Reading};
 use crate::repair::Document;
 
 pub use decode::{OPAQUE_UNREADABLE, RUNTIME};
@@ -44,6 +44,15 @@ pub(crate) use row::uuid_text;
 /// The name of the format.
 pub const FORMAT: &str = "claude-code-v1";
 
+/// Its lines are large, and its tree needs more than one line tells: nothing is shared with other formats of lines.
+static READING: OwnReading = OwnReading {
+    splitter: |granularity, state| Box::new(split::LineSplitter::new(granularity, state)),
+    decode: decode::decode,
+    ids: ids::ids,
+    plan_compaction: compaction::plan,
+    plan_context: context::plan,
+};
+
 /// The adapter of Claude Code's transcripts, subagents' files included.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ClaudeCode;
@@ -51,6 +60,10 @@ pub struct ClaudeCode;
 impl Adapter for ClaudeCode {
     fn format(&self) -> FormatId {
         FormatId::new(FORMAT).expect("the name is short and plain")
+    }
+
+    fn reading(&self) -> Reading {
+        Reading::own(&READING)
     }
 
     fn detect(&self, head: &[u8]) -> Option<Detection> {
@@ -61,36 +74,12 @@ impl Adapter for ClaudeCode {
         (is_uuid_shaped(stem) || stem.starts_with("agent-")).then_some(stem)
     }
 
-    fn splitter(&self, granularity: Granularity, state: Option<&[u8]>) -> Box<dyn Splitter> {
-        Box::new(split::LineSplitter::new(granularity, state))
-    }
-
-    fn decode(&self, bytes: &[u8]) -> Decoded {
-        decode::decode(bytes)
-    }
-
-    fn ids(&self, line: &[u8], found: &mut dyn FnMut(IdKind, &str)) {
-        ids::ids(line, found);
-    }
-
     fn encode(&self, entries: &[Entry]) -> Vec<u8> {
         encode::encode(entries)
     }
 
-    fn plan_compaction(
-        &self,
-        native: &[u8],
-        earlier: &mut dyn Segments,
-    ) -> Result<CompactionPlan, SourceError> {
-        compaction::plan(native, earlier)
-    }
-
     fn encode_compaction(&self, summary: &str, last: &Decoded, at: Timestamp) -> Vec<u8> {
         compaction::encode(summary, last, at)
-    }
-
-    fn plan_context(&self, chain: &mut dyn Segments, stop: PlanStop) -> Result<ContextPlan, SourceError> {
-        context::plan(chain, stop)
     }
 
     fn placer(&self, request: &PlaceRequest) -> Box<dyn Placer> {

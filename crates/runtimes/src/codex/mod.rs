@@ -18,13 +18,13 @@ pub(crate) mod samples_tests;
 mod upgrade;
 mod validate;
 
-use stemmata_model::{Entry, FormatId, Granularity, Timestamp};
+use stemmata_model::{Entry, FormatId, Timestamp};
 
 use crate::adapter::{
-    Adapter, ClientPlace, CompactionPlan, ContextPlan, Decoded, Detection, IdKind, PlaceRequest, Placer,
-    PlanStop, Segments, SourceError, Splitter, Validator, is_uuid_shaped,
+    Adapter, ClientPlace, Decoded, Detection, PlaceRequest, Placer, Validator, is_uuid_shaped,
 };
-use crate::lines::{Dialect, decode, linear, split};
+use crate::lines::Dialect;
+use crate::reading::Reading;
 use crate::repair::Document;
 
 pub use base::{Before, HistoryBase, base, base_span, before};
@@ -63,6 +63,10 @@ impl Adapter for Codex {
         FormatId::new(name).expect("both names are short and plain")
     }
 
+    fn reading(&self) -> Reading {
+        Reading::lines(&DIALECT)
+    }
+
     fn detect(&self, head: &[u8]) -> Option<Detection> {
         detect::detect(head, self.is_paginated, self.format())
     }
@@ -74,18 +78,6 @@ impl Adapter for Codex {
         stem.get(start..).filter(|id| is_uuid_shaped(id))
     }
 
-    fn splitter(&self, granularity: Granularity, state: Option<&[u8]>) -> Box<dyn Splitter> {
-        Box::new(split::LineSplitter::new(&DIALECT, granularity, state))
-    }
-
-    fn decode(&self, bytes: &[u8]) -> Decoded {
-        decode::decode(&DIALECT, bytes)
-    }
-
-    fn ids(&self, line: &[u8], found: &mut dyn FnMut(IdKind, &str)) {
-        decode::ids(&DIALECT, line, found);
-    }
-
     fn encode(&self, entries: &[Entry]) -> Vec<u8> {
         encode::encode(entries, self.is_paginated)
     }
@@ -95,20 +87,8 @@ impl Adapter for Codex {
         is_ours.then(|| upgrade::upgrade(bytes, self.is_paginated))
     }
 
-    fn plan_compaction(
-        &self,
-        native: &[u8],
-        earlier: &mut dyn Segments,
-    ) -> Result<CompactionPlan, SourceError> {
-        linear::plan_compaction(&DIALECT, native, earlier)
-    }
-
     fn encode_compaction(&self, summary: &str, _last: &Decoded, at: Timestamp) -> Vec<u8> {
         encode::compaction(summary, at)
-    }
-
-    fn plan_context(&self, chain: &mut dyn Segments, stop: PlanStop) -> Result<ContextPlan, SourceError> {
-        linear::plan_context(&DIALECT, chain, stop)
     }
 
     fn placer(&self, request: &PlaceRequest) -> Box<dyn Placer> {

@@ -4,14 +4,15 @@ use stemmata_model::{CommitType, Entry, FormatId, Granularity, Note, Template, T
 
 use super::{STATE_BYTES_MAX, check, check_damaged};
 use crate::adapter::{
-    Adapter, ClientPlace, CompactionPlan, ContextPlan, Cut, Decoded, Detection, IdKind, PlaceRequest, Placer,
-    PlanStop, SegmentFacts, Segments, SessionFacts, Shape, SourceError, Splitter, Validator,
+    Adapter, ClientPlace, ContextPlan, Cut, Decoded, Detection, PlaceRequest, Placer, PlanStop, SegmentFacts,
+    Segments, SessionFacts, SourceError, Splitter, Validator,
 };
 use crate::bureau::Bureau;
 use crate::bureau::samples_tests::agent_sample;
 use crate::messages::Messages;
 use crate::messages::samples_tests::ANTHROPIC_SAMPLE;
 use crate::readable::Readable;
+use crate::reading::Reading;
 
 /// An adapter that breaks one law; all else is a good one's.
 struct Broken {
@@ -69,8 +70,8 @@ impl Adapter for Broken {
         if self.law == "detect" { another } else { self.good.format() }
     }
 
-    fn shape(&self) -> Shape {
-        self.good.shape()
+    fn reading(&self) -> Reading {
+        self.good.reading()
     }
 
     fn join(&self, contents: &[&[u8]]) -> Option<Vec<u8>> {
@@ -129,21 +130,9 @@ impl Adapter for Broken {
         decoded
     }
 
-    fn ids(&self, document: &[u8], found: &mut dyn FnMut(IdKind, &str)) {
-        self.good.ids(document, found);
-    }
-
     fn encode(&self, entries: &[Entry]) -> Vec<u8> {
         let entries = if self.law == "encode" { entries.get(1..).unwrap_or_default() } else { entries };
         self.good.encode(entries)
-    }
-
-    fn plan_compaction(
-        &self,
-        native: &[u8],
-        earlier: &mut dyn Segments,
-    ) -> Result<CompactionPlan, SourceError> {
-        self.good.plan_compaction(native, earlier)
     }
 
     fn encode_compaction(&self, summary: &str, last: &Decoded, at: Timestamp) -> Vec<u8> {

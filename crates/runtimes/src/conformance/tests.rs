@@ -44,10 +44,8 @@ mod broken {
     use stemmata_model::{CommitType, FormatId, Template, Timestamp};
 
     use super::*;
-    use crate::adapter::{
-        ClientPlace, CompactionPlan, ContextPlan, Detection, IdKind, PlaceRequest, Placer, PlanStop,
-        Segments, SessionFacts, SourceError, Validator,
-    };
+    use crate::adapter::{ClientPlace, Detection, PlaceRequest, Placer, SessionFacts, Validator};
+    use crate::reading::Reading;
 
     struct Broken(&'static str);
 
@@ -113,6 +111,10 @@ mod broken {
             FormatId::new(name).expect("a name")
         }
 
+        fn reading(&self) -> Reading {
+            claude().reading()
+        }
+
         fn detect(&self, head: &[u8]) -> Option<Detection> {
             claude().detect(head)
         }
@@ -141,29 +143,13 @@ mod broken {
             decoded
         }
 
-        fn ids(&self, line: &[u8], found: &mut dyn FnMut(IdKind, &str)) {
-            claude().ids(line, found);
-        }
-
         fn encode(&self, entries: &[Entry]) -> Vec<u8> {
             let entries = if self.0 == "encode" { entries.get(1..).unwrap_or_default() } else { entries };
             claude().encode(entries)
         }
 
-        fn plan_compaction(
-            &self,
-            native: &[u8],
-            earlier: &mut dyn Segments,
-        ) -> Result<CompactionPlan, SourceError> {
-            claude().plan_compaction(native, earlier)
-        }
-
         fn encode_compaction(&self, summary: &str, last: &Decoded, at: Timestamp) -> Vec<u8> {
             claude().encode_compaction(summary, last, at)
-        }
-
-        fn plan_context(&self, chain: &mut dyn Segments, stop: PlanStop) -> Result<ContextPlan, SourceError> {
-            claude().plan_context(chain, stop)
         }
 
         fn placer(&self, request: &PlaceRequest) -> Box<dyn Placer> {

@@ -6,22 +6,22 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use stemmata_model::{Body, Entry, EntryKind, FormatId, Granularity, Part, Role, Timestamp};
+use stemmata_model::{Body, Entry, EntryKind, FormatId, Part, Role, Timestamp};
 
 use super::part::content;
 use super::read::{answer, user};
 use super::record::{Call, Fields, Kind, elements, message_kind};
 use super::{Gemini, RUNTIME};
 use crate::adapter::{
-    Adapter, ClientPlace, Confidence, ContextPlan, Decoded, Detection, IdKind, PlaceRequest, Placer,
-    PlanStop, Segments, Shape, SourceError, Splitter, Validation, Validator,
+    Adapter, ClientPlace, Confidence, Detection, IdKind, PlaceRequest, Placer, Validation, Validator,
 };
 use crate::document::mend::{Mended, mend, name};
-use crate::document::{Dialect, Record, decode, head, inside, join, split, whole};
+use crate::document::{Dialect, Record, head, inside, whole};
 use crate::json::{Field, Object, RecordError, is_blank, one_line, text};
 use crate::lines::facts::TitleRank;
 use crate::lines::{Line, entry_id};
 use crate::placing::Verbatim;
+use crate::reading::Reading;
 use crate::repair::{Document, ROUNDS_MAX};
 
 static DIALECT: Dialect =
@@ -148,16 +148,8 @@ impl Adapter for GeminiLegacy {
         FormatId::new("gemini-legacy-v1").expect("the name is short and plain")
     }
 
-    fn shape(&self) -> Shape {
-        Shape::Document
-    }
-
-    fn join(&self, contents: &[&[u8]]) -> Option<Vec<u8>> {
-        join::join(&DIALECT, contents)
-    }
-
-    fn closing(&self, bytes: &[u8], keep: usize) -> Vec<u8> {
-        head::closing(bytes, keep)
+    fn reading(&self) -> Reading {
+        Reading::document(&DIALECT)
     }
 
     fn detect(&self, head: &[u8]) -> Option<Detection> {
@@ -175,24 +167,8 @@ impl Adapter for GeminiLegacy {
         })
     }
 
-    fn splitter(&self, _granularity: Granularity, _state: Option<&[u8]>) -> Box<dyn Splitter> {
-        Box::new(split::DocumentSplitter::new(&DIALECT))
-    }
-
-    fn decode(&self, bytes: &[u8]) -> Decoded {
-        decode::decode(&DIALECT, bytes)
-    }
-
-    fn ids(&self, document: &[u8], found: &mut dyn FnMut(IdKind, &str)) {
-        decode::ids(&DIALECT, document, found);
-    }
-
     fn encode(&self, entries: &[Entry]) -> Vec<u8> {
         encode(entries)
-    }
-
-    fn plan_context(&self, chain: &mut dyn Segments, stop: PlanStop) -> Result<ContextPlan, SourceError> {
-        join::plan_context(&DIALECT, chain, stop)
     }
 
     fn is_placeable(&self) -> bool {

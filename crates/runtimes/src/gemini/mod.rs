@@ -23,13 +23,14 @@ mod validate;
 
 pub(crate) use restated::as_loaded;
 
-use stemmata_model::{Entry, FormatId, Granularity, Timestamp};
+use stemmata_model::{Entry, FormatId, Timestamp};
 
 use crate::adapter::{
-    Adapter, ClientPlace, CompactionPlan, ContextPlan, Decoded, Detection, IdKind, PlaceRequest, Placer,
-    PlanStop, Segments, SourceError, Splitter, Validator, is_uuid_shaped,
+    Adapter, ClientPlace, ContextPlan, Decoded, Detection, PlaceRequest, Placer, PlanStop, Segments,
+    SourceError, Validator, is_uuid_shaped,
 };
-use crate::lines::{Dialect, decode, linear, split};
+use crate::lines::Dialect;
+use crate::reading::Reading;
 use crate::repair::Document;
 
 pub use legacy::GeminiLegacy;
@@ -52,6 +53,10 @@ impl Adapter for Gemini {
         FormatId::new(FORMAT).expect("the name is short and plain")
     }
 
+    fn reading(&self) -> Reading {
+        Reading::lines(&DIALECT)
+    }
+
     fn detect(&self, head: &[u8]) -> Option<Detection> {
         detect::detect(head, self.format())
     }
@@ -65,33 +70,13 @@ impl Adapter for Gemini {
         Some(place::name_of(session))
     }
 
-    fn splitter(&self, granularity: Granularity, state: Option<&[u8]>) -> Box<dyn Splitter> {
-        Box::new(split::LineSplitter::new(&DIALECT, granularity, state))
-    }
-
-    fn decode(&self, bytes: &[u8]) -> Decoded {
-        decode::decode(&DIALECT, bytes)
-    }
-
     fn told(&self, bytes: &[u8]) -> Decoded {
         let decoded = self.decode(bytes);
         Decoded { entries: told::with_results(decoded.entries, bytes), ..decoded }
     }
 
-    fn ids(&self, line: &[u8], found: &mut dyn FnMut(IdKind, &str)) {
-        decode::ids(&DIALECT, line, found);
-    }
-
     fn encode(&self, entries: &[Entry]) -> Vec<u8> {
         encode::encode(entries)
-    }
-
-    fn plan_compaction(
-        &self,
-        native: &[u8],
-        earlier: &mut dyn Segments,
-    ) -> Result<CompactionPlan, SourceError> {
-        linear::plan_compaction(&DIALECT, native, earlier)
     }
 
     fn encode_compaction(&self, summary: &str, _last: &Decoded, at: Timestamp) -> Vec<u8> {

@@ -10,17 +10,15 @@ mod openhands;
 mod samples_tests;
 mod swe_agent;
 
-use stemmata_model::{Entry, FormatId, Granularity, Note};
+use stemmata_model::{Entry, FormatId};
 
-use crate::adapter::{
-    Adapter, ClientPlace, Confidence, ContextPlan, Decoded, Detection, IdKind, PlaceRequest, Placer,
-    PlanStop, Segments, Shape, SourceError, Splitter, Validation, Validator,
-};
-use crate::document::{Dialect, decode, head, join, split};
+use crate::adapter::{Adapter, ClientPlace, Confidence, Detection, PlaceRequest, Placer, Validator};
+use crate::document::Dialect;
 use crate::placing::{Verbatim, unplaced};
+use crate::reading::{Counting, Reading};
 
 /// The adapter of a document that is only read.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub struct Imported {
     name: &'static str,
     dialect: &'static Dialect,
@@ -28,12 +26,6 @@ pub struct Imported {
     is_json: bool,
     claims: fn(&[u8]) -> Option<Confidence>,
     encode: fn(&[Entry]) -> String,
-}
-
-impl std::fmt::Debug for Imported {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_tuple("Imported").field(&self.name).finish()
-    }
 }
 
 impl Imported {
@@ -70,16 +62,12 @@ impl Adapter for Imported {
         FormatId::new(self.name).expect("the names are short and plain")
     }
 
-    fn shape(&self) -> Shape {
-        Shape::Document
-    }
-
-    fn join(&self, contents: &[&[u8]]) -> Option<Vec<u8>> {
-        join::join(self.dialect, contents)
-    }
-
     fn closing(&self, bytes: &[u8], keep: usize) -> Vec<u8> {
-        if self.is_json { head::closing(bytes, keep) } else { Vec::new() }
+        if self.is_json { self.reading().closing(bytes, keep) } else { Vec::new() }
+    }
+
+    fn reading(&self) -> Reading {
+        Reading::document(self.dialect)
     }
 
     fn detect(&self, head: &[u8]) -> Option<Detection> {
@@ -87,24 +75,8 @@ impl Adapter for Imported {
         Some(Detection { format: self.format(), version: None, confidence })
     }
 
-    fn splitter(&self, _granularity: Granularity, _state: Option<&[u8]>) -> Box<dyn Splitter> {
-        Box::new(split::DocumentSplitter::new(self.dialect))
-    }
-
-    fn decode(&self, bytes: &[u8]) -> Decoded {
-        decode::decode(self.dialect, bytes)
-    }
-
-    fn ids(&self, document: &[u8], found: &mut dyn FnMut(IdKind, &str)) {
-        decode::ids(self.dialect, document, found);
-    }
-
     fn encode(&self, entries: &[Entry]) -> Vec<u8> {
         (self.encode)(entries).into_bytes()
-    }
-
-    fn plan_context(&self, chain: &mut dyn Segments, stop: PlanStop) -> Result<ContextPlan, SourceError> {
-        join::plan_context(self.dialect, chain, stop)
     }
 
     fn is_placeable(&self) -> bool {
@@ -120,24 +92,6 @@ impl Adapter for Imported {
     }
 
     fn validator(&self, _client_version: Option<&str>) -> Box<dyn Validator> {
-        Box::new(Counting { dialect: self.dialect, messages: 0 })
-    }
-}
-
-/// Counts messages; there is no loader to stumble.
-struct Counting {
-    dialect: &'static Dialect,
-    messages: u64,
-}
-
-impl Validator for Counting {
-    fn line(&mut self, document: &[u8]) {
-        let mut notes: Vec<Note> = Vec::new();
-        let cut = split::DocumentSplitter::new(self.dialect).line(document, &mut notes);
-        self.messages += cut.after.map_or(0, |facts| facts.counts.messages);
-    }
-
-    fn finish(&mut self) -> Validation {
-        Validation { findings: Vec::new(), messages_sent: self.messages, messages_present: self.messages }
+        Box::new(Counting::new(self.reading()))
     }
 }

@@ -13,16 +13,14 @@ pub(crate) mod samples_tests;
 pub(crate) mod turns;
 pub(crate) mod validate;
 
-use stemmata_model::{Entry, FormatId, Granularity};
+use stemmata_model::{Entry, FormatId};
 
-use crate::adapter::{
-    Adapter, ClientPlace, Confidence, ContextPlan, Decoded, Detection, IdKind, PlaceRequest, Placer,
-    PlanStop, Segments, Shape, SourceError, Splitter, Validator,
-};
+use crate::adapter::{Adapter, ClientPlace, Confidence, Detection, PlaceRequest, Placer, Validator};
 use crate::document::mend::{Mended, mend};
-use crate::document::{Dialect, decode, head, join, split};
+use crate::document::{Dialect, head};
 use crate::json::Field;
 use crate::placing::{Verbatim, unplaced};
+use crate::reading::Reading;
 use crate::repair::Document;
 
 /// The runtime of arrays for Anthropic's Messages API.
@@ -35,7 +33,7 @@ pub const CHAT: &str = "openai-chat";
 pub const RESPONSES: &str = "openai-responses";
 
 /// The adapter of one kind of array.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub struct Messages {
     name: &'static str,
     dialect: &'static Dialect,
@@ -44,12 +42,6 @@ pub struct Messages {
     encode: fn(&[Entry]) -> String,
     rules: validate::Rules,
     mend: fn(&[&str]) -> Mended,
-}
-
-impl std::fmt::Debug for Messages {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_tuple("Messages").field(&self.name).finish()
-    }
 }
 
 impl Messages {
@@ -89,16 +81,8 @@ impl Adapter for Messages {
         FormatId::new(self.name).expect("the names are short and plain")
     }
 
-    fn shape(&self) -> Shape {
-        Shape::Document
-    }
-
-    fn join(&self, contents: &[&[u8]]) -> Option<Vec<u8>> {
-        join::join(self.dialect, contents)
-    }
-
-    fn closing(&self, bytes: &[u8], keep: usize) -> Vec<u8> {
-        head::closing(bytes, keep)
+    fn reading(&self) -> Reading {
+        Reading::document(self.dialect)
     }
 
     fn detect(&self, head: &[u8]) -> Option<Detection> {
@@ -111,24 +95,8 @@ impl Adapter for Messages {
         Some(Detection { format: self.format(), version: None, confidence })
     }
 
-    fn splitter(&self, _granularity: Granularity, _state: Option<&[u8]>) -> Box<dyn Splitter> {
-        Box::new(split::DocumentSplitter::new(self.dialect))
-    }
-
-    fn decode(&self, bytes: &[u8]) -> Decoded {
-        decode::decode(self.dialect, bytes)
-    }
-
-    fn ids(&self, document: &[u8], found: &mut dyn FnMut(IdKind, &str)) {
-        decode::ids(self.dialect, document, found);
-    }
-
     fn encode(&self, entries: &[Entry]) -> Vec<u8> {
         (self.encode)(entries).into_bytes()
-    }
-
-    fn plan_context(&self, chain: &mut dyn Segments, stop: PlanStop) -> Result<ContextPlan, SourceError> {
-        join::plan_context(self.dialect, chain, stop)
     }
 
     fn is_placeable(&self) -> bool {

@@ -3,6 +3,7 @@
 use stemmata_model::{EntryKind, Part};
 
 use super::*;
+use crate::adapter::PlanStop;
 use crate::translate::{translate, translate_from};
 
 /// Makes a session of messages; `more` is said of the session beside its id.

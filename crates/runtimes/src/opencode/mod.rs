@@ -19,13 +19,11 @@ pub(crate) mod samples_tests;
 mod validate;
 
 pub(crate) use context::as_told;
-use stemmata_model::{Entry, FormatId, Granularity, SessionId, Timestamp};
+use stemmata_model::{Entry, FormatId, SessionId, Timestamp};
 
-use crate::adapter::{
-    Adapter, ClientPlace, Confidence, ContextPlan, Decoded, Detection, IdKind, PlaceRequest, Placer,
-    PlanStop, Segments, Shape, SourceError, Splitter, Validator,
-};
-use crate::document::{Dialect, decode, head, join, split, whole};
+use crate::adapter::{Adapter, ClientPlace, Confidence, Detection, PlaceRequest, Placer, Validator};
+use crate::document::{Dialect, head, whole};
+use crate::reading::Reading;
 use crate::repair::Document;
 
 /// The name of this runtime.
@@ -51,16 +49,8 @@ impl Adapter for Opencode {
         FormatId::new(FORMAT).expect("the name is short and plain")
     }
 
-    fn shape(&self) -> Shape {
-        Shape::Document
-    }
-
-    fn join(&self, contents: &[&[u8]]) -> Option<Vec<u8>> {
-        join::join(&DIALECT, contents)
-    }
-
-    fn closing(&self, bytes: &[u8], keep: usize) -> Vec<u8> {
-        head::closing(bytes, keep)
+    fn reading(&self) -> Reading {
+        Reading::document(&DIALECT)
     }
 
     fn detect(&self, head: &[u8]) -> Option<Detection> {
@@ -89,24 +79,8 @@ impl Adapter for Opencode {
         SessionId::new(ids::session(drawn.as_str(), at)).expect("letters and digits are a name")
     }
 
-    fn splitter(&self, _granularity: Granularity, _state: Option<&[u8]>) -> Box<dyn Splitter> {
-        Box::new(split::DocumentSplitter::new(&DIALECT))
-    }
-
-    fn decode(&self, bytes: &[u8]) -> Decoded {
-        decode::decode(&DIALECT, bytes)
-    }
-
-    fn ids(&self, document: &[u8], found: &mut dyn FnMut(IdKind, &str)) {
-        decode::ids(&DIALECT, document, found);
-    }
-
     fn encode(&self, entries: &[Entry]) -> Vec<u8> {
         encode::encode(entries).into_bytes()
-    }
-
-    fn plan_context(&self, chain: &mut dyn Segments, stop: PlanStop) -> Result<ContextPlan, SourceError> {
-        join::plan_context(&DIALECT, chain, stop)
     }
 
     fn placer(&self, request: &PlaceRequest) -> Box<dyn Placer> {

@@ -5,7 +5,7 @@ use stemmata_model::Part;
 use super::context_tests::{answer, mark, prompt, said, session};
 use super::samples_tests::placed;
 use super::*;
-use crate::adapter::Severity;
+use crate::adapter::{PlanStop, Severity};
 use crate::chain_tests::checked;
 use crate::json::owned;
 use crate::messages::Messages;

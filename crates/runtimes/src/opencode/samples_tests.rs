@@ -3,6 +3,7 @@
 use stemmata_model::{Part, Role};
 
 use super::*;
+use crate::adapter::{Decoded, PlanStop};
 use crate::chain_tests::{checked, place};
 use crate::conformance::{check, passes};
 

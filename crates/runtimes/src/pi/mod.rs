@@ -20,13 +20,14 @@ mod tree;
 mod upgrade;
 mod validate;
 
-use stemmata_model::{Entry, FormatId, Granularity, Timestamp};
+use stemmata_model::{Entry, FormatId, Timestamp};
 
 use crate::adapter::{
-    Adapter, ClientPlace, CompactionPlan, ContextPlan, Decoded, Detection, IdKind, PlaceRequest, Placer,
-    PlanStop, Segments, SourceError, Splitter, Validator, is_uuid_shaped,
+    Adapter, ClientPlace, CompactionPlan, ContextPlan, Decoded, Detection, PlaceRequest, Placer, PlanStop,
+    Segments, SourceError, Validator, is_uuid_shaped,
 };
-use crate::lines::{Dialect, decode, split};
+use crate::lines::Dialect;
+use crate::reading::Reading;
 use crate::repair::Document;
 
 pub(crate) use order::as_loaded;
@@ -59,6 +60,10 @@ impl Adapter for Pi {
         FormatId::new(format!("{RUNTIME}-v{}", self.version)).expect("all three names are short and plain")
     }
 
+    fn reading(&self) -> Reading {
+        Reading::lines(&DIALECT)
+    }
+
     fn detect(&self, head: &[u8]) -> Option<Detection> {
         detect::detect(head, self.version, self.format())
     }
@@ -67,18 +72,6 @@ impl Adapter for Pi {
         // `<time>_<session>`.
         let (_, id) = stem.rsplit_once('_')?;
         is_uuid_shaped(id).then_some(id)
-    }
-
-    fn splitter(&self, granularity: Granularity, state: Option<&[u8]>) -> Box<dyn Splitter> {
-        Box::new(split::LineSplitter::new(&DIALECT, granularity, state))
-    }
-
-    fn decode(&self, bytes: &[u8]) -> Decoded {
-        decode::decode(&DIALECT, bytes)
-    }
-
-    fn ids(&self, line: &[u8], found: &mut dyn FnMut(IdKind, &str)) {
-        decode::ids(&DIALECT, line, found);
     }
 
     fn encode(&self, entries: &[Entry]) -> Vec<u8> {
