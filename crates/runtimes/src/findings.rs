@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::adapter::{Finding, Severity};
+use crate::adapter::{Finding, Severity, Validation};
+use crate::document::decode::unreadable_note;
 use crate::json::RecordError;
 
 /// The most findings of one check that are listed: a broken file breaks the same way in every line.
@@ -61,5 +62,41 @@ impl Findings {
     /// Iterates over them.
     pub(crate) fn iter(&self) -> std::slice::Iter<'_, Finding> {
         self.list.iter()
+    }
+}
+
+/// What a check of a document has found so far, and how many messages it has seen.
+#[derive(Debug, Default)]
+pub(crate) struct DocumentCheck {
+    findings: Findings,
+    pub(crate) messages: u64,
+}
+
+impl DocumentCheck {
+    /// Adds a finding, unless there are enough of its check.
+    pub(crate) fn find(&mut self, severity: Severity, check: &'static str, message: impl Into<String>) {
+        self.findings.add(severity, check, None, message);
+    }
+
+    /// Adds why the document cannot be read.
+    pub(crate) fn unreadable(&mut self, document: &[u8], error: &RecordError) {
+        self.find(Severity::Fatal, "unreadable", unreadable_note(document, error).message);
+    }
+
+    /// Adds that there are no messages, unless something says more about the document.
+    pub(crate) fn need_messages(&mut self, message: &str) {
+        if self.messages == 0 && self.findings.is_empty() {
+            self.find(Severity::Fatal, "no_messages", message);
+        }
+    }
+
+    /// Takes the verdict out: a document is taken with all its messages, or refused.
+    pub(crate) fn take(&mut self) -> Validation {
+        let messages_sent = if self.findings.any_fatal() { 0 } else { self.messages };
+        Validation {
+            findings: self.findings.take(),
+            messages_sent,
+            messages_present: std::mem::take(&mut self.messages),
+        }
     }
 }

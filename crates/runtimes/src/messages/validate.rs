@@ -6,7 +6,7 @@ use stemmata_model::{Part, Role};
 
 use crate::adapter::{Severity, Validation, Validator};
 use crate::document::{Dialect, Record};
-use crate::findings::Findings;
+use crate::findings::DocumentCheck;
 use crate::json::is_blank;
 use crate::lines::Line;
 
@@ -26,17 +26,12 @@ pub(crate) struct Rules {
 pub(crate) struct MessagesValidator {
     dialect: &'static Dialect,
     rules: Rules,
-    verdict: Validation,
-    findings: Findings,
+    found: DocumentCheck,
 }
 
 impl MessagesValidator {
     pub(crate) fn new(dialect: &'static Dialect, rules: Rules) -> Self {
-        Self { dialect, rules, verdict: Validation::default(), findings: Findings::default() }
-    }
-
-    fn find(&mut self, severity: Severity, check: &'static str, message: String) {
-        self.findings.add(severity, check, None, message);
+        Self { dialect, rules, found: DocumentCheck::default() }
     }
 
     fn check(&mut self, records: &[Record]) {
@@ -47,12 +42,12 @@ impl MessagesValidator {
             if let Some(name) = &line.unknown {
                 let message =
                     format!("message {number} has the role or type `{name}`, which the API does not know");
-                self.find(Severity::Fatal, "unknown_role", message);
+                self.found.find(Severity::Fatal, "unknown_role", message);
             }
             if !line.is_message() {
                 continue;
             }
-            self.verdict.messages_present += 1;
+            self.found.messages += 1;
             self.sides(number, line.role, before);
             if self.rules.is_strict {
                 self.content(number, line);
@@ -67,13 +62,13 @@ impl MessagesValidator {
                 } else {
                     let message =
                         format!("message {number} answers `{call_id}`, and no call of this id waits for it");
-                    self.find(Severity::Fatal, "result_without_call", message);
+                    self.found.find(Severity::Fatal, "result_without_call", message);
                 }
             }
             if self.rules.results_at_once || line.role == Role::User || goes_on(line, is_answer) {
                 for call in open.drain(..) {
                     let message = format!("the call `{call}` has no result before message {number} goes on");
-                    self.find(Severity::Fatal, "call_without_result", message);
+                    self.found.find(Severity::Fatal, "call_without_result", message);
                 }
             }
             open.extend(line.parts.iter().filter_map(|part| match part {
@@ -84,7 +79,7 @@ impl MessagesValidator {
         }
         for call in open {
             let message = format!("the call `{call}` is not answered yet: its result has to be added first");
-            self.find(Severity::Warning, "open_call", message);
+            self.found.find(Severity::Warning, "open_call", message);
         }
     }
 
@@ -93,15 +88,15 @@ impl MessagesValidator {
         let is_result = |part: &Part| matches!(part, Part::ToolResult { .. });
         if line.parts.iter().all(is_blank) {
             let message = format!("message {number} says nothing: the API refuses it");
-            self.find(Severity::Fatal, "blank_text", message);
+            self.found.find(Severity::Fatal, "blank_text", message);
         } else if line.parts.iter().any(is_blank) {
             let message = format!("message {number} holds a text of white space: the API refuses it");
-            self.find(Severity::Fatal, "blank_text", message);
+            self.found.find(Severity::Fatal, "blank_text", message);
         }
         if line.role == Role::Tool && !line.parts.is_sorted_by_key(|part| !is_result(part)) {
             let message =
                 format!("message {number} holds results behind what is said: the API wants them first");
-            self.find(Severity::Fatal, "results_not_first", message);
+            self.found.find(Severity::Fatal, "results_not_first", message);
         }
     }
 
@@ -110,11 +105,11 @@ impl MessagesValidator {
             return;
         }
         if before.is_none() && role == Role::Assistant {
-            self.find(Severity::Fatal, "begins_with_answer", "the first message is an answer".to_owned());
+            self.found.find(Severity::Fatal, "begins_with_answer", "the first message is an answer");
         }
         if before == Some(Role::Assistant) && role == Role::Assistant {
             let message = format!("message {number} is an answer to an answer: the API takes both for one");
-            self.find(Severity::Info, "answer_follows_answer", message);
+            self.found.find(Severity::Info, "answer_follows_answer", message);
         }
     }
 }
@@ -126,21 +121,13 @@ impl Validator for MessagesValidator {
         }
         match (self.dialect.read)(document) {
             Ok(records) => self.check(&records),
-            Err(error) => {
-                let note = crate::document::decode::unreadable_note(document, &error);
-                self.find(Severity::Fatal, "unreadable", note.message);
-            }
+            Err(error) => self.found.unreadable(document, &error),
         }
     }
 
     fn finish(&mut self) -> Validation {
-        if self.verdict.messages_present == 0 && self.findings.is_empty() {
-            self.find(Severity::Fatal, "no_messages", "there is no message".to_owned());
-        }
-        let mut verdict = std::mem::take(&mut self.verdict);
-        verdict.findings = self.findings.take();
-        verdict.messages_sent = if verdict.is_accepted() { verdict.messages_present } else { 0 };
-        verdict
+        self.found.need_messages("there is no message");
+        self.found.take()
     }
 }
 

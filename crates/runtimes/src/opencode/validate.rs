@@ -9,26 +9,20 @@ use super::needs::{self, Need, missing};
 use super::record::{Info, Message, Piece, Session, State, info};
 use crate::adapter::{Severity, Validation, Validator};
 use crate::document::whole;
-use crate::findings::Findings;
+use crate::findings::DocumentCheck;
 use crate::json::{Field, is_blank, owned, text};
 
 /// Checks a whole session.
 #[derive(Default)]
 pub(super) struct DocumentValidator {
-    verdict: Validation,
-    findings: Findings,
-    has_document: bool,
+    found: DocumentCheck,
 }
 
 impl DocumentValidator {
-    fn find(&mut self, severity: Severity, check: &'static str, message: String) {
-        self.findings.add(severity, check, None, message);
-    }
-
     fn need(&mut self, what: &str, field: Option<Field<'_>>, needs: &[Need]) {
         for key in missing(field, needs) {
             let message = format!("{what} has no `{key}`: the import refuses it");
-            self.find(Severity::Fatal, "missing_key", message);
+            self.found.find(Severity::Fatal, "missing_key", message);
         }
     }
 
@@ -40,7 +34,7 @@ impl DocumentValidator {
         for (number, element) in messages.into_iter().enumerate() {
             let what = format!("message {}", number + 1);
             let Ok(message) = Message::read(element) else {
-                self.find(Severity::Fatal, "missing_key", format!("{what} is no object"));
+                self.found.find(Severity::Fatal, "missing_key", format!("{what} is no object"));
                 continue;
             };
             let about = info(message.info);
@@ -49,7 +43,7 @@ impl DocumentValidator {
             if id <= before {
                 let text =
                     format!("{what} is not sorted behind the one before it by its id, as the client sorts");
-                self.find(Severity::Fatal, "out_of_order", text);
+                self.found.find(Severity::Fatal, "out_of_order", text);
             }
             known.insert(id.clone());
             before = id;
@@ -59,7 +53,7 @@ impl DocumentValidator {
     fn message(&mut self, what: &str, about: &Info<'_>, message: &Message<'_>, known: &HashSet<String>) {
         self.need(what, message.info, needs::MESSAGE);
         if message.parts.and_then(|parts| parts.elements()).is_none() {
-            self.find(
+            self.found.find(
                 Severity::Fatal,
                 "missing_key",
                 format!("{what} has no `parts`: the import refuses it"),
@@ -70,16 +64,16 @@ impl DocumentValidator {
                 self.need(what, message.info, needs::ANSWER);
                 if text(about.parent_id).is_some_and(|parent| !known.contains(parent.as_ref())) {
                     let text = format!("{what} answers a message that is not before it");
-                    self.find(Severity::Warning, "unknown_parent", text);
+                    self.found.find(Severity::Warning, "unknown_parent", text);
                 }
             }
             Some("user") => self.need(what, message.info, needs::USER),
             _ => {
                 let text = format!("{what} has a role that is unknown to us");
-                self.find(Severity::Fatal, "unknown_role", text);
+                self.found.find(Severity::Fatal, "unknown_role", text);
             }
         }
-        self.verdict.messages_present += 1;
+        self.found.messages += 1;
         for part in message.parts.and_then(|parts| parts.elements()).unwrap_or_default() {
             self.part(what, part);
         }
@@ -98,7 +92,7 @@ impl DocumentValidator {
         if matches!(status.as_ref(), "pending" | "running") {
             let call = owned(read.call_id).unwrap_or_default();
             let text = format!("the call `{call}` has no result: the client calls it aborted");
-            self.find(Severity::Warning, "call_without_result", text);
+            self.found.find(Severity::Warning, "call_without_result", text);
         }
         for file in fields.attachments.and_then(|files| files.elements()).unwrap_or_default() {
             let attached = format!("an attachment of {what}");
@@ -107,7 +101,7 @@ impl DocumentValidator {
             let kind = Piece::read(file).ok().and_then(|file| owned(file.kind)).unwrap_or_default();
             if kind != "file" {
                 let message = format!("{attached} is of the type `{kind}`: the import takes files only");
-                self.find(Severity::Fatal, "attachment_is_no_file", message);
+                self.found.find(Severity::Fatal, "attachment_is_no_file", message);
             }
         }
     }
@@ -118,24 +112,15 @@ impl Validator for DocumentValidator {
         if is_blank(document) {
             return;
         }
-        self.has_document = true;
         match whole(document).map(Session::read) {
             Ok(Ok(session)) => self.session(&session),
-            Ok(Err(_)) => self.find(Severity::Fatal, "unreadable", "the document is no session".to_owned()),
-            Err(error) => {
-                let note = crate::document::decode::unreadable_note(document, &error);
-                self.find(Severity::Fatal, "unreadable", note.message);
-            }
+            Ok(Err(_)) => self.found.find(Severity::Fatal, "unreadable", "the document is no session"),
+            Err(error) => self.found.unreadable(document, &error),
         }
     }
 
     fn finish(&mut self) -> Validation {
-        if self.verdict.messages_present == 0 && self.findings.is_empty() {
-            self.find(Severity::Fatal, "no_messages", "nobody said anything".to_owned());
-        }
-        let mut verdict = std::mem::take(&mut self.verdict);
-        verdict.findings = self.findings.take();
-        verdict.messages_sent = if verdict.is_accepted() { verdict.messages_present } else { 0 };
-        verdict
+        self.found.need_messages("nobody said anything");
+        self.found.take()
     }
 }
