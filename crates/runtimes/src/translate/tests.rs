@@ -65,13 +65,12 @@ fn fatal(bytes: &[u8], adapter: &dyn Adapter) -> Vec<String> {
 /// Where conversations of Claude Code go, before they come back.
 const WAYS: [&[&dyn Adapter]; 3] = [&[&Codex::LEGACY], &[&Gemini], &[&Codex::LEGACY, &Pi::V3]];
 
-/// What a conversation is where it came to, one place after the other, and what was lost on the way.
-fn along(
-    way: &[&'static dyn Adapter],
-    bytes: &[u8],
-    name: &str,
-) -> Vec<(&'static dyn Adapter, Vec<u8>, LossReport)> {
-    let mut places: Vec<(&'static dyn Adapter, Vec<u8>, LossReport)> = Vec::new();
+/// A format that a conversation came to, what it is there, and what was lost on the way to it.
+type Place = (&'static dyn Adapter, Vec<u8>, LossReport);
+
+/// Translates a conversation from place to place, and back to Claude Code; every loader takes it.
+fn along(way: &[&'static dyn Adapter], bytes: &[u8], name: &str) -> Vec<Place> {
+    let mut places: Vec<Place> = Vec::new();
     for to in way.iter().copied().chain([&ClaudeCode as &dyn Adapter]) {
         let (from, bytes) =
             places.last().map_or((&ClaudeCode as &dyn Adapter, bytes), |(at, bytes, _)| (*at, bytes));
