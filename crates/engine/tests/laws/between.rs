@@ -4,16 +4,16 @@ use std::sync::Mutex;
 
 use stemmata_model::{EventSeq, LedgerId, SessionId, Topic};
 use stemmata_store::{
-    Append, Appended, EventLog, EventPage, EventQuery, Ledger, LedgerChange, MemoryLog, Places, Receipt,
+    Append, Appended, EventLog, EventPage, EventQuery, Ledger, LedgerChange, MemoryStore, Places, Receipt,
     SavedState, StoreError,
 };
 
-type Happening = Box<dyn FnMut(&MemoryLog) + Send>;
+type Happening = Box<dyn FnMut(&MemoryStore) + Send>;
 
 /// A log in memory in which something happens after each read of events, before the reader gets to act on it.
 #[derive(Default)]
 pub(crate) struct BetweenLog {
-    pub(crate) inner: MemoryLog,
+    pub(crate) inner: MemoryStore,
     /// How many bytes a page has, where it is not as many as the reader asks for.
     pub(crate) bytes_max: Option<usize>,
     pub(crate) happening: Mutex<Option<Happening>>,
@@ -21,12 +21,12 @@ pub(crate) struct BetweenLog {
 
 impl BetweenLog {
     /// From now on has this happen after each read.
-    pub(crate) fn after_reads(&self, happening: impl FnMut(&MemoryLog) + Send + 'static) {
+    pub(crate) fn after_reads(&self, happening: impl FnMut(&MemoryStore) + Send + 'static) {
         *self.happening.lock().expect("no panic") = Some(Box::new(happening));
     }
 
     /// From now on has this happen after the next read only.
-    pub(crate) fn after_one_read(&self, happening: impl FnOnce(&MemoryLog) + Send + 'static) {
+    pub(crate) fn after_one_read(&self, happening: impl FnOnce(&MemoryStore) + Send + 'static) {
         let mut once = Some(happening);
         self.after_reads(move |log| {
             if let Some(happening) = once.take() {

@@ -10,7 +10,7 @@ use stemmata_model::{
     Event, EventSeq, Json, LedgerId, NewEvent, NewPayload, NoteCode, Party, Payload, SessionId, Timestamp,
     Topic, topics,
 };
-use stemmata_store::{Append, Durability, EventLog as _, EventQuery, MemoryLog, StoreError};
+use stemmata_store::{Append, Durability, EventLog as _, EventQuery, MemoryStore, StoreError};
 
 use crate::between::BetweenLog;
 use crate::redaction::{cases, plant};
@@ -225,7 +225,7 @@ fn sessions_are_opened_once_before_their_first_event() {
 }
 
 /// Appends to the cluster `c` as another process would.
-pub(crate) fn append_beside(log: &MemoryLog, events: Vec<NewEvent>) {
+pub(crate) fn append_beside(log: &MemoryStore, events: Vec<NewEvent>) {
     let now = Timestamp::from_micros(1_800_000_000_000_000);
     let append =
         Append { ledger: ledger("c"), events, expected: None, now, durability: Durability::default() };

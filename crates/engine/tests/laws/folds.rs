@@ -9,7 +9,7 @@ use stemmata_model::{Json, LedgerId, NewEvent, NewPayload, Party, SessionId, Tim
 use stemmata_prompt::reduce::Reducer;
 use stemmata_prompt::reduce::memory::MemoryReducer;
 use stemmata_prompt::reduce::snapshot::StateSnapshotter;
-use stemmata_store::{Append, Durability, EventLog, MemoryLog, SavedState};
+use stemmata_store::{Append, Durability, EventLog, MemoryStore, SavedState};
 
 use crate::support::engine;
 
@@ -26,11 +26,11 @@ fn event(session: &str, topic: &str, text: &str) -> NewEvent {
     NewEvent::new(SessionId::new(session).expect("a name"), topic, Party::new("a").expect("a name"), payload)
 }
 
-fn over(log: &Arc<MemoryLog>) -> Engine {
+fn over(log: &Arc<MemoryStore>) -> Engine {
     engine().with_log(Arc::clone(log) as Arc<dyn EventLog>)
 }
 
-fn append(log: &MemoryLog, events: Vec<NewEvent>) {
+fn append(log: &MemoryStore, events: Vec<NewEvent>) {
     let (expected, now) = (None, Timestamp::from_micros(1_000));
     log.append(Append { ledger: ledger(), events, expected, now, durability: Durability::None })
         .expect("an append");
@@ -52,7 +52,7 @@ fn any_events() -> impl Strategy<Value = Vec<NewEvent>> {
 }
 
 fn holds<R: Reducer>(events: &[NewEvent], cut: usize) {
-    let log = Arc::new(MemoryLog::new());
+    let log = Arc::new(MemoryStore::default());
     let engine = over(&log);
     let (before, after) = events.split_at(cut.min(events.len() - 1) + 1);
     append(&log, before.to_vec());
@@ -91,7 +91,7 @@ proptest! {
 
 #[test]
 fn states_that_cannot_be_gone_on_from_are_ignored_and_that_is_said() {
-    let log = Arc::new(MemoryLog::new());
+    let log = Arc::new(MemoryStore::default());
     let engine = over(&log);
     append(&log, vec![event("p", topics::PLAN_READY, "one"), event("p", topics::PLAN_READY, "two")]);
     let whole = engine.replay::<StateSnapshotter>(&ledger()).expect("replayed").reducer.save();
@@ -117,7 +117,7 @@ fn states_that_cannot_be_gone_on_from_are_ignored_and_that_is_said() {
 
 #[test]
 fn a_session_that_nobody_opened_is_named() {
-    let log = Arc::new(MemoryLog::new());
+    let log = Arc::new(MemoryStore::default());
     let engine = over(&log);
     append(
         &log,
@@ -141,7 +141,7 @@ fn a_session_that_nobody_opened_is_named() {
 
 #[test]
 fn a_state_is_saved_once_enough_has_come() {
-    let log = Arc::new(MemoryLog::new());
+    let log = Arc::new(MemoryStore::default());
     let engine = over(&log);
     let some = usize::try_from(SAVE_EVENTS).expect("a small number");
     append(&log, vec![event("p", topics::STATUS_EVENT, "x"); some - 1]);
@@ -162,7 +162,7 @@ fn a_state_is_saved_once_enough_has_come() {
 
 #[test]
 fn a_fold_that_knows_what_was_forgotten_is_not_saved() {
-    let log = Arc::new(MemoryLog::new());
+    let log = Arc::new(MemoryStore::default());
     let engine = over(&log);
     append(
         &log,

@@ -12,7 +12,7 @@ use stemmata_model::{
     Event, EventSeq, Json, NewEvent, NewPayload, Party, Payload, SessionId, Timestamp, Topic,
 };
 use stemmata_store::{
-    Append, Durability, EventLog, EventQuery, FileLog, FileLogOptions, LedgerChange, MemoryLog,
+    Append, Durability, EventLog, EventQuery, FileLog, FileLogOptions, LedgerChange, MemoryStore,
     OUTPUT_EVENTS_MAX, Order, SqliteOptions, SqliteStore, StoreError,
 };
 
@@ -430,7 +430,7 @@ fn every_vector_of_seed_000_holds_or_deviates_for_a_reason() {
         std::fs::create_dir(&folder).expect("made");
         Arc::new(FileLog::open(&folder, FileLogOptions::default()).expect("a log"))
     };
-    let memory = || -> Arc<dyn EventLog> { Arc::new(MemoryLog::new()) };
+    let memory = || -> Arc<dyn EventLog> { Arc::new(MemoryStore::default()) };
     let backends: [(&str, Make<'_>); 3] = [("memory", &memory), ("sqlite", &sqlite), ("files", &files)];
     for (backend, make) in backends {
         let vectors = answers(make, &golden);

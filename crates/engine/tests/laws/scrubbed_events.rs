@@ -13,8 +13,8 @@ use stemmata_model::{
     Principal, Role, SessionId, Template, Topic,
 };
 use stemmata_store::{
-    EventQuery, FileLog, FileLogOptions, MemoryLog, MemoryStore, PackOptions, SavedState, SessionFilter,
-    SqliteOptions, SqliteStore, Store,
+    EventQuery, FileLog, FileLogOptions, MemoryStore, PackOptions, SavedState, SessionFilter, SqliteOptions,
+    SqliteStore, Store,
 };
 use stemmata_testkit::faulty::{Fault, FaultyStore};
 
@@ -189,7 +189,7 @@ fn scrubbed(before: &Engine) -> Engine {
 #[test]
 fn a_scrub_takes_the_events_that_hold_a_secret_and_leaves_the_others() {
     scrubbed(&engine_on("m1", new_store()));
-    scrubbed(&engine_on("m1", new_store()).with_log(Arc::new(MemoryLog::new())));
+    scrubbed(&engine_on("m1", new_store()).with_log(Arc::new(MemoryStore::default())));
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn no_file_of_store_or_ledgers_holds_a_secret_of_an_event() {
 #[test]
 fn a_scrub_of_a_session_takes_its_events_alone() {
     takes_its_events_alone(&engine_on("m1", new_store()));
-    takes_its_events_alone(&engine_on("m1", new_store()).with_log(Arc::new(MemoryLog::new())));
+    takes_its_events_alone(&engine_on("m1", new_store()).with_log(Arc::new(MemoryStore::default())));
 }
 
 fn takes_its_events_alone(before: &Engine) {

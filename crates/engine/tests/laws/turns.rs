@@ -11,7 +11,7 @@ use stemmata_model::{
 use stemmata_prompt::reduce::Reducer;
 use stemmata_prompt::reduce::memory::MemoryReducer;
 use stemmata_store::{
-    EventLog, EventQuery, LedgerChange, MemoryLog, MemoryStore, SqliteOptions, SqliteStore, Store, TipFilter,
+    EventLog, EventQuery, LedgerChange, MemoryStore, SqliteOptions, SqliteStore, Store, TipFilter,
 };
 use stemmata_testkit::faulty::{Fault, FaultyStore};
 
@@ -176,7 +176,7 @@ fn sessions_of_one_ledger_keep_apart_whoever_is_faster() {
 
 #[test]
 fn a_log_that_is_elsewhere_has_commits_too() {
-    let log = Arc::new(MemoryLog::new());
+    let log = Arc::new(MemoryStore::default());
     let engine = engine().with_log(Arc::clone(&log) as Arc<dyn EventLog>);
     take(&engine, "s", "first");
     let tip = take(&engine, "s", "second");

@@ -260,7 +260,8 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::ledger::{Append, Durability, EventLog, MemoryLog};
+    use crate::ledger::{Append, Durability, EventLog};
+    use crate::memory::MemoryStore;
 
     #[test]
     fn a_time_that_no_ledger_takes_is_none() {
@@ -281,7 +282,7 @@ mod tests {
         assert_eq!(times, [Some(5_000), None, Some(7_000)]);
         let (ledger, now) = (LedgerId::new("c").expect("a name"), Timestamp::from_micros(5_000));
         let append = Append { ledger, events, expected: None, now, durability: Durability::default() };
-        let appended = MemoryLog::default().append(append).expect("an append");
+        let appended = MemoryStore::default().append(append).expect("an append");
         assert_eq!(appended.last_at.as_micros(), 7_000);
     }
 }

@@ -1,5 +1,4 @@
-//! What happens to ledgers in memory, within a transaction that can be rolled back: shared by the log and the store that
-//! keep them there.
+//! What happens to ledgers in memory, within a transaction that can be rolled back: what the store in memory keeps of them.
 //!
 //! Queries look at every event of a ledger.
 
@@ -21,7 +20,7 @@ use crate::table::Table;
 /// Ledgers with their events, states and receipts.
 #[derive(Debug)]
 pub(crate) struct Logs {
-    pub(super) ledgers: Table<LedgerId, Ledger>,
+    pub(crate) ledgers: Table<LedgerId, Ledger>,
     events: Table<(LedgerId, u64), Event>,
     states: Table<(LedgerId, String), SavedState>,
     receipts: Table<(LedgerId, Topic), Receipt>,
@@ -42,7 +41,7 @@ impl Default for Logs {
 }
 
 /// Returns a ledger as it is when it is made.
-pub(super) fn made(id: &LedgerId, now: Timestamp) -> Ledger {
+pub(crate) fn made(id: &LedgerId, now: Timestamp) -> Ledger {
     Ledger {
         id: id.clone(),
         created_at: now,

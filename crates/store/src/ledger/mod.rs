@@ -1,4 +1,4 @@
-//! Ledgers: append-only logs of events, as a seam that a store, a folder of files and the memory stand behind.
+//! Ledgers: append-only logs of events, as a seam that stores and a folder of files stand behind.
 //!
 //! What events mean, and what is folded from them, is not known here.
 
@@ -7,13 +7,11 @@ mod export;
 mod files;
 mod import;
 pub(crate) mod logs;
-mod memory;
 mod page;
 
 pub use export::{ExportedCluster, export_cluster};
 pub use files::{FileLog, FileLogOptions, Finding, IntegrityMode, Repaired, Restored, check_ledger_bytes};
 pub use import::ClusterFile;
-pub use memory::MemoryLog;
 pub use page::EventPage;
 
 pub(crate) use page::Filling;

@@ -186,3 +186,35 @@ impl EventLog for MemoryStore {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use stemmata_model::{NewEvent, Party, Timestamp};
+
+    use super::*;
+    use crate::conformance;
+    use crate::ledger::{Durability, logs};
+
+    #[test]
+    fn numbers_go_on_beyond_what_a_float_holds() {
+        let store = MemoryStore::default();
+        let id = LedgerId::new("p").expect("a name");
+        let set_last = |last| {
+            let made = Ledger { last, ..logs::made(&id, Timestamp::EPOCH) };
+            store.maintain("a test", |state| state.logs.ledgers.put(id.clone(), made)).expect("set");
+        };
+        let last = (1_u64 << 53) + 1;
+        set_last(last);
+        conformance::ledger::check_great_numbers(&store, "p", last);
+        set_last(u64::MAX >> 1);
+        let event = NewEvent::new(
+            SessionId::new("s").expect("a name"),
+            Topic::new("t").expect("a name"),
+            Party::new("a").expect("a name"),
+            NewPayload::Plain { text: None, data: None },
+        );
+        let (expected, durability) = (None, Durability::None);
+        let append = Append { ledger: id, events: vec![event], expected, now: Timestamp::EPOCH, durability };
+        assert!(matches!(store.append(append), Err(StoreError::Bound { .. })), "the last number there is");
+    }
+}

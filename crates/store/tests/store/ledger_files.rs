@@ -11,7 +11,7 @@ use stemmata_model::{
 use stemmata_store::conformance::ledger as suite;
 use stemmata_store::{
     Append, Durability, EventLog, EventQuery, FileLog, FileLogOptions, Finding, IntegrityMode, LedgerChange,
-    MemoryLog, Places, Restored, SavedState, StoreError,
+    MemoryStore, Places, Restored, SavedState, StoreError,
 };
 use tempfile::TempDir;
 
@@ -288,7 +288,7 @@ fn what_was_forgotten_is_in_no_file() {
 #[test]
 fn raw_output_leaves_the_file_in_the_long_run() {
     let home = TempDir::new().expect("a directory");
-    let (log, model) = (open(home.path()), MemoryLog::new());
+    let (log, model) = (open(home.path()), MemoryStore::default());
     let text = "x".repeat(600_000);
     for number in 0..40 {
         let event = said("s", topics::AGENT_OUTPUT, &format!("{number} {text}"));

@@ -8,7 +8,7 @@ use std::time::Duration;
 use stemmata_model::{NewEvent, Timestamp, Topic, topics};
 use stemmata_store::{
     Append, Durability, EventLog, EventQuery, FileLog, FileLogOptions, Finding, IntegrityMode, LedgerChange,
-    MemoryLog,
+    MemoryStore,
 };
 use stemmata_testkit::disk::{Disk, Failure, Fault, Image, Keep, Platter};
 use stemmata_testkit::ledger::Tried;
@@ -105,7 +105,7 @@ fn a_change_that_is_there_already_is_durable_when_it_is_asked_for_again() {
 fn a_power_cut_after_a_torn_end_was_cut_off_mixes_nothing() {
     let home = TempDir::new().expect("a directory");
     let log = FileLog::open(home.path(), FileLogOptions::default()).expect("a log");
-    let model = MemoryLog::new();
+    let model = MemoryStore::default();
     let eight = || append((0..8).map(|_| said("s", "t", &"words ".repeat(60))).collect());
     for log in [&log as &dyn EventLog, &model] {
         step(log, 0).expect("appended");

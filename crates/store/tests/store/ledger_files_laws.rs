@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use stemmata_model::{Event, EventSeq, Json, NewEvent, NewPayload, SessionId, Timestamp, Topic, topics};
 use stemmata_store::{
     Append, Durability, EventLog, EventQuery, FileLog, FileLogOptions, Finding, IntegrityMode, Ledger,
-    LedgerChange, MemoryLog, Order, Places, SavedState, StoreError,
+    LedgerChange, MemoryStore, Order, Places, SavedState, StoreError,
 };
 use tempfile::TempDir;
 
@@ -142,7 +142,7 @@ proptest! {
         let home = TempDir::new().expect("a directory");
         let mode = super::ledger_files::MODES[mode];
         let fresh = || FileLog::open(home.path(), options(mode)).expect("a log");
-        let (mut log, witness, model) = (fresh(), fresh(), MemoryLog::new());
+        let (mut log, witness, model) = (fresh(), fresh(), MemoryStore::default());
         for step in &steps {
             if let Step::Reopen(how) = step {
                 match how {

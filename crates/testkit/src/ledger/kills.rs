@@ -157,13 +157,13 @@ fn look_at(home: &Path, told: &[Acknowledged], is_whole: bool, place: &str, trie
 
 #[cfg(test)]
 mod tests {
-    use stemmata_store::MemoryLog;
+    use stemmata_store::MemoryStore;
 
     use super::*;
 
     #[test]
     fn what_is_lost_moved_cut_or_mixed_is_told() {
-        let log = MemoryLog::new();
+        let log = MemoryStore::default();
         let mut told = Vec::new();
         for (name, number) in [("a", 0), ("b", 1), ("a", 2)] {
             let text = format!("{name}/{number} x");

@@ -4,7 +4,7 @@ use stemmata_model::{
     Event, EventSeq, Json, LedgerId, NewEvent, NewPayload, Party, SessionId, Timestamp, Topic,
 };
 use stemmata_store::{
-    Append, Durability, EventLog, EventQuery, LedgerChange, MemoryLog, SavedState, StoreError,
+    Append, Durability, EventLog, EventQuery, LedgerChange, MemoryStore, SavedState, StoreError,
 };
 
 /// What is done, one after the other.
@@ -107,7 +107,7 @@ pub const fn is_durable(number: usize) -> bool {
 
 /// Returns what there is after each step, from none on.
 pub fn models() -> Vec<Vec<Event>> {
-    let model = MemoryLog::new();
+    let model = MemoryStore::default();
     let mut models = vec![Vec::new()];
     for number in 0..STEPS {
         step(&model, number).expect("the model does all");

@@ -5,7 +5,8 @@ use stemmata_model::{LedgerId, NewEvent, NewPayload, Party, SessionId, Timestamp
 
 use super::*;
 use crate::files::SystemFiles;
-use crate::ledger::{Append, Durability, MemoryLog, OUTPUT_EVENTS_MAX};
+use crate::ledger::{Append, Durability, OUTPUT_EVENTS_MAX};
+use crate::memory::MemoryStore;
 
 fn said(about: &str, sender: &str, text: &str) -> NewEvent {
     let payload = NewPayload::Plain { text: Some(text.to_owned()), data: None };
@@ -14,14 +15,14 @@ fn said(about: &str, sender: &str, text: &str) -> NewEvent {
     NewEvent::new(session, Topic::new(about).expect("a name"), name(sender), payload)
 }
 
-fn append(log: &MemoryLog, events: Vec<NewEvent>) {
+fn append(log: &MemoryStore, events: Vec<NewEvent>) {
     let (ledger, now) =
         (LedgerId::new("calm-otter-7").expect("a name"), Timestamp::from_micros(1_700_000_000_000_999));
     log.append(Append { ledger, events, expected: None, now, durability: Durability::None })
         .expect("appended");
 }
 
-fn exported(log: &MemoryLog, into: &Path) -> Connection {
+fn exported(log: &MemoryStore, into: &Path) -> Connection {
     let ledger = LedgerId::new("calm-otter-7").expect("a name");
     export_cluster(log, &ledger, &SystemFiles, into, false).expect("exported");
     #[cfg(unix)]
@@ -41,7 +42,7 @@ fn strings(database: &Connection, sql: &str) -> Vec<String> {
 #[test]
 fn queries_of_the_seed_find_what_they_look_for() {
     let home = tempfile::tempdir().expect("a folder");
-    let log = MemoryLog::new();
+    let log = MemoryStore::default();
     append(&log, vec![said("ISSUE_OPENED", "system", "fix"), said("PLAN_READY", "planner", "plan one")]);
     append(&log, (0..40).map(|number| said("VALIDATION_RESULT", "tester", &number.to_string())).collect());
     append(&log, vec![said("PLAN_READY", "planner", "plan two")]);
@@ -99,7 +100,7 @@ fn queries_of_the_seed_find_what_they_look_for() {
 #[test]
 fn a_receipt_stands_for_output_that_went() {
     let home = tempfile::tempdir().expect("a folder");
-    let log = MemoryLog::new();
+    let log = MemoryStore::default();
     for _ in 0..9 {
         append(&log, (0..1_000).map(|_| said("AGENT_OUTPUT", "w", "out")).collect());
     }
