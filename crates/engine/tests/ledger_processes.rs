@@ -9,9 +9,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use stemmata_engine::{Clock, Engine, EventFilter, Identity, RandomIds, StartAt, Subscription};
-use stemmata_model::{
-    Event, LedgerId, MachineId, NewEvent, NewPayload, Party, Payload, SessionId, Timestamp, Topic, topics,
-};
+use stemmata_model::{Event, MachineId, Payload, Timestamp, topics};
+use stemmata_store::conformance::ledger::builders::{ledger, said};
 use stemmata_store::{EventQuery, SqliteOptions, SqliteStore};
 
 const CHILD: &str = "STEMMATA_LEDGER_PROCESSES_CHILD";
@@ -49,26 +48,16 @@ fn engine(home: &Path) -> Engine {
     Engine::over(Arc::new(store), Arc::new(FixedClock), Arc::new(RandomIds), identity)
 }
 
-fn ledger() -> LedgerId {
-    LedgerId::new("c").expect("a name")
-}
-
-fn said(session: &str, about: &str, text: String) -> NewEvent {
-    let payload = NewPayload::Plain { text: Some(text), data: None };
-    let (session, topic) = (SessionId::new(session).expect("a name"), Topic::new(about).expect("a name"));
-    NewEvent::new(session, topic, Party::new("w").expect("a name"), payload)
-}
-
 fn subscribed(engine: &Engine, from: StartAt) -> Subscription {
-    engine.subscribe(&ledger(), EventFilter::default(), from).expect("subscribed")
+    engine.subscribe(&ledger("c"), EventFilter::default(), from).expect("subscribed")
 }
 
 /// Publishes batches: of a session that all writers share, with plans that change the state.
 fn write(engine: &Engine, number: &str) {
     for batch in 0..BATCHES {
         let about = if batch % 4 == 0 { topics::PLAN_READY } else { "x" };
-        let events = (0..3).map(|at| said("shared", about, format!("{number} {batch} {at}"))).collect();
-        let published = engine.publish(&ledger(), events).expect("published");
+        let events = (0..3).map(|at| said("shared", about, &format!("{number} {batch} {at}"))).collect();
+        let published = engine.publish(&ledger("c"), events).expect("published");
         assert_eq!(published.notes, []);
     }
 }
@@ -116,7 +105,7 @@ fn every_event_reaches_every_process_once() {
     }
     let (home, begun) = (tempfile::tempdir().expect("a folder"), Instant::now());
     let engine = engine(home.path());
-    engine.create_cluster(&ledger()).expect("made");
+    engine.create_cluster(&ledger("c")).expect("made");
     let mut subscription = subscribed(&engine, StartAt::Now);
     let readers: Vec<Child> = (0..2).map(|number| start(format!("read-r{number}"), home.path())).collect();
     let writers: Vec<Child> =
@@ -124,8 +113,8 @@ fn every_event_reaches_every_process_once() {
     for mut writer in writers {
         assert!(writer.wait().expect("waited for").success());
     }
-    engine.publish(&ledger(), vec![said("c", END, String::new())]).expect("published");
-    let there = engine.log().events(&ledger(), &EventQuery::after(None, 10_000)).expect("a read");
+    engine.publish(&ledger("c"), vec![said("c", END, "")]).expect("published");
+    let there = engine.log().events(&ledger("c"), &EventQuery::after(None, 10_000)).expect("a read");
     let mut seen = Vec::new();
     while seen.len() < there.len() {
         seen.push(subscription.next(LONG).expect("a read").expect("an event is missing"));

@@ -5,9 +5,8 @@
 use std::path::PathBuf;
 
 use stemmata_engine::{BundleImportOptions, BundleLimits, Engine, EngineError, ErrorKind};
-use stemmata_model::{
-    ArtifactId, CommitCore, CommitId, CommitType, FormatId, Principal, Template, Timestamp, artifact_id,
-};
+use stemmata_model::{ArtifactId, CommitCore, CommitId, Principal, Timestamp, artifact_id};
+use stemmata_store::conformance::builders;
 use stemmata_store::maintain::forget::Forget;
 use stemmata_store::{StoreError, Usage};
 
@@ -82,15 +81,7 @@ impl Writer {
 }
 
 fn core(parent: Option<CommitId>, artifact: ArtifactId) -> CommitCore {
-    CommitCore {
-        parent,
-        commit_type: CommitType::Delta,
-        artifact,
-        native: None,
-        format: FormatId::new("claude-code-v1").expect("a name"),
-        template: Template::new("claude-code/main").expect("a name"),
-        created_at: Timestamp::EPOCH,
-    }
+    builders::commit(parent, artifact, 0).core
 }
 
 fn kinds() -> Vec<u8> {

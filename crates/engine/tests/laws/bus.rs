@@ -7,10 +7,12 @@ use std::time::Duration;
 use proptest::prelude::*;
 use stemmata_engine::{Engine, EngineError, EventFilter, PublishOptions, StartAt, Subscription};
 use stemmata_model::{
-    Event, EventSeq, Json, LedgerId, NewEvent, NewPayload, NoteCode, Party, Payload, SessionId, Timestamp,
-    Topic, topics,
+    Event, Json, LedgerId, NewEvent, NewPayload, NoteCode, Payload, SessionId, Timestamp, topics,
 };
-use stemmata_store::{Append, Durability, EventLog as _, EventQuery, MemoryStore, StoreError};
+use stemmata_store::conformance::ledger::builders;
+use stemmata_store::{Append, EventLog as _, EventQuery, MemoryStore, StoreError};
+
+pub(crate) use stemmata_store::conformance::ledger::builders::{ledger, party, seq, topic};
 
 use crate::between::BetweenLog;
 use crate::redaction::{cases, plant};
@@ -19,30 +21,13 @@ use crate::support::{Folder, engine};
 /// Far more than any machine needs.
 pub(crate) const LONG: Duration = Duration::from_mins(2);
 
-pub(crate) fn ledger(name: &str) -> LedgerId {
-    LedgerId::new(name).expect("a name")
-}
-
-pub(crate) fn party(name: &str) -> Party {
-    Party::new(name).expect("a name")
-}
-
-pub(crate) fn topic(name: &str) -> Topic {
-    Topic::new(name).expect("a name")
-}
-
-pub(crate) fn seq(number: u64) -> EventSeq {
-    EventSeq::new(number).expect("a number")
-}
-
 /// Says something in the cluster `c`.
 pub(crate) fn said(sender: &str, about: &str, text: &str) -> NewEvent {
-    let payload = NewPayload::Plain { text: Some(text.to_owned()), data: None };
-    NewEvent::new(SessionId::new("c").expect("a name"), topic(about), party(sender), payload)
+    NewEvent { sender: party(sender), ..builders::said("c", about, text) }
 }
 
 pub(crate) fn in_session(session: &str, event: NewEvent) -> NewEvent {
-    NewEvent { session: SessionId::new(session).expect("a name"), ..event }
+    NewEvent { session: builders::session(session), ..event }
 }
 
 pub(crate) fn text_of(event: &Event) -> Option<&str> {
@@ -227,9 +212,7 @@ fn sessions_are_opened_once_before_their_first_event() {
 /// Appends to the cluster `c` as another process would.
 pub(crate) fn append_beside(log: &MemoryStore, events: Vec<NewEvent>) {
     let now = Timestamp::from_micros(1_800_000_000_000_000);
-    let append =
-        Append { ledger: ledger("c"), events, expected: None, now, durability: Durability::default() };
-    log.append(append).expect("appended");
+    log.append(Append { now, ..builders::append("c", events) }).expect("appended");
 }
 
 #[test]

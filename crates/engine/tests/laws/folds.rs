@@ -5,25 +5,21 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use stemmata_engine::{Engine, SAVE_EVENTS};
-use stemmata_model::{Json, LedgerId, NewEvent, NewPayload, Party, SessionId, Timestamp, Topic, topics};
+use stemmata_model::{Json, NewEvent, NewPayload, topics};
 use stemmata_prompt::reduce::Reducer;
 use stemmata_prompt::reduce::memory::MemoryReducer;
 use stemmata_prompt::reduce::snapshot::StateSnapshotter;
-use stemmata_store::{Append, Durability, EventLog, MemoryStore, SavedState};
+use stemmata_store::conformance::ledger::builders::{self, ledger};
+use stemmata_store::{EventLog, MemoryStore, SavedState};
 
 use crate::support::engine;
-
-fn ledger() -> LedgerId {
-    LedgerId::new("p").expect("a name")
-}
 
 fn event(session: &str, topic: &str, text: &str) -> NewEvent {
     let data = format!(
         "{{\"summary\":\"{text}\",\"percentComplete\":5,\"kind\":\"decision\",\"decision\":\"{text}\"}}"
     );
     let payload = NewPayload::Plain { text: Some(text.to_owned()), data: Json::parse(&data).ok() };
-    let topic = Topic::new(topic).expect("a name");
-    NewEvent::new(SessionId::new(session).expect("a name"), topic, Party::new("a").expect("a name"), payload)
+    builders::event(session, topic, payload)
 }
 
 fn over(log: &Arc<MemoryStore>) -> Engine {
@@ -31,9 +27,7 @@ fn over(log: &Arc<MemoryStore>) -> Engine {
 }
 
 fn append(log: &MemoryStore, events: Vec<NewEvent>) {
-    let (expected, now) = (None, Timestamp::from_micros(1_000));
-    log.append(Append { ledger: ledger(), events, expected, now, durability: Durability::None })
-        .expect("an append");
+    builders::put(log, "p", events);
 }
 
 fn any_events() -> impl Strategy<Value = Vec<NewEvent>> {
@@ -56,13 +50,13 @@ fn holds<R: Reducer>(events: &[NewEvent], cut: usize) {
     let engine = over(&log);
     let (before, after) = events.split_at(cut.min(events.len() - 1) + 1);
     append(&log, before.to_vec());
-    let first = engine.fold::<R>(&ledger(), None).expect("folded");
-    engine.save_folded(&ledger(), &first, true).expect("saved");
+    let first = engine.fold::<R>(&ledger("p"), None).expect("folded");
+    engine.save_folded(&ledger("p"), &first, true).expect("saved");
     if !after.is_empty() {
         append(&log, after.to_vec());
     }
-    let resumed = engine.fold::<R>(&ledger(), None).expect("folded");
-    let whole = engine.replay::<R>(&ledger()).expect("replayed");
+    let resumed = engine.fold::<R>(&ledger("p"), None).expect("folded");
+    let whole = engine.replay::<R>(&ledger("p")).expect("replayed");
     assert_eq!(resumed.reducer.save(), whole.reducer.save());
     assert_eq!(
         resumed.replayed,
@@ -72,9 +66,9 @@ fn holds<R: Reducer>(events: &[NewEvent], cut: usize) {
     assert_eq!((resumed.through, whole.replayed), (whole.through, whole.through));
     // A state from before the save is folded from the beginning, and is what it was.
     let cut = u64::try_from(before.len()).expect("a small number");
-    let earlier = engine.fold::<R>(&ledger(), Some(cut - 1)).expect("folded");
+    let earlier = engine.fold::<R>(&ledger("p"), Some(cut - 1)).expect("folded");
     assert_eq!((earlier.saved_through, earlier.through), (0, cut - 1));
-    let again = engine.fold::<R>(&ledger(), Some(cut)).expect("folded");
+    let again = engine.fold::<R>(&ledger("p"), Some(cut)).expect("folded");
     assert_eq!(again.reducer.save(), first.reducer.save());
 }
 
@@ -94,7 +88,7 @@ fn states_that_cannot_be_gone_on_from_are_ignored_and_that_is_said() {
     let log = Arc::new(MemoryStore::default());
     let engine = over(&log);
     append(&log, vec![event("p", topics::PLAN_READY, "one"), event("p", topics::PLAN_READY, "two")]);
-    let whole = engine.replay::<StateSnapshotter>(&ledger()).expect("replayed").reducer.save();
+    let whole = engine.replay::<StateSnapshotter>(&ledger("p")).expect("replayed").reducer.save();
     let sound = SavedState {
         name: format!("{}/ledger", StateSnapshotter::NAME),
         version: StateSnapshotter::VERSION,
@@ -106,8 +100,8 @@ fn states_that_cannot_be_gone_on_from_are_ignored_and_that_is_said() {
         (SavedState { version: 99, ..sound.clone() }, "version 99"),
         (SavedState { state: Json::parse("[1]").expect("JSON"), ..sound }, "cannot be read"),
     ] {
-        log.save_states(&ledger(), vec![state]).expect("saved");
-        let folded = engine.fold::<StateSnapshotter>(&ledger(), None).expect("folded");
+        log.save_states(&ledger("p"), vec![state]).expect("saved");
+        let folded = engine.fold::<StateSnapshotter>(&ledger("p"), None).expect("folded");
         assert_eq!(folded.reducer.save(), whole);
         assert_eq!((folded.replayed, folded.saved_through), (2, 0));
         let [note] = &folded.notes[..] else { panic!("one note, not {:?}", folded.notes) };
@@ -130,13 +124,13 @@ fn a_session_that_nobody_opened_is_named() {
             event("s2", topics::SESSION_STARTED, "too late"),
         ],
     );
-    let folded = engine.fold::<StateSnapshotter>(&ledger(), None).expect("folded");
+    let folded = engine.fold::<StateSnapshotter>(&ledger("p"), None).expect("folded");
     let [note] = &folded.notes[..] else { panic!("one note, not {:?}", folded.notes) };
     assert!(note.message.contains("`s2` (event 5)") && !note.message.contains("stemmata` ("), "{note}");
     // What was opened before the saved state needs no second opening.
-    engine.save_folded(&ledger(), &folded, true).expect("saved");
+    engine.save_folded(&ledger("p"), &folded, true).expect("saved");
     append(&log, vec![event("s1", topics::USER_TURN, "goes on")]);
-    assert_eq!(engine.fold::<StateSnapshotter>(&ledger(), None).expect("folded").notes, Vec::new());
+    assert_eq!(engine.fold::<StateSnapshotter>(&ledger("p"), None).expect("folded").notes, Vec::new());
 }
 
 #[test]
@@ -145,19 +139,19 @@ fn a_state_is_saved_once_enough_has_come() {
     let engine = over(&log);
     let some = usize::try_from(SAVE_EVENTS).expect("a small number");
     append(&log, vec![event("p", topics::STATUS_EVENT, "x"); some - 1]);
-    let folded = engine.fold::<StateSnapshotter>(&ledger(), None).expect("folded");
-    assert!(!engine.save_folded(&ledger(), &folded, false).expect("not saved"));
+    let folded = engine.fold::<StateSnapshotter>(&ledger("p"), None).expect("folded");
+    assert!(!engine.save_folded(&ledger("p"), &folded, false).expect("not saved"));
     append(&log, vec![event("p", topics::STATUS_EVENT, "x")]);
-    let folded = engine.fold::<StateSnapshotter>(&ledger(), None).expect("folded");
-    assert!(engine.save_folded(&ledger(), &folded, false).expect("saved"));
-    let folded = engine.fold::<StateSnapshotter>(&ledger(), None).expect("folded");
+    let folded = engine.fold::<StateSnapshotter>(&ledger("p"), None).expect("folded");
+    assert!(engine.save_folded(&ledger("p"), &folded, false).expect("saved"));
+    let folded = engine.fold::<StateSnapshotter>(&ledger("p"), None).expect("folded");
     assert_eq!((folded.saved_through, folded.replayed), (SAVE_EVENTS, 0));
-    assert!(!engine.save_folded(&ledger(), &folded, true).expect("nothing is new"));
+    assert!(!engine.save_folded(&ledger("p"), &folded, true).expect("nothing is new"));
     append(&log, vec![event("p", topics::STATUS_EVENT, "x"); 2]);
-    let folded = engine.fold::<StateSnapshotter>(&ledger(), None).expect("folded");
-    assert!(!engine.save_folded(&ledger(), &folded, false).expect("not saved"));
+    let folded = engine.fold::<StateSnapshotter>(&ledger("p"), None).expect("folded");
+    assert!(!engine.save_folded(&ledger("p"), &folded, false).expect("not saved"));
     let engine = engine.with_save_events(2);
-    assert!(engine.save_folded(&ledger(), &folded, false).expect("saved: it was told so"));
+    assert!(engine.save_folded(&ledger("p"), &folded, false).expect("saved: it was told so"));
 }
 
 #[test]
@@ -168,13 +162,13 @@ fn a_fold_that_knows_what_was_forgotten_is_not_saved() {
         &log,
         vec![event("s1", topics::ISSUE_OPENED, "secret"), event("s2", topics::PLAN_READY, "a plan")],
     );
-    let held = engine.fold::<StateSnapshotter>(&ledger(), None).expect("folded");
+    let held = engine.fold::<StateSnapshotter>(&ledger("p"), None).expect("folded");
     assert!(held.reducer.save().as_str().contains("secret"));
     // Another process has it forgotten while this one holds what it made of it.
-    log.forget_events(&SessionId::new("s1").expect("a name")).expect("forgotten");
-    assert!(!engine.save_folded(&ledger(), &held, true).expect("no error"), "it must not come back");
-    assert_eq!(log.saved_states(&ledger(), "").expect("a read"), []);
-    let again = engine.fold::<StateSnapshotter>(&ledger(), None).expect("folded");
-    assert!(engine.save_folded(&ledger(), &again, true).expect("saved"));
+    log.forget_events(&builders::session("s1")).expect("forgotten");
+    assert!(!engine.save_folded(&ledger("p"), &held, true).expect("no error"), "it must not come back");
+    assert_eq!(log.saved_states(&ledger("p"), "").expect("a read"), []);
+    let again = engine.fold::<StateSnapshotter>(&ledger("p"), None).expect("folded");
+    assert!(engine.save_folded(&ledger("p"), &again, true).expect("saved"));
     assert!(!again.reducer.save().as_str().contains("secret"));
 }

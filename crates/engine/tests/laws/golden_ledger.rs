@@ -11,6 +11,7 @@ use stemmata_engine::{Engine, EngineError, StartAt, TokenTotals};
 use stemmata_model::{
     Event, EventSeq, Json, NewEvent, NewPayload, Party, Payload, SessionId, Timestamp, Topic,
 };
+use stemmata_store::conformance::ledger::builders;
 use stemmata_store::{
     Append, Durability, EventLog, EventQuery, FileLog, FileLogOptions, LedgerChange, MemoryStore,
     OUTPUT_EVENTS_MAX, Order, SqliteOptions, SqliteStore, StoreError,
@@ -153,8 +154,7 @@ fn told(event: &Event) -> Value {
 
 /// Appends one event, or a batch, to the cluster at a time.
 fn append(log: &dyn EventLog, events: Vec<NewEvent>, now: Timestamp) -> EventSeq {
-    let append = Append { ledger: ledger("c"), events, expected: None, now, durability: Durability::None };
-    log.append(append).expect("appended").last
+    log.append(Append { now, ..builders::append("c", events) }).expect("appended").last
 }
 
 fn appends(log: &dyn EventLog, golden: &Value, vectors: &mut Vectors) -> String {

@@ -11,14 +11,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use stemmata_engine::{
     BundleSelection, Clock, Engine, ErrorKind, ForgetOptions, ForgetTarget, Identity, Update,
 };
-use stemmata_model::{
-    Closure, CommitCore, CommitId, CommitType, Counts, FormatId, MachineId, Principal, RulesHash, Template,
-    Timestamp, artifact_id,
-};
+use stemmata_model::{Closure, CommitId, CommitType, MachineId, Principal, Timestamp, artifact_id};
+use stemmata_store::conformance::builders::{self, read};
 use stemmata_store::maintain::collect::Collect;
-use stemmata_store::{
-    NewCommit, NewContent, PackOptions, SqliteOptions, SqliteStore, Store, StoreError, Write,
-};
+use stemmata_store::{NewContent, PackOptions, SqliteOptions, SqliteStore, StoreError, Write};
 use stemmata_testkit::rng::Rng;
 use tempfile::TempDir;
 
@@ -183,15 +179,6 @@ fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
     found
 }
 
-fn read(store: &dyn Store, id: stemmata_model::ArtifactId) -> Result<Vec<u8>, StoreError> {
-    let mut bytes = Vec::new();
-    store.read_content(id, None, &mut |piece| {
-        bytes.extend_from_slice(piece);
-        Ok(())
-    })?;
-    Ok(bytes)
-}
-
 struct Run {
     sides: [Side; 2],
     clock: Arc<SharedClock>,
@@ -219,18 +206,11 @@ impl Run {
             std::iter::repeat_with(|| self.rng.next_u64().to_le_bytes()).flatten().take(length).collect();
         let own = &mut self.sides[side];
         let content = NewContent::literal(bytes.clone());
-        let core = CommitCore {
-            parent,
-            commit_type: if self.rng.chance(15) { CommitType::Compaction } else { CommitType::Delta },
-            artifact: content.id(),
-            native: None,
-            format: FormatId::new("claude-code-v1").expect("a name"),
-            template: Template::new("claude-code/main").expect("a name"),
-            created_at: self.clock.now(),
-        };
-        let id = core.id();
-        let (closure, counts) = (Closure::Closed, Counts::default());
-        let commit = NewCommit { core, rules: RulesHash::NONE, closure, counts };
+        let mut commit = builders::commit(parent, content.id(), self.clock.now().as_micros());
+        if self.rng.chance(15) {
+            commit.core.commit_type = CommitType::Compaction;
+        }
+        let id = commit.core.id();
         let batch = vec![Write::Content(content), Write::Commit(commit)];
         own.engine.store().commit_batch(batch).expect("stored");
         let depth = parent.map_or(0, |parent| own.commits[&parent].depth + 1);

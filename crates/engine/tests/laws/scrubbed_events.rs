@@ -10,8 +10,9 @@ use stemmata_engine::{
 };
 use stemmata_model::{
     CommitId, Entry, EntryId, Event, EventSeq, Json, LedgerId, NewEvent, NewPayload, Part, Party, Payload,
-    Principal, Role, SessionId, Template, Topic,
+    Principal, Role, Template, Topic,
 };
+use stemmata_store::conformance::ledger::builders::{self, ledger, session};
 use stemmata_store::{
     EventQuery, FileLog, FileLogOptions, MemoryStore, PackOptions, SavedState, SessionFilter, SqliteOptions,
     SqliteStore, Store,
@@ -23,14 +24,6 @@ use crate::support::{Folder, engine_on, native, new_store};
 /// What was leaked: no shipped rule knows it, and the store's own does from now on.
 const SECRET: &str = "ACME-771234";
 const RULES: &str = "[[rules]]\nkind = 'ticket'\nkeywords = ['ACME-']\nregex = 'ACME-[0-9]{6}'\n";
-
-fn ledger(name: &str) -> LedgerId {
-    LedgerId::new(name).expect("a name")
-}
-
-fn session(name: &str) -> SessionId {
-    SessionId::new(name).expect("a name")
-}
 
 fn turn(of: &str) -> TurnOf {
     let agent = Party::new("worker").expect("a name");
@@ -52,8 +45,7 @@ fn take(engine: &Engine, of: &str, name: &str, words: &str) -> CommitId {
 fn event(of: &str, topic: &str, text: Option<&str>, data: Option<&str>, metadata: Option<&str>) -> NewEvent {
     let json = |text: &str| Json::of(&serde_json::json!({ "note": text }));
     let payload = NewPayload::Plain { text: text.map(str::to_owned), data: data.map(json) };
-    let (topic, sender) = (Topic::new(topic).expect("a name"), Party::new("ann").expect("a name"));
-    let event = NewEvent::new(session(of), topic, sender, payload);
+    let event = builders::event(of, topic, payload);
     metadata.map(json).into_iter().fold(event, NewEvent::with_metadata)
 }
 

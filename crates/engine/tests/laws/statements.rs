@@ -7,10 +7,11 @@ use stemmata_engine::{
     CaptureOptions, CheckpointRequest, EngineError, ErrorKind, PlaceOptions, Stop, Tier, Update,
 };
 use stemmata_model::{
-    Closure, CommitCore, CommitId, CommitType, Counts, FormatId, MachineId, NoteCode, Principal, SessionId,
+    Closure, CommitCore, CommitId, CommitType, FormatId, MachineId, NoteCode, Principal, SessionId,
     SummarySource, Template, ThreadId, TicketId, Timestamp, Trigger, artifact_id,
 };
-use stemmata_store::{DEPTH_MAX, NewCommit, NewContent, Page, Store, StoreError, TipFilter, Write};
+use stemmata_store::conformance::builders;
+use stemmata_store::{DEPTH_MAX, NewContent, Page, Store, StoreError, TipFilter, Write};
 use stemmata_testkit::claude::ClaudeSession;
 use stemmata_testkit::faulty::FaultyStore;
 
@@ -221,15 +222,9 @@ fn an_ambiguous_prefix_lists_its_candidates() {
     // Four characters are 20 bits: about a thousand ids hold a pair that begins alike.
     let (prefix, seconds) = (1..100_000)
         .find_map(|second| {
-            let core = CommitCore {
-                parent: None,
-                commit_type: CommitType::Delta,
-                artifact: artifact_id(PROMPT),
-                native: None,
-                format: FormatId::new("claude-code-v1").expect("a name"),
-                template: Template::new("reviewer").expect("a name"),
-                created_at: at(second),
-            };
+            let template = Template::new("reviewer").expect("a name");
+            let made = builders::commit(None, artifact_id(PROMPT), at(second).as_micros()).core;
+            let core = CommitCore { template, ..made };
             let prefix = core.id().to_string()[..8].to_owned();
             let earlier = starts.insert(prefix.clone(), second)?;
             Some((prefix, [earlier, second]))
@@ -388,18 +383,9 @@ fn a_chain_is_walked_whole_and_has_a_bound() {
     engine.store().commit_batch(vec![Write::Content(content)]).expect("stored");
     let mut tip: Option<CommitId> = None;
     let mut next = || {
-        let core = CommitCore {
-            parent: tip,
-            commit_type: CommitType::Delta,
-            artifact,
-            native: None,
-            format: FormatId::new("claude-code-v1").expect("a name"),
-            template: Template::new("long").expect("a name"),
-            created_at: at(0),
-        };
-        tip = Some(core.id());
-        let rules = engine.rules().expect("rules").0;
-        Write::Commit(NewCommit { core, rules, closure: Closure::Closed, counts: Counts::default() })
+        let commit = builders::commit(tip, artifact, 0);
+        tip = Some(commit.core.id());
+        Write::Commit(commit)
     };
     for _ in 0..DEPTH_MAX / 1_000 {
         let batch = (0..1_000).map(|_| next()).collect();

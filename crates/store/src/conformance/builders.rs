@@ -1,4 +1,4 @@
-//! Small commits, sightings and sessions for the checks.
+//! Small commits, sightings and sessions: for the checks, and for other tests of stores.
 //!
 //! Nothing here looks like a real transcript: stores do not read what they keep.
 
@@ -11,25 +11,31 @@ use crate::error::StoreError;
 use crate::seam::{BatchOutcome, Page, Store};
 use crate::write::{NewCommit, NewContent, Session, SessionKey, SessionOrigin, Write};
 
-pub(super) const ALL: Page = Page { skip: 0, rows_max: 100 };
+/// Asks for all rows that a check makes.
+pub const ALL: Page = Page { skip: 0, rows_max: 100 };
 
-pub(super) fn at(micros: i64) -> Timestamp {
+/// Names a time.
+pub fn at(micros: i64) -> Timestamp {
     Timestamp::from_micros(micros)
 }
 
-pub(super) fn machine(name: &str) -> MachineId {
+/// Names a machine.
+pub fn machine(name: &str) -> MachineId {
     MachineId::new(name).expect("a short name")
 }
 
-pub(super) fn principal(name: &str) -> Principal {
+/// Names a principal.
+pub fn principal(name: &str) -> Principal {
     Principal::new(name).expect("a short name")
 }
 
-pub(super) fn session_id(name: &str) -> SessionId {
+/// Names a session.
+pub fn session_id(name: &str) -> SessionId {
     SessionId::new(name).expect("a short name")
 }
 
-pub(super) fn commit(parent: Option<CommitId>, artifact: ArtifactId, micros: i64) -> NewCommit {
+/// Makes a closed commit of some content.
+pub fn commit(parent: Option<CommitId>, artifact: ArtifactId, micros: i64) -> NewCommit {
     NewCommit {
         core: CommitCore {
             parent,
@@ -47,7 +53,7 @@ pub(super) fn commit(parent: Option<CommitId>, artifact: ArtifactId, micros: i64
 }
 
 /// The writes of a commit with its own content, and the commit's id.
-pub(super) fn checkpoint(parent: Option<CommitId>, bytes: &str, micros: i64) -> (CommitId, Vec<Write>) {
+pub fn checkpoint(parent: Option<CommitId>, bytes: &str, micros: i64) -> (CommitId, Vec<Write>) {
     let content = NewContent::literal(bytes.as_bytes().to_vec());
     let commit = commit(parent, content.id(), micros);
     let id = commit.core.id();
@@ -55,14 +61,14 @@ pub(super) fn checkpoint(parent: Option<CommitId>, bytes: &str, micros: i64) -> 
 }
 
 /// Stores a commit with its own content.
-pub(super) fn put(store: &dyn Store, parent: Option<CommitId>, bytes: &str, micros: i64) -> CommitId {
+pub fn put(store: &dyn Store, parent: Option<CommitId>, bytes: &str, micros: i64) -> CommitId {
     let (id, writes) = checkpoint(parent, bytes, micros);
     write(store, writes);
     id
 }
 
 /// Stores a chain from the root and returns its ids from the root.
-pub(super) fn chain(store: &dyn Store, name: &str, length: usize) -> Vec<CommitId> {
+pub fn chain(store: &dyn Store, name: &str, length: usize) -> Vec<CommitId> {
     let mut ids: Vec<CommitId> = Vec::new();
     for step in 0..length {
         let micros = i64::try_from(step).expect("a short chain") * 10;
@@ -72,15 +78,18 @@ pub(super) fn chain(store: &dyn Store, name: &str, length: usize) -> Vec<CommitI
     ids
 }
 
-pub(super) fn write(store: &dyn Store, batch: Vec<Write>) -> BatchOutcome {
+/// Applies a batch.
+pub fn write(store: &dyn Store, batch: Vec<Write>) -> BatchOutcome {
     store.commit_batch(batch).expect("a batch that can be applied")
 }
 
-pub(super) fn refused(store: &dyn Store, batch: Vec<Write>) -> StoreError {
+/// Returns why a batch is not applied.
+pub fn refused(store: &dyn Store, batch: Vec<Write>) -> StoreError {
     store.commit_batch(batch).expect_err("a batch that cannot be applied")
 }
 
-pub(super) fn sighting(session: &str, observed: i64) -> Sighting {
+/// Makes a sighting in a session of machine `m1`.
+pub fn sighting(session: &str, observed: i64) -> Sighting {
     Sighting {
         principal: principal("ann@box/claude-code"),
         machine: machine("m1"),
@@ -94,15 +103,18 @@ pub(super) fn sighting(session: &str, observed: i64) -> Sighting {
     }
 }
 
-pub(super) fn see(commit: CommitId, sighting: Sighting) -> Write {
+/// The write of a sighting.
+pub fn see(commit: CommitId, sighting: Sighting) -> Write {
     Write::Sighting { commit, sighting: Box::new(sighting) }
 }
 
-pub(super) fn key(name: &str) -> SessionKey {
+/// Names a session's file on machine `m1`.
+pub fn key(name: &str) -> SessionKey {
     SessionKey { machine: machine("m1"), path: format!("/home/ann/{name}.jsonl") }
 }
 
-pub(super) fn session(name: &str, cwd: &str, last: Option<i64>) -> Session {
+/// Makes a listed session of machine `m1`.
+pub fn session(name: &str, cwd: &str, last: Option<i64>) -> Session {
     Session {
         key: key(name),
         session: session_id(name),
@@ -126,13 +138,19 @@ pub(super) fn session(name: &str, cwd: &str, last: Option<i64>) -> Session {
 }
 
 /// Reads a content whole.
-pub(super) fn bytes_of(store: &dyn Store, id: ArtifactId) -> Vec<u8> {
+///
+/// # Errors
+/// As [`Store::read_content`].
+pub fn read(store: &dyn Store, id: ArtifactId) -> Result<Vec<u8>, StoreError> {
     let mut bytes = Vec::new();
-    store
-        .read_content(id, None, &mut |piece| {
-            bytes.extend_from_slice(piece);
-            Ok(())
-        })
-        .expect("a content that is there");
-    bytes
+    store.read_content(id, None, &mut |piece| {
+        bytes.extend_from_slice(piece);
+        Ok(())
+    })?;
+    Ok(bytes)
+}
+
+/// Reads a content that is there.
+pub fn bytes_of(store: &dyn Store, id: ArtifactId) -> Vec<u8> {
+    read(store, id).expect("a content that is there")
 }

@@ -3,7 +3,7 @@
 //! Each check makes its own empty store. Crashes, damage and full disks are each backend's own tests.
 
 mod anchors;
-mod builders;
+pub mod builders;
 mod chains;
 mod collect;
 mod concurrency;

@@ -3,63 +3,25 @@
 
 use std::path::Path;
 
-use stemmata_model::{
-    ArtifactId, Event, EventSeq, Json, LedgerId, NewEvent, NewPayload, Party, Payload, SessionId, Timestamp,
-    Topic, artifact_id,
-};
+use stemmata_model::{ArtifactId, EventSeq, Json, NewEvent, NewPayload, Payload, Timestamp, artifact_id};
 use stemmata_store::{
-    Append, Appended, ContentPart, Coverage, Durability, EventLog, EventQuery, MemoryStore, NewContent,
-    Order, SavedState, SqliteOptions, SqliteStore, Store, StoreError, Write, conformance,
+    Append, ContentPart, Coverage, EventLog, EventQuery, MemoryStore, NewContent, Order, SavedState,
+    SqliteOptions, SqliteStore, Store, StoreError, Write, conformance,
 };
 use stemmata_testkit::faulty::FaultyStore;
 use tempfile::TempDir;
 
+pub(crate) use stemmata_store::conformance::ledger::builders::{
+    all, append, event, ledger, party, put, said, seq, session, topic,
+};
+
 use crate::support::{damages, new_commit, open, read};
-
-pub(crate) fn ledger(name: &str) -> LedgerId {
-    LedgerId::new(name).expect("a name")
-}
-
-pub(crate) fn session(name: &str) -> SessionId {
-    SessionId::new(name).expect("a name")
-}
-
-pub(crate) fn topic(name: &str) -> Topic {
-    Topic::new(name).expect("a name")
-}
-
-pub(crate) fn new_event(of: &str, about: &str, payload: NewPayload) -> NewEvent {
-    NewEvent::new(session(of), topic(about), Party::new("ann").expect("a name"), payload)
-}
-
-/// An event that says some words.
-pub(crate) fn said(of: &str, about: &str, text: &str) -> NewEvent {
-    new_event(of, about, NewPayload::Plain { text: Some(text.to_owned()), data: None })
-}
 
 /// An event that is a line, and the line's bytes.
 pub(crate) fn line(of: &str, about: &str, text: &str) -> (NewEvent, Vec<u8>) {
     let json = Json::parse(&format!("{{\"text\":{text:?}}}")).expect("JSON");
     let bytes = format!("{json}\n").into_bytes();
-    (new_event(of, about, NewPayload::Line(json)), bytes)
-}
-
-pub(crate) fn append(to: &str, events: Vec<NewEvent>) -> Append {
-    Append {
-        ledger: ledger(to),
-        events,
-        expected: None,
-        now: Timestamp::from_micros(1_000),
-        durability: Durability::Batch,
-    }
-}
-
-pub(crate) fn put(log: &dyn EventLog, to: &str, events: Vec<NewEvent>) -> Appended {
-    log.append(append(to, events)).expect("an append")
-}
-
-pub(crate) fn all(log: &dyn EventLog, of: &str) -> Vec<Event> {
-    log.events(&ledger(of), &EventQuery::after(None, 10_000)).expect("a read")
+    (event(of, about, NewPayload::Line(json)), bytes)
 }
 
 /// A delta made of lines: its content, and its id.
@@ -73,7 +35,7 @@ pub(crate) fn delta(lines: &[Vec<u8>]) -> (NewContent, ArtifactId) {
     (NewContent::composed(id, lines.iter().map(slice).collect()), id)
 }
 
-fn both(home: &Path) -> [Box<dyn Store>; 2] {
+pub(crate) fn both(home: &Path) -> [Box<dyn Store>; 2] {
     [Box::new(MemoryStore::default()), Box::new(open(home))]
 }
 
@@ -329,14 +291,14 @@ fn sessions_of_any_number_of_topics_are_read_in_order() {
         for (of, topics) in [("few", 3), ("some", 64), ("many", 65)] {
             let mut event = said(of, &format!("t{}", number % topics), "x");
             event.replayable = number % 5 > 0;
-            event.sender = Party::new(format!("sender {}", number % 4)).expect("a name");
-            event.receiver = Party::new(format!("receiver {}", number % 3)).expect("a name");
+            event.sender = party(&format!("sender {}", number % 4));
+            event.receiver = party(&format!("receiver {}", number % 3));
             events.push(event);
         }
     }
     put(&store, "p", events);
     let all = all(&store, "p");
-    let (sender, receiver) = (Party::new("sender 1").ok(), Party::new("receiver 2").ok());
+    let (sender, receiver) = (Some(party("sender 1")), Some(party("receiver 2")));
     for of in ["few", "some", "many"] {
         for order in [Order::OldestFirst, Order::NewestFirst] {
             let query = EventQuery { session: Some(session(of)), order, ..EventQuery::default() };

@@ -4,16 +4,15 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use stemmata_model::{
-    Event, EventSeq, Json, LedgerId, NewEvent, NewPayload, Party, Payload, SessionId, Timestamp, Topic,
-    topics,
-};
-use stemmata_store::conformance::ledger as suite;
+use stemmata_model::{Event, Json, NewEvent, NewPayload, Payload, Timestamp, Topic, topics};
+use stemmata_store::conformance::ledger::{self as suite, builders};
 use stemmata_store::{
-    Append, Durability, EventLog, EventQuery, FileLog, FileLogOptions, Finding, IntegrityMode, LedgerChange,
-    MemoryStore, Places, Restored, SavedState, StoreError,
+    Append, EventLog, EventQuery, FileLog, FileLogOptions, Finding, IntegrityMode, LedgerChange, MemoryStore,
+    Places, Restored, SavedState, StoreError,
 };
 use tempfile::TempDir;
+
+pub(crate) use stemmata_store::conformance::ledger::builders::{ledger as id, said, seq};
 
 pub(crate) const MODES: [IntegrityMode; 3] =
     [IntegrityMode::None, IntegrityMode::Checksum, IntegrityMode::Chain];
@@ -26,33 +25,12 @@ pub(crate) fn open(home: &Path) -> FileLog {
     FileLog::open(home, FileLogOptions::default()).expect("a log")
 }
 
-pub(crate) fn id(name: &str) -> LedgerId {
-    LedgerId::new(name).expect("a name")
-}
-
-pub(crate) fn seq(number: u64) -> EventSeq {
-    EventSeq::new(number).expect("a number")
-}
-
-pub(crate) fn said(session: &str, topic: &str, text: &str) -> NewEvent {
-    let payload = NewPayload::Plain { text: Some(text.to_owned()), data: None };
-    let topic = Topic::new(topic).expect("a name");
-    NewEvent::new(SessionId::new(session).expect("a name"), topic, Party::new("a").expect("a name"), payload)
-}
-
 pub(crate) fn append(events: Vec<NewEvent>) -> Append {
-    let (expected, durability) = (None, Durability::Batch);
-    Append {
-        ledger: id("p"),
-        events,
-        expected,
-        now: Timestamp::from_micros(1_790_000_000_000_000),
-        durability,
-    }
+    Append { now: Timestamp::from_micros(1_790_000_000_000_000), ..builders::append("p", events) }
 }
 
 pub(crate) fn all(log: &dyn EventLog) -> Vec<Event> {
-    log.events(&id("p"), &EventQuery::after(None, 1_000)).expect("a read")
+    builders::all(log, "p")
 }
 
 pub(crate) fn restore(log: &FileLog) -> Restored {
@@ -214,12 +192,10 @@ fn two_programs_see_what_the_other_does() {
         other.append(append(vec![said("go", "u", &text)])).expect("appended");
         assert_eq!(one.ledger(&id("p")).expect("a read").expect("there").last, (round + 1) * 3);
         // Written anew by one, appended to by the other.
-        assert!(
-            one.trim(&id("p"), &Topic::new("t").expect("a name"), seq(round * 3 + 1)).expect("trimmed") > 0
-        );
+        assert!(one.trim(&id("p"), &builders::topic("t"), seq(round * 3 + 1)).expect("trimmed") > 0);
         assert_eq!(all(&other), all(&one));
     }
-    assert_eq!(other.forget_events(&SessionId::new("go").expect("a name")).expect("forgotten"), 8);
+    assert_eq!(other.forget_events(&builders::session("go")).expect("forgotten"), 8);
     assert_eq!(all(&one), all(&other));
     let refused = one.append(Append { expected: Some(11), ..append(vec![said("s", "t", "x")]) });
     assert!(matches!(refused, Err(StoreError::SequenceMoved { expected: 11, found: 12, .. })), "{refused:?}");
@@ -273,7 +249,7 @@ fn what_was_forgotten_is_in_no_file() {
         put(&folder(home.path()).join(".stemma-1-0.tmp"), b"hush-5");
         log.close().expect("closed");
         let log = open(home.path());
-        assert_eq!(log.forget_events(&SessionId::new("go").expect("a name")).expect("forgotten"), 2);
+        assert_eq!(log.forget_events(&builders::session("go")).expect("forgotten"), 2);
         for entry in fs::read_dir(folder(home.path())).expect("a folder") {
             let path = entry.expect("an entry").path();
             let text = String::from_utf8(fs::read(&path).expect("a file")).expect("text");
@@ -527,11 +503,8 @@ fn a_bad_line_in_the_middle_stops_everything_until_it_is_repaired() {
         assert_eq!(restored.events, 1, "a batch is there whole or not at all");
         for refused in [
             log.events(&id("p"), &EventQuery::after(None, 9)).err(),
-            log.events(
-                &id("p"),
-                &EventQuery { limit: 1, ..EventQuery::latest(Topic::new("t").expect("a name"), 1) },
-            )
-            .err(),
+            log.events(&id("p"), &EventQuery { limit: 1, ..EventQuery::latest(builders::topic("t"), 1) })
+                .err(),
             log.ledger(&id("p")).err(),
             log.append(append(vec![said("s", "t", "x")])).err(),
         ] {
@@ -644,9 +617,9 @@ fn letting_go_and_forgetting_leave_the_chain_whole() {
     let noted = said("go", "t", "words").with_metadata(Json::parse("[1]").expect("JSON"));
     log.append(append(vec![noted, said("s", "u", "stays"), said("s", "t", "trimmed")])).expect("appended");
     let link = restore(&log).link;
-    log.trim(&id("p"), &Topic::new("t").expect("a name"), seq(3)).expect("trimmed");
+    log.trim(&id("p"), &builders::topic("t"), seq(3)).expect("trimmed");
     assert_eq!(restore(&open(home.path())).link, link);
-    log.forget_events(&SessionId::new("go").expect("a name")).expect("forgotten");
+    log.forget_events(&builders::session("go")).expect("forgotten");
     let restored = restore(&open(home.path()));
     assert_eq!((restored.link, restored.events), (link, 3));
     assert!(restored.findings.iter().all(|finding| !finding.stops()), "{:?}", restored.findings);
@@ -793,13 +766,13 @@ fn an_index_saves_time_and_its_loss_costs_nothing_else() {
         log.append(append(events.collect())).expect("appended");
         assert_eq!(folder(home.path()).join("index.json").exists(), batch == 4, "once it is worth it");
     }
-    log.trim(&id("p"), &Topic::new("u").expect("a name"), seq(100)).expect("trimmed");
+    log.trim(&id("p"), &builders::topic("u"), seq(100)).expect("trimmed");
     log.close().expect("closed");
     let path = folder(home.path()).join("index.json");
     let index = fs::read(&path).expect("an index");
     let asked = |log: &FileLog| {
-        let query = EventQuery::latest(Topic::new("u").expect("a name"), 3);
-        let receipt = log.receipt(&id("p"), &Topic::new("u").expect("a name")).expect("a read");
+        let query = EventQuery::latest(builders::topic("u"), 3);
+        let receipt = log.receipt(&id("p"), &builders::topic("u")).expect("a read");
         (log.events(&id("p"), &query).expect("a read"), all(log), receipt)
     };
     let expected = asked(&log);
@@ -810,7 +783,7 @@ fn an_index_saves_time_and_its_loss_costs_nothing_else() {
     assert!(matches!(log.findings()[..], [Finding::IndexUnreadable { .. }]));
     // Of the file before it was written anew: it fits no more, and nobody believes it.
     put(&path, &index);
-    log.trim(&id("p"), &Topic::new("t").expect("a name"), seq(5_000)).expect("trimmed");
+    log.trim(&id("p"), &builders::topic("t"), seq(5_000)).expect("trimmed");
     put(&path, &index);
     assert_eq!(asked(&open(home.path())), asked(&log));
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use stemmata_model::{SessionId, Timestamp};
+use stemmata_model::Timestamp;
 use stemmata_store::{
     Append, EventLog, EventQuery, FileLog, FileLogOptions, Finding, IntegrityMode, LedgerChange, StoreError,
 };
@@ -12,21 +12,12 @@ use stemmata_testkit::disk::{Disk, Image};
 use stemmata_testkit::files::RecordedFiles;
 use tempfile::TempDir;
 
+use stemmata_store::conformance::ledger::builders::session;
+
 use super::ledger_files::{append, folder, id, open, put, restore, said, sample, saved};
 
 fn marked(mark: &str) -> LedgerChange {
-    LedgerChange {
-        ledger: id("p"),
-        now: Timestamp::EPOCH,
-        root: None,
-        compacted_at: None,
-        marks: vec![mark.to_owned()],
-        let_go: Vec::new(),
-    }
-}
-
-fn session(name: &str) -> SessionId {
-    SessionId::new(name).expect("a name")
+    LedgerChange { marks: vec![mark.to_owned()], ..LedgerChange::new(id("p"), Timestamp::EPOCH) }
 }
 
 fn copy_folder(from: &Path, to: &Path) {

@@ -12,13 +12,9 @@ use stemmata_store::{
 use tempfile::TempDir;
 
 use crate::erase::{holding, noise, wish};
-use crate::ledger::{all, append, delta, ledger, line, put, said, session, topic};
+use crate::ledger::{all, append, both, delta, ledger, line, put, said, seq, session, topic};
 use crate::packs::pack;
 use crate::support::{damages, new_commit, open, read, session as listed};
-
-fn both(home: &Path) -> [Box<dyn Store>; 2] {
-    [Box::new(MemoryStore::default()), Box::new(open(home))]
-}
 
 /// Stores lines as events and as the delta of a commit, in one batch.
 fn turn(store: &dyn Store, of: &str, lines: Vec<(NewEvent, Vec<u8>)>, micros: i64) -> (CommitId, ArtifactId) {
@@ -43,11 +39,7 @@ fn collect(store: &dyn Store, now: i64) -> Collected {
         .expect("a collection")
 }
 
-fn seq(number: u64) -> EventSeq {
-    EventSeq::new(number).expect("a small number")
-}
-
-fn is_stored(store: &dyn Store, bytes: &[u8]) -> bool {
+pub(crate) fn is_stored(store: &dyn Store, bytes: &[u8]) -> bool {
     store.content_length(artifact_id(bytes)).expect("a read").is_some()
 }
 

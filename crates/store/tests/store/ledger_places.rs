@@ -1,27 +1,22 @@
 //! Forgetting single events, whole ledgers, and of what commits had only some lines: what goes, and that no file keeps it.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
-use stemmata_model::{ArtifactId, EventSeq, Json, Payload, artifact_id, topics};
+use stemmata_model::{ArtifactId, Json, Payload, artifact_id, topics};
 use stemmata_store::maintain::forget::Forget;
 use stemmata_store::{
-    BATCH_EVENTS_MAX, ContentPart, EventLog, MemoryStore, NewContent, Places, SavedState, Store, StoreError,
-    Write,
+    BATCH_EVENTS_MAX, ContentPart, EventLog, NewContent, Places, SavedState, StoreError, Write,
 };
 use tempfile::TempDir;
 
 use crate::erase::{holding, noise, wish};
-use crate::ledger::{all, append, delta, ledger, line, put, said, session};
+use crate::ledger::{all, append, both, delta, ledger, line, put, said, seq, session};
+use crate::ledger_let_go::is_stored;
 use crate::packs::pack;
 use crate::support::{damages, new_commit, open, read};
 
-fn both(home: &Path) -> [Box<dyn Store>; 2] {
-    [Box::new(MemoryStore::default()), Box::new(open(home))]
-}
-
 fn these(numbers: &[u64]) -> Places {
-    Places::These(numbers.iter().map(|number| EventSeq::new(*number).expect("a small number")).collect())
+    Places::These(numbers.iter().map(|number| seq(*number)).collect())
 }
 
 fn state(name: &str, words: &str) -> SavedState {
@@ -32,10 +27,6 @@ fn state(name: &str, words: &str) -> SavedState {
 /// Letters that no compression makes less of.
 fn words(seed: u64) -> String {
     noise(seed, 600).iter().map(|byte| char::from(b'A' + (byte & 15))).collect()
-}
-
-fn is_stored(store: &dyn Store, bytes: &[u8]) -> bool {
-    store.content_length(artifact_id(bytes)).expect("a read").is_some()
 }
 
 fn is_gone(log: &dyn EventLog, of: &str) -> Vec<bool> {

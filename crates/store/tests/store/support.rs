@@ -4,14 +4,11 @@
 
 use std::path::Path;
 
-use stemmata_model::{
-    ArtifactId, Closure, CommitCore, CommitId, CommitType, Counts, FormatId, Granularity, MachineId,
-    Principal, RulesHash, SessionId, Sighting, Source, Template, Timestamp, Trigger,
-};
-use stemmata_store::{
-    Damage, NewCommit, NewContent, Session, SessionKey, SessionOrigin, SqliteOptions, SqliteStore, Store,
-    StoreError, Write,
-};
+use stemmata_model::{CommitId, MachineId, Sighting, Source};
+use stemmata_store::conformance::builders;
+use stemmata_store::{Damage, NewContent, SqliteOptions, SqliteStore, Store, StoreError, Write};
+
+pub(crate) use stemmata_store::conformance::builders::{commit as new_commit, read, session};
 
 pub(crate) fn open(dir: &Path) -> SqliteStore {
     try_open(dir).expect("a store")
@@ -19,23 +16,6 @@ pub(crate) fn open(dir: &Path) -> SqliteStore {
 
 pub(crate) fn try_open(dir: &Path) -> Result<SqliteStore, StoreError> {
     SqliteStore::open(dir, SqliteOptions { busy_timeout_ms: 50, ..SqliteOptions::default() })
-}
-
-pub(crate) fn new_commit(parent: Option<CommitId>, artifact: ArtifactId, micros: i64) -> NewCommit {
-    NewCommit {
-        core: CommitCore {
-            parent,
-            commit_type: CommitType::Delta,
-            artifact,
-            native: None,
-            format: FormatId::new("claude-code-v1").expect("a name"),
-            template: Template::new("claude-code/main").expect("a name"),
-            created_at: Timestamp::from_micros(micros),
-        },
-        rules: RulesHash([7; 32]),
-        closure: Closure::Closed,
-        counts: Counts { messages: 2, entries: 5, tokens: 700 },
-    }
 }
 
 /// Lines that look like a turn and compress like one.
@@ -111,53 +91,12 @@ pub(crate) fn chain(store: &dyn Store, name: &str, length: u64, bytes: usize) ->
 }
 
 pub(crate) fn machine() -> MachineId {
-    MachineId::new("0123456789abcdef0123456789abcdef").expect("a name")
+    builders::machine("m1")
 }
 
 pub(crate) fn sighting(session: &str, observed: i64, offset: u64) -> Sighting {
-    Sighting {
-        principal: Principal::new("ann@box/claude-code").expect("a name"),
-        machine: machine(),
-        session: SessionId::new(session).expect("a name"),
-        trigger: Trigger::TurnBoundary,
-        ticket: None,
-        thread: None,
-        template_alias: None,
-        observed_at: Timestamp::from_micros(observed),
-        source: Some(Source { path: format!("/home/ann/{session}.jsonl"), offset, length: 2000 }),
-    }
-}
-
-pub(crate) fn session(name: &str, cwd: &str, last: Option<i64>) -> Session {
-    Session {
-        key: SessionKey { machine: machine(), path: format!("/home/ann/{name}.jsonl") },
-        session: SessionId::new(name).expect("a name"),
-        parent_session: None,
-        format: FormatId::new("claude-code-v1").expect("a name"),
-        template: Template::new("claude-code/main").expect("a name"),
-        principal: Principal::new("ann@box/claude-code").expect("a name"),
-        granularity: Granularity::Turn,
-        origin: SessionOrigin::Imported,
-        title: Some("find out why the build is slow".to_owned()),
-        cwd: Some(cwd.to_owned()),
-        git_branch: None,
-        version: None,
-        started_at: None,
-        last_at: last.map(Timestamp::from_micros),
-        tip: None,
-        commits: 0,
-        messages: 0,
-        bytes: 0,
-    }
-}
-
-pub(crate) fn read(store: &dyn Store, id: ArtifactId) -> Result<Vec<u8>, StoreError> {
-    let mut bytes = Vec::new();
-    store.read_content(id, None, &mut |piece| {
-        bytes.extend_from_slice(piece);
-        Ok(())
-    })?;
-    Ok(bytes)
+    let source = Source { path: builders::key(session).path, offset, length: 2000 };
+    Sighting { source: Some(source), ..builders::sighting(session, observed) }
 }
 
 pub(crate) fn damages(store: &dyn Store) -> Vec<Damage> {

@@ -6,14 +6,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stemmata_model::{Event, Timestamp};
+use stemmata_store::conformance::ledger::builders::said;
 use stemmata_store::{
     Durability, EventLog, FileLog, FileLogOptions, Finding, IntegrityMode, StoreError, StoreErrorKind,
 };
 use tempfile::TempDir;
 
-use super::script::{
-    FORGETTING, FORGOTTEN, STEPS, all, append, id, is_append, is_durable, models, said, step,
-};
+use super::script::{FORGETTING, FORGOTTEN, STEPS, all, append, id, is_append, is_durable, models, step};
 use super::{Tried, is_harmless};
 use crate::disk::{Disk, Failure, Fault, Image, Keep, Op, Platter};
 use crate::files::RecordedFiles;

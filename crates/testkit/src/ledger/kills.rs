@@ -4,10 +4,11 @@ use std::io;
 use std::path::Path;
 
 use stemmata_model::{Event, Payload};
+use stemmata_store::conformance::ledger::builders::said;
 use stemmata_store::{Durability, EventLog, FileLog, FileLogOptions, Finding, StoreError};
 use tempfile::TempDir;
 
-use super::script::{all, append, id, said};
+use super::script::{all, append, id};
 use super::{Tried, is_harmless};
 use crate::children::{Working, kill_after};
 use crate::rng::Rng;

@@ -1,8 +1,7 @@
 //! The workload: steps that append, save, trim, mark, forget and close.
 
-use stemmata_model::{
-    Event, EventSeq, Json, LedgerId, NewEvent, NewPayload, Party, SessionId, Timestamp, Topic,
-};
+use stemmata_model::{Event, Json, LedgerId, NewEvent, Timestamp};
+use stemmata_store::conformance::ledger::builders::{self, said};
 use stemmata_store::{
     Append, Durability, EventLog, EventQuery, LedgerChange, MemoryStore, SavedState, StoreError,
 };
@@ -21,20 +20,13 @@ const PAGE: usize = 1_000;
 
 /// Returns the ledger of the workload.
 pub fn id() -> LedgerId {
-    LedgerId::new("p").expect("a constant name is a name")
-}
-
-/// Makes an event.
-pub fn said(session: &str, topic: &str, text: &str) -> NewEvent {
-    let payload = NewPayload::Plain { text: Some(text.to_owned()), data: None };
-    let topic = Topic::new(topic).expect("a name");
-    NewEvent::new(SessionId::new(session).expect("a name"), topic, Party::new("a").expect("a name"), payload)
+    builders::ledger("p")
 }
 
 /// Makes an append to the ledger of the workload.
 pub fn append(events: Vec<NewEvent>, durability: Durability) -> Append {
     let now = Timestamp::from_micros(1_790_000_000_000_000);
-    Append { ledger: id(), events, expected: None, now, durability }
+    Append { now, durability, ..builders::append("p", events) }
 }
 
 /// Reads all events.
@@ -77,19 +69,16 @@ pub fn step(log: &dyn EventLog, number: usize) -> Result<(), StoreError> {
         ),
         4 => with(Durability::Batch, "four"),
         5 => {
-            let through = EventSeq::new(5).expect("a number");
-            log.trim(&id(), &Topic::new("u").expect("a name"), through).map(drop)
+            let through = builders::seq(5);
+            log.trim(&id(), &builders::topic("u"), through).map(drop)
         }
         6 => with(Durability::None, "six"),
         7 => log.change_ledger(LedgerChange {
-            ledger: id(),
-            now: Timestamp::EPOCH,
             root: Some("/src".to_owned()),
-            compacted_at: None,
             marks: vec!["m".to_owned()],
-            let_go: Vec::new(),
+            ..LedgerChange::new(id(), Timestamp::EPOCH)
         }),
-        FORGETTING => log.forget_events(&SessionId::new("go").expect("a name")).map(drop),
+        FORGETTING => log.forget_events(&builders::session("go")).map(drop),
         9 => with(Durability::Batch, "nine"),
         _ => log.close(),
     }

@@ -4,7 +4,7 @@
 
 use stemmata_model::{NewEvent, NewPayload, Payload, artifact_id};
 
-use super::{Make, all, ask, at, batch, json, ledger, line, numbers, party, put, said, seq, session, topic};
+use super::{Make, all, append, ask, at, json, ledger, line, numbers, party, put, said, seq, session, topic};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::ledger::{
     Append, BATCH_EVENTS_MAX, Durability, EVENT_AT_US_MAX, EVENT_BYTES_MAX, EventLog, EventQuery,
@@ -98,7 +98,7 @@ pub fn check_times(make: Make<'_>) {
         (2_000, Some(9_000)),
     ] {
         let event = NewEvent { at: given.map(at), ..said("a", "t", "x") };
-        let append = Append { now: at(now), ..batch("p", vec![event]) };
+        let append = Append { now: at(now), ..append("p", vec![event]) };
         times.push(log.append(append).expect("an append").last_at.as_micros());
     }
     assert_eq!(times, [1_000, 1_001, 1_002, 2_000, 9_000, 9_001, 9_002]);
@@ -109,7 +109,7 @@ pub fn check_times(make: Make<'_>) {
 /// Checks that an append which expects another last number is refused, and names both.
 pub fn check_expectations(make: Make<'_>) {
     let log = make();
-    let expecting = |expected| Append { expected: Some(expected), ..batch("p", vec![said("a", "t", "x")]) };
+    let expecting = |expected| Append { expected: Some(expected), ..append("p", vec![said("a", "t", "x")]) };
     let Err(StoreError::SequenceMoved { ledger: named, expected, found }) = log.append(expecting(1)) else {
         panic!("a ledger that is not there has no event");
     };
@@ -125,16 +125,16 @@ pub fn check_expectations(make: Make<'_>) {
 pub fn check_refused_appends(make: Make<'_>) {
     let log = make();
     let kinds = |append| log.append(append).expect_err("an append beyond a bound").kind();
-    assert!(matches!(log.append(batch("p", Vec::new())), Err(StoreError::Empty { .. })));
+    assert!(matches!(log.append(append("p", Vec::new())), Err(StoreError::Empty { .. })));
     let many = vec![said("a", "t", "x"); BATCH_EVENTS_MAX + 1];
-    assert_eq!(kinds(batch("p", many)), StoreErrorKind::Rejected);
+    assert_eq!(kinds(append("p", many)), StoreErrorKind::Rejected);
     let large = said("a", "t", &"x".repeat(EVENT_BYTES_MAX + 1));
-    assert_eq!(kinds(batch("p", vec![said("a", "t", "fine"), large])), StoreErrorKind::Rejected);
+    assert_eq!(kinds(append("p", vec![said("a", "t", "fine"), large])), StoreErrorKind::Rejected);
     let beyond = Some(at(EVENT_AT_US_MAX + 1));
     let late = NewEvent { at: beyond, ..said("a", "t", "x") };
-    assert_eq!(kinds(batch("p", vec![late])), StoreErrorKind::Rejected);
+    assert_eq!(kinds(append("p", vec![late])), StoreErrorKind::Rejected);
     let now = at(i64::MAX);
-    assert_eq!(kinds(Append { now, ..batch("p", vec![said("a", "t", "x")]) }), StoreErrorKind::Rejected);
+    assert_eq!(kinds(Append { now, ..append("p", vec![said("a", "t", "x")]) }), StoreErrorKind::Rejected);
     assert_eq!(all(log.as_ref(), "p"), Vec::new());
     let largest = said("a", "t", &"x".repeat(EVENT_BYTES_MAX));
     put(log.as_ref(), "p", vec![largest]);
@@ -151,7 +151,7 @@ pub fn check_closing(make: Make<'_>) {
     log.close().expect("closing");
     log.close().expect("closing twice");
     let refused = |result: Result<(), StoreError>| assert!(matches!(result, Err(StoreError::Closed { .. })));
-    refused(log.append(batch("p", vec![said("a", "t", "y")])).map(|_| ()));
+    refused(log.append(append("p", vec![said("a", "t", "y")])).map(|_| ()));
     refused(log.change_ledger(LedgerChange {
         ledger: ledger("p"),
         now: at(1),
@@ -172,7 +172,7 @@ pub fn check_closing(make: Make<'_>) {
 pub fn check_great_numbers(log: &dyn EventLog, name: &str, last: u64) {
     let append = Append {
         durability: Durability::Full,
-        ..batch(name, vec![said("a", "big", "x"), said("a", "big", "y")])
+        ..append(name, vec![said("a", "big", "x"), said("a", "big", "y")])
     };
     let appended = log.append(append).expect("an append");
     assert_eq!((appended.first.get(), appended.last.get()), (last + 1, last + 2));

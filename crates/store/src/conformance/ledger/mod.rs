@@ -4,6 +4,7 @@
 
 mod appends;
 mod bounded;
+pub mod builders;
 mod forgotten;
 mod pages;
 mod queries;
@@ -25,11 +26,10 @@ pub use queries::{check_filters, check_latest, check_limits, check_pages, check_
 pub use states::{check_ledgers, check_marks, check_states};
 pub use threads::{check_appending_threads, check_tails};
 
-use stemmata_model::{
-    Event, EventSeq, Json, LedgerId, NewEvent, NewPayload, Party, SessionId, Timestamp, Topic,
-};
+use stemmata_model::{Event, Json, NewEvent, NewPayload, Timestamp};
 
-use crate::ledger::{Append, Appended, Durability, EventLog, EventQuery};
+use self::builders::{all, append, event, ledger, party, put, seq, session, topic};
+use crate::ledger::{Append, Durability, EventLog, EventQuery};
 
 /// Makes an empty log.
 pub type Make<'a> = &'a mut dyn FnMut() -> Box<dyn EventLog>;
@@ -81,7 +81,7 @@ pub fn check_reopened(make: Make<'_>, reopen: Reopen<'_>) {
     {
         let events =
             vec![said("a", "user_turn", &format!("round {round}")), line("a", "assistant_turn", "yes")];
-        log.append(Append { durability, ..batch("p", events) }).expect("an append");
+        log.append(Append { durability, ..append("p", events) }).expect("an append");
         let before = all(log.as_ref(), "p");
         let ledger = log.ledger(&ledger("p")).expect("a read");
         log = reopen(log);
@@ -89,22 +89,6 @@ pub fn check_reopened(make: Make<'_>, reopen: Reopen<'_>) {
         assert_eq!(log.ledger(&self::ledger("p")).expect("a read"), ledger, "{durability:?}");
     }
     states::check_states_reopened(log, reopen);
-}
-
-fn ledger(name: &str) -> LedgerId {
-    LedgerId::new(name).expect("a short name")
-}
-
-fn session(name: &str) -> SessionId {
-    SessionId::new(name).expect("a short name")
-}
-
-fn topic(name: &str) -> Topic {
-    Topic::new(name).expect("a short name")
-}
-
-fn party(name: &str) -> Party {
-    Party::new(name).expect("a short name")
 }
 
 fn at(micros: i64) -> Timestamp {
@@ -115,14 +99,9 @@ fn json(text: &str) -> Json {
     Json::parse(text).expect("JSON")
 }
 
-fn seq(number: u64) -> EventSeq {
-    EventSeq::new(number).expect("a small number")
-}
-
-/// An event with text.
+/// An event with text, from one of several.
 fn said(from: &str, about: &str, text: &str) -> NewEvent {
-    let payload = NewPayload::Plain { text: Some(text.to_owned()), data: None };
-    NewEvent::new(session("s1"), topic(about), party(from), payload)
+    NewEvent { sender: party(from), ..builders::said("s1", about, text) }
 }
 
 /// An event with a line of a conversation.
@@ -130,33 +109,11 @@ fn line(from: &str, about: &str, text: &str) -> NewEvent {
     let line = format!(
         r#"{{"v":"stemmata-v1","id":"{text}","role":"assistant","parts":[{{"type":"text","text":"{text} törtchen"}}]}}"#
     );
-    NewEvent::new(session("s1"), topic(about), party(from), NewPayload::Line(json(&line)))
-}
-
-/// Events to append at a fixed present.
-fn batch(name: &str, events: Vec<NewEvent>) -> Append {
-    let (expected, durability) = (None, Durability::default());
-    Append { ledger: ledger(name), events, expected, now: at(1_000), durability }
-}
-
-fn put(log: &dyn EventLog, name: &str, events: Vec<NewEvent>) -> Appended {
-    log.append(batch(name, events)).expect("an append that can be done")
+    NewEvent { sender: party(from), ..event("s1", about, NewPayload::Line(json(&line))) }
 }
 
 fn ask(log: &dyn EventLog, name: &str, query: &EventQuery) -> Vec<Event> {
     log.events(&ledger(name), query).expect("a query that can be answered")
-}
-
-fn all(log: &dyn EventLog, name: &str) -> Vec<Event> {
-    let mut events: Vec<Event> = Vec::new();
-    loop {
-        let after = events.last().map(|event| event.seq);
-        let page = ask(log, name, &EventQuery::after(after, crate::PAGE_ROWS_MAX));
-        if page.is_empty() {
-            return events;
-        }
-        events.extend(page);
-    }
 }
 
 fn numbers(events: &[Event]) -> Vec<u64> {

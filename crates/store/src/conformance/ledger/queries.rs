@@ -4,7 +4,7 @@
 
 use stemmata_model::{Event, NewEvent, NewPayload, Topic};
 
-use super::{Make, all, ask, at, batch, json, numbers, party, put, said, seq, session, topic};
+use super::{Make, all, append, ask, at, json, numbers, party, put, said, seq, session, topic};
 use crate::ledger::{Append, EventLog, EventQuery, Order};
 
 /// Forty events of four topics, three senders, two receivers and three sessions; some not for prompts.
@@ -24,7 +24,7 @@ fn mixed(log: &dyn EventLog) -> Vec<Event> {
             event = event.with_metadata(json("{\"contextSafe\":false}"));
         }
         let now = at(1_000 * i64::try_from(number).expect("a small number"));
-        log.append(Append { now, ..batch("p", vec![event]) }).expect("an append");
+        log.append(Append { now, ..append("p", vec![event]) }).expect("an append");
     }
     put(log, "another", vec![said("a", "t1", "not of this ledger")]);
     all(log, "p")
@@ -131,7 +131,7 @@ pub fn check_pages(make: Make<'_>) {
 pub fn check_times_asked_for(make: Make<'_>) {
     let log = make();
     for now in [10, 20, 30] {
-        log.append(Append { now: at(now), ..batch("p", vec![said("a", "t", "x")]) }).expect("an append");
+        log.append(Append { now: at(now), ..append("p", vec![said("a", "t", "x")]) }).expect("an append");
     }
     let between = |since: Option<i64>, until: Option<i64>| {
         let query =

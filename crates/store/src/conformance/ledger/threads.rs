@@ -7,7 +7,7 @@ use std::thread;
 
 use stemmata_model::{Event, EventSeq, Payload};
 
-use super::{Make, all, ask, batch, numbers, put, said};
+use super::{Make, all, append, ask, numbers, put, said};
 use crate::ledger::{Append, Durability, EventQuery};
 
 const THREADS: usize = 8;
@@ -31,12 +31,12 @@ pub fn check_appending_threads(make: Make<'_>) {
             scope.spawn(move || {
                 begin.wait();
                 let mut told: Vec<(u64, u64, String)> = Vec::new();
-                for append in 0..APPENDS {
+                for step in 0..APPENDS {
                     let durability =
-                        [Durability::Full, Durability::Batch, Durability::None][(number + append) % 3];
-                    let name = format!("{number}/{append}");
-                    let events = vec![said("a", "t", &name); 1 + append % 4];
-                    let append = Append { durability, ..batch("p", events) };
+                        [Durability::Full, Durability::Batch, Durability::None][(number + step) % 3];
+                    let name = format!("{number}/{step}");
+                    let events = vec![said("a", "t", &name); 1 + step % 4];
+                    let append = Append { durability, ..append("p", events) };
                     let appended = log.append(append).expect("an append");
                     told.push((appended.first.get(), appended.last.get(), name));
                 }

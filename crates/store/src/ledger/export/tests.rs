@@ -1,30 +1,25 @@
 //! What a program that reads seed 000's files finds in ours, asked in plain SQL.
 
 use rusqlite::Connection;
-use stemmata_model::{LedgerId, NewEvent, NewPayload, Party, SessionId, Timestamp, Topic};
+use stemmata_model::{NewEvent, Timestamp};
 
 use super::*;
+use crate::conformance::ledger::builders::{self, ledger, party};
 use crate::files::SystemFiles;
-use crate::ledger::{Append, Durability, OUTPUT_EVENTS_MAX};
+use crate::ledger::{Append, OUTPUT_EVENTS_MAX};
 use crate::memory::MemoryStore;
 
 fn said(about: &str, sender: &str, text: &str) -> NewEvent {
-    let payload = NewPayload::Plain { text: Some(text.to_owned()), data: None };
-    let name = |text: &str| Party::new(text).expect("a name");
-    let session = SessionId::new("calm-otter-7").expect("a name");
-    NewEvent::new(session, Topic::new(about).expect("a name"), name(sender), payload)
+    NewEvent { sender: party(sender), ..builders::said("calm-otter-7", about, text) }
 }
 
 fn append(log: &MemoryStore, events: Vec<NewEvent>) {
-    let (ledger, now) =
-        (LedgerId::new("calm-otter-7").expect("a name"), Timestamp::from_micros(1_700_000_000_000_999));
-    log.append(Append { ledger, events, expected: None, now, durability: Durability::None })
-        .expect("appended");
+    let now = Timestamp::from_micros(1_700_000_000_000_999);
+    log.append(Append { now, ..builders::append("calm-otter-7", events) }).expect("appended");
 }
 
 fn exported(log: &MemoryStore, into: &Path) -> Connection {
-    let ledger = LedgerId::new("calm-otter-7").expect("a name");
-    export_cluster(log, &ledger, &SystemFiles, into, false).expect("exported");
+    export_cluster(log, &ledger("calm-otter-7"), &SystemFiles, into, false).expect("exported");
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;

@@ -2,13 +2,11 @@
 
 use std::path::Path;
 
-use stemmata_model::{
-    Closure, CommitCore, CommitId, CommitType, Counts, FormatId, Principal, RulesHash, Template, Timestamp,
-    artifact_id,
-};
+use stemmata_model::{CommitId, Json, NewPayload, Principal, Timestamp, artifact_id};
 use tempfile::TempDir;
 
 use super::Ahead;
+use crate::conformance::builders;
 use crate::maintain::collect::{Collect, Collected};
 use crate::maintain::forget::Forget;
 use crate::seam::Store;
@@ -24,16 +22,7 @@ fn open(home: &Path) -> SqliteStore {
 }
 
 fn commit(bytes: &[u8], micros: i64) -> NewCommit {
-    let core = CommitCore {
-        parent: None,
-        commit_type: CommitType::Delta,
-        artifact: artifact_id(bytes),
-        native: None,
-        format: FormatId::new("claude-code-v1").expect("a name"),
-        template: Template::new("claude-code/main").expect("a name"),
-        created_at: Timestamp::from_micros(micros),
-    };
-    NewCommit { core, rules: RulesHash::NONE, closure: Closure::Closed, counts: Counts::default() }
+    builders::commit(None, artifact_id(bytes), micros)
 }
 
 fn literal(bytes: &[u8]) -> Write {
@@ -77,12 +66,7 @@ fn collect_late(store: &SqliteStore, retired: &[CommitId], meanwhile: impl FnOnc
 }
 
 fn bytes_of(store: &SqliteStore, bytes: &[u8]) -> Option<Vec<u8>> {
-    let mut found = Vec::new();
-    let mut keep = |part: &[u8]| {
-        found.extend_from_slice(part);
-        Ok(())
-    };
-    store.read_content(artifact_id(bytes), None, &mut keep).ok().map(|()| found)
+    builders::read(store, artifact_id(bytes)).ok()
 }
 
 #[test]
@@ -107,9 +91,7 @@ fn what_is_needed_since_is_kept() {
 
 #[test]
 fn a_line_that_an_event_is_since_is_kept() {
-    use stemmata_model::{Json, LedgerId, NewEvent, NewPayload, Party, SessionId, Topic};
-
-    use crate::ledger::{Append, Durability, EventLog};
+    use crate::conformance::ledger::builders::{event, put};
 
     let home = TempDir::new().expect("a folder");
     let store = open(home.path());
@@ -122,17 +104,7 @@ fn a_line_that_an_event_is_since_is_kept() {
     assert_eq!(collect_late(&store, &[], || ()).condemned.contents, 2);
     let done = collect_late(&store, &[], || {
         let line = Json::parse(str::from_utf8(&bytes).expect("text")).expect("JSON");
-        let name = "s";
-        let event = NewEvent::new(
-            SessionId::new(name).expect("a name"),
-            Topic::new(name).expect("a name"),
-            Party::new(name).expect("a name"),
-            NewPayload::Line(line),
-        );
-        let (ledger, now) = (LedgerId::new("p").expect("a name"), Timestamp::EPOCH);
-        let append =
-            Append { ledger, events: vec![event], expected: None, now, durability: Durability::Full };
-        store.append(append).expect("appended");
+        put(&store, "p", vec![event("s", "t", NewPayload::Line(line))]);
     });
     assert_eq!(done.deleted.contents, 0, "{done:?}");
     assert_eq!(bytes_of(&store, &bytes), Some(bytes));

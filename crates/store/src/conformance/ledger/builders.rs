@@ -1,0 +1,64 @@
+//! Small events and appends: for the checks, and for other tests of ledgers.
+
+use stemmata_model::{Event, EventSeq, LedgerId, NewEvent, NewPayload, Party, SessionId, Timestamp, Topic};
+
+use crate::ledger::{Append, Appended, Durability, EventLog, EventQuery};
+
+/// Names a ledger.
+pub fn ledger(name: &str) -> LedgerId {
+    LedgerId::new(name).expect("a short name")
+}
+
+/// Names a session.
+pub fn session(name: &str) -> SessionId {
+    SessionId::new(name).expect("a short name")
+}
+
+/// Names a topic.
+pub fn topic(name: &str) -> Topic {
+    Topic::new(name).expect("a short name")
+}
+
+/// Names a sender or a receiver.
+pub fn party(name: &str) -> Party {
+    Party::new(name).expect("a short name")
+}
+
+/// Numbers an event.
+pub fn seq(number: u64) -> EventSeq {
+    EventSeq::new(number).expect("a small number")
+}
+
+/// Makes an event of a session, sent by `a`.
+pub fn event(of: &str, about: &str, payload: NewPayload) -> NewEvent {
+    NewEvent::new(session(of), topic(about), party("a"), payload)
+}
+
+/// Makes an event with text.
+pub fn said(of: &str, about: &str, text: &str) -> NewEvent {
+    event(of, about, NewPayload::Plain { text: Some(text.to_owned()), data: None })
+}
+
+/// Makes an append at a fixed present.
+pub fn append(to: &str, events: Vec<NewEvent>) -> Append {
+    let (expected, now) = (None, Timestamp::from_micros(1_000));
+    Append { ledger: ledger(to), events, expected, now, durability: Durability::default() }
+}
+
+/// Appends events.
+pub fn put(log: &dyn EventLog, to: &str, events: Vec<NewEvent>) -> Appended {
+    log.append(append(to, events)).expect("an append that can be done")
+}
+
+/// Reads all events of a ledger, page by page.
+pub fn all(log: &dyn EventLog, of: &str) -> Vec<Event> {
+    let mut events: Vec<Event> = Vec::new();
+    loop {
+        let query = EventQuery::after(events.last().map(|event| event.seq), crate::PAGE_ROWS_MAX);
+        let page = log.events(&ledger(of), &query).expect("a query that can be answered");
+        if page.is_empty() {
+            return events;
+        }
+        events.extend(page);
+    }
+}
