@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use stemmata_model::{
     ArtifactId, ArtifactPrefix, Commit, CommitId, CommitPrefix, EventSeq, LedgerId, MachineId, SessionId,
@@ -38,6 +38,7 @@ pub enum Fault {
 pub struct FaultyStore<S> {
     inner: S,
     plan: Mutex<Plan>,
+    pages: Mutex<Pages<S>>,
     reads: AtomicU64,
 }
 
@@ -47,13 +48,23 @@ struct Plan {
     calls: u64,
     fault: Option<(u64, Fault)>,
     lost: BTreeSet<ArtifactId>,
-    meddler: Option<(u64, Meddler)>,
+    meddler: Option<(u64, Meddler<BeforeBatch>)>,
 }
 
-/// What somebody else does.
-struct Meddler(Box<dyn FnOnce() + Send>);
+/// What becomes of reading pages of events.
+#[derive(Debug)]
+struct Pages<S> {
+    bytes_max: usize,
+    meddler: Option<Meddler<AfterPage<S>>>,
+}
 
-impl std::fmt::Debug for Meddler {
+type BeforeBatch = dyn FnOnce() + Send;
+type AfterPage<S> = dyn FnMut(&S) + Send;
+
+/// What somebody else does.
+struct Meddler<F: ?Sized>(Box<F>);
+
+impl<F: ?Sized> std::fmt::Debug for Meddler<F> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str("Meddler")
     }
@@ -62,7 +73,8 @@ impl std::fmt::Debug for Meddler {
 impl<S: Store> FaultyStore<S> {
     /// Wraps a store; nothing fails until [`FaultyStore::fail`].
     pub fn new(inner: S) -> Self {
-        Self { inner, plan: Mutex::new(Plan::default()), reads: AtomicU64::new(0) }
+        let pages = Pages { bytes_max: usize::MAX, meddler: None };
+        Self { inner, plan: Mutex::default(), pages: Mutex::new(pages), reads: AtomicU64::new(0) }
     }
 
     /// Returns how often commits and what stands beside them were asked for, contents left out: one query each, or a few.
@@ -90,6 +102,26 @@ impl<S: Store> FaultyStore<S> {
     /// Returns whether somebody is still to act.
     pub fn has_meddler(&self) -> bool {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner).meddler.is_some()
+    }
+
+    /// From now on has somebody else act on the store within after each page of events, before its reader can.
+    pub fn after_pages(&self, act: impl FnMut(&S) + Send + 'static) {
+        self.pages().meddler = Some(Meddler(Box::new(act)));
+    }
+
+    /// Has somebody else act after the next page of events only.
+    pub fn after_one_page(&self, act: impl FnOnce(&S) + Send + 'static) {
+        let mut once = Some(act);
+        self.after_pages(move |store| once.take().into_iter().for_each(|act| act(store)));
+    }
+
+    /// From now on has a page of events say no more than so many bytes.
+    pub fn narrow_pages(&self, bytes_max: usize) {
+        self.pages().bytes_max = bytes_max;
+    }
+
+    fn pages(&self) -> MutexGuard<'_, Pages<S>> {
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Has every batch be packed after it is applied, so that all that is read comes out of packs.
@@ -178,7 +210,12 @@ impl<S: Store> EventLog for FaultyStore<S> {
     }
 
     fn page(&self, ledger: &LedgerId, query: &EventQuery) -> Result<EventPage, StoreError> {
-        self.inner.page(ledger, query)
+        let bytes_max = query.bytes_max.min(self.pages().bytes_max);
+        let page = self.inner.page(ledger, &EventQuery { bytes_max, ..query.clone() });
+        if let Some(Meddler(act)) = &mut self.pages().meddler {
+            act(&self.inner);
+        }
+        page
     }
 
     fn ledger(&self, id: &LedgerId) -> Result<Option<Ledger>, StoreError> {

@@ -11,10 +11,10 @@ use stemmata_model::{
 };
 use stemmata_store::conformance::ledger::builders;
 use stemmata_store::{Append, EventLog as _, EventQuery, MemoryStore, StoreError};
+use stemmata_testkit::faulty::FaultyStore;
 
 pub(crate) use stemmata_store::conformance::ledger::builders::{ledger, party, seq, topic};
 
-use crate::between::BetweenLog;
 use crate::redaction::{cases, plant};
 use crate::support::{Folder, engine};
 
@@ -217,15 +217,15 @@ pub(crate) fn append_beside(log: &MemoryStore, events: Vec<NewEvent>) {
 
 #[test]
 fn a_session_that_another_process_opens_meanwhile_is_opened_once() {
-    let log = Arc::new(BetweenLog::default());
+    let log = Arc::new(FaultyStore::new(MemoryStore::default()));
     let engine = engine().with_log(Arc::clone(&log) as _);
     let opened = || in_session("s", said("b", topics::SESSION_STARTED, "by another"));
-    log.after_one_read(move |log| append_beside(log, vec![opened()]));
+    log.after_one_page(move |log| append_beside(log, vec![opened()]));
     let published =
         engine.publish(&ledger("c"), vec![in_session("s", said("a", "x", "x"))]).expect("published");
     assert_eq!((published.opened, published.appended.first), (0, seq(2)));
     // Others that never stop do not keep it from being published.
-    log.after_reads(|log| append_beside(log, vec![said("b", "x", "again")]));
+    log.after_pages(|log| append_beside(log, vec![said("b", "x", "again")]));
     let published =
         engine.publish(&ledger("c"), vec![in_session("t", said("a", "x", "x"))]).expect("published");
     assert_eq!(published.opened, 1);
@@ -233,12 +233,12 @@ fn a_session_that_another_process_opens_meanwhile_is_opened_once() {
 
 #[test]
 fn what_is_appended_while_a_page_is_read_is_on_the_next_one() {
-    let log = Arc::new(BetweenLog::default());
+    let log = Arc::new(FaultyStore::new(MemoryStore::default()));
     let engine = engine().with_log(Arc::clone(&log) as _);
     engine.publish(&ledger("c"), vec![said("a", "x", "one")]).expect("published");
     let filter = EventFilter { topics: vec![topic("y")], ..EventFilter::default() };
     let mut subscription = engine.subscribe(&ledger("c"), filter, StartAt::Beginning).expect("subscribed");
-    log.after_one_read(|log| append_beside(log, vec![said("b", "y", "two"), said("b", "x", "three")]));
+    log.after_one_page(|log| append_beside(log, vec![said("b", "y", "two"), said("b", "x", "three")]));
     assert_eq!(subscription.page(9).expect("a page"), []);
     assert_eq!(numbers(&subscription.page(9).expect("a page")), [2]);
     assert_eq!(subscription.cursor(), Some(seq(3)));

@@ -10,9 +10,9 @@ use stemmata_model::{
     Event, EventSeq, Json, NewEvent, NewPayload, NoteCode, Payload, SessionId, Timestamp, topics,
 };
 use stemmata_prompt::reduce::snapshot::StateSnapshotter;
-use stemmata_store::{BATCH_EVENTS_MAX, EventQuery, StoreError};
+use stemmata_store::{BATCH_EVENTS_MAX, EventQuery, MemoryStore, StoreError};
+use stemmata_testkit::faulty::FaultyStore;
 
-use crate::between::BetweenLog;
 use crate::bus::{append_beside, in_session, ledger, party, said, seq, text_of, topic};
 use crate::support::{Folder, engine};
 
@@ -205,7 +205,7 @@ fn a_full_batch_of_sessions_that_nobody_opened_is_appended() {
 
 #[test]
 fn a_snapshot_that_another_process_published_is_not_published_again() {
-    let log = Arc::new(BetweenLog::default());
+    let log = Arc::new(FaultyStore::new(MemoryStore::default()));
     let engine = engine().with_log(Arc::clone(&log) as _);
     let issue = said("you", topics::ISSUE_OPENED, "Fix it");
     publish(&engine, vec![issue.clone()]);
@@ -218,16 +218,16 @@ fn a_snapshot_that_another_process_published_is_not_published_again() {
     };
     let (other, after) = (again, plan.clone());
     // While we look, another one publishes a plan and says so with a snapshot: ours is then of what it says.
-    log.after_one_read(move |log| append_beside(log, vec![after, other]));
+    log.after_one_page(move |log| append_beside(log, vec![after, other]));
     let published = engine.publish(&ledger("c"), vec![issue.clone()]).expect("published");
     assert_eq!((published.snapshot, published.notes), (None, vec![]));
     // Others that never stop keep it from being published, and that is told.
-    log.after_reads(|log| append_beside(log, vec![said("b", "x", "again")]));
+    log.after_pages(|log| append_beside(log, vec![said("b", "x", "again")]));
     let published =
         engine.publish(&ledger("c"), vec![said("you", topics::ISSUE_OPENED, "Another")]).expect("published");
     assert_eq!(published.snapshot, None);
     assert_eq!(published.notes.iter().map(|note| note.code).collect::<Vec<_>>(), [NoteCode::Degraded]);
-    log.after_reads(|_| {});
+    log.after_pages(|_| {});
     let next =
         engine.publish(&ledger("c"), vec![said("you", topics::ISSUE_OPENED, "Another")]).expect("published");
     assert!(next.snapshot.is_some(), "the next one says it");

@@ -2,7 +2,6 @@
 
 mod acts;
 mod bad_bundles;
-mod between;
 mod big_parts;
 mod bounds;
 mod bundles;

@@ -7,9 +7,9 @@ use stemmata_engine::{Engine, EventFilter, ScanTarget, StartAt, Told};
 use stemmata_model::{EventSeq, Json, NewEvent, NewPayload, topics};
 use stemmata_prompt::reduce::memory::MemoryReducer;
 use stemmata_prompt::reduce::snapshot::StateSnapshotter;
-use stemmata_store::{EventLog as _, EventQuery};
+use stemmata_store::{EventLog as _, EventQuery, MemoryStore};
+use stemmata_testkit::faulty::FaultyStore;
 
-use crate::between::BetweenLog;
 use crate::bus::{in_session, ledger, party, said, seq, topic};
 use crate::support::{Folder, engine};
 
@@ -92,7 +92,8 @@ fn every_reader_goes_on_by_what_a_page_says() {
     let folder = Folder::new();
     let mut outcomes = Vec::new();
     for bytes_max in [None, Some(0), Some(1), Some(12), Some(60)] {
-        let log = Arc::new(BetweenLog { bytes_max, ..BetweenLog::default() });
+        let log = Arc::new(FaultyStore::new(MemoryStore::default()));
+        bytes_max.into_iter().for_each(|bytes_max| log.narrow_pages(bytes_max));
         let engine = engine().with_log(Arc::clone(&log) as _);
         engine.publish(&ledger("c"), events()).expect("published");
         let plans = ["In steps", "In steps", "In one step"];
