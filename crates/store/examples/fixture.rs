@@ -75,17 +75,9 @@ fn fill(store: &SqliteStore) -> Outcome<Vec<(CommitId, Vec<u8>)>> {
         unroot: gone.natives.iter().map(|(id, _)| *id).collect(),
         cut: vec![cut.id(1)],
         sessions: vec![gone.session.key.clone()],
-        ledgers: Vec::new(),
-        lines: None,
-        unread: Vec::new(),
-        untitled: Vec::new(),
-        reworded: Vec::new(),
         even_sighted: true,
         even_pinned: true,
-        at: Timestamp::from_micros(START),
-        by: Principal::new("ann@box/claude-code")?,
-        expect: None,
-        dry_run: false,
+        ..Forget::new(Timestamp::from_micros(START), Principal::new("ann@box/claude-code")?)
     };
     store.forget(&forget)?;
     store.forget_events(&SessionId::new("gone")?)?;

@@ -127,19 +127,11 @@ impl Engine {
         let copies = self.copies_of(&wanted)?;
         let mut wish = Forget {
             unroot: ids.clone(),
-            cut: Vec::new(),
             sessions: keys,
             ledgers: if self.is_log_the_store { ledgers.clone() } else { Vec::new() },
-            lines: None,
-            unread: Vec::new(),
-            untitled: Vec::new(),
-            reworded: Vec::new(),
-            even_sighted: false,
             even_pinned: options.even_pinned,
-            at: self.clock.now(),
-            by: options.by.clone(),
-            expect: None,
             dry_run: true,
+            ..Forget::new(self.clock.now(), options.by.clone())
         };
         let mut spared = Vec::new();
         if let ForgetTarget::Commit(id) = target {

@@ -192,18 +192,12 @@ impl Engine {
         let wish = Forget {
             unroot: old,
             cut: made.sealed.clone(),
-            sessions: Vec::new(),
-            ledgers: Vec::new(),
             lines: Some(made.lines.clone()),
-            unread: Vec::new(),
             untitled: renamed.iter().map(|session| session.key.clone()).collect(),
             reworded,
             even_sighted: true,
             even_pinned: true,
-            at: self.clock.now(),
-            by: by.clone(),
-            expect: None,
-            dry_run: false,
+            ..Forget::new(self.clock.now(), by.clone())
         };
         report.forgotten = self.store.forget(&wish)?;
         report.events_forgotten += report.forgotten.events;

@@ -5,12 +5,12 @@
 use std::path::PathBuf;
 
 use stemmata_engine::{BundleImportOptions, BundleLimits, Engine, EngineError, ErrorKind};
-use stemmata_model::{ArtifactId, CommitCore, CommitId, Principal, Timestamp, artifact_id};
+use stemmata_model::{ArtifactId, CommitCore, CommitId, artifact_id};
 use stemmata_store::conformance::builders;
 use stemmata_store::maintain::forget::Forget;
 use stemmata_store::{StoreError, Usage};
 
-use crate::bundles::{other, take, told};
+use crate::bundles::{forgetting, other, take, told};
 use crate::support::{native, usage};
 
 /// Writes a bundle as the format's page says.
@@ -398,22 +398,7 @@ fn a_commit_of_a_content_that_was_forgotten_here_is_refused_before_anything_is_s
     let rows = [row(first, &[0], 0), row(second, &[2], 1)].concat();
     writer.record(7, &[kinds(), number(2), rows].concat());
     take(&other, &writer.end([2, 2, 0, 0, 11]));
-    let wish = Forget {
-        unroot: Vec::new(),
-        cut: vec![first],
-        sessions: Vec::new(),
-        ledgers: Vec::new(),
-        lines: None,
-        unread: Vec::new(),
-        untitled: Vec::new(),
-        reworded: Vec::new(),
-        even_sighted: true,
-        even_pinned: true,
-        at: Timestamp::EPOCH,
-        by: Principal::new("ann").expect("a name"),
-        expect: None,
-        dry_run: false,
-    };
+    let wish = Forget { cut: vec![first], ..forgetting(Vec::new()) };
     other.store().forget(&wish).expect("forgotten");
     assert!(matches!(
         other.store().read_content(hello, None, &mut |_| Ok(())),

@@ -74,23 +74,9 @@ pub(crate) fn told(engine: &Engine) -> Told {
     }
 }
 
-fn forgetting(sessions: Vec<SessionKey>) -> Forget {
-    Forget {
-        unroot: Vec::new(),
-        cut: Vec::new(),
-        sessions,
-        ledgers: Vec::new(),
-        lines: None,
-        unread: Vec::new(),
-        untitled: Vec::new(),
-        reworded: Vec::new(),
-        even_sighted: true,
-        even_pinned: true,
-        at: Timestamp::EPOCH,
-        by: Principal::new("ann").expect("a name"),
-        expect: None,
-        dry_run: false,
-    }
+pub(crate) fn forgetting(sessions: Vec<SessionKey>) -> Forget {
+    let nothing = Forget::new(Timestamp::EPOCH, Principal::new("ann").expect("a name"));
+    Forget { sessions, even_sighted: true, even_pinned: true, ..nothing }
 }
 
 fn damages(store: &dyn Store) -> Vec<String> {

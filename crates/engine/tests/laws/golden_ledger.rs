@@ -390,14 +390,7 @@ fn answers(make: Make<'_>, golden: &Value) -> Vectors {
     let mut vectors = Vectors::new();
     let ids = appends(make().as_ref(), golden, &mut vectors);
     let log = make();
-    let change = |name| LedgerChange {
-        ledger: ledger(name),
-        now: millis(&json!(1)),
-        root: None,
-        compacted_at: None,
-        marks: vec![],
-        let_go: Vec::new(),
-    };
+    let change = |name| LedgerChange::new(ledger(name), millis(&json!(1)));
     log.change_ledger(change("c")).expect("made");
     log_at_times_of_the_seed(log.as_ref(), golden);
     queries(log.as_ref(), golden, &mut vectors, &ids);

@@ -93,7 +93,7 @@ fn every_reader_goes_on_by_what_a_page_says() {
     let mut outcomes = Vec::new();
     for bytes_max in [None, Some(0), Some(1), Some(12), Some(60)] {
         let log = Arc::new(FaultyStore::new(MemoryStore::default()));
-        bytes_max.into_iter().for_each(|bytes_max| log.narrow_pages(bytes_max));
+        log.narrow_pages(bytes_max.unwrap_or(usize::MAX));
         let engine = engine().with_log(Arc::clone(&log) as _);
         engine.publish(&ledger("c"), events()).expect("published");
         let plans = ["In steps", "In steps", "In one step"];

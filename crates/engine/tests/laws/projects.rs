@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Barrier};
 
 use stemmata_engine::{Engine, Project};
-use stemmata_model::{LedgerId, NoteCode};
-use stemmata_store::{FileLog, FileLogOptions, Ledger};
+use stemmata_model::{LedgerId, NoteCode, Timestamp};
+use stemmata_store::{FileLog, FileLogOptions, Ledger, LedgerChange};
 
 use crate::support::{Folder, answer, engine, engine_on, import, new_store, user};
 
@@ -222,15 +222,8 @@ fn a_session_in_a_worktree_beside_the_repository_is_the_project_s_also_when_that
     git(&main, &["worktree", "add", "-q", second.to_str().expect("text")]);
     let other = LedgerId::new("other").expect("a name");
     let mark = format!("place:m1:{}", second.display());
-    let (now, marks) = (stemmata_model::Timestamp::from_micros(1), vec![mark]);
-    let change = stemmata_store::LedgerChange {
-        ledger: other,
-        now,
-        root: None,
-        compacted_at: None,
-        marks,
-        let_go: Vec::new(),
-    };
+    let (now, marks) = (Timestamp::from_micros(1), vec![mark]);
+    let change = LedgerChange { marks, ..LedgerChange::new(other, now) };
     engine.log().change_ledger(change).expect("made");
     session("other", &second);
     assert_eq!(told(), 1);
@@ -455,7 +448,7 @@ fn a_ledger_that_cannot_be_read_stops_no_other_project_and_is_never_made_twice()
     assert_eq!(ledgers(&engine), 3);
     assert_eq!(engine.marked_ledger_at(&bad).expect("a look"), Some(own.clone()), "to be restored");
 
-    log().restore(&own, stemmata_model::Timestamp::EPOCH).expect("restored");
+    log().restore(&own, Timestamp::EPOCH).expect("restored");
     let engine = on_files();
     assert_eq!((id(&engine, &bad), of(&engine, &fresh).made), (own, true));
 }

@@ -18,14 +18,7 @@ fn ledger() -> LedgerId {
 fn captured(folder: &Folder) -> Engine {
     let engine = engine();
     let (now, root) = (Timestamp::from_micros(1), Some("/old".to_owned()));
-    let change = LedgerChange {
-        ledger: ledger(),
-        now,
-        root,
-        compacted_at: None,
-        marks: Vec::new(),
-        let_go: Vec::new(),
-    };
+    let change = LedgerChange { root, ..LedgerChange::new(ledger(), now) };
     engine.log().change_ledger(change).expect("made");
     let lines = [
         user(1, None, "Let's use the gas kiln."),

@@ -268,14 +268,7 @@ fn a_commit_of_something_else_is_remembered_beside_the_turns_and_a_compaction_is
     let engine = engine();
     let (ledger, now) = (turn("s").ledger, Timestamp::from_micros(1));
     let root = Some("/old".to_owned());
-    let change = LedgerChange {
-        ledger: ledger.clone(),
-        now,
-        root,
-        compacted_at: None,
-        marks: Vec::new(),
-        let_go: Vec::new(),
-    };
+    let change = LedgerChange { root, ..LedgerChange::new(ledger.clone(), now) };
     engine.log().change_ledger(change).expect("made");
     let first = take(&engine, "s", "first");
     let told = || engine.remember(&ledger).expect("remembered");

@@ -23,17 +23,7 @@ pub(super) fn wish(unroot: &[CommitId], cut: &[CommitId], sessions: &[SessionKey
         unroot: unroot.to_vec(),
         cut: cut.to_vec(),
         sessions: sessions.to_vec(),
-        ledgers: Vec::new(),
-        lines: None,
-        unread: Vec::new(),
-        untitled: Vec::new(),
-        reworded: Vec::new(),
-        even_sighted: false,
-        even_pinned: false,
-        at: at(1_000),
-        by: principal("ann"),
-        expect: None,
-        dry_run: false,
+        ..Forget::new(at(1_000), principal("ann"))
     }
 }
 

@@ -125,6 +125,26 @@ pub struct Forgotten {
 }
 
 impl Forget {
+    /// A forgetting of nothing, to which a caller adds what is to go.
+    pub const fn new(at: Timestamp, by: Principal) -> Self {
+        Self {
+            unroot: Vec::new(),
+            cut: Vec::new(),
+            sessions: Vec::new(),
+            ledgers: Vec::new(),
+            lines: None,
+            unread: Vec::new(),
+            untitled: Vec::new(),
+            reworded: Vec::new(),
+            even_sighted: false,
+            even_pinned: false,
+            at,
+            by,
+            expect: None,
+            dry_run: false,
+        }
+    }
+
     /// Refuses what is not what was planned. Asked within the transaction.
     pub(crate) fn checked(&self, done: Forgotten) -> Result<Forgotten, StoreError> {
         let is_planned = self.expect.as_ref().is_none_or(|expect| *expect == done);

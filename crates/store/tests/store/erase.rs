@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use stemmata_model::{ArtifactId, CommitId, Timestamp};
+use stemmata_store::conformance::builders::principal;
 use stemmata_store::maintain::forget::{Forget, Forgotten};
 use stemmata_store::{
     NewContent, OpenFor, PackOptions, Patience, SqliteOptions, SqliteStore, Store, StoreError, Write,
@@ -53,18 +54,9 @@ pub(crate) fn wish(unroot: &[CommitId], cut: &[CommitId]) -> Forget {
     Forget {
         unroot: unroot.to_vec(),
         cut: cut.to_vec(),
-        sessions: Vec::new(),
-        ledgers: Vec::new(),
-        lines: None,
-        unread: Vec::new(),
-        untitled: Vec::new(),
-        reworded: Vec::new(),
         even_sighted: true,
         even_pinned: true,
-        at: Timestamp::from_micros(1_790_000_000_000_000),
-        by: stemmata_model::Principal::new("ann").expect("a name"),
-        expect: None,
-        dry_run: false,
+        ..Forget::new(Timestamp::from_micros(1_790_000_000_000_000), principal("ann"))
     }
 }
 

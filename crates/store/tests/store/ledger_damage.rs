@@ -109,14 +109,8 @@ fn a_ledger_whose_row_cannot_be_proved_goes_on_all_the_same() {
     let outcome = stage.repair(false);
     assert_eq!((outcome.remaining.as_slice(), outcome.verified.kept_rows), (&[] as &[_], 1));
     assert_eq!(put(&stage.store, "p", vec![said("s", "t", "next")]).first.get(), 6);
-    let change = LedgerChange {
-        ledger: ledger("p"),
-        now: stage.events[0].at,
-        root: Some("/here".to_owned()),
-        compacted_at: None,
-        marks: Vec::new(),
-        let_go: Vec::new(),
-    };
+    let root = Some("/here".to_owned());
+    let change = LedgerChange { root, ..LedgerChange::new(ledger("p"), stage.events[0].at) };
     stage.store.change_ledger(change).expect("said anew");
     assert_eq!(damages(&stage.store), []);
 }

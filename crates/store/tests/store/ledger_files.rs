@@ -796,15 +796,9 @@ fn a_ledger_is_known_by_its_id_whatever_it_is() {
     for name in names {
         log.append(Append { ledger: id(name), ..append(vec![said("s", "t", name)]) }).expect("appended");
     }
-    let change = LedgerChange {
-        ledger: id("A"),
-        now: Timestamp::EPOCH,
-        root: None,
-        compacted_at: None,
-        marks: vec!["m".to_owned()],
-        let_go: Vec::new(),
-    };
-    log.change_ledger(change).expect("marked");
+    let marks = vec!["m".to_owned()];
+    log.change_ledger(LedgerChange { marks, ..LedgerChange::new(id("A"), Timestamp::EPOCH) })
+        .expect("marked");
     let log = open(home.path());
     let mut expected = names.map(str::to_owned);
     expected.sort();

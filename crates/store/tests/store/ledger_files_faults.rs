@@ -66,14 +66,8 @@ fn what_another_process_appended_without_a_sync_is_durable_with_what_is_appended
 
 #[test]
 fn a_change_that_is_there_already_is_durable_when_it_is_asked_for_again() {
-    let change = || LedgerChange {
-        ledger: id("p"),
-        now: Timestamp::EPOCH,
-        root: Some("/src".to_owned()),
-        compacted_at: None,
-        marks: Vec::new(),
-        let_go: Vec::new(),
-    };
+    let root = || Some("/src".to_owned());
+    let change = || LedgerChange { root: root(), ..LedgerChange::new(id("p"), Timestamp::EPOCH) };
     let (mut failed, mut was_there) = (0, 0);
     for at in 0..100 {
         let (disk, before) = (empty_disk(), empty_disk());

@@ -91,16 +91,8 @@ fn apply(step: &Step, log: &dyn EventLog) -> Result<u64, StoreError> {
         Step::Drop(prefix) => log.drop_states(&id("p"), prefix).map(|()| 0),
         Step::Change(mark) => {
             let (root, marks) = (mark.clone(), mark.iter().cloned().collect());
-            let now = Timestamp::from_micros(3);
-            log.change_ledger(LedgerChange {
-                ledger: id("p"),
-                now,
-                root,
-                compacted_at: None,
-                marks,
-                let_go: Vec::new(),
-            })
-            .map(|()| 0)
+            let change = LedgerChange::new(id("p"), Timestamp::from_micros(3));
+            log.change_ledger(LedgerChange { root, marks, ..change }).map(|()| 0)
         }
         Step::Reopen(_) => Ok(0),
     }

@@ -152,14 +152,7 @@ pub fn check_closing(make: Make<'_>) {
     log.close().expect("closing twice");
     let refused = |result: Result<(), StoreError>| assert!(matches!(result, Err(StoreError::Closed { .. })));
     refused(log.append(append("p", vec![said("a", "t", "y")])).map(|_| ()));
-    refused(log.change_ledger(LedgerChange {
-        ledger: ledger("p"),
-        now: at(1),
-        root: None,
-        compacted_at: None,
-        marks: Vec::new(),
-        let_go: Vec::new(),
-    }));
+    refused(log.change_ledger(LedgerChange::new(ledger("p"), at(1))));
     let state = SavedState { name: "r".to_owned(), version: 1, through: 1, position: None, state: json("1") };
     refused(log.save_states(&ledger("p"), vec![state]));
     refused(log.trim(&ledger("p"), &topic("t"), seq(1)).map(|_| ()));

@@ -7,14 +7,8 @@ use crate::error::StoreError;
 use crate::ledger::{EventLog, LedgerChange, MARKS_MAX, STATE_BYTES_MAX, SavedState};
 
 fn change(name: &str, marks: &[&str]) -> LedgerChange {
-    LedgerChange {
-        ledger: ledger(name),
-        now: at(77),
-        root: None,
-        compacted_at: None,
-        marks: marks.iter().map(|mark| (*mark).to_owned()).collect(),
-        let_go: Vec::new(),
-    }
+    let marks = marks.iter().map(|mark| (*mark).to_owned()).collect();
+    LedgerChange { marks, ..LedgerChange::new(ledger(name), at(77)) }
 }
 
 fn state(name: &str, version: u32, text: &str) -> SavedState {

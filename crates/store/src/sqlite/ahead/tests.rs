@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use stemmata_model::{CommitId, Json, NewPayload, Principal, Timestamp, artifact_id};
+use stemmata_model::{CommitId, Json, NewPayload, Timestamp, artifact_id};
 use tempfile::TempDir;
 
 use super::Ahead;
@@ -133,20 +133,10 @@ fn a_hole_that_is_filled_since_keeps_what_it_names() {
     let store = open(home.path());
     let emptied = put(&store, FIRST, 1);
     let wish = Forget {
-        unroot: Vec::new(),
         cut: vec![emptied],
-        sessions: Vec::new(),
-        ledgers: Vec::new(),
-        lines: None,
-        unread: Vec::new(),
-        untitled: Vec::new(),
-        reworded: Vec::new(),
         even_sighted: true,
         even_pinned: true,
-        at: Timestamp::from_micros(1),
-        by: Principal::new("ann").expect("a name"),
-        expect: None,
-        dry_run: false,
+        ..Forget::new(Timestamp::from_micros(1), builders::principal("ann"))
     };
     store.forget(&wish).expect("forgotten");
     store.lift(&crate::maintain::forget::Tombstone::Commit(emptied)).expect("lifted");
