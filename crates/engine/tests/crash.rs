@@ -7,9 +7,9 @@
 //! acknowledgements, on a transcript that grows, with the real clock and real ids, into one store that outlives them all.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,9 @@ use stemmata_engine::{
 };
 use stemmata_model::{CommitId, FormatId, MachineId, Principal, SessionId, Template, Timestamp};
 use stemmata_store::{PackOptions, SqliteOptions, SqliteStore};
+use stemmata_testkit::children::{self, Working, kill_after};
 use stemmata_testkit::claude::ClaudeSession;
+use stemmata_testkit::rng::Rng;
 
 /// Kills in one run of the tests.
 const KILLS: u32 = 220;
@@ -80,14 +82,6 @@ fn request(parent: Option<CommitId>, seed: u64, number: usize) -> CheckpointRequ
     }
 }
 
-/// A small generator, so that a failing run can be repeated by its seed.
-fn next_random(state: &mut u64) -> u64 {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    *state
-}
-
 fn spin(duration: Duration) {
     let start = Instant::now();
     while start.elapsed() < duration {
@@ -95,45 +89,27 @@ fn spin(duration: Duration) {
     }
 }
 
+/// Starts this test again as the child of that name.
+fn start(child: &str, variable: &str, home: &Path) -> Working {
+    let mut command = Command::new(std::env::current_exe().expect("this test"));
+    command.args(["--exact", child, "--nocapture", "--test-threads=1"]).env(variable, home);
+    children::start(&mut command).expect("the child starts")
+}
+
 /// Runs one child, kills it at a random moment after its first acknowledgement, and returns what it had said.
-fn run_and_kill(home: &Path, random: &mut u64) -> Vec<CommitId> {
-    let mut child = Command::new(std::env::current_exe().expect("this test"))
-        .args(["--exact", "child", "--nocapture", "--test-threads=1"])
-        .env(CHILD, home)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("the child starts");
-    let mut output = BufReader::new(child.stdout.take().expect("its output"));
-    let mut acknowledged = Vec::new();
-    let mut line = String::new();
-    while output.read_line(&mut line).expect("its output") > 0 {
-        if let Some(id) = line.trim().strip_prefix("ack ") {
-            acknowledged.push(id.parse().expect("a whole id"));
-            break;
-        }
-        line.clear();
-    }
-    spin(Duration::from_micros(next_random(random) % WORK_MICROS_MAX));
-    child.kill().expect("killed");
-    child.wait().expect("gone");
-    for line in output.lines() {
-        let Ok(line) = line else { break };
-        // The last line may be cut; a whole id has thirty characters.
-        if let Some(id) = line.trim().strip_prefix("ack ").filter(|id| id.len() == 30) {
-            acknowledged.push(id.parse().expect("an id"));
-        }
-    }
-    acknowledged
+fn run_and_kill(home: &Path, rng: &mut Rng) -> Vec<CommitId> {
+    let id = |line: &str| Some(line.trim().strip_prefix("ack ")?.parse().expect("a whole id"));
+    let pause = Duration::from_micros(rng.range(0, WORK_MICROS_MAX));
+    kill_after(start("child", CHILD, home), 1, id, || spin(pause)).expect("killed")
 }
 
 #[test]
 fn nothing_acknowledged_is_lost_by_kill_9() {
     let home = tempfile::tempdir().expect("a folder");
-    let mut random = 0x9e37_79b9_7f4a_7c15;
+    let mut rng = Rng::new(1);
     let mut ledger = BTreeSet::new();
     for kill in 1..=KILLS {
-        let acknowledged = run_and_kill(home.path(), &mut random);
+        let acknowledged = run_and_kill(home.path(), &mut rng);
         assert!(!acknowledged.is_empty(), "the child worked");
         let engine = engine(home.path());
         for id in &acknowledged {
@@ -239,23 +215,11 @@ fn holders(folder: &Path) -> Vec<PathBuf> {
 
 /// Scrubs a copy of a store in another process, and kills that after so long. Returns whether it had ended.
 fn scrub_and_kill(home: &Path, after: Duration) -> bool {
-    let mut child = Command::new(std::env::current_exe().expect("this test"))
-        .args(["--exact", "scrub_child", "--nocapture", "--test-threads=1"])
-        .env(SCRUB_CHILD, home)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("the child starts");
-    let mut output = BufReader::new(child.stdout.take().expect("its output"));
-    let mut line = String::new();
-    while !line.contains("begun") {
-        line.clear();
-        assert!(output.read_line(&mut line).expect("its output") > 0, "the child began");
-    }
-    spin(after);
-    child.kill().expect("killed");
-    child.wait().expect("gone");
-    output.lines().map_while(Result::ok).any(|line| line.contains("done"))
+    let word = |line: &str| ["begun", "done"].into_iter().find(|word| line.trim() == *word);
+    let child = start("scrub_child", SCRUB_CHILD, home);
+    let said = kill_after(child, 1, word, || spin(after)).expect("killed");
+    assert_eq!(said.first(), Some(&"begun"), "the child began");
+    said.contains(&"done")
 }
 
 /// Killed at any moment, a scrub leaves chains that can be read, old or new; the next one ends it, and then nothing of
@@ -272,13 +236,13 @@ fn a_scrub_that_is_killed_is_ended_by_the_next_one() {
     let began = Instant::now();
     let rewritten = scrub(&knowing_engine(whole.path())).rewritten;
     let took = began.elapsed();
-    let (mut random, mut ended, mut moved) = (0x9e37_79b9_7f4a_7c15, 0, 0);
+    let (mut rng, mut ended, mut moved) = (Rng::new(1), 0, 0);
     for kill in 0..SCRUB_KILLS {
         let hurt = tempfile::tempdir().expect("a folder");
         copy_folder(&home.path().join("store"), &hurt.path().join("store"));
         let micros = u64::try_from(took.as_micros()).expect("a moment").max(1);
-        ended +=
-            u32::from(scrub_and_kill(hurt.path(), Duration::from_micros(next_random(&mut random) % micros)));
+        let after = Duration::from_micros(rng.range(0, micros - 1));
+        ended += u32::from(scrub_and_kill(hurt.path(), after));
         let engine = knowing_engine(hurt.path());
         let mut new = 0;
         for (path, original) in paths.iter().zip(&originals) {

@@ -18,7 +18,8 @@ pub fn start(command: &mut Command) -> io::Result<Working> {
     Ok((child, BufReader::new(out)))
 }
 
-/// Kills a child after so many acknowledgements (0: while it opens), and returns all that it was told.
+/// Kills a child after so many acknowledgements (0: while it opens) and what the caller does meanwhile, and returns all
+/// that it was told.
 ///
 /// # Errors
 /// Where it cannot be heard or killed.
@@ -26,6 +27,7 @@ pub fn kill_after<T>(
     (mut child, mut out): Working,
     acknowledgements: u64,
     acknowledged: impl Fn(&str) -> Option<T>,
+    meanwhile: impl FnOnce(),
 ) -> io::Result<Vec<T>> {
     let mut left = acknowledgements;
     let mut told = Vec::new();
@@ -37,6 +39,7 @@ pub fn kill_after<T>(
         }
         line.clear();
     }
+    meanwhile();
     child.kill()?;
     child.wait()?;
     // What stood in the pipe was acknowledged too; a cut last line was not.

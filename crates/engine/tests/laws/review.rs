@@ -44,17 +44,22 @@ fn uuid(n: u32) -> String {
 
 /// Two records for each turn.
 fn turns(count: u32) -> Vec<String> {
-    (1..=count * 2)
-        .map(
-            |n| {
-                if n % 2 == 1 {
-                    record(n, "user", &format!("ask {n}"))
-                } else {
-                    record(n, "assistant", "done")
-                }
-            },
-        )
-        .collect()
+    let of = |n| [record(n, "user", &format!("ask {n}")), record(n + 1, "assistant", "done")];
+    (1..=count * 2).step_by(2).flat_map(of).collect()
+}
+
+/// A compaction behind record `last` that preserves the first turn: its boundary, and what it sums up.
+fn compacted(last: u32, summary: &str) -> String {
+    let boundary = format!(
+        r#"{{"parentUuid":null,"logicalParentUuid":"{}","isSidechain":false,"type":"system","subtype":"compact_boundary","content":"Conversation compacted","uuid":"{}","timestamp":"2026-03-01T01:00:00.000Z","compactMetadata":{{"trigger":"manual","preTokens":9,"preservedMessages":{{"anchorUuid":"{}","uuids":["{}","{}"]}}}}}}"#,
+        uuid(last),
+        uuid(last + 1),
+        uuid(last + 2),
+        uuid(1),
+        uuid(2),
+    );
+    let summary = record(last + 2, "user", summary).replacen('{', "{\"isCompactSummary\":true,", 1);
+    boundary + "\n" + &summary
 }
 
 fn live(engine: &Engine, path: &Path) -> CommitId {
@@ -510,16 +515,7 @@ fn preserved_records_far_back_failed_the_import() {
         text += &record(n, "user", &long);
         text += &record(n + 1, "assistant", "done");
     }
-    let boundary = format!(
-        r#"{{"parentUuid":null,"logicalParentUuid":"{}","isSidechain":false,"type":"system","subtype":"compact_boundary","content":"Conversation compacted","uuid":"{}","timestamp":"2026-03-01T01:00:00.000Z","compactMetadata":{{"trigger":"manual","preTokens":9,"preservedMessages":{{"anchorUuid":"{}","uuids":["{}","{}"]}}}}}}"#,
-        uuid(8),
-        uuid(9),
-        uuid(10),
-        uuid(1),
-        uuid(2),
-    );
-    text += &(boundary + "\n");
-    text += &record(10, "user", "what happened so far").replacen('{', "{\"isCompactSummary\":true,", 1);
+    text += &compacted(8, "what happened so far");
     let captured = import(&engine, &folder.write("s.jsonl", text.as_bytes()));
     let last = engine.store().commit(captured.session.tip.expect("a tip")).expect("read").expect("there");
     assert_eq!(last.core.commit_type, CommitType::Compaction);
@@ -533,17 +529,7 @@ fn a_compaction_larger_than_a_part_lost_what_it_preserves() {
     let folder = Folder::new();
     let engine = engine();
     let mut text = turns(1).concat();
-    let boundary = format!(
-        r#"{{"parentUuid":null,"logicalParentUuid":"{}","isSidechain":false,"type":"system","subtype":"compact_boundary","content":"Conversation compacted","uuid":"{}","timestamp":"2026-03-01T01:00:00.000Z","compactMetadata":{{"trigger":"manual","preTokens":9,"preservedMessages":{{"anchorUuid":"{}","uuids":["{}","{}"]}}}}}}"#,
-        uuid(2),
-        uuid(3),
-        uuid(4),
-        uuid(1),
-        uuid(2),
-    );
-    text += &(boundary + "\n");
-    let summary = "what happened so far ".repeat(300_000);
-    text += &record(4, "user", &summary).replacen('{', "{\"isCompactSummary\":true,", 1);
+    text += &compacted(2, &"what happened so far ".repeat(300_000));
     let captured = import(&engine, &folder.write("s.jsonl", text.as_bytes()));
     let tip = captured.session.tip.expect("a tip");
     assert_eq!(native(&engine, tip), text.as_bytes());

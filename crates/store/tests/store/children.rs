@@ -19,5 +19,5 @@ pub(crate) fn kill_after<T>(
     acknowledgements: u64,
     acknowledged: impl Fn(&str) -> Option<T>,
 ) -> Vec<T> {
-    children::kill_after(child, acknowledgements, acknowledged).expect("a child")
+    children::kill_after(child, acknowledgements, acknowledged, || ()).expect("a child")
 }

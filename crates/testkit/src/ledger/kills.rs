@@ -127,7 +127,7 @@ pub fn kill(
         let mut told = Vec::new();
         for number in 0..now {
             let child = start(home.path(), &format!("r{number}"))?;
-            told.extend(kill_after(child, rng.range(0, LIFE_MAX), acknowledged)?);
+            told.extend(kill_after(child, rng.range(0, LIFE_MAX), acknowledged, || ())?);
             tried.faults += 1;
             let is_whole = number % LOOK_EVERY == 0 || number + 1 == now;
             let place = format!("kill {}", tried.faults);
