@@ -4,7 +4,6 @@
 mod bench;
 mod check;
 mod clients;
-mod dictionary;
 mod embed;
 mod faults;
 mod fuzz;
@@ -25,7 +24,6 @@ usage: cargo xtask <task> [arguments]
   test                  the tests: tidy, documentation examples, unit and integration tests
   tidy                  the repository's own rules: crate edges, sizes, names, documents, links
   generate [--check]    write docs/reference from the built `stemma`, or say what is stale
-  dictionary [--check]  train the store's compression dictionary, or say whether it is reproducible
   bench [arguments]     build and run the benchmarks in release mode
   clients <name>        run the optional tests against a real client
   fuzz [TARGET…]        read made-up and mutated bytes, led by coverage, and look for panics
@@ -38,7 +36,6 @@ fn run(root: &Path, task: &str, arguments: &[String]) -> anyhow::Result<()> {
         "test" => test::run(root, arguments),
         "tidy" => tidy::run(root, arguments),
         "generate" => generate::run(root, arguments),
-        "dictionary" => dictionary::run(root, arguments),
         "bench" => bench::run(root, arguments),
         "clients" => clients::run(root, arguments),
         "faults" => faults::run(root, arguments),

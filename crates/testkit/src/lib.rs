@@ -13,5 +13,4 @@ pub mod home;
 pub mod json;
 pub mod ledger;
 pub mod rng;
-pub mod shapes;
 pub mod text;

@@ -11,8 +11,8 @@ use zstd::bulk::{Compressor, Decompressor};
 use zstd::dict::{DecoderDictionary, EncoderDictionary};
 use zstd::zstd_safe::CParameter;
 
-/// The dictionary that this version compresses with: trained on made-up transcripts by
-/// `examples/train_dictionary.rs`. A stored number names it; another dictionary is another number.
+/// The dictionary that this version compresses with, as `docs/format/dictionary.md` describes it. A stored number names it;
+/// another dictionary is another number.
 static DICTIONARY: &[u8] = include_bytes!("../../dict/v1.dict");
 
 /// The number that rows name [`DICTIONARY`] by.
@@ -176,6 +176,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn the_released_dictionary_never_changes() {
+        let hash = blake3::hash(DICTIONARY).to_string();
+        assert_eq!(hash, "fbd1d9003079c97a384f4b5437fd2ff77c50fdcc658c82c9e67424cb64ff2430");
+        assert!(include_str!("../../../../docs/format/dictionary.md").contains(&hash));
+    }
 
     proptest! {
         #[test]
