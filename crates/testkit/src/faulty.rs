@@ -3,6 +3,7 @@
 //! What a crash of a process does is tested with real processes, not here.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,7 +35,6 @@ pub enum Fault {
 }
 
 /// A [`Store`] around another one, whose batches fail on demand.
-#[derive(Debug)]
 pub struct FaultyStore<S> {
     inner: S,
     plan: Mutex<Plan>,
@@ -42,31 +42,27 @@ pub struct FaultyStore<S> {
     reads: AtomicU64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Plan {
     packs: bool,
     calls: u64,
     fault: Option<(u64, Fault)>,
     lost: BTreeSet<ArtifactId>,
-    meddler: Option<(u64, Meddler<BeforeBatch>)>,
+    meddler: Option<(u64, BeforeBatch)>,
 }
 
 /// What becomes of reading pages of events.
-#[derive(Debug)]
 struct Pages<S> {
     bytes_max: usize,
-    meddler: Option<Meddler<AfterPage<S>>>,
+    meddler: Option<AfterPage<S>>,
 }
 
-type BeforeBatch = dyn FnOnce() + Send;
-type AfterPage<S> = dyn FnMut(&S) + Send;
+type BeforeBatch = Box<dyn FnOnce() + Send>;
+type AfterPage<S> = Box<dyn FnMut(&S) + Send>;
 
-/// What somebody else does.
-struct Meddler<F: ?Sized>(Box<F>);
-
-impl<F: ?Sized> std::fmt::Debug for Meddler<F> {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("Meddler")
+impl<S> fmt::Debug for FaultyStore<S> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("FaultyStore").finish_non_exhaustive()
     }
 }
 
@@ -96,7 +92,7 @@ impl<S: Store> FaultyStore<S> {
     /// Has somebody else act right before the batch with this number (1 = the next one), once. It may use this store.
     pub fn meddle(&self, number: u64, act: impl FnOnce() + Send + 'static) {
         let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
-        plan.meddler = Some((plan.calls + number, Meddler(Box::new(act))));
+        plan.meddler = Some((plan.calls + number, Box::new(act)));
     }
 
     /// Returns whether somebody is still to act.
@@ -106,7 +102,7 @@ impl<S: Store> FaultyStore<S> {
 
     /// From now on has somebody else act on the store within after each page of events, before its reader can.
     pub fn after_pages(&self, act: impl FnMut(&S) + Send + 'static) {
-        self.pages().meddler = Some(Meddler(Box::new(act)));
+        self.pages().meddler = Some(Box::new(act));
     }
 
     /// Has somebody else act after the next page of events only.
@@ -173,7 +169,7 @@ impl<S: Store> FaultyStore<S> {
         let calls = plan.calls;
         let meddler = plan.meddler.take_if(|(number, _)| *number == calls);
         drop(plan);
-        if let Some((_, Meddler(act))) = meddler {
+        if let Some((_, act)) = meddler {
             act();
         }
         let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
@@ -212,7 +208,7 @@ impl<S: Store> EventLog for FaultyStore<S> {
     fn page(&self, ledger: &LedgerId, query: &EventQuery) -> Result<EventPage, StoreError> {
         let bytes_max = query.bytes_max.min(self.pages().bytes_max);
         let page = self.inner.page(ledger, &EventQuery { bytes_max, ..query.clone() });
-        if let Some(Meddler(act)) = &mut self.pages().meddler {
+        if let Some(act) = &mut self.pages().meddler {
             act(&self.inner);
         }
         page
