@@ -18,6 +18,7 @@ use stemmata_engine::{
     StoreRules, SystemClock,
 };
 use stemmata_model::{CommitId, FormatId, MachineId, Principal, SessionId, Template, Timestamp};
+use stemmata_store::conformance::builders::damages;
 use stemmata_store::{PackOptions, SqliteOptions, SqliteStore};
 use stemmata_testkit::children::{self, Working, kill_after};
 use stemmata_testkit::claude::ClaudeSession;
@@ -123,9 +124,7 @@ fn nothing_acknowledged_is_lost_by_kill_9() {
         }
         ledger.extend(acknowledged);
         if kill % KILLS_PER_VERIFY == 0 {
-            let mut damage = Vec::new();
-            engine.store().verify(&mut |found| damage.push(found)).expect("verified");
-            assert!(damage.is_empty(), "kill {kill}: {damage:?}");
+            assert_eq!(damages(engine.store()), [], "kill {kill}");
         }
     }
     let engine = engine(home.path());
@@ -265,9 +264,7 @@ fn a_scrub_that_is_killed_is_ended_by_the_next_one() {
             })
             .expect("scanned");
         assert_eq!(found, 0, "kill {kill}");
-        let mut damage = Vec::new();
-        engine.store().verify(&mut |one| damage.push(one)).expect("verified");
-        assert!(damage.is_empty(), "kill {kill}: {damage:?}");
+        assert_eq!(damages(engine.store()), [], "kill {kill}");
         for path in &paths {
             let session = engine.find_session(&path.to_string_lossy()).expect("read").expect("there");
             let fresh = knowing_engine(whole.path()).find_session(&path.to_string_lossy());

@@ -14,6 +14,7 @@ use stemmata_engine::{
     ForgetTarget, Identity, RandomIds, RetentionRules, Update,
 };
 use stemmata_model::{CommitId, FormatId, MachineId, Principal, SessionId, Template, Timestamp};
+use stemmata_store::conformance::builders::damages;
 use stemmata_store::{
     PackOptions, Page, SessionFilter, SqliteOptions, SqliteStore, StoreError, StoreErrorKind,
 };
@@ -129,9 +130,7 @@ impl Worker {
     }
 
     fn verify(&self) {
-        let mut damages = Vec::new();
-        self.engine.store().verify(&mut |damage| damages.push(damage)).expect("verified");
-        assert_eq!(damages, []);
+        assert_eq!(damages(self.engine.store()), []);
     }
 }
 

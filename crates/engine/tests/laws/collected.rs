@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use proptest::prelude::*;
 use stemmata_engine::{Clock, CollectOptions, CollectReport, Engine, Identity, RetentionRules, Update};
 use stemmata_model::{CommitId, MachineId, Principal, Timestamp};
+use stemmata_store::conformance::builders::damages;
 use stemmata_testkit::claude::ClaudeSession;
 
 use crate::support::{CountingIds, Folder, bytes_of, import, native, new_store, placing, usage};
@@ -111,8 +112,6 @@ proptest! {
                 prop_assert_eq!(&native(&engine, *tip), bytes);
             }
         }
-        let mut damages = Vec::new();
-        engine.store().verify(&mut |damage| damages.push(damage)).expect("verified");
-        prop_assert_eq!(damages, []);
+        prop_assert_eq!(damages(engine.store()), []);
     }
 }

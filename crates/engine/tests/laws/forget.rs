@@ -8,6 +8,7 @@ use stemmata_engine::{
     RetentionRules, Stop, Update,
 };
 use stemmata_model::{Closure, CommitId, NoteCode, Principal};
+use stemmata_store::conformance::builders::damages;
 use stemmata_store::{Store, StoreError};
 use stemmata_testkit::claude::ClaudeSession;
 
@@ -22,9 +23,7 @@ fn forget(engine: &Engine, target: &ForgetTarget, options: &ForgetOptions) -> Fo
     let planned = plan.report.clone();
     let done = engine.apply_forget(plan).expect("forgotten");
     assert_eq!(planned, done, "the plan is what happens");
-    let mut damages = Vec::new();
-    engine.store().verify(&mut |damage| damages.push(damage)).expect("a store that can be read");
-    assert_eq!(damages, []);
+    assert_eq!(damages(engine.store()), []);
     done
 }
 
@@ -357,9 +356,7 @@ fn an_open_turn_that_was_forgotten_stays_so_when_it_closes() {
             let again = engine.capture(&path, &full).expect("read again");
             assert_eq!((again.session.tip, holding(&engine, line)), (tip, vec![]), "after {lines} lines");
         }
-        let mut damages = Vec::new();
-        engine.store().verify(&mut |damage| damages.push(damage)).expect("a store that can be read");
-        assert_eq!(damages, []);
+        assert_eq!(damages(engine.store()), []);
         engine.unforget(&look.to_string()).expect("taken back");
         let again = engine.capture(&path, &full).expect("imported");
         assert_eq!(native(&engine, again.session.tip.expect("a tip")), bytes, "it may come back now");

@@ -12,7 +12,7 @@ use stemmata_engine::{
     BundleSelection, Clock, Engine, ErrorKind, ForgetOptions, ForgetTarget, Identity, Update,
 };
 use stemmata_model::{Closure, CommitId, CommitType, MachineId, Principal, Timestamp, artifact_id};
-use stemmata_store::conformance::builders::{self, read};
+use stemmata_store::conformance::builders::{self, damages, read};
 use stemmata_store::maintain::collect::Collect;
 use stemmata_store::{NewContent, PackOptions, SqliteOptions, SqliteStore, StoreError, Write};
 use stemmata_testkit::rng::Rng;
@@ -140,9 +140,7 @@ impl Side {
             let pinned = store.annotations(*id).expect("a read").pinned;
             assert_eq!(pinned, known.is_pinned(), "seed {seed}: {step}: {id}");
         }
-        let mut damages = Vec::new();
-        store.verify(&mut |damage| damages.push(damage)).expect("verified");
-        assert_eq!(damages, [], "seed {seed}: {step}");
+        assert_eq!(damages(store), [], "seed {seed}: {step}");
     }
 
     /// Returns files and contents that hold something of what was forgotten.

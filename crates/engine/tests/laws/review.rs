@@ -13,6 +13,7 @@ use stemmata_model::{
     Closure, CommitId, CommitType, FormatId, Granularity, MachineId, NoteCode, SessionId, Template,
     Timestamp, Trigger,
 };
+use stemmata_store::conformance::builders::damages;
 use stemmata_store::{
     LinkKind, MemoryStore, Page, ResolveScope, SessionKey, StoreIdentity, TipFilter, Write,
 };
@@ -723,7 +724,5 @@ fn an_open_turn_was_stored_whole_each_time_it_was_looked_at() {
     // Once in pieces, and once whole because there were so many.
     assert!(usage.distinct_bytes < length * 2, "{} bytes for {length}", usage.distinct_bytes);
     assert_eq!(tips(&engine).len(), 1);
-    let mut damage = Vec::new();
-    engine.store().verify(&mut |found| damage.push(found)).expect("verified");
-    assert_eq!(damage, []);
+    assert_eq!(damages(engine.store()), []);
 }

@@ -8,6 +8,7 @@ use stemmata_engine::{
     Update,
 };
 use stemmata_model::{CommitId, Principal, Trigger};
+use stemmata_store::conformance::builders::damages;
 use stemmata_store::maintain::forget::Tombstone;
 use stemmata_store::{
     MemoryStore, PackOptions, SessionFilter, SqliteOptions, SqliteStore, Store, StoreIdentity,
@@ -177,9 +178,7 @@ fn no_file_of_the_store_holds_the_secret() {
         let report = engine.scrub(&ScrubTarget::All, &by()).expect("scrubbed");
         assert_eq!(report.forgotten.unfinished, None);
         assert!(scan(&engine).is_empty(), "{:?}", scan(&engine));
-        let mut damages = Vec::new();
-        engine.store().verify(&mut |damage| damages.push(damage)).expect("verified");
-        assert!(damages.is_empty(), "{damages:?}");
+        assert_eq!(damages(engine.store()), []);
         drop((engine, before));
         drop(Arc::into_inner(store).expect("nobody else has it"));
         assert_eq!(holds_secret(home.path()), Vec::<String>::new(), "packed: {packed}");

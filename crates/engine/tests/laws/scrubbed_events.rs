@@ -12,6 +12,7 @@ use stemmata_model::{
     CommitId, Entry, EntryId, Event, EventSeq, Json, LedgerId, NewEvent, NewPayload, Part, Party, Payload,
     Principal, Role, Template, Topic,
 };
+use stemmata_store::conformance::builders::damages;
 use stemmata_store::conformance::ledger::builders::{self, ledger, session};
 use stemmata_store::{
     EventQuery, FileLog, FileLogOptions, MemoryStore, PackOptions, SavedState, SessionFilter, SqliteOptions,
@@ -172,9 +173,7 @@ fn scrubbed(before: &Engine) -> Engine {
     {
         assert_eq!(text.matches(words).count(), count, "{words} in {text}");
     }
-    let mut damages = Vec::new();
-    engine.store().verify(&mut |damage| damages.push(damage)).expect("verified");
-    assert_eq!(damages, []);
+    assert_eq!(damages(engine.store()), []);
     engine
 }
 

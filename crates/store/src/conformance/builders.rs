@@ -8,7 +8,7 @@ use stemmata_model::{
 };
 
 use crate::error::StoreError;
-use crate::seam::{BatchOutcome, Page, Store};
+use crate::seam::{BatchOutcome, Damage, Page, Store};
 use crate::write::{NewCommit, NewContent, Session, SessionKey, SessionOrigin, Write};
 
 /// Asks for all rows that a check makes.
@@ -148,6 +148,13 @@ pub fn read(store: &dyn Store, id: ArtifactId) -> Result<Vec<u8>, StoreError> {
         Ok(())
     })?;
     Ok(bytes)
+}
+
+/// Returns what is damaged.
+pub fn damages(store: &dyn Store) -> Vec<Damage> {
+    let mut found = Vec::new();
+    store.verify(&mut |damage| found.push(damage)).expect("a store that can be looked at");
+    found
 }
 
 /// Reads a content that is there.

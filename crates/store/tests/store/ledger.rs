@@ -1,18 +1,16 @@
 //! Ledgers in a store: both backends keep every promise of the log, share lines with deltas, and one transaction holds
 //! events and commits.
 
-use std::path::Path;
-
 use stemmata_model::{ArtifactId, EventSeq, Json, NewEvent, NewPayload, Payload, Timestamp, artifact_id};
 use stemmata_store::{
-    Append, ContentPart, Coverage, EventLog, EventQuery, MemoryStore, NewContent, Order, SavedState,
-    SqliteOptions, SqliteStore, Store, StoreError, Write, conformance,
+    Append, ContentPart, Coverage, EventLog, EventQuery, MemoryStore, NewContent, Order, SqliteOptions,
+    SqliteStore, Store, StoreError, Write, conformance,
 };
 use stemmata_testkit::faulty::FaultyStore;
 use tempfile::TempDir;
 
 pub(crate) use stemmata_store::conformance::ledger::builders::{
-    all, append, event, ledger, party, put, said, seq, session, topic,
+    all, append, event, ledger, party, put, said, saved, seq, session, topic,
 };
 
 use crate::support::{damages, new_commit, open, read};
@@ -35,8 +33,11 @@ pub(crate) fn delta(lines: &[Vec<u8>]) -> (NewContent, ArtifactId) {
     (NewContent::composed(id, lines.iter().map(slice).collect()), id)
 }
 
-pub(crate) fn both(home: &Path) -> [Box<dyn Store>; 2] {
-    [Box::new(MemoryStore::default()), Box::new(open(home))]
+/// Checks an empty store of each kind.
+pub(crate) fn on_both(check: impl Fn(&dyn Store)) {
+    check(&MemoryStore::default());
+    let home = TempDir::new().expect("a directory");
+    check(&open(home.path()));
 }
 
 #[test]
@@ -104,21 +105,13 @@ fn numbers_go_on_beyond_what_a_float_holds() {
 
 #[test]
 fn events_and_commits_are_one_transaction() {
-    let home = TempDir::new().expect("a directory");
-    for store in both(home.path()) {
-        let store = store.as_ref();
+    on_both(|store| {
         let (event, bytes) = line("s", "user_turn", "hello");
         let (content, artifact) = delta(std::slice::from_ref(&bytes));
         let commit = new_commit(None, artifact, 7);
         let id = commit.core.id();
         let covers = Coverage { commit: id, ledger: ledger("p"), through: EventSeq::FIRST };
-        let state = SavedState {
-            name: "memory".to_owned(),
-            version: 1,
-            through: 1,
-            position: None,
-            state: Json::parse("{}").expect("JSON"),
-        };
+        let state = saved("memory", 1, "{}");
         let batch = |expected| {
             vec![
                 Write::Append(Box::new(Append {
@@ -155,14 +148,12 @@ fn events_and_commits_are_one_transaction() {
         assert_eq!(store.saved_states(&ledger("p"), "").expect("a read"), std::slice::from_ref(&state));
         assert_eq!(read(store, artifact).expect("a read"), bytes);
         assert_eq!(damages(store), []);
-    }
+    });
 }
 
 #[test]
 fn a_delta_of_lines_that_are_events_costs_no_further_bytes() {
-    let home = TempDir::new().expect("a directory");
-    for store in both(home.path()) {
-        let store = store.as_ref();
+    on_both(|store| {
         let made: Vec<(NewEvent, Vec<u8>)> = (0..50)
             .map(|number| line("s", "user_turn", &format!("turn {number} says something of its own")))
             .collect();
@@ -188,14 +179,12 @@ fn a_delta_of_lines_that_are_events_costs_no_further_bytes() {
             })
             .collect();
         assert_eq!(told, lines);
-    }
+    });
 }
 
 #[test]
 fn the_greatest_coverage_counts() {
-    let home = TempDir::new().expect("a directory");
-    for store in both(home.path()) {
-        let store = store.as_ref();
+    on_both(|store| {
         put(store, "p", vec![said("s", "t", "x"); 5]);
         let ids: Vec<_> = (0..3)
             .map(|number| {
@@ -227,20 +216,18 @@ fn the_greatest_coverage_counts() {
         assert!(matches!(missing, Err(StoreError::LedgerMissing(_))), "{missing:?}");
         let beyond = store.commit_batch(vec![Write::Covers(covers(ids[0], 6))]);
         assert!(matches!(beyond, Err(StoreError::Bound { value: 6, bound: 5, .. })), "{beyond:?}");
-    }
+    });
 }
 
 #[test]
 fn a_closed_store_can_be_read_and_not_written() {
-    let home = TempDir::new().expect("a directory");
-    for store in both(home.path()) {
-        let store = store.as_ref();
+    on_both(|store| {
         put(store, "p", vec![said("s", "t", "x")]);
         store.close().expect("closing");
         let written = store.commit_batch(vec![Write::Content(NewContent::literal(vec![1]))]);
         assert!(matches!(written, Err(StoreError::Closed { .. })), "{written:?}");
         assert_eq!(all(store, "p").len(), 1);
-    }
+    });
 }
 
 #[test]

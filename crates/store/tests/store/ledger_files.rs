@@ -47,8 +47,8 @@ pub(crate) fn put(path: &Path, bytes: &[u8]) {
 }
 
 pub(crate) fn saved(through: u64) -> SavedState {
-    let state = Json::parse("{\"turns\":[1]}").expect("JSON");
-    SavedState { name: "memory".to_owned(), version: 2, through, position: Some("here".to_owned()), state }
+    let state = builders::saved("memory", through, "{\"turns\":[1]}");
+    SavedState { version: 2, position: Some("here".to_owned()), ..state }
 }
 
 /// Three batches of session `s`, the second one of three events, and a saved state.

@@ -12,7 +12,7 @@ use stemmata_store::{
 use tempfile::TempDir;
 
 use crate::erase::{holding, noise, wish};
-use crate::ledger::{all, append, both, delta, ledger, line, put, said, seq, session, topic};
+use crate::ledger::{all, append, delta, ledger, line, on_both, put, said, saved, seq, session, topic};
 use crate::packs::pack;
 use crate::support::{damages, new_commit, open, read, session as listed};
 
@@ -49,13 +49,7 @@ fn forgotten(bytes: &[u8]) -> Payload {
 }
 
 fn state(name: &str) -> SavedState {
-    SavedState {
-        name: name.to_owned(),
-        version: 1,
-        through: 1,
-        position: None,
-        state: Json::parse("{\"words\":1}").expect("JSON"),
-    }
+    saved(name, 1, "{\"words\":1}")
 }
 
 fn state_names(store: &dyn Store, of: &str) -> Vec<String> {
@@ -64,9 +58,7 @@ fn state_names(store: &dyn Store, of: &str) -> Vec<String> {
 
 #[test]
 fn a_line_stays_as_long_as_an_event_is_it() {
-    let home = TempDir::new().expect("a directory");
-    for store in both(home.path()) {
-        let store = store.as_ref();
+    on_both(|store| {
         let (event, bytes) = line("s", "user_turn", "nobody else has this");
         put(store, "p", vec![event, said("s", "user_turn", "plain")]);
         assert_eq!(collect(store, 10), Collected::default(), "an event's line is needed");
@@ -82,14 +74,12 @@ fn a_line_stays_as_long_as_an_event_is_it() {
         assert_eq!(collect(store, 50).deleted.contents, 1);
         assert!(!is_stored(store, &bytes));
         assert_eq!(damages(store), []);
-    }
+    });
 }
 
 #[test]
 fn a_line_that_a_commit_has_stays_with_it() {
-    let home = TempDir::new().expect("a directory");
-    for store in both(home.path()) {
-        let store = store.as_ref();
+    on_both(|store| {
         let lines = [line("s", "t", "one"), line("s", "t", "two")];
         let whole = [lines[0].1.as_slice(), &lines[1].1].concat();
         let (_, artifact) = turn(store, "p", lines.to_vec(), 7);
@@ -102,14 +92,12 @@ fn a_line_that_a_commit_has_stays_with_it() {
         let payloads: Vec<Payload> = all(store, "p").into_iter().map(|event| event.payload).collect();
         assert_eq!(payloads, [forgotten(&lines[0].1), forgotten(&lines[1].1)]);
         assert_eq!(damages(store), []);
-    }
+    });
 }
 
 #[test]
 fn a_line_of_two_sessions_stays_with_the_one_that_stays() {
-    let home = TempDir::new().expect("a directory");
-    for store in both(home.path()) {
-        let store = store.as_ref();
+    on_both(|store| {
         let (event, bytes) = line("s1", "t", "the same words");
         put(store, "p", vec![event, line("s2", "t", "the same words").0]);
         assert_eq!(store.forget_events(&session("s1")).expect("forgotten"), 1);
@@ -119,16 +107,13 @@ fn a_line_of_two_sessions_stays_with_the_one_that_stays() {
         assert!(matches!(events[1].payload, Payload::Line { .. }));
         assert_eq!(store.forget_events(&session("s2")).expect("forgotten"), 1);
         assert!(!is_stored(store, &bytes), "nobody needs it any more");
-    }
+    });
 }
 
 #[test]
 fn a_line_that_was_trimmed_before_is_forgotten_with_its_event() {
-    let homes = [TempDir::new().expect("a directory"), TempDir::new().expect("a directory")];
-    let is_full = [false, true];
-    for (home, is_full) in homes.iter().zip(is_full) {
-        for store in both(home.path()) {
-            let store = store.as_ref();
+    for is_full in [false, true] {
+        on_both(|store| {
             let lines = ["secret", "shared", "of a commit"].map(|text| line("go", "t", text));
             let (_, artifact) = turn(store, "p", vec![lines[2].clone()], 7);
             put(store, "p", lines.iter().map(|(event, _)| event.clone()).collect());
@@ -143,15 +128,13 @@ fn a_line_that_was_trimmed_before_is_forgotten_with_its_event() {
             assert!(is_stored(store, &lines[1].1), "another session says it, too");
             assert_eq!(read(store, artifact).expect("a commit needs it"), lines[2].1);
             assert_eq!(damages(store), []);
-        }
+        });
     }
 }
 
 #[test]
 fn snapshots_that_were_lines_go_with_the_line_of_a_commit() {
-    let home = TempDir::new().expect("a directory");
-    for store in both(home.path()) {
-        let store = store.as_ref();
+    on_both(|store| {
         let (id, _) = turn(store, "p", vec![line("s", "t", "secret")], 7);
         let (snapshot, bytes) = line("snapshotter", "STATE_SNAPSHOT", "knows the secret");
         let (shared, kept) = line("snapshotter", "STATE_SNAPSHOT", "knows nothing");
@@ -163,14 +146,12 @@ fn snapshots_that_were_lines_go_with_the_line_of_a_commit() {
         assert!(!is_stored(store, &bytes), "it may say what the commit said");
         assert!(is_stored(store, &kept), "somebody else says it");
         assert_eq!(damages(store), []);
-    }
+    });
 }
 
 #[test]
 fn forgetting_a_session_leaves_what_others_said_in_the_same_words() {
-    let home = TempDir::new().expect("a directory");
-    for store in both(home.path()) {
-        let store = store.as_ref();
+    on_both(|store| {
         store.commit_batch(vec![Write::Session(Box::new(listed("s1", "/w", None)))]).expect("listed");
         let lines = ["yes", "only here"].map(|text| line("s1", "t", text));
         let (id, artifact) = turn(store, "p", lines.to_vec(), 7);
@@ -192,14 +173,12 @@ fn forgetting_a_session_leaves_what_others_said_in_the_same_words() {
         let cut = read(store, artifact_id(&lines[0].1));
         assert!(matches!(cut, Err(StoreError::ContentForgotten(_))), "{cut:?}");
         assert_eq!(damages(store), []);
-    }
+    });
 }
 
 #[test]
 fn forgetting_a_session_forgets_its_events_and_what_was_made_of_them() {
-    let home = TempDir::new().expect("a directory");
-    for store in both(home.path()) {
-        let store = store.as_ref();
+    on_both(|store| {
         store.commit_batch(vec![Write::Session(Box::new(listed("s1", "/w", None)))]).expect("listed");
         put(store, "p", vec![said("s2", "STATE_SNAPSHOT", "before"), said("s2", "t", "other")]);
         let (id, _) = turn(store, "p", vec![line("s1", "t", "secret")], 7);
@@ -232,14 +211,12 @@ fn forgetting_a_session_forgets_its_events_and_what_was_made_of_them() {
         assert_eq!(store.coverage(id).expect("a read"), None);
         assert_eq!(store.last_covered(&ledger("p")).expect("a read"), None);
         assert_eq!(damages(store), []);
-    }
+    });
 }
 
 #[test]
 fn forgetting_a_commit_forgets_the_events_whose_lines_it_has() {
-    let home = TempDir::new().expect("a directory");
-    for store in both(home.path()) {
-        let store = store.as_ref();
+    on_both(|store| {
         let secret = line("s", "t", "secret");
         let (id, artifact) = turn(store, "p", vec![secret.clone(), line("s", "t", "and this")], 7);
         let (other, kept) = turn(store, "p", vec![line("s", "t", "kept")], 8);
@@ -253,14 +230,12 @@ fn forgetting_a_commit_forgets_the_events_whose_lines_it_has() {
         assert!(read(store, kept).is_ok());
         assert_eq!(store.last_covered(&ledger("p")).expect("a read").map(|own| own.commit), Some(other));
         assert_eq!(damages(store), []);
-    }
+    });
 }
 
 #[test]
 fn a_content_that_was_there_before_is_a_line_too() {
-    let home = TempDir::new().expect("a directory");
-    for store in both(home.path()) {
-        let store = store.as_ref();
+    on_both(|store| {
         let (event, bytes) = line("s", "t", "cut out of a longer content");
         let long = NewContent::literal([b"before ", bytes.as_slice(), b" after"].concat());
         let slice = stemmata_store::ContentPart::Slice {
@@ -278,7 +253,7 @@ fn a_content_that_was_there_before_is_a_line_too() {
         assert_eq!(damages(store), []);
         store.forget_events(&session("s")).expect("forgotten");
         assert!(!is_stored(store, &bytes));
-    }
+    });
 }
 
 /// Some letters that no compression makes less of, and no JSON writes otherwise.
@@ -423,9 +398,7 @@ fn a_session_counts_as_forgotten_when_no_file_says_it() {
 
 #[test]
 fn forgetting_a_commit_has_no_memory_saved_that_was_made_before() {
-    let home = TempDir::new().expect("a directory");
-    for store in both(home.path()) {
-        let store = store.as_ref();
+    on_both(|store| {
         let (id, _) = turn(store, "p", vec![line("s", "t", "secret")], 7);
         put(store, "q", vec![said("s", "t", "elsewhere")]);
         let epoch = |of| store.ledger(&ledger(of)).expect("a read").expect("there").epoch;
@@ -439,7 +412,7 @@ fn forgetting_a_commit_has_no_memory_saved_that_was_made_before() {
             store.save_folded(&ledger(of), epoch(of), vec![state("memory")]).expect("made since");
         }
         assert_eq!(damages(store), []);
-    }
+    });
 }
 
 /// The events that one transaction of a trim looks at, and as many more.
@@ -478,9 +451,7 @@ fn a_trim_that_is_broken_off_has_done_whole_steps_and_goes_on_from_there() {
 
 #[test]
 fn a_trim_goes_past_a_whole_step_of_events_that_are_gone() {
-    let home = TempDir::new().expect("a directory");
-    for log in both(home.path()) {
-        let log = log.as_ref();
+    on_both(|log| {
         put(log, "p", vec![said("s1", "t", "x"); 4_096]);
         put(log, "p", vec![said("s1", "t", "x"); 3]);
         put(log, "p", vec![said("s2", "t", "y")]);
@@ -488,5 +459,5 @@ fn a_trim_goes_past_a_whole_step_of_events_that_are_gone() {
         assert_eq!(log.trim(&ledger("p"), &topic("t"), seq(4_099)).expect("a trim"), 0);
         assert_eq!(log.receipt(&ledger("p"), &topic("t")).expect("a read"), None);
         assert_eq!(log.trim(&ledger("p"), &topic("t"), seq(9_999)).expect("a trim"), 1);
-    }
+    });
 }

@@ -10,7 +10,7 @@ use stemmata_store::{
 use tempfile::TempDir;
 
 use crate::erase::{holding, noise, wish};
-use crate::ledger::{all, append, both, delta, ledger, line, put, said, seq, session};
+use crate::ledger::{all, append, delta, ledger, line, on_both, put, said, seq, session};
 use crate::ledger_let_go::is_stored;
 use crate::packs::pack;
 use crate::support::{damages, new_commit, open, read};
@@ -86,24 +86,20 @@ fn a_reader_in_the_way_is_told_and_the_next_asking_ends_it() {
 
 #[test]
 fn a_ledger_of_more_than_one_part_is_forgotten_whole() {
-    let home = TempDir::new().expect("a directory");
-    for store in both(home.path()) {
-        let store = store.as_ref();
+    on_both(|store| {
         put(store, "p", vec![said("s", "t", "x"); BATCH_EVENTS_MAX]);
         put(store, "p", vec![said("s", "t", "y"); 10]);
         let count = BATCH_EVENTS_MAX as u64 + 10;
         assert_eq!(store.forget_places(&ledger("p"), &Places::All).expect("forgotten"), count);
         assert!(is_gone(store, "p").into_iter().all(|gone| gone));
         assert_eq!(damages(store), []);
-    }
+    });
 }
 
 /// Of the lines that a commit had, those that are named go with it, and what is said in the others stays.
 #[test]
 fn a_commit_takes_the_named_lines_along_and_leaves_the_others() {
-    let home = TempDir::new().expect("a directory");
-    for store in both(home.path()) {
-        let store = store.as_ref();
+    on_both(|store| {
         let lines = ["clean one", "secret", "clean two"].map(|text| line("s", "t", text));
         let bytes: Vec<Vec<u8>> = lines.iter().map(|(_, bytes)| bytes.clone()).collect();
         let (content, artifact) = delta(&bytes);
@@ -121,15 +117,13 @@ fn a_commit_takes_the_named_lines_along_and_leaves_the_others() {
         let stored: Vec<bool> = bytes.iter().map(|line| is_stored(store, line)).collect();
         assert_eq!(stored, [true, false, true]);
         assert_eq!(damages(store), []);
-    }
+    });
 }
 
 /// A clean line that is kept as a range of something larger is copied out of it.
 #[test]
 fn a_line_that_is_a_part_of_what_goes_is_copied_out() {
-    let home = TempDir::new().expect("a directory");
-    for store in both(home.path()) {
-        let store = store.as_ref();
+    on_both(|store| {
         let (event, clean) = line("s", "t", "clean");
         let (_, secret) = line("s", "t", "secret");
         let whole = [secret.as_slice(), &clean].concat();
@@ -149,14 +143,12 @@ fn a_line_that_is_a_part_of_what_goes_is_copied_out() {
         assert_eq!(read(store, artifact_id(&clean)).expect("a read"), clean);
         assert_eq!(is_gone(store, "p"), [false]);
         assert_eq!(damages(store), []);
-    }
+    });
 }
 
 #[test]
 fn ledgers_that_a_wish_names_are_forgotten_in_the_same_transaction() {
-    let home = TempDir::new().expect("a directory");
-    for store in both(home.path()) {
-        let store = store.as_ref();
+    on_both(|store| {
         for of in ["p", "q"] {
             put(store, of, vec![said("s1", "t", "plain"), line("s2", "t", "line").0]);
             store.save_states(&ledger(of), vec![state("mem", "x"), state("cursor/x", "")]).expect("saved");
@@ -174,5 +166,5 @@ fn ledgers_that_a_wish_names_are_forgotten_in_the_same_transaction() {
         assert_eq!((names("p").len(), names("q").len()), (1, 2));
         assert_eq!(store.forget_events(&session("s1")).expect("forgotten"), 1);
         assert_eq!(damages(store), []);
-    }
+    });
 }

@@ -1,7 +1,7 @@
 //! Rows that no hash covers: a changed one is named, and comes back from a copy or from what is read again.
 
 use super::erase::wish;
-use super::ledger::{ledger, line, put, said, topic};
+use super::ledger::{ledger, line, put, said, saved, topic};
 use super::support::{chain, checkpoint, damages, machine, open, session, sighting};
 use rusqlite::Connection;
 use stemmata_model::{CommitCore, CommitId, EventSeq, Json, Principal, SessionId, SummarySource, Timestamp};
@@ -112,13 +112,7 @@ fn events(store: &SqliteStore, covering: CommitId) {
     put(store, "p", vec![said("s1", "old", "x"), plain, line("s1", "t", "a line").0]);
     put(store, "p", vec![said("s1", "AGENT_OUTPUT", "raw"), said("s2", "t", "last")]);
     store.trim(&ledger("p"), &topic("old"), EventSeq::FIRST).expect("a trim");
-    let state = SavedState {
-        name: "memory".to_owned(),
-        version: 2,
-        through: 5,
-        position: Some("here".to_owned()),
-        state: Json::parse("{}").expect("JSON"),
-    };
+    let state = SavedState { version: 2, position: Some("here".to_owned()), ..saved("memory", 5, "{}") };
     let change = LedgerChange {
         ledger: ledger("p"),
         now: Timestamp::from_micros(9),

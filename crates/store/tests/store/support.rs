@@ -6,9 +6,9 @@ use std::path::Path;
 
 use stemmata_model::{CommitId, MachineId, Sighting, Source};
 use stemmata_store::conformance::builders;
-use stemmata_store::{Damage, NewContent, SqliteOptions, SqliteStore, Store, StoreError, Write};
+use stemmata_store::{NewContent, SqliteOptions, SqliteStore, Store, StoreError, Write};
 
-pub(crate) use stemmata_store::conformance::builders::{commit as new_commit, read, session};
+pub(crate) use stemmata_store::conformance::builders::{commit as new_commit, damages, read, session};
 
 pub(crate) fn open(dir: &Path) -> SqliteStore {
     try_open(dir).expect("a store")
@@ -97,10 +97,4 @@ pub(crate) fn machine() -> MachineId {
 pub(crate) fn sighting(session: &str, observed: i64, offset: u64) -> Sighting {
     let source = Source { path: builders::key(session).path, offset, length: 2000 };
     Sighting { source: Some(source), ..builders::sighting(session, observed) }
-}
-
-pub(crate) fn damages(store: &dyn Store) -> Vec<Damage> {
-    let mut found = Vec::new();
-    store.verify(&mut |damage| found.push(damage)).expect("a store that can be looked at");
-    found
 }

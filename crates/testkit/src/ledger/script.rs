@@ -1,10 +1,8 @@
 //! The workload: steps that append, save, trim, mark, forget and close.
 
-use stemmata_model::{Event, Json, LedgerId, NewEvent, Timestamp};
+use stemmata_model::{Event, LedgerId, NewEvent, Timestamp};
 use stemmata_store::conformance::ledger::builders::{self, said};
-use stemmata_store::{
-    Append, Durability, EventLog, EventQuery, LedgerChange, MemoryStore, SavedState, StoreError,
-};
+use stemmata_store::{Append, Durability, EventLog, EventQuery, LedgerChange, MemoryStore, StoreError};
 
 /// What is done, one after the other.
 pub const STEPS: usize = 11;
@@ -57,16 +55,7 @@ pub fn step(log: &dyn EventLog, number: usize) -> Result<(), StoreError> {
         0 => with(Durability::Batch, "hush one"),
         1 => with(Durability::Full, &"two ".repeat(400)),
         2 => with(Durability::None, "hush three"),
-        3 => log.save_states(
-            &id(),
-            vec![SavedState {
-                name: "memory".to_owned(),
-                version: 1,
-                through: 5,
-                position: None,
-                state: Json::parse("\"hush\"").expect("JSON"),
-            }],
-        ),
+        3 => log.save_states(&id(), vec![builders::saved("memory", 5, "\"hush\"")]),
         4 => with(Durability::Batch, "four"),
         5 => {
             let through = builders::seq(5);

@@ -4,11 +4,13 @@
 
 use stemmata_model::{NewEvent, NewPayload, Payload, artifact_id};
 
-use super::{Make, all, append, ask, at, json, ledger, line, numbers, party, put, said, seq, session, topic};
+use super::{
+    Make, all, append, ask, at, json, ledger, line, numbers, party, put, said, saved, seq, session, topic,
+};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::ledger::{
     Append, BATCH_EVENTS_MAX, Durability, EVENT_AT_US_MAX, EVENT_BYTES_MAX, EventLog, EventQuery,
-    LedgerChange, SavedState,
+    LedgerChange,
 };
 
 /// Checks that events come back as they were given.
@@ -153,8 +155,7 @@ pub fn check_closing(make: Make<'_>) {
     let refused = |result: Result<(), StoreError>| assert!(matches!(result, Err(StoreError::Closed { .. })));
     refused(log.append(append("p", vec![said("a", "t", "y")])).map(|_| ()));
     refused(log.change_ledger(LedgerChange::new(ledger("p"), at(1))));
-    let state = SavedState { name: "r".to_owned(), version: 1, through: 1, position: None, state: json("1") };
-    refused(log.save_states(&ledger("p"), vec![state]));
+    refused(log.save_states(&ledger("p"), vec![saved("r", 1, "1")]));
     refused(log.trim(&ledger("p"), &topic("t"), seq(1)).map(|_| ()));
     refused(log.forget_events(&session("s1")).map(|_| ()));
     refused(log.drop_states(&ledger("p"), ""));

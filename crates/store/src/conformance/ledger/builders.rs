@@ -1,8 +1,10 @@
 //! Small events and appends: for the checks, and for other tests of ledgers.
 
-use stemmata_model::{Event, EventSeq, LedgerId, NewEvent, NewPayload, Party, SessionId, Timestamp, Topic};
+use stemmata_model::{
+    Event, EventSeq, Json, LedgerId, NewEvent, NewPayload, Party, SessionId, Timestamp, Topic,
+};
 
-use crate::ledger::{Append, Appended, Durability, EventLog, EventQuery};
+use crate::ledger::{Append, Appended, Durability, EventLog, EventQuery, SavedState};
 
 /// Names a ledger.
 pub fn ledger(name: &str) -> LedgerId {
@@ -37,6 +39,12 @@ pub fn event(of: &str, about: &str, payload: NewPayload) -> NewEvent {
 /// Makes an event with text.
 pub fn said(of: &str, about: &str, text: &str) -> NewEvent {
     event(of, about, NewPayload::Plain { text: Some(text.to_owned()), data: None })
+}
+
+/// Makes a saved state of version 1.
+pub fn saved(name: &str, through: u64, state: &str) -> SavedState {
+    let state = Json::parse(state).expect("JSON");
+    SavedState { name: name.to_owned(), version: 1, through, position: None, state }
 }
 
 /// Makes an append at a fixed present.

@@ -4,7 +4,7 @@
 
 use stemmata_model::{NewEvent, Payload};
 
-use super::{Make, all, ask, json, ledger, line, numbers, put, said, seq, session, topic};
+use super::{Make, all, ask, json, ledger, line, numbers, put, said, saved, seq, session, topic};
 use crate::error::StoreError;
 use crate::ledger::{EventLog, EventQuery, Places, SavedState};
 
@@ -29,13 +29,7 @@ pub fn check_forgotten_events(make: Make<'_>) {
     );
     put(log.as_ref(), "q", vec![of("keep", said("a", "t", "elsewhere"))]);
     for name in ["p", "q"] {
-        let states = ["cursor/reader", "memory"].map(|state| SavedState {
-            name: state.to_owned(),
-            version: 1,
-            through: 1,
-            position: None,
-            state: json("{}"),
-        });
+        let states = ["cursor/reader", "memory"].map(|state| saved(state, 1, "{}"));
         log.save_states(&ledger(name), states.to_vec()).expect("saved");
     }
     let before = all(log.as_ref(), "p");
@@ -71,7 +65,7 @@ pub fn check_numbers_after_forgetting(make: Make<'_>) {
 }
 
 fn folded(name: &str, through: u64) -> SavedState {
-    SavedState { name: name.to_owned(), version: 1, through, position: None, state: json("{\"words\":1}") }
+    saved(name, through, "{\"words\":1}")
 }
 
 fn epoch(log: &dyn EventLog, name: &str) -> u64 {

@@ -28,7 +28,7 @@ pub use threads::{check_appending_threads, check_tails};
 
 use stemmata_model::{Event, Json, NewEvent, NewPayload, Timestamp};
 
-use self::builders::{all, append, event, ledger, party, put, seq, session, topic};
+use self::builders::{all, append, event, ledger, party, put, saved, seq, session, topic};
 use crate::ledger::{Append, Durability, EventLog, EventQuery};
 
 /// Makes an empty log.

@@ -2,7 +2,7 @@
 //!
 //! What a state holds is the reducers'.
 
-use super::{Make, Reopen, at, json, ledger, put, said};
+use super::{Make, Reopen, at, json, ledger, put, said, saved};
 use crate::error::StoreError;
 use crate::ledger::{EventLog, LedgerChange, MARKS_MAX, STATE_BYTES_MAX, SavedState};
 
@@ -12,13 +12,7 @@ fn change(name: &str, marks: &[&str]) -> LedgerChange {
 }
 
 fn state(name: &str, version: u32, text: &str) -> SavedState {
-    SavedState {
-        name: name.to_owned(),
-        version,
-        through: 1,
-        position: Some("line 3".to_owned()),
-        state: json(text),
-    }
+    SavedState { version, position: Some("line 3".to_owned()), ..saved(name, 1, text) }
 }
 
 /// Checks that ledgers are made by changes and by appends, keep what is said of them, and are listed in order.

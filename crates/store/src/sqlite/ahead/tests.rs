@@ -59,9 +59,7 @@ fn collect_late(store: &SqliteStore, retired: &[CommitId], meanwhile: impl FnOnc
             collect::collect((connection, &store.packs), &ahead, &wish).map(|(done, _)| done)
         })
     });
-    let mut damages = Vec::new();
-    store.verify(&mut |damage| damages.push(damage)).expect("verified");
-    assert_eq!(damages, []);
+    assert_eq!(builders::damages(store), []);
     done.expect("collected")
 }
 
