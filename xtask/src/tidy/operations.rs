@@ -19,24 +19,13 @@ const WIRING: &[&str] = &["config.rs", "config/keys.rs", "wiring.rs"];
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for source in tree.sources() {
-        let Some(file) = source.path.strip_prefix(FOLDER) else { continue };
-        let places =
-            BELOW.iter().flat_map(|name| words(&source.production, name).into_iter().map(|at| (at, *name)));
-        let places: Vec<(usize, &str)> = places.collect();
-        let is_listed = WIRING.contains(&file);
-        if is_listed && places.is_empty() {
-            findings.push(Finding::file(
-                source.path,
-                "is on the list of operations.rs and does not need it: take it off",
-            ));
-        }
-        if !is_listed {
-            findings.extend(places.into_iter().map(|(at, name)| {
-                let message = format!(
-                    "`{name}`: a command asks `Service` or `Host`; the engine's types end in `crates/service`"
-                );
-                Finding::at(source.path, source.line(at), message)
-            }));
+        let file = source.path.strip_prefix(FOLDER).filter(|file| !WIRING.contains(file));
+        for name in file.map(|_| BELOW).unwrap_or_default() {
+            let message = format!(
+                "`{name}`: a command asks `Service` or `Host`; the engine's types end in `crates/service`"
+            );
+            let places = words(&source.production, name).into_iter();
+            findings.extend(places.map(|at| Finding::at(source.path, source.line(at), message.clone())));
         }
     }
     findings

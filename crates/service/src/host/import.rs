@@ -94,8 +94,8 @@ impl Host {
         })
     }
 
-    /// Refuses where the store is as large as its owner lets it become; returns a warning before that. Nothing needs to ask first
-    /// that imports or watches: these refuse themselves.
+    /// Refuses where the store is as large as its owner lets it become; returns a warning before that. Imports and watching refuse by
+    /// themselves.
     ///
     /// # Errors
     /// `quota_reached`, with what would make room; those of the store.
