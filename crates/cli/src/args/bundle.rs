@@ -42,6 +42,7 @@ pub(crate) enum BundleCommand {
 
 /// Which chains.
 #[derive(Debug, Args)]
+#[group(required = true, multiple = true)]
 pub(crate) struct Chains {
     /// The commits up to which chains go, with the subagents that they started
     #[arg(value_name = "REF")]
