@@ -15,6 +15,8 @@ pub mod conformance;
 #[cfg(test)]
 pub(crate) mod corpus_tests;
 mod data_url;
+#[cfg(test)]
+mod digest_tests;
 mod document;
 pub mod export;
 mod findings;
