@@ -9,6 +9,7 @@ use stemmata_model::{
     CommitType, Counts, Entry, EntryId, FormatId, Granularity, Note, SessionId, Template, Timestamp,
 };
 
+use crate::placing::Apart;
 use crate::readable::Readable;
 pub use crate::reading::{Reading, Shape};
 use crate::repair::Document;
@@ -252,6 +253,12 @@ pub trait Placer: Send {
     fn finish(&mut self, out: &mut Vec<u8>) -> Vec<Note>;
 }
 
+/// Rewrites a transcript for another place, and checks what it writes in the same reading.
+pub trait Placing: Placer {
+    /// Returns what a [`Validator`] would make of all that was written. Called after [`Placer::finish`].
+    fn verdict(&mut self) -> Validation;
+}
+
 /// Where a client looks for a session, relative to its own configuration directory, and how to start it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientPlace {
@@ -452,6 +459,12 @@ pub trait Adapter: Send + Sync {
 
     /// Starts rewriting structural fields for a new place.
     fn placer(&self, request: &PlaceRequest) -> Box<dyn Placer>;
+
+    /// Starts rewriting and checking: as [`placer`](Self::placer) and [`validator`](Self::validator) do one after the other.
+    fn placing(&self, request: &PlaceRequest) -> Box<dyn Placing> {
+        let validator = self.validator(request.client_version.as_deref());
+        Box::new(Apart { placer: self.placer(request), validator, shape: self.shape() })
+    }
 
     /// Says where the client looks for that session and how to start it.
     fn client_place(&self, request: &PlaceRequest) -> ClientPlace;

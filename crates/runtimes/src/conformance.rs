@@ -138,7 +138,7 @@ pub fn check_damaged(adapter: &dyn Adapter, sample: &[u8]) -> Result<(), Violati
 }
 
 /// Reads any bytes in every way in which an adapter reads: nothing may panic, `cover` must hold, and what is written
-/// must be read again. For fuzzing, and for damaged samples.
+/// must be read again (`placing`: and is what a placer writes and a validator says of it). For fuzzing, and for damaged samples.
 ///
 /// # Errors
 /// The first [`Violation`].
@@ -152,22 +152,17 @@ pub fn check_any(adapter: &dyn Adapter, bytes: &[u8]) -> Result<(), Violation> {
     let _detection = adapter.detect(bytes.get(..bytes.len().min(DETECT_BYTES_MAX)).unwrap_or_default());
     let encoded = adapter.encode(&decoded.entries);
     suite.read(&encoded)?;
-    let request = any_place();
+    suite.placing(bytes)?;
     let mut splitter = adapter.splitter(Granularity::Message, None);
     let mut validator = adapter.validator(None);
-    let mut placer = adapter.placer(&request);
-    let mut written = Vec::new();
     for line in adapter.shape().units(bytes) {
         splitter.line(line.strip_suffix(b"\n").unwrap_or(line), &mut Vec::new());
         validator.line(line);
-        placer.line(line, &mut written);
         adapter.ids(line, &mut |_, _| ());
     }
     let state = splitter.state();
     suite.hold("state", state.len() <= STATE_BYTES_MAX, || format!("a state of {} bytes", state.len()))?;
     validator.finish();
-    placer.finish(&mut written);
-    suite.read(&written)?;
     let _resumed = adapter.splitter(Granularity::Turn, Some(bytes));
     let _repaired = repair(adapter, bytes, None);
     for stop in [PlanStop::Compaction, PlanStop::Root] {
@@ -176,6 +171,12 @@ pub fn check_any(adapter: &dyn Adapter, bytes: &[u8]) -> Result<(), Violation> {
     }
     let plan = adapter.plan_compaction(bytes, &mut One(None));
     suite.pieces(bytes, plan.map(|plan| plan.pieces))
+}
+
+/// Checks that placing bytes in one reading is what a placer and a validator do apart.
+#[cfg(test)]
+pub(crate) fn check_placing(adapter: &dyn Adapter, bytes: &[u8]) -> Result<(), Violation> {
+    Suite { adapter }.placing(bytes)
 }
 
 /// A chain of one commit, or of none.
@@ -247,6 +248,25 @@ impl Suite<'_> {
         };
         let stray = pieces.iter().find(|piece| !is_within(piece));
         self.hold("plan", stray.is_none(), || format!("{stray:?} is not within {length} bytes"))
+    }
+
+    /// What is placed and checked in one reading is what a placer writes and a validator says of that; it is read again.
+    fn placing(&self, bytes: &[u8]) -> Result<(), Violation> {
+        let (adapter, request, shape) = (self.adapter, any_place(), self.adapter.shape());
+        let (mut placing, mut placer) = (adapter.placing(&request), adapter.placer(&request));
+        let (mut at_once, mut apart) = (Vec::new(), Vec::new());
+        for line in shape.written_units(bytes) {
+            placing.line(line, &mut at_once);
+            placer.line(line, &mut apart);
+        }
+        let said = (placing.finish(&mut at_once), placing.verdict());
+        let notes = placer.finish(&mut apart);
+        let mut validator = adapter.validator(None);
+        shape.written_units(&apart).for_each(|unit| validator.line(unit));
+        let expected = (notes, validator.finish());
+        self.hold("placing", at_once == apart, || "it writes other bytes than the placer".to_owned())?;
+        self.hold("placing", said == expected, || format!("{said:?} is not {expected:?}"))?;
+        self.read(&apart).map(drop)
     }
 
     fn cover(&self, bytes: &[u8], decoded: &Decoded) -> Result<(), Violation> {

@@ -6,6 +6,7 @@ use stemmata_model::Granularity;
 
 use crate::adapter::{Adapter, DETECT_BYTES_MAX, PlanStop};
 use crate::chain_tests::{placed, planned, request};
+use crate::conformance::check_placing;
 use crate::corpus_tests::files_below;
 use crate::registry::detect;
 
@@ -30,12 +31,13 @@ fn read(adapter: &dyn Adapter, bytes: &[u8], hasher: &mut blake3::Hasher) {
         let head = lines.get(..lines.len() * part / 4).unwrap_or_default().concat();
         for stop in [PlanStop::Compaction, PlanStop::Root] {
             let (plan, context) = planned(adapter, &head, stop);
+            check_placing(adapter, &context).unwrap_or_else(|violation| panic!("{violation}"));
             let (placed, notes) = placed(adapter, &request("/srv/elsewhere"), &context);
             add(hasher, &(plan, notes));
             hasher.update(&context).update(placed.as_bytes());
             for version in [None, Some("2.1.39"), Some("1.0.3")] {
                 let mut validator = adapter.validator(version);
-                placed.as_bytes().split_inclusive(|byte| *byte == b'\n').for_each(|line| validator.line(line));
+                adapter.shape().written_units(placed.as_bytes()).for_each(|line| validator.line(line));
                 add(hasher, &validator.finish());
             }
         }

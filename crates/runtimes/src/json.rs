@@ -2,7 +2,9 @@
 
 mod field;
 mod object;
+mod skim;
 
 pub use field::{Field, Member, RecordError, is_blank, is_true, members, text};
-pub(crate) use field::{borrowed_object, is_string, owned, parse_line};
+pub(crate) use field::{borrowed_object, is_string, key, owned, parse_line};
 pub(crate) use object::{Object, one_line, quote};
+pub(crate) use skim::{Refused, Skim};

@@ -2,7 +2,7 @@
 
 use stemmata_model::{Note, NoteCode};
 
-use crate::adapter::{ClientPlace, Placer};
+use crate::adapter::{ClientPlace, Placer, Placing, Shape, Validation, Validator};
 use crate::json::is_blank;
 
 /// What a call is answered with that had no result when its session was placed.
@@ -58,6 +58,40 @@ pub(crate) const CLOSED: &str = "tool calls without a result got a marked one";
 /// Says how a transcript would be called that no client looks for.
 pub(crate) fn unplaced(name: String) -> ClientPlace {
     ClientPlace { relative_path: vec![name], resume_command: Vec::new(), import_command: None }
+}
+
+/// Rewrites and checks one after the other: what is written is read again.
+pub(crate) struct Apart {
+    pub(crate) placer: Box<dyn Placer>,
+    pub(crate) validator: Box<dyn Validator>,
+    pub(crate) shape: Shape,
+}
+
+impl Apart {
+    fn check(&mut self, added: &[u8]) {
+        self.shape.written_units(added).for_each(|unit| self.validator.line(unit));
+    }
+}
+
+impl Placer for Apart {
+    fn line(&mut self, line: &[u8], out: &mut Vec<u8>) {
+        let start = out.len();
+        self.placer.line(line, out);
+        self.check(out.get(start..).unwrap_or_default());
+    }
+
+    fn finish(&mut self, out: &mut Vec<u8>) -> Vec<Note> {
+        let start = out.len();
+        let notes = self.placer.finish(out);
+        self.check(out.get(start..).unwrap_or_default());
+        notes
+    }
+}
+
+impl Placing for Apart {
+    fn verdict(&mut self) -> Validation {
+        self.validator.finish()
+    }
 }
 
 /// Writes a transcript as it is: nobody loads it.

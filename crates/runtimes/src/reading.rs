@@ -20,6 +20,18 @@ pub enum Shape {
     Document,
 }
 
+    /// Returns what a [`Validator`](crate::adapter::Validator) is given of bytes that were written: lines with their newlines,
+    /// or all of them.
+    pub fn written_units(self, bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+        let mut rest = bytes;
+        std::iter::from_fn(move || {
+            let newline = memchr::memchr(b'\n', rest).filter(|_| self == Self::Lines);
+            let (unit, behind) = rest.split_at_checked(newline.map_or(rest.len(), |newline| newline + 1))?;
+            rest = behind;
+            (!unit.is_empty()).then_some(unit)
+        })
+    }
+
 impl Shape {
     /// Returns what bytes are read by: lines without their newlines, the last one as far as it goes, or all of them.
     pub fn units(self, bytes: &[u8]) -> impl Iterator<Item = &[u8]> {

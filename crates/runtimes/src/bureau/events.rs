@@ -32,9 +32,7 @@ const MICROS: f64 = 1e6;
 borrowed_object! {
     /// What a wrapped agent says of itself at its start.
     struct Init {
-        session = "session_id",
-        cwd = "cwd",
-        version = "claude_code_version",
+        session = "session_id", cwd, version = "claude_code_version",
     }
 }
 

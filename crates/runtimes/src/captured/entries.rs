@@ -27,63 +27,30 @@ pub(super) static DIALECT: Dialect =
 borrowed_object! {
     /// One entry.
     struct Row {
-        version = "v",
-        id = "id",
-        parent = "parent",
-        timestamp = "timestamp",
-        role = "role",
-        kind = "kind",
-        body = "body",
-        parts = "parts",
-        meta = "meta",
+        version = "v", id, parent, timestamp, role, kind, body, parts, meta,
     }
 }
 
 borrowed_object! {
     /// One part.
     struct Piece {
-        kind = "type",
-        text = "text",
-        signature = "signature",
-        encrypted = "encrypted",
-        call_id = "call_id",
-        name = "name",
-        arguments = "arguments",
-        is_error = "is_error",
-        parts = "parts",
-        media_type = "media_type",
-        data = "data",
-        artifact = "artifact",
-        url = "url",
-        covers = "covers",
-        runtime = "runtime",
-        opaque_kind = "kind",
-        json = "json",
+        kind = "type", text, signature, encrypted, call_id, name, arguments, is_error, parts,
+        media_type, data, artifact, url, covers, runtime, opaque_kind = "kind", json,
     }
 }
 
 borrowed_object! {
     /// What stands beside the parts.
     struct Meta {
-        agent = "agent_visible",
-        user = "user_visible",
-        model = "model",
-        message_id = "message_id",
-        usage = "usage",
-        stop_reason = "stop_reason",
-        cwd = "cwd",
-        git_branch = "git_branch",
-        sidechain = "sidechain",
+        agent = "agent_visible", user = "user_visible", model, message_id, usage, stop_reason, cwd,
+        git_branch, sidechain,
     }
 }
 
 borrowed_object! {
     /// Tokens.
     struct Counted {
-        input = "input",
-        output = "output",
-        cache_read = "cache_read",
-        cache_write = "cache_write",
+        input, output, cache_read, cache_write,
     }
 }
 

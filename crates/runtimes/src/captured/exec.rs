@@ -32,58 +32,37 @@ const OPAQUE_RESULT: &str = "result";
 borrowed_object! {
     /// One event.
     struct Event {
-        kind = "type",
-        thread = "thread_id",
-        item = "item",
-        usage = "usage",
+        kind = "type", thread = "thread_id", item, usage,
     }
 }
 
 borrowed_object! {
     /// What an event is about.
     struct Item {
-        kind = "type",
-        id = "id",
-        text = "text",
-        command = "command",
-        output = "aggregated_output",
-        exit_code = "exit_code",
-        status = "status",
-        server = "server",
-        tool = "tool",
-        arguments = "arguments",
-        result = "result",
-        error = "error",
+        kind = "type", id, text, command, output = "aggregated_output", exit_code, status, server,
+        tool, arguments, result, error,
     }
 }
 
 borrowed_object! {
     /// What an MCP server returned, and what an error says.
     struct Returned {
-        content = "content",
-        structured = "structured_content",
-        message = "message",
+        content, structured = "structured_content", message,
     }
 }
 
 borrowed_object! {
     /// One block of what an MCP server returned.
     struct Block {
-        kind = "type",
-        text = "text",
-        data = "data",
-        media_type = "mimeType",
-        url = "url",
+        kind = "type", text, data, media_type = "mimeType", url,
     }
 }
 
 borrowed_object! {
     /// Tokens of a turn.
     struct Counted {
-        input = "input_tokens",
-        cached = "cached_input_tokens",
-        written = "cache_write_input_tokens",
-        output = "output_tokens",
+        input = "input_tokens", cached = "cached_input_tokens",
+        written = "cache_write_input_tokens", output = "output_tokens",
     }
 }
 

@@ -18,9 +18,7 @@ const SUMMARY: &str = "summary";
 borrowed_object! {
     /// The fields of a line.
     struct Timed {
-        time = "t",
-        stream = "fd",
-        said = "line",
+        time = "t", stream = "fd", said = "line",
     }
 }
 

@@ -34,28 +34,10 @@ const QUIET: [&str; 10] = [
 borrowed_object! {
     /// An event of either kind.
     struct Event {
-        id = "id",
-        timestamp = "timestamp",
-        source = "source",
-        kind = "kind",
-        system_prompt = "system_prompt",
-        message = "llm_message",
-        thought = "thought",
-        reasoning = "reasoning_content",
-        thinking_blocks = "thinking_blocks",
-        action = "action",
-        tool_name = "tool_name",
-        call_id = "tool_call_id",
-        call = "tool_call",
-        response_id = "llm_response_id",
-        observation = "observation",
-        error = "error",
-        rejection = "rejection_reason",
-        args = "args",
-        content = "content",
-        said = "message",
-        cause = "cause",
-        extras = "extras",
+        id, timestamp, source, kind, system_prompt, message = "llm_message", thought,
+        reasoning = "reasoning_content", thinking_blocks, action, tool_name,
+        call_id = "tool_call_id", call = "tool_call", response_id = "llm_response_id", observation,
+        error, rejection = "rejection_reason", args, content, said = "message", cause, extras,
         call_metadata = "tool_call_metadata",
     }
 }
@@ -63,20 +45,8 @@ borrowed_object! {
 borrowed_object! {
     /// A message, a call, a prompt, a block, arguments: whatever has some of these.
     struct Inner {
-        role = "role",
-        content = "content",
-        text = "text",
-        kind = "type",
-        name = "name",
-        arguments = "arguments",
-        is_error = "is_error",
-        image_urls = "image_urls",
-        reasoning = "reasoning_content",
-        thinking = "thinking",
-        signature = "signature",
-        thought = "thought",
-        final_thought = "final_thought",
-        function_name = "function_name",
+        role, content, text, kind = "type", name, arguments, is_error, image_urls,
+        reasoning = "reasoning_content", thinking, signature, thought, final_thought, function_name,
         call_id = "tool_call_id",
     }
 }

@@ -19,15 +19,8 @@ pub(super) static DIALECT: Dialect =
 borrowed_object! {
     /// The fields of a line that somebody here looks at.
     struct Printed {
-        record_type = "type",
-        subtype = "subtype",
-        uuid = "uuid",
-        session = "session_id",
-        caller = "parent_tool_use_id",
-        message = "message",
-        cwd = "cwd",
-        version = "claude_code_version",
-        event = "event",
+        record_type = "type", subtype, uuid, session = "session_id", caller = "parent_tool_use_id",
+        message, cwd, version = "claude_code_version", event,
     }
 }
 

@@ -10,7 +10,8 @@ use stemmata_model::{Entry, EntryKind, EntryMeta, Note, NoteCode, Role, Timestam
 
 use super::encode::{Envelope, derive_uuid, uuid_of};
 use super::message::{Content, Shape};
-use super::record::{ParentLink, Record};
+use super::record::ParentLink;
+use super::whole::Whole;
 use crate::adapter::{CompactionPlan, Decoded, Piece, Segment, Segments, SourceError, segment_number};
 use crate::json::quote;
 use crate::json::text;
@@ -78,12 +79,12 @@ impl Place {
 }
 
 /// Returns the readable records of some bytes and where they stand.
-fn records(bytes: &[u8]) -> impl Iterator<Item = (Place, Record<'_>)> {
+fn records(bytes: &[u8]) -> impl Iterator<Item = (Place, Whole<'_>)> {
     let mut offset = 0;
     bytes.split_inclusive(|byte| *byte == b'\n').filter_map(move |line| {
         let place = Place { offset, length: line.len() };
         offset += line.len();
-        Record::parse(line).ok().map(|record| (place, record))
+        Whole::parse(line).ok().map(|whole| (place, whole))
     })
 }
 
@@ -124,7 +125,7 @@ impl Own {
     fn find(native: &[u8]) -> Self {
         let mut boundaries = HashMap::new();
         let mut own = Self::default();
-        for (place, record) in records(native) {
+        for (place, Whole { record, .. }) in records(native) {
             let side = record.is_sidechain_record();
             if record.is_compact_boundary() {
                 let metadata =
@@ -157,8 +158,7 @@ impl Line {
         (Reverse(self.position), self.place.offset)
     }
 
-    fn of(position: usize, place: Place, record: &Record<'_>) -> Self {
-        let message = record.message_fields();
+    fn of(position: usize, place: Place, Whole { record, inside }: &Whole<'_>) -> Self {
         let mut line = Self {
             position,
             place,
@@ -166,12 +166,12 @@ impl Line {
                 ParentLink::Of(id) => Some(id.into_owned()),
                 ParentLink::Root | ParentLink::Absent => None,
             },
-            message: message.and_then(|message| Some(text(message.id)?.into_owned())),
+            message: inside.message.and_then(|message| Some(text(message.id)?.into_owned())),
             calls: Vec::new(),
             results: Vec::new(),
             is_kept: false,
         };
-        if let Content::List(elements) = Content::of(message.and_then(|message| message.content)) {
+        if let Content::List(elements) = &inside.content {
             for element in elements {
                 match element.shape() {
                     Shape::Call { id, .. } => line.calls.extend(id.text().map(Into::into)),
@@ -232,11 +232,11 @@ impl Search {
 
     fn read(&mut self, position: usize, segment: &Segment) {
         let mut own = HashMap::new();
-        for (place, record) in records(&segment.native) {
-            if let Some(uuid) = record.uuid_text() {
+        for (place, whole) in records(&segment.native) {
+            if let Some(uuid) = whole.record.uuid_text() {
                 // A record that stands there twice is the later one, as the client reads it.
                 own.insert(uuid.into_owned(), self.lines.len());
-                self.lines.push(Line::of(position, place, &record));
+                self.lines.push(Line::of(position, place, &whole));
             }
         }
         for (uuid, index) in own {

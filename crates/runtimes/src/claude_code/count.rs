@@ -119,10 +119,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::claude_code::record::Record;
+    use crate::claude_code::whole::Whole;
 
     fn count(line: &str) -> Counts {
-        counts(&Class::of(&Record::parse(line.as_bytes()).expect("a record")))
+        let Whole { record, inside } = Whole::parse(line.as_bytes()).expect("a record");
+        counts(&Class::of(&record, inside))
     }
 
     #[test]

@@ -16,6 +16,7 @@ use super::count::NESTING_MAX;
 use super::kind::{Class, Said, is_known_type};
 use super::message::{Content, Element, Message, Shape, Tokens};
 use super::record::{ParentLink, Record};
+use super::whole::Whole;
 use crate::adapter::Decoded;
 use crate::json::{Field, RecordError, is_blank, text};
 
@@ -68,13 +69,13 @@ impl Decoder {
         }
         self.carriage_returns += u64::from(line.ends_with(b"\r"));
         let native = NativeSpan { offset: to_u64(offset), length: to_u64(line.len()) };
-        let entry = match Record::parse(line) {
-            Ok(record) => {
+        let entry = match Whole::parse(line) {
+            Ok(whole) => {
                 if !is_complete {
                     self.note(NoteCode::TornTail, "the last line has no newline".to_owned());
                 }
-                self.look(&record);
-                entry(&record, line, native)
+                self.look(&whole);
+                entry(whole, line, native)
             }
             Err(error) => {
                 self.note_unreadable(line, &error, is_complete);
@@ -85,10 +86,10 @@ impl Decoder {
     }
 
     /// Notes records that are carried without being understood.
-    fn look(&mut self, record: &Record<'_>) {
+    fn look(&mut self, Whole { record, inside }: &Whole<'_>) {
         let name = record.type_text();
         if is_known_type(&name) {
-            let lacks_message = (name == "user" || name == "assistant") && record.message_fields().is_none();
+            let lacks_message = (name == "user" || name == "assistant") && inside.message.is_none();
             if lacks_message {
                 self.note(
                     NoteCode::Degraded,
@@ -162,8 +163,8 @@ fn unreadable(line: &[u8], native: NativeSpan) -> Entry {
     }
 }
 
-fn entry(record: &Record<'_>, line: &[u8], native: NativeSpan) -> Entry {
-    let class = Class::of(record);
+fn entry(Whole { record, inside }: Whole<'_>, line: &[u8], native: NativeSpan) -> Entry {
+    let class = Class::of(&record, inside);
     let own_id = record.uuid_text().and_then(|id| EntryId::new(id.as_ref()).ok());
     let parent = match record.parent() {
         ParentLink::Of(id) => EntryId::new(id.as_ref()).ok(),
@@ -180,8 +181,8 @@ fn entry(record: &Record<'_>, line: &[u8], native: NativeSpan) -> Entry {
         role: class.role,
         kind: class.kind.clone(),
         body,
-        parts: parts(&class, record, line),
-        meta: meta(record, &class),
+        parts: parts(&class, &record, line),
+        meta: meta(&record, &class),
         native,
     }
 }

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 use stemmata_model::{SessionId, Template, Timestamp};
 
+use super::kind::{Class, Said};
 use super::message::Content;
 use super::record::Record;
 use crate::adapter::SessionFacts;
@@ -106,14 +107,14 @@ impl FactKeeper {
 
     /// Takes the text of a real prompt, and returns whether it gave the title: the first one that a person typed is
     /// it until a better comes.
-    pub(super) fn learn_prompt(&mut self, record: &Record<'_>) -> bool {
-        self.title_rank == TitleRank::None && self.entitle(TitleRank::Prompt, typed_text(record))
+    pub(super) fn learn_prompt(&mut self, prompt: &Class<'_>) -> bool {
+        self.title_rank == TitleRank::None && self.entitle(TitleRank::Prompt, typed_text(prompt))
     }
 
     /// Returns the title that a prompt would give if there were none.
-    pub(super) fn title_of_prompt(record: &Record<'_>) -> Title {
+    pub(super) fn title_of_prompt(prompt: &Class<'_>) -> Title {
         let mut alone = Self::default();
-        alone.entitle(TitleRank::Prompt, typed_text(record));
+        alone.entitle(TitleRank::Prompt, typed_text(prompt));
         alone.title()
     }
 
@@ -204,22 +205,21 @@ fn keep_last(kept: &mut Option<String>, field: Option<Field<'_>>) {
 }
 
 /// Returns the text of a prompt that a person typed.
-fn typed_text<'a>(record: &Record<'a>) -> Option<Cow<'a, str>> {
-    prompt_text(record).filter(|prompt| {
+fn typed_text<'a>(prompt: &Class<'a>) -> Option<Cow<'a, str>> {
+    prompt_text(prompt).filter(|prompt| {
         let start = prompt.trim_start();
         !NO_TITLE_STARTS.iter().any(|skipped| start.starts_with(skipped))
     })
 }
 
 /// Returns the first text of a message's content.
-fn prompt_text<'a>(record: &Record<'a>) -> Option<Cow<'a, str>> {
-    match Content::of(record.message_fields()?.content) {
-        Content::Text(field) => field.text(),
-        Content::List(elements) => {
-            let mut blocks = elements.into_iter().filter_map(|element| element.block);
-            blocks.find(|block| block.is_type("text")).and_then(|block| text(block.text))
+fn prompt_text<'a>(prompt: &Class<'a>) -> Option<Cow<'a, str>> {
+    match &prompt.said {
+        Said::Content(Content::Text(field)) => field.text(),
+        Said::Content(content) => {
+            content.blocks().find(|block| block.is_type("text")).and_then(|block| text(block.text))
         }
-        Content::Absent | Content::Other(_) => None,
+        Said::Texts(_) | Said::Attachment { .. } | Said::Nothing => None,
     }
 }
 
@@ -246,14 +246,16 @@ fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::claude_code::whole::Whole;
 
     fn learn(lines: &[&str]) -> FactKeeper {
         let mut keeper = FactKeeper::default();
         for line in lines {
-            let record = Record::parse(line.as_bytes()).expect("a record");
+            let Whole { record, inside } = Whole::parse(line.as_bytes()).expect("a record");
             keeper.learn(&record, record.time());
-            if record.is_real_user(keeper.is_subagent()) {
-                keeper.learn_prompt(&record);
+            let is_result = inside.content.has_tool_result();
+            if record.is_user_besides_results(keeper.is_subagent()) && !is_result {
+                keeper.learn_prompt(&Class::of(&record, inside));
             }
         }
         keeper

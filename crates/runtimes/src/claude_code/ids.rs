@@ -4,7 +4,7 @@
 //! version 1.0 resumed keeps neither; ids that the API gave stay in all of them.
 
 use super::message::{Content, Shape};
-use super::record::Record;
+use super::whole::Whole;
 use crate::adapter::IdKind;
 use crate::json::{Field, borrowed_object, text};
 
@@ -18,7 +18,7 @@ borrowed_object! {
 
 /// Hands out a line's ids; none for one that is no record.
 pub(super) fn ids(line: &[u8], found: &mut dyn FnMut(IdKind, &str)) {
-    let Ok(record) = Record::parse(line) else { return };
+    let Ok(Whole { record, inside }) = Whole::parse(line) else { return };
     let mut hand_out = |kind, field: Option<Field<'_>>| {
         if let Some(id) = text(field) {
             found(kind, &id);
@@ -27,9 +27,8 @@ pub(super) fn ids(line: &[u8], found: &mut dyn FnMut(IdKind, &str)) {
     hand_out(IdKind::Entry, record.uuid);
     let fork = record.forked_from.and_then(|field| Fork::read(field).ok());
     hand_out(IdKind::Origin, fork.and_then(|fork| fork.message_uuid));
-    let Some(message) = record.message_fields() else { return };
-    hand_out(IdKind::Call, message.id);
-    if let Content::List(elements) = Content::of(message.content) {
+    hand_out(IdKind::Call, inside.message.and_then(|message| message.id));
+    if let Content::List(elements) = inside.content {
         for element in elements {
             match element.shape() {
                 Shape::Call { id, .. } => hand_out(IdKind::Call, Some(id)),

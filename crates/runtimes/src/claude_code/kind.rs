@@ -8,6 +8,7 @@ use stemmata_model::{EntryKind, Role, Visibility};
 
 use super::message::{Block, Content, Message};
 use super::record::Record;
+use super::whole::Inside;
 use crate::json::{Field, is_string, is_true, text};
 
 /// Attachments that the client keeps for itself: it sends nothing of them to the model.
@@ -63,22 +64,21 @@ pub(super) struct Class<'a> {
 
 impl<'a> Class<'a> {
     /// Classifies a record by itself alone: no other line changes what it is.
-    pub(super) fn of(record: &Record<'a>) -> Self {
+    pub(super) fn of(record: &Record<'a>, inside: Inside<'a>) -> Self {
         match record.type_text().as_ref() {
-            "user" => Self::user(record),
-            "assistant" => Self::assistant(record),
+            "user" => Self::user(record, inside),
+            "assistant" => Self::assistant(record, inside),
             "attachment" => Self::attachment(record),
             "system" => Self::system(record),
             _ => Self::metadata(false),
         }
     }
 
-    fn user(record: &Record<'a>) -> Self {
-        let Some(message) = record.message_fields() else {
+    fn user(record: &Record<'a>, Inside { message, content }: Inside<'a>) -> Self {
+        if message.is_none() {
             return Self::metadata(false);
-        };
-        let content = Content::of(message.content);
-        let (role, kind, user) = if holds_tool_result(&content) {
+        }
+        let (role, kind, user) = if content.has_tool_result() {
             (Role::Tool, EntryKind::ToolResult, true)
         } else if is_true(record.is_compact_summary) {
             (Role::User, EntryKind::CompactionSummary, true)
@@ -92,12 +92,12 @@ impl<'a> Class<'a> {
             kind,
             visibility: Visibility { agent: true, user },
             said: Said::Content(content),
-            message: Some(message),
+            message,
         }
     }
 
-    fn assistant(record: &Record<'a>) -> Self {
-        let Some(message) = record.message_fields() else {
+    fn assistant(record: &Record<'a>, Inside { message, content }: Inside<'a>) -> Self {
+        let Some(message) = message else {
             return Self::metadata(false);
         };
         // An error of the API in the guise of an answer: shown, never sent back.
@@ -107,7 +107,7 @@ impl<'a> Class<'a> {
             role: Role::Assistant,
             kind: EntryKind::Message,
             visibility: Visibility { agent: !is_error, user: true },
-            said: Said::Content(Content::of(message.content)),
+            said: Said::Content(content),
             message: Some(message),
         }
     }
@@ -157,15 +157,6 @@ impl<'a> Class<'a> {
             said: Said::Nothing,
             message: None,
         }
-    }
-}
-
-fn holds_tool_result(content: &Content<'_>) -> bool {
-    match content {
-        Content::List(elements) => {
-            elements.iter().filter_map(|element| element.block).any(|block| block.is_type("tool_result"))
-        }
-        Content::Absent | Content::Text(_) | Content::Other(_) => false,
     }
 }
 

@@ -2,26 +2,23 @@
 //!
 //! Only looked at when asked for: most questions about a line need its top-level fields alone.
 
-use serde_json::value::RawValue;
-
-use super::record::Record;
-use crate::json::{Field, borrowed_object, is_string, is_true};
+use crate::json::{Field, Refused, Skim, borrowed_object, is_string, is_true};
 
 borrowed_object! {
     /// The fields of an API message that somebody here looks at.
     pub struct Message {
         /// The provider's id; shared by all lines that one message is spread over.
-        id = "id",
+        id,
         /// `user` or `assistant`.
-        role = "role",
+        role,
         /// The model that answered.
-        model = "model",
+        model,
         /// A string or a list of blocks.
-        content = "content",
+        content,
         /// Why the model stopped.
-        stop_reason = "stop_reason",
+        stop_reason,
         /// What the provider reported.
-        usage = "usage",
+        usage,
     }
 }
 
@@ -31,33 +28,33 @@ borrowed_object! {
         /// `text`, `thinking`, `redacted_thinking`, `tool_use`, `tool_result`, `image`, `document`, …
         block_type = "type",
         /// Of `text`.
-        text = "text",
+        text,
         /// Of `thinking`.
-        thinking = "thinking",
+        thinking,
         /// Of `thinking`: the proof that it is unchanged.
-        signature = "signature",
+        signature,
         /// Of `redacted_thinking`; of a source: the bytes.
-        data = "data",
+        data,
         /// Of `tool_use`: the call's id.
-        id = "id",
+        id,
         /// Of `tool_use`: the tool's name.
-        name = "name",
+        name,
         /// Of `tool_use`: the arguments.
-        input = "input",
+        input,
         /// Of `tool_result`: the call it answers.
-        tool_use_id = "tool_use_id",
+        tool_use_id,
         /// Of `tool_result`: a string or a list of blocks.
-        content = "content",
+        content,
         /// Of `tool_result`: whether the tool failed.
-        is_error = "is_error",
+        is_error,
         /// Of `image` and `document`.
-        source = "source",
+        source,
         /// Of `document`.
-        title = "title",
+        title,
         /// Of a source: what its bytes are.
-        media_type = "media_type",
+        media_type,
         /// Of a source: an address.
-        url = "url",
+        url,
     }
 }
 
@@ -92,9 +89,10 @@ pub struct Element<'a> {
 }
 
 /// A message's or a tool result's content.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Content<'a> {
     /// There is none, or it is `null`.
+    #[default]
     Absent,
     /// One string.
     Text(Field<'a>),
@@ -107,31 +105,46 @@ pub enum Content<'a> {
 impl<'a> Content<'a> {
     /// Looks at a `content` value.
     pub fn of(field: Option<Field<'a>>) -> Self {
-        let Some(field) = field else {
-            return Self::Absent;
-        };
-        match field.raw().as_bytes().first() {
-            Some(b'"') => Self::Text(field),
-            Some(b'[') => match serde_json::from_str::<Vec<&RawValue>>(field.raw()) {
-                Ok(elements) => Self::List(
-                    elements
-                        .into_iter()
-                        .map(|element| Element::of(Field::within(field, element.get())))
-                        .collect(),
-                ),
-                Err(_) => Self::Other(field),
-            },
-            _ if field.is_null() => Self::Absent,
-            _ => Self::Other(field),
+        let of = |field| Skim::whole(field, Self::skim).unwrap_or(Self::Other(field));
+        field.map_or(Self::Absent, of)
+    }
+
+    /// Reads the content that comes next.
+    pub(super) fn skim(skim: &mut Skim<'a>) -> Result<Self, Refused> {
+        match skim.peek() {
+            Some(b'[') => {
+                let mut elements = Vec::new();
+                skim.array(|skim| {
+                    let (whole, block) = skim.spanned(Block::skim_element)?;
+                    elements.push(Element { whole, block });
+                    Ok(())
+                })?;
+                Ok(Self::List(elements))
+            }
+            Some(b'"') => skim.value().map(Self::Text),
+            _ => {
+                let field = skim.value()?;
+                Ok(if field.is_null() { Self::Absent } else { Self::Other(field) })
+            }
         }
+    }
+
+    /// Returns the blocks of a list that are objects.
+    pub fn blocks(&self) -> impl Iterator<Item = &Block<'a>> {
+        let elements = match self {
+            Self::List(elements) => elements.as_slice(),
+            Self::Absent | Self::Text(_) | Self::Other(_) => &[],
+        };
+        elements.iter().filter_map(|element| element.block.as_ref())
+    }
+
+    /// Returns whether it holds a result of a tool.
+    pub fn has_tool_result(&self) -> bool {
+        self.blocks().any(|block| block.is_type("tool_result"))
     }
 }
 
 impl<'a> Element<'a> {
-    fn of(whole: Field<'a>) -> Self {
-        Self { whole, block: Block::of(whole) }
-    }
-
     /// Returns what the element is, with the fields that make it so.
     pub fn shape(&self) -> Shape<'a> {
         self.block.as_ref().and_then(Shape::of).unwrap_or(Shape::Other)
@@ -231,6 +244,10 @@ impl<'a> Message<'a> {
 }
 
 impl<'a> Block<'a> {
+    fn skim_element(skim: &mut Skim<'a>) -> Result<Option<Self>, Refused> {
+        if skim.peek() == Some(b'{') { Self::skim(skim).map(Some) } else { skim.skip().map(|()| None) }
+    }
+
     /// Looks into a block; none where it is no object.
     pub fn of(field: Field<'a>) -> Option<Self> {
         Self::read(field).ok()
@@ -239,41 +256,5 @@ impl<'a> Block<'a> {
     /// Returns whether `type` is exactly this.
     pub fn is_type(&self, name: &str) -> bool {
         self.block_type.is_some_and(|field| is_string(field, name))
-    }
-}
-
-impl<'a> Record<'a> {
-    /// Looks into `message`; none where there is none or it is no object.
-    pub fn message_fields(&self) -> Option<Message<'a>> {
-        self.message.and_then(Message::of)
-    }
-
-    /// Returns the blocks of `message.content` that are objects; none for a string.
-    pub fn blocks(&self) -> Vec<Block<'a>> {
-        match Content::of(self.message_fields().and_then(|message| message.content)) {
-            Content::List(elements) => elements.iter().filter_map(|element| element.block).collect(),
-            Content::Absent | Content::Text(_) | Content::Other(_) => Vec::new(),
-        }
-    }
-
-    /// Returns whether `message.content` holds a result of a tool.
-    pub fn has_tool_result(&self) -> bool {
-        self.blocks().iter().any(|block| block.is_type("tool_result"))
-    }
-
-    /// Returns whether this is a user's own prompt, where a turn starts: `type:user`, not the runtime's own
-    /// (`isMeta`), not a compaction's summary, no result of a tool, and not a subagent's unless the whole
-    /// transcript is one.
-    pub fn is_real_user(&self, in_subagent_file: bool) -> bool {
-        self.is_user_besides_results(in_subagent_file) && !self.has_tool_result()
-    }
-
-    /// Returns whether this is a user's own prompt, provided that it holds no result of a tool: the part of
-    /// the question that top-level fields answer.
-    pub(super) fn is_user_besides_results(&self, in_subagent_file: bool) -> bool {
-        self.is_type("user")
-            && !is_true(self.is_meta)
-            && !is_true(self.is_compact_summary)
-            && (in_subagent_file || !self.is_sidechain_record())
     }
 }

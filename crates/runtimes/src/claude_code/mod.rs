@@ -27,11 +27,12 @@ mod split;
 pub(crate) mod story_tests;
 mod tree;
 mod validate;
+mod whole;
 
 use stemmata_model::{Entry, FormatId, Timestamp};
 
 use crate::adapter::{
-    Adapter, ClientPlace, Decoded, Detection, PlaceRequest, Placer, Validator, is_uuid_shaped,
+    Adapter, ClientPlace, Decoded, Detection, PlaceRequest, Placer, Placing, Validator, is_uuid_shaped,
 };
 use crate::reading::{OwnReading, Reading};
 use crate::repair::Document;
@@ -83,7 +84,12 @@ impl Adapter for ClaudeCode {
     }
 
     fn placer(&self, request: &PlaceRequest) -> Box<dyn Placer> {
-        Box::new(place::LinePlacer::new(request))
+        Box::new(place::LinePlacer::new(request, None))
+    }
+
+    fn placing(&self, request: &PlaceRequest) -> Box<dyn Placing> {
+        let validator = validate::LineValidator::new(request.client_version.as_deref());
+        Box::new(place::LinePlacer::new(request, Some(validator)))
     }
 
     fn client_place(&self, request: &PlaceRequest) -> ClientPlace {

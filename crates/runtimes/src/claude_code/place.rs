@@ -7,10 +7,11 @@ mod slug;
 
 use stemmata_model::{Note, NoteCode};
 
-use super::message::Message;
 use super::record::Record;
-use crate::adapter::{ClientPlace, PlaceRequest, Placer};
-use crate::json::{is_blank, quote, text};
+use super::validate::{LineValidator, Seen};
+use super::whole::Whole;
+use crate::adapter::{ClientPlace, PlaceRequest, Placer, Placing, Validation, Validator};
+use crate::json::{is_blank, owned, quote, text};
 use crate::placing::{CLOSED, TORN, counted, moved, replace};
 use close::{Call, Closer, Facts};
 
@@ -34,35 +35,38 @@ pub(super) struct LinePlacer {
     origin_cwd: Option<String>,
     closer: Closer,
     /// A boundary and what follows it, until its summary is there.
-    held: Option<Held>,
+    held: Option<Vec<HeldLine>>,
+    /// What its client would make of it, where somebody asks.
+    validator: Option<LineValidator>,
     dropped_tails: u64,
     dropped_boundaries: u64,
 }
 
-/// What is held back.
-#[derive(Debug, Default)]
-struct Held {
-    /// All of it.
-    all: Vec<u8>,
-    /// Those lines of it that are outside the tree: they stay when the rest goes.
-    outside: Vec<u8>,
+/// A line that is held back.
+struct HeldLine {
+    bytes: Vec<u8>,
+    /// Whether it stands in the tree: one outside of it stays when the boundary goes.
+    is_node: bool,
+    seen: Option<Seen>,
 }
 
 impl LinePlacer {
     /// Starts with nothing written.
-    pub(super) fn new(request: &PlaceRequest) -> Self {
+    pub(super) fn new(request: &PlaceRequest, validator: Option<LineValidator>) -> Self {
         Self {
             session: quote(request.session.as_str()),
             cwd: request.cwd.clone(),
             origin_cwd: request.origin_cwd.clone(),
             closer: Closer::new(request),
             held: None,
+            validator,
             dropped_tails: 0,
             dropped_boundaries: 0,
         }
     }
 
-    /// Appends a line with its structural fields replaced.
+    /// Appends a line with its structural fields replaced: those that a [`Row`](super::row::Row) is not made of, so that
+    /// the line need not be read again to be checked.
     fn rewrite(&self, line: &[u8], record: &Record<'_>, out: &mut Vec<u8>) {
         let mut edits = Vec::new();
         let sessions = [record.session_id, record.session_id_snake].into_iter().flatten();
@@ -76,39 +80,58 @@ impl LinePlacer {
         replace(line, edits, out);
     }
 
-    /// Writes to what is held back, else to the output.
-    fn emit(&mut self, bytes: &[u8], is_node: bool, out: &mut Vec<u8>) {
-        match &mut self.held {
-            Some(held) => {
-                held.all.extend_from_slice(bytes);
-                held.outside.extend_from_slice(if is_node { b"" } else { bytes });
-            }
-            None => out.extend_from_slice(bytes),
+    /// Writes a line, or holds it back; one that is no record stays as it is.
+    fn emit(&mut self, line: &[u8], whole: Option<&Whole<'_>>, is_node: bool, out: &mut Vec<u8>) {
+        let start = out.len();
+        match whole {
+            Some(whole) => self.rewrite(line, &whole.record, out),
+            None => out.extend_from_slice(line),
         }
-    }
-
-    fn release(&mut self, out: &mut Vec<u8>) {
-        if let Some(held) = self.held.take() {
-            out.extend_from_slice(&held.all);
-        }
-    }
-
-    fn record(&mut self, line: &[u8], record: &Record<'_>, out: &mut Vec<u8>) {
-        let facts = Facts::of(record);
-        let is_boundary = record.is_compact_boundary() && facts.is_node;
-        if facts.is_message || is_boundary {
-            self.release(out);
-        }
-        self.closer.before(&facts, out);
-        if is_boundary {
-            self.held = Some(Held::default());
-        }
-        let mut written = Vec::with_capacity(line.len() + 1);
-        self.rewrite(line, record, &mut written);
         if !line.ends_with(b"\n") {
-            written.push(b'\n');
+            out.push(b'\n');
         }
-        self.emit(&written, facts.is_node, out);
+        let written = out.get(start..).unwrap_or_default();
+        let seen = self.validator.as_mut().map(|validator| validator.see(written, whole));
+        match &mut self.held {
+            Some(held) => held.push(HeldLine { bytes: out.split_off(start), is_node, seen }),
+            None => self.take(seen),
+        }
+    }
+
+    fn take(&mut self, seen: Option<Seen>) {
+        if let (Some(validator), Some(seen)) = (&mut self.validator, seen) {
+            validator.take(seen);
+        }
+    }
+
+    /// Writes what was held back.
+    fn release(&mut self, out: &mut Vec<u8>, with_nodes: bool) {
+        for held in self.held.take().into_iter().flatten().filter(|held| with_nodes || !held.is_node) {
+            out.extend_from_slice(&held.bytes);
+            self.take(held.seen);
+        }
+    }
+
+    /// Has made-up lines checked, which nobody has read.
+    fn check_made(&mut self, made: &[u8]) {
+        if let Some(validator) = &mut self.validator {
+            made.split_inclusive(|byte| *byte == b'\n').for_each(|line| validator.line(line));
+        }
+    }
+
+    fn record(&mut self, line: &[u8], whole: &Whole<'_>, out: &mut Vec<u8>) {
+        let facts = Facts::of(whole);
+        let is_boundary = whole.record.is_compact_boundary() && facts.is_node;
+        if facts.is_message || is_boundary {
+            self.release(out, true);
+        }
+        let start = out.len();
+        self.closer.before(&facts, out);
+        self.check_made(out.get(start..).unwrap_or_default());
+        if is_boundary {
+            self.held = Some(Vec::new());
+        }
+        self.emit(line, Some(whole), facts.is_node, out);
         // What is held back may go, and then nothing can hang on it.
         if facts.is_node && !facts.is_progress && self.held.is_none() {
             self.closer.after(facts);
@@ -118,20 +141,20 @@ impl LinePlacer {
 
 impl Placer for LinePlacer {
     fn line(&mut self, line: &[u8], out: &mut Vec<u8>) {
-        match Record::parse(line) {
-            Ok(record) => self.record(line, &record, out),
-            Err(_) if line.ends_with(b"\n") => self.emit(line, false, out),
+        match Whole::parse(line) {
+            Ok(whole) => self.record(line, &whole, out),
+            Err(_) if line.ends_with(b"\n") => self.emit(line, None, false, out),
             Err(_) if is_blank(line) => {}
             Err(_) => self.dropped_tails += 1,
         }
     }
 
     fn finish(&mut self, out: &mut Vec<u8>) -> Vec<Note> {
-        if let Some(held) = self.held.take() {
-            self.dropped_boundaries += 1;
-            out.extend_from_slice(&held.outside);
-        }
+        self.dropped_boundaries += u64::from(self.held.is_some());
+        self.release(out, false);
+        let start = out.len();
         self.closer.finish(out);
+        self.check_made(out.get(start..).unwrap_or_default());
         counted([
             (self.dropped_tails, NoteCode::TornTail, TORN),
             (
@@ -145,12 +168,18 @@ impl Placer for LinePlacer {
     }
 }
 
+impl Placing for LinePlacer {
+    fn verdict(&mut self) -> Validation {
+        self.validator.as_mut().map(Validator::finish).unwrap_or_default()
+    }
+}
+
 /// Returns the calls of an assistant's record.
-pub(super) fn calls_of(record: &Record<'_>, message: &Message<'_>) -> Vec<Call> {
-    let blocks = record.blocks();
-    let calls = blocks.iter().filter(|block| block.is_type("tool_use")).filter_map(|block| text(block.id));
-    let message = text(message.id).map(std::borrow::Cow::into_owned);
-    calls.map(|call| Call::of(&call, message.clone(), record)).collect()
+pub(super) fn calls_of(Whole { record, inside }: &Whole<'_>) -> Vec<Call> {
+    let message = inside.message.and_then(|message| owned(message.id));
+    let calls = inside.content.blocks().filter(|block| block.is_type("tool_use"));
+    let ids = calls.filter_map(|block| text(block.id));
+    ids.map(|call| Call::of(&call, message.clone(), record)).collect()
 }
 
 #[cfg(test)]

@@ -16,9 +16,9 @@ borrowed_object! {
         /// `type`: `user`, `assistant`, `system`, `attachment`, `progress`, or a metadata type.
         record_type = "type",
         /// `subtype` of a `system` record.
-        subtype = "subtype",
+        subtype,
         /// The record's own id; metadata records have none.
-        uuid = "uuid",
+        uuid,
         /// The record before; absent on metadata, `null` on a first record and on a compaction's boundary.
         parent_uuid = "parentUuid",
         /// On a compaction's boundary: the record that would be its parent.
@@ -30,7 +30,7 @@ borrowed_object! {
         /// The session that a request was sent in.
         request_session_id = "requestSessionId",
         /// When it was written.
-        timestamp = "timestamp",
+        timestamp,
         /// Whether it belongs to a subagent.
         is_sidechain = "isSidechain",
         /// Whether the runtime itself wrote this user message.
@@ -44,15 +44,15 @@ borrowed_object! {
         /// The subagent's id.
         agent_id = "agentId",
         /// The working directory.
-        cwd = "cwd",
+        cwd,
         /// Of a `relocated` record: the directory that the session moved to.
         relocated_cwd = "relocatedCwd",
         /// The version of the client.
-        version = "version",
+        version,
         /// The git branch.
         git_branch = "gitBranch",
         /// The API message.
-        message = "message",
+        message,
         /// The tool's structured output beside its `tool_result` block.
         tool_use_result = "toolUseResult",
         /// The assistant record whose call a result answers.
@@ -62,19 +62,19 @@ borrowed_object! {
         /// The API request's id.
         request_id = "requestId",
         /// What an `attachment` record carries.
-        attachment = "attachment",
+        attachment,
         /// An attachment's text as the model gets it.
-        rendered = "rendered",
+        rendered,
         /// The role under which the model gets an attachment's text.
         rendered_role = "renderedRole",
         /// Text of a `system` or `queue-operation` record.
-        content = "content",
+        content,
         /// A title of another session's leaf.
-        summary = "summary",
+        summary,
         /// The record that a metadata record is about.
         leaf_uuid = "leafUuid",
         /// Whether a `last-prompt` record is the user's own choice of where the session goes on.
-        explicit = "explicit",
+        explicit,
         /// Of a `last-prompt` record after a rewind: the record that was cut off.
         cut_uuid = "cutUuid",
         /// The record that a file history record is about.
@@ -143,6 +143,15 @@ impl<'a> Record<'a> {
     /// Returns the record's own id.
     pub fn uuid_text(&self) -> Option<Cow<'a, str>> {
         text(self.uuid)
+    }
+
+    /// Returns whether this is a user's own prompt, provided that it holds no result of a tool: `type:user`, not the
+    /// runtime's own (`isMeta`), not a compaction's summary, and not a subagent's unless the whole transcript is one.
+    pub(super) fn is_user_besides_results(&self, in_subagent_file: bool) -> bool {
+        self.is_type("user")
+            && !is_true(self.is_meta)
+            && !is_true(self.is_compact_summary)
+            && (in_subagent_file || !self.is_sidechain_record())
     }
 
     /// Returns what `parentUuid` says.

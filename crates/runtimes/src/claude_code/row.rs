@@ -2,14 +2,12 @@
 //!
 //! Not the line itself: an index of a transcript of a gigabyte keeps some hundred bytes a line.
 
-mod scan;
-
 use serde::Deserialize;
 use stemmata_model::Timestamp;
 
 use super::record::{ParentLink, Record};
+use super::whole::{Inside, Whole};
 use crate::json::{Field, is_blank, is_true, text};
-use scan::Inside;
 
 /// Stands for an id of a record: the 16 bytes of a UUID, or a hash of a text that is none.
 ///
@@ -227,6 +225,11 @@ pub(super) struct Place {
 impl Row {
     /// Looks at one line, with its newline if it has one. Never fails: what cannot be read is `Unreadable`.
     pub(super) fn read(line: &[u8], place: Place, names: &mut Names) -> Self {
+        Self::of((line, Whole::parse(line).ok().as_ref()), place, names)
+    }
+
+    /// Looks at one line and what was read of it.
+    pub(super) fn of((line, whole): (&[u8], Option<&Whole<'_>>), place: Place, names: &mut Names) -> Self {
         let mut row = Self {
             segment: place.segment,
             offset: place.offset,
@@ -247,15 +250,15 @@ impl Row {
             preserved: Box::default(),
             keeps_chain: false,
         };
-        if is_blank(line) {
+        if let Some(whole) = whole {
+            row.fill(whole, names);
+        } else if is_blank(line) {
             row.kind = Kind::Blank;
-        } else if let Some((record, inside)) = scan::scan(line) {
-            row.fill(&record, &inside, names);
         }
         row
     }
 
-    fn fill(&mut self, record: &Record<'_>, inside: &Inside<'_>, names: &mut Names) {
+    fn fill(&mut self, Whole { record, inside }: &Whole<'_>, names: &mut Names) {
         self.kind = kind_of(record);
         self.sidechain = record.is_sidechain_record();
         self.has_agent = record.agent_id.is_some();
@@ -283,10 +286,11 @@ impl Row {
 
     fn read_message(&mut self, inside: &Inside<'_>) {
         if self.kind == Kind::Assistant {
-            self.message = text(inside.id).map(|id| short(&id));
+            let id = inside.message.and_then(|message| text(message.id));
+            self.message = id.map(|id| short(&id));
         }
         let (mut calls, mut answers) = (Vec::new(), Vec::new());
-        for block in &inside.blocks {
+        for block in inside.content.blocks() {
             if block.is_type("tool_use") && self.kind == Kind::Assistant {
                 calls.extend(text(block.id).map(|id| short(&id)));
             } else if block.is_type("tool_result") {

@@ -3,7 +3,7 @@
 //! Decides boundaries only; what lines mean is in `decode`. Changing a rule here needs a new format id,
 //! for the same bytes must give the same commits everywhere.
 //!
-//! - A commit closes before a *real user record* ([`Record::is_real_user`]), provided that the open turn
+//! - A commit closes before a *real user record* (`Kind::Prompt`), provided that the open turn
 //!   already holds a `user` or `assistant` record; so metadata ahead of the first prompt is part of its turn.
 //! - It closes before a compaction's boundary record, where it holds a `user` or `assistant` record, and
 //!   after the summary that follows; that commit is the compaction. Where the next real user record
@@ -21,6 +21,7 @@ use super::count::{UNSEEN, add, counts};
 use super::facts::{FactKeeper, Title, TitleRank, template};
 use super::kind::Class;
 use super::record::Record;
+use super::whole::Whole;
 use crate::adapter::{Cut, SegmentFacts, SessionFacts, Splitter};
 use crate::json::{is_blank, text};
 
@@ -122,12 +123,14 @@ impl LineSplitter {
         std::mem::take(&mut self.open).facts(commit_type)
     }
 
-    fn learn(&mut self, record: &Record<'_>, time: Option<Timestamp>, is_prompt: bool) {
+    fn learn(&mut self, record: &Record<'_>, time: Option<Timestamp>, prompt: Option<&Class<'_>>) {
         let mut is_titled = self.ground.keeper.learn(record, time);
-        if is_prompt && !self.ground.keeper.learn_prompt(record) {
-            self.titles.passed_over = Some((self.ground.lines, FactKeeper::title_of_prompt(record)));
-        } else {
-            is_titled |= is_prompt;
+        if let Some(prompt) = prompt {
+            let gave = self.ground.keeper.learn_prompt(prompt);
+            if !gave {
+                self.titles.passed_over = Some((self.ground.lines, FactKeeper::title_of_prompt(prompt)));
+            }
+            is_titled |= gave;
         }
         if is_titled {
             self.ground.title_line = self.ground.lines;
@@ -208,8 +211,8 @@ impl Splitter for LineSplitter {
             self.ground.lines += 1;
             return Cut::default();
         }
-        let record = match Record::parse(line) {
-            Ok(record) => record,
+        let Whole { record, inside } = match Whole::parse(line) {
+            Ok(whole) => whole,
             Err(error) => {
                 self.ground.lines += 1;
                 self.open.counts = add(self.open.counts, UNSEEN);
@@ -217,7 +220,7 @@ impl Splitter for LineSplitter {
                 return Cut::default();
             }
         };
-        let class = Class::of(&record);
+        let class = Class::of(&record, inside);
         let kind = Kind::of(&record, &class, self.ground.keeper.is_subagent_with(&record));
         // Only `message` needs the second look into every answer.
         let message = (self.granularity == Granularity::Message && record.is_type("assistant"))
@@ -233,7 +236,7 @@ impl Splitter for LineSplitter {
         }
         let time = record.time();
         self.ground.lines += 1;
-        self.learn(&record, time, kind == Kind::Prompt);
+        self.learn(&record, time, (kind == Kind::Prompt).then_some(&class));
         if let Some(id) = message {
             self.ground.message = id;
         }

@@ -7,14 +7,13 @@
 use std::collections::HashSet;
 
 use super::loader::Loader;
-use super::message::Message;
 use super::path::{Path, Reach, leaf, walk};
-use super::record::{ParentLink, Record};
+use super::record::ParentLink;
 use super::row::{Kind, Names, Place, Row};
 use super::tree::{Older, Tree};
+use super::whole::Whole;
 use crate::adapter::{Severity, Validation, Validator};
 use crate::findings::Findings;
-use crate::json::is_blank;
 
 /// Checks a transcript line by line.
 pub(super) struct LineValidator {
@@ -25,6 +24,16 @@ pub(super) struct LineValidator {
     findings: Findings,
     has_newline: bool,
 }
+
+/// A line as the loader sees it.
+pub(super) struct Seen {
+    row: Row,
+    odd: Vec<Odd>,
+    has_newline: bool,
+}
+
+/// What is odd about a line alone: how bad it is, the check, and what is said of it.
+type Odd = (Severity, &'static str, String);
 
 impl LineValidator {
     /// Starts with an empty transcript.
@@ -43,20 +52,39 @@ impl LineValidator {
         self.findings.add(severity, check, line.map(|line| line as u64), message);
     }
 
+    /// Looks at a line as it is written, of which `whole` is what was read; none of it where it is no record.
+    pub(super) fn see(&mut self, line: &[u8], whole: Option<&Whole<'_>>) -> Seen {
+        let row = Row::of((line, whole), Place { segment: 0, offset: 0 }, &mut self.names);
+        let odd = whole.map(|whole| self.odd_fields(whole, &row)).unwrap_or_default();
+        Seen { row, odd, has_newline: line.ends_with(b"\n") }
+    }
+
+    /// Takes the next line.
+    pub(super) fn take(&mut self, mut seen: Seen) {
+        seen.row.offset = self.offset;
+        self.offset += seen.row.length;
+        self.rows.push(seen.row);
+        self.has_newline = seen.has_newline;
+        for (severity, check, message) in seen.odd {
+            self.find(severity, check, Some(self.rows.len()), message);
+        }
+    }
+
     /// Checks the fields that a loader needs in every message.
-    fn check_fields(&mut self, line: usize, record: &Record<'_>) {
+    fn odd_fields(&self, Whole { record, inside }: &Whole<'_>, row: &Row) -> Vec<Odd> {
         if record.record_type.is_none() {
             let message = "record has no `type`, so that the loader reads over it".to_owned();
-            return self.find(Severity::Warning, "missing_type", Some(line), message);
+            return vec![(Severity::Warning, "missing_type", message)];
         }
         let kind = record.type_text();
         if !matches!(&*kind, "user" | "assistant") {
-            return;
+            return Vec::new();
         }
+        let mut odd = Vec::new();
         let mut missing = |field: &str, severity: Severity, check: &'static str, what: &str| {
-            self.find(severity, check, Some(line), format!("{kind} record has no `{field}`: {what}"));
+            odd.push((severity, check, format!("{kind} record has no `{field}`: {what}")));
         };
-        if record.message.and_then(Message::of).is_none() {
+        if inside.message.is_none() {
             missing("message", Severity::Fatal, "missing_message", "the loader drops it or fails");
         }
         if record.uuid_text().is_none() {
@@ -70,21 +98,14 @@ impl LineValidator {
                 "the loader drops what is before it",
             );
         }
-        if record.time().is_none() {
+        if row.time.is_none() {
             let severity = match self.loader {
                 Loader::Recovering => Severity::Info,
                 Loader::Walking => Severity::Fatal,
             };
-            let mut missing = |what: &str| {
-                self.find(
-                    severity,
-                    "missing_timestamp",
-                    Some(line),
-                    format!("{kind} record has no `timestamp`: {what}"),
-                );
-            };
-            missing("older loaders drop what is before it");
+            missing("timestamp", severity, "missing_timestamp", "older loaders drop what is before it");
         }
+        odd
     }
 
     fn check_tail(&mut self) {
@@ -211,16 +232,8 @@ pub(super) fn side_of(rows: &[Row]) -> bool {
 
 impl Validator for LineValidator {
     fn line(&mut self, line: &[u8]) {
-        let place = Place { segment: 0, offset: self.offset };
-        let row = Row::read(line, place, &mut self.names);
-        self.offset += row.length;
-        self.rows.push(row);
-        self.has_newline = line.ends_with(b"\n");
-        if !is_blank(line)
-            && let Ok(record) = Record::parse(line)
-        {
-            self.check_fields(self.rows.len(), &record);
-        }
+        let seen = self.see(line, Whole::parse(line).ok().as_ref());
+        self.take(seen);
     }
 
     fn finish(&mut self) -> Validation {

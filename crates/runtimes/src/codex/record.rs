@@ -10,59 +10,32 @@ borrowed_object! {
     /// The envelope of a line; of a line without one, what tells it apart.
     pub(super) struct Envelope {
         /// When it was written.
-        timestamp = "timestamp",
+        timestamp,
         /// `session_meta`, `response_item`, `event_msg`, `turn_context`, `compacted`, …; without an envelope the
         /// item's own type.
         record_type = "type",
         /// What the line is about.
-        payload = "payload",
+        payload,
         /// The line's number, where the history is paginated.
-        ordinal = "ordinal",
+        ordinal,
         /// `state`, in lines without an envelope.
         old_type = "record_type",
         /// Of a first line without an envelope: the session.
-        id = "id",
+        id,
         /// Of a first line without an envelope.
-        instructions = "instructions",
+        instructions,
         /// Of a first line without an envelope.
-        git = "git",
+        git,
     }
 }
 
 borrowed_object! {
     /// The fields of a payload that somebody here looks at.
     pub(super) struct Payload {
-        item_type = "type",
-        id = "id",
-        session_id = "session_id",
-        thread_id = "thread_id",
-        timestamp = "timestamp",
-        role = "role",
-        content = "content",
-        name = "name",
-        namespace = "namespace",
-        arguments = "arguments",
-        input = "input",
-        call_id = "call_id",
-        output = "output",
-        summary = "summary",
-        encrypted_content = "encrypted_content",
-        action = "action",
-        result = "result",
-        message = "message",
-        replacement_history = "replacement_history",
-        num_turns = "num_turns",
-        cwd = "cwd",
-        originator = "originator",
-        cli_version = "cli_version",
-        git = "git",
-        source = "source",
-        thread_source = "thread_source",
-        history_mode = "history_mode",
-        history_base = "history_base",
-        forked_from_id = "forked_from_id",
-        parent_thread_id = "parent_thread_id",
-        model = "model",
+        item_type = "type", id, session_id, thread_id, timestamp, role, content, name, namespace,
+        arguments, input, call_id, output, summary, encrypted_content, action, result, message,
+        replacement_history, num_turns, cwd, originator, cli_version, git, source, thread_source,
+        history_mode, history_base, forked_from_id, parent_thread_id, model,
         metadata = "internal_chat_message_metadata_passthrough",
     }
 }
@@ -70,25 +43,21 @@ borrowed_object! {
 borrowed_object! {
     /// The fields of a content item that somebody here looks at.
     pub(super) struct Content {
-        kind = "type",
-        text = "text",
-        image_url = "image_url",
+        kind = "type", text, image_url,
     }
 }
 
 borrowed_object! {
     /// Where a rollout's history begins, when that is in another file.
     pub(super) struct HistoryBase {
-        thread_id = "thread_id",
-        end_ordinal = "end_ordinal_exclusive",
-        end_offset = "end_byte_offset",
+        thread_id, end_ordinal = "end_ordinal_exclusive", end_offset = "end_byte_offset",
     }
 }
 
 borrowed_object! {
     /// Who started a session: of a subagent an object.
     pub(super) struct Source {
-        subagent = "subagent",
+        subagent,
     }
 }
 
@@ -109,7 +78,7 @@ borrowed_object! {
 borrowed_object! {
     /// A repository, as a session's header names it.
     pub(super) struct Git {
-        branch = "branch",
+        branch,
     }
 }
 

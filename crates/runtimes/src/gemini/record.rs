@@ -11,88 +11,65 @@ borrowed_object! {
         session_id = "sessionId",
         /// Of the header: the SHA-256 of the directory that the session works in.
         project_hash = "projectHash",
-        start_time = "startTime",
-        last_updated = "lastUpdated",
+        start_time = "startTime", last_updated = "lastUpdated",
         /// Of the header: `main` or `subagent`.
         session_kind = "kind",
         /// Of a message; the same id again is the same message with more fields.
-        id = "id",
-        timestamp = "timestamp",
+        id,
+        timestamp,
         /// `user`, `gemini`, `info`, `error`, `warning`.
         record_type = "type",
-        content = "content",
-        thoughts = "thoughts",
-        tokens = "tokens",
-        model = "model",
-        tool_calls = "toolCalls",
+        content, thoughts, tokens, model, tool_calls = "toolCalls",
         /// Metadata that is merged into the header's.
         set = "$set",
         rewind_to = "$rewindTo",
         /// Of `$set`: what replaces all messages. Of a first line: a session of the older format.
-        messages = "messages",
+        messages,
         /// Of `$set`: a title that the model made up.
-        summary = "summary",
+        summary,
     }
 }
 
 borrowed_object! {
     /// A part of a message's content.
     pub(super) struct Content {
-        text = "text",
-        thought = "thought",
-        inline_data = "inlineData",
-        file_data = "fileData",
-        function_response = "functionResponse",
-        function_call = "functionCall",
+        text, thought, inline_data = "inlineData", file_data = "fileData",
+        function_response = "functionResponse", function_call = "functionCall",
     }
 }
 
 borrowed_object! {
     /// Bytes inside a part, or where they are.
     pub(super) struct Data {
-        media_type = "mimeType",
-        bytes = "data",
-        uri = "fileUri",
+        media_type = "mimeType", bytes = "data", uri = "fileUri",
     }
 }
 
 borrowed_object! {
     /// A tool's result.
     pub(super) struct Response {
-        id = "id",
-        name = "name",
-        body = "response",
-        parts = "parts",
-        output = "output",
-        error = "error",
+        id, name, body = "response", parts, output, error,
     }
 }
 
 borrowed_object! {
     /// A tool call of an answer.
     pub(super) struct Call {
-        id = "id",
-        name = "name",
-        args = "args",
-        result = "result",
+        id, name, args, result,
     }
 }
 
 borrowed_object! {
     /// A thought of an answer.
     pub(super) struct Thought {
-        subject = "subject",
-        description = "description",
+        subject, description,
     }
 }
 
 borrowed_object! {
     /// What the provider counted.
     pub(super) struct Tokens {
-        input = "input",
-        output = "output",
-        cached = "cached",
-        thoughts = "thoughts",
+        input, output, cached, thoughts,
     }
 }
 

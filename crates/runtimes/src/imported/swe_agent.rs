@@ -33,27 +33,15 @@ pub(super) static DIALECT: Dialect = Dialect {
 borrowed_object! {
     /// A message of the history, and a step of the trajectory.
     struct Message {
-        role = "role",
-        content = "content",
-        thought = "thought",
-        action = "action",
-        observation = "observation",
-        calls = "tool_calls",
-        call_ids = "tool_call_ids",
-        is_demo = "is_demo",
-        kind = "message_type",
+        role, content, thought, action, observation, calls = "tool_calls",
+        call_ids = "tool_call_ids", is_demo, kind = "message_type",
     }
 }
 
 borrowed_object! {
     /// A call, its function, and a block of content.
     struct Inner {
-        id = "id",
-        function = "function",
-        name = "name",
-        arguments = "arguments",
-        kind = "type",
-        text = "text",
+        id, function, name, arguments, kind = "type", text,
     }
 }
 

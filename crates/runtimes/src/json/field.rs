@@ -7,6 +7,9 @@ use std::fmt;
 use std::ops::Range;
 
 use serde::de::Visitor;
+use serde_json::value::RawValue;
+
+use super::skim::{Refused, Skim};
 
 /// A JSON value inside a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,8 +62,14 @@ impl<'a> Field<'a> {
         if !self.raw.starts_with('[') {
             return None;
         }
-        let elements: Vec<&'a serde_json::value::RawValue> = serde_json::from_str(self.raw).ok()?;
-        Some(elements.into_iter().map(|element| Field::within(*self, element.get())).collect())
+        let mut elements = Vec::new();
+        let read = Skim::whole(*self, |skim| {
+            skim.array(|skim| {
+                elements.push(skim.value()?);
+                Ok(())
+            })
+        });
+        read.ok().map(|()| elements)
     }
 
     /// Returns whether the value is `null`.
@@ -133,20 +142,21 @@ impl From<std::str::Utf8Error> for RecordError {
 /// `RecordError` says what the line is instead.
 pub(crate) fn parse_line<'a, T>(
     line: &'a [u8],
-    read: fn(Field<'a>) -> Result<T, serde_json::Error>,
+    read: fn(Field<'a>) -> Result<T, Refused>,
 ) -> Result<(Field<'a>, T), RecordError> {
     let whole = Field::whole(std::str::from_utf8(line)?);
-    let fields = read(whole).map_err(|error| {
-        if error.is_data() { RecordError::NotObject } else { RecordError::NotJson(error) }
-    })?;
-    Ok((whole, fields))
+    let why = |Refused| match serde_json::from_str::<&RawValue>(whole.raw()) {
+        Ok(_) => RecordError::NotObject,
+        Err(error) => RecordError::NotJson(error),
+    };
+    Ok((whole, read(whole).map_err(why)?))
 }
 
-/// Declares a struct of borrowed fields and the visitor that fills it from a JSON object.
+/// Declares a struct of borrowed fields, each named like its key or with the key beside it, and what fills it.
 ///
 /// The last of duplicate keys wins, as in JavaScript. Unknown keys are checked as JSON and skipped.
 macro_rules! borrowed_object {
-    ($(#[$doc:meta])* $visibility:vis struct $name:ident { $($(#[$field_doc:meta])* $field:ident = $key:literal,)* }) => {
+    ($(#[$doc:meta])* $visibility:vis struct $name:ident { $($(#[$field_doc:meta])* $field:ident $(= $key:literal)?,)* }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
         $visibility struct $name<'a> {
@@ -154,71 +164,46 @@ macro_rules! borrowed_object {
         }
 
         impl<'a> $name<'a> {
-            /// Reads an object in one pass over its text.
-            ///
-            /// # Errors
-            /// What serde says of a text that is no JSON object.
-            pub(crate) fn read(object: $crate::json::Field<'a>) -> Result<Self, serde_json::Error> {
-                #[expect(non_camel_case_types, reason = "one variant a field, spelled like the field")]
-                enum Key { $($field,)* Unknown }
+            /// Reads a text that is one object.
+            pub(crate) fn read(object: $crate::json::Field<'a>) -> Result<Self, $crate::json::Refused> {
+                $crate::json::Skim::whole(object, Self::skim)
+            }
 
-                struct KeyVisitor;
+            /// Reads the object that comes next.
+            pub(crate) fn skim(skim: &mut $crate::json::Skim<'a>) -> Result<Self, $crate::json::Refused> {
+                let mut object = Self::default();
+                skim.object(|key, skim| object.member(key, skim))?;
+                Ok(object)
+            }
 
-                impl serde::de::Visitor<'_> for KeyVisitor {
-                    type Value = Key;
-
-                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                        formatter.write_str("a key")
-                    }
-
-                    fn visit_bytes<E>(self, key: &[u8]) -> Result<Key, E> {
-                        let key = std::str::from_utf8(key).unwrap_or_default();
-                        Ok(match key { $($key => Key::$field,)* _ => Key::Unknown })
-                    }
-                }
-
-                impl<'de> serde::Deserialize<'de> for Key {
-                    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                        // Bytes, so that half a surrogate pair in a key does not cost the line.
-                        deserializer.deserialize_bytes(KeyVisitor)
-                    }
-                }
-
-                struct ObjectVisitor<'a>($crate::json::Field<'a>);
-
-                impl<'a> serde::de::Visitor<'a> for ObjectVisitor<'a> {
-                    type Value = $name<'a>;
-
-                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                        formatter.write_str("an object")
-                    }
-
-                    fn visit_map<A: serde::de::MapAccess<'a>>(self, mut map: A) -> Result<$name<'a>, A::Error> {
-                        let mut object = $name::default();
-                        while let Some(key) = map.next_key::<Key>()? {
-                            let slot = match key {
-                                $(Key::$field => &mut object.$field,)*
-                                Key::Unknown => {
-                                    map.next_value::<serde::de::IgnoredAny>()?;
-                                    continue;
-                                }
-                            };
-                            let raw = map.next_value::<&'a serde_json::value::RawValue>()?;
-                            *slot = Some($crate::json::Field::within(self.0, raw.get()));
-                        }
-                        Ok(object)
-                    }
-                }
-
-                let mut deserializer = serde_json::Deserializer::from_str(object.raw());
-                let read = serde::Deserializer::deserialize_map(&mut deserializer, ObjectVisitor(object))?;
-                deserializer.end()?;
-                Ok(read)
+            /// Reads the value of a key.
+            pub(crate) fn member(
+                &mut self,
+                key: &str,
+                skim: &mut $crate::json::Skim<'a>,
+            ) -> Result<(), $crate::json::Refused> {
+                let slot = match key {
+                    $($crate::json::key!($field $($key)?) => &mut self.$field,)*
+                    _ => return skim.skip(),
+                };
+                *slot = Some(skim.value()?);
+                Ok(())
             }
         }
     };
 }
 pub(crate) use borrowed_object;
+
+/// Returns the key of a field.
+macro_rules! key {
+    ($field:ident) => {
+        stringify!($field)
+    };
+    ($field:ident $key:literal) => {
+        $key
+    };
+}
+pub(crate) use key;
 
 /// Returns the text of a field that is there and a string.
 pub fn text(field: Option<Field<'_>>) -> Option<Cow<'_, str>> {
@@ -259,29 +244,13 @@ pub struct Member<'a> {
 
 /// Returns the members of an object in their order; none for any other value.
 pub fn members(object: Field<'_>) -> Option<Vec<Member<'_>>> {
-    struct Members<'a>(Field<'a>);
-
-    impl<'a> Visitor<'a> for Members<'a> {
-        type Value = Vec<Member<'a>>;
-
-        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-            formatter.write_str("an object")
-        }
-
-        fn visit_map<A: serde::de::MapAccess<'a>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            let mut members = Vec::new();
-            while let Some(key) = map.next_key::<&'a serde_json::value::RawValue>()? {
-                let key = Field::within(self.0, key.get());
-                let name = serde_json::from_str(key.raw()).map_err(serde::de::Error::custom)?;
-                let value = Field::within(self.0, map.next_value::<&'a serde_json::value::RawValue>()?.get());
-                members.push(Member { name, key: key.span(), value });
-            }
-            Ok(members)
-        }
-    }
-
-    let mut deserializer = serde_json::Deserializer::from_str(object.raw());
-    let found = serde::Deserializer::deserialize_map(&mut deserializer, Members(object)).ok()?;
-    deserializer.end().ok()?;
-    Some(found)
+    let mut members = Vec::new();
+    let read = Skim::whole(object, |skim| {
+        skim.members(|key, skim| {
+            let name = serde_json::from_str(key.raw()).map_err(|_| Refused)?;
+            members.push(Member { name, key: key.span(), value: skim.value()? });
+            Ok(())
+        })
+    });
+    read.ok().map(|()| members)
 }

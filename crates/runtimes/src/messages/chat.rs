@@ -27,32 +27,23 @@ pub(super) static DIALECT: Dialect = Dialect {
 borrowed_object! {
     /// A message.
     struct Message {
-        role = "role",
-        content = "content",
+        role, content,
         /// What the model said instead of an answer.
-        refusal = "refusal",
+        refusal,
         /// What some providers tell of the model's reasoning.
         reasoning = "reasoning_content",
-        tool_calls = "tool_calls",
+        tool_calls,
         /// The one call of an answer, as it was before there could be several: without an id.
-        function_call = "function_call",
+        function_call,
         /// Of a result: the call it answers.
-        tool_call_id = "tool_call_id",
+        tool_call_id,
     }
 }
 
 borrowed_object! {
     /// A call, its function, and a part of a content.
     struct Piece {
-        id = "id",
-        kind = "type",
-        function = "function",
-        name = "name",
-        arguments = "arguments",
-        text = "text",
-        refusal = "refusal",
-        image_url = "image_url",
-        url = "url",
+        id, kind = "type", function, name, arguments, text, refusal, image_url, url,
     }
 }
 

@@ -27,20 +27,8 @@ pub(super) static DIALECT: Dialect = Dialect {
 borrowed_object! {
     /// An item, or a part of its content.
     struct Item {
-        kind = "type",
-        id = "id",
-        role = "role",
-        content = "content",
-        call_id = "call_id",
-        name = "name",
-        arguments = "arguments",
-        input = "input",
-        output = "output",
-        summary = "summary",
-        encrypted = "encrypted_content",
-        text = "text",
-        refusal = "refusal",
-        image_url = "image_url",
+        kind = "type", id, role, content, call_id, name, arguments, input, output, summary,
+        encrypted = "encrypted_content", text, refusal, image_url,
     }
 }
 

@@ -7,79 +7,43 @@ use crate::json::{Field, borrowed_object};
 borrowed_object! {
     /// A whole session.
     pub(super) struct Session {
-        info = "info",
-        messages = "messages",
+        info, messages,
     }
 }
 
 borrowed_object! {
     /// What stands beside messages and parts, and what a session says of itself.
     pub(super) struct Info {
-        id = "id",
-        slug = "slug",
-        session_id = "sessionID",
-        parent_id = "parentID",
-        directory = "directory",
-        title = "title",
-        version = "version",
-        role = "role",
-        model = "model",
-        model_id = "modelID",
-        provider_id = "providerID",
-        path = "path",
-        cwd = "cwd",
-        root = "root",
-        time = "time",
-        created = "created",
-        updated = "updated",
-        tokens = "tokens",
-        finish = "finish",
-        error = "error",
-        summary = "summary",
+        id, slug, session_id = "sessionID", parent_id = "parentID", directory, title, version, role,
+        model, model_id = "modelID", provider_id = "providerID", path, cwd, root, time, created,
+        updated, tokens, finish, error, summary,
         /// What the user took back, and where it begins.
-        revert = "revert",
-        message_id = "messageID",
-        part_id = "partID",
+        revert,
+        message_id = "messageID", part_id = "partID",
     }
 }
 
 borrowed_object! {
     /// What the provider counted.
     pub(super) struct Tokens {
-        input = "input",
-        output = "output",
-        reasoning = "reasoning",
-        cache = "cache",
-        read = "read",
-        write = "write",
+        input, output, reasoning, cache, read, write,
     }
 }
 
 borrowed_object! {
     /// A message.
     pub(super) struct Message {
-        info = "info",
-        parts = "parts",
+        info, parts,
     }
 }
 
 borrowed_object! {
     /// A part of a message.
     pub(super) struct Piece {
-        kind = "type",
-        id = "id",
-        session_id = "sessionID",
-        message_id = "messageID",
-        text = "text",
+        kind = "type", id, session_id = "sessionID", message_id = "messageID", text,
         /// Of text that only a person sees.
-        ignored = "ignored",
-        metadata = "metadata",
-        tool = "tool",
-        call_id = "callID",
-        state = "state",
-        media_type = "mime",
-        filename = "filename",
-        url = "url",
+        ignored,
+        metadata, tool, call_id = "callID", state, media_type = "mime", filename, url,
         /// Of a compaction: the message from which on it kept everything.
         tail_start = "tail_start_id",
     }
@@ -88,20 +52,14 @@ borrowed_object! {
 borrowed_object! {
     /// How far a call got.
     pub(super) struct State {
-        status = "status",
-        input = "input",
-        output = "output",
-        error = "error",
-        attachments = "attachments",
+        status, input, output, error, attachments,
     }
 }
 
 borrowed_object! {
     /// What a provider says of its reasoning.
     pub(super) struct Proof {
-        signature = "signature",
-        redacted = "redactedData",
-        encrypted = "reasoningEncryptedContent",
+        signature, redacted = "redactedData", encrypted = "reasoningEncryptedContent",
     }
 }
 

@@ -9,71 +9,43 @@ borrowed_object! {
     pub(super) struct Envelope {
         record_type = "type",
         /// Of a header: the session. Else the entry's own id, absent in the first version.
-        id = "id",
-        parent_id = "parentId",
-        timestamp = "timestamp",
+        id,
+        parent_id = "parentId", timestamp,
         /// Of a header: the version of the format, absent in the first.
-        version = "version",
-        cwd = "cwd",
-        message = "message",
-        summary = "summary",
+        version,
+        cwd, message, summary,
         /// Of a compaction: the first entry that stays.
         kept_id = "firstKeptEntryId",
         /// The same in the first version: its number among the entries, the header being 0.
         kept_index = "firstKeptEntryIndex",
-        content = "content",
-        display = "display",
-        name = "name",
+        content, display, name,
     }
 }
 
 borrowed_object! {
     /// The fields of a message.
     pub(super) struct Message {
-        role = "role",
-        content = "content",
-        provider = "provider",
-        model = "model",
-        usage = "usage",
-        stop_reason = "stopReason",
-        call_id = "toolCallId",
-        is_error = "isError",
-        command = "command",
-        output = "output",
-        exit_code = "exitCode",
-        cancelled = "cancelled",
-        truncated = "truncated",
+        role, content, provider, model, usage, stop_reason = "stopReason", call_id = "toolCallId",
+        is_error = "isError", command, output, exit_code = "exitCode", cancelled, truncated,
         full_output = "fullOutputPath",
         /// Of a command that the user ran: whether the model does not get to see it.
         excluded = "excludeFromContext",
-        display = "display",
-        summary = "summary",
+        display, summary,
     }
 }
 
 borrowed_object! {
     /// The fields of a content block.
     pub(super) struct Block {
-        kind = "type",
-        text = "text",
-        thinking = "thinking",
-        signature = "thinkingSignature",
-        redacted = "redacted",
-        id = "id",
-        name = "name",
-        arguments = "arguments",
-        data = "data",
-        mime_type = "mimeType",
+        kind = "type", text, thinking, signature = "thinkingSignature", redacted, id, name,
+        arguments, data, mime_type = "mimeType",
     }
 }
 
 borrowed_object! {
     /// Tokens of a request.
     pub(super) struct Tokens {
-        input = "input",
-        output = "output",
-        cache_read = "cacheRead",
-        cache_write = "cacheWrite",
+        input, output, cache_read = "cacheRead", cache_write = "cacheWrite",
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::{self, Write as _};
 
 use stemmata_model::Note;
-use stemmata_runtimes::adapter::{Adapter, PlaceRequest, Placer, Shape, Validator};
+use stemmata_runtimes::adapter::{Adapter, PlaceRequest, Placing, Shape};
 
 use crate::capture::lines::split_lines;
 
@@ -14,14 +14,13 @@ const OUTPUT_BYTES: usize = 256 * 1024;
 pub(super) struct Output {
     pub(super) file: tempfile::NamedTempFile,
     shape: Shape,
-    placer: Box<dyn Placer>,
-    pub(super) validator: Box<dyn Validator>,
+    pub(super) placing: Box<dyn Placing>,
     pub(super) hasher: blake3::Hasher,
     line: Vec<u8>,
-    /// Checked lines that are not written yet, and behind them what the placer just added.
+    /// Lines that are not written yet, and behind them what the placer just added.
     out: Vec<u8>,
-    /// Bytes of `out` that were checked.
-    checked: usize,
+    /// Bytes of `out` that were counted.
+    counted: usize,
     /// Bytes of the file, those in `out` included.
     pub(super) written: u64,
     /// Newlines among them.
@@ -35,12 +34,11 @@ impl Output {
         Self {
             file,
             shape: adapter.shape(),
-            placer: adapter.placer(request),
-            validator: adapter.validator(request.client_version.as_deref()),
+            placing: adapter.placing(request),
             hasher: blake3::Hasher::new(),
             line: Vec::new(),
             out: Vec::new(),
-            checked: 0,
+            counted: 0,
             written: 0,
             newlines: 0,
             is_inside: false,
@@ -54,7 +52,7 @@ impl Output {
         }
         for part in split_lines(bytes) {
             if self.line.is_empty() && part.ends_with(b"\n") {
-                self.placer.line(part, &mut self.out);
+                self.placing.line(part, &mut self.out);
                 self.emit()?;
             } else {
                 self.line.extend_from_slice(part);
@@ -69,14 +67,14 @@ impl Output {
     pub(super) fn end_line(&mut self) -> io::Result<()> {
         if !self.line.is_empty() {
             let line = std::mem::take(&mut self.line);
-            self.placer.line(&line, &mut self.out);
+            self.placing.line(&line, &mut self.out);
             self.emit()?;
         }
         Ok(())
     }
 
     pub(super) fn finish(&mut self) -> io::Result<Vec<Note>> {
-        let notes = self.placer.finish(&mut self.out);
+        let notes = self.placing.finish(&mut self.out);
         self.emit()?;
         self.flush()?;
         Ok(notes)
@@ -88,25 +86,20 @@ impl Output {
     }
 
     fn emit(&mut self) -> io::Result<()> {
-        let added = self.out.get(self.checked..).unwrap_or_default();
-        match self.shape {
-            Shape::Lines => split_lines(added).for_each(|line| self.validator.line(line)),
-            Shape::Document if added.is_empty() => {}
-            Shape::Document => self.validator.line(added),
-        }
+        let added = self.out.get(self.counted..).unwrap_or_default();
         self.written += u64::try_from(added.len()).expect("a length fits 64 bits");
         let newlines = memchr::memchr_iter(b'\n', added).count();
         self.newlines += u64::try_from(newlines).expect("a count fits 64 bits");
         self.is_inside = added.last().map_or(self.is_inside, |last| *last != b'\n');
-        self.checked = self.out.len();
-        if self.checked >= OUTPUT_BYTES { self.flush() } else { Ok(()) }
+        self.counted = self.out.len();
+        if self.counted >= OUTPUT_BYTES { self.flush() } else { Ok(()) }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         self.hasher.update(&self.out);
         self.file.write_all(&self.out)?;
         self.out.clear();
-        self.checked = 0;
+        self.counted = 0;
         Ok(())
     }
 }

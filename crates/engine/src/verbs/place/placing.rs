@@ -110,7 +110,7 @@ impl Placing {
         self.output.end_line().map_err(EngineError::io("write", &path))?;
         let taken = (self.output.written, self.output.lines());
         let notes = self.output.finish().map_err(EngineError::io("write", &path))?;
-        let validation = self.output.validator.finish();
+        let validation = self.output.placing.verdict();
         refuse_fatal(&validation)?;
         self.output.file.as_file().sync_all().map_err(EngineError::io("sync", &path))?;
         let import_command = self.place.import_command.map(|mut words| {

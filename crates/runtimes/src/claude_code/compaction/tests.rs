@@ -8,6 +8,7 @@ use super::*;
 use crate::chain_tests::{self, Chain};
 use crate::claude_code::ClaudeCode;
 use crate::claude_code::decode::decode;
+use crate::claude_code::record::Record;
 use crate::claude_code::samples_tests::{line, transcript, uuid};
 
 /// A chain of deltas, given oldest first.

@@ -225,7 +225,8 @@ fn check_counts(bytes: &[u8]) -> Counts {
     decoded.entries.iter().fold(Counts::default(), |sum, entry| {
         let start = usize::try_from(entry.native.offset).expect("small");
         let line = &bytes[start..start + usize::try_from(entry.native.length).expect("small")];
-        let counted = Record::parse(line).map_or(UNSEEN, |record| counts(&Class::of(&record)));
+        let counted =
+            Whole::parse(line).map_or(UNSEEN, |whole| counts(&Class::of(&whole.record, whole.inside)));
         assert_eq!(counted, counts_of(entry), "{}", entry.id);
         add(sum, counted)
     })

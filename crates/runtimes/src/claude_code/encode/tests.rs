@@ -9,6 +9,7 @@ use stemmata_model::{NativeSpan, Usage, Visibility};
 
 use super::*;
 use crate::claude_code::decode::decode;
+use crate::claude_code::message::Message;
 use crate::claude_code::samples_tests::{corpus_files, transcript, uuid};
 
 fn leaf() -> impl Strategy<Value = Part> {
@@ -155,7 +156,7 @@ fn every_line_has_the_fields_that_loaders_need() {
         assert!(record.uuid_text().is_some_and(|id| is_uuid(&id)));
         assert_ne!(record.parent(), ParentLink::Absent);
         assert!(record.time().is_some());
-        assert!(record.is_compact_boundary() || record.message_fields().is_some());
+        assert!(record.is_compact_boundary() || record.message.and_then(Message::of).is_some());
         for field in [record.session_id, record.cwd, record.version, record.git_branch, record.is_sidechain] {
             assert!(field.is_some());
         }

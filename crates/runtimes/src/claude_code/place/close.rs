@@ -3,13 +3,13 @@
 //! A transcript may end while tools run, and a client may die then; a provider refuses such a conversation,
 //! and clients drop the call silently.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::super::record::{ParentLink, Record};
+use super::super::whole::Whole;
 use super::calls_of;
 use crate::adapter::PlaceRequest;
-use crate::json::{is_true, quote, text};
+use crate::json::{is_true, owned, quote, text};
 use crate::placing::CLOSED_TEXT;
 
 /// The time of a result when no record before it has one.
@@ -38,7 +38,7 @@ impl Call {
         Self {
             id: id.to_owned(),
             message,
-            uuid: text(record.uuid).map(Cow::into_owned).unwrap_or_default(),
+            uuid: owned(record.uuid).unwrap_or_default(),
             sidechain: is_true(record.is_sidechain),
             fields: fields.collect(),
         }
@@ -102,35 +102,26 @@ pub(super) struct Facts {
 
 impl Facts {
     /// Looks at a record.
-    pub(super) fn of(record: &Record<'_>) -> Self {
+    pub(super) fn of(whole: &Whole<'_>) -> Self {
+        let Whole { record, inside } = whole;
         let kind = record.type_text();
         let is_node = matches!(&*kind, "user" | "assistant" | "system" | "attachment" | "progress");
-        let message = record.message_fields().filter(|_| kind == "assistant" || kind == "user");
-        let is_assistant = kind == "assistant";
-        let answers: Vec<String> = match (&*kind, &message) {
-            ("user", Some(_)) => {
-                let blocks = record.blocks();
-                let answers = blocks.iter().filter(|block| block.is_type("tool_result"));
-                answers.filter_map(|block| text(block.tool_use_id).map(Cow::into_owned)).collect()
-            }
-            _ => Vec::new(),
-        };
-        let is_prompt = kind == "user" && answers.is_empty() && !is_true(record.is_meta);
-        let calls = message.as_ref().filter(|_| is_assistant).map(|message| calls_of(record, message));
+        let (is_user, is_assistant) = (kind == "user", kind == "assistant");
+        let results = inside.content.blocks().filter(|block| is_user && block.is_type("tool_result"));
+        let answers: Vec<String> = results.filter_map(|block| owned(block.tool_use_id)).collect();
+        let is_prompt = is_user && answers.is_empty() && !is_true(record.is_meta);
         Self {
             is_node: is_node && text(record.uuid).is_some(),
             is_progress: kind == "progress",
-            is_message: message.is_some(),
+            is_message: inside.message.is_some() && (is_user || is_assistant),
             sidechain: is_true(record.is_sidechain),
-            uuid: text(record.uuid).map(Cow::into_owned).unwrap_or_default(),
+            uuid: owned(record.uuid).unwrap_or_default(),
             parent: match record.parent() {
                 ParentLink::Of(parent) => Some(parent.into_owned()),
                 ParentLink::Absent | ParentLink::Root => None,
             },
-            message: message
-                .filter(|_| is_assistant)
-                .and_then(|message| text(message.id).map(Cow::into_owned)),
-            calls: calls.unwrap_or_default(),
+            message: inside.message.filter(|_| is_assistant).and_then(|message| owned(message.id)),
+            calls: if is_assistant { calls_of(whole) } else { Vec::new() },
             answers,
             ends_calls: is_assistant || is_prompt || record.is_compact_boundary(),
         }
@@ -190,8 +181,10 @@ impl Closer {
 
     /// Takes in a record that was written.
     pub(super) fn after(&mut self, facts: Facts) {
-        self.open.retain(|call| !facts.answers.contains(&call.id));
-        self.late += facts.answers.iter().filter(|answer| self.given_up.remove(*answer)).count() as u64;
+        if !facts.answers.is_empty() {
+            self.open.retain(|call| !facts.answers.contains(&call.id));
+            self.late += facts.answers.iter().filter(|answer| self.given_up.remove(*answer)).count() as u64;
+        }
         let starts_anew = facts.ends_calls && !self.continues(&facts);
         let [own, side] = &mut self.recent;
         let recent = if facts.sidechain { side } else { own };

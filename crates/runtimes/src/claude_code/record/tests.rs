@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::claude_code::message::Content;
+use crate::claude_code::message::{Content, Message};
 
 const LINE: &str = r#"{"parentUuid":null,"isSidechain":false,"cwd":"/tmp/a\"b","sessionId":"s-1","type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"ok"}]},"uuid":"u-1","timestamp":"2026-01-02T03:04:05.678Z","x":[1,{"type":"no"}]}"#;
 
@@ -17,9 +17,11 @@ fn a_record_knows_its_fields_and_where_they_are() {
     assert_eq!(record.time().map(|time| time.to_string()).as_deref(), Some("2026-01-02T03:04:05.678000Z"));
     let session = record.session_id.expect("a session");
     assert_eq!(LINE.get(session.span()), Some("\"s-1\""));
-    assert!(record.has_tool_result());
-    assert!(!record.is_real_user(false));
-    let block = record.blocks()[0];
+    assert!(record.is_user_besides_results(false));
+    let content = Message::of(record.message.expect("a message")).expect("an object").content;
+    let content = Content::of(content);
+    assert!(content.has_tool_result());
+    let block = content.blocks().next().expect("a block");
     let answered = block.tool_use_id.expect("an id");
     assert_eq!(LINE.get(answered.span()), Some("\"t1\""));
     assert!(matches!(Content::of(block.content), Content::Text(field) if field.raw() == "\"ok\""));

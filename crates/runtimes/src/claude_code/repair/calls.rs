@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::super::place::calls_of;
-use super::super::record::Record;
 use super::super::row::short;
+use super::super::whole::Whole;
 use super::View;
 use crate::json::quote;
 use crate::repair::{Document, REPAIRED_TEXT, made_up_uuid};
@@ -31,11 +31,11 @@ pub(super) fn mend(document: &mut Document, view: &View) {
         let mut at = last + 1;
         for position in lines {
             let line = document.line(position).to_vec();
-            let Ok(record) = Record::parse(&line) else { continue };
-            let Some(message) = record.message_fields() else { continue };
+            let Ok(whole) = Whole::parse(&line) else { continue };
+            let record = &whole.record;
             let session = record.session_id.map_or_else(|| quote(""), |field| field.raw().to_owned());
             let cwd = record.cwd.map_or_else(|| quote(""), |field| field.raw().to_owned());
-            for call in calls_of(&record, &message) {
+            for call in calls_of(&whole) {
                 if answered.contains(&short(&call.id)) {
                     continue;
                 }
