@@ -96,8 +96,21 @@ pub(crate) fn claude_session(seed: u64, bytes: u64) -> anyhow::Result<Vec<u8>> {
 /// # Errors
 /// When the disk refuses.
 pub(crate) fn session_file(folder: &Path, seed: u64, bytes: u64) -> anyhow::Result<PathBuf> {
+    session_file_with_rewinds(folder, seed, bytes, 0)
+}
+
+/// As `session_file`, of somebody who went back to the prompt before so often.
+///
+/// # Errors
+/// When the disk refuses.
+pub(crate) fn session_file_with_rewinds(
+    folder: &Path,
+    seed: u64,
+    bytes: u64,
+    rewinds: u64,
+) -> anyhow::Result<PathBuf> {
     let path = folder.join(format!("be9c0000-0000-4000-8000-{seed:012}.jsonl"));
-    let session = ClaudeSession::new(seed).approx_bytes(bytes);
+    let session = ClaudeSession::new(seed).approx_bytes(bytes).rewinds(rewinds);
     scratch::write(&path, |output| session.write_to(output).map(drop))?;
     Ok(path)
 }

@@ -1,13 +1,17 @@
 //! A folder of transcripts: the first time, the second time, and one large file in little memory.
 //! Not live capture, which is a turn at a time.
 
+use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use stemmata_model::Granularity;
+use stemmata_redact::Scrubber;
+use stemmata_runtimes::adapter::DETECT_BYTES_MAX;
+use stemmata_runtimes::registry;
 
 use crate::measure::{Contender, Spent, Times, alternate, timed};
-use crate::peers::frame::compress_file;
+use crate::peers::frame::{LEVEL, compress_file};
 use crate::report::{Figure, Line, Section, Target};
 use crate::{child, input, machine, scratch, stores};
 
@@ -27,6 +31,9 @@ const ROUNDS: usize = 3;
 
 /// The most that an import may take, as a multiple of `zstd -3 -T1` over the same bytes.
 const WALL: Target = Target::RatioAtMost(2.0);
+
+/// The same of the time on a CPU, scrubbing included.
+const CPU: Target = Target::RatioAtMost(3.5);
 
 /// How many times as fast a second import is at least: our speed against our own.
 const AGAIN: Target = Target::RatioAtLeast(50.0);
@@ -91,8 +98,8 @@ fn folder(scale: u32, origin: &str, paths: &[PathBuf], rounds: usize) -> anyhow:
         }),
     ];
     let [imported, compressed] = alternate(rounds, contenders)?;
-    let [our_cpu, their_cpu] =
-        ticks.map(|total| Figure::time(total / u32::try_from(rounds).unwrap_or(u32::MAX)));
+    let [ours, theirs] = ticks.map(|total| total / u32::try_from(rounds).unwrap_or(u32::MAX));
+    let [our_cpu, their_cpu] = [ours, theirs].map(Figure::time);
     let bytes = input::total_bytes(&first.files)?;
     let note = format!(
         "{scale}×, {origin}: {} sessions, {bytes} bytes, {} commits.",
@@ -104,14 +111,54 @@ fn folder(scale: u32, origin: &str, paths: &[PathBuf], rounds: usize) -> anyhow:
         Line::ours(scale, format!("{origin}, wall"), Figure::time(imported.wall.median()))
             .beside(PEER, Figure::time(compressed.wall.median()))
             .target(WALL),
-        Line::ours(scale, format!("{origin}, CPU of all threads"), our_cpu).beside(PEER, their_cpu),
+        Line::ours(scale, format!("{origin}, CPU of all threads"), our_cpu)
+            .beside(PEER, their_cpu)
+            .target(CPU),
         Line::ours(scale, format!("{origin}, speed"), speed(&imported.wall))
             .beside(PEER, speed(&compressed.wall)),
         Line::ours(scale, format!("{origin}, again"), speed(&Times::new(again)))
             .beside("our own first import", speed(&imported.wall))
             .target(AGAIN),
     ];
-    Ok((note, lines))
+    let shares = shares(&first.files)?;
+    let parts: Duration = shares.iter().map(|(_, spent)| *spent).sum();
+    let rest = ("the rest: files, rows, syncs", ours.saturating_sub(parts));
+    let share = |(part, spent)| {
+        Line::ours(scale, format!("{origin}, CPU: {part}"), Figure::time(spent)).beside(PEER, their_cpu)
+    };
+    Ok((note, lines.into_iter().chain(shares.into_iter().chain([rest]).map(share)).collect()))
+}
+
+/// Times the parts of an import one after the other, each alone over the same files.
+fn shares(files: &[PathBuf]) -> anyhow::Result<[(&'static str, Duration); 4]> {
+    let scrubber = Scrubber::builtin();
+    let mut compressor = zstd::bulk::Compressor::new(LEVEL)?;
+    let [mut scrub, mut split, mut hash, mut compress] = [Duration::ZERO; 4];
+    for file in files {
+        let bytes = std::fs::read(file)?;
+        let head = bytes.get(..bytes.len().min(DETECT_BYTES_MAX)).unwrap_or_default();
+        let Some((adapter, _)) = registry::detect(head) else { continue };
+        let lines = || bytes.split_inclusive(|byte| *byte == b'\n');
+        scrub += timed(|| Ok(lines().try_for_each(|line| scrubber.scrub_line(line).map(drop))?))?.0.cpu;
+        let mut splitter = adapter.splitter(Granularity::Turn, None);
+        let (spent, ends) = timed(|| {
+            let (mut at, mut ends) = (0, Vec::new());
+            for line in lines() {
+                let cut = splitter.line(line.trim_ascii_end(), &mut Vec::new());
+                ends.extend(cut.before.map(|_| at));
+                at += line.len();
+                ends.extend(cut.after.map(|_| at));
+            }
+            ends.push(at);
+            Ok(ends)
+        })?;
+        split += spent.cpu;
+        let starts = std::iter::once(0).chain(ends.iter().copied());
+        let commits = || starts.clone().zip(&ends).filter_map(|(start, end)| bytes.get(start..*end));
+        hash += timed(|| Ok(black_box(commits().map(blake3::hash).last())))?.0.cpu;
+        compress += timed(|| Ok(commits().try_for_each(|one| compressor.compress(one).map(drop))?))?.0.cpu;
+    }
+    Ok([("scrubbing", scrub), ("splitting", split), ("hashing", hash), ("compressing", compress)])
 }
 
 /// Times something, and adds the time of all threads on a CPU to `total`.

@@ -20,11 +20,18 @@ const CHAIN_BYTES: u64 = 2_317_000;
 /// Bytes of the session that clients take 345 to 465 ms to load.
 const SESSION_BYTES: u64 = 22_000_000;
 
+/// How often its person goes back to an earlier prompt, where one does.
+const REWINDS: u64 = 20;
+
 /// How often each read is timed.
 const ROUNDS: usize = 15;
 
 /// The most that a verified read may take, as a multiple of decoding and hashing the same bytes in one piece.
 const VERIFIED: Target = Target::RatioAtMost(2.0);
+
+/// The same of a context: each line is read for its links, once. It is judged packed, as old sessions are; before that the
+/// lookups of single deltas outweigh everything.
+const PLANNED: Target = Target::RatioAtMost(2.5);
 
 /// The most that a session of 22 MB may take.
 const SESSION: Target = Target::AtMost(Figure::Seconds(0.050));
@@ -37,7 +44,7 @@ pub(super) fn run(bench: &Bench) -> anyhow::Result<Section> {
     let mut lines = Vec::new();
     let mut notes = Vec::new();
     for scale in bench.scales() {
-        let chain = Chain::import(CHAIN_BYTES * u64::from(*scale), Granularity::Message)?;
+        let chain = Chain::import(CHAIN_BYTES * u64::from(*scale), Granularity::Message, 0)?;
         notes.push(format!("{scale}×: {} commits, {} bytes.", chain.commits.len(), chain.text.len()));
         let all = chain.commits.len();
         for (name, at) in [("tip", all), ("middle", all / 2)] {
@@ -48,11 +55,16 @@ pub(super) fn run(bench: &Bench) -> anyhow::Result<Section> {
             lines.extend(chain.read(*scale, name, at, None)?);
         }
     }
-    let chain = Chain::import(SESSION_BYTES, Granularity::Turn)?;
-    notes.push(format!("A session: {} commits, {} bytes.", chain.commits.len(), chain.text.len()));
-    lines.extend(chain.read(1, "a 22 MB session", chain.commits.len(), Some(SESSION))?);
-    chain.pack()?;
-    lines.extend(chain.read(1, "22 MB, packed", chain.commits.len(), Some(SESSION))?);
+    for (rewinds, names) in [
+        (0, ["a 22 MB session", "22 MB, packed"]),
+        (REWINDS, ["a 22 MB session with rewinds", "22 MB with rewinds, packed"]),
+    ] {
+        let chain = Chain::import(SESSION_BYTES, Granularity::Turn, rewinds)?;
+        notes.push(format!("{}: {} commits, {} bytes.", names[0], chain.commits.len(), chain.text.len()));
+        lines.extend(chain.read(1, names[0], chain.commits.len(), Some(SESSION))?);
+        chain.pack()?;
+        lines.extend(chain.read(1, names[1], chain.commits.len(), Some(SESSION))?);
+    }
     notes.push(
         "Made-up sessions without compactions, so that a context is all of it. The peer decodes one frame of the \
          very bytes that we return and hashes them: no chain, no lookup. Delta by delta it does so with a frame and \
@@ -80,9 +92,9 @@ struct Chain {
 }
 
 impl Chain {
-    fn import(bytes: u64, granularity: Granularity) -> anyhow::Result<Self> {
+    fn import(bytes: u64, granularity: Granularity, rewinds: u64) -> anyhow::Result<Self> {
         let folder = scratch::folder()?;
-        let file = input::session_file(folder.path(), 7, bytes)?;
+        let file = input::session_file_with_rewinds(folder.path(), 7, bytes, rewinds)?;
         let engine = stores::engine(&folder.path().join("store"))?;
         let imported = stores::import(&engine, std::slice::from_ref(&file), granularity)?;
         let [tip] = imported.tips[..] else { anyhow::bail!("one session has one tip") };
@@ -156,11 +168,12 @@ fn lines(scale: u32, name: &str, runs: &[Runs; 5], wall: Option<Target>) -> Vec<
         Line::ours(scale, format!("{verb}, {name}"), Figure::time(ours.cpu.median()))
             .beside(peer, Figure::time(theirs.cpu.median()))
     };
+    let context = cpu("materialize", materialized, FRAME, decoded);
     let mut lines = vec![
         cpu("native", native, FRAME, decoded).target(VERIFIED),
         cpu("native", native, FRAMES, apart),
         cpu("native", native, TABLE, selected),
-        cpu("materialize", materialized, FRAME, decoded).target(VERIFIED),
+        if name.contains("packed") { context.target(PLANNED) } else { context },
     ];
     for (verb, ours) in [("native", native), ("materialize", materialized)] {
         let line = Line::ours(scale, format!("{verb}, {name}, wall"), Figure::time(ours.wall.median()))

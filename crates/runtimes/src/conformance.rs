@@ -3,12 +3,14 @@
 //! Data in, first violation out; a panic is a violation too and is left to the test that calls. What only one
 //! format promises is tested beside its adapter.
 
+use serde_json::value::RawValue;
 use stemmata_model::{CommitType, Counts, Entry, EntryKind, Granularity, Note, Role, SessionId, Timestamp};
 
 use crate::adapter::{
     Adapter, Cut, DETECT_BYTES_MAX, Decoded, Piece, PlaceRequest, PlanStop, Segment, SegmentFacts, Segments,
     Shape, SourceError, Splitter,
 };
+use crate::json::{Field, Skim};
 use crate::repair::repair;
 
 /// Bytes that a splitter's state may have: it is kept with each cursor.
@@ -153,6 +155,9 @@ pub fn check_any(adapter: &dyn Adapter, bytes: &[u8]) -> Result<(), Violation> {
     let encoded = adapter.encode(&decoded.entries);
     suite.read(&encoded)?;
     suite.placing(bytes)?;
+    for line in adapter.shape().units(bytes) {
+        suite.hold("skim", is_skimmed_rightly(line), || format!("{}", String::from_utf8_lossy(line)))?;
+    }
     let mut splitter = adapter.splitter(Granularity::Message, None);
     let mut validator = adapter.validator(None);
     for line in adapter.shape().units(bytes) {
@@ -192,6 +197,13 @@ impl Segments for One {
     fn next(&mut self) -> Result<Option<Segment>, SourceError> {
         Ok(self.0.take())
     }
+}
+
+/// Returns whether the readers' own pass over JSON takes a text where `serde_json` takes it.
+fn is_skimmed_rightly(line: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(line) else { return true };
+    let skimmed = Skim::whole(Field::whole(text), Skim::value).map(|value| value.raw());
+    skimmed.ok() == serde_json::from_str::<&RawValue>(text).map(RawValue::get).ok()
 }
 
 fn any_place() -> PlaceRequest {

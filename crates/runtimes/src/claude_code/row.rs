@@ -2,6 +2,8 @@
 //!
 //! Not the line itself: an index of a transcript of a gigabyte keeps some hundred bytes a line.
 
+use std::hash::{DefaultHasher, Hasher};
+
 use serde::Deserialize;
 use stemmata_model::Timestamp;
 
@@ -185,11 +187,11 @@ pub(super) struct Row {
 /// Ids of a line that are no UUIDs, with their keys: only such texts must be remembered.
 pub(super) type Names = Vec<(Key, Box<str>)>;
 
-/// Hashes a short id to 64 bits: calls and messages of one transcript are thousands, not billions.
+/// Hashes a short id to 64 bits: calls and messages of one transcript are thousands, not billions. Never stored.
 pub(super) fn short(id: &str) -> u64 {
-    let mut head = [0; 8];
-    head.copy_from_slice(blake3::hash(id.as_bytes()).as_bytes().split_at(8).0);
-    u64::from_le_bytes(head)
+    let mut hasher = DefaultHasher::new();
+    hasher.write(id.as_bytes());
+    hasher.finish()
 }
 
 /// Which records a compaction keeps, as its boundary says.
