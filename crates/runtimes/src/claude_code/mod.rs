@@ -12,6 +12,7 @@ mod detect;
 pub(crate) mod encode;
 mod facts;
 mod ids;
+mod keys;
 mod kind;
 mod loader;
 pub mod message;

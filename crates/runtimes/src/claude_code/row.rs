@@ -2,7 +2,7 @@
 //!
 //! Not the line itself: an index of a transcript of a gigabyte keeps some hundred bytes a line.
 
-use std::hash::{DefaultHasher, Hasher};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde::Deserialize;
 use stemmata_model::Timestamp;
@@ -14,8 +14,15 @@ use crate::json::{Field, is_blank, is_true, text};
 /// Stands for an id of a record: the 16 bytes of a UUID, or a hash of a text that is none.
 ///
 /// Ids that are no UUIDs are hashed to 128 bits: chance makes two of them equal less often than a disk lies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key([u8; 16]);
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let (halves, _) = self.0.as_chunks();
+        halves.iter().for_each(|half| state.write_u64(u64::from_ne_bytes(*half)));
+    }
+}
 
 impl Key {
     /// Returns the key of an id, and whether the text can be had back from it.

@@ -4,6 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::keys::{ByKey, Factors};
 use super::row::{Key, Kind, Link, Names, Row};
 
 /// What is known of lines before the ones that are there.
@@ -38,7 +39,7 @@ pub(super) struct Tree {
     /// Whether the conversation is a subagent's: then its own lines are the ones marked as sidechain.
     pub(super) side: bool,
     older: Older,
-    by_key: HashMap<Key, usize>,
+    by_key: ByKey<usize>,
     parents: Vec<Option<usize>>,
     made_up: Vec<bool>,
     units: Vec<usize>,
@@ -46,7 +47,7 @@ pub(super) struct Tree {
     /// (unit, head of a unit that hangs on it), sorted.
     children: Vec<(usize, usize)>,
     /// Kept record → boundary that keeps it; the latest one.
-    preserved: HashMap<Key, usize>,
+    preserved: ByKey<usize>,
 }
 
 impl Tree {
@@ -310,8 +311,8 @@ impl Branch {
 }
 
 /// The last line with an id counts, as in the client; a restated one only where there is no other.
-fn index(rows: &[Row]) -> HashMap<Key, usize> {
-    let mut by_key = HashMap::with_capacity(rows.len());
+fn index(rows: &[Row]) -> ByKey<usize> {
+    let mut by_key = ByKey::with_capacity_and_hasher(rows.len(), Factors::default());
     for restated in [true, false] {
         for (position, row) in rows.iter().enumerate() {
             if let Some(key) = row.key.filter(|_| (row.kind == Kind::Restated) == restated) {
@@ -324,7 +325,7 @@ fn index(rows: &[Row]) -> HashMap<Key, usize> {
 
 /// Lists the records between the ends of the chains that compactions keep. A chain that is broken stays as
 /// its ends: the client keeps nothing of it.
-fn expand_chains(rows: &mut [Row], by_key: &HashMap<Key, usize>) {
+fn expand_chains(rows: &mut [Row], by_key: &ByKey<usize>) {
     for boundary in 0..rows.len() {
         let Some([head, tail]) = rows.get(boundary).filter(|row| row.keeps_chain).map(|row| &*row.preserved)
         else {
@@ -346,7 +347,7 @@ fn expand_chains(rows: &mut [Row], by_key: &HashMap<Key, usize>) {
     }
 }
 
-fn preserved(rows: &[Row]) -> HashMap<Key, usize> {
+fn preserved(rows: &[Row]) -> ByKey<usize> {
     let boundaries = rows.iter().enumerate();
     boundaries.flat_map(|(position, row)| row.preserved.iter().map(move |&key| (key, position))).collect()
 }

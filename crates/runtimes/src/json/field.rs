@@ -223,7 +223,9 @@ pub fn is_true(field: Option<Field<'_>>) -> bool {
 /// Returns whether a field is this string; the texts compared here need no escapes.
 pub(crate) fn is_string(field: Field<'_>, text: &str) -> bool {
     let inner = field.raw().strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-    inner == Some(text) || (field.raw().contains('\\') && field.text().is_some_and(|decoded| decoded == text))
+    // An escape is longer than what it says.
+    let may_have_escapes = field.raw().len() > text.len() + 2 && field.raw().as_bytes().contains(&b'\\');
+    inner == Some(text) || (may_have_escapes && field.text().is_some_and(|decoded| decoded == text))
 }
 
 /// Returns whether a line is nothing but white space, and so no record.

@@ -150,24 +150,27 @@ impl<'a> Skim<'a> {
     }
 
     fn string(&mut self) -> Result<(), Refused> {
-        let bytes = self.outer.raw().as_bytes();
         self.expect(b'"')?;
+        let bytes = self.outer.raw().as_bytes();
+        let mut at = self.at;
         loop {
-            while let Some(eight) = bytes.get(self.at..).and_then(<[u8]>::first_chunk) {
-                let plain = plain_bytes(u64::from_le_bytes(*eight));
-                self.at += plain;
-                if plain < 8 {
+            while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
+                let marks = marks(u64::from_le_bytes(*eight));
+                // A branch, because it can be foreseen: where the next eight are read must not wait for a count.
+                if marks != 0 {
+                    at += marks.trailing_zeros() as usize / 8;
                     break;
                 }
+                at += 8;
             }
-            match self.byte().ok_or(Refused)? {
+            match bytes.get(at).ok_or(Refused)? {
                 b'"' => {
-                    self.at += 1;
+                    self.at = at + 1;
                     return Ok(());
                 }
-                b'\\' => self.at += escape_bytes(bytes.get(self.at..).unwrap_or_default())?,
+                b'\\' => at += escape_bytes(bytes.get(at..).unwrap_or_default())?,
                 0..=0x1f => return Err(Refused),
-                _ => self.at += 1,
+                _ => at += 1,
             }
         }
     }
@@ -220,18 +223,17 @@ impl<'a> Skim<'a> {
     }
 }
 
-/// Returns how many of eight bytes, the lowest first, come before a quote, a backslash or a control character.
+/// Returns the highest bit of each of eight bytes that is a quote, a backslash or a control character.
 ///
-/// Each of the three tests sets the highest bit of a byte that it is about. A borrow can set it in vain, but only above
-/// a byte that was found rightly.
-const fn plain_bytes(eight: u64) -> usize {
+/// A borrow can set one in vain, but only above one that is set rightly: the lowest says where the first of them is.
+const fn marks(eight: u64) -> u64 {
     const ONES: u64 = u64::MAX / 255;
     let quote = eight ^ (ONES * b'"' as u64);
     let backslash = eight ^ (ONES * b'\\' as u64);
     let found = (quote.wrapping_sub(ONES) & !quote)
         | (backslash.wrapping_sub(ONES) & !backslash)
         | (eight.wrapping_sub(ONES * b' ' as u64) & !eight);
-    (found & (ONES << 7)).trailing_zeros() as usize / 8
+    found & (ONES << 7)
 }
 
 /// Returns the length of the escape that a text begins with.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use stemmata_model::CommitType;
 
+use super::super::keys::ByKey;
 use super::super::row::{Key, Kind, Link, Names, Place, Row};
 use super::super::tree::Older;
 use crate::adapter::{PlanStop, Segment, Segments, SourceError, segment_number};
@@ -174,12 +175,12 @@ fn read_lines(bytes: &[u8], segment: usize, names: &mut Names) -> Vec<Row> {
 /// Follows the way back while a chain is read.
 #[derive(Debug, Default)]
 struct Trace {
-    links: HashMap<Key, (usize, usize)>,
+    links: ByKey<(usize, usize)>,
     /// Calls and where they were made: a result leads to its call, whatever parent it names.
     calls: HashMap<u64, (usize, usize)>,
     /// Records that a compaction keeps, and where its boundary is: what hangs on them behind the boundary hangs on
     /// the compaction.
-    kept: HashMap<Key, (usize, usize)>,
+    kept: ByKey<(usize, usize)>,
     /// The line that leads on.
     at: Option<(usize, usize)>,
     /// The calls that the result in hand answers, while they were not found.
