@@ -102,48 +102,25 @@ impl Keywords {
     /// Calls `visit` with each keyword's place and what it leads to, roughly from left to right.
     /// Stops when `visit` returns `true`, and says so.
     pub(crate) fn any(&self, text: &[u8], mut visit: impl FnMut(usize, usize, Target) -> bool) -> bool {
-        let mut at = 0;
-        // Six places at once: no lookup waits for the one before, and there is hardly ever anything to do for one of them.
-        while let Some(eight) = text.get(at..).and_then(<[u8]>::first_chunk) {
-            let eight = u64::from_be_bytes(*eight);
-            let three = |from: u32| u32::try_from(eight << (8 * from) >> 40).unwrap_or_default();
-            let hashes = [0, 1, 2, 3, 4, 5].map(|from| hash(three(from)));
-            let found = hashes.iter().fold(0, |found, hash| found | self.word(*hash) >> (hash & 63));
-            if found & 1 == 1 {
-                let mut places = (at..).zip(hashes);
-                if places.any(|(at, hash)| self.is_taken(text, (at, hash), &mut visit)) {
+        let mut last = 0;
+        for (end, &byte) in text.iter().enumerate() {
+            last = (last << 8 | u32::from(byte)) & 0x00ff_ffff;
+            let hash = hash(last);
+            let word = self.table.get(usize::from(hash >> 6)).copied().unwrap_or_default();
+            if word >> (hash & 63) & 1 == 0 {
+                continue;
+            }
+            for keyword in self.bucket(hash, word) {
+                let Some(start) = (end + 1).checked_sub(KEYWORD_BYTES_MIN + keyword.at) else { continue };
+                let is_here = text.get(start..).is_some_and(|rest| rest.starts_with(&keyword.bytes));
+                if is_here
+                    && keyword.targets.iter().any(|&target| visit(start, start + keyword.bytes.len(), target))
+                {
                     return true;
                 }
             }
-            at += hashes.len();
         }
-        let mut rest = (at..).zip(text.get(at..).unwrap_or_default().windows(KEYWORD_BYTES_MIN));
-        rest.any(|(at, three)| {
-            let three = three.iter().fold(0, |three, byte| three << 8 | u32::from(*byte));
-            self.is_taken(text, (at, hash(three)), &mut visit)
-        })
-    }
-
-    /// Visits the keywords whose rarest bytes stand at a place and have this hash.
-    fn is_taken(
-        &self,
-        text: &[u8],
-        (at, hash): (usize, u16),
-        visit: &mut impl FnMut(usize, usize, Target) -> bool,
-    ) -> bool {
-        let word = self.word(hash);
-        if word >> (hash & 63) & 1 == 0 {
-            return false;
-        }
-        self.bucket(hash, word).iter().any(|keyword| {
-            let Some(start) = at.checked_sub(keyword.at) else { return false };
-            let is_here = text.get(start..).is_some_and(|rest| rest.starts_with(&keyword.bytes));
-            is_here && keyword.targets.iter().any(|&target| visit(start, start + keyword.bytes.len(), target))
-        })
-    }
-
-    fn word(&self, hash: u16) -> u64 {
-        self.table.get(usize::from(hash >> 6)).copied().unwrap_or_default()
+        false
     }
 
     /// Returns the keywords of a hash whose bit is set in its word of the table.

@@ -13,6 +13,7 @@ use crate::placing::Apart;
 use crate::readable::Readable;
 pub use crate::reading::{Reading, Shape};
 use crate::repair::Document;
+pub use crate::shape::Shape;
 
 /// How sure an adapter is that bytes are of its format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

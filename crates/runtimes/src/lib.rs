@@ -35,6 +35,7 @@ pub mod readable;
 mod reading;
 pub mod registry;
 pub mod repair;
+mod shape;
 pub mod translate;
 
 pub use adapter::Adapter;

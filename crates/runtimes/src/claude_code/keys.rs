@@ -43,7 +43,9 @@ pub(super) struct KeyHasher {
 
 impl Hasher for KeyHasher {
     fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
     }
 
     fn write_u64(&mut self, half: u64) {

@@ -113,7 +113,8 @@ impl<'a> Content<'a> {
     pub(super) fn skim(skim: &mut Skim<'a>) -> Result<Self, Refused> {
         match skim.peek() {
             Some(b'[') => {
-                let mut elements = Vec::new();
+                // Nearly all have one: room for four, which a vector begins with, is no longer a small allocation.
+                let mut elements = Vec::with_capacity(1);
                 skim.array(|skim| {
                     let (whole, block) = skim.spanned(Block::skim_element)?;
                     elements.push(Element { whole, block });

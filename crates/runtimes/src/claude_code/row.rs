@@ -20,7 +20,9 @@ pub(super) struct Key([u8; 16]);
 impl Hash for Key {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let (halves, _) = self.0.as_chunks();
-        halves.iter().for_each(|half| state.write_u64(u64::from_ne_bytes(*half)));
+        for half in halves {
+            state.write_u64(u64::from_ne_bytes(*half));
+        }
     }
 }
 
