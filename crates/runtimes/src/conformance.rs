@@ -140,7 +140,8 @@ pub fn check_damaged(adapter: &dyn Adapter, sample: &[u8]) -> Result<(), Violati
 }
 
 /// Reads any bytes in every way in which an adapter reads: nothing may panic, `cover` must hold, and what is written
-/// must be read again (`placing`: and is what a placer writes and a validator says of it). For fuzzing, and for damaged samples.
+/// must be read again, and is what a placer writes and a validator says of it (`placing`); JSON is what `serde_json` takes
+/// for it (`skim`). For fuzzing, and for damaged samples.
 ///
 /// # Errors
 /// The first [`Violation`].

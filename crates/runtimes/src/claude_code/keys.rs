@@ -1,8 +1,4 @@
 //! Maps by the keys of records, which are looked up more often than anything else in a context.
-//!
-//! Keys are foreign, so which of them share a place in a map must not be known beforehand. The standard library's hasher
-//! sees to that for texts of any length; for two numbers a multiplication each with secret factors is enough: of two keys
-//! the chance to collide is that of two random ones (multiply-shift hashing, Dietzfelbinger 1996).
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -12,36 +8,31 @@ use super::row::Key;
 /// What is known of records, by their keys.
 pub(super) type ByKey<T> = HashMap<Key, T, Factors>;
 
-/// The secret factors of a map.
+/// Hashes the two halves of a key, each times a secret factor, for keys are foreign: two of them collide as seldom as random
+/// ones do (multiply-shift hashing). The standard library's hasher takes texts of any length, and several times as long.
 #[derive(Debug, Clone)]
-pub(super) struct Factors([u128; 2]);
-
-impl Default for Factors {
-    fn default() -> Self {
-        let random = RandomState::new();
-        let factor = |number: u64| {
-            u128::from(random.hash_one(number)) << 64 | u128::from(random.hash_one(!number)) | 1
-        };
-        Self([factor(0), factor(1)])
-    }
-}
-
-impl BuildHasher for Factors {
-    type Hasher = KeyHasher;
-
-    fn build_hasher(&self) -> KeyHasher {
-        KeyHasher { factors: self.0, sum: 0 }
-    }
-}
-
-/// Hashes one key.
-#[derive(Debug)]
-pub(super) struct KeyHasher {
+pub(super) struct Factors {
     factors: [u128; 2],
     sum: u128,
 }
 
-impl Hasher for KeyHasher {
+impl Default for Factors {
+    fn default() -> Self {
+        let random = RandomState::new();
+        let half = |number: u64| u128::from(random.hash_one(number));
+        Self { factors: [half(0) << 64 | half(1), half(2) << 64 | half(3)], sum: 0 }
+    }
+}
+
+impl BuildHasher for Factors {
+    type Hasher = Self;
+
+    fn build_hasher(&self) -> Self {
+        self.clone()
+    }
+}
+
+impl Hasher for Factors {
     fn write(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.write_u64(u64::from(*byte));

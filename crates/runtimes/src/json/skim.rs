@@ -246,4 +246,4 @@ fn escape_bytes(text: &[u8]) -> Result<usize, Refused> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
