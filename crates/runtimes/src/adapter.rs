@@ -11,7 +11,7 @@ use stemmata_model::{
 
 use crate::placing::Apart;
 use crate::readable::Readable;
-pub use crate::reading::{Reading, Shape};
+pub use crate::reading::Reading;
 use crate::repair::Document;
 pub use crate::shape::Shape;
 

@@ -8,48 +8,8 @@ use crate::adapter::{
     CompactionPlan, ContextPlan, Decoded, IdKind, PlanStop, Segments, SourceError, Splitter, Validation,
     Validator,
 };
+use crate::shape::Shape;
 use crate::{document, lines};
-
-/// What a transcript of a format is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
-    /// Lines: what is there stays, and more may follow.
-    Lines,
-    /// One document, which a client writes anew as a whole. What is called a line elsewhere in `adapter` is all of it:
-    /// [`Splitter`](crate::adapter::Splitter) and the others are given it at once.
-    Document,
-}
-
-    /// Returns what a [`Validator`](crate::adapter::Validator) is given of bytes that were written: lines with their newlines,
-    /// or all of them.
-    pub fn written_units(self, bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
-        let mut rest = bytes;
-        std::iter::from_fn(move || {
-            let newline = memchr::memchr(b'\n', rest).filter(|_| self == Self::Lines);
-            let (unit, behind) = rest.split_at_checked(newline.map_or(rest.len(), |newline| newline + 1))?;
-            rest = behind;
-            (!unit.is_empty()).then_some(unit)
-        })
-    }
-
-impl Shape {
-    /// Returns what bytes are read by: lines without their newlines, the last one as far as it goes, or all of them.
-    pub fn units(self, bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
-        let mut rest = Some(bytes).filter(|bytes| !bytes.is_empty());
-        std::iter::from_fn(move || {
-            let whole = rest.take()?;
-            let end = match self {
-                Self::Lines => memchr::memchr(b'\n', whole),
-                Self::Document => None,
-            };
-            let Some((unit, behind)) = end.and_then(|end| whole.split_at_checked(end)) else {
-                return Some(whole);
-            };
-            rest = behind.get(1..).filter(|behind| !behind.is_empty());
-            Some(unit)
-        })
-    }
-}
 
 /// How a format is read.
 #[derive(Debug, Clone, Copy)]
