@@ -88,8 +88,11 @@ impl Home {
         let engine = self.renewed()?;
         for left in claims {
             match engine.capture(&left.transcript, &CaptureOptions::live(Trigger::TurnBoundary)) {
-                Ok(_) | Err(EngineError::NotATranscript { .. }) => left.done(),
-                Err(EngineError::HeldBack { reason: HeldBack::Excluded(_), .. }) => left.done(),
+                Ok(_)
+                | Err(
+                    EngineError::NotATranscript { .. }
+                    | EngineError::HeldBack { reason: HeldBack::Excluded(_), .. },
+                ) => left.done(),
                 // A pause ends; its transcripts wait until then, and nobody has to be told.
                 Err(EngineError::HeldBack { .. }) => {}
                 Err(error) if is_gone(&error) => left.done(),
