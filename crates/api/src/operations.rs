@@ -13,19 +13,20 @@ use crate::v1::{
     Compacted, ConfigEntry, ConfigPath, ConfigValue, Configuration, ConfiguredTemplate, Damage,
     DecideRequest, Diagnoses, Diagnosis, Diff, Du, DuChain, DuChains, DuTotal, Entry, Event, Events,
     EventsForgotten, EventsRequest, Exclusions, ExportRequest, Exported, Failure, FindRequest, Finding,
-    FollowRequest, Forget, ForgetBranch, ForgetCopy, ForgetEventsRequest, ForgetRequest, Found, Gc, GitHook,
-    Handoff, HandoffRequest, HeldBack, HistoryRequest, Home, Hooks, Import, Imported, Installed, Kept,
-    LatestSessionRequest, Ledger, LedgerExported, LedgerForgotten, LedgerPage, LedgerRequest, LedgersRequest,
-    Link, Loss, Losses, LostEntry, MaterializeRequest, Materialized, Mended, MendedLine, Migration,
-    MigrationStep, Named, Native, Note, OpenTask, OpenTasks, PackRequest, Packing, Pause, Pending, Placed,
-    PlacementRecorded, PreparePlacementRequest, PreparedPlacement, RecordPlacementRequest, Repaired,
-    Reparented, ReplayRequest, Replayed, ReplayedReducer, ReplayedTranscripts, ResolveRequest, Resolved,
-    RestoreStateRequest, Restored, RestoredLedger, RestoredReducer, RetiredSession, Scan, ScanFinding,
-    ScanRequest, Scrub, ScrubKind, ScrubRedirect, ScrubRequest, Session, SessionPage, SessionRequest,
-    SessionsRequest, SharedTag, ShortIds, ShortIdsRequest, ShowRequest, Sighting, SnapshotRequest, Source,
-    Started, State, StateRequest, Status, Summary, TipsRequest, Totals, Tree, TreeRequest, TreeRun,
-    TreeSubagent, TrustedFile, TrustedRules, Uncompacted, UnforgetRequest, Unforgotten, UnreadLedger,
-    UntrustedRules, UpdateRequest, VaultPurged, VaultStatus, Verify, Watched,
+    FinishTaskRequest, FollowRequest, Forget, ForgetBranch, ForgetCopy, ForgetEventsRequest, ForgetRequest,
+    Found, Gc, GitHook, Handoff, HandoffRequest, HeldBack, HistoryRequest, Home, Hooks, Import, Imported,
+    Installed, Kept, LatestSessionRequest, Ledger, LedgerExported, LedgerForgotten, LedgerPage,
+    LedgerRequest, LedgersRequest, Link, Loss, Losses, LostEntry, MaterializeRequest, Materialized, Mended,
+    MendedLine, Migration, MigrationStep, Named, Native, Note, OpenTask, OpenTasks, PackRequest, Packing,
+    Pause, Pending, Placed, PlacementRecorded, PreparePlacementRequest, PreparedPlacement,
+    RecordPlacementRequest, Repaired, Reparented, ReplayRequest, Replayed, ReplayedReducer,
+    ReplayedTranscripts, ResolveRequest, Resolved, RestoreStateRequest, Restored, RestoredLedger,
+    RestoredReducer, RetiredSession, Scan, ScanFinding, ScanRequest, Scrub, ScrubKind, ScrubRedirect,
+    ScrubRequest, Session, SessionPage, SessionRequest, SessionsRequest, SharedTag, ShortIds,
+    ShortIdsRequest, ShowRequest, Sighting, SnapshotRequest, Source, Started, State, StateRequest, Status,
+    Summary, TipsRequest, Totals, Tree, TreeRequest, TreeRun, TreeSubagent, TrustedFile, TrustedRules,
+    Uncompacted, UnforgetRequest, Unforgotten, UnreadLedger, UntrustedRules, UpdateRequest, VaultPurged,
+    VaultStatus, Verify, Watched,
 };
 
 /// An operation.
@@ -37,7 +38,7 @@ pub struct Operation {
     pub commands: &'static [&'static str],
     /// What it asks with; absent for what only this machine can do, and where nothing is asked.
     pub request: Option<TypeOf>,
-    /// The type of its answer.
+    /// What its commands print with `--json`: its answer, or one that a command makes of it. Its answer where there is no command.
     pub response: TypeOf,
 }
 
@@ -98,6 +99,7 @@ pub const OPERATIONS: &[Operation] = &[
     row::<Packing>("maintain.pack", &["pack"]).asks::<PackRequest>(),
     row::<State>("ledgers.state", &["state"]).asks::<StateRequest>(),
     row::<Appended>("ledgers.decide", &["decide", "task TEXT"]).asks::<DecideRequest>(),
+    row::<Appended>("ledgers.finish_task", &["task --done"]).asks::<FinishTaskRequest>(),
     row::<OpenTasks>("ledgers.tasks", &["task"]).asks::<LedgerRequest>(),
     row::<Replayed>("ledgers.replay", &["replay"]).asks::<ReplayRequest>(),
     row::<Appended>("ledgers.append", &["events append"]).asks::<AppendRequest>(),
@@ -193,6 +195,26 @@ pub const INNER: &[TypeOf] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_method_of_the_service_has_a_row() {
+        let facets = [
+            ("chains", include_str!("service/chains.rs")),
+            ("give_back", include_str!("service/give_back.rs")),
+            ("ledgers", include_str!("service/ledgers.rs")),
+            ("maintain", include_str!("service/maintain.rs")),
+        ];
+        for (facet, source) in facets {
+            let names =
+                source.lines().filter_map(|line| line.trim_start().strip_prefix("fn ")?.split('(').next());
+            for name in names {
+                let planned =
+                    ["plan_", "apply_"].iter().find_map(|way| name.strip_prefix(way)).unwrap_or(name);
+                let row = format!("{facet}.{planned}");
+                assert!(OPERATIONS.iter().any(|operation| operation.name == row), "{row} has no row");
+            }
+        }
+    }
 
     #[test]
     fn a_name_is_one_operation_and_a_command_shows_one_answer() {
