@@ -97,7 +97,9 @@ impl Exit {
             Self::Refused => {
                 "It would do harm or make no sense, and nothing was changed; the message gives reasons."
             }
-            Self::Corrupt => "Stored bytes or those of a bundle are damaged, or `verify`, `backup`, `restore`, `doctor` or `replay --check` found damage.",
+            Self::Corrupt => {
+                "Stored bytes or those of a bundle are damaged, or `verify`, `backup`, `restore`, `doctor` or `replay --check` found damage."
+            }
             Self::Locked => "Another process holds the store or a database. Nothing was changed; try again.",
             Self::Full => "No space is left where the store is. What was acknowledged before is kept.",
             Self::Incompatible => {
