@@ -1,0 +1,24 @@
+//! Search over entries: texts become terms, queries become terms, and two stages of BM25 rank what matches.
+//!
+//! Pure: where the terms are kept is behind [`Segment`] and [`Groups`], which the engine implements over the
+//! store's index. `docs/decisions/0020-search.md` has the recipe's origin and its figures.
+
+mod camel;
+mod dates;
+mod files;
+mod irregular;
+mod ranked;
+mod scripts;
+mod source;
+mod stem;
+mod weights;
+mod words;
+
+pub use dates::date_terms;
+pub use ranked::{Reason, ReasonName, Scored, Search, Wanted};
+pub use source::{
+    BLOCK, Block, Bound, ClassMask, GroupList, Groups, NumberSet, Postings, Scope, Segment, Statistics,
+    class, kinds, marks,
+};
+pub use weights::{Recipe, Saturation, WINDOW, Weights};
+pub use words::{ENTRY_CHARS_MAX, TERMS_VERSION, Terms, entry_terms};
