@@ -7,15 +7,24 @@ mod camel;
 mod dates;
 mod files;
 mod irregular;
+mod matcher;
+mod query;
 mod ranked;
 mod scripts;
+mod slips;
 mod source;
 mod stem;
+mod stops;
 mod weights;
 mod words;
 
 pub use dates::date_terms;
+pub use matcher::{Matcher, RegexError};
+pub use query::{
+    Phrase, QUERY_BYTES_MAX, QUERY_TERMS_MAX, Query, QueryError, QueryInput, QueryTerm, parse_query,
+};
 pub use ranked::{Reason, ReasonName, Scored, Search, Wanted};
+pub use slips::{NAMES_READ_MAX, near_names};
 pub use source::{
     BLOCK, Block, Bound, ClassMask, GroupList, Groups, NumberSet, Postings, Scope, Segment, Statistics,
     class, kinds, marks,
