@@ -258,6 +258,24 @@ impl NumberSet {
         }
     }
 
+    /// Iterates over the numbers from `base` to `base + span`, ascending.
+    pub fn range(&self, base: u32, span: u32) -> impl Iterator<Item = u32> + '_ {
+        let end = base.saturating_add(span);
+        let from = base / 64;
+        let words = self.words.get(from as usize..).unwrap_or_default();
+        let words = (from..end.div_ceil(64)).zip(words);
+        words
+            .flat_map(|(word, bits)| {
+                let mut left = *bits;
+                std::iter::from_fn(move || {
+                    let bit = (left != 0).then(|| left.trailing_zeros())?;
+                    left &= left - 1;
+                    Some(word * 64 + bit)
+                })
+            })
+            .filter(move |number| (base..end).contains(number))
+    }
+
     /// Returns whether the set has no number.
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|word| *word == 0)
