@@ -67,6 +67,7 @@ fn command(app: &App, command: Command) -> Result<Exit, CliError> {
         Command::Start(args) => commands::start::run(app, &args),
         Command::Run(args) => commands::run::run(app, &args),
         Command::Watch(args) => commands::watch::run(app, &args),
+        Command::Search(args) => commands::search::run(app, &args),
         Command::List(args) => commands::list::run(app, &args),
         Command::Log(args) => commands::log::run(app, &args),
         Command::Tree(args) => commands::tree::run(app, &args),

@@ -13,6 +13,7 @@ pub(crate) mod keep;
 pub(crate) mod ledger;
 pub(crate) mod live;
 pub(crate) mod maintain;
+pub(crate) mod search;
 pub(crate) mod secrets;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -103,6 +104,8 @@ pub(crate) enum Command {
     Start(live::Start),
     /// Run a command and record what it reads and prints as a session
     Run(live::Run),
+    /// Find what was said, by words, a text or an expression
+    Search(search::Search),
     /// List sessions in a table, the one with the latest activity first
     List(browse::List),
     /// Show sessions, one line each; with a REF, the commits behind it

@@ -45,6 +45,7 @@ pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod scan;
 pub(crate) mod scrub;
+pub(crate) mod search;
 pub(crate) mod secrets;
 pub(crate) mod show;
 pub(crate) mod snapshot;
