@@ -15,6 +15,7 @@ mod patience;
 mod project;
 mod seam;
 mod sqlite;
+mod stored;
 mod table;
 mod varint;
 mod write;
@@ -40,6 +41,7 @@ pub use seam::{
     TipFilter, Usage, Verified,
 };
 pub use sqlite::{OpenFor, SqliteOptions, SqliteStore};
+pub use stored::{DueKey, StoredAt};
 pub use write::{
     Annotation, Annotations, AuditRecord, ContentPart, Link, LinkKind, NewCommit, NewContent, NewHole,
     Placement, Session, SessionKey, SessionOrigin, Write,

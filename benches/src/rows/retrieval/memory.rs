@@ -24,9 +24,7 @@ const NOTHING: Recipe = Recipe {
     question: 1.0,
     recent: 0.0,
     decision: 1.0,
-    prompt: 1.0,
-    error: 1.0,
-    edit: 1.0,
+    call: 1.0,
     instruction: 1.0,
 };
 

@@ -1,7 +1,7 @@
 //! The first stage: plain BM25 over all entries, the best of which go on to the second.
 //!
 //! One segment after the other, with an array of scores by entry. Terms come the rarest first; as soon as those that
-//! are left cannot lift a new entry to the best so far (MaxScore), only the blocks with entries that are still in the
+//! are left cannot lift a new entry to the best so far (`MaxScore`), only the blocks with entries that are still in the
 //! running are unpacked. The result is exact, whatever is skipped.
 
 use super::filter::Filter;

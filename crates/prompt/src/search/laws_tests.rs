@@ -7,12 +7,12 @@ use super::plan::Plan;
 use super::query::{Query, QueryInput, parse_query};
 use super::*;
 
-/// Frequent words first: entry words are drawn by the square of a random number, so that postings differ in length.
+/// Frequent words first: the lesser of two random numbers is drawn, so that postings differ in length.
 const VOCABULARY: [&str; 12] =
     ["log", "file", "test", "index", "crash", "lock", "retry", "lease", "quota", "shard", "vacuum", "zebra"];
 
 fn entries() -> impl Strategy<Value = Vec<MemoryEntry>> {
-    let word = (0.0..1.0_f64).prop_map(|at| ((at * at) * 12.0) as usize);
+    let word = (0..12_usize, 0..12_usize).prop_map(|(one, two)| one.min(two));
     let words = proptest::collection::vec(word, 0..12);
     let entry = (words, 0..4_u8, any::<bool>(), 0..3_u16, 1..50_u32, proptest::bool::weighted(0.2));
     proptest::collection::vec(entry, 1..400).prop_map(|entries| {
@@ -49,10 +49,14 @@ fn queries() -> impl Strategy<Value = Query> {
     )
 }
 
+fn narrow(number: usize) -> u32 {
+    u32::try_from(number).expect("few entries")
+}
+
 /// Cuts entries into segments.
 fn segments(entries: &[MemoryEntry], size: usize) -> Vec<MemorySegment> {
     let chunks = entries.chunks(size.max(1)).enumerate();
-    chunks.map(|(at, chunk)| MemorySegment::of((at * size.max(1)) as u32, chunk)).collect()
+    chunks.map(|(at, chunk)| MemorySegment::of(narrow(at * size.max(1)), chunk)).collect()
 }
 
 fn statistics(segments: &[MemorySegment]) -> Statistics {
@@ -75,7 +79,7 @@ fn brute(
     let average = search.statistics.average_length();
     let score = |entry: &MemoryEntry| {
         let amounts = plan.terms.iter().map(|term| {
-            let tf = entry.terms.iter().find(|(held, _)| *held == term.term).map_or(0, |held| held.1);
+            let tf = entry.terms.iter().find(|(held, _)| *held == term.name).map_or(0, |held| held.1);
             term.idf * search.weights.saturation.of(f64::from(tf), f64::from(entry.length) / average)
         });
         amounts.sum::<f64>()
@@ -116,7 +120,7 @@ proptest! {
         let number = |one: &Candidate| one.segment * size + one.number as usize;
         let scores_match = found.iter().all(|one| (f64::from(one.score) - exact[number(one)]).abs() < 1e-4);
         prop_assert!(scores_match);
-        let passes = |at: &usize| exact[*at] > 0.0 && admits(&scope, &query, *at as u32, &entries[*at]);
+        let passes = |at: &usize| exact[*at] > 0.0 && admits(&scope, &query, narrow(*at), &entries[*at]);
         let mut best: Vec<f64> = (0..entries.len()).filter(passes).map(|at| exact[at]).collect();
         best.sort_by(|one, two| two.total_cmp(one));
         best.truncate(wanted);
@@ -203,7 +207,7 @@ fn window_score(
     let mut score = 0.0;
     for term in &plan.terms {
         let tf = |at: usize| {
-            let held = entries[at].terms.iter().find(|(held, _)| *held == term.term);
+            let held = entries[at].terms.iter().find(|(held, _)| *held == term.name);
             held.map_or(0.0, |held| f64::from(held.1))
         };
         let x: f64 = window.iter().map(|(other, weight)| tf(*other) * weight).sum();

@@ -14,7 +14,7 @@ pub(super) struct Plan<P> {
 /// A term that some entry holds.
 #[derive(Debug, Clone)]
 pub(super) struct Term {
-    pub(super) term: String,
+    pub(super) name: String,
     pub(super) typed: String,
     /// How rare it is.
     pub(super) idf: f64,
@@ -42,15 +42,15 @@ impl<P: Postings> Plan<P> {
             let entries =
                 postings.iter().flatten().flatten().map(|postings| u64::from(postings.entries())).sum();
             if entries > 0 {
-                let (term, typed, weight) = (term.term.clone(), term.typed.clone(), term.weight);
+                let (name, typed, weight) = (term.term.clone(), term.typed.clone(), term.weight);
                 let weights = [weight, weight * search.weights.date];
                 found.push((
-                    Term { term, typed, idf: idf(search.statistics.entries, entries), weights },
+                    Term { name, typed, idf: idf(search.statistics.entries, entries), weights },
                     postings,
                 ));
             }
         }
-        found.sort_by(|(one, _), (two, _)| two.idf.total_cmp(&one.idf).then_with(|| one.term.cmp(&two.term)));
+        found.sort_by(|(one, _), (two, _)| two.idf.total_cmp(&one.idf).then_with(|| one.name.cmp(&two.name)));
         let mut plan = Self { terms: Vec::new(), postings: Vec::new() };
         plan.postings.resize_with(search.segments.len(), Vec::new);
         for (term, postings) in found {

@@ -42,10 +42,17 @@ impl Span {
         }
     }
 
-    /// Returns where a minute lies: 0 the first, 1 the last.
+    /// Returns how recent a minute is: 1 the last, 0 the first.
+    ///
+    /// By the logarithm of the age, so that an hour counts in a day as a month does in years, and one wrong date changes
+    /// little.
     fn place(self, minute: u32) -> f64 {
         let whole = self.last.saturating_sub(self.first);
-        f64::from(minute.saturating_sub(self.first).min(whole)) / f64::from(whole.max(1))
+        if whole == 0 {
+            return 0.0;
+        }
+        let age = self.last.saturating_sub(minute).min(whole);
+        1.0 - f64::from(age).ln_1p() / f64::from(whole).ln_1p()
     }
 }
 
@@ -96,12 +103,7 @@ fn speaker<'a, S>(search: &Search<'a, S>, asked: &[String], entry: &Entry) -> (f
 /// Returns the factor of what an entry is: the first of these that applies.
 fn kind(recipe: &Recipe, class: u8, entry_marks: u8) -> (f64, &'static str) {
     let is_instruction = class >> 2 == ClassMask::of(stemmata_model::Role::System, kinds::INSTRUCTION) >> 2;
-    let marked = [
-        (marks::DECISION, recipe.decision, "decision"),
-        (marks::PROMPT, recipe.prompt, "prompt"),
-        (marks::ERROR, recipe.error, "error"),
-        (marks::EDIT, recipe.edit, "edit"),
-    ];
+    let marked = [(marks::DECISION, recipe.decision, "decision"), (marks::CALL, recipe.call, "call")];
     if is_instruction {
         return (recipe.instruction, "instruction");
     }

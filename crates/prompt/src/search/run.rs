@@ -75,7 +75,7 @@ impl<S: Segment> Ranking<'_, S> {
         let score = factors.iter().fold(amount, |score, factor| score * factor.value);
         reasons.extend(factors);
         let own = |name: &&String| {
-            let held = plan.terms.iter().zip(&entry.counts).find(|(term, _)| term.term == **name);
+            let held = plan.terms.iter().zip(&entry.counts).find(|(term, _)| term.name == **name);
             held.is_some_and(|(_, count)| *count > 0.0)
         };
         let files =

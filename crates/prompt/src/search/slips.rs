@@ -43,15 +43,15 @@ fn slips(one: &[char], two: &[char], slips_max: usize) -> Option<usize> {
         let mut next = vec![row + 1];
         for (column, other) in two.iter().enumerate() {
             let changed = at(&last, column) + usize::from(letter != other);
-            let mut least = changed.min(at(&last, column + 1) + 1).min(at(&next, column) + 1);
+            let mut fewest = changed.min(at(&last, column + 1) + 1).min(at(&next, column) + 1);
             let is_swapped = row > 0
                 && column > 0
                 && one.get(row - 1) == Some(other)
                 && two.get(column - 1) == Some(letter);
             if is_swapped {
-                least = least.min(at(&before, column - 1) + 1);
+                fewest = fewest.min(at(&before, column - 1) + 1);
             }
-            next.push(least);
+            next.push(fewest);
         }
         if next.iter().all(|slips| *slips > slips_max) {
             return None;

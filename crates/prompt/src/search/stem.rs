@@ -79,7 +79,7 @@ pub(super) fn stem(word: &mut String) {
     if word.len() < 3 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return;
     }
-    let mut stemmer = Stemmer::new(std::mem::take(word));
+    let mut stemmer = Stemmer::new(word);
     stemmer.plural();
     stemmer.past();
     stemmer.final_y();
@@ -104,7 +104,7 @@ const fn is_vowel(byte: u8) -> bool {
 }
 
 impl Stemmer {
-    fn new(word: String) -> Self {
+    fn new(word: &str) -> Self {
         let mut marked = String::with_capacity(word.len() + 1);
         for byte in word.bytes() {
             let is_consonant = byte == b'y' && marked.as_bytes().last().is_none_or(|last| is_vowel(*last));
@@ -186,14 +186,14 @@ impl Stemmer {
             return;
         }
         self.word.truncate(end);
+        let is_whole = || end == 3 && matches!(self.word.as_bytes().first(), Some(b'a' | b'e' | b'o'));
         match (self.before(end, 2), self.before(end, 1)) {
             (Some(b'a'), Some(b't')) | (Some(b'b'), Some(b'l')) | (Some(b'i'), Some(b'z')) => {
-                self.word.push('e')
+                self.word.push('e');
             }
-            (Some(one), Some(two)) if one == two && b"bdfgmnprt".contains(&one) => {
-                if !(end == 3 && self.before(1, 1).is_some_and(|byte| matches!(byte, b'a' | b'e' | b'o'))) {
-                    self.word.truncate(end - 1);
-                }
+            // `add` and `egg` stay.
+            (Some(one), Some(two)) if one == two && b"bdfgmnprt".contains(&one) && !is_whole() => {
+                self.word.truncate(end - 1);
             }
             _ if end == self.first && self.is_short(end) => self.word.push('e'),
             _ => {}

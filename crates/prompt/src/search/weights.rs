@@ -54,17 +54,13 @@ pub struct Recipe {
     pub speaker: f64,
     /// What an entry that asks counts times.
     pub question: f64,
-    /// What the newest entry counts more than the oldest of the scope.
+    /// How much more the newest entry of the scope counts than the oldest.
     pub recent: f64,
-    /// What entries with a mark count times.
+    /// What a decision counts times.
     pub decision: f64,
-    /// A person's prompt.
-    pub prompt: f64,
-    /// An error.
-    pub error: f64,
-    /// An edit of a file.
-    pub edit: f64,
-    /// Instructions that the runtime added.
+    /// What the call of a tool counts times: it says what was done, and to which file.
+    pub call: f64,
+    /// What instructions count times that the runtime added: every session repeats them.
     pub instruction: f64,
 }
 
@@ -87,9 +83,7 @@ impl Weights {
             question: 0.9,
             recent: 0.0,
             decision: 1.0,
-            prompt: 1.0,
-            error: 1.0,
-            edit: 1.0,
+            call: 1.0,
             instruction: 1.0,
         },
         agent: Recipe {
@@ -98,14 +92,12 @@ impl Weights {
             asked: 2.0,
             neighbour_tokens: 48.0,
             own: 0.25,
-            length: 3.0,
+            length: 20.0,
             speaker: 1.0,
             question: 0.9,
             recent: 1.0,
             decision: 1.15,
-            prompt: 1.1,
-            error: 1.05,
-            edit: 1.05,
+            call: 1.1,
             instruction: 0.8,
         },
     };

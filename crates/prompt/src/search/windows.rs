@@ -91,7 +91,7 @@ fn window(list: &GroupList, number: u32) -> Window {
     let Some(run) = list.0.iter().position(|run| run.contains(&number)) else { return alone() };
     let (before, after) = list.0.split_at(run);
     let Some((own, after)) = after.split_first() else { return alone() };
-    let earlier = before.iter().cloned().chain([own.start..number]).rev();
+    let earlier = before.iter().cloned().chain(std::iter::once(own.start..number)).rev();
     let mut entries: Vec<u32> = earlier.flat_map(Range::rev).take(WINDOW).collect();
     entries.reverse();
     let own_at = entries.len();
