@@ -151,7 +151,7 @@ impl Engine {
                 answer.notes.insert(0, SearchNote::SearchedText);
                 Ok(answer)
             }
-            SearchForm::Words => self.search_words(query, &scoped, parsed, step),
+            SearchForm::Words => self.search_words(query, &scoped, step),
             SearchForm::Literal => self.search_text(query, &scoped, &Matcher::literal(&query.text), step),
             SearchForm::Regex => {
                 let matcher = Matcher::regex(&query.text).map_err(SearchError::Regex)?;
@@ -164,10 +164,13 @@ impl Engine {
         &self,
         query: &SearchQuery,
         scoped: &Scoped<'_>,
-        mut parsed: Query,
         step: &mut SearchStep<'_>,
     ) -> Result<SearchAnswer> {
         let (overlay, end) = self.overlay_of_newest(scoped, step)?;
+        let authors = overlay.authors();
+        let participants: Vec<String> = authors.iter().map(|(_, name)| name.clone()).collect();
+        let mut parsed = parse_query(&QueryInput { text: &query.text, participants: &participants })
+            .map_err(SearchError::from)?;
         let segments = [overlay.segment()];
         let mut notes = vec![SearchNote::NotIndexed];
         notes.extend(
@@ -182,7 +185,7 @@ impl Engine {
         }
         let wanted =
             if required.is_empty() { query.hits_max + SPARE_HITS } else { CHECKED_MAX.max(query.hits_max) };
-        let ranked = self.ranked(&segments, scoped, &parsed, wanted);
+        let ranked = self.ranked(&segments, (scoped, &authors), &parsed, wanted);
         let mut reader = HitReader::new(self, scoped, &matcher, required);
         let mut hits = Vec::new();
         for scored in ranked {
@@ -199,7 +202,7 @@ impl Engine {
     fn ranked(
         &self,
         segments: &[MemorySegment],
-        scoped: &Scoped<'_>,
+        (scoped, authors): (&Scoped<'_>, &[(u16, String)]),
         query: &Query,
         wanted: usize,
     ) -> Vec<Scored> {
@@ -207,7 +210,8 @@ impl Engine {
             segments.iter().map(MemorySegment::statistics).fold(Statistics::default(), |all, one| {
                 Statistics { entries: all.entries + one.entries, length: all.length + one.length }
             });
-        let scope = Scope { classes: scoped.mask(), since_minute: scoped.since_minute, ..Scope::ALL };
+        let scope =
+            Scope { classes: scoped.mask(), since_minute: scoped.since_minute, authors, ..Scope::ALL };
         let asked = Search { segments, statistics, scope, weights: &Weights::MEASURED };
         let Some(groups) = segments.first() else { return Vec::new() };
         let found: Result<Vec<Scored>, Infallible> = search(&asked, groups, query, Wanted::hits(wanted));

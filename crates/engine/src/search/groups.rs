@@ -4,6 +4,9 @@
 
 use stemmata_model::Entry;
 
+/// Characters of a speaker's name.
+const AUTHOR_CHARS_MAX: usize = 200;
+
 /// Returns the positions of the entries that begin a group; what stands before the first belongs to the group before it.
 ///
 /// A turn is a group: a person's prompt and all that followed. Where entries name who spoke it is a conversation, and all
@@ -25,8 +28,11 @@ pub(crate) fn starts_of(entries: &[Entry], is_root: bool) -> Vec<usize> {
 }
 
 /// Returns who said an entry, where its format knows.
-pub(crate) const fn author_of(_entry: &Entry) -> Option<&str> {
-    None
+pub(crate) fn author_of(entry: &Entry) -> Option<&str> {
+    let author = entry.meta.author.as_deref().map(str::trim).filter(|author| !author.is_empty())?;
+    // Nobody's name is longer; the index keeps each of them whole.
+    let end = author.char_indices().nth(AUTHOR_CHARS_MAX).map_or(author.len(), |(at, _)| at);
+    author.get(..end)
 }
 
 #[cfg(test)]

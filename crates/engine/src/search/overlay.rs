@@ -36,6 +36,8 @@ pub(crate) struct Overlay {
     entries: Vec<MemoryEntry>,
     standing: Vec<Vec<Standing>>,
     numbers: HashMap<u64, usize>,
+    /// The authors; the first has number 1.
+    authors: Vec<String>,
     /// The group that a commit ends in.
     tails: HashMap<CommitId, u32>,
     groups: u32,
@@ -67,6 +69,7 @@ impl Overlay {
             if let Some(all) = self.numbers.get(&found.key).and_then(|at| self.standing.get_mut(*at)) {
                 all.push(standing);
             } else if !is_known(found.key) {
+                let author = self.author(found.author);
                 self.numbers.insert(found.key, self.entries.len());
                 self.standing.push(vec![standing]);
                 self.entries.push(MemoryEntry {
@@ -76,7 +79,7 @@ impl Overlay {
                     class: found.class,
                     marks: found.marks,
                     minute: found.minute,
-                    author: 0,
+                    author,
                     group,
                 });
             }
@@ -98,6 +101,21 @@ impl Overlay {
     pub(crate) fn standing(&self, number: u32) -> Option<&[Standing]> {
         let at = number.checked_sub(self.base)?;
         self.standing.get(usize::try_from(at).ok()?).map(Vec::as_slice)
+    }
+
+    /// Returns the authors with their numbers.
+    pub(crate) fn authors(&self) -> Vec<(u16, String)> {
+        (1..).zip(self.authors.iter().map(|author| author.to_lowercase())).collect()
+    }
+
+    /// Returns the number of an author; more of them than there are numbers have none.
+    fn author(&mut self, name: Option<String>) -> u16 {
+        let Some(name) = name else { return 0 };
+        let at = self.authors.iter().position(|known| *known == name).unwrap_or_else(|| {
+            self.authors.push(name);
+            self.authors.len() - 1
+        });
+        u16::try_from(at + 1).unwrap_or(0)
     }
 
     fn next_group(&mut self) -> u32 {

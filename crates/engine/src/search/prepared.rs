@@ -6,6 +6,7 @@ use stemmata_acts::{Act, Call, acts, decides};
 use stemmata_model::{Entry, EntryKind, Part, Role, Timestamp};
 use stemmata_prompt::search::{class, date_terms, entry_terms, marks};
 
+use super::groups::author_of;
 use super::key::key_of;
 use super::text::text_of;
 
@@ -24,6 +25,8 @@ pub(crate) struct Prepared {
     pub(crate) marks: u8,
     /// Its minute since 1970, 0 without a time.
     pub(crate) minute: u32,
+    /// Who said it, where the format knows.
+    pub(crate) author: Option<String>,
 }
 
 /// Prepares an entry; none where nobody said anything, and for what is no part of the conversation.
@@ -41,7 +44,8 @@ pub(crate) fn prepare(entry: &Entry) -> Option<Prepared> {
     }
     let marks = marks_of(entry) | if found.asks && may_ask(entry) { marks::ASKS } else { 0 };
     let minute = entry.timestamp.map_or(0, minute_of);
-    Some(Prepared { key: key_of(entry), terms, length: found.length, class, marks, minute })
+    let author = author_of(entry).map(str::to_owned);
+    Some(Prepared { key: key_of(entry), terms, length: found.length, class, marks, minute, author })
 }
 
 /// Returns the minute since 1970 of a point in time; 0 before.

@@ -74,6 +74,7 @@ borrowed_object! {
         cwd = "cwd",
         git_branch = "git_branch",
         sidechain = "sidechain",
+        author = "author",
     }
 }
 
@@ -176,6 +177,7 @@ fn read_meta(meta: &Meta<'_>) -> EntryMeta {
         cwd: owned(meta.cwd),
         git_branch: owned(meta.git_branch),
         sidechain: owned(meta.sidechain),
+        author: owned(meta.author),
     }
 }
 
@@ -283,6 +285,7 @@ fn meta(meta: &EntryMeta) -> String {
         ("cwd", &meta.cwd),
         ("git_branch", &meta.git_branch),
         ("sidechain", &meta.sidechain),
+        ("author", &meta.author),
     ] {
         object = some(object, key, text.as_deref());
     }

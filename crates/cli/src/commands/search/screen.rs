@@ -63,7 +63,7 @@ fn head(app: &App, hit: &SearchHit, ids: ShortIds) -> String {
     let foreign = hit.foreign_machine.as_deref().map(|label| fit(&tame(label), FOREIGN_COLUMNS));
     parts.extend(foreign.map(|label| format!("⇄ {label}")));
     let title = hit.title.as_deref().map(session::title_of);
-    parts.extend(title.map(|title| Style::Strong.paint(&format!("«{}»", fit(&title, TITLE_COLUMNS)))));
+    parts.extend(title.map(|title| Style::Strong.paint(&format!("\"{}\"", fit(&title, TITLE_COLUMNS)))));
     parts.push(who(hit));
     let ctx = hit.ctx.as_deref().map(|ctx| Style::Id.paint(&ids.cut(ctx)));
     let name = [ctx.unwrap_or_default(), short_entry(&hit.entry)].join(" ");

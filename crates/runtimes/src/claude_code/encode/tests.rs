@@ -72,6 +72,7 @@ fn meta() -> impl Strategy<Value = EntryMeta> {
             cwd,
             git_branch,
             sidechain,
+            author: None,
         },
     )
 }
