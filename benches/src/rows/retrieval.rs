@@ -185,11 +185,11 @@ fn recalls(cases: &[Case], finder: &mut dyn Finder) -> anyhow::Result<[f64; 4]> 
     Ok(sums.map(|sum| sum / questions))
 }
 
+/// What is done with a question, and with the entries to search where these are others.
+type Visit<'a> = dyn FnMut(Option<&[Item]>, &Question) -> anyhow::Result<()> + 'a;
+
 /// Visits every question, with the entries to search where these are others than for the question before.
-fn each(
-    cases: &[Case],
-    visit: &mut dyn FnMut(Option<&[Item]>, &Question) -> anyhow::Result<()>,
-) -> anyhow::Result<()> {
+fn each(cases: &[Case], visit: &mut Visit<'_>) -> anyhow::Result<()> {
     for case in cases {
         let mut indexed = 0;
         for question in &case.questions {
