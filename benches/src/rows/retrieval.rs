@@ -19,6 +19,8 @@ use super::Bench;
 const CUTS: [usize; 4] = [5, 10, 20, 50];
 /// How many hits a finder is asked for.
 const HITS: usize = 50;
+/// How many hits of one stage and of two are compared.
+const STAGES_HITS: usize = 20;
 /// What the recipe reached on the development questions, less a few tenths that a port may lose.
 const RECIPE: [f64; 4] = [78.1, 84.2, 88.2, 91.7];
 
@@ -94,6 +96,7 @@ pub(super) fn run(bench: &Bench) -> anyhow::Result<Section> {
             Some(RECIPE),
         ));
     }
+    section.lines.push(stages("LoCoMo", &cases)?);
     let cases = probe::load(corpus)?;
     let reached = recalls(&cases, &mut memory::Memory::ours())?;
     section.notes.push(format!(
@@ -103,7 +106,25 @@ pub(super) fn run(bench: &Bench) -> anyhow::Result<Section> {
     for (name, finder) in peers() {
         section.lines.extend(lines("coding", reached, name, recalls(&cases, &mut *finder.boxed())?, None));
     }
+    section.lines.push(stages("coding", &cases)?);
     Ok(section)
+}
+
+/// Counts the questions whose first 20 hits would be others if every entry that matches went on to the second stage.
+fn stages(data: &str, cases: &[Case]) -> anyhow::Result<Line> {
+    let (mut two, mut one) = (memory::Memory::ours(), memory::Memory::one_stage());
+    let mut others = 0;
+    each(cases, &mut |items, question| {
+        if let Some(items) = items {
+            two.index(items)?;
+            one.index(items)?;
+        }
+        let first = |found: Vec<usize>| found.into_iter().take(STAGES_HITS).collect::<Vec<_>>();
+        others += u64::from(first(two.find(&question.text)?) != first(one.find(&question.text)?));
+        Ok(())
+    })?;
+    let line = Line::ours(1, format!("{data}, questions that one stage changes"), Figure::count(others));
+    Ok(line.target(Target::AtMost(Figure::count(0))))
 }
 
 /// The peers by name.
@@ -149,24 +170,35 @@ fn lines(data: &str, ours: [f64; 4], peer: &str, theirs: [f64; 4], least: Option
 fn recalls(cases: &[Case], finder: &mut dyn Finder) -> anyhow::Result<[f64; 4]> {
     let mut sums = [0.0; 4];
     let mut questions = 0.0;
+    each(cases, &mut |items, question| {
+        if let Some(items) = items {
+            finder.index(items)?;
+        }
+        let found = finder.find(&question.text)?;
+        questions += 1.0;
+        for (sum, cut) in sums.iter_mut().zip(CUTS) {
+            let hits = found.iter().take(cut).filter(|item| question.relevant.contains(item)).count();
+            *sum += 100.0 * count(hits)? / count(question.relevant.len())?;
+        }
+        Ok(())
+    })?;
+    Ok(sums.map(|sum| sum / questions))
+}
+
+/// What is done with a question, and with the entries to search where these are others.
+type Visit<'a> = dyn FnMut(Option<&[Item]>, &Question) -> anyhow::Result<()> + 'a;
+
+/// Visits every question, with the entries to search where these are others than for the question before.
+fn each(cases: &[Case], visit: &mut Visit<'_>) -> anyhow::Result<()> {
     for case in cases {
         let mut indexed = 0;
         for question in &case.questions {
-            if indexed != question.before {
-                finder.index(
-                    case.items.get(..question.before).context("a question within its conversation")?,
-                )?;
-                indexed = question.before;
-            }
-            let found = finder.find(&question.text)?;
-            questions += 1.0;
-            for (sum, cut) in sums.iter_mut().zip(CUTS) {
-                let hits = found.iter().take(cut).filter(|item| question.relevant.contains(item)).count();
-                *sum += 100.0 * count(hits)? / count(question.relevant.len())?;
-            }
+            let items = case.items.get(..question.before).context("a question within its conversation")?;
+            visit((indexed != question.before).then_some(items), question)?;
+            indexed = question.before;
         }
     }
-    Ok(sums.map(|sum| sum / questions))
+    Ok(())
 }
 
 fn count(count: usize) -> anyhow::Result<f64> {

@@ -58,7 +58,7 @@ impl Finder for Source {
             let mut points = 0;
             points += if item.text.to_lowercase().contains(&question) { 4 } else { 0 };
             points += if question.contains("file") && item.has_files { 2 } else { 0 };
-            points += if item.marks & marks::CALL != 0 { 1 } else { 0 };
+            points += i32::from(item.marks & marks::CALL != 0);
             points + if at + LAST >= self.0.len() { 3 } else { 0 }
         };
         let scored = self.0.iter().enumerate().map(|(at, item)| (points(at, item), at));

@@ -44,6 +44,11 @@ impl Memory {
         Self::of(Weights::MEASURED, Wanted::hits(HITS), true)
     }
 
+    /// Returns the product's ranking without a first stage.
+    pub(super) fn one_stage() -> Self {
+        Self::of(Weights::MEASURED, Wanted { hits: HITS, candidates: usize::MAX }, true)
+    }
+
     /// Returns BM25 over the product's terms.
     pub(super) fn plain() -> Self {
         let saturation = Saturation { k1: 1.2, b: 0.6 };

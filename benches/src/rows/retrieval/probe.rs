@@ -132,7 +132,7 @@ fn claude(value: &Value, lines: &mut Vec<Line>) {
         match text(block, "type") {
             "text" if kind == "assistant" => add(lines, value, ANSWER, said),
             "text" if !NOT_TYPED.iter().any(|start| said.starts_with(start)) => {
-                add(lines, value, PROMPT, said)
+                add(lines, value, PROMPT, said);
             }
             "tool_use" => {
                 let name = text(block, "name");

@@ -39,6 +39,7 @@ impl<'a> Filter<'a> {
     }
 
     /// Returns whether an entry, relative to the base, may be a hit.
+    #[inline]
     pub(super) fn admits(&self, number: u32) -> bool {
         let at = number as usize;
         let column = |column: &[u8]| column.get(at).copied().unwrap_or_default();

@@ -14,6 +14,11 @@ use super::weights::Saturation;
 /// Bounds are this much greater than they need be: sums of 32 bits are not exact.
 const SLACK: f64 = 1.0001;
 
+/// A term that more than one entry of so many holds is common: before it, it pays to see what is reached already.
+const COMMON: usize = 16;
+/// Candidates grow so many times before the worst are dropped.
+const SURPLUS: usize = 8;
+
 /// An entry that goes on to the second stage.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Candidate {
@@ -32,7 +37,8 @@ pub(super) fn candidates<S: Segment>(
     query: &Query,
     candidates_max: usize,
 ) -> Result<Vec<Candidate>, S::Error> {
-    let mut best = Best { found: Vec::new(), max: candidates_max.max(1), threshold: 0.0 };
+    let max = candidates_max.max(1);
+    let mut best = Best { found: Vec::new(), max, threshold: 0.0, limit: max.saturating_mul(SURPLUS) };
     let mut scores = Vec::new();
     for (at, (segment, postings)) in search.segments.iter().zip(&plan.postings).enumerate() {
         let streams = streams(search, plan, postings);
@@ -41,9 +47,15 @@ pub(super) fn candidates<S: Segment>(
         }
         scores.clear();
         scores.resize(segment.span() as usize, 0.0_f32);
-        let running = accumulate(search, &streams, segment.lengths()?, best.threshold, &mut scores)?;
-        let filter = Filter::of(search, segment, query)?;
-        best.harvest(at, &scores, running.as_deref(), &filter);
+        let pass = Pass {
+            search,
+            lengths: segment.lengths()?,
+            filter: Filter::of(search, segment, query)?,
+            max: best.max,
+            threshold: best.threshold,
+        };
+        let running = pass.accumulate(&streams, &mut scores)?;
+        best.harvest(at, &scores, running.as_deref(), &pass.filter);
     }
     best.finish(search.segments)
 }
@@ -110,6 +122,7 @@ impl<'a> Amounts<'a> {
         }
     }
 
+    #[inline]
     fn amount(&self, number: u32, tf: u16) -> f32 {
         let length = f32::from(self.lengths.get(number as usize).copied().unwrap_or_default());
         let tf = f32::from(tf) * self.weight;
@@ -117,49 +130,77 @@ impl<'a> Amounts<'a> {
     }
 }
 
-/// Adds up the scores of a segment's entries.
-///
-/// Returns the entries that may reach the threshold where it was possible to leave the others behind; the scores of
-/// those are then not complete.
-fn accumulate<S: Segment>(
-    search: &Search<'_, S>,
-    streams: &[Stream<'_, S::Postings>],
-    lengths: &[u16],
+/// One segment being scored.
+struct Pass<'a, S> {
+    search: &'a Search<'a, S>,
+    lengths: &'a [u16],
+    filter: Filter<'a>,
+    /// How many candidates are wanted, and what an entry needs to be one.
+    max: usize,
     threshold: f32,
-    scores: &mut [f32],
-) -> Result<Option<Vec<u32>>, S::Error> {
-    let mut block = Block::new();
-    let mut running: Option<Vec<u32>> = None;
-    for stream in streams {
-        let amounts = Amounts::of(search, stream, lengths);
-        let may_reach =
-            |score: f32| score > 0.0 && f64::from(score) * SLACK + stream.bound_left >= f64::from(threshold);
-        let left: Option<Vec<u32>> = match running.take() {
-            None if stream.bound_left >= f64::from(threshold) => None,
-            // No entry without a score can reach the threshold any more.
-            None => Some((0..).zip(&*scores).filter(|pair| may_reach(*pair.1)).map(|pair| pair.0).collect()),
-            Some(mut left) => {
-                left.retain(|number| scores.get(*number as usize).copied().is_some_and(may_reach));
-                Some(left)
+}
+
+impl<S: Segment> Pass<'_, S> {
+    /// Adds up the scores of the segment's entries.
+    ///
+    /// Returns the entries that may reach the threshold where it was possible to leave the others behind; the scores
+    /// of those are then not complete.
+    fn accumulate(
+        &self,
+        streams: &[Stream<'_, S::Postings>],
+        scores: &mut [f32],
+    ) -> Result<Option<Vec<u32>>, S::Error> {
+        let mut block = Block::new();
+        let mut running: Option<Vec<u32>> = None;
+        let mut threshold = self.threshold;
+        for (at, stream) in streams.iter().enumerate() {
+            let is_common = stream.postings.entries() as usize > scores.len() / COMMON;
+            if running.is_none() && at > 0 && is_common {
+                threshold = threshold.max(self.reached(scores));
             }
-        };
-        let mut add = |number: u32, tf: u16| {
-            if let Some(score) = scores.get_mut(number as usize) {
-                *score += amounts.amount(number, tf);
-            }
-        };
-        match &left {
-            Some(left) => visit(stream.postings, left, &mut block, &mut add)?,
-            None => {
-                for at in 0..stream.postings.blocks() {
-                    stream.postings.unpack(at, &mut block)?;
-                    block.iter().for_each(|(number, tf)| add(number, tf));
+            let may_reach = |score: f32| {
+                score > 0.0 && f64::from(score) * SLACK + stream.bound_left >= f64::from(threshold)
+            };
+            let left: Option<Vec<u32>> = match running.take() {
+                None if stream.bound_left >= f64::from(threshold) => None,
+                // No entry without a score can reach the threshold any more.
+                None => {
+                    Some((0..).zip(&*scores).filter(|pair| may_reach(*pair.1)).map(|pair| pair.0).collect())
+                }
+                Some(mut left) => {
+                    left.retain(|number| scores.get(*number as usize).copied().is_some_and(may_reach));
+                    Some(left)
+                }
+            };
+            let amounts = Amounts::of(self.search, stream, self.lengths);
+            let mut add = |number: u32, tf: u16| {
+                if let Some(score) = scores.get_mut(number as usize) {
+                    *score += amounts.amount(number, tf);
+                }
+            };
+            match &left {
+                Some(left) => visit(stream.postings, left, &mut block, &mut add)?,
+                None => {
+                    for at in 0..stream.postings.blocks() {
+                        stream.postings.unpack(at, &mut block)?;
+                        block.iter().for_each(|(number, tf)| add(number, tf));
+                    }
                 }
             }
+            running = left;
         }
-        running = left;
+        Ok(running)
     }
-    Ok(running)
+
+    /// Returns what enough entries of the segment have already, 0 where too few have a score.
+    fn reached(&self, scores: &[f32]) -> f32 {
+        let held = (0..).zip(scores).filter(|(number, score)| **score > 0.0 && self.filter.admits(*number));
+        let mut found: Vec<f32> = held.map(|pair| *pair.1).collect();
+        if found.len() < self.max {
+            return 0.0;
+        }
+        *found.select_nth_unstable_by(self.max - 1, |one, two| two.total_cmp(one)).1
+    }
 }
 
 /// Reports the counts of some entries, ascending; blocks without any of them are not unpacked.
@@ -212,6 +253,8 @@ struct Best {
     max: usize,
     /// What an entry needs to be among them.
     threshold: f32,
+    /// How many are gathered before the worst are dropped.
+    limit: usize,
 }
 
 impl Best {
@@ -220,6 +263,9 @@ impl Best {
         let mut take = |number: u32, score: f32| {
             if score > 0.0 && score >= self.threshold && filter.admits(number) {
                 self.found.push(Candidate { segment, number, score });
+                if self.found.len() >= self.limit {
+                    self.prune();
+                }
             }
         };
         match running {
@@ -228,6 +274,11 @@ impl Best {
                 .for_each(|number| take(*number, scores.get(*number as usize).copied().unwrap_or_default())),
             None => (0..).zip(scores).for_each(|(number, score)| take(number, *score)),
         }
+        self.prune();
+    }
+
+    /// Drops what is not among the best any more.
+    fn prune(&mut self) {
         if self.found.len() > self.max {
             let by_score = |one: &Candidate, two: &Candidate| two.score.total_cmp(&one.score);
             let (_, edge, _) = self.found.select_nth_unstable_by(self.max - 1, by_score);
@@ -235,6 +286,8 @@ impl Best {
             // Equal scores stay: which of them are the best is decided at the end.
             self.found.retain(|candidate| candidate.score >= self.threshold);
         }
+        // Many equal scores would otherwise be looked through for each of them.
+        self.limit = self.found.len().max(self.max).saturating_mul(SURPLUS);
     }
 
     fn finish<S: Segment>(mut self, segments: &[S]) -> Result<Vec<Candidate>, S::Error> {
@@ -263,6 +316,7 @@ impl Best {
 
 /// Returns a score in the 32 bits that it is kept in.
 #[expect(clippy::cast_possible_truncation, reason = "24 bits are enough to compare scores")]
+#[inline]
 pub(super) fn narrow(score: f64) -> f32 {
     score as f32
 }

@@ -41,6 +41,7 @@ pub struct MemorySegment {
     authors: Vec<u16>,
     groups: Vec<u32>,
     lists: BTreeMap<u32, Arc<GroupList>>,
+    minute_range: Option<(u32, u32)>,
 }
 
 /// Postings in memory.
@@ -68,8 +69,10 @@ impl MemorySegment {
         let lengths: Vec<u16> = entries.iter().map(|entry| entry.length).collect();
         let postings =
             pairs.into_iter().map(|(term, pairs)| (term.to_owned(), MemoryPostings::of(pairs, &lengths)));
+        let timed = || entries.iter().map(|entry| entry.minute).filter(|minute| *minute > 0);
         Self {
             base,
+            minute_range: timed().min().zip(timed().max()),
             postings: postings.collect(),
             classes: entries.iter().map(|entry| entry.class).collect(),
             marks: entries.iter().map(|entry| entry.marks).collect(),
@@ -134,6 +137,7 @@ impl Postings for MemoryPostings {
         self.bounds.get(block).copied().unwrap_or(Bound { tf_max: 0, length_min: 0 })
     }
 
+    #[inline]
     fn unpack(&self, block: usize, into: &mut Block) -> Result<(), Infallible> {
         let pairs = self.block(block);
         into.len = pairs.len();
@@ -185,8 +189,7 @@ impl Segment for MemorySegment {
     }
 
     fn minute_range(&self) -> Option<(u32, u32)> {
-        let timed = || self.minutes.iter().copied().filter(|minute| *minute > 0);
-        Some((timed().min()?, timed().max()?))
+        self.minute_range
     }
 }
 

@@ -1,7 +1,7 @@
 //! What an entry counts besides its words: its length, who wrote it, when, and what it is.
 
 use super::first::narrow;
-use super::ranked::{Reason, ReasonName, Search};
+use super::ranked::{ReasonName, Search};
 use super::source::{ClassMask, Segment, kinds, marks};
 use super::weights::Recipe;
 use super::windows::{Entry, recipe};
@@ -61,31 +61,31 @@ pub(super) fn length<S>(search: &Search<'_, S>, entry: &Entry) -> f64 {
     entry.length / (entry.length + recipe(search, entry).length)
 }
 
-/// Returns the factors that apply to an entry, those of 1 left out.
-pub(super) fn factors<S: Segment>(
-    search: &Search<'_, S>,
+/// A factor with the reason for it.
+pub(super) type Factor<'a> = (ReasonName, f32, &'a str);
+
+/// Returns the factors of an entry; those that do not apply are 1.
+pub(super) fn factors<'a, S: Segment>(
+    search: &Search<'a, S>,
     asked: &[String],
     span: Span,
     entry: &Entry,
-) -> Result<Vec<Reason>, S::Error> {
+) -> Result<[Factor<'a>; 4], S::Error> {
     let recipe = recipe(search, entry);
-    let Some(segment) = search.segments.get(entry.segment) else { return Ok(Vec::new()) };
-    let minute = segment.minutes()?.get(entry.at).copied().unwrap_or_default();
-    let class = segment.classes()?.get(entry.at).copied().unwrap_or_default();
-    let recent = 1.0 + recipe.recent * span.place(minute);
+    let (mut minute, mut class) = (0, 0);
+    if let Some(segment) = search.segments.get(entry.segment) {
+        minute = segment.minutes()?.get(entry.at).copied().unwrap_or_default();
+        class = segment.classes()?.get(entry.at).copied().unwrap_or_default();
+    }
     let question = if entry.marks & marks::ASKS == 0 { 1.0 } else { recipe.question };
     let (speaker, name) = speaker(search, asked, entry);
     let (kind, kind_name) = kind(recipe, class, entry.marks);
-    let factors = [
-        (ReasonName::Speaker, speaker, name),
-        (ReasonName::Question, question, ""),
-        (ReasonName::Recent, recent, ""),
-        (ReasonName::Kind, kind, kind_name),
-    ];
-    let applied = factors.into_iter().filter(|(_, factor, _)| (factor - 1.0).abs() > f64::EPSILON);
-    Ok(applied
-        .map(|(name, value, text)| Reason { name, value: narrow(value), text: text.to_owned() })
-        .collect())
+    Ok([
+        (ReasonName::Speaker, narrow(speaker), name),
+        (ReasonName::Question, narrow(question), ""),
+        (ReasonName::Recent, narrow(1.0 + recipe.recent * span.place(minute)), ""),
+        (ReasonName::Kind, narrow(kind), kind_name),
+    ])
 }
 
 /// Returns the factor of the author, if the query names exactly one participant.

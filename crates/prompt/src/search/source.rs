@@ -38,6 +38,7 @@ impl Block {
     }
 
     /// Iterates over number and count.
+    #[inline]
     pub fn iter(&self) -> impl Iterator<Item = (u32, u16)> + '_ {
         self.numbers.iter().copied().zip(self.tfs.iter().copied()).take(self.len)
     }
@@ -246,6 +247,7 @@ impl NumberSet {
     }
 
     /// Returns whether the set holds a number.
+    #[inline]
     pub fn contains(&self, number: u32) -> bool {
         self.words.get((number / 64) as usize).is_some_and(|word| word >> (number % 64) & 1 == 1)
     }

@@ -72,14 +72,14 @@ const STEP_4: [&str; 18] = [
 
 /// Replaces a word of lower-case ASCII letters by its stem.
 pub(super) fn stem(word: &mut String) {
+    if word.len() < 3 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        return;
+    }
     if let Some((_, stem)) = EXCEPTIONS.iter().find(|(exception, _)| exception == word) {
         word.replace_range(.., stem);
         return;
     }
-    if word.len() < 3 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
-        return;
-    }
-    let mut stemmer = Stemmer::new(word);
+    let mut stemmer = Stemmer::new(std::mem::take(word));
     stemmer.plural();
     stemmer.past();
     stemmer.final_y();
@@ -104,16 +104,14 @@ const fn is_vowel(byte: u8) -> bool {
 }
 
 impl Stemmer {
-    fn new(word: &str) -> Self {
-        let mut marked = String::with_capacity(word.len() + 1);
-        for byte in word.bytes() {
-            let is_consonant = byte == b'y' && marked.as_bytes().last().is_none_or(|last| is_vowel(*last));
-            marked.push(if is_consonant { 'Y' } else { char::from(byte) });
+    fn new(mut word: String) -> Self {
+        if word.contains('y') {
+            word = marked(&word);
         }
-        let start = REGION_STARTS.iter().find(|start| marked.starts_with(**start));
-        let first = start.map_or_else(|| region(&marked, 0), |start| start.len());
-        let second = region(&marked, first);
-        Self { word: marked, first, second }
+        let start = REGION_STARTS.iter().find(|start| word.starts_with(**start));
+        let first = start.map_or_else(|| region(&word, 0), |start| start.len());
+        let second = region(&word, first);
+        Self { word, first, second }
     }
 
     /// Returns the byte `back` places before `end`, counted from 1.
@@ -210,7 +208,7 @@ impl Stemmer {
 
     /// Steps 2 and 3: the longest ending, if it lies in the first region, is replaced.
     fn replace(&mut self, endings: &[(&str, &str)]) {
-        let Some((suffix, with)) = endings.iter().find(|(suffix, _)| self.word.ends_with(suffix)) else {
+        let Some((suffix, with)) = endings.iter().find(|(suffix, _)| ends(&self.word, suffix)) else {
             return;
         };
         let end = self.word.len() - suffix.len();
@@ -227,7 +225,7 @@ impl Stemmer {
 
     /// Step 4.
     fn residue(&mut self) {
-        let Some(suffix) = STEP_4.iter().find(|suffix| self.word.ends_with(**suffix)) else { return };
+        let Some(suffix) = STEP_4.iter().find(|suffix| ends(&self.word, suffix)) else { return };
         let end = self.word.len() - suffix.len();
         let applies = *suffix != "ion" || matches!(self.before(end, 1), Some(b's' | b't'));
         if end >= self.second && applies {
@@ -247,6 +245,21 @@ impl Stemmer {
             self.word.truncate(end);
         }
     }
+}
+
+/// Writes a `y` that is a consonant as `Y`: at the beginning, and after a vowel.
+fn marked(word: &str) -> String {
+    let mut marked = String::with_capacity(word.len() + 1);
+    for byte in word.bytes() {
+        let is_consonant = byte == b'y' && marked.as_bytes().last().is_none_or(|last| is_vowel(*last));
+        marked.push(if is_consonant { 'Y' } else { char::from(byte) });
+    }
+    marked
+}
+
+/// Returns whether a word has an ending. Most have not, which the last letter says.
+fn ends(word: &str, suffix: &str) -> bool {
+    word.as_bytes().last() == suffix.as_bytes().last() && word.ends_with(suffix)
 }
 
 /// Returns where the region after the first consonant that follows a vowel begins.

@@ -26,6 +26,7 @@ pub struct Saturation {
 
 impl Saturation {
     /// Returns what `tf` words in a text are worth, the length given as a multiple of the average one.
+    #[inline]
     pub fn of(self, tf: f64, length_ratio: f64) -> f64 {
         if tf > 0.0 {
             tf * (self.k1 + 1.0) / (tf + self.k1 * (1.0 - self.b + self.b * length_ratio))
@@ -75,10 +76,10 @@ impl Weights {
         conversation: Recipe {
             before: [0.5, 0.39, 0.30, 0.24],
             after: [0.4, 0.31, 0.24, 0.19],
-            asked: 2.0,
+            asked: 2.5,
             neighbour_tokens: 48.0,
             own: 0.25,
-            length: 3.0,
+            length: 2.0,
             speaker: 1.2,
             question: 0.9,
             recent: 0.0,

@@ -39,18 +39,29 @@ pub struct Terms {
 
 /// Returns the terms of an entry's text, without those of its date.
 pub fn entry_terms(text: &str) -> Terms {
+    // Words are counted as they are written, so that each is stemmed once.
     let mut counts: HashMap<String, u16> = HashMap::new();
     let mut length = 0_u16;
-    scan(first_chars(text, ENTRY_CHARS_MAX), &mut |term, _| {
+    scan_written(first_chars(text, ENTRY_CHARS_MAX), &mut |term, _| {
         length = length.saturating_add(1);
-        if let Some(count) = counts.get_mut(term) {
+        if let Some(count) = counts.get_mut(term.as_str()) {
             *count = count.saturating_add(1);
         } else {
-            counts.insert(term.to_owned(), 1);
+            counts.insert(term.clone(), 1);
         }
     });
     let mut terms: Vec<(String, u16)> = counts.into_iter().collect();
+    for (term, _) in &mut terms {
+        reduce(term);
+    }
     terms.sort_unstable();
+    terms.dedup_by(|next, kept| {
+        let is_same = next.0 == kept.0;
+        if is_same {
+            kept.1 = kept.1.saturating_add(next.1);
+        }
+        is_same
+    });
     let asks = text.chars().rev().take(ASKS_CHARS).any(|char| QUESTION_MARKS.contains(&char));
     Terms { terms, length, asks }
 }
@@ -66,6 +77,22 @@ pub(super) fn first_chars(text: &str, chars_max: usize) -> &str {
 
 /// Reports every term of a text with the bytes that it comes from: words first, then file names.
 pub(super) fn scan(text: &str, found: &mut dyn FnMut(&str, Range<usize>)) {
+    scan_written(text, &mut |term, range| {
+        reduce(term);
+        found(term, range);
+    });
+}
+
+/// Replaces a written word by its base and its stem; other terms stay.
+fn reduce(term: &mut String) {
+    if let Some(base) = irregular::base(term) {
+        base.clone_into(term);
+    }
+    stem::stem(term);
+}
+
+/// Reports every term as [`scan`] does, words with their endings.
+fn scan_written(text: &str, found: &mut dyn FnMut(&mut String, Range<usize>)) {
     let mut scanner = Scanner { text, term: String::new(), found };
     let mut start = None;
     for (at, char) in text.char_indices() {
@@ -86,7 +113,7 @@ pub(super) fn scan(text: &str, found: &mut dyn FnMut(&str, Range<usize>)) {
         scanner.term.clear();
         scanner.term.push('=');
         scanner.term.extend(name.chars().flat_map(char::to_lowercase));
-        (scanner.found)(&scanner.term, range);
+        (scanner.found)(&mut scanner.term, range);
     });
 }
 
@@ -99,7 +126,7 @@ struct Scanner<'a> {
     text: &'a str,
     /// The term that is being made.
     term: String,
-    found: &'a mut dyn FnMut(&str, Range<usize>),
+    found: &'a mut dyn FnMut(&mut String, Range<usize>),
 }
 
 impl Scanner<'_> {
@@ -143,7 +170,7 @@ impl Scanner<'_> {
         let parts = camel::parts(run);
         if run.len() <= NAME_BYTES_MAX && parts.clone().nth(1).is_some() {
             self.begin("=", run);
-            (self.found)(&self.term, whole.cloned().unwrap_or(start..start + run.len()));
+            (self.found)(&mut self.term, whole.cloned().unwrap_or(start..start + run.len()));
         }
         for part in parts {
             let Some(word) = run.get(part.clone()) else { continue };
@@ -151,11 +178,7 @@ impl Scanner<'_> {
                 continue;
             }
             self.begin("", word);
-            if let Some(base) = irregular::base(&self.term) {
-                base.clone_into(&mut self.term);
-            }
-            stem::stem(&mut self.term);
-            (self.found)(&self.term, whole.cloned().unwrap_or(start + part.start..start + part.end));
+            (self.found)(&mut self.term, whole.cloned().unwrap_or(start + part.start..start + part.end));
         }
     }
 
@@ -169,12 +192,12 @@ impl Scanner<'_> {
 
     /// Reports a word with letters beyond ASCII: `café` is `cafe`, `Поиск` is `поиск`.
     fn word(&mut self, word: &str, range: &Range<usize>) {
-        let folded: String =
+        let mut folded: String =
             word.chars().flat_map(char::to_lowercase).filter_map(scripts::without_diacritic).collect();
         if folded.is_ascii() {
             self.identifier(&folded, range.start, Some(range));
         } else if folded.len() <= NAME_BYTES_MAX {
-            (self.found)(&folded, range.clone());
+            (self.found)(&mut folded, range.clone());
         }
     }
 
@@ -193,7 +216,7 @@ impl Scanner<'_> {
             self.term.push(one);
             self.term.extend(two);
             let length = one.len_utf8() + two.map_or(0, char::len_utf8);
-            (self.found)(&self.term, start + at..start + at + length);
+            (self.found)(&mut self.term, start + at..start + at + length);
         }
     }
 }

@@ -46,7 +46,11 @@ use stemmata_model::{
     ArtifactId, ArtifactPrefix, Commit, CommitId, CommitPrefix, LedgerId, MachineId, Sighting, Timestamp,
 };
 
+pub(crate) use self::failure::store_error;
 pub use self::open::{OpenFor, SqliteOptions};
+pub(crate) use self::open::{
+    connect_sealed, io_error, log_of, make_directory, sync_directory, wait_for_locks,
+};
 
 use self::alone::Shared;
 use self::failure::During;
