@@ -2,37 +2,37 @@
 //!
 //! How texts become terms and terms become scores is `stemmata_prompt`'s to know.
 
+mod bridge;
+mod feed;
 mod filter;
 mod groups;
 mod hits;
 mod key;
+mod literal;
 mod overlay;
 mod prepared;
 mod scan;
+mod settle;
+mod slot;
 mod snippet;
+mod status;
+mod sweep;
 mod text;
+mod words;
 
-use std::convert::Infallible;
 use std::ops::ControlFlow;
 
-use stemmata_prompt::search::{
-    Matcher, MemorySegment, Query, QueryError, QueryInput, RegexError, Scope, Scored, Search, Statistics,
-    Wanted, Weights, parse_query, search,
-};
+use stemmata_prompt::search::{Matcher, QueryError, QueryInput, RegexError, parse_query};
 
 pub use filter::SearchFilter;
 pub use hits::{HitPlace, SearchHit, SearchReason};
+pub use settle::{IndexTrouble, SettleBudget, Settled};
+pub(crate) use slot::IndexSlot;
+pub use status::{IndexReport, IndexState};
 
 use crate::engine::Engine;
 use crate::error::Result;
 use filter::Scoped;
-use hits::{HitReader, Ranked};
-use scan::{ScanBounds, ScanEnd};
-
-/// Candidates that are read where a text decides: phrases and files.
-const CHECKED_MAX: usize = 500;
-/// Hits that are ranked more than are wanted: some may be gone from the store.
-const SPARE_HITS: usize = 16;
 
 /// How the text of a query is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +56,8 @@ pub struct SearchQuery {
     pub filter: SearchFilter,
     /// Hits at most.
     pub hits_max: usize,
+    /// How long the index may take in what is new before.
+    pub budget: SettleBudget,
 }
 
 /// What a search is counted in while it runs.
@@ -111,6 +113,20 @@ impl From<QueryError> for SearchError {
 pub enum SearchNote {
     /// There is no index, or not one that can be read; only the newest entries were searched.
     NotIndexed,
+    /// The index could not be used, or not wholly.
+    Index(IndexTrouble),
+    /// The index does not have the newest commits; so many of them were not searched.
+    Behind {
+        /// Commits that were left out.
+        commits: u64,
+    },
+    /// Nothing has a file of this name, so that names like it were looked for.
+    Mended {
+        /// The name.
+        asked: String,
+        /// Those like it.
+        meant: Vec<String>,
+    },
     /// Not everything was scanned: so many bytes were.
     ScanCut {
         /// The bytes that were looked through at most.
@@ -159,109 +175,4 @@ impl Engine {
             }
         }
     }
-
-    fn search_words(
-        &self,
-        query: &SearchQuery,
-        scoped: &Scoped<'_>,
-        step: &mut SearchStep<'_>,
-    ) -> Result<SearchAnswer> {
-        let (overlay, end) = self.overlay_of_newest(scoped, step)?;
-        let authors = overlay.authors();
-        let participants: Vec<String> = authors.iter().map(|(_, name)| name.clone()).collect();
-        let mut parsed = parse_query(&QueryInput { text: &query.text, participants: &participants })
-            .map_err(SearchError::from)?;
-        let segments = [overlay.segment()];
-        let mut notes = vec![SearchNote::NotIndexed];
-        notes.extend(
-            (end == ScanEnd::Cut).then_some(SearchNote::ScanCut { bytes_max: ScanBounds::WORDS.bytes_max }),
-        );
-        notes.extend(parsed.is_cut.then_some(SearchNote::QueryCut));
-        let matcher = Matcher::words(&parsed);
-        let mut required: Vec<Matcher> = parsed.phrases.iter().map(Matcher::phrase).collect();
-        if let Some(file) = scoped.file() {
-            required.push(Matcher::phrase(&file));
-            parsed.phrases.push(file);
-        }
-        let wanted =
-            if required.is_empty() { query.hits_max + SPARE_HITS } else { CHECKED_MAX.max(query.hits_max) };
-        let ranked = self.ranked(&segments, (scoped, &authors), &parsed, wanted);
-        let mut reader = HitReader::new(self, scoped, &matcher, required);
-        let mut hits = Vec::new();
-        for scored in ranked {
-            let standing = overlay.standing(scored.number).unwrap_or_default().to_vec();
-            hits.extend(reader.hit(ranked_of(scored, standing, &query.filter))?);
-            if hits.len() >= query.hits_max {
-                break;
-            }
-        }
-        Ok(SearchAnswer { hits, entries: overlay.len() as u64, notes })
-    }
-
-    #[expect(clippy::unused_self, reason = "the index is asked here next")]
-    fn ranked(
-        &self,
-        segments: &[MemorySegment],
-        (scoped, authors): (&Scoped<'_>, &[(u16, String)]),
-        query: &Query,
-        wanted: usize,
-    ) -> Vec<Scored> {
-        let statistics =
-            segments.iter().map(MemorySegment::statistics).fold(Statistics::default(), |all, one| {
-                Statistics { entries: all.entries + one.entries, length: all.length + one.length }
-            });
-        let scope =
-            Scope { classes: scoped.mask(), since_minute: scoped.since_minute, authors, ..Scope::ALL };
-        let asked = Search { segments, statistics, scope, weights: &Weights::MEASURED };
-        let Some(groups) = segments.first() else { return Vec::new() };
-        let found: Result<Vec<Scored>, Infallible> = search(&asked, groups, query, Wanted::hits(wanted));
-        found.unwrap_or_default()
-    }
-
-    /// Looks through the texts themselves, the newest first.
-    fn search_text(
-        &self,
-        query: &SearchQuery,
-        scoped: &Scoped<'_>,
-        matcher: &Matcher,
-        step: &mut SearchStep<'_>,
-    ) -> Result<SearchAnswer> {
-        let file = scoped.file().as_ref().map(Matcher::phrase);
-        let mut reader = HitReader::new(self, scoped, matcher, Vec::new());
-        let mut answer = SearchAnswer::default();
-        let mut known = std::collections::HashSet::new();
-        let end = self.scan_newest(scoped, ScanBounds::TEXT, step, &mut |decoded| {
-            for (position, entry) in decoded.entries.iter().enumerate().rev() {
-                answer.entries += 1;
-                let text = text::text_of(entry);
-                let is_match = matcher.is_match(&text)
-                    && file.as_ref().is_none_or(|file| file.is_match(&text))
-                    && scoped.admits_entry(entry)
-                    && known.insert(key::key_of(entry));
-                if is_match {
-                    let reason =
-                        SearchReason { name: "phrase", value: 1.0, text: query.text.trim().to_owned() };
-                    answer.hits.extend(reader.matched(&decoded, position, vec![reason])?);
-                }
-                if answer.hits.len() >= query.hits_max {
-                    return Ok(ControlFlow::Break(()));
-                }
-            }
-            Ok(ControlFlow::Continue(()))
-        })?;
-        if end == ScanEnd::Cut {
-            answer.notes.push(SearchNote::ScanCut { bytes_max: ScanBounds::TEXT.bytes_max });
-        }
-        Ok(answer)
-    }
-}
-
-/// Returns what was scored, with where it stands.
-fn ranked_of(scored: Scored, standing: Vec<overlay::Standing>, filter: &SearchFilter) -> Ranked {
-    let reasons = scored.reasons.into_iter().map(|reason| {
-        let is_file = filter.file.as_ref() == Some(&reason.text);
-        let name = if is_file { "file" } else { reason.name.as_str() };
-        SearchReason { name, value: reason.value, text: reason.text }
-    });
-    Ranked { key: scored.key, score: scored.score, reasons: reasons.collect(), standing }
 }

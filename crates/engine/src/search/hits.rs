@@ -18,6 +18,7 @@ use super::key::key_of;
 use super::overlay::{DecodedCommit, Standing};
 use super::snippet::snippet;
 use super::text::text_of;
+use crate::chain::beside::key_of_sighting;
 use crate::engine::{Engine, Identity};
 use crate::error::Result;
 
@@ -170,11 +171,7 @@ impl<'e> HitReader<'e> {
                 continue;
             }
             let here: Vec<&Standing> = standing.iter().filter(|one| one.commit == commit.id).collect();
-            let seen = sightings.iter().map(|sighting| {
-                let path = sighting.source.as_ref().map(|source| source.path.clone());
-                let path = path.unwrap_or_else(|| format!("api:{}", sighting.session));
-                SessionKey { machine: sighting.machine.clone(), path }
-            });
+            let seen = sightings.iter().map(key_of_sighting);
             let reached = here.iter().filter_map(|one| one.session.clone());
             let keys: Vec<SessionKey> = reached.chain(seen).collect();
             for key in keys {

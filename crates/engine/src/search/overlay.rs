@@ -37,16 +37,16 @@ pub(crate) struct Overlay {
     standing: Vec<Vec<Standing>>,
     numbers: HashMap<u64, usize>,
     /// The authors; the first has number 1.
-    authors: Vec<String>,
+    authors: Vec<(u16, String)>,
     /// The group that a commit ends in.
     tails: HashMap<CommitId, u32>,
     groups: u32,
 }
 
 impl Overlay {
-    /// Returns one without entries.
-    pub(crate) fn from(base: u32) -> Self {
-        Self { base, ..Self::default() }
+    /// Returns one without entries, beside an index that has these authors and all numbers below `base`.
+    pub(crate) fn beside(base: u32, authors: Vec<(u16, String)>) -> Self {
+        Self { base, authors, ..Self::default() }
     }
 
     /// Adds a commit; its parent was added before, if it is to be added at all. `is_known` says of a key that the index
@@ -87,6 +87,11 @@ impl Overlay {
         self.tails.insert(commit.id, group);
     }
 
+    /// Returns the numbers of the entries, each with where it stands.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = (u32, &[Standing])> {
+        (self.base..).zip(self.standing.iter().map(Vec::as_slice))
+    }
+
     /// Returns how many entries there are.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
@@ -103,19 +108,21 @@ impl Overlay {
         self.standing.get(usize::try_from(at).ok()?).map(Vec::as_slice)
     }
 
-    /// Returns the authors with their numbers.
+    /// Returns the authors with their numbers, lower case.
     pub(crate) fn authors(&self) -> Vec<(u16, String)> {
-        (1..).zip(self.authors.iter().map(|author| author.to_lowercase())).collect()
+        self.authors.iter().map(|(number, name)| (*number, name.to_lowercase())).collect()
     }
 
     /// Returns the number of an author; more of them than there are numbers have none.
     fn author(&mut self, name: Option<String>) -> u16 {
         let Some(name) = name else { return 0 };
-        let at = self.authors.iter().position(|known| *known == name).unwrap_or_else(|| {
-            self.authors.push(name);
-            self.authors.len() - 1
-        });
-        u16::try_from(at + 1).unwrap_or(0)
+        if let Some((number, _)) = self.authors.iter().find(|(_, known)| *known == name) {
+            return *number;
+        }
+        let last = self.authors.iter().map(|(number, _)| *number).max().unwrap_or(0);
+        let Some(number) = last.checked_add(1) else { return 0 };
+        self.authors.push((number, name));
+        number
     }
 
     fn next_group(&mut self) -> u32 {

@@ -118,8 +118,7 @@ impl Engine {
     /// # Errors
     /// Store errors.
     pub(crate) fn decoded(&self, commit: Commit) -> Result<Option<DecodedCommit>> {
-        let is_there = matches!(commit.closure, Closure::Closed | Closure::Provisional);
-        if !is_there || commit.native_bytes > COMMIT_BYTES_MAX {
+        if !is_searched(&commit) {
             return Ok(None);
         }
         let Ok(adapter) = Self::adapter(&commit.core.format, FormatUse::Read) else { return Ok(None) };
@@ -128,9 +127,15 @@ impl Engine {
         Ok(Some(DecodedCommit { commit, entries, session: None }))
     }
 
-    fn tip_of(&self, session: &Session) -> Result<Option<CommitId>> {
+    pub(crate) fn tip_of(&self, session: &Session) -> Result<Option<CommitId>> {
         // A tip that was forgotten whole is named still.
         let Some(tip) = session.tip else { return Ok(None) };
         Ok(self.store.commit(tip)?.map(|commit| commit.id))
     }
+}
+
+/// Says whether a commit's entries are searched: not those of one that was forgotten, is covered, or is too long.
+pub(crate) fn is_searched(commit: &Commit) -> bool {
+    matches!(commit.closure, Closure::Closed | Closure::Provisional)
+        && commit.native_bytes <= COMMIT_BYTES_MAX
 }

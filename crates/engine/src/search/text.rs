@@ -92,6 +92,6 @@ mod tests {
             Part::Opaque { runtime: "pi".to_owned(), kind: "x".to_owned(), json: "{}".to_owned() },
         ];
         let entry = Entry::said(EntryId::new("e1").expect("an id"), Role::Assistant, parts);
-        assert_eq!(text_of(&entry), "why?\nhm\nEdit\nsrc/queue.rs\nretry()\nBash\n{\"comm\ndone");
+        assert_eq!(text_of(&entry), "why?\nhm\nEdit\nretry()\nsrc/queue.rs\nBash\n{\"comm\ndone");
     }
 }

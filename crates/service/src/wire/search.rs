@@ -1,8 +1,11 @@
 //! Searches and what they find as wire types.
 
-use stemmata_api::v1;
+use std::time::Duration;
+
+use stemmata_api::{Code, Problem, v1};
 use stemmata_engine::{
-    HitPlace, SearchAnswer, SearchFilter, SearchForm, SearchHit, SearchNote, SearchQuery, SearchReason,
+    HitPlace, IndexReport, IndexTrouble, SearchAnswer, SearchFilter, SearchForm, SearchHit, SearchNote,
+    SearchQuery, SearchReason, SettleBudget,
 };
 use stemmata_model::Timestamp;
 
@@ -32,6 +35,9 @@ pub(crate) fn query(request: &v1::SearchRequest, hits_max: u64) -> Result<Search
             no_tool_output,
         },
         hits_max: usize::try_from(hits_max).unwrap_or(usize::MAX),
+        budget: request
+            .settle_ms
+            .map_or(SettleBudget::All, |ms| SettleBudget::Within(Duration::from_millis(ms))),
     })
 }
 
@@ -85,11 +91,68 @@ fn rounded(value: f32) -> f64 {
     (f64::from(value) * 10_000.0).round() / 10_000.0
 }
 
+/// Returns the wire form of how the index is.
+pub(crate) fn status(report: &IndexReport) -> v1::IndexStatus {
+    v1::IndexStatus {
+        state: report.state.as_str().to_owned(),
+        entries: report.entries,
+        bytes: report.bytes,
+        segments: report.segments,
+        behind_commits: report.behind_commits,
+        skipped_commits: report.skipped_commits,
+    }
+}
+
+/// Returns the problem of an index that could not be made.
+pub(crate) fn not_built(trouble: &IndexTrouble) -> Problem {
+    let code = match trouble {
+        IndexTrouble::Busy => Code::StoreLocked,
+        IndexTrouble::Full => Code::DiskFull,
+        IndexTrouble::ReadOnly => Code::StoreReadOnly,
+        IndexTrouble::Newer => Code::StoreTooNew,
+        IndexTrouble::Damaged { .. } | IndexTrouble::Failed { .. } => Code::DatabaseFailed,
+    };
+    Problem::new(code, format!("the search index was not made: {}", of_trouble(trouble).1))
+}
+
+fn of_trouble(trouble: &IndexTrouble) -> (&'static str, String) {
+    match trouble {
+        IndexTrouble::Busy => ("index_busy", "another process is bringing the index up to date".to_owned()),
+        IndexTrouble::Damaged { reason } => {
+            ("index_damaged", format!("{reason}; it was set aside, and is made again from the store"))
+        }
+        IndexTrouble::Newer => (
+            "index_newer",
+            "a newer version of this program made the index, which this one leaves alone; the newest entries were \
+             searched one by one"
+                .to_owned(),
+        ),
+        IndexTrouble::ReadOnly => ("index_read_only", "the index cannot be written".to_owned()),
+        IndexTrouble::Full => ("index_full", "there is no space left for the index".to_owned()),
+        IndexTrouble::Failed { reason } => ("index_failed", reason.clone()),
+    }
+}
+
 fn note(note: &SearchNote) -> v1::Note {
     let (code, message) = match note {
         SearchNote::NotIndexed => {
             ("index_missing", "there is no index; the newest entries were searched one by one".to_owned())
         }
+        SearchNote::Index(trouble) => of_trouble(trouble),
+        SearchNote::Behind { commits: 0 } => (
+            "index_behind",
+            "the index does not have the newest turns yet; these were searched one by one".to_owned(),
+        ),
+        SearchNote::Behind { commits } => (
+            "index_behind",
+            format!(
+                "the index is behind: {commits} commits were not searched; the next search goes on with it"
+            ),
+        ),
+        SearchNote::Mended { asked, meant } => (
+            "did_you_mean",
+            format!("nothing names `{asked}`; names like it were looked for: {}", meant.join(", ")),
+        ),
         SearchNote::ScanCut { bytes_max } => (
             "scan_cut",
             format!(

@@ -1,0 +1,81 @@
+//! Forgetting reaches the index: what the store no longer has is cut out of it, and out of its files.
+//!
+//! The store remembers that this is due in the transaction that forgets, so that a crash before the cut loses nothing:
+//! the next process that may change the index finishes it.
+
+use stemmata_store::{Index, IndexError, IndexLock, StoreError};
+
+use super::settle::SettleError;
+use crate::engine::Engine;
+use crate::error::Result;
+
+impl Engine {
+    /// Cuts what the store no longer has out of the index, and out of its files. Costs one look where nothing was forgotten.
+    ///
+    /// # Errors
+    /// `Unclean` where something is in the way: it is due still then. Store errors.
+    pub(crate) fn sweep(&self) -> Result<()> {
+        if self.index.dir().is_none() || !self.is_sweep_due()? {
+            return Ok(());
+        }
+        let unclean = |reason: String| {
+            let reason = format!("the search index: {reason}");
+            Err(StoreError::Unclean { reason }.into())
+        };
+        match self.try_sweep() {
+            Ok(()) => Ok(()),
+            Err(SettleError::Engine(error)) => Err(error),
+            Err(SettleError::Index(IndexError::Moved)) => unclean("another process settles it".to_owned()),
+            Err(SettleError::Index(error)) => unclean(error.to_string()),
+        }
+    }
+
+    /// Says whether something was forgotten that the index may hold.
+    pub(crate) fn is_sweep_due(&self) -> Result<bool> {
+        Ok(!self.store.index_due()?.is_empty())
+    }
+
+    fn try_sweep(&self) -> Result<(), SettleError> {
+        if self.index.dir().is_some_and(|dir| !dir.exists()) {
+            // Nobody has begun an index: whoever does reads the store as it is now.
+            return Ok(self.store.index_done(&self.store.index_due()?)?);
+        }
+        let Some(lock) = self.index.lock_patiently()? else { return Err(IndexError::Moved.into()) };
+        let store_id = self.store.identity()?.store_id;
+        let opened = match self.index.index_locked(store_id, &lock) {
+            // What cannot be read cannot be cut; what is set aside is removed with the rest.
+            Err(IndexError::Damaged { .. } | IndexError::OtherStore) => {
+                self.index.quarantine(self.clock.now(), &lock)?;
+                self.index.index_locked(store_id, &lock)?
+            }
+            opened => opened?,
+        };
+        opened.map_or(Ok(()), |index| self.sweep_locked(&index, &lock))
+    }
+
+    /// The same by who has the lock.
+    pub(crate) fn sweep_locked(&self, index: &Index, lock: &IndexLock) -> Result<(), SettleError> {
+        let due = self.store.index_due()?;
+        if due.is_empty() {
+            return Ok(());
+        }
+        if let Some(first) = due.iter().filter_map(|key| key.first()).min() {
+            index.cut(lock, first)?;
+        }
+        let mut gone = Vec::new();
+        let mut places = Vec::new();
+        index.reader()?.places(&mut |row, place| places.push((row, place.key)))?;
+        for (row, key) in places {
+            if self.store.session(&key)?.is_none() {
+                gone.push(row);
+            }
+        }
+        if !gone.is_empty() {
+            index.drop_places(lock, &gone)?;
+        }
+        if let Some(reason) = index.clean(lock)? {
+            return Err(StoreError::Unclean { reason: format!("the search index: {reason}") }.into());
+        }
+        Ok(self.store.index_done(&due)?)
+    }
+}
