@@ -109,6 +109,7 @@ fn command(app: &App, command: Command) -> Result<Exit, CliError> {
         Command::Verify(args) => commands::verify::run(app, &args),
         Command::Doctor(args) => commands::doctor::run(app, &args),
         Command::Repair(args) => commands::repair::run(app, &args),
+        Command::Index(args) => commands::index::run(app, &args),
         Command::Du(args) => commands::du::run(app, &args),
         Command::Pack(args) => commands::pack::run(app, &args),
         Command::Backup(args) => commands::backup::run(app, &args),

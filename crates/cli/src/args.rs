@@ -188,6 +188,8 @@ pub(crate) enum Command {
     Doctor(maintain::Doctor),
     /// Write a repaired copy of a transcript that a client would not take whole
     Repair(maintain::Repair),
+    /// Say how the search index is, and make it anew
+    Index(maintain::Index),
     /// Show how many bytes were captured and how many they take
     Du(maintain::Du),
     /// Move what was captured into packs, where it takes least room

@@ -28,6 +28,7 @@ pub(crate) mod handoff;
 pub(crate) mod history;
 pub(crate) mod hook;
 pub(crate) mod import;
+pub(crate) mod index;
 pub(crate) mod install;
 pub(crate) mod launch;
 pub(crate) mod ledger;

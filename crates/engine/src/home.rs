@@ -315,7 +315,7 @@ impl Home {
         if matches!(open_for, OpenFor::Command) {
             engine.index = Arc::new(IndexSlot::at(&self.index_dir(), self.patience()));
             // A process that forgot something may have died before the index was rid of it.
-            let unclean = engine.sweep().err();
+            let unclean = engine.sweep_if_marked().err();
             self.note(unclean.map(|error| HomeNote::Index(error.to_string())));
             self.note(surroundings::look(&folder).warnings().into_iter().map(HomeNote::Place));
         }

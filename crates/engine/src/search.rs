@@ -3,6 +3,7 @@
 //! How texts become terms and terms become scores is `stemmata_prompt`'s to know.
 
 mod bridge;
+mod events;
 mod feed;
 mod filter;
 mod groups;

@@ -16,7 +16,19 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Capture", &["watch", "run", "current", "git", "uninstall"]),
     (
         "Maintain",
-        &["doctor", "repair", "verify", "du", "pack", "gc", "backup", "restore", "config", "completions"],
+        &[
+            "doctor",
+            "repair",
+            "verify",
+            "du",
+            "index",
+            "pack",
+            "gc",
+            "backup",
+            "restore",
+            "config",
+            "completions",
+        ],
     ),
 ];
 

@@ -29,7 +29,7 @@ const STANDING_MAX: usize = 64;
 /// Further sessions that a hit names.
 const ALSO_MAX: usize = 16;
 /// Matches of one text that are marked.
-const SPANS_MAX: usize = 512;
+pub(super) const SPANS_MAX: usize = 512;
 
 /// A part of a score.
 #[derive(Debug, Clone, PartialEq)]
@@ -100,8 +100,8 @@ pub(crate) struct Ranked {
 
 /// Reads what was found.
 pub(crate) struct HitReader<'e> {
-    engine: &'e Engine,
-    scoped: &'e Scoped<'e>,
+    pub(super) engine: &'e Engine,
+    pub(super) scoped: &'e Scoped<'e>,
     /// What is marked.
     matcher: &'e Matcher,
     /// What each hit has to have in its text.
@@ -134,12 +134,17 @@ impl<'e> HitReader<'e> {
             return Ok(None);
         }
         let text = text_of(entry);
-        if !self.required.iter().all(|required| required.is_match(&text)) {
+        if !self.is_required_in(&text) {
             return Ok(None);
         }
         let spans = self.matcher.spans(indexed(&text), SPANS_MAX);
         let also = others.into_iter().filter(|other| *other != session.session).take(ALSO_MAX).collect();
         Ok(Some(found(entry, standing.commit, (session, also), &text, (&spans, ranked))))
+    }
+
+    /// Returns whether a text has what each hit has to have.
+    pub(super) fn is_required_in(&self, text: &str) -> bool {
+        self.required.iter().all(|required| required.is_match(text))
     }
 
     /// Returns the hit of an entry whose text was matched already.

@@ -19,6 +19,9 @@ const PAGE_COMMITS: usize = 256;
 /// Bytes of commits after which a page is full: what of it is in memory at once.
 const PAGE_BYTES: u64 = 8 * 1024 * 1024;
 
+/// The same where there is little time: a page that was begun is ended.
+const SHORT_PAGE_BYTES: u64 = 512 * 1024;
+
 /// How often an index is cut because a document was rewritten, before it is made anew.
 const REWRITTEN_MAX: u32 = 64;
 
@@ -111,15 +114,19 @@ impl IndexTrouble {
 }
 
 /// What a settling may still take.
-struct Left<'s, 'a> {
+pub(super) struct Left<'s, 'a> {
     until: Option<Instant>,
     step: &'s mut SearchStep<'a>,
     commits: u64,
 }
 
 impl Left<'_, '_> {
+    fn page_bytes(&self) -> u64 {
+        if self.until.is_some() { SHORT_PAGE_BYTES } else { PAGE_BYTES }
+    }
+
     /// Takes down that commits were settled, and says whether to go on.
-    fn more(&mut self, commits: usize) -> bool {
+    pub(super) fn more(&mut self, commits: usize) -> bool {
         self.commits = self.commits.saturating_add(commits as u64);
         (self.step)(StepUnit::Commits, self.commits, None).is_continue()
             && self.until.is_none_or(|until| Instant::now() < until)
@@ -175,7 +182,8 @@ impl Engine {
             return Ok(Settled { is_whole, trouble: (!is_whole).then_some(IndexTrouble::Busy), commits: 0 });
         };
         self.sweep_locked(&index, &lock)?;
-        let is_whole = self.fold_into(&index, &lock, &mut left)?;
+        let is_whole =
+            self.fold_into(&index, &lock, &mut left)? && self.fold_events(&index, &lock, &mut left)?;
         Ok(Settled { commits: left.commits, is_whole, trouble: None })
     }
 
@@ -188,7 +196,7 @@ impl Engine {
         let Some(index) = self.index.begin_anew(self.store.identity()?.store_id, &lock)? else {
             return Ok(Settled::default());
         };
-        let is_whole = self.fold_into(&index, &lock, left)?;
+        let is_whole = self.fold_into(&index, &lock, left)? && self.fold_events(&index, &lock, left)?;
         if is_whole {
             index.publish(&lock)?;
             // What was forgotten before it was begun cannot be in it; what was meanwhile has been left again since.
@@ -225,7 +233,7 @@ impl Engine {
         let mut meta = self.at_its_place(index, lock)?;
         let mut rewritten = 0;
         loop {
-            let page = self.page_after(meta.watermark)?;
+            let page = self.page_after(meta.watermark, left.page_bytes())?;
             let Some((at, last)) = page.last().map(|(at, commit)| (*at, commit.id)) else { break };
             let made = self.feed_page(&page, &index.reader()?)?;
             let batch = IndexBatch {
@@ -246,21 +254,21 @@ impl Engine {
                 settled => settled?,
             };
             if !left.more(page.len()) {
-                return Ok(self.page_after(meta.watermark)?.is_empty());
+                return Ok(self.page_after(meta.watermark, 0)?.is_empty());
             }
         }
         Ok(true)
     }
 
     /// Returns the next commits of the feed, as many as are settled at once.
-    fn page_after(&self, watermark: Watermark) -> Result<Vec<(StoredAt, Commit)>> {
+    fn page_after(&self, watermark: Watermark, bytes_max: u64) -> Result<Vec<(StoredAt, Commit)>> {
         let after = watermark.through.map(|(at, _)| at);
         let mut page = self.store.stored_after(after, PAGE_COMMITS)?;
         let mut bytes = 0_u64;
         let fits = page.iter().take_while(|(_, commit)| {
             let is_first = bytes == 0;
             bytes = bytes.saturating_add(commit.native_bytes);
-            is_first || bytes <= PAGE_BYTES
+            is_first || bytes <= bytes_max
         });
         let count = fits.count().max(1);
         page.truncate(count);

@@ -10,12 +10,12 @@ use crate::engine::Engine;
 use crate::error::Result;
 
 impl Engine {
-    /// Cuts what the store no longer has out of the index, and out of its files. Costs one look where nothing was forgotten.
+    /// Cuts what the store no longer has out of the index, and out of its files.
     ///
     /// # Errors
     /// `Unclean` where something is in the way: it is due still then. Store errors.
     pub(crate) fn sweep(&self) -> Result<()> {
-        if self.index.dir().is_none() || !self.is_sweep_due()? {
+        if self.index.dir().is_none() {
             return Ok(());
         }
         let unclean = |reason: String| {
@@ -30,15 +30,22 @@ impl Engine {
         }
     }
 
-    /// Says whether something was forgotten that the index may hold.
-    pub(crate) fn is_sweep_due(&self) -> Result<bool> {
-        Ok(!self.store.index_due()?.is_empty())
+    /// The same only where the store says that it is due: what every command can pay.
+    ///
+    /// # Errors
+    /// As [`Engine::sweep`].
+    pub(crate) fn sweep_if_marked(&self) -> Result<()> {
+        if self.store.index_due()?.is_empty() { Ok(()) } else { self.sweep() }
     }
 
     fn try_sweep(&self) -> Result<(), SettleError> {
+        let due = self.store.index_due()?;
         if self.index.dir().is_some_and(|dir| !dir.exists()) {
             // Nobody has begun an index: whoever does reads the store as it is now.
-            return Ok(self.store.index_done(&self.store.index_due()?)?);
+            return if due.is_empty() { Ok(()) } else { Ok(self.store.index_done(&due)?) };
+        }
+        if due.is_empty() && !self.index.is_there() {
+            return Ok(());
         }
         let Some(lock) = self.index.lock_patiently()? else { return Err(IndexError::Moved.into()) };
         let store_id = self.store.identity()?.store_id;
@@ -56,8 +63,17 @@ impl Engine {
     /// The same by who has the lock.
     pub(crate) fn sweep_locked(&self, index: &Index, lock: &IndexLock) -> Result<(), SettleError> {
         let due = self.store.index_due()?;
-        if due.is_empty() {
+        let mut ledgers = Vec::new();
+        self.each_ledger(|ledger| {
+            ledgers.push(ledger.clone());
+            Ok(())
+        })?;
+        let are_events_due = self.are_events_due(index, &ledgers)?;
+        if due.is_empty() && !are_events_due {
             return Ok(());
+        }
+        if are_events_due {
+            index.drop_events(lock)?;
         }
         if let Some(first) = due.iter().filter_map(|key| key.first()).min() {
             index.cut(lock, first)?;

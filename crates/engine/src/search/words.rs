@@ -210,8 +210,17 @@ impl Engine {
             if hits.len() >= query.hits_max {
                 break;
             }
+            let number = scored.number;
             let standing = standing(&scored, corpus.reader, &corpus.overlay)?;
-            hits.extend(reader.hit(ranked_of(scored, standing, &query.filter))?);
+            let event = match corpus.reader {
+                Some(index) if standing.is_empty() => index.event(number)?,
+                _ => None,
+            };
+            let ranked = ranked_of(scored, standing, &query.filter);
+            hits.extend(match event {
+                Some((ledger, seq)) => reader.event((&ledger, seq), ranked, &matcher)?,
+                None => reader.hit(ranked)?,
+            });
         }
         Ok(SearchAnswer { hits, entries: corpus.entries, notes })
     }
