@@ -26,13 +26,14 @@ pub(crate) fn snippet(text: &str, spans: &[Range<usize>]) -> Snippet {
         let here = spans.iter().skip(first).take_while(|span| span.start < line.end);
         here.map(|span| span.start.max(line.start)..span.end.min(line.end)).collect()
     };
-    // Most different words, then most of them; of equal lines the first.
+    // Most different words, then the longest, as a phrase is, then most of them; of equal lines the first.
     let worth = |line: &Range<usize>| {
         let spans = within(line);
         let words: HashSet<String> = spans.iter().map(|span| of(text, span).to_lowercase()).collect();
-        (words.len(), spans.len())
+        let longest = spans.iter().map(|span| span.end - span.start).max().unwrap_or(0);
+        (words.len(), longest, spans.len())
     };
-    let mut best = (0, (0, 0));
+    let mut best = (0, (0, 0, 0));
     for (at, line) in said.iter().enumerate() {
         let worth = worth(line);
         if worth > best.1 {
