@@ -20,6 +20,7 @@ Examples:
 Words are found in all their forms, names also by their parts; what stands around an entry counts too. \
 KIND is `prompt`, `answer`, `call`, `edit`, `error`, `decision`, `thinking`, `event`, or one that `stemma show REF \
 --entries` says.")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Search {
     /// What to look for
     #[arg(value_name = "WORDS")]

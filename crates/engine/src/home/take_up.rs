@@ -99,8 +99,10 @@ impl Home {
                     is_more = true;
                     left.done();
                 }
-                Err(EngineError::NotATranscript { .. }) => left.done(),
-                Err(EngineError::HeldBack { reason: HeldBack::Excluded(_), .. }) => left.done(),
+                Err(
+                    EngineError::NotATranscript { .. }
+                    | EngineError::HeldBack { reason: HeldBack::Excluded(_), .. },
+                ) => left.done(),
                 // A pause ends; its transcripts wait until then, and nobody has to be told.
                 Err(EngineError::HeldBack { .. }) => {}
                 Err(error) if is_gone(&error) => left.done(),

@@ -50,10 +50,10 @@ impl Engine {
             ledgers.push(ledger.clone());
             Ok(())
         })?;
-        let known = self.ledgers_in(index)?;
+        let known = index.reader()?.ledgers()?;
         let mut through: HashMap<LedgerId, u64> =
             known.into_iter().map(|known| (known.id, known.through)).collect();
-        if self.are_events_due(index, &ledgers)? {
+        if are_events_due(index, &ledgers)? {
             index.drop_events(lock)?;
             through.clear();
         }
@@ -69,18 +69,6 @@ impl Engine {
             }
         }
         Ok(true)
-    }
-
-    /// Says whether the index has events of a ledger of which something was forgotten since, or which is gone.
-    pub(super) fn are_events_due(&self, index: &Index, ledgers: &[Ledger]) -> Result<bool, SettleError> {
-        let is_same = |known: &IndexedLedger| {
-            ledgers.iter().any(|ledger| ledger.id == known.id && ledger.epoch == known.epoch)
-        };
-        Ok(!self.ledgers_in(index)?.iter().all(is_same))
-    }
-
-    fn ledgers_in(&self, index: &Index) -> Result<Vec<IndexedLedger>, SettleError> {
-        Ok(index.reader()?.ledgers()?)
     }
 
     /// Reads the events after a number, and says up to which they go.
@@ -193,6 +181,14 @@ impl HitReader<'_> {
             also_in: Vec::new(),
         }))
     }
+}
+
+/// Says whether the index has events of a ledger of which something was forgotten since, or which is gone.
+pub(super) fn are_events_due(index: &Index, ledgers: &[Ledger]) -> Result<bool, SettleError> {
+    let is_same = |known: &IndexedLedger| {
+        ledgers.iter().any(|ledger| ledger.id == known.id && ledger.epoch == known.epoch)
+    };
+    Ok(!index.reader()?.ledgers()?.iter().all(is_same))
 }
 
 /// Prepares an event; none for one that says nothing, or only something to programs.

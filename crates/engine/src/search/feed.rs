@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use stemmata_model::{ArtifactId, Closure, Commit, CommitId, Entry};
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::{
-    EntryRef, IndexEntry, IndexPlace, IndexReader, IndexedCommit, IndexedState, SessionKey, StoredAt,
+    EntryRef, IndexEntry, IndexPlace, IndexReader, IndexedCommit, IndexedState, SessionKey, StoreError,
+    StoredAt,
 };
 
 use super::groups::starts_of;
@@ -14,8 +15,9 @@ use super::prepared::{Prepared, prepare};
 use super::scan::is_searched;
 use super::settle::SettleError;
 use crate::chain::beside::key_of_sighting;
+use crate::chain::segments::read_whole;
 use crate::engine::Engine;
-use crate::error::{FormatUse, Result};
+use crate::error::{EngineError, FormatUse, Result};
 
 /// A page of the feed as the index takes it.
 #[derive(Default)]
@@ -26,6 +28,9 @@ pub(crate) struct FeedPage {
     by_key: HashMap<u64, usize>,
     place_of: HashMap<SessionKey, Option<usize>>,
 }
+
+/// The entries of a commit that are searched, none for others, and the positions at which groups begin.
+type Searched = (Vec<Option<Prepared>>, Vec<u32>);
 
 /// A commit with what of it is searched; without entries where nobody can read it.
 struct Read<'c> {
@@ -77,17 +82,14 @@ impl Engine {
     }
 
     /// Decodes commits; none for one that cannot be read.
-    fn prepared_of(
-        &self,
-        page: &[&(StoredAt, Commit)],
-    ) -> Result<Vec<Option<(Vec<Option<Prepared>>, Vec<u32>)>>> {
+    fn prepared_of(&self, page: &[&(StoredAt, Commit)]) -> Result<Vec<Option<Searched>>> {
         let readable: Vec<&Commit> =
             page.iter().map(|(_, commit)| commit).filter(|commit| is_searched(commit)).collect();
         let ids: Vec<ArtifactId> = readable.iter().map(|commit| commit.core.native_artifact()).collect();
-        let mut found: HashMap<CommitId, (Vec<Option<Prepared>>, Vec<u32>)> = HashMap::new();
+        let mut found: HashMap<CommitId, Searched> = HashMap::new();
         let mut take = |commit: &Commit, bytes: &[u8]| {
             if let Ok(adapter) = Self::adapter(&commit.core.format, FormatUse::Read) {
-                found.insert(commit.id, prepared(commit, &adapter.decode(bytes).entries));
+                found.insert(commit.id, searched(commit, &adapter.decode(bytes).entries));
             }
         };
         let all = self.each_whole(&ids, &mut |at, bytes| {
@@ -96,13 +98,18 @@ impl Engine {
             }
             Ok(())
         });
-        if all.is_err() {
-            // One of them is damaged: the others are read one by one, and it is passed over, as `verify` will say.
-            for commit in &readable {
-                if let Ok(bytes) = crate::chain::segments::read_whole(self, commit.core.native_artifact()) {
-                    take(commit, &bytes);
+        match all {
+            Err(error) if is_of_content(&error) => {
+                for commit in &readable {
+                    match read_whole(self, commit.core.native_artifact()) {
+                        Ok(bytes) => take(commit, &bytes),
+                        // It is passed over; `verify` says what is wrong with it.
+                        Err(error) if is_of_content(&error) => {}
+                        Err(error) => return Err(error),
+                    }
                 }
             }
+            all => all?,
         }
         Ok(page.iter().map(|(_, commit)| found.remove(&commit.id)).collect())
     }
@@ -120,23 +127,23 @@ impl Engine {
     fn index_places(&self, made: &mut FeedPage, keys: &[SessionKey]) -> Result<Vec<usize>> {
         let mut places = Vec::new();
         for key in keys {
-            let at = match made.place_of.get(key) {
-                Some(known) => *known,
-                None => {
-                    let place = self.store.session(key)?.map(|session| IndexPlace {
-                        key: key.clone(),
-                        session: session.session.to_string(),
-                        client: runtime_of(&session.format).to_owned(),
-                        cwd: session.cwd,
-                        branch: session.git_branch,
-                    });
-                    let at = place.map(|place| {
-                        made.places.push(place);
-                        made.places.len() - 1
-                    });
-                    made.place_of.insert(key.clone(), at);
-                    at
-                }
+            let known = made.place_of.get(key).copied();
+            let at = if let Some(known) = known {
+                known
+            } else {
+                let place = self.store.session(key)?.map(|session| IndexPlace {
+                    key: key.clone(),
+                    session: session.session.to_string(),
+                    client: runtime_of(&session.format).to_owned(),
+                    cwd: session.cwd,
+                    branch: session.git_branch,
+                });
+                let at = place.map(|place| {
+                    made.places.push(place);
+                    made.places.len() - 1
+                });
+                made.place_of.insert(key.clone(), at);
+                at
             };
             places.extend(at);
         }
@@ -215,8 +222,20 @@ impl FeedPage {
     }
 }
 
+/// Says whether the content itself is the reason, so that the rest can be read.
+const fn is_of_content(error: &EngineError) -> bool {
+    matches!(
+        error,
+        EngineError::Store(
+            StoreError::Corrupt { .. }
+                | StoreError::ContentMissing { .. }
+                | StoreError::ContentForgotten { .. }
+        )
+    )
+}
+
 /// Prepares the entries of a commit, and says where groups begin. What only says again what came before is left out.
-fn prepared(commit: &Commit, entries: &[Entry]) -> (Vec<Option<Prepared>>, Vec<u32>) {
+fn searched(commit: &Commit, entries: &[Entry]) -> Searched {
     let restated = restated(commit);
     let found = entries.iter().enumerate();
     let found = found.map(|(at, entry)| if at < restated { None } else { prepare(entry) }).collect();

@@ -98,6 +98,10 @@ pub(crate) struct Ranked {
     pub(crate) standing: Vec<Standing>,
 }
 
+/// By what the place of a hit is chosen, the greatest: whether it passes, its session's last activity, then its path, then how
+/// deep the commit is.
+type PlaceRank = (bool, Option<Timestamp>, Reverse<String>, u64);
+
 /// Reads what was found.
 pub(crate) struct HitReader<'e> {
     pub(super) engine: &'e Engine,
@@ -170,7 +174,7 @@ impl<'e> HitReader<'e> {
         let ids: Vec<CommitId> = standing.iter().take(STANDING_MAX).map(|one| one.commit).collect();
         let described = self.engine.store.described(&ids)?;
         let mut sessions = BTreeSet::new();
-        let mut best: Option<((bool, Option<Timestamp>, Reverse<String>, u64), Standing, HitPlace)> = None;
+        let mut best: Option<(PlaceRank, Standing, HitPlace)> = None;
         for Described { commit, sightings, .. } in &described {
             if matches!(commit.closure, Closure::Forgotten | Closure::Covered) {
                 continue;

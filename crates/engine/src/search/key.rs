@@ -25,18 +25,22 @@ pub(crate) fn key_of(entry: &Entry) -> u64 {
         Role::Tool => 3,
     };
     let encoder = encoder.tag(role);
-    hashed(entry.parts.iter().fold(encoder, add).finish())
+    hashed(&entry.parts.iter().fold(encoder, add).finish())
 }
 
 /// Returns the key of event `sequence` of a ledger.
 pub(crate) fn event_key(ledger: &str, sequence: u64) -> u64 {
     hashed(
-        CanonicalEncoder::new(KEY_ENCODING_VERSION).tag(2).bytes(ledger.as_bytes()).number(sequence).finish(),
+        &CanonicalEncoder::new(KEY_ENCODING_VERSION)
+            .tag(2)
+            .bytes(ledger.as_bytes())
+            .number(sequence)
+            .finish(),
     )
 }
 
-fn hashed(encoded: Vec<u8>) -> u64 {
-    let hash = blake3::derive_key(KEY_CONTEXT, &encoded);
+fn hashed(encoded: &[u8]) -> u64 {
+    let hash = blake3::derive_key(KEY_CONTEXT, encoded);
     hash.iter().take(8).fold(0, |key, byte| key << 8 | u64::from(*byte))
 }
 

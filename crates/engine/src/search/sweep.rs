@@ -5,6 +5,7 @@
 
 use stemmata_store::{Index, IndexError, IndexLock, StoreError};
 
+use super::events::are_events_due;
 use super::settle::SettleError;
 use crate::engine::Engine;
 use crate::error::Result;
@@ -68,7 +69,7 @@ impl Engine {
             ledgers.push(ledger.clone());
             Ok(())
         })?;
-        let are_events_due = self.are_events_due(index, &ledgers)?;
+        let are_events_due = are_events_due(index, &ledgers)?;
         if due.is_empty() && !are_events_due {
             return Ok(());
         }

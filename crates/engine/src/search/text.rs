@@ -39,10 +39,14 @@ fn values(value: &Value, depth: usize, text: &mut String) {
     match value {
         Value::String(said) => line(said, text),
         Value::Array(values_in) if depth > 0 => {
-            values_in.iter().for_each(|value| values(value, depth - 1, text));
+            for value in values_in {
+                values(value, depth - 1, text);
+            }
         }
         Value::Object(fields) if depth > 0 => {
-            fields.values().for_each(|value| values(value, depth - 1, text));
+            for value in fields.values() {
+                values(value, depth - 1, text);
+            }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {}
     }

@@ -82,10 +82,9 @@ impl Engine {
     ) -> Result<Option<SearchAnswer>, SettleError> {
         let index = match self.index.index(self.store.identity()?.store_id) {
             Ok(Some(index)) => index,
-            Ok(None) => return Ok(None),
             Err(error @ IndexError::Damaged { .. }) => return Err(error.into()),
             // What is wrong with it settling has said.
-            Err(_) => return Ok(None),
+            Ok(None) | Err(_) => return Ok(None),
         };
         let reader = index.reader()?;
         let mut notes: Vec<SearchNote> = settled.trouble.iter().cloned().map(SearchNote::Index).collect();

@@ -2,15 +2,17 @@
 
 use std::io::Write as _;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
 use stemmata_engine::{
-    Engine, SearchAnswer, SearchFilter, SearchForm, SearchHit, SearchQuery, SettleBudget, Settled,
+    Engine, ForgetOptions, SearchAnswer, SearchFilter, SearchForm, SearchHit, SearchQuery, SettleBudget,
+    Settled, Told,
 };
-use stemmata_store::{Patience, Store};
+use stemmata_model::{LedgerId, NewEvent, NewPayload, Party, Principal, SessionId, Timestamp, topics};
+use stemmata_store::{Append, Durability, Patience, Store};
 use stemmata_testkit::claude::ClaudeSession;
 use tempfile::TempDir;
 
@@ -99,8 +101,8 @@ fn words_find_what_was_said_with_where_it_was_said() {
     let sum: f32 =
         best.reasons.iter().filter(|one| ["words", "near"].contains(&one.name)).map(|one| one.value).sum();
     let factors = best.reasons.iter().filter(|one| !["words", "near"].contains(&one.name));
-    let score = factors.fold(sum, |score, one| score * one.value);
-    assert!((score - best.score).abs() < 1e-3, "{best:?}");
+    let product = factors.fold(sum, |product, one| product * one.value);
+    assert!((product - best.score).abs() < 1e-3, "{best:?}");
     assert_eq!(search(&engine, &query("nothingofthis")).hits, []);
 }
 
@@ -184,13 +186,69 @@ fn texts_and_expressions_are_looked_for_as_they_are() {
     }
 }
 
+fn options() -> ForgetOptions {
+    ForgetOptions { everywhere: false, even_pinned: false, by: Principal::new("ada").expect("a name") }
+}
+
+/// Several processes import and search at once: nobody fails, and the index is that of one.
+#[test]
+fn who_searches_at_once_makes_one_index() {
+    let (store, folder, dir) = (new_store(), Folder::new(), TempDir::new().expect("a folder"));
+    let paths: Vec<PathBuf> = (0..4)
+        .map(|of| folder.write(&format!("s{of}.jsonl"), &conversation(4, WORDS.get(of + 1).expect("a word"))))
+        .collect();
+    std::thread::scope(|scope| {
+        for path in &paths {
+            let engine = indexed(&store, dir.path());
+            scope.spawn(move || {
+                for _ in 0..4 {
+                    import(&engine, path);
+                    let found = search(&engine, &query("queue"));
+                    assert!(!found.hits.is_empty(), "{:?}", found.notes);
+                }
+            });
+        }
+    });
+    assert_rebuilt(&indexed(&store, dir.path()), &store);
+}
+
+#[test]
+fn what_a_ledger_says_is_found_until_it_is_forgotten() {
+    let (store, dir) = (new_store(), TempDir::new().expect("a folder"));
+    let engine = indexed(&store, dir.path());
+    let ledger = LedgerId::new("kiln").expect("a name");
+    let session = SessionId::new("s1").expect("a name");
+    let payload = NewPayload::Plain { text: Some("we fire the kilnwright at dawn".to_owned()), data: None };
+    let topic = topics::topic(topics::DECISION_EVENT);
+    let event = NewEvent::new(session.clone(), topic, Party::new("ada").expect("a name"), payload);
+    let append = Append {
+        ledger: ledger.clone(),
+        events: vec![event],
+        expected: None,
+        now: Timestamp::from_micros(1_700_000_000_000_000),
+        durability: Durability::default(),
+    };
+    engine.log().append(append).expect("appended");
+    let found = hits(&engine, "kilnwright");
+    let [hit] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((hit.ctx, hit.kind.as_str(), hit.place.client.as_str()), (None, "event", "ledger"));
+    assert!(hit.entry.starts_with("event:") && hit.snippet.contains("kilnwright"), "{hit:?}");
+    assert_rebuilt(&engine, &store);
+    let told = Told::Session(session, Some(ledger));
+    engine.apply_forget_events(&engine.plan_forget_events(&told).expect("a plan")).expect("forgotten");
+    assert_eq!(crate::search_forget::holding(dir.path(), "kilnwright"), [""; 0]);
+    assert_eq!(hits(&engine, "kilnwright"), []);
+}
+
 /// What happens to a store.
 #[derive(Debug, Clone)]
 enum Deed {
     /// So many lines more of a session are written and captured.
     Grow(usize, usize),
-    /// What is new is settled, a page or all of it.
+    /// What is new is settled.
     Settle,
+    /// A session is forgotten.
+    Forget(usize),
     /// The index is opened by another process.
     Reopen,
 }
@@ -199,6 +257,7 @@ fn deeds() -> impl Strategy<Value = Vec<Deed>> {
     let deed = prop_oneof![
         4 => (0..3_usize, 1..9_usize).prop_map(|(of, lines)| Deed::Grow(of, lines)),
         2 => Just(Deed::Settle),
+        1 => (0..3_usize).prop_map(Deed::Forget),
         1 => Just(Deed::Reopen),
     ];
     proptest::collection::vec(deed, 1..14)
@@ -207,13 +266,14 @@ fn deeds() -> impl Strategy<Value = Vec<Deed>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Sessions grow line by line, within their turns too, and are settled now and then.
+    /// Sessions grow line by line, within their turns too, are settled now and then, and one is forgotten.
     #[test]
     fn an_index_that_follows_is_one_that_is_made_anew(deeds in deeds()) {
         let (store, folder, dir) = (new_store(), Folder::new(), TempDir::new().expect("a folder"));
         let mut engine = indexed(&store, dir.path());
         let sessions: Vec<Vec<u8>> =
-            (1..4).map(|seed| bytes_of(&ClaudeSession::new(seed).turns(3).build())).collect();
+            (1..3).map(|seed| bytes_of(&ClaudeSession::new(seed).turns(3).build())).collect();
+        let sessions = [vec![conversation(4, "kiln")], sessions].concat();
         let mut written = [0_usize; 3];
         for deed in deeds {
             match deed {
@@ -231,6 +291,14 @@ proptest! {
                     );
                 }
                 Deed::Settle => drop(settle(&engine)),
+                Deed::Forget(of) => {
+                    let path = folder.path().join(format!("s{of}.jsonl"));
+                    let found = engine.target_of("none", path.to_str());
+                    let plan = found.and_then(|target| engine.plan_forget(&target, &options()));
+                    if let Ok(plan) = plan {
+                        engine.apply_forget(plan).expect("forgotten");
+                    }
+                }
                 Deed::Reopen => engine = indexed(&store, dir.path()),
             }
         }

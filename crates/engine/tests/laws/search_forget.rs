@@ -20,7 +20,7 @@ fn options() -> ForgetOptions {
 }
 
 /// Returns the files below a folder that hold some bytes.
-fn holding(dir: &Path, word: &str) -> Vec<String> {
+pub(crate) fn holding(dir: &Path, word: &str) -> Vec<String> {
     let mut found = Vec::new();
     let Ok(files) = std::fs::read_dir(dir) else { return found };
     for path in files.flatten().map(|file| file.path()) {

@@ -1,10 +1,11 @@
 //! An index that is damaged, of another version or in use: an answer all the same, and a note that says why.
 
+use std::io::Write as _;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stemmata_engine::{Engine, IndexState, IndexTrouble, SearchNote, SettleBudget};
+use stemmata_engine::{Engine, IndexState, IndexTrouble, SearchNote};
 use stemmata_store::{Files as _, Store, SystemFiles};
 use tempfile::TempDir;
 
@@ -24,6 +25,10 @@ fn settled() -> (Arc<dyn Store>, TempDir, Folder) {
 
 fn database(dir: &Path) -> PathBuf {
     dir.join(std::fs::read_to_string(dir.join("current")).expect("named"))
+}
+
+fn write(path: &Path, bytes: &[u8]) {
+    std::fs::File::create(path).and_then(|mut file| file.write_all(bytes)).expect("written");
 }
 
 /// Asks, and holds the answer to be whole: what is damaged is made again by the same call.
@@ -46,9 +51,9 @@ fn a_damaged_index_is_set_aside_and_made_again() {
                 std::fs::remove_file(entry.path()).expect("removed");
             }
         }
-        std::fs::write(&path, &bytes).expect("written");
+        write(&path, &bytes);
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
-        std::fs::write(dir.path().join("current"), name).expect("written");
+        write(&dir.path().join("current"), name.as_bytes());
         let engine = indexed(&store, dir.path());
         assert_answers(&engine);
         assert_eq!(hits(&indexed(&store, dir.path()), "broker").len(), 6, "at {at}");
@@ -59,13 +64,13 @@ fn a_damaged_index_is_set_aside_and_made_again() {
 fn a_file_that_is_cut_empty_or_gone_is_made_again() {
     let (store, dir, _folder) = settled();
     for bytes in [&b""[..], b"no database at all, and longer than nothing"] {
-        std::fs::write(database(dir.path()), bytes).expect("written");
+        write(&database(dir.path()), bytes);
         let notes = assert_answers(&indexed(&store, dir.path()));
         assert!(matches!(notes[..], [SearchNote::Index(IndexTrouble::Damaged { .. })]), "{notes:?}");
     }
     std::fs::remove_file(database(dir.path())).expect("removed");
     assert_answers(&indexed(&store, dir.path()));
-    std::fs::write(dir.path().join("current"), "../elsewhere").expect("written");
+    write(&dir.path().join("current"), b"../elsewhere");
     assert_answers(&indexed(&store, dir.path()));
     std::fs::remove_dir_all(dir.path()).expect("removed");
     assert_eq!(assert_answers(&indexed(&store, dir.path())), []);
@@ -119,5 +124,4 @@ fn an_index_is_made_anew_on_demand() {
     let cancelled = engine.rebuild_index(&mut |_, _, _| ControlFlow::Break(())).expect("begun");
     assert!(cancelled.commits > 0);
     assert_eq!(hits(&engine, "broker"), before);
-    let _unused = SettleBudget::All;
 }

@@ -103,7 +103,11 @@ fn lines(hit: &SearchHit, color: bool) -> Vec<String> {
         };
         text.push_str(&tamed(before));
         let found = tamed(found);
-        text.push_str(&if color { Style::Strong.paint(&found) } else { format!("«{found}»") });
+        if color {
+            text.push_str(&Style::Strong.paint(&found));
+        } else {
+            put!(text, "«{found}»");
+        }
         at = end;
     }
     text.push_str(&tamed(hit.snippet.get(at..).unwrap_or_default()));
