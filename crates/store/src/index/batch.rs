@@ -78,8 +78,9 @@ pub struct IndexedCommit {
     pub starts: Vec<u32>,
     /// Where it was seen, in [`IndexBatch::places`].
     pub places: Vec<usize>,
-    /// The provisional commit that it covers and that the index holds: it takes its place.
-    pub covers: Option<CommitId>,
+    /// Provisional commits that the index holds beside it and that are covered by now: it takes the place of the one
+    /// whose entries it has.
+    pub covers: Vec<CommitId>,
 }
 
 /// What is indexed of a commit.

@@ -109,7 +109,7 @@ impl<'i> IndexReader<'i> {
             };
             let list = match lists.get(&group) {
                 Some(list) => Arc::clone(list),
-                None if group == 0 => Arc::new(vec![*number..number.saturating_add(1)]),
+                None if group == 0 => Arc::new(std::iter::once(*number..number.saturating_add(1)).collect()),
                 None => {
                     let list = Arc::new(groups::load_group(self.connection(), group)?.1);
                     lists.insert(group, Arc::clone(&list));
