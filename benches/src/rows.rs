@@ -11,6 +11,7 @@ mod ledger;
 mod packed;
 mod read;
 mod scrub;
+mod search;
 mod sessions;
 mod translate;
 
@@ -47,11 +48,13 @@ pub(crate) enum Row {
     Ledger,
     /// Many small sessions.
     Sessions,
+    /// The search index.
+    Search,
 }
 
 impl Row {
     /// Every row.
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Checkpoint,
         Self::Bytes,
         Self::Packed,
@@ -64,6 +67,7 @@ impl Row {
         Self::Scrub,
         Self::Ledger,
         Self::Sessions,
+        Self::Search,
     ];
 
     /// Returns what it is called.
@@ -81,6 +85,7 @@ impl Row {
             Self::Scrub => "scrub",
             Self::Ledger => "ledger",
             Self::Sessions => "sessions",
+            Self::Search => "search",
         }
     }
 
@@ -111,6 +116,7 @@ impl Row {
             Self::Scrub => scrub::run(bench),
             Self::Ledger => ledger::run(bench),
             Self::Sessions => sessions::run(bench),
+            Self::Search => search::run(bench),
         }
     }
 }

@@ -9,6 +9,8 @@ mod build;
 mod check;
 mod chunk;
 mod clean;
+#[cfg(test)]
+mod codec_tests;
 mod columns;
 mod commits;
 mod current;
