@@ -158,7 +158,7 @@ impl Built {
         self.entries += 1;
         let number = u64::try_from(self.entries).unwrap_or_default();
         IndexEntry {
-            key: number.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+            key: (28_000_000 + number / 4) << 38 | number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 26,
             terms: terms.into_iter().collect(),
             length: u16::try_from(WORDS).unwrap_or(u16::MAX),
             class: u8::from(number % 2 == 1),

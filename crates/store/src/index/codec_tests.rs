@@ -115,7 +115,9 @@ proptest! {
     #[test]
     fn runs_come_back(numbers in proptest::collection::vec(0..60_u32, 0..40), bound in 0..60_u32) {
         let mut list = runs::Runs::new();
-        numbers.iter().for_each(|number| runs::push(&mut list, *number));
+        for number in &numbers {
+            runs::push(&mut list, *number);
+        }
         prop_assert_eq!(runs::decode(&runs::encode(&list)).expect("readable"), list.clone());
         prop_assert_eq!(runs::count(&list), numbers.len());
         prop_assert_eq!(runs::last(&list), numbers.last().copied());

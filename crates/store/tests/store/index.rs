@@ -92,7 +92,7 @@ fn world(ops: &[Op]) -> World {
     world
 }
 
-fn starts_after(starts: &Vec<u32>, length: usize) -> Vec<u32> {
+fn starts_after(starts: &[u32], length: usize) -> Vec<u32> {
     starts.iter().copied().filter(|start| *start as usize >= length).collect()
 }
 
@@ -269,14 +269,14 @@ fn events_are_found_and_dropped_by_themselves() {
     let event = event.expect("it is there");
     assert_eq!(reader.event(event).expect("a look-up"), Some((id, 1)));
     assert_eq!(
-        *reader.groups_of(&[event]).expect("a group")[0],
+        *reader.groups_of(&[event], |runs| runs).expect("a group")[0],
         std::iter::once(event..event + 1).collect::<Vec<_>>()
     );
     let mut row = 0;
     reader
         .places(&mut |place, found| {
             if found.session == "session-9" {
-                row = place
+                row = place;
             }
         })
         .expect("places");

@@ -236,7 +236,7 @@ pub(crate) fn dump(index: &Index) -> BTreeMap<u64, Said> {
             .expect("terms");
         for (offset, terms) in terms.into_iter().enumerate() {
             let number = segment.base() + u32::try_from(offset).expect("small");
-            let group = reader.groups_of(&[number]).expect("a group").remove(0);
+            let group = reader.groups_of(&[number], |runs| runs).expect("a group").remove(0);
             let author = segment.authors().expect("authors").get(offset).copied().unwrap_or_default();
             let found = Said {
                 terms,
