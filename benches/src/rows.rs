@@ -12,6 +12,7 @@ mod packed;
 mod read;
 mod retrieval;
 mod scrub;
+mod search;
 mod sessions;
 mod translate;
 
@@ -50,11 +51,13 @@ pub(crate) enum Row {
     Sessions,
     /// How good the answers of a search are.
     Retrieval,
+    /// The search index.
+    Search,
 }
 
 impl Row {
     /// Every row.
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::Checkpoint,
         Self::Bytes,
         Self::Packed,
@@ -68,6 +71,7 @@ impl Row {
         Self::Ledger,
         Self::Sessions,
         Self::Retrieval,
+        Self::Search,
     ];
 
     /// Returns what it is called.
@@ -86,6 +90,7 @@ impl Row {
             Self::Ledger => "ledger",
             Self::Sessions => "sessions",
             Self::Retrieval => "retrieval",
+            Self::Search => "search",
         }
     }
 
@@ -117,6 +122,7 @@ impl Row {
             Self::Ledger => ledger::run(bench),
             Self::Sessions => sessions::run(bench),
             Self::Retrieval => retrieval::run(bench),
+            Self::Search => search::run(bench),
         }
     }
 }

@@ -9,6 +9,8 @@ mod build;
 mod check;
 mod chunk;
 mod clean;
+#[cfg(test)]
+mod codec_tests;
 mod columns;
 mod commits;
 mod current;
@@ -40,7 +42,7 @@ pub use self::error::IndexError;
 use self::error::While;
 pub use self::postings::PostingsBound;
 pub use self::read::{IndexReader, Occurrence};
-pub use self::segment::{PostingsRead, SegmentFamily, SegmentRead};
+pub use self::segment::{EachTerm, PostingsRead, SegmentFamily, SegmentRead};
 use self::segment::{ReadColumns, load_segments};
 use crate::files::{FileLock, Files};
 use crate::patience::Patience;

@@ -169,7 +169,7 @@ impl Groups for AnyGroups<'_, '_> {
         let base = self.memory.base();
         let settled: Vec<u32> = numbers.iter().copied().filter(|number| *number < base).collect();
         let mut settled = match self.index {
-            Some(reader) if !settled.is_empty() => reader.groups_of(&settled)?.into_iter(),
+            Some(reader) if !settled.is_empty() => reader.groups_of(&settled, GroupList)?.into_iter(),
             _ => Vec::new().into_iter(),
         };
         let rest: Vec<u32> = numbers.iter().copied().filter(|number| *number >= base).collect();
@@ -179,7 +179,7 @@ impl Groups for AnyGroups<'_, '_> {
             .iter()
             .map(|number| {
                 if *number < base {
-                    settled.next().map_or_else(alone, |runs| Arc::new(GroupList(runs.to_vec())))
+                    settled.next().unwrap_or_else(alone)
                 } else {
                     rest.next().unwrap_or_else(alone)
                 }

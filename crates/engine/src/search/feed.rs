@@ -152,25 +152,23 @@ impl Engine {
         Ok(places)
     }
 
-    /// Returns the provisional commit that a commit covers and that the index holds.
+    /// Returns provisional commits that a commit may cover: those of the same parent that are covered by now.
     fn provisional_of(
         &self,
         commit: &Commit,
         seen: &[SessionKey],
         (reader, made): (&IndexReader<'_>, &FeedPage),
-    ) -> Result<Option<CommitId>, SettleError> {
+    ) -> Result<Vec<CommitId>, SettleError> {
         let within = made.commits.iter().filter(|other| other.state == IndexedState::Provisional);
         let within = within.filter(|other| other.parent == commit.core.parent).map(|other| other.id);
         let known = reader.open_beside(commit.core.parent, seen)?;
-        let open: Vec<CommitId> = known.into_iter().chain(within).collect();
-        for id in open {
-            let is_covered = self.store.commit(id)?.is_some_and(|open| open.closure == Closure::Covered);
-            let is_taken = made.commits.iter().any(|other| other.covers == Some(id));
-            if is_covered && !is_taken {
-                return Ok(Some(id));
+        let mut covered = Vec::new();
+        for id in known.into_iter().chain(within) {
+            if self.store.commit(id)?.is_some_and(|open| open.closure == Closure::Covered) {
+                covered.push(id);
             }
         }
-        Ok(None)
+        Ok(covered)
     }
 }
 
@@ -179,7 +177,7 @@ impl FeedPage {
         &mut self,
         read: Read<'_>,
         known: &HashMap<u64, u32>,
-        (places, covers): (Vec<usize>, Option<CommitId>),
+        (places, covers): (Vec<usize>, Vec<CommitId>),
     ) {
         let state = match (&read.entries, read.commit.closure) {
             (None, _) => IndexedState::Skipped,

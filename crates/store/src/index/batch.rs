@@ -36,7 +36,8 @@ pub struct IndexBatch {
 /// An entry as it is searched for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexEntry {
-    /// What makes it the same entry wherever it is.
+    /// What makes it the same entry wherever it is. Its time is in the highest bits: keys in any order have each batch write
+    /// pages all over the table of keys.
     pub key: u64,
     /// Its terms, each once, with how often it has them: 1 or more.
     pub terms: Vec<(String, u16)>,
@@ -78,8 +79,9 @@ pub struct IndexedCommit {
     pub starts: Vec<u32>,
     /// Where it was seen, in [`IndexBatch::places`].
     pub places: Vec<usize>,
-    /// The provisional commit that it covers and that the index holds: it takes its place.
-    pub covers: Option<CommitId>,
+    /// Provisional commits that the index holds beside it and that are covered by now: it takes the place of the one
+    /// whose entries it has.
+    pub covers: Vec<CommitId>,
 }
 
 /// What is indexed of a commit.

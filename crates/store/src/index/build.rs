@@ -58,7 +58,7 @@ impl SegmentBuilder {
     pub(super) fn add(&mut self, entry: &IndexEntry, standing: Standing) {
         let number = self.span();
         for (term, tf) in &entry.terms {
-            self.post(term, (number, (*tf).max(1)));
+            self.postings_of(term).push((number, (*tf).max(1)));
         }
         self.columns.lengths.push(entry.length);
         self.columns.classes.push(entry.class);
@@ -75,7 +75,9 @@ impl SegmentBuilder {
         let base = self.span();
         segment.each_term(b"", &mut |term, postings| {
             let term = std::str::from_utf8(term).map_err(|_| IndexError::damaged("a term is no text"))?;
-            postings.each(&mut |number, tf| self.post(term, (base + number, tf)))?;
+            let own = self.postings_of(term);
+            own.reserve(postings.entries() as usize);
+            postings.each(&mut |number, tf| own.push((base + number, tf)))?;
             Ok(true)
         })?;
         let span = segment.span() as usize;
@@ -93,11 +95,12 @@ impl SegmentBuilder {
         Ok(())
     }
 
-    fn post(&mut self, term: &str, posting: Posting) {
-        match self.terms.get_mut(term) {
-            Some(postings) => postings.push(posting),
-            None => drop(self.terms.insert(term.to_owned(), vec![posting])),
+    fn postings_of(&mut self, term: &str) -> &mut Vec<Posting> {
+        // Most terms are there: only a new one is copied.
+        if !self.terms.contains_key(term) {
+            self.terms.insert(term.to_owned(), Vec::new());
         }
+        self.terms.get_mut(term).expect("it was just put there")
     }
 
     pub(super) fn finish(self) -> Built {

@@ -53,7 +53,9 @@ plain!(u8, u16, u64);
 
 pub(super) fn encode_plain<T: Plain>(values: &[T]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(values.len() * T::BYTES);
-    values.iter().for_each(|value| value.put(&mut bytes));
+    for value in values {
+        value.put(&mut bytes);
+    }
     seal(bytes)
 }
 

@@ -32,7 +32,7 @@ struct Group {
 pub(super) struct Groups<'c> {
     connection: &'c Connection,
     segments: Vec<(SegmentRow, Arc<ReadColumns>)>,
-    groups: HashMap<u32, Group>,
+    touched: HashMap<u32, Group>,
     /// The groups of entries that are in no segment yet.
     new: HashMap<u32, u32>,
     next: u32,
@@ -77,7 +77,7 @@ impl<'c> Groups<'c> {
             .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
             .while_(WRITING)?;
         let segments = segments.iter().map(|row| (*row, Arc::default())).collect();
-        Ok(Self { connection, segments, groups: HashMap::new(), new: HashMap::new(), next })
+        Ok(Self { connection, segments, touched: HashMap::new(), new: HashMap::new(), next })
     }
 
     /// Puts a new entry into its group, and returns that.
@@ -122,7 +122,7 @@ impl<'c> Groups<'c> {
         }
         let row = self.next;
         self.next += 1;
-        self.groups.insert(row, Group { first: number, runs });
+        self.touched.insert(row, Group { first: number, runs });
         Ok(row)
     }
 
@@ -141,16 +141,16 @@ impl<'c> Groups<'c> {
     }
 
     fn load(&mut self, row: u32) -> Result<&mut Group, IndexError> {
-        if !self.groups.contains_key(&row) {
+        if !self.touched.contains_key(&row) {
             let (first, runs) = load_group(self.connection, row)?;
-            self.groups.insert(row, Group { first, runs });
+            self.touched.insert(row, Group { first, runs });
         }
-        Ok(self.groups.get_mut(&row).expect("it was just put there"))
+        Ok(self.touched.get_mut(&row).expect("it was just put there"))
     }
 
     /// Writes the groups that were added to.
     pub(super) fn save(self) -> Result<(), IndexError> {
-        for (row, group) in self.groups {
+        for (row, group) in self.touched {
             save_group(self.connection, row, group.first, &group.runs)?;
         }
         Ok(())
@@ -171,12 +171,12 @@ pub(super) fn save_group(
     connection: &Connection,
     row: u32,
     first: u32,
-    list: &[Range<u32>],
+    own: &[Range<u32>],
 ) -> Result<(), IndexError> {
-    let last = runs::last(list).unwrap_or(first);
+    let last = runs::last(own).unwrap_or(first);
     connection
         .prepare_cached("INSERT OR REPLACE INTO grp (row, first, last, runs) VALUES (?1, ?2, ?3, ?4)")
-        .and_then(|mut statement| statement.execute(params![row, first, last, runs::encode(list)]))
+        .and_then(|mut statement| statement.execute(params![row, first, last, runs::encode(own)]))
         .map(drop)
         .while_(WRITING)
 }

@@ -2,6 +2,7 @@
 //!
 //! Numbers stay as they are; so does everything but the segments themselves.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use rusqlite::{Connection, params};
@@ -68,34 +69,42 @@ pub(super) fn remove(connection: &Connection, base: u32) -> Result<(), IndexErro
     Ok(())
 }
 
-/// Merges the last segments of a family as long as there are enough of about one size.
+/// Merges the segments of each block of numbers that is full, and the last ones as long as there are enough of about one size.
 pub(super) fn merge(connection: &Connection, family: SegmentFamily, made: u64) -> Result<(), IndexError> {
     loop {
         let mut segments = load_segments(connection)?;
         segments.retain(|segment| segment.family == family);
-        let Some(start) = mergeable(&segments) else { return Ok(()) };
-        let segments = segments.split_off(start);
+        let Some(these) = mergeable(&segments).and_then(|range| segments.get(range)) else { return Ok(()) };
         let mut builder = SegmentBuilder::default();
-        for row in &segments {
+        for row in these {
             builder.absorb(&SegmentRead::new(connection, *row, Arc::new(ReadColumns::default())))?;
         }
         let built = builder.finish();
-        for row in &segments {
+        for row in these {
             remove(connection, row.base)?;
         }
-        let base = segments.first().map_or(0, |row| row.base);
+        let base = these.first().map_or(0, |row| row.base);
         store(connection, (base, family, made), &built)?;
     }
 }
 
-/// Returns where the segments begin that become one: all behind the last larger one, in one block of numbers.
-fn mergeable(segments: &[SegmentRow]) -> Option<usize> {
-    let last = segments.last()?;
-    let is_small = |segment: &&SegmentRow| {
-        class(segment.span) <= class(last.span) && segment.base / SPAN_MAX == last.base / SPAN_MAX
-    };
-    let count = segments.iter().rev().take_while(is_small).count();
-    (count >= FAN).then(|| segments.len() - count)
+/// Returns which segments become one: all of a block that is not the last, or all behind the last larger one.
+fn mergeable(segments: &[SegmentRow]) -> Option<Range<usize>> {
+    let mut start = 0;
+    for block in segments.chunk_by(|left, right| left.base / SPAN_MAX == right.base / SPAN_MAX) {
+        let end = start + block.len();
+        if end < segments.len() && block.len() > 1 {
+            return Some(start..end);
+        }
+        let last = block.last()?;
+        let is_small = |segment: &&SegmentRow| class(segment.span) <= class(last.span);
+        let count = block.iter().rev().take_while(is_small).count();
+        if end == segments.len() && count >= FAN {
+            return Some(end - count..end);
+        }
+        start = end;
+    }
+    None
 }
 
 /// Returns the size class of a segment: each is four times the one before.

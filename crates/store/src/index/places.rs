@@ -40,7 +40,9 @@ impl Seen {
             let mut rows: Vec<u32> = self.own.iter().cloned().flatten().chain([row]).collect();
             rows.sort_unstable();
             self.own.clear();
-            rows.into_iter().for_each(|row| runs::push(&mut self.own, row));
+            for row in rows {
+                runs::push(&mut self.own, row);
+            }
         }
         self.is_changed = true;
     }
@@ -50,14 +52,14 @@ impl Seen {
 #[derive(Debug)]
 pub(super) struct Places<'c> {
     connection: &'c Connection,
-    places: &'c [IndexPlace],
+    given: &'c [IndexPlace],
     rows: HashMap<usize, u32>,
     seen: HashMap<u32, Seen>,
 }
 
 impl<'c> Places<'c> {
     pub(super) fn new(connection: &'c Connection, places: &'c [IndexPlace]) -> Self {
-        Self { connection, places, rows: HashMap::new(), seen: HashMap::new() }
+        Self { connection, given: places, rows: HashMap::new(), seen: HashMap::new() }
     }
 
     /// Returns the row of a place of the batch, with what the batch says of it.
@@ -65,9 +67,8 @@ impl<'c> Places<'c> {
         if let Some(row) = self.rows.get(&place) {
             return Ok(*row);
         }
-        let bound = self.places.len();
-        let found =
-            self.places.get(place).ok_or(IndexError::Bound { what: "places", value: place, bound })?;
+        let bound = self.given.len();
+        let found = self.given.get(place).ok_or(IndexError::Bound { what: "places", value: place, bound })?;
         let values = params![
             found.key.machine.as_str(),
             found.key.path,
@@ -116,7 +117,9 @@ impl<'c> Places<'c> {
         if !past.is_empty() {
             past.sort_unstable();
             let mut more = Runs::new();
-            past.into_iter().for_each(|row| runs::push(&mut more, row));
+            for row in past {
+                runs::push(&mut more, row);
+            }
             seen.more.push((row, more));
         }
         Ok(())

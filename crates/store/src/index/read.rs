@@ -97,26 +97,32 @@ impl<'i> IndexReader<'i> {
         keys.iter().map(&mut number).collect()
     }
 
-    /// Returns the group of each number, as runs in the group's order: one that is in several groups is in its first. An
-    /// event, and a number that is not there, is by itself.
-    pub fn groups_of(&self, numbers: &[u32]) -> Result<Vec<Arc<Vec<Range<u32>>>>, IndexError> {
-        let mut lists: HashMap<u32, Arc<Vec<Range<u32>>>> = HashMap::new();
+    /// Returns the group of each number, made by `list` of the runs in the group's order: one that is in several groups is in
+    /// its first. Numbers of one group share one. An event, and a number that is not there, is by itself.
+    pub fn groups_of<T>(
+        &self,
+        numbers: &[u32],
+        list: impl Fn(Vec<Range<u32>>) -> T,
+    ) -> Result<Vec<Arc<T>>, IndexError> {
+        let mut lists: HashMap<u32, Arc<T>> = HashMap::new();
         let mut found = Vec::with_capacity(numbers.len());
         for number in numbers {
             let group = match self.segment_of(*number) {
                 Some((segment, offset)) => segment.groups()?.get(offset).copied().unwrap_or_default(),
                 None => 0,
             };
-            let list = match lists.get(&group) {
+            found.push(match lists.get(&group) {
                 Some(list) => Arc::clone(list),
-                None if group == 0 => Arc::new(vec![*number..number.saturating_add(1)]),
+                None if group == 0 => {
+                    let alone = std::iter::once(*number..number.saturating_add(1));
+                    Arc::new(list(alone.collect()))
+                }
                 None => {
-                    let list = Arc::new(groups::load_group(self.connection(), group)?.1);
+                    let list = Arc::new(list(groups::load_group(self.connection(), group)?.1));
                     lists.insert(group, Arc::clone(&list));
                     list
                 }
-            };
-            found.push(list);
+            });
         }
         Ok(found)
     }

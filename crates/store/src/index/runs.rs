@@ -10,6 +10,9 @@ use crate::varint;
 /// Numbers in an order of their own, as ranges.
 pub(super) type Runs = Vec<Range<u32>>;
 
+/// Numbers of one list at most: what says that there are more is damaged.
+const NUMBERS_MAX: i64 = 1 << 26;
+
 /// Adds a number at the end.
 pub(super) fn push(runs: &mut Runs, number: u32) {
     match runs.last_mut() {
@@ -56,6 +59,7 @@ pub(super) fn decode(mut bytes: &[u8]) -> Result<Runs, IndexError> {
     let damaged = || IndexError::damaged("a list of runs cannot be read");
     let mut runs = Runs::new();
     let mut at = 0_i64;
+    let mut left = NUMBERS_MAX;
     while !bytes.is_empty() {
         let step = varint::take(&mut bytes).map(unzigzag).ok_or_else(damaged)?;
         let length = varint::take(&mut bytes).and_then(|length| i64::try_from(length).ok());
@@ -63,6 +67,10 @@ pub(super) fn decode(mut bytes: &[u8]) -> Result<Runs, IndexError> {
         at = length.and_then(|length| start.checked_add(length)).ok_or_else(damaged)?;
         let run = u32::try_from(start).ok().zip(u32::try_from(at).ok()).map(|(start, end)| start..end);
         runs.push(run.filter(|run| !run.is_empty()).ok_or_else(damaged)?);
+        left = length
+            .and_then(|length| left.checked_sub(length))
+            .filter(|left| *left >= 0)
+            .ok_or_else(damaged)?;
     }
     Ok(runs)
 }

@@ -102,11 +102,17 @@ pub struct SegmentRead<'r> {
     columns: Arc<ReadColumns>,
 }
 
+/// Takes a term with its postings, and says whether to go on.
+pub type EachTerm<'a, 'r> = dyn FnMut(&[u8], &PostingsRead<'r>) -> Result<bool, IndexError> + 'a;
+
+/// The first term of a chunk, and its bytes.
+type Chunk = (Vec<u8>, Vec<u8>);
+
 /// Decodes a column once.
-fn once<'c, T>(
-    cell: &'c OnceLock<Vec<T>>,
+fn once<T>(
+    cell: &OnceLock<Vec<T>>,
     read: impl FnOnce() -> Result<Vec<T>, IndexError>,
-) -> Result<&'c [T], IndexError> {
+) -> Result<&[T], IndexError> {
     if let Some(values) = cell.get() {
         return Ok(values);
     }
@@ -217,11 +223,7 @@ impl<'r> SegmentRead<'r> {
     }
 
     /// Hands out terms from one on, ascending, with their postings, until `act` returns `false`.
-    pub fn each_term(
-        &self,
-        from: &[u8],
-        act: &mut dyn FnMut(&[u8], &PostingsRead<'r>) -> Result<bool, IndexError>,
-    ) -> Result<(), IndexError> {
+    pub fn each_term(&self, from: &[u8], act: &mut EachTerm<'_, 'r>) -> Result<(), IndexError> {
         let mut next = self.chunk_of(from)?;
         if next.is_none() {
             next = self.chunk_after(from)?;
@@ -240,7 +242,7 @@ impl<'r> SegmentRead<'r> {
         Ok(())
     }
 
-    fn chunk_of(&self, term: &[u8]) -> Result<Option<(Vec<u8>, Vec<u8>)>, IndexError> {
+    fn chunk_of(&self, term: &[u8]) -> Result<Option<Chunk>, IndexError> {
         self.find_chunk(
             "SELECT first, bytes FROM chunk WHERE segment = ?1 AND first <= ?2 AND part = 0 \
              ORDER BY first DESC LIMIT 1",
@@ -248,14 +250,14 @@ impl<'r> SegmentRead<'r> {
         )
     }
 
-    fn chunk_after(&self, term: &[u8]) -> Result<Option<(Vec<u8>, Vec<u8>)>, IndexError> {
+    fn chunk_after(&self, term: &[u8]) -> Result<Option<Chunk>, IndexError> {
         self.find_chunk(
             "SELECT first, bytes FROM chunk WHERE segment = ?1 AND first > ?2 AND part = 0 ORDER BY first LIMIT 1",
             term,
         )
     }
 
-    fn find_chunk(&self, sql: &str, term: &[u8]) -> Result<Option<(Vec<u8>, Vec<u8>)>, IndexError> {
+    fn find_chunk(&self, sql: &str, term: &[u8]) -> Result<Option<Chunk>, IndexError> {
         self.connection
             .prepare_cached(sql)
             .and_then(|mut statement| {

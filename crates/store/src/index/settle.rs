@@ -180,29 +180,34 @@ impl Settling<'_> {
     /// Returns which of the batch's entries has no number yet.
     fn new_of(&self, entry: EntryRef) -> Option<usize> {
         match entry {
-            EntryRef::New(new) if self.numbers.get(new).copied().flatten().is_none() => Some(new),
+            EntryRef::New(new) if self.number_of(entry).is_none() => Some(new),
             EntryRef::New(_) | EntryRef::Known(_) => None,
         }
     }
 
-    /// Finds the provisional commit that this one covers; all its entries must be in this one.
+    /// Finds the provisional commit that this one covers: all its entries must be in this one. Where that is true of none of
+    /// those that are covered, one was rewritten, and entries of it may be in no commit any more.
     fn covered(&self, commit: &IndexedCommit) -> Result<Option<CommitRow>, IndexError> {
-        let Some(id) = commit.covers else { return Ok(None) };
-        let Some(covered) = commits::by_id(self.connection, id)? else { return Ok(None) };
-        let known: HashSet<u32> = commit
-            .entries
-            .iter()
-            .flatten()
-            .filter_map(|entry| match entry {
-                EntryRef::Known(number) => Some(*number),
-                EntryRef::New(new) => self.numbers.get(*new).copied().flatten(),
-            })
-            .collect();
-        let is_whole = covered.numbers.iter().flatten().all(|number| known.contains(number));
-        if is_whole && covered.state == IndexedState::Provisional && covered.parent == commit.parent {
-            return Ok(Some(covered));
+        let mut rewritten = None;
+        for id in &commit.covers {
+            let Some(covered) = commits::by_id(self.connection, *id)? else { continue };
+            let known: HashSet<u32> =
+                commit.entries.iter().flatten().filter_map(|entry| self.number_of(*entry)).collect();
+            let is_whole = covered.numbers.iter().flatten().all(|number| known.contains(number));
+            if is_whole && covered.state == IndexedState::Provisional && covered.parent == commit.parent {
+                return Ok(Some(covered));
+            }
+            rewritten = rewritten.into_iter().chain([covered.since]).min();
         }
-        Err(IndexError::Rewritten { before: covered.since })
+        rewritten.map_or(Ok(None), |before| Err(IndexError::Rewritten { before }))
+    }
+
+    /// Returns the number that an entry has by now.
+    fn number_of(&self, entry: EntryRef) -> Option<u32> {
+        match entry {
+            EntryRef::Known(number) => Some(number),
+            EntryRef::New(new) => self.numbers.get(new).copied().flatten(),
+        }
     }
 
     /// Gives new entries numbers and groups, and returns the numbers of all and where they end.
@@ -223,12 +228,9 @@ impl Settling<'_> {
                 numbers.push(None);
                 continue;
             };
-            let (number, group) = match (self.new_of(*entry), entry) {
-                (Some(new), _) => self.entry(new, &place, row)?,
-                (None, EntryRef::Known(number)) => (*number, None),
-                (None, EntryRef::New(new)) => {
-                    (self.numbers.get(*new).copied().flatten().unwrap_or_default(), None)
-                }
+            let (number, group) = match self.new_of(*entry) {
+                Some(new) => self.entry(new, &place, row)?,
+                None => (self.number_of(*entry).unwrap_or_default(), None),
             };
             place.pass(number, group);
             last = Some((number, group));
