@@ -22,12 +22,11 @@ pub const AROUND_MAX: u64 = 200;
 pub const AROUND_TOKENS_DEFAULT: u64 = 4_000;
 
 /// How the text of a query is meant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SearchForm {
     /// Words, any of them, the best first; quotes mean a phrase.
-    #[default]
     Words,
     /// Exactly this text.
     Literal,
@@ -36,9 +35,9 @@ pub enum SearchForm {
 }
 
 /// Which entries are searched. Everything that is set has to hold.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct SearchFilter {
     /// Only sessions of this client.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,6 +46,7 @@ pub struct SearchFilter {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
     /// Only sessions that worked in one of these directories, or below it.
+    #[serde(default)]
     pub project: Vec<String>,
     /// Only sessions on this branch of git.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,6 +56,7 @@ pub struct SearchFilter {
     pub file: Option<String>,
     /// Only entries of these kinds: one that `show --entries` says, or `prompt`, `answer`, `call`, `error`, `decision`,
     /// `edit`, `thinking`, `event`.
+    #[serde(default)]
     pub kind: Vec<String>,
     /// Only entries since this time.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,7 +65,32 @@ pub struct SearchFilter {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// Leave out what tools answered.
+    #[serde(default)]
     pub no_tool_output: bool,
+}
+
+impl SearchForm {
+    /// Words, as where nobody says what is meant.
+    const fn words() -> Self {
+        Self::Words
+    }
+}
+
+impl SearchFilter {
+    /// Returns the filter that everything passes.
+    pub const fn all() -> Self {
+        Self {
+            client: None,
+            role: None,
+            project: Vec::new(),
+            branch: None,
+            file: None,
+            kind: Vec::new(),
+            since: None,
+            session: None,
+            no_tool_output: false,
+        }
+    }
 }
 
 /// Asks for entries that say something.
@@ -75,10 +101,10 @@ pub struct SearchRequest {
     /// What to look for, at most [`QUERY_BYTES_MAX`] bytes.
     pub text: String,
     /// How it is meant.
-    #[serde(default)]
+    #[serde(default = "SearchForm::words")]
     pub form: SearchForm,
     /// Where to look.
-    #[serde(default)]
+    #[serde(default = "SearchFilter::all")]
     pub filter: SearchFilter,
     /// Hits at most; [`HITS_DEFAULT`] where absent, never more than [`HITS_MAX`].
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -96,7 +96,7 @@ fn go_on(app: &App, args: &Search, found: &SearchHits) -> Result<Exit, CliError>
 fn nothing(app: &App, request: &SearchRequest) {
     app.console.say("Nothing found.");
     let hint = Style::Hint.paint("hint");
-    let next = if request.filter != SearchFilter::default() {
+    let next = if request.filter != SearchFilter::all() {
         "fewer filters search more"
     } else if request.form == SearchForm::Words {
         "`--literal` looks for the text as it is; `stemma import` reads the sessions of this machine"

@@ -21,7 +21,8 @@ fn hits_are_shown_with_where_to_go_on() {
         "search_filtered",
         stage.told(&["search", "retry", "--client", "codex", "--kind", "prompt", "--since", "2020-01-01"])
     );
-    insta::assert_snapshot!("index_status", stage.told(&["index"]).replace(char::is_numeric, "N"));
+    assert_eq!(stage.json(&["index"])["state"], "whole");
+    stage.run(&["index", "rebuild"]).ok();
 }
 
 #[test]
@@ -29,7 +30,9 @@ fn scripts_get_every_hit_with_its_context() {
     let stage = told();
     let found = stage.json(&["search", "retry"]);
     let hit = &found["hits"][0];
-    for key in ["ctx", "session_id", "entry", "timestamp", "kind", "client", "score", "reasons", "snippet", "path"] {
+    for key in
+        ["ctx", "session_id", "entry", "timestamp", "kind", "client", "score", "reasons", "snippet", "path"]
+    {
         assert!(!hit[key].is_null(), "{key} of {hit}");
     }
     assert_eq!(hit["client"], "claude-code");

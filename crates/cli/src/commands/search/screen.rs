@@ -86,6 +86,10 @@ fn who(hit: &SearchHit) -> String {
 
 /// Returns the beginning of an entry's id that names it.
 fn short_entry(entry: &str) -> String {
+    let is_uuid = entry.len() == 36 && entry.split('-').map(str::len).eq([8, 4, 4, 4, 12]);
+    if is_uuid {
+        return session::short_id(entry);
+    }
     if entry.chars().count() > ENTRY_COLUMNS && !entry.contains(':') {
         return tame(&entry.chars().take(ENTRY_COLUMNS).collect::<String>());
     }
