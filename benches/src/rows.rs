@@ -10,7 +10,9 @@ mod import;
 mod ledger;
 mod packed;
 mod read;
+mod retrieval;
 mod scrub;
+mod search;
 mod sessions;
 mod translate;
 
@@ -47,11 +49,15 @@ pub(crate) enum Row {
     Ledger,
     /// Many small sessions.
     Sessions,
+    /// How good the answers of a search are.
+    Retrieval,
+    /// The search index.
+    Search,
 }
 
 impl Row {
     /// Every row.
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::Checkpoint,
         Self::Bytes,
         Self::Packed,
@@ -64,6 +70,8 @@ impl Row {
         Self::Scrub,
         Self::Ledger,
         Self::Sessions,
+        Self::Retrieval,
+        Self::Search,
     ];
 
     /// Returns what it is called.
@@ -81,6 +89,8 @@ impl Row {
             Self::Scrub => "scrub",
             Self::Ledger => "ledger",
             Self::Sessions => "sessions",
+            Self::Retrieval => "retrieval",
+            Self::Search => "search",
         }
     }
 
@@ -111,6 +121,8 @@ impl Row {
             Self::Scrub => scrub::run(bench),
             Self::Ledger => ledger::run(bench),
             Self::Sessions => sessions::run(bench),
+            Self::Retrieval => retrieval::run(bench),
+            Self::Search => search::run(bench),
         }
     }
 }

@@ -21,6 +21,8 @@ pub(crate) enum Figure {
     Times(f64),
     /// A number of things.
     Count(f64),
+    /// Parts of a hundred.
+    Percent(f64),
 }
 
 impl Figure {
@@ -62,7 +64,8 @@ impl Figure {
             | Self::BytesPerSecond(value)
             | Self::PerSecond(value)
             | Self::Times(value)
-            | Self::Count(value) => value,
+            | Self::Count(value)
+            | Self::Percent(value) => value,
         }
     }
 
@@ -75,6 +78,7 @@ impl Figure {
             Self::PerSecond(_) => "/s",
             Self::Times(_) => "times",
             Self::Count(_) => "count",
+            Self::Percent(_) => "%",
         };
         json!({ "value": self.value(), "unit": unit })
     }
@@ -90,6 +94,7 @@ impl fmt::Display for Figure {
             Self::BytesPerSecond(speed) => format!("{}/s", size(speed)),
             Self::PerSecond(rate) => format!("{rate:.0} /s"),
             Self::Times(times) => format!("{} ×", digits(times)),
+            Self::Percent(percent) => format!("{percent:.1} %"),
             Self::Count(count) => format!("{count:.0}"),
         };
         formatter.pad(&text)

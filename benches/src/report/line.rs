@@ -19,6 +19,8 @@ const TARGET_COLUMNS: usize = 10;
 pub(crate) enum Target {
     /// Our figure is at most this.
     AtMost(Figure),
+    /// Our figure is at least this.
+    AtLeast(Figure),
     /// Our figure is at most so many times the peer's.
     RatioAtMost(f64),
     /// Our figure is at least so many times the peer's.
@@ -75,6 +77,7 @@ impl Line {
     pub(crate) fn met(&self) -> Option<bool> {
         match self.target? {
             Target::AtMost(bound) => self.ours.map(|ours| ours.value() <= bound.value()),
+            Target::AtLeast(bound) => self.ours.map(|ours| ours.value() >= bound.value()),
             Target::RatioAtMost(bound) => self.ratio().map(|ratio| ratio <= bound),
             Target::RatioAtLeast(bound) => self.ratio().map(|ratio| ratio >= bound),
         }
@@ -101,6 +104,7 @@ impl fmt::Display for Target {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
             Self::AtMost(figure) => format!("≤ {figure}"),
+            Self::AtLeast(figure) => format!("≥ {figure}"),
             Self::RatioAtMost(bound) => format!("≤ {}", digits(*bound)),
             Self::RatioAtLeast(bound) => format!("≥ {}", digits(*bound)),
         };

@@ -14,6 +14,7 @@ mod ledger;
 mod maintain;
 mod note;
 mod place;
+mod search;
 mod secrets;
 mod session;
 mod settings;
@@ -54,6 +55,11 @@ pub use note::Note;
 pub use place::{
     Placed, PlacementRecorded, PreparePlacementRequest, PreparedPlacement, RecordPlacementRequest,
     WrittenFile,
+};
+pub use search::{
+    AROUND_MAX, AROUND_TOKENS_DEFAULT, EntriesRequest, EntryPage, EntryText, HITS_DEFAULT, HITS_MAX,
+    IndexBuilt, IndexStatus, QUERY_BYTES_MAX, SearchFilter, SearchForm, SearchHit, SearchHits, SearchReason,
+    SearchRequest, SearchSpan,
 };
 pub use secrets::{
     Scan, ScanFinding, ScanRequest, Scrub, ScrubKind, ScrubRedirect, ScrubRequest, TrustedFile, TrustedRules,

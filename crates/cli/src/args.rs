@@ -13,6 +13,7 @@ pub(crate) mod keep;
 pub(crate) mod ledger;
 pub(crate) mod live;
 pub(crate) mod maintain;
+pub(crate) mod search;
 pub(crate) mod secrets;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -103,6 +104,8 @@ pub(crate) enum Command {
     Start(live::Start),
     /// Run a command and record what it reads and prints as a session
     Run(live::Run),
+    /// Find what was said, by words, a text or an expression
+    Search(search::Search),
     /// List sessions in a table, the one with the latest activity first
     List(browse::List),
     /// Show sessions, one line each; with a REF, the commits behind it
@@ -185,6 +188,8 @@ pub(crate) enum Command {
     Doctor(maintain::Doctor),
     /// Write a repaired copy of a transcript that a client would not take whole
     Repair(maintain::Repair),
+    /// Say how the search index is, and make it anew
+    Index(maintain::Index),
     /// Show how many bytes were captured and how many they take
     Du(maintain::Du),
     /// Move what was captured into packs, where it takes least room

@@ -179,7 +179,7 @@ impl App {
             match note {
                 HomeNote::Moved(_) => self.console.say(&format!("{}: {note}", Style::Note.paint("note"))),
                 HomeNote::Place(_) if self.console.quiet => {}
-                HomeNote::Place(_) => self.console.warn(&note.to_string()),
+                HomeNote::Place(_) | HomeNote::Index(_) => self.console.warn(&note.to_string()),
             }
         }
         Ok(())

@@ -16,6 +16,7 @@ use crate::ledger::Bus;
 use crate::packing::Growth;
 use crate::ports::{Clock, NewIds};
 use crate::scrubbing::Scrubbing;
+use crate::search::IndexSlot;
 use crate::vault::Vault;
 
 /// Former machines of a store that count at most; a directory is moved every few years.
@@ -68,6 +69,8 @@ pub struct Engine {
     pub(crate) policy: Arc<CapturePolicy>,
     pub(crate) growth: Arc<Growth>,
     pub(crate) vault: Option<Arc<Vault>>,
+    /// The search index; hooks and recorders have none.
+    pub(crate) index: Arc<IndexSlot>,
 }
 
 impl Engine {
@@ -92,6 +95,7 @@ impl Engine {
             policy: Arc::default(),
             growth: Arc::default(),
             vault: None,
+            index: Arc::default(),
         }
     }
 

@@ -14,6 +14,7 @@ pub use names::{Absent, FormatUse, Refusal, Wanted};
 
 use crate::capture::policy::HeldBack;
 use crate::home::{Quota, QuotaPlan};
+use crate::search::SearchError;
 use crate::settings::SettingError;
 use crate::vault::VaultError;
 
@@ -234,6 +235,9 @@ pub enum EngineError {
     /// Something is wrong with a bundle.
     #[error(transparent)]
     Bundle(#[from] BundleError),
+    /// A search that makes no sense.
+    #[error(transparent)]
+    Search(#[from] SearchError),
 }
 
 /// The kinds of [`EngineError`], for programs that embed the engine. Exit codes and problems are the service's to tell.
@@ -290,6 +294,7 @@ impl EngineError {
             | Self::DocumentTooLong { .. }
             | Self::Torn { .. }
             | Self::Format { .. }
+            | Self::Search(_)
             | Self::Name(_) => ErrorKind::BadInput,
             Self::NotFound { .. }
             | Self::NothingThere { .. }

@@ -31,6 +31,7 @@ use crate::engine::{Engine, Identity};
 use crate::error::{EngineError, Result};
 use crate::ports::{Clock, NewIds};
 use crate::scrubbing::{Scrubbing, UntrustedMet};
+use crate::search::IndexSlot;
 use crate::settings::{LedgerPlace, Settings};
 use crate::vault::Vault;
 use rules_file::Rules;
@@ -70,12 +71,14 @@ pub enum HomeNote {
     Moved(String),
     /// The place is one where a store may come to harm, such as a folder that is synced.
     Place(String),
+    /// What was forgotten is still in the search index.
+    Index(String),
 }
 
 impl fmt::Display for HomeNote {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Moved(text) | Self::Place(text) => formatter.write_str(text),
+            Self::Moved(text) | Self::Place(text) | Self::Index(text) => formatter.write_str(text),
         }
     }
 }
@@ -204,6 +207,11 @@ impl Home {
         self.dir.join("cache")
     }
 
+    /// Returns the folder of the search index.
+    pub fn index_dir(&self) -> PathBuf {
+        self.dir.join("index")
+    }
+
     /// Returns how the directory is used.
     pub const fn options(&self) -> &HomeOptions {
         &self.options
@@ -305,6 +313,10 @@ impl Home {
         let rules = self.rules()?;
         engine.scrubbing = Arc::new(self.scrubbing(&rules));
         if matches!(open_for, OpenFor::Command) {
+            engine.index = Arc::new(IndexSlot::at(&self.index_dir(), self.patience()));
+            // A process that forgot something may have died before the index was rid of it.
+            let unclean = engine.sweep_if_marked().err();
+            self.note(unclean.map(|error| HomeNote::Index(error.to_string())));
             self.note(surroundings::look(&folder).warnings().into_iter().map(HomeNote::Place));
         }
         Ok(Renewed { rules, engine })

@@ -18,6 +18,7 @@ mod packing;
 mod ports;
 mod retention;
 mod scrubbing;
+mod search;
 mod settings;
 mod vault;
 mod verbs;
@@ -68,6 +69,10 @@ pub use packing::{KeepPacked, PackKeeper};
 pub use ports::{Clock, NewIds, RandomIds, SystemClock};
 pub use retention::{RetentionRules, SessionAge, retired};
 pub use scrubbing::{PROJECT_RULES, ProjectTrust, StoreRules, UntrustedMet, UntrustedRules, rules_file_hash};
+pub use search::{
+    HitPlace, IndexReport, IndexState, IndexTrouble, SearchAnswer, SearchError, SearchFilter, SearchForm,
+    SearchHit, SearchNote, SearchQuery, SearchReason, SearchStep, SettleBudget, Settled, StepUnit,
+};
 pub use settings::{
     ConfigText, LedgerPlace, SETTINGS, Setting, SettingDefault, SettingError, SettingShape, Settings,
     TEMPLATE_FIELDS, Templates, is_on,

@@ -207,6 +207,8 @@ pub struct EntryMeta {
     pub git_branch: Option<String>,
     /// The subagent that it belongs to, where it is not the main conversation.
     pub sidechain: Option<String>,
+    /// Who spoke, where several people do and the format knows.
+    pub author: Option<String>,
 }
 
 /// Where an entry's raw bytes are, in the bytes that were decoded.

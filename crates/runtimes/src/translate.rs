@@ -212,6 +212,7 @@ impl Translator<'_> {
             cwd: entry.meta.cwd,
             git_branch: entry.meta.git_branch,
             sidechain: None,
+            author: entry.meta.author,
         };
         self.out.push(entry);
     }

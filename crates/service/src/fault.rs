@@ -7,7 +7,9 @@ use std::io;
 use std::path::Path;
 
 use stemmata_api::{Candidate, Code, Problem};
-use stemmata_engine::{Absent, BundleError, EngineError, FormatUse, HeldBack, Refusal, VaultError, Wanted};
+use stemmata_engine::{
+    Absent, BundleError, EngineError, FormatUse, HeldBack, Refusal, SearchError, VaultError, Wanted,
+};
 use stemmata_model::{JsonError, NameError, ParseIdError, ParseTimestampError};
 use stemmata_store::StoreError;
 
@@ -118,6 +120,7 @@ pub fn problem_of(error: &EngineError) -> Problem {
         EngineError::Name(_) => say(Code::BadName, error),
         EngineError::Vault(fault) => of_vault(fault, error),
         EngineError::Bundle(fault) => of_bundle(fault, error),
+        EngineError::Search(fault) => of_search(fault, error),
     };
     problem.because(causes(error))
 }
@@ -319,6 +322,15 @@ fn of_bundle(fault: &BundleError, error: &EngineError) -> Problem {
         BundleError::Bound { flag: None, .. } => say(Code::BundleTooLarge, error),
         BundleError::Have { .. } => say(Code::HaveListBad, error),
         BundleError::Io { source, .. } => say(of_kind(source), error),
+    }
+}
+
+fn of_search(fault: &SearchError, error: &EngineError) -> Problem {
+    match fault {
+        SearchError::Empty => say(Code::QueryEmpty, error),
+        SearchError::TooLong { bytes, .. } => say(Code::QueryTooLong, error).with("bytes", bytes),
+        SearchError::Regex(_) => say(Code::RegexBad, error),
+        SearchError::Filter { field, .. } => say(Code::BadRequest, error).with("field", field),
     }
 }
 

@@ -6,6 +6,7 @@ mod chains;
 mod give_back;
 mod ledgers;
 mod maintain;
+mod search;
 
 use std::path::Path;
 use std::sync::Arc;

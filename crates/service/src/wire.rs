@@ -12,6 +12,7 @@ pub(crate) mod ledger;
 pub(crate) mod maintain;
 pub(crate) mod place;
 pub(crate) mod quota;
+pub(crate) mod search;
 pub(crate) mod secrets;
 pub(crate) mod session;
 pub(crate) mod state;

@@ -6,6 +6,7 @@ mod bounds;
 pub mod conformance;
 mod error;
 mod files;
+mod index;
 mod ledger;
 pub mod maintain;
 mod memory;
@@ -15,6 +16,7 @@ mod patience;
 mod project;
 mod seam;
 mod sqlite;
+mod stored;
 mod table;
 mod varint;
 mod write;
@@ -22,6 +24,11 @@ mod write;
 pub use bounds::EVENT_PAGE_BYTES_MAX;
 pub use error::{StoreError, StoreErrorKind};
 pub use files::{FileLock, Files, NewFile, OpenFile, SystemFiles, read_bounded, write_file, write_whole};
+pub use index::{
+    EachTerm, EntryRef, Index, IndexBatch, IndexEntry, IndexError, IndexLock, IndexMeta, IndexOptions,
+    IndexPlace, IndexReader, IndexUsage, IndexedCommit, IndexedEvent, IndexedLedger, IndexedState,
+    Occurrence, PostingsBound, PostingsRead, SegmentFamily, SegmentRead, Watermark,
+};
 pub use ledger::{
     Append, Appended, BATCH_EVENTS_MAX, CURSOR_STATES, ClusterFile, Coverage, Durability, EVENT_AT_US_MAX,
     EVENT_BYTES_MAX, EventLog, EventPage, EventQuery, ExportedCluster, FileLog, FileLogOptions, Finding,
@@ -40,6 +47,7 @@ pub use seam::{
     TipFilter, Usage, Verified,
 };
 pub use sqlite::{OpenFor, SqliteOptions, SqliteStore};
+pub use stored::{DueKey, StoredAt};
 pub use write::{
     Annotation, Annotations, AuditRecord, ContentPart, Link, LinkKind, NewCommit, NewContent, NewHole,
     Placement, Session, SessionKey, SessionOrigin, Write,

@@ -19,6 +19,7 @@ use crate::maintain::costs::{ContentCost, Counted};
 use crate::maintain::forget::{Forget, Forgotten, Tombstone};
 use crate::maintain::pack::{PackOptions, Packed};
 use crate::maintain::repair::{RepairOutcome, RepairSource};
+use crate::stored::{DueKey, StoredAt};
 use crate::write::{Annotations, AuditRecord, Link, Placement, Session, SessionKey, Write};
 
 /// Bytes of one literal part at most: a read verifies a whole part before it hands out any of it, so this
@@ -292,6 +293,15 @@ pub trait Store: EventLog {
     /// Returns all commits in the order of their ids, after one of them: for walks over the whole store.
     fn commits_after(&self, after: Option<CommitId>, limit: usize) -> Result<Vec<Commit>, StoreError>;
 
+    /// Returns all commits in the order that they were stored, after one of them, with where they stand: for what follows the
+    /// store, as an index does. A commit that is closed, covered, cut or filled again stays where it is; one that was
+    /// removed and is stored again stands at the end.
+    fn stored_after(
+        &self,
+        after: Option<StoredAt>,
+        limit: usize,
+    ) -> Result<Vec<(StoredAt, Commit)>, StoreError>;
+
     /// Returns the length of a content in bytes.
     fn content_length(&self, id: ArtifactId) -> Result<Option<u64>, StoreError>;
 
@@ -414,6 +424,17 @@ pub trait Store: EventLog {
     /// # Errors
     /// As [`Store::commit_batch`]; `PlanMoved`.
     fn collect(&self, wish: &Collect) -> Result<Collected, StoreError>;
+
+    /// Returns for what an index of the commits has to be cut, least first: forgetting, collecting and filling a hole leave
+    /// the first commit concerned here, in their own transaction.
+    fn index_due(&self) -> Result<Vec<DueKey>, StoreError>;
+
+    /// Takes back what [`Store::index_due`] returned. Only for who has kept the index's lock since, has cut the index, and
+    /// has settled nothing in it yet: what was left under the same key meanwhile is taken back, too.
+    ///
+    /// # Errors
+    /// As [`Store::commit_batch`].
+    fn index_done(&self, keys: &[DueKey]) -> Result<(), StoreError>;
 
     /// Counts what is condemned.
     fn condemned(&self) -> Result<Amount, StoreError>;

@@ -19,10 +19,10 @@ use stemmata_store::maintain::costs::{ContentCost, Counted};
 use stemmata_store::maintain::forget::{Forget, Forgotten, Tombstone};
 use stemmata_store::maintain::repair::{RepairOutcome, RepairSource};
 use stemmata_store::{
-    Annotations, Append, Appended, AuditRecord, BatchOutcome, Coverage, Damage, Described, EventLog,
+    Annotations, Append, Appended, AuditRecord, BatchOutcome, Coverage, Damage, Described, DueKey, EventLog,
     EventPage, EventQuery, Ledger, LedgerChange, Link, PackOptions, Packed, Page, PartOf, Placement, Places,
     Receipt, ResolveScope, SavedState, Session, SessionFilter, SessionKey, Sink, Store, StoreError,
-    StoreIdentity, TipFilter, Usage, Verified, Write,
+    StoreIdentity, StoredAt, TipFilter, Usage, Verified, Write,
 };
 
 /// When a batch fails.
@@ -304,6 +304,14 @@ impl<S: Store> Store for FaultyStore<S> {
         self.read().commits_after(after, limit)
     }
 
+    fn stored_after(
+        &self,
+        after: Option<StoredAt>,
+        limit: usize,
+    ) -> Result<Vec<(StoredAt, Commit)>, StoreError> {
+        self.read().stored_after(after, limit)
+    }
+
     fn content_length(&self, id: ArtifactId) -> Result<Option<u64>, StoreError> {
         if self.is_lost(id) { Ok(None) } else { self.inner.content_length(id) }
     }
@@ -424,6 +432,14 @@ impl<S: Store> Store for FaultyStore<S> {
         self.inner.condemned()
     }
 
+    fn index_due(&self) -> Result<Vec<DueKey>, StoreError> {
+        self.inner.index_due()
+    }
+
+    fn index_done(&self, keys: &[DueKey]) -> Result<(), StoreError> {
+        self.write(|| self.inner.index_done(keys))
+    }
+
     fn tombstones(&self, of: &[Tombstone]) -> Result<Vec<Tombstone>, StoreError> {
         self.read().tombstones(of)
     }
@@ -458,40 +474,4 @@ impl<S: Store> Store for FaultyStore<S> {
 }
 
 #[cfg(test)]
-mod tests {
-    use stemmata_store::{MemoryStore, NewContent};
-
-    use super::*;
-
-    #[test]
-    fn the_batch_that_was_named_fails_and_no_other() {
-        for (fault, applied) in [(Fault::Before, false), (Fault::After, true)] {
-            let store = FaultyStore::new(MemoryStore::default());
-            let write = |text: &str| {
-                let content = NewContent::literal(text.as_bytes().to_vec());
-                (content.id(), store.commit_batch(vec![Write::Content(content)]))
-            };
-            assert!(write("first").1.is_ok());
-            store.fail(2, fault);
-            assert!(write("second").1.is_ok());
-            let (third, failed) = write("third");
-            assert!(matches!(failed, Err(StoreError::Full { .. })), "{failed:?}");
-            assert_eq!(store.content_length(third).expect("a read").is_some(), applied);
-            assert!(write("third").1.is_ok(), "it fails once");
-            assert_eq!(store.batches(), 4);
-        }
-    }
-
-    #[test]
-    fn a_lost_content_is_missing_and_no_other() {
-        let store = FaultyStore::new(MemoryStore::default());
-        let contents = ["first", "second"].map(|text| NewContent::literal(text.as_bytes().to_vec()));
-        let [first, second] = [contents[0].id(), contents[1].id()];
-        store.commit_batch(contents.into_iter().map(Write::Content).collect()).expect("stored");
-        store.lose(first);
-        let read = |id| store.read_content(id, None, &mut |_| Ok(()));
-        assert!(matches!(read(first), Err(StoreError::ContentMissing(named)) if named == first));
-        assert_eq!(store.content_length(first).expect("a read"), None);
-        assert!(read(second).is_ok() && store.content_length(second).expect("a read").is_some());
-    }
-}
+mod tests;

@@ -12,7 +12,7 @@ const FOLDER: &str = "crates/api/src/";
 const BUFFERING: &[&str] = &["flatten", "tag", "untagged"];
 
 /// Structs within requests, as strict as these.
-const PARTS_OF_REQUESTS: &[&str] = &["KnownLine", "NewEvent", "WrittenFile"];
+const PARTS_OF_REQUESTS: &[&str] = &["KnownLine", "NewEvent", "WrittenFile", "SearchFilter"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let sources = tree.sources().filter(|source| source.path.starts_with(FOLDER));

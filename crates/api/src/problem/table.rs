@@ -110,6 +110,9 @@ codes! {
     ReferenceNotFound "reference_not_found" NotFound "no such commit, session or tag" => LIST;
     SessionEmpty "session_empty" NotFound "the session has no commit" => "`stemma list --all` shows empty sessions too";
     SessionNotFound "session_not_found" NotFound "no such session" => LIST_SESSIONS;
+    QueryEmpty "query_empty" Usage "there is nothing to search for" => "`stemma search WORDS`, or no words on a terminal to choose";
+    QueryTooLong "query_too_long" Usage "the query is too long";
+    RegexBad "regex_bad" Usage "the regular expression makes no sense" => "`--literal` takes the text as it is";
     EntryNotFound "entry_not_found" NotFound "the chain has no such entry"
         => "`stemma show REF --entries` lists the entries of a commit with their ids";
     LineNotFound "line_not_found" NotFound "the file has no such line";

@@ -80,6 +80,9 @@ pub struct Du {
     pub sessions: u64,
     /// Distinct contents.
     pub contents: u64,
+    /// Bytes of the search index, which is no part of the store and can be made again; absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index_bytes: Option<u64>,
 }
 
 /// What the chains of sessions take.

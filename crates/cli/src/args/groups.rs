@@ -8,7 +8,7 @@ use crate::output::put;
 /// Commands by what they are for, in the order of the page.
 const GROUPS: &[(&str, &[&str])] = &[
     ("First steps", &["import", "install", "status"]),
-    ("Browse and find", &["list", "log", "tree", "show", "diff", "blame"]),
+    ("Browse and find", &["search", "list", "log", "tree", "show", "diff", "blame"]),
     ("Go on", &["resume", "fork", "start", "handoff", "export", "bundle"]),
     ("Shape", &["compact", "uncompact", "update", "tag", "pin", "unpin"]),
     ("Project memory", &["state", "decide", "task"]),
@@ -16,7 +16,19 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Capture", &["watch", "run", "current", "git", "uninstall"]),
     (
         "Maintain",
-        &["doctor", "repair", "verify", "du", "pack", "gc", "backup", "restore", "config", "completions"],
+        &[
+            "doctor",
+            "repair",
+            "verify",
+            "du",
+            "index",
+            "pack",
+            "gc",
+            "backup",
+            "restore",
+            "config",
+            "completions",
+        ],
     ),
 ];
 

@@ -81,6 +81,30 @@ pub(crate) struct Repair {
     pub(crate) client_version: Option<String>,
 }
 
+/// `index`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma index                 how the search index is
+  stemma index rebuild         make it anew, whatever there is
+
+The index is made of what is stored, beside it, and brought up to date by `stemma search` and `stemma import`. It may be \
+deleted at any time.")]
+pub(crate) struct Index {
+    /// What to do; none: `status`
+    #[command(subcommand)]
+    pub(crate) command: Option<IndexCommand>,
+}
+
+/// What to do with the index.
+#[derive(Debug, Clone, Copy, Subcommand)]
+pub(crate) enum IndexCommand {
+    /// Say how it is
+    Status,
+    /// Make it anew; searches go on with the old one meanwhile
+    Rebuild,
+}
+
 /// `du`
 #[derive(Debug, Args)]
 #[command(after_help = "\

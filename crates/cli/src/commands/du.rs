@@ -33,7 +33,9 @@ fn told(usage: &v1::Du, width: usize) -> String {
         ("metadata", rest, "commits, indexes and free pages"),
         ("on disk", usage.physical_bytes, "all files of the store"),
     ];
-    for (name, bytes, about) in rows {
+    let index =
+        usage.index_bytes.map(|bytes| ("search index", bytes, "beside the store; made again at any time"));
+    for (name, bytes, about) in rows.into_iter().chain(index) {
         table.row(vec![
             cell(Style::Plain, name),
             cell(Style::Strong, size::bytes(bytes)),

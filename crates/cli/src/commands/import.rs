@@ -55,6 +55,7 @@ pub(crate) fn run(app: &App, args: &Import) -> Result<Exit, CliError> {
         app.console.text(&summary(app, &result))?;
         next_step(app, &request.paths, &result)?;
     }
+    host.settle_after_import(&result)?;
     if let Some(packed) = host.pack_after_import()? {
         app.console.say(&pack::line(&packed));
     }

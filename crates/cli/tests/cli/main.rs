@@ -24,6 +24,7 @@ mod repair;
 mod run;
 mod screen;
 mod scrub;
+mod search;
 mod settings;
 mod stage;
 mod start;

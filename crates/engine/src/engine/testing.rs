@@ -1,14 +1,16 @@
 //! An engine of parts that a test chooses. Behind the feature `testing`: a program goes through [`crate::Home`], which leaves
 //! nothing out.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use stemmata_store::{EventLog, Store};
+use stemmata_store::{EventLog, Patience, Store};
 
 use super::{Engine, Identity};
 use crate::capture::policy::CapturePolicy;
 use crate::ports::{Clock, NewIds};
 use crate::scrubbing::{ProjectTrust, Scrubbing, StoreRules, UntrustedMet};
+use crate::search::IndexSlot;
 use crate::vault::Vault;
 
 impl Engine {
@@ -33,6 +35,13 @@ impl Engine {
     #[must_use]
     pub fn with_vault(mut self, vault: Vault) -> Self {
         self.vault = Some(Arc::new(vault));
+        self
+    }
+
+    /// Has search keep an index in a folder.
+    #[must_use]
+    pub fn with_index(mut self, dir: &Path, patience: Patience) -> Self {
+        self.index = Arc::new(IndexSlot::at(dir, patience));
         self
     }
 

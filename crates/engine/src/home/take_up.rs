@@ -4,7 +4,9 @@
 
 use std::fmt;
 use std::io::ErrorKind;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use stemmata_model::Trigger;
 
@@ -14,6 +16,10 @@ use crate::capture::policy::HeldBack;
 use crate::capture::transcript::CaptureOptions;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
+use crate::search::SettleBudget;
+
+/// How long a command that took something up lets the search index take it in: nobody asked for it.
+const SETTLE_TIME: Duration = Duration::from_millis(50);
 
 /// How much is taken up at once; the rest is for the next time. What a transcript costs is not known before it is read, so
 /// there is no bound of bytes.
@@ -86,10 +92,14 @@ impl Home {
             return Ok(trouble);
         }
         let engine = self.renewed()?;
+        let mut is_more = false;
         for left in claims {
             match engine.capture(&left.transcript, &CaptureOptions::live(Trigger::TurnBoundary)) {
-                Ok(_)
-                | Err(
+                Ok(_) => {
+                    is_more = true;
+                    left.done();
+                }
+                Err(
                     EngineError::NotATranscript { .. }
                     | EngineError::HeldBack { reason: HeldBack::Excluded(_), .. },
                 ) => left.done(),
@@ -115,6 +125,11 @@ impl Home {
             if !Streams::remove(&path, StreamProof::Empty) {
                 trouble.extend(self.take_up_stream(&engine, path, &mut tried));
             }
+        }
+        if is_more || tried > 0 {
+            // What is left, and what is wrong with the index, is the next search's.
+            engine
+                .settle_index(SettleBudget::Within(SETTLE_TIME), &mut |_, _, _| ControlFlow::Continue(()))?;
         }
         Ok(trouble)
     }

@@ -112,6 +112,7 @@ impl Engine {
     pub fn apply_collect(&self, plan: CollectPlan) -> Result<CollectReport> {
         let collected = self.store.collect(&plan.wish)?;
         self.purge_unstored()?;
+        self.sweep()?;
         Ok(CollectReport { collected, ..plan.report })
     }
 

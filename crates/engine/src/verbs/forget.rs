@@ -180,6 +180,7 @@ impl Engine {
         self.purge_unstored()?;
         report.forgotten.events += self.forget_elsewhere(&report.sessions, &report.ledgers)?;
         report.tell_holes_once();
+        self.sweep()?;
         Ok(report)
     }
 

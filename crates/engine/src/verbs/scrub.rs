@@ -204,6 +204,7 @@ impl Engine {
         self.drop_memories_elsewhere()?;
         self.title_again(renamed)?;
         self.purge_unstored()?;
+        self.sweep()?;
         report.redirects = made.map.iter().map(|(from, to)| (*from, *to)).collect();
         report.redirects.sort();
         if let Some(kept) = report.forgotten.kept.first() {

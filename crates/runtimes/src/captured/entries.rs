@@ -43,7 +43,7 @@ borrowed_object! {
     /// What stands beside the parts.
     struct Meta {
         agent = "agent_visible", user = "user_visible", model, message_id, usage, stop_reason, cwd,
-        git_branch, sidechain,
+        git_branch, sidechain, author,
     }
 }
 
@@ -143,6 +143,7 @@ fn read_meta(meta: &Meta<'_>) -> EntryMeta {
         cwd: owned(meta.cwd),
         git_branch: owned(meta.git_branch),
         sidechain: owned(meta.sidechain),
+        author: owned(meta.author),
     }
 }
 
@@ -250,6 +251,7 @@ fn meta(meta: &EntryMeta) -> String {
         ("cwd", &meta.cwd),
         ("git_branch", &meta.git_branch),
         ("sidechain", &meta.sidechain),
+        ("author", &meta.author),
     ] {
         object = some(object, key, text.as_deref());
     }

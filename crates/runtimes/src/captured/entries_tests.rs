@@ -79,23 +79,30 @@ fn kinds() -> impl Strategy<Value = EntryKind> {
 fn metas() -> impl Strategy<Value = EntryMeta> {
     let maybe = || proptest::option::of(texts());
     let usage = proptest::option::of(any::<[u64; 4]>());
-    (any::<(bool, bool)>(), (maybe(), maybe(), maybe()), (maybe(), maybe(), maybe()), usage).prop_map(
-        |((agent, user), (model, message_id, stop_reason), (cwd, git_branch, sidechain), usage)| EntryMeta {
-            visibility: Visibility { agent, user },
-            model,
-            message_id,
-            usage: usage.map(|[input, output, read, write]| Usage {
-                input_tokens: input,
-                output_tokens: output,
-                cache_read_tokens: read,
-                cache_write_tokens: write,
-            }),
-            stop_reason,
-            cwd,
-            git_branch,
-            sidechain,
-        },
-    )
+    (any::<(bool, bool)>(), (maybe(), maybe(), maybe()), (maybe(), maybe(), maybe(), maybe()), usage)
+        .prop_map(
+            |(
+                (agent, user),
+                (model, message_id, stop_reason),
+                (cwd, git_branch, sidechain, author),
+                usage,
+            )| EntryMeta {
+                visibility: Visibility { agent, user },
+                model,
+                message_id,
+                usage: usage.map(|[input, output, read, write]| Usage {
+                    input_tokens: input,
+                    output_tokens: output,
+                    cache_read_tokens: read,
+                    cache_write_tokens: write,
+                }),
+                stop_reason,
+                cwd,
+                git_branch,
+                sidechain,
+                author,
+            },
+        )
 }
 
 fn entries() -> impl Strategy<Value = Entry> {

@@ -202,6 +202,7 @@ fn meta(record: &Record<'_>, class: &Class<'_>) -> EntryMeta {
         cwd: owned(record.cwd),
         git_branch: owned(record.git_branch),
         sidechain,
+        author: None,
     }
 }
 

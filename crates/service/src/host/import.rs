@@ -1,16 +1,26 @@
 //! Imports of what clients keep on this machine, and of files that somebody names.
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use stemmata_api::{Answer, Control, Step, Unit, v1};
-use stemmata_engine::{CaptureOptions, EngineError, FileState, HeldBack, ImportProgress, RUNTIMES};
+use stemmata_engine::{
+    CaptureOptions, EngineError, FileState, HeldBack, ImportProgress, RUNTIMES, SettleBudget,
+};
 use stemmata_model::Granularity;
 use stemmata_store::PackOptions;
 
 use super::Host;
 use crate::wire;
+
+/// The share of an import's time for which the index takes in what it brought: an import with search takes at most half as
+/// long again as one without.
+const SETTLE_SHARE: f64 = 0.4;
+
+/// For which it may at least: a turn takes less.
+const SETTLE_MIN: Duration = Duration::from_millis(250);
 
 /// What to import, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,6 +144,20 @@ impl Host {
             })?;
             let elapsed_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
             Ok(wire::import::import(&report, elapsed_ms))
+        })
+    }
+
+    /// Has the search index take in what an import brought, for a part of the time that the import took: what is left is the next
+    /// search's, and so is trouble with the index.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn settle_after_import(&self, imported: &v1::Import) -> Answer<()> {
+        self.with_engine(|engine| {
+            let share = Duration::from_millis(imported.totals.elapsed_ms).mul_f64(SETTLE_SHARE);
+            let budget = SettleBudget::Within(share.max(SETTLE_MIN));
+            engine.settle_index(budget, &mut |_, _, _| ControlFlow::Continue(()))?;
+            Ok(())
         })
     }
 

@@ -72,7 +72,7 @@ fn status(host: &Host, home: &Home, request: &StatusRequest) -> Result<v1::Statu
         machine: engine.identity().machine.to_string(),
         machine_label: engine.identity().machine_label.clone(),
         rules,
-        usage: Some(wire::maintain::usage(usage)),
+        usage: Some(wire::maintain::usage(usage, engine.index_bytes())),
         quota: home.quota_of(&usage).and_then(wire::quota::warning),
         hook_trouble_at: trouble.as_ref().map(|trouble| Timestamp::from_micros(trouble.at).to_string()),
         hook_trouble: trouble.map(|trouble| trouble.reason),

@@ -24,7 +24,7 @@ const FINDINGS_MAX: u64 = 1_000_000;
 
 impl Maintain for Local {
     fn usage(&self) -> Answer<Du> {
-        self.with(|engine| Ok(wire::maintain::usage(engine.store().usage()?)))
+        self.with(|engine| Ok(wire::maintain::usage(engine.store().usage()?, engine.index_bytes())))
     }
 
     fn chain_costs(&self, request: &ChainCostsRequest) -> Answer<DuChains> {

@@ -34,7 +34,7 @@ pub(crate) fn verified(looked: &Verified, damages: &[Damage], damages_unlisted: 
 }
 
 /// Returns the wire form.
-pub(crate) fn usage(usage: Usage) -> v1::Du {
+pub(crate) fn usage(usage: Usage, index_bytes: u64) -> v1::Du {
     v1::Du {
         logical_bytes: usage.logical_bytes,
         physical_bytes: usage.physical_bytes,
@@ -46,6 +46,7 @@ pub(crate) fn usage(usage: Usage) -> v1::Du {
         commits: usage.commits,
         sessions: usage.sessions,
         contents: usage.contents,
+        index_bytes: (index_bytes > 0).then_some(index_bytes),
     }
 }
 

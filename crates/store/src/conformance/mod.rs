@@ -16,6 +16,7 @@ mod metadata;
 mod packs;
 mod scrubbed;
 mod sessions;
+mod stored;
 mod transactions;
 
 pub use anchors::check_anchors;
@@ -43,6 +44,7 @@ pub use metadata::{
 pub use packs::check_packs;
 pub use scrubbed::{check_lifted_redirects, check_redirects, check_reworded};
 pub use sessions::{check_session_listings, check_sessions, check_sightings};
+pub use stored::{check_index_due, check_stored};
 pub use transactions::{
     check_bounds, check_missing, check_repeats, check_restart, check_transactions, check_usage,
 };
@@ -103,6 +105,7 @@ pub fn run(make: Make<'_>) {
         check_cursors,
         check_expected_cursors,
         check_placements,
+        check_stored,
     ] {
         check(make);
     }
@@ -132,6 +135,7 @@ fn run_maintenance(make: Make<'_>) {
         check_redirects,
         check_lifted_redirects,
         check_reworded,
+        check_index_due,
     ] {
         check(make);
     }

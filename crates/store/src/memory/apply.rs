@@ -84,6 +84,7 @@ fn commit(state: &mut State, new: NewCommit, outcome: &mut BatchOutcome) -> Resu
             contents.into_iter().try_for_each(|content| has_bytes(state, content))?;
             stored.closure = new.closure;
             state.commits.put(id, stored);
+            state.index_due_from(state.first_stored(&[id]));
             return Ok(());
         }
         if stored.closure == Closure::Provisional && new.closure == Closure::Closed {
@@ -153,6 +154,7 @@ fn add(state: &mut State, new: NewCommit, (depth, before_bytes): (u64, u64)) -> 
     let native_bytes =
         state.contents.get(&native).map(Content::length).ok_or(StoreError::ContentMissing(native))?;
     let order = state.order();
+    state.stored.put(order, id);
     if let Some(parent) = new.core.parent {
         state.children.put((parent, order), id);
     }

@@ -27,6 +27,9 @@ pub(super) fn collect(state: &mut State, wish: &Collect) -> Collected {
     let ripe_ids: Vec<CommitId> = unneeded.iter().copied().filter(is_ripe).collect();
     let (deletable, _) = self::unneeded(state, &ripe_ids);
     let candidates = contents_of(state, &deletable);
+    if let Some(first) = state.first_stored(&deletable) {
+        state.index_due_from(Some(first));
+    }
     remove(state, &deletable);
     let swept = give_up(state, candidates, &BTreeSet::new(), Lines::Keep);
     collected.deleted.add(deletable.len(), swept.contents, swept.bytes);

@@ -43,6 +43,7 @@ pub(super) fn forget(state: &mut State, wish: &Forget) -> Forgotten {
     let (mut events, lines) = events::forget(state, &is_meant);
     wish.ledgers.iter().for_each(|ledger| state.logs.drop_folded(ledger));
     candidates.extend(lines);
+    let first_gone = state.first_stored(&gone);
     remove(state, &gone);
     let sealed = seal(state, wish);
     for id in &wish.cut {
@@ -70,6 +71,10 @@ pub(super) fn forget(state: &mut State, wish: &Forget) -> Forgotten {
         state.tombstones.put(Tombstone::Commit(*id), wish.at);
     }
     let gone_sessions = remove_sessions(state, wish);
+    let first = first_gone.into_iter().chain(state.first_stored(&holes)).min();
+    if first.is_some() || gone_sessions > 0 {
+        state.index_due_from(first);
+    }
     for key in &wish.unread {
         state.cursors.remove(key);
     }
@@ -207,6 +212,9 @@ pub(super) fn remove(state: &mut State, gone: &[CommitId]) {
     for id in gone {
         let Some(commit) = state.commits.get(id).cloned() else { continue };
         state.commits.remove(id);
+        if let Some(at) = state.first_stored(&[*id]) {
+            state.stored.remove(&at.0);
+        }
         state.sightings.remove(id);
         state.annotations.remove(id);
         state.audit.remove(id);

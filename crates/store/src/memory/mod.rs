@@ -10,20 +10,21 @@ mod costs;
 mod events;
 mod forget;
 mod state;
+mod stored;
 mod sweep;
 mod verify;
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use stemmata_model::{
     ArtifactId, ArtifactPrefix, Commit, CommitId, CommitPrefix, EventSeq, LedgerId, MachineId, Principal,
-    SessionId, Sighting, Template, ThreadId, TicketId, Timestamp,
+    Sighting, Timestamp,
 };
 
 use self::content::{Content, Contents};
+use self::state::{SightingKey, Sightings};
 use crate::bounds::{check_anchors, check_batch, check_costed, check_page};
 use crate::error::StoreError;
 use crate::ledger::Coverage;
@@ -39,6 +40,7 @@ use crate::seam::{
     BatchOutcome, Damage, Page, PartOf, ResolveScope, SessionFilter, Sink, Store, StoreIdentity, TipFilter,
     Usage, Verified,
 };
+use crate::stored::{DueKey, StoredAt};
 use crate::table::Table;
 use crate::write::{Annotations, AuditRecord, Link, Placement, Session, SessionKey, Write};
 
@@ -48,34 +50,6 @@ pub struct MemoryStore {
     identity: StoreIdentity,
     state: Mutex<State>,
 }
-
-/// What makes two sightings of a commit the same one.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct SightingKey {
-    machine: MachineId,
-    session: SessionId,
-    path: Option<String>,
-    principal: Principal,
-    ticket: Option<TicketId>,
-    thread: Option<ThreadId>,
-    template_alias: Option<Template>,
-}
-
-impl SightingKey {
-    fn of(sighting: &Sighting) -> Self {
-        Self {
-            machine: sighting.machine.clone(),
-            session: sighting.session.clone(),
-            path: sighting.source.as_ref().map(|source| source.path.clone()),
-            principal: sighting.principal.clone(),
-            ticket: sighting.ticket.clone(),
-            thread: sighting.thread.clone(),
-            template_alias: sighting.template_alias.clone(),
-        }
-    }
-}
-
-type Sightings = BTreeMap<SightingKey, Sighting>;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Note {
@@ -89,6 +63,10 @@ struct Note {
 struct State {
     contents: Contents,
     commits: Table<CommitId, Commit>,
+    /// In the order of storing.
+    stored: Table<u64, CommitId>,
+    /// For what an index has to be cut.
+    index_due: Table<DueKey, ()>,
     /// By parent and by the order of storing.
     children: Table<(CommitId, u64), CommitId>,
     sightings: Table<CommitId, Sightings>,
@@ -137,6 +115,8 @@ impl MemoryStore {
             state: Mutex::new(State {
                 contents: Table::new(),
                 commits: Table::new(),
+                stored: Table::new(),
+                index_due: Table::new(),
                 children: Table::new(),
                 sightings: Table::new(),
                 sessions: Table::new(),
@@ -242,6 +222,14 @@ impl Store for MemoryStore {
         let all = state.commits.iter().map(|(_, commit)| commit);
         let rest = all.filter(|commit| after.is_none_or(|after| commit.id > after));
         Ok(rest.take(limit).cloned().collect())
+    }
+
+    fn stored_after(
+        &self,
+        after: Option<StoredAt>,
+        limit: usize,
+    ) -> Result<Vec<(StoredAt, Commit)>, StoreError> {
+        Ok(self.lock().stored_after(after, limit))
     }
 
     fn content_length(&self, id: ArtifactId) -> Result<Option<u64>, StoreError> {
@@ -416,6 +404,14 @@ impl Store for MemoryStore {
 
     fn collect(&self, wish: &Collect) -> Result<Collected, StoreError> {
         self.attempt("collecting", wish.dry_run, |state| wish.checked(collect::collect(state, wish)))
+    }
+
+    fn index_due(&self) -> Result<Vec<DueKey>, StoreError> {
+        Ok(self.lock().index_due.iter().map(|(key, ())| *key).collect())
+    }
+
+    fn index_done(&self, keys: &[DueKey]) -> Result<(), StoreError> {
+        self.maintain("an index", |state| keys.iter().for_each(|key| state.index_due.remove(key)))
     }
 
     fn condemned(&self) -> Result<Amount, StoreError> {

@@ -2,12 +2,42 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stemmata_model::{Closure, Commit, CommitId, MachineId, SessionId, Sighting};
+use stemmata_model::{
+    Closure, Commit, CommitId, MachineId, Principal, SessionId, Sighting, Template, ThreadId, TicketId,
+};
 
 use super::{MemoryStore, State};
 use crate::error::StoreError;
 use crate::project;
 use crate::seam::{ResolveScope, TipFilter};
+
+/// What makes two sightings of a commit the same one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct SightingKey {
+    machine: MachineId,
+    session: SessionId,
+    path: Option<String>,
+    principal: Principal,
+    ticket: Option<TicketId>,
+    thread: Option<ThreadId>,
+    template_alias: Option<Template>,
+}
+
+impl SightingKey {
+    pub(super) fn of(sighting: &Sighting) -> Self {
+        Self {
+            machine: sighting.machine.clone(),
+            session: sighting.session.clone(),
+            path: sighting.source.as_ref().map(|source| source.path.clone()),
+            principal: sighting.principal.clone(),
+            ticket: sighting.ticket.clone(),
+            thread: sighting.thread.clone(),
+            template_alias: sighting.template_alias.clone(),
+        }
+    }
+}
+
+pub(super) type Sightings = BTreeMap<SightingKey, Sighting>;
 
 impl State {
     /// Returns what orders the next thing that is stored. Numbers are never given twice, whatever is removed.
@@ -19,6 +49,8 @@ impl State {
     pub(super) fn commit(&mut self) {
         self.contents.commit();
         self.commits.commit();
+        self.stored.commit();
+        self.index_due.commit();
         self.children.commit();
         self.sightings.commit();
         self.sessions.commit();
@@ -40,6 +72,8 @@ impl State {
     pub(super) fn roll_back(&mut self) {
         self.contents.roll_back();
         self.commits.roll_back();
+        self.stored.roll_back();
+        self.index_due.roll_back();
         self.children.roll_back();
         self.sightings.roll_back();
         self.sessions.roll_back();

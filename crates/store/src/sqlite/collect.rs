@@ -14,6 +14,7 @@ use super::forget::contents::{Lines, contents_of, give_up};
 use super::forget::plan::{Plan, Row, Wish, plan};
 use super::marks::{self, CONDEMNED_COMMIT, CONDEMNED_CONTENT};
 use super::packs::Packs;
+use super::stored;
 use crate::error::StoreError;
 use crate::maintain::collect::{Amount, Collect, Collected};
 
@@ -60,6 +61,9 @@ fn collect_commits(
     let ripe: Vec<CommitId> = going.iter().copied().filter(is_ripe).collect();
     let deletable = self::unneeded(connection, &ripe)?.gone;
     remove(connection, &deletable)?;
+    if !deletable.is_empty() {
+        stored::set_due(connection, deletable.iter().map(|row| row.row), wish.now)?;
+    }
     let deleted: HashSet<i64> = deletable.iter().map(|row| row.row).collect();
     for row in unneeded.gone.iter().filter(|row| !deleted.contains(&row.row)) {
         if marks::set(connection, (CONDEMNED_COMMIT, &row.id.to_bytes()), wish.now, None)? {

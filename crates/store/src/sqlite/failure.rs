@@ -18,7 +18,7 @@ impl<T> During<T> for rusqlite::Result<T> {
 }
 
 /// `Locked` carries no time here: who waited knows it.
-pub(super) fn store_error(source: rusqlite::Error, operation: &'static str) -> StoreError {
+pub(crate) fn store_error(source: rusqlite::Error, operation: &'static str) -> StoreError {
     // The file that processes share grows by the page: it fails to for want of room only.
     if source.sqlite_error().is_some_and(|error| error.extended_code == ffi::SQLITE_IOERR_SHMSIZE) {
         return StoreError::Full { operation };

@@ -27,6 +27,8 @@ pub(super) const UNFINISHED: i64 = 5;
 pub(super) const LOST: i64 = 6;
 /// What a commit became when it was scrubbed: by its id; `by` is the id that it has now, as text.
 pub(super) const REDIRECT: i64 = 7;
+/// An index of the commits has to be cut: by the first row that it may hold and must not, eight bytes, the highest first.
+pub(super) const INDEX_DUE: i64 = 8;
 /// The key of what is unfinished where only the log is left to be emptied.
 pub(super) const LOG_ONLY: &[u8] = &[1];
 

@@ -32,6 +32,7 @@ mod repair;
 mod seals;
 mod shrink;
 mod state;
+mod stored;
 mod versions;
 mod write;
 
@@ -45,7 +46,11 @@ use stemmata_model::{
     ArtifactId, ArtifactPrefix, Commit, CommitId, CommitPrefix, LedgerId, MachineId, Sighting, Timestamp,
 };
 
+pub(crate) use self::failure::store_error;
 pub use self::open::{OpenFor, SqliteOptions};
+pub(crate) use self::open::{
+    connect_sealed, io_error, log_of, make_directory, sync_directory, wait_for_locks,
+};
 
 use self::alone::Shared;
 use self::failure::During;
@@ -69,6 +74,7 @@ use crate::seam::{
     BatchOutcome, Damage, Described, Page, PartOf, ResolveScope, SessionFilter, Sink, Store, StoreIdentity,
     TipFilter, Usage, Verified,
 };
+use crate::stored::{DueKey, StoredAt};
 use crate::write::{Annotations, AuditRecord, Link, Placement, Session, SessionKey, Write};
 
 /// A [`Store`] in the file `stemmata.db` of a directory.
@@ -295,6 +301,14 @@ impl Store for SqliteStore {
         self.read(|reader| reader.commits_after(after, limit))
     }
 
+    fn stored_after(
+        &self,
+        after: Option<StoredAt>,
+        limit: usize,
+    ) -> Result<Vec<(StoredAt, Commit)>, StoreError> {
+        self.read(|reader| reader.stored_after(after, limit))
+    }
+
     fn content_length(&self, id: ArtifactId) -> Result<Option<u64>, StoreError> {
         self.read(|reader| reader.content_length(id))
     }
@@ -411,6 +425,16 @@ impl Store for SqliteStore {
     fn collect(&self, wish: &Collect) -> Result<Collected, StoreError> {
         self.hold_maintained("collecting")?;
         self.collect_all(wish).map_err(|error| waited(error, &self.options))
+    }
+
+    fn index_due(&self) -> Result<Vec<DueKey>, StoreError> {
+        self.read(|reader| stored::due(reader.connection()))
+    }
+
+    fn index_done(&self, keys: &[DueKey]) -> Result<(), StoreError> {
+        self.hold_maintained("cleaning an index")?;
+        let act = |connection: &rusqlite::Connection| stored::done(connection, keys);
+        self.group.with_writer(|writer| writer.maintain(act)).map_err(|error| waited(error, &self.options))
     }
 
     fn condemned(&self) -> Result<Amount, StoreError> {

@@ -214,7 +214,7 @@ pub(super) fn connect(path: &Path, options: &SqliteOptions) -> Result<Connection
 }
 
 /// Has a connection wait for other processes, looking often at first.
-pub(super) fn wait_for_locks(connection: &mut Connection, patience: Patience) -> rusqlite::Result<()> {
+pub(crate) fn wait_for_locks(connection: &mut Connection, patience: Patience) -> rusqlite::Result<()> {
     let mut wait = patience.wait();
     connection.busy_handler(Some(move |looks: i32| {
         if looks == 0 {
@@ -226,7 +226,7 @@ pub(super) fn wait_for_locks(connection: &mut Connection, patience: Patience) ->
 
 /// Opens a database that cannot be written and has no log, as on a disk that is read-only: nobody writes it, and the
 /// files that processes share need not be made.
-fn connect_sealed(path: &Path) -> Result<Connection, StoreError> {
+pub(crate) fn connect_sealed(path: &Path) -> Result<Connection, StoreError> {
     let mut uri = String::from("file:");
     for byte in path.as_os_str().as_encoded_bytes() {
         match byte {
@@ -250,7 +250,7 @@ fn connect_sealed(path: &Path) -> Result<Connection, StoreError> {
 }
 
 /// Returns the path of a database's log.
-pub(super) fn log_of(path: &Path) -> PathBuf {
+pub(crate) fn log_of(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push("-wal");
     PathBuf::from(name)
@@ -316,7 +316,7 @@ pub(super) fn not_a_store(path: &Path, reason: &dyn ToString) -> StoreError {
     StoreError::NotAStore { path: path.display().to_string(), reason: reason.to_string() }
 }
 
-pub(super) fn io_error(operation: &'static str, path: &Path, source: io::Error) -> StoreError {
+pub(crate) fn io_error(operation: &'static str, path: &Path, source: io::Error) -> StoreError {
     match source.kind() {
         io::ErrorKind::StorageFull => StoreError::Full { operation },
         io::ErrorKind::ReadOnlyFilesystem => StoreError::ReadOnly { operation },
@@ -325,7 +325,7 @@ pub(super) fn io_error(operation: &'static str, path: &Path, source: io::Error) 
 }
 
 /// Makes a directory for its owner only, and the names on the way to it durable.
-pub(super) fn make_directory(files: &dyn Files, dir: &Path) -> Result<(), StoreError> {
+pub(crate) fn make_directory(files: &dyn Files, dir: &Path) -> Result<(), StoreError> {
     let missing: Vec<&Path> = dir.ancestors().take_while(|ancestor| !ancestor.exists()).collect();
     for made in missing.iter().rev().filter(|made| !made.as_os_str().is_empty()) {
         files.make_directory(made).map_err(|source| io_error("making the directory", made, source))?;
@@ -368,6 +368,6 @@ fn make_file(files: &dyn Files, dir: &Path, path: &Path) -> Result<bool, StoreEr
 }
 
 /// Makes the names in a directory durable.
-pub(super) fn sync_directory(files: &dyn Files, dir: &Path) -> Result<(), StoreError> {
+pub(crate) fn sync_directory(files: &dyn Files, dir: &Path) -> Result<(), StoreError> {
     files.sync_directory(dir).map_err(|source| io_error("syncing the directory", dir, source))
 }

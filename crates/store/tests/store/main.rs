@@ -10,6 +10,8 @@ mod damage;
 mod disk;
 mod erase;
 mod files;
+mod index;
+mod index_world;
 mod ledger;
 mod ledger_damage;
 mod ledger_files;

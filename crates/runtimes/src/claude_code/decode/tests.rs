@@ -52,6 +52,7 @@ fn an_answer_over_lines_keeps_thinking_calls_and_their_message() {
         cwd: Some("/w".to_owned()),
         git_branch: Some("main".to_owned()),
         sidechain: Some("a1".to_owned()),
+        author: None,
     };
     assert_eq!(entry.meta, meta);
 }

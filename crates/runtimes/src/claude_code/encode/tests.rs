@@ -73,6 +73,7 @@ fn meta() -> impl Strategy<Value = EntryMeta> {
             cwd,
             git_branch,
             sidechain,
+            author: None,
         },
     )
 }

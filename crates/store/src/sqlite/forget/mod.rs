@@ -18,7 +18,7 @@ use self::plan::{Row, Wish};
 use super::ahead::Scan;
 use super::packs::Packs;
 use super::state::STATE_FORGOTTEN;
-use super::{ledger, marks};
+use super::{ledger, marks, stored};
 use crate::error::StoreError;
 use crate::maintain::forget::{Forget, Forgotten, Tombstone, api_sessions};
 
@@ -91,6 +91,10 @@ pub(super) fn forget(
     for tombstone in tombstones {
         let (kind, key) = marks::of_tombstone(secret, tombstone);
         marks::set(connection, (kind, &key), wish.at, by)?;
+    }
+    let concerned = plan.gone.iter().chain(&cut);
+    if forgotten.sessions > 0 || concerned.clone().next().is_some() {
+        stored::set_due(connection, concerned.map(|row| row.row), wish.at)?;
     }
     let has_less = forgotten.sessions > 0 || !forgotten.removed.is_empty() || !cut.is_empty();
     let has_cleared = has_cleared || has_dropped || events > 0 || !wish.ledgers.is_empty();

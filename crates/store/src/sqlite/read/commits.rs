@@ -13,6 +13,7 @@ use crate::sqlite::failure::{During, unreadable};
 use crate::sqlite::figures::Figures;
 use crate::sqlite::kinds::Kinds;
 use crate::sqlite::state;
+use crate::stored::StoredAt;
 
 /// The columns of a commit, in the order of [`Found`].
 macro_rules! commit_columns {
@@ -220,6 +221,26 @@ impl Reader {
         );
         let values = params![key_of(after), after.to_bytes(), sql_limit(limit)];
         self.collect(sql, values, operation)
+    }
+
+    pub(in crate::sqlite) fn stored_after(
+        &mut self,
+        after: Option<StoredAt>,
+        limit: usize,
+    ) -> Result<Vec<(StoredAt, Commit)>, StoreError> {
+        let operation = "reading commits in the order of storing";
+        let sql =
+            concat!("SELECT ", commit_columns!(), " FROM commits c WHERE c.row > ?1 ORDER BY c.row LIMIT ?2");
+        let mut statement = self.connection.prepare_cached(sql).during(operation)?;
+        let after = after.map_or(0, |after| i64::try_from(after.0).unwrap_or(i64::MAX));
+        let mut rows = statement.query(params![after, sql_limit(limit)]).during(operation)?;
+        let mut stored = Vec::new();
+        while let Some(row) = rows.next().during(operation)? {
+            let found = Found::take(row).during(operation)?;
+            let at = StoredAt(found.row.cast_unsigned());
+            stored.push((at, found.into_commit(&self.connection, &mut self.kinds)?));
+        }
+        Ok(stored)
     }
 
     pub(in crate::sqlite) fn tips(

@@ -3,7 +3,7 @@
 //! Where they were seen is in `places`.
 
 use rusqlite::{OptionalExtension, params};
-use stemmata_model::{ArtifactId, Closure, CommitCore, CommitId};
+use stemmata_model::{ArtifactId, Closure, CommitCore, CommitId, Timestamp};
 
 use super::Transaction;
 use crate::error::StoreError;
@@ -14,6 +14,7 @@ use crate::sqlite::kinds::Kind;
 use crate::sqlite::marks::{self, CONDEMNED_COMMIT};
 use crate::sqlite::read::commits::{key_of, load_commit};
 use crate::sqlite::state::{self, STATE_CLOSED, STATE_COVERED, STATE_PROVISIONAL};
+use crate::sqlite::stored;
 use crate::write::NewCommit;
 
 /// What later writes need of a commit; none of it ever changes.
@@ -133,6 +134,8 @@ impl Transaction<'_> {
             values,
             "filling a hole",
         )?;
+        // The order of storing has passed it.
+        stored::set_due(self.connection, std::iter::once(known.row), Timestamp::EPOCH)?;
         self.memory.commits.put(id, known);
         Ok(())
     }

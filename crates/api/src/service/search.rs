@@ -1,0 +1,35 @@
+//! Finding what was said and done, and reading it.
+
+use crate::v1::{EntriesRequest, EntryPage, IndexBuilt, IndexStatus, SearchHits, SearchRequest};
+use crate::{Answer, Control};
+
+/// Search.
+///
+/// The index is made of what is stored and never needed for an answer to be right: where it lags, is damaged or cannot be
+/// written, entries are searched directly within bounds, and notes say what is missing.
+pub trait Search: Send + Sync {
+    /// Finds entries and events. Equal requests over equal data give equal answers, in the same order.
+    ///
+    /// # Errors
+    /// `query_empty`, `query_too_long`, `regex_bad`; `bad_request` for a filter that means nothing; `session_not_found`,
+    /// `cancelled`.
+    fn search(&self, request: &SearchRequest, control: &Control<'_>) -> Answer<SearchHits>;
+
+    /// Returns entries of a chain as text, around one of them.
+    ///
+    /// # Errors
+    /// Those of [`find`](super::Chains::find); `entry_not_found`, `format_unreadable`, `commit_forgotten`.
+    fn entries(&self, request: &EntriesRequest) -> Answer<EntryPage>;
+
+    /// Says how the index is. Changes nothing.
+    ///
+    /// # Errors
+    /// Those of opening the store.
+    fn index_status(&self) -> Answer<IndexStatus>;
+
+    /// Makes the index anew. Searches go on with the old one meanwhile.
+    ///
+    /// # Errors
+    /// `store_locked` where another process makes it, `disk_full`, `cancelled`.
+    fn rebuild_index(&self, control: &Control<'_>) -> Answer<IndexBuilt>;
+}

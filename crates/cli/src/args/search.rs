@@ -1,0 +1,92 @@
+//! Flags of `search`.
+//!
+//! Only shapes, as everything below `args`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// `search`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma search why did we drop retries         any of the words, the best first
+  stemma search '\"drop the retries\"' --here     a phrase, in sessions of this directory
+  stemma search retries --kind prompt --since 2w
+  stemma search --literal 'foo::bar()'          exactly this text, the newest first
+  stemma search --regex 'E0\\d{3}' --client codex
+  stemma search drop retries --resume           go on from the best hit
+
+Words are found in all their forms, names also by their parts; what stands around an entry counts too. \
+KIND is `prompt`, `answer`, `call`, `edit`, `error`, `decision`, `thinking`, `event`, or one that `stemma show REF \
+--entries` says.")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub(crate) struct Search {
+    /// What to look for
+    #[arg(value_name = "WORDS")]
+    pub(crate) words: Vec<String>,
+
+    /// Only sessions of this client: `claude-code`, `codex`, `gemini`, `pi`, `opencode`
+    #[arg(long)]
+    pub(crate) client: Option<String>,
+
+    /// Only entries of this role: `user`, `assistant`, `system`, `tool`
+    #[arg(long)]
+    pub(crate) role: Option<String>,
+
+    /// Only sessions that worked in this directory or below it; may be given several times
+    #[arg(long, value_name = "DIR", conflicts_with = "here")]
+    pub(crate) project: Vec<PathBuf>,
+
+    /// Only sessions that worked in the current directory or below it
+    #[arg(long)]
+    pub(crate) here: bool,
+
+    /// Only sessions on this branch of git
+    #[arg(long)]
+    pub(crate) branch: Option<String>,
+
+    /// Only entries that name this file; its last parts are enough
+    #[arg(long)]
+    pub(crate) file: Option<String>,
+
+    /// Only entries of this kind; may be given several times
+    #[arg(long)]
+    pub(crate) kind: Vec<String>,
+
+    /// Only entries since then: `2026-11-21T20:20:08Z`, `2026-11-21`, or how long ago (`3d`, `2w`)
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) since: Option<String>,
+
+    /// Only this session: its id, or the beginning of it
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+
+    /// Leave out what tools answered
+    #[arg(long)]
+    pub(crate) no_tool_output: bool,
+
+    /// Look for exactly this text, the newest first; capitals count if there are any
+    #[arg(long, conflicts_with = "regex")]
+    pub(crate) literal: bool,
+
+    /// Look for a regular expression, the newest first
+    #[arg(long)]
+    pub(crate) regex: bool,
+
+    /// How many at most (default: 20; at most 1000)
+    #[arg(short = 'n', long = "limit", value_name = "N")]
+    pub(crate) limit: Option<u64>,
+
+    /// Carry on from the best hit in a new session of its client, as `stemma resume`
+    #[arg(long, conflicts_with = "fork")]
+    pub(crate) resume: bool,
+
+    /// Place the best hit as a new session, as `stemma fork`
+    #[arg(long)]
+    pub(crate) fork: bool,
+
+    /// With `--resume` or `--fork`: print the client's command instead of running it
+    #[arg(long)]
+    pub(crate) print: bool,
+}

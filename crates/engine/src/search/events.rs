@@ -1,0 +1,233 @@
+//! Events of ledgers, as the index has them: a fold of its own beside that of commits.
+//!
+//! Events that are lines of a conversation are left out: their session's commit says the same.
+
+use std::collections::HashMap;
+
+use stemmata_model::{Event, EventSeq, LedgerId, Payload, Role, topics};
+use stemmata_prompt::search::{ClassMask, Matcher, date_terms, entry_terms, kinds, marks};
+use stemmata_store::{
+    EventQuery, Index, IndexBatch, IndexEntry, IndexLock, IndexPlace, IndexedEvent, IndexedLedger, Ledger,
+    SessionKey,
+};
+
+use super::filter::{LEDGER_CLIENT, SessionFacts};
+use super::hits::{HitPlace, HitReader, Ranked, SearchHit};
+use super::key::event_key;
+use super::prepared::{Prepared, minute_of};
+use super::settle::{Left, SettleError};
+use super::snippet::snippet;
+use crate::engine::Engine;
+use crate::error::Result;
+
+/// Events that are settled in one transaction.
+const PAGE_EVENTS: usize = 1_000;
+
+/// Topics that programs write for programs, and what is folded from the rest.
+const UNREAD: &[&str] = &[
+    topics::STATE_SNAPSHOT,
+    topics::CONTEXT_METRICS,
+    topics::TOKEN_USAGE,
+    topics::CONTEXT_SIZE_ALERT,
+    topics::COMPACTION_START,
+    topics::COMPACTION_END,
+    topics::SESSION_STARTED,
+    topics::SESSION_ENDED,
+    topics::AGENT_STARTED,
+];
+
+impl Engine {
+    /// Folds new events into the index. Where something of a ledger was forgotten, all events are folded again. Returns whether
+    /// nothing is left.
+    pub(super) fn fold_events(
+        &self,
+        index: &Index,
+        lock: &IndexLock,
+        left: &mut Left<'_, '_>,
+    ) -> Result<bool, SettleError> {
+        let mut ledgers = Vec::new();
+        self.each_ledger(|ledger| {
+            ledgers.push(ledger.clone());
+            Ok(())
+        })?;
+        let known = index.reader()?.ledgers()?;
+        let mut through: HashMap<LedgerId, u64> =
+            known.into_iter().map(|known| (known.id, known.through)).collect();
+        if are_events_due(index, &ledgers)? {
+            index.drop_events(lock)?;
+            through.clear();
+        }
+        for ledger in &ledgers {
+            let mut after = through.get(&ledger.id).copied().unwrap_or(0);
+            while after < ledger.last {
+                let batch;
+                (batch, after) = self.events_after(index, ledger, after)?;
+                index.settle(lock, &batch)?;
+                if !left.more(0) {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reads the events after a number, and says up to which they go.
+    fn events_after(
+        &self,
+        index: &Index,
+        ledger: &Ledger,
+        after: u64,
+    ) -> Result<(IndexBatch, u64), SettleError> {
+        let watermark = index.meta()?.watermark;
+        let query = EventQuery {
+            after: EventSeq::new(after),
+            through: EventSeq::new(ledger.last),
+            limit: PAGE_EVENTS,
+            ..EventQuery::default()
+        };
+        let page = self.log.page(&ledger.id, &query)?;
+        let through = page.events.last().map_or(ledger.last, |event| event.seq.get());
+        let mut batch = IndexBatch { expected: watermark, next: watermark, ..IndexBatch::default() };
+        let mut places: HashMap<String, usize> = HashMap::new();
+        for event in &page.events {
+            let Some(found) = prepared_event(&ledger.id, event) else { continue };
+            let place = *places.entry(event.session.to_string()).or_insert_with(|| {
+                batch.places.push(self.index_place(ledger, event));
+                batch.places.len() - 1
+            });
+            batch.events.push(IndexedEvent {
+                ledger: ledger.id.clone(),
+                seq: event.seq.get(),
+                place,
+                entry: IndexEntry {
+                    key: found.key,
+                    terms: found.terms,
+                    length: found.length,
+                    class: found.class,
+                    marks: found.marks,
+                    minute: found.minute,
+                    author: None,
+                },
+            });
+        }
+        batch.ledgers.push(IndexedLedger { id: ledger.id.clone(), through, epoch: ledger.epoch });
+        Ok((batch, through))
+    }
+
+    fn index_place(&self, ledger: &Ledger, event: &Event) -> IndexPlace {
+        // No session's path: it begins with what no path does.
+        let path = format!("ledger:{}:{}", ledger.id, event.session);
+        IndexPlace {
+            key: SessionKey { machine: self.identity.machine.clone(), path },
+            session: event.session.to_string(),
+            client: LEDGER_CLIENT.to_owned(),
+            cwd: ledger.root.clone(),
+            branch: None,
+        }
+    }
+}
+
+impl HitReader<'_> {
+    /// Returns the hit of an event; none where it says nothing any more.
+    pub(super) fn event(
+        &mut self,
+        (id, seq): (&LedgerId, u64),
+        ranked: Ranked,
+        matcher: &Matcher,
+    ) -> Result<Option<SearchHit>> {
+        let query = EventQuery {
+            after: seq.checked_sub(1).and_then(EventSeq::new),
+            through: EventSeq::new(seq),
+            limit: 1,
+            ..EventQuery::default()
+        };
+        let Some(ledger) = self.engine.log.ledger(id)? else { return Ok(None) };
+        let page = self.engine.log.page(id, &query)?;
+        let Some(event) = page.events.first().filter(|event| event.seq.get() == seq) else { return Ok(None) };
+        let Some(found) = prepared_event(id, event).filter(|found| self.scoped.admits(found)) else {
+            return Ok(None);
+        };
+        let facts = SessionFacts {
+            session: event.session.as_str(),
+            client: LEDGER_CLIENT,
+            cwd: ledger.root.as_deref(),
+            branch: None,
+        };
+        let text = text_of_event(event);
+        if found.key != ranked.key || !self.scoped.admits_place(&facts) || !self.is_required_in(&text) {
+            return Ok(None);
+        }
+        let shown = snippet(&text, &matcher.spans(&text, super::hits::SPANS_MAX));
+        Ok(Some(SearchHit {
+            ctx: None,
+            entry: format!("event:{seq}"),
+            place: HitPlace {
+                session: event.session.to_string(),
+                path: ledger.root.clone().unwrap_or_else(|| id.to_string()),
+                client: LEDGER_CLIENT.to_owned(),
+                title: None,
+                cwd: ledger.root,
+                branch: None,
+                foreign_machine: None,
+            },
+            author: Some(event.sender.to_string()),
+            timestamp: Some(event.at),
+            role: role_of(event),
+            kind: "event".to_owned(),
+            score: ranked.score,
+            reasons: ranked.reasons,
+            snippet: shown.text,
+            matches: shown.matches,
+            also_in: Vec::new(),
+        }))
+    }
+}
+
+/// Says whether the index has events of a ledger of which something was forgotten since, or which is gone.
+pub(super) fn are_events_due(index: &Index, ledgers: &[Ledger]) -> Result<bool, SettleError> {
+    let is_same = |known: &IndexedLedger| {
+        ledgers.iter().any(|ledger| ledger.id == known.id && ledger.epoch == known.epoch)
+    };
+    Ok(!index.reader()?.ledgers()?.iter().all(is_same))
+}
+
+/// Prepares an event; none for one that says nothing, or only something to programs.
+fn prepared_event(ledger: &LedgerId, event: &Event) -> Option<Prepared> {
+    if UNREAD.contains(&event.topic.as_str()) || !event.replayable {
+        return None;
+    }
+    let text = text_of_event(event);
+    if text.trim().is_empty() {
+        return None;
+    }
+    let found = entry_terms(&text);
+    let mut terms = found.terms;
+    terms.extend(date_terms(event.at).map(|term| (term, 1)));
+    terms.sort_unstable();
+    let marks = match event.topic.as_str() {
+        topics::DECISION_EVENT => marks::DECISION,
+        topics::ERROR_EVENT => marks::ERROR,
+        _ => 0,
+    };
+    Some(Prepared {
+        key: event_key(ledger.as_str(), event.seq.get()),
+        terms,
+        length: found.length,
+        class: ClassMask::of(role_of(event), kinds::EVENT),
+        marks,
+        minute: minute_of(event.at),
+        author: None,
+    })
+}
+
+/// Returns what an event says to people; nothing for a line of a conversation.
+fn text_of_event(event: &Event) -> String {
+    match &event.payload {
+        Payload::Plain { text, .. } => text.clone().unwrap_or_default(),
+        Payload::Line { .. } | Payload::Gone(_) => String::new(),
+    }
+}
+
+fn role_of(event: &Event) -> Role {
+    if event.sender.as_str() == "user" { Role::User } else { Role::Assistant }
+}

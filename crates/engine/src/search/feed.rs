@@ -1,0 +1,242 @@
+//! From commits in the order of storing to what the index takes in at once.
+
+use std::collections::HashMap;
+
+use stemmata_model::{ArtifactId, Closure, Commit, CommitId, Entry};
+use stemmata_runtimes::translate::runtime_of;
+use stemmata_store::{
+    EntryRef, IndexEntry, IndexPlace, IndexReader, IndexedCommit, IndexedState, SessionKey, StoreError,
+    StoredAt,
+};
+
+use super::groups::starts_of;
+use super::overlay::restated;
+use super::prepared::{Prepared, prepare};
+use super::scan::is_searched;
+use super::settle::SettleError;
+use crate::chain::beside::key_of_sighting;
+use crate::chain::segments::read_whole;
+use crate::engine::Engine;
+use crate::error::{EngineError, FormatUse, Result};
+
+/// A page of the feed as the index takes it.
+#[derive(Default)]
+pub(crate) struct FeedPage {
+    pub(crate) entries: Vec<IndexEntry>,
+    pub(crate) commits: Vec<IndexedCommit>,
+    pub(crate) places: Vec<IndexPlace>,
+    by_key: HashMap<u64, usize>,
+    place_of: HashMap<SessionKey, Option<usize>>,
+}
+
+/// The entries of a commit that are searched, none for others, and the positions at which groups begin.
+type Searched = (Vec<Option<Prepared>>, Vec<u32>);
+
+/// A commit with what of it is searched; without entries where nobody can read it.
+struct Read<'c> {
+    stored: StoredAt,
+    commit: &'c Commit,
+    entries: Option<Vec<Option<Prepared>>>,
+    starts: Vec<u32>,
+}
+
+impl Engine {
+    /// Reads a page of the feed.
+    ///
+    /// # Errors
+    /// Those of the store and of the index.
+    pub(crate) fn feed_page(
+        &self,
+        page: &[(StoredAt, Commit)],
+        reader: &IndexReader<'_>,
+    ) -> Result<FeedPage, SettleError> {
+        let live: Vec<&(StoredAt, Commit)> =
+            page.iter().filter(|(_, commit)| commit.closure != Closure::Covered).collect();
+        let mut entries = self.prepared_of(&live)?;
+        let mut keys: Vec<u64> = Vec::new();
+        for found in entries.iter().flatten().flat_map(|(found, _)| found.iter().flatten()) {
+            keys.push(found.key);
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        let known: HashMap<u64, u32> = keys
+            .iter()
+            .copied()
+            .zip(reader.known(&keys)?)
+            .filter_map(|(key, number)| Some((key, number?)))
+            .collect();
+        let mut sightings = self.sessions_seen(&live)?;
+        let mut made = FeedPage::default();
+        for ((stored, commit), found) in live.into_iter().zip(entries.drain(..)) {
+            let seen = sightings.remove(&commit.id).unwrap_or_default();
+            let places = self.index_places(&mut made, &seen)?;
+            let covers = self.provisional_of(commit, &seen, (reader, &made))?;
+            let (found, starts) = match found {
+                Some((found, starts)) => (Some(found), starts),
+                None => (None, Vec::new()),
+            };
+            let read = Read { stored: *stored, commit, entries: found, starts };
+            made.add(read, &known, (places, covers));
+        }
+        Ok(made)
+    }
+
+    /// Decodes commits; none for one that cannot be read.
+    fn prepared_of(&self, page: &[&(StoredAt, Commit)]) -> Result<Vec<Option<Searched>>> {
+        let readable: Vec<&Commit> =
+            page.iter().map(|(_, commit)| commit).filter(|commit| is_searched(commit)).collect();
+        let ids: Vec<ArtifactId> = readable.iter().map(|commit| commit.core.native_artifact()).collect();
+        let mut found: HashMap<CommitId, Searched> = HashMap::new();
+        let mut take = |commit: &Commit, bytes: &[u8]| {
+            if let Ok(adapter) = Self::adapter(&commit.core.format, FormatUse::Read) {
+                found.insert(commit.id, searched(commit, &adapter.decode(bytes).entries));
+            }
+        };
+        let all = self.each_whole(&ids, &mut |at, bytes| {
+            if let Some(commit) = readable.get(at) {
+                take(commit, bytes);
+            }
+            Ok(())
+        });
+        match all {
+            Err(error) if is_of_content(&error) => {
+                for commit in &readable {
+                    match read_whole(self, commit.core.native_artifact()) {
+                        Ok(bytes) => take(commit, &bytes),
+                        // It is passed over; `verify` says what is wrong with it.
+                        Err(error) if is_of_content(&error) => {}
+                        Err(error) => return Err(error),
+                    }
+                }
+            }
+            all => all?,
+        }
+        Ok(page.iter().map(|(_, commit)| found.remove(&commit.id)).collect())
+    }
+
+    fn sessions_seen(&self, page: &[&(StoredAt, Commit)]) -> Result<HashMap<CommitId, Vec<SessionKey>>> {
+        let ids: Vec<CommitId> = page.iter().map(|(_, commit)| commit.id).collect();
+        let described = self.store.described(&ids)?;
+        Ok(described
+            .into_iter()
+            .map(|of| (of.commit.id, of.sightings.iter().map(key_of_sighting).collect()))
+            .collect())
+    }
+
+    /// Returns the places of sessions within a page, each once; sessions that are gone have none.
+    fn index_places(&self, made: &mut FeedPage, keys: &[SessionKey]) -> Result<Vec<usize>> {
+        let mut places = Vec::new();
+        for key in keys {
+            let known = made.place_of.get(key).copied();
+            let at = if let Some(known) = known {
+                known
+            } else {
+                let place = self.store.session(key)?.map(|session| IndexPlace {
+                    key: key.clone(),
+                    session: session.session.to_string(),
+                    client: runtime_of(&session.format).to_owned(),
+                    cwd: session.cwd,
+                    branch: session.git_branch,
+                });
+                let at = place.map(|place| {
+                    made.places.push(place);
+                    made.places.len() - 1
+                });
+                made.place_of.insert(key.clone(), at);
+                at
+            };
+            places.extend(at);
+        }
+        places.sort_unstable();
+        places.dedup();
+        Ok(places)
+    }
+
+    /// Returns provisional commits that a commit may cover: those of the same parent that are covered by now.
+    fn provisional_of(
+        &self,
+        commit: &Commit,
+        seen: &[SessionKey],
+        (reader, made): (&IndexReader<'_>, &FeedPage),
+    ) -> Result<Vec<CommitId>, SettleError> {
+        let within = made.commits.iter().filter(|other| other.state == IndexedState::Provisional);
+        let within = within.filter(|other| other.parent == commit.core.parent).map(|other| other.id);
+        let known = reader.open_beside(commit.core.parent, seen)?;
+        let mut covered = Vec::new();
+        for id in known.into_iter().chain(within) {
+            if self.store.commit(id)?.is_some_and(|open| open.closure == Closure::Covered) {
+                covered.push(id);
+            }
+        }
+        Ok(covered)
+    }
+}
+
+impl FeedPage {
+    fn add(
+        &mut self,
+        read: Read<'_>,
+        known: &HashMap<u64, u32>,
+        (places, covers): (Vec<usize>, Vec<CommitId>),
+    ) {
+        let state = match (&read.entries, read.commit.closure) {
+            (None, _) => IndexedState::Skipped,
+            (Some(_), Closure::Provisional) => IndexedState::Provisional,
+            (Some(_), _) => IndexedState::Closed,
+        };
+        let entries = read.entries.unwrap_or_default();
+        let entries = entries.into_iter().map(|found| found.map(|found| self.entry(found, known))).collect();
+        self.commits.push(IndexedCommit {
+            stored: read.stored,
+            id: read.commit.id,
+            parent: read.commit.core.parent,
+            state,
+            entries,
+            starts: read.starts,
+            places,
+            covers,
+        });
+    }
+
+    fn entry(&mut self, found: Prepared, known: &HashMap<u64, u32>) -> EntryRef {
+        if let Some(number) = known.get(&found.key) {
+            return EntryRef::Known(*number);
+        }
+        if let Some(at) = self.by_key.get(&found.key) {
+            return EntryRef::New(*at);
+        }
+        let at = self.entries.len();
+        self.by_key.insert(found.key, at);
+        self.entries.push(IndexEntry {
+            key: found.key,
+            terms: found.terms,
+            length: found.length,
+            class: found.class,
+            marks: found.marks,
+            minute: found.minute,
+            author: found.author,
+        });
+        EntryRef::New(at)
+    }
+}
+
+/// Says whether the content itself is the reason, so that the rest can be read.
+const fn is_of_content(error: &EngineError) -> bool {
+    matches!(
+        error,
+        EngineError::Store(
+            StoreError::Corrupt { .. }
+                | StoreError::ContentMissing { .. }
+                | StoreError::ContentForgotten { .. }
+        )
+    )
+}
+
+/// Prepares the entries of a commit, and says where groups begin. What only says again what came before is left out.
+fn searched(commit: &Commit, entries: &[Entry]) -> Searched {
+    let restated = restated(commit);
+    let found = entries.iter().enumerate();
+    let found = found.map(|(at, entry)| if at < restated { None } else { prepare(entry) }).collect();
+    let starts = starts_of(entries, commit.core.parent.is_none());
+    (found, starts.into_iter().filter_map(|at| u32::try_from(at).ok()).collect())
+}

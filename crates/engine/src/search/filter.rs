@@ -1,0 +1,189 @@
+//! What a search is limited to: which sessions, and which entries of them.
+
+use std::path::Path;
+
+use stemmata_model::{Entry, Role, Timestamp};
+use stemmata_prompt::search::{ClassMask, Phrase, entry_terms, kinds, marks};
+use stemmata_runtimes::translate::runtime_of;
+use stemmata_store::Session;
+
+use super::SearchError;
+use super::prepared::{Prepared, minute_of};
+
+/// The client of events, which are no session's.
+pub(crate) const LEDGER_CLIENT: &str = "ledger";
+
+/// Every role, as bits.
+const ROLES: u8 = ClassMask::ALL.roles;
+
+/// The kinds that can be asked for: those of entries, and what else is known of one.
+const KINDS: &[(&str, ClassMask)] = &[
+    ("message", of_kinds(1 << kinds::MESSAGE)),
+    ("prompt", of_marks(marks::PROMPT)),
+    (
+        "answer",
+        ClassMask { roles: ClassMask::role_bit(Role::Assistant), kinds: 1 << kinds::MESSAGE, marks: 0 },
+    ),
+    ("call", of_marks(marks::CALL)),
+    ("edit", of_marks(marks::EDIT)),
+    ("error", of_marks(marks::ERROR)),
+    ("decision", of_marks(marks::DECISION)),
+    ("thinking", of_marks(marks::THINKING)),
+    ("tool_result", of_kinds(TOOL_OUTPUT)),
+    ("tool_result_archived", of_kinds(1 << kinds::TOOL_RESULT_ARCHIVED)),
+    ("tool_summary", of_kinds(1 << kinds::TOOL_SUMMARY)),
+    ("compaction_summary", of_kinds(1 << kinds::COMPACTION_SUMMARY)),
+    ("summary", of_kinds(1 << kinds::TOOL_SUMMARY | 1 << kinds::COMPACTION_SUMMARY)),
+    ("instruction", of_kinds(1 << kinds::INSTRUCTION)),
+    ("other", of_kinds(1 << kinds::OTHER)),
+    ("event", of_kinds(1 << kinds::EVENT)),
+];
+
+/// What tools answered.
+const TOOL_OUTPUT: u8 = 1 << kinds::TOOL_RESULT | 1 << kinds::TOOL_RESULT_ARCHIVED;
+
+const fn of_kinds(kinds: u8) -> ClassMask {
+    ClassMask { roles: ROLES, kinds, marks: 0 }
+}
+
+const fn of_marks(marks: u8) -> ClassMask {
+    ClassMask { roles: ROLES, kinds: 0, marks }
+}
+
+/// What somebody wants searched, as text. Everything that is set has to hold.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SearchFilter {
+    /// Only sessions of this client.
+    pub client: Option<String>,
+    /// Only entries of this role.
+    pub role: Option<String>,
+    /// Only sessions that worked in one of these directories, or below it.
+    pub projects: Vec<String>,
+    /// Only sessions on this branch of git.
+    pub branch: Option<String>,
+    /// Only entries that name this file; its last parts are enough.
+    pub file: Option<String>,
+    /// Only entries of these kinds.
+    pub kinds: Vec<String>,
+    /// Only entries since then.
+    pub since: Option<Timestamp>,
+    /// Only sessions whose id begins so.
+    pub session: Option<String>,
+    /// Leave out what tools answered.
+    pub no_tool_output: bool,
+}
+
+/// A filter that was read.
+pub(crate) struct Scoped<'a> {
+    filter: &'a SearchFilter,
+    roles: u8,
+    masks: Vec<ClassMask>,
+    /// The first minute that passes, 0 for all.
+    pub(crate) since_minute: u32,
+}
+
+impl<'a> Scoped<'a> {
+    /// Reads a filter.
+    ///
+    /// # Errors
+    /// `Filter` for a role or a kind that there is not.
+    pub(crate) fn of(filter: &'a SearchFilter) -> Result<Self, SearchError> {
+        let roles = match filter.role.as_deref() {
+            None => ROLES,
+            Some(name) => {
+                let all = [Role::System, Role::User, Role::Assistant, Role::Tool];
+                let role = all.into_iter().find(|role| role.as_str() == name);
+                let role = role.ok_or_else(|| SearchError::Filter {
+                    field: "role",
+                    reason: format!(
+                        "`{name}` is no role; there are {}",
+                        all.map(|role| format!("`{}`", role.as_str())).join(", ")
+                    ),
+                })?;
+                ClassMask::role_bit(role)
+            }
+        };
+        let mask = |name: &String| {
+            let known = KINDS.iter().find(|(known, _)| known == name).map(|(_, mask)| *mask);
+            known.ok_or_else(|| {
+                let all: Vec<String> = KINDS.iter().map(|(known, _)| format!("`{known}`")).collect();
+                let reason = format!("`{name}` is no kind; there are {}", all.join(", "));
+                SearchError::Filter { field: "kind", reason }
+            })
+        };
+        let masks = filter.kinds.iter().map(mask).collect::<Result<Vec<_>, _>>()?;
+        let since_minute = filter.since.map_or(0, minute_of);
+        Ok(Self { filter, roles, masks, since_minute })
+    }
+
+    /// Returns what admits at least every entry that the filter does: what the ranking leaves out by.
+    pub(crate) fn mask(&self) -> ClassMask {
+        let mut all = self.masks.iter().fold(ClassMask { roles: 0, kinds: 0, marks: 0 }, |all, mask| {
+            let ClassMask { roles, kinds, marks } = *mask;
+            ClassMask { roles: all.roles | roles, kinds: all.kinds | kinds, marks: all.marks | marks }
+        });
+        if self.masks.is_empty() {
+            all = ClassMask::ALL;
+        }
+        if self.filter.no_tool_output {
+            all.kinds &= !TOOL_OUTPUT;
+        }
+        ClassMask { roles: all.roles & self.roles, ..all }
+    }
+
+    /// Returns whether an entry passes.
+    pub(crate) fn admits(&self, entry: &Prepared) -> bool {
+        let Prepared { class, marks, minute, .. } = *entry;
+        let is_output = of_kinds(TOOL_OUTPUT).admits(class, 0);
+        ClassMask { roles: self.roles, ..ClassMask::ALL }.admits(class, marks)
+            && (self.masks.is_empty() || self.masks.iter().any(|mask| mask.admits(class, marks)))
+            && !(self.filter.no_tool_output && is_output)
+            && minute >= self.since_minute
+    }
+
+    /// Returns whether an entry passes that was not prepared for this.
+    pub(crate) fn admits_entry(&self, entry: &Entry) -> bool {
+        super::prepared::prepare(entry).is_some_and(|entry| self.admits(&entry))
+    }
+
+    /// Returns whether only some sessions are searched.
+    pub(crate) fn is_of_sessions(&self) -> bool {
+        let SearchFilter { client, projects, branch, session, .. } = self.filter;
+        client.is_some() || !projects.is_empty() || branch.is_some() || session.is_some()
+    }
+
+    /// Returns whether a session passes.
+    pub(crate) fn admits_session(&self, session: &Session) -> bool {
+        self.admits_place(&SessionFacts {
+            session: session.session.as_str(),
+            client: runtime_of(&session.format),
+            cwd: session.cwd.as_deref(),
+            branch: session.git_branch.as_deref(),
+        })
+    }
+
+    /// Returns whether what is known of a session passes.
+    pub(crate) fn admits_place(&self, facts: &SessionFacts<'_>) -> bool {
+        let SearchFilter { client, projects, branch, session, .. } = self.filter;
+        let is_within = |project: &String| facts.cwd.is_some_and(|cwd| Path::new(cwd).starts_with(project));
+        client.as_deref().is_none_or(|client| client == facts.client)
+            && (projects.is_empty() || projects.iter().any(is_within))
+            && branch.as_deref().is_none_or(|branch| facts.branch == Some(branch))
+            && session.as_deref().is_none_or(|session| facts.session.starts_with(session))
+    }
+
+    /// Returns the file as a phrase that every hit has to have.
+    pub(crate) fn file(&self) -> Option<Phrase> {
+        let file = self.filter.file.as_ref()?;
+        let terms = entry_terms(file).terms.into_iter().map(|(term, _)| term).collect();
+        Some(Phrase { text: file.clone(), terms })
+    }
+}
+
+/// What a filter asks of a session.
+pub(crate) struct SessionFacts<'a> {
+    pub(crate) session: &'a str,
+    pub(crate) client: &'a str,
+    pub(crate) cwd: Option<&'a str>,
+    pub(crate) branch: Option<&'a str>,
+}

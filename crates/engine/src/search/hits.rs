@@ -1,0 +1,280 @@
+//! From what was found to what is shown: the entry itself, the newest session that holds it, a snippet.
+//!
+//! Entries are read from the store, so that nothing is shown which the store no longer has.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+use std::sync::Arc;
+
+use stemmata_model::{Closure, Commit, CommitId, Entry, MachineId, Role, Timestamp};
+use stemmata_prompt::search::{ENTRY_CHARS_MAX, Matcher};
+use stemmata_runtimes::translate::runtime_of;
+use stemmata_store::{Described, Session, SessionKey};
+
+use super::filter::Scoped;
+use super::groups::author_of;
+use super::key::key_of;
+use super::overlay::{DecodedCommit, Standing};
+use super::snippet::snippet;
+use super::text::text_of;
+use crate::chain::beside::key_of_sighting;
+use crate::engine::{Engine, Identity};
+use crate::error::Result;
+
+/// Commits that are kept decoded: hits that are near each other are often of one commit.
+const KEPT_COMMITS_MAX: usize = 32;
+/// Commits of one entry that are looked at: copies of a session, and what was said often.
+const STANDING_MAX: usize = 64;
+/// Further sessions that a hit names.
+const ALSO_MAX: usize = 16;
+/// Matches of one text that are marked.
+pub(super) const SPANS_MAX: usize = 512;
+
+/// A part of a score.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SearchReason {
+    /// Its name.
+    pub name: &'static str,
+    /// The points, or the factor.
+    pub value: f32,
+    /// The words that it is about; may be empty.
+    pub text: String,
+}
+
+/// The session that a hit stands in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HitPlace {
+    /// The runtime's id of the session.
+    pub session: String,
+    /// The transcript, or the ledger's directory.
+    pub path: String,
+    /// The client.
+    pub client: String,
+    /// The session's title.
+    pub title: Option<String>,
+    /// Where it worked.
+    pub cwd: Option<String>,
+    /// The branch that it worked on.
+    pub branch: Option<String>,
+    /// The machine that recorded it, where that is another one.
+    pub foreign_machine: Option<String>,
+}
+
+/// An entry that was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SearchHit {
+    /// The newest kept commit that holds it; none for an event.
+    pub ctx: Option<CommitId>,
+    /// The id of the entry.
+    pub entry: String,
+    /// Where it stands.
+    pub place: HitPlace,
+    /// Who said it, where the format knows.
+    pub author: Option<String>,
+    /// When.
+    pub timestamp: Option<Timestamp>,
+    /// Its role.
+    pub role: Role,
+    /// Its kind.
+    pub kind: String,
+    /// How good it is, comparable within one answer.
+    pub score: f32,
+    /// What made the score.
+    pub reasons: Vec<SearchReason>,
+    /// The line that matches best, with one before and one after.
+    pub snippet: String,
+    /// The bytes of the snippet that match.
+    pub matches: Vec<Range<usize>>,
+    /// Further sessions that hold the same entry.
+    pub also_in: Vec<String>,
+}
+
+/// What was found, before it is read.
+pub(crate) struct Ranked {
+    pub(crate) key: u64,
+    pub(crate) score: f32,
+    pub(crate) reasons: Vec<SearchReason>,
+    pub(crate) standing: Vec<Standing>,
+}
+
+/// By what the place of a hit is chosen, the greatest: whether it passes, its session's last activity, then its path, then how
+/// deep the commit is.
+type PlaceRank = (bool, Option<Timestamp>, Reverse<String>, u64);
+
+/// Reads what was found.
+pub(crate) struct HitReader<'e> {
+    pub(super) engine: &'e Engine,
+    pub(super) scoped: &'e Scoped<'e>,
+    /// What is marked.
+    matcher: &'e Matcher,
+    /// What each hit has to have in its text.
+    required: Vec<Matcher>,
+    commits: HashMap<CommitId, Arc<DecodedCommit>>,
+    sessions: HashMap<SessionKey, Option<Arc<Session>>>,
+}
+
+impl<'e> HitReader<'e> {
+    pub(crate) fn new(
+        engine: &'e Engine,
+        scoped: &'e Scoped<'e>,
+        matcher: &'e Matcher,
+        required: Vec<Matcher>,
+    ) -> Self {
+        Self { engine, scoped, matcher, required, commits: HashMap::new(), sessions: HashMap::new() }
+    }
+
+    /// Returns the hit of what was found; none where the store no longer has it, or where its text is not what was asked
+    /// for.
+    pub(crate) fn hit(&mut self, ranked: Ranked) -> Result<Option<SearchHit>> {
+        let Some((standing, session, others)) = self.newest(&ranked.standing)? else { return Ok(None) };
+        let Some(decoded) = self.commit(standing.commit)? else { return Ok(None) };
+        let is_it = |entry: &&Entry| key_of(entry) == ranked.key;
+        let at_its_place = decoded.entries.get(standing.position).filter(is_it);
+        let Some(entry) = at_its_place.or_else(|| decoded.entries.iter().find(is_it)) else {
+            return Ok(None);
+        };
+        if !self.scoped.admits_entry(entry) {
+            return Ok(None);
+        }
+        let text = text_of(entry);
+        if !self.is_required_in(&text) {
+            return Ok(None);
+        }
+        let spans = self.matcher.spans(indexed(&text), SPANS_MAX);
+        let also = others.into_iter().filter(|other| *other != session.session).take(ALSO_MAX).collect();
+        Ok(Some(found(entry, standing.commit, (session, also), &text, (&spans, ranked))))
+    }
+
+    /// Returns whether a text has what each hit has to have.
+    pub(super) fn is_required_in(&self, text: &str) -> bool {
+        self.required.iter().all(|required| required.is_match(text))
+    }
+
+    /// Returns the hit of an entry whose text was matched already.
+    pub(crate) fn matched(
+        &mut self,
+        decoded: &DecodedCommit,
+        position: usize,
+        reasons: Vec<SearchReason>,
+    ) -> Result<Option<SearchHit>> {
+        let Some(entry) = decoded.entries.get(position) else { return Ok(None) };
+        let standing = Standing { commit: decoded.commit.id, position, session: decoded.session.clone() };
+        let ranked = Ranked { key: key_of(entry), score: 1.0, reasons, standing: vec![standing] };
+        let Some((standing, session, others)) = self.newest(&ranked.standing)? else { return Ok(None) };
+        let text = text_of(entry);
+        let spans = self.matcher.spans(&text, SPANS_MAX);
+        let also = others.into_iter().filter(|other| *other != session.session).take(ALSO_MAX).collect();
+        Ok(Some(found(entry, standing.commit, (session, also), &text, (&spans, ranked))))
+    }
+
+    /// Chooses the place that is named: the newest session that passes, and its newest commit. Returns the other sessions,
+    /// too.
+    fn newest(&mut self, standing: &[Standing]) -> Result<Option<(Standing, HitPlace, BTreeSet<String>)>> {
+        let ids: Vec<CommitId> = standing.iter().take(STANDING_MAX).map(|one| one.commit).collect();
+        let described = self.engine.store.described(&ids)?;
+        let mut sessions = BTreeSet::new();
+        let mut best: Option<(PlaceRank, Standing, HitPlace)> = None;
+        for Described { commit, sightings, .. } in &described {
+            if matches!(commit.closure, Closure::Forgotten | Closure::Covered) {
+                continue;
+            }
+            let here: Vec<&Standing> = standing.iter().filter(|one| one.commit == commit.id).collect();
+            let seen = sightings.iter().map(key_of_sighting);
+            let reached = here.iter().filter_map(|one| one.session.clone());
+            let keys: Vec<SessionKey> = reached.chain(seen).collect();
+            for key in keys {
+                let Some(session) = self.session(&key)? else { continue };
+                sessions.insert(session.session.to_string());
+                let rank = (
+                    self.scoped.admits_session(&session),
+                    session.last_at,
+                    Reverse(session.key.path.clone()),
+                    commit.depth,
+                );
+                if let Some(one) = here.first()
+                    && best.as_ref().is_none_or(|(best, ..)| rank > *best)
+                {
+                    best = Some((rank, (*one).clone(), place(&session, commit, self.engine.identity())));
+                }
+            }
+        }
+        Ok(best.map(|(_, standing, place)| (standing, place, sessions)))
+    }
+
+    fn session(&mut self, key: &SessionKey) -> Result<Option<Arc<Session>>> {
+        if let Some(known) = self.sessions.get(key) {
+            return Ok(known.clone());
+        }
+        let session = self.engine.store.session(key)?.map(Arc::new);
+        self.sessions.insert(key.clone(), session.clone());
+        Ok(session)
+    }
+
+    fn commit(&mut self, id: CommitId) -> Result<Option<Arc<DecodedCommit>>> {
+        if let Some(known) = self.commits.get(&id) {
+            return Ok(Some(Arc::clone(known)));
+        }
+        let Some(commit) = self.engine.store.commit(id)? else { return Ok(None) };
+        let Some(decoded) = self.engine.decoded(commit)? else { return Ok(None) };
+        if self.commits.len() >= KEPT_COMMITS_MAX {
+            self.commits.clear();
+        }
+        let decoded = Arc::new(decoded);
+        self.commits.insert(id, Arc::clone(&decoded));
+        Ok(Some(decoded))
+    }
+}
+
+fn found(
+    entry: &Entry,
+    commit: CommitId,
+    (place, also_in): (HitPlace, Vec<String>),
+    text: &str,
+    (spans, ranked): (&[Range<usize>], Ranked),
+) -> SearchHit {
+    let shown = snippet(text, spans);
+    SearchHit {
+        ctx: Some(commit),
+        entry: entry.id.to_string(),
+        place,
+        author: author_of(entry).map(str::to_owned),
+        timestamp: entry.timestamp,
+        role: entry.role,
+        kind: entry.kind.as_str().to_owned(),
+        score: ranked.score,
+        reasons: ranked.reasons,
+        snippet: shown.text,
+        matches: shown.matches,
+        also_in,
+    }
+}
+
+/// Returns the part of a text that words are taken from; a match behind it made no hit.
+fn indexed(text: &str) -> &str {
+    let end = text.char_indices().nth(ENTRY_CHARS_MAX).map_or(text.len(), |(at, _)| at);
+    text.get(..end).unwrap_or(text)
+}
+
+fn place(session: &Session, commit: &Commit, own: &Identity) -> HitPlace {
+    HitPlace {
+        session: session.session.to_string(),
+        path: session.key.path.clone(),
+        client: runtime_of(&commit.core.format).to_owned(),
+        title: session.title.clone(),
+        cwd: session.cwd.clone(),
+        branch: session.git_branch.clone(),
+        foreign_machine: foreign(session, &own.machine),
+    }
+}
+
+/// Returns the name of the machine that a session came from, where that is another one.
+fn foreign(session: &Session, own: &MachineId) -> Option<String> {
+    if session.key.machine == *own {
+        return None;
+    }
+    // `user@machine/runtime`; a principal of another shape is shown whole.
+    let principal = session.principal.as_str();
+    let label = principal.split_once('@').and_then(|(_, rest)| rest.rsplit_once('/')).map(|(label, _)| label);
+    Some(label.unwrap_or(principal).to_owned())
+}

@@ -1,0 +1,54 @@
+//! Texts and regular expressions: the words themselves are looked through, the newest first.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use stemmata_prompt::search::Matcher;
+
+use super::filter::Scoped;
+use super::hits::{HitReader, SearchReason};
+use super::key::key_of;
+use super::scan::{ScanBounds, ScanEnd};
+use super::text::text_of;
+use super::{SearchAnswer, SearchNote, SearchQuery, SearchStep};
+use crate::engine::Engine;
+use crate::error::Result;
+
+impl Engine {
+    /// Looks through the texts themselves, the newest first.
+    pub(super) fn search_text(
+        &self,
+        query: &SearchQuery,
+        scoped: &Scoped<'_>,
+        matcher: &Matcher,
+        step: &mut SearchStep<'_>,
+    ) -> Result<SearchAnswer> {
+        let file = scoped.file().as_ref().map(Matcher::phrase);
+        let mut reader = HitReader::new(self, scoped, matcher, Vec::new());
+        let mut answer = SearchAnswer::default();
+        let mut known = HashSet::new();
+        let end = self.scan_newest(scoped, ScanBounds::TEXT, step, &mut |decoded| {
+            for (position, entry) in decoded.entries.iter().enumerate().rev() {
+                answer.entries += 1;
+                let text = text_of(entry);
+                let is_match = matcher.is_match(&text)
+                    && file.as_ref().is_none_or(|file| file.is_match(&text))
+                    && scoped.admits_entry(entry)
+                    && known.insert(key_of(entry));
+                if is_match {
+                    let reason =
+                        SearchReason { name: "phrase", value: 1.0, text: query.text.trim().to_owned() };
+                    answer.hits.extend(reader.matched(&decoded, position, vec![reason])?);
+                }
+                if answer.hits.len() >= query.hits_max {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        if end == ScanEnd::Cut {
+            answer.notes.push(SearchNote::ScanCut { bytes_max: ScanBounds::TEXT.bytes_max });
+        }
+        Ok(answer)
+    }
+}

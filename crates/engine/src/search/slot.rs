@@ -1,0 +1,113 @@
+//! Where an engine's index is, and the index itself once somebody searches.
+//!
+//! Opened on first use: commands that do not search pay nothing, and hooks have none.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use stemmata_prompt::search::TERMS_VERSION;
+use stemmata_store::{Files, Index, IndexError, IndexLock, IndexOptions, Patience, SystemFiles};
+
+/// The place of an index.
+#[derive(Debug, Default)]
+pub(crate) struct IndexSlot {
+    place: Option<Place>,
+    opened: Mutex<Option<Arc<Index>>>,
+}
+
+#[derive(Debug)]
+struct Place {
+    dir: PathBuf,
+    patience: Patience,
+    files: Arc<dyn Files>,
+}
+
+impl IndexSlot {
+    /// Returns the slot of an index in a folder.
+    pub(crate) fn at(dir: &Path, patience: Patience) -> Self {
+        let files = Arc::new(SystemFiles);
+        Self { place: Some(Place { dir: dir.to_owned(), patience, files }), opened: Mutex::default() }
+    }
+
+    /// Returns the folder; none for an engine without an index.
+    pub(crate) fn dir(&self) -> Option<&Path> {
+        self.place.as_ref().map(|place| place.dir.as_path())
+    }
+
+    /// Returns whether there is an index already.
+    pub(crate) fn is_there(&self) -> bool {
+        self.dir().is_some_and(|dir| dir.join("current").exists())
+    }
+
+    /// Returns the index, opened or made; the one that the folder names now.
+    pub(crate) fn index(&self, store_id: [u8; 16]) -> Result<Option<Arc<Index>>, IndexError> {
+        let Some(place) = &self.place else { return Ok(None) };
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(index) = opened.as_ref().filter(|index| index.is_current()) {
+            return Ok(Some(Arc::clone(index)));
+        }
+        *opened = None;
+        let index = Arc::new(Index::open(&place.dir, place.options(store_id, true))?);
+        *opened = Some(Arc::clone(&index));
+        Ok(Some(index))
+    }
+
+    /// The same for who has the lock: where there is no index an empty one is made.
+    pub(crate) fn index_locked(
+        &self,
+        store_id: [u8; 16],
+        lock: &IndexLock,
+    ) -> Result<Option<Arc<Index>>, IndexError> {
+        if !self.is_there()
+            && let Some(index) = self.begin_anew(store_id, lock)?
+        {
+            index.publish(lock)?;
+        }
+        self.index(store_id)
+    }
+
+    /// Takes the lock of who changes the index; none where another process has it.
+    pub(crate) fn lock(&self) -> Result<Option<IndexLock>, IndexError> {
+        let Some(place) = &self.place else { return Ok(None) };
+        Index::lock(&place.dir, place.files.as_ref())
+    }
+
+    /// Waits for that lock, as long as the store's.
+    pub(crate) fn lock_patiently(&self) -> Result<Option<IndexLock>, IndexError> {
+        let Some(place) = &self.place else { return Ok(None) };
+        place.patience.until(|| Index::lock(&place.dir, place.files.as_ref()))
+    }
+
+    /// Begins another index beside the one there is.
+    pub(crate) fn begin_anew(
+        &self,
+        store_id: [u8; 16],
+        lock: &IndexLock,
+    ) -> Result<Option<Index>, IndexError> {
+        let Some(place) = &self.place else { return Ok(None) };
+        Index::begin_anew(&place.dir, place.options(store_id, true), lock).map(Some)
+    }
+
+    /// Sets a damaged index aside.
+    pub(crate) fn quarantine(
+        &self,
+        at: stemmata_model::Timestamp,
+        lock: &IndexLock,
+    ) -> Result<Option<PathBuf>, IndexError> {
+        let Some(place) = &self.place else { return Ok(None) };
+        *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        Index::quarantine(&place.dir, place.files.as_ref(), at, lock)
+    }
+}
+
+impl Place {
+    fn options(&self, store_id: [u8; 16], can_write: bool) -> IndexOptions {
+        IndexOptions {
+            files: Arc::clone(&self.files),
+            patience: self.patience.clone(),
+            terms: TERMS_VERSION,
+            store_id,
+            can_write,
+        }
+    }
+}

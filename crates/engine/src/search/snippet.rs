@@ -1,0 +1,143 @@
+//! What is shown of a hit: the line that matches best, with one before and one after.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+/// Characters of the line that matches.
+const LINE_CHARS_MAX: usize = 240;
+/// Characters of the lines around it.
+const BESIDE_CHARS_MAX: usize = 160;
+/// Stands for what was cut off.
+const CUT: char = '…';
+
+/// A snippet, and the bytes of it that match.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Snippet {
+    pub(crate) text: String,
+    pub(crate) matches: Vec<Range<usize>>,
+}
+
+/// Cuts the snippet of a text of which these bytes match, in order.
+pub(crate) fn snippet(text: &str, spans: &[Range<usize>]) -> Snippet {
+    let lines = lines_of(text);
+    let said: Vec<&Range<usize>> = lines.iter().filter(|line| !of(text, line).trim().is_empty()).collect();
+    let within = |line: &Range<usize>| -> Vec<Range<usize>> {
+        let first = spans.partition_point(|span| span.end <= line.start);
+        let here = spans.iter().skip(first).take_while(|span| span.start < line.end);
+        here.map(|span| span.start.max(line.start)..span.end.min(line.end)).collect()
+    };
+    // Most different words, then the longest, as a phrase is, then most of them; of equal lines the first.
+    let worth = |line: &Range<usize>| {
+        let spans = within(line);
+        let words: HashSet<String> = spans.iter().map(|span| of(text, span).to_lowercase()).collect();
+        let longest = spans.iter().map(|span| span.end - span.start).max().unwrap_or(0);
+        (words.len(), longest, spans.len())
+    };
+    let mut best = (0, (0, 0, 0));
+    for (at, line) in said.iter().enumerate() {
+        let worth = worth(line);
+        if worth > best.1 {
+            best = (at, worth);
+        }
+    }
+    let mut shown = Snippet::default();
+    for at in best.0.saturating_sub(1)..(best.0 + 2).min(said.len()) {
+        let Some(line) = said.get(at) else { break };
+        if !shown.text.is_empty() {
+            shown.text.push('\n');
+        }
+        let chars_max = if at == best.0 { LINE_CHARS_MAX } else { BESIDE_CHARS_MAX };
+        add(&mut shown, text, line, (&within(line), chars_max));
+    }
+    shown
+}
+
+/// Adds a line, cut to so many characters around its first match.
+fn add(shown: &mut Snippet, text: &str, line: &Range<usize>, (spans, chars_max): (&[Range<usize>], usize)) {
+    let trimmed = of(text, line).trim_end();
+    let start = line.start + (trimmed.len() - trimmed.trim_start().len());
+    let end = line.start + trimmed.len();
+    let focus = spans.first().map_or(start, |span| span.start.max(start));
+    // A third of the room before the match, the rest from there on; what stays unused goes to the other side.
+    let before = of(text, &(start..focus)).chars().rev().map(char::len_utf8);
+    let after: Vec<usize> = of(text, &(focus..end)).chars().map(char::len_utf8).collect();
+    let room = (chars_max / 3).max(chars_max.saturating_sub(after.len()));
+    let before: Vec<usize> = before.take(room).collect();
+    let from = focus - before.iter().sum::<usize>();
+    let to = focus + after.iter().take(chars_max - before.len()).sum::<usize>();
+    if from > start {
+        shown.text.push(CUT);
+    }
+    let base = shown.text.len();
+    shown.text.push_str(of(text, &(from..to)));
+    if to < end {
+        shown.text.push(CUT);
+    }
+    let clipped = spans.iter().map(|span| span.start.max(from)..span.end.min(to));
+    shown.matches.extend(
+        clipped
+            .filter(|span| span.start < span.end)
+            .map(|span| base + span.start - from..base + span.end - from),
+    );
+}
+
+fn of<'t>(text: &'t str, range: &Range<usize>) -> &'t str {
+    text.get(range.clone()).unwrap_or_default()
+}
+
+/// Returns the bytes of the lines, without their ends.
+fn lines_of(text: &str) -> Vec<Range<usize>> {
+    let mut start = 0;
+    let mut lines = Vec::new();
+    for line in text.split('\n') {
+        lines.push(start..start + line.len());
+        start += line.len() + 1;
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn spans(text: &str, word: &str) -> Vec<Range<usize>> {
+        text.match_indices(word).map(|(at, found)| at..at + found.len()).collect()
+    }
+
+    #[test]
+    fn the_best_line_stands_between_its_neighbours() {
+        let text = "one\n\n  drop it\nwe drop the retries, drop\n\nlast\nmore";
+        let mut found: Vec<Range<usize>> = [spans(text, "drop"), spans(text, "retries")].concat();
+        found.sort_by_key(|span| span.start);
+        let shown = snippet(text, &found);
+        assert_eq!(shown.text, "drop it\nwe drop the retries, drop\nlast");
+        let matched: Vec<&str> = shown.matches.iter().map(|span| &shown.text[span.clone()]).collect();
+        assert_eq!(matched, ["drop", "drop", "retries", "drop"]);
+        assert_eq!(snippet("first\nsecond\nthird", &[]).text, "first\nsecond");
+        assert_eq!(snippet(" \n", &[]), Snippet::default());
+    }
+
+    #[test]
+    fn a_long_line_is_cut_around_its_match() {
+        let text = format!("{}match{}", "ä".repeat(1_000), "z".repeat(1_000));
+        let shown = snippet(&text, &spans(&text, "match"));
+        assert_eq!(shown.text.chars().count(), LINE_CHARS_MAX + 2);
+        assert_eq!(&shown.text[shown.matches[0].clone()], "match");
+    }
+
+    proptest! {
+        #[test]
+        fn matches_are_pieces_of_the_snippet(text in "([a-c \n]|\\PC){0,400}", word in "[a-c]{1,2}") {
+            let found = spans(&text, &word);
+            let shown = snippet(&text, &found);
+            prop_assert_eq!(shown.matches.is_empty(), found.is_empty());
+            for span in &shown.matches {
+                let piece = shown.text.get(span.clone()).expect("a piece");
+                prop_assert!(!piece.is_empty() && word.contains(piece));
+            }
+            prop_assert!(shown.text.chars().count() <= LINE_CHARS_MAX + 2 * BESIDE_CHARS_MAX + 8);
+        }
+    }
+}

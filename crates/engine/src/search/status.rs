@@ -1,0 +1,123 @@
+//! How the index is.
+
+use stemmata_prompt::search::TERMS_VERSION;
+use stemmata_store::IndexError;
+
+use super::settle::SettleError;
+use super::words::BEHIND_COUNTED;
+use crate::engine::Engine;
+use crate::error::Result;
+
+/// How an index is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum IndexState {
+    /// It has all that the store has.
+    Whole,
+    /// It lacks the newest.
+    Behind,
+    /// There is none.
+    #[default]
+    Missing,
+    /// It cannot be read, and is made again by the next search.
+    Damaged,
+    /// It was made by other rules for words, and is made again by the next search.
+    Older,
+    /// A newer version made it.
+    Newer,
+}
+
+impl IndexState {
+    /// Returns the name used in JSON output.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Whole => "whole",
+            Self::Behind => "behind",
+            Self::Missing => "missing",
+            Self::Damaged => "damaged",
+            Self::Older => "older",
+            Self::Newer => "newer",
+        }
+    }
+}
+
+/// What an index is and holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct IndexReport {
+    /// How it is.
+    pub state: IndexState,
+    /// Entries and events that it holds.
+    pub entries: u64,
+    /// Bytes of its files.
+    pub bytes: u64,
+    /// Its parts.
+    pub segments: u64,
+    /// Commits that are not in it yet; counted up to 10,000.
+    pub behind_commits: u64,
+    /// Commits that cannot be read.
+    pub skipped_commits: u64,
+}
+
+impl Engine {
+    /// Says how the index is. Changes nothing.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn index_report(&self) -> Result<IndexReport> {
+        if !self.index.is_there() {
+            let behind_commits = self.store.stored_after(None, BEHIND_COUNTED)?.len() as u64;
+            return Ok(IndexReport { behind_commits, ..IndexReport::default() });
+        }
+        match self.reported() {
+            Ok(report) => Ok(report),
+            Err(SettleError::Engine(error)) => Err(error),
+            Err(SettleError::Index(error)) => {
+                let state = match error {
+                    IndexError::Newer { .. } => IndexState::Newer,
+                    IndexError::OtherStore => IndexState::Older,
+                    _ => IndexState::Damaged,
+                };
+                Ok(IndexReport { state, bytes: self.index_bytes(), ..IndexReport::default() })
+            }
+        }
+    }
+
+    fn reported(&self) -> Result<IndexReport, SettleError> {
+        let Some(index) = self.index.index(self.store.identity()?.store_id)? else {
+            return Ok(IndexReport::default());
+        };
+        let (meta, usage) = (index.meta()?, index.usage()?);
+        let after = meta.watermark.through.map(|(at, _)| at);
+        let behind_commits = self.store.stored_after(after, BEHIND_COUNTED)?.len() as u64;
+        let state = match behind_commits {
+            _ if meta.terms != TERMS_VERSION => IndexState::Older,
+            0 => IndexState::Whole,
+            _ => IndexState::Behind,
+        };
+        Ok(IndexReport {
+            state,
+            entries: usage.entries,
+            bytes: usage.bytes,
+            segments: usage.segments,
+            behind_commits,
+            skipped_commits: 0,
+        })
+    }
+
+    /// Returns the bytes of the index's files, damaged ones that were set aside included; 0 where there is none.
+    pub fn index_bytes(&self) -> u64 {
+        let mut folders: Vec<std::path::PathBuf> = self.index.dir().map(Into::into).into_iter().collect();
+        let mut bytes = 0_u64;
+        // The folder, and those of indexes that were set aside within it.
+        while let Some(folder) = folders.pop() {
+            let Ok(files) = std::fs::read_dir(folder) else { continue };
+            for file in files.flatten() {
+                match file.metadata() {
+                    Ok(found) if found.is_dir() => folders.push(file.path()),
+                    Ok(found) => bytes = bytes.saturating_add(found.len()),
+                    Err(_) => {}
+                }
+            }
+        }
+        bytes
+    }
+}

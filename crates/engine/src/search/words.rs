@@ -1,0 +1,338 @@
+//! Words: what the index has is ranked together with what it does not have yet, and the best are read.
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+
+use stemmata_model::Commit;
+use stemmata_prompt::search::{
+    Matcher, NAMES_READ_MAX, NumberSet, Query, QueryInput, Scope, Scored, Search, Segment as _, Statistics,
+    Wanted, Weights, near_names, parse_query, search,
+};
+use stemmata_store::{IndexError, IndexPlace, IndexReader};
+
+use super::bridge::{AnyGroups, AnySegment};
+use super::filter::{Scoped, SessionFacts};
+use super::hits::{HitReader, Ranked, SearchReason};
+use super::overlay::{DecodedCommit, Overlay, Standing};
+use super::prepared::prepare;
+use super::scan::{ScanBounds, ScanEnd};
+use super::settle::{IndexTrouble, SettleError, Settled};
+use super::{SearchAnswer, SearchError, SearchFilter, SearchNote, SearchQuery, SearchStep};
+use crate::chain::beside::key_of_sighting;
+use crate::engine::Engine;
+use crate::error::Result;
+
+/// Candidates that are read where a text decides: phrases and files.
+const CHECKED_MAX: usize = 500;
+/// Hits that are ranked more than are wanted: some may be gone from the store.
+const SPARE_HITS: usize = 16;
+/// Commits of one entry that are looked at.
+const STANDING_MAX: usize = 64;
+/// Commits that are read where the index does not have them yet, the newest.
+const UNSETTLED_COMMITS: usize = 64;
+/// Entries of these.
+const UNSETTLED_ENTRIES: usize = 4_096;
+/// Bytes of these.
+const UNSETTLED_BYTES: u64 = 8 * 1024 * 1024;
+/// Commits that are counted to say how far behind an index is.
+pub(super) const BEHIND_COUNTED: usize = 10_000;
+
+/// What is ranked: the index as far as there is one, and what it does not have.
+struct Corpus<'a, 'i> {
+    reader: Option<&'a IndexReader<'i>>,
+    overlay: Overlay,
+    notes: Vec<SearchNote>,
+    entries: u64,
+}
+
+impl Engine {
+    /// Finds entries by words. An index that cannot be used is done without.
+    pub(super) fn search_words(
+        &self,
+        query: &SearchQuery,
+        scoped: &Scoped<'_>,
+        step: &mut SearchStep<'_>,
+    ) -> Result<SearchAnswer> {
+        let settled = self.settle_index(query.budget, step)?;
+        match self.search_index(query, scoped, &settled) {
+            Ok(Some(answer)) => return Ok(answer),
+            Ok(None) => {}
+            Err(SettleError::Engine(error)) => return Err(error),
+            // A part that settling does not read is damaged: the next settling sets it aside.
+            Err(SettleError::Index(error)) => {
+                let trouble = IndexTrouble::of(&error);
+                if matches!(trouble, IndexTrouble::Damaged { .. }) && self.set_aside().is_ok() {
+                    let settled = self.settle_index(query.budget, step)?;
+                    let settled = Settled { trouble: Some(trouble), ..settled };
+                    if let Ok(Some(answer)) = self.search_index(query, scoped, &settled) {
+                        return Ok(answer);
+                    }
+                }
+                return self.search_newest(query, scoped, (Some(IndexTrouble::of(&error)), step));
+            }
+        }
+        self.search_newest(query, scoped, (settled.trouble, step))
+    }
+
+    /// Ranks what the index has and what is not settled; none where there is no index that can be read.
+    fn search_index(
+        &self,
+        query: &SearchQuery,
+        scoped: &Scoped<'_>,
+        settled: &Settled,
+    ) -> Result<Option<SearchAnswer>, SettleError> {
+        let index = match self.index.index(self.store.identity()?.store_id) {
+            Ok(Some(index)) => index,
+            Err(error @ IndexError::Damaged { .. }) => return Err(error.into()),
+            // What is wrong with it settling has said.
+            Ok(None) | Err(_) => return Ok(None),
+        };
+        let reader = index.reader()?;
+        let mut notes: Vec<SearchNote> = settled.trouble.iter().cloned().map(SearchNote::Index).collect();
+        let base = reader.segments().iter().map(|segment| segment.base() + segment.span()).max().unwrap_or(0);
+        let mut overlay = Overlay::beside(base, reader.authors()?);
+        if !settled.is_whole {
+            let left_out = self.unsettled(&reader, &mut overlay)?;
+            notes.push(SearchNote::Behind { commits: left_out });
+        }
+        let entries = reader.meta()?.entries + overlay.len() as u64;
+        let corpus = Corpus { reader: Some(&reader), overlay, notes, entries };
+        self.answer(query, scoped, corpus).map(Some)
+    }
+
+    /// Searches the newest entries without an index.
+    fn search_newest(
+        &self,
+        query: &SearchQuery,
+        scoped: &Scoped<'_>,
+        (trouble, step): (Option<IndexTrouble>, &mut SearchStep<'_>),
+    ) -> Result<SearchAnswer> {
+        let (overlay, end) = self.overlay_of_newest(scoped, step)?;
+        let mut notes = vec![trouble.map_or(SearchNote::NotIndexed, SearchNote::Index)];
+        if end == ScanEnd::Cut {
+            notes.push(SearchNote::ScanCut { bytes_max: ScanBounds::WORDS.bytes_max });
+        }
+        let entries = overlay.len() as u64;
+        let corpus = Corpus { reader: None, overlay, notes, entries };
+        match self.answer(query, scoped, corpus) {
+            Ok(answer) => Ok(answer),
+            Err(SettleError::Engine(error)) => Err(error),
+            // Nothing of an index was read.
+            Err(SettleError::Index(_)) => Ok(SearchAnswer::default()),
+        }
+    }
+
+    /// Adds the newest commits that the index does not have, and returns how many are left out.
+    fn unsettled(&self, reader: &IndexReader<'_>, overlay: &mut Overlay) -> Result<u64, SettleError> {
+        let mut after = reader.meta()?.watermark.through.map(|(at, _)| at);
+        let mut newest: VecDeque<Commit> = VecDeque::new();
+        let mut count = 0_u64;
+        loop {
+            let page = self.store.stored_after(after, BEHIND_COUNTED)?;
+            let Some(last) = page.last().map(|(at, _)| *at) else { break };
+            after = Some(last);
+            let live = page.into_iter().map(|(_, commit)| commit).filter(super::scan::is_searched);
+            for commit in live {
+                count += 1;
+                newest.push_back(commit);
+                if newest.len() > UNSETTLED_COMMITS {
+                    newest.pop_front();
+                }
+            }
+        }
+        // The newest first, as far as bounds allow; then in their order.
+        let (mut bytes, mut entries) = (0_u64, 0);
+        let mut read: Vec<DecodedCommit> = Vec::new();
+        for commit in newest.into_iter().rev() {
+            bytes = bytes.saturating_add(commit.native_bytes);
+            if bytes > UNSETTLED_BYTES || entries > UNSETTLED_ENTRIES {
+                break;
+            }
+            if let Some(mut decoded) = self.decoded(commit)? {
+                entries += decoded.entries.len();
+                let seen = self.store.sightings(decoded.commit.id, 1)?;
+                decoded.session = seen.first().map(key_of_sighting);
+                read.push(decoded);
+            }
+        }
+        for decoded in read.iter().rev() {
+            let keys: Vec<u64> = decoded.entries.iter().filter_map(prepare).map(|found| found.key).collect();
+            let known = reader.known(&keys)?;
+            let known: HashSet<u64> =
+                keys.into_iter().zip(known).filter_map(|(key, number)| number.map(|_| key)).collect();
+            overlay.add(decoded, &|key| known.contains(&key));
+        }
+        Ok(count.saturating_sub(read.len() as u64))
+    }
+
+    /// Ranks a corpus and reads the best.
+    fn answer(
+        &self,
+        query: &SearchQuery,
+        scoped: &Scoped<'_>,
+        corpus: Corpus<'_, '_>,
+    ) -> Result<SearchAnswer, SettleError> {
+        let authors = corpus.overlay.authors();
+        let participants: Vec<String> = authors.iter().map(|(_, name)| name.clone()).collect();
+        let mut parsed = parse_query(&QueryInput { text: &query.text, participants: &participants })
+            .map_err(|error| SettleError::Engine(SearchError::from(error).into()))?;
+        let mut notes = corpus.notes;
+        notes.extend(parsed.is_cut.then_some(SearchNote::QueryCut));
+        let memory = corpus.overlay.segment();
+        let mut segments: Vec<AnySegment<'_>> = Vec::new();
+        if let Some(reader) = corpus.reader {
+            segments.extend(reader.segments().into_iter().map(AnySegment::Index));
+        }
+        segments.push(AnySegment::Memory(memory.clone()));
+        notes.extend(mend(&mut parsed, &segments)?);
+        let matcher = Matcher::words(&parsed);
+        let mut required: Vec<Matcher> = parsed.phrases.iter().map(Matcher::phrase).collect();
+        if let Some(file) = scoped.file() {
+            required.push(Matcher::phrase(&file));
+            parsed.phrases.push(file);
+        }
+        let wanted =
+            if required.is_empty() { query.hits_max + SPARE_HITS } else { CHECKED_MAX.max(query.hits_max) };
+        let allowed = allowed(scoped, corpus.reader, &corpus.overlay, self)?;
+        let scope = Scope {
+            allowed: allowed.as_ref(),
+            classes: scoped.mask(),
+            since_minute: scoped.since_minute,
+            authors: &authors,
+        };
+        let groups = AnyGroups { index: corpus.reader, memory: &memory };
+        let statistics = size_of(&segments);
+        let asked = Search { segments: &segments, statistics, scope, weights: &Weights::MEASURED };
+        let found = search(&asked, &groups, &parsed, Wanted::hits(wanted))?;
+        let mut reader = HitReader::new(self, scoped, &matcher, required);
+        let mut hits = Vec::new();
+        for scored in found {
+            if hits.len() >= query.hits_max {
+                break;
+            }
+            let number = scored.number;
+            let standing = standing(&scored, corpus.reader, &corpus.overlay)?;
+            let event = match corpus.reader {
+                Some(index) if standing.is_empty() => index.event(number)?,
+                _ => None,
+            };
+            let ranked = ranked_of(scored, standing, &query.filter);
+            hits.extend(match event {
+                Some((ledger, seq)) => reader.event((&ledger, seq), ranked, &matcher)?,
+                None => reader.hit(ranked)?,
+            });
+        }
+        Ok(SearchAnswer { hits, entries: corpus.entries, notes })
+    }
+}
+
+fn size_of(segments: &[AnySegment<'_>]) -> Statistics {
+    segments.iter().map(AnySegment::statistics).fold(Statistics::default(), |all, one| Statistics {
+        entries: all.entries + one.entries,
+        length: all.length + one.length,
+    })
+}
+
+/// Returns where an entry stands.
+fn standing(
+    scored: &Scored,
+    reader: Option<&IndexReader<'_>>,
+    overlay: &Overlay,
+) -> Result<Vec<Standing>, IndexError> {
+    if let Some(standing) = overlay.standing(scored.number) {
+        return Ok(standing.to_vec());
+    }
+    let Some(reader) = reader else { return Ok(Vec::new()) };
+    let found = reader.occurrences(scored.number, STANDING_MAX)?.into_iter();
+    Ok(found.map(|one| Standing { commit: one.id, position: one.position, session: None }).collect())
+}
+
+/// Returns the numbers of what belongs to sessions that pass; none where all do.
+fn allowed(
+    scoped: &Scoped<'_>,
+    reader: Option<&IndexReader<'_>>,
+    overlay: &Overlay,
+    engine: &Engine,
+) -> Result<Option<NumberSet>, SettleError> {
+    if !scoped.is_of_sessions() {
+        return Ok(None);
+    }
+    let mut numbers = NumberSet::default();
+    if let Some(reader) = reader {
+        let mut rows = Vec::new();
+        reader.places(&mut |row, place: IndexPlace| {
+            let facts = SessionFacts {
+                session: &place.session,
+                client: &place.client,
+                cwd: place.cwd.as_deref(),
+                branch: place.branch.as_deref(),
+            };
+            rows.extend(scoped.admits_place(&facts).then_some(row));
+        })?;
+        reader.numbers_in(&rows, &mut |number| numbers.insert(number))?;
+    }
+    for (number, standing) in overlay.numbers() {
+        for key in standing.iter().filter_map(|one| one.session.as_ref()) {
+            if engine.store.session(key)?.is_some_and(|session| scoped.admits_session(&session)) {
+                numbers.insert(number);
+            }
+        }
+    }
+    Ok(Some(numbers))
+}
+
+/// Returns what was scored, with where it stands.
+fn ranked_of(scored: Scored, standing: Vec<Standing>, filter: &SearchFilter) -> Ranked {
+    let reasons = scored.reasons.into_iter().map(|reason| {
+        let is_file = filter.file.as_ref() == Some(&reason.text);
+        let name = if is_file { "file" } else { reason.name.as_str() };
+        SearchReason { name, value: reason.value, text: reason.text }
+    });
+    Ranked { key: scored.key, score: scored.score, reasons: reasons.collect(), standing }
+}
+
+/// Adds names like those file names of a query that nothing has, and says which.
+fn mend(query: &mut Query, segments: &[AnySegment<'_>]) -> Result<Vec<SearchNote>, IndexError> {
+    let mut notes = Vec::new();
+    for file in query.files.clone() {
+        let mut is_there = false;
+        for segment in segments {
+            is_there = is_there || segment.postings(&file)?.is_some();
+        }
+        let near = if is_there {
+            Vec::new()
+        } else {
+            near_names(
+                &file,
+                names_like(&file, segments)?.iter().map(|(name, entries)| (name.as_str(), *entries)),
+            )
+        };
+        if !near.is_empty() {
+            let shown = |name: &str| name.trim_start_matches('=').to_owned();
+            notes.push(SearchNote::Mended {
+                asked: shown(&file),
+                meant: near.iter().map(|name| shown(name)).collect(),
+            });
+            query.mend(&file, near);
+        }
+    }
+    Ok(notes)
+}
+
+/// Returns the names in the index that begin with the same letter, with how many entries have each.
+fn names_like(file: &str, segments: &[AnySegment<'_>]) -> Result<Vec<(String, u32)>, IndexError> {
+    let Some(first) = file.chars().nth(1) else { return Ok(Vec::new()) };
+    let from = format!("={first}");
+    let mut names: BTreeMap<String, u32> = BTreeMap::new();
+    for segment in segments {
+        let AnySegment::Index(segment) = segment else { continue };
+        segment.each_term(from.as_bytes(), &mut |term, postings| {
+            let Ok(name) = std::str::from_utf8(term) else { return Ok(true) };
+            if !name.starts_with(&from) || names.len() >= NAMES_READ_MAX {
+                return Ok(false);
+            }
+            *names.entry(name.to_owned()).or_default() += postings.entries();
+            Ok(true)
+        })?;
+    }
+    Ok(names.into_iter().collect())
+}

@@ -1,0 +1,127 @@
+//! An index that is damaged, of another version or in use: an answer all the same, and a note that says why.
+
+use std::io::Write as _;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use stemmata_engine::{Engine, IndexState, IndexTrouble, SearchNote};
+use stemmata_store::{Files as _, Store, SystemFiles};
+use tempfile::TempDir;
+
+use crate::search::{conversation, hits, indexed, query, search, settle};
+use crate::support::{Folder, import, new_store};
+
+/// How far apart the places are at which a file is damaged.
+const STEP: usize = 4_096;
+
+fn settled() -> (Arc<dyn Store>, TempDir, Folder) {
+    let (store, folder, dir) = (new_store(), Folder::new(), TempDir::new().expect("a folder"));
+    let engine = indexed(&store, dir.path());
+    import(&engine, &folder.write("a.jsonl", &conversation(3, "broker")));
+    settle(&engine);
+    (store, dir, folder)
+}
+
+fn database(dir: &Path) -> PathBuf {
+    dir.join(std::fs::read_to_string(dir.join("current")).expect("named"))
+}
+
+fn write(path: &Path, bytes: &[u8]) {
+    std::fs::File::create(path).and_then(|mut file| file.write_all(bytes)).expect("written");
+}
+
+/// Asks, and holds the answer to be whole: what is damaged is made again by the same call.
+fn assert_answers(engine: &Engine) -> Vec<SearchNote> {
+    let found = search(engine, &query("broker"));
+    assert_eq!(found.hits.len(), 6, "{:?}", found.notes);
+    found.notes
+}
+
+#[test]
+fn a_damaged_index_is_set_aside_and_made_again() {
+    let (store, dir, _folder) = settled();
+    let path = database(dir.path());
+    let sound = std::fs::read(&path).expect("read");
+    for at in (0..sound.len()).step_by(STEP) {
+        let mut bytes = sound.clone();
+        bytes.iter_mut().skip(at).take(STEP).for_each(|byte| *byte = !*byte);
+        for entry in std::fs::read_dir(dir.path()).expect("a folder").flatten() {
+            if entry.path().is_file() && entry.file_name() != "settle.lock" {
+                std::fs::remove_file(entry.path()).expect("removed");
+            }
+        }
+        write(&path, &bytes);
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        write(&dir.path().join("current"), name.as_bytes());
+        let engine = indexed(&store, dir.path());
+        assert_answers(&engine);
+        assert_eq!(hits(&indexed(&store, dir.path()), "broker").len(), 6, "at {at}");
+    }
+}
+
+#[test]
+fn a_file_that_is_cut_empty_or_gone_is_made_again() {
+    let (store, dir, _folder) = settled();
+    for bytes in [&b""[..], b"no database at all, and longer than nothing"] {
+        write(&database(dir.path()), bytes);
+        let notes = assert_answers(&indexed(&store, dir.path()));
+        assert!(matches!(notes[..], [SearchNote::Index(IndexTrouble::Damaged { .. })]), "{notes:?}");
+    }
+    std::fs::remove_file(database(dir.path())).expect("removed");
+    assert_answers(&indexed(&store, dir.path()));
+    write(&dir.path().join("current"), b"../elsewhere");
+    assert_answers(&indexed(&store, dir.path()));
+    std::fs::remove_dir_all(dir.path()).expect("removed");
+    assert_eq!(assert_answers(&indexed(&store, dir.path())), []);
+}
+
+#[test]
+fn an_index_of_a_newer_version_is_left_alone() {
+    let (store, dir, _folder) = settled();
+    let connection = rusqlite::Connection::open(database(dir.path())).expect("opened");
+    connection.execute("UPDATE meta SET format = 99", []).expect("changed");
+    drop(connection);
+    let engine = indexed(&store, dir.path());
+    let notes = assert_answers(&engine);
+    assert_eq!(notes, [SearchNote::Index(IndexTrouble::Newer)]);
+    assert_eq!(engine.index_report().expect("a report").state, IndexState::Newer);
+}
+
+#[test]
+fn an_index_with_other_words_is_made_anew() {
+    let (store, dir, _folder) = settled();
+    let connection = rusqlite::Connection::open(database(dir.path())).expect("opened");
+    connection.execute("UPDATE meta SET terms = 0", []).expect("changed");
+    drop(connection);
+    let engine = indexed(&store, dir.path());
+    assert_eq!(engine.index_report().expect("a report").state, IndexState::Older);
+    assert_eq!(assert_answers(&engine), []);
+    assert_eq!(engine.index_report().expect("a report").state, IndexState::Whole);
+}
+
+#[test]
+fn what_another_process_has_not_settled_yet_is_read_directly() {
+    let (store, dir, folder) = settled();
+    let engine = indexed(&store, dir.path());
+    let held = SystemFiles.lock(&dir.path().join("settle.lock")).expect("a lock").expect("free");
+    import(&engine, &folder.write("b.jsonl", &conversation(3, "ledger")));
+    let found = search(&engine, &query("ledger"));
+    assert_eq!(found.hits.len(), 6, "{:?}", found.notes);
+    assert_eq!(found.notes, [SearchNote::Index(IndexTrouble::Busy), SearchNote::Behind { commits: 0 }]);
+    drop(held);
+    assert_eq!(hits(&engine, "ledger").len(), 6);
+}
+
+#[test]
+fn an_index_is_made_anew_on_demand() {
+    let (store, dir, _folder) = settled();
+    let engine = indexed(&store, dir.path());
+    let before = hits(&engine, "broker");
+    let settled = engine.rebuild_index(&mut |_, _, _| ControlFlow::Continue(())).expect("made");
+    assert!(settled.is_whole);
+    assert_eq!(hits(&engine, "broker"), before);
+    let cancelled = engine.rebuild_index(&mut |_, _, _| ControlFlow::Break(())).expect("begun");
+    assert!(cancelled.commits > 0);
+    assert_eq!(hits(&engine, "broker"), before);
+}

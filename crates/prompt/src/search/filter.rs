@@ -1,0 +1,72 @@
+//! Whether an entry may be a hit: the scope's filter over one segment.
+
+use super::query::Query;
+use super::ranked::Search;
+use super::source::{Block, ClassMask, NumberSet, Postings, Segment};
+
+/// The filter of one segment.
+pub(super) struct Filter<'a> {
+    base: u32,
+    allowed: Option<&'a NumberSet>,
+    /// The entries that hold every required term.
+    required: Option<NumberSet>,
+    mask: ClassMask,
+    since_minute: u32,
+    classes: &'a [u8],
+    marks: &'a [u8],
+    minutes: &'a [u32],
+}
+
+impl<'a> Filter<'a> {
+    /// Reads what the filter of a segment needs, and no column besides.
+    pub(super) fn of<S: Segment>(
+        search: &Search<'a, S>,
+        segment: &'a S,
+        query: &Query,
+    ) -> Result<Self, S::Error> {
+        let scope = &search.scope;
+        let is_classed = scope.classes != ClassMask::ALL;
+        Ok(Self {
+            base: segment.base(),
+            allowed: scope.allowed,
+            required: required(segment, query)?,
+            mask: scope.classes,
+            since_minute: scope.since_minute,
+            classes: if is_classed { segment.classes()? } else { &[] },
+            marks: if is_classed { segment.marks()? } else { &[] },
+            minutes: if scope.since_minute > 0 { segment.minutes()? } else { &[] },
+        })
+    }
+
+    /// Returns whether an entry, relative to the base, may be a hit.
+    #[inline]
+    pub(super) fn admits(&self, number: u32) -> bool {
+        let at = number as usize;
+        let column = |column: &[u8]| column.get(at).copied().unwrap_or_default();
+        self.allowed.is_none_or(|allowed| allowed.contains(self.base + number))
+            && self.required.as_ref().is_none_or(|required| required.contains(number))
+            && (self.classes.is_empty() || self.mask.admits(column(self.classes), column(self.marks)))
+            && (self.since_minute == 0
+                || self.minutes.get(at).is_some_and(|minute| *minute >= self.since_minute))
+    }
+}
+
+/// Returns the entries that hold every required term, nothing where none is required.
+fn required<S: Segment>(segment: &S, query: &Query) -> Result<Option<NumberSet>, S::Error> {
+    let mut all: Option<NumberSet> = None;
+    let mut block = Block::new();
+    for term in query.required() {
+        let mut holding = NumberSet::default();
+        if let Some(postings) = segment.postings(term)? {
+            for at in 0..postings.blocks() {
+                postings.unpack(at, &mut block)?;
+                holding.extend(block.iter().map(|(number, _)| number));
+            }
+        }
+        match &mut all {
+            Some(all) => all.intersect(&holding),
+            None => all = Some(holding),
+        }
+    }
+    Ok(all)
+}

@@ -1,0 +1,219 @@
+//! The laws of ranking, tried with random entries: nothing that is skipped or cut in pieces changes an answer.
+
+use proptest::prelude::*;
+
+use super::first::{Candidate, candidates};
+use super::plan::Plan;
+use super::query::{Query, QueryInput, parse_query};
+use super::*;
+
+/// Frequent words first: the lesser of two random numbers is drawn, so that postings differ in length.
+const VOCABULARY: [&str; 12] =
+    ["log", "file", "test", "index", "crash", "lock", "retry", "lease", "quota", "shard", "vacuum", "zebra"];
+
+fn entries() -> impl Strategy<Value = Vec<MemoryEntry>> {
+    let word = (0..12_usize, 0..12_usize).prop_map(|(one, two)| one.min(two));
+    let words = proptest::collection::vec(word, 0..12);
+    let entry = (words, 0..4_u8, any::<bool>(), 0..3_u16, 1..50_u32, proptest::bool::weighted(0.2));
+    proptest::collection::vec(entry, 1..400).prop_map(|entries| {
+        let mut group = 0;
+        let entries =
+            entries.into_iter().enumerate().map(|(at, (words, role, asks, author, minute, starts))| {
+                group += u32::from(starts);
+                let text: Vec<&str> = words.iter().map(|word| VOCABULARY[*word]).collect();
+                let Terms { terms, length, .. } = entry_terms(&text.join(" "));
+                let marks = u8::from(asks) * marks::ASKS;
+                MemoryEntry {
+                    key: at as u64 * 7 % 11,
+                    terms,
+                    length,
+                    class: role,
+                    marks,
+                    minute,
+                    author,
+                    group,
+                }
+            });
+        entries.collect()
+    })
+}
+
+fn queries() -> impl Strategy<Value = Query> {
+    let word = proptest::sample::select(&VOCABULARY[..]);
+    (proptest::collection::vec(word, 1..6), proptest::option::weighted(0.2, 0..12_usize)).prop_map(
+        |(words, quoted)| {
+            let quoted = quoted.map(|at| format!(" \"{}\"", VOCABULARY[at])).unwrap_or_default();
+            let text = words.join(" ") + &quoted + " bob";
+            parse_query(&QueryInput { text: &text, participants: &["Bob".to_owned()] }).expect("a query")
+        },
+    )
+}
+
+fn narrow(number: usize) -> u32 {
+    u32::try_from(number).expect("few entries")
+}
+
+/// Cuts entries into segments.
+fn segments(entries: &[MemoryEntry], size: usize) -> Vec<MemorySegment> {
+    let chunks = entries.chunks(size.max(1)).enumerate();
+    chunks.map(|(at, chunk)| MemorySegment::of(narrow(at * size.max(1)), chunk)).collect()
+}
+
+fn statistics(segments: &[MemorySegment]) -> Statistics {
+    segments.iter().map(MemorySegment::statistics).fold(Statistics::default(), |sum, one| Statistics {
+        entries: sum.entries + one.entries,
+        length: sum.length + one.length,
+    })
+}
+
+fn over<'a>(segments: &'a [MemorySegment], scope: Scope<'a>) -> Search<'a, MemorySegment> {
+    Search { segments, statistics: statistics(segments), scope, weights: &Weights::MEASURED }
+}
+
+/// Scores every entry by itself, without blocks, bounds or segments.
+fn brute(
+    search: &Search<'_, MemorySegment>,
+    plan: &Plan<MemoryPostings>,
+    entries: &[MemoryEntry],
+) -> Vec<f64> {
+    let average = search.statistics.average_length();
+    let score = |entry: &MemoryEntry| {
+        let amounts = plan.terms.iter().map(|term| {
+            let tf = entry.terms.iter().find(|(held, _)| *held == term.name).map_or(0, |held| held.1);
+            term.idf * search.weights.saturation.of(f64::from(tf), f64::from(entry.length) / average)
+        });
+        amounts.sum::<f64>()
+    };
+    entries.iter().map(score).collect()
+}
+
+fn admits(scope: &Scope<'_>, query: &Query, number: u32, entry: &MemoryEntry) -> bool {
+    scope.allowed.is_none_or(|allowed| allowed.contains(number))
+        && scope.classes.admits(entry.class, entry.marks)
+        && entry.minute >= scope.since_minute
+        && query.required().all(|term| entry.terms.iter().any(|held| held.0 == term))
+}
+
+fn search_all(
+    search_in: &Search<'_, MemorySegment>,
+    whole: &MemorySegment,
+    query: &Query,
+    wanted: Wanted,
+) -> Vec<Scored> {
+    search(search_in, whole, query, wanted).expect("memory does not fail")
+}
+
+proptest! {
+    #[test]
+    fn the_first_stage_finds_what_scoring_everything_finds(
+        entries in entries(), query in queries(), size in 1..300_usize, wanted in 1..20_usize,
+        allowed in proptest::option::of(proptest::collection::vec(0..400_u32, 0..200)), since_minute in 0..30_u32,
+    ) {
+        let segments = segments(&entries, size);
+        let allowed = allowed.map(|numbers| { let mut set = NumberSet::default(); set.extend(numbers); set });
+        let classes = ClassMask { roles: 0b1110, ..ClassMask::ALL };
+        let scope = Scope { allowed: allowed.as_ref(), classes, since_minute, authors: &[] };
+        let search = over(&segments, scope);
+        let plan = Plan::of(&search, &query).expect("memory does not fail");
+        let exact = brute(&search, &plan, &entries);
+        let found = candidates(&search, &plan, &query, wanted).expect("memory does not fail");
+        let number = |one: &Candidate| one.segment * size + one.number as usize;
+        let scores_match = found.iter().all(|one| (f64::from(one.score) - exact[number(one)]).abs() < 1e-4);
+        prop_assert!(scores_match);
+        let passes = |at: &usize| exact[*at] > 0.0 && admits(&scope, &query, narrow(*at), &entries[*at]);
+        let mut best: Vec<f64> = (0..entries.len()).filter(passes).map(|at| exact[at]).collect();
+        best.sort_by(|one, two| two.total_cmp(one));
+        best.truncate(wanted);
+        let mut scores: Vec<f64> = found.iter().filter(|one| passes(&number(one))).map(|one| exact[number(one)]).collect();
+        scores.sort_by(|one, two| two.total_cmp(one));
+        prop_assert_eq!(scores.len(), best.len());
+        prop_assert!(scores.iter().zip(&best).all(|(one, two)| (one - two).abs() < 1e-4));
+    }
+
+    #[test]
+    fn segments_and_skipping_change_no_answer(entries in entries(), query in queries(), size in 1..200_usize) {
+        let (whole, cut) = (segments(&entries, entries.len()), segments(&entries, size));
+        let wanted = Wanted { hits: 20, candidates: 25 };
+        let one = search_all(&over(&whole, Scope::ALL), &whole[0], &query, wanted);
+        let mut reversed = cut.clone();
+        reversed.reverse();
+        prop_assert_eq!(&search_all(&over(&cut, Scope::ALL), &whole[0], &query, wanted), &one);
+        prop_assert_eq!(&search_all(&over(&reversed, Scope::ALL), &whole[0], &query, wanted), &one);
+    }
+
+    #[test]
+    fn two_stages_score_as_one_stage_does(entries in entries(), query in queries()) {
+        let whole = segments(&entries, entries.len());
+        let authors = [(1, "bob".to_owned()), (2, "ann".to_owned())];
+        let scope = Scope { authors: &authors, ..Scope::ALL };
+        let all = search_all(&over(&whole, scope), &whole[0], &query, Wanted { hits: 400, candidates: usize::MAX });
+        let two = search_all(&over(&whole, scope), &whole[0], &query, Wanted { hits: 20, candidates: 40 });
+        prop_assert!(two.iter().all(|found| all.contains(found)));
+        let enough = search_all(&over(&whole, scope), &whole[0], &query, Wanted { hits: 20, candidates: 400 });
+        prop_assert_eq!(&enough[..], &all[..all.len().min(20)]);
+    }
+
+    #[test]
+    fn reasons_make_the_score_and_hits_are_in_scope(entries in entries(), query in queries(), since_minute in 0..50_u32) {
+        let whole = segments(&entries, entries.len());
+        let authors = [(1, "bob".to_owned())];
+        let scope = Scope { authors: &authors, since_minute, ..Scope::ALL };
+        let found = search_all(&over(&whole, scope), &whole[0], &query, Wanted::hits(50));
+        for hit in &found {
+            let amounts = hit.reasons.iter().filter(|reason| reason.name.is_amount()).map(|reason| reason.value);
+            let factors = hit.reasons.iter().filter(|reason| !reason.name.is_amount()).map(|reason| reason.value);
+            let product = amounts.sum::<f32>() * factors.product::<f32>();
+            prop_assert!((product - hit.score).abs() <= hit.score * 1e-5);
+            let at = hit.number as usize;
+            prop_assert!(admits(&scope, &query, hit.number, &entries[at]));
+            prop_assert_eq!((hit.minute, hit.key), (entries[at].minute, entries[at].key));
+            let recipe = if entries[at].author == 0 { &Weights::MEASURED.agent } else { &Weights::MEASURED.conversation };
+            let naive = window_score(&entries, at, &query, &over(&whole, scope), recipe);
+            let amount: f32 = hit.reasons.iter().filter(|reason| reason.name.is_amount()).map(|reason| reason.value).sum();
+            prop_assert!((naive - f64::from(amount)).abs() < 1e-4, "{naive} {amount}");
+        }
+        let order = |hit: &Scored| (std::cmp::Reverse(hit.score.to_bits()), std::cmp::Reverse(hit.minute), hit.key);
+        prop_assert!(found.is_sorted_by_key(order));
+    }
+}
+
+/// The recipe's formula, read off the page.
+fn window_score(
+    entries: &[MemoryEntry],
+    at: usize,
+    query: &Query,
+    search: &Search<'_, MemorySegment>,
+    recipe: &Recipe,
+) -> f64 {
+    let plan = Plan::of(search, query).expect("memory does not fail");
+    let mut window = vec![(at, 1.0)];
+    for distance in 1..=WINDOW {
+        let same = |other: usize| entries.get(other).is_some_and(|entry| entry.group == entries[at].group);
+        let capped =
+            |other: usize| (recipe.neighbour_tokens / f64::from(entries[other].length.max(1))).min(1.0);
+        if let Some(other) = at.checked_sub(distance).filter(|other| same(*other)) {
+            let asks = distance == 1 && entries[other].marks & marks::ASKS != 0;
+            let asked = if asks { recipe.asked } else { 1.0 };
+            window.push((other, recipe.before[distance - 1] * asked * capped(other)));
+        }
+        if same(at + distance) {
+            window.push((at + distance, recipe.after[distance - 1] * capped(at + distance)));
+        }
+    }
+    let length = |at: usize| f64::from(entries[at].length);
+    let average = search.statistics.average_length();
+    let whole = 1.0 + recipe.before.iter().chain(&recipe.after).sum::<f64>();
+    let window_length: f64 = window.iter().map(|(other, weight)| length(*other) * weight).sum();
+    let mut score = 0.0;
+    for term in &plan.terms {
+        let tf = |at: usize| {
+            let held = entries[at].terms.iter().find(|(held, _)| *held == term.name);
+            held.map_or(0.0, |held| f64::from(held.1))
+        };
+        let x: f64 = window.iter().map(|(other, weight)| tf(*other) * weight).sum();
+        let saturation = |x: f64, ratio: f64| x * 2.2 / (x + 1.2 * (0.4 + 0.6 * ratio));
+        score += term.idf * saturation(x, window_length / (average * whole));
+        score += term.idf * recipe.own * saturation(tf(at), length(at) / average);
+    }
+    score * length(at) / (length(at) + recipe.length)
+}

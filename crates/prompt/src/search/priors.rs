@@ -1,0 +1,112 @@
+//! What an entry counts besides its words: its length, who wrote it, when, and what it is.
+
+use super::first::narrow;
+use super::ranked::{ReasonName, Search};
+use super::source::{ClassMask, Segment, kinds, marks};
+use super::weights::Recipe;
+use super::windows::{Entry, recipe};
+
+/// The first and the last minute of what is searched.
+///
+/// Recency is measured between the two, not against a clock: the same data has the same order whenever it is asked.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Span {
+    first: u32,
+    last: u32,
+}
+
+impl Span {
+    /// Returns the span of a scope: that of its entries where these are given, else that of the index.
+    pub(super) fn of<S: Segment>(search: &Search<'_, S>) -> Result<Self, S::Error> {
+        let mut span = Self { first: u32::MAX, last: 0 };
+        for segment in search.segments {
+            let Some((first, last)) = segment.minute_range() else { continue };
+            if let Some(allowed) = search.scope.allowed {
+                let minutes = segment.minutes()?;
+                for number in allowed.range(segment.base(), segment.span()) {
+                    let minute = minutes.get((number - segment.base()) as usize).copied().unwrap_or_default();
+                    span.include(minute, minute);
+                }
+            } else {
+                span.include(first, last);
+            }
+        }
+        span.first = span.first.max(search.scope.since_minute);
+        Ok(span)
+    }
+
+    fn include(&mut self, first: u32, last: u32) {
+        if first > 0 {
+            self.first = self.first.min(first);
+            self.last = self.last.max(last);
+        }
+    }
+
+    /// Returns how recent a minute is: 1 the last, 0 the first.
+    ///
+    /// By the logarithm of the age, so that an hour counts in a day as a month does in years, and one wrong date changes
+    /// little.
+    fn place(self, minute: u32) -> f64 {
+        let whole = self.last.saturating_sub(self.first);
+        if whole == 0 {
+            return 0.0;
+        }
+        let age = self.last.saturating_sub(minute).min(whole);
+        1.0 - f64::from(age).ln_1p() / f64::from(whole).ln_1p()
+    }
+}
+
+/// Returns what a short text counts times. It is part of the words' worth rather than a reason of its own.
+pub(super) fn length<S>(search: &Search<'_, S>, entry: &Entry) -> f64 {
+    entry.length / (entry.length + recipe(search, entry).length)
+}
+
+/// A factor with the reason for it.
+pub(super) type Factor<'a> = (ReasonName, f32, &'a str);
+
+/// Returns the factors of an entry; those that do not apply are 1.
+pub(super) fn factors<'a, S: Segment>(
+    search: &Search<'a, S>,
+    asked: &[String],
+    span: Span,
+    entry: &Entry,
+) -> Result<[Factor<'a>; 4], S::Error> {
+    let recipe = recipe(search, entry);
+    let (mut minute, mut class) = (0, 0);
+    if let Some(segment) = search.segments.get(entry.segment) {
+        minute = segment.minutes()?.get(entry.at).copied().unwrap_or_default();
+        class = segment.classes()?.get(entry.at).copied().unwrap_or_default();
+    }
+    let question = if entry.marks & marks::ASKS == 0 { 1.0 } else { recipe.question };
+    let (speaker, name) = speaker(search, asked, entry);
+    let (kind, kind_name) = kind(recipe, class, entry.marks);
+    Ok([
+        (ReasonName::Speaker, narrow(speaker), name),
+        (ReasonName::Question, narrow(question), ""),
+        (ReasonName::Recent, narrow(1.0 + recipe.recent * span.place(minute)), ""),
+        (ReasonName::Kind, narrow(kind), kind_name),
+    ])
+}
+
+/// Returns the factor of the author, if the query names exactly one participant.
+fn speaker<'a, S>(search: &Search<'a, S>, asked: &[String], entry: &Entry) -> (f64, &'a str) {
+    let ([asked], true) = (asked, entry.author > 0) else { return (1.0, "") };
+    let author = search.scope.authors.iter().find(|(author, _)| *author == entry.author);
+    match author {
+        Some((_, name)) if name.split_whitespace().any(|word| word == asked) => {
+            (recipe(search, entry).speaker, name.as_str())
+        }
+        _ => (1.0, ""),
+    }
+}
+
+/// Returns the factor of what an entry is: the first of these that applies.
+fn kind(recipe: &Recipe, class: u8, entry_marks: u8) -> (f64, &'static str) {
+    let is_instruction = class >> 2 == ClassMask::of(stemmata_model::Role::System, kinds::INSTRUCTION) >> 2;
+    let marked = [(marks::DECISION, recipe.decision, "decision"), (marks::CALL, recipe.call, "call")];
+    if is_instruction {
+        return (recipe.instruction, "instruction");
+    }
+    let found = marked.into_iter().find(|(mark, ..)| entry_marks & mark != 0);
+    found.map_or((1.0, ""), |(_, factor, name)| (factor, name))
+}

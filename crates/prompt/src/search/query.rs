@@ -1,0 +1,295 @@
+//! What a query asks for: words, phrases in quotes, file names, participants.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use super::{dates, stops, words};
+
+/// The longest query in bytes: longer than any question, shorter than a pasted file.
+pub const QUERY_BYTES_MAX: usize = 16 * 1024;
+/// How many different terms a query may have; each is a look-up in every segment.
+pub const QUERY_TERMS_MAX: usize = 256;
+/// How many phrases a query may have; quotes after them are characters.
+const PHRASES_MAX: usize = 16;
+/// A longer text in quotes is words: every phrase becomes an expression.
+pub(super) const PHRASE_BYTES_MAX: usize = 1_024;
+/// What a term counts that stands in for one that no entry holds.
+const MENDED: f64 = 0.7;
+
+/// A query as it was typed, and who takes part in what is searched.
+#[derive(Debug, Clone, Copy)]
+pub struct QueryInput<'a> {
+    /// The text.
+    pub text: &'a str,
+    /// The names of the authors in the scope.
+    pub participants: &'a [String],
+}
+
+/// Why a text is no query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum QueryError {
+    /// There is only white space.
+    #[error("there is nothing to search for")]
+    Empty,
+    /// The text is longer than [`QUERY_BYTES_MAX`].
+    #[error("the query has {bytes} bytes, at most {bytes_max}")]
+    TooLong {
+        /// Its length.
+        bytes: usize,
+        /// The longest.
+        bytes_max: usize,
+    },
+}
+
+/// One term that is looked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QueryTerm {
+    /// The term.
+    pub term: String,
+    /// The date's term that it may mean as well.
+    pub date: Option<String>,
+    /// What one occurrence counts.
+    pub weight: f64,
+    /// The words as they were typed.
+    pub typed: String,
+}
+
+/// A text in quotes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Phrase {
+    /// The text between the quotes.
+    pub text: String,
+    /// Terms that every entry with the phrase holds.
+    pub terms: Vec<String>,
+}
+
+/// What a query asks for.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Query {
+    /// The terms, each once, in the order of the text. Any of them makes a hit.
+    pub terms: Vec<QueryTerm>,
+    /// Phrases that a hit must have.
+    pub phrases: Vec<Phrase>,
+    /// The file names among the terms.
+    pub files: Vec<String>,
+    /// The words of the text that name participants, lower case.
+    pub asked: Vec<String>,
+    /// The text to look for literally, where no term is left: stop words, operators, emoji.
+    pub literal: Option<String>,
+    /// Terms were left out because there are too many.
+    pub is_cut: bool,
+}
+
+/// Reads a query.
+///
+/// # Errors
+/// [`QueryError`] when the text is empty or too long.
+pub fn parse_query(input: &QueryInput<'_>) -> Result<Query, QueryError> {
+    let text = input.text.trim();
+    if text.is_empty() {
+        return Err(QueryError::Empty);
+    }
+    if text.len() > QUERY_BYTES_MAX {
+        return Err(QueryError::TooLong { bytes: text.len(), bytes_max: QUERY_BYTES_MAX });
+    }
+    let lower: Vec<String> = input.participants.iter().map(|name| name.to_lowercase()).collect();
+    let participants = lower.iter().flat_map(|name| name.split_whitespace()).collect();
+    let mut query = Query::default();
+    for phrase in quoted(text) {
+        query.add_phrase(text.get(phrase).unwrap_or_default());
+    }
+    query.add_words(text, &participants);
+    if query.terms.is_empty() && !query.asked.is_empty() {
+        // Only names: these are what is looked for.
+        query.asked.clear();
+        query.add_words(text, &HashSet::new());
+    }
+    if query.terms.iter().all(|term| is_lone(&term.term)) {
+        query.terms.clear();
+        query.phrases.clear();
+        query.literal = Some(text.to_owned());
+    }
+    Ok(query)
+}
+
+impl Query {
+    /// Adds names that stand in for a file name that no entry holds.
+    pub fn mend(&mut self, file: &str, names: Vec<String>) {
+        for term in names {
+            let is_new = self.terms.iter().all(|known| known.term != term);
+            if is_new && self.terms.len() < QUERY_TERMS_MAX {
+                let typed = file.trim_start_matches('=').to_owned();
+                self.terms.push(QueryTerm { term, date: None, weight: MENDED, typed });
+            }
+        }
+    }
+
+    /// Returns the terms that a hit must hold.
+    pub fn required(&self) -> impl Iterator<Item = &str> {
+        self.phrases.iter().flat_map(|phrase| phrase.terms.iter().map(String::as_str))
+    }
+
+    fn add_phrase(&mut self, text: &str) {
+        let mut phrase = Phrase { text: text.to_owned(), terms: Vec::new() };
+        words::scan(text, &mut |term, _| {
+            // A name may be longer in the entry than in quotes.
+            if !term.starts_with('=') && !is_lone(term) && !phrase.terms.iter().any(|known| known == term) {
+                phrase.terms.push(term.to_owned());
+            }
+        });
+        let (stops, others): (Vec<String>, _) =
+            phrase.terms.into_iter().partition(|term| stops::is_stop(term));
+        phrase.terms = if others.is_empty() { stops } else { others };
+        // A phrase of stop words is still something to look for.
+        for term in phrase.terms.iter().filter(|term| stops::is_stop(term)) {
+            self.terms.push(QueryTerm { term: term.clone(), date: None, weight: 1.0, typed: term.clone() });
+        }
+        self.phrases.push(phrase);
+    }
+
+    fn add_words(&mut self, text: &str, participants: &HashSet<&str>) {
+        let mut known: HashSet<String> = self.terms.iter().map(|term| term.term.clone()).collect();
+        words::scan(text, &mut |term, range| {
+            let typed = text.get(range).unwrap_or_default();
+            let lower = typed.to_lowercase();
+            let is_name = term.starts_with('=');
+            if !is_name && participants.contains(lower.as_str()) {
+                if !self.asked.contains(&lower) {
+                    self.asked.push(lower);
+                }
+                return;
+            }
+            if !is_name && stops::is_stop(&lower) || !known.insert(term.to_owned()) {
+                return;
+            }
+            if self.terms.len() == QUERY_TERMS_MAX {
+                self.is_cut = true;
+                return;
+            }
+            if is_name && term.contains('.') {
+                self.files.push(term.to_owned());
+            }
+            self.terms.push(QueryTerm {
+                term: term.to_owned(),
+                date: dates::date_of(term),
+                weight: 1.0,
+                typed: typed.to_owned(),
+            });
+        });
+    }
+}
+
+/// Returns whether a term is one character of a script without blanks: entries hold it in pairs only.
+fn is_lone(term: &str) -> bool {
+    term.strip_prefix('~').is_some_and(|chars| chars.chars().nth(1).is_none())
+}
+
+/// Returns what stands in quotes: a quote without its counterpart is a character.
+fn quoted(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some((open, quote)) =
+        text.get(at..).and_then(|rest| rest.char_indices().find(|(_, char)| "\"“".contains(*char)))
+    {
+        let start = at + open + quote.len_utf8();
+        let close = if quote == '"' { '"' } else { '”' };
+        let Some(length) = text.get(start..).and_then(|rest| rest.find(close)) else {
+            at = start;
+            continue;
+        };
+        let inside = text.get(start..start + length).unwrap_or_default();
+        if inside.chars().any(char::is_alphanumeric)
+            && length <= PHRASE_BYTES_MAX
+            && found.len() < PHRASES_MAX
+        {
+            found.push(start..start + length);
+        }
+        at = start + length + close.len_utf8();
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn parse(text: &str, participants: &[&str]) -> Result<Query, QueryError> {
+        let participants: Vec<String> = participants.iter().map(|name| (*name).to_owned()).collect();
+        parse_query(&QueryInput { text, participants: &participants })
+    }
+
+    fn terms(query: &Query) -> Vec<&str> {
+        query.terms.iter().map(|term| term.term.as_str()).collect()
+    }
+
+    #[test]
+    fn queries_are_read() {
+        for (text, wanted, required) in [
+            ("why did we drop retries", vec!["drop", "retri"], vec![]),
+            ("where does \"the broker\" redeliver? The Broker", vec!["broker", "redeliv"], vec!["broker"]),
+            ("an \"unbalanced quote", vec!["unbalanc", "quot"], vec![]),
+            ("fix words.rs", vec!["fix", "word", "rs", "=words.rs"], vec![]),
+            ("\"to be\"", vec!["to", "be"], vec!["to", "be"]),
+            ("“so war es” Größe", vec!["so", "war", "es", "große"], vec!["so", "war", "es"]),
+        ] {
+            let query = parse(text, &[]).expect("a query");
+            assert_eq!(terms(&query), wanted, "{text}");
+            assert_eq!(query.required().collect::<Vec<_>>(), required, "{text}");
+            assert_eq!(query.literal, None, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_terms_is_looked_for_literally() {
+        for text in ["why is it", "-- && ||", "🦀🦀", "字", "\"\"", "\"字\""] {
+            let query = parse(text, &[]).expect("a query");
+            assert_eq!(
+                (query.literal.as_deref(), query.terms.len(), query.phrases.len()),
+                (Some(text), 0, 0)
+            );
+        }
+        assert_eq!(parse(" \n", &[]), Err(QueryError::Empty));
+        let long = "x".repeat(1 << 20);
+        assert_eq!(
+            parse(&long, &[]),
+            Err(QueryError::TooLong { bytes: 1 << 20, bytes_max: QUERY_BYTES_MAX })
+        );
+    }
+
+    #[test]
+    fn participants_are_asked_for_not_looked_for() {
+        let query = parse("When did Ann buy it, Ann?", &["Ann Lee", "Bob"]).expect("a query");
+        assert_eq!((terms(&query), &query.asked), (vec!["buy"], &vec!["ann".to_owned()]));
+        let query = parse("Ann", &["Ann Lee"]).expect("a query");
+        assert_eq!((terms(&query), query.asked.len()), (vec!["ann"], 0));
+    }
+
+    #[test]
+    fn dates_and_mended_names_are_terms() {
+        let mut query = parse("What happened in July 2023", &[]).expect("a query");
+        let dates: Vec<_> = query.terms.iter().filter_map(|term| term.date.as_deref()).collect();
+        assert_eq!(dates, ["@juli", "@2023"]);
+        query.mend("=wrods.rs", vec!["=words.rs".to_owned(), "happen".to_owned()]);
+        assert_eq!(query.terms.iter().filter(|term| term.weight < 1.0).count(), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_query_with_terms_or_a_literal(text in "(\\PC|[\"“” a-z]){0,60}") {
+            if let Ok(query) = parse(&text, &[]) {
+                prop_assert_eq!(query.terms.is_empty(), query.literal.is_some());
+                prop_assert!(query.phrases.iter().all(|phrase| text.contains(&phrase.text)));
+            } else {
+                prop_assert!(text.trim().is_empty());
+            }
+        }
+
+        #[test]
+        fn queries_are_bounded(words in proptest::collection::vec("[a-z]{5,9}", 300..400)) {
+            let query = parse(&words.join(" "), &[]).expect("a query");
+            prop_assert!(query.terms.len() <= QUERY_TERMS_MAX);
+        }
+    }
+}

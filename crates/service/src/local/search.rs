@@ -1,0 +1,68 @@
+//! The facet `Search` over a store of this machine.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use stemmata_api::v1::{
+    EntriesRequest, EntryPage, HITS_DEFAULT, HITS_MAX, IndexBuilt, IndexStatus, SearchHits, SearchRequest,
+};
+use stemmata_api::{Answer, Code, Control, Problem, Search, Step, Unit};
+use stemmata_engine::StepUnit;
+
+use super::Local;
+use crate::fault::Fault;
+use crate::wire;
+
+impl Search for Local {
+    fn search(&self, request: &SearchRequest, control: &Control<'_>) -> Answer<SearchHits> {
+        control.check()?;
+        let hits = self.with(|engine| {
+            let limit = request.limit.unwrap_or(HITS_DEFAULT).min(HITS_MAX);
+            let query = wire::search::query(request, limit)?;
+            let found =
+                engine.search(&query, &mut |unit, done, total| heard(control, unit, (done, total)))?;
+            Ok(wire::search::hits(&found))
+        })?;
+        control.check()?;
+        Ok(hits)
+    }
+
+    fn entries(&self, _: &EntriesRequest) -> Answer<EntryPage> {
+        Err(not_supported("entries around one cannot be read yet"))
+    }
+
+    fn index_status(&self) -> Answer<IndexStatus> {
+        self.with(|engine| Ok(wire::search::status(&engine.index_report()?)))
+    }
+
+    fn rebuild_index(&self, control: &Control<'_>) -> Answer<IndexBuilt> {
+        control.check()?;
+        let began = Instant::now();
+        let built = self.with(|engine| {
+            let settled =
+                engine.rebuild_index(&mut |unit, done, total| heard(control, unit, (done, total)))?;
+            control.check()?;
+            if let Some(trouble) = &settled.trouble {
+                return Err(Fault::from(wire::search::not_built(trouble)));
+            }
+            let report = engine.index_report()?;
+            let elapsed_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+            Ok(IndexBuilt { entries: report.entries, bytes: report.bytes, elapsed_ms })
+        })?;
+        Ok(built)
+    }
+}
+
+/// Tells how far a search is, and says whether it goes on.
+fn heard(control: &Control<'_>, unit: StepUnit, (done, total): (u64, Option<u64>)) -> ControlFlow<()> {
+    let unit = match unit {
+        StepUnit::Bytes => Unit::Bytes,
+        StepUnit::Commits => Unit::Commits,
+    };
+    control.progress.step(&Step { done, total, unit, item: None });
+    if control.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+}
+
+fn not_supported(detail: &str) -> Box<Problem> {
+    Box::new(Problem::new(Code::NotSupported, detail))
+}

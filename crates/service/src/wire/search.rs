@@ -1,0 +1,172 @@
+//! Searches and what they find as wire types.
+
+use std::time::Duration;
+
+use stemmata_api::{Code, Problem, v1};
+use stemmata_engine::{
+    HitPlace, IndexReport, IndexTrouble, SearchAnswer, SearchFilter, SearchForm, SearchHit, SearchNote,
+    SearchQuery, SearchReason, SettleBudget,
+};
+use stemmata_model::Timestamp;
+
+use crate::fault::Fault;
+
+/// Returns what a request asks for.
+pub(crate) fn query(request: &v1::SearchRequest, hits_max: u64) -> Result<SearchQuery, Fault> {
+    let v1::SearchFilter { client, role, project, branch, file, kind, since, session, no_tool_output } =
+        request.filter.clone();
+    let since = since.as_deref().map(Timestamp::parse).transpose()?;
+    Ok(SearchQuery {
+        text: request.text.clone(),
+        form: match request.form {
+            v1::SearchForm::Words => SearchForm::Words,
+            v1::SearchForm::Literal => SearchForm::Literal,
+            v1::SearchForm::Regex => SearchForm::Regex,
+        },
+        filter: SearchFilter {
+            client,
+            role,
+            projects: project,
+            branch,
+            file,
+            kinds: kind,
+            since,
+            session,
+            no_tool_output,
+        },
+        hits_max: usize::try_from(hits_max).unwrap_or(usize::MAX),
+        budget: request
+            .settle_ms
+            .map_or(SettleBudget::All, |ms| SettleBudget::Within(Duration::from_millis(ms))),
+    })
+}
+
+/// Returns the wire form of what was found.
+pub(crate) fn hits(found: &SearchAnswer) -> v1::SearchHits {
+    v1::SearchHits {
+        hits: found.hits.iter().map(hit).collect(),
+        entries: found.entries,
+        notes: found.notes.iter().map(note).collect(),
+    }
+}
+
+fn hit(hit: &SearchHit) -> v1::SearchHit {
+    let HitPlace { session, path, client, title, cwd, branch, foreign_machine } = hit.place.clone();
+    v1::SearchHit {
+        ctx: hit.ctx.map(|ctx| ctx.to_string()),
+        session_id: session,
+        entry: hit.entry.clone(),
+        author: hit.author.clone(),
+        timestamp: hit.timestamp.map(|at| at.to_string()),
+        role: hit.role.as_str().to_owned(),
+        kind: hit.kind.clone(),
+        client,
+        score: rounded(hit.score),
+        reasons: hit.reasons.iter().map(reason).collect(),
+        snippet: hit.snippet.clone(),
+        matches: hit
+            .matches
+            .iter()
+            .map(|span| v1::SearchSpan { start: span.start as u64, end: span.end as u64 })
+            .collect(),
+        path,
+        also_in: hit.also_in.clone(),
+        title,
+        cwd,
+        branch,
+        foreign_machine,
+    }
+}
+
+fn reason(reason: &SearchReason) -> v1::SearchReason {
+    v1::SearchReason {
+        name: reason.name.to_owned(),
+        value: rounded(reason.value),
+        text: (!reason.text.is_empty()).then(|| reason.text.clone()),
+    }
+}
+
+/// Four digits are enough to compare by, and the same on every machine.
+fn rounded(value: f32) -> f64 {
+    (f64::from(value) * 10_000.0).round() / 10_000.0
+}
+
+/// Returns the wire form of how the index is.
+pub(crate) fn status(report: &IndexReport) -> v1::IndexStatus {
+    v1::IndexStatus {
+        state: report.state.as_str().to_owned(),
+        entries: report.entries,
+        bytes: report.bytes,
+        segments: report.segments,
+        behind_commits: report.behind_commits,
+        skipped_commits: report.skipped_commits,
+    }
+}
+
+/// Returns the problem of an index that could not be made.
+pub(crate) fn not_built(trouble: &IndexTrouble) -> Problem {
+    let code = match trouble {
+        IndexTrouble::Busy => Code::StoreLocked,
+        IndexTrouble::Full => Code::DiskFull,
+        IndexTrouble::ReadOnly => Code::StoreReadOnly,
+        IndexTrouble::Newer => Code::StoreTooNew,
+        IndexTrouble::Damaged { .. } | IndexTrouble::Failed { .. } => Code::DatabaseFailed,
+    };
+    Problem::new(code, format!("the search index was not made: {}", of_trouble(trouble).1))
+}
+
+fn of_trouble(trouble: &IndexTrouble) -> (&'static str, String) {
+    match trouble {
+        IndexTrouble::Busy => ("index_busy", "another process is bringing the index up to date".to_owned()),
+        IndexTrouble::Damaged { reason } => {
+            ("index_damaged", format!("{reason}; it was set aside, and is made again from the store"))
+        }
+        IndexTrouble::Newer => (
+            "index_newer",
+            "a newer version of this program made the index, which this one leaves alone; the newest entries were \
+             searched one by one"
+                .to_owned(),
+        ),
+        IndexTrouble::ReadOnly => ("index_read_only", "the index cannot be written".to_owned()),
+        IndexTrouble::Full => ("index_full", "there is no space left for the index".to_owned()),
+        IndexTrouble::Failed { reason } => ("index_failed", reason.clone()),
+    }
+}
+
+fn note(note: &SearchNote) -> v1::Note {
+    let (code, message) = match note {
+        SearchNote::NotIndexed => {
+            ("index_missing", "there is no index; the newest entries were searched one by one".to_owned())
+        }
+        SearchNote::Index(trouble) => of_trouble(trouble),
+        SearchNote::Behind { commits: 0 } => (
+            "index_behind",
+            "the index does not have the newest turns yet; these were searched one by one".to_owned(),
+        ),
+        SearchNote::Behind { commits } => (
+            "index_behind",
+            format!(
+                "the index is behind: {commits} commits were not searched; the next search goes on with it"
+            ),
+        ),
+        SearchNote::Mended { asked, meant } => (
+            "did_you_mean",
+            format!("nothing names `{asked}`; names like it were looked for: {}", meant.join(", ")),
+        ),
+        SearchNote::ScanCut { bytes_max } => (
+            "scan_cut",
+            format!(
+                "only the newest {} were looked through; a filter such as `--project` or `--session` looks further back",
+                crate::size::bytes(*bytes_max)
+            ),
+        ),
+        SearchNote::SearchedText => (
+            "searched_text",
+            "the query has no word to search for, so its text was looked for as it is".to_owned(),
+        ),
+        SearchNote::QueryCut => {
+            ("query_cut", "the query has too many words; its last ones were left out".to_owned())
+        }
+    };
+    v1::Note { code: code.to_owned(), message, line: None }
+}

@@ -1,0 +1,118 @@
+//! The order of storing, and what it leaves for an index that follows it.
+//!
+//! The index is no part of a store.
+
+use stemmata_model::{Closure, CommitId};
+
+use super::Make;
+use super::builders::{at, chain, checkpoint, key, put, see, session, sighting, write};
+use super::forget::{forget, wish};
+use crate::maintain::collect::Collect;
+use crate::maintain::forget::{Forget, Tombstone};
+use crate::seam::Store;
+use crate::stored::{DueKey, StoredAt};
+use crate::write::Write;
+
+/// Walks the whole order in small pages.
+fn walk(store: &dyn Store) -> Vec<(StoredAt, CommitId)> {
+    let mut walked: Vec<(StoredAt, CommitId)> = Vec::new();
+    loop {
+        let page = store.stored_after(walked.last().map(|(at, _)| *at), 2).expect("a read");
+        if page.is_empty() {
+            return walked;
+        }
+        assert!(page.len() <= 2, "a page has a limit");
+        walked.extend(page.into_iter().map(|(at, commit)| (at, commit.id)));
+    }
+}
+
+fn ids(store: &dyn Store) -> Vec<CommitId> {
+    walk(store).into_iter().map(|(_, id)| id).collect()
+}
+
+fn place(store: &dyn Store, of: CommitId) -> StoredAt {
+    walk(store).into_iter().find(|(_, id)| *id == of).expect("it is stored").0
+}
+
+/// Takes what is due, and takes it back.
+fn due(store: &dyn Store) -> Vec<Option<StoredAt>> {
+    let keys = store.index_due().expect("a read");
+    store.index_done(&keys).expect("taken back");
+    assert_eq!(store.index_due().expect("a read"), []);
+    keys.into_iter().map(DueKey::first).collect()
+}
+
+/// Commits come in the order of storing whatever their ids and times are, and stay where they are.
+///
+/// # Panics
+/// Where the order changes, or a commit is missed or met twice.
+pub fn check_stored(make: Make<'_>) {
+    let store = make();
+    assert_eq!(walk(&*store), []);
+    let mut expected = chain(&*store, "new", 4);
+    expected.push(put(&*store, None, "imported late\n", -5_000));
+    expected.push(put(&*store, Some(expected[1]), "a branch\n", 7));
+    assert_eq!(ids(&*store), expected);
+    let (again, writes) = checkpoint(None, "new 0\n", 0);
+    write(&*store, writes);
+    assert_eq!(again, expected[0], "what is there already");
+    let (open, mut writes) = checkpoint(Some(again), "open\n", 9);
+    for write in &mut writes {
+        if let Write::Commit(new) = write {
+            new.closure = Closure::Provisional;
+        }
+    }
+    expected.push(open);
+    write(&*store, writes);
+    let before = walk(&*store);
+    expected.push(put(&*store, Some(open), "after it\n", 10));
+    write(&*store, vec![Write::Cover { commit: open }]);
+    assert_eq!(ids(&*store), expected);
+    assert_eq!(walk(&*store)[..before.len()], before, "places stay");
+    assert!(before.iter().all(|(at, _)| at.0 >= 1), "before the first is none");
+    assert_eq!(store.stored_after(None, usize::MAX).expect("a read")[6].1.closure, Closure::Covered);
+    assert_eq!(store.stored_after(Some(StoredAt(u64::MAX)), 9).expect("a read"), []);
+    assert_eq!(due(&*store), [], "nothing went");
+}
+
+/// Forgetting, collecting and filling a hole leave the first commit concerned, and a dry run leaves nothing.
+///
+/// # Panics
+/// Where an index would keep what went, or miss what came back.
+pub fn check_index_due(make: Make<'_>) {
+    let store = make();
+    let ids = chain(&*store, "turn", 5);
+    let places: Vec<StoredAt> = ids.iter().map(|id| place(&*store, *id)).collect();
+    let all = wish(&ids[3..], &[], &[]);
+    store.forget(&Forget { dry_run: true, ..all.clone() }).expect("a plan");
+    assert_eq!(due(&*store), []);
+    forget(&*store, &all);
+    assert_eq!(due(&*store), [Some(places[3])]);
+    forget(&*store, &wish(&[], &ids[1..2], &[]));
+    assert_eq!(due(&*store), [Some(places[1])]);
+    forget(&*store, &wish(&[], &ids[1..2], &[]));
+    assert_eq!(due(&*store), [], "a hole holds nothing");
+    store.lift(&Tombstone::Commit(ids[1])).expect("lifted");
+    assert_eq!(due(&*store), []);
+    write(&*store, checkpoint(Some(ids[0]), "turn 1\n", 10).1);
+    assert_eq!(due(&*store), [Some(places[1])], "it was passed as a hole");
+    assert_eq!(place(&*store, ids[1]), places[1]);
+    // What two leave is there for both, the least first.
+    forget(&*store, &wish(&ids[2..3], &[], &[]));
+    let last = put(&*store, Some(ids[1]), "another\n", 90);
+    let its = place(&*store, last);
+    let gone = |now| Collect { retired: vec![last], now: at(now), grace_us: 1, expect: None, dry_run: false };
+    store.collect(&gone(100)).expect("condemned");
+    assert_eq!(store.index_due().expect("a read").len(), 1, "what is condemned is there");
+    store.collect(&gone(200)).expect("deleted");
+    let mut expected = vec![Some(places[2]), Some(its)];
+    expected.dedup();
+    assert_eq!(due(&*store), expected);
+    let kept = put(&*store, Some(ids[1]), "seen\n", 95);
+    let mut listed = session("one", "/w", Some(9));
+    listed.tip = Some(kept);
+    write(&*store, vec![see(kept, sighting("one", 9)), Write::Session(Box::new(listed))]);
+    assert_eq!(due(&*store), []);
+    forget(&*store, &wish(&[], &[], &[key("one")]));
+    assert_eq!(due(&*store), [None], "where it was seen goes");
+}

@@ -1,0 +1,107 @@
+//! Columns: what a segment says of each of its entries, each kind by itself.
+//!
+//! Specified in `docs/format/index.md`.
+
+use super::bits::{self, BLOCK};
+use super::chunk::{seal, unseal};
+use super::error::IndexError;
+
+/// What a column says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    Length,
+    Class,
+    Marks,
+    Minute,
+    Key,
+    Group,
+    /// Left out where no entry of the segment has an author.
+    Author,
+    /// The row of the commit that brought the entry, or of an event's place.
+    Home,
+}
+
+impl Kind {
+    pub(super) const fn number(self) -> i64 {
+        self as i64
+    }
+}
+
+/// A value of a column that is not packed.
+pub(super) trait Plain: Sized + Copy {
+    fn put(self, bytes: &mut Vec<u8>);
+    fn take(bytes: &[u8]) -> Vec<Self>;
+    const BYTES: usize = size_of::<Self>();
+}
+
+macro_rules! plain {
+    ($($number:ty),*) => {$(
+        impl Plain for $number {
+            fn put(self, bytes: &mut Vec<u8>) {
+                bytes.extend_from_slice(&self.to_le_bytes());
+            }
+
+            fn take(bytes: &[u8]) -> Vec<Self> {
+                let (values, _) = bytes.as_chunks::<{ size_of::<$number>() }>();
+                values.iter().map(|value| Self::from_le_bytes(*value)).collect()
+            }
+        }
+    )*};
+}
+
+plain!(u8, u16, u64);
+
+pub(super) fn encode_plain<T: Plain>(values: &[T]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(values.len() * T::BYTES);
+    for value in values {
+        value.put(&mut bytes);
+    }
+    seal(bytes)
+}
+
+pub(super) fn decode_plain<T: Plain>(bytes: Vec<u8>, span: u32) -> Result<Vec<T>, IndexError> {
+    let bytes = unseal(bytes)?;
+    if bytes.len() == span as usize * T::BYTES {
+        return Ok(T::take(&bytes));
+    }
+    Err(IndexError::damaged("a column has another length than its segment"))
+}
+
+/// Packs numbers that differ little from their neighbours.
+pub(super) fn encode_packed(values: &[u32]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for block in values.chunks(BLOCK) {
+        let least = block.iter().copied().min().unwrap_or_default();
+        let above: Vec<u32> = block.iter().map(|value| value - least).collect();
+        let width = bits::width_of(above.iter().copied().max().unwrap_or_default());
+        bytes.extend_from_slice(&least.to_le_bytes());
+        bytes.push(width.to_le_bytes()[0]);
+        bits::pack(&mut bytes, &above, width);
+    }
+    seal(bytes)
+}
+
+pub(super) fn decode_packed(bytes: Vec<u8>, span: u32) -> Result<Vec<u32>, IndexError> {
+    let bytes = unseal(bytes)?;
+    let mut values = vec![0; span as usize];
+    let mut rest = bytes.as_slice();
+    for block in values.chunks_mut(BLOCK) {
+        rest = take_block(rest, block).ok_or_else(|| IndexError::damaged("a column cannot be read"))?;
+    }
+    if rest.is_empty() {
+        return Ok(values);
+    }
+    Err(IndexError::damaged("a column has another length than its segment"))
+}
+
+fn take_block<'a>(bytes: &'a [u8], block: &mut [u32]) -> Option<&'a [u8]> {
+    let (least, bytes) = bytes.split_first_chunk()?;
+    let (width, bytes) = bytes.split_first()?;
+    let width = u32::from(*width);
+    bits::unpack(bytes, width, block)?;
+    let least = u32::from_le_bytes(*least);
+    for value in &mut *block {
+        *value = value.checked_add(least)?;
+    }
+    bytes.get(bits::packed_bytes(block.len(), width)..)
+}

@@ -1,0 +1,320 @@
+//! A view of the index: one state of it, however long it is looked at.
+//!
+//! What is done with it is the engine's.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, PoisonError};
+
+use rusqlite::{Connection, OptionalExtension, params};
+use stemmata_model::{CommitId, LedgerId, MachineId};
+
+use super::batch::{IndexPlace, IndexedLedger, IndexedState};
+use super::error::{IndexError, While};
+use super::segment::{ReadColumns, SegmentFamily, SegmentRead, SegmentRow, load_segments};
+use super::{Index, IndexMeta, commits, groups, load_ledgers, load_meta, places, runs};
+use crate::stored::StoredAt;
+use crate::write::SessionKey;
+
+const READING: &str = "reading the search index";
+
+/// Provisional commits of one parent that are looked at, at most.
+const OPEN_MAX: usize = 256;
+
+/// Where an entry is: the commit, and its position among that one's entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Occurrence {
+    /// Where the commit stands.
+    pub stored: StoredAt,
+    /// The commit.
+    pub id: CommitId,
+    /// The position, from 0.
+    pub position: usize,
+}
+
+/// A view of an [`Index`] as it was when it was asked for.
+#[derive(Debug)]
+pub struct IndexReader<'i> {
+    index: &'i Index,
+    connection: Option<Connection>,
+    segments: Vec<(SegmentRow, Arc<ReadColumns>)>,
+}
+
+impl Drop for IndexReader<'_> {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take()
+            && connection.execute_batch("COMMIT").is_ok()
+        {
+            self.index.give_back(connection);
+        }
+    }
+}
+
+impl<'i> IndexReader<'i> {
+    pub(super) fn begin(index: &'i Index) -> Result<Self, IndexError> {
+        let connection = index.take()?;
+        connection.execute_batch("BEGIN").while_(READING)?;
+        let rows = load_segments(&connection)?;
+        let mut columns = index.columns.lock().unwrap_or_else(PoisonError::into_inner);
+        let segments: Vec<_> = rows
+            .into_iter()
+            .map(|row| (row, Arc::clone(columns.entry((row.base, row.made)).or_default())))
+            .collect();
+        // What was merged or cut is not asked for again.
+        *columns = segments.iter().map(|(row, own)| ((row.base, row.made), Arc::clone(own))).collect();
+        drop(columns);
+        Ok(Self { index, connection: Some(connection), segments })
+    }
+
+    fn connection(&self) -> &Connection {
+        self.connection.as_ref().expect("it is given back when this is dropped")
+    }
+
+    /// Returns the state of the index.
+    pub fn meta(&self) -> Result<IndexMeta, IndexError> {
+        load_meta(self.connection())
+    }
+
+    /// Returns how far ledgers are followed.
+    pub fn ledgers(&self) -> Result<Vec<IndexedLedger>, IndexError> {
+        load_ledgers(self.connection())
+    }
+
+    /// Returns the segments, by their numbers.
+    pub fn segments(&self) -> Vec<SegmentRead<'_>> {
+        let read = |(row, columns): &(SegmentRow, Arc<ReadColumns>)| {
+            SegmentRead::new(self.connection(), *row, Arc::clone(columns))
+        };
+        self.segments.iter().map(read).collect()
+    }
+
+    /// Returns the numbers of entries by their keys.
+    pub fn known(&self, keys: &[u64]) -> Result<Vec<Option<u32>>, IndexError> {
+        let mut statement =
+            self.connection().prepare_cached("SELECT number FROM entry WHERE key = ?1").while_(READING)?;
+        let mut number =
+            |key: &u64| statement.query_row([key.cast_signed()], |row| row.get(0)).optional().while_(READING);
+        keys.iter().map(&mut number).collect()
+    }
+
+    /// Returns the group of each number, made by `list` of the runs in the group's order: one that is in several groups is in
+    /// its first. Numbers of one group share one. An event, and a number that is not there, is by itself.
+    pub fn groups_of<T>(
+        &self,
+        numbers: &[u32],
+        list: impl Fn(Vec<Range<u32>>) -> T,
+    ) -> Result<Vec<Arc<T>>, IndexError> {
+        let mut lists: HashMap<u32, Arc<T>> = HashMap::new();
+        let mut found = Vec::with_capacity(numbers.len());
+        for number in numbers {
+            let group = match self.segment_of(*number) {
+                Some((segment, offset)) => segment.groups()?.get(offset).copied().unwrap_or_default(),
+                None => 0,
+            };
+            found.push(match lists.get(&group) {
+                Some(list) => Arc::clone(list),
+                None if group == 0 => {
+                    let alone = std::iter::once(*number..number.saturating_add(1));
+                    Arc::new(list(alone.collect()))
+                }
+                None => {
+                    let list = Arc::new(list(groups::load_group(self.connection(), group)?.1));
+                    lists.insert(group, Arc::clone(&list));
+                    list
+                }
+            });
+        }
+        Ok(found)
+    }
+
+    /// Returns the commits that an entry is in, the one that brought it first; at most so many. None for an event.
+    pub fn occurrences(&self, number: u32, limit: usize) -> Result<Vec<Occurrence>, IndexError> {
+        let Some((segment, offset)) = self.segment_of(number) else { return Ok(Vec::new()) };
+        if segment.family() == SegmentFamily::Events {
+            return Ok(Vec::new());
+        }
+        let home = segment.homes()?.get(offset).copied().unwrap_or_default();
+        let mut statement = self
+            .connection()
+            .prepare_cached(
+                "SELECT row FROM entry_more WHERE number = ?1 AND row <> ?2 ORDER BY row LIMIT ?3",
+            )
+            .while_(READING)?;
+        let limit = limit.max(1);
+        let more = i64::try_from(limit - 1).unwrap_or(i64::MAX);
+        let rows = statement.query_map(params![number, home, more], |row| row.get(0)).while_(READING)?;
+        let more: Vec<u32> = rows.collect::<rusqlite::Result<_>>().while_(READING)?;
+        let mut found = Vec::new();
+        for row in std::iter::once(home).chain(more) {
+            for commit in commits::load(self.connection(), "row = ?1", [row])? {
+                let position = commit.numbers.iter().position(|own| *own == Some(number));
+                found.extend(position.map(|position| Occurrence {
+                    stored: commit.stored,
+                    id: commit.id,
+                    position,
+                }));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the event that a number stands for.
+    pub fn event(&self, number: u32) -> Result<Option<(LedgerId, u64)>, IndexError> {
+        let found: Option<(String, i64)> = self
+            .connection()
+            .prepare_cached(
+                "SELECT l.id, e.seq FROM event e JOIN ledger l ON l.row = e.ledger WHERE e.number = ?1",
+            )
+            .and_then(|mut statement| {
+                statement.query_row([number], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+            })
+            .while_(READING)?;
+        let Some((id, seq)) = found else { return Ok(None) };
+        let id = LedgerId::new(id).map_err(|_| IndexError::damaged("a ledger has no id"))?;
+        Ok(Some((id, seq.cast_unsigned())))
+    }
+
+    /// Returns provisional commits that one with this parent, seen at these places, may cover.
+    pub fn open_beside(
+        &self,
+        parent: Option<CommitId>,
+        seen: &[SessionKey],
+    ) -> Result<Vec<CommitId>, IndexError> {
+        if let Some(parent) = parent {
+            let limit = i64::try_from(OPEN_MAX).unwrap_or(i64::MAX);
+            let values = params![parent.to_bytes(), limit];
+            let found = commits::load(self.connection(), "parent = ?1 AND state = 1 LIMIT ?2", values)?;
+            return Ok(found.into_iter().map(|commit| commit.id).collect());
+        }
+        // Every session may have such a first turn: only those of its own sessions are looked at.
+        let mut open = Vec::new();
+        for key in seen {
+            let place: Option<u32> = self
+                .connection()
+                .prepare_cached("SELECT row FROM place WHERE machine = ?1 AND path = ?2")
+                .and_then(|mut statement| {
+                    statement
+                        .query_row([key.machine.as_str(), key.path.as_str()], |row| row.get(0))
+                        .optional()
+                })
+                .while_(READING)?;
+            let Some(place) = place else { continue };
+            let (own, _) = places::load_rows(self.connection(), place)?;
+            for row in own.into_iter().flatten().rev().take(OPEN_MAX) {
+                let found = commits::load(self.connection(), "row = ?1 AND parent IS NULL", [row])?;
+                let is_open = |commit: &commits::CommitRow| commit.state == IndexedState::Provisional;
+                open.extend(found.into_iter().filter(is_open).map(|commit| commit.id));
+            }
+        }
+        open.sort();
+        open.dedup();
+        Ok(open)
+    }
+
+    /// Hands out all places with their rows.
+    pub fn places(&self, act: &mut dyn FnMut(u32, IndexPlace)) -> Result<(), IndexError> {
+        let mut statement = self
+            .connection()
+            .prepare_cached("SELECT row, machine, path, session, client, cwd, branch FROM place ORDER BY row")
+            .while_(READING)?;
+        let mut rows = statement.query([]).while_(READING)?;
+        while let Some(row) = rows.next().while_(READING)? {
+            let (place, machine, found) = place_of(row).while_(READING)?;
+            let machine =
+                MachineId::new(machine).map_err(|_| IndexError::damaged("a place has no machine"))?;
+            act(place, IndexPlace { key: SessionKey { machine, ..found.key }, ..found });
+        }
+        Ok(())
+    }
+
+    /// Hands out the numbers of all entries and events that belong to any of some places, each at least once.
+    pub fn numbers_in(&self, places: &[u32], act: &mut dyn FnMut(u32)) -> Result<(), IndexError> {
+        let mut rows: Vec<Range<u32>> = Vec::new();
+        for place in places {
+            let (own, more) = places::load_rows(self.connection(), *place)?;
+            rows.extend(own);
+            rows.extend(more.into_iter().flat_map(|(_, more)| more));
+        }
+        let rows = Bits::of(rows.into_iter().flatten());
+        let places = Bits::of(places.iter().copied());
+        for segment in self.segments() {
+            let allowed = if segment.family() == SegmentFamily::Events { &places } else { &rows };
+            let homes = (segment.base()..).zip(segment.homes()?);
+            homes.filter(|(_, home)| allowed.holds(**home)).for_each(|(number, _)| act(number));
+        }
+        let mut statement = self
+            .connection()
+            .prepare_cached("SELECT row FROM occurrence WHERE shared = 1 ORDER BY row")
+            .while_(READING)?;
+        let shared = statement.query_map([], |row| row.get::<_, u32>(0)).while_(READING)?;
+        for row in shared {
+            let row = row.while_(READING)?;
+            if rows.holds(row) {
+                let found = commits::load(self.connection(), "row = ?1", [row])?;
+                found
+                    .iter()
+                    .flat_map(|commit| commit.numbers.iter().flatten())
+                    .for_each(|number| act(*number));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the authors and the numbers that columns have for them.
+    pub fn authors(&self) -> Result<Vec<(u16, String)>, IndexError> {
+        let mut statement =
+            self.connection().prepare_cached("SELECT row, name FROM author ORDER BY row").while_(READING)?;
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).while_(READING)?;
+        rows.collect::<rusqlite::Result<_>>().while_(READING)
+    }
+
+    fn segment_of(&self, number: u32) -> Option<(SegmentRead<'_>, usize)> {
+        let place = self.segments.partition_point(|(row, _)| row.end() <= number);
+        let (row, columns) = self.segments.get(place)?;
+        let offset = number.checked_sub(row.base)? as usize;
+        Some((SegmentRead::new(self.connection(), *row, Arc::clone(columns)), offset))
+    }
+
+    pub(super) fn raw(&self) -> &Connection {
+        self.connection()
+    }
+
+    pub(super) fn group(&self, row: u32) -> Result<runs::Runs, IndexError> {
+        Ok(groups::load_group(self.connection(), row)?.1)
+    }
+}
+
+fn place_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<(u32, String, IndexPlace)> {
+    let machine = MachineId::new("unread").expect("a short name");
+    let place = IndexPlace {
+        key: SessionKey { machine, path: row.get(2)? },
+        session: row.get(3)?,
+        client: row.get(4)?,
+        cwd: row.get(5)?,
+        branch: row.get(6)?,
+    };
+    Ok((row.get(0)?, row.get(1)?, place))
+}
+
+/// A set of rows, one bit each.
+struct Bits(Vec<u64>);
+
+impl Bits {
+    fn of(rows: impl Iterator<Item = u32>) -> Self {
+        let mut words = Vec::new();
+        for row in rows {
+            let word = (row / 64) as usize;
+            if word >= words.len() {
+                words.resize(word + 1, 0);
+            }
+            if let Some(word) = words.get_mut(word) {
+                *word |= 1_u64 << (row % 64);
+            }
+        }
+        Self(words)
+    }
+
+    fn holds(&self, row: u32) -> bool {
+        self.0.get((row / 64) as usize).is_some_and(|word| word >> (row % 64) & 1 == 1)
+    }
+}

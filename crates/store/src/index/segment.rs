@@ -1,0 +1,389 @@
+//! Reading a segment: a term's postings, and its columns.
+//!
+//! What bytes mean is `chunk`'s, `postings`'s and `columns`'s.
+
+use std::cell::OnceCell;
+use std::sync::{Arc, OnceLock};
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::bits::BLOCK;
+use super::chunk::{Records, unseal};
+use super::columns::{Kind, decode_packed, decode_plain};
+use super::error::{IndexError, While};
+use super::postings::{Blocks, PostingsBound, Record, blocks_of};
+
+/// Numbers that one segment holds at most, and that belong to one family together.
+pub(super) const SPAN_MAX: u32 = 131_072;
+
+const READING: &str = "reading the search index";
+
+/// What a segment is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SegmentFamily {
+    /// Entries of commits.
+    Commits,
+    /// Events of ledgers.
+    Events,
+}
+
+impl SegmentFamily {
+    pub(super) const fn number(self) -> i64 {
+        self as i64
+    }
+}
+
+/// The row of a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SegmentRow {
+    pub(super) base: u32,
+    pub(super) family: SegmentFamily,
+    pub(super) span: u32,
+    /// The index's epoch when it was made: a segment of the same base may be another one.
+    pub(super) made: u64,
+    pub(super) length: u64,
+    pub(super) minutes: Option<(u32, u32)>,
+}
+
+impl SegmentRow {
+    /// Returns the number behind its last one.
+    pub(super) const fn end(&self) -> u32 {
+        self.base + self.span
+    }
+}
+
+/// Loads all segments, by their numbers.
+pub(super) fn load_segments(connection: &Connection) -> Result<Vec<SegmentRow>, IndexError> {
+    let mut statement = connection
+        .prepare_cached(
+            "SELECT base, family, span, made, length, minute_first, minute_last FROM segment ORDER BY base",
+        )
+        .while_(READING)?;
+    let rows = statement.query_map([], segment_row).while_(READING)?;
+    let segments: Vec<SegmentRow> = rows.collect::<rusqlite::Result<_>>().while_(READING)?;
+    let is_sound = segments.iter().all(|segment| {
+        let offset = segment.base % SPAN_MAX;
+        segment.span > 0 && segment.span <= SPAN_MAX - offset && segment.base.checked_add(SPAN_MAX).is_some()
+    });
+    if is_sound { Ok(segments) } else { Err(IndexError::damaged("a segment has impossible numbers")) }
+}
+
+fn segment_row(row: &Row<'_>) -> rusqlite::Result<SegmentRow> {
+    let family: i64 = row.get(1)?;
+    let minutes: (Option<u32>, Option<u32>) = (row.get(5)?, row.get(6)?);
+    Ok(SegmentRow {
+        base: row.get(0)?,
+        family: if family == 0 { SegmentFamily::Commits } else { SegmentFamily::Events },
+        span: row.get(2)?,
+        made: row.get::<_, i64>(3)?.cast_unsigned(),
+        length: row.get::<_, i64>(4)?.cast_unsigned(),
+        minutes: minutes.0.zip(minutes.1),
+    })
+}
+
+/// The columns of a segment that were read: they never change.
+#[derive(Debug, Default)]
+pub(super) struct ReadColumns {
+    lengths: OnceLock<Vec<u16>>,
+    classes: OnceLock<Vec<u8>>,
+    marks: OnceLock<Vec<u8>>,
+    minutes: OnceLock<Vec<u32>>,
+    keys: OnceLock<Vec<u64>>,
+    groups: OnceLock<Vec<u32>>,
+    authors: OnceLock<Vec<u16>>,
+    homes: OnceLock<Vec<u32>>,
+}
+
+/// A span of entry numbers with its postings and columns.
+#[derive(Debug, Clone)]
+pub struct SegmentRead<'r> {
+    connection: &'r Connection,
+    row: SegmentRow,
+    columns: Arc<ReadColumns>,
+}
+
+/// Takes a term with its postings, and says whether to go on.
+pub type EachTerm<'a, 'r> = dyn FnMut(&[u8], &PostingsRead<'r>) -> Result<bool, IndexError> + 'a;
+
+/// The first term of a chunk, and its bytes.
+type Chunk = (Vec<u8>, Vec<u8>);
+
+/// Decodes a column once.
+fn once<T>(
+    cell: &OnceLock<Vec<T>>,
+    read: impl FnOnce() -> Result<Vec<T>, IndexError>,
+) -> Result<&[T], IndexError> {
+    if let Some(values) = cell.get() {
+        return Ok(values);
+    }
+    let values = read()?;
+    Ok(cell.get_or_init(|| values))
+}
+
+impl<'r> SegmentRead<'r> {
+    pub(super) const fn new(connection: &'r Connection, row: SegmentRow, columns: Arc<ReadColumns>) -> Self {
+        Self { connection, row, columns }
+    }
+
+    /// Returns the first number.
+    pub const fn base(&self) -> u32 {
+        self.row.base
+    }
+
+    /// Returns how many numbers it has, all in use.
+    pub const fn span(&self) -> u32 {
+        self.row.span
+    }
+
+    /// Returns what it is of.
+    pub const fn family(&self) -> SegmentFamily {
+        self.row.family
+    }
+
+    /// Returns the sum of its entries' lengths.
+    pub const fn length(&self) -> u64 {
+        self.row.length
+    }
+
+    /// Returns the least and the greatest minute that is not 0.
+    pub const fn minute_range(&self) -> Option<(u32, u32)> {
+        self.row.minutes
+    }
+
+    /// Returns the lengths in terms.
+    pub fn lengths(&self) -> Result<&[u16], IndexError> {
+        once(&self.columns.lengths, || decode_plain(self.column(Kind::Length)?, self.row.span))
+    }
+
+    /// Returns roles and kinds.
+    pub fn classes(&self) -> Result<&[u8], IndexError> {
+        once(&self.columns.classes, || decode_plain(self.column(Kind::Class)?, self.row.span))
+    }
+
+    /// Returns what else entries are.
+    pub fn marks(&self) -> Result<&[u8], IndexError> {
+        once(&self.columns.marks, || decode_plain(self.column(Kind::Marks)?, self.row.span))
+    }
+
+    /// Returns minutes since 1970, 0 where an entry has no time.
+    pub fn minutes(&self) -> Result<&[u32], IndexError> {
+        once(&self.columns.minutes, || decode_packed(self.column(Kind::Minute)?, self.row.span))
+    }
+
+    /// Returns the keys.
+    pub fn keys(&self) -> Result<&[u64], IndexError> {
+        once(&self.columns.keys, || decode_plain(self.column(Kind::Key)?, self.row.span))
+    }
+
+    /// Returns the groups' rows; 0 for an event.
+    pub fn groups(&self) -> Result<&[u32], IndexError> {
+        once(&self.columns.groups, || decode_packed(self.column(Kind::Group)?, self.row.span))
+    }
+
+    /// Returns the authors, 0 where an entry has none; empty where no entry has one.
+    pub fn authors(&self) -> Result<&[u16], IndexError> {
+        once(&self.columns.authors, || match self.find_column(Kind::Author)? {
+            Some(bytes) => decode_plain(bytes, self.row.span),
+            None => Ok(Vec::new()),
+        })
+    }
+
+    /// Returns the rows of the commits that brought the entries, or of the events' places.
+    pub(super) fn homes(&self) -> Result<&[u32], IndexError> {
+        once(&self.columns.homes, || decode_packed(self.column(Kind::Home)?, self.row.span))
+    }
+
+    fn column(&self, kind: Kind) -> Result<Vec<u8>, IndexError> {
+        self.find_column(kind)?.ok_or_else(|| IndexError::damaged("a segment lacks a column"))
+    }
+
+    fn find_column(&self, kind: Kind) -> Result<Option<Vec<u8>>, IndexError> {
+        self.connection
+            .prepare_cached("SELECT bytes FROM columns WHERE segment = ?1 AND kind = ?2")
+            .and_then(|mut statement| {
+                statement.query_row(params![self.row.base, kind.number()], |row| row.get(0)).optional()
+            })
+            .while_(READING)
+    }
+
+    /// Returns a term's postings, none where no entry has the term.
+    pub fn postings(&self, term: &str) -> Result<Option<PostingsRead<'r>>, IndexError> {
+        let term = term.as_bytes();
+        let Some(bytes) = self.chunk_of(term)?.map(|(_, bytes)| bytes) else { return Ok(None) };
+        let bytes = unseal(bytes)?;
+        let mut records = Records::new(&bytes);
+        while let Some(record) = records.next()? {
+            match records.term().cmp(term) {
+                std::cmp::Ordering::Less => {}
+                std::cmp::Ordering::Equal => return self.read(term, &record).map(Some),
+                std::cmp::Ordering::Greater => break,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Hands out terms from one on, ascending, with their postings, until `act` returns `false`.
+    pub fn each_term(&self, from: &[u8], act: &mut EachTerm<'_, 'r>) -> Result<(), IndexError> {
+        let mut next = self.chunk_of(from)?;
+        if next.is_none() {
+            next = self.chunk_after(from)?;
+        }
+        while let Some((first, bytes)) = next {
+            let bytes = unseal(bytes)?;
+            let mut records = Records::new(&bytes);
+            while let Some(record) = records.next()? {
+                let is_asked = records.term() >= from;
+                if is_asked && !act(records.term(), &self.read(records.term(), &record)?)? {
+                    return Ok(());
+                }
+            }
+            next = self.chunk_after(&first)?;
+        }
+        Ok(())
+    }
+
+    fn chunk_of(&self, term: &[u8]) -> Result<Option<Chunk>, IndexError> {
+        self.find_chunk(
+            "SELECT first, bytes FROM chunk WHERE segment = ?1 AND first <= ?2 AND part = 0 \
+             ORDER BY first DESC LIMIT 1",
+            term,
+        )
+    }
+
+    fn chunk_after(&self, term: &[u8]) -> Result<Option<Chunk>, IndexError> {
+        self.find_chunk(
+            "SELECT first, bytes FROM chunk WHERE segment = ?1 AND first > ?2 AND part = 0 ORDER BY first LIMIT 1",
+            term,
+        )
+    }
+
+    fn find_chunk(&self, sql: &str, term: &[u8]) -> Result<Option<Chunk>, IndexError> {
+        self.connection
+            .prepare_cached(sql)
+            .and_then(|mut statement| {
+                let take = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+                statement.query_row(params![self.row.base, term], take).optional()
+            })
+            .while_(READING)
+    }
+
+    fn read(&self, term: &[u8], record: &Record<'_>) -> Result<PostingsRead<'r>, IndexError> {
+        let blocks = blocks_of(record, self.row.span)?;
+        let parts = match &blocks {
+            Blocks::Few(_) => 0,
+            Blocks::Many { blocks, .. } => blocks.last().map_or(0, |block| block.part),
+        };
+        Ok(PostingsRead {
+            connection: self.connection,
+            segment: self.row.base,
+            term: if parts > 0 { term.to_vec() } else { Vec::new() },
+            entries: record.entries,
+            bound: record.bound,
+            blocks,
+            parts: (0..parts).map(|_| OnceCell::new()).collect(),
+        })
+    }
+}
+
+/// The postings of one term in one segment.
+#[derive(Debug)]
+pub struct PostingsRead<'r> {
+    connection: &'r Connection,
+    segment: u32,
+    /// What its parts are found by; empty where it has none.
+    term: Vec<u8>,
+    entries: u32,
+    bound: PostingsBound,
+    blocks: Blocks,
+    parts: Vec<OnceCell<Vec<u8>>>,
+}
+
+impl PostingsRead<'_> {
+    /// Returns how many entries of the segment have the term.
+    pub const fn entries(&self) -> u32 {
+        self.entries
+    }
+
+    /// Returns the bound of all blocks.
+    pub const fn bound(&self) -> PostingsBound {
+        self.bound
+    }
+
+    /// Returns the number of blocks.
+    pub fn blocks(&self) -> usize {
+        match &self.blocks {
+            Blocks::Few(_) => 1,
+            Blocks::Many { blocks, .. } => blocks.len(),
+        }
+    }
+
+    /// Returns the last entry of a block, relative to the segment's base.
+    pub fn block_last(&self, block: usize) -> u32 {
+        match &self.blocks {
+            Blocks::Few(postings) => postings.last().map_or(0, |(number, _)| *number),
+            Blocks::Many { blocks, .. } => blocks.get(block).map_or(0, |block| block.last),
+        }
+    }
+
+    /// Returns the bound of a block.
+    pub fn block_bound(&self, block: usize) -> PostingsBound {
+        match &self.blocks {
+            Blocks::Few(_) => self.bound,
+            Blocks::Many { blocks, .. } => blocks.get(block).map_or(self.bound, |block| block.bound),
+        }
+    }
+
+    /// Reads a block: entries relative to the segment's base, ascending, and how often the term is in each. Returns how
+    /// many there are.
+    pub fn unpack(
+        &self,
+        block: usize,
+        numbers: &mut [u32; BLOCK],
+        tfs: &mut [u16; BLOCK],
+    ) -> Result<usize, IndexError> {
+        match &self.blocks {
+            Blocks::Few(postings) => {
+                for ((number, tf), posting) in numbers.iter_mut().zip(tfs).zip(postings) {
+                    (*number, *tf) = *posting;
+                }
+                Ok(postings.len())
+            }
+            Blocks::Many { blocks, bytes } => {
+                let at = blocks.get(block).ok_or_else(|| IndexError::damaged("there is no such block"))?;
+                match at.part.checked_sub(1) {
+                    None => at.unpack(bytes, numbers, tfs),
+                    Some(part) => at.unpack(self.part(part)?, numbers, tfs),
+                }
+            }
+        }
+    }
+
+    /// Hands out all postings.
+    pub(super) fn each(&self, act: &mut dyn FnMut(u32, u16)) -> Result<(), IndexError> {
+        let (mut numbers, mut tfs) = ([0; BLOCK], [0; BLOCK]);
+        for block in 0..self.blocks() {
+            let count = self.unpack(block, &mut numbers, &mut tfs)?;
+            numbers.iter().zip(&tfs).take(count).for_each(|(number, tf)| act(*number, *tf));
+        }
+        Ok(())
+    }
+
+    fn part(&self, part: u32) -> Result<&[u8], IndexError> {
+        let cell = self
+            .parts
+            .get(part as usize)
+            .ok_or_else(|| IndexError::damaged("there is no such part of a term's postings"))?;
+        if let Some(bytes) = cell.get() {
+            return Ok(bytes);
+        }
+        let bytes: Vec<u8> = self
+            .connection
+            .prepare_cached("SELECT bytes FROM chunk WHERE segment = ?1 AND first = ?2 AND part = ?3")
+            .and_then(|mut statement| {
+                statement.query_row(params![self.segment, self.term, part + 1], |row| row.get(0))
+            })
+            .while_(READING)?;
+        let bytes = unseal(bytes)?;
+        Ok(cell.get_or_init(|| bytes))
+    }
+}
