@@ -57,9 +57,9 @@ pub use place::{
     WrittenFile,
 };
 pub use search::{
-    AROUND_MAX, AROUND_TOKENS_DEFAULT, EntriesRequest, EntryPage, EntryText, HITS_DEFAULT, HITS_MAX,
-    IndexBuilt, IndexStatus, QUERY_BYTES_MAX, SearchFilter, SearchForm, SearchHit, SearchHits, SearchReason,
-    SearchRequest, SearchSpan,
+    AROUND_MAX, AROUND_TOKENS_DEFAULT, AROUND_TOKENS_MAX, EntriesRequest, EntryPage, EntryText, HITS_DEFAULT,
+    HITS_MAX, IndexBuilt, IndexStatus, QUERY_BYTES_MAX, SearchFilter, SearchForm, SearchHit, SearchHits,
+    SearchReason, SearchRequest, SearchSpan,
 };
 pub use secrets::{
     Scan, ScanFinding, ScanRequest, Scrub, ScrubKind, ScrubRedirect, ScrubRequest, TrustedFile, TrustedRules,

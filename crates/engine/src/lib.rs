@@ -89,6 +89,7 @@ pub use stemmata_runtimes::translate::{LossReport, runtime_of};
 pub use stemmata_store::{OpenFor, Patience};
 pub use vault::{Vault, VaultError, VaultPurge, VaultPurged, VaultStatus};
 pub use verbs::annotate::Update;
+pub use verbs::around::{Around, AroundEntry, AroundQuery};
 pub use verbs::blame::{BlameQuery, LineOrigin};
 pub use verbs::checkpoint::{CheckpointContent, CheckpointRequest, Checkpointed};
 pub use verbs::collect::{CollectOptions, CollectPlan, CollectReport, RetiredSession};

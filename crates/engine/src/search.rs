@@ -30,6 +30,7 @@ pub use hits::{HitPlace, SearchHit, SearchReason};
 pub use settle::{IndexTrouble, SettleBudget, Settled};
 pub(crate) use slot::IndexSlot;
 pub use status::{IndexReport, IndexState};
+pub(crate) use text::text_of;
 
 use crate::engine::Engine;
 use crate::error::Result;

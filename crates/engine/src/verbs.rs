@@ -1,6 +1,7 @@
 //! The use cases, one file a verb.
 
 pub(crate) mod annotate;
+pub(crate) mod around;
 pub(crate) mod at;
 pub(crate) mod blame;
 pub(crate) mod checkpoint;

@@ -2,6 +2,7 @@
 //!
 //! A method reads its request, asks the engine and gives a wire type. References, stops and pages are read here for all facets.
 
+mod around;
 mod chains;
 mod give_back;
 mod ledgers;

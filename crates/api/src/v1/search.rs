@@ -21,6 +21,9 @@ pub const AROUND_MAX: u64 = 200;
 /// Tokens of a page of entries, where nobody says how many.
 pub const AROUND_TOKENS_DEFAULT: u64 = 4_000;
 
+/// Tokens of a page of entries, at most.
+pub const AROUND_TOKENS_MAX: u64 = 200_000;
+
 /// How the text of a query is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -207,9 +210,10 @@ pub struct SearchSpan {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EntriesRequest {
-    /// The commit that the chain ends with.
+    /// A commit of the chain.
     pub ctx: String,
-    /// The entry in the middle: its id, the beginning of it, or `@N` for the N-th of the chain. `after` wins.
+    /// The entry in the middle: its id, the beginning of it, or `@N` for the N-th of the chain. The last one of the commit
+    /// where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry: Option<String>,
     /// Entries before and after it, at most [`AROUND_MAX`].
@@ -221,7 +225,7 @@ pub struct EntriesRequest {
 }
 
 /// Entries of a chain, one after the other.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct EntryPage {
     /// The commit that the chain ends with.
@@ -236,6 +240,9 @@ pub struct EntryPage {
     /// The entry after the last, to go on from: `@N`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
+    /// What the page lacks, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
 }
 
 /// An entry as text.

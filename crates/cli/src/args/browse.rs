@@ -75,6 +75,7 @@ pub(crate) struct Tree {
 Examples:
   stemma show ctx-3f9k2m7q
   stemma show ctx-3f9k2m7q --entries     its entries with their ids, for `--at`
+  stemma show ctx-3f9k2m7q --entry @41   read its chain around the 41st entry
   stemma show v1-review --json
 
 {REF_HELP}"))]
@@ -86,6 +87,18 @@ pub(crate) struct Show {
     /// List the commit's own entries with their ids too
     #[arg(long)]
     pub(crate) entries: bool,
+
+    /// Read the chain around this entry: its id, the beginning of it, or `@N` for the N-th of the chain
+    #[arg(long, value_name = "ENTRY", conflicts_with = "entries")]
+    pub(crate) entry: Option<String>,
+
+    /// With `--entry`: entries before and after it, at most 200
+    #[arg(long, value_name = "N", default_value_t = 3, requires = "entry")]
+    pub(crate) around: u64,
+
+    /// With `--entry`: estimated tokens of all texts together (default: 4000; at most 200000)
+    #[arg(long, value_name = "N", requires = "entry")]
+    pub(crate) max_tokens: Option<u64>,
 }
 
 /// `history`

@@ -1,4 +1,6 @@
-//! `show`: everything that is known about a commit.
+//! `show`: everything that is known about a commit, and what was said in its chain.
+
+mod around;
 
 use stemmata_api::v1::{self, Audit, Commit, Sighting};
 
@@ -20,6 +22,9 @@ const NAME_WIDTH: usize = 11;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Show) -> Result<Exit, CliError> {
+    if args.entry.is_some() {
+        return around::run(app, args);
+    }
     let request = v1::ShowRequest { ctx: app.ctx(&args.reference)?, entries: args.entries };
     let commit = app.service()?.show(&request)?;
     app.answer(&commit, || {

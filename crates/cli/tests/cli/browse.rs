@@ -198,3 +198,26 @@ fn metadata_changes_leave_a_trail() {
     assert_eq!(shown["audit"].as_array().unwrap().len(), 6);
     stage.run(&["update", &tip]).code(2);
 }
+
+#[test]
+fn entries_are_read_around_one_of_them() {
+    let (stage, tip) = stage();
+    insta::assert_snapshot!(
+        "show_entry_around",
+        stage.told(&["show", &tip, "--entry", "@3", "--around", "1"])
+    );
+    insta::assert_snapshot!(
+        "show_entry_cut",
+        stage.told(&["show", &tip, "--entry", "@1", "--around", "0", "--max-tokens", "2"])
+    );
+    insta::assert_snapshot!("show_entry_beyond", stage.told(&["show", &tip, "--entry", "@99"]));
+    let page = stage.json(&["show", &tip, "--entry", "@3", "--around", "1"]);
+    let ordinals: Vec<u64> =
+        page["entries"].as_array().unwrap().iter().map(|entry| entry["ordinal"].as_u64().unwrap()).collect();
+    assert_eq!((ordinals, &page["before"], &page["next"]), (vec![2, 3, 4], &"@1".into(), &"@5".into()));
+    // What is shown leads back to the same entry.
+    let id = page["entries"][1]["id"].as_str().unwrap();
+    assert_eq!(stage.json(&["show", &tip, "--entry", id, "--around", "1"]), page);
+    // `--around` alone means nothing.
+    stage.run(&["show", &tip, "--around", "1"]).code(2);
+}

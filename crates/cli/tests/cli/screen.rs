@@ -32,6 +32,8 @@ const CALLS: &[&str] = &[
     "tree {tip}",
     "show {tip}",
     "show {hostile}",
+    "show {tip} --entry @1 --around 50",
+    "show {tip} --entry {hostile}",
     "search evil",
     "search {hostile}",
     "search --literal {hostile}",

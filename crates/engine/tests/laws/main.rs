@@ -1,6 +1,7 @@
 //! The laws of DESIGN.md that the engine keeps, each named after its invariant.
 
 mod acts;
+mod around;
 mod bad_bundles;
 mod big_parts;
 mod bounds;

@@ -6,10 +6,10 @@ use std::time::Instant;
 use stemmata_api::v1::{
     EntriesRequest, EntryPage, HITS_DEFAULT, HITS_MAX, IndexBuilt, IndexStatus, SearchHits, SearchRequest,
 };
-use stemmata_api::{Answer, Code, Control, Problem, Search, Step, Unit};
+use stemmata_api::{Answer, Control, Search, Step, Unit};
 use stemmata_engine::StepUnit;
 
-use super::Local;
+use super::{Local, around};
 use crate::fault::Fault;
 use crate::wire;
 
@@ -27,8 +27,8 @@ impl Search for Local {
         Ok(hits)
     }
 
-    fn entries(&self, _: &EntriesRequest) -> Answer<EntryPage> {
-        Err(not_supported("entries around one cannot be read yet"))
+    fn entries(&self, request: &EntriesRequest) -> Answer<EntryPage> {
+        self.with(|engine| around::entries(engine, request))
     }
 
     fn index_status(&self) -> Answer<IndexStatus> {
@@ -61,8 +61,4 @@ fn heard(control: &Control<'_>, unit: StepUnit, (done, total): (u64, Option<u64>
     };
     control.progress.step(&Step { done, total, unit, item: None });
     if control.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-}
-
-fn not_supported(detail: &str) -> Box<Problem> {
-    Box::new(Problem::new(Code::NotSupported, detail))
 }

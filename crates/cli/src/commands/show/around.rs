@@ -1,0 +1,85 @@
+//! `show --entry`: entries around one of them, as a person reads a conversation.
+
+use stemmata_api::v1::{EntriesRequest, EntryPage, EntryText};
+
+use crate::args::browse::Show;
+use crate::errors::{CliError, Exit};
+use crate::output::put;
+use crate::output::size::{self, many};
+use crate::output::style::{Style, tame};
+use crate::output::time;
+use crate::wiring::App;
+
+/// Runs the command.
+pub(crate) fn run(app: &App, args: &Show) -> Result<Exit, CliError> {
+    let request = EntriesRequest {
+        ctx: app.ctx(&args.reference)?,
+        entry: args.entry.clone(),
+        around: args.around,
+        max_tokens: args.max_tokens,
+    };
+    let page = app.service()?.entries(&request)?;
+    if !app.console.json {
+        app.console.notes(&page.notes);
+    }
+    let exit = app.answer(&page, || Ok(shown(app, &page)))?;
+    if !app.console.json {
+        say_how_to_go_on(app, &page)?;
+    }
+    Ok(exit)
+}
+
+fn shown(app: &App, page: &EntryPage) -> String {
+    let mut text = String::new();
+    for entry in &page.entries {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        put!(text, "{}\n", head(app, entry));
+        let said = entry.text.trim_end();
+        if said.is_empty() {
+            put!(text, "{}\n", Style::Faint.paint("(no text)"));
+        } else {
+            put!(text, "{said}\n");
+        }
+        if entry.is_cut {
+            let rest = format!("… cut; all of it has about {} tokens", size::count(entry.tokens));
+            put!(text, "{}\n", Style::Faint.paint(&rest));
+        }
+    }
+    text
+}
+
+/// Returns the line above an entry; an arrow points to the one that was asked for.
+fn head(app: &App, entry: &EntryText) -> String {
+    let ordinal = format!("@{}", entry.ordinal);
+    let arrow = if entry.is_match { "→ " } else { "" };
+    let mut parts =
+        vec![format!("{arrow}{} {}", Style::Id.paint(&ordinal), Style::Strong.paint(&who(entry)))];
+    let when = entry.timestamp.as_deref().map(|at| time::ago(time::of_text(at), app.now()));
+    parts.extend(when.map(|when| Style::Faint.paint(&when)));
+    parts.push(Style::Faint.paint(&tame(&entry.id)));
+    parts.join(" · ")
+}
+
+/// Returns who said it: a name where there is one, else the role, and what it is where it is no message.
+fn who(entry: &EntryText) -> String {
+    match &entry.author {
+        Some(author) => tame(author),
+        None if entry.kind == "message" => tame(&entry.role),
+        None => tame(&entry.kind).replace('_', " "),
+    }
+}
+
+/// Says where the page lies, and what to type for the next one.
+fn say_how_to_go_on(app: &App, page: &EntryPage) -> Result<(), CliError> {
+    let ids = app.short_ids([page.ctx.as_str()])?;
+    let ctx = ids.cut(&page.ctx);
+    let command = |at: &String| format!("`stemma show {ctx} --entry {at}`");
+    let before = page.before.as_ref().map(|at| format!("before: {}", command(at)));
+    let after = page.next.as_ref().map(|at| format!("after: {}", command(at)));
+    let steps: Vec<String> = before.into_iter().chain(after).collect();
+    let place = format!("{} of {}", page.entries.len(), many(page.total, "entry"));
+    app.console.say(&[vec![place], steps].concat().join("; "));
+    Ok(())
+}

@@ -1,0 +1,286 @@
+//! `around`: entries of a chain as text, around one of them, in bounded pages.
+//!
+//! The chain is a commit with all that came before it, and with what continues it. Where an entry stands follows from the
+//! counts of the commits before it, so that only contents of the page are read.
+
+use std::collections::VecDeque;
+
+use stemmata_model::{Closure, Commit, CommitId, CommitType, Entry, Estimate, TokenCounter as _, Tokens};
+use stemmata_store::StoreError;
+
+use crate::chain::segments::read_whole;
+use crate::chain::walk::Walk;
+use crate::engine::Engine;
+use crate::error::{Candidate, EngineError, FormatUse, Result, Wanted};
+use crate::search::text_of;
+use crate::verbs::at::one_line;
+use crate::verbs::find::CANDIDATES_MAX;
+
+/// Characters of an entry's id that are enough to name it.
+const ENTRY_CHARS_MIN: usize = 4;
+/// Commits below the one that is asked for, of all its continuations: what is further from it is found from there.
+const BELOW_MAX: usize = 2_048;
+/// Characters that the estimate takes for a token.
+const CHARS_A_TOKEN: usize = 4;
+
+/// What to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AroundQuery {
+    /// A commit of the chain.
+    pub ctx: CommitId,
+    /// The entry in the middle: its id, the beginning of it, or `@N` for the N-th of the chain. The last one of the commit
+    /// where absent.
+    pub entry: Option<String>,
+    /// Entries before and after it.
+    pub around: u64,
+    /// Estimated tokens of all texts together.
+    pub tokens_max: u64,
+}
+
+/// Entries of a chain, one after the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Around {
+    /// The commit that the chain ends with.
+    pub ctx: CommitId,
+    /// The entries, in the chain's order. Forgotten ones are left out, their ordinals are not given to others.
+    pub entries: Vec<AroundEntry>,
+    /// How many entries the chain has, with the forgotten ones.
+    pub total: u64,
+    /// How many of those that lie on the page were forgotten.
+    pub forgotten: u64,
+}
+
+/// An entry as text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AroundEntry {
+    /// Its place in the chain, from 1.
+    pub ordinal: u64,
+    /// The commit that holds it.
+    pub ctx: CommitId,
+    /// The entry.
+    pub entry: Entry,
+    /// What it says.
+    pub text: String,
+    /// The estimated tokens of the whole entry.
+    pub tokens: u64,
+    /// Whether the text is only its beginning.
+    pub is_cut: bool,
+    /// Whether it is the one that was asked for.
+    pub is_match: bool,
+}
+
+/// A commit of a chain, and which entries it adds.
+struct Link {
+    commit: Commit,
+    /// How many entries the chain has before it.
+    before: u64,
+    /// How many it adds: what a snapshot restates stands above it, in its own place.
+    own: u64,
+}
+
+impl Link {
+    const fn is_readable(&self) -> bool {
+        !matches!(self.commit.closure, Closure::Forgotten)
+    }
+}
+
+/// A chain from its root.
+struct Chain {
+    links: Vec<Link>,
+    /// The position of the commit that was asked for.
+    asked: usize,
+    total: u64,
+}
+
+impl Engine {
+    /// Returns entries of a chain as text, around one of them. The one in the middle is always there, cut to the tokens
+    /// where it has more; its neighbours are there whole or not at all.
+    ///
+    /// # Errors
+    /// `NotFound` and `Ambiguous` for the entry, `Format` for a format that cannot be read, `Forgotten` where the entry was,
+    /// store errors.
+    pub fn around(&self, query: &AroundQuery) -> Result<Around> {
+        let chain = self.chain_through(query.ctx)?;
+        let ctx = chain.links.last().map_or(query.ctx, |link| link.commit.id);
+        let Some(middle) = self.middle(&chain, query)? else {
+            return Ok(Around { ctx, entries: Vec::new(), total: chain.total, forgotten: 0 });
+        };
+        let mut page = Page { engine: self, chain: &chain, decoded: None, tokens_left: query.tokens_max };
+        let Some(mut found) = page.entry(middle)? else {
+            let at = chain.link_of(middle).map_or(query.ctx, |(_, link)| link.commit.id);
+            return Err(StoreError::Forgotten(at).into());
+        };
+        cut(&mut found, query.tokens_max);
+        found.is_match = query.entry.is_some();
+        page.tokens_left = query.tokens_max.saturating_sub(found.tokens);
+        let mut entries = VecDeque::from([found]);
+        // In the order of the bytes on each side, so that no content is decoded twice.
+        let mut forgotten = 0;
+        let half = page.tokens_left / 2;
+        let spare = page.tokens_left - half;
+        page.tokens_left = half;
+        let before = (1..middle).rev().take(usize::try_from(query.around).unwrap_or(usize::MAX));
+        page.take(before, &mut forgotten, &mut |entry| entries.push_front(entry))?;
+        page.tokens_left += spare;
+        let after = middle.saturating_add(1)..=chain.total.min(middle.saturating_add(query.around));
+        page.take(after, &mut forgotten, &mut |entry| entries.push_back(entry))?;
+        Ok(Around { ctx, entries: entries.into(), total: chain.total, forgotten })
+    }
+
+    /// Returns the chain that leads to a commit and goes on from it: of several continuations the first that still counts.
+    fn chain_through(&self, ctx: CommitId) -> Result<Chain> {
+        let mut commits = Vec::new();
+        let mut walk = Walk::new(self.store.as_ref(), Some(ctx));
+        while let Some(commit) = walk.next()? {
+            commits.push(commit);
+        }
+        commits.reverse();
+        let asked = commits.len().saturating_sub(1);
+        let mut tip = ctx;
+        for commit in self.store.below(&[ctx], BELOW_MAX)?.into_iter().skip(1) {
+            if commit.core.parent == Some(tip) && commit.closure != Closure::Covered {
+                tip = commit.id;
+                commits.push(commit);
+            }
+        }
+        let mut total = 0;
+        let mut links = Vec::with_capacity(commits.len());
+        for commit in commits {
+            let own = commit.counts.entries.saturating_sub(restated(&commit));
+            links.push(Link { commit, before: total, own });
+            total += own;
+        }
+        Ok(Chain { links, asked, total })
+    }
+
+    /// Returns the ordinal of the entry in the middle; none in a chain without entries.
+    fn middle(&self, chain: &Chain, query: &AroundQuery) -> Result<Option<u64>> {
+        let Some(text) = &query.entry else {
+            let link = chain.links.get(chain.asked);
+            return Ok(link.map(|link| (link.before + link.own).max(1)).filter(|_| chain.total > 0));
+        };
+        let not_found = || EngineError::NotFound { what: Wanted::Entry, text: text.clone() };
+        if let Some(ordinal) = text.strip_prefix('@').and_then(|number| number.parse::<u64>().ok()) {
+            return if (1..=chain.total).contains(&ordinal) { Ok(Some(ordinal)) } else { Err(not_found()) };
+        }
+        if text.chars().count() < ENTRY_CHARS_MIN {
+            return Err(not_found());
+        }
+        // The commit itself first: a hit says in which one its entry is.
+        let (towards_root, below) = chain.links.split_at((chain.asked + 1).min(chain.links.len()));
+        for link in towards_root.iter().rev().chain(below).filter(|link| link.is_readable()) {
+            if let Some(ordinal) = self.named(link, text)? {
+                return Ok(Some(ordinal));
+            }
+        }
+        Err(not_found())
+    }
+
+    /// Returns the ordinal of a commit's entry by its id or the beginning of it. The nearest commit that has one wins: to
+    /// read the whole chain only to know that nothing else is called so would take seconds.
+    fn named(&self, link: &Link, text: &str) -> Result<Option<u64>> {
+        let mut like: Vec<(u64, Entry)> = Vec::new();
+        for (ordinal, entry) in (link.before + 1..).zip(self.own_entries(link)?) {
+            if entry.id.as_str() == text {
+                return Ok(Some(ordinal));
+            }
+            if entry.id.as_str().starts_with(text) && like.len() < CANDIDATES_MAX {
+                like.push((ordinal, entry));
+            }
+        }
+        match like.as_slice() {
+            [] => Ok(None),
+            [(ordinal, _)] => Ok(Some(*ordinal)),
+            several => {
+                let candidates = several.iter().map(|(ordinal, entry)| Candidate {
+                    id: format!("@{ordinal}"),
+                    summary: one_line(&text_of(entry), 80),
+                });
+                Err(EngineError::Ambiguous { text: text.to_owned(), candidates: candidates.collect() })
+            }
+        }
+    }
+
+    fn own_entries(&self, link: &Link) -> Result<Vec<Entry>> {
+        let bytes = read_whole(self, link.commit.core.native_artifact())?;
+        let entries = Self::adapter(&link.commit.core.format, FormatUse::Read)?.decode(&bytes).entries;
+        let length = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+        Ok(entries.into_iter().skip(length(restated(&link.commit))).take(length(link.own)).collect())
+    }
+}
+
+impl Chain {
+    /// Returns the commit that adds the entry of an ordinal.
+    fn link_of(&self, ordinal: u64) -> Option<(usize, &Link)> {
+        let at = self.links.partition_point(|link| link.before + link.own < ordinal);
+        self.links.get(at).map(|link| (at, link))
+    }
+}
+
+/// A page that is being filled.
+struct Page<'a> {
+    engine: &'a Engine,
+    chain: &'a Chain,
+    /// The commit that was decoded last, by its position in the chain.
+    decoded: Option<(usize, Vec<Entry>)>,
+    tokens_left: u64,
+}
+
+impl Page<'_> {
+    /// Adds entries for as long as their tokens fit.
+    fn take(
+        &mut self,
+        ordinals: impl Iterator<Item = u64>,
+        forgotten: &mut u64,
+        add: &mut dyn FnMut(AroundEntry),
+    ) -> Result<()> {
+        for ordinal in ordinals {
+            let Some(entry) = self.entry(ordinal)? else {
+                *forgotten += 1;
+                continue;
+            };
+            if entry.tokens > self.tokens_left {
+                break;
+            }
+            self.tokens_left -= entry.tokens;
+            add(entry);
+        }
+        Ok(())
+    }
+
+    /// Returns an entry; none of one that was forgotten.
+    fn entry(&mut self, ordinal: u64) -> Result<Option<AroundEntry>> {
+        let Some((at, link)) = self.chain.link_of(ordinal).filter(|(_, link)| link.is_readable()) else {
+            return Ok(None);
+        };
+        if self.decoded.as_ref().is_none_or(|(decoded, _)| *decoded != at) {
+            self.decoded = Some((at, self.engine.own_entries(link)?));
+        }
+        let position = usize::try_from(ordinal - link.before - 1).unwrap_or(usize::MAX);
+        let entries = self.decoded.as_ref().map(|(_, entries)| entries);
+        let Some(entry) = entries.and_then(|entries| entries.get(position)) else { return Ok(None) };
+        let text = text_of(entry);
+        let Tokens(tokens) = Estimate.count(&text);
+        let (ctx, entry) = (link.commit.id, entry.clone());
+        Ok(Some(AroundEntry { ordinal, ctx, entry, text, tokens, is_cut: false, is_match: false }))
+    }
+}
+
+/// Returns how many entries of a commit stand above it already.
+const fn restated(commit: &Commit) -> u64 {
+    match commit.core.commit_type {
+        CommitType::Snapshot { restated_entries } => restated_entries,
+        CommitType::Delta | CommitType::Compaction => 0,
+    }
+}
+
+/// Cuts an entry's text to so many tokens.
+fn cut(found: &mut AroundEntry, tokens_max: u64) {
+    if found.tokens <= tokens_max {
+        return;
+    }
+    let chars = usize::try_from(tokens_max).unwrap_or(usize::MAX).saturating_mul(CHARS_A_TOKEN);
+    let end = found.text.char_indices().nth(chars).map_or(found.text.len(), |(at, _)| at);
+    found.text.truncate(end);
+    found.is_cut = true;
+}

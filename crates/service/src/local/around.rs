@@ -1,0 +1,55 @@
+//! Entries of a chain around one of them, as the wire has them.
+
+use stemmata_api::v1::{
+    AROUND_MAX, AROUND_TOKENS_DEFAULT, AROUND_TOKENS_MAX, EntriesRequest, EntryPage, EntryText, Note,
+};
+use stemmata_engine::{Around, AroundEntry, AroundQuery, Engine};
+
+use super::ctx;
+use crate::fault::Fault;
+
+/// Reads a page of entries.
+pub(super) fn entries(engine: &Engine, request: &EntriesRequest) -> Result<EntryPage, Fault> {
+    let around = engine.around(&AroundQuery {
+        ctx: ctx(engine, &request.ctx)?,
+        entry: request.entry.clone(),
+        around: request.around.min(AROUND_MAX),
+        tokens_max: request.max_tokens.unwrap_or(AROUND_TOKENS_DEFAULT).clamp(1, AROUND_TOKENS_MAX),
+    })?;
+    Ok(page(&around))
+}
+
+fn page(around: &Around) -> EntryPage {
+    let first = around.entries.first().map_or(1, |entry| entry.ordinal);
+    let last = around.entries.last().map_or(around.total, |entry| entry.ordinal);
+    let forgotten = (around.forgotten > 0).then(|| Note {
+        code: "entries_forgotten".to_owned(),
+        message: format!("{} of the entries around it were forgotten", around.forgotten),
+        line: None,
+    });
+    EntryPage {
+        ctx: around.ctx.to_string(),
+        entries: around.entries.iter().map(text).collect(),
+        total: around.total,
+        before: (first > 1).then(|| format!("@{}", first - 1)),
+        next: (last < around.total).then(|| format!("@{}", last + 1)),
+        notes: forgotten.into_iter().collect(),
+    }
+}
+
+fn text(found: &AroundEntry) -> EntryText {
+    let entry = &found.entry;
+    EntryText {
+        ordinal: found.ordinal,
+        ctx: found.ctx.to_string(),
+        id: entry.id.to_string(),
+        role: entry.role.as_str().to_owned(),
+        kind: entry.kind.as_str().to_owned(),
+        author: entry.meta.author.clone(),
+        timestamp: entry.timestamp.map(|at| at.to_string()),
+        text: found.text.clone(),
+        tokens: found.tokens,
+        is_cut: found.is_cut,
+        is_match: found.is_match,
+    }
+}
