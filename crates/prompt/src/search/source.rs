@@ -277,11 +277,6 @@ impl NumberSet {
             })
             .filter(move |number| (base..end).contains(number))
     }
-
-    /// Returns whether the set has no number.
-    pub fn is_empty(&self) -> bool {
-        self.words.iter().all(|word| *word == 0)
-    }
 }
 
 impl Extend<u32> for NumberSet {
@@ -308,9 +303,4 @@ pub struct Scope<'a> {
 impl Scope<'_> {
     /// The scope of everything.
     pub const ALL: Self = Self { allowed: None, classes: ClassMask::ALL, since_minute: 0, authors: &[] };
-
-    /// Returns whether the scope admits everything.
-    pub fn is_all(&self) -> bool {
-        self.allowed.is_none() && self.classes == ClassMask::ALL && self.since_minute == 0
-    }
 }

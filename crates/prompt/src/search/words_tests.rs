@@ -1,3 +1,5 @@
+//! Texts with the terms that they must have, and laws of the tokenizer.
+
 use proptest::prelude::*;
 
 use super::*;
