@@ -35,7 +35,9 @@ pub(super) struct Standing {
 /// Gathers the entries of one segment.
 #[derive(Debug, Default)]
 pub(super) struct SegmentBuilder {
-    terms: HashMap<String, Vec<Posting>>,
+    /// Where the postings of each term are.
+    terms: HashMap<String, usize>,
+    postings: Vec<Vec<Posting>>,
     columns: Columns,
 }
 
@@ -97,18 +99,22 @@ impl SegmentBuilder {
 
     fn postings_of(&mut self, term: &str) -> &mut Vec<Posting> {
         // Most terms are there: only a new one is copied.
-        if !self.terms.contains_key(term) {
-            self.terms.insert(term.to_owned(), Vec::new());
-        }
-        self.terms.get_mut(term).expect("it was just put there")
+        let place = if let Some(place) = self.terms.get(term) {
+            *place
+        } else {
+            self.postings.push(Vec::new());
+            *self.terms.entry(term.to_owned()).or_insert(self.postings.len() - 1)
+        };
+        self.postings.get_mut(place).expect("each term has its postings")
     }
 
     pub(super) fn finish(self) -> Built {
         let (span, columns) = (self.span(), self.columns);
-        let mut terms: Vec<(String, Vec<Posting>)> = self.terms.into_iter().collect();
-        terms.sort_unstable_by(|(left, _), (right, _)| left.cmp(right));
+        let mut terms: Vec<(String, usize)> = self.terms.into_iter().collect();
+        terms.sort_unstable();
         let mut chunks = ChunkWriter::default();
-        for (term, postings) in &terms {
+        for (term, place) in &terms {
+            let postings = self.postings.get(*place).expect("each term has its postings");
             chunks.add(term.as_bytes(), &encode(postings, &columns.lengths));
         }
         let timed = columns.minutes.iter().copied().filter(|minute| *minute != 0);

@@ -59,7 +59,7 @@ fn world(ops: &[Op]) -> World {
             shareable.extend(keys.iter().flatten());
         }
         let starts = (0..keys.len()).filter(|place| op.starts >> (place % 8) & 1 == 1);
-        let starts = starts.map(|place| u32::try_from(place).expect("small")).collect();
+        let starts: Vec<u32> = starts.map(|place| u32::try_from(place).expect("small")).collect();
         let parents: Vec<usize> = (0..number).filter(|turn| !world.turns[*turn].is_open).collect();
         let parent = match usize::from(op.parent) % (parents.len() + 1) {
             0 => None,
