@@ -63,7 +63,8 @@ fn queries_that_make_no_sense_are_told() {
         vec!["search", "nothingofthis", "--resume"],
     ] {
         let said = stage.told(&args).replace(&long, "x…");
-        all.push_str(&format!("$ {}\n{said}\n", args.join(" ").replace(&long, "x…")));
+        let asked = args.join(" ").replace(&long, "x…");
+        all.extend(["$ ", &asked, "\n", &said, "\n"]);
     }
     insta::assert_snapshot!("search_bad", all);
     for query in ["&& || --", "🦀", "\"unbalanced", "the of it", "検索", "(a+)+$", "foo::bar"] {
