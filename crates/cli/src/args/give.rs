@@ -93,7 +93,8 @@ fn form(name: &str) -> Result<ExportForm, String> {
 /// What `resume` and `fork` share.
 #[derive(Debug, Args)]
 pub(crate) struct Placement {
-    /// End at this entry: an assistant's is the last one, a user's is left out and its text given back to edit
+    /// End at this entry (its id, the beginning of it, or `@N`): an assistant's is the last one, a user's is left out and its
+    /// text given back to edit
     #[arg(long, value_name = "ENTRY")]
     pub(crate) at: Option<String>,
 

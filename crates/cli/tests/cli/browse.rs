@@ -221,3 +221,14 @@ fn entries_are_read_around_one_of_them() {
     // `--around` alone means nothing.
     stage.run(&["show", &tip, "--around", "1"]).code(2);
 }
+
+#[test]
+fn a_fork_begins_at_an_entry_by_its_number() {
+    let (stage, tip) = stage();
+    let page = stage.json(&["show", &tip, "--entry", "@2", "--around", "0"]);
+    let id = page["entries"][0]["id"].as_str().unwrap();
+    let forked = |at: &str| stage.json(&["fork", &tip, "--at", at, "--print"])["ctx"].clone();
+    assert_eq!(forked("@2"), forked(id));
+    assert_ne!(forked("@2"), forked("@4"));
+    stage.run(&["fork", &tip, "--at", "@99", "--print"]).code(3).complains(&["@99"]);
+}

@@ -10,6 +10,7 @@ use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{Candidate, EngineError, FormatUse, Refusal, Result, Wanted};
+use crate::verbs::around::AroundQuery;
 use crate::verbs::count::count;
 use crate::verbs::find::CANDIDATES_MAX;
 
@@ -66,6 +67,10 @@ impl Engine {
 
     fn find_entry(&self, ctx: CommitId, at: &str) -> Result<Found> {
         let not_found = || EngineError::NotFound { what: Wanted::Entry, text: at.to_owned() };
+        if at.starts_with('@') {
+            let (ctx, id) = self.counted_entry(ctx, at)?;
+            return self.find_entry(ctx, &id);
+        }
         if at.len() < ENTRY_CHARS_MIN {
             return Err(not_found());
         }
@@ -115,6 +120,18 @@ impl Engine {
             return Err(EngineError::Ambiguous { text: at.to_owned(), candidates });
         }
         found.ok_or_else(not_found)
+    }
+
+    /// Returns the commit and the id of the entry that `@N` names, of those up to a commit.
+    fn counted_entry(&self, ctx: CommitId, at: &str) -> Result<(CommitId, String)> {
+        let query = AroundQuery { ctx, entry: Some(at.to_owned()), around: 0, tokens_max: 1 };
+        let found = self.around(&query)?.entries.into_iter().find(|found| found.is_match);
+        let depth = |id| self.store.commit(id).map(|commit| commit.map_or(0, |commit| commit.depth));
+        match found {
+            // A page goes on below the commit; a fork of the commit does not.
+            Some(found) if depth(found.ctx)? <= depth(ctx)? => Ok((found.ctx, found.entry.id.to_string())),
+            _ => Err(EngineError::NotFound { what: Wanted::Entry, text: at.to_owned() }),
+        }
     }
 
     /// Makes a commit of the first bytes of another one, as a range of its content.
