@@ -31,7 +31,8 @@ fn op() -> impl Strategy<Value = Op> {
         .prop_map(|(parent, kind, entries, starts, place)| Op { parent, kind, entries, starts, place })
 }
 
-/// Makes a store of what happens: entries of open turns are nobody else's until these are closed.
+/// Makes a store of what happens. An open turn begins a group, and its entries are nobody else's: where it goes on with another
+/// turn's group, and a fork does so too before it is closed, which of them is in the group depends on when the index looked.
 fn world(ops: &[Op]) -> World {
     let mut world = World::default();
     let mut next = 0;
@@ -45,7 +46,7 @@ fn world(ops: &[Op]) -> World {
         for choice in &op.entries {
             keys.push(match choice {
                 0 => None,
-                1 if grown.is_none() && !shareable.is_empty() => {
+                1 if grown.is_none() && op.kind != 3 && !shareable.is_empty() => {
                     Some(shareable[(number * 7 + keys.len()) % shareable.len()])
                 }
                 _ => {
@@ -58,7 +59,8 @@ fn world(ops: &[Op]) -> World {
         if !is_open {
             shareable.extend(keys.iter().flatten());
         }
-        let starts = (0..keys.len()).filter(|place| op.starts >> (place % 8) & 1 == 1);
+        let starts = op.starts | u8::from(op.kind == 3);
+        let starts = (0..keys.len()).filter(|place| starts >> (place % 8) & 1 == 1);
         let starts: Vec<u32> = starts.map(|place| u32::try_from(place).expect("small")).collect();
         let parents: Vec<usize> = (0..number).filter(|turn| !world.turns[*turn].is_open).collect();
         let parent = match usize::from(op.parent) % (parents.len() + 1) {
