@@ -125,6 +125,17 @@ impl<'c> Places<'c> {
         Ok(())
     }
 
+    /// Says whether a commit was seen in one of these places, or there is none to ask.
+    pub(super) fn hold(&mut self, places: &[usize], row: u32) -> Result<bool, IndexError> {
+        for place in places {
+            let place = self.row(*place, false)?;
+            if self.load(place)?.holds(row) {
+                return Ok(true);
+            }
+        }
+        Ok(places.is_empty())
+    }
+
     fn load(&mut self, place: u32) -> Result<&mut Seen, IndexError> {
         if !self.seen.contains_key(&place) {
             let (own, more) = load_rows(self.connection, place)?;

@@ -185,16 +185,18 @@ impl Settling<'_> {
         }
     }
 
-    /// Finds the provisional commit that this one covers: all its entries must be in this one. Where that is true of none of
-    /// those that are covered, one was rewritten, and entries of it may be in no commit any more.
-    fn covered(&self, commit: &IndexedCommit) -> Result<Option<CommitRow>, IndexError> {
+    /// Finds the provisional commit whose row this one takes over: it was seen in the same session, and all its entries are in
+    /// this one. Where that is true of none of those that are covered, entries of one may be in no commit any more, or a fork
+    /// came before what covers it: the index is made again from there on.
+    fn covered(&mut self, commit: &IndexedCommit) -> Result<Option<CommitRow>, IndexError> {
         let mut rewritten = None;
         for id in &commit.covers {
             let Some(covered) = commits::by_id(self.connection, *id)? else { continue };
             let known: HashSet<u32> =
                 commit.entries.iter().flatten().filter_map(|entry| self.number_of(*entry)).collect();
             let is_whole = covered.numbers.iter().flatten().all(|number| known.contains(number));
-            if is_whole && covered.state == IndexedState::Provisional && covered.parent == commit.parent {
+            let is_open = covered.state == IndexedState::Provisional && covered.parent == commit.parent;
+            if is_whole && is_open && self.places.hold(&commit.places, covered.row)? {
                 return Ok(Some(covered));
             }
             rewritten = rewritten.into_iter().chain([covered.since]).min();

@@ -127,13 +127,7 @@ fn held(dir: &Path, words: &[String]) -> Vec<String> {
 }
 
 proptest! {
-    // Of a thousand stores one differs still: a session whose open turn was indexed stays named at entries that it does not
-    // hold once the turn is closed, so a filter by session finds too much there. Until that is mended the cases are fixed ones.
-    #![proptest_config(ProptestConfig {
-        cases: 48,
-        rng_seed: proptest::test_runner::RngSeed::Fixed(16),
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     /// In whatever batches an index follows a store, it says what one says that is built at once.
     #[test]
