@@ -70,8 +70,9 @@ pub use ports::{Clock, NewIds, RandomIds, SystemClock};
 pub use retention::{RetentionRules, SessionAge, retired};
 pub use scrubbing::{PROJECT_RULES, ProjectTrust, StoreRules, UntrustedMet, UntrustedRules, rules_file_hash};
 pub use search::{
-    HitPlace, IndexReport, IndexState, IndexTrouble, SearchAnswer, SearchError, SearchFilter, SearchForm,
-    SearchHit, SearchNote, SearchQuery, SearchReason, SearchStep, SettleBudget, Settled, StepUnit,
+    HitPlace, IndexReport, IndexState, IndexTrouble, QueryError, SearchAnswer, SearchError, SearchFilter,
+    SearchForm, SearchHit, SearchNote, SearchQuery, SearchReason, SearchStep, SettleBudget, Settled,
+    StepUnit,
 };
 pub use settings::{
     ConfigText, LedgerPlace, SETTINGS, Setting, SettingDefault, SettingError, SettingShape, Settings,

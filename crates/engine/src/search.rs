@@ -23,7 +23,8 @@ mod words;
 
 use std::ops::ControlFlow;
 
-use stemmata_prompt::search::{Matcher, QueryError, QueryInput, RegexError, parse_query};
+pub use stemmata_prompt::search::QueryError;
+use stemmata_prompt::search::{Matcher, QueryInput, RegexError, parse_query};
 
 pub use filter::SearchFilter;
 pub use hits::{HitPlace, SearchHit, SearchReason};
@@ -77,17 +78,9 @@ pub type SearchStep<'a> = dyn FnMut(StepUnit, u64, Option<u64>) -> ControlFlow<(
 /// Why a search cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SearchError {
-    /// There is no text.
-    #[error("there is nothing to search for")]
-    Empty,
-    /// The text is too long.
-    #[error("the query has {bytes} bytes, at most {bytes_max}")]
-    TooLong {
-        /// Its length.
-        bytes: usize,
-        /// The longest.
-        bytes_max: usize,
-    },
+    /// The text is empty or too long.
+    #[error(transparent)]
+    Query(#[from] QueryError),
     /// The text is no regular expression.
     #[error(transparent)]
     Regex(#[from] RegexError),
@@ -99,15 +92,6 @@ pub enum SearchError {
         /// Why.
         reason: String,
     },
-}
-
-impl From<QueryError> for SearchError {
-    fn from(error: QueryError) -> Self {
-        match error {
-            QueryError::Empty => Self::Empty,
-            QueryError::TooLong { bytes, bytes_max } => Self::TooLong { bytes, bytes_max },
-        }
-    }
 }
 
 /// What an answer lacks, and why.

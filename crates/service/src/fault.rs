@@ -8,7 +8,8 @@ use std::path::Path;
 
 use stemmata_api::{Candidate, Code, Problem};
 use stemmata_engine::{
-    Absent, BundleError, EngineError, FormatUse, HeldBack, Refusal, SearchError, VaultError, Wanted,
+    Absent, BundleError, EngineError, FormatUse, HeldBack, QueryError, Refusal, SearchError, VaultError,
+    Wanted,
 };
 use stemmata_model::{JsonError, NameError, ParseIdError, ParseTimestampError};
 use stemmata_store::StoreError;
@@ -327,8 +328,10 @@ fn of_bundle(fault: &BundleError, error: &EngineError) -> Problem {
 
 fn of_search(fault: &SearchError, error: &EngineError) -> Problem {
     match fault {
-        SearchError::Empty => say(Code::QueryEmpty, error),
-        SearchError::TooLong { bytes, .. } => say(Code::QueryTooLong, error).with("bytes", bytes),
+        SearchError::Query(QueryError::Empty) => say(Code::QueryEmpty, error),
+        SearchError::Query(QueryError::TooLong { bytes, .. }) => {
+            say(Code::QueryTooLong, error).with("bytes", bytes)
+        }
         SearchError::Regex(_) => say(Code::RegexBad, error),
         SearchError::Filter { field, .. } => say(Code::BadRequest, error).with("field", field),
     }

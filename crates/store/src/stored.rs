@@ -20,7 +20,7 @@ impl DueKey {
         Self(least.map_or(NO_COMMIT, |at| at.0))
     }
 
-    /// Returns the first commit that the index may hold and must not; none where only a session went.
+    /// Returns the first commit that the index must drop, or `None` if only a session was forgotten.
     pub const fn first(self) -> Option<StoredAt> {
         if self.0 == NO_COMMIT { None } else { Some(StoredAt(self.0)) }
     }

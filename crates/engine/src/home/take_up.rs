@@ -103,7 +103,7 @@ impl Home {
                     EngineError::NotATranscript { .. }
                     | EngineError::HeldBack { reason: HeldBack::Excluded(_), .. },
                 ) => left.done(),
-                // A pause ends; its transcripts wait until then, and nobody has to be told.
+                // The transcripts of a paused session wait until the pause ends; the user knows of the pause.
                 Err(EngineError::HeldBack { .. }) => {}
                 Err(error) if is_gone(&error) => left.done(),
                 Err(error) => {

@@ -7,8 +7,7 @@ use std::collections::HashMap;
 use stemmata_model::{Event, EventSeq, LedgerId, Payload, Role, topics};
 use stemmata_prompt::search::{ClassMask, Matcher, date_terms, entry_terms, kinds, marks};
 use stemmata_store::{
-    EventQuery, Index, IndexBatch, IndexEntry, IndexLock, IndexPlace, IndexedEvent, IndexedLedger, Ledger,
-    SessionKey,
+    EventQuery, Index, IndexBatch, IndexLock, IndexPlace, IndexedEvent, IndexedLedger, Ledger, SessionKey,
 };
 
 use super::filter::{LEDGER_CLIENT, SessionFacts};
@@ -99,15 +98,7 @@ impl Engine {
                 ledger: ledger.id.clone(),
                 seq: event.seq.get(),
                 place,
-                entry: IndexEntry {
-                    key: found.key,
-                    terms: found.terms,
-                    length: found.length,
-                    class: found.class,
-                    marks: found.marks,
-                    minute: found.minute,
-                    author: None,
-                },
+                entry: found.into(),
             });
         }
         batch.ledgers.push(IndexedLedger { id: ledger.id.clone(), through, epoch: ledger.epoch });
@@ -128,7 +119,7 @@ impl Engine {
 }
 
 impl HitReader<'_> {
-    /// Returns the hit of an event; none where it says nothing any more.
+    /// Returns the hit of an event, or `None` if the event is gone or no longer matches.
     pub(super) fn event(
         &mut self,
         (id, seq): (&LedgerId, u64),
@@ -191,7 +182,7 @@ pub(super) fn are_events_due(index: &Index, ledgers: &[Ledger]) -> Result<bool, 
     Ok(!index.reader()?.ledgers()?.iter().all(is_same))
 }
 
-/// Prepares an event; none for one that says nothing, or only something to programs.
+/// Prepares an event. Returns `None` for an event without text and for one that only programs read.
 fn prepared_event(ledger: &LedgerId, event: &Event) -> Option<Prepared> {
     if UNREAD.contains(&event.topic.as_str()) || !event.replayable {
         return None;

@@ -81,7 +81,7 @@ impl Engine {
         Ok(made)
     }
 
-    /// Decodes commits; none for one that cannot be read.
+    /// Decodes commits; a commit that cannot be read becomes `None`.
     fn prepared_of(&self, page: &[&(StoredAt, Commit)]) -> Result<Vec<Option<Searched>>> {
         let readable: Vec<&Commit> =
             page.iter().map(|(_, commit)| commit).filter(|commit| is_searched(commit)).collect();
@@ -207,15 +207,7 @@ impl FeedPage {
         }
         let at = self.entries.len();
         self.by_key.insert(found.key, at);
-        self.entries.push(IndexEntry {
-            key: found.key,
-            terms: found.terms,
-            length: found.length,
-            class: found.class,
-            marks: found.marks,
-            minute: found.minute,
-            author: found.author,
-        });
+        self.entries.push(found.into());
         EntryRef::New(at)
     }
 }

@@ -64,7 +64,7 @@ pub struct HitPlace {
 /// An entry that was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchHit {
-    /// The newest kept commit that holds it; none for an event.
+    /// The newest kept commit that holds it; `None` for an event.
     pub ctx: Option<CommitId>,
     /// The id of the entry.
     pub entry: String,
@@ -124,8 +124,7 @@ impl<'e> HitReader<'e> {
         Self { engine, scoped, matcher, required, commits: HashMap::new(), sessions: HashMap::new() }
     }
 
-    /// Returns the hit of what was found; none where the store no longer has it, or where its text is not what was asked
-    /// for.
+    /// Returns the hit of an entry, or `None` if the store no longer has the entry or its text does not match.
     pub(crate) fn hit(&mut self, ranked: Ranked) -> Result<Option<SearchHit>> {
         let Some((standing, session, others)) = self.newest(&ranked.standing)? else { return Ok(None) };
         let Some(decoded) = self.commit(standing.commit)? else { return Ok(None) };

@@ -5,6 +5,7 @@
 use stemmata_acts::{Act, Call, acts, decides};
 use stemmata_model::{Entry, EntryKind, Part, Role, Timestamp};
 use stemmata_prompt::search::{class, date_terms, entry_terms, marks};
+use stemmata_store::IndexEntry;
 
 use super::groups::author_of;
 use super::key::key_of;
@@ -29,7 +30,14 @@ pub(crate) struct Prepared {
     pub(crate) author: Option<String>,
 }
 
-/// Prepares an entry; none where nobody said anything, and for what is no part of the conversation.
+impl From<Prepared> for IndexEntry {
+    fn from(found: Prepared) -> Self {
+        let Prepared { key, terms, length, class, marks, minute, author } = found;
+        Self { key, terms, length, class, marks, minute, author }
+    }
+}
+
+/// Prepares an entry. Returns `None` for an entry without text and for one that is not part of the conversation.
 pub(crate) fn prepare(entry: &Entry) -> Option<Prepared> {
     let class = class(entry.role, &entry.kind)?;
     let text = text_of(entry);

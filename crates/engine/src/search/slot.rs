@@ -29,7 +29,7 @@ impl IndexSlot {
         Self { place: Some(Place { dir: dir.to_owned(), patience, files }), opened: Mutex::default() }
     }
 
-    /// Returns the folder; none for an engine without an index.
+    /// Returns the folder, or `None` if the engine has no index.
     pub(crate) fn dir(&self) -> Option<&Path> {
         self.place.as_ref().map(|place| place.dir.as_path())
     }
@@ -66,7 +66,7 @@ impl IndexSlot {
         self.index(store_id)
     }
 
-    /// Takes the lock of who changes the index; none where another process has it.
+    /// Takes the lock that a process needs to change the index. Returns `None` if another process has it.
     pub(crate) fn lock(&self) -> Result<Option<IndexLock>, IndexError> {
         let Some(place) = &self.place else { return Ok(None) };
         Index::lock(&place.dir, place.files.as_ref())

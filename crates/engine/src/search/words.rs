@@ -73,7 +73,7 @@ impl Engine {
         self.search_newest(query, scoped, (settled.trouble, step))
     }
 
-    /// Ranks what the index has and what is not settled; none where there is no index that can be read.
+    /// Ranks what the index has and what it has not settled yet. Returns `None` if no index can be read.
     fn search_index(
         &self,
         query: &SearchQuery,
@@ -246,7 +246,7 @@ fn standing(
     Ok(found.map(|one| Standing { commit: one.id, position: one.position, session: None }).collect())
 }
 
-/// Returns the numbers of what belongs to sessions that pass; none where all do.
+/// Returns the numbers of the entries in sessions that pass the filter, or `None` if all pass.
 fn allowed(
     scoped: &Scoped<'_>,
     reader: Option<&IndexReader<'_>>,

@@ -82,7 +82,7 @@ pub trait Segment {
     fn base(&self) -> u32;
     /// Returns how many numbers the segment covers, gaps included.
     fn span(&self) -> u32;
-    /// Returns a term's postings, none where no entry holds the term.
+    /// Returns a term's postings, or `None` if no entry has the term.
     fn postings(&self, term: &str) -> Result<Option<Self::Postings>, Self::Error>;
     /// Returns the lengths in terms.
     fn lengths(&self) -> Result<&[u16], Self::Error>;

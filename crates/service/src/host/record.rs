@@ -79,10 +79,10 @@ pub struct Recorded {
     pub is_kept: bool,
 }
 
-/// A record whose part in this process is over.
+/// A record that this process has handed over to the next one.
 #[derive(Debug)]
 pub struct Suspended {
-    /// The file; none where nothing is recorded. Who goes on holds it open: it is locked.
+    /// The file, locked; `None` if nothing is recorded. The next process holds it open.
     pub file: Option<File>,
     /// Where it is.
     pub path: Option<PathBuf>,

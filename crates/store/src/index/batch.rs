@@ -73,7 +73,7 @@ pub struct IndexedCommit {
     pub parent: Option<CommitId>,
     /// What is indexed of it.
     pub state: IndexedState,
-    /// Its entries in order; none for one that is not searched for.
+    /// Its entries in order; `None` for an entry that search leaves out.
     pub entries: Vec<Option<EntryRef>>,
     /// Positions of entries that begin a group, ascending.
     pub starts: Vec<u32>,

@@ -37,7 +37,7 @@ pub(super) struct CommitRow {
     /// Whether it has entries that other commits brought.
     pub(super) shared: bool,
     pub(super) tail: Option<Tail>,
-    /// The numbers of its entries in order; none for one that is not searched for.
+    /// The numbers of its entries in order; `None` for an entry that search leaves out.
     pub(super) numbers: Vec<Option<u32>>,
 }
 

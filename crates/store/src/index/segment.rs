@@ -206,7 +206,7 @@ impl<'r> SegmentRead<'r> {
             .while_(READING)
     }
 
-    /// Returns a term's postings, none where no entry has the term.
+    /// Returns a term's postings, or `None` if no entry has the term.
     pub fn postings(&self, term: &str) -> Result<Option<PostingsRead<'r>>, IndexError> {
         let term = term.as_bytes();
         let Some(bytes) = self.chunk_of(term)?.map(|(_, bytes)| bytes) else { return Ok(None) };

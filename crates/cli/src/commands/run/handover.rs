@@ -31,7 +31,7 @@ const STATE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 pub(super) struct Inherited {
     /// The session that goes on.
     session: String,
-    /// The file of its record; none where nothing is recorded.
+    /// The file of its record; `None` if nothing is recorded.
     path: Option<PathBuf>,
     /// The number of the pipe.
     pipe: i32,
