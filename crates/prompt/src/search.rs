@@ -11,6 +11,7 @@ mod first;
 mod irregular;
 mod matcher;
 mod memory;
+mod participants;
 mod plan;
 mod priors;
 mod query;
@@ -28,6 +29,7 @@ mod words;
 pub use dates::date_terms;
 pub use matcher::{Matcher, RegexError};
 pub use memory::{MemoryEntry, MemoryPostings, MemorySegment};
+pub use participants::participants;
 pub use query::{
     Phrase, QUERY_BYTES_MAX, QUERY_TERMS_MAX, Query, QueryError, QueryInput, QueryTerm, parse_query,
 };

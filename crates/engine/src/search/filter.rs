@@ -20,10 +20,7 @@ const ROLES: u8 = ClassMask::ALL.roles;
 const KINDS: &[(&str, ClassMask)] = &[
     ("message", of_kinds(1 << kinds::MESSAGE)),
     ("prompt", of_marks(marks::PROMPT)),
-    (
-        "answer",
-        ClassMask { roles: ClassMask::role_bit(Role::Assistant), kinds: 1 << kinds::MESSAGE, marks: 0 },
-    ),
+    ("answer", ClassMask { roles: ClassMask::role_bit(Role::Assistant), ..of_kinds(1 << kinds::MESSAGE) }),
     ("call", of_marks(marks::CALL)),
     ("edit", of_marks(marks::EDIT)),
     ("error", of_marks(marks::ERROR)),
@@ -43,11 +40,11 @@ const KINDS: &[(&str, ClassMask)] = &[
 const TOOL_OUTPUT: u8 = 1 << kinds::TOOL_RESULT | 1 << kinds::TOOL_RESULT_ARCHIVED;
 
 const fn of_kinds(kinds: u8) -> ClassMask {
-    ClassMask { roles: ROLES, kinds, marks: 0 }
+    ClassMask { kinds, ..ClassMask::ALL }
 }
 
 const fn of_marks(marks: u8) -> ClassMask {
-    ClassMask { roles: ROLES, kinds: 0, marks }
+    ClassMask { kinds: 0, marks, ..ClassMask::ALL }
 }
 
 /// What somebody wants searched, as text. Everything that is set has to hold.
@@ -76,7 +73,7 @@ pub struct SearchFilter {
 /// A filter that was read.
 pub(crate) struct Scoped<'a> {
     filter: &'a SearchFilter,
-    roles: u8,
+    /// What an entry may be: any of these is enough; nothing: anything.
     masks: Vec<ClassMask>,
     /// The first minute that passes, 0 for all.
     pub(crate) since_minute: u32,
@@ -111,33 +108,27 @@ impl<'a> Scoped<'a> {
                 SearchError::Filter { field: "kind", reason }
             })
         };
-        let masks = filter.kinds.iter().map(mask).collect::<Result<Vec<_>, _>>()?;
+        let mut masks = filter.kinds.iter().map(mask).collect::<Result<Vec<_>, _>>()?;
+        let without = if filter.no_tool_output { TOOL_OUTPUT } else { 0 };
+        if masks.is_empty() && (roles != ROLES || without != 0) {
+            masks.push(ClassMask::ALL);
+        }
+        for mask in &mut masks {
+            *mask = ClassMask { roles: mask.roles & roles, without, ..*mask };
+        }
         let since_minute = filter.since.map_or(0, minute_of);
-        Ok(Self { filter, roles, masks, since_minute })
+        Ok(Self { filter, masks, since_minute })
     }
 
-    /// Returns what admits at least every entry that the filter does: what the ranking leaves out by.
-    pub(crate) fn mask(&self) -> ClassMask {
-        let mut all = self.masks.iter().fold(ClassMask { roles: 0, kinds: 0, marks: 0 }, |all, mask| {
-            let ClassMask { roles, kinds, marks } = *mask;
-            ClassMask { roles: all.roles | roles, kinds: all.kinds | kinds, marks: all.marks | marks }
-        });
-        if self.masks.is_empty() {
-            all = ClassMask::ALL;
-        }
-        if self.filter.no_tool_output {
-            all.kinds &= !TOOL_OUTPUT;
-        }
-        ClassMask { roles: all.roles & self.roles, ..all }
+    /// Returns what an entry may be.
+    pub(crate) fn masks(&self) -> &[ClassMask] {
+        &self.masks
     }
 
     /// Returns whether an entry passes.
     pub(crate) fn admits(&self, entry: &Prepared) -> bool {
         let Prepared { class, marks, minute, .. } = *entry;
-        let is_output = of_kinds(TOOL_OUTPUT).admits(class, 0);
-        ClassMask { roles: self.roles, ..ClassMask::ALL }.admits(class, marks)
-            && (self.masks.is_empty() || self.masks.iter().any(|mask| mask.admits(class, marks)))
-            && !(self.filter.no_tool_output && is_output)
+        (self.masks.is_empty() || self.masks.iter().any(|mask| mask.admits(class, marks)))
             && minute >= self.since_minute
     }
 

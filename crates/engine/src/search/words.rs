@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use stemmata_model::Commit;
 use stemmata_prompt::search::{
     Matcher, NAMES_READ_MAX, NumberSet, Query, QueryInput, Scope, Scored, Search, Segment as _, Statistics,
-    Wanted, Weights, near_names, parse_query, search,
+    Wanted, Weights, near_names, parse_query, participants, search,
 };
 use stemmata_store::{IndexError, IndexPlace, IndexReader};
 
@@ -172,17 +172,24 @@ impl Engine {
         corpus: Corpus<'_, '_>,
     ) -> Result<SearchAnswer, SettleError> {
         let authors = corpus.overlay.authors();
-        let participants: Vec<String> = authors.iter().map(|(_, name)| name.clone()).collect();
-        let mut parsed = parse_query(&QueryInput { text: &query.text, participants: &participants })
-            .map_err(|error| SettleError::Engine(SearchError::from(error).into()))?;
-        let mut notes = corpus.notes;
-        notes.extend(parsed.is_cut.then_some(SearchNote::QueryCut));
         let memory = corpus.overlay.segment();
         let mut segments: Vec<AnySegment<'_>> = Vec::new();
         if let Some(reader) = corpus.reader {
             segments.extend(reader.segments().into_iter().map(AnySegment::Index));
         }
         segments.push(AnySegment::Memory(memory.clone()));
+        let allowed = allowed(scoped, corpus.reader, &corpus.overlay, self)?;
+        let scope = Scope {
+            allowed: allowed.as_ref(),
+            classes: scoped.masks(),
+            since_minute: scoped.since_minute,
+            authors: &authors,
+        };
+        let participants = participants(&segments, &scope)?;
+        let mut parsed = parse_query(&QueryInput { text: &query.text, participants: &participants })
+            .map_err(|error| SettleError::Engine(SearchError::from(error).into()))?;
+        let mut notes = corpus.notes;
+        notes.extend(parsed.is_cut.then_some(SearchNote::QueryCut));
         notes.extend(mend(&mut parsed, &segments)?);
         let matcher = Matcher::words(&parsed);
         let mut required: Vec<Matcher> = parsed.phrases.iter().map(Matcher::phrase).collect();
@@ -192,13 +199,6 @@ impl Engine {
         }
         let wanted =
             if required.is_empty() { query.hits_max + SPARE_HITS } else { CHECKED_MAX.max(query.hits_max) };
-        let allowed = allowed(scoped, corpus.reader, &corpus.overlay, self)?;
-        let scope = Scope {
-            allowed: allowed.as_ref(),
-            classes: scoped.mask(),
-            since_minute: scoped.since_minute,
-            authors: &authors,
-        };
         let groups = AnyGroups { index: corpus.reader, memory: &memory };
         let statistics = size_of(&segments);
         let asked = Search { segments: &segments, statistics, scope, weights: &Weights::MEASURED };

@@ -10,7 +10,7 @@ pub(super) struct Filter<'a> {
     allowed: Option<&'a NumberSet>,
     /// The entries that hold every required term.
     required: Option<NumberSet>,
-    mask: ClassMask,
+    masks: &'a [ClassMask],
     since_minute: u32,
     classes: &'a [u8],
     marks: &'a [u8],
@@ -25,12 +25,12 @@ impl<'a> Filter<'a> {
         query: &Query,
     ) -> Result<Self, S::Error> {
         let scope = &search.scope;
-        let is_classed = scope.classes != ClassMask::ALL;
+        let is_classed = !scope.classes.is_empty();
         Ok(Self {
             base: segment.base(),
             allowed: scope.allowed,
             required: required(segment, query)?,
-            mask: scope.classes,
+            masks: scope.classes,
             since_minute: scope.since_minute,
             classes: if is_classed { segment.classes()? } else { &[] },
             marks: if is_classed { segment.marks()? } else { &[] },
@@ -45,7 +45,10 @@ impl<'a> Filter<'a> {
         let column = |column: &[u8]| column.get(at).copied().unwrap_or_default();
         self.allowed.is_none_or(|allowed| allowed.contains(self.base + number))
             && self.required.as_ref().is_none_or(|required| required.contains(number))
-            && (self.classes.is_empty() || self.mask.admits(column(self.classes), column(self.marks)))
+            && (self.masks.is_empty() || {
+                let (class, marks) = (column(self.classes), column(self.marks));
+                self.masks.iter().any(|mask| mask.admits(class, marks))
+            })
             && (self.since_minute == 0
                 || self.minutes.get(at).is_some_and(|minute| *minute >= self.since_minute))
     }

@@ -89,7 +89,8 @@ fn brute(
 
 fn admits(scope: &Scope<'_>, query: &Query, number: u32, entry: &MemoryEntry) -> bool {
     scope.allowed.is_none_or(|allowed| allowed.contains(number))
-        && scope.classes.admits(entry.class, entry.marks)
+        && (scope.classes.is_empty()
+            || scope.classes.iter().any(|mask| mask.admits(entry.class, entry.marks)))
         && entry.minute >= scope.since_minute
         && query.required().all(|term| entry.terms.iter().any(|held| held.0 == term))
 }
@@ -111,8 +112,11 @@ proptest! {
     ) {
         let segments = segments(&entries, size);
         let allowed = allowed.map(|numbers| { let mut set = NumberSet::default(); set.extend(numbers); set });
-        let classes = ClassMask { roles: 0b1110, ..ClassMask::ALL };
-        let scope = Scope { allowed: allowed.as_ref(), classes, since_minute, authors: &[] };
+        let classes = [
+            ClassMask { roles: 0b1100, without: 1 << kinds::TOOL_RESULT, ..ClassMask::ALL },
+            ClassMask { kinds: 0, marks: marks::ASKS, ..ClassMask::ALL },
+        ];
+        let scope = Scope { allowed: allowed.as_ref(), classes: &classes, since_minute, authors: &[] };
         let search = over(&segments, scope);
         let plan = Plan::of(&search, &query).expect("memory does not fail");
         let exact = brute(&search, &plan, &entries);

@@ -196,11 +196,13 @@ pub struct ClassMask {
     pub kinds: u8,
     /// An entry with any of these marks passes whatever its kind is.
     pub marks: u8,
+    /// Bits of the kinds that never pass, whatever their marks are.
+    pub without: u8,
 }
 
 impl ClassMask {
     /// Everything passes.
-    pub const ALL: Self = Self { roles: 0b1111, kinds: 0xff, marks: 0 };
+    pub const ALL: Self = Self { roles: 0b1111, kinds: 0xff, marks: 0, without: 0 };
 
     /// Returns the bit of a role.
     pub const fn role_bit(role: Role) -> u8 {
@@ -214,8 +216,10 @@ impl ClassMask {
 
     /// Returns whether an entry passes.
     pub const fn admits(self, class: u8, marks: u8) -> bool {
+        let kind = 1 << (class >> 2 & 7);
         self.roles >> (class & 3) & 1 == 1
-            && (self.kinds >> (class >> 2 & 7) & 1 == 1 || self.marks & marks != 0)
+            && self.without & kind == 0
+            && (self.kinds & kind != 0 || self.marks & marks != 0)
     }
 
     const fn role_number(role: Role) -> u8 {
@@ -292,8 +296,8 @@ impl Extend<u32> for NumberSet {
 pub struct Scope<'a> {
     /// The numbers that may be hits; nothing: all.
     pub allowed: Option<&'a NumberSet>,
-    /// The classes and marks that may be hits.
-    pub classes: ClassMask,
+    /// The classes and marks that may be hits: any of these is enough; nothing: all.
+    pub classes: &'a [ClassMask],
     /// The first minute since 1970; 0 admits entries without a time, too.
     pub since_minute: u32,
     /// The names behind the numbers of [`Segment::authors`], lower case.
@@ -302,5 +306,5 @@ pub struct Scope<'a> {
 
 impl Scope<'_> {
     /// The scope of everything.
-    pub const ALL: Self = Self { allowed: None, classes: ClassMask::ALL, since_minute: 0, authors: &[] };
+    pub const ALL: Self = Self { allowed: None, classes: &[], since_minute: 0, authors: &[] };
 }
