@@ -211,6 +211,28 @@ impl<'i> IndexReader<'i> {
         Ok(open)
     }
 
+    /// Returns all provisional commits, in the order of storing.
+    pub fn open(&self) -> Result<Vec<(StoredAt, CommitId)>, IndexError> {
+        let mut statement = self
+            .connection()
+            .prepare_cached("SELECT stored, id FROM occurrence WHERE state = 1 ORDER BY stored")
+            .while_(READING)?;
+        let take = |row: &rusqlite::Row<'_>| {
+            Ok((StoredAt(row.get::<_, i64>(0)?.cast_unsigned()), CommitId::from_bytes(row.get(1)?)))
+        };
+        let rows = statement.query_map([], take).while_(READING)?;
+        rows.collect::<rusqlite::Result<_>>().while_(READING)
+    }
+
+    /// Returns how many commits there are of which nothing is indexed.
+    pub fn skipped(&self) -> Result<u64, IndexError> {
+        let count: i64 = self
+            .connection()
+            .query_row("SELECT count(*) FROM occurrence WHERE state = 2", [], |row| row.get(0))
+            .while_(READING)?;
+        Ok(count.cast_unsigned())
+    }
+
     /// Hands out all places with their rows.
     pub fn places(&self, act: &mut dyn FnMut(u32, IndexPlace)) -> Result<(), IndexError> {
         let mut statement = self
