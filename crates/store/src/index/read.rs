@@ -249,9 +249,18 @@ impl<'i> IndexReader<'i> {
         Ok(())
     }
 
-    /// Hands out the numbers of all entries and events that belong to any of some places, each at least once.
-    pub fn numbers_in(&self, places: &[u32], act: &mut dyn FnMut(u32)) -> Result<(), IndexError> {
+    /// Hands out the numbers of all entries and events that belong to any of some places or commits, each at least once.
+    pub fn numbers_in(
+        &self,
+        places: &[u32],
+        commits: &[CommitId],
+        act: &mut dyn FnMut(u32),
+    ) -> Result<(), IndexError> {
         let mut rows: Vec<Range<u32>> = Vec::new();
+        for id in commits {
+            let row = commits::row_of(self.connection(), *id)?.map(|(row, _)| row);
+            rows.extend(row.map(|row| row..row.saturating_add(1)));
+        }
         for place in places {
             let (own, more) = places::load_rows(self.connection(), *place)?;
             rows.extend(own);
