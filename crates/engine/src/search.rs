@@ -12,6 +12,7 @@ mod key;
 mod literal;
 mod overlay;
 mod prepared;
+mod reach;
 mod scan;
 mod settle;
 mod slot;

@@ -302,6 +302,15 @@ pub trait Store: EventLog {
         limit: usize,
     ) -> Result<Vec<(StoredAt, Commit)>, StoreError>;
 
+    /// Returns the commits that a session saw, as [`Store::stored_after`] does. A commit comes after those of them that it
+    /// continues.
+    fn seen_by(
+        &self,
+        session: &SessionKey,
+        after: Option<StoredAt>,
+        limit: usize,
+    ) -> Result<Vec<(StoredAt, Commit)>, StoreError>;
+
     /// Returns the length of a content in bytes.
     fn content_length(&self, id: ArtifactId) -> Result<Option<u64>, StoreError>;
 

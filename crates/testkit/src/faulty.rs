@@ -312,6 +312,15 @@ impl<S: Store> Store for FaultyStore<S> {
         self.read().stored_after(after, limit)
     }
 
+    fn seen_by(
+        &self,
+        session: &SessionKey,
+        after: Option<StoredAt>,
+        limit: usize,
+    ) -> Result<Vec<(StoredAt, Commit)>, StoreError> {
+        self.read().seen_by(session, after, limit)
+    }
+
     fn content_length(&self, id: ArtifactId) -> Result<Option<u64>, StoreError> {
         if self.is_lost(id) { Ok(None) } else { self.inner.content_length(id) }
     }

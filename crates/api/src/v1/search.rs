@@ -289,7 +289,7 @@ pub struct IndexStatus {
     pub segments: u64,
     /// Commits that are not in it yet; counted up to 10,000.
     pub behind_commits: u64,
-    /// Commits whose format cannot be read, or whose content is not there.
+    /// Commits of which nothing is searched: their format cannot be read, their content is not there or too long.
     pub skipped_commits: u64,
 }
 

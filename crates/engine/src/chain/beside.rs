@@ -3,6 +3,7 @@
 //! What they hold is `segments`'.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use stemmata_model::{Commit, CommitId, Sighting};
 use stemmata_store::{
@@ -14,6 +15,12 @@ use crate::error::Result;
 
 /// Commits that are described at once: enough that the cost of a query vanishes.
 pub(crate) const PAGE_COMMITS: usize = 512;
+
+/// Commits that a session saw which are read at once: each page goes through all of them.
+const SEEN_COMMITS: usize = 10_000;
+
+/// Sightings of one root that are looked at.
+const SIGHTINGS_MAX: usize = 1_000;
 
 impl Engine {
     /// Returns what the store knows of the commits of one page.
@@ -48,6 +55,34 @@ impl Engine {
             return Ok(Cow::Borrowed(&of.sightings));
         }
         Ok(Cow::Owned(self.store.sightings(of.commit.id, limit)?))
+    }
+
+    /// Hands out the commits that a session saw, each after those of them that it continues.
+    pub(crate) fn each_seen(&self, by: &SessionKey, each: &mut dyn FnMut(Commit)) -> Result<()> {
+        let mut after = None;
+        loop {
+            let page = self.store.seen_by(by, after, SEEN_COMMITS)?;
+            let Some((last, _)) = page.last() else { return Ok(()) };
+            after = Some(*last);
+            for (_, commit) in page {
+                each(commit);
+            }
+        }
+    }
+
+    /// Returns the roots that were seen in the transcripts in which one was: an early look at a first turn is a root of its own,
+    /// and so is what a transcript began with before it was rewritten.
+    pub(crate) fn roots_beside(&self, root: CommitId) -> Result<BTreeSet<CommitId>> {
+        let seen = self.store.sightings(root, SIGHTINGS_MAX)?;
+        let written = seen.iter().filter(|seen| seen.source.is_some()).map(key_of_sighting);
+        let mut found = BTreeSet::new();
+        for key in written.collect::<BTreeSet<SessionKey>>() {
+            self.each_seen(&key, &mut |commit| {
+                found.extend(commit.core.parent.is_none().then_some(commit.id));
+            })?;
+        }
+        found.remove(&root);
+        Ok(found)
     }
 
     /// Returns a commit's links, at most `limit`.

@@ -137,6 +137,11 @@ impl<'a> Scoped<'a> {
         super::prepared::prepare(entry).is_some_and(|entry| self.admits(&entry))
     }
 
+    /// Returns how the ids of the sessions begin that are asked for.
+    pub(crate) fn session(&self) -> Option<&str> {
+        self.filter.session.as_deref()
+    }
+
     /// Returns whether only some sessions are searched.
     pub(crate) fn is_of_sessions(&self) -> bool {
         let SearchFilter { client, projects, branch, session, .. } = self.filter;

@@ -16,6 +16,7 @@ use super::filter::Scoped;
 use super::groups::author_of;
 use super::key::key_of;
 use super::overlay::{DecodedCommit, Standing};
+use super::scan::on_chain;
 use super::snippet::snippet;
 use super::text::text_of;
 use crate::chain::beside::key_of_sighting;
@@ -175,10 +176,11 @@ impl<'e> HitReader<'e> {
         let mut sessions = BTreeSet::new();
         let mut best: Option<(PlaceRank, Standing, HitPlace)> = None;
         for Described { commit, sightings, .. } in &described {
-            if matches!(commit.closure, Closure::Forgotten | Closure::Covered) {
+            let here: Vec<&Standing> = standing.iter().filter(|one| one.commit == commit.id).collect();
+            let is_on_chain = here.iter().any(|one| one.session.is_some());
+            if commit.closure == Closure::Forgotten || commit.closure == Closure::Covered && !is_on_chain {
                 continue;
             }
-            let here: Vec<&Standing> = standing.iter().filter(|one| one.commit == commit.id).collect();
             let seen = sightings.iter().map(key_of_sighting);
             let reached = here.iter().filter_map(|one| one.session.clone());
             let keys: Vec<SessionKey> = reached.chain(seen).collect();
@@ -215,7 +217,7 @@ impl<'e> HitReader<'e> {
             return Ok(Some(Arc::clone(known)));
         }
         let Some(commit) = self.engine.store.commit(id)? else { return Ok(None) };
-        let Some(decoded) = self.engine.decoded(commit)? else { return Ok(None) };
+        let Some(decoded) = self.engine.decoded(on_chain(commit))? else { return Ok(None) };
         if self.commits.len() >= KEPT_COMMITS_MAX {
             self.commits.clear();
         }

@@ -77,7 +77,7 @@ impl Engine {
                         // Its ancestors were seen with it.
                         break;
                     }
-                    let Some(mut decoded) = self.decoded(commit)? else { continue };
+                    let Some(mut decoded) = self.decoded(on_chain(commit))? else { continue };
                     bytes = bytes.saturating_add(decoded.commit.native_bytes);
                     entries = entries.saturating_add(decoded.entries.len());
                     decoded.session = Some(session.key.clone());
@@ -131,6 +131,15 @@ impl Engine {
         // A tip that was forgotten whole is named still.
         let Some(tip) = session.tip else { return Ok(None) };
         Ok(self.store.commit(tip)?.map(|commit| commit.id))
+    }
+}
+
+/// Returns a commit of a session's chain as one that is searched: it may be covered by another session's turn, which is not in
+/// this chain.
+pub(crate) fn on_chain(commit: Commit) -> Commit {
+    match commit.closure {
+        Closure::Covered => Commit { closure: Closure::Provisional, ..commit },
+        Closure::Closed | Closure::Provisional | Closure::Forgotten => commit,
     }
 }
 

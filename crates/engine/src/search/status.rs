@@ -53,7 +53,7 @@ pub struct IndexReport {
     pub segments: u64,
     /// Commits that are not in it yet; counted up to 10,000.
     pub behind_commits: u64,
-    /// Commits that cannot be read.
+    /// Commits of which nothing is searched: they cannot be read, were forgotten, or are too long.
     pub skipped_commits: u64,
 }
 
@@ -99,7 +99,7 @@ impl Engine {
             bytes: usage.bytes,
             segments: usage.segments,
             behind_commits,
-            skipped_commits: 0,
+            skipped_commits: index.reader()?.skipped()?,
         })
     }
 

@@ -3,22 +3,13 @@
 //! The store remembers that this is due in the transaction that forgets, so that a crash before the cut loses nothing:
 //! the next process that may change the index finishes it.
 
-use stemmata_model::{Closure, Commit};
-use stemmata_store::{
-    DESCRIBED_SIGHTINGS_MAX, Index, IndexError, IndexLock, IndexReader, PAGE_ROWS_MAX, SessionKey,
-    StoreError, StoredAt,
-};
+use stemmata_model::Closure;
+use stemmata_store::{Index, IndexError, IndexLock, StoreError, StoredAt};
 
 use super::events::are_events_due;
-use super::prepared::prepare;
 use super::settle::SettleError;
-use crate::chain::beside::key_of_sighting;
-use crate::chain::segments::read_whole;
 use crate::engine::Engine;
-use crate::error::{FormatUse, Result};
-
-/// Commits of one entry that are looked at.
-const HELD_MAX: usize = 64;
+use crate::error::Result;
 
 impl Engine {
     /// Cuts what the store no longer has out of the index, and out of its files.
@@ -71,46 +62,17 @@ impl Engine {
         opened.map_or(Ok(()), |index| self.sweep_locked(&index, &lock))
     }
 
-    /// Returns the first commit that the index has to be cut before, where one from `first` on went: a commit that was covered
-    /// by what went may stay in the store, and what it says is not searched any more.
+    /// Returns the first commit that the index has to be cut before, where one from `first` on went: an open turn that the
+    /// index has may be covered by what went, and stay in the store for another session. What it says is not searched any
+    /// more.
     fn first_orphan(&self, index: &Index, first: StoredAt) -> Result<StoredAt, SettleError> {
-        let reader = index.reader()?;
-        let mut after = None;
-        loop {
-            let page = self.store.stored_after(after, PAGE_ROWS_MAX)?;
-            let Some((last, _)) = page.last() else { return Ok(first) };
-            after = Some(*last);
-            for (at, commit) in page.iter().filter(|(_, commit)| commit.closure == Closure::Covered) {
-                if *at >= first {
-                    return Ok(first);
-                }
-                let seen = self.store.sightings(commit.id, DESCRIBED_SIGHTINGS_MAX)?;
-                let seen: Vec<SessionKey> = seen.iter().map(key_of_sighting).collect();
-                let is_held = if commit.core.parent.is_some() || !seen.is_empty() {
-                    reader.open_beside(commit.core.parent, &seen)?.contains(&commit.id)
-                } else {
-                    self.is_held(commit, &reader)?
-                };
-                if is_held {
-                    return Ok(*at);
-                }
+        let open = index.reader()?.open()?;
+        for (at, id) in open.into_iter().take_while(|(at, _)| *at < first) {
+            if self.store.commit(id)?.is_some_and(|commit| commit.closure == Closure::Covered) {
+                return Ok(at);
             }
         }
-    }
-
-    /// Says whether the index has a root that nobody has seen any more, by what it says.
-    fn is_held(&self, commit: &Commit, reader: &IndexReader<'_>) -> Result<bool, SettleError> {
-        let bytes = read_whole(self, commit.core.native_artifact())?;
-        let Ok(adapter) = Self::adapter(&commit.core.format, FormatUse::Read) else { return Ok(false) };
-        let found = adapter.decode(&bytes).entries.iter().find_map(prepare);
-        let Some(number) = found
-            .map(|found| reader.known(&[found.key]))
-            .transpose()?
-            .and_then(|all| all.first().copied().flatten())
-        else {
-            return Ok(false);
-        };
-        Ok(reader.occurrences(number, HELD_MAX)?.iter().any(|one| one.id == commit.id))
+        Ok(first)
     }
 
     /// The same by who has the lock.

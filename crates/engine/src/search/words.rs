@@ -4,16 +4,17 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use stemmata_model::Commit;
 use stemmata_prompt::search::{
-    Matcher, NAMES_READ_MAX, NumberSet, Query, QueryInput, Scope, Scored, Search, Segment as _, Statistics,
-    Wanted, Weights, near_names, parse_query, participants, search,
+    Matcher, NAMES_READ_MAX, Query, QueryInput, Scope, Scored, Search, Segment as _, Statistics, Wanted,
+    Weights, near_names, parse_query, participants, search,
 };
-use stemmata_store::{IndexError, IndexPlace, IndexReader};
+use stemmata_store::{IndexError, IndexReader};
 
 use super::bridge::{AnyGroups, AnySegment};
-use super::filter::{Scoped, SessionFacts};
+use super::filter::Scoped;
 use super::hits::{HitReader, Ranked, SearchReason};
 use super::overlay::{DecodedCommit, Overlay, Standing};
 use super::prepared::prepare;
+use super::reach::Reach;
 use super::scan::{ScanBounds, ScanEnd};
 use super::settle::{IndexTrouble, SettleError, Settled};
 use super::{SearchAnswer, SearchError, SearchFilter, SearchNote, SearchQuery, SearchStep};
@@ -178,9 +179,9 @@ impl Engine {
             segments.extend(reader.segments().into_iter().map(AnySegment::Index));
         }
         segments.push(AnySegment::Memory(memory.clone()));
-        let allowed = allowed(scoped, corpus.reader, &corpus.overlay, self)?;
+        let reach = Reach::of(scoped, corpus.reader, &corpus.overlay, self)?;
         let scope = Scope {
-            allowed: allowed.as_ref(),
+            allowed: reach.numbers.as_ref(),
             classes: scoped.masks(),
             since_minute: scoped.since_minute,
             authors: &authors,
@@ -210,7 +211,7 @@ impl Engine {
                 break;
             }
             let number = scored.number;
-            let standing = standing(&scored, corpus.reader, &corpus.overlay)?;
+            let standing = standing(&scored, (corpus.reader, &corpus.overlay), &reach)?;
             let event = match corpus.reader {
                 Some(index) if standing.is_empty() => index.event(number)?,
                 _ => None,
@@ -235,49 +236,20 @@ fn size_of(segments: &[AnySegment<'_>]) -> Statistics {
 /// Returns where an entry stands.
 fn standing(
     scored: &Scored,
-    reader: Option<&IndexReader<'_>>,
-    overlay: &Overlay,
+    (reader, overlay): (Option<&IndexReader<'_>>, &Overlay),
+    reach: &Reach,
 ) -> Result<Vec<Standing>, IndexError> {
     if let Some(standing) = overlay.standing(scored.number) {
         return Ok(standing.to_vec());
     }
     let Some(reader) = reader else { return Ok(Vec::new()) };
     let found = reader.occurrences(scored.number, STANDING_MAX)?.into_iter();
-    Ok(found.map(|one| Standing { commit: one.id, position: one.position, session: None }).collect())
-}
-
-/// Returns the numbers of the entries in sessions that pass the filter, or `None` if all pass.
-fn allowed(
-    scoped: &Scoped<'_>,
-    reader: Option<&IndexReader<'_>>,
-    overlay: &Overlay,
-    engine: &Engine,
-) -> Result<Option<NumberSet>, SettleError> {
-    if !scoped.is_of_sessions() {
-        return Ok(None);
-    }
-    let mut numbers = NumberSet::default();
-    if let Some(reader) = reader {
-        let mut rows = Vec::new();
-        reader.places(&mut |row, place: IndexPlace| {
-            let facts = SessionFacts {
-                session: &place.session,
-                client: &place.client,
-                cwd: place.cwd.as_deref(),
-                branch: place.branch.as_deref(),
-            };
-            rows.extend(scoped.admits_place(&facts).then_some(row));
-        })?;
-        reader.numbers_in(&rows, &mut |number| numbers.insert(number))?;
-    }
-    for (number, standing) in overlay.numbers() {
-        for key in standing.iter().filter_map(|one| one.session.as_ref()) {
-            if engine.store.session(key)?.is_some_and(|session| scoped.admits_session(&session)) {
-                numbers.insert(number);
-            }
-        }
-    }
-    Ok(Some(numbers))
+    let standing = found.map(|one| Standing {
+        commit: one.id,
+        position: one.position,
+        session: reach.session(one.id).cloned(),
+    });
+    Ok(standing.collect())
 }
 
 /// Returns what was scored, with where it stands.

@@ -49,6 +49,11 @@ impl Engine {
         let mut next = 0;
         while let Some(root) = roots.get(next).copied() {
             next += 1;
+            for beside in self.roots_beside(root)? {
+                if !roots.contains(&beside) {
+                    roots.push(beside);
+                }
+            }
             let mut others = self.whole_tree(root)?;
             let mut copy = Copy { root, commits: Vec::new(), session: None };
             self.each_described(&others, &mut |described| {

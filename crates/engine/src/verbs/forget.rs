@@ -11,7 +11,6 @@ use stemmata_store::maintain::forget::{Forget, Forgotten, Keep, Tombstone};
 use stemmata_store::{Described, Page, Session, SessionFilter, SessionKey, StoreError};
 
 use crate::chain::beside::{PAGE_COMMITS, key_of_sighting};
-use crate::chain::tree::TreeWalk;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result, Wanted};
@@ -220,10 +219,17 @@ impl Engine {
 
     /// Returns covered commits that share entries with a commit and its parent.
     fn looks_at(&self, wanted: &[Commit], copies: &[Copy]) -> Result<Vec<CommitId>> {
+        let mut roots = BTreeSet::new();
+        for commit in wanted.iter().filter(|commit| commit.core.parent.is_none()) {
+            roots.extend(self.roots_beside(commit.id)?);
+        }
         let mut found = Vec::new();
         for id in copies.iter().flat_map(|copy| &copy.commits) {
             let Some(look) = self.store.commit(*id)? else { continue };
-            let is_beside = wanted.iter().any(|commit| commit.core.parent == look.core.parent);
+            let is_beside = match look.core.parent {
+                None => roots.contains(id),
+                parent => wanted.iter().any(|commit| commit.core.parent == parent),
+            };
             if is_beside && look.closure == Closure::Covered {
                 found.push(*id);
             }
@@ -277,7 +283,8 @@ impl Engine {
         }
     }
 
-    /// Returns every commit that sessions went through: their chains, and what hangs off them that they alone saw.
+    /// Returns every commit of sessions: their chains, and what they saw beside these: early looks at an open turn, and what
+    /// was in their transcripts before these were rewritten.
     pub(crate) fn commits_of(&self, sessions: &[Session]) -> Result<Vec<Commit>> {
         let mut known: HashSet<CommitId> = HashSet::new();
         let mut all = Vec::new();
@@ -288,39 +295,13 @@ impl Engine {
                     all.push(commit);
                 }
             }
-        }
-        let roots: Vec<CommitId> =
-            all.iter().filter(|commit| commit.core.parent.is_none()).map(|commit| commit.id).collect();
-        for root in roots {
-            let mut walk = TreeWalk::new(self.store.as_ref(), root);
-            while let Some(mut page) = walk.next()? {
-                page.retain(|commit| !known.contains(&commit.id));
-                // Parents come before their children, so that what hangs off a child is met after it.
-                self.each_described(&page, &mut |described| {
-                    let hangs_off =
-                        described.commit.core.parent.is_some_and(|parent| known.contains(&parent));
-                    if hangs_off && self.was_seen_by(&described, sessions)? {
-                        known.insert(described.commit.id);
-                        all.push(described.commit);
-                    }
-                    Ok(())
-                })?;
-            }
+            self.each_seen(&session.key, &mut |commit| {
+                if known.insert(commit.id) {
+                    all.push(commit);
+                }
+            })?;
         }
         Ok(all)
-    }
-
-    fn was_seen_by(&self, described: &Described, sessions: &[Session]) -> Result<bool> {
-        let seen = self.sightings_of(described, SIGHTINGS_MAX)?;
-        Ok(seen.iter().any(|sighting| {
-            sessions.iter().any(|session| {
-                session.key.machine == sighting.machine
-                    && match &sighting.source {
-                        Some(source) => source.path == session.key.path,
-                        None => session.session == sighting.session,
-                    }
-            })
-        }))
     }
 
     fn is_protected(&self, id: CommitId) -> Result<bool> {

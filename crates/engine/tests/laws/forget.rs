@@ -3,13 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use proptest::prelude::*;
 use stemmata_engine::{
     CaptureOptions, CollectOptions, Engine, EngineError, ForgetOptions, ForgetReport, ForgetTarget,
     RetentionRules, Stop, Update,
 };
 use stemmata_model::{Closure, CommitId, NoteCode, Principal};
 use stemmata_store::conformance::builders::damages;
-use stemmata_store::{Store, StoreError};
+use stemmata_store::{SqliteOptions, SqliteStore, Store, StoreError};
 use stemmata_testkit::claude::ClaudeSession;
 
 use crate::support::{Folder, bytes_of, chain, engine, engine_on, import, native, new_store, placing};
@@ -189,6 +190,90 @@ fn early_looks_at_a_turn_go_with_it() {
     let all = engine.store().commits_after(None, 10_000).expect("commits");
     assert_eq!(all.iter().filter(beside).count(), 0, "{all:?}");
     assert_eq!(chain(&engine, leaf.id).len(), of.len(), "what follows has its place");
+}
+
+/// An early look at a first turn is a root of its own: it goes with its session, and with the turn that closed it.
+#[test]
+fn early_looks_at_a_first_turn_go_with_it() {
+    for is_session in [true, false] {
+        let (engine, folder) = (engine(), Folder::new());
+        let bytes = bytes_of(&ClaudeSession::new(2).turns(2).build());
+        let ends: Vec<usize> = bytes
+            .iter()
+            .enumerate()
+            .filter(|(_, byte)| **byte == b'\n')
+            .map(|(place, _)| place + 1)
+            .collect();
+        let path = folder.write("s.jsonl", &bytes[..ends[2]]);
+        let first = import(&engine, &path).session.tip.expect("a tip");
+        folder.append("s.jsonl", &bytes[ends[2]..ends[3]]);
+        let whole = import(&engine, &path);
+        let tip = whole.session.tip.expect("a tip");
+        assert_ne!(first, tip);
+        let covered = engine.store().commit(first).expect("read").expect("there");
+        assert_eq!((covered.closure, covered.core.parent), (Closure::Covered, None));
+        let meant = if is_session {
+            folder.append("s.jsonl", &bytes[ends[3]..]);
+            target(&import(&engine, &path))
+        } else {
+            ForgetTarget::Commit(tip)
+        };
+        forget(&engine, &meant, &options());
+        assert!(engine.native(first, &mut Vec::new()).is_err(), "session: {is_session}");
+        assert!(engine.find(&first.to_string()).is_err(), "session: {is_session}");
+    }
+}
+
+/// How a transcript comes to be: lines are added, or it is written anew with the lines of another seed.
+fn histories() -> impl Strategy<Value = Vec<(usize, bool)>> {
+    proptest::collection::vec((1..12_usize, prop::bool::weighted(0.15)), 1..8)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    /// Whatever a transcript was at any time goes with its session, and what it wrote is in no file of the store.
+    #[test]
+    fn law_all_that_a_session_ever_was_goes_with_it(history in histories(), has_copy in any::<bool>()) {
+        let (home, folder) = (tempfile::tempdir().expect("a folder"), Folder::new());
+        let store = SqliteStore::open(home.path(), SqliteOptions::default()).expect("a store");
+        let engine = engine_on("m1", Arc::new(store));
+        let other = import(&engine, &folder.write("other.jsonl", &session(99)));
+        let before = commits(&engine);
+        let (mut seed, mut written, mut captured) = (0, 0, Vec::new());
+        for (lines, is_anew) in history {
+            if is_anew {
+                (seed, written) = (seed + 1, 0);
+            }
+            let all = ClaudeSession::new(seed).turns(3).build().lines;
+            let now: Vec<String> = all.iter().take(written + lines).map(|line| marked(line)).collect();
+            written += lines;
+            let path = folder.write("s.jsonl", now.concat().as_bytes());
+            captured.extend(engine.capture(&path, &CaptureOptions::import()).ok());
+            if has_copy && captured.len() == 1 {
+                import(&engine, &folder.write("copy.jsonl", now.concat().as_bytes()));
+            }
+        }
+        for name in ["s.jsonl", "copy.jsonl"] {
+            let path = folder.path().join(name);
+            let Some(found) = path.to_str().and_then(|path| engine.find_session(path).expect("read")) else {
+                continue;
+            };
+            forget(&engine, &ForgetTarget::Session(found.key), &options());
+        }
+        prop_assert_eq!(commits(&engine), before);
+        prop_assert_eq!(crate::search_forget::holding(home.path(), MARK), Vec::<String>::new());
+        prop_assert_eq!(native(&engine, other.session.tip.expect("a tip")), session(99));
+    }
+}
+
+/// A word that each line of a session has, and nothing else.
+const MARK: &str = "kilnwright";
+
+/// Has a line say the mark, in what is said and in where it was said.
+fn marked(line: &str) -> String {
+    let line = line.replacen(r#""text":""#, &format!(r#""text":"{MARK} "#), 1);
+    line.replacen(r#""content":""#, &format!(r#""content":"{MARK} "#), 1) + "\n"
 }
 
 /// What is pinned or tagged is not forgotten by accident.

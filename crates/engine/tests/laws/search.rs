@@ -11,7 +11,9 @@ use stemmata_engine::{
     Engine, ForgetOptions, SearchAnswer, SearchFilter, SearchForm, SearchHit, SearchQuery, SettleBudget,
     Settled, Told,
 };
-use stemmata_model::{LedgerId, NewEvent, NewPayload, Party, Principal, SessionId, Timestamp, topics};
+use stemmata_model::{
+    Closure, LedgerId, NewEvent, NewPayload, Party, Principal, SessionId, Timestamp, topics,
+};
 use stemmata_store::{Append, Durability, Patience, Store};
 use stemmata_testkit::claude::ClaudeSession;
 use tempfile::TempDir;
@@ -130,6 +132,47 @@ fn forks_add_no_entry_but_the_new_ones() {
     assert_eq!(by_session(first.session.session.as_str()), 6);
     assert_eq!(by_session(placed.session.as_str()), 6, "the shared past is the fork's, too");
     assert_eq!(by_session("elsewhere"), 0);
+}
+
+/// A fork that nobody has gone on with has no commit of its own, and holds what it was made from: up to there, and by its name.
+/// So it does where the turn that it was made from was open then, and its first session went on.
+#[test]
+fn a_fork_that_says_nothing_yet_is_searched_up_to_where_it_forks() {
+    let (store, folder, dir) = (new_store(), Folder::new(), TempDir::new().expect("a folder"));
+    let engine = indexed(&store, dir.path());
+    let first = import(&engine, &folder.write("a.jsonl", &conversation(3, "kiln")));
+    let open = first.session.tip.expect("a tip");
+    let closed =
+        engine.store().commit(open).expect("read").and_then(|open| open.core.parent).expect("a turn");
+    let forks = [
+        (engine.place(closed, &placing(&folder)).expect("placed").session, 4),
+        (engine.place(open, &placing(&folder)).expect("placed").session, 6),
+    ];
+    settle(&engine);
+    let unindexed = engine_on("m1", Arc::clone(&store));
+    let assert_found = |forms: &[SearchForm], is_named: bool| {
+        for ((fork, wanted), form) in
+            forks.iter().flat_map(|fork| forms.iter().map(move |form| (fork, *form)))
+        {
+            let filter = SearchFilter { session: Some(fork.to_string()), ..SearchFilter::default() };
+            for engine in [&engine, &unindexed] {
+                let found = search(engine, &SearchQuery { form, filter: filter.clone(), ..query("kiln") });
+                assert_eq!(found.hits.len(), *wanted, "{form:?} {found:?}");
+                assert!(
+                    !is_named || found.hits.iter().all(|hit| hit.place.session == fork.as_str()),
+                    "{found:?}"
+                );
+            }
+        }
+        assert_rebuilt(&engine, &store);
+    };
+    let forms = [SearchForm::Words, SearchForm::Literal];
+    assert_found(&forms, true);
+    folder.append("a.jsonl", answer(7, 6, "the kiln goes on").as_bytes());
+    import(&engine, &folder.path().join("a.jsonl"));
+    assert_eq!(store.commit(open).expect("read").map(|open| open.closure), Some(Closure::Covered));
+    // The turn that covers it is another session's.
+    assert_found(&forms, false);
 }
 
 #[test]

@@ -5,13 +5,13 @@
 use stemmata_model::{Closure, CommitId};
 
 use super::Make;
-use super::builders::{at, chain, checkpoint, key, put, see, session, sighting, write};
+use super::builders::{at, chain, checkpoint, key, machine, put, see, session, session_id, sighting, write};
 use super::forget::{forget, wish};
 use crate::maintain::collect::Collect;
 use crate::maintain::forget::{Forget, Tombstone};
 use crate::seam::Store;
 use crate::stored::{DueKey, StoredAt};
-use crate::write::Write;
+use crate::write::{SessionKey, Write};
 
 /// Walks the whole order in small pages.
 fn walk(store: &dyn Store) -> Vec<(StoredAt, CommitId)> {
@@ -73,6 +73,54 @@ pub fn check_stored(make: Make<'_>) {
     assert_eq!(store.stored_after(None, usize::MAX).expect("a read")[6].1.closure, Closure::Covered);
     assert_eq!(store.stored_after(Some(StoredAt(u64::MAX)), 9).expect("a read"), []);
     assert_eq!(due(&*store), [], "nothing went");
+}
+
+/// A session's commits are those that it saw, whatever they continue, once each and in the order of storing.
+///
+/// # Panics
+/// Where one is missed, or is another session's.
+pub fn check_seen_by(make: Make<'_>) {
+    let store = make();
+    let of = |key: &SessionKey| {
+        let mut found: Vec<CommitId> = Vec::new();
+        let mut after = None;
+        loop {
+            let page = store.seen_by(key, after, 2).expect("a read");
+            let Some((last, _)) = page.last() else { return found };
+            assert!(
+                page.len() <= 2 && after < Some(*last),
+                "a page has a limit, and goes on behind the last"
+            );
+            after = Some(*last);
+            found.extend(page.into_iter().map(|(_, commit)| commit.id));
+        }
+    };
+    let ids = chain(&*store, "turn", 4);
+    let look = put(&*store, None, "a look\n", 3);
+    let mut ticketed = sighting("one", 9);
+    ticketed.ticket = stemmata_model::TicketId::new("T-7").ok();
+    let mut elsewhere = sighting("one", 9);
+    elsewhere.machine = machine("m2");
+    let unwritten = stemmata_model::Sighting { source: None, ..sighting("one", 9) };
+    for (id, sighting) in [
+        (look, sighting("one", 9)),
+        (ids[0], sighting("one", 9)),
+        (ids[0], ticketed.clone()),
+        (ids[2], sighting("two", 9)),
+        (ids[2], ticketed),
+        (ids[3], sighting("one", 9)),
+        (ids[1], elsewhere),
+        (ids[1], unwritten),
+    ] {
+        write(&*store, vec![see(id, sighting)]);
+    }
+    let api = SessionKey { machine: machine("m1"), path: format!("api:{}", session_id("one")) };
+    assert_eq!(of(&key("one")), [ids[0], ids[2], ids[3], look]);
+    assert_eq!(of(&key("two")), [ids[2]]);
+    assert_eq!(of(&api), [ids[1]]);
+    assert_eq!(of(&key("nobody")), []);
+    forget(&*store, &wish(&[], &[], &[key("one")]));
+    assert_eq!((of(&key("one")), of(&key("two"))), (Vec::new(), vec![ids[2]]));
 }
 
 /// Forgetting, collecting and filling a hole leave the first commit concerned, and a dry run leaves nothing.

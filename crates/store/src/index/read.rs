@@ -211,6 +211,28 @@ impl<'i> IndexReader<'i> {
         Ok(open)
     }
 
+    /// Returns all provisional commits, in the order of storing.
+    pub fn open(&self) -> Result<Vec<(StoredAt, CommitId)>, IndexError> {
+        let mut statement = self
+            .connection()
+            .prepare_cached("SELECT stored, id FROM occurrence WHERE state = 1 ORDER BY stored")
+            .while_(READING)?;
+        let take = |row: &rusqlite::Row<'_>| {
+            Ok((StoredAt(row.get::<_, i64>(0)?.cast_unsigned()), CommitId::from_bytes(row.get(1)?)))
+        };
+        let rows = statement.query_map([], take).while_(READING)?;
+        rows.collect::<rusqlite::Result<_>>().while_(READING)
+    }
+
+    /// Returns how many commits there are of which nothing is indexed.
+    pub fn skipped(&self) -> Result<u64, IndexError> {
+        let count: i64 = self
+            .connection()
+            .query_row("SELECT count(*) FROM occurrence WHERE state = 2", [], |row| row.get(0))
+            .while_(READING)?;
+        Ok(count.cast_unsigned())
+    }
+
     /// Hands out all places with their rows.
     pub fn places(&self, act: &mut dyn FnMut(u32, IndexPlace)) -> Result<(), IndexError> {
         let mut statement = self
@@ -227,9 +249,18 @@ impl<'i> IndexReader<'i> {
         Ok(())
     }
 
-    /// Hands out the numbers of all entries and events that belong to any of some places, each at least once.
-    pub fn numbers_in(&self, places: &[u32], act: &mut dyn FnMut(u32)) -> Result<(), IndexError> {
+    /// Hands out the numbers of all entries and events that belong to any of some places or commits, each at least once.
+    pub fn numbers_in(
+        &self,
+        places: &[u32],
+        commits: &[CommitId],
+        act: &mut dyn FnMut(u32),
+    ) -> Result<(), IndexError> {
         let mut rows: Vec<Range<u32>> = Vec::new();
+        for id in commits {
+            let row = commits::row_of(self.connection(), *id)?.map(|(row, _)| row);
+            rows.extend(row.map(|row| row..row.saturating_add(1)));
+        }
         for place in places {
             let (own, more) = places::load_rows(self.connection(), *place)?;
             rows.extend(own);

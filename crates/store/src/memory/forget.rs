@@ -192,7 +192,7 @@ fn ends_another(state: &State, wish: Wish<'_>, id: CommitId) -> bool {
     })
 }
 
-fn key_of(sighting: &Sighting) -> SessionKey {
+pub(super) fn key_of(sighting: &Sighting) -> SessionKey {
     let path = match &sighting.source {
         Some(source) => source.path.clone(),
         None => format!("api:{}", sighting.session),

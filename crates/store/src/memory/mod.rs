@@ -229,7 +229,18 @@ impl Store for MemoryStore {
         after: Option<StoredAt>,
         limit: usize,
     ) -> Result<Vec<(StoredAt, Commit)>, StoreError> {
-        Ok(self.lock().stored_after(after, limit))
+        Ok(self.lock().stored_after(after, &|_| true, limit))
+    }
+
+    fn seen_by(
+        &self,
+        session: &SessionKey,
+        after: Option<StoredAt>,
+        limit: usize,
+    ) -> Result<Vec<(StoredAt, Commit)>, StoreError> {
+        let state = self.lock();
+        let is_seen = |id| state.sightings_of(id).any(|sighting| forget::key_of(sighting) == *session);
+        Ok(state.stored_after(after, &is_seen, limit))
     }
 
     fn content_length(&self, id: ArtifactId) -> Result<Option<u64>, StoreError> {

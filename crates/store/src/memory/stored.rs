@@ -8,9 +8,14 @@ use super::State;
 use crate::stored::{DueKey, StoredAt};
 
 impl State {
-    pub(super) fn stored_after(&self, after: Option<StoredAt>, limit: usize) -> Vec<(StoredAt, Commit)> {
+    pub(super) fn stored_after(
+        &self,
+        after: Option<StoredAt>,
+        is_meant: &dyn Fn(CommitId) -> bool,
+        limit: usize,
+    ) -> Vec<(StoredAt, Commit)> {
         let from = after.map_or(0, |after| after.0.saturating_add(1));
-        let found = self.stored.range(from..);
+        let found = self.stored.range(from..).filter(|(_, id)| is_meant(**id));
         let found = found.filter_map(|(at, id)| Some((StoredAt(*at), self.commits.get(id)?.clone())));
         found.take(limit).collect()
     }

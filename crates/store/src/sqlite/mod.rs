@@ -309,6 +309,15 @@ impl Store for SqliteStore {
         self.read(|reader| reader.stored_after(after, limit))
     }
 
+    fn seen_by(
+        &self,
+        session: &SessionKey,
+        after: Option<StoredAt>,
+        limit: usize,
+    ) -> Result<Vec<(StoredAt, Commit)>, StoreError> {
+        self.read(|reader| reader.seen_by(session, after, limit))
+    }
+
     fn content_length(&self, id: ArtifactId) -> Result<Option<u64>, StoreError> {
         self.read(|reader| reader.content_length(id))
     }

@@ -211,7 +211,7 @@ pub(crate) fn dump(index: &Index) -> BTreeMap<u64, Said> {
         let mut mark = |number| {
             places.entry(number).or_default().insert(session.clone());
         };
-        reader.numbers_in(&[row], &mut mark).expect("numbers");
+        reader.numbers_in(&[row], &[], &mut mark).expect("numbers");
     }
     let mut said = BTreeMap::new();
     for segment in reader.segments() {

@@ -117,13 +117,15 @@ impl Engine {
         let mut known: HashSet<CommitId> = HashSet::new();
         let mut next: Vec<CommitId> = roots;
         let mut commits = Vec::new();
-        loop {
-            while let Some(root) = next.pop() {
-                if !known.insert(root) {
-                    continue;
-                }
-                let tree = self.whole_tree(root)?;
-                self.each_described(if are_all { &[] } else { &tree }, &mut |described| {
+        while let Some(root) = next.pop() {
+            if !known.insert(root) {
+                continue;
+            }
+            let tree = self.whole_tree(root)?;
+            if !are_all {
+                // What closed a first turn is made of the bytes of the looks at it.
+                next.extend(self.roots_beside(root)?);
+                self.each_described(&tree, &mut |described| {
                     for link in self.links_of(&described, LINKS_MAX)?.iter() {
                         if link.kind == LinkKind::DerivedFrom {
                             let other = if link.from == described.commit.id { link.to } else { link.from };
@@ -132,37 +134,10 @@ impl Engine {
                     }
                     Ok(())
                 })?;
-                commits.extend(tree);
             }
-            if !are_all {
-                next = self.looks_beside(&known)?;
-            }
-            if next.is_empty() {
-                return Ok(commits);
-            }
+            commits.extend(tree);
         }
-    }
-
-    /// Returns roots that were seen where one of these was: an early look at a first turn is a root of its own, and what
-    /// closed the turn is made of its bytes.
-    fn looks_beside(&self, known: &HashSet<CommitId>) -> Result<Vec<CommitId>> {
-        let mut places: HashSet<(String, String)> = HashSet::new();
-        for root in known {
-            places.extend(self.places_of(*root)?);
-        }
-        let all = self.roots_of(&ScrubTarget::All)?;
-        let mut found = Vec::new();
-        for root in all.into_iter().filter(|root| !known.contains(root)) {
-            if self.places_of(root)?.iter().any(|place| places.contains(place)) {
-                found.push(root);
-            }
-        }
-        Ok(found)
-    }
-
-    fn places_of(&self, id: CommitId) -> Result<Vec<(String, String)>> {
-        let seen = self.store.sightings(id, SIGHTINGS_MAX)?.into_iter();
-        Ok(seen.filter_map(|seen| Some((seen.machine.to_string(), seen.source?.path))).collect())
+        Ok(commits)
     }
 
     fn root_of_there(&self, id: CommitId) -> Result<Option<CommitId>> {

@@ -14,6 +14,7 @@ use crate::sqlite::figures::Figures;
 use crate::sqlite::kinds::Kinds;
 use crate::sqlite::state;
 use crate::stored::StoredAt;
+use crate::write::SessionKey;
 
 /// The columns of a commit, in the order of [`Found`].
 macro_rules! commit_columns {
@@ -228,12 +229,38 @@ impl Reader {
         after: Option<StoredAt>,
         limit: usize,
     ) -> Result<Vec<(StoredAt, Commit)>, StoreError> {
-        let operation = "reading commits in the order of storing";
         let sql =
             concat!("SELECT ", commit_columns!(), " FROM commits c WHERE c.row > ?1 ORDER BY c.row LIMIT ?2");
+        self.collect_stored(sql, params![sql_after(after), sql_limit(limit)])
+    }
+
+    pub(in crate::sqlite) fn seen_by(
+        &mut self,
+        session: &SessionKey,
+        after: Option<StoredAt>,
+        limit: usize,
+    ) -> Result<Vec<(StoredAt, Commit)>, StoreError> {
+        let sql = concat!(
+            "SELECT ",
+            commit_columns!(),
+            " FROM commits c WHERE c.row IN (SELECT s.commit_row FROM origin o \
+             JOIN sighting s ON s.origin = o.row WHERE o.machine = ?3 \
+             AND (o.path = ?4 OR o.path IS NULL AND o.session = ?5) AND s.commit_row > ?1) \
+             ORDER BY c.row LIMIT ?2"
+        );
+        let (machine, path) = (session.machine.as_str(), session.path.as_str());
+        let named = path.strip_prefix("api:");
+        self.collect_stored(sql, params![sql_after(after), sql_limit(limit), machine, path, named])
+    }
+
+    fn collect_stored(
+        &mut self,
+        sql: &str,
+        values: impl rusqlite::Params,
+    ) -> Result<Vec<(StoredAt, Commit)>, StoreError> {
+        let operation = "reading commits in the order of storing";
         let mut statement = self.connection.prepare_cached(sql).during(operation)?;
-        let after = after.map_or(0, |after| i64::try_from(after.0).unwrap_or(i64::MAX));
-        let mut rows = statement.query(params![after, sql_limit(limit)]).during(operation)?;
+        let mut rows = statement.query(values).during(operation)?;
         let mut stored = Vec::new();
         while let Some(row) = rows.next().during(operation)? {
             let found = Found::take(row).during(operation)?;
@@ -289,6 +316,11 @@ impl Reader {
         }
         Ok(commits)
     }
+}
+
+/// A place in the order of storing as SQL takes it; before all rows for none.
+fn sql_after(after: Option<StoredAt>) -> i64 {
+    after.map_or(0, |after| i64::try_from(after.0).unwrap_or(i64::MAX))
 }
 
 /// A limit as SQL takes it.
