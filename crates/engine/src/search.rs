@@ -119,10 +119,27 @@ pub enum SearchNote {
         /// The bytes that were looked through at most.
         bytes_max: u64,
     },
+    /// Not everything that has the words was checked for the phrase or the file: so many entries were.
+    CheckedCut {
+        /// The entries that were read.
+        checked: u64,
+    },
+    /// Content of so many commits is damaged, so that they were not searched.
+    Damaged {
+        /// The commits.
+        commits: u64,
+    },
     /// The query has no words, so its text was looked for.
     SearchedText,
     /// The query has too many words; those at its end were left out.
     QueryCut,
+}
+
+impl SearchNote {
+    /// Returns the note of commits whose content is damaged, if there are any.
+    fn damaged(commits: usize) -> Option<Self> {
+        (commits > 0).then_some(Self::Damaged { commits: commits as u64 })
+    }
 }
 
 /// What was found.

@@ -41,7 +41,7 @@ pub use self::check::IndexUsage;
 pub use self::error::IndexError;
 use self::error::While;
 pub use self::postings::PostingsBound;
-pub use self::read::{IndexReader, Occurrence};
+pub use self::read::{CommitSet, IndexReader, Occurrence, SharedPast};
 pub use self::segment::{EachTerm, PostingsRead, SegmentFamily, SegmentRead};
 use self::segment::{ReadColumns, load_segments};
 use crate::files::{FileLock, Files};

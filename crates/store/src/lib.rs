@@ -25,9 +25,9 @@ pub use bounds::EVENT_PAGE_BYTES_MAX;
 pub use error::{StoreError, StoreErrorKind};
 pub use files::{FileLock, Files, NewFile, OpenFile, SystemFiles, read_bounded, write_file, write_whole};
 pub use index::{
-    EachTerm, EntryRef, Index, IndexBatch, IndexEntry, IndexError, IndexLock, IndexMeta, IndexOptions,
-    IndexPlace, IndexReader, IndexUsage, IndexedCommit, IndexedEvent, IndexedLedger, IndexedState,
-    Occurrence, PostingsBound, PostingsRead, SegmentFamily, SegmentRead, Watermark,
+    CommitSet, EachTerm, EntryRef, Index, IndexBatch, IndexEntry, IndexError, IndexLock, IndexMeta,
+    IndexOptions, IndexPlace, IndexReader, IndexUsage, IndexedCommit, IndexedEvent, IndexedLedger,
+    IndexedState, Occurrence, PostingsBound, PostingsRead, SegmentFamily, SegmentRead, SharedPast, Watermark,
 };
 pub use ledger::{
     Append, Appended, BATCH_EVENTS_MAX, CURSOR_STATES, ClusterFile, Coverage, Durability, EVENT_AT_US_MAX,

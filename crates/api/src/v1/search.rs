@@ -166,7 +166,7 @@ pub struct SearchHit {
     /// The transcript, or the ledger's directory.
     pub path: String,
     /// Further sessions that hold the same entry.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub also_in: Vec<String>,
     /// The session's title.
     #[serde(skip_serializing_if = "Option::is_none")]

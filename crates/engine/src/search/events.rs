@@ -7,15 +7,17 @@ use std::collections::HashMap;
 use stemmata_model::{Event, EventSeq, LedgerId, Payload, Role, topics};
 use stemmata_prompt::search::{ClassMask, Matcher, date_terms, entry_terms, kinds, marks};
 use stemmata_store::{
-    EventQuery, Index, IndexBatch, IndexLock, IndexPlace, IndexedEvent, IndexedLedger, Ledger, SessionKey,
+    EventQuery, Index, IndexBatch, IndexLock, IndexPlace, IndexedEvent, IndexedLedger, Ledger, Order,
+    SessionKey,
 };
 
 use super::filter::{LEDGER_CLIENT, SessionFacts};
-use super::hits::{HitPlace, HitReader, Ranked, SearchHit};
+use super::hits::{HitPlace, HitReader, Ranked, SearchHit, SearchReason};
 use super::key::event_key;
 use super::prepared::{Prepared, minute_of};
 use super::settle::{Left, SettleError};
 use super::snippet::snippet;
+use super::{SearchQuery, SearchStep, StepUnit};
 use crate::engine::Engine;
 use crate::error::Result;
 
@@ -103,6 +105,51 @@ impl Engine {
         }
         batch.ledgers.push(IndexedLedger { id: ledger.id.clone(), through, epoch: ledger.epoch });
         Ok((batch, through))
+    }
+
+    /// Looks through the texts of all events, the newest of each ledger first.
+    pub(super) fn search_events_text(
+        &self,
+        (query, matcher): (&SearchQuery, &Matcher),
+        reader: &mut HitReader<'_>,
+        step: &mut SearchStep<'_>,
+        hits: &mut Vec<SearchHit>,
+    ) -> Result<()> {
+        let mut ledgers = Vec::new();
+        self.each_ledger(|ledger| {
+            ledgers.push(ledger.id.clone());
+            Ok(())
+        })?;
+        let mut bytes = 0_u64;
+        for ledger in ledgers {
+            let newest =
+                EventQuery { order: Order::NewestFirst, limit: PAGE_EVENTS, ..EventQuery::default() };
+            let mut next = Some(newest);
+            while let Some(asked) = next {
+                let page = self.log.page(&ledger, &asked)?;
+                for event in &page.events {
+                    let text = text_of_event(event);
+                    bytes += text.len() as u64;
+                    let Some(found) = prepared_event(&ledger, event).filter(|_| matcher.is_match(&text))
+                    else {
+                        continue;
+                    };
+                    let reason =
+                        SearchReason { name: "phrase", value: 1.0, text: query.text.trim().to_owned() };
+                    let ranked =
+                        Ranked { key: found.key, score: 1.0, reasons: vec![reason], standing: Vec::new() };
+                    hits.extend(reader.event((&ledger, event.seq.get()), ranked, matcher)?);
+                    if hits.len() >= query.hits_max {
+                        return Ok(());
+                    }
+                }
+                if step(StepUnit::Bytes, bytes, None).is_break() {
+                    return Ok(());
+                }
+                next = asked.following(&page);
+            }
+        }
+        Ok(())
     }
 
     fn index_place(&self, ledger: &Ledger, event: &Event) -> IndexPlace {

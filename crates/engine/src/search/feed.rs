@@ -213,7 +213,7 @@ impl FeedPage {
 }
 
 /// Says whether the content itself is the reason, so that the rest can be read.
-const fn is_of_content(error: &EngineError) -> bool {
+pub(super) const fn is_of_content(error: &EngineError) -> bool {
     matches!(
         error,
         EngineError::Store(

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
-use stemmata_model::{Closure, Commit, CommitId, Entry, MachineId, Role, Timestamp};
+use stemmata_model::{Closure, CommitId, Entry, Role, Timestamp};
 use stemmata_prompt::search::{ENTRY_CHARS_MAX, Matcher};
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::{Described, Session, SessionKey};
@@ -16,15 +16,17 @@ use super::filter::Scoped;
 use super::groups::author_of;
 use super::key::key_of;
 use super::overlay::{DecodedCommit, Standing};
-use super::scan::on_chain;
+use super::scan::{Decoded, on_chain};
 use super::snippet::snippet;
 use super::text::text_of;
 use crate::chain::beside::key_of_sighting;
-use crate::engine::{Engine, Identity};
+use crate::engine::Engine;
 use crate::error::Result;
 
 /// Commits that are kept decoded: hits that are near each other are often of one commit.
 const KEPT_COMMITS_MAX: usize = 32;
+/// Their native bytes, unless one alone has more.
+const KEPT_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// Commits of one entry that are looked at: copies of a session, and what was said often.
 const STANDING_MAX: usize = 64;
 /// Further sessions that a hit names.
@@ -99,9 +101,9 @@ pub(crate) struct Ranked {
     pub(crate) standing: Vec<Standing>,
 }
 
-/// By what the place of a hit is chosen, the greatest: whether it passes, its session's last activity, then its path, then how
-/// deep the commit is.
-type PlaceRank = (bool, Option<Timestamp>, Reverse<String>, u64);
+/// By what the place of a hit is chosen, the greatest: its session's last activity, then its path, then how deep the commit
+/// is.
+type PlaceRank = (Option<Timestamp>, Reverse<String>, u64);
 
 /// Reads what was found.
 pub(crate) struct HitReader<'e> {
@@ -112,6 +114,10 @@ pub(crate) struct HitReader<'e> {
     /// What each hit has to have in its text.
     required: Vec<Matcher>,
     commits: HashMap<CommitId, Arc<DecodedCommit>>,
+    /// The native bytes of these.
+    bytes: u64,
+    /// Commits whose content is damaged.
+    pub(super) damaged: BTreeSet<CommitId>,
     sessions: HashMap<SessionKey, Option<Arc<Session>>>,
 }
 
@@ -122,7 +128,16 @@ impl<'e> HitReader<'e> {
         matcher: &'e Matcher,
         required: Vec<Matcher>,
     ) -> Self {
-        Self { engine, scoped, matcher, required, commits: HashMap::new(), sessions: HashMap::new() }
+        Self {
+            engine,
+            scoped,
+            matcher,
+            required,
+            commits: HashMap::new(),
+            bytes: 0,
+            damaged: BTreeSet::new(),
+            sessions: HashMap::new(),
+        }
     }
 
     /// Returns the hit of an entry, or `None` if the store no longer has the entry or its text does not match.
@@ -171,10 +186,12 @@ impl<'e> HitReader<'e> {
     /// Chooses the place that is named: the newest session that passes, and its newest commit. Returns the other sessions,
     /// too.
     fn newest(&mut self, standing: &[Standing]) -> Result<Option<(Standing, HitPlace, BTreeSet<String>)>> {
-        let ids: Vec<CommitId> = standing.iter().take(STANDING_MAX).map(|one| one.commit).collect();
+        let mut ids: Vec<CommitId> = standing.iter().map(|one| one.commit).collect();
+        ids.dedup();
+        ids.truncate(STANDING_MAX);
         let described = self.engine.store.described(&ids)?;
         let mut sessions = BTreeSet::new();
-        let mut best: Option<(PlaceRank, Standing, HitPlace)> = None;
+        let mut best: Option<(PlaceRank, Standing, Arc<Session>)> = None;
         for Described { commit, sightings, .. } in &described {
             let here: Vec<&Standing> = standing.iter().filter(|one| one.commit == commit.id).collect();
             let is_on_chain = here.iter().any(|one| one.session.is_some());
@@ -187,20 +204,20 @@ impl<'e> HitReader<'e> {
             for key in keys {
                 let Some(session) = self.session(&key)? else { continue };
                 sessions.insert(session.session.to_string());
-                let rank = (
-                    self.scoped.admits_session(&session),
-                    session.last_at,
-                    Reverse(session.key.path.clone()),
-                    commit.depth,
-                );
+                if !self.scoped.admits_session(&session) {
+                    continue;
+                }
+                let rank = (session.last_at, Reverse(session.key.path.clone()), commit.depth);
                 if let Some(one) = here.first()
                     && best.as_ref().is_none_or(|(best, ..)| rank > *best)
                 {
-                    best = Some((rank, (*one).clone(), place(&session, commit, self.engine.identity())));
+                    best = Some((rank, (*one).clone(), session));
                 }
             }
         }
-        Ok(best.map(|(_, standing, place)| (standing, place, sessions)))
+        let Some((_, standing, session)) = best else { return Ok(None) };
+        let place = place(&session, self.engine.foreign_machine(&session)?);
+        Ok(Some((standing, place, sessions)))
     }
 
     fn session(&mut self, key: &SessionKey) -> Result<Option<Arc<Session>>> {
@@ -217,9 +234,18 @@ impl<'e> HitReader<'e> {
             return Ok(Some(Arc::clone(known)));
         }
         let Some(commit) = self.engine.store.commit(id)? else { return Ok(None) };
-        let Some(decoded) = self.engine.decoded(on_chain(commit))? else { return Ok(None) };
-        if self.commits.len() >= KEPT_COMMITS_MAX {
+        let decoded = match self.engine.decoded(on_chain(commit))? {
+            Decoded::Entries(decoded) => *decoded,
+            Decoded::Unsearched => return Ok(None),
+            Decoded::Damaged => {
+                self.damaged.insert(id);
+                return Ok(None);
+            }
+        };
+        self.bytes += decoded.commit.native_bytes;
+        if self.commits.len() >= KEPT_COMMITS_MAX || self.bytes > KEPT_BYTES_MAX {
             self.commits.clear();
+            self.bytes = decoded.commit.native_bytes;
         }
         let decoded = Arc::new(decoded);
         self.commits.insert(id, Arc::clone(&decoded));
@@ -257,25 +283,14 @@ fn indexed(text: &str) -> &str {
     text.get(..end).unwrap_or(text)
 }
 
-fn place(session: &Session, commit: &Commit, own: &Identity) -> HitPlace {
+fn place(session: &Session, foreign_machine: Option<String>) -> HitPlace {
     HitPlace {
         session: session.session.to_string(),
         path: session.key.path.clone(),
-        client: runtime_of(&commit.core.format).to_owned(),
+        client: runtime_of(&session.format).to_owned(),
         title: session.title.clone(),
         cwd: session.cwd.clone(),
         branch: session.git_branch.clone(),
-        foreign_machine: foreign(session, &own.machine),
+        foreign_machine,
     }
-}
-
-/// Returns the name of the machine that a session came from, where that is another one.
-fn foreign(session: &Session, own: &MachineId) -> Option<String> {
-    if session.key.machine == *own {
-        return None;
-    }
-    // `user@machine/runtime`; a principal of another shape is shown whole.
-    let principal = session.principal.as_str();
-    let label = principal.split_once('@').and_then(|(_, rest)| rest.rsplit_once('/')).map(|(label, _)| label);
-    Some(label.unwrap_or(principal).to_owned())
 }

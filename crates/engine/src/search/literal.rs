@@ -27,7 +27,7 @@ impl Engine {
         let mut reader = HitReader::new(self, scoped, matcher, Vec::new());
         let mut answer = SearchAnswer::default();
         let mut known = HashSet::new();
-        let end = self.scan_newest(scoped, ScanBounds::TEXT, step, &mut |decoded| {
+        let scanned = self.scan_newest(scoped, ScanBounds::TEXT, step, &mut |decoded| {
             for (position, entry) in decoded.entries.iter().enumerate().rev() {
                 answer.entries += 1;
                 let text = text_of(entry);
@@ -46,7 +46,11 @@ impl Engine {
             }
             Ok(ControlFlow::Continue(()))
         })?;
-        if end == ScanEnd::Cut {
+        if scanned.end == ScanEnd::Whole {
+            self.search_events_text((query, matcher), &mut reader, step, &mut answer.hits)?;
+        }
+        answer.notes.extend(SearchNote::damaged(scanned.damaged));
+        if scanned.end == ScanEnd::Cut {
             answer.notes.push(SearchNote::ScanCut { bytes_max: ScanBounds::TEXT.bytes_max });
         }
         Ok(answer)

@@ -6,12 +6,14 @@ use std::collections::{HashMap, HashSet};
 
 use stemmata_model::{Closure, CommitId};
 use stemmata_prompt::search::NumberSet;
-use stemmata_store::{IndexPlace, IndexReader, Page, SessionFilter, SessionKey};
+use stemmata_store::{
+    CommitSet, IndexPlace, IndexReader, Occurrence, Page, SessionFilter, SessionKey, SharedPast,
+};
 
 use super::filter::{Scoped, SessionFacts};
-use super::overlay::Overlay;
+use super::overlay::{Overlay, Standing};
 use super::prepared::prepare;
-use super::scan::on_chain;
+use super::scan::{Decoded, on_chain};
 use super::settle::SettleError;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
@@ -22,8 +24,14 @@ const FORKS_MAX: usize = 64;
 /// What a search may find.
 #[derive(Default)]
 pub(super) struct Reach {
-    /// The numbers of entries; none where all are searched.
+    /// The numbers of entries; `None` if all are searched.
     pub(super) numbers: Option<NumberSet>,
+    /// The commits of the index; `None` if all are searched.
+    pub(super) commits: Option<CommitSet>,
+    /// The sessions that pass; `None` if all do.
+    sessions: Option<HashSet<SessionKey>>,
+    /// What sessions continue that was said in others.
+    past: SharedPast,
     /// Commits that a session continues and never saw, by which it is found.
     forked: HashMap<CommitId, SessionKey>,
 }
@@ -36,11 +44,12 @@ impl Reach {
         overlay: &Overlay,
         engine: &Engine,
     ) -> Result<Self, SettleError> {
+        let past = reader.map(IndexReader::shared_past).transpose()?.unwrap_or_default();
         if !scoped.is_of_sessions() {
-            return Ok(Self::default());
+            return Ok(Self { past, ..Self::default() });
         }
         let mut numbers = NumberSet::default();
-        let mut forked = HashMap::new();
+        let mut reach = Self { past, ..Self::default() };
         if let Some(reader) = reader {
             let (mut rows, mut known) = (Vec::new(), HashSet::new());
             reader.places(&mut |row, place: IndexPlace| {
@@ -55,9 +64,12 @@ impl Reach {
                     known.insert(place.key);
                 }
             })?;
-            forked = engine.forked(scoped, reader, (&known, &mut numbers))?;
-            let commits: Vec<CommitId> = forked.keys().copied().collect();
+            reach.forked = engine.forked(scoped, reader, (&known, &mut numbers))?;
+            let commits: Vec<CommitId> = reach.forked.keys().copied().collect();
+            let commits = reader.commits_in(&rows, &commits)?;
             reader.numbers_in(&rows, &commits, &mut |number| numbers.insert(number))?;
+            reach.commits = Some(commits);
+            reach.sessions = Some(known);
         }
         for (number, standing) in overlay.numbers() {
             for key in standing.iter().filter_map(|one| one.session.as_ref()) {
@@ -66,12 +78,17 @@ impl Reach {
                 }
             }
         }
-        Ok(Self { numbers: Some(numbers), forked })
+        reach.numbers = Some(numbers);
+        Ok(reach)
     }
 
-    /// Returns the session that passes and continues a commit, where no place of the index says so.
-    pub(super) fn session(&self, commit: CommitId) -> Option<&SessionKey> {
-        self.forked.get(&commit)
+    /// Returns where an entry stands: in its commit, and in each fork that passes and continues it.
+    pub(super) fn standing(&self, occurrence: &Occurrence) -> Vec<Standing> {
+        let Occurrence { id: commit, position, .. } = *occurrence;
+        let passes = |key: &&SessionKey| self.sessions.as_ref().is_none_or(|known| known.contains(*key));
+        let forks = self.past.of(occurrence).filter(passes).chain(self.forked.get(&commit));
+        let sessions = std::iter::once(None).chain(forks.take(FORKS_MAX).map(|key| Some(key.clone())));
+        sessions.map(|session| Standing { commit, position, session }).collect()
     }
 }
 
@@ -95,9 +112,11 @@ impl Engine {
             let mut walk = Walk::new(self.store.as_ref(), self.tip_of(&session)?);
             while let Some(commit) = walk.next()? {
                 if commit.closure == Closure::Covered {
-                    let entries =
-                        self.decoded(on_chain(commit))?.map(|decoded| decoded.entries).unwrap_or_default();
-                    let keys: Vec<u64> = entries.iter().filter_map(prepare).map(|found| found.key).collect();
+                    let Decoded::Entries(decoded) = self.decoded(on_chain(commit))? else {
+                        continue;
+                    };
+                    let keys: Vec<u64> =
+                        decoded.entries.iter().filter_map(prepare).map(|found| found.key).collect();
                     reader.known(&keys)?.into_iter().flatten().for_each(|number| numbers.insert(number));
                 } else if forked.insert(commit.id, session.key.clone()).is_some() {
                     break;

@@ -4,8 +4,9 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use stemmata_model::{Closure, Commit, CommitId};
-use stemmata_store::{PAGE_ROWS_MAX, Page, Session, SessionFilter};
+use stemmata_store::{PAGE_ROWS_MAX, Page, Session, SessionFilter, SessionKey};
 
+use super::feed::is_of_content;
 use super::filter::Scoped;
 use super::overlay::{DecodedCommit, Overlay};
 use super::{SearchStep, StepUnit};
@@ -37,6 +38,24 @@ impl ScanBounds {
     pub(crate) const TEXT: Self = Self { entries_max: usize::MAX, bytes_max: 512 * 1024 * 1024 };
 }
 
+/// What is read of a commit.
+pub(crate) enum Decoded {
+    /// Its entries.
+    Entries(Box<DecodedCommit>),
+    /// Nothing: it was forgotten, is covered, is too long, or has a format that nobody reads.
+    Unsearched,
+    /// Nothing: its content is damaged.
+    Damaged,
+}
+
+/// How a scan went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Scanned {
+    pub(crate) end: ScanEnd,
+    /// Commits whose content is damaged.
+    pub(crate) damaged: usize,
+}
+
 /// How a scan ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ScanEnd {
@@ -52,22 +71,43 @@ impl Engine {
     /// Walks commits of sessions that pass, the newest first, and hands out each once.
     ///
     /// # Errors
-    /// Store errors, and those of `visit`. What cannot be decoded is passed over.
+    /// Store errors, and those of `visit`. What cannot be decoded is passed over, and counted if it is damaged.
     pub(crate) fn scan_newest(
         &self,
         scoped: &Scoped<'_>,
         bounds: ScanBounds,
         step: &mut SearchStep<'_>,
         visit: &mut dyn FnMut(DecodedCommit) -> Result<ControlFlow<()>>,
-    ) -> Result<ScanEnd> {
+    ) -> Result<Scanned> {
+        let mut damaged = 0;
         let mut seen: HashSet<CommitId> = HashSet::new();
         let (mut bytes, mut entries) = (0_u64, 0_usize);
+        let mut take = |commit: Commit, key: &SessionKey| -> Result<Option<ScanEnd>> {
+            let mut decoded = match self.decoded(commit)? {
+                Decoded::Entries(decoded) => *decoded,
+                Decoded::Unsearched => return Ok(None),
+                Decoded::Damaged => {
+                    damaged += 1;
+                    return Ok(None);
+                }
+            };
+            bytes = bytes.saturating_add(decoded.commit.native_bytes);
+            entries = entries.saturating_add(decoded.entries.len());
+            decoded.session = Some(key.clone());
+            if step(StepUnit::Bytes, bytes, None).is_break() || visit(decoded)?.is_break() {
+                return Ok(Some(ScanEnd::Stopped));
+            }
+            Ok((bytes >= bounds.bytes_max || entries >= bounds.entries_max).then_some(ScanEnd::Cut))
+        };
         let mut skip = 0;
-        while skip < SESSIONS_MAX {
+        let end = 'all: loop {
+            if skip >= SESSIONS_MAX {
+                break ScanEnd::Cut;
+            }
             let page = Page { skip, rows_max: PAGE_SESSIONS.min(PAGE_ROWS_MAX) };
             let sessions = self.store.sessions(&SessionFilter::default(), page)?;
             if sessions.is_empty() {
-                return Ok(ScanEnd::Whole);
+                break ScanEnd::Whole;
             }
             skip += sessions.len() as u64;
             for session in sessions.iter().filter(|session| scoped.admits_session(session)) {
@@ -77,20 +117,25 @@ impl Engine {
                         // Its ancestors were seen with it.
                         break;
                     }
-                    let Some(mut decoded) = self.decoded(on_chain(commit))? else { continue };
-                    bytes = bytes.saturating_add(decoded.commit.native_bytes);
-                    entries = entries.saturating_add(decoded.entries.len());
-                    decoded.session = Some(session.key.clone());
-                    if step(StepUnit::Bytes, bytes, None).is_break() || visit(decoded)?.is_break() {
-                        return Ok(ScanEnd::Stopped);
+                    if let Some(end) = take(on_chain(commit), &session.key)? {
+                        break 'all end;
                     }
-                    if bytes >= bounds.bytes_max || entries >= bounds.entries_max {
-                        return Ok(ScanEnd::Cut);
+                }
+                // What the session left behind when its transcript was rewritten.
+                let mut beside = Vec::new();
+                self.each_seen(&session.key, &mut |commit| {
+                    if seen.insert(commit.id) {
+                        beside.push(commit);
+                    }
+                })?;
+                for commit in beside.into_iter().rev() {
+                    if let Some(end) = take(commit, &session.key)? {
+                        break 'all end;
                     }
                 }
             }
-        }
-        Ok(ScanEnd::Cut)
+        };
+        Ok(Scanned { end, damaged })
     }
 
     /// Returns what is found by words without an index.
@@ -101,7 +146,7 @@ impl Engine {
         &self,
         scoped: &Scoped<'_>,
         step: &mut SearchStep<'_>,
-    ) -> Result<(Overlay, ScanEnd)> {
+    ) -> Result<(Overlay, Scanned)> {
         let mut newest = Vec::new();
         let end = self.scan_newest(scoped, ScanBounds::WORDS, step, &mut |decoded| {
             newest.push(decoded);
@@ -113,18 +158,24 @@ impl Engine {
         Ok((overlay, end))
     }
 
-    /// Reads a commit's entries; none of what was forgotten, is covered, is too long or has a format that nobody reads.
+    /// Reads a commit's entries.
     ///
     /// # Errors
-    /// Store errors.
-    pub(crate) fn decoded(&self, commit: Commit) -> Result<Option<DecodedCommit>> {
+    /// Store errors that are not of this commit's content.
+    pub(crate) fn decoded(&self, commit: Commit) -> Result<Decoded> {
         if !is_searched(&commit) {
-            return Ok(None);
+            return Ok(Decoded::Unsearched);
         }
-        let Ok(adapter) = Self::adapter(&commit.core.format, FormatUse::Read) else { return Ok(None) };
-        let bytes = read_whole(self, commit.core.native_artifact())?;
+        let Ok(adapter) = Self::adapter(&commit.core.format, FormatUse::Read) else {
+            return Ok(Decoded::Unsearched);
+        };
+        let bytes = match read_whole(self, commit.core.native_artifact()) {
+            Ok(bytes) => bytes,
+            Err(error) if is_of_content(&error) => return Ok(Decoded::Damaged),
+            Err(error) => return Err(error),
+        };
         let entries = adapter.decode(&bytes).entries;
-        Ok(Some(DecodedCommit { commit, entries, session: None }))
+        Ok(Decoded::Entries(Box::new(DecodedCommit { commit, entries, session: None })))
     }
 
     pub(crate) fn tip_of(&self, session: &Session) -> Result<Option<CommitId>> {

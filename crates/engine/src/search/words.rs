@@ -15,17 +15,21 @@ use super::hits::{HitReader, Ranked, SearchReason};
 use super::overlay::{DecodedCommit, Overlay, Standing};
 use super::prepared::prepare;
 use super::reach::Reach;
-use super::scan::{ScanBounds, ScanEnd};
+use super::scan::{Decoded, ScanBounds, ScanEnd};
 use super::settle::{IndexTrouble, SettleError, Settled};
 use super::{SearchAnswer, SearchError, SearchFilter, SearchNote, SearchQuery, SearchStep};
 use crate::chain::beside::key_of_sighting;
 use crate::engine::Engine;
 use crate::error::Result;
 
-/// Candidates that are read where a text decides: phrases and files.
-const CHECKED_MAX: usize = 500;
 /// Hits that are ranked more than are wanted: some may be gone from the store.
 const SPARE_HITS: usize = 16;
+/// Candidates that are read first where a text decides: phrases and files.
+const CHECKED_FIRST: usize = 500;
+/// How many times more are read where too few of these are hits.
+const CHECKED_MORE: usize = 4;
+/// Candidates that are read at most.
+const CHECKED_MAX: usize = 8_000;
 /// Commits of one entry that are looked at.
 const STANDING_MAX: usize = 64;
 /// Commits that are read where the index does not have them yet, the newest.
@@ -107,9 +111,10 @@ impl Engine {
         scoped: &Scoped<'_>,
         (trouble, step): (Option<IndexTrouble>, &mut SearchStep<'_>),
     ) -> Result<SearchAnswer> {
-        let (overlay, end) = self.overlay_of_newest(scoped, step)?;
+        let (overlay, scanned) = self.overlay_of_newest(scoped, step)?;
         let mut notes = vec![trouble.map_or(SearchNote::NotIndexed, SearchNote::Index)];
-        if end == ScanEnd::Cut {
+        notes.extend(SearchNote::damaged(scanned.damaged));
+        if scanned.end == ScanEnd::Cut {
             notes.push(SearchNote::ScanCut { bytes_max: ScanBounds::WORDS.bytes_max });
         }
         let entries = overlay.len() as u64;
@@ -148,11 +153,11 @@ impl Engine {
             if bytes > UNSETTLED_BYTES || entries > UNSETTLED_ENTRIES {
                 break;
             }
-            if let Some(mut decoded) = self.decoded(commit)? {
+            if let Decoded::Entries(mut decoded) = self.decoded(commit)? {
                 entries += decoded.entries.len();
                 let seen = self.store.sightings(decoded.commit.id, 1)?;
                 decoded.session = seen.first().map(key_of_sighting);
-                read.push(decoded);
+                read.push(*decoded);
             }
         }
         for decoded in read.iter().rev() {
@@ -198,30 +203,43 @@ impl Engine {
             required.push(Matcher::phrase(&file));
             parsed.phrases.push(file);
         }
-        let wanted =
-            if required.is_empty() { query.hits_max + SPARE_HITS } else { CHECKED_MAX.max(query.hits_max) };
+        let least = query.hits_max + SPARE_HITS;
+        let mut wanted = if required.is_empty() { least } else { CHECKED_FIRST.max(least) };
         let groups = AnyGroups { index: corpus.reader, memory: &memory };
         let statistics = size_of(&segments);
         let asked = Search { segments: &segments, statistics, scope, weights: &Weights::MEASURED };
-        let found = search(&asked, &groups, &parsed, Wanted::hits(wanted))?;
         let mut reader = HitReader::new(self, scoped, &matcher, required);
         let mut hits = Vec::new();
-        for scored in found {
-            if hits.len() >= query.hits_max {
+        loop {
+            let found = search(&asked, &groups, &parsed, Wanted::hits(wanted))?;
+            let is_all = found.len() < wanted;
+            hits.clear();
+            for scored in found {
+                if hits.len() >= query.hits_max {
+                    break;
+                }
+                let number = scored.number;
+                let standing = standing(&scored, (corpus.reader, &corpus.overlay), &reach)?;
+                let event = match corpus.reader {
+                    Some(index) if standing.is_empty() => index.event(number)?,
+                    _ => None,
+                };
+                let ranked = ranked_of(scored, standing, &query.filter);
+                hits.extend(match event {
+                    Some((ledger, seq)) => reader.event((&ledger, seq), ranked, &matcher)?,
+                    None => reader.hit(ranked)?,
+                });
+            }
+            if is_all || hits.len() >= query.hits_max {
                 break;
             }
-            let number = scored.number;
-            let standing = standing(&scored, (corpus.reader, &corpus.overlay), &reach)?;
-            let event = match corpus.reader {
-                Some(index) if standing.is_empty() => index.event(number)?,
-                _ => None,
-            };
-            let ranked = ranked_of(scored, standing, &query.filter);
-            hits.extend(match event {
-                Some((ledger, seq)) => reader.event((&ledger, seq), ranked, &matcher)?,
-                None => reader.hit(ranked)?,
-            });
+            if wanted >= CHECKED_MAX {
+                notes.push(SearchNote::CheckedCut { checked: wanted as u64 });
+                break;
+            }
+            wanted = (wanted * CHECKED_MORE).min(CHECKED_MAX);
         }
+        notes.extend(SearchNote::damaged(reader.damaged.len()));
         Ok(SearchAnswer { hits, entries: corpus.entries, notes })
     }
 }
@@ -243,13 +261,8 @@ fn standing(
         return Ok(standing.to_vec());
     }
     let Some(reader) = reader else { return Ok(Vec::new()) };
-    let found = reader.occurrences(scored.number, STANDING_MAX)?.into_iter();
-    let standing = found.map(|one| Standing {
-        commit: one.id,
-        position: one.position,
-        session: reach.session(one.id).cloned(),
-    });
-    Ok(standing.collect())
+    let found = reader.occurrences(scored.number, STANDING_MAX, reach.commits.as_ref())?;
+    Ok(found.iter().flat_map(|one| reach.standing(one)).collect())
 }
 
 /// Returns what was scored, with where it stands.

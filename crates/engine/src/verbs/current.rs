@@ -108,6 +108,20 @@ impl Engine {
         Ok(self.identity.is_ours(&key.machine) || self.store.cursor(key)?.is_some())
     }
 
+    /// Returns the name of the machine that a session came from, if it was not recorded in this store.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub(crate) fn foreign_machine(&self, session: &Session) -> Result<Option<String>> {
+        if self.is_recorded_here(&session.key)? {
+            return Ok(None);
+        }
+        // `user@machine/runtime`; a principal of another shape is shown whole.
+        let principal = session.principal.as_str();
+        let label = principal.split_once('@').and_then(|(_, rest)| rest.rsplit_once('/'));
+        Ok(Some(label.map_or(principal, |(label, _)| label).to_owned()))
+    }
+
     /// Says whether a commit was recorded in this store.
     ///
     /// # Errors

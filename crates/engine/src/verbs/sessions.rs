@@ -52,6 +52,8 @@ pub struct SessionCounts {
 pub struct SessionRow {
     /// The session.
     pub session: Session,
+    /// The name of the machine that it came from, if it was not recorded in this store.
+    pub foreign_machine: Option<String>,
     /// The commit that a client copied it from.
     pub copied_from: Option<CommitId>,
     /// Its counts, where they were asked for.
@@ -84,6 +86,7 @@ impl Engine {
             let subagents = subagents.get(session.session.as_str()).copied().unwrap_or(0);
             let counts = query.counts.then(|| self.counts_of(session.tip, subagents)).transpose()?;
             rows.push(SessionRow {
+                foreign_machine: self.foreign_machine(&session)?,
                 copied_from: copied.map(|link| link.to),
                 counts,
                 tip: session.tip.and_then(|tip| tips.get(&tip)).cloned(),

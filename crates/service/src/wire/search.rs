@@ -160,6 +160,19 @@ fn note(note: &SearchNote) -> v1::Note {
                 crate::size::bytes(*bytes_max)
             ),
         ),
+        SearchNote::CheckedCut { checked } => (
+            "checked_cut",
+            format!(
+                "only the best {checked} entries with these words were checked for the phrase or the file; a filter \
+                 such as `--project` or `--session` checks fewer"
+            ),
+        ),
+        SearchNote::Damaged { commits } => (
+            "content_damaged",
+            format!(
+                "{commits} commits were not searched because their content is damaged: run `stemma verify`"
+            ),
+        ),
         SearchNote::SearchedText => (
             "searched_text",
             "the query has no word to search for, so its text was looked for as it is".to_owned(),

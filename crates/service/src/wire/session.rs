@@ -1,33 +1,22 @@
 //! Sessions as wire types.
 
 use stemmata_api::v1;
-use stemmata_engine::{Identity, SessionRow};
+use stemmata_engine::SessionRow;
 use stemmata_store::{Session, SessionOrigin};
 
 use crate::wire;
 
 /// Returns the wire form of a session of a listing.
-pub(crate) fn listed(row: &SessionRow, own: &Identity) -> v1::Session {
+pub(crate) fn listed(row: &SessionRow) -> v1::Session {
     v1::Session {
         tip_commit: row.tip.as_ref().map(wire::commit::commit),
         compactions: row.counts.map(|counts| counts.compactions),
         compactions_cut: row.counts.and_then(|counts| counts.is_cut.then_some(true)),
         subagents: row.counts.map(|counts| counts.subagents),
         copy_of: row.copied_from.map(|original| original.to_string()),
-        foreign_machine: foreign(&row.session, own),
+        foreign_machine: row.foreign_machine.clone(),
         ..session(&row.session)
     }
-}
-
-/// Returns the name of the machine that a session came from, where that is another one.
-fn foreign(session: &Session, own: &Identity) -> Option<String> {
-    if session.key.machine == own.machine {
-        return None;
-    }
-    // `user@machine/runtime`; a principal of another shape is shown whole.
-    let principal = session.principal.as_str();
-    let label = principal.split_once('@').and_then(|(_, rest)| rest.rsplit_once('/')).map(|(label, _)| label);
-    Some(label.unwrap_or(principal).to_owned())
 }
 
 /// Returns the wire form of a session.

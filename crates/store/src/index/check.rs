@@ -97,7 +97,7 @@ fn check_segment(
         if reader.known(&[*key])? != [Some(number)] {
             return wrong("an entry is not found by its key");
         }
-        if reader.occurrences(number, 1)?.is_empty() {
+        if reader.occurrences(number, 1, None)?.is_empty() {
             return wrong("an entry is in no commit");
         }
     }

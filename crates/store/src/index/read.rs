@@ -30,6 +30,24 @@ pub struct Occurrence {
     pub id: CommitId,
     /// The position, from 0.
     pub position: usize,
+    /// The commit's row.
+    row: u32,
+}
+
+/// Commits of the index: those that a filter lets pass.
+#[derive(Debug)]
+pub struct CommitSet(Bits);
+
+/// What sessions continue that was said in others: the shared past of forks.
+#[derive(Debug, Default)]
+pub struct SharedPast(Vec<(SessionKey, runs::Runs)>);
+
+impl SharedPast {
+    /// Returns the sessions that continue the commit of an occurrence.
+    pub fn of(&self, occurrence: &Occurrence) -> impl Iterator<Item = &SessionKey> {
+        let row = occurrence.row;
+        self.0.iter().filter(move |(_, past)| runs::holds(past, row)).map(|(key, _)| key)
+    }
 }
 
 /// A view of an [`Index`] as it was when it was asked for.
@@ -127,8 +145,14 @@ impl<'i> IndexReader<'i> {
         Ok(found)
     }
 
-    /// Returns the commits that an entry is in, the one that brought it first; at most so many. None for an event.
-    pub fn occurrences(&self, number: u32, limit: usize) -> Result<Vec<Occurrence>, IndexError> {
+    /// Returns the commits that an entry is in, those that were stored last first; at most so many, and only those of a set
+    /// where one is given. An event is in none.
+    pub fn occurrences(
+        &self,
+        number: u32,
+        limit: usize,
+        within: Option<&CommitSet>,
+    ) -> Result<Vec<Occurrence>, IndexError> {
         let Some((segment, offset)) = self.segment_of(number) else { return Ok(Vec::new()) };
         if segment.family() == SegmentFamily::Events {
             return Ok(Vec::new());
@@ -136,22 +160,25 @@ impl<'i> IndexReader<'i> {
         let home = segment.homes()?.get(offset).copied().unwrap_or_default();
         let mut statement = self
             .connection()
-            .prepare_cached(
-                "SELECT row FROM entry_more WHERE number = ?1 AND row <> ?2 ORDER BY row LIMIT ?3",
-            )
+            .prepare_cached("SELECT row FROM entry_more WHERE number = ?1 AND row <> ?2 ORDER BY row DESC")
             .while_(READING)?;
-        let limit = limit.max(1);
-        let more = i64::try_from(limit - 1).unwrap_or(i64::MAX);
-        let rows = statement.query_map(params![number, home, more], |row| row.get(0)).while_(READING)?;
-        let more: Vec<u32> = rows.collect::<rusqlite::Result<_>>().while_(READING)?;
+        let more = statement.query_map(params![number, home], |row| row.get::<_, u32>(0)).while_(READING)?;
         let mut found = Vec::new();
-        for row in std::iter::once(home).chain(more) {
+        for row in more.chain([Ok(home)]) {
+            let row = row.while_(READING)?;
+            if found.len() >= limit.max(1) {
+                break;
+            }
+            if within.is_some_and(|within| !within.0.holds(row)) {
+                continue;
+            }
             for commit in commits::load(self.connection(), "row = ?1", [row])? {
                 let position = commit.numbers.iter().position(|own| *own == Some(number));
                 found.extend(position.map(|position| Occurrence {
                     stored: commit.stored,
                     id: commit.id,
                     position,
+                    row,
                 }));
             }
         }
@@ -241,21 +268,46 @@ impl<'i> IndexReader<'i> {
             .while_(READING)?;
         let mut rows = statement.query([]).while_(READING)?;
         while let Some(row) = rows.next().while_(READING)? {
-            let (place, machine, found) = place_of(row).while_(READING)?;
-            let machine =
-                MachineId::new(machine).map_err(|_| IndexError::damaged("a place has no machine"))?;
-            act(place, IndexPlace { key: SessionKey { machine, ..found.key }, ..found });
+            let read = |row: &rusqlite::Row<'_>| -> rusqlite::Result<_> {
+                Ok((
+                    row.get(0)?,
+                    row.get(1)?,
+                    row.get(2)?,
+                    row.get(3)?,
+                    row.get(4)?,
+                    row.get(5)?,
+                    row.get(6)?,
+                ))
+            };
+            let (place, machine, path, session, client, cwd, branch) = read(row).while_(READING)?;
+            let key = SessionKey { machine: machine_of(machine)?, path };
+            act(place, IndexPlace { key, session, client, cwd, branch });
         }
         Ok(())
     }
 
-    /// Hands out the numbers of all entries and events that belong to any of some places or commits, each at least once.
-    pub fn numbers_in(
-        &self,
-        places: &[u32],
-        commits: &[CommitId],
-        act: &mut dyn FnMut(u32),
-    ) -> Result<(), IndexError> {
+    /// Returns what forks have of the sessions that they continue, by fork.
+    pub fn shared_past(&self) -> Result<SharedPast, IndexError> {
+        let mut statement = self
+            .connection()
+            .prepare_cached(
+                "SELECT p.machine, p.path, m.runs FROM place_more m JOIN place p ON p.row = m.place ORDER BY m.place, m.row",
+            )
+            .while_(READING)?;
+        let mut rows = statement.query([]).while_(READING)?;
+        let mut past = Vec::new();
+        while let Some(row) = rows.next().while_(READING)? {
+            let read = |row: &rusqlite::Row<'_>| -> rusqlite::Result<(String, String, Vec<u8>)> {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+            };
+            let (machine, path, bytes) = read(row).while_(READING)?;
+            past.push((SessionKey { machine: machine_of(machine)?, path }, runs::decode(&bytes)?));
+        }
+        Ok(SharedPast(past))
+    }
+
+    /// Returns the commits that belong to places, and commits besides.
+    pub fn commits_in(&self, places: &[u32], commits: &[CommitId]) -> Result<CommitSet, IndexError> {
         let mut rows: Vec<Range<u32>> = Vec::new();
         for id in commits {
             let row = commits::row_of(self.connection(), *id)?.map(|(row, _)| row);
@@ -266,10 +318,20 @@ impl<'i> IndexReader<'i> {
             rows.extend(own);
             rows.extend(more.into_iter().flat_map(|(_, more)| more));
         }
-        let rows = Bits::of(rows.into_iter().flatten());
+        Ok(CommitSet(Bits::of(rows.into_iter().flatten())))
+    }
+
+    /// Hands out the numbers of the entries in commits and of the events of places, each at least once.
+    pub fn numbers_in(
+        &self,
+        places: &[u32],
+        commits: &CommitSet,
+        act: &mut dyn FnMut(u32),
+    ) -> Result<(), IndexError> {
+        let rows = &commits.0;
         let places = Bits::of(places.iter().copied());
         for segment in self.segments() {
-            let allowed = if segment.family() == SegmentFamily::Events { &places } else { &rows };
+            let allowed = if segment.family() == SegmentFamily::Events { &places } else { rows };
             let homes = (segment.base()..).zip(segment.homes()?);
             homes.filter(|(_, home)| allowed.holds(**home)).for_each(|(number, _)| act(number));
         }
@@ -315,19 +377,12 @@ impl<'i> IndexReader<'i> {
     }
 }
 
-fn place_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<(u32, String, IndexPlace)> {
-    let machine = MachineId::new("unread").expect("a short name");
-    let place = IndexPlace {
-        key: SessionKey { machine, path: row.get(2)? },
-        session: row.get(3)?,
-        client: row.get(4)?,
-        cwd: row.get(5)?,
-        branch: row.get(6)?,
-    };
-    Ok((row.get(0)?, row.get(1)?, place))
+fn machine_of(text: String) -> Result<MachineId, IndexError> {
+    MachineId::new(text).map_err(|_| IndexError::damaged("a place has no machine"))
 }
 
 /// A set of rows, one bit each.
+#[derive(Debug)]
 struct Bits(Vec<u64>);
 
 impl Bits {

@@ -211,7 +211,8 @@ pub(crate) fn dump(index: &Index) -> BTreeMap<u64, Said> {
         let mut mark = |number| {
             places.entry(number).or_default().insert(session.clone());
         };
-        reader.numbers_in(&[row], &[], &mut mark).expect("numbers");
+        let commits = reader.commits_in(&[row], &[]).expect("commits");
+        reader.numbers_in(&[row], &commits, &mut mark).expect("numbers");
     }
     let mut said = BTreeMap::new();
     for segment in reader.segments() {
@@ -249,7 +250,7 @@ pub(crate) fn dump(index: &Index) -> BTreeMap<u64, Said> {
                 author: authors.get(&author).cloned(),
                 group: group.iter().cloned().flatten().map(|number| keys[&number]).collect(),
                 commits: reader
-                    .occurrences(number, 1_000)
+                    .occurrences(number, 1_000, None)
                     .expect("commits")
                     .into_iter()
                     .map(|at| (at.stored.0, at.id, at.position))

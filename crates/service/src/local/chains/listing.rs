@@ -30,7 +30,7 @@ pub(super) fn sessions(engine: &Engine, request: &SessionsRequest) -> Result<Ses
     };
     let found = engine.sessions(&query)?;
     Ok(SessionPage {
-        sessions: found.rows.iter().map(|row| wire::session::listed(row, engine.identity())).collect(),
+        sessions: found.rows.iter().map(wire::session::listed).collect(),
         next: found.next_skip.map(|skip| next_of(LISTING, skip)),
     })
 }
